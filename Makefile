@@ -1,0 +1,113 @@
+# Copyright 2026 The antrea-oncache Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# A Go older than go.mod asks for fetches the right one (some distributions turn that off).
+export GOTOOLCHAIN := $(or $(GOTOOLCHAIN),auto)
+GO ?= go
+
+version := v$(shell cat VERSION)
+commit := $(shell git rev-parse --short HEAD 2>/dev/null)
+tree := $(if $(shell git status --porcelain 2>/dev/null),dirty,clean)
+module := github.com/antrea-oncache/antrea
+ldflags := -s -w $(foreach v,Version=$(version) GitSHA=$(commit) GitTreeState=$(tree),-X $(module)/pkg/version.$(v))
+
+commands := $(notdir $(wildcard cmd/*))
+# Packages whose tests load eBPF programs, and those that are run in the testbed.
+bpf_packages := ./pkg/agent/oncache/datapath/...
+testbed_packages := ./test/e2e
+sources := $(wildcard cmd pkg test hack)
+generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' \) | LC_ALL=C sort
+stages := lint model test-unit test-bpf test-e2e
+
+# Options for the programs that are run: E2E_ARGS="-test.run=TestX", DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
+E2E_ARGS ?=
+DEMO_ARGS ?=
+UP_ARGS ?= --feature-gates=ONCache=true
+NODE ?= 1
+
+.PHONY: help
+help: ## Show this text
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## Install what building and testing needs (Debian 12, root)
+	hack/install-deps.sh
+	$(GO) mod download
+
+.PHONY: generate
+generate: ## Generate eBPF objects and protobuf code again
+	hack/update-codegen-proto.sh
+	$(GO) generate ./...
+
+.PHONY: verify-generated
+verify-generated: ## Generate again and fail if that changes a file
+	@before=$$($(generated) | xargs sha256sum); \
+	$(MAKE) --no-print-directory generate; \
+	diff <(echo "$$before") <($(generated) | xargs sha256sum) || { echo "verify-generated: these files were not up to date"; exit 1; }
+
+.PHONY: build
+build: ## Build all programs into bin/, statically linked
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(ldflags)' -o bin/ $(addprefix ./cmd/,$(commands)) \
+		./test/testbed/cmd/testbed github.com/containernetworking/plugins/plugins/ipam/host-local
+
+.PHONY: lint
+lint: ## Check format and run static analysis
+	@unformatted=$$(gofmt -l $(sources)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
+	clang-format-14 --dry-run --Werror bpf/oncache/*.[ch]
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+.PHONY: model
+model: ## Check the coherency protocol's models with spin, broken variants included
+	hack/check-model.sh
+
+.PHONY: test-unit
+test-unit: build ## Run unit tests (root runs more of them)
+	bin/testbed prepare
+	$(GO) test -race $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
+
+.PHONY: test-bpf
+test-bpf: ## Run the eBPF programs' tests (root)
+	$(GO) test -race -count=1 $(bpf_packages)
+
+.PHONY: test-e2e
+test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
+	CGO_ENABLED=0 $(GO) test -c -o bin/e2e.test ./test/e2e
+	bin/testbed run -- bin/e2e.test -test.v -test.timeout=30m $(E2E_ARGS)
+
+.PHONY: test
+test: ## Run everything that CI runs, with the time of each stage
+	@summary=; \
+	for stage in $(stages); do \
+		echo "==> $$stage"; \
+		begin=$$SECONDS; \
+		$(MAKE) --no-print-directory $$stage || { echo "==> $$stage FAILED after $$((SECONDS - begin)) s"; exit 1; }; \
+		summary+=" $$stage $$((SECONDS - begin)) s;"; \
+	done; \
+	echo "==> passed:$$summary total $$SECONDS s"
+
+.PHONY: demo
+demo: build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/demo ./test/demo
+	bin/testbed run -- bin/demo $(DEMO_ARGS)
+
+.PHONY: demo-up
+demo-up: build ## Start a two-Node cluster with ONCache that stays (root)
+	bin/testbed up $(UP_ARGS)
+
+.PHONY: shell
+shell: ## Open a shell on a Node of the cluster that stays: make shell NODE=1
+	@bin/testbed shell $(NODE)
+
+.PHONY: demo-down
+demo-down: ## End the cluster that stays
+	@bin/testbed down
+
+.PHONY: clean
+clean: ## Remove what was built here (not the cache in ~/.cache/antrea-oncache)
+	rm -rf bin .testbed

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* The hit condition of both directions, all of it that is not parsing. */
+#pragma once
+
+/* endpoint_word reads generation and epoch of a local Pod in one load. */
+static __always_inline __u64 endpoint_word(const struct onc_endpoint *ep)
+{
+	return *(const volatile __u64 *)ep;
+}
+
+static __always_inline __u32 word_generation(__u64 word)
+{
+	return (__u32)word;
+}
+
+static __always_inline __u32 word_epoch(__u64 word)
+{
+	return word >> 32;
+}
+
+/* belongs: the entry still is that of the packet's flow. */
+static __always_inline bool belongs(const struct onc_validity *v, const struct packet *p)
+{
+	return *(const volatile __u32 *)&v->tag == flow_hash(p);
+}
+
+/* valid: the entry was learned under what holds now, in both directions, and its lease runs. */
+static __always_inline enum onc_reason valid(const struct onc_validity *v, const struct onc_control *c,
+					     const struct onc_endpoint *ep, const struct onc_node *node)
+{
+	if (v->all_gen != c->generation)
+		return ONC_STALE_ALL;
+	if (v->endpoint_gen != word_generation(endpoint_word(ep)))
+		return ONC_STALE_ENDPOINT;
+	if (v->node_gen != node->generation)
+		return ONC_STALE_NODE;
+	if (v->proved != PROVED_BOTH)
+		return ONC_NOT_PROVED;
+	if (v->lease < bpf_ktime_get_coarse_ns())
+		return ONC_LEASE;
+	return ONC_HIT;
+}
+
+/* fits: each packet that leaves, after segmentation, fits the route to the Node, and the sum of them an IP length
+ * field. */
+static __always_inline bool fits(const struct __sk_buff *skb, const struct packet *p, const struct onc_node *node)
+{
+	__u32 overhead = (by_ip6(node) ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN;
+	__u32 inner = skb->gso_size ? L2_LEN + p->headers_len + skb->gso_size : skb->len;
+
+	return inner + overhead <= node->mtu && skb->len + overhead <= 0xffff;
+}

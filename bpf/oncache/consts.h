@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Constants that the programs, Open vSwitch and the agent agree on. */
+#pragma once
+
+/* skb->mark. Antrea uses bits 0-7, 30 and 31, kube-proxy 14 and 15; all bits that are not ours are kept as found.
+ * EPOCH is written by Open vSwitch: this packet's connection is established and was allowed by every stage of the
+ * pipeline as it was in this epoch of the local endpoint. TICKET is written by Egress and Ingress: number of the
+ * ticket that holds what they saw. */
+#define MARK_EPOCH_SHIFT 20
+#define MARK_EPOCH_MASK 0x3ff00000u
+#define MARK_TICKET_MASK 0x000f3f00u
+#define MARK_OURS (MARK_EPOCH_MASK | MARK_TICKET_MASK)
+
+#define TICKETS 1024 /* 10 bits of mark; slot 0 stays empty because mark 0 means no ticket */
+
+#define ENDPOINT_SLOTS 1024 /* local Pods: the Kubernetes limit is 110 by default, 512 on the largest Nodes */
+#define NODE_SLOTS 8192	    /* remote Nodes: Kubernetes supports 5,000 */
+
+/* Header lengths in bytes. IP and tunnel headers have no options or extensions in anything we touch. */
+#define L2_LEN 14
+#define IP4_LEN 20
+#define IP6_LEN 40
+#define UDP_LEN 8
+#define TUNNEL_LEN 8 /* Geneve (RFC 8926) without options, VXLAN (RFC 7348) */
+#define ENCAP4_LEN (IP4_LEN + UDP_LEN + TUNNEL_LEN + L2_LEN)
+#define ENCAP6_LEN (IP6_LEN + UDP_LEN + TUNNEL_LEN + L2_LEN)
+#define OUTER4_LEN (L2_LEN + ENCAP4_LEN) /* all bytes in front of the inner IP header */
+#define OUTER6_LEN (L2_LEN + ENCAP6_LEN)
+#define TCP_LEN 20
+
+#define TC_NEXT (-1) /* TCX_NEXT and TC_ACT_UNSPEC: not ours, ask the next program */
+#define TC_SHOT 2    /* TC_ACT_SHOT: drop; only after a packet was changed half-way, and counted */
+
+/* onc_control.mode */
+#define MODE_OFF 0     /* every packet takes Open vSwitch, nothing is learned */
+#define MODE_OBSERVE 1 /* entries are learned and hits counted, but every packet takes Open vSwitch */
+#define MODE_ENFORCE 2 /* hits take the fast path */

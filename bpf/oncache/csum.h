@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Internet checksum arithmetic (RFC 1624), in the same forms as the kernel's include/net/checksum.h, so that the result
+ * is the same even where two representations of a sum exist. */
+#pragma once
+
+static __always_inline __u16 csum16_add(__u16 sum, __u16 addend)
+{
+	sum += addend;
+	return sum + (sum < addend);
+}
+
+/* csum_replace2 is what OVS's set_ip_ttl and the kernel's ECN code use to update an IPv4 header checksum. */
+static __always_inline void csum_replace2(__u16 *check, __u16 from, __u16 to)
+{
+	*check = ~csum16_add(csum16_add(~*check, ~from), to);
+}
+
+static __always_inline __u16 csum_fold(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* ip4_sum is the one's complement sum of a 20-byte IPv4 header: 0xffff when its checksum is right. */
+static __always_inline __u16 ip4_sum(const void *header)
+{
+	const __u16 *w = header;
+	__u32 sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < IP4_LEN / 2; i++)
+		sum += w[i];
+	return csum_fold(sum);
+}
+
+/* decrease_ttl4 does what OVS's dec_ttl does. */
+static __always_inline void decrease_ttl4(struct iphdr *ip)
+{
+	__u8 ttl = ip->ttl - 1;
+
+	csum_replace2(&ip->check, bpf_htons(ip->ttl << 8), bpf_htons(ttl << 8));
+	ip->ttl = ttl;
+}
+
+/* set_ce4 does what the kernel's IP_ECN_set_ce does to an ECT(0) or ECT(1) header (include/net/inet_ecn.h). */
+static __always_inline void set_ce4(struct iphdr *ip)
+{
+	__u32 ecn = (ip->tos + 1) & 3;
+
+	ip->check = csum16_add(ip->check, (__u16)(bpf_htons(0xfffb) + bpf_htons(ecn)));
+	ip->tos |= 3;
+}
+
+/* edit6 sets one 16-bit word of an IPv6 header. IPv6 has no header checksum of its own, so a checksum that the NIC took
+ * over the whole packet (CHECKSUM_COMPLETE) must follow; the helper does nothing when there is none. */
+static __always_inline void edit6(struct __sk_buff *skb, __u16 *word, __u16 to)
+{
+	__u32 diff = (__u32)to + (__u16) ~*word;
+
+	*word = to;
+	bpf_csum_update(skb, diff);
+}
+
+static __always_inline void decrease_hop_limit(struct __sk_buff *skb, struct ipv6hdr *ip)
+{
+	__u16 *word = (__u16 *)&ip->nexthdr; /* next header, hop limit */
+
+	edit6(skb, word, bpf_htons(bpf_ntohs(*word) - 1));
+}
+
+static __always_inline void set_ce6(struct __sk_buff *skb, struct ipv6hdr *ip)
+{
+	__u16 *word = (__u16 *)ip; /* version, traffic class, flow label */
+
+	edit6(skb, word, *word | bpf_htons(0x0030));
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Egress sits where packets of a Pod enter the host; Egress-Init where tunnel packets leave on the uplink. */
+#pragma once
+
+/* egress_condition: may this packet use entry f? On ONC_HIT *node is the Node to send it to. */
+static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
+							const struct packet *p, const struct onc_egress *f,
+							struct onc_node **node)
+{
+	struct ethhdr *eth = (void *)(long)skb->data;
+	struct onc_endpoint *ep;
+	enum onc_reason reason;
+
+	if (!f)
+		return ONC_NO_ENTRY;
+	ep = get_endpoint(f->v.endpoint);
+	*node = get_node(f->v.node);
+	if (!ep || !*node)
+		return ONC_NO_ENTRY;
+	reason = valid(&f->v, c, ep, *node);
+	if (reason)
+		return reason;
+	/* The source address is the endpoint's: it is part of the key, and was checked when the entry was learned. A
+	 * Pod that an ICMP redirect has told of the remote gateway sends to the virtual MAC, as Open vSwitch answered
+	 * its ARP. */
+	if ((void *)(eth + 1) > (void *)(long)skb->data_end || ep->ifindex != skb->ifindex ||
+	    !same_mac(eth->h_source, ep->mac) ||
+	    (!same_mac(eth->h_dest, ep->gateway_mac) && !same_mac(eth->h_dest, c->virtual_mac)))
+		return ONC_SPOOF;
+	if (!fits(skb, p, *node))
+		return ONC_MTU;
+	return belongs(&f->v, p) ? ONC_HIT : ONC_NO_ENTRY;
+}
+
+/* egress_ticket lets Egress-Init learn from this packet, if it goes from an announced Pod to a remote Node. */
+static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, const struct packet *p)
+{
+	__s64 endpoint = endpoint_of(skb->ifindex);
+	__s64 node;
+
+	if (endpoint < 0)
+		return ONC_NO_ENDPOINT;
+	node = node_of_destination(p);
+	if (node < 0)
+		return ONC_NOT_REMOTE;
+	issue(skb, ONC_EGRESS, p, endpoint, node);
+	return ONC_HIT;
+}
+
+/* egress_owner: the packet comes from the interface of the Pod that has its source address. */
+static __always_inline bool egress_owner(struct __sk_buff *skb, const struct packet *p)
+{
+	__s64 slot = endpoint_of(skb->ifindex);
+	struct onc_endpoint *ep = slot < 0 ? NULL : get_endpoint(slot);
+
+	return ep && sent_by(p, ep);
+}
+
+static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c)
+{
+	struct packet p, back;
+	struct onc_node *node = NULL;
+	struct onc_egress *f;
+	enum onc_reason reason, no_ticket;
+
+	if (skb->vlan_present)
+		return ONC_NOT_IP;
+	pull(skb, L2_LEN + (skb->protocol == bpf_htons(ETH_P_IPV6) ? IP6_LEN : IP4_LEN) + TCP_LEN);
+	reason = parse(skb, L2_LEN, skb->protocol, &p);
+	if (reason)
+		return reason;
+	if (p.ends) {
+		/* Only the Pod that owns the address may end its flows. */
+		if (egress_owner(skb, &p)) {
+			reverse(&p, &back);
+			end_flow(&p, &back);
+		}
+		return ONC_TCP_FLAGS;
+	}
+
+	f = find_egress(&p);
+	reason = egress_condition(skb, c, &p, f, &node);
+	if (!reason && f && node) {
+		__u32 length = skb->len;
+
+		if (c->mode != MODE_ENFORCE)
+			return ONC_OBSERVED;
+		reason = encapsulate(skb, c, node, &p, (__u16)f->packets);
+		if (!reason) {
+			f->packets++;
+			f->bytes += length;
+		}
+		return reason;
+	}
+	if (!wants_ticket(reason))
+		return reason;
+	no_ticket = egress_ticket(skb, &p);
+	return no_ticket ? no_ticket : reason;
+}
+
+static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
+{
+	struct onc_egress fresh = {}, *own;
+	struct packet p, back;
+	struct onc_endpoint *ep;
+	struct onc_ingress *other;
+	struct onc_ticket t;
+	struct onc_node *node;
+	enum onc_reason reason;
+	__be16 inner;
+	__u32 off;
+
+	if (skb->ifindex != c->uplink_ifindex || skb->vlan_present)
+		return ONC_TEMPLATE;
+	pull(skb, OUTER6_LEN + IP6_LEN + TCP_LEN);
+	off = skb->protocol == bpf_htons(ETH_P_IPV6) ? OUTER6_LEN : OUTER4_LEN;
+	if ((void *)(long)skb->data + off > (void *)(long)skb->data_end)
+		return ONC_MALFORMED;
+	inner = *(__be16 *)((void *)(long)skb->data + off - sizeof(inner));
+	reason = parse(skb, off, inner, &p);
+	if (reason)
+		return reason;
+	reason = redeem(mark, ONC_EGRESS, &p, &t);
+	if (reason)
+		return reason;
+	ep = get_endpoint(t.endpoint);
+	node = get_node(t.node);
+	if (!ep || !node)
+		return ONC_NO_ENDPOINT;
+	reason = now_valid(&fresh.v, c, t.endpoint, ep, t.node, node, mark);
+	if (reason)
+		return reason;
+	if (!sent_by(&p, ep))
+		return ONC_NO_ENDPOINT;
+	if (!learn_template(skb, c, node, fresh.v.node_gen))
+		return ONC_TEMPLATE;
+
+	fresh.v.tag = flow_hash(&p);
+	reverse(&p, &back);
+	other = find_ingress(&back);
+	prove(&fresh.v, other ? &other->v : NULL);
+	own = find_egress(&p);
+	if (own && renew(&own->v, &fresh.v))
+		return ONC_RENEWED;
+	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
+	fresh.created = bpf_ktime_get_coarse_ns();
+	store_egress(&p, &fresh);
+	return ONC_LEARNED;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Ingress sits where packets arrive on the uplink; Ingress-Init where packets leave the host towards a Pod. */
+#pragma once
+
+/* ingress_condition: may this packet use entry f? On ONC_HIT *ifindex is the Pod's host-side interface, macs what its
+ * Ethernet header must say, and *ce whether to mark congestion. */
+static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
+							 const struct packet *p, const struct outer *o,
+							 const struct onc_ingress *f, __u32 *ifindex, __u32 *macs,
+							 bool *ce)
+{
+	struct onc_endpoint *ep;
+	struct onc_node *node;
+	enum onc_reason reason;
+
+	if (!f)
+		return ONC_NO_ENTRY;
+	ep = get_endpoint(f->v.endpoint);
+	node = get_node(f->v.node);
+	if (!ep || !node)
+		return ONC_NO_ENTRY;
+	/* Read before the generation: a slot given to another Pod has a new generation first. */
+	*ifindex = *(volatile __u32 *)&ep->ifindex;
+	reason = valid(&f->v, c, ep, node);
+	if (reason)
+		return reason;
+	if (!is_source(o, node))
+		return ONC_OUTER_SOURCE;
+	if (!merge_ecn(o->tos, p->tos, ce))
+		return ONC_ECN;
+	/* The kernel could not segment such a packet for the Pod afterwards: it would still look like a tunnel packet.
+	 */
+	if (skb->gso_size && p->udp)
+		return ONC_OFFLOAD;
+	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
+	return belongs(&f->v, p) ? ONC_HIT : ONC_NO_ENTRY;
+}
+
+/* ingress_owner returns the slot of the Node that owns the inner source, if the packet comes from there, or -1. */
+static __always_inline __s64 ingress_owner(const struct packet *p, const struct outer *o, enum onc_reason *reason)
+{
+	__s64 slot = node_of_source(p);
+	struct onc_node *node = slot < 0 ? NULL : get_node(slot);
+
+	*reason = !node ? ONC_NOT_REMOTE : is_source(o, node) ? ONC_HIT : ONC_OUTER_SOURCE;
+	return *reason ? -1 : slot;
+}
+
+/* ingress_ticket lets Ingress-Init learn from this packet, if it comes from the Node that owns the inner source. */
+static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, const struct packet *p,
+						      const struct outer *o)
+{
+	enum onc_reason reason;
+	__s64 slot = ingress_owner(p, o, &reason);
+
+	if (slot >= 0)
+		issue(skb, ONC_INGRESS, p, 0, slot);
+	return reason;
+}
+
+static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c, __u32 *ifindex)
+{
+	struct packet p, back;
+	struct onc_ingress *f;
+	struct outer o;
+	__u32 macs[3] = {};
+	bool ce = false;
+	__be16 inner;
+	enum onc_reason reason, no_ticket;
+
+	if (skb->vlan_present)
+		return ONC_NOT_TUNNEL;
+	pull(skb, OUTER6_LEN + IP6_LEN + TCP_LEN);
+	reason = outer_condition(skb, c, &o);
+	if (reason)
+		return reason;
+	if (skb->mark & MARK_OURS)
+		skb->mark &= ~MARK_OURS;
+	if ((void *)(long)skb->data + o.len > (void *)(long)skb->data_end)
+		return ONC_MALFORMED;
+	inner = *(__be16 *)((void *)(long)skb->data + o.len - sizeof(inner));
+	reason = parse(skb, o.len, inner, &p);
+	if (reason)
+		return reason;
+	if (p.ends) {
+		/* Only the Node that owns the address may end its flows. */
+		if (ingress_owner(&p, &o, &reason) >= 0) {
+			reverse(&p, &back);
+			end_flow(&back, &p);
+		}
+		return ONC_TCP_FLAGS;
+	}
+
+	f = find_ingress(&p);
+	reason = ingress_condition(skb, c, &p, &o, f, ifindex, macs, &ce);
+	if (!reason && f) {
+		if (c->mode != MODE_ENFORCE)
+			return ONC_OBSERVED;
+		reason = decapsulate(skb, &p, o.six, macs, ce);
+		if (!reason) {
+			f->packets++;
+			f->bytes += skb->len;
+		}
+		return reason;
+	}
+	if (!wants_ticket(reason))
+		return reason;
+	no_ticket = ingress_ticket(skb, &p, &o);
+	return no_ticket ? no_ticket : reason;
+}
+
+static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
+{
+	struct onc_ingress fresh = {}, *own;
+	struct packet p, back;
+	struct onc_endpoint *ep;
+	struct onc_egress *other;
+	struct onc_ticket t;
+	struct onc_node *n;
+	struct ethhdr *eth;
+	__s64 endpoint, node;
+	enum onc_reason reason;
+
+	if (skb->vlan_present)
+		return ONC_NOT_IP;
+	pull(skb, L2_LEN + IP6_LEN + TCP_LEN);
+	reason = parse(skb, L2_LEN, skb->protocol, &p);
+	if (reason)
+		return reason;
+	reason = redeem(mark, ONC_INGRESS, &p, &t);
+	if (reason)
+		return reason;
+	endpoint = endpoint_of(skb->ifindex);
+	if (endpoint < 0)
+		return ONC_NO_ENDPOINT;
+	/* The ticket's Node is not used: only the owner of the inner source address may send it. */
+	node = node_of_source(&p);
+	if (node < 0)
+		return ONC_NOT_REMOTE;
+	ep = get_endpoint(endpoint);
+	n = get_node(node);
+	if (!ep || !n)
+		return ONC_NO_ENDPOINT;
+	reason = now_valid(&fresh.v, c, endpoint, ep, node, n, mark);
+	if (reason)
+		return reason;
+	eth = (void *)(long)skb->data;
+	if ((void *)(eth + 1) > (void *)(long)skb->data_end || ep->ifindex != skb->ifindex || !received_by(&p, ep) ||
+	    !same_mac(eth->h_dest, ep->mac))
+		return ONC_NO_ENDPOINT;
+	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
+
+	fresh.v.tag = flow_hash(&p);
+	reverse(&p, &back);
+	other = find_egress(&back);
+	prove(&fresh.v, other ? &other->v : NULL);
+	own = find_ingress(&p);
+	if (own && same_macs((__u32 *)own->macs, (__u32 *)fresh.macs) && renew(&own->v, &fresh.v))
+		return ONC_RENEWED;
+	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
+	fresh.created = bpf_ktime_get_coarse_ns();
+	store_ingress(&p, &fresh);
+	return ONC_LEARNED;
+}

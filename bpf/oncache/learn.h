@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Learning: called when a ticket was redeemed and the packet carries the epoch of Open vSwitch. */
+#pragma once
+
+/* now_valid fills v with what an entry learned at this moment depends on. Each generation is read before the fields
+ * that it guards; the agent writes them in the opposite order, so a change in between makes the entry stale at birth.
+ */
+static __always_inline enum onc_reason now_valid(struct onc_validity *v, const struct onc_control *c, __u32 endpoint,
+						 const struct onc_endpoint *ep, __u32 node, const struct onc_node *n,
+						 __u32 mark)
+{
+	__u64 word = endpoint_word(ep);
+	__u32 epoch = (mark & MARK_EPOCH_MASK) >> MARK_EPOCH_SHIFT;
+
+	if (!epoch)
+		return ONC_NOT_ESTABLISHED;
+	if (epoch != word_epoch(word))
+		return ONC_STALE_EPOCH;
+	v->lease = bpf_ktime_get_coarse_ns() + c->lease_ns;
+	v->endpoint = endpoint;
+	v->endpoint_gen = word_generation(word);
+	v->node = node;
+	v->node_gen = *(const volatile __u32 *)&n->generation;
+	v->all_gen = *(const volatile __u32 *)&c->generation;
+	v->proved = PROVED_OWN;
+	return ONC_HIT;
+}
+
+static __always_inline bool same_validity(const struct onc_validity *a, const struct onc_validity *b)
+{
+	return a->endpoint == b->endpoint && a->endpoint_gen == b->endpoint_gen && a->node == b->node &&
+	       a->node_gen == b->node_gen && a->all_gen == b->all_gen;
+}
+
+/* prove connects the two directions: if the other one was learned under the same generations, each is told of the
+ * other. Done on every redemption, so that a half that was evicted is whole again after the next lease. */
+static __always_inline void prove(struct onc_validity *fresh, struct onc_validity *other)
+{
+	if (!other || !same_validity(other, fresh) || !(other->proved & PROVED_OWN))
+		return;
+	if (!(other->proved & PROVED_OTHER))
+		__sync_fetch_and_or(&other->proved, PROVED_OTHER);
+	fresh->proved |= PROVED_OTHER;
+}
+
+/* renew extends an entry that was confirmed unchanged. */
+static __always_inline bool renew(struct onc_validity *own, const struct onc_validity *fresh)
+{
+	if (!same_validity(own, fresh))
+		return false;
+	own->lease = fresh->lease;
+	if (own->proved != fresh->proved)
+		__sync_fetch_and_or(&own->proved, fresh->proved);
+	return true;
+}

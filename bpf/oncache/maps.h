@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* All maps. Sizes of the flow maps are set by the agent before loading (oncache.maxFlows). */
+#pragma once
+
+#ifndef BPF_F_MMAPABLE
+#define BPF_F_MMAPABLE 1024
+#endif
+
+/* On/off, global generation, this Node's uplink. Written by the agent through mmap, as are endpoints and nodes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct onc_control);
+} control SEC(".maps");
+
+/* The cache: one entry per flow and direction, so that each packet writes only its own entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct onc_flow4);
+	__type(value, struct onc_egress);
+} egress_flows4 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct onc_flow4);
+	__type(value, struct onc_ingress);
+} ingress_flows4 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct onc_flow6);
+	__type(value, struct onc_egress);
+} egress_flows6 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct onc_flow6);
+	__type(value, struct onc_ingress);
+} ingress_flows6 SEC(".maps");
+
+/* Local Pods by slot; a slot is referenced by flow entries together with its generation. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ENDPOINT_SLOTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct onc_endpoint);
+} endpoints SEC(".maps");
+
+/* Slot of the local Pod behind a host-side interface; misses and learning only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ENDPOINT_SLOTS);
+	__type(key, __u32);
+	__type(value, __u32);
+} endpoint_slots SEC(".maps");
+
+/* Remote Nodes by slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NODE_SLOTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct onc_node);
+} nodes SEC(".maps");
+
+/* Slot of the remote Node that owns a Pod network; misses and learning only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, NODE_SLOTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct onc_prefix4);
+	__type(value, __u32);
+} pod_networks4 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, NODE_SLOTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct onc_prefix6);
+	__type(value, __u32);
+} pod_networks6 SEC(".maps");
+
+/* Packets on their way through Open vSwitch, by ticket number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TICKETS);
+	__type(key, __u32);
+	__type(value, struct onc_ticket);
+} tickets SEC(".maps");
+
+/* Packets by program and reason: index program * ONC_REASONS + reason. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ONC_PROGRAMS *ONC_REASONS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+static __always_inline void count(enum onc_program program, enum onc_reason reason)
+{
+	__u32 index = program * ONC_REASONS + reason;
+	__u64 *n = bpf_map_lookup_elem(&counters, &index);
+
+	if (n)
+		(*n)++;
+}
+
+static __always_inline struct onc_control *get_control(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+static __always_inline struct onc_endpoint *get_endpoint(__u32 slot)
+{
+	return bpf_map_lookup_elem(&endpoints, &slot);
+}
+
+static __always_inline struct onc_node *get_node(__u32 slot)
+{
+	return bpf_map_lookup_elem(&nodes, &slot);
+}
+
+/* endpoint_of returns the slot of the Pod behind ifindex, or -1. */
+static __always_inline __s64 endpoint_of(__u32 ifindex)
+{
+	__u32 *slot = bpf_map_lookup_elem(&endpoint_slots, &ifindex);
+
+	return slot ? (__s64)*slot : -1;
+}

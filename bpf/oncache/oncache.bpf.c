@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* ONCache: four programs that repeat for an established flow what Open vSwitch was seen to do with it. Design:
+ * docs/design/oncache.md. Programs never drop a packet they have not begun to change; whatever they do not understand
+ * goes to Open vSwitch untouched. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "consts.h"
+#include "reasons.h"
+#include "types.h"
+#include "maps.h"
+#include "parse.h"
+#include "flow.h"
+#include "csum.h"
+#include "tunnel.h"
+#include "outer.h"
+#include "ticket.h"
+#include "condition.h"
+#include "learn.h"
+#include "egress.h"
+#include "ingress.h"
+
+/* Ingress hook of a Pod's host-side interface. */
+SEC("tc") int oncache_egress(struct __sk_buff *skb)
+{
+	struct onc_control *c = get_control();
+	enum onc_reason reason = c && c->mode ? egress(skb, c) : ONC_OFF;
+
+	count(ONC_EGRESS, reason);
+	if (reason == ONC_HIT && c)
+		return bpf_redirect(c->uplink_ifindex, 0);
+	return reason == ONC_DROPPED ? TC_SHOT : TC_NEXT;
+}
+
+/* Egress hook of the uplink. Packets of the fast path have no ticket and leave at the first test. */
+SEC("tc") int oncache_egress_init(struct __sk_buff *skb)
+{
+	struct onc_control *c;
+	__u32 mark = skb->mark;
+
+	if (!(mark & MARK_TICKET_MASK))
+		return TC_NEXT;
+	c = get_control();
+	skb->mark = mark & ~MARK_OURS;
+	count(ONC_EGRESS_INIT, c && c->mode ? egress_init(skb, c, mark) : ONC_OFF);
+	return TC_NEXT;
+}
+
+/* Ingress hook of the uplink. */
+SEC("tc") int oncache_ingress(struct __sk_buff *skb)
+{
+	struct onc_control *c = get_control();
+	__u32 ifindex = 0;
+	enum onc_reason reason = c && c->mode ? ingress(skb, c, &ifindex) : ONC_OFF;
+
+	count(ONC_INGRESS, reason);
+	if (reason == ONC_HIT) {
+		/* What crossing into the Pod's namespace clears on the slow path. */
+		skb->mark = 0;
+		skb->priority = 0;
+		skb->tc_index = 0;
+		return bpf_redirect_peer(ifindex, 0);
+	}
+	return reason == ONC_DROPPED ? TC_SHOT : TC_NEXT;
+}
+
+/* Egress hook of a Pod's host-side interface. */
+SEC("tc") int oncache_ingress_init(struct __sk_buff *skb)
+{
+	struct onc_control *c;
+	__u32 mark = skb->mark;
+
+	if (!(mark & MARK_TICKET_MASK))
+		return TC_NEXT;
+	c = get_control();
+	skb->mark = mark & ~MARK_OURS;
+	count(ONC_INGRESS_INIT, c && c->mode ? ingress_init(skb, c, mark) : ONC_OFF);
+	return TC_NEXT;
+}
+
+/* Makes the enums part of the type information, from which the agent gets its copies. */
+const enum onc_program *onc_program_type __attribute__((unused));
+const enum onc_reason *onc_reason_type __attribute__((unused));
+
+char _license[] SEC("license") = "Dual BSD/GPL";

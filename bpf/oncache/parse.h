@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Parsing of one IP packet, strict: whatever is unusual is refused with its reason. */
+#pragma once
+
+/* What the programs need of a packet. six says which key is used. */
+struct packet {
+	union {
+		struct onc_flow4 key4;
+		struct onc_flow6 key6;
+	};
+	__u32 l4;	   /* fingerprint: TCP sequence number, or UDP length and first payload bytes */
+	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label */
+	__u32 headers_len; /* length of the IP and the TCP or UDP header */
+	__u8 ttl;
+	__u8 tos;
+	__u8 ends; /* SYN, FIN or RST is set */
+	bool six;
+	bool udp;
+};
+
+/* pull makes the first want bytes of the packet (or all, if shorter) readable. */
+static __always_inline void pull(struct __sk_buff *skb, __u32 want)
+{
+	if ((void *)(long)skb->data + want > (void *)(long)skb->data_end)
+		bpf_skb_pull_data(skb, skb->len < want ? skb->len : want);
+}
+
+/* parse_l4 reads the TCP or UDP header at offset off, which must fill the rest of the frame. */
+static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off, __u8 proto, struct packet *p,
+						__be16 *sport, __be16 *dport)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (proto == IPPROTO_TCP) {
+		struct tcphdr *tcp = data + off;
+
+		if ((void *)(tcp + 1) > end || tcp->doff < 5 || off + tcp->doff * 4 > skb->len)
+			return ONC_MALFORMED;
+		p->headers_len += tcp->doff * 4;
+		*sport = tcp->source;
+		*dport = tcp->dest;
+		p->l4 = tcp->seq;
+		p->ends = tcp->syn | tcp->fin | tcp->rst;
+		/* A segment without ACK that opens or resets nothing is invalid to conntrack. */
+		return p->ends || tcp->ack ? ONC_HIT : ONC_TCP_FLAGS;
+	}
+	if (proto == IPPROTO_UDP) {
+		struct udphdr *udp = data + off;
+
+		if ((void *)(udp + 1) > end || bpf_ntohs(udp->len) + off != skb->len)
+			return ONC_MALFORMED;
+		p->headers_len += UDP_LEN;
+		p->udp = true;
+		*sport = udp->source;
+		*dport = udp->dest;
+		/* Not the checksum: Open vSwitch completes it when it hands the first packets to user space. */
+		p->l4 = (__u32)udp->len << 16;
+		if ((void *)(udp + 1) + sizeof(__u32) <= end)
+			p->l4 ^= *(__u32 *)(udp + 1);
+		return ONC_HIT;
+	}
+	return ONC_PROTOCOL;
+}
+
+static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, struct packet *p)
+{
+	struct iphdr *ip = (void *)(long)skb->data + off;
+
+	if ((void *)(ip + 1) > (void *)(long)skb->data_end || ip->version != 4)
+		return ONC_MALFORMED;
+	if (ip->ihl != 5)
+		return ONC_IP_OPTIONS;
+	/* More-fragments or an offset; the reserved bit is refused as well. */
+	if (ip->frag_off & bpf_htons(0xbfff))
+		return ONC_FRAGMENT;
+	if (bpf_ntohs(ip->tot_len) + off != skb->len)
+		return ONC_MALFORMED;
+	p->key4 = (struct onc_flow4){.saddr = ip->saddr, .daddr = ip->daddr, .proto = ip->protocol};
+	p->six = false;
+	p->id = ip->id;
+	p->ttl = ip->ttl;
+	p->tos = ip->tos;
+	p->headers_len = IP4_LEN;
+	return parse_l4(skb, off + IP4_LEN, ip->protocol, p, &p->key4.sport, &p->key4.dport);
+}
+
+static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, struct packet *p)
+{
+	struct ipv6hdr *ip = (void *)(long)skb->data + off;
+	__u32 first;
+
+	if ((void *)(ip + 1) > (void *)(long)skb->data_end || ip->version != 6)
+		return ONC_MALFORMED;
+	/* Jumbograms have length 0 here and are refused. */
+	if (bpf_ntohs(ip->payload_len) + IP6_LEN + off != skb->len)
+		return ONC_MALFORMED;
+	switch (ip->nexthdr) {
+	case IPPROTO_FRAGMENT:
+		return ONC_FRAGMENT;
+	case IPPROTO_HOPOPTS:
+	case IPPROTO_ROUTING:
+	case IPPROTO_DSTOPTS:
+	case IPPROTO_AH:
+		return ONC_IP_OPTIONS;
+	}
+	first = bpf_ntohl(*(__be32 *)ip);
+	p->key6 = (struct onc_flow6){.proto = ip->nexthdr};
+	__builtin_memcpy(p->key6.saddr, &ip->saddr, 16);
+	__builtin_memcpy(p->key6.daddr, &ip->daddr, 16);
+	p->six = true;
+	p->id = first & 0xfffff;
+	p->ttl = ip->hop_limit;
+	p->tos = first >> 20;
+	p->headers_len = IP6_LEN;
+	return parse_l4(skb, off + IP6_LEN, ip->nexthdr, p, &p->key6.sport, &p->key6.dport);
+}
+
+/* parse reads the packet of EtherType proto that starts at offset off and must fill the rest of the frame. Returns
+ * ONC_HIT when it is an ordinary TCP or UDP packet. Lengths are compared with skb->len: data_end covers the linear part
+ * only. */
+static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, __be16 proto, struct packet *p)
+{
+	enum onc_reason reason;
+
+	p->ends = 0;
+	p->udp = false;
+	if (proto == bpf_htons(ETH_P_IP))
+		reason = parse4(skb, off, p);
+	else if (proto == bpf_htons(ETH_P_IPV6))
+		reason = parse6(skb, off, p);
+	else
+		return ONC_NOT_IP;
+	if (reason)
+		return reason;
+	return p->ttl > 1 ? ONC_HIT : ONC_TTL;
+}

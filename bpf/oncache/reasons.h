@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Every way a packet can go, counted per program. The Go names, metrics and documentation are made from this enum. */
+#pragma once
+
+enum onc_reason {
+	/* The packet took the fast path. */
+	ONC_HIT,
+	ONC_OBSERVED, /* it would have, but the mode is observe */
+
+	/* What the packet is: these never take the fast path and get no ticket. */
+	ONC_OFF,	  /* the fast path is switched off */
+	ONC_NOT_IP,	  /* EtherType other than IPv4 and IPv6, or a VLAN tag */
+	ONC_MALFORMED,	  /* lengths that contradict each other, or shorter than its headers */
+	ONC_IP_OPTIONS,	  /* IPv4 options or IPv6 extension headers */
+	ONC_FRAGMENT,	  /* a fragment */
+	ONC_PROTOCOL,	  /* neither TCP nor UDP */
+	ONC_TCP_FLAGS,	  /* SYN, FIN or RST (ends the entry), or no ACK: conntrack must see it */
+	ONC_TTL,	  /* TTL or hop limit would reach 0 */
+	ONC_NO_ENDPOINT,  /* not the interface of a Pod that the agent has announced */
+	ONC_NOT_REMOTE,	  /* the peer is not in a remote Node's Pod network */
+	ONC_NOT_TUNNEL,	  /* uplink packet that is not a tunnel packet for this Node */
+	ONC_OUTER_HEADER, /* tunnel packet with an unexpected outer or tunnel header */
+	ONC_OUTER_SOURCE, /* outer source is not the Node that owns the inner source */
+
+	/* Why there was no hit; the packet got a ticket. ONC_NO_ENTRY is the first and ONC_LEASE the last of them. */
+	ONC_NO_ENTRY,	    /* flow not in the cache */
+	ONC_NOT_PROVED,	    /* the other direction has not been seen yet */
+	ONC_STALE_ENDPOINT, /* evicted by the Pod's generation */
+	ONC_STALE_NODE,	    /* evicted by the Node's generation */
+	ONC_STALE_ALL,	    /* evicted by the global generation */
+	ONC_LEASE,	    /* lease over: this packet asks Open vSwitch again */
+
+	/* The entry is good, but not for this packet. */
+	ONC_SPOOF,   /* interface or MAC is not the one of the entry's Pod */
+	ONC_MTU,     /* does not fit the way to the Node once encapsulated */
+	ONC_ECN,     /* congestion mark on a packet that cannot carry it */
+	ONC_OFFLOAD, /* the kernel cannot (de)capsulate this packet here */
+
+	/* What became of tickets at Egress-Init and Ingress-Init. */
+	ONC_LEARNED,	     /* entry written */
+	ONC_RENEWED,	     /* entry confirmed for another lease */
+	ONC_NOT_ESTABLISHED, /* Open vSwitch put no epoch on it */
+	ONC_STALE_EPOCH,     /* decided by rules older than the endpoint's current epoch */
+	ONC_NO_TICKET,	     /* slot holds another packet's ticket */
+	ONC_REWRITTEN,	     /* Open vSwitch changed more than TTL and MACs (NAT, DSCP) */
+	ONC_TEMPLATE,	     /* outer header is not the Node's, or cannot be cached (checksum, options) */
+
+	/* Never expected: the packet was changed and then could not be finished. */
+	ONC_DROPPED,
+
+	ONC_REASONS
+};
+
+enum onc_program { ONC_EGRESS, ONC_EGRESS_INIT, ONC_INGRESS, ONC_INGRESS_INIT, ONC_PROGRAMS };
+
+/* wants_ticket: Open vSwitch's answer to this packet would be news. */
+static __always_inline bool wants_ticket(enum onc_reason reason)
+{
+	return reason >= ONC_NO_ENTRY && reason <= ONC_LEASE;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Encapsulation and decapsulation. Everything that can fail fails before the packet is changed, except a bounds check
+ * that the verifier wants and that cannot be false. */
+#pragma once
+
+#define ECN_MASK 3
+#define ECN_NOT_ECT 0
+#define ECN_ECT_1 1
+#define ECN_ECT_0 2
+#define ECN_CE 3
+
+/* Since Linux 6.3; older kernels answer EINVAL, which means Open vSwitch. */
+#define ADJ_ROOM_DECAP_L3_IPV4 (1ULL << 7)
+#define ADJ_ROOM_DECAP_L3_IPV6 (1ULL << 8)
+
+/* grow and shrink are the only callers of bpf_skb_adjust_room, so that mode and flags cannot be swapped. FIXED_GSO: the
+ * payload per segment stays what the sender chose. NO_CSUM_RESET: what the sender or the NIC proved of the inner
+ * checksum stays true. */
+#define ADJ_ROOM_FLAGS (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)
+#define ADJ_ROOM_ENCAP                                                                                                 \
+	(ADJ_ROOM_FLAGS | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_ENCAP_L2(L2_LEN) | BPF_F_ADJ_ROOM_ENCAP_L2_ETH)
+
+static __always_inline long grow(struct __sk_buff *skb, bool six)
+{
+	return six ? bpf_skb_adjust_room(skb, ENCAP6_LEN, BPF_ADJ_ROOM_MAC,
+					 ADJ_ROOM_ENCAP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6)
+		   : bpf_skb_adjust_room(skb, ENCAP4_LEN, BPF_ADJ_ROOM_MAC,
+					 ADJ_ROOM_ENCAP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4);
+}
+
+static __always_inline long shrink(struct __sk_buff *skb, bool outer_six, bool inner_six)
+{
+	__u64 flags = ADJ_ROOM_FLAGS;
+
+	if (outer_six != inner_six)
+		flags |= inner_six ? ADJ_ROOM_DECAP_L3_IPV6 : ADJ_ROOM_DECAP_L3_IPV4;
+	return bpf_skb_adjust_room(skb, outer_six ? -ENCAP6_LEN : -ENCAP4_LEN, BPF_ADJ_ROOM_MAC, flags);
+}
+
+/* source_port is udp_flow_src_port of include/net/udp_tunnel.h: fast and slow path take the same way through switches
+ * and receive queues. The hash must be read before encapsulation. */
+static __always_inline __be16 source_port(struct __sk_buff *skb, const struct onc_control *c)
+{
+	__u32 hash = bpf_get_hash_recalc(skb);
+
+	hash ^= hash << 16;
+	return bpf_htons((__u16)((((__u64)hash * (__u32)(c->port_max - c->port_min)) >> 32) + c->port_min));
+}
+
+/* outer_ecn is ip_tunnel_ecn_encap: congestion experienced is not copied to the outer header (RFC 6040). */
+static __always_inline __u8 outer_ecn(__u8 tos)
+{
+	__u8 ecn = tos & ECN_MASK;
+
+	return ecn == ECN_CE ? ECN_ECT_0 : ecn;
+}
+
+/* by_ip6 says which of its addresses the Node is reached by. */
+static __always_inline bool by_ip6(const struct onc_node *node)
+{
+	return !node->ip4;
+}
+
+static __always_inline void fill_outer4(void *data, const struct onc_node *node, __u32 length, __u8 ecn, __u16 id,
+					__be16 port)
+{
+	struct iphdr *ip = data + L2_LEN;
+	struct udphdr *udp = data + L2_LEN + IP4_LEN;
+
+	__builtin_memcpy(data, node->header, OUTER4_LEN);
+	ip->tos |= ecn;
+	ip->tot_len = bpf_htons(length);
+	ip->id = id;
+	ip->check = ~csum_fold(node->header_sum + (__u32)(ecn << 8) + ip->tot_len + id);
+	udp->source = port;
+	udp->len = bpf_htons(length - IP4_LEN);
+}
+
+static __always_inline void fill_outer6(void *data, const struct onc_node *node, __u32 length, __u8 ecn, __be16 port)
+{
+	struct ipv6hdr *ip = data + L2_LEN;
+	struct udphdr *udp = data + L2_LEN + IP6_LEN;
+
+	__builtin_memcpy(data, node->header, OUTER6_LEN);
+	*(__u16 *)ip |= bpf_htons(ecn << 4);
+	ip->payload_len = bpf_htons(length - IP6_LEN);
+	udp->source = port;
+	udp->len = bpf_htons(length - IP6_LEN);
+}
+
+/* finish_inner decrements the TTL of the inner packet at offset off, and says in the Ethernet header before it what it
+ * is. */
+static __always_inline bool finish_inner(struct __sk_buff *skb, __u32 off, bool six)
+{
+	void *ip = (void *)(long)skb->data + off;
+
+	if (ip + (six ? IP6_LEN : IP4_LEN) > (void *)(long)skb->data_end)
+		return false;
+	*(__be16 *)(ip - sizeof(__be16)) = six ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+	if (six)
+		decrease_hop_limit(skb, ip);
+	else
+		decrease_ttl4(ip);
+	return true;
+}
+
+/* encapsulate puts the Node's header in front and decrements the inner TTL. ONC_OFFLOAD: packet untouched. */
+static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const struct onc_control *c,
+						   const struct onc_node *node, const struct packet *p, __u16 id)
+{
+	bool six = by_ip6(node);
+	__be16 port = source_port(skb, c);
+	__u32 length = skb->len - L2_LEN + (six ? ENCAP6_LEN : ENCAP4_LEN); /* of the outer IP packet */
+	__u8 ecn = outer_ecn(p->tos);
+	void *data;
+
+	/* A Pod's own tunnel (EALREADY), GSO types the kernel cannot nest (ENOTSUPP). */
+	if (grow(skb, six))
+		return ONC_OFFLOAD;
+	data = (void *)(long)skb->data;
+	if (six) {
+		if (data + OUTER6_LEN > (void *)(long)skb->data_end)
+			return ONC_DROPPED;
+		fill_outer6(data, node, length, ecn, port);
+	} else {
+		if (data + OUTER4_LEN > (void *)(long)skb->data_end)
+			return ONC_DROPPED;
+		fill_outer4(data, node, length, ecn, id, port);
+	}
+	return finish_inner(skb, six ? OUTER6_LEN : OUTER4_LEN, p->six) ? ONC_HIT : ONC_DROPPED;
+}
+
+/* merge_ecn says whether the fast path can do what IP_ECN_decapsulate does: it leaves alone what must be logged,
+ * dropped or turned from ECT(0) to ECT(1). */
+static __always_inline bool merge_ecn(__u8 outer, __u8 inner, bool *ce)
+{
+	outer &= ECN_MASK;
+	inner &= ECN_MASK;
+	*ce = outer == ECN_CE && inner != ECN_CE;
+	if (inner == ECN_NOT_ECT)
+		return outer == ECN_NOT_ECT;
+	return !(outer == ECN_ECT_1 && inner == ECN_ECT_0);
+}
+
+/* decapsulate removes the outer headers, writes the MACs and decrements the TTL. ONC_OFFLOAD: packet untouched. */
+static __always_inline enum onc_reason decapsulate(struct __sk_buff *skb, const struct packet *p, bool outer_six,
+						   const __u32 *macs, bool ce)
+{
+	struct ethhdr *eth;
+	void *ip;
+
+	if (shrink(skb, outer_six, p->six))
+		return ONC_OFFLOAD;
+	eth = (void *)(long)skb->data;
+	ip = eth + 1;
+	if (ip + (p->six ? IP6_LEN : IP4_LEN) > (void *)(long)skb->data_end)
+		return ONC_DROPPED;
+	__builtin_memcpy(eth, macs, 12);
+	if (ce && p->six)
+		set_ce6(skb, ip);
+	else if (ce)
+		set_ce4(ip);
+	if (!finish_inner(skb, L2_LEN, p->six))
+		return ONC_DROPPED;
+	/* One checksum level less was proved: the outer UDP header is gone. Fails when none was; nothing to do then. */
+	bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
+	return ONC_HIT;
+}

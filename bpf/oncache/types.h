@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Structures shared with the agent (generated to Go by bpf2go, layout guarded by a test). */
+#pragma once
+
+/* 5-tuples in network byte order, exactly as the packet at the hook carries them. */
+struct onc_flow4 {
+	__be32 saddr;
+	__be32 daddr;
+	__be16 sport;
+	__be16 dport;
+	__u8 proto;
+	__u8 pad[3];
+};
+
+struct onc_flow6 {
+	__be32 saddr[4];
+	__be32 daddr[4];
+	__be16 sport;
+	__be16 dport;
+	__u8 proto;
+	__u8 pad[3];
+};
+
+/* proved: what has been seen of a flow since its generations. */
+#define PROVED_OWN 1
+#define PROVED_OTHER 2
+#define PROVED_BOTH (PROVED_OWN | PROVED_OTHER)
+
+/* What every flow entry must satisfy to be used. Generations are compared with those of the slots. The tag is a hash of
+ * the key: an LRU map may give an element to another flow while a program reads it. It stands first, is overwritten
+ * first and compared last. */
+struct onc_validity {
+	__u32 tag;
+	__u32 proved;
+	__u64 lease; /* valid until, ns of CLOCK_MONOTONIC_COARSE */
+	__u32 endpoint;
+	__u32 endpoint_gen;
+	__u32 node;
+	__u32 node_gen;
+	__u32 all_gen;
+	__u32 pad;
+};
+
+/* egress_flows: key is the 5-tuple as the Pod sends it. The header to put in front is the Node's. */
+struct onc_egress {
+	struct onc_validity v;
+	__u64 packets;
+	__u64 bytes; /* frame length as the Pod sent it */
+	__u64 created;
+};
+
+/* ingress_flows: key is the inner 5-tuple as it arrives from the wire. */
+struct onc_ingress {
+	struct onc_validity v;
+	__u64 packets;
+	__u64 bytes; /* frame length as the Pod receives it */
+	__u64 created;
+	__u8 macs[12]; /* destination and source as Open vSwitch writes them */
+	__u8 pad[4];
+};
+
+/* A local Pod. Written by the agent only. Generation and epoch are one 64-bit word, so that eviction and permission to
+ * learn change together; ifindex is written before a generation becomes current and cleared after it is over. */
+struct onc_endpoint {
+	__u32 generation;
+	__u32 epoch; /* 1-1023; 0: nothing may be learned */
+	__u32 ifindex;
+	__be32 ip4; /* 0: none */
+	__be32 ip6[4];
+	__u8 mac[6];
+	__u8 gateway_mac[6];
+	__u32 last_epoch; /* last one that any mark flow of this Pod may carry; the agent's memory across restarts */
+};
+
+/* A remote Node by one of its transport addresses. The fields up to mtu are the agent's, the rest Egress-Init's. */
+struct onc_node {
+	__u32 generation; /* 0: slot unused */
+	__be32 ip4;	  /* transport address; 0: it is ip6 */
+	__be32 ip6[4];
+	__u32 mtu;	    /* of the route to the Node */
+	__u32 claim;	    /* generation whose template is being or has been written */
+	__u32 template_gen; /* generation whose template is complete */
+	__u32 header_sum;   /* one's complement sum of the template's outer IPv4 header, folded to 16 bits */
+	__u64 confirmed;    /* when Open vSwitch last sent with the template's header, ns of CLOCK_MONOTONIC_COARSE */
+	__u64 contradicted; /* when with another one: the agent evicts the Node if that goes on */
+	__u8 header[88];    /* outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0 */
+};
+
+/* What Egress or Ingress saw of one packet before Open vSwitch. */
+struct onc_ticket {
+	union {
+		struct onc_flow4 key4;
+		struct onc_flow6 key6;
+	};
+	__u32 program; /* enum onc_program that wrote it; 0xffffffff: redeemed */
+	__u32 endpoint;
+	__u32 node;
+	__u32 l4; /* TCP sequence number, or UDP length and first payload bytes */
+	__u32 id; /* IPv4 identification or IPv6 flow label */
+	__u8 ttl;
+	__u8 tos;
+	__u8 six;
+	__u8 pad;
+	__u64 issued; /* ns of CLOCK_MONOTONIC_COARSE */
+};
+
+/* The mode stands first in every version: an agent can stop the programs of another version (datapath.Suspend). */
+struct onc_control {
+	__u32 mode; /* MODE_* */
+	__u32 generation;
+	__u64 lease_ns;
+	__u32 uplink_ifindex;
+	__be32 uplink_ip4;
+	__be32 uplink_ip6[4];
+	__be16 tunnel_port;
+	__u16 port_min; /* range of outer UDP source ports as the kernel's tunnel device uses it: [min, max) */
+	__u16 port_max;
+	__u8 uplink_mac[6];
+	__u8 virtual_mac[6];
+	__u8 pad[6];
+	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
+};
+
+/* Keys of pod_networks: LPM tries over the Pod networks of remote Nodes. */
+struct onc_prefix4 {
+	__u32 length;
+	__be32 addr;
+};
+
+struct onc_prefix6 {
+	__u32 length;
+	__be32 addr[4];
+};

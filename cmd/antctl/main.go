@@ -1,0 +1,27 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command antctl looks into a running Antrea component.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/antctl"
+)
+
+// tokenFile can be set at link time, for tests.
+var tokenFile = apis.LoopbackTokenFile
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
+	defer stop()
+	if err := antctl.NewCommand(antctl.DetectEnvironment(os.Getenv("POD_NAME")), tokenFile).ExecuteContext(ctx); err != nil {
+		os.Exit(1) // cobra has printed the error
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/featuregates"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/features"
+)
+
+// TestBinary builds antctl and runs it against a real API server of an agent.
+func TestBinary(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skipf("needs the go command to build antctl: %v", err)
+	}
+	dir := t.TempDir()
+	tokenFile := filepath.Join(dir, "token")
+	binary := filepath.Join(dir, "antctl")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X main.tokenFile="+tokenFile+
+		" -X github.com/antrea-oncache/antrea/pkg/version.Version=v9.9.9 -X github.com/antrea-oncache/antrea/pkg/version.ReleaseStatus=released",
+		"-o", binary, ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	address := startAgentAPI(t, tokenFile)
+
+	antctl := func(podName string, args ...string) (stdout, stderr string, err error) {
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd.Env = append(os.Environ(), "POD_NAME="+podName, "KUBECONFIG="+filepath.Join(dir, "absent"), "HOME="+dir, "KUBERNETES_SERVICE_HOST=")
+		var outBuf, errBuf bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &outBuf, &errBuf
+		err = cmd.Run()
+		return outBuf.String(), errBuf.String(), err
+	}
+	const agent = "antrea-agent-x"
+
+	stdout, stderr, err := antctl(agent, "-s", address, "get", "podinterface", "web", "-n", "shop", "-o", "json")
+	require.NoError(t, err, stderr)
+	require.Empty(t, stderr)
+	var pods []apis.PodInterface
+	require.NoError(t, json.Unmarshal([]byte(stdout), &pods))
+	require.Len(t, pods, 1)
+	require.Equal(t, "web", pods[0].PodName)
+
+	stdout, _, err = antctl(agent, "-s", address, "get", "featuregates")
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^ONCache +Enabled +ALPHA$`, stdout)
+
+	stdout, stderr, err = antctl(agent, "-s", address, "version")
+	require.NoError(t, err)
+	require.Contains(t, stdout, "agentVersion: ")
+	require.Contains(t, stdout, "antctlVersion: v9.9.9\n")
+	require.Empty(t, stderr)
+
+	_, stderr, err = antctl(agent, "-s", address, "-v", "version")
+	require.NoError(t, err)
+	require.Contains(t, stderr, address, "verbose output goes to the standard error")
+
+	_, stderr, err = antctl(agent, "-s", address, "get", "podinterface", "absent")
+	require.Error(t, err)
+	require.Equal(t, "Error: podinterface \"absent\" not found\n", stderr)
+
+	_, stderr, err = antctl(agent, "-s", address, "get", "ovsflows")
+	require.Error(t, err)
+	require.Equal(t, "Error: ovsflows is not enabled\n", stderr, "the form in which gated commands fail")
+
+	require.NoError(t, os.WriteFile(tokenFile, []byte("wrong"), 0o600))
+	_, stderr, err = antctl(agent, "-s", address, "version")
+	require.Error(t, err)
+	require.Equal(t, "Error: Unauthorized\n", stderr)
+
+	_, stderr, err = antctl("", "get", "podinterface")
+	require.Error(t, err)
+	require.Contains(t, stderr, "unknown command", "outside the agent's Pod there are no agent commands")
+	_, stderr, err = antctl("", "version", "-t", "1s")
+	require.Error(t, err)
+	require.Contains(t, stderr, "Kubernetes API")
+}
+
+func startAgentAPI(t *testing.T, tokenFile string) (address string) {
+	t.Helper()
+	store := interfacestore.NewInterfaceStore()
+	store.Initialize([]*interfacestore.InterfaceConfig{{
+		Type: interfacestore.ContainerInterface, InterfaceName: "web-123456", IPs: []netip.Addr{netip.MustParseAddr("10.10.0.2")},
+		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodName: "web", PodNamespace: "shop", ContainerID: "c1"},
+	}})
+	gates, err := features.New(map[string]bool{"ONCache": true})
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	server, err := apiserver.New(ctx, &apiserver.Config{
+		Listener: listener, TokenFile: tokenFile, Client: apiservertest.Start(t, &apiservertest.Kubernetes{}),
+		Routes: map[string]http.HandlerFunc{
+			"/podinterfaces": podinterface.HandleFunc(store),
+			"/featuregates":  featuregates.HandleFunc(gates),
+			"/ovsflows":      handlers.NotEnabled("ovsflows"),
+		},
+	})
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+		case <-time.After(10 * time.Second):
+			t.Error("the server does not stop")
+		}
+	})
+	return listener.Addr().String()
+}

@@ -1,0 +1,78 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/agentinfo"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/featuregates"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/loglevel"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/ovsflows"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/querier"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
+)
+
+// apiParts is what the API shows.
+type apiParts struct {
+	node    *config.NodeConfig
+	store   interfacestore.InterfaceStore
+	flows   openflow.Client
+	bridge  ovsconfig.BridgeClient
+	onCache map[string]http.HandlerFunc
+}
+
+// routes are the API's endpoints.
+func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
+	info := &querier.Agent{
+		Node: p.node, Interfaces: p.store, OpenFlow: p.flows, OVSDB: p.bridge, APIPort: o.config.APIPort,
+		PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
+	}
+	routes := map[string]http.HandlerFunc{
+		"/agentinfo":     agentinfo.HandleFunc(info),
+		"/featuregates":  featuregates.HandleFunc(o.gates),
+		"/loglevel":      loglevel.HandleFunc(),
+		"/ovsflows":      ovsflows.HandleFunc(p.flows, p.store, ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)),
+		"/podinterfaces": podinterface.HandleFunc(p.store),
+	}
+	maps.Copy(routes, p.onCache)
+	return routes
+}
+
+// newAPIServer makes the API server on listener, which it takes over.
+func newAPIServer(ctx context.Context, o *options, reviews kubernetes.Interface, listener net.Listener, parts *apiParts) (*apiserver.Server, error) {
+	server, err := apiserver.New(ctx, &apiserver.Config{
+		Listener: listener, TokenFile: o.tokenFile, Client: reviews,
+		Routes:         parts.routes(o),
+		LivenessChecks: map[string]func() error{"ovs": openFlowCheck(parts.flows)},
+		EnableMetrics:  *o.config.EnablePrometheusMetrics,
+		CipherSuites:   splitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
+	})
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return server, nil
+}
+
+func openFlowCheck(flows interface{ IsConnected() bool }) func() error {
+	return func() error {
+		if flows.IsConnected() {
+			return nil
+		}
+		return errors.New("no OpenFlow connection to the bridge")
+	}
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+)
+
+// bandwidthAnnotations make the bandwidth plugin shape a Pod's traffic on its host-side interface, past which the fast
+// path goes.
+var bandwidthAnnotations = []string{"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"}
+
+// podFeed shows ONCache the Pods that may use it: those whose interface is in the store and whose object has been seen
+// without a bandwidth annotation. Either may come first.
+type podFeed struct {
+	store interfacestore.InterfaceStore
+
+	mu sync.Mutex
+	// allowed holds the Pods whose object has been seen, by namespace and name: true when they may use the cache.
+	allowed map[string]bool
+	// shown are the interfaces that subscribers know, by name.
+	shown     map[string]oncache.Pod
+	subscribe []func(added, removed *oncache.Pod)
+}
+
+func newPodFeed(store interfacestore.InterfaceStore) *podFeed {
+	f := &podFeed{store: store, allowed: map[string]bool{}, shown: map[string]oncache.Pod{}}
+	store.Subscribe(func(e interfacestore.Event) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if e.Deleted != nil {
+			f.hide(e.Deleted.InterfaceName)
+		}
+		if e.Added != nil {
+			f.consider(e.Added)
+		}
+	})
+	return f
+}
+
+// Pods implements oncache.InterfaceStore.
+func (f *podFeed) Pods() []oncache.Pod {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pods := make([]oncache.Pod, 0, len(f.shown))
+	for _, pod := range f.shown {
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// Subscribe implements oncache.InterfaceStore. Callbacks must not call the feed.
+func (f *podFeed) Subscribe(changed func(added, removed *oncache.Pod)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subscribe = append(f.subscribe, changed)
+}
+
+// handler is to be added to the informer of local Pods.
+func (f *podFeed) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { f.seen(object) },
+		UpdateFunc: func(_, object any) { f.seen(object) },
+		DeleteFunc: f.gone,
+	}
+}
+
+func (f *podFeed) seen(object any) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	allowed := true
+	for _, annotation := range bandwidthAnnotations {
+		if pod.Annotations[annotation] != "" {
+			allowed = false
+		}
+	}
+	key := podKey(pod.Namespace, pod.Name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if was, known := f.allowed[key]; known && was == allowed {
+		return
+	}
+	if !allowed {
+		klog.InfoS("Pod stays on Open vSwitch: its bandwidth is limited", "pod", klog.KObj(pod))
+	}
+	f.allowed[key] = allowed
+	for _, i := range f.store.GetContainerInterfacesByPod(pod.Name, pod.Namespace) {
+		f.consider(i)
+	}
+}
+
+func (f *podFeed) gone(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if pod, ok := object.(*corev1.Pod); ok {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		// The interface is hidden when CNI deletes it.
+		delete(f.allowed, podKey(pod.Namespace, pod.Name))
+	}
+}
+
+// consider shows or hides an interface of the store. The caller holds mu.
+func (f *podFeed) consider(i *interfacestore.InterfaceConfig) {
+	pod := podOf(i)
+	if pod == nil {
+		return
+	}
+	_, shown := f.shown[pod.InterfaceName]
+	switch allowed := f.allowed[podKey(pod.Namespace, pod.Name)]; {
+	case allowed && !shown:
+		f.shown[pod.InterfaceName] = *pod
+		for _, changed := range f.subscribe {
+			changed(pod, nil)
+		}
+	case !allowed && shown:
+		f.hide(pod.InterfaceName)
+	}
+}
+
+// hide withdraws an interface, if it was shown. The caller holds mu.
+func (f *podFeed) hide(interfaceName string) {
+	pod, shown := f.shown[interfaceName]
+	if !shown {
+		return
+	}
+	delete(f.shown, interfaceName)
+	for _, changed := range f.subscribe {
+		changed(nil, &pod)
+	}
+}
+
+func podKey(namespace, name string) string { return namespace + "/" + name }
+
+// podOf is nil for interfaces that are not a Pod's first one, and for those without an OpenFlow port.
+func podOf(i *interfacestore.InterfaceConfig) *oncache.Pod {
+	if i.ContainerInterfaceConfig == nil || i.OVSPortConfig == nil || i.OFPort == 0 {
+		return nil
+	}
+	return &oncache.Pod{
+		InterfaceName: i.InterfaceName, Namespace: i.PodNamespace, Name: i.PodName,
+		IPs: i.IPs, MAC: i.MAC, OFPort: i.OFPort,
+	}
+}

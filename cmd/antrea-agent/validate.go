@@ -1,0 +1,160 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	"github.com/antrea-oncache/antrea/pkg/features"
+)
+
+// choice is a setting with a fixed set of values.
+type choice struct {
+	name  string
+	value *string
+	// known are the values that Antrea defines, built those that this version does, withONCache those that ONCache can
+	// work with (nil: all).
+	known, built, withONCache []string
+}
+
+func choices(c *agentconfig.AgentConfig) []choice {
+	encap := []string{"encap"}
+	none := []string{"none"}
+	udp := []string{"geneve", "vxlan"}
+	return []choice{
+		{"ovsDatapathType", &c.OVSDatapathType, []string{"system"}, []string{"system"}, nil},
+		{"trafficEncapMode", &c.TrafficEncapMode, []string{"encap", "noEncap", "hybrid", "networkPolicyOnly"}, encap, encap},
+		{"trafficEncryptionMode", &c.TrafficEncryptionMode, []string{"none", "ipsec", "wireGuard"}, none, none},
+		{"tunnelType", &c.TunnelType, []string{"geneve", "vxlan", "gre", "stt"}, udp, udp},
+		{"hostNetworkMode", &c.HostNetworkMode, []string{"iptables", "nftables"}, []string{"iptables"}, nil},
+		{"antreaProxy.defaultLoadBalancerMode", &c.AntreaProxy.DefaultLoadBalancerMode, []string{"nat", "dsr"}, []string{"nat"}, nil},
+		{"oncache.mode", &c.ONCache.Mode, []string{"enforce", "observe", "off"}, []string{"enforce", "observe", "off"}, nil},
+		{"ipsec.authenticationMode", &c.IPsec.AuthenticationMode, []string{"psk", "cert"}, []string{"psk", "cert"}, nil},
+	}
+}
+
+// unbuiltSwitch is a boolean setting that this version cannot switch on.
+type unbuiltSwitch struct {
+	name string
+	on   bool
+}
+
+func unbuiltSwitches(c *agentconfig.AgentConfig) []unbuiltSwitch {
+	return []unbuiltSwitch{
+		{"noSNAT", c.NoSNAT},
+		{"enableBridgingMode", c.EnableBridgingMode},
+		{"antreaProxy.proxyAll", c.AntreaProxy.ProxyAll},
+		{"flowExporter.enable", c.FlowExporter.Enable},
+		{"nodePortLocal.enable", c.NodePortLocal.Enable},
+		{"multicast.enable", c.Multicast.Enable},
+		{"multicluster.enableGateway", c.Multicluster.EnableGateway},
+		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy},
+		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity},
+		{"hostNetworkAcceleration.enable", c.HostNetworkAcceleration.Enable},
+	}
+}
+
+// validate returns all that is wrong with the configuration. Choices may be written in any case; validate changes them
+// to the spelling that the rest of the agent compares with.
+func validate(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	for _, ch := range choices(c) {
+		i := slices.IndexFunc(ch.known, func(known string) bool { return strings.EqualFold(known, *ch.value) })
+		if i < 0 {
+			fail("%s: %q is not a valid value; allowed: %s", ch.name, *ch.value, strings.Join(ch.known, ", "))
+			continue
+		}
+		*ch.value = ch.known[i]
+		if gates.Enabled(features.ONCache) && ch.withONCache != nil && !slices.Contains(ch.withONCache, *ch.value) {
+			fail("%s: %q cannot be combined with featureGates.ONCache true; allowed: %s", ch.name, *ch.value, strings.Join(ch.withONCache, ", "))
+		}
+		if !slices.Contains(ch.built, *ch.value) {
+			fail("%s: %q is not supported by this version; supported: %s", ch.name, *ch.value, strings.Join(ch.built, ", "))
+		}
+	}
+	for _, s := range unbuiltSwitches(c) {
+		if s.on {
+			fail("%s: true is not supported by this version; supported: false", s.name)
+		}
+	}
+	if n := len(c.SecondaryNetwork.OVSBridges); n > 0 {
+		fail("secondaryNetwork.ovsBridges: %d bridges are not supported by this version; supported: none", n)
+	}
+
+	inRange := func(name string, value, low, high int64) {
+		if value < low || value > high {
+			fail("%s: %d is out of range; allowed: %d to %d", name, value, low, high)
+		}
+	}
+	inRange("tunnelPort", int64(c.TunnelPort), 0, 65535)
+	inRange("apiPort", int64(c.APIPort), 1, 65535)
+	inRange("clusterPort", int64(c.ClusterPort), 1, 65535)
+	inRange("wireGuard.port", int64(c.WireGuard.Port), 1, 65535)
+	inRange("packetInRate", int64(c.PacketInRate), 1, 1<<31-1)
+	if c.DefaultMTU != 0 {
+		// 576 is what every IPv4 host must be able to reassemble (RFC 791), 65000 Antrea's upper limit.
+		inRange("defaultMTU", int64(c.DefaultMTU), 576, 65000)
+	}
+	inRange("oncache.maxFlows", int64(c.ONCache.MaxFlows), 1024, 1<<24)
+	// Less than half of the shortest conntrack timeout that a lease must keep alive: 30 s, for UDP that is younger than 2 s.
+	inRange("oncache.leaseSeconds", int64(c.ONCache.LeaseSeconds), 1, 10)
+
+	for _, device := range []struct{ name, value string }{
+		{"ovsBridge", c.OVSBridge}, {"hostGateway", c.HostGateway}, {"transportInterface", c.TransportInterface},
+	} {
+		if len(device.value) >= unix.IFNAMSIZ || strings.ContainsAny(device.value, "/ \t\n:") {
+			fail("%s: %q is not a network device name; allowed: at most %d characters without space, slash or colon", device.name, device.value, unix.IFNAMSIZ-1)
+		}
+	}
+	errs = append(errs, validateCIDRs(c)...)
+	if _, err := cliflag.TLSVersion(c.TLSMinVersion); err != nil {
+		fail("tlsMinVersion: %q is not a TLS version; allowed: %s", c.TLSMinVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))
+	}
+	if _, err := cliflag.TLSCipherSuites(splitList(c.TLSCipherSuites)); err != nil {
+		fail("tlsCipherSuites: %q: %w; allowed: %s", c.TLSCipherSuites, err, strings.Join(cliflag.TLSCipherPossibleValues(), ", "))
+	}
+	return errors.Join(errs...)
+}
+
+func validateCIDRs(c *agentconfig.AgentConfig) (errs []error) {
+	for _, list := range []struct {
+		name  string
+		cidrs []string
+	}{
+		{"podCIDRs", splitList(c.PodCIDRs)},
+		{"serviceCIDR", splitList(c.ServiceCIDR)},
+		{"serviceCIDRv6", splitList(c.ServiceCIDRv6)},
+		{"transportInterfaceCIDRs", c.TransportInterfaceCIDRs},
+		{"egress.exceptCIDRs", c.Egress.ExceptCIDRs},
+	} {
+		for _, cidr := range list.cidrs {
+			if _, err := netip.ParsePrefix(cidr); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %q is not a CIDR; allowed: address/length, for example 10.10.0.0/24", list.name, cidr))
+			}
+		}
+	}
+	return errs
+}
+
+// splitList splits a comma-separated setting; the empty string is the empty list.
+func splitList(s string) []string {
+	var list []string
+	for _, item := range strings.Split(s, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list = append(list, item)
+		}
+	}
+	return list
+}

@@ -1,0 +1,408 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs_test keeps the documents true: names that they mention exist, and what must be described is.
+package docs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/antctl"
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	"github.com/antrea-oncache/antrea/pkg/features"
+)
+
+const root = ".."
+
+// documents returns the text of all Markdown files by path relative to the root.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		// Hidden directories hold what tools and tests make.
+		if d.IsDir() && path != root && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".md" {
+			return nil
+		}
+		name, err := filepath.Rel(root, path)
+		out[name] = read(t, name)
+		return err
+	}))
+	require.Contains(t, out, "ARCHITECTURE.md")
+	return out
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// section is the part of a document below a heading, up to the next heading of that level or above.
+func section(t *testing.T, document, heading string) string {
+	t.Helper()
+	level := strings.Repeat("#", len(heading)-len(strings.TrimLeft(heading, "#")))
+	_, rest, found := strings.Cut(document, "\n"+heading+"\n")
+	require.True(t, found, "no heading %q", heading)
+	if end := regexp.MustCompile(`(?m)^#{1,` + fmt.Sprint(len(level)) + `} `).FindStringIndex(rest); end != nil {
+		rest = rest[:end[0]]
+	}
+	return rest
+}
+
+// rows returns the cells of all table rows whose first cell is code, by that code. A second row of one name is an error.
+func rows(t *testing.T, text string) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		name := strings.Trim(cells[0], "`")
+		require.NotContains(t, out, name, "two rows")
+		out[name] = cells
+	}
+	return out
+}
+
+func requireSameNames(t *testing.T, want, got []string) {
+	t.Helper()
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Empty(t, cmp.Diff(want, got, cmpopts.EquateEmpty()), "- missing in the document, + unknown to the code")
+}
+
+func names[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }
+
+func TestEveryReasonHasItsRow(t *testing.T) {
+	reasons, err := datapath.Reasons()
+	require.NoError(t, err)
+	table := rows(t, section(t, read(t, "docs/oncache.md"), "## Reasons"))
+	requireSameNames(t, slices.Clone(reasons), names(table))
+	for reason, cells := range table {
+		require.Len(t, cells, 4, reason)
+		for _, cell := range cells {
+			require.NotEmpty(t, cell, reason)
+		}
+	}
+	// The design names reasons in parentheses.
+	for _, list := range regexp.MustCompile("\\((`[a-z][a-z0-9_]*`(, )?)+\\)").FindAllString(read(t, "docs/design/oncache.md"), -1) {
+		for _, name := range regexp.MustCompile(`[a-z0-9_]+`).FindAllString(list, -1) {
+			require.Contains(t, reasons, name, "docs/design/oncache.md")
+		}
+	}
+}
+
+var metricName = regexp.MustCompile(`antrea_agent_oncache_[a-z_]*[a-z]`)
+
+func TestMetrics(t *testing.T) {
+	descriptions := make(chan *prometheus.Desc, 100)
+	oncache.New(oncache.Config{}, nil, nil, nil).Describe(descriptions)
+	close(descriptions)
+	var want []string
+	for d := range descriptions {
+		want = append(want, metricName.FindString(d.String()))
+	}
+	requireSameNames(t, slices.Clone(want), names(rows(t, section(t, read(t, "docs/oncache.md"), "## Metrics"))))
+	for file, text := range documents(t) {
+		for _, name := range metricName.FindAllString(text, -1) {
+			require.Contains(t, want, name, file)
+		}
+	}
+}
+
+func TestEveryMapIsInTheDesign(t *testing.T) {
+	var want []string
+	for _, m := range regexp.MustCompile(`(?m)^} (\w+) SEC\("\.maps"\);`).FindAllStringSubmatch(read(t, "bpf/oncache/maps.h"), -1) {
+		want = append(want, m[1])
+	}
+	require.NotEmpty(t, want)
+	requireSameNames(t, want, names(rows(t, section(t, read(t, "docs/design/oncache.md"), "## Maps"))))
+}
+
+var (
+	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
+	makeTarget = regexp.MustCompile(`\bmake ([a-z][a-z0-9-]*)`)
+)
+
+func TestMakeTargets(t *testing.T) {
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`).FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		targets[m[1]] = true
+	}
+	for file, text := range documents(t) {
+		for _, span := range code.FindAllString(text, -1) {
+			for _, m := range makeTarget.FindAllStringSubmatch(span, -1) {
+				require.True(t, targets[m[1]], "%s: the Makefile has no target %q", file, m[1])
+			}
+		}
+	}
+	for target := range targets {
+		if target != "help" {
+			require.Contains(t, read(t, "CONTRIBUTING.md"), "`make "+target+"`")
+		}
+	}
+}
+
+func TestFeatureGates(t *testing.T) {
+	gates, err := features.New(nil)
+	require.NoError(t, err)
+	want := map[string][]string{}
+	for component, list := range map[string][]string{"agent": toStrings(features.AgentGates()), "controller": toStrings(features.ControllerGates())} {
+		for _, name := range list {
+			want[name] = append(want[name], component)
+		}
+	}
+	table := rows(t, read(t, "docs/feature-gates.md"))
+	requireSameNames(t, names(want), names(table))
+	for name, components := range want {
+		slices.Sort(components)
+		feature := features.ONCache
+		for _, f := range append(features.AgentGates(), features.ControllerGates()...) {
+			if string(f) == name {
+				feature = f
+			}
+		}
+		require.True(t, strings.EqualFold(features.Stage(feature), table[name][1]), "stage of %s", name)
+		require.Equal(t, fmt.Sprint(gates.Enabled(feature)), table[name][2], "default of %s", name)
+		require.Equal(t, strings.Join(components, ", "), table[name][3], "component of %s", name)
+	}
+}
+
+func toStrings[S ~string](list []S) (out []string) {
+	for _, s := range list {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+func TestConfigurationKeys(t *testing.T) {
+	c, err := agentconfig.Parse(nil)
+	require.NoError(t, err)
+	want := map[string]string{}
+	defaults(reflect.ValueOf(*c), "", want)
+	table := rows(t, read(t, "docs/configuration.md"))
+	requireSameNames(t, names(want), names(table))
+	for key, value := range want {
+		require.Len(t, table[key], 4, key)
+		require.Equal(t, "`"+value+"`", table[key][1], "default of %s", key)
+	}
+}
+
+// TestRanges: numbers that the agent accepts are those that the documents promise.
+func TestRanges(t *testing.T) {
+	table := rows(t, read(t, "docs/configuration.md"))
+	keys := rows(t, section(t, read(t, "docs/oncache.md"), "### Configuration keys"))
+	checks := regexp.MustCompile(`inRange\("(oncache\.\w+|defaultMTU)", [^,]+, (\d+), ([\d<]+)\)`).FindAllStringSubmatch(read(t, "cmd/antrea-agent/validate.go"), -1)
+	require.Len(t, checks, 3)
+	for _, m := range checks {
+		high := m[3]
+		if shift, found := strings.CutPrefix(high, "1<<"); found {
+			bits, err := strconv.Atoi(shift)
+			require.NoError(t, err)
+			high = fmt.Sprint(1 << bits)
+		}
+		allowed := m[2] + " to " + high
+		require.Contains(t, table[m[1]][3], allowed, m[1])
+		if key, documented := keys[m[1]]; documented {
+			require.Equal(t, allowed, key[2], m[1])
+			require.Equal(t, strings.Trim(table[m[1]][1], "`"), key[1], m[1])
+		}
+	}
+}
+
+func TestModesAndStates(t *testing.T) {
+	document := read(t, "docs/oncache.md")
+	modes := rows(t, section(t, document, "### Modes"))
+	requireSameNames(t, []string{datapath.ModeOff.String(), datapath.ModeObserve.String(), datapath.ModeEnforce.String()}, names(modes))
+	constants := regexp.MustCompile(`(?m)^\tState\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "pkg/agent/oncache/api/types.go"), -1)
+	require.NotEmpty(t, constants)
+	for _, m := range constants {
+		require.Contains(t, section(t, document, "### Summary"), "`"+m[1]+"`")
+	}
+}
+
+// TestQuotedMessages: what a user finds in the document must be what the agent says.
+func TestQuotedMessages(t *testing.T) {
+	document := read(t, "docs/oncache.md")
+	messages := names(rows(t, section(t, document, "### State `Unavailable`")))
+	for _, m := range regexp.MustCompile(`"([A-Z][a-zA-Z ]+)"`).FindAllStringSubmatch(document, -1) {
+		messages = append(messages, m[1])
+	}
+	require.NotEmpty(t, messages)
+	source := sources(t, "pkg/agent/oncache", func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
+	for _, message := range messages {
+		require.Contains(t, source, message)
+	}
+}
+
+// TestNamedTests: tests that documents name exist.
+func TestNamedTests(t *testing.T) {
+	tests := sources(t, "pkg", isTest) + sources(t, "test", isTest) + sources(t, "cmd", isTest)
+	for file, text := range documents(t) {
+		for _, m := range regexp.MustCompile("`([Tt]est[A-Z]\\w+)`").FindAllStringSubmatch(text, -1) {
+			require.Contains(t, tests, "\nfunc "+m[1]+"(t *testing.T", file)
+		}
+	}
+}
+
+func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
+
+// sources is the text of all Go files below a folder that are wanted by name.
+func sources(t *testing.T, folder string, wanted func(name string) bool) string {
+	t.Helper()
+	var out strings.Builder
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || !wanted(d.Name()) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		out.Write(text)
+		return err
+	}))
+	return out.String()
+}
+
+// TestAPIPaths: every path that antctl reads is in the list, and every path in the list is served.
+func TestAPIPaths(t *testing.T) {
+	table := rows(t, section(t, read(t, "docs/antctl.md"), "## The agent's API"))
+	served := sources(t, "cmd/antrea-agent", func(string) bool { return true }) + sources(t, "pkg/agent/apiserver", func(string) bool { return true })
+	for cell := range table {
+		for _, path := range strings.Split(cell, "`, `") {
+			if path != "/healthz" && path != "/livez" && path != "/readyz" { // of the API server library
+				require.Contains(t, served, `"`+path+`"`)
+			}
+		}
+	}
+	asked := regexp.MustCompile(`(?m)^[^/\n]*Endpoint\{Path: "(/[\w/]+)"`).FindAllStringSubmatch(sources(t, "pkg/antctl", func(name string) bool { return !isTest(name) }), -1)
+	require.NotEmpty(t, asked)
+	for _, m := range asked {
+		require.Contains(t, table, m[1])
+	}
+}
+
+// defaults collects the keys of a configuration section with their values as the document shows them.
+func defaults(section reflect.Value, prefix string, out map[string]string) {
+	for i := range section.NumField() {
+		name, _, _ := strings.Cut(section.Type().Field(i).Tag.Get("yaml"), ",")
+		value := section.Field(i)
+		if value.Kind() == reflect.Pointer {
+			value = value.Elem()
+		}
+		switch {
+		case value.Kind() == reflect.Struct:
+			defaults(value, prefix+name+".", out)
+		case value.Kind() == reflect.Map:
+			out[prefix+name] = "{}"
+		case value.Kind() == reflect.String && value.Len() == 0:
+			out[prefix+name] = `""`
+		default:
+			out[prefix+name] = fmt.Sprint(value.Interface())
+		}
+	}
+}
+
+func TestCommandsAndFlags(t *testing.T) {
+	document := read(t, "docs/antctl.md")
+	root := antctl.NewCommand(antctl.Environment{Mode: antctl.ModeAgent, InPod: true}, "")
+	requireSameNames(t, flagNames(root.PersistentFlags()), names(rows(t, section(t, document, "## Flags of all commands"))))
+	var commands []string
+	var visit func(*cobra.Command)
+	visit = func(parent *cobra.Command) {
+		for _, c := range parent.Commands() {
+			if c.HasSubCommands() {
+				visit(c)
+				continue
+			}
+			commands = append(commands, c.CommandPath())
+			// --output has a paragraph of its own.
+			flags := slices.DeleteFunc(flagNames(c.NonInheritedFlags()), func(f string) bool { return strings.HasPrefix(f, "--output") })
+			requireSameNames(t, flags, names(rows(t, section(t, document, "### "+c.CommandPath()))))
+		}
+	}
+	visit(root)
+	var documented []string
+	for _, m := range regexp.MustCompile("(?m)^\\| \\[`(antctl [a-z -]+)`\\]").FindAllStringSubmatch(document, -1) {
+		documented = append(documented, m[1])
+	}
+	requireSameNames(t, commands, documented)
+}
+
+// flagNames are written as the first cell of a row has them: "--pod`, `-p".
+func flagNames(flags *pflag.FlagSet) (out []string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name += "`, `-" + f.Shorthand
+		}
+		out = append(out, name)
+	})
+	return out
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are the fragments that a document offers, made from its headings as Git hosts do.
+func anchors(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(regexp.MustCompile("(?s)```.*?```").ReplaceAllString(text, ""), -1) {
+		slug := strings.ReplaceAll(notSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")
+		out[slug] = true
+	}
+	return out
+}
+
+func TestLinks(t *testing.T) {
+	all := documents(t)
+	for file, text := range all {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(text, "code"), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			path, fragment, _ := strings.Cut(m[1], "#")
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+				_, err := os.Stat(filepath.Join(root, target))
+				require.NoError(t, err, "%s links to %s", file, m[1])
+			}
+			if fragment != "" {
+				require.True(t, anchors(all[target])[fragment], "%s links to %s: no such heading", file, m[1])
+			}
+		}
+	}
+}

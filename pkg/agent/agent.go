@@ -1,0 +1,233 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent brings a Node up: it finds out what the Node is, makes the bridge and its two fixed ports, restores the
+// interface store from OVSDB, prepares the host network and the pipeline, and ends the round of flows once the
+// controllers have installed theirs.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
+)
+
+// gatewayCheckInterval is how often MaintainGateway looks at the gateway.
+const gatewayCheckInterval = time.Minute
+
+// NewRoutes makes the client of the host network. It is called once the gateway port exists, and must change nothing.
+type NewRoutes func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error)
+
+// Initializer brings the Node up. Make it with NewInitializer, call Initialize once.
+type Initializer struct {
+	options   Options
+	kube      kubernetes.Interface
+	ovs       ovsconfig.BridgeClient
+	store     interfacestore.InterfaceStore
+	flows     openflow.Client
+	newRoutes NewRoutes
+	clock     clock.WithTicker
+
+	nodeInterval, bridgeAttempt time.Duration
+	// node and network are set by Initialize.
+	node    *config.NodeConfig
+	network *config.NetworkConfig
+}
+
+// NewInitializer does nothing yet. The interface store must be empty and without subscribers.
+func NewInitializer(options Options, kube kubernetes.Interface, ovs ovsconfig.BridgeClient, store interfacestore.InterfaceStore,
+	flows openflow.Client, newRoutes NewRoutes,
+) *Initializer {
+	return &Initializer{
+		options: options, kube: kube, ovs: ovs, store: store, flows: flows, newRoutes: newRoutes,
+		clock: clock.RealClock{}, nodeInterval: nodePollInterval, bridgeAttempt: bridgeAttempt,
+	}
+}
+
+// State is what Initialize has set up.
+type State struct {
+	Node    *config.NodeConfig
+	Network *config.NetworkConfig
+	Routes  route.Interface
+	// Rounds must be told when all controllers have installed their flows (Complete) and be run with Reconnected (Run).
+	Rounds *Rounds
+	// Reconnected receives a value after each later reconnection of the switch.
+	Reconnected <-chan struct{}
+}
+
+// Initialize works on the calling goroutine, in the network namespace of its thread. It waits, with log messages, for the
+// Node object to be complete and for ovsdb-server and ovs-vswitchd to run, until ctx ends. It can be repeated after an
+// error as long as the OpenFlow client was not initialized, and every part of it leaves alone what is already right:
+// traffic goes on while an agent restarts.
+func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
+	if err := i.discover(ctx); err != nil {
+		return nil, err
+	}
+	if err := i.setUpBridge(ctx); err != nil {
+		return nil, err
+	}
+	routes, err := i.newRoutes(i.network, i.node)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the host network: %w", err)
+	}
+	if err := routes.Initialize(); err != nil {
+		return nil, fmt.Errorf("prepare the host network: %w", err)
+	}
+	externalIDs, err := i.ovs.GetExternalIDs()
+	if err != nil {
+		return nil, err
+	}
+	round := nextRound(externalIDs)
+	if err := i.ovs.SetExternalID(startedRoundKey, strconv.Itoa(int(round.RoundNum))); err != nil {
+		return nil, fmt.Errorf("record that round %d begins: %w", round.RoundNum, err)
+	}
+	reconnected, err := i.flows.Initialize(ctx, round, i.node, i.network)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the pipeline: %w", err)
+	}
+	klog.InfoS("Initialized the Node", "node", i.node.Name, "podIPv4CIDR", i.node.PodIPv4CIDR, "podIPv6CIDR", i.node.PodIPv6CIDR,
+		"uplink", i.node.Uplink.Name, "mtu", i.node.MTU, "round", round.RoundNum, "restoredPods", i.store.GetContainerInterfaceNum())
+	return &State{
+		Node: i.node, Network: i.network, Routes: routes, Reconnected: reconnected,
+		Rounds: newRounds(i.flows, i.ovs, round, i.clock, i.restoreGateway),
+	}, nil
+}
+
+// discover fills in node and network, the parts that come from Open vSwitch excepted.
+func (i *Initializer) discover(ctx context.Context) error {
+	info, err := waitForNode(ctx, i.kube, i.options.NodeName, i.options.PodCIDRs, i.nodeInterval)
+	if err != nil {
+		return err
+	}
+	if info.podIPv6CIDR.IsValid() && info.podIPv4CIDR.IsValid() {
+		klog.InfoS("This version connects Pods by IPv4 only: ignoring the Node's IPv6 Pod network", "podIPv6CIDR", info.podIPv6CIDR)
+		info.podIPv6CIDR = netip.Prefix{}
+	}
+	// The gateway's address is in the Pod network, which transportInterfaceCIDRs may contain.
+	devices, err := listDevices(i.options.HostGateway)
+	if err != nil {
+		return err
+	}
+	uplink, err := chooseTransport(devices, i.options.TransportInterface, i.options.TransportInterfaceCIDRs, info.addresses)
+	if err != nil {
+		return fmt.Errorf("choose the device that carries the tunnel: %w", err)
+	}
+	mtu, err := podMTU(i.options.DefaultMTU, i.options.TrafficEncapMode, i.options.TunnelType, uplink)
+	if err != nil {
+		return fmt.Errorf("choose the MTU of Pods: %w", err)
+	}
+	if want := transportAnnotation(uplink, info.addresses); want != info.transportAnnotation {
+		if err := annotateNode(ctx, i.kube, i.options.NodeName, want); err != nil {
+			return err
+		}
+	}
+	i.node = &config.NodeConfig{
+		Name: i.options.NodeName, OVSBridge: i.options.OVSBridge,
+		PodIPv4CIDR: info.podIPv4CIDR, PodIPv6CIDR: info.podIPv6CIDR,
+		NodeIP: info.nodeIP(), Uplink: *uplink, MTU: mtu,
+	}
+	i.network = &config.NetworkConfig{
+		TrafficEncapMode: i.options.TrafficEncapMode, TunnelType: i.options.TunnelType,
+		TunnelPort: tunnelPort(i.options.TunnelType, i.options.TunnelPort), TunnelCsum: i.options.TunnelCsum,
+		IPv4Enabled: info.podIPv4CIDR.IsValid(), IPv6Enabled: info.podIPv6CIDR.IsValid(),
+		SNATFullyRandomPorts: i.options.SNATFullyRandomPorts,
+	}
+	return nil
+}
+
+func (i *Initializer) setUpBridge(ctx context.Context) error {
+	if err := createBridge(ctx, i.ovs, i.bridgeAttempt); err != nil {
+		return err
+	}
+	capabilities, err := i.ovs.Capabilities()
+	if err != nil {
+		return err
+	}
+	if err := checkCapabilities(capabilities, i.options.ServiceNAT); err != nil {
+		return err
+	}
+	ports, err := i.ovs.ListPorts()
+	if err != nil {
+		return err
+	}
+	if i.node.TunnelOFPort, err = i.ensureTunnelPort(ctx, ports); err != nil {
+		return fmt.Errorf("set up the tunnel port (does the kernel have the module for %s?): %w", i.options.TunnelType, err)
+	}
+	gateway, err := i.ensureGatewayPort(ctx, ports, nil)
+	if err != nil {
+		return fmt.Errorf("set up the gateway port: %w", err)
+	}
+	gateway.IPv4 = gatewayAddress(i.node.PodIPv4CIDR).Addr()
+	gateway.IPv6 = gatewayAddress(i.node.PodIPv6CIDR).Addr()
+	if gateway.LinkIndex, err = i.configureGateway(ctx, gateway); err != nil {
+		return err
+	}
+	i.node.Gateway = *gateway
+	// Again, for the ports that were just made.
+	if ports, err = i.ovs.ListPorts(); err != nil {
+		return err
+	}
+	i.store.Initialize(restoreInterfaces(ports, i.node))
+	return nil
+}
+
+func (i *Initializer) configureGateway(ctx context.Context, gateway *config.GatewayConfig) (int, error) {
+	if err := i.ovs.SetInterfaceMTU(gateway.Name, i.node.MTU); err != nil {
+		return 0, err
+	}
+	var addresses []netip.Prefix
+	for _, cidr := range []netip.Prefix{i.node.PodIPv4CIDR, i.node.PodIPv6CIDR} {
+		if cidr.IsValid() {
+			addresses = append(addresses, gatewayAddress(cidr))
+		}
+	}
+	return configureGatewayLink(ctx, gateway, addresses)
+}
+
+// restoreGateway makes the gateway again what Initialize made it.
+func (i *Initializer) restoreGateway(ctx context.Context) error {
+	ports, err := i.ovs.ListPorts()
+	if err != nil {
+		return err
+	}
+	gateway, err := i.ensureGatewayPort(ctx, ports, i.node.Gateway.MAC)
+	if err != nil {
+		return fmt.Errorf("restore the gateway port: %w", err)
+	}
+	if gateway.OFPort != i.node.Gateway.OFPort || gateway.MAC.String() != i.node.Gateway.MAC.String() {
+		// Flows of the whole pipeline depend on these.
+		klog.ErrorS(errors.New("the agent must be restarted"), "Somebody has changed the gateway port", "port", gateway.Name,
+			"ofPort", gateway.OFPort, "wantOFPort", i.node.Gateway.OFPort, "mac", gateway.MAC, "wantMAC", i.node.Gateway.MAC)
+	}
+	_, err = i.configureGateway(ctx, gateway)
+	return err
+}
+
+// MaintainGateway restores the gateway port and its device every 60 s, until ctx ends. Call it after Initialize.
+func (i *Initializer) MaintainGateway(ctx context.Context) {
+	ticker := i.clock.NewTicker(gatewayCheckInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			if err := i.restoreGateway(ctx); err != nil && ctx.Err() == nil {
+				klog.ErrorS(err, "The gateway is not as it should be, will try again", "after", gatewayCheckInterval)
+			}
+		}
+	}
+}

@@ -1,0 +1,336 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+)
+
+// newNetNS moves the calling test into a new network namespace with an uplink. The goroutine stays locked to its thread,
+// which the runtime throws away when the test ends.
+func newNetNS(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root for network namespaces")
+	}
+	runtime.LockOSThread()
+	ns, err := netns.New()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ns.Close()) })
+	addDevice(t, "eth0", "192.168.0.1/24")
+	addDevice(t, "eth1", "172.16.0.1/16")
+}
+
+func addDevice(t *testing.T, name, address string) {
+	t.Helper()
+	require.NoError(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-peer"}))
+	link, err := netlink.LinkByName(name)
+	require.NoError(t, err)
+	addr, err := netlink.ParseAddr(address)
+	require.NoError(t, err)
+	require.NoError(t, netlink.AddrAdd(link, addr))
+	require.NoError(t, netlink.LinkSetUp(link))
+}
+
+// pipelineStub stands for the OpenFlow client and records how it was initialized.
+type pipelineStub struct {
+	openflow.Client
+	round   openflow.RoundInfo
+	node    *config.NodeConfig
+	network *config.NetworkConfig
+}
+
+func (p *pipelineStub) Initialize(_ context.Context, round openflow.RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error) {
+	p.round, p.node, p.network = round, node, network
+	return make(chan struct{}), nil
+}
+
+func (p *pipelineStub) DeleteStaleFlows() error { return nil }
+
+type routesStub struct{ route.Interface }
+
+func (routesStub) Initialize() error { return nil }
+
+type bed struct {
+	ovs      *ovstest.OVS
+	bridge   ovsconfig.BridgeClient
+	kube     *fake.Clientset
+	store    interfacestore.InterfaceStore
+	pipeline *pipelineStub
+	options  Options
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	newNetNS(t)
+	o := ovstest.Start(t, ovstest.InNetNS("/proc/thread-self/ns/net"))
+	conn, err := ovsconfig.NewOVSDBConnection(t.Context(), "unix:"+o.DBSocket)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return &bed{
+		ovs: o, bridge: ovsconfig.NewBridgeClient(conn, "br-int", ovsconfig.WithDatapathType("netdev")),
+		kube: fake.NewClientset(testNode([]string{"10.10.1.0/24"}, internalIP("192.168.0.1"))),
+		options: Options{
+			NodeName: "node1", OVSBridge: "br-int", HostGateway: "antrea-gw0",
+			TrafficEncapMode: config.TrafficEncapModeEncap, TunnelType: config.TunnelTypeGeneve, ServiceNAT: true,
+		},
+	}
+}
+
+// initializer is a freshly started agent on the bed.
+func (b *bed) initializer() *Initializer {
+	b.store, b.pipeline = interfacestore.NewInterfaceStore(), &pipelineStub{}
+	i := NewInitializer(b.options, b.kube, b.bridge, b.store, b.pipeline,
+		func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error) { return routesStub{}, nil })
+	i.nodeInterval, i.bridgeAttempt = time.Millisecond, 100*time.Millisecond
+	return i
+}
+
+func (b *bed) start(t *testing.T) (*Initializer, *State) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	i := b.initializer()
+	state, err := i.Initialize(ctx)
+	require.NoError(t, err)
+	return i, state
+}
+
+func gatewayAddresses(t *testing.T) []string {
+	t.Helper()
+	link, err := netlink.LinkByName("antrea-gw0")
+	require.NoError(t, err)
+	list, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	require.NoError(t, err)
+	var result []string
+	for _, a := range list {
+		result = append(result, a.IPNet.String())
+	}
+	return result
+}
+
+func TestInitializeOnAFreshNode(t *testing.T) {
+	b := newBed(t)
+	_, state := b.start(t)
+
+	node := state.Node
+	require.Equal(t, "node1", node.Name)
+	require.Equal(t, netip.MustParsePrefix("10.10.1.0/24"), node.PodIPv4CIDR)
+	require.Equal(t, netip.MustParseAddr("192.168.0.1"), node.NodeIP)
+	require.Equal(t, "eth0", node.Uplink.Name)
+	require.Equal(t, netip.MustParsePrefix("192.168.0.1/24"), node.Uplink.IPv4)
+	require.Equal(t, 1450, node.MTU)
+	require.EqualValues(t, config.TunnelOFPort, node.TunnelOFPort)
+	require.EqualValues(t, config.GatewayOFPort, node.Gateway.OFPort)
+	require.Equal(t, netip.MustParseAddr("10.10.1.1"), node.Gateway.IPv4)
+	require.Equal(t, &config.NetworkConfig{
+		TrafficEncapMode: "encap", TunnelType: "geneve", TunnelPort: 6081, IPv4Enabled: true,
+	}, state.Network)
+	require.Equal(t, openflow.RoundInfo{RoundNum: 1}, b.pipeline.round)
+	require.Same(t, node, b.pipeline.node)
+
+	link, err := netlink.LinkByName("antrea-gw0")
+	require.NoError(t, err)
+	require.Equal(t, link.Attrs().Index, node.Gateway.LinkIndex)
+	require.Equal(t, link.Attrs().HardwareAddr, node.Gateway.MAC)
+	require.NotZero(t, link.Attrs().Flags&net.FlagUp)
+	require.Equal(t, []string{"10.10.1.1/24"}, gatewayAddresses(t))
+	require.EqualValues(t, 2, node.Gateway.MAC[0]&3, "locally administered and unicast")
+	announce, err := os.ReadFile("/proc/sys/net/ipv4/conf/antrea-gw0/arp_announce")
+	require.NoError(t, err)
+	require.Equal(t, "1", strings.TrimSpace(string(announce)))
+
+	require.Equal(t, "1450", b.ovs.Vsctl("get", "interface", "antrea-gw0", "mtu_request"))
+	require.Equal(t, `"`+node.Gateway.MAC.String()+`"`, b.ovs.Vsctl("get", "interface", "antrea-gw0", "mac"))
+	require.Equal(t, "{antrea-type=gateway}", b.ovs.Vsctl("get", "port", "antrea-gw0", "external_ids"))
+	require.Equal(t, "{antrea-type=tunnel}", b.ovs.Vsctl("get", "port", "antrea-tun0", "external_ids"))
+	require.Equal(t, "{key=flow, remote_ip=flow}", b.ovs.Vsctl("get", "interface", "antrea-tun0", "options"))
+	require.Equal(t, "geneve", b.ovs.Vsctl("get", "interface", "antrea-tun0", "type"))
+	found, ok := b.store.GetInterfaceByOFPort(config.GatewayOFPort)
+	require.True(t, ok)
+	require.Equal(t, node.Gateway.MAC, found.MAC)
+}
+
+func TestInitializeAgainKeepsWhatIsThere(t *testing.T) {
+	b := newBed(t)
+	_, first := b.start(t)
+	b.ovs.Vsctl("set", "Open_vSwitch", ".", "other_config:flow-restore-wait=true")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	first.Rounds.started = first.Rounds.started.Add(-minRoundAge)
+	require.NoError(t, first.Rounds.Complete(ctx, closed()))
+	require.Equal(t, "{}", b.ovs.Vsctl("get", "Open_vSwitch", ".", "other_config"))
+	require.Equal(t, `"1"`, b.ovs.Vsctl("get", "bridge", "br-int", "external_ids:roundNum"))
+	// A Pod's port, as the CNI server makes it.
+	_, err := b.bridge.CreatePort("eth1-peer", map[string]string{
+		"antrea-type": "container", "attached-mac": "02:00:00:00:00:02", "ip-address": "10.10.1.2",
+		"container-id": "c1", "pod-name": "web", "pod-namespace": "default",
+	})
+	require.NoError(t, err)
+	uuids := b.ovs.Vsctl("get", "bridge", "br-int", "ports")
+
+	_, second := b.start(t)
+	require.Equal(t, first.Node, second.Node)
+	require.Equal(t, uuids, b.ovs.Vsctl("get", "bridge", "br-int", "ports"))
+	prev := uint16(1)
+	require.Equal(t, openflow.RoundInfo{RoundNum: 2, PrevRoundNum: &prev}, second.Rounds.Round())
+	pod, ok := b.store.GetContainerInterface("c1")
+	require.True(t, ok)
+	require.NotZero(t, pod.OFPort)
+	require.Equal(t, addresses("10.10.1.2"), pod.IPs)
+}
+
+func TestInitializeAdjustsPortsToTheConfiguration(t *testing.T) {
+	b := newBed(t)
+	b.start(t)
+	uuid := b.ovs.Vsctl("get", "port", "antrea-tun0", "_uuid")
+
+	b.options.TunnelPort, b.options.TunnelCsum = 7000, true
+	_, state := b.start(t)
+	require.EqualValues(t, 7000, state.Network.TunnelPort)
+	require.Equal(t, `{csum="true", dst_port="7000", key=flow, remote_ip=flow}`, b.ovs.Vsctl("get", "interface", "antrea-tun0", "options"))
+	require.Equal(t, uuid, b.ovs.Vsctl("get", "port", "antrea-tun0", "_uuid"), "new options do not need a new port")
+
+	b.options.TunnelType, b.options.TunnelPort, b.options.TunnelCsum = config.TunnelTypeVXLAN, 0, false
+	_, state = b.start(t)
+	require.EqualValues(t, config.TunnelOFPort, state.Node.TunnelOFPort)
+	require.Equal(t, "vxlan", b.ovs.Vsctl("get", "interface", "antrea-tun0", "type"))
+	require.Equal(t, "{key=flow, remote_ip=flow}", b.ovs.Vsctl("get", "interface", "antrea-tun0", "options"))
+
+	node, err := b.kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
+	require.NoError(t, err)
+	node.Spec.PodCIDRs = []string{"10.10.9.0/24"}
+	_, err = b.kube.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	b.start(t)
+	require.Equal(t, []string{"10.10.9.1/24"}, gatewayAddresses(t), "the address of the former Pod network is gone")
+}
+
+func TestTransportInterfaceIsAnnounced(t *testing.T) {
+	b := newBed(t)
+	annotation := func() string {
+		node, err := b.kube.CoreV1().Nodes().Get(t.Context(), "node1", metav1.GetOptions{})
+		require.NoError(t, err)
+		return node.Annotations[transportAddressesAnnotation]
+	}
+	b.options.TransportInterfaceCIDRs = prefixes("10.10.0.0/16", "172.16.0.0/16")
+	b.start(t)
+	_, state := b.start(t)
+	require.Equal(t, "eth1", state.Node.Uplink.Name, "the gateway's own address must not be chosen")
+	require.Equal(t, "172.16.0.1", annotation())
+	b.options.TransportInterfaceCIDRs = nil
+	b.start(t)
+	require.Empty(t, annotation())
+}
+
+func TestInitializeWaitsForVswitchd(t *testing.T) {
+	b := newBed(t)
+	b.ovs.KillVswitchd()
+	// As start_ovs does: it must not keep the bridge from being made.
+	b.ovs.Vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:flow-restore-wait=true")
+	i := b.initializer()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if err := netns.Set(netns.NsHandle(b.ovs.NetNS.Fd())); err != nil {
+			done <- err
+			return
+		}
+		_, err := i.Initialize(ctx)
+		done <- err
+	}()
+	// Each attempt to create the bridge is one more configuration that vswitchd has to reach.
+	require.Eventually(t, func() bool {
+		n, err := strconv.Atoi(b.ovs.Vsctl("get", "Open_vSwitch", ".", "next_cfg"))
+		return err == nil && n >= 4
+	}, 10*time.Second, 20*time.Millisecond)
+	b.ovs.StartVswitchd()
+	require.NoError(t, <-done)
+}
+
+func TestGatewayIsRestored(t *testing.T) {
+	b := newBed(t)
+	i, state := b.start(t)
+	for _, tc := range []struct {
+		name  string
+		spoil func()
+	}{
+		{"device is down and without address", func() {
+			link, err := netlink.LinkByName("antrea-gw0")
+			require.NoError(t, err)
+			list, err := netlink.AddrList(link, netlink.FAMILY_V4)
+			require.NoError(t, err)
+			require.NoError(t, netlink.AddrDel(link, &list[0]))
+			require.NoError(t, netlink.LinkSetDown(link))
+		}},
+		{"port was deleted", func() { b.ovs.Vsctl("del-port", "br-int", "antrea-gw0") }},
+		{"vswitchd restarted", func() { b.ovs.KillVswitchd(); b.ovs.StartVswitchd() }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			// Subtests run on goroutines of their own.
+			runtime.LockOSThread()
+			require.NoError(t, netns.Set(netns.NsHandle(b.ovs.NetNS.Fd())))
+			tc.spoil()
+			require.NoError(t, i.restoreGateway(t.Context()))
+			require.Equal(t, []string{"10.10.1.1/24"}, gatewayAddresses(t))
+			link, err := netlink.LinkByName("antrea-gw0")
+			require.NoError(t, err)
+			require.Equal(t, state.Node.Gateway.MAC, link.Attrs().HardwareAddr)
+			require.NotZero(t, link.Attrs().Flags&net.FlagUp)
+			require.Equal(t, "32769", b.ovs.Vsctl("get", "interface", "antrea-gw0", "ofport"))
+		})
+	}
+}
+
+func TestInitializeErrorsNameWhatIsWrong(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		change  func(*Options, *ovsconfig.Fake)
+		wantErr string
+	}{
+		{"transport interface", func(o *Options, _ *ovsconfig.Fake) { o.TransportInterface = "eth9" }, `transportInterface "eth9" does not exist`},
+		{"capabilities", func(_ *Options, f *ovsconfig.Fake) { f.DatapathCapabilities["ct_label"] = "false" }, "does not support ct_label"},
+		{"tunnel port", func(_ *Options, f *ovsconfig.Fake) {
+			f.PortErrors = map[string]string{"antrea-tun0": "Operation not supported"}
+		},
+			"Operation not supported"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			newNetNS(t)
+			f := ovsconfig.NewFake("br-int")
+			b := &bed{
+				bridge: f, kube: fake.NewClientset(testNode([]string{"10.10.1.0/24"}, internalIP("192.168.0.1"))),
+				options: Options{NodeName: "node1", HostGateway: "antrea-gw0", TrafficEncapMode: "encap", TunnelType: "geneve"},
+			}
+			tc.change(&b.options, f)
+			_, err := b.initializer().Initialize(t.Context())
+			require.ErrorContains(t, err, tc.wantErr)
+			ports, _ := f.ListPorts()
+			require.Empty(t, ports, "nothing half-made is left")
+		})
+	}
+}

@@ -1,0 +1,59 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+)
+
+// transportAddressesAnnotation tells peers where to send tunnel packets, when that is not the Node's address.
+const transportAddressesAnnotation = "node.antrea.io/transport-addresses"
+
+// transportAnnotation is the value that the annotation should have: the comma-separated transport addresses, or empty (no
+// annotation) when they are addresses of the Node object, which peers know.
+func transportAnnotation(uplink *config.Uplink, nodeAddresses []netip.Addr) string {
+	var addresses []string
+	known := true
+	for _, prefix := range []netip.Prefix{uplink.IPv4, uplink.IPv6} {
+		if prefix.IsValid() {
+			addresses = append(addresses, prefix.Addr().String())
+			known = known && slices.Contains(nodeAddresses, prefix.Addr())
+		}
+	}
+	if known {
+		return ""
+	}
+	return strings.Join(addresses, ",")
+}
+
+// annotateNode sets the annotation to value, or removes it when value is empty.
+func annotateNode(ctx context.Context, kube kubernetes.Interface, name, value string) error {
+	var v any
+	if value != "" {
+		v = value
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{transportAddressesAnnotation: v}},
+	})
+	if err != nil {
+		return fmt.Errorf("encode annotation %s=%q: %w", transportAddressesAnnotation, value, err)
+	}
+	if _, err := kube.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("set annotation %s=%q on Node %q: %w", transportAddressesAnnotation, value, name, err)
+	}
+	klog.InfoS("Changed the Node's transport addresses", "node", name, "addresses", value)
+	return nil
+}

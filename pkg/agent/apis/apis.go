@@ -1,0 +1,110 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apis holds what the agent's HTTP API and antctl must agree on: JSON bodies, ports, the token file. Field names are those
+// of Antrea.
+package apis
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// LoopbackTokenFile is where a component writes the bearer token with which antctl in the same Pod may do everything.
+const LoopbackTokenFile = "/var/run/antrea/apiserver/loopback-client-token"
+
+// DefaultAgentPort and DefaultControllerPort are the HTTPS ports of the components.
+const (
+	DefaultAgentPort      = 10350
+	DefaultControllerPort = 10349
+)
+
+// AgentInfo is the body of /agentinfo: one object.
+type AgentInfo struct {
+	Version string `json:"version,omitempty"`
+	// PodRef is the agent's own Pod, NodeRef the Node it serves.
+	PodRef  corev1.ObjectReference `json:"podRef"`
+	NodeRef corev1.ObjectReference `json:"nodeRef"`
+	// NodeSubnets are the Node's Pod CIDRs.
+	NodeSubnets                 []string                    `json:"nodeSubnets,omitempty"`
+	OVSInfo                     OVSInfo                     `json:"ovsInfo"`
+	NetworkPolicyControllerInfo NetworkPolicyControllerInfo `json:"networkPolicyControllerInfo"`
+	LocalPodNum                 int32                       `json:"localPodNum"`
+	AgentConditions             []AgentCondition            `json:"agentConditions,omitempty"`
+	APIPort                     int                         `json:"apiPort,omitempty"`
+	NodePortLocalPortRange      string                      `json:"nodePortLocalPortRange,omitempty"`
+	NetworkInfo                 NetworkInfo                 `json:"networkInfo"`
+}
+
+// OVSInfo describes the bridge.
+type OVSInfo struct {
+	Version    string `json:"version,omitempty"`
+	BridgeName string `json:"bridgeName,omitempty"`
+	// FlowTable is the number of flows by table name.
+	FlowTable map[string]int32 `json:"flowTable,omitempty"`
+}
+
+// NetworkPolicyControllerInfo counts the policy objects that the agent has received.
+type NetworkPolicyControllerInfo struct {
+	NetworkPolicyNum  int32 `json:"networkPolicyNum"`
+	AddressGroupNum   int32 `json:"addressGroupNum"`
+	AppliedToGroupNum int32 `json:"appliedToGroupNum"`
+}
+
+// NetworkInfo holds the addresses that peers send tunnel packets to.
+type NetworkInfo struct {
+	TransportIPs []string `json:"transportIPs,omitempty"`
+}
+
+// AgentConditionType names one aspect of the agent's health.
+type AgentConditionType string
+
+const (
+	AgentHealthy         AgentConditionType = "AgentHealthy"
+	OVSDBConnectionUp    AgentConditionType = "OVSDBConnectionUp"
+	OpenflowConnectionUp AgentConditionType = "OpenflowConnectionUp"
+)
+
+// AgentCondition is the state of one aspect of the agent's health.
+type AgentCondition struct {
+	Type              AgentConditionType     `json:"type"`
+	Status            corev1.ConditionStatus `json:"status"`
+	LastHeartbeatTime metav1.Time            `json:"lastHeartbeatTime"`
+	Reason            string                 `json:"reason,omitempty"`
+	Message           string                 `json:"message,omitempty"`
+}
+
+// PodInterface is one element of the body of /podinterfaces.
+type PodInterface struct {
+	// PodName is the Pod's name.
+	PodName       string   `json:"name,omitempty"`
+	PodNamespace  string   `json:"podNamespace,omitempty"`
+	InterfaceName string   `json:"interfaceName,omitempty"`
+	IPs           []string `json:"ips,omitempty"`
+	MAC           string   `json:"mac,omitempty"`
+	PortUUID      string   `json:"portUUID,omitempty"`
+	OFPort        uint32   `json:"ofPort,omitempty"`
+	ContainerID   string   `json:"containerID,omitempty"`
+}
+
+// OVSFlow is one element of the body of /ovsflows: a flow as ovs-ofctl prints it, or a table name.
+type OVSFlow struct {
+	Flow string `json:"flow,omitempty"`
+}
+
+// FeatureGate is one element of the body of /featuregates.
+type FeatureGate struct {
+	// Component is "agent" or "controller".
+	Component string `json:"component,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Status is Enabled or Disabled.
+	Status string `json:"status,omitempty"`
+	// Version is the stage: ALPHA, BETA, GA or DEPRECATED.
+	Version string `json:"version,omitempty"`
+}
+
+// LogLevel is the body of /loglevel.
+type LogLevel struct {
+	// Level is klog's verbosity.
+	Level int `json:"level"`
+}

@@ -1,0 +1,134 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver is the agent's HTTPS API: health checks, metrics, and the endpoints that antctl reads.
+//
+// Who may read: a bearer token is checked by the Kubernetes API (TokenReview), a client certificate against the
+// cluster's client CA when the cluster publishes one, and the path is allowed or not by SubjectAccessReview. The
+// loopback token that the server writes into a file at start may do everything; the health paths are open to everyone.
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/version"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
+)
+
+// shutdownTimeout bounds how long open requests may delay the agent's exit.
+const shutdownTimeout = time.Second
+
+// Config is what New needs.
+type Config struct {
+	// Listener is where to serve, TCP; New takes it over.
+	Listener net.Listener
+	// TokenFile receives the loopback token, mode 0600.
+	TokenFile string
+	// Client is for TokenReview, SubjectAccessReview and reading the cluster's client CA.
+	Client kubernetes.Interface
+	// Routes are the endpoints by path.
+	Routes map[string]http.HandlerFunc
+	// LivenessChecks are named checks of /livez besides the built-in ones.
+	LivenessChecks map[string]func() error
+	// EnableMetrics serves the process's Kubernetes metrics registry at /metrics.
+	EnableMetrics bool
+	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in
+	// k8s.io/component-base/cli/flag.
+	CipherSuites  []string
+	MinTLSVersion string
+}
+
+// Server is the API server. It serves while Run runs.
+type Server struct {
+	generic  *genericapiserver.GenericAPIServer
+	caBundle []byte
+}
+
+// New makes the server, generates its certificate (self-signed for localhost, in memory only) and writes the loopback
+// token.
+func New(ctx context.Context, c *Config) (*Server, error) {
+	// Refusals are metav1.Status objects.
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	generic := genericapiserver.NewConfig(serializer.NewCodecFactory(scheme))
+	generic.EffectiveVersion = effectiveVersion{basecompatibility.NewEffectiveVersionFromString("1.0", "", "")}
+	generic.EnableMetrics = c.EnableMetrics
+	generic.EnableDiscovery = false
+	generic.SkipOpenAPIInstallation = true
+	for name, check := range c.LivenessChecks {
+		generic.AddLivezChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))
+	}
+
+	serving := genericoptions.NewSecureServingOptions().WithLoopback()
+	serving.Listener = c.Listener
+	serving.BindPort = c.Listener.Addr().(*net.TCPAddr).Port
+	serving.CipherSuites, serving.MinTLSVersion = c.CipherSuites, c.MinTLSVersion
+	serving.ServerCert.CertDirectory = ""
+	serving.ServerCert.PairName = "antrea-agent-api"
+	if err := serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
+		return nil, fmt.Errorf("making the API server's certificate: %w", err)
+	}
+	if err := serving.ApplyToConfig(generic); err != nil {
+		return nil, fmt.Errorf("setting up HTTPS for the API server: %w", err)
+	}
+	if err := delegateAuth(ctx, generic, c.Client); err != nil {
+		return nil, err
+	}
+
+	server, err := generic.Complete(nil).New("antrea-agent-apiserver", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("making the API server: %w", err)
+	}
+	server.ShutdownTimeout = shutdownTimeout
+	for path, handle := range c.Routes {
+		server.Handler.NonGoRestfulMux.HandleFunc(path, getOnly(handle))
+	}
+	if err := writeToken(c.TokenFile, generic.LoopbackClientConfig.BearerToken); err != nil {
+		return nil, err
+	}
+	cert, _ := serving.ServerCert.GeneratedCert.CurrentCertKeyContent()
+	return &Server{generic: server, caBundle: cert}, nil
+}
+
+// CABundle returns the PEM certificates with which a remote client can verify the server under the name localhost.
+func (s *Server) CABundle() []byte { return s.caBundle }
+
+// Run serves until ctx ends, then lets open requests finish for at most a second.
+func (s *Server) Run(ctx context.Context) error {
+	return s.generic.PrepareRun().RunWithContext(ctx)
+}
+
+func getOnly(handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.Header().Set("Allow", http.MethodGet)
+			http.Error(w, fmt.Sprintf("method %s is not allowed; allowed: GET", r.Method), http.StatusMethodNotAllowed)
+			return
+		}
+		handle(w, r)
+	}
+}
+
+// effectiveVersion makes /version answer with this project's version; the API machinery's own idea of a version does
+// not matter here, because the server has no versioned resources.
+type effectiveVersion struct {
+	basecompatibility.EffectiveVersion
+}
+
+func (effectiveVersion) Info() *version.Info {
+	return &version.Info{GitVersion: antreaversion.GetFullVersion(), GitCommit: antreaversion.GitSHA, GitTreeState: antreaversion.GitTreeState}
+}

@@ -1,0 +1,182 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ovsflows serves /ovsflows: a list of apis.OVSFlow. Without parameters all flows of the bridge; pod together
+// with namespace selects the flows that were installed for a Pod, table (names or numbers, comma-separated) those of
+// tables, table-names-only lists the tables.
+package ovsflows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+// Pipeline knows the tables and what was installed for whom.
+type Pipeline interface {
+	GetFlowTableStatus() ([]openflow.TableStatus, error)
+	GetPodFlowKeys(interfaceName string) []string
+}
+
+// Interfaces finds a Pod's interfaces.
+type Interfaces interface {
+	GetContainerInterfacesByPod(podName, podNamespace string) []*interfacestore.InterfaceConfig
+}
+
+// FlowDumper reads flows from the bridge; filter is in the syntax of ovs-ofctl(8).
+type FlowDumper interface {
+	DumpFlows(ctx context.Context, filter string) ([]string, error)
+}
+
+var counters = regexp.MustCompile(`\b(n_packets|n_bytes|idle_age|hard_age)=\d+, `)
+
+const supportedFilters = "pod with namespace, table, table-names-only"
+
+// filterError is a bad request, or with notFound set an absent object.
+type filterError struct {
+	message  string
+	notFound bool
+}
+
+func (e *filterError) Error() string { return e.message }
+
+func badFilter(format string, args ...any) error {
+	return &filterError{message: fmt.Sprintf(format, args...)}
+}
+
+func notFound(format string, args ...any) error {
+	return &filterError{message: fmt.Sprintf(format, args...), notFound: true}
+}
+
+type handler struct {
+	pipeline   Pipeline
+	interfaces Interfaces
+	dumper     FlowDumper
+}
+
+// HandleFunc serves the flows of one bridge.
+func HandleFunc(pipeline Pipeline, interfaces Interfaces, dumper FlowDumper) http.HandlerFunc {
+	h := &handler{pipeline: pipeline, interfaces: interfaces, dumper: dumper}
+	return func(w http.ResponseWriter, r *http.Request) {
+		lines, err := h.flows(r.Context(), r.URL.Query())
+		if err != nil {
+			status := http.StatusInternalServerError
+			var e *filterError
+			if errors.As(err, &e) {
+				status = http.StatusBadRequest
+				if e.notFound {
+					status = http.StatusNotFound
+				}
+			}
+			http.Error(w, err.Error(), status)
+			return
+		}
+		flows := make([]apis.OVSFlow, 0, len(lines))
+		for _, line := range lines {
+			flows = append(flows, apis.OVSFlow{Flow: line})
+		}
+		handlers.WriteJSON(w, flows)
+	}
+}
+
+func (h *handler) flows(ctx context.Context, query url.Values) ([]string, error) {
+	for _, unsupported := range []string{"service", "networkpolicy", "type", "groups"} {
+		if query.Has(unsupported) {
+			return nil, badFilter("filter %q is not supported by this version; supported: %s", unsupported, supportedFilters)
+		}
+	}
+	pod, namespace, table, namesOnly := query.Get("pod"), query.Get("namespace"), query.Get("table"), query.Has("table-names-only")
+	selectors := 0
+	for _, used := range []bool{pod != "", table != "", namesOnly} {
+		if used {
+			selectors++
+		}
+	}
+	switch {
+	case selectors > 1:
+		return nil, badFilter("pod, table and table-names-only cannot be combined")
+	case (pod == "") != (namespace == ""):
+		return nil, badFilter("pod %q, namespace %q: both or none must be given", pod, namespace)
+	case namesOnly:
+		return h.tableNames()
+	case pod != "":
+		return h.podFlows(ctx, pod, namespace)
+	case table != "":
+		return h.tableFlows(ctx, strings.Split(table, ","))
+	default:
+		return h.dumper.DumpFlows(ctx, "")
+	}
+}
+
+func (h *handler) tableNames() ([]string, error) {
+	tables, err := h.pipeline.GetFlowTableStatus()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(tables))
+	for _, table := range tables {
+		names = append(names, table.Name)
+	}
+	return names, nil
+}
+
+func (h *handler) podFlows(ctx context.Context, pod, namespace string) ([]string, error) {
+	interfaces := h.interfaces.GetContainerInterfacesByPod(pod, namespace)
+	if len(interfaces) == 0 {
+		return nil, notFound("Pod %s/%s not found on this Node", namespace, pod)
+	}
+	var flows []string
+	seen := map[string]bool{}
+	for _, config := range interfaces {
+		for _, key := range h.pipeline.GetPodFlowKeys(config.InterfaceName) {
+			matching, err := h.dumper.DumpFlows(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			for _, flow := range matching {
+				// A filter also selects flows that match more narrowly, perhaps found by another key already, with
+				// other counters by now.
+				identity := counters.ReplaceAllString(flow, "")
+				if !seen[identity] {
+					seen[identity] = true
+					flows = append(flows, flow)
+				}
+			}
+		}
+	}
+	return flows, nil
+}
+
+func (h *handler) tableFlows(ctx context.Context, wanted []string) ([]string, error) {
+	tables, err := h.pipeline.GetFlowTableStatus()
+	if err != nil {
+		return nil, err
+	}
+	var flows []string
+	for _, want := range wanted {
+		want = strings.TrimSpace(want)
+		i := slices.IndexFunc(tables, func(t openflow.TableStatus) bool {
+			return strings.EqualFold(t.Name, want) || strconv.Itoa(int(t.ID)) == want
+		})
+		if i < 0 {
+			return nil, notFound("table %q not found; table-names-only lists the tables", want)
+		}
+		matching, err := h.dumper.DumpFlows(ctx, fmt.Sprintf("table=%d", tables[i].ID))
+		if err != nil {
+			return nil, err
+		}
+		flows = append(flows, matching...)
+	}
+	return flows, nil
+}

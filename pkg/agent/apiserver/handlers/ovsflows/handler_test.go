@@ -1,0 +1,96 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsflows
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+type fakePipeline struct{ err error }
+
+func (p fakePipeline) GetFlowTableStatus() ([]openflow.TableStatus, error) {
+	return []openflow.TableStatus{{ID: 0, Name: "PipelineRootClassifier"}, {ID: 3, Name: "Classifier"}, {ID: 12, Name: "Output"}}, p.err
+}
+
+func (fakePipeline) GetPodFlowKeys(name string) []string {
+	return map[string][]string{"web-123456": {"table=3,in_port=1", "table=12,reg1=1"}}[name]
+}
+
+type fakeDumper map[string][]string
+
+func (d fakeDumper) DumpFlows(_ context.Context, filter string) ([]string, error) {
+	flows, ok := d[filter]
+	if !ok {
+		return nil, errors.New("unexpected filter " + filter)
+	}
+	return flows, nil
+}
+
+func TestHandleFunc(t *testing.T) {
+	store := interfacestore.NewInterfaceStore()
+	store.Initialize([]*interfacestore.InterfaceConfig{{
+		Type: interfacestore.ContainerInterface, InterfaceName: "web-123456",
+		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodName: "web", PodNamespace: "default"},
+	}})
+	dumper := fakeDumper{
+		"":                  {"z", "a"},
+		"table=3":           {"c1", "c2"},
+		"table=12":          {"o1"},
+		"table=3,in_port=1": {"c1"},
+		"table=12,reg1=1":   {"o1", "c1", "table=a, n_packets=1, n_bytes=2, ip", "table=a, n_packets=2, n_bytes=3, ip"},
+	}
+	for _, tc := range []struct {
+		name, query string
+		status      int
+		flows       []string
+		err         string
+	}{
+		{name: "all, in the switch's order", status: 200, flows: []string{"z", "a"}},
+		{name: "of a Pod, none twice", query: "?pod=web&namespace=default", status: 200, flows: []string{"c1", "o1", "table=a, n_packets=1, n_bytes=2, ip"}},
+		{name: "of an absent Pod", query: "?pod=db&namespace=default", status: 404, err: "Pod default/db not found"},
+		{name: "Pod without namespace", query: "?pod=web", status: 400, err: "both or none"},
+		{name: "namespace without Pod", query: "?namespace=default", status: 400, err: "both or none"},
+		{name: "of a table", query: "?table=Classifier", status: 200, flows: []string{"c1", "c2"}},
+		{name: "of tables by name and number", query: "?table=Output,3", status: 200, flows: []string{"o1", "c1", "c2"}},
+		{name: "of an absent table", query: "?table=Nothing", status: 404, err: `table "Nothing" not found`},
+		{name: "table names", query: "?table-names-only=", status: 200, flows: []string{"PipelineRootClassifier", "Classifier", "Output"}},
+		{name: "Pod and table", query: "?pod=web&namespace=default&table=Output", status: 400, err: "cannot be combined"},
+		{name: "Service", query: "?service=web&namespace=default", status: 400, err: `filter "service" is not supported by this version; supported: pod with namespace, table, table-names-only`},
+		{name: "policy", query: "?networkpolicy=np&namespace=default", status: 400, err: `"networkpolicy" is not supported`},
+		{name: "groups", query: "?groups=all", status: 400, err: `"groups" is not supported`},
+		{name: "injection by table", query: "?table=3,priority%3D5", status: 404, err: "not found"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			HandleFunc(fakePipeline{}, store, dumper)(w, httptest.NewRequest("GET", "/ovsflows"+tc.query, nil))
+			require.Equal(t, tc.status, w.Code, w.Body)
+			if tc.status != 200 {
+				require.Contains(t, w.Body.String(), tc.err)
+				return
+			}
+			var got []apis.OVSFlow
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
+			var want []apis.OVSFlow
+			for _, flow := range tc.flows {
+				want = append(want, apis.OVSFlow{Flow: flow})
+			}
+			require.Equal(t, want, got)
+		})
+	}
+
+	w := httptest.NewRecorder()
+	HandleFunc(fakePipeline{err: errors.New("switch gone")}, store, dumper)(w, httptest.NewRequest("GET", "/ovsflows?table=3", nil))
+	require.Equal(t, 500, w.Code)
+	require.Contains(t, w.Body.String(), "switch gone")
+}

@@ -1,0 +1,263 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cniserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/plugins/pkg/ns"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
+)
+
+// add connects a container. For a container that is connected already it returns the same result if everything is still in
+// place, and otherwise removes what there is and starts again, so that a repeated ADD never leaks. When it fails, nothing
+// of what it made remains, unless undoing fails too; the runtime's DEL then removes the rest.
+func (s *Server) add(ctx context.Context, req *request) (result *current.Result, err error) {
+	if err := s.waitForNetwork(ctx); err != nil {
+		return nil, err
+	}
+	if err := checkPrevResult(req); err != nil {
+		return nil, err
+	}
+	unlock, err := s.lockContainer(ctx, req.containerID)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	pod, err := openNetNS(netnsPath(s.cfg.HostProcPathPrefix, req.netns))
+	if err != nil {
+		return nil, err
+	}
+	defer pod.Close()
+
+	existing, found := s.findInterface(req)
+	if found {
+		reusable := s.verifyInterface(pod, req, existing)
+		if reusable == nil {
+			klog.InfoS("Container is connected already", "container", req.containerID, "interface", existing.InterfaceName)
+			return s.result(req, existing)
+		}
+		klog.InfoS("Connecting the container again", "container", req.containerID, "interface", existing.InterfaceName, "reason", reusable)
+		if err := s.disconnect(ctx, req, existing.InterfaceName); err != nil {
+			return nil, err
+		}
+	}
+	unlockName, err := s.lockName(ctx, req.hostInterface)
+	if err != nil {
+		return nil, err
+	}
+	defer unlockName()
+	if err := s.claimName(req); err != nil {
+		return nil, err
+	}
+	return s.connect(ctx, req, pod)
+}
+
+// waitForNetwork blocks ADD until the Node can forward a Pod's packets.
+func (s *Server) waitForNetwork(ctx context.Context) error {
+	select {
+	case <-s.networkReady:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(s.networkReadyTimeout)
+	defer timer.Stop()
+	reason := ""
+	select {
+	case <-s.networkReady:
+		return nil
+	case <-timer.C:
+		reason = fmt.Sprintf("not after %s", s.networkReadyTimeout)
+	case <-s.stopping.Done():
+		reason = "the agent is stopping"
+	case <-ctx.Done():
+		reason = ctx.Err().Error()
+	}
+	return errorf(cnipb.ErrorCode_TRY_AGAIN_LATER, "the Node's network is not ready for Pods: %s", reason)
+}
+
+// claimName makes sure that nothing has the host interface's name. It removes what an earlier attempt for this container
+// left and refuses what belongs to another one.
+func (s *Server) claimName(req *request) error {
+	owned, portExists, err := s.ownsName(req.hostInterface, req.containerID)
+	if err != nil {
+		return err
+	}
+	if !owned {
+		return errorf(cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE, "the name %s of the host interface is used by another container, want a sandbox with another ID", req.hostInterface)
+	}
+	if !portExists {
+		return configError(deleteHostLink(req.hostInterface))
+	}
+	return s.removeInterface(req.hostInterface)
+}
+
+// undoStack holds what takes back the steps of an ADD.
+type undoStack []func(context.Context) error
+
+// unwind takes the steps back, last first, and stops at the first failure: an address must not become free for others while
+// flows or a port with it exist.
+func (u undoStack) unwind(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	for i := len(u) - 1; i >= 0; i-- {
+		if err := u[i](ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect does the steps of ADD under both locks, with the name free.
+func (s *Server) connect(ctx context.Context, req *request, pod ns.NetNS) (result *current.Result, err error) {
+	var undo undoStack
+	defer func() {
+		if err == nil {
+			return
+		}
+		if undoErr := undo.unwind(ctx); undoErr != nil {
+			klog.ErrorS(undoErr, "Could not undo a failed ADD, DEL has to", "container", req.containerID, "interface", req.hostInterface)
+			code := cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE
+			if coded := (*cniError)(nil); errors.As(err, &coded) {
+				code = coded.code
+			}
+			err = errorf(code, "%w; undoing it failed: %w", err, undoErr)
+		}
+	}()
+
+	ipam, err := s.ipam.prepare(req)
+	if err != nil {
+		return nil, err
+	}
+	// A step whose fate can be unknown after an error is taken back even when it fails; its undo therefore comes first.
+	undo = append(undo, ipam.del)
+	addresses, err := ipam.add(ctx, pod.Path())
+	if err != nil {
+		return nil, err
+	}
+	veth, err := s.newPodInterface(req, addresses)
+	if err != nil {
+		return nil, configError(err)
+	}
+	if err := createVeth(pod, veth); err != nil {
+		return nil, configError(err)
+	}
+	undo = append(undo, func(context.Context) error { return configError(deleteHostLink(veth.hostName)) })
+	if err := s.configureVeth(pod, veth); err != nil {
+		return nil, configError(err)
+	}
+	iface := s.newInterfaceConfig(req, veth)
+	undo = append(undo, func(context.Context) error { return s.deletePort(veth.hostName) })
+	if err := s.createPort(ctx, iface); err != nil {
+		return nil, configError(err)
+	}
+	if result, err = s.result(req, iface); err != nil {
+		return nil, err
+	}
+	undo = append(undo, func(context.Context) error { return s.uninstallFlows(veth.hostName) })
+	if err := s.flows.InstallPodFlows(iface.InterfaceName, iface.IPs, iface.MAC, iface.OFPort); err != nil {
+		return nil, configError(fmt.Errorf("install flows of host interface %s: %w", iface.InterfaceName, err))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, configError(fmt.Errorf("the runtime has given up: %w", err))
+	}
+	s.store.AddInterface(iface)
+	s.announceInBackground(pod, veth)
+	return result, nil
+}
+
+func (s *Server) newPodInterface(req *request, addresses []podAddress) (*podInterface, error) {
+	veth := &podInterface{hostName: req.hostInterface, ifname: req.ifname, mtu: s.mtu(req), addresses: addresses}
+	var err error
+	if veth.mac, err = newMAC(); err != nil {
+		return nil, err
+	}
+	if veth.hostMAC, err = newMAC(); err != nil {
+		return nil, err
+	}
+	return veth, nil
+}
+
+func (s *Server) mtu(req *request) int {
+	if req.conf.mtu != 0 {
+		return req.conf.mtu
+	}
+	return s.cfg.Node.MTU
+}
+
+// configureVeth sets the host side up first: the container side then has a carrier when it is set up, and sends from that
+// moment on. In the other order the kernel drops what it sends until the carrier's change has been worked off.
+func (s *Server) configureVeth(pod ns.NetNS, veth *podInterface) error {
+	if err := setHostSideUp(veth.hostName); err != nil {
+		return err
+	}
+	if s.cfg.DisableTXChecksumOffload {
+		if err := disableTXChecksum(pod, veth.ifname); err != nil {
+			return err
+		}
+	}
+	return configureContainerSide(pod, veth)
+}
+
+func (s *Server) newInterfaceConfig(req *request, veth *podInterface) *interfacestore.InterfaceConfig {
+	ips := make([]netip.Addr, len(veth.addresses))
+	for i, a := range veth.addresses {
+		ips[i] = a.prefix.Addr()
+	}
+	return &interfacestore.InterfaceConfig{
+		Type:          interfacestore.ContainerInterface,
+		InterfaceName: veth.hostName,
+		IPs:           ips,
+		MAC:           veth.mac,
+		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{
+			ContainerID:  req.containerID,
+			PodName:      req.podName,
+			PodNamespace: req.podNamespace,
+			IFDev:        req.ifname,
+			NetNS:        req.netns,
+		},
+	}
+}
+
+// createPort puts the host side on the bridge and completes iface with what OVS assigned.
+func (s *Server) createPort(ctx context.Context, iface *interfacestore.InterfaceConfig) error {
+	uuid, err := s.ports.CreatePort(iface.InterfaceName, PortExternalIDs(iface))
+	if err != nil {
+		return fmt.Errorf("create OVS port %s: %w", iface.InterfaceName, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, ofPortTimeout)
+	defer cancel()
+	ofPort, err := s.ports.GetOFPort(ctx, iface.InterfaceName)
+	if err != nil {
+		return fmt.Errorf("OpenFlow port of OVS port %s: %w", iface.InterfaceName, err)
+	}
+	iface.OVSPortConfig = &interfacestore.OVSPortConfig{PortUUID: uuid, OFPort: ofPort}
+	return nil
+}
+
+// announceInBackground tells the Pod's neighbours of its addresses without delaying the result. A Pod works without it.
+func (s *Server) announceInBackground(pod ns.NetNS, veth *podInterface) {
+	fd, err := packetSocket(pod, veth.ifname)
+	if err != nil {
+		klog.ErrorS(err, "Not sending gratuitous ARPs", "interface", veth.hostName)
+		return
+	}
+	s.background.Go(func() { announce(s.stopping, fd, veth) })
+}
+
+// configError gives an error without a code the one of a failure to configure the interface (102).
+func configError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errorf(cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE, "%w", err)
+}

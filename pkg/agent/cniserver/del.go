@@ -1,0 +1,111 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cniserver
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
+)
+
+// del disconnects a container. It works without the network namespace, with any part missing, and any number of times.
+func (s *Server) del(ctx context.Context, req *request) error {
+	unlock, err := s.lockContainer(ctx, req.containerID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	name := req.hostInterface
+	if existing, found := s.findInterface(req); found {
+		name = existing.InterfaceName
+	}
+	return s.disconnect(ctx, req, name)
+}
+
+// disconnect removes the host interface called name, if that is the container's, and then releases the addresses. The
+// caller has the container's lock. An empty name stands for a container of which no interface is known.
+func (s *Server) disconnect(ctx context.Context, req *request, name string) error {
+	if name != "" {
+		unlock, err := s.lockName(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		owned, _, err := s.ownsName(name, req.containerID)
+		if err != nil {
+			return err
+		}
+		if owned {
+			if err := s.removeInterface(name); err != nil {
+				return err
+			}
+		} else {
+			klog.InfoS("Leaving the interface alone, it belongs to another container", "interface", name, "container", req.containerID)
+		}
+	}
+	ipam, err := s.ipam.prepare(req)
+	if err != nil {
+		return err
+	}
+	return ipam.del(ctx)
+}
+
+// removeInterface removes whatever exists under a name that the caller has locked. Flows go first, so that an OpenFlow port
+// number that is used again can never inherit them; it stops at the first failure to keep that order.
+func (s *Server) removeInterface(name string) error {
+	if err := s.uninstallFlows(name); err != nil {
+		return err
+	}
+	if err := s.deletePort(name); err != nil {
+		return err
+	}
+	s.store.DeleteInterface(&interfacestore.InterfaceConfig{InterfaceName: name})
+	return configError(deleteHostLink(name))
+}
+
+func (s *Server) uninstallFlows(name string) error {
+	if err := s.flows.UninstallPodFlows(name); err != nil {
+		return configError(fmt.Errorf("uninstall flows of host interface %s: %w", name, err))
+	}
+	return nil
+}
+
+func (s *Server) deletePort(name string) error {
+	if err := s.ports.DeletePort(name); err != nil {
+		return configError(fmt.Errorf("delete OVS port %s: %w", name, err))
+	}
+	return nil
+}
+
+// findInterface returns the store's entry for the container and interface of a request.
+func (s *Server) findInterface(req *request) (*interfacestore.InterfaceConfig, bool) {
+	if c, ok := s.store.GetContainerInterface(req.containerID); ok && c.IFDev == req.ifname {
+		return c, true
+	}
+	if c, ok := s.store.GetInterfaceByName(req.hostInterface); ok && isContainer(c, req.containerID) && c.IFDev == req.ifname {
+		return c, true
+	}
+	return nil, false
+}
+
+// ownsName tells whether the container may create and remove the host interface called name: nobody else has it on the
+// bridge or in the store. It also tells whether there is an OVS port of that name.
+func (s *Server) ownsName(name, containerID string) (owned, portExists bool, err error) {
+	port, portExists, err := s.ports.GetPort(name)
+	if err != nil {
+		return false, false, errorf(cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE, "look up OVS port %s: %w", name, err)
+	}
+	if c, ok := s.store.GetInterfaceByName(name); ok {
+		return isContainer(c, containerID), portExists, nil
+	}
+	return !portExists || port.ExternalIDs[externalIDContainerID] == containerID, portExists, nil
+}
+
+func isContainer(c *interfacestore.InterfaceConfig, containerID string) bool {
+	return c.ContainerInterfaceConfig != nil && c.ContainerID == containerID
+}

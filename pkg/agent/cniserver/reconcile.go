@@ -1,0 +1,162 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cniserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+)
+
+// Reconcile brings what an earlier agent left in line with the Node's Pods; call it before networkReady closes. For each
+// Pod interface of the store, restored from the bridge: if the Pod is gone, or its host interface is, then flows, port,
+// entry and veth are removed, and a gone Pod's addresses are released; otherwise the flows are installed again. After
+// that it releases every lease whose address is neither in the status of a Pod nor in the store.
+//
+// It waits for podsSynced or the end of ctx. An interface that fails does not stop the others: the errors are joined, and
+// the caller may call again. pods may hold Pods of other Nodes; they count as gone.
+func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, podsSynced cache.InformerSynced) error {
+	select {
+	case <-s.networkReady:
+		// The kubelet can be ahead of the informer: a new Pod would be taken for a vanished one.
+		return errors.New("reconcile Pod interfaces: the network is ready already and new Pods may exist, want a call before that")
+	default:
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), podsSynced) {
+		return fmt.Errorf("reconcile Pod interfaces: wait for the list of Pods: %w", context.Cause(ctx))
+	}
+	var errs []error
+	for _, c := range s.store.GetInterfacesByType(interfacestore.ContainerInterface) {
+		if err := s.reconcileInterface(ctx, c, pods); err != nil {
+			errs = append(errs, fmt.Errorf("reconcile interface %s of Pod %s/%s: %w", c.InterfaceName, c.PodNamespace, c.PodName, err))
+		}
+	}
+	if err := s.collectLeases(pods); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) reconcileInterface(ctx context.Context, listed *interfacestore.InterfaceConfig, pods corelisters.PodLister) error {
+	unlock, err := s.lockContainer(ctx, listed.ContainerID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	unlockName, err := s.lockName(ctx, listed.InterfaceName)
+	if err != nil {
+		return err
+	}
+	defer unlockName()
+	c, ok := s.store.GetInterfaceByName(listed.InterfaceName)
+	if !ok || !isContainer(c, listed.ContainerID) {
+		return nil // A DEL was faster.
+	}
+
+	pod, err := pods.Pods(c.PodNamespace).Get(c.PodName)
+	if apierrors.IsNotFound(err) || err == nil && !s.isLocalPod(pod) {
+		klog.InfoS("Removing the interface of a Pod that is gone", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
+		if err := s.removeInterface(c.InterfaceName); err != nil {
+			return err
+		}
+		return s.releaseLeases(c.ContainerID, c.IFDev)
+	}
+	if err != nil {
+		return fmt.Errorf("look up the Pod: %w", err)
+	}
+	return s.restoreInterface(ctx, c)
+}
+
+// restoreInterface installs the flows of an interface again, or removes it when it does not work any more; the address then
+// stays allocated until the runtime's DEL.
+func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.InterfaceConfig) error {
+	ofPort, err := s.workingOFPort(ctx, c.InterfaceName)
+	if err != nil {
+		return err
+	}
+	if ofPort == 0 {
+		klog.InfoS("Removing an interface that does not work any more", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
+		return s.removeInterface(c.InterfaceName)
+	}
+	if err := s.flows.InstallPodFlows(c.InterfaceName, c.IPs, c.MAC, ofPort); err != nil {
+		return fmt.Errorf("install flows: %w", err)
+	}
+	if c.OVSPortConfig == nil || c.OFPort != ofPort {
+		restored := *c
+		restored.OVSPortConfig = &interfacestore.OVSPortConfig{OFPort: ofPort}
+		if c.OVSPortConfig != nil {
+			restored.PortUUID = c.PortUUID
+		}
+		s.store.AddInterface(&restored)
+	}
+	return nil
+}
+
+// workingOFPort returns the interface's OpenFlow port, or 0 when its device is gone or OVS cannot use it. An answer that OVS
+// has not given in time is an error: it says nothing about the interface.
+func (s *Server) workingOFPort(ctx context.Context, name string) (uint32, error) {
+	if _, err := netlink.LinkByName(name); err != nil {
+		if isLinkNotFound(err) {
+			return 0, nil
+		}
+		return 0, fmt.Errorf("find host interface: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, ofPortTimeout)
+	defer cancel()
+	ofPort, err := s.ports.GetOFPort(ctx, name)
+	if err == nil {
+		return ofPort, nil
+	}
+	if ctx.Err() != nil {
+		return 0, fmt.Errorf("OpenFlow port: %w", err)
+	}
+	// Only what OVSDB says for sure may cost a Pod its interface.
+	port, found, lookUpErr := s.ports.GetPort(name)
+	if lookUpErr != nil || found && port.OFPort != 0 {
+		return 0, fmt.Errorf("OpenFlow port: %w", errors.Join(err, lookUpErr))
+	}
+	klog.ErrorS(err, "OVS cannot use the interface", "interface", name)
+	return 0, nil
+}
+
+// isLocalPod tells whether the server is in charge of the Pod's interface.
+func (s *Server) isLocalPod(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == s.cfg.Node.Name && !pod.Spec.HostNetwork
+}
+
+// collectLeases releases the addresses that neither a Pod nor an interface has.
+func (s *Server) collectLeases(lister corelisters.PodLister) error {
+	pods, err := lister.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("list Pods to collect unused addresses: %w", err)
+	}
+	keep := map[netip.Addr]bool{}
+	for _, pod := range pods {
+		if !s.isLocalPod(pod) {
+			continue
+		}
+		for _, ip := range append([]corev1.PodIP{{IP: pod.Status.PodIP}}, pod.Status.PodIPs...) {
+			if addr, err := netip.ParseAddr(ip.IP); err == nil {
+				keep[addr.Unmap()] = true
+			}
+		}
+	}
+	for _, c := range s.store.GetInterfacesByType(interfacestore.ContainerInterface) {
+		for _, ip := range c.IPs {
+			keep[ip.Unmap()] = true
+		}
+	}
+	return s.releaseLeasesExcept(keep)
+}

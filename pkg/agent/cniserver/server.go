@@ -1,0 +1,172 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cniserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
+)
+
+const (
+	defaultNetworkReadyTimeout = 30 * time.Second
+	ofPortTimeout              = 5 * time.Second
+	// undoTimeout bounds the undoing of a failed ADD, which goes on when the runtime has given up.
+	undoTimeout = 30 * time.Second
+)
+
+// PodPorts is what the server needs of the bridge; ovsconfig.BridgeClient has it.
+type PodPorts interface {
+	CreatePort(name string, externalIDs map[string]string) (string, error)
+	DeletePort(name string) error
+	GetOFPort(ctx context.Context, name string) (uint32, error)
+	GetPort(name string) (*ovsconfig.Port, bool, error)
+}
+
+// PodFlows is what the server needs of the OpenFlow pipeline; openflow.Client has it.
+type PodFlows interface {
+	InstallPodFlows(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
+	UninstallPodFlows(interfaceName string) error
+}
+
+// Interfaces is what the server needs of the interface store; interfacestore.InterfaceStore has it.
+type Interfaces interface {
+	AddInterface(*interfacestore.InterfaceConfig)
+	DeleteInterface(*interfacestore.InterfaceConfig)
+	GetInterfaceByName(name string) (*interfacestore.InterfaceConfig, bool)
+	GetContainerInterface(containerID string) (*interfacestore.InterfaceConfig, bool)
+	GetInterfacesByType(interfacestore.InterfaceType) []*interfacestore.InterfaceConfig
+}
+
+// Config is what the server has to know. Socket and Node are required.
+type Config struct {
+	// Socket is the path of the unix socket; its directory is created with mode 0750 if absent.
+	Socket string
+	// HostProcPathPrefix is put before paths of network namespaces when the result exists ("/host" in the agent's image).
+	HostProcPathPrefix string
+	// Node gives the name, the Pod CIDRs and the MTU.
+	Node *config.NodeConfig
+	// DisableTXChecksumOffload turns TX checksum offload off in every new Pod.
+	DisableTXChecksumOffload bool
+	// IPAMDataDir is where host-local keeps its leases; "" means host-local's default, /var/lib/cni/networks.
+	IPAMDataDir string
+}
+
+// Server is the CNI server. Create it with New; it then serves until the context of Run ends.
+type Server struct {
+	cnipb.UnimplementedCniServer
+
+	cfg   Config
+	ports PodPorts
+	flows PodFlows
+	store Interfaces
+	ipam  *hostLocal
+
+	networkReady        <-chan struct{}
+	networkReadyTimeout time.Duration
+
+	// containerLocks and nameLocks are always taken in this order.
+	containerLocks *keyedLocks
+	nameLocks      *keyedLocks
+
+	// stopping closes when Run starts to shut down; background counts goroutines that outlive a request.
+	stopping   context.Context
+	stop       context.CancelFunc
+	background sync.WaitGroup
+}
+
+// New returns a server that does nothing before Run. ADD waits until networkReady is closed: the caller closes it once
+// flows are restored, policies are in place and Reconcile has succeeded.
+func New(cfg Config, ports PodPorts, flows PodFlows, store Interfaces, networkReady <-chan struct{}) (*Server, error) {
+	if cfg.Socket == "" {
+		return nil, errors.New("CNI server: the socket path is empty, want for example /var/run/antrea/cni.sock")
+	}
+	var podCIDRs []netip.Prefix
+	for _, cidr := range []netip.Prefix{cfg.Node.PodIPv4CIDR, cfg.Node.PodIPv6CIDR} {
+		if cidr.IsValid() {
+			podCIDRs = append(podCIDRs, cidr.Masked())
+		}
+	}
+	if len(podCIDRs) == 0 {
+		return nil, errors.New("CNI server: the Node has no Pod CIDR")
+	}
+	s := &Server{
+		cfg:                 cfg,
+		ports:               ports,
+		flows:               flows,
+		store:               store,
+		ipam:                &hostLocal{podCIDRs: podCIDRs, dataDir: cfg.IPAMDataDir, fallbackDir: defaultPluginDir},
+		networkReady:        networkReady,
+		networkReadyTimeout: defaultNetworkReadyTimeout,
+		containerLocks:      newKeyedLocks(),
+		nameLocks:           newKeyedLocks(),
+	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// CmdAdd implements the gRPC service. It returns no gRPC error: failures are CNI errors in the response.
+func (s *Server) CmdAdd(ctx context.Context, in *cnipb.CniCmdRequest) (*cnipb.CniCmdResponse, error) {
+	return s.serve(cmdAdd, in, func(req *request) ([]byte, error) {
+		result, err := s.add(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		return encodeResult(req, result)
+	})
+}
+
+// CmdCheck implements the gRPC service, as CmdAdd does.
+func (s *Server) CmdCheck(ctx context.Context, in *cnipb.CniCmdRequest) (*cnipb.CniCmdResponse, error) {
+	return s.serve(cmdCheck, in, func(req *request) ([]byte, error) { return nil, s.check(ctx, req) })
+}
+
+// CmdDel implements the gRPC service, as CmdAdd does.
+func (s *Server) CmdDel(ctx context.Context, in *cnipb.CniCmdRequest) (*cnipb.CniCmdResponse, error) {
+	return s.serve(cmdDel, in, func(req *request) ([]byte, error) { return nil, s.del(ctx, req) })
+}
+
+func (s *Server) serve(cmd command, in *cnipb.CniCmdRequest, run func(*request) ([]byte, error)) (*cnipb.CniCmdResponse, error) {
+	start := time.Now()
+	req, err := parseRequest(cmd, in)
+	var result []byte
+	if err == nil {
+		result, err = run(req)
+	}
+	if err != nil {
+		response := errorResponse(err)
+		klog.ErrorS(err, "CNI request failed", "command", cmd, "container", in.GetContainerId(), "args", in.GetArgs(),
+			"interface", in.GetIfname(), "netns", in.GetNetns(), "code", response.Error.Code, "duration", time.Since(start))
+		return response, nil
+	}
+	klog.InfoS("CNI request succeeded", "command", cmd, "container", req.containerID, "pod", klog.KRef(req.podNamespace, req.podName),
+		"interface", req.hostInterface, "duration", time.Since(start))
+	return &cnipb.CniCmdResponse{CniResult: result}, nil
+}
+
+// lockContainer serialises everything that concerns one container.
+func (s *Server) lockContainer(ctx context.Context, containerID string) (unlock func(), err error) {
+	if unlock, err = s.containerLocks.lock(ctx, containerID); err != nil {
+		return nil, errorf(cnipb.ErrorCode_TRY_AGAIN_LATER, "another request for container %q is still running: %w", containerID, err)
+	}
+	return unlock, nil
+}
+
+// lockName serialises everything that concerns one host interface: different containers can have the same name for it.
+func (s *Server) lockName(ctx context.Context, name string) (unlock func(), err error) {
+	if unlock, err = s.nameLocks.lock(ctx, name); err != nil {
+		return nil, errorf(cnipb.ErrorCode_TRY_AGAIN_LATER, "another request for host interface %s is still running: %w", name, err)
+	}
+	return unlock, nil
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config holds what the agent has found out about its Node and network at start: immutable afterwards, shared
+// by all controllers. The configuration file itself is pkg/config/agent.
+package config
+
+import (
+	"net"
+	"net/netip"
+)
+
+const (
+	DefaultTunPortName = "antrea-tun0"
+	// TunnelOFPort, GatewayOFPort are the ofport_request of the two fixed ports.
+	TunnelOFPort  = 32768
+	GatewayOFPort = 32769
+	// HostLocalSourceMark is the fwmark (and its mask) of packets that the Node itself sends to local Pods.
+	HostLocalSourceMark = 0x80000000
+)
+
+// TrafficEncapMode says how Pod traffic between Nodes travels.
+type TrafficEncapMode string
+
+const (
+	TrafficEncapModeEncap             TrafficEncapMode = "encap"
+	TrafficEncapModeNoEncap           TrafficEncapMode = "noEncap"
+	TrafficEncapModeHybrid            TrafficEncapMode = "hybrid"
+	TrafficEncapModeNetworkPolicyOnly TrafficEncapMode = "networkPolicyOnly"
+)
+
+// TunnelType is the OVS interface type of the tunnel port.
+type TunnelType string
+
+const (
+	TunnelTypeGeneve TunnelType = "geneve"
+	TunnelTypeVXLAN  TunnelType = "vxlan"
+	TunnelTypeGRE    TunnelType = "gre"
+	TunnelTypeSTT    TunnelType = "stt"
+)
+
+// GlobalVirtualMAC is the inner destination MAC of every packet in the tunnel.
+var GlobalVirtualMAC = net.HardwareAddr{0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}
+
+// GatewayConfig is the agent's gateway port.
+type GatewayConfig struct {
+	Name      string
+	LinkIndex int
+	MAC       net.HardwareAddr
+	// IPv4, IPv6 are the first addresses of the Node's Pod CIDRs; the zero Addr when the family is absent.
+	IPv4, IPv6 netip.Addr
+	OFPort     uint32
+}
+
+// Uplink is the network device that carries tunnel packets.
+type Uplink struct {
+	Name      string
+	LinkIndex int
+	MAC       net.HardwareAddr
+	MTU       int
+	// IPv4, IPv6 are the transport addresses with their prefix length; zero when the family is absent.
+	IPv4, IPv6 netip.Prefix
+}
+
+// NodeConfig is what the agent knows of its own Node.
+type NodeConfig struct {
+	Name      string
+	OVSBridge string
+	// PodIPv4CIDR, PodIPv6CIDR are the Node's Pod networks; zero when the family is absent.
+	PodIPv4CIDR, PodIPv6CIDR netip.Prefix
+	// NodeIP is the address in the Node object that peers use when no transport address is configured.
+	NodeIP       netip.Addr
+	Uplink       Uplink
+	Gateway      GatewayConfig
+	TunnelOFPort uint32
+	// MTU is what Pods and the gateway use.
+	MTU int
+}
+
+// NetworkConfig is what all Nodes agree on.
+type NetworkConfig struct {
+	TrafficEncapMode TrafficEncapMode
+	TunnelType       TunnelType
+	// TunnelPort is the UDP destination port actually used (the protocol's default already filled in).
+	TunnelPort               uint16
+	TunnelCsum               bool
+	IPv4Enabled, IPv6Enabled bool
+	// SNATFullyRandomPorts makes MASQUERADE choose ports at random.
+	SNATFullyRandomPorts bool
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package noderoute
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+func (op operation) String() string {
+	switch op.kind {
+	case installFlows:
+		return fmt.Sprintf("install flows %s %s %v", op.peer.Name, op.peer.IP, op.peer.CIDRs)
+	case uninstallFlows:
+		return "uninstall flows " + op.peer.Name
+	case addRoute:
+		return fmt.Sprintf("add route %s %s", op.peer.Name, op.cidr)
+	}
+	return fmt.Sprintf("delete route %s %s", op.peer.Name, op.cidr)
+}
+
+func texts(ops []operation) []string {
+	var all []string
+	for _, op := range ops {
+		all = append(all, op.String())
+	}
+	return all
+}
+
+func peer(name, ip string, cidrs ...string) *Peer {
+	return &Peer{Name: name, IP: netip.MustParseAddr(ip), CIDRs: prefixes(cidrs...)}
+}
+
+func TestPlan(t *testing.T) {
+	ip1, ip2 := netip.MustParseAddr("192.168.0.1"), netip.MustParseAddr("192.168.0.2")
+	a, b := netip.MustParsePrefix("10.0.1.0/24"), netip.MustParsePrefix("10.0.2.0/24")
+	all := installed{flows: &flows{ip: ip1, cidrs: []netip.Prefix{a}}, routes: map[netip.Prefix]netip.Addr{a: ip1}}
+	for name, tc := range map[string]struct {
+		have installed
+		want *Peer
+		ops  []string
+	}{
+		"nothing to nothing": {},
+		"add: flows before routes": {want: peer("n", "192.168.0.1", "10.0.1.0/24", "10.0.2.0/24"), ops: []string{
+			"install flows n 192.168.0.1 [10.0.1.0/24 10.0.2.0/24]", "add route n 10.0.1.0/24", "add route n 10.0.2.0/24"}},
+		"unchanged":                    {have: all, want: peer("n", "192.168.0.1", "10.0.1.0/24")},
+		"delete: routes before flows":  {have: all, ops: []string{"delete route n 10.0.1.0/24", "uninstall flows n"}},
+		"address changed":              {have: all, want: peer("n", "192.168.0.2", "10.0.1.0/24"), ops: []string{"install flows n 192.168.0.2 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
+		"CIDR changed: delete and add": {have: all, want: peer("n", "192.168.0.1", "10.0.2.0/24"), ops: []string{"delete route n 10.0.1.0/24", "uninstall flows n", "install flows n 192.168.0.1 [10.0.2.0/24]", "add route n 10.0.2.0/24"}},
+		"CIDR added: its route only": {have: all, want: peer("n", "192.168.0.1", "10.0.1.0/24", "10.0.2.0/24"), ops: []string{
+			"uninstall flows n", "install flows n 192.168.0.1 [10.0.1.0/24 10.0.2.0/24]", "add route n 10.0.2.0/24"}},
+		"flows failed before":  {have: installed{flows: &flows{cidrs: []netip.Prefix{a}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
+		"route failed before":  {have: installed{flows: all.flows, routes: map[netip.Prefix]netip.Addr{a: {}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
+		"delete what may be":   {have: installed{flows: &flows{cidrs: []netip.Prefix{a}}, routes: map[netip.Prefix]netip.Addr{a: {}}}, ops: []string{"delete route n 10.0.1.0/24", "uninstall flows n"}},
+		"leftover route":       {have: installed{routes: map[netip.Prefix]netip.Addr{b: ip2}}, ops: []string{"delete route n 10.0.2.0/24"}},
+		"half of a change":     {have: installed{flows: all.flows}, want: peer("n", "192.168.0.1", "10.0.2.0/24"), ops: []string{"uninstall flows n", "install flows n 192.168.0.1 [10.0.2.0/24]", "add route n 10.0.2.0/24"}},
+		"route of old address": {have: installed{flows: &flows{ip: ip2, cidrs: []netip.Prefix{a}}, routes: all.routes}, want: peer("n", "192.168.0.2", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Empty(t, cmp.Diff(tc.ops, texts(plan("n", tc.have, tc.want))))
+		})
+	}
+}
+
+// do plans and lets every operation succeed.
+func do(t *testing.T, s *state, name string, want *Peer) (ops []string, woken []string) {
+	t.Helper()
+	planned, err := s.plan(name, want)
+	if err != nil {
+		want = nil
+	}
+	for _, op := range planned {
+		s.begin(op)
+		s.succeed(op)
+	}
+	return texts(planned), s.settle(name, want)
+}
+
+func TestTwoNodesClaimOneCIDR(t *testing.T) {
+	s := newState("own", prefixes("10.0.0.0/24"))
+	do(t, s, "old", peer("old", "192.168.0.1", "10.0.1.0/24"))
+
+	ops, err := s.plan("new", peer("new", "192.168.0.2", "10.0.1.0/24"))
+	require.Empty(t, ops)
+	require.Equal(t, conflictError{node: "new", holder: "old", cidr: netip.MustParsePrefix("10.0.1.0/24")}, err)
+	require.Empty(t, s.settle("new", nil))
+
+	planned, err := s.plan("old", nil)
+	require.NoError(t, err)
+	s.begin(planned[0])
+	s.succeed(planned[0])
+	s.begin(planned[1])
+	require.Empty(t, s.settle("old", nil), "the flows may still exist: the CIDR is not free")
+	_, err = s.plan("new", peer("new", "192.168.0.2", "10.0.1.0/24"))
+	require.Error(t, err)
+	s.succeed(planned[1])
+	require.Equal(t, []string{"new"}, s.settle("old", nil), "who waited is told")
+
+	ops2, woken := do(t, s, "new", peer("new", "192.168.0.2", "10.0.1.0/24"))
+	require.Equal(t, []string{"install flows new 192.168.0.2 [10.0.1.0/24]", "add route new 10.0.1.0/24"}, ops2)
+	require.Empty(t, woken)
+	require.Equal(t, []Peer{*peer("new", "192.168.0.2", "10.0.1.0/24")}, s.peers())
+	require.Equal(t, prefixes("10.0.1.0/24"), s.cidrs("own"))
+
+	_, err = s.plan("thief", peer("thief", "192.168.0.3", "10.0.0.0/24"))
+	require.ErrorContains(t, err, "Node own still holds")
+}
+
+func TestTwoNodesSwapCIDRs(t *testing.T) {
+	s := newState("own", nil)
+	do(t, s, "a", peer("a", "192.168.0.1", "10.0.1.0/24"))
+	do(t, s, "b", peer("b", "192.168.0.2", "10.0.2.0/24"))
+	wantA, wantB := peer("a", "192.168.0.1", "10.0.2.0/24"), peer("b", "192.168.0.2", "10.0.1.0/24")
+
+	ops, woken := do(t, s, "a", wantA)
+	require.Equal(t, []string{"delete route a 10.0.1.0/24", "uninstall flows a"}, ops, "what a had goes, although its new CIDR is taken")
+	require.Empty(t, woken)
+	_, woken = do(t, s, "b", wantB)
+	require.Equal(t, []string{"a"}, woken)
+	do(t, s, "a", wantA)
+	require.Equal(t, []Peer{*wantA, *wantB}, s.peers())
+}
+
+func TestStateForgetsGoneNodes(t *testing.T) {
+	s := newState("own", nil)
+	do(t, s, "a", peer("a", "192.168.0.1", "10.0.1.0/24"))
+	do(t, s, "a", nil)
+	do(t, s, "never seen", nil)
+	require.Empty(t, s.nodes)
+	require.Empty(t, s.holders)
+	require.Empty(t, s.peers())
+}

@@ -1,0 +1,126 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+)
+
+// linkPollInterval is the time between two looks at a device that vswitchd is about to make.
+const linkPollInterval = 20 * time.Millisecond
+
+// gatewayAddress is the first address of a Pod network, with the network's prefix length; zero for the zero Prefix.
+func gatewayAddress(cidr netip.Prefix) netip.Prefix {
+	if !cidr.IsValid() {
+		return netip.Prefix{}
+	}
+	return netip.PrefixFrom(cidr.Masked().Addr().Next(), cidr.Bits())
+}
+
+// configureGatewayLink waits for vswitchd to make the gateway's device and give it its MAC address, then sets it up with
+// exactly the given addresses. It returns the device's index. It works in the network namespace of the calling thread and
+// changes only what differs.
+func configureGatewayLink(ctx context.Context, gateway *config.GatewayConfig, addresses []netip.Prefix) (int, error) {
+	link, err := waitForLink(ctx, gateway.Name, gateway.MAC)
+	if err != nil {
+		return 0, err
+	}
+	if err := setARPAnnounce(gateway.Name); err != nil {
+		return 0, err
+	}
+	if link.Attrs().Flags&net.FlagUp == 0 {
+		if err := netlink.LinkSetUp(link); err != nil {
+			return 0, fmt.Errorf("set gateway %q up: %w", gateway.Name, err)
+		}
+	}
+	return link.Attrs().Index, ensureAddresses(link, addresses)
+}
+
+func waitForLink(ctx context.Context, name string, mac net.HardwareAddr) (netlink.Link, error) {
+	ctx, cancel := context.WithTimeout(ctx, portTimeout)
+	defer cancel()
+	for {
+		link, err := netlink.LinkByName(name)
+		if err == nil && bytes.Equal(link.Attrs().HardwareAddr, mac) {
+			return link, nil
+		}
+		if notFound := (netlink.LinkNotFoundError{}); err != nil && !errors.As(err, &notFound) {
+			return nil, fmt.Errorf("read gateway device %q: %w", name, err)
+		}
+		reason := "it does not exist; do ovs-vswitchd and the agent run in the same network namespace?"
+		if err == nil {
+			reason = fmt.Sprintf("its MAC address is %s", link.Attrs().HardwareAddr)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for ovs-vswitchd to make gateway device %q with MAC address %s: %s: %w", name, mac, reason, ctx.Err())
+		case <-time.After(linkPollInterval):
+		}
+	}
+}
+
+// setARPAnnounce makes ARP requests from the gateway carry the gateway's own address: Pods and the pipeline know no other
+// address of the Node. A device that vswitchd made anew has lost the setting.
+func setARPAnnounce(name string) error {
+	path := filepath.Join("/proc/sys/net/ipv4/conf", name, "arp_announce")
+	const want = "1"
+	// Where /proc/sys is read-only, the right value may be there already.
+	if have, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(have)) == want {
+		return nil
+	}
+	if err := os.WriteFile(path, []byte(want), 0); err != nil {
+		return fmt.Errorf("set sysctl net.ipv4.conf.%s.arp_announce to %s: %w", name, want, err)
+	}
+	return nil
+}
+
+// ensureAddresses gives the device these addresses and removes others that a former Pod network may have left. IPv6
+// link-local addresses stay.
+func ensureAddresses(link netlink.Link, addresses []netip.Prefix) error {
+	name := link.Attrs().Name
+	have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	if err != nil {
+		return fmt.Errorf("list addresses of %q: %w", name, err)
+	}
+	missing := slices.Clone(addresses)
+	for _, a := range have {
+		p, ok := toPrefix(a.IPNet)
+		if !ok || p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() {
+			continue
+		}
+		if at := slices.Index(missing, p); at >= 0 {
+			missing = slices.Delete(missing, at, at+1)
+			continue
+		}
+		if err := netlink.AddrDel(link, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return fmt.Errorf("remove address %s from %q: %w", p, name, err)
+		}
+	}
+	for _, p := range missing {
+		a := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
+		if p.Addr().Is6() {
+			// Nobody else can have the address, and without this it is unusable for a second.
+			a.Flags = unix.IFA_F_NODAD
+		}
+		if err := netlink.AddrReplace(link, a); err != nil {
+			return fmt.Errorf("add address %s to %q: %w", p, name, err)
+		}
+	}
+	return nil
+}

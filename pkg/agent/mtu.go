@@ -1,0 +1,72 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+)
+
+const (
+	// The protocols' registered ports: RFC 8926, RFC 7348 and draft-davie-stt.
+	genevePort = 6081
+	vxlanPort  = 4789
+	sttPort    = 7471
+
+	// Bytes that a tunnel adds to a Pod's IP packet: outer IPv4 (20), then UDP (8) and the tunnel's header (8), or GRE
+	// without key (8), and the inner Ethernet header (14). RFC 8926, RFC 7348, RFC 2784.
+	udpTunnelOverhead = 50
+	greOverhead       = 42
+	// extraIPv6Overhead is how much longer an IPv6 header is than an IPv4 header.
+	extraIPv6Overhead = 20
+
+	// maxMTU is Antrea's upper limit: larger values break GSO once the tunnel's headers are added.
+	maxMTU = 65000
+	// minMTU is what every IPv4 host must be able to receive (RFC 791).
+	minMTU = 576
+)
+
+// tunnelPort is the UDP or TCP port in use; 0 for protocols without ports.
+func tunnelPort(t config.TunnelType, configured uint16) uint16 {
+	if configured != 0 {
+		return configured
+	}
+	switch t {
+	case config.TunnelTypeGeneve:
+		return genevePort
+	case config.TunnelTypeVXLAN:
+		return vxlanPort
+	case config.TunnelTypeSTT:
+		return sttPort
+	default:
+		return 0
+	}
+}
+
+// podMTU is the MTU of Pods and gateway.
+func podMTU(configured int, mode config.TrafficEncapMode, tunnel config.TunnelType, uplink *config.Uplink) (int, error) {
+	if configured != 0 {
+		return configured, nil
+	}
+	mtu := uplink.MTU
+	if mode == config.TrafficEncapModeEncap || mode == config.TrafficEncapModeHybrid {
+		switch tunnel {
+		case config.TunnelTypeGeneve, config.TunnelTypeVXLAN:
+			mtu -= udpTunnelOverhead
+		case config.TunnelTypeGRE:
+			mtu -= greOverhead
+		default:
+			return 0, fmt.Errorf("the header length of tunnel type %q is not known; set defaultMTU", tunnel)
+		}
+		if !uplink.IPv4.IsValid() {
+			mtu -= extraIPv6Overhead
+		}
+		mtu = min(mtu, maxMTU)
+	}
+	if mtu < minMTU {
+		return 0, fmt.Errorf("device %s with MTU %d leaves %d bytes for Pods, want at least %d", uplink.Name, uplink.MTU, mtu, minMTU)
+	}
+	return mtu, nil
+}

@@ -1,0 +1,110 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package api declares what the agent's path /oncache answers and antctl get oncache prints.
+package api
+
+// States of the cache.
+const (
+	// StateActive: established flows take the fast path.
+	StateActive = "Active"
+	// StateObserving: flows are learned and hits counted, but all traffic takes Open vSwitch (oncache.mode: observe).
+	StateObserving = "Observing"
+	// StateOff: all traffic takes Open vSwitch (oncache.mode: off).
+	StateOff = "Off"
+	// StateSuspended: the transport interface is not usable at the moment; all traffic takes Open vSwitch.
+	StateSuspended = "Suspended"
+	// StateUnavailable: this kernel or a device cannot carry the fast path; all traffic takes Open vSwitch.
+	StateUnavailable = "Unavailable"
+)
+
+// Status is the summary of one Node's cache.
+type Status struct {
+	State string `json:"state"`
+	// Reason says why the state is Unavailable.
+	Reason       string `json:"reason,omitempty"`
+	Mode         string `json:"mode,omitempty"`
+	Hook         string `json:"hook,omitempty"`
+	Uplink       string `json:"uplink,omitempty"`
+	Tunnel       string `json:"tunnel,omitempty"`
+	LeaseSeconds int    `json:"leaseSeconds,omitempty"`
+	// MaxFlows is the capacity per direction.
+	MaxFlows  uint32         `json:"maxFlows,omitempty"`
+	Egress    DirectionStats `json:"egress"`
+	Ingress   DirectionStats `json:"ingress"`
+	Endpoints int            `json:"endpoints"`
+	Nodes     int            `json:"nodes"`
+	Evictions Evictions      `json:"evictions"`
+	// Programs are packets by program and reason, without zeros.
+	Programs map[string]map[string]uint64 `json:"programs,omitempty"`
+	// MemoryBytes is the memory of all maps.
+	MemoryBytes uint64 `json:"memoryBytes,omitempty"`
+}
+
+// DirectionStats are the flow entries and packets of one direction.
+type DirectionStats struct {
+	// Entries are in the map; Active those that the next packet would use.
+	Entries int `json:"entries"`
+	Active  int `json:"active"`
+	// Hits are packets that took the fast path; Misses those of cacheable kind that had no usable entry.
+	Hits   uint64 `json:"hits"`
+	Misses uint64 `json:"misses"`
+	// WouldHit are packets that would have been hits, in mode observe.
+	WouldHit uint64 `json:"wouldHit,omitempty"`
+	// MissReasons splits Misses; Leases are the misses by which live entries were confirmed.
+	MissReasons map[string]uint64 `json:"missReasons,omitempty"`
+	// Uncacheable splits the packets that never take the fast path, by what they are.
+	Uncacheable map[string]uint64 `json:"uncacheable,omitempty"`
+	// Learned and Renewed are entries written and confirmed.
+	Learned uint64 `json:"learned"`
+	Renewed uint64 `json:"renewed"`
+}
+
+// FlowInfo is one entry of the cache: one direction of a connection.
+type FlowInfo struct {
+	Direction   string `json:"direction"`
+	Protocol    string `json:"protocol"`
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	Pod         string `json:"pod"` // namespace/name of the local Pod
+	Node        string `json:"node"`
+	// State is "active", or why the next packet takes Open vSwitch.
+	State   string `json:"state"`
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+	// LeaseSeconds is what is left; AgeSeconds since the flow was first learned.
+	LeaseSeconds float64 `json:"leaseSeconds"`
+	AgeSeconds   float64 `json:"ageSeconds"`
+}
+
+// NodeInfo is one remote Node.
+type NodeInfo struct {
+	Name     string   `json:"name"`
+	TunnelIP string   `json:"tunnelIP"`
+	PodCIDRs []string `json:"podCIDRs"`
+	Slot     int      `json:"slot"`
+}
+
+// EndpointInfo is one local Pod.
+type EndpointInfo struct {
+	Pod           string   `json:"pod"`
+	InterfaceName string   `json:"interfaceName"`
+	IPs           []string `json:"ips"`
+	IfIndex       int      `json:"ifIndex"`
+	Slot          int      `json:"slot"`
+	Generation    uint32   `json:"generation"`
+	// Epoch is what Open vSwitch must write for packets that may teach the cache; 0 while nothing is learned.
+	Epoch uint32 `json:"epoch"`
+}
+
+// Evictions counts generations moved on, by what was evicted.
+type Evictions struct {
+	Endpoint uint64 `json:"endpoint"`
+	Node     uint64 `json:"node"`
+	All      uint64 `json:"all"`
+}
+
+// ModeInfo is the mode that the operator wants.
+type ModeInfo struct {
+	Mode string `json:"mode"`
+}

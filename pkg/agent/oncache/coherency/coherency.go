@@ -1,0 +1,51 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package coherency declares the contract that keeps ONCache never older than Open vSwitch: whoever changes
+// forwarding state tells an Interceptor before the change is sent, carries the Interceptor's marks in the same atomic
+// OpenFlow bundle, and tells it afterwards whether the switch has accepted. It has no dependencies, so that the
+// OpenFlow client can use it without knowing the cache.
+package coherency
+
+import "net/netip"
+
+// Node is a remote Node as the overlay reaches it.
+type Node struct {
+	Name string
+	// TunnelIP is the transport address that tunnel packets to the Node are sent to.
+	TunnelIP netip.Addr
+	// PodCIDRs are the Pod networks behind the Node.
+	PodCIDRs []netip.Prefix
+}
+
+// Change says what one OpenFlow bundle alters, in terms of who is affected. The zero Change affects no established
+// flow (for example a bundle that only adds a new Node).
+type Change struct {
+	// Interfaces are local Pod interfaces (OVS port names) whose forwarding or policy changes.
+	Interfaces []string
+	// RemovedInterfaces are local Pod interfaces that cease to exist with this change.
+	RemovedInterfaces []string
+	// Nodes are remote Nodes in their state after the change. A Node that is new, or unchanged, affects nothing.
+	Nodes []Node
+	// RemovedNodes are names of remote Nodes that cease to exist with this change.
+	RemovedNodes []string
+	// All is set when the change may affect any flow, for example a replay of the whole pipeline.
+	All bool
+}
+
+// Mark is the content of the two mark flows (egress and ingress) of one local Pod interface: from now on Open vSwitch
+// writes Epoch (0..1023) into bits 20-29 of the packet mark of its established connections. 0 means that nothing may be
+// learned from them.
+type Mark struct {
+	InterfaceName string
+	OFPort        uint32
+	Epoch         uint16
+}
+
+// Interceptor is called around every bundle that the OpenFlow client sends.
+type Interceptor interface {
+	// Begin is called before the bundle is built. The marks must be written in the same atomic bundle as the change.
+	// End must be called exactly once, after the barrier reply that follows the bundle (err nil) or when the bundle was
+	// refused or its fate is unknown (err not nil). Begin holds a lock until end is called: changes are serialised.
+	Begin(Change) (marks []Mark, end func(err error))
+}

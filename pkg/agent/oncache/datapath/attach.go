@@ -1,0 +1,220 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// Hook is the kernel's way to attach TC programs.
+type Hook string
+
+const (
+	HookAuto Hook = ""
+	// HookTCX is a TCX link (Linux 6.6), pinned, so that it outlives the agent and is replaced atomically.
+	HookTCX Hook = "tcx"
+	// HookClsact is a filter on a clsact qdisc, with our own priority.
+	HookClsact Hook = "clsact"
+)
+
+const linksDir = "links"
+
+// Role says what an interface is to the cache, and with that which programs it carries.
+type Role uint8
+
+const (
+	// RolePod is the host side of a Pod's interface: Egress on ingress, Ingress-Init on egress.
+	RolePod Role = iota
+	// RoleUplink carries tunnel packets: Ingress on ingress, Egress-Init on egress.
+	RoleUplink
+)
+
+// program is one program of a role and where it goes.
+type program struct {
+	name   string
+	prog   *ebpf.Program
+	attach ebpf.AttachType
+}
+
+func (d *Datapath) programs(role Role) []program {
+	if role == RoleUplink {
+		return []program{
+			{"oncache_ingress", d.objects.OncacheIngress, ebpf.AttachTCXIngress},
+			{"oncache_egress_init", d.objects.OncacheEgressInit, ebpf.AttachTCXEgress},
+		}
+	}
+	return []program{
+		{"oncache_egress", d.objects.OncacheEgress, ebpf.AttachTCXIngress},
+		{"oncache_ingress_init", d.objects.OncacheIngressInit, ebpf.AttachTCXEgress},
+	}
+}
+
+// Hook is the way to attach that Load has chosen.
+func (d *Datapath) Hook() Hook { return d.hook }
+
+// chooseHook tries TCX on the loopback device of the current network namespace.
+func chooseHook(want Hook, prog *ebpf.Program) (Hook, error) {
+	if want != HookAuto {
+		return want, nil
+	}
+	const loopback = 1
+	l, err := link.AttachTCX(link.TCXOptions{Interface: loopback, Program: prog, Attach: ebpf.AttachTCXEgress})
+	switch {
+	case err == nil:
+		return HookTCX, l.Close()
+	case errors.Is(err, ebpf.ErrNotSupported):
+		return HookClsact, nil
+	default:
+		return "", fmt.Errorf("probe for TCX on interface index %d: %w", loopback, err)
+	}
+}
+
+// Attach puts the programs of the role on an interface, replacing those of an earlier agent without a gap. On error none
+// of our programs is left there.
+func (d *Datapath) Attach(ifindex int, role Role) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Detach(ifindex))
+		}
+	}()
+	for _, p := range d.programs(role) {
+		if d.hook == HookTCX {
+			err = d.attachTCX(ifindex, p)
+		} else {
+			err = attachClsact(ifindex, p)
+		}
+		if err != nil {
+			return fmt.Errorf("attach %s to interface index %d by %s: %w", p.name, ifindex, d.hook, err)
+		}
+	}
+	return nil
+}
+
+func (d *Datapath) attachTCX(ifindex int, p program) error {
+	dir := filepath.Join(d.opts.PinPath, linksDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create pin directory: %w", err)
+	}
+	pin := filepath.Join(dir, linkName(ifindex, p.name))
+	if old, err := link.LoadPinnedLink(pin, nil); err == nil {
+		defer old.Close()
+		if info, err := old.Info(); err == nil && info.TCX() != nil && info.TCX().Ifindex == uint32(ifindex) {
+			if err := old.Update(p.prog); err != nil {
+				return fmt.Errorf("replace program of pinned link %s: %w", pin, err)
+			}
+			return nil
+		}
+		// The device of that link is gone and its index was given to another one.
+		if err := os.Remove(pin); err != nil {
+			return fmt.Errorf("remove stale pinned link: %w", err)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("open pinned link %s: %w", pin, err)
+	}
+	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p.prog, Attach: p.attach})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := l.Pin(pin); err != nil {
+		return fmt.Errorf("pin link to %s: %w", pin, err)
+	}
+	return nil
+}
+
+// Detach removes our programs from an interface, which may be gone already.
+func (d *Datapath) Detach(ifindex int) error {
+	return detach(d.opts.PinPath, ifindex)
+}
+
+func detach(pinPath string, ifindex int) error {
+	var errs []error
+	for _, name := range []string{bpfProgOncacheEgress, bpfProgOncacheEgressInit, bpfProgOncacheIngress, bpfProgOncacheIngressInit} {
+		errs = append(errs, removeLink(filepath.Join(pinPath, linksDir, linkName(ifindex, name))))
+	}
+	return errors.Join(append(errs, detachClsact(ifindex))...)
+}
+
+// removeLink detaches explicitly: the last reference may be held by somebody who looks at it.
+func removeLink(pin string) error {
+	l, err := link.LoadPinnedLink(pin, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open pinned link %s: %w", pin, err)
+	}
+	defer l.Close()
+	if d, ok := l.(interface{ Detach() error }); ok {
+		_ = d.Detach() // fails when the device is gone, and the link with it
+	}
+	if err := os.Remove(pin); err != nil {
+		return fmt.Errorf("remove pinned link: %w", err)
+	}
+	return nil
+}
+
+// Attached lists the interfaces that carry programs of ours, by either kind of hook, in the current network namespace.
+func Attached(pinPath string) ([]int, error) {
+	pinned, err := pinnedInterfaces(pinPath)
+	if err != nil {
+		return nil, err
+	}
+	filtered, err := clsactInterfaces()
+	if err != nil {
+		return nil, err
+	}
+	return append(pinned, filtered...), nil
+}
+
+func pinnedInterfaces(pinPath string) ([]int, error) {
+	entries, err := os.ReadDir(filepath.Join(pinPath, linksDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list pinned links: %w", err)
+	}
+	seen := map[int]bool{}
+	var out []int
+	for _, e := range entries {
+		number, _, _ := strings.Cut(e.Name(), "-")
+		if i, err := strconv.Atoi(number); err == nil && !seen[i] {
+			seen[i] = true
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}
+
+func linkName(ifindex int, prog string) string { return strconv.Itoa(ifindex) + "-" + prog }
+
+// RemoveAll detaches every program of ours in the current network namespace and removes every pin. It needs no loaded
+// Datapath and does nothing, successfully, when there is nothing.
+func RemoveAll(pinPath string) error {
+	interfaces, err := Attached(pinPath)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, i := range interfaces {
+		errs = append(errs, detach(pinPath, i))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(pinPath); err != nil {
+		return fmt.Errorf("remove pins: %w", err)
+	}
+	return nil
+}

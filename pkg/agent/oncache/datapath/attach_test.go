@@ -1,0 +1,183 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/sandbox"
+)
+
+func load(t *testing.T, pinPath string, hook Hook) *Datapath {
+	sandbox.RequireRoot(t)
+	d, err := Load(Options{PinPath: pinPath, MaxFlows: 4096, Hook: hook})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d
+}
+
+// attached counts the programs on a device by name, through both kinds of hook.
+func attached(t *testing.T, ifindex int) map[string]int {
+	out := map[string]int{}
+	for _, at := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
+		r, err := link.QueryPrograms(link.QueryOptions{Target: ifindex, Attach: at})
+		require.NoError(t, err)
+		for _, p := range r.Programs {
+			prog, err := ebpf.NewProgramFromID(p.ID)
+			require.NoError(t, err)
+			info, err := prog.Info()
+			require.NoError(t, err)
+			out[info.Name]++
+			require.NoError(t, prog.Close())
+		}
+	}
+	device, err := netlink.LinkByIndex(ifindex)
+	require.NoError(t, err)
+	for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
+		filters, err := netlink.FilterList(device, parent)
+		require.NoError(t, err)
+		for _, f := range filters {
+			if b, ok := f.(*netlink.BpfFilter); ok {
+				out[b.Name]++
+			}
+		}
+	}
+	return out
+}
+
+// foreign is a program of somebody else that passes everything on.
+func foreign(t *testing.T) *ebpf.Program {
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "foreign", Type: ebpf.SchedCLS, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
+	require.NoError(t, err)
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+func TestAttachReplaceDetach(t *testing.T) {
+	for _, hook := range []Hook{HookTCX, HookClsact} {
+		t.Run(string(hook), func(t *testing.T) {
+			pins := filepath.Join(sandbox.BPFFS, "attach-"+string(hook))
+			d := load(t, pins, hook)
+			require.False(t, d.Adopted)
+			pod, up := device(t, "pod0", podMAC), device(t, "up0", uplinkMAC)
+
+			// Somebody else is there before us.
+			other := foreign(t)
+			if hook == HookTCX {
+				l, err := link.AttachTCX(link.TCXOptions{Interface: pod, Program: other, Attach: ebpf.AttachTCXIngress})
+				require.NoError(t, err)
+				defer l.Close()
+			} else {
+				dev, err := netlink.LinkByIndex(pod)
+				require.NoError(t, err)
+				require.NoError(t, ensureClsact(dev))
+				require.NoError(t, netlink.FilterAdd(&netlink.BpfFilter{Fd: other.FD(), Name: "foreign", DirectAction: true,
+					FilterAttrs: netlink.FilterAttrs{LinkIndex: pod, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1}}))
+			}
+			onPod := map[string]int{"foreign": 1, "oncache_egress": 1, "oncache_ingress_init": 1}
+			onUplink := map[string]int{"oncache_ingress": 1, "oncache_egress_init": 1}
+			require.NoError(t, d.Attach(pod, RolePod))
+			require.NoError(t, d.Attach(up, RoleUplink))
+			require.Equal(t, onPod, attached(t, pod))
+			require.Equal(t, onUplink, attached(t, up))
+
+			// An agent that starts again adopts the maps and replaces the programs.
+			d.SetNode(peerSlot, peerIP)
+			again := load(t, pins, hook)
+			require.True(t, again.Adopted)
+			require.Equal(t, wire4(peerIP), again.nodes.elements[peerSlot].Ip4)
+			require.NoError(t, again.Attach(pod, RolePod))
+			require.NoError(t, again.Attach(up, RoleUplink))
+			require.Equal(t, onPod, attached(t, pod))
+			require.Equal(t, onUplink, attached(t, up))
+
+			require.NoError(t, again.Detach(up))
+			require.Empty(t, attached(t, up))
+			require.NoError(t, again.Detach(up), "twice")
+
+			require.NoError(t, RemoveAll(pins))
+			require.Equal(t, map[string]int{"foreign": 1}, attached(t, pod))
+			_, err := os.Stat(pins)
+			require.ErrorIs(t, err, os.ErrNotExist)
+			require.NoError(t, RemoveAll(pins), "with nothing there")
+		})
+	}
+}
+
+// TestInterfaceGone: programs vanish with their device, and an index that is used again is not confused with it.
+func TestInterfaceGone(t *testing.T) {
+	pins := filepath.Join(sandbox.BPFFS, "gone")
+	d := load(t, pins, HookTCX)
+	t.Cleanup(func() { require.NoError(t, RemoveAll(pins)) })
+	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "pod0", Index: 7777}, PeerName: "pod0p"}
+	require.NoError(t, netlink.LinkAdd(veth))
+	require.NoError(t, d.Attach(7777, RolePod))
+	require.NoError(t, netlink.LinkDel(veth))
+	require.NoError(t, netlink.LinkAdd(veth))
+	require.Empty(t, attached(t, 7777))
+	require.NoError(t, d.Attach(7777, RolePod))
+	require.Len(t, attached(t, 7777), 2)
+	require.NoError(t, netlink.LinkDel(veth))
+	require.NoError(t, d.Detach(7777))
+	indexes, err := Attached(pins)
+	require.NoError(t, err)
+	require.Empty(t, indexes)
+}
+
+// TestAttachFailsWhole: nothing remains of an attachment that could not be completed.
+func TestAttachFailsWhole(t *testing.T) {
+	pins := filepath.Join(sandbox.BPFFS, "fails")
+	d := load(t, pins, HookClsact)
+	t.Cleanup(func() { require.NoError(t, RemoveAll(pins)) })
+	require.ErrorContains(t, d.Attach(99999, RolePod), "interface index 99999")
+	pod := device(t, "pod0", podMAC)
+	dev, err := netlink.LinkByIndex(pod)
+	require.NoError(t, err)
+	require.NoError(t, netlink.QdiscAdd(&netlink.Ingress{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: pod, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_INGRESS}}))
+	require.ErrorContains(t, d.Attach(pod, RolePod), "ingress qdisc")
+	qdiscs, err := netlink.QdiscList(dev)
+	require.NoError(t, err)
+	found := false
+	for _, q := range qdiscs {
+		found = found || q.Type() == "ingress"
+	}
+	require.True(t, found, "somebody else's qdisc stays")
+}
+
+// TestOtherLayout: maps of another layout are not read, and removed once the new programs run.
+func TestOtherLayout(t *testing.T) {
+	pins := filepath.Join(sandbox.BPFFS, "layout")
+	old := load(t, pins, HookTCX)
+	pod := device(t, "pod0", podMAC)
+	require.NoError(t, old.Attach(pod, RolePod))
+	d, err := Load(Options{PinPath: pins, MaxFlows: 8192, Hook: HookTCX})
+	require.NoError(t, err)
+	defer d.Close()
+	t.Cleanup(func() { require.NoError(t, RemoveAll(pins)) })
+	require.False(t, d.Adopted)
+	require.NotEqual(t, old.layout, d.layout)
+	require.NoError(t, d.Attach(pod, RolePod))
+	require.Len(t, attached(t, pod), 2)
+	require.NoError(t, d.Commit())
+	entries, err := os.ReadDir(pins)
+	require.NoError(t, err)
+	require.Len(t, entries, 2, "links and one layout")
+}
+
+// TestLoadRefused: an unusable place for pins is named.
+func TestLoadRefused(t *testing.T) {
+	sandbox.RequireRoot(t)
+	_, err := Load(Options{PinPath: filepath.Join(t.TempDir(), "not-a-bpffs"), MaxFlows: 4096})
+	require.ErrorContains(t, err, "not-a-bpffs")
+}

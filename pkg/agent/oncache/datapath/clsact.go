@@ -1,0 +1,141 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// clsactPriority and clsactHandle identify our filters, with their name. The priority is late, so that capture and
+// accounting programs of others see packets before we redirect them.
+const (
+	clsactPriority = 0x0cac
+	clsactHandle   = 0x0cac
+	clsactPrefix   = "oncache_"
+)
+
+func attachClsact(ifindex int, p program) error {
+	device, err := netlink.LinkByIndex(ifindex)
+	if err != nil {
+		return err
+	}
+	if err := ensureClsact(device); err != nil {
+		return err
+	}
+	return netlink.FilterReplace(&netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{
+			LinkIndex: ifindex,
+			Parent:    clsactParent(p.attach),
+			Handle:    clsactHandle,
+			Protocol:  unix.ETH_P_ALL,
+			Priority:  clsactPriority,
+		},
+		Fd:           p.prog.FD(),
+		Name:         p.name,
+		DirectAction: true,
+	})
+}
+
+func clsactParent(a ebpf.AttachType) uint32 {
+	if a == ebpf.AttachTCXIngress {
+		return netlink.HANDLE_MIN_INGRESS
+	}
+	return netlink.HANDLE_MIN_EGRESS
+}
+
+// ensureClsact adds the qdisc if the device has none. It is never replaced and never removed: others may use it, and
+// an empty clsact does nothing.
+func ensureClsact(device netlink.Link) error {
+	qdiscs, err := netlink.QdiscList(device)
+	if err != nil {
+		return fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
+	}
+	for _, q := range qdiscs {
+		switch q.Type() {
+		case "clsact":
+			return nil
+		case "ingress":
+			return fmt.Errorf("%s has an ingress qdisc, which leaves no room for clsact", device.Attrs().Name)
+		}
+	}
+	err = netlink.QdiscAdd(&netlink.GenericQdisc{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: device.Attrs().Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT},
+		QdiscType:  "clsact",
+	})
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add clsact qdisc to %s: %w", device.Attrs().Name, err)
+	}
+	return nil
+}
+
+func detachClsact(ifindex int) error {
+	device, err := netlink.LinkByIndex(ifindex)
+	var gone netlink.LinkNotFoundError
+	if errors.As(err, &gone) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find interface index %d: %w", ifindex, err)
+	}
+	filters, err := ourFilters(device)
+	if err != nil {
+		return err
+	}
+	for _, f := range filters {
+		if err := netlink.FilterDel(f); err != nil {
+			return fmt.Errorf("remove filter %s from %s: %w", f.Name, device.Attrs().Name, err)
+		}
+	}
+	return nil
+}
+
+func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
+	qdiscs, err := netlink.QdiscList(device)
+	if err != nil {
+		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
+	}
+	var out []*netlink.BpfFilter
+	for _, q := range qdiscs {
+		if q.Type() != "clsact" {
+			continue
+		}
+		for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
+			filters, err := netlink.FilterList(device, parent)
+			if err != nil {
+				return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
+			}
+			for _, f := range filters {
+				if b, ok := f.(*netlink.BpfFilter); ok && b.Priority == clsactPriority && strings.HasPrefix(b.Name, clsactPrefix) {
+					out = append(out, b)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// clsactInterfaces lists the interfaces of this network namespace that carry filters of ours.
+func clsactInterfaces() ([]int, error) {
+	devices, err := netlink.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list interfaces: %w", err)
+	}
+	var out []int
+	for _, device := range devices {
+		filters, err := ourFilters(device)
+		if err != nil {
+			return nil, err
+		}
+		if len(filters) > 0 {
+			out = append(out, device.Attrs().Index)
+		}
+	}
+	return out, nil
+}

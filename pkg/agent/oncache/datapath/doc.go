@@ -1,0 +1,15 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package datapath loads, pins and attaches the ONCache eBPF programs and gives typed access to their maps. It knows
+// nothing of Kubernetes, Open vSwitch or policy: who may use the cache is decided in package oncache.
+//
+// It follows the steps of cilium/ebpf: a Spec is everything that does not depend on the kernel; Load makes maps and
+// programs, adopting what an earlier agent has pinned; Attach and Detach work on one interface.
+//
+// Pins, below the directory given to Load:
+//
+//	<layout>/maps/<map>         maps; layout is a digest of all key, value and map types, so that an agent with other
+//	                            structures never misreads them
+//	links/<ifindex>-<program>   TCX links; where the kernel has no TCX there are clsact filters instead
+package datapath

@@ -1,0 +1,167 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Direction of a flow entry as the local Pod sees it.
+type Direction string
+
+const (
+	DirectionEgress  Direction = "egress"
+	DirectionIngress Direction = "ingress"
+)
+
+// Flow is one entry of the cache: one direction of a connection.
+type Flow struct {
+	Direction        Direction
+	Source           netip.AddrPort
+	Destination      netip.AddrPort
+	Protocol         uint8
+	EndpointSlot     int
+	NodeSlot         int
+	Packets, Bytes   uint64
+	Age              time.Duration
+	LeaseLeft        time.Duration // not positive: the next packet asks Open vSwitch
+	OwnProved        bool
+	OtherProved      bool
+	CurrentEndpoint  bool // generations still match
+	CurrentNode      bool
+	CurrentEverybody bool
+}
+
+// Active says whether the next packet of the flow would take the fast path, as far as the entry decides.
+func (f *Flow) Active() bool {
+	return f.OwnProved && f.OtherProved && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft > 0
+}
+
+// flowBatch is the number of entries per system call.
+const flowBatch = 4096
+
+// Flows calls yield for every entry until it returns false. Entries that come and go meanwhile may be missed.
+func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {
+		return fmt.Errorf("read CLOCK_MONOTONIC_COARSE: %w", err)
+	}
+	now := uint64(ts.Nano())
+	more := true
+	walk := func(walk func() (bool, error)) {
+		if more && err == nil {
+			more, err = walk()
+		}
+	}
+	walk(func() (bool, error) {
+		return each(d.objects.EgressFlows4, func(k bpfOncFlow4, v bpfOncEgress) bool { return yield(d.egressFlow(now, k.ends(), v)) })
+	})
+	walk(func() (bool, error) {
+		return each(d.objects.EgressFlows6, func(k bpfOncFlow6, v bpfOncEgress) bool { return yield(d.egressFlow(now, k.ends(), v)) })
+	})
+	walk(func() (bool, error) {
+		return each(d.objects.IngressFlows4, func(k bpfOncFlow4, v bpfOncIngress) bool { return yield(d.ingressFlow(now, k.ends(), v)) })
+	})
+	walk(func() (bool, error) {
+		return each(d.objects.IngressFlows6, func(k bpfOncFlow6, v bpfOncIngress) bool { return yield(d.ingressFlow(now, k.ends(), v)) })
+	})
+	return err
+}
+
+// ends is a flow key of either family.
+type ends struct {
+	source, destination netip.AddrPort
+	protocol            uint8
+}
+
+func (k bpfOncFlow4) ends() ends {
+	return ends{netip.AddrPortFrom(addr4(k.Saddr), port(k.Sport)), netip.AddrPortFrom(addr4(k.Daddr), port(k.Dport)), k.Proto}
+}
+
+func (k bpfOncFlow6) ends() ends {
+	return ends{netip.AddrPortFrom(addr6(k.Saddr), port(k.Sport)), netip.AddrPortFrom(addr6(k.Daddr), port(k.Dport)), k.Proto}
+}
+
+func (d *Datapath) egressFlow(now uint64, e ends, v bpfOncEgress) Flow {
+	f := d.flow(now, e, v.V)
+	f.Direction, f.Packets, f.Bytes, f.Age = DirectionEgress, v.Packets, v.Bytes, time.Duration(now-v.Created)
+	return f
+}
+
+func (d *Datapath) ingressFlow(now uint64, e ends, v bpfOncIngress) Flow {
+	f := d.flow(now, e, v.V)
+	f.Direction, f.Packets, f.Bytes, f.Age = DirectionIngress, v.Packets, v.Bytes, time.Duration(now-v.Created)
+	return f
+}
+
+func (d *Datapath) flow(now uint64, e ends, v bpfOncValidity) Flow {
+	f := Flow{
+		Source:           e.source,
+		Destination:      e.destination,
+		Protocol:         e.protocol,
+		EndpointSlot:     int(v.Endpoint),
+		NodeSlot:         int(v.Node),
+		LeaseLeft:        time.Duration(int64(v.Lease - now)),
+		OwnProved:        v.Proved&1 != 0,
+		OtherProved:      v.Proved&2 != 0,
+		CurrentEverybody: v.AllGen == d.control.elements[0].Generation,
+	}
+	if f.EndpointSlot < MaxEndpoints && f.NodeSlot < MaxNodes {
+		generation, _ := d.EndpointState(f.EndpointSlot)
+		f.CurrentEndpoint = v.EndpointGen == generation
+		f.CurrentNode = v.NodeGen == d.nodes.elements[f.NodeSlot].Generation
+	}
+	return f
+}
+
+// each walks a hash map in batches; one system call per entry would take seconds for a million.
+func each[K, V any](m *ebpf.Map, yield func(K, V) bool) (more bool, err error) {
+	keys, values := make([]K, flowBatch), make([]V, flowBatch)
+	var cursor ebpf.MapBatchCursor
+	for {
+		n, err := m.BatchLookup(&cursor, keys, values, nil)
+		for i := range n {
+			if !yield(keys[i], values[i]) {
+				return false, nil
+			}
+		}
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read map %v: %w", m, err)
+		}
+	}
+}
+
+// MapStat is the size of one map.
+type MapStat struct {
+	Name       string
+	MaxEntries uint32
+	// Bytes is the kernel's own account of the memory; 0 before Linux 6.4 for maps that are not preallocated.
+	Bytes uint64
+}
+
+// MapStats lists all maps with their memory.
+func (d *Datapath) MapStats() ([]MapStat, error) {
+	var out []MapStat
+	for _, m := range []*ebpf.Map{
+		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
+		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Counters, d.objects.Control,
+	} {
+		info, err := m.Info()
+		if err != nil {
+			return nil, fmt.Errorf("read info of map %v: %w", m, err)
+		}
+		memory, _ := info.Memlock()
+		out = append(out, MapStat{Name: info.Name, MaxEntries: m.MaxEntries(), Bytes: memory})
+	}
+	return out, nil
+}

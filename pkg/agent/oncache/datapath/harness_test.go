@@ -1,0 +1,405 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+
+	"github.com/antrea-oncache/antrea/test/sandbox"
+)
+
+func TestMain(m *testing.M) { sandbox.Main(m) }
+
+// The world of the tests: local Pod 10.10.1.2 on Node 192.168.77.11, remote Pod 10.10.2.2 on Node 192.168.77.12.
+var (
+	podMAC     = net.HardwareAddr{0x0a, 0, 0, 0, 0, 1}
+	gatewayMAC = net.HardwareAddr{0x0a, 0, 0, 0, 1, 1}
+	peerGWMAC  = net.HardwareAddr{0x0a, 0, 0, 0, 1, 2}
+	virtualMAC = net.HardwareAddr{0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}
+	uplinkMAC  = net.HardwareAddr{0x02, 0, 0, 0, 2, 1}
+	peerMAC    = net.HardwareAddr{0x02, 0, 0, 0, 2, 2}
+	podIP      = netip.MustParseAddr("10.10.1.2")
+	peerPodIP  = netip.MustParseAddr("10.10.2.2")
+	nodeIP     = netip.MustParseAddr("192.168.77.11")
+	peerIP     = netip.MustParseAddr("192.168.77.12")
+	peerCIDR   = netip.MustParsePrefix("10.10.2.0/24")
+)
+
+const (
+	podSlot  = 3
+	peerSlot = 5
+	epoch    = 7
+	next     = -1 // TC_ACT_UNSPEC
+	redirect = 7  // TC_ACT_REDIRECT
+)
+
+// world is a loaded datapath that knows the Pod and the Node.
+type world struct {
+	*Datapath
+	t           *testing.T
+	podIf, upIf int
+	family      family
+}
+
+// family says which IP versions a world uses.
+type family struct{ inner6, outer6 bool }
+
+var families = map[string]family{
+	"IPv4 in IPv4": {false, false},
+	"IPv4 in IPv6": {false, true},
+	"IPv6 in IPv4": {true, false},
+	"IPv6 in IPv6": {true, true},
+}
+
+// The same world by IPv6.
+var (
+	podIP6     = netip.MustParseAddr("fd00:10:1::2")
+	peerPodIP6 = netip.MustParseAddr("fd00:10:2::2")
+	nodeIP6    = netip.MustParseAddr("fd00:77::11")
+	peerIP6    = netip.MustParseAddr("fd00:77::12")
+	peerCIDR6  = netip.MustParsePrefix("fd00:10:2::/64")
+)
+
+func (w *world) fromPod() packet {
+	p := fromPod()
+	if w.family.inner6 {
+		p.src, p.dst = podIP6, peerPodIP6
+	}
+	return p
+}
+
+func (w *world) toPod() packet {
+	p := toPod()
+	if w.family.inner6 {
+		p.src, p.dst = peerPodIP6, podIP6
+	}
+	return p
+}
+
+func (w *world) toPeer() outer {
+	o := toPeer()
+	if w.family.outer6 {
+		o.src, o.dst = nodeIP6, peerIP6
+	}
+	return o
+}
+
+func (w *world) fromPeer() outer {
+	o := fromPeer()
+	if w.family.outer6 {
+		o.src, o.dst = peerIP6, nodeIP6
+	}
+	return o
+}
+
+func newWorld(t *testing.T) *world { return newWorldOf(t, family{}) }
+
+func newWorldOf(t *testing.T, f family) *world {
+	sandbox.RequireRoot(t)
+	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: 4096})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, RemoveAll(d.opts.PinPath))
+		require.NoError(t, d.Close())
+	})
+	w := &world{Datapath: d, t: t, podIf: device(t, "pod0", podMAC), upIf: device(t, "up0", uplinkMAC), family: f}
+	d.SetUplink(Uplink{
+		IfIndex: w.upIf, MAC: uplinkMAC, IPv4: nodeIP, IPv6: nodeIP6, TunnelPort: 6081, PortMin: 1, PortMax: 65535,
+		TunnelHeader: [8]byte{0, 0, 0x65, 0x58}, VirtualMAC: virtualMAC,
+	}, uint64(5*time.Second))
+	generation, _ := d.EndpointState(podSlot)
+	d.PublishEndpoint(podSlot, generation+1, 0)
+	require.NoError(t, d.SetEndpoint(podSlot, Endpoint{IfIndex: w.podIf, IPv4: podIP, IPv6: podIP6, MAC: podMAC, GatewayMAC: gatewayMAC}))
+	d.PublishEndpoint(podSlot, generation+1, epoch)
+	peer := peerIP
+	if f.outer6 {
+		peer = peerIP6
+	}
+	d.SetNode(peerSlot, peer)
+	d.SetNodeMTU(peerSlot, 1500)
+	require.NoError(t, d.AddPodNetwork(peerCIDR, peerSlot))
+	require.NoError(t, d.AddPodNetwork(peerCIDR6, peerSlot))
+	d.SetMode(ModeEnforce)
+	return w
+}
+
+func device(t *testing.T, name string, mac net.HardwareAddr) int {
+	d := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}, PeerName: name + "p"}
+	require.NoError(t, netlink.LinkAdd(d))
+	t.Cleanup(func() { require.NoError(t, netlink.LinkDel(d)) })
+	l, err := netlink.LinkByName(name)
+	require.NoError(t, err)
+	require.NoError(t, netlink.LinkSetUp(l))
+	return l.Attrs().Index
+}
+
+// skb is struct __sk_buff of include/uapi/linux/bpf.h as far as BPF_PROG_TEST_RUN takes and returns it.
+type skb struct {
+	Len, PktType, Mark, QueueMapping, Protocol, VlanPresent, VlanTCI, VlanProto, Priority, IngressIfindex, Ifindex uint32
+	TCIndex                                                                                                        uint32
+	CB                                                                                                             [5]uint32
+	Hash, TCClassid, Data, DataEnd, NapiID, Family, RemoteIP4, LocalIP4                                            uint32
+	RemoteIP6, LocalIP6                                                                                            [4]uint32
+	RemotePort, LocalPort, DataMeta                                                                                uint32
+	FlowKeys, Tstamp                                                                                               uint64
+	WireLen, GSOSegs                                                                                               uint32
+	SK                                                                                                             uint64
+	GSOSize                                                                                                        uint32
+	TstampType, _                                                                                                  uint8
+	_                                                                                                              uint16
+	HWTstamp                                                                                                       uint64
+}
+
+type result struct {
+	verdict int
+	mark    uint32
+	packet  []byte
+	// reason is what the program counted.
+	reason string
+}
+
+// run passes one packet through a program, as a device with ifindex would.
+func (w *world) run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte, tweak ...func(*skb)) result {
+	w.t.Helper()
+	before, err := w.Counters()
+	require.NoError(w.t, err)
+	in := skb{Ifindex: uint32(ifindex), Mark: mark}
+	for _, f := range tweak {
+		f(&in)
+	}
+	var out skb
+	data := make([]byte, len(packet)+256)
+	opts := &ebpf.RunOptions{Data: packet, DataOut: data, Context: in, ContextOut: &out}
+	verdict, err := prog.Run(opts)
+	require.NoError(w.t, err)
+	after, err := w.Counters()
+	require.NoError(w.t, err)
+	r := result{verdict: int(int32(verdict)), mark: out.Mark, packet: opts.DataOut}
+	for program, reasons := range after {
+		for reason, n := range reasons {
+			if n != before[program][reason] {
+				require.Empty(w.t, r.reason, "one packet counts once")
+				r.reason = reason
+			}
+		}
+	}
+	return r
+}
+
+func (w *world) egress(mark uint32, packet []byte, tweak ...func(*skb)) result {
+	return w.run(w.objects.OncacheEgress, w.podIf, mark, packet, tweak...)
+}
+func (w *world) egressInit(mark uint32, packet []byte, tweak ...func(*skb)) result {
+	return w.run(w.objects.OncacheEgressInit, w.upIf, mark, packet, tweak...)
+}
+func (w *world) ingress(mark uint32, packet []byte, tweak ...func(*skb)) result {
+	return w.run(w.objects.OncacheIngress, w.upIf, mark, packet, tweak...)
+}
+func (w *world) ingressInit(mark uint32, packet []byte, tweak ...func(*skb)) result {
+	return w.run(w.objects.OncacheIngressInit, w.podIf, mark, packet, tweak...)
+}
+
+// packet describes a TCP or UDP packet; with defaults for the flow between the two Pods.
+type packet struct {
+	srcMAC, dstMAC   net.HardwareAddr
+	src, dst         netip.Addr
+	sport, dport     uint16
+	udp              bool
+	flags            string // of S, F, R, P
+	ttl, tos         uint8
+	id               uint16
+	frag             uint16
+	mf               bool
+	options          bool
+	protocol         layers.IPProtocol // other than TCP, UDP
+	payload          int
+	vlan             bool
+	seq              uint32
+	corruptIPLength  int
+	corruptUDPLength int
+	flowLabel        uint32
+	extended         bool
+	extension        layers.IPProtocol // IPv6 extension header, followed by the rest, when extended
+}
+
+// fromPod is a packet as the local Pod sends it; toPod one as the remote Pod sends it, seen in the tunnel.
+func fromPod() packet {
+	return packet{srcMAC: podMAC, dstMAC: gatewayMAC, src: podIP, dst: peerPodIP, sport: 40000, dport: 80, ttl: 64, payload: 100, id: 4711, seq: 1000, flags: "P"}
+}
+
+func toPod() packet {
+	return packet{srcMAC: peerGWMAC, dstMAC: virtualMAC, src: peerPodIP, dst: podIP, sport: 80, dport: 40000, ttl: 63, payload: 200, id: 815, seq: 5000, flags: "P"}
+}
+
+// behindOVS is the packet as Open vSwitch passes it on: TTL decremented, other MACs.
+func (p packet) behindOVS(src, dst net.HardwareAddr) packet {
+	p.ttl--
+	p.srcMAC, p.dstMAC = src, dst
+	return p
+}
+
+func (p packet) bytes(t *testing.T) []byte {
+	t.Helper()
+	eth := &layers.Ethernet{SrcMAC: p.srcMAC, DstMAC: p.dstMAC, EthernetType: layers.EthernetTypeIPv4}
+	if p.src.Is6() {
+		eth.EthernetType = layers.EthernetTypeIPv6
+	}
+	stack := []gopacket.SerializableLayer{eth}
+	if p.vlan {
+		stack = append(stack, &layers.Dot1Q{VLANIdentifier: 5, Type: eth.EthernetType})
+		eth.EthernetType = layers.EthernetTypeDot1Q
+	}
+	proto := layers.IPProtocolTCP
+	switch {
+	case p.protocol != 0:
+		proto = p.protocol
+	case p.udp:
+		proto = layers.IPProtocolUDP
+	}
+	network := p.network(proto)
+	stack = append(stack, network)
+	if p.extended {
+		stack = append(stack, gopacket.Payload(append([]byte{byte(proto), 0}, make([]byte, 6)...)))
+	}
+	switch proto {
+	case layers.IPProtocolUDP:
+		udp := &layers.UDP{SrcPort: layers.UDPPort(p.sport), DstPort: layers.UDPPort(p.dport)}
+		require.NoError(t, udp.SetNetworkLayerForChecksum(network.(gopacket.NetworkLayer)))
+		stack = append(stack, udp)
+	case layers.IPProtocolTCP:
+		tcp := &layers.TCP{SrcPort: layers.TCPPort(p.sport), DstPort: layers.TCPPort(p.dport), Seq: p.seq, ACK: !strings.Contains(p.flags, "-"), Window: 500,
+			SYN: strings.Contains(p.flags, "S"), FIN: strings.Contains(p.flags, "F"), RST: strings.Contains(p.flags, "R"), PSH: strings.Contains(p.flags, "P")}
+		require.NoError(t, tcp.SetNetworkLayerForChecksum(network.(gopacket.NetworkLayer)))
+		stack = append(stack, tcp)
+	}
+	payload := make(gopacket.Payload, p.payload)
+	for i := range payload {
+		payload[i] = byte(i)
+	}
+	b := serialize(t, append(stack, payload)...)
+	ipAt := 14
+	if p.vlan {
+		ipAt = 18
+	}
+	if p.corruptIPLength != 0 {
+		binary.BigEndian.PutUint16(b[ipAt+2:], uint16(int(binary.BigEndian.Uint16(b[ipAt+2:]))+p.corruptIPLength))
+	}
+	if p.corruptUDPLength != 0 {
+		binary.BigEndian.PutUint16(b[ipAt+24:], uint16(int(binary.BigEndian.Uint16(b[ipAt+24:]))+p.corruptUDPLength))
+	}
+	return b
+}
+
+// network is the IP header.
+func (p packet) network(proto layers.IPProtocol) gopacket.SerializableLayer {
+	if p.src.Is6() {
+		ip := &layers.IPv6{Version: 6, TrafficClass: p.tos, FlowLabel: p.flowLabel, HopLimit: p.ttl, NextHeader: proto,
+			SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice()}
+		if p.extended {
+			ip.NextHeader = p.extension
+		}
+		return ip
+	}
+	ip := &layers.IPv4{Version: 4, IHL: 5, TOS: p.tos, Id: p.id, TTL: p.ttl, FragOffset: p.frag, SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice(), Protocol: proto, Flags: layers.IPv4DontFragment}
+	if p.mf || p.frag > 0 {
+		ip.Flags = 0
+	}
+	if p.mf {
+		ip.Flags = layers.IPv4MoreFragments
+	}
+	if p.options {
+		ip.Options = []layers.IPv4Option{{OptionType: 7, OptionLength: 7, OptionData: make([]byte, 5)}}
+	}
+	return ip
+}
+
+func serialize(t *testing.T, stack ...gopacket.SerializableLayer) []byte {
+	t.Helper()
+	buf := gopacket.NewSerializeBuffer()
+	require.NoError(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, stack...))
+	return buf.Bytes()
+}
+
+// outer is the tunnel around an inner packet.
+type outer struct {
+	srcMAC, dstMAC net.HardwareAddr
+	src, dst       netip.Addr
+	sport, dport   uint16
+	tos            uint8
+	id             uint16
+	tunnel         [8]byte
+	csum           bool
+	options        bool
+	frag           bool
+}
+
+func toPeer() outer {
+	return outer{srcMAC: uplinkMAC, dstMAC: peerMAC, src: nodeIP, dst: peerIP, sport: 12345, dport: 6081, tunnel: [8]byte{0, 0, 0x65, 0x58}}
+}
+
+func fromPeer() outer {
+	return outer{srcMAC: peerMAC, dstMAC: uplinkMAC, src: peerIP, dst: nodeIP, sport: 12345, dport: 6081, tunnel: [8]byte{0, 0, 0x65, 0x58}}
+}
+
+func (o outer) wrap(t *testing.T, inner []byte) []byte {
+	t.Helper()
+	eth := &layers.Ethernet{SrcMAC: o.srcMAC, DstMAC: o.dstMAC, EthernetType: layers.EthernetTypeIPv4}
+	udp := &layers.UDP{SrcPort: layers.UDPPort(o.sport), DstPort: layers.UDPPort(o.dport)}
+	var network gopacket.SerializableLayer
+	checksumAt := 14 + 20 + 6
+	if o.src.Is6() {
+		eth.EthernetType = layers.EthernetTypeIPv6
+		network = &layers.IPv6{Version: 6, TrafficClass: o.tos, HopLimit: 64, NextHeader: layers.IPProtocolUDP, SrcIP: o.src.AsSlice(), DstIP: o.dst.AsSlice()}
+		checksumAt = 14 + 40 + 6
+	} else {
+		ip := &layers.IPv4{Version: 4, IHL: 5, TOS: o.tos, Id: o.id, TTL: 64, Flags: layers.IPv4DontFragment, SrcIP: o.src.AsSlice(), DstIP: o.dst.AsSlice(), Protocol: layers.IPProtocolUDP}
+		if o.options {
+			ip.Options = []layers.IPv4Option{{OptionType: 7, OptionLength: 7, OptionData: make([]byte, 5)}}
+			checksumAt += 8
+		}
+		if o.frag {
+			ip.Flags = layers.IPv4MoreFragments
+		}
+		network = ip
+	}
+	require.NoError(t, udp.SetNetworkLayerForChecksum(network.(gopacket.NetworkLayer)))
+	b := serialize(t, eth, network, udp, gopacket.Payload(append(o.tunnel[:], inner...)))
+	if !o.csum {
+		b[checksumAt], b[checksumAt+1] = 0, 0
+	}
+	return b
+}
+
+// learn teaches the cache both directions of the flow by passing one packet each through all four programs.
+func (w *world) learn(egress, ingress packet) {
+	w.t.Helper()
+	w.learnEgress(egress)
+	w.learnIngress(ingress)
+}
+
+func (w *world) learnEgress(p packet) result {
+	w.t.Helper()
+	r := w.egress(0, p.bytes(w.t))
+	require.Equal(w.t, next, r.verdict, r.reason)
+	return w.egressInit(r.mark|epoch<<20, w.toPeer().wrap(w.t, p.behindOVS(gatewayMAC, virtualMAC).bytes(w.t)))
+}
+
+func (w *world) learnIngress(p packet) result {
+	w.t.Helper()
+	r := w.ingress(0, w.fromPeer().wrap(w.t, p.bytes(w.t)))
+	require.Equal(w.t, next, r.verdict, r.reason)
+	return w.ingressInit(r.mark|epoch<<20, p.behindOVS(gatewayMAC, podMAC).bytes(w.t))
+}

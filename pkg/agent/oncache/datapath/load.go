@@ -1,0 +1,174 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/rlimit"
+	"k8s.io/klog/v2"
+)
+
+// Options of Load.
+type Options struct {
+	// PinPath is a directory on a bpffs, for example /sys/fs/bpf/antrea/oncache. It is created.
+	PinPath string
+	// MaxFlows and MaxFlows6 are the capacities of each of the flow maps for IPv4 and IPv6. Not less than 512 per CPU:
+	// smaller LRU maps starve.
+	MaxFlows, MaxFlows6 uint32
+	// Hook forces a way to attach; HookAuto for the best that the kernel has.
+	Hook Hook
+}
+
+// Datapath is the loaded set of maps and programs. Its methods are safe for concurrent use unless stated.
+type Datapath struct {
+	opts    Options
+	layout  string
+	hook    Hook
+	objects bpfObjects
+	// Adopted is true when the maps are those that an earlier agent had pinned.
+	Adopted bool
+
+	control   *mapped[bpfOncControl]
+	endpoints *mapped[bpfOncEndpoint]
+	nodes     *mapped[bpfOncNode]
+}
+
+// Load creates or adopts the maps and loads the programs; nothing is attached. Maps of another layout or size are left
+// alone until Commit. Errors say what the kernel lacks, as far as it tells.
+func Load(opts Options) (_ *Datapath, err error) {
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("raise the locked-memory limit for eBPF maps: %w", err)
+	}
+	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6)
+	if err != nil {
+		return nil, err
+	}
+	layout := layoutOf(spec)
+	maps := filepath.Join(opts.PinPath, layout, "maps")
+	_, statErr := os.Stat(filepath.Join(maps, bpfMapControl))
+	if err := os.MkdirAll(maps, 0o700); err != nil {
+		return nil, fmt.Errorf("create pin directory %s (is a bpffs mounted there?): %w", maps, err)
+	}
+	for _, m := range spec.Maps {
+		if !strings.HasPrefix(m.Name, ".") {
+			m.Pinning = ebpf.PinByName
+		}
+	}
+	d := &Datapath{opts: opts, layout: layout, Adopted: statErr == nil}
+	defer func() {
+		if err != nil {
+			d.Close()
+			if !d.Adopted {
+				os.RemoveAll(filepath.Join(opts.PinPath, layout))
+			}
+		}
+	}()
+	if err := spec.LoadAndAssign(&d.objects, &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: maps}}); err != nil {
+		var verifier *ebpf.VerifierError
+		if errors.As(err, &verifier) {
+			klog.V(2).InfoS("Verifier refused an ONCache program", "log", fmt.Sprintf("%+v", verifier))
+		}
+		return nil, fmt.Errorf("load ONCache programs: %w", err)
+	}
+	if d.control, err = mapArray[bpfOncControl](d.objects.Control); err != nil {
+		return nil, err
+	}
+	if d.endpoints, err = mapArray[bpfOncEndpoint](d.objects.Endpoints); err != nil {
+		return nil, err
+	}
+	if d.nodes, err = mapArray[bpfOncNode](d.objects.Nodes); err != nil {
+		return nil, err
+	}
+	if d.hook, err = chooseHook(opts.Hook, d.objects.OncacheEgressInit); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// newSpec is the compiled object with this configuration's sizes.
+func newSpec(maxFlows, maxFlows6 uint32) (*ebpf.CollectionSpec, error) {
+	spec, err := loadBpf()
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("count possible CPUs: %w", err)
+	}
+	least := uint32(512 * cpus)
+	maxFlows = max(maxFlows, least)
+	for _, name := range []string{bpfMapEgressFlows4, bpfMapIngressFlows4} {
+		spec.Maps[name].MaxEntries = maxFlows
+	}
+	for _, name := range []string{bpfMapEgressFlows6, bpfMapIngressFlows6} {
+		spec.Maps[name].MaxEntries = max(maxFlows6, least)
+	}
+	return spec, nil
+}
+
+// layoutOf digests everything that two agents must agree on to share pinned maps.
+func layoutOf(spec *ebpf.CollectionSpec) string {
+	h := sha256.New()
+	names := make([]string, 0, len(spec.Maps))
+	for name := range spec.Maps {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		m := spec.Maps[name]
+		fmt.Fprintf(h, "%s %v %d %d %d %d\n", name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries, m.Flags)
+		for _, t := range []btf.Type{m.Key, m.Value} {
+			if s, ok := t.(*btf.Struct); ok {
+				writeStruct(h, s)
+			}
+		}
+	}
+	var reason *btf.Enum
+	if err := spec.Types.TypeByName("onc_reason", &reason); err == nil {
+		for _, v := range reason.Values {
+			fmt.Fprintln(h, v.Name, v.Value)
+		}
+	}
+	return "v1-" + hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+func writeStruct(h interface{ Write([]byte) (int, error) }, s *btf.Struct) {
+	for _, m := range s.Members {
+		fmt.Fprintf(h, " %s %d %v\n", m.Name, m.Offset, m.Type)
+		if inner, ok := m.Type.(*btf.Struct); ok {
+			writeStruct(h, inner)
+		}
+	}
+}
+
+// Commit removes what agents of other layouts have left, once this one's programs are attached.
+func (d *Datapath) Commit() error {
+	entries, err := os.ReadDir(d.opts.PinPath)
+	if err != nil {
+		return fmt.Errorf("list pins in %s: %w", d.opts.PinPath, err)
+	}
+	for _, e := range entries {
+		if e.Name() != d.layout && e.Name() != linksDir {
+			if err := os.RemoveAll(filepath.Join(d.opts.PinPath, e.Name())); err != nil {
+				return fmt.Errorf("remove pins of another layout: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Close releases this process's handles. Pinned maps and attached programs stay.
+func (d *Datapath) Close() error {
+	return errors.Join(d.control.unmap(), d.endpoints.unmap(), d.nodes.unmap(), d.objects.Close())
+}

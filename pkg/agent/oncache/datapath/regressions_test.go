@@ -1,0 +1,154 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+// TestUDPGSOIsLeftToTheKernel: after decapsulation the kernel could not segment such a packet for the Pod; every datagram
+// of it was lost.
+func TestUDPGSOIsLeftToTheKernel(t *testing.T) {
+	w := newWorld(t)
+	out, in := fromPod(), toPod()
+	out.udp, in.udp = true, true
+	w.learn(out, in)
+	require.Equal(t, "hit", w.ingress(0, fromPeer().wrap(t, in.bytes(t))).reason)
+	b := fromPeer().wrap(t, in.bytes(t))
+	r := w.ingress(0, b, func(s *skb) { s.GSOSize, s.GSOSegs = 100, 2 })
+	require.Equal(t, "offload", r.reason)
+	require.Equal(t, next, r.verdict)
+	require.Empty(t, cmp.Diff(b, r.packet))
+}
+
+// TestSegmentWithoutACK: conntrack calls it invalid, so Open vSwitch must see it; the flow goes on.
+func TestSegmentWithoutACK(t *testing.T) {
+	w := newWorld(t)
+	out, in := fromPod(), toPod()
+	w.learn(out, in)
+	null := out
+	null.flags = "-"
+	require.Equal(t, "tcp_flags", w.egress(0, null.bytes(t)).reason)
+	null = in
+	null.flags = "-P"
+	require.Equal(t, "tcp_flags", w.ingress(0, fromPeer().wrap(t, null.bytes(t))).reason)
+	require.Equal(t, "hit", w.egress(0, out.bytes(t)).reason)
+}
+
+// TestOthersCannotEndFlows: a RST that Open vSwitch will drop as spoofed ends nothing.
+func TestOthersCannotEndFlows(t *testing.T) {
+	w := newWorld(t)
+	out, in := fromPod(), toPod()
+	w.learn(out, in)
+	other := device(t, "pod1", podMAC)
+	require.NoError(t, w.SetEndpoint(podSlot+1, Endpoint{IfIndex: other, IPv4: nodeIP, MAC: podMAC, GatewayMAC: gatewayMAC}))
+	rst := out
+	rst.flags = "R"
+	require.Equal(t, "tcp_flags", w.run(w.objects.OncacheEgress, other, 0, rst.bytes(t)).reason)
+	rst = in
+	rst.flags = "R"
+	from := fromPeer()
+	from.src = nodeIP
+	require.Equal(t, "tcp_flags", w.ingress(0, from.wrap(t, rst.bytes(t))).reason)
+	require.Equal(t, "hit", w.egress(0, out.bytes(t)).reason)
+	require.Equal(t, "hit", w.ingress(0, fromPeer().wrap(t, in.bytes(t))).reason)
+}
+
+// TestBatchOfMisses: packets of a flow that arrive together share the first one's ticket; the kernel may have merged the
+// rest into it.
+func TestBatchOfMisses(t *testing.T) {
+	w := newWorld(t)
+	first, second := toPod(), toPod()
+	second.id++
+	second.seq += 200
+	mark := w.ingress(0, fromPeer().wrap(t, first.bytes(t))).mark
+	require.Equal(t, mark, w.ingress(0, fromPeer().wrap(t, second.bytes(t))).mark)
+	merged := first.behindOVS(gatewayMAC, podMAC)
+	merged.payload = 400
+	require.Equal(t, "learned", w.ingressInit(mark|epoch<<20, merged.bytes(t)).reason)
+}
+
+// TestRecycledElement: an LRU map may give an element to another flow while a program reads it.
+func TestRecycledElement(t *testing.T) {
+	w := newWorld(t)
+	out, in := fromPod(), toPod()
+	w.learn(out, in)
+	var key bpfOncFlow4
+	var e bpfOncEgress
+	require.NoError(t, w.objects.EgressFlows4.NextKey(nil, &key))
+	require.NoError(t, w.objects.EgressFlows4.Lookup(key, &e))
+	e.V.Tag++
+	require.NoError(t, w.objects.EgressFlows4.Put(key, e))
+	require.Equal(t, "no_entry", w.egress(0, out.bytes(t)).reason)
+}
+
+// TestTemplateIsNotTurnedBack: a CPU that was stopped while it learned a header must not overwrite a later one.
+func TestTemplateIsNotTurnedBack(t *testing.T) {
+	w := newWorld(t)
+	w.learn(fromPod(), toPod())
+	n := &w.nodes.elements[peerSlot]
+	n.Claim, n.TemplateGen = n.Generation+1, 0
+	out := fromPod()
+	out.sport++
+	require.Equal(t, "template", w.learnEgress(out).reason)
+}
+
+// TestContradiction: what the agent needs to find out that Open vSwitch sends with another header now.
+func TestContradiction(t *testing.T) {
+	w := newWorld(t)
+	w.learn(fromPod(), toPod())
+	require.Zero(t, w.Nodes()[0].Contradicted)
+	require.NotZero(t, w.Nodes()[0].Confirmed)
+	out := fromPod()
+	out.sport++
+	r := w.egress(0, out.bytes(t))
+	o := toPeer()
+	o.dstMAC = podMAC
+	require.Equal(t, "template", w.egressInit(r.mark|epoch<<20, o.wrap(t, out.behindOVS(gatewayMAC, virtualMAC).bytes(t))).reason)
+	require.NotZero(t, w.Nodes()[0].Contradicted)
+	w.BumpNode(peerSlot)
+	require.Equal(t, "learned", w.learnEgress(out).reason)
+}
+
+// TestRedirectedPod: an ICMP redirect made the Pod send to the remote Node's gateway, whose ARP requests Open vSwitch
+// answers with the virtual MAC.
+func TestRedirectedPod(t *testing.T) {
+	w := newWorld(t)
+	out := fromPod()
+	out.dstMAC = virtualMAC
+	w.learn(out, toPod())
+	r := w.egress(0, out.bytes(t))
+	require.Equal(t, "hit", r.reason)
+	w.checkEncapsulated(t, out, r.packet)
+}
+
+// TestObserve: everything is learned and counted, and every packet takes Open vSwitch.
+func TestObserve(t *testing.T) {
+	w := newWorld(t)
+	w.SetMode(ModeObserve)
+	out, in := fromPod(), toPod()
+	w.learn(out, in)
+	r := w.egress(0, out.bytes(t))
+	require.Equal(t, result{verdict: next, packet: out.bytes(t), reason: "observed"}, r)
+	b := fromPeer().wrap(t, in.bytes(t))
+	r = w.ingress(0, b)
+	require.Equal(t, result{verdict: next, packet: b, reason: "observed"}, r)
+	w.expire()
+	require.Equal(t, "renewed", w.learnEgress(out).reason)
+	w.SetMode(ModeEnforce)
+	require.Equal(t, "hit", w.egress(0, out.bytes(t)).reason)
+}
+
+// TestSuspend: an agent stops what an earlier one has left running, without knowing its layout.
+func TestSuspend(t *testing.T) {
+	w := newWorld(t)
+	w.learn(fromPod(), toPod())
+	require.NoError(t, Suspend(w.opts.PinPath))
+	require.Equal(t, ModeOff, w.Mode())
+	require.Equal(t, "off", w.egress(0, fromPod().bytes(t)).reason)
+	require.NoError(t, Suspend(w.opts.PinPath+"-that-does-not-exist"))
+}

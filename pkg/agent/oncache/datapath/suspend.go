@@ -1,0 +1,44 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Suspend switches off the programs that an earlier agent, of any version, has left running: while Open vSwitch gets its
+// flows anew nothing must answer by the old ones. Established connections go on through Open vSwitch.
+func Suspend(pinPath string) error {
+	controls, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", bpfMapControl))
+	if err != nil {
+		return fmt.Errorf("look for pinned maps: %w", err)
+	}
+	var errs []error
+	for _, path := range controls {
+		errs = append(errs, suspend(path))
+	}
+	return errors.Join(errs...)
+}
+
+func suspend(path string) error {
+	m, err := ebpf.LoadPinnedMap(path, nil)
+	if err != nil {
+		return fmt.Errorf("open pinned map %s: %w", path, err)
+	}
+	defer m.Close()
+	memory, err := unix.Mmap(m.FD(), 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("mmap of pinned map %s: %w", path, err)
+	}
+	// The mode is the first word in every version.
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&memory[0])), uint32(ModeOff))
+	return unix.Munmap(memory)
+}

@@ -1,0 +1,16 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package oncache accelerates established flows between Pods on different Nodes: small eBPF programs (bpf/oncache)
+// repeat for each packet what Open vSwitch was seen to do with an earlier packet of the same flow. This package decides
+// who may use the cache and until when; docs/design/oncache.md explains why it can be trusted.
+//
+// With bpf/oncache it is one unit. It depends on the rest of the agent through the interfaces in interfaces.go and the
+// types of package coherency only:
+//
+//	table.go     the deterministic core: OpenFlow changes in, generations and epochs out
+//	manager.go   start, stop, local Pods, mark flows
+//	uplink.go    netlink watcher: what the kernel changes under our feet
+//	sysctl.go    conntrack's window tracking
+//	status.go    what antctl and /metrics show
+package oncache

@@ -1,0 +1,61 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"net"
+	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+)
+
+// Pod is a local Pod's interface as the agent's interface store knows it.
+type Pod struct {
+	InterfaceName string
+	Namespace     string
+	Name          string
+	IPs           []netip.Addr
+	MAC           net.HardwareAddr
+	OFPort        uint32
+}
+
+// InterfaceStore feeds the local Pods.
+type InterfaceStore interface {
+	// Pods lists the present Pods.
+	Pods() []Pod
+	// Subscribe calls back synchronously after each change; exactly one of added and removed is not nil.
+	Subscribe(func(added, removed *Pod))
+}
+
+// FlowClient is what the cache needs of the OpenFlow client.
+type FlowClient interface {
+	SetInterceptor(coherency.Interceptor)
+	InstallMarkFlows([]coherency.Mark) error
+	UninstallMarkFlows(interfaceNames []string) error
+}
+
+// StateStore keeps small values where an agent of any version and configuration finds them again.
+type StateStore interface {
+	// Get returns "" for an absent key.
+	Get(key string) (string, error)
+	// Set with value "" removes the key.
+	Set(key, value string) error
+}
+
+// slots is the part of the datapath that the core writes.
+type slots interface {
+	EndpointState(slot int) (generation, epoch uint32)
+	PublishEndpoint(slot int, generation, epoch uint32)
+	SetEndpoint(slot int, e datapath.Endpoint) error
+	ClearEndpoint(slot int) error
+	NoteEpoch(slot int, epoch uint32)
+	SetNode(slot int, ip netip.Addr)
+	ClearNode(slot int)
+	AddPodNetwork(p netip.Prefix, slot int) error
+	RemovePodNetwork(p netip.Prefix) error
+	BumpAll() uint32
+}
+
+var _ slots = (*datapath.Datapath)(nil)

@@ -1,0 +1,76 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+)
+
+var (
+	descActive = prometheus.NewDesc("antrea_agent_oncache_active",
+		"1 when established flows take the ONCache fast path, 0 when all traffic takes Open vSwitch.", nil, nil)
+	descUnavailable = prometheus.NewDesc("antrea_agent_oncache_unavailable_info",
+		"Present with value 1 when this Node cannot carry the fast path; the label says why.", []string{"reason"}, nil)
+	descPackets = prometheus.NewDesc("antrea_agent_oncache_packet_count",
+		"Packets by eBPF program and by what became of them (docs/oncache.md lists the reasons).", []string{"program", "reason"}, nil)
+	descEvictions = prometheus.NewDesc("antrea_agent_oncache_eviction_count",
+		"Generations moved on: each evicts all flows of a Pod, of a Node, or of everybody.", []string{"scope"}, nil)
+	descEndpoints = prometheus.NewDesc("antrea_agent_oncache_endpoint_count", "Local Pods known to ONCache.", nil, nil)
+	descNodes     = prometheus.NewDesc("antrea_agent_oncache_node_count", "Remote Nodes known to ONCache.", nil, nil)
+	descMemory    = prometheus.NewDesc("antrea_agent_oncache_map_memory_bytes", "Memory of each eBPF map.", []string{"map"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (m *Manager) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descActive, descUnavailable, descPackets, descEvictions, descEndpoints, descNodes, descMemory} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. It does not walk the flow maps: a scrape costs the same for any number of
+// flows.
+func (m *Manager) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	if m.unavailable != nil {
+		gauge(descActive, 0)
+		gauge(descUnavailable, 1, m.unavailable.Error())
+		return
+	}
+	active := 0.0
+	if m.dp.Mode() == datapath.ModeEnforce {
+		active = 1
+	}
+	gauge(descActive, active)
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	counters, err := m.dp.Counters()
+	if err != nil {
+		klog.ErrorS(err, "Could not read ONCache counters")
+	}
+	for program, reasons := range counters {
+		for reason, n := range reasons {
+			counter(descPackets, n, program, reason)
+		}
+	}
+	stats, err := m.dp.MapStats()
+	if err != nil {
+		klog.ErrorS(err, "Could not read ONCache map sizes")
+	}
+	for _, s := range stats {
+		gauge(descMemory, float64(s.Bytes), s.Name)
+	}
+	m.table.mu.Lock()
+	defer m.table.mu.Unlock()
+	gauge(descEndpoints, float64(len(m.table.endpoints)))
+	gauge(descNodes, float64(len(m.table.nodes)))
+	counter(descEvictions, m.table.evictions.Endpoint, "endpoint")
+	counter(descEvictions, m.table.evictions.Node, "node")
+	counter(descEvictions, m.table.evictions.All+m.uplinkEvictions.Load(), "all")
+}

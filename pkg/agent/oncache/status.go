@@ -1,0 +1,228 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+)
+
+// Which reasons mean what; the rest of the enum belongs to the learning programs. See bpf/oncache/reasons.h.
+var (
+	missReasons        = []string{"no_entry", "not_proved", "stale_endpoint", "stale_node", "stale_all", "lease", "spoof", "mtu", "ecn", "offload"}
+	uncacheableReasons = []string{"off", "not_ip", "malformed", "ip_options", "fragment", "protocol", "tcp_flags", "ttl", "no_endpoint", "not_remote", "outer_header", "outer_source"}
+)
+
+// Status reads the summary. It walks the flow maps: tens of milliseconds for a million flows.
+func (m *Manager) Status() (*api.Status, error) {
+	if m.unavailable != nil {
+		return &api.Status{State: api.StateUnavailable, Reason: m.unavailable.Error()}, nil
+	}
+	s := &api.Status{
+		State: api.StateActive, Hook: string(m.dp.Hook()), Uplink: m.config.Uplink,
+		Tunnel:       fmt.Sprintf("%s/%d", m.config.TunnelType, m.config.TunnelPort),
+		LeaseSeconds: int(m.config.Lease / time.Second),
+	}
+	m.mu.Lock()
+	s.Mode = m.mode.String()
+	switch {
+	case !m.usable:
+		s.State = api.StateSuspended
+	case m.mode == datapath.ModeObserve:
+		s.State = api.StateObserving
+	case m.mode == datapath.ModeOff:
+		s.State = api.StateOff
+	}
+	m.mu.Unlock()
+	counters, err := m.dp.Counters()
+	if err != nil {
+		return nil, err
+	}
+	s.Egress = directionStats(counters["egress"], counters["egress_init"])
+	s.Ingress = directionStats(counters["ingress"], counters["ingress_init"])
+	s.Programs = datapath.Counters{}
+	for program, reasons := range counters {
+		s.Programs[program] = nonZero(reasons, slices.Collect(maps.Keys(reasons)))
+	}
+	if err := m.dp.Flows(func(f datapath.Flow) bool {
+		stats := &s.Egress
+		if f.Direction == datapath.DirectionIngress {
+			stats = &s.Ingress
+		}
+		stats.Entries++
+		if f.Active() {
+			stats.Active++
+		}
+		return true
+	}); err != nil {
+		return nil, err
+	}
+	mapStats, err := m.dp.MapStats()
+	if err != nil {
+		return nil, err
+	}
+	for _, ms := range mapStats {
+		s.MemoryBytes += ms.Bytes
+		if ms.Name == "egress_flows4" {
+			s.MaxFlows = ms.MaxEntries
+		}
+	}
+	m.table.mu.Lock()
+	defer m.table.mu.Unlock()
+	s.Endpoints, s.Nodes, s.Evictions = len(m.table.endpoints), len(m.table.nodes), m.table.evictions
+	s.Evictions.All += m.uplinkEvictions.Load()
+	return s, nil
+}
+
+func directionStats(fast, learn map[string]uint64) api.DirectionStats {
+	s := api.DirectionStats{
+		Hits: fast["hit"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
+		MissReasons: nonZero(fast, missReasons), Uncacheable: nonZero(fast, uncacheableReasons),
+	}
+	for _, n := range s.MissReasons {
+		s.Misses += n
+	}
+	return s
+}
+
+func nonZero(from map[string]uint64, keys []string) map[string]uint64 {
+	out := map[string]uint64{}
+	for _, k := range keys {
+		if from[k] > 0 {
+			out[k] = from[k]
+		}
+	}
+	return out
+}
+
+// FlowFilter selects flows; zero fields select everything.
+type FlowFilter struct {
+	// Namespace and Pod name the local Pod; Node is the name of the remote Node.
+	Namespace, Pod, Node string
+	// Address is one end of the flow.
+	Address netip.Addr
+	// Limit is the largest number of rows; 0 means no limit.
+	Limit int
+}
+
+// Flows lists entries of the cache, the busiest first.
+func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
+	out := []api.FlowInfo{}
+	if m.unavailable != nil {
+		return out, nil
+	}
+	pods, nodes := m.slotNames()
+	err := m.dp.Flows(func(f datapath.Flow) bool {
+		info := api.FlowInfo{
+			Direction: string(f.Direction), Protocol: protocolName(f.Protocol),
+			Source: f.Source.String(), Destination: f.Destination.String(),
+			Pod: pods[f.EndpointSlot], Node: nodes[f.NodeSlot], State: flowState(&f),
+			Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
+		}
+		switch {
+		case filter.Namespace != "" && !strings.HasPrefix(info.Pod, filter.Namespace+"/"),
+			filter.Pod != "" && info.Pod != filter.Namespace+"/"+filter.Pod,
+			filter.Node != "" && filter.Node != info.Node,
+			filter.Address.IsValid() && filter.Address != f.Source.Addr() && filter.Address != f.Destination.Addr():
+			return true
+		}
+		out = append(out, info)
+		return true
+	})
+	slices.SortFunc(out, func(a, b api.FlowInfo) int { return cmp.Compare(b.Packets, a.Packets) })
+	if filter.Limit > 0 && len(out) > filter.Limit {
+		out = out[:filter.Limit]
+	}
+	return out, err
+}
+
+// flowState names the first condition that the entry does not meet, by the reason that a packet would be counted under.
+func flowState(f *datapath.Flow) string {
+	switch {
+	case f.Active():
+		return "active"
+	case !f.CurrentEverybody:
+		return "stale_all"
+	case !f.CurrentEndpoint:
+		return "stale_endpoint"
+	case !f.CurrentNode:
+		return "stale_node"
+	case !f.OwnProved || !f.OtherProved:
+		return "not_proved"
+	default:
+		return "lease"
+	}
+}
+
+func protocolName(p uint8) string {
+	switch p {
+	case 6:
+		return "TCP"
+	case 17:
+		return "UDP"
+	}
+	return fmt.Sprint(p)
+}
+
+func (m *Manager) slotNames() (pods, nodes map[int]string) {
+	m.table.mu.Lock()
+	defer m.table.mu.Unlock()
+	pods, nodes = map[int]string{}, map[int]string{}
+	for _, e := range m.table.endpoints {
+		pods[e.slot] = e.pod.Namespace + "/" + e.pod.Name
+	}
+	for _, n := range m.table.nodes {
+		nodes[n.slot] = n.Name
+	}
+	return pods, nodes
+}
+
+// Nodes lists the remote Nodes, by name.
+func (m *Manager) Nodes() []api.NodeInfo {
+	out := []api.NodeInfo{}
+	if m.unavailable != nil {
+		return out
+	}
+	m.table.mu.Lock()
+	defer m.table.mu.Unlock()
+	for _, n := range m.table.nodes {
+		info := api.NodeInfo{Name: n.Name, TunnelIP: n.TunnelIP.String(), Slot: n.slot, PodCIDRs: []string{}}
+		for _, p := range n.PodCIDRs {
+			info.PodCIDRs = append(info.PodCIDRs, p.String())
+		}
+		out = append(out, info)
+	}
+	slices.SortFunc(out, func(a, b api.NodeInfo) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Endpoints lists the local Pods, by name.
+func (m *Manager) Endpoints() []api.EndpointInfo {
+	out := []api.EndpointInfo{}
+	if m.unavailable != nil {
+		return out
+	}
+	m.table.mu.Lock()
+	defer m.table.mu.Unlock()
+	for _, e := range m.table.endpoints {
+		info := api.EndpointInfo{
+			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, IfIndex: e.ifIndex,
+			Slot: e.slot, Generation: e.generation, Epoch: e.epoch,
+		}
+		for _, ip := range e.pod.IPs {
+			info.IPs = append(info.IPs, ip.String())
+		}
+		out = append(out, info)
+	}
+	slices.SortFunc(out, func(a, b api.EndpointInfo) int { return cmp.Compare(a.Pod, b.Pod) })
+	return out
+}

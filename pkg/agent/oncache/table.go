@@ -1,0 +1,344 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"k8s.io/klog/v2"
+)
+
+// table is the deterministic core of the cache's coherency: it turns changes of forwarding state into generations and
+// epochs of slots. All entries of the cache refer to slots, so one store evicts any number of flows.
+//
+// The rule (docs/design/oncache.md, "Coherency"): a change and the next epoch of everyone it concerns go to Open
+// vSwitch in one atomic bundle; after the barrier, generation and epoch are published in one store.
+type table struct {
+	mu  sync.Mutex // held from Begin to its end: changes are serialised
+	dp  slots
+	now func() time.Time
+
+	endpoints map[string]*endpoint // by interface name
+	nodes     map[string]*node     // by Node name
+	slotPods  [datapath.MaxEndpoints]*endpoint
+	slotNodes [datapath.MaxNodes]*node
+
+	// needMarks are the endpoints whose mark flows must be written again before they may learn.
+	needMarks map[string]bool
+	// wake tells the worker that needMarks has grown. It must not block.
+	wake func()
+
+	// former are the epochs of removed endpoints by Pod address: a Pod that gets the address soon must not use epochs
+	// that megaflows of the earlier one may still carry.
+	former     map[netip.Addr]*epochs
+	firstEpoch uint32
+
+	evictions api.Evictions
+}
+
+type endpoint struct {
+	pod        Pod
+	ifIndex    int
+	slot       int
+	generation uint32
+	epoch      uint32 // the published one
+	epochs     *epochs
+	// serial changes whenever the mark flows change: marks written for another serial prove nothing.
+	serial uint64
+}
+
+type node struct {
+	coherency.Node
+	slot int
+}
+
+// newTable makes a table without Pods and Nodes. former are the last epochs of Pods that an earlier agent knew: megaflows
+// may still carry them. Pods that nobody knew begin after epoch first (0..1023), which should be random, for the same
+// reason.
+func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr]uint32, first uint32) *table {
+	t := &table{
+		dp: dp, now: now, wake: wake, firstEpoch: first,
+		endpoints: map[string]*endpoint{},
+		nodes:     map[string]*node{},
+		needMarks: map[string]bool{},
+		former:    map[netip.Addr]*epochs{},
+	}
+	for ip, last := range former {
+		e := &epochs{last: last}
+		e.retire(now())
+		t.former[ip] = e
+	}
+	return t
+}
+
+var _ coherency.Interceptor = (*table)(nil)
+
+// Begin implements coherency.Interceptor.
+func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
+	t.mu.Lock()
+	removed := t.named(c.RemovedInterfaces)
+	affected := t.named(c.Interfaces)
+	// A stale megaflow may still send to the Node's old address. Only a new epoch of every endpoint keeps the cache
+	// from learning that.
+	if c.All || t.changesNodes(c) {
+		affected = slices.Collect(maps.Values(t.endpoints))
+	}
+	affected = slices.DeleteFunc(affected, func(e *endpoint) bool { return slices.Contains(removed, e) })
+	slices.SortFunc(affected, func(a, b *endpoint) int { return a.slot - b.slot })
+	marks := make([]coherency.Mark, len(affected))
+	for i, e := range affected {
+		marks[i] = t.nextMark(e)
+	}
+	return marks, func(err error) {
+		defer t.mu.Unlock()
+		if err != nil {
+			t.refused(append(affected, removed...))
+			return
+		}
+		for i, e := range affected {
+			t.publish(e, uint32(marks[i].Epoch), true)
+			if marks[i].Epoch == 0 {
+				t.remark(e)
+			}
+		}
+		for _, e := range removed {
+			t.remove(e)
+		}
+		t.applyNodes(c)
+		if c.All {
+			t.evictions.All++
+			t.dp.BumpAll()
+		}
+	}
+}
+
+// refused evicts after a bundle whose fate is unknown: neither the old nor the new rules can be vouched for, so nothing
+// is learned until new mark flows were written.
+func (t *table) refused(endpoints []*endpoint) {
+	for _, e := range endpoints {
+		t.publish(e, 0, true)
+		t.remark(e)
+	}
+}
+
+func (t *table) named(interfaces []string) []*endpoint {
+	var out []*endpoint
+	for _, name := range interfaces {
+		if e := t.endpoints[name]; e != nil && !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// nextMark moves the endpoint to an epoch that no megaflow can carry, or to 0 when there is none yet.
+func (t *table) nextMark(e *endpoint) coherency.Mark {
+	e.serial++
+	epoch := e.epochs.next(t.now())
+	if epoch != 0 {
+		t.dp.NoteEpoch(e.slot, uint32(epoch))
+	}
+	return coherency.Mark{InterfaceName: e.pod.InterfaceName, OFPort: e.pod.OFPort, Epoch: epoch}
+}
+
+// publish makes an epoch current and, when evict is set, every entry of the endpoint void.
+func (t *table) publish(e *endpoint, epoch uint32, evict bool) {
+	if evict {
+		e.generation++
+		t.evictions.Endpoint++
+	}
+	e.epoch = epoch
+	t.dp.PublishEndpoint(e.slot, e.generation, epoch)
+}
+
+func (t *table) remark(e *endpoint) {
+	e.serial++
+	t.needMarks[e.pod.InterfaceName] = true
+	t.wake()
+}
+
+// addEndpoint gives a Pod a slot. It learns nothing until its mark flows are written.
+func (t *table) addEndpoint(pod Pod, d datapath.Endpoint) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.endpoints[pod.InterfaceName]; old != nil {
+		t.remove(old)
+	}
+	slot := slices.Index(t.slotPods[:], nil)
+	if slot < 0 {
+		return fmt.Errorf("interface %s: all %d endpoint slots are taken; the Pod stays on Open vSwitch", pod.InterfaceName, len(t.slotPods))
+	}
+	generation, _ := t.dp.EndpointState(slot)
+	e := &endpoint{pod: pod, ifIndex: d.IfIndex, slot: slot, generation: generation, epochs: t.epochsFor(pod.IPs)}
+	t.publish(e, 0, true)
+	if err := t.dp.SetEndpoint(slot, d); err != nil {
+		return errors.Join(err, t.dp.ClearEndpoint(slot))
+	}
+	t.dp.NoteEpoch(slot, e.epochs.last)
+	t.slotPods[slot], t.endpoints[pod.InterfaceName] = e, e
+	t.remark(e)
+	return nil
+}
+
+// removeEndpoint forgets a Pod; unknown is no error.
+func (t *table) removeEndpoint(interfaceName string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.endpoints[interfaceName]; e != nil {
+		t.remove(e)
+	}
+}
+
+func (t *table) remove(e *endpoint) {
+	t.publish(e, 0, true)
+	if err := t.dp.ClearEndpoint(e.slot); err != nil {
+		klog.ErrorS(err, "Could not withdraw the interface from ONCache; its generation is over, so it has no effect", "interface", e.pod.InterfaceName)
+	}
+	e.epochs.retire(t.now())
+	for _, ip := range e.pod.IPs {
+		t.former[ip] = e.epochs
+	}
+	t.slotPods[e.slot] = nil
+	delete(t.endpoints, e.pod.InterfaceName)
+	delete(t.needMarks, e.pod.InterfaceName)
+}
+
+// epochsFor continues the epochs of the Pod that had one of the addresses before, if that was recently.
+func (t *table) epochsFor(ips []netip.Addr) *epochs {
+	maps.DeleteFunc(t.former, func(_ netip.Addr, e *epochs) bool { return e.over(t.now()) })
+	for _, ip := range ips {
+		if e := t.former[ip]; e != nil {
+			return e
+		}
+	}
+	return &epochs{last: t.firstEpoch}
+}
+
+// changesNodes says whether a change alters or removes a Node that flows may refer to.
+func (t *table) changesNodes(c coherency.Change) bool {
+	for _, n := range c.Nodes {
+		if old := t.nodes[n.Name]; old != nil && !sameNode(old.Node, n) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.RemovedNodes, func(name string) bool { return t.nodes[name] != nil })
+}
+
+func sameNode(a, b coherency.Node) bool {
+	return a.TunnelIP == b.TunnelIP && slices.Equal(a.PodCIDRs, b.PodCIDRs)
+}
+
+func (t *table) applyNodes(c coherency.Change) {
+	for _, name := range c.RemovedNodes {
+		if n := t.nodes[name]; n != nil {
+			t.removeNode(n)
+		}
+	}
+	for _, n := range c.Nodes {
+		old := t.nodes[n.Name]
+		if old != nil && sameNode(old.Node, n) {
+			continue
+		}
+		if old != nil {
+			t.removeNode(old)
+		}
+		if err := t.addNode(n); err != nil {
+			klog.ErrorS(err, "Flows to this Node stay on Open vSwitch", "node", n.Name)
+		}
+	}
+}
+
+func (t *table) addNode(info coherency.Node) error {
+	slot := slices.Index(t.slotNodes[:], nil)
+	if slot < 0 {
+		return fmt.Errorf("all %d Node slots are taken", len(t.slotNodes))
+	}
+	n := &node{Node: info, slot: slot}
+	t.slotNodes[slot], t.nodes[info.Name] = n, n
+	t.dp.SetNode(slot, info.TunnelIP)
+	t.wake() // the worker finds out the MTU of the way there
+	for _, p := range info.PodCIDRs {
+		if err := t.dp.AddPodNetwork(p, slot); err != nil {
+			t.removeNode(n)
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) removeNode(n *node) {
+	t.evictions.Node++
+	delete(t.nodes, n.Name)
+	for _, p := range n.PodCIDRs {
+		if t.owned(p) {
+			continue
+		}
+		if err := t.dp.RemovePodNetwork(p); err != nil {
+			klog.ErrorS(err, "Could not withdraw a Pod network from ONCache; its Node is gone, so it has no effect", "node", n.Name)
+		}
+	}
+	t.dp.ClearNode(n.slot)
+	t.slotNodes[n.slot] = nil
+}
+
+// owned says whether a known Node has the Pod network: one that has moved must not be withdrawn with its old Node.
+func (t *table) owned(p netip.Prefix) bool {
+	for _, n := range t.nodes {
+		if slices.Contains(n.PodCIDRs, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// pendingMarks returns new marks for every endpoint that needs them, with the serials they stand for.
+func (t *table) pendingMarks() (marks []coherency.Mark, serials map[string]uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	serials = map[string]uint64{}
+	for _, name := range slices.Sorted(maps.Keys(t.needMarks)) {
+		e := t.endpoints[name]
+		if m := t.nextMark(e); m.Epoch != 0 {
+			marks = append(marks, m)
+			serials[name] = e.serial
+		}
+	}
+	return marks, serials
+}
+
+// marksWritten lets endpoints learn whose marks are on the switch and have not been overtaken by another change. It returns
+// the interfaces that were removed meanwhile: their mark flows have come too late.
+func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) (gone []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range marks {
+		e := t.endpoints[m.InterfaceName]
+		if e == nil {
+			gone = append(gone, m.InterfaceName)
+			continue
+		}
+		if e.serial != serials[m.InterfaceName] {
+			continue
+		}
+		t.publish(e, uint32(m.Epoch), true)
+		delete(t.needMarks, m.InterfaceName)
+	}
+	return gone
+}
+
+// unmarked is the number of endpoints that still wait for mark flows.
+func (t *table) unmarked() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.needMarks)
+}

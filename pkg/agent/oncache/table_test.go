@@ -1,0 +1,320 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+)
+
+// fakeSlots records what the core writes, in order, and what is current.
+type fakeSlots struct {
+	log   []string
+	noted []string
+	words map[int][2]uint32
+	fail  error
+}
+
+func (f *fakeSlots) note(format string, args ...any) {
+	f.log = append(f.log, fmt.Sprintf(format, args...))
+}
+func (f *fakeSlots) EndpointState(slot int) (uint32, uint32) {
+	return f.words[slot][0], f.words[slot][1]
+}
+func (f *fakeSlots) PublishEndpoint(slot int, generation, epoch uint32) {
+	f.words[slot] = [2]uint32{generation, epoch}
+	f.note("publish %d generation=%d epoch=%d", slot, generation, epoch)
+}
+func (f *fakeSlots) SetEndpoint(slot int, e datapath.Endpoint) error {
+	f.note("set %d %v", slot, e.IPv4)
+	return f.fail
+}
+func (f *fakeSlots) ClearEndpoint(slot int) error { f.note("clear %d", slot); return nil }
+func (f *fakeSlots) SetNode(slot int, ip netip.Addr) {
+	f.note("node %d %v", slot, ip)
+}
+func (f *fakeSlots) ClearNode(slot int) { f.note("clear node %d", slot) }
+func (f *fakeSlots) AddPodNetwork(p netip.Prefix, slot int) error {
+	f.note("network %v -> %d", p, slot)
+	return f.fail
+}
+func (f *fakeSlots) RemovePodNetwork(p netip.Prefix) error { f.note("no network %v", p); return nil }
+func (f *fakeSlots) NoteEpoch(slot int, epoch uint32) {
+	f.noted = append(f.noted, fmt.Sprintf("%d=%d", slot, epoch))
+}
+func (f *fakeSlots) BumpAll() uint32 { f.note("bump all"); return 0 }
+
+func (f *fakeSlots) take() []string {
+	l := f.log
+	f.log = nil
+	return l
+}
+
+type env struct {
+	*table
+	slots *fakeSlots
+	clock time.Time
+	woken int
+}
+
+func newEnv(t *testing.T, pods ...string) *env {
+	e := &env{slots: &fakeSlots{words: map[int][2]uint32{}}, clock: time.Unix(1000, 0)}
+	e.table = newTable(e.slots, func() time.Time { return e.clock }, func() { e.woken++ }, nil, 0)
+	for i, name := range pods {
+		e.add(t, name, fmt.Sprintf("10.10.1.%d", i+2))
+	}
+	e.writeMarks()
+	e.slots.take()
+	return e
+}
+
+func (e *env) add(t *testing.T, name, ip string) {
+	addr := netip.MustParseAddr(ip)
+	require.NoError(t, e.addEndpoint(Pod{InterfaceName: name, Namespace: "ns", Name: name, IPs: []netip.Addr{addr}, MAC: net.HardwareAddr{1, 2, 3, 4, 5, 6}, OFPort: 7},
+		datapath.Endpoint{IfIndex: 100, IPv4: addr}))
+}
+
+// writeMarks does what the manager's worker does, with a switch that accepts.
+func (e *env) writeMarks() []coherency.Mark {
+	marks, serials := e.pendingMarks()
+	e.marksWritten(marks, serials)
+	return marks
+}
+
+func remote(name, ip string, cidrs ...string) coherency.Node {
+	n := coherency.Node{Name: name, TunnelIP: netip.MustParseAddr(ip)}
+	for _, c := range cidrs {
+		n.PodCIDRs = append(n.PodCIDRs, netip.MustParsePrefix(c))
+	}
+	return n
+}
+
+// TestChanges lists what each kind of change writes, before the bundle (marks) and after the barrier.
+func TestChanges(t *testing.T) {
+	n2 := remote("node-2", "192.168.77.12", "10.10.2.0/24")
+	tests := []struct {
+		name   string
+		known  []coherency.Node
+		change coherency.Change
+		err    error
+		marks  []string
+		writes []string
+		remark []string
+	}{
+		{name: "nothing is affected"},
+		{name: "policy of one Pod",
+			change: coherency.Change{Interfaces: []string{"a"}},
+			marks:  []string{"a=2"}, writes: []string{"publish 0 generation=3 epoch=2"}},
+		{name: "an interface that is not ours",
+			change: coherency.Change{Interfaces: []string{"zzz"}}},
+		{name: "Pod deleted",
+			change: coherency.Change{RemovedInterfaces: []string{"b"}},
+			writes: []string{"publish 1 generation=3 epoch=0", "clear 1"}},
+		{name: "Pod changed and deleted at once",
+			change: coherency.Change{Interfaces: []string{"b"}, RemovedInterfaces: []string{"b"}},
+			writes: []string{"publish 1 generation=3 epoch=0", "clear 1"}},
+		{name: "replay of the pipeline",
+			change: coherency.Change{All: true},
+			marks:  []string{"a=2", "b=2"}, writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "bump all"}},
+		{name: "new Node evicts nobody",
+			change: coherency.Change{Nodes: []coherency.Node{n2}},
+			writes: []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},
+		{name: "Node unchanged", known: []coherency.Node{n2},
+			change: coherency.Change{Nodes: []coherency.Node{n2}}},
+		{name: "Node has another address", known: []coherency.Node{n2},
+			change: coherency.Change{Nodes: []coherency.Node{remote("node-2", "192.168.77.99", "10.10.2.0/24")}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "no network 10.10.2.0/24", "clear node 0", "node 0 192.168.77.99", "network 10.10.2.0/24 -> 0"}},
+		{name: "Node removed", known: []coherency.Node{n2},
+			change: coherency.Change{RemovedNodes: []string{"node-2"}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "no network 10.10.2.0/24", "clear node 0"}},
+		{name: "Pod network moves to another Node in one change", known: []coherency.Node{n2},
+			change: coherency.Change{RemovedNodes: []string{"node-2"}, Nodes: []coherency.Node{remote("node-3", "192.168.77.13", "10.10.2.0/24")}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "no network 10.10.2.0/24", "clear node 0", "node 0 192.168.77.13", "network 10.10.2.0/24 -> 0"}},
+		{name: "Pod network has moved before its old Node is removed", known: []coherency.Node{n2, remote("node-3", "192.168.77.13", "10.10.2.0/24")},
+			change: coherency.Change{RemovedNodes: []string{"node-2"}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "clear node 0"}},
+		{name: "a name twice",
+			change: coherency.Change{Interfaces: []string{"a", "a"}},
+			marks:  []string{"a=2"}, writes: []string{"publish 0 generation=3 epoch=2"}},
+		{name: "IPv6",
+			change: coherency.Change{Nodes: []coherency.Node{remote("node-6", "fd00::6", "fd00:10:6::/64")}},
+			writes: []string{"node 0 fd00::6", "network fd00:10:6::/64 -> 0"}},
+		{name: "bundle refused: evicted, nothing learned until new marks are written",
+			change: coherency.Change{Interfaces: []string{"a"}}, err: errors.New("refused"),
+			marks: []string{"a=2"}, writes: []string{"publish 0 generation=3 epoch=0"}, remark: []string{"a=3"}},
+		{name: "removal refused", change: coherency.Change{RemovedInterfaces: []string{"b"}}, err: errors.New("refused"),
+			writes: []string{"publish 1 generation=3 epoch=0"}, remark: []string{"b=2"}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			e := newEnv(t, "a", "b")
+			for _, n := range tc.known {
+				_, end := e.Begin(coherency.Change{Nodes: []coherency.Node{n}})
+				end(nil)
+			}
+			e.slots.take()
+			marks, end := e.Begin(tc.change)
+			require.Empty(t, e.slots.take(), "nothing before the barrier")
+			require.Equal(t, tc.marks, describe(marks))
+			end(tc.err)
+			require.Empty(t, cmp.Diff(tc.writes, e.slots.take()))
+			require.Equal(t, tc.remark, describe(e.writeMarks()))
+			require.Zero(t, e.unmarked())
+		})
+	}
+}
+
+func describe(marks []coherency.Mark) (out []string) {
+	for _, m := range marks {
+		out = append(out, fmt.Sprintf("%s=%d", m.InterfaceName, m.Epoch))
+	}
+	return out
+}
+
+func TestNewPodLearnsOnlyAfterItsMarksAreWritten(t *testing.T) {
+	e := newEnv(t)
+	e.add(t, "a", "10.10.1.2")
+	require.Equal(t, []string{"publish 0 generation=1 epoch=0", "set 0 10.10.1.2"}, e.slots.take())
+	require.Equal(t, 1, e.woken)
+	require.Equal(t, []string{"a=1"}, describe(e.writeMarks()))
+	require.Equal(t, []string{"publish 0 generation=2 epoch=1"}, e.slots.take())
+}
+
+// TestMarksOvertakenByAChange: the worker's marks and a change race on the switch; whoever wins there, no epoch is
+// published by the loser and the worker writes again.
+func TestMarksOvertakenByAChange(t *testing.T) {
+	e := newEnv(t)
+	e.add(t, "a", "10.10.1.2")
+	marks, serials := e.pendingMarks()
+	inBundle, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
+	end(nil)
+	require.Equal(t, []string{"a=1"}, describe(marks))
+	require.Equal(t, []string{"a=2"}, describe(inBundle))
+	e.slots.take()
+	e.marksWritten(marks, serials)
+	require.Empty(t, e.slots.take())
+	require.Equal(t, 1, e.unmarked())
+	require.Equal(t, []string{"a=3"}, describe(e.writeMarks()))
+	require.Zero(t, e.unmarked())
+}
+
+func TestPodRemovedWhileMarksAreWritten(t *testing.T) {
+	e := newEnv(t)
+	e.add(t, "a", "10.10.1.2")
+	marks, serials := e.pendingMarks()
+	e.removeEndpoint("a")
+	e.add(t, "a", "10.10.1.2")
+	e.slots.take()
+	e.marksWritten(marks, serials)
+	require.Empty(t, e.slots.take(), "marks of the earlier Pod prove nothing")
+	e.removeEndpoint("a")
+	require.Equal(t, []string{"a"}, e.marksWritten(marks, serials), "to be removed from the switch again")
+}
+
+// TestGenerationsNeverRestart: a slot that is used again continues its generations.
+func TestGenerationsNeverRestart(t *testing.T) {
+	e := newEnv(t)
+	last := uint32(0)
+	for range 10 {
+		e.add(t, "a", "10.10.1.2")
+		e.writeMarks()
+		generation, _ := e.slots.EndpointState(0)
+		require.Greater(t, generation, last)
+		last = generation
+		e.removeEndpoint("a")
+	}
+}
+
+// TestAddressReuseContinuesEpochs: megaflows of the earlier Pod still write its epochs.
+func TestAddressReuseContinuesEpochs(t *testing.T) {
+	e := newEnv(t)
+	e.add(t, "old", "10.10.1.2")
+	require.Equal(t, []string{"old=1"}, describe(e.writeMarks()))
+	e.removeEndpoint("old")
+	e.add(t, "new", "10.10.1.2")
+	e.add(t, "other", "10.10.1.3")
+	require.Equal(t, []string{"new=2", "other=1"}, describe(e.writeMarks()))
+	e.removeEndpoint("new")
+	e.clock = e.clock.Add(epochReuse)
+	e.add(t, "late", "10.10.1.2")
+	require.Equal(t, []string{"late=1"}, describe(e.writeMarks()))
+}
+
+// TestRestartContinuesEpochs: megaflows outlive the agent.
+func TestRestartContinuesEpochs(t *testing.T) {
+	slots := &fakeSlots{words: map[int][2]uint32{}}
+	clock := time.Unix(1000, 0)
+	e := &env{slots: slots, clock: clock}
+	e.table = newTable(slots, func() time.Time { return e.clock }, func() {}, map[netip.Addr]uint32{netip.MustParseAddr("10.10.1.2"): 1022}, 0)
+	e.add(t, "a", "10.10.1.2")
+	require.Equal(t, []string{"a=1023"}, describe(e.writeMarks()))
+	_, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
+	require.Equal(t, []string{"0=1022", "0=1023", "0=1"}, slots.noted, "noted before Open vSwitch is told")
+	end(nil)
+}
+
+// TestEpochsAreNotReusedSoon: at the wrap nothing is learned until the oldest epoch has left all megaflows.
+func TestEpochsAreNotReusedSoon(t *testing.T) {
+	e := newEnv(t, "a")
+	change := func() uint16 {
+		marks, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
+		end(nil)
+		return marks[0].Epoch
+	}
+	for want := uint16(2); want <= datapath.MaxEpoch; want++ {
+		require.Equal(t, want, change())
+	}
+	require.Zero(t, change(), "epoch 1 was current a moment ago")
+	_, epoch := e.slots.EndpointState(0)
+	require.Zero(t, epoch)
+	require.Empty(t, describe(e.writeMarks()))
+	require.Equal(t, 1, e.unmarked())
+	e.clock = e.clock.Add(epochReuse)
+	require.Equal(t, []string{"a=1"}, describe(e.writeMarks()))
+	require.EqualValues(t, 2, change())
+}
+
+func TestSlotsRunOut(t *testing.T) {
+	e := newEnv(t)
+	for i := range datapath.MaxEndpoints {
+		e.add(t, fmt.Sprint(i), "10.10.1.2")
+	}
+	err := e.addEndpoint(Pod{InterfaceName: "one-more"}, datapath.Endpoint{})
+	require.ErrorContains(t, err, "one-more")
+	require.ErrorContains(t, err, "1024 endpoint slots")
+}
+
+func TestHalfAnnouncedNodeIsWithdrawn(t *testing.T) {
+	e := newEnv(t)
+	e.slots.fail = errors.New("map is full")
+	_, end := e.Begin(coherency.Change{Nodes: []coherency.Node{remote("node-2", "192.168.77.12", "10.10.2.0/24")}})
+	end(nil)
+	require.Empty(t, e.nodes)
+	require.Equal(t, []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0", "no network 10.10.2.0/24", "clear node 0"}, e.slots.take())
+}
+
+func TestNeighbours(t *testing.T) {
+	n := neighbours{}
+	mac1, mac2 := net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}
+	ip := net.ParseIP("192.168.77.12")
+	require.False(t, n.changed(ip, mac1), "first seen")
+	require.False(t, n.changed(ip, mac1), "confirmed")
+	require.False(t, n.changed(ip, nil), "failed for now")
+	require.True(t, n.changed(ip, mac2))
+	require.False(t, n.changed(net.ParseIP("192.168.77.13"), mac1), "another neighbour")
+}

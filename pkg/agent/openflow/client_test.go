@@ -1,0 +1,395 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+var errRefused = errors.New("refused")
+
+func TestInitializeOrder(t *testing.T) {
+	fake := of.NewFake()
+	var named map[uint8]string
+	c := NewClient(fake, func(names map[uint8]string) error {
+		require.NotEmpty(t, fake.Flows(), "tables are named after the base flows are in")
+		named = names
+		return nil
+	}, oncacheFeatures)
+	reconnected, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	require.NoError(t, err)
+
+	require.Equal(t, "PipelineRootClassifier", named[0])
+	require.Len(t, named, 30)
+	history := fake.History()
+	require.Len(t, history, 1, "deletion and base flows are one atomic bundle")
+	require.Equal(t, of.FlowMod{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: 5 << 48}, CookieMask: 0xffff << 48}, history[0][0])
+	require.True(t, c.IsConnected())
+
+	fake.Disconnect()
+	require.False(t, c.IsConnected())
+	fake.Reconnect(true)
+	<-reconnected
+}
+
+func TestInitializeFailures(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		prepare func(fake *of.Fake, node *config.NodeConfig, network *config.NetworkConfig)
+		nameErr error
+		want    string
+	}{
+		{name: "switch refuses", prepare: func(f *of.Fake, _ *config.NodeConfig, _ *config.NetworkConfig) { f.FailNext(errRefused) }, want: "refused"},
+		{name: "names refused", nameErr: errRefused, want: "name the OpenFlow tables"},
+		{name: "not encap", prepare: func(_ *of.Fake, _ *config.NodeConfig, n *config.NetworkConfig) {
+			n.TrafficEncapMode = config.TrafficEncapModeNoEncap
+		}, want: "noEncap"},
+		{name: "no gateway MAC", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.Gateway.MAC = nil }, want: "antrea-gw0"},
+		{name: "no gateway address", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.Gateway.IPv4 = netip.Addr{} }, want: "IPv4"},
+		{name: "no gateway port", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.Gateway.OFPort = 0 }, want: "port 0"},
+		{name: "no tunnel port", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.TunnelOFPort = 0 }, want: "tunnel"},
+		{name: "no Pod network", prepare: func(_ *of.Fake, n *config.NodeConfig, _ *config.NetworkConfig) { n.PodIPv4CIDR = netip.Prefix{} }, want: "Pod network"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fake, node, network := of.NewFake(), *testNode, *testNetwork
+			if test.prepare != nil {
+				test.prepare(fake, &node, &network)
+			}
+			c := NewClient(fake, func(map[uint8]string) error { return test.nameErr }, defaultFeatures)
+			_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, &node, &network)
+			require.ErrorContains(t, err, test.want)
+			require.False(t, c.IsConnected(), "no connection is left behind")
+			require.ErrorIs(t, installPodA(c), errNotInitialized)
+		})
+	}
+}
+
+func TestRefusedArguments(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	before := fake.Flows()
+	for _, test := range []struct {
+		name string
+		call func() error
+		want string
+	}{
+		{"interface without name", func() error { return c.InstallPodFlows("", []netip.Addr{podAIP}, podAMAC, podAPort) }, "without name"},
+		{"interface without IPv4 address", func() error {
+			return c.InstallPodFlows("pod-a", []netip.Addr{netip.MustParseAddr("fd00::1")}, podAMAC, podAPort)
+		}, "no IPv4 address"},
+		{"interface without MAC", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, nil, podAPort) }, "MAC"},
+		{"interface without port", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, 0) }, "port 0"},
+		{"interface on a reserved port", func() error {
+			return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, of.PortController)
+		}, "OpenFlow port"},
+		{"interface with the gateway's MAC", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, gwMAC, podAPort) }, "belongs to the gateway"},
+		{"Node without name", func() error { return c.InstallNodeFlows("", remotePeers, remotePeer) }, "without name"},
+		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", remotePeers, netip.Addr{}) }, "tunnel address"},
+		{"Node gateway outside its network", func() error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]netip.Addr{remoteCIDR: gwIP}, remotePeer)
+		}, "must be an address in"},
+		{"Node with the local network", func() error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]netip.Addr{testNode.PodIPv4CIDR: gwIP}, remotePeer)
+		}, "overlaps"},
+		{"mark with epoch 1024", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1024)}) }, "epoch 1024"},
+		{"mark without port", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", 0, 1)}) }, "OpenFlow port"},
+		{"mark without interface", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("", podAPort, 1)}) }, "interface name"},
+		{"two marks of one interface", func() error {
+			return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1), markOf("pod-a", podAPort, 2)})
+		}, "two ONCache marks"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			require.ErrorContains(t, test.call(), test.want)
+			require.Equal(t, before, fake.Flows())
+			require.Empty(t, fake.History())
+		})
+	}
+}
+
+func TestInstallSendsOnlyDifferences(t *testing.T) {
+	c, fake := newTestClient(t, defaultFeatures)
+	base := fake.Flows()
+	require.NoError(t, installPodA(c))
+	require.NoError(t, installPodA(c))
+	require.Len(t, fake.History(), 1, "the second install changes nothing")
+
+	fake.ClearHistory()
+	moved := netip.MustParseAddr("10.10.0.99")
+	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{moved}, podAMAC, podAPort))
+	require.Len(t, fake.History(), 1)
+	var deletes, adds int
+	for _, mod := range fake.History()[0] {
+		if mod.Command == of.DeleteStrict {
+			deletes++
+		} else {
+			adds++
+		}
+	}
+	require.Equal(t, 3, deletes, "the flows that match the old address")
+	require.Equal(t, 3, adds, "the flows that match the new address")
+
+	fake.ClearHistory()
+	require.NoError(t, installRemoteNode(c))
+	otherPeer := netip.MustParseAddr("192.168.77.103")
+	require.NoError(t, c.InstallNodeFlows("node-b", remotePeers, otherPeer))
+	require.Len(t, fake.History()[1], 1, "only the tunnel destination changes")
+
+	require.NoError(t, c.UninstallPodFlows("pod-a"))
+	require.NoError(t, c.UninstallNodeFlows("node-b"))
+	require.Equal(t, base, fake.Flows())
+	fake.ClearHistory()
+	require.NoError(t, c.UninstallPodFlows("pod-a"))
+	require.NoError(t, c.UninstallNodeFlows("node-b"))
+	require.Empty(t, fake.History())
+}
+
+func TestFailedChangeLeavesEverythingAsBefore(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(c Client) error
+	}{
+		{"new interface", installPodB},
+		{"changed interface", func(c Client) error { return c.InstallPodFlows("pod-a", []netip.Addr{podBIP}, podBMAC, podBPort) }},
+		{"removed interface", func(c Client) error { return c.UninstallPodFlows("pod-a") }},
+		{"changed Node", func(c Client) error {
+			return c.InstallNodeFlows("node-b", remotePeers, netip.MustParseAddr("192.168.77.103"))
+		}},
+		{"removed Node", func(c Client) error { return c.UninstallNodeFlows("node-b") }},
+		{"new mark", func(c Client) error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 9)}) }},
+		{"removed mark", func(c Client) error { return c.UninstallMarkFlows([]string{"pod-a"}) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, fake := newTestClient(t, oncacheFeatures)
+			require.NoError(t, installPodA(c))
+			require.NoError(t, installRemoteNode(c))
+			require.NoError(t, c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7)}))
+			before, podKeys, nodeKeys := fake.Flows(), c.GetPodFlowKeys("pod-a"), c.GetNodeFlowKeys("node-b")
+
+			fake.FailNext(errRefused)
+			require.ErrorIs(t, test.change(c), errRefused)
+			require.Equal(t, before, fake.Flows())
+			require.Equal(t, podKeys, c.GetPodFlowKeys("pod-a"))
+			require.Equal(t, nodeKeys, c.GetNodeFlowKeys("node-b"))
+
+			// The cache has not moved either: a replay gives the old state, and the change can be made after all.
+			require.NoError(t, c.ReplayFlows())
+			require.Equal(t, before, fake.Flows())
+			require.NoError(t, test.change(c))
+			require.NotEqual(t, before, fake.Flows())
+		})
+	}
+}
+
+func TestReplay(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	require.NoError(t, installPodA(c))
+	require.NoError(t, installPodB(c))
+	require.NoError(t, installRemoteNode(c))
+	require.NoError(t, c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7), markOf("pod-b", podBPort, 8)}))
+	want := fake.Flows()
+
+	t.Run("after the switch lost its flows", func(t *testing.T) {
+		fake.Disconnect()
+		require.ErrorIs(t, installPodA(NewClient(fake, noTableNames, defaultFeatures)), errNotInitialized)
+		require.ErrorIs(t, c.UninstallPodFlows("pod-b"), of.ErrDisconnected)
+		fake.Reconnect(true)
+		require.Empty(t, fake.Flows())
+		require.NoError(t, c.ReplayFlows())
+		require.Equal(t, want, fake.Flows())
+	})
+	t.Run("removes flows of unknown fate", func(t *testing.T) {
+		stray := c.generator.podFlows([]netip.Addr{netip.MustParseAddr("10.10.0.66")}, podBMAC, 66)
+		require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stray[0]}}))
+		require.NoError(t, c.ReplayFlows())
+		require.Equal(t, want, fake.Flows())
+	})
+	t.Run("carries the marks of the interceptor", func(t *testing.T) {
+		r := &recorder{marks: []coherency.Mark{markOf("pod-a", podAPort, 20)}}
+		c.SetInterceptor(r)
+		fake.ClearHistory()
+		require.NoError(t, c.ReplayFlows())
+		require.Len(t, fake.History(), 1)
+		require.Equal(t, []coherency.Change{{All: true}}, r.changes)
+		require.Equal(t, []uint64{20, 20}, epochs(c, fake, podAPort))
+		require.Equal(t, []uint64{8, 8}, epochs(c, fake, podBPort))
+	})
+}
+
+func TestChangeOfUnknownFateIsCorrectedByTheNextOne(t *testing.T) {
+	for _, fate := range []error{of.ErrDisconnected, context.DeadlineExceeded} {
+		t.Run(fate.Error(), func(t *testing.T) {
+			c, fake := newTestClient(t, oncacheFeatures)
+			r := &recorder{}
+			c.SetInterceptor(r)
+			require.NoError(t, installPodA(c))
+			want := fake.Flows()
+
+			// The switch does it, but its answer does not arrive.
+			require.NoError(t, installPodB(c))
+			done := fake.Flows()
+			require.NoError(t, c.UninstallPodFlows("pod-b"))
+			fake.FailNext(fate)
+			require.ErrorIs(t, installPodB(c), fate)
+			for _, flow := range newFlows(want, done) {
+				require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: flow}}))
+			}
+
+			require.NoError(t, c.UninstallPodFlows("pod-b"))
+			require.Equal(t, want, fake.Flows())
+			require.True(t, r.changes[len(r.changes)-1].All)
+			require.NoError(t, installPodA(c))
+			require.False(t, r.changes[len(r.changes)-1].All, "once is enough")
+		})
+	}
+}
+
+func TestDeleteStaleFlows(t *testing.T) {
+	fake := of.NewFake()
+	_, err := fake.Connect(context.Background())
+	require.NoError(t, err)
+	stale := of.Flow{Table: 200, Priority: 7, Cookie: 4<<48 | 0xabcd}
+	foreign := of.Flow{Table: 201, Priority: 7, Cookie: 99}
+	require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stale}, {Flow: foreign}}))
+	previous := uint16(4)
+	c := NewClient(fake, noTableNames, defaultFeatures)
+	_, err = c.Initialize(context.Background(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
+	require.NoError(t, err)
+	_, found := fake.Flow(stale.Key())
+	require.True(t, found, "flows of the previous round forward until the agent has installed everything")
+
+	flows := len(fake.Flows())
+	require.NoError(t, c.DeleteStaleFlows())
+	_, found = fake.Flow(stale.Key())
+	require.False(t, found)
+	require.Len(t, fake.Flows(), flows-1, "other flows stay")
+}
+
+func TestDeleteStaleFlowsOfUnfinishedRounds(t *testing.T) {
+	fake := of.NewFake()
+	_, err := fake.Connect(context.Background())
+	require.NoError(t, err)
+	var stale []of.Flow
+	for i, round := range []uint64{65534, 65535, 0, 1} {
+		stale = append(stale, of.Flow{Table: uint8(200 + i), Priority: 7, Cookie: round<<48 | 0xabcd})
+		require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stale[i]}}))
+	}
+	previous := uint16(65535)
+	c := NewClient(fake, noTableNames, defaultFeatures)
+	_, err = c.Initialize(context.Background(), RoundInfo{RoundNum: 2, PrevRoundNum: &previous}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.NoError(t, c.DeleteStaleFlows())
+	for i, want := range []bool{true, false, false, false} {
+		_, found := fake.Flow(stale[i].Key())
+		require.Equal(t, want, found, "flow %d", i)
+	}
+}
+
+func TestDeleteStaleFlowsOnFirstStart(t *testing.T) {
+	c, fake := newTestClient(t, defaultFeatures)
+	require.NoError(t, c.DeleteStaleFlows())
+	require.Empty(t, fake.History())
+}
+
+// The Pod network of a Node may be given to another one before the first is removed.
+func TestNetworkMovesBetweenNodes(t *testing.T) {
+	c, fake := newTestClient(t, defaultFeatures)
+	r := &recorder{}
+	c.SetInterceptor(r)
+	require.NoError(t, installRemoteNode(c))
+	require.False(t, r.changes[0].All)
+	other := netip.MustParseAddr("192.168.77.103")
+	require.NoError(t, c.InstallNodeFlows("node-c", remotePeers, other))
+	require.True(t, r.changes[1].All, "flows to the old Node are affected")
+	want := fake.Flows()
+
+	require.NoError(t, c.UninstallNodeFlows("node-b"))
+	require.Equal(t, want, fake.Flows(), "the flows are the new Node's")
+	require.NoError(t, c.ReplayFlows())
+	require.Equal(t, want, fake.Flows())
+	require.NoError(t, c.UninstallNodeFlows("node-c"))
+	require.Nil(t, c.GetNodeFlowKeys("node-c"))
+	require.NotContains(t, render(c.pipeline, fake.Flows()), "192.168.77.10")
+}
+
+func TestFlowTableStatus(t *testing.T) {
+	c, _ := newTestClient(t, defaultFeatures)
+	require.NoError(t, installPodA(c))
+	status, err := c.GetFlowTableStatus()
+	require.NoError(t, err)
+	require.Len(t, status, 29)
+	require.Equal(t, TableStatus{ID: 1, Name: "ARPSpoofGuard", FlowCount: 3}, status[1])
+	require.Equal(t, TableStatus{ID: 13, Name: "EgressRule", FlowCount: 1}, status[13])
+	require.NoError(t, c.Disconnect())
+	_, err = c.GetFlowTableStatus()
+	require.ErrorIs(t, err, of.ErrDisconnected)
+}
+
+func TestFlowKeys(t *testing.T) {
+	c, _ := newTestClient(t, minimalFeatures)
+	require.Nil(t, c.GetPodFlowKeys("pod-a"))
+	require.NoError(t, installPodA(c))
+	require.NoError(t, installRemoteNode(c))
+	require.Equal(t, []string{
+		"table=3,in_port=11",
+		"table=13,dl_dst=0a:00:00:00:00:11",
+		"table=1,arp,in_port=11,arp_spa=10.10.0.11,arp_sha=0a:00:00:00:00:11",
+		"table=4,ip,in_port=11,dl_src=0a:00:00:00:00:11,nw_src=10.10.0.11",
+		"table=11,ip,reg0=0x200/0x200,nw_dst=10.10.0.11",
+	}, c.GetPodFlowKeys("pod-a"))
+	require.Equal(t, []string{
+		"table=2,arp,arp_tpa=10.10.1.1,arp_op=1",
+		"table=11,ip,nw_dst=10.10.1.0/24",
+	}, c.GetNodeFlowKeys("node-b"))
+}
+
+func TestIPv6AddressesGetNoFlows(t *testing.T) {
+	c, fake := newTestClient(t, defaultFeatures)
+	require.NoError(t, installPodA(c))
+	want := fake.Flows()
+	v6 := netip.MustParseAddr("fd00::11")
+	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podAIP, v6}, podAMAC, podAPort))
+	require.Equal(t, want, fake.Flows())
+	require.NoError(t, c.InstallNodeFlows("node-b", map[netip.Prefix]netip.Addr{
+		netip.MustParsePrefix("fd00:1::/64"): netip.MustParseAddr("fd00:1::1"),
+	}, remotePeer))
+	require.Equal(t, want, fake.Flows())
+}
+
+func TestInstalledFlowsDoNotShareMemoryWithTheCaller(t *testing.T) {
+	c, fake := newTestClient(t, defaultFeatures)
+	mac := slices.Clone(podAMAC)
+	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, mac, podAPort))
+	want := flowStrings(fake.Flows())
+	copy(mac, net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	require.NoError(t, c.ReplayFlows())
+	require.Equal(t, want, flowStrings(fake.Flows()))
+}
+
+// epochs returns the epochs that the mark flows of the port load.
+func epochs(c *client, fake *of.Fake, port uint32) []uint64 {
+	var out []uint64
+	mark := c.pipeline.ids[tableONCacheMark]
+	for _, flow := range fake.Flows() {
+		if flow.Table != mark || flow.Priority == priorityMiss {
+			continue
+		}
+		own := slices.ContainsFunc(flow.Match, func(m of.Match) bool {
+			return slices.Equal(m.Value, of.InPort(port).Value) && (m.Field == of.FieldInPort || m.Field == of.FieldReg0+1)
+		})
+		if own {
+			out = append(out, flow.Actions[0].(of.LoadField).Value)
+		}
+	}
+	return out
+}

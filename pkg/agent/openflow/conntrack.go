@@ -1,0 +1,32 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// conntrackFlows sends every IP packet through conntrack once, and commits what has passed all policy tables.
+func (g *generator) conntrackFlows() []of.Flow {
+	const category = cookiePodConnectivity
+	var flows []of.Flow
+	for _, f := range g.families() {
+		flows = append(flows,
+			g.flow(category, tableConntrackZone, priorityNormal, matches(f.ethType),
+				of.CT{Zone: f.ctZone, NAT: true, Table: g.id(tableConntrackState)}),
+			g.flow(category, tableConntrackState, priorityNormal, matches(f.ethType, of.CTState("+inv+trk"))),
+			// Known connections have been through load balancing already.
+			g.flow(category, tableConntrackState, priorityLow, matches(f.ethType, of.CTState("-new+trk"), notServiceCT.match()),
+				of.GotoTable{Table: g.firstOf(stageEgressSecurity)}),
+			// The recirculated packet goes to Output, not to the next table: no packet that has been recirculated after the
+			// policy tables may reach ONCacheMark (see oncache.go).
+			g.flow(category, tableConntrackCommit, priorityNormal, matches(f.ethType, of.CTState("+new+trk"), notSNATCT.match()),
+				of.CT{Commit: true, Zone: f.ctZone, Table: g.id(tableOutput), Exec: []of.Action{of.MoveField{
+					Src: packetSourceField.field, SrcRange: packetSourceField.bits,
+					Dst: connSourceField.field, DstRange: connSourceField.bits,
+				}}}),
+		)
+	}
+	return flows
+}

@@ -1,0 +1,225 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// bitField is a run of bits that has one meaning in the pipeline.
+type bitField struct {
+	field of.Field
+	bits  of.Range
+}
+
+// fieldValue is one value of a bitField, not shifted.
+type fieldValue struct {
+	bitField
+	value uint32
+}
+
+func reg(n uint8, from, to uint8) bitField {
+	return bitField{field: of.FieldReg0 + of.Field(n), bits: of.Range{From: from, To: to}}
+}
+
+func ctMark(from, to uint8) bitField {
+	return bitField{field: of.FieldCTMark, bits: of.Range{From: from, To: to}}
+}
+
+func pktMark(from, to uint8) bitField {
+	return bitField{field: of.FieldPktMark, bits: of.Range{From: from, To: to}}
+}
+
+func (f bitField) is(value uint32) fieldValue { return fieldValue{bitField: f, value: value} }
+
+// load is the action that gives the field this value.
+func (v fieldValue) load() of.Action {
+	return of.LoadField{Field: v.field, Range: v.bits, Value: uint64(v.value)}
+}
+
+// match is the criterion that the field has this value. Several of them on one register add up.
+func (v fieldValue) match() of.Match {
+	value, mask := v.value<<v.bits.From, v.mask()
+	switch v.field {
+	case of.FieldCTMark:
+		return of.CTMark(value, mask)
+	case of.FieldPktMark:
+		return of.PktMark(value, mask)
+	default:
+		return of.Reg(uint8(v.field-of.FieldReg0), v.bits, v.value)
+	}
+}
+
+// mask has the bits of the field set in their place.
+func (f bitField) mask() uint32 {
+	return uint32((uint64(1)<<(f.bits.To-f.bits.From+1) - 1) << f.bits.From)
+}
+
+// Registers.
+var (
+	// reg0
+	packetSourceField      = reg(0, 0, 3)
+	packetDestinationField = reg(0, 4, 7)
+	rewriteMACField        = reg(0, 9, 9)
+	apDenyField            = reg(0, 10, 10)
+	apDispositionField     = reg(0, 11, 12)
+	generatedRejectField   = reg(0, 13, 13)
+	svcNoEndpointField     = reg(0, 14, 14)
+	remoteSNATField        = reg(0, 19, 19)
+	l7RedirectField        = reg(0, 20, 20)
+	outputKindField        = reg(0, 21, 22)
+	ctStateRestoredField   = reg(0, 23, 23)
+	packetInOperationField = reg(0, 25, 31)
+	// reg1: OpenFlow port that the packet leaves through.
+	targetOFPortField = reg(1, 0, 31)
+	// reg2: scratch for swapping two fields; in packet-ins the table id.
+	swapField          = reg(2, 0, 31)
+	packetInTableField = reg(2, 0, 7)
+	// reg3: address of the selected Endpoint; later the conjunction id of the Antrea policy rule that denied.
+	endpointIPField      = reg(3, 0, 31)
+	apDenyConjunctionID  = reg(3, 0, 31)
+	endpointPortField    = reg(4, 0, 15)
+	serviceStateField    = reg(4, 16, 18)
+	nodePortAddressField = reg(4, 19, 19)
+	antreaIPAMField      = reg(4, 20, 20)
+	externalAddressField = reg(4, 21, 21)
+	tcActionField        = reg(4, 22, 23)
+	nestedServiceField   = reg(4, 24, 24)
+	dsrField             = reg(4, 25, 25)
+	remoteEndpointField  = reg(4, 26, 26)
+	sourceExternalField  = reg(4, 27, 27)
+	sourceLocalField     = reg(4, 28, 28)
+	egressConjunctionID  = reg(5, 0, 31)
+	ingressConjunctionID = reg(6, 0, 31)
+	serviceGroupIDField  = reg(7, 0, 31)
+	vlanIDField          = reg(8, 0, 11)
+	ctZoneTypeField      = reg(8, 12, 15)
+	tcOutputPortField    = reg(9, 0, 31)
+)
+
+// Values of the registers.
+var (
+	fromTunnel   = packetSourceField.is(1)
+	fromGateway  = packetSourceField.is(2)
+	fromPod      = packetSourceField.is(3)
+	fromUplink   = packetSourceField.is(4)
+	fromBridge   = packetSourceField.is(5)
+	fromTCReturn = packetSourceField.is(6)
+	fromL7Return = packetSourceField.is(7)
+
+	// toLocalPod is documented but never loaded: a local Pod is the destination when no other one is set.
+	toTunnel   = packetDestinationField.is(1)
+	toGateway  = packetDestinationField.is(2)
+	toLocalPod = packetDestinationField.is(3)
+	toUplink   = packetDestinationField.is(4)
+	toBridge   = packetDestinationField.is(5)
+
+	rewriteMAC   = rewriteMACField.is(1)
+	noRewriteMAC = rewriteMACField.is(0)
+
+	apDeny               = apDenyField.is(1)
+	dispositionAllow     = apDispositionField.is(0)
+	dispositionDrop      = apDispositionField.is(1)
+	dispositionReject    = apDispositionField.is(2)
+	dispositionPass      = apDispositionField.is(3)
+	generatedReject      = generatedRejectField.is(1)
+	svcNoEndpoint        = svcNoEndpointField.is(1)
+	remoteSNAT           = remoteSNATField.is(1)
+	l7Redirect           = l7RedirectField.is(1)
+	outputToPort         = outputKindField.is(1)
+	outputToController   = outputKindField.is(2)
+	ctStateRestored      = ctStateRestoredField.is(1)
+	serviceToSelect      = serviceStateField.is(1)
+	serviceSelected      = serviceStateField.is(2)
+	serviceSelectedLearn = serviceStateField.is(3)
+	nodePortAddress      = nodePortAddressField.is(1)
+	antreaIPAM           = antreaIPAMField.is(1)
+	externalAddress      = externalAddressField.is(1)
+	tcMirror             = tcActionField.is(1)
+	tcRedirect           = tcActionField.is(2)
+	nestedService        = nestedServiceField.is(1)
+	dsr                  = dsrField.is(1)
+	remoteEndpoint       = remoteEndpointField.is(1)
+	sourceExternal       = sourceExternalField.is(1)
+	sourceLocal          = sourceLocalField.is(1)
+)
+
+// Conntrack mark. connSourceField is a copy of packetSourceField of the packet that opened the connection; it is not 0
+// exactly when that packet passed all policy tables and was committed in ConntrackCommit.
+var (
+	connSourceField = ctMark(0, 3)
+	serviceCTField  = ctMark(4, 4)
+	snatCTField     = ctMark(5, 5)
+	hairpinCTField  = ctMark(6, 6)
+	l7CTField       = ctMark(7, 7)
+
+	connFromGateway = connSourceField.is(2)
+	serviceCT       = serviceCTField.is(1)
+	notServiceCT    = serviceCTField.is(0)
+	snatCT          = snatCTField.is(1)
+	notSNATCT       = snatCTField.is(0)
+	hairpinCT       = hairpinCTField.is(1)
+	l7CT            = l7CTField.is(1)
+)
+
+// Conntrack label: ids of the policy rules that admitted the connection.
+var (
+	ingressRuleCTLabel = bitField{field: of.FieldCTLabel, bits: of.Range{From: 0, To: 31}}
+	egressRuleCTLabel  = bitField{field: of.FieldCTLabel, bits: of.Range{From: 32, To: 63}}
+	l7VLANCTLabel      = bitField{field: of.FieldCTLabel, bits: of.Range{From: 64, To: 75}}
+)
+
+// Packet mark (skb mark). Bits 14 and 15 are kube-proxy's. Bits 8-13 and 16-19 are ONCache's tickets: the pipeline neither
+// reads nor writes them.
+var (
+	egressSNATIDField    = pktMark(0, 7)
+	oncacheEpochField    = pktMark(20, 29)
+	egressReplyField     = pktMark(30, 30)
+	hostLocalSourceField = pktMark(31, 31)
+
+	hostLocalSource = hostLocalSourceField.is(1)
+	egressReply     = egressReplyField.is(1)
+)
+
+// Conntrack zones.
+const (
+	ctZone       = 65520
+	ctZoneSNAT   = 65521
+	ctZoneV6     = 65510
+	ctZoneSNATV6 = 65511
+)
+
+// Flow priorities.
+const (
+	priorityEstablished = 64990
+	priorityHigh        = 210
+	priorityNormal      = 200
+	priorityLow         = 190
+	priorityMiss        = 0
+)
+
+// cookieCategory says which part of the agent owns a flow (bits 40-47 of the cookie).
+type cookieCategory uint8
+
+const (
+	cookieDefault         cookieCategory = 0
+	cookiePodConnectivity cookieCategory = 1
+	cookieNetworkPolicy   cookieCategory = 2
+	// cookieONCache is ours: Antrea's categories end at 8.
+	cookieONCache cookieCategory = 9
+)
+
+const (
+	cookieRoundShift           = 48
+	cookieCategoryShift        = 40
+	cookieRoundMask     uint64 = 0xffff << cookieRoundShift
+)
+
+// roundCookie is the part of the cookie that all flows of one round share.
+func roundCookie(round uint16) uint64 { return uint64(round) << cookieRoundShift }
+
+// cookie is the cookie of flows of one owner that have no object id.
+func cookie(round uint16, category cookieCategory) uint64 {
+	return roundCookie(round) | uint64(category)<<cookieCategoryShift
+}

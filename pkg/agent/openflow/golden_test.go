@@ -1,0 +1,86 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+func TestBasePipelineGolden(t *testing.T) {
+	for _, test := range []struct {
+		file     string
+		features Features
+	}{
+		{"base_default.txt", defaultFeatures},
+		{"base_oncache.txt", oncacheFeatures},
+		{"base_minimal.txt", minimalFeatures},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			c, fake := newTestClient(t, test.features)
+			var b strings.Builder
+			for id, spec := range c.pipeline.tables {
+				fmt.Fprintf(&b, "%d %s\n", id, spec.name)
+			}
+			b.WriteString("\n" + render(c.pipeline, fake.Flows()))
+			requireGolden(t, test.file, b.String())
+		})
+	}
+}
+
+func TestObjectFlowsGolden(t *testing.T) {
+	for _, test := range []struct {
+		file    string
+		install func(Client) error
+	}{
+		{"pod.txt", installPodA},
+		{"node.txt", installRemoteNode},
+		{"mark.txt", func(c Client) error {
+			return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7)})
+		}},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			c, fake := newTestClient(t, oncacheFeatures)
+			base := fake.Flows()
+			require.NoError(t, test.install(c))
+			requireGolden(t, test.file, render(c.pipeline, newFlows(base, fake.Flows())))
+		})
+	}
+}
+
+// ONCache learns from the mark, so an established packet must get from the first policy table to the mark in one
+// translation: no ct() with a table in between, unless it is for new connections or leads past the mark.
+func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	require.NoError(t, installPodA(c))
+	require.NoError(t, installRemoteNode(c))
+	first, mark := c.pipeline.firstOf(stageEgressSecurity), c.pipeline.id(tableONCacheMark)
+	newOnly := map[string]bool{}
+	for _, m := range []of.Match{of.CTState("+new+trk")} {
+		newOnly[fmt.Sprint(m)] = true
+	}
+	for _, flow := range fake.Flows() {
+		if flow.Table < first || flow.Table > mark {
+			continue
+		}
+		for _, action := range flow.Actions {
+			ct, isCT := action.(of.CT)
+			if !isCT {
+				continue
+			}
+			require.Greater(t, ct.Table, mark, "recirculation into the mark: %s", flow.String())
+			var isNew bool
+			for _, m := range flow.Match {
+				isNew = isNew || newOnly[fmt.Sprint(m)]
+			}
+			require.True(t, isNew, "established packets are recirculated: %s", flow.String())
+		}
+	}
+}

@@ -1,0 +1,236 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+func TestInterceptorOrder(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		fail error
+		want []string
+	}{
+		{"accepted", nil, []string{"begin", "commit", "end"}},
+		{"refused", errRefused, []string{"begin", "commit", "end with error"}},
+		{"fate unknown", of.ErrDisconnected, []string{"begin", "commit", "end with error"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := &recorder{}
+			sw := &recordingSwitch{Fake: of.NewFake(), recorder: r}
+			c := NewClient(sw, noTableNames, oncacheFeatures)
+			_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+			require.NoError(t, err)
+			c.SetInterceptor(r)
+			for name, change := range map[string]func() error{
+				"Pod":    func() error { return installPodA(c) },
+				"Node":   func() error { return installRemoteNode(c) },
+				"replay": c.ReplayFlows,
+			} {
+				r.events = nil
+				if test.fail != nil {
+					sw.FailNext(test.fail)
+				}
+				require.ErrorIs(t, change(), test.fail, name)
+				require.Equal(t, test.want, r.events, name)
+			}
+		})
+	}
+}
+
+func TestInterceptorIsTold(t *testing.T) {
+	nodeB := coherency.Node{Name: "node-b", TunnelIP: remotePeer, PodCIDRs: []netip.Prefix{remoteCIDR}}
+	moved := nodeB
+	moved.TunnelIP = netip.MustParseAddr("192.168.77.103")
+	for _, test := range []struct {
+		name   string
+		before func(Client) error
+		change func(Client) error
+		want   coherency.Change
+	}{
+		{"new interface", nil, installPodA, coherency.Change{}},
+		{"identical interface", installPodA, installPodA, coherency.Change{}},
+		{"interface with a new address", installPodA, func(c Client) error {
+			return c.InstallPodFlows("pod-a", []netip.Addr{podBIP}, podAMAC, podAPort)
+		}, coherency.Change{Interfaces: []string{"pod-a"}}},
+		{"interface with a second address", installPodA, func(c Client) error {
+			return c.InstallPodFlows("pod-a", []netip.Addr{podAIP, podBIP}, podAMAC, podAPort)
+		}, coherency.Change{Interfaces: []string{"pod-a"}}},
+		{"interface that takes the port of another one", installPodA, func(c Client) error {
+			return c.InstallPodFlows("pod-b", []netip.Addr{podBIP}, podBMAC, podAPort)
+		}, coherency.Change{All: true}},
+		{"removed interface", installPodA, func(c Client) error { return c.UninstallPodFlows("pod-a") },
+			coherency.Change{RemovedInterfaces: []string{"pod-a"}}},
+		{"unknown interface removed", nil, func(c Client) error { return c.UninstallPodFlows("pod-a") },
+			coherency.Change{RemovedInterfaces: []string{"pod-a"}}},
+		{"new Node", nil, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
+		{"identical Node", installRemoteNode, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
+		{"Node with a new address", installRemoteNode, func(c Client) error {
+			return c.InstallNodeFlows("node-b", remotePeers, moved.TunnelIP)
+		}, coherency.Change{Nodes: []coherency.Node{moved}}},
+		{"removed Node", installRemoteNode, func(c Client) error { return c.UninstallNodeFlows("node-b") },
+			coherency.Change{RemovedNodes: []string{"node-b"}}},
+		{"replay", installPodA, Client.ReplayFlows, coherency.Change{All: true}},
+		{"stale flows deleted", installPodA, Client.DeleteStaleFlows, coherency.Change{All: true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			previous := uint16(testRound - 1)
+			c := NewClient(of.NewFake(), noTableNames, oncacheFeatures)
+			_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
+			require.NoError(t, err)
+			if test.before != nil {
+				require.NoError(t, test.before(c))
+			}
+			r := &recorder{}
+			c.SetInterceptor(r)
+			require.NoError(t, test.change(c))
+			require.Equal(t, []coherency.Change{test.want}, r.changes)
+		})
+	}
+}
+
+func TestInitializeIsIntercepted(t *testing.T) {
+	r := &recorder{}
+	c := NewClient(of.NewFake(), noTableNames, oncacheFeatures)
+	c.SetInterceptor(r)
+	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.Equal(t, []coherency.Change{{All: true}}, r.changes)
+}
+
+func TestMarksTravelWithTheChange(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	require.NoError(t, installPodA(c))
+	r := &recorder{marks: []coherency.Mark{markOf("pod-a", podAPort, 3)}}
+	c.SetInterceptor(r)
+	fake.ClearHistory()
+	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podBIP}, podAMAC, podAPort))
+	require.Len(t, fake.History(), 1, "the change and the mark are one bundle")
+	require.Equal(t, []uint64{3, 3}, epochs(c, fake, podAPort))
+
+	t.Run("a refused bundle changes neither", func(t *testing.T) {
+		before := fake.Flows()
+		r.marks = []coherency.Mark{markOf("pod-a", podAPort, 4)}
+		fake.FailNext(errRefused)
+		require.ErrorIs(t, installPodA(c), errRefused)
+		require.Equal(t, before, fake.Flows())
+		require.NoError(t, installPodA(c))
+		require.Equal(t, []uint64{4, 4}, epochs(c, fake, podAPort))
+	})
+	t.Run("a new port moves the flows", func(t *testing.T) {
+		r.marks = []coherency.Mark{markOf("pod-a", podBPort, 5)}
+		require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, podBPort))
+		require.Empty(t, epochs(c, fake, podAPort))
+		require.Equal(t, []uint64{5, 5}, epochs(c, fake, podBPort))
+	})
+	t.Run("a bad mark stops the change", func(t *testing.T) {
+		before := fake.Flows()
+		r.events, r.marks = nil, []coherency.Mark{markOf("pod-a", podBPort, 1024)}
+		require.ErrorContains(t, installPodB(c), "epoch 1024")
+		require.Equal(t, before, fake.Flows())
+		require.Equal(t, []string{"begin", "end with error"}, r.events)
+	})
+	t.Run("removal of the interface removes the mark in the same bundle", func(t *testing.T) {
+		r.marks = nil
+		fake.ClearHistory()
+		require.NoError(t, c.UninstallPodFlows("pod-a"))
+		require.Len(t, fake.History(), 1)
+		require.Empty(t, epochs(c, fake, podBPort))
+	})
+}
+
+func TestMarksOutsideOfChanges(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	r := &recorder{}
+	c.SetInterceptor(r)
+	base := fake.Flows()
+	marks := []coherency.Mark{markOf("pod-a", podAPort, 1), markOf("pod-b", podBPort, 2)}
+	require.NoError(t, c.InstallMarkFlows(marks))
+	require.NoError(t, c.InstallMarkFlows(marks))
+	require.Len(t, fake.History(), 1, "the second call changes nothing")
+	require.NoError(t, c.UninstallMarkFlows([]string{"pod-a", "unknown"}))
+	require.Empty(t, epochs(c, fake, podAPort))
+	require.Equal(t, []uint64{2, 2}, epochs(c, fake, podBPort))
+	require.NoError(t, c.UninstallMarkFlows([]string{"pod-b"}))
+	require.Equal(t, base, fake.Flows())
+	require.Empty(t, r.events)
+}
+
+func TestMarksNeedTheFeatureGate(t *testing.T) {
+	c, fake := newTestClient(t, defaultFeatures)
+	require.ErrorContains(t, c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1)}), "feature gate ONCache")
+	require.NoError(t, c.UninstallMarkFlows([]string{"pod-a"}))
+	require.Empty(t, fake.History())
+}
+
+// Whoever owns the Interceptor's lock installs the marks of new endpoints while holding it.
+func TestMarkFlowsUnderTheInterceptorsLock(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	r := &recorder{}
+	c.SetInterceptor(r)
+	r.onBegin = func() {
+		require.NoError(t, c.InstallMarkFlows([]coherency.Mark{markOf("pod-b", podBPort, 2)}))
+	}
+	require.NoError(t, installPodA(c))
+	require.Equal(t, []uint64{2, 2}, epochs(c, fake, podBPort))
+}
+
+// overlapDetector fails when a change begins before the last one has ended.
+type overlapDetector struct {
+	t    *testing.T
+	mu   sync.Mutex
+	busy bool
+}
+
+func (d *overlapDetector) Begin(coherency.Change) ([]coherency.Mark, func(error)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy {
+		d.t.Error("a change begins before the last one has ended")
+	}
+	d.busy = true
+	return nil, func(error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.busy = false
+	}
+}
+
+func TestChangesAreSerialised(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	c.SetInterceptor(&overlapDetector{t: t})
+	calls := []func() error{
+		func() error { return installPodA(c) },
+		func() error { return installPodB(c) },
+		func() error { return installRemoteNode(c) },
+		func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1)}) },
+		c.ReplayFlows,
+		func() error { c.GetPodFlowKeys("pod-a"); return nil },
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		for _, call := range calls {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				if err := call(); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+	}
+	wg.Wait()
+	got := fake.Flows()
+	require.NoError(t, c.ReplayFlows())
+	require.Equal(t, got, fake.Flows())
+}

@@ -1,0 +1,64 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+)
+
+// RoundInfo carries the rounds of flow cookies: current flows have RoundNum in the cookie's top 16 bits; flows of all rounds
+// from PrevRoundNum (nil on first start) up to the one before RoundNum are stale once the agent has re-installed everything.
+// Rounds are counted modulo 65536.
+type RoundInfo struct {
+	RoundNum     uint16
+	PrevRoundNum *uint16
+}
+
+// Client is the only way to change the OpenFlow pipeline. Every method sends one atomic bundle, waits for the barrier
+// and updates its flow cache only on success; calling it again with the same arguments changes nothing on the switch.
+type Client interface {
+	// Initialize connects (retrying until ctx ends), removes flows that already carry the new round, and installs the
+	// base flows of all features. The returned channel receives a value after each later reconnection of the switch;
+	// the agent then calls ReplayFlows.
+	Initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error)
+	// ReplayFlows sends everything again after the switch lost it. No other change is sent meanwhile.
+	ReplayFlows() error
+	// DeleteStaleFlows removes flows of the previous round.
+	DeleteStaleFlows() error
+
+	// InstallPodFlows makes the local Pod behind ofPort reachable and lets it send from ips and mac only.
+	InstallPodFlows(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
+	UninstallPodFlows(interfaceName string) error
+	// InstallNodeFlows sends traffic for the peer Pod CIDRs (map: CIDR -> peer gateway address) to tunnelPeerIP.
+	InstallNodeFlows(nodeName string, peerConfigs map[netip.Prefix]netip.Addr, tunnelPeerIP netip.Addr) error
+	UninstallNodeFlows(nodeName string) error
+
+	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
+	// endpoint). It does not call the Interceptor. It fails when the feature gate ONCache is off.
+	InstallMarkFlows(marks []coherency.Mark) error
+	// UninstallMarkFlows removes the mark flows of the interfaces. It does not call the Interceptor.
+	UninstallMarkFlows(interfaceNames []string) error
+	// SetInterceptor makes every later bundle go through the Interceptor. Call it once, before controllers run.
+	SetInterceptor(coherency.Interceptor)
+
+	IsConnected() bool
+	// GetPodFlowKeys, GetNodeFlowKeys return the match strings of cached flows, for antctl get ovsflows.
+	GetPodFlowKeys(interfaceName string) []string
+	GetNodeFlowKeys(nodeName string) []string
+	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.
+	GetFlowTableStatus() ([]TableStatus, error)
+	Disconnect() error
+}
+
+// TableStatus is one row of the pipeline.
+type TableStatus struct {
+	ID        uint8
+	Name      string
+	FlowCount int
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package querier
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+type fakeOpenFlow struct {
+	connected bool
+	err       error
+}
+
+func (f fakeOpenFlow) IsConnected() bool { return f.connected }
+func (f fakeOpenFlow) GetFlowTableStatus() ([]openflow.TableStatus, error) {
+	return []openflow.TableStatus{{ID: 0, Name: "PipelineRootClassifier", FlowCount: 3}, {ID: 1, Name: "ARPSpoofGuard"}}, f.err
+}
+
+type fakeOVSDB struct{ err error }
+
+func (f fakeOVSDB) Version() (string, error) { return "3.1.0", f.err }
+
+type fakeInterfaces int
+
+func (f fakeInterfaces) GetContainerInterfaceNum() int { return int(f) }
+
+func testAgent() *Agent {
+	return &Agent{
+		Node: &config.NodeConfig{
+			Name: "n1", OVSBridge: "br-int", PodIPv4CIDR: netip.MustParsePrefix("10.10.0.0/24"),
+			Uplink: config.Uplink{IPv4: netip.MustParsePrefix("192.168.0.1/24"), IPv6: netip.MustParsePrefix("fd00::1/64")},
+		},
+		Interfaces: fakeInterfaces(2), OpenFlow: fakeOpenFlow{connected: true}, OVSDB: fakeOVSDB{}, APIPort: 10350,
+		PodName: "antrea-agent-x", PodNamespace: "kube-system",
+	}
+}
+
+func TestAgentInfo(t *testing.T) {
+	info := testAgent().AgentInfo(t.Context())
+	require.NotEmpty(t, info.Version)
+	require.Equal(t, corev1.ObjectReference{Kind: "Pod", Namespace: "kube-system", Name: "antrea-agent-x"}, info.PodRef)
+	require.Equal(t, corev1.ObjectReference{Kind: "Node", Name: "n1"}, info.NodeRef)
+	require.Equal(t, []string{"10.10.0.0/24"}, info.NodeSubnets)
+	require.Equal(t, apis.OVSInfo{Version: "3.1.0", BridgeName: "br-int", FlowTable: map[string]int32{"PipelineRootClassifier": 3, "ARPSpoofGuard": 0}}, info.OVSInfo)
+	require.EqualValues(t, 2, info.LocalPodNum)
+	require.Equal(t, []string{"192.168.0.1", "fd00::1"}, info.NetworkInfo.TransportIPs)
+}
+
+func TestConditions(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*Agent)
+		want   map[apis.AgentConditionType]corev1.ConditionStatus
+		says   string
+	}{
+		{"all well", func(*Agent) {}, map[apis.AgentConditionType]corev1.ConditionStatus{
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionTrue,
+		}, ""},
+		{"no OVSDB", func(a *Agent) { a.OVSDB = fakeOVSDB{errors.New("database gone")} }, map[apis.AgentConditionType]corev1.ConditionStatus{
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionFalse, apis.OpenflowConnectionUp: corev1.ConditionTrue,
+		}, "database gone"},
+		{"no OpenFlow connection", func(a *Agent) { a.OpenFlow = fakeOpenFlow{} }, map[apis.AgentConditionType]corev1.ConditionStatus{
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionFalse,
+		}, "no OpenFlow connection"},
+		{"flow counts fail", func(a *Agent) { a.OpenFlow = fakeOpenFlow{true, errors.New("timed out")} }, map[apis.AgentConditionType]corev1.ConditionStatus{
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionFalse,
+		}, "timed out"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := testAgent()
+			tc.change(a)
+			got := map[apis.AgentConditionType]corev1.ConditionStatus{}
+			var messages string
+			for _, condition := range a.AgentInfo(t.Context()).AgentConditions {
+				got[condition.Type] = condition.Status
+				messages += condition.Message
+				require.False(t, condition.LastHeartbeatTime.IsZero())
+			}
+			require.Equal(t, tc.want, got)
+			require.Contains(t, messages, tc.says)
+		})
+	}
+}

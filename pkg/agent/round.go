@@ -1,0 +1,207 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+const (
+	// roundNumKey is the key of the bridge's external_ids with the round of the last complete install, in decimal.
+	roundNumKey = "roundNum"
+	// startedRoundKey is the key with the round of the last install that was begun. It is not Antrea's: there an agent that
+	// ends before its round is complete begins the same round again, by deleting the flows that forward at that moment.
+	startedRoundKey = "startedRoundNum"
+	// maxUnfinishedRounds is how many rounds may be begun without one being completed.
+	maxUnfinishedRounds = 1000
+	// flowRestoreWaitKey is the key of Open_vSwitch other_config that makes vswitchd keep the datapath's flows and answer
+	// no upcalls until the agent has installed its flows. start_ovs sets it.
+	flowRestoreWaitKey = "flow-restore-wait"
+
+	// minRoundAge is the least time between the base flows of a round and the deletion of the previous round's flows.
+	minRoundAge = 10 * time.Second
+	// roundRetryInterval is the time between two attempts at a step of a round.
+	roundRetryInterval = 2 * time.Second
+)
+
+// firstRound is the round of a bridge without history.
+const firstRound = 1
+
+// nextRound returns a round that no flow on the bridge has: the one after the last that was completed, or begun since. The
+// last completed one is the oldest of which there may be flows; without one there is no previous round, unless one was begun.
+func nextRound(externalIDs map[string]string) openflow.RoundInfo {
+	completed, hasCompleted := roundOf(externalIDs, roundNumKey)
+	started, hasStarted := roundOf(externalIDs, startedRoundKey)
+	oldest, latest := completed, completed
+	if !hasCompleted {
+		if !hasStarted {
+			return openflow.RoundInfo{RoundNum: firstRound}
+		}
+		oldest, latest = firstRound, firstRound
+	}
+	// An agent that does not know the key may have completed rounds after the one that was recorded as begun.
+	if hasStarted && started-oldest <= maxUnfinishedRounds {
+		latest = started
+	}
+	return openflow.RoundInfo{RoundNum: latest + 1, PrevRoundNum: &oldest}
+}
+
+func roundOf(externalIDs map[string]string, key string) (round uint16, ok bool) {
+	text, ok := externalIDs[key]
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		klog.ErrorS(err, "Bridge external_ids has no valid round", "key", key, "value", text)
+		return 0, false
+	}
+	return uint16(n), true
+}
+
+// roundFlows is the part of openflow.Client that rounds need.
+type roundFlows interface {
+	ReplayFlows() error
+	DeleteStaleFlows() error
+}
+
+// roundStore is the part of ovsconfig.BridgeClient that rounds need.
+type roundStore interface {
+	SetExternalID(key, value string) error
+	DeleteOVSOtherConfig(keys ...string) error
+}
+
+// Rounds ends rounds of flows. It starts with the base flows of a round in place.
+type Rounds struct {
+	flows roundFlows
+	store roundStore
+	clock clock.Clock
+	// afterReplay restores what else vswitchd may have lost.
+	afterReplay func(context.Context) error
+
+	round   openflow.RoundInfo
+	started time.Time
+	// restored is closed once flow-restore-wait has been cleared for the first time.
+	restored chan struct{}
+	once     sync.Once
+}
+
+func newRounds(flows roundFlows, store roundStore, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error) *Rounds {
+	return &Rounds{flows: flows, store: store, clock: c, round: round, started: c.Now(), restored: make(chan struct{}), afterReplay: afterReplay}
+}
+
+// Round returns the present round.
+func (r *Rounds) Round() openflow.RoundInfo { return r.round }
+
+// Restored is closed when all flows have been installed for the first time and vswitchd forwards by them.
+func (r *Rounds) Restored() <-chan struct{} { return r.restored }
+
+// Complete waits until every channel of installed is closed: each stands for a controller that has installed its flows
+// again. Then it clears flow-restore-wait; and when the round is at least 10 s old it deletes the flows of the previous
+// round and records the present one. It retries what fails every 2 s, and returns when done or with ctx's error.
+func (r *Rounds) Complete(ctx context.Context, installed ...<-chan struct{}) error {
+	for i, ch := range installed {
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the flows of round %d (%d of %d controllers are done): %w", r.round.RoundNum, i, len(installed), ctx.Err())
+		}
+	}
+	if err := r.retry(ctx, "clear flow-restore-wait", r.clearFlowRestoreWait); err != nil {
+		return err
+	}
+	if wait := minRoundAge - r.clock.Since(r.started); wait > 0 {
+		if err := r.sleep(ctx, wait); err != nil {
+			return fmt.Errorf("wait until round %d is %s old: %w", r.round.RoundNum, minRoundAge, err)
+		}
+	}
+	if err := r.retry(ctx, "delete the flows of the previous round", r.flows.DeleteStaleFlows); err != nil {
+		return err
+	}
+	err := r.retry(ctx, "record the round", func() error {
+		return r.store.SetExternalID(roundNumKey, strconv.Itoa(int(r.round.RoundNum)))
+	})
+	if err == nil {
+		klog.InfoS("Completed the round of flows", "round", r.round.RoundNum)
+	}
+	return err
+}
+
+func (r *Rounds) clearFlowRestoreWait() error {
+	if err := r.store.DeleteOVSOtherConfig(flowRestoreWaitKey); err != nil {
+		return err
+	}
+	r.once.Do(func() { close(r.restored) })
+	return nil
+}
+
+// Run replays all flows after each value of reconnected, and clears flow-restore-wait then, unless the first install is
+// still going on: then Complete will. It returns when ctx ends.
+func (r *Rounds) Run(ctx context.Context, reconnected <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-reconnected:
+			if !ok {
+				return
+			}
+			klog.InfoS("Open vSwitch reconnected, replaying flows")
+			if err := r.replay(ctx); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// replay fails only when ctx ends. A gateway that cannot be restored does not keep the flows of everything else away.
+func (r *Rounds) replay(ctx context.Context) error {
+	if err := r.retry(ctx, "replay flows", r.flows.ReplayFlows); err != nil {
+		return err
+	}
+	select {
+	case <-r.restored:
+		if err := r.retry(ctx, "clear flow-restore-wait", r.clearFlowRestoreWait); err != nil {
+			return err
+		}
+	default:
+	}
+	if err := r.afterReplay(ctx); err != nil {
+		klog.ErrorS(err, "Failed to restore the gateway after Open vSwitch reconnected")
+	}
+	return ctx.Err()
+}
+
+func (r *Rounds) retry(ctx context.Context, what string, step func() error) error {
+	for {
+		err := step()
+		if err == nil {
+			return nil
+		}
+		klog.ErrorS(err, "A step of the round of flows failed, will try again", "step", what, "round", r.round.RoundNum, "after", roundRetryInterval)
+		if ctxErr := r.sleep(ctx, roundRetryInterval); ctxErr != nil {
+			return fmt.Errorf("%s: %w (last attempt: %w)", what, ctxErr, err)
+		}
+	}
+}
+
+func (r *Rounds) sleep(ctx context.Context, d time.Duration) error {
+	timer := r.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}

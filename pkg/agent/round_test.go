@@ -1,0 +1,171 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+func TestNextRound(t *testing.T) {
+	number := func(n uint16) *uint16 { return &n }
+	for _, tc := range []struct {
+		name        string
+		externalIDs map[string]string
+		want        openflow.RoundInfo
+	}{
+		{"first start", map[string]string{"other": "x"}, openflow.RoundInfo{RoundNum: 1}},
+		{"later start", map[string]string{"roundNum": "7"}, openflow.RoundInfo{RoundNum: 8, PrevRoundNum: number(7)}},
+		{"wraps round", map[string]string{"roundNum": "65535"}, openflow.RoundInfo{RoundNum: 0, PrevRoundNum: number(65535)}},
+		{"after the wrap", map[string]string{"roundNum": "0"}, openflow.RoundInfo{RoundNum: 1, PrevRoundNum: number(0)}},
+		{"too large", map[string]string{"roundNum": "65536"}, openflow.RoundInfo{RoundNum: 1}},
+		{"no number", map[string]string{"roundNum": "x"}, openflow.RoundInfo{RoundNum: 1}},
+		{"last round was completed", map[string]string{"roundNum": "7", "startedRoundNum": "7"}, openflow.RoundInfo{RoundNum: 8, PrevRoundNum: number(7)}},
+		{"last round was not completed", map[string]string{"roundNum": "7", "startedRoundNum": "8"}, openflow.RoundInfo{RoundNum: 9, PrevRoundNum: number(7)}},
+		{"several were not completed", map[string]string{"roundNum": "7", "startedRoundNum": "20"}, openflow.RoundInfo{RoundNum: 21, PrevRoundNum: number(7)}},
+		{"not completed over the wrap", map[string]string{"roundNum": "65535", "startedRoundNum": "1"}, openflow.RoundInfo{RoundNum: 2, PrevRoundNum: number(65535)}},
+		{"first round was not completed", map[string]string{"startedRoundNum": "1"}, openflow.RoundInfo{RoundNum: 2, PrevRoundNum: number(1)}},
+		{"second attempt at the first was not completed", map[string]string{"startedRoundNum": "2"}, openflow.RoundInfo{RoundNum: 3, PrevRoundNum: number(1)}},
+		{"completed by an agent without that key", map[string]string{"roundNum": "9", "startedRoundNum": "7"}, openflow.RoundInfo{RoundNum: 10, PrevRoundNum: number(9)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, nextRound(tc.externalIDs)) })
+	}
+}
+
+// recorder notes what rounds do, and fails a step as often as failures says.
+type recorder struct {
+	mu       sync.Mutex
+	steps    []string
+	failures map[string]int
+	done     chan string
+}
+
+func newRecorder() *recorder {
+	return &recorder{failures: map[string]int{}, done: make(chan string, 100)}
+}
+
+func (r *recorder) step(name string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failures[name] > 0 {
+		r.failures[name]--
+		return errors.New("refused")
+	}
+	r.steps = append(r.steps, name)
+	r.done <- name
+	return nil
+}
+
+func (r *recorder) taken() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.steps...)
+}
+
+func (r *recorder) ReplayFlows() error                        { return r.step("replay") }
+func (r *recorder) DeleteStaleFlows() error                   { return r.step("delete stale") }
+func (r *recorder) SetExternalID(key, value string) error     { return r.step(key + "=" + value) }
+func (r *recorder) DeleteOVSOtherConfig(keys ...string) error { return r.step("clear " + keys[0]) }
+func (r *recorder) gateway(context.Context) error             { return r.step("gateway") }
+
+func waitForTimer(t *testing.T, c *clocktesting.FakeClock) {
+	t.Helper()
+	require.Eventually(t, c.HasWaiters, 10*time.Second, time.Millisecond)
+}
+
+func closed() <-chan struct{} {
+	ch := make(chan struct{})
+	close(ch)
+	return ch
+}
+
+func TestCompleteRoundWaitsForControllersAndAge(t *testing.T) {
+	c := clocktesting.NewFakeClock(time.Now())
+	rec := newRecorder()
+	r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, c, rec.gateway)
+	pods := make(chan struct{})
+	done := make(chan error, 1)
+	go func() { done <- r.Complete(t.Context(), closed(), pods) }()
+
+	c.Step(3 * time.Second)
+	require.Empty(t, rec.taken(), "the Pods' flows are not installed yet")
+	close(pods)
+	<-r.Restored()
+	waitForTimer(t, c)
+	require.Equal(t, []string{"clear flow-restore-wait"}, rec.taken(), "forwarding does not wait for the age")
+	c.Step(6 * time.Second)
+	require.True(t, c.HasWaiters(), "the round is 9 s old")
+	c.Step(time.Second)
+	require.NoError(t, <-done)
+	require.Equal(t, []string{"clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
+}
+
+func TestCompleteRoundRetriesEachStep(t *testing.T) {
+	c := clocktesting.NewFakeClock(time.Now())
+	rec := newRecorder()
+	rec.failures = map[string]int{"clear flow-restore-wait": 1, "delete stale": 2, "roundNum=8": 1}
+	r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, c, rec.gateway)
+	c.Step(minRoundAge)
+	done := make(chan error, 1)
+	go func() { done <- r.Complete(t.Context()) }()
+	for range 4 {
+		waitForTimer(t, c)
+		c.Step(roundRetryInterval)
+	}
+	require.NoError(t, <-done)
+	require.Equal(t, []string{"clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
+}
+
+func TestCompleteRoundEndsWithItsContext(t *testing.T) {
+	rec := newRecorder()
+	r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, clock.RealClock{}, rec.gateway)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := r.Complete(ctx, closed(), make(chan struct{}))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "of 2 controllers")
+	require.Empty(t, rec.taken())
+}
+
+func TestReconnectionReplaysFlows(t *testing.T) {
+	rec := newRecorder()
+	c := clocktesting.NewFakeClock(time.Now())
+	r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, c, rec.gateway)
+	reconnected := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { r.Run(ctx, reconnected); close(stopped) }()
+
+	reconnected <- struct{}{}
+	require.Equal(t, "replay", <-rec.done)
+	require.Equal(t, "gateway", <-rec.done)
+
+	c.Step(minRoundAge)
+	require.NoError(t, r.Complete(ctx))
+	require.Equal(t, []string{"replay", "gateway", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
+		"before the first complete install flow-restore-wait is not cleared by a reconnection")
+
+	rec.mu.Lock()
+	rec.failures["replay"], rec.failures["gateway"] = 1, 1
+	rec.mu.Unlock()
+	for len(rec.done) > 0 {
+		<-rec.done
+	}
+	reconnected <- struct{}{}
+	waitForTimer(t, c)
+	c.Step(roundRetryInterval)
+	require.Equal(t, "replay", <-rec.done)
+	require.Equal(t, "clear flow-restore-wait", <-rec.done)
+	cancel()
+	<-stopped
+}

@@ -1,0 +1,327 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+)
+
+// useBackend makes the names iptables, iptables-restore and iptables-save mean one backend for this test.
+func useBackend(t *testing.T, backend string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, suffix := range []string{"", "-restore", "-save"} {
+		program, err := exec.LookPath("iptables-" + backend + suffix)
+		if err != nil {
+			t.Skipf("needs program iptables-%s%s", backend, suffix)
+		}
+		require.NoError(t, os.Symlink(program, filepath.Join(dir, "iptables"+suffix)))
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+func TestInitialize(t *testing.T) {
+	for _, backend := range []string{"nft", "legacy"} {
+		t.Run(backend, func(t *testing.T) {
+			useBackend(t, backend)
+			newNetNS(t)
+			newGateway(t)
+			require.NoError(t, applySysctls([]sysctl{{"net/ipv4/ip_forward", "0"}}), "a namespace may inherit 1")
+			run(t, "iptables", "-A", "INPUT", "-s", "203.0.113.1/32", "-j", "DROP")
+			run(t, "iptables", "-N", "KUBE-FORWARD")
+			run(t, "iptables", "-A", "FORWARD", "-j", "KUBE-FORWARD")
+			foreign := []string{"-A INPUT -s 203.0.113.1/32 -j DROP", ":KUBE-FORWARD -", "-A FORWARD -j KUBE-FORWARD"}
+
+			c := newTestClient(t, Options{Ports: Ports{AgentAPI: 10350, Cluster: 10351}})
+			require.NoError(t, c.Initialize())
+			once := savedRules(t)
+			for _, want := range append(foreign,
+				`-A ANTREA-PREROUTING -p udp -m comment --comment "Antrea: do not track incoming tunnel packets" -m udp --dport 6081 -m addrtype --dst-type LOCAL -j NOTRACK`,
+				`-A ANTREA-OUTPUT -o antrea-gw0 -m comment --comment "Antrea: mark packets of the Node to local Pods" -m addrtype --src-type LOCAL -j MARK --set-xmark 0x80000000/0x80000000`,
+				`-A ANTREA-FORWARD -i antrea-gw0 -m comment --comment "Antrea: accept packets from local Pods" -j ACCEPT`,
+				`-A ANTREA-POSTROUTING -s 10.10.0.0/24 ! -o antrea-gw0 -m comment --comment "Antrea: masquerade Pod to external packets" -m set ! --match-set ANTREA-POD-IP dst -j MASQUERADE`,
+			) {
+				if strings.HasSuffix(want, "NOTRACK") && !slices.Contains(once, want) {
+					want = strings.TrimSuffix(want, "NOTRACK") + "CT --notrack" // another spelling of iptables-save
+				}
+				require.Contains(t, once, want)
+			}
+			for _, j := range jumps {
+				require.Contains(t, run(t, "iptables", "-t", j.table, "-S", j.chain), "-j "+j.target())
+			}
+			require.Contains(t, strings.Split(run(t, "iptables", "-S", "INPUT"), "\n")[1], "ANTREA-INPUT", "accepts before others' drops")
+			require.Contains(t, strings.Split(run(t, "iptables", "-S", "FORWARD"), "\n")[1], "KUBE-FORWARD", "kube-proxy's rules come first")
+			require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t))
+			for key, want := range map[string]string{"net/ipv4/ip_forward": "1\n", "net/ipv4/conf/antrea-gw0/arp_announce": "1\n"} {
+				got, err := os.ReadFile("/proc/sys/" + key)
+				require.NoError(t, err)
+				require.Equal(t, want, string(got), key)
+			}
+
+			require.NoError(t, c.Initialize())
+			require.NoError(t, newTestClient(t, Options{Ports: Ports{AgentAPI: 10350, Cluster: 10351}}).Initialize())
+			require.Empty(t, cmp.Diff(once, savedRules(t)), "three Initialize calls give the same rules as one")
+
+			run(t, "iptables", "-A", "FORWARD", "-j", "ANTREA-FORWARD")
+			run(t, "iptables", "-t", "nat", "-A", "ANTREA-POSTROUTING", "-j", "RETURN")
+			run(t, "iptables", "-t", "raw", "-F", "OUTPUT")
+			require.NoError(t, c.Initialize())
+			require.Empty(t, cmp.Diff(once, savedRules(t)), "damage repaired")
+		})
+	}
+}
+
+func TestKernelAcceptsEveryVariant(t *testing.T) {
+	for _, backend := range []string{"nft", "legacy"} {
+		for name, change := range map[string]func(*config.NetworkConfig){
+			"vxlan, random ports": func(n *config.NetworkConfig) {
+				n.TunnelType, n.TunnelPort, n.SNATFullyRandomPorts = config.TunnelTypeVXLAN, 4789, true
+			},
+			"gre": func(n *config.NetworkConfig) { n.TunnelType = config.TunnelTypeGRE },
+			"stt": func(n *config.NetworkConfig) { n.TunnelType, n.TunnelPort = config.TunnelTypeSTT, 7471 },
+		} {
+			t.Run(backend+", "+name, func(t *testing.T) {
+				useBackend(t, backend)
+				newNetNS(t)
+				newGateway(t)
+				network, node := testConfigs()
+				change(network)
+				c, err := NewClient(network, node, Options{Ports: Ports{10350, 10351, 10349, 10256}})
+				require.NoError(t, err)
+				require.NoError(t, c.Initialize())
+				once := savedRules(t)
+				require.NoError(t, c.Initialize())
+				require.Empty(t, cmp.Diff(once, savedRules(t)))
+			})
+		}
+	}
+}
+
+func TestRunRepairs(t *testing.T) {
+	ns := newNetNS(t)
+	newGateway(t)
+	c := newTestClient(t, Options{SyncInterval: 20 * time.Millisecond})
+	require.NoError(t, c.Initialize())
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+	rules := savedRules(t)
+
+	stopCh, done := make(chan struct{}), make(chan struct{})
+	inNetNS(ns, func() {
+		c.Run(stopCh)
+		close(done)
+	})
+	// The sync holds no lock over our own changes; the loops below wait until it has seen them.
+	eventually := func(what string, condition func() bool) {
+		deadline := time.Now().Add(20 * time.Second)
+		for !condition() {
+			require.True(t, time.Now().Before(deadline), "%s was not repaired", what)
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	run(t, "iptables", "-t", "raw", "-F")
+	run(t, "iptables", "-t", "filter", "-D", "FORWARD", "-m", "comment", "--comment", "Antrea: jump to own rules", "-j", "ANTREA-FORWARD")
+	eventually("iptables", func() bool { return slices.Equal(rules, savedRules(t)) })
+
+	link, err := gatewayLink("antrea-gw0")
+	require.NoError(t, err)
+	require.NoError(t, deleteRoute(&netlink.Route{Dst: toIPNet(peerCIDR), LinkIndex: link}))
+	eventually("route", func() bool { return gatewayRoutes(t)["10.10.1.0/24"] == "10.10.1.1 onlink" })
+
+	require.NoError(t, podSet{familyIPv4}.remove(peerCIDR))
+	require.NoError(t, podSet{familyIPv4}.remove(localCIDR))
+	eventually("ipset", func() bool { return slices.Equal([]string{"10.10.0.0/24", "10.10.1.0/24"}, setEntries(t)) })
+
+	close(stopCh)
+	<-done
+}
+
+func TestRoutes(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	c := newTestClient(t, Options{})
+	require.NoError(t, c.Initialize())
+	for range 2 {
+		require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+		require.Equal(t, map[string]string{"10.10.0.0/24": "connected", "10.10.1.0/24": "10.10.1.1 onlink"}, gatewayRoutes(t))
+		require.Equal(t, []string{"10.10.0.0/24", "10.10.1.0/24"}, setEntries(t))
+	}
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, netip.MustParseAddr("10.10.1.9")), "a changed gateway replaces the route")
+	require.Equal(t, "10.10.1.9 onlink", gatewayRoutes(t)["10.10.1.0/24"])
+	for range 2 {
+		require.NoError(t, c.DeleteRoutes(peerCIDR))
+		require.Equal(t, map[string]string{"10.10.0.0/24": "connected"}, gatewayRoutes(t))
+		require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t))
+	}
+	require.NoError(t, c.syncRoutes(), "a deleted route does not come back")
+	require.NotContains(t, gatewayRoutes(t), "10.10.1.0/24")
+}
+
+func TestReconcile(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	before := newTestClient(t, Options{})
+	require.NoError(t, before.Initialize())
+	require.NoError(t, before.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+	require.NoError(t, before.AddRoutes(netip.MustParsePrefix("10.10.9.0/24"), "gone", peerIP, netip.MustParseAddr("10.10.9.1")))
+	run(t, "ip", "route", "add", "198.51.100.0/24", "via", "198.51.100.1", "dev", "antrea-gw0", "onlink")
+	run(t, "ip", "route", "add", "198.51.101.0/24", "dev", "antrea-gw0", "metric", "7")
+	run(t, "ip", "route", "add", "198.51.102.0/24", "dev", "pipeline")
+
+	after := newTestClient(t, Options{}) // the agent started again
+	require.NoError(t, after.Initialize())
+	require.NoError(t, after.AddRoutes(otherCIDR, "node3", peerIP, otherGW))
+	require.NoError(t, after.Reconcile([]netip.Prefix{peerCIDR}))
+	require.Empty(t, cmp.Diff(map[string]string{
+		"10.10.0.0/24": "connected", "10.10.1.0/24": "10.10.1.1 onlink", "10.10.2.0/24": "10.10.2.1 onlink",
+	}, gatewayRoutes(t)))
+	require.Equal(t, []string{"10.10.0.0/24", "10.10.1.0/24", "10.10.2.0/24"}, setEntries(t))
+	require.Contains(t, run(t, "ip", "route"), "198.51.102.0/24", "routes on other devices stay")
+}
+
+func TestPacketsFollowOnlinkRoute(t *testing.T) {
+	home := newNetNS(t)
+	pipeline := newGateway(t)
+	c := newTestClient(t, Options{})
+	require.NoError(t, c.Initialize())
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+
+	// The other end of the gateway port plays the tunnel and the peer: it owns the peer's gateway address and a Pod's.
+	ready := make(chan net.PacketConn)
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop) })
+	inNetNS(home, func() {
+		peer, err := newPeerNetNS(pipeline, home)
+		if err != nil {
+			t.Error(err)
+			close(ready)
+			return
+		}
+		defer peer.Close()
+		conn, err := net.ListenPacket("udp4", "10.10.1.5:9999")
+		if err != nil {
+			t.Error(err)
+		}
+		ready <- conn
+		<-stop
+	})
+	listener := <-ready
+	require.NotNil(t, listener)
+	defer listener.Close()
+	conn, err := net.Dial("udp4", "10.10.1.5:9999")
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("hello"))
+	require.NoError(t, err)
+	require.NoError(t, listener.SetReadDeadline(time.Now().Add(10*time.Second)))
+	buffer := make([]byte, 16)
+	n, from, err := listener.ReadFrom(buffer)
+	require.NoError(t, err)
+	require.Equal(t, "hello", string(buffer[:n]))
+	require.Equal(t, "10.10.0.1", from.(*net.UDPAddr).IP.String(), "source is the local gateway address")
+}
+
+func TestBadInputChangesNothing(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	c := newTestClient(t, Options{})
+	require.NoError(t, c.Initialize())
+	for name, tc := range map[string]struct {
+		cidr, gateway, want string
+	}{
+		"IPv6":                  {"fd00:10::/64", "fd00:10::1", "not an IPv4 network"},
+		"host bits":             {"10.10.1.7/24", "10.10.1.1", "10.10.1.7/24"},
+		"own CIDR":              {"10.10.0.0/24", "10.10.0.1", "overlaps"},
+		"covers own CIDR":       {"10.10.0.0/16", "10.10.0.1", "overlaps"},
+		"gateway elsewhere":     {"10.10.1.0/24", "10.10.2.1", "gateway 10.10.2.1"},
+		"refused by the kernel": {"224.0.0.0/24", "224.0.0.1", "route 224.0.0.0/24 via 224.0.0.1"},
+	} { // no subtests: they would run on threads of the root namespace
+		err := c.AddRoutes(netip.MustParsePrefix(tc.cidr), "node2", peerIP, netip.MustParseAddr(tc.gateway))
+		require.ErrorContains(t, err, tc.want, name)
+		require.ErrorContains(t, err, "node2", name)
+		require.Equal(t, map[string]string{"10.10.0.0/24": "connected"}, gatewayRoutes(t), name)
+		require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t), name)
+	}
+	require.Error(t, c.DeleteRoutes(localCIDR))
+}
+
+func TestGatewayPortGone(t *testing.T) {
+	newNetNS(t)
+	peer := newGateway(t)
+	c := newTestClient(t, Options{})
+	require.NoError(t, c.Initialize())
+	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
+	require.NoError(t, netlink.LinkDel(peer))
+	require.ErrorContains(t, c.AddRoutes(otherCIDR, "node3", peerIP, otherGW), "antrea-gw0")
+	require.ErrorContains(t, c.syncRoutes(), "antrea-gw0")
+
+	newGateway(t)
+	require.NoError(t, c.syncRoutes(), "a new port gets the routes")
+	require.Equal(t, "10.10.1.1 onlink", gatewayRoutes(t)["10.10.1.0/24"])
+
+	peer, err := netlink.LinkByName("pipeline")
+	require.NoError(t, err)
+	require.NoError(t, netlink.LinkDel(peer))
+	require.NoError(t, c.DeleteRoutes(peerCIDR), "the route went with the port")
+	require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t))
+}
+
+func TestPodSetOfAnotherType(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	require.NoError(t, netlink.IpsetCreate("ANTREA-POD-IP", "hash:ip", netlink.IpsetCreateOptions{}))
+	err := newTestClient(t, Options{}).Initialize()
+	require.ErrorContains(t, err, "ANTREA-POD-IP has type hash:ip")
+}
+
+func TestInitializeNamesWhatTheKernelLacks(t *testing.T) {
+	newNetNS(t)
+	newGateway(t)
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncat >/dev/null\necho 'line 4: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING' >&2\nexit 4\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "iptables-restore"), []byte(script), 0o755))
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	err := newTestClient(t, Options{}).Initialize()
+	require.ErrorContains(t, err, "table raw, chain ANTREA-PREROUTING")
+	require.ErrorContains(t, err, "xt_CT")
+}
+
+func TestNewClientRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*config.NetworkConfig, *config.NodeConfig)
+		want   string
+	}{
+		"other mode": {func(n *config.NetworkConfig, _ *config.NodeConfig) {
+			n.TrafficEncapMode = config.TrafficEncapModeNoEncap
+		}, `"noEncap"`},
+		"dual-stack": {func(n *config.NetworkConfig, _ *config.NodeConfig) { n.IPv6Enabled = true }, "IPv6 true"},
+		"no CIDR":    {func(_ *config.NetworkConfig, n *config.NodeConfig) { n.PodIPv4CIDR = netip.Prefix{} }, "Pod CIDR"},
+		"host bits": {func(_ *config.NetworkConfig, n *config.NodeConfig) {
+			n.PodIPv4CIDR = netip.MustParsePrefix("10.0.0.1/24")
+		}, "10.0.0.1/24"},
+		"no gateway name": {func(_ *config.NetworkConfig, n *config.NodeConfig) { n.Gateway.Name = "" }, "gateway"},
+		"unknown tunnel":  {func(n *config.NetworkConfig, _ *config.NodeConfig) { n.TunnelType = "ipip" }, `"ipip"`},
+		"no port":         {func(n *config.NetworkConfig, _ *config.NodeConfig) { n.TunnelPort = 0 }, "port 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			network, node := testConfigs()
+			tc.change(network, node)
+			_, err := NewClient(network, node, Options{})
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"net"
+	"net/netip"
+
+	"github.com/coreos/go-iptables/iptables"
+	"golang.org/x/sys/unix"
+)
+
+// family is everything in this package that differs between IP versions. All other code takes it as a parameter.
+type family struct {
+	// name is used in errors and logs.
+	name string
+	// af is the address family number of netlink and ipset (AF_INET, AF_INET6).
+	af int
+	// bits is the length of an address.
+	bits int
+	// protocol selects iptables or ip6tables, restoreProgram its restore tool.
+	protocol       iptables.Protocol
+	restoreProgram string
+	// podIPSet is the set of all Pod CIDRs of the cluster.
+	podIPSet string
+	// forwardingSysctl turns on routing, as a path below /proc/sys.
+	forwardingSysctl string
+}
+
+var familyIPv4 = family{
+	name:             "IPv4",
+	af:               unix.AF_INET,
+	bits:             32,
+	protocol:         iptables.ProtocolIPv4,
+	restoreProgram:   "iptables-restore",
+	podIPSet:         "ANTREA-POD-IP",
+	forwardingSysctl: "net/ipv4/ip_forward",
+}
+
+// has says whether addr is an address of the family.
+func (f family) has(addr netip.Addr) bool {
+	return addr.IsValid() && addr.BitLen() == f.bits
+}
+
+func toIPNet(prefix netip.Prefix) *net.IPNet {
+	addr := prefix.Addr()
+	return &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(prefix.Bits(), addr.BitLen())}
+}
+
+// fromIPNet returns the zero Prefix for a network that is not an ordinary prefix.
+func fromIPNet(network *net.IPNet) netip.Prefix {
+	addr, ok := netip.AddrFromSlice(network.IP)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ones, bits := network.Mask.Size()
+	addr = addr.Unmap()
+	if bits != addr.BitLen() {
+		return netip.Prefix{}
+	}
+	return netip.PrefixFrom(addr, ones)
+}

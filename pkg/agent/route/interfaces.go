@@ -1,0 +1,23 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package route programs the Node's own network stack (routes, neighbours, ipsets, iptables) for Pod traffic.
+package route
+
+import (
+	"net/netip"
+)
+
+// Interface is what controllers need of the host network.
+type Interface interface {
+	// Initialize sets up sysctls, ipsets, iptables and then starts the 60 s re-sync in Run.
+	Initialize() error
+	// Run re-adds what somebody removed, every 60 s, until stopCh closes.
+	Run(stopCh <-chan struct{})
+	// Reconcile deletes routes on the gateway whose destination is neither the local Pod CIDR nor in podCIDRs.
+	Reconcile(podCIDRs []netip.Prefix) error
+	// AddRoutes makes peerPodCIDR reachable through the peer's gateway address. Idempotent.
+	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error
+	// DeleteRoutes undoes AddRoutes. Idempotent.
+	DeleteRoutes(peerPodCIDR netip.Prefix) error
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"slices"
+	"strings"
+)
+
+// jump leads from a built-in chain to the custom chain.
+type jump struct {
+	table, chain string
+	// first puts a new jump at the head of the chain: accept rules are useless below a firewall's final REJECT. FORWARD
+	// and POSTROUTING are appended to instead, since kube-proxy's rules (source ranges of LoadBalancers, its own
+	// masquerade) must be seen first.
+	first bool
+}
+
+// jumps are all jump rules, in the order of the tables.
+var jumps = []jump{
+	{table: tableRaw, chain: chainPrerouting},
+	{table: tableRaw, chain: chainOutput},
+	{table: tableMangle, chain: chainOutput},
+	{table: tableFilter, chain: chainInput, first: true},
+	{table: tableFilter, chain: chainForward},
+	{table: tableFilter, chain: chainOutput, first: true},
+	{table: tableNAT, chain: chainPostrouting},
+}
+
+func (j jump) target() string {
+	return chainPrefix + j.chain
+}
+
+func (j jump) args() []string {
+	return []string{"-m", "comment", "--comment", "Antrea: jump to own rules", "-j", j.target()}
+}
+
+// jumpChanges compares a chain, as "iptables -S" lists it, with the one jump it should have: whether to add the jump, and
+// which rules (arguments after "-A chain", with repetitions) to delete.
+func jumpChanges(j jump, listing []string) (add bool, remove [][]string) {
+	add = true
+	for _, line := range listing {
+		args := splitArgs(line)
+		if len(args) < 2 || args[0] != "-A" || args[1] != j.chain {
+			continue
+		}
+		args = args[2:]
+		if i := slices.Index(args, "-j"); i < 0 || i+1 >= len(args) || args[i+1] != j.target() {
+			continue
+		}
+		if add && slices.Equal(args, j.args()) {
+			add = false
+			continue
+		}
+		remove = append(remove, args)
+	}
+	return add, remove
+}
+
+// splitArgs undoes the quoting of "iptables -S": double quotes round an argument, with backslash escapes within.
+func splitArgs(line string) []string {
+	var args []string
+	var arg strings.Builder
+	started, quoted := false, false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quoted && c == '\\' && i+1 < len(line):
+			i++
+			arg.WriteByte(line[i])
+		case c == '"':
+			quoted, started = !quoted, true
+		case c == ' ' && !quoted:
+			if started {
+				args = append(args, arg.String())
+				arg.Reset()
+				started = false
+			}
+		default:
+			arg.WriteByte(c)
+			started = true
+		}
+	}
+	if started {
+		args = append(args, arg.String())
+	}
+	return args
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// dumpAttempts is how often a route listing that changed under our eyes is repeated.
+const dumpAttempts = 5
+
+// podRoute is the route to one peer's Pods: "<cidr> via <gateway> dev <gateway port> onlink". onlink, because the peer's
+// gateway address is not in a network of this Node; the pipeline answers the ARP request for it.
+type podRoute struct {
+	cidr    netip.Prefix
+	gateway netip.Addr
+}
+
+// gatewayRoute is a route found on the gateway port.
+type gatewayRoute struct {
+	podRoute
+	onlink bool
+	raw    netlink.Route
+}
+
+// missingRoutes returns the desired routes that the gateway port lacks or has with another next hop, in their order.
+func missingRoutes(desired []podRoute, have []gatewayRoute) []podRoute {
+	good := map[podRoute]bool{}
+	for _, h := range have {
+		good[h.podRoute] = good[h.podRoute] || h.onlink
+	}
+	var missing []podRoute
+	for _, d := range desired {
+		if !good[d] {
+			missing = append(missing, d)
+		}
+	}
+	return missing
+}
+
+// unknownRoutes returns the routes to destinations that are not in known. Routes that the kernel made belong to an address
+// of the port and stay.
+func unknownRoutes(have []gatewayRoute, known map[netip.Prefix]bool) []gatewayRoute {
+	var unknown []gatewayRoute
+	for _, h := range have {
+		if h.raw.Protocol != unix.RTPROT_KERNEL && !known[h.cidr] {
+			unknown = append(unknown, h)
+		}
+	}
+	return unknown
+}
+
+// gatewayLink looks the port up by name each time: Open vSwitch may have made it again since the agent started, with
+// another index.
+func gatewayLink(name string) (int, error) {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return 0, fmt.Errorf("find gateway port %s: %w", name, err)
+	}
+	return link.Attrs().Index, nil
+}
+
+// listGatewayRoutes returns the routes of the main table on the link.
+func listGatewayRoutes(f family, link int) ([]gatewayRoute, error) {
+	var routes []netlink.Route
+	var err error
+	for range dumpAttempts {
+		filter := &netlink.Route{LinkIndex: link, Table: unix.RT_TABLE_MAIN}
+		routes, err = netlink.RouteListFiltered(f.af, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
+		if !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s routes on link %d: %w", f.name, link, err)
+	}
+	found := make([]gatewayRoute, 0, len(routes))
+	for _, r := range routes {
+		g := gatewayRoute{raw: r, onlink: r.Flags&int(netlink.FLAG_ONLINK) != 0}
+		if r.Dst != nil {
+			g.cidr = fromIPNet(r.Dst)
+		}
+		if gateway, ok := netip.AddrFromSlice(r.Gw); ok {
+			g.gateway = gateway.Unmap()
+		}
+		found = append(found, g)
+	}
+	return found, nil
+}
+
+// replaceRoute adds the route or corrects its next hop.
+func replaceRoute(r podRoute, link int) error {
+	err := netlink.RouteReplace(&netlink.Route{
+		Dst: toIPNet(r.cidr), Gw: r.gateway.AsSlice(), LinkIndex: link, Flags: int(netlink.FLAG_ONLINK)})
+	if err != nil {
+		return fmt.Errorf("add route %s via %s on link %d: %w", r.cidr, r.gateway, link, err)
+	}
+	return nil
+}
+
+// deleteRoute returns without error when there is no such route.
+func deleteRoute(r *netlink.Route) error {
+	if err := netlink.RouteDel(r); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("delete route %s: %w", r, err)
+	}
+	return nil
+}

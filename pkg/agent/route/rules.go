@@ -1,0 +1,178 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+)
+
+// Tables and chains. A custom chain is named after the built-in chain that jumps to it.
+const (
+	tableRaw    = "raw"
+	tableMangle = "mangle"
+	tableFilter = "filter"
+	tableNAT    = "nat"
+
+	chainPrerouting  = "PREROUTING"
+	chainInput       = "INPUT"
+	chainForward     = "FORWARD"
+	chainOutput      = "OUTPUT"
+	chainPostrouting = "POSTROUTING"
+
+	chainPrefix = "ANTREA-"
+
+	// protocolGRE is a number: iptables knows the name only through /etc/protocols, which small images lack.
+	protocolGRE = "47"
+)
+
+// rule is one iptables rule: the arguments that follow "-A chain", not yet quoted.
+type rule struct {
+	chain string
+	args  []string
+}
+
+// table is the desired content of the custom chains of one iptables table.
+type table struct {
+	name   string
+	chains []string
+	rules  []rule
+}
+
+// ruleParams is all that the rules depend on.
+type ruleParams struct {
+	gateway string
+	podCIDR netip.Prefix
+	podSet  string
+	// tunnelProtocol is the IP protocol of tunnel packets ("udp", "tcp", protocolGRE); tunnelPort is 0 for one without ports.
+	tunnelProtocol string
+	tunnelPort     uint16
+	ports          Ports
+	randomFully    bool
+}
+
+// tunnelProtocol gives the IP protocol that carries the tunnel type.
+func tunnelProtocol(tunnelType config.TunnelType) (string, error) {
+	switch tunnelType {
+	case config.TunnelTypeGeneve, config.TunnelTypeVXLAN:
+		return "udp", nil
+	case config.TunnelTypeSTT:
+		return "tcp", nil
+	case config.TunnelTypeGRE:
+		return protocolGRE, nil
+	}
+	return "", fmt.Errorf("unknown tunnel type %q, want geneve, vxlan, gre or stt", tunnelType)
+}
+
+// desiredTables returns the rules of antrea-compat 4.7 for encap mode, in a fixed order.
+func desiredTables(p ruleParams) []table {
+	return []table{rawTable(p), mangleTable(p), filterTable(p), natTable(p)}
+}
+
+// rawTable keeps tunnel packets out of the host's connection tracking: they would cost a lookup each and fill the table
+// with one entry per inner flow. Only UDP tunnels have the cheap exact match that this needs.
+func rawTable(p ruleParams) table {
+	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
+	t := table{name: tableRaw, chains: []string{in, out}}
+	if p.tunnelProtocol == "udp" {
+		t.add(in, "do not track incoming tunnel packets",
+			append(portMatch("udp", "--dport", p.tunnelPort), "-m", "addrtype", "--dst-type", "LOCAL", "-j", "NOTRACK")...)
+		t.add(out, "do not track outgoing tunnel packets",
+			append(portMatch("udp", "--dport", p.tunnelPort), "-m", "addrtype", "--src-type", "LOCAL", "-j", "NOTRACK")...)
+	}
+	return t
+}
+
+// mangleTable marks what the Node itself sends to local Pods: the pipeline lets kubelet probes through by this mark.
+func mangleTable(p ruleParams) table {
+	out := chainPrefix + chainOutput
+	t := table{name: tableMangle, chains: []string{out}}
+	t.add(out, "mark packets of the Node to local Pods",
+		"-o", p.gateway, "-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark))
+	return t
+}
+
+func filterTable(p ruleParams) table {
+	in, forward, out := chainPrefix+chainInput, chainPrefix+chainForward, chainPrefix+chainOutput
+	t := table{name: tableFilter, chains: []string{in, forward, out}}
+	t.add(forward, "accept packets from local Pods", "-i", p.gateway, "-j", "ACCEPT")
+	t.add(forward, "accept packets to local Pods", "-o", p.gateway, "-j", "ACCEPT")
+
+	tunnel := portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)
+	t.add(in, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
+	t.add(out, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
+	for _, s := range p.ports.services() {
+		t.add(in, "accept "+s.name, append(portMatch(s.protocol, "--dport", s.port), "-j", "ACCEPT")...)
+		// Never accept by source port in INPUT: any remote host could choose it and reach every port of the Node.
+		t.add(out, "accept replies of "+s.name, append(portMatch(s.protocol, "--sport", s.port), "-j", "ACCEPT")...)
+		if s.dialled {
+			t.add(out, "accept "+s.name, append(portMatch(s.protocol, "--dport", s.port), "-j", "ACCEPT")...)
+		}
+	}
+	return t
+}
+
+func natTable(p ruleParams) table {
+	post := chainPrefix + chainPostrouting
+	masquerade := []string{"-j", "MASQUERADE"}
+	if p.randomFully {
+		masquerade = append(masquerade, "--random-fully")
+	}
+	t := table{name: tableNAT, chains: []string{post}}
+	t.add(post, "masquerade Pod to external packets", append([]string{
+		"-s", p.podCIDR.String(), "!", "-o", p.gateway, "-m", "set", "!", "--match-set", p.podSet, "dst"}, masquerade...)...)
+	// A local process whose destination was translated after its source address had been chosen (kube-proxy) leaves with
+	// the address of another interface; the Pod's reply would then not come back through the tunnel.
+	t.add(post, "masquerade packets of the Node with another interface's address", append([]string{
+		"-o", p.gateway, "-m", "addrtype", "!", "--src-type", "LOCAL", "--limit-iface-out", "-m", "addrtype", "--src-type", "LOCAL"}, masquerade...)...)
+	return t
+}
+
+func (t *table) add(chain, comment string, args ...string) {
+	t.rules = append(t.rules, rule{chain: chain, args: append([]string{"-m", "comment", "--comment", "Antrea: " + comment}, args...)})
+}
+
+// portMatch returns a fresh slice with spare capacity of zero, so that appending to it twice never shares memory.
+func portMatch(protocol, direction string, port uint16) []string {
+	args := []string{"-p", protocol}
+	if port != 0 {
+		args = append(args, "-m", protocol, direction, strconv.Itoa(int(port)))
+	}
+	return args[:len(args):len(args)]
+}
+
+// restoreText is the input of "iptables-restore --noflush" that replaces the content of the custom chains, and of nothing
+// else. The same tables always give the same bytes.
+func restoreText(tables []table) string {
+	var b strings.Builder
+	for _, t := range tables {
+		fmt.Fprintf(&b, "*%s\n", t.name)
+		for _, chain := range t.chains {
+			fmt.Fprintf(&b, ":%s - [0:0]\n", chain)
+		}
+		for _, r := range t.rules {
+			fmt.Fprintln(&b, r.String())
+		}
+		b.WriteString("COMMIT\n")
+	}
+	return b.String()
+}
+
+// String is the rule as iptables-restore reads it.
+func (r rule) String() string {
+	var b strings.Builder
+	b.WriteString("-A " + r.chain)
+	for _, arg := range r.args {
+		b.WriteByte(' ')
+		if strings.ContainsAny(arg, " \"'\\") {
+			arg = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(arg) + `"`
+		}
+		b.WriteString(arg)
+	}
+	return b.String()
+}

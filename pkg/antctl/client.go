@@ -1,0 +1,144 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+)
+
+// connection is what the global flags say about the server.
+type connection struct {
+	server     string
+	kubeconfig string
+	timeout    time.Duration
+	verbose    bool
+}
+
+// client asks one server.
+type client struct {
+	http *http.Client
+	base *url.URL
+	// token is sent as a bearer token unless empty.
+	token string
+}
+
+func newClient(env Environment, conn connection, tokenFile string) (*client, error) {
+	if env.InPod {
+		return newLoopbackClient(env.Mode, conn.server, tokenFile)
+	}
+	return newKubernetesClient(conn)
+}
+
+// newLoopbackClient asks the component in the same Pod. The certificate is not verified: it is made anew at each start
+// of the component and kept in memory.
+func newLoopbackClient(mode Mode, server, tokenFile string) (*client, error) {
+	if server == "" {
+		port := apis.DefaultAgentPort
+		if mode == ModeController {
+			port = apis.DefaultControllerPort
+		}
+		server = fmt.Sprintf("https://127.0.0.1:%d", port)
+	}
+	base, err := serverURL(server)
+	if err != nil {
+		return nil, err
+	}
+	token, err := os.ReadFile(tokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the token of the %s (is it running?): %w", mode, err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	return &client{http: &http.Client{Transport: transport}, base: base, token: strings.TrimSpace(string(token))}, nil
+}
+
+// newKubernetesClient asks the Kubernetes API: the kubeconfig of the flag, of KUBECONFIG, of the home directory, or the
+// Pod's service account.
+func newKubernetesClient(conn connection) (*client, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = conn.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{}
+	overrides.ClusterInfo.Server = conn.server
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the Kubernetes API: %w", err)
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
+	}
+	base, _, err := rest.DefaultServerURL(config.Host, "", metav1.Unversioned, rest.IsConfigTransportTLS(*config))
+	if err != nil {
+		return nil, fmt.Errorf("address of the Kubernetes API %q: %w", config.Host, err)
+	}
+	return &client{http: httpClient, base: base}, nil
+}
+
+func serverURL(server string) (*url.URL, error) {
+	if !strings.Contains(server, "://") {
+		server = "https://" + server
+	}
+	base, err := url.Parse(server)
+	if err != nil || base.Host == "" || base.Scheme != "https" {
+		return nil, fmt.Errorf("--server: %q is not an address; allowed: https://host:port or host:port", server)
+	}
+	return base, nil
+}
+
+// get returns the body of a successful answer; otherwise the error is what the server says.
+func (c *client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	target := c.base.JoinPath(path)
+	target.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", target, err)
+	}
+	request.Header.Set("Accept", "application/json")
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	klog.V(2).InfoS("Sending request", "url", target.String())
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking the server: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", target, err)
+	}
+	klog.V(2).InfoS("Received response", "url", target.String(), "status", response.Status, "bytes", len(body))
+	if response.StatusCode != http.StatusOK {
+		return nil, serverError(response.Status, body)
+	}
+	return body, nil
+}
+
+// serverError is the message of a metav1.Status or of plain text; the HTTP status when there is none.
+func serverError(status string, body []byte) error {
+	var s metav1.Status
+	if json.Unmarshal(body, &s) == nil && s.Message != "" {
+		return errors.New(s.Message)
+	}
+	if text := strings.TrimSpace(string(body)); text != "" {
+		return errors.New(text)
+	}
+	return fmt.Errorf("the server answers %s", status)
+}

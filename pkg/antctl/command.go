@@ -1,0 +1,161 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+)
+
+// NewCommand returns the command antctl for env. tokenFile is where the component in the same Pod has put its loopback
+// token. Output goes to the command's writers.
+func NewCommand(env Environment, tokenFile string) *cobra.Command {
+	var conn connection
+	root := &cobra.Command{
+		Use:          "antctl",
+		Short:        "antctl looks into a running Antrea component",
+		SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if !conn.verbose {
+				return nil
+			}
+			fs := flag.NewFlagSet("klog", flag.ContinueOnError)
+			klog.InitFlags(fs)
+			return fs.Set("v", "2")
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	flags := root.PersistentFlags()
+	flags.StringVarP(&conn.server, "server", "s", "", "Address and port of the API server")
+	flags.StringVarP(&conn.kubeconfig, "kubeconfig", "k", "", "Path of the kubeconfig file, used outside the Pods of Antrea")
+	flags.DurationVarP(&conn.timeout, "timeout", "t", 0, "How long a request may take, for example 5s; 0 means no limit")
+	flags.BoolVarP(&conn.verbose, "verbose", "v", false, "Say on the standard error what is done")
+
+	groups := map[Group]*cobra.Command{
+		Flat:    root,
+		Get:     newGroup(Get, "Get the state of the component"),
+		ONCache: newGroup(ONCache, "Control the ONCache fast path"),
+	}
+	for i := range definitions {
+		definition := &definitions[i]
+		endpoint := definition.endpoint(env.Mode)
+		if endpoint == nil {
+			continue
+		}
+		groups[definition.Group].AddCommand(newSubcommand(definition, endpoint, func(ctx context.Context, query url.Values) ([]byte, error) {
+			c, err := newClient(env, conn, tokenFile)
+			if err != nil {
+				return nil, err
+			}
+			if conn.timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, conn.timeout)
+				defer cancel()
+			}
+			return c.get(ctx, endpoint.Path, query)
+		}))
+	}
+	for _, group := range []Group{Get, ONCache} {
+		if groups[group].HasSubCommands() {
+			root.AddCommand(groups[group])
+		}
+	}
+	return root
+}
+
+func newGroup(group Group, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: string(group), Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+}
+
+// newSubcommand makes the cobra command of a definition; ask gets the server's answer to a query.
+func newSubcommand(d *Definition, endpoint *Endpoint, ask func(context.Context, url.Values) ([]byte, error)) *cobra.Command {
+	use := d.Use
+	for _, arg := range d.Args {
+		use += fmt.Sprintf(" [%s]", arg.Name)
+	}
+	cmd := &cobra.Command{
+		Use: use, Aliases: d.Aliases, Short: d.Short, Long: d.Long, Example: d.Example,
+		Args: cobra.MaximumNArgs(len(d.Args)),
+	}
+	for _, f := range d.Flags {
+		if f.Bool {
+			cmd.Flags().BoolP(f.Name, f.Shorthand, false, f.Usage)
+		} else {
+			cmd.Flags().StringP(f.Name, f.Shorthand, "", f.Usage)
+		}
+	}
+	output := FormatYAML
+	if d.Group != Flat {
+		output = FormatTable
+	}
+	if !endpoint.TextOnly {
+		cmd.Flags().StringP("output", "o", string(output), "Output format: json, table or yaml")
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		format := output
+		if !endpoint.TextOnly {
+			value, err := cmd.Flags().GetString("output")
+			if err != nil {
+				return err
+			}
+			if format, err = parseFormat(value); err != nil {
+				return err
+			}
+		}
+		query, err := d.query(cmd, args)
+		if err != nil {
+			return err
+		}
+		body, err := ask(cmd.Context(), query)
+		if err != nil {
+			return err
+		}
+		result, err := endpoint.response(query).Read(body)
+		if err != nil {
+			return err
+		}
+		if endpoint.TextOnly {
+			_, err = fmt.Fprint(cmd.OutOrStdout(), result.Text)
+			return err
+		}
+		return write(cmd.OutOrStdout(), result, format)
+	}
+	return cmd
+}
+
+func (d *Definition) query(cmd *cobra.Command, args []string) (url.Values, error) {
+	query := url.Values{}
+	for i, arg := range args {
+		query.Set(d.Args[i].Name, arg)
+	}
+	for _, f := range d.Flags {
+		if !cmd.Flags().Changed(f.Name) {
+			continue
+		}
+		if !f.Bool {
+			value, err := cmd.Flags().GetString(f.Name)
+			if err != nil {
+				return nil, err
+			}
+			query.Set(f.Name, value)
+			continue
+		}
+		on, err := cmd.Flags().GetBool(f.Name)
+		if err != nil {
+			return nil, err
+		}
+		if on {
+			query.Set(f.Name, "true")
+		}
+	}
+	return query, nil
+}

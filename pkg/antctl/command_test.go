@@ -1,0 +1,263 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
+
+	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
+)
+
+const (
+	agentInfoJSON = `{"version":"v0.1.0","podRef":{"kind":"Pod","namespace":"kube-system","name":"antrea-agent-x"},"nodeRef":{"kind":"Node","name":"n1"},
+		"nodeSubnets":["10.10.0.0/24","fd00:10::/64"],"ovsInfo":{"bridgeName":"br-int"},"networkPolicyControllerInfo":{"networkPolicyNum":3},
+		"localPodNum":2,"agentConditions":[{"type":"AgentHealthy","status":"True","lastHeartbeatTime":null}],"networkInfo":{}}`
+	podInterfacesJSON = `[
+		{"name":"web","podNamespace":"shop","interfaceName":"web-abcdef","ips":["10.10.0.3"],"mac":"02:00:00:00:00:02","portUUID":"u2","ofPort":2,"containerID":"0123456789abcdef"},
+		{"name":"db","podNamespace":"shop","interfaceName":"db-123456","ips":["10.10.0.2","fd00:10::2"],"mac":"02:00:00:00:00:01","portUUID":"u1","ofPort":1,"containerID":"short"},
+		{"name":"dns","podNamespace":"kube-system","interfaceName":"dns-654321","ofPort":3}]`
+	gatesJSON = `[{"component":"agent","name":"AntreaProxy","status":"Enabled","version":"GA"},{"component":"agent","name":"ONCache","status":"Disabled","version":"ALPHA"}]`
+)
+
+// server answers like an agent and records the last query.
+func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
+	t.Helper()
+	lastQuery = &url.Values{}
+	answers := map[string]string{
+		"/agentinfo": agentInfoJSON, "/podinterfaces": podInterfacesJSON, "/featuregates": gatesJSON,
+		"/ovsflows": `[{"flow":"z"},{"flow":"a"}]`, "/version": `{"gitVersion":"v0.1.0"}`, "/loglevel": `{"level":2}`,
+	}
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*lastQuery = r.URL.Query()
+		switch {
+		case r.Header.Get("Authorization") != "Bearer secret":
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","code":401}`))
+		case r.URL.Query().Get("name") == "absent":
+			http.Error(w, `podinterface "absent" not found`, http.StatusNotFound)
+		case r.URL.Query().Get("namespace") == "empty":
+			_, _ = w.Write([]byte("[]"))
+		case r.URL.Query().Has("groups"):
+			http.Error(w, "groups is not enabled", http.StatusServiceUnavailable)
+		case r.URL.Query().Get("table") == "garbage":
+			_, _ = w.Write([]byte("<html>"))
+		case r.URL.Query().Get("table") == "silent":
+			w.WriteHeader(http.StatusBadGateway)
+		case r.URL.Query().Get("table") == "slow":
+			<-r.Context().Done()
+		default:
+			_, _ = w.Write([]byte(answers[r.URL.Path]))
+		}
+	}))
+	t.Cleanup(s.Close)
+	tokenFile = filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(tokenFile, []byte("secret"), 0o600))
+	return s.Listener.Addr().String(), tokenFile, lastQuery
+}
+
+func run(env Environment, tokenFile string, args ...string) (stdout, stderr string, err error) {
+	var out, errOut bytes.Buffer
+	cmd := NewCommand(env, tokenFile)
+	cmd.SetOut(&out)
+	cmd.SetErr(&errOut)
+	cmd.SetArgs(args)
+	err = cmd.Execute()
+	return out.String(), errOut.String(), err
+}
+
+var inAgent = Environment{Mode: ModeAgent, InPod: true}
+
+func TestOutput(t *testing.T) {
+	defer func(v, status string) { antreaversion.Version, antreaversion.ReleaseStatus = v, status }(antreaversion.Version, antreaversion.ReleaseStatus)
+	antreaversion.Version, antreaversion.ReleaseStatus = "v0.2.0", "released"
+	address, tokenFile, lastQuery := server(t)
+	for _, tc := range []struct {
+		name  string
+		args  []string
+		query url.Values
+		want  string
+	}{
+		{"agentinfo", []string{"get", "agentinfo"}, url.Values{},
+			"POD                        NODE STATUS  NODE-SUBNET               NETWORK-POLICIES ADDRESS-GROUPS APPLIED-TO-GROUPS LOCAL-PODS\n" +
+				"kube-system/antrea-agent-x n1   Healthy 10.10.0.0/24,fd00:10::/64 3                0              0                 2\n"},
+		{"agentinfo by alias as YAML", []string{"get", "ai", "-o", "yaml"}, url.Values{},
+			"agentConditions:\n- lastHeartbeatTime: null\n  status: \"True\"\n  type: AgentHealthy\nlocalPodNum: 2\nnetworkInfo: {}\n" +
+				"networkPolicyControllerInfo:\n  addressGroupNum: 0\n  appliedToGroupNum: 0\n  networkPolicyNum: 3\n" +
+				"nodeRef:\n  kind: Node\n  name: n1\nnodeSubnets:\n- 10.10.0.0/24\n- fd00:10::/64\novsInfo:\n  bridgeName: br-int\n" +
+				"podRef:\n  kind: Pod\n  name: antrea-agent-x\n  namespace: kube-system\nversion: v0.1.0\n"},
+		{"podinterface sorted, cells missing", []string{"get", "podinterface"}, url.Values{},
+			"NAMESPACE   NAME INTERFACE-NAME IP                   MAC               PORT-UUID OF-PORT CONTAINER-ID\n" +
+				"kube-system dns  dns-654321     <NONE>               <NONE>            <NONE>    3       <NONE>\n" +
+				"shop        db   db-123456      10.10.0.2,fd00:10::2 02:00:00:00:00:01 u1        1       short\n" +
+				"shop        web  web-abcdef     10.10.0.3            02:00:00:00:00:02 u2        2       0123456789a\n"},
+		{"podinterface of a Namespace, none", []string{"get", "pi", "-n", "empty"}, url.Values{"namespace": {"empty"}}, "\n"},
+		{"podinterface of a Namespace, none, JSON", []string{"get", "pi", "-n", "empty", "-o", "json"}, url.Values{"namespace": {"empty"}}, "[]\n"},
+		{"ovsflows unsorted", []string{"get", "ovsflows"}, url.Values{}, "\nz\na\n"},
+		{"ovsflows of a Pod", []string{"get", "of", "-p", "web", "-n", "shop", "-o", "JSON"}, url.Values{"pod": {"web"}, "namespace": {"shop"}},
+			"[\n  {\n    \"flow\": \"z\"\n  },\n  {\n    \"flow\": \"a\"\n  }\n]\n"},
+		{"ovsflows, a switch", []string{"get", "of", "--table-names-only"}, url.Values{"table-names-only": {"true"}}, "\nz\na\n"},
+		{"ovsflows, a switch off", []string{"get", "of", "--table-names-only=false"}, url.Values{}, "\nz\na\n"},
+		{"featuregates", []string{"get", "featuregates"}, url.Values{},
+			"Antrea Agent Feature Gates\nFEATUREGATE STATUS   VERSION\nAntreaProxy Enabled  GA\nONCache     Disabled ALPHA\n"},
+		{"version", []string{"version"}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\n"},
+		{"version as JSON", []string{"version", "-o", "json"}, url.Values{}, "{\n  \"agentVersion\": \"v0.1.0\",\n  \"antctlVersion\": \"v0.2.0\"\n}\n"},
+		{"version as table", []string{"version", "-o", "table"}, url.Values{}, "ANTCTL-VERSION AGENT-VERSION\nv0.2.0         v0.1.0\n"},
+		{"log-level", []string{"log-level", "2"}, url.Values{"level": {"2"}}, "level: 2\n"},
+		{"server as URL", []string{"version", "-s", "https://" + address}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			stdout, stderr, err := run(inAgent, tokenFile, append([]string{"-s", address}, tc.args...)...)
+			require.NoError(t, err)
+			require.Empty(t, stderr)
+			require.Equal(t, tc.want, stdout)
+			require.Equal(t, tc.query, *lastQuery)
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	address, tokenFile, _ := server(t)
+	wrongToken := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(wrongToken, []byte("guess"), 0o600))
+	for _, tc := range []struct {
+		name, token string
+		args        []string
+		want        string
+	}{
+		{"absent object", tokenFile, []string{"get", "pi", "absent"}, "Error: podinterface \"absent\" not found\n"},
+		{"feature off", tokenFile, []string{"get", "of", "-G", "all"}, "Error: groups is not enabled\n"},
+		{"wrong token", wrongToken, []string{"version"}, "Error: Unauthorized\n"},
+		{"no token file", tokenFile + "x", []string{"version"}, "is it running?"},
+		{"answer is no JSON", tokenFile, []string{"get", "of", "-T", "garbage"}, "decoding the server's answer"},
+		{"answer says nothing", tokenFile, []string{"get", "of", "-T", "silent"}, "the server answers 502 Bad Gateway"},
+		{"timeout", tokenFile, []string{"get", "of", "-T", "slow", "-t", "50ms"}, "deadline exceeded"},
+		{"format", tokenFile, []string{"version", "-o", "xml"}, `--output: "xml" is not a format; allowed: table, json, yaml`},
+		{"no format for featuregates", tokenFile, []string{"get", "featuregates", "-o", "json"}, "unknown shorthand flag"},
+		{"unknown command", tokenFile, []string{"get", "nonsense"}, "unknown command"},
+		{"too many arguments", tokenFile, []string{"get", "podinterface", "a", "b"}, "accepts at most 1 arg"},
+		{"server is no address", tokenFile, []string{"version", "-s", "http://x"}, `--server: "http://x" is not an address`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			stdout, stderr, err := run(inAgent, tc.token, append([]string{"-s", address}, tc.args...)...)
+			require.Error(t, err)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, tc.want)
+		})
+	}
+	_, stderr, err := run(inAgent, tokenFile, "version", "-s", "127.0.0.1:1")
+	require.Error(t, err)
+	require.Contains(t, stderr, "connection refused")
+}
+
+func TestVerbose(t *testing.T) {
+	defer func() {
+		var level klog.Level
+		_ = level.Set("0")
+	}()
+	address, tokenFile, _ := server(t)
+	_, _, err := run(inAgent, tokenFile, "-s", address, "-v", "version")
+	require.NoError(t, err)
+	require.True(t, klog.V(2).Enabled())
+}
+
+func TestControllerModeThroughKubernetes(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/apis/system.antrea.io/v1beta1/controllerinfos/antrea-controller" && r.Header.Get("Authorization") == "Bearer user" {
+			_, _ = w.Write([]byte(`{"kind":"AntreaControllerInfo","version":"v0.3.0"}`))
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	defer s.Close()
+	// Credentials are sent over TLS only.
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(`
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "`+s.URL+`", certificate-authority-data: `+ca+`}}]
+users: [{name: u, user: {token: user}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`), 0o600))
+
+	stdout, _, err := run(Environment{Mode: ModeController}, "", "version", "-k", kubeconfig, "-o", "json")
+	require.NoError(t, err)
+	require.Contains(t, stdout, `"controllerVersion": "v0.3.0"`)
+
+	t.Setenv("KUBECONFIG", kubeconfig)
+	stdout, _, err = run(Environment{Mode: ModeController}, "", "version")
+	require.NoError(t, err)
+	require.Contains(t, stdout, "controllerVersion: v0.3.0\n")
+
+	_, stderr, err := run(Environment{Mode: ModeController}, "", "version", "-s", "https://127.0.0.1:1")
+	require.Error(t, err)
+	require.Contains(t, stderr, "127.0.0.1:1")
+
+	_, stderr, err = run(Environment{Mode: ModeController}, "", "version", "-k", kubeconfig+"x", "-t", "1s")
+	require.Error(t, err)
+	require.Contains(t, stderr, "finding the Kubernetes API")
+}
+
+func TestCommandsByMode(t *testing.T) {
+	for _, tc := range []struct {
+		podName string
+		env     Environment
+		exist   []string
+		absent  []string
+	}{
+		{"antrea-agent-abcde", inAgent, []string{"version", "log-level", "get"}, nil},
+		{"antrea-controller-1", Environment{Mode: ModeController, InPod: true}, []string{"version"}, []string{"log-level", "get"}},
+		{"flow-aggregator-1", Environment{Mode: ModeFlowAggregator, InPod: true}, nil, []string{"version", "get"}},
+		{"", Environment{Mode: ModeController}, []string{"version"}, []string{"get"}},
+		{"web-1", Environment{Mode: ModeController}, []string{"version"}, []string{"get"}},
+	} {
+		t.Run("POD_NAME="+tc.podName, func(t *testing.T) {
+			require.Equal(t, tc.env, DetectEnvironment(tc.podName))
+			names := map[string]bool{}
+			for _, cmd := range NewCommand(tc.env, "").Commands() {
+				names[cmd.Name()] = true
+			}
+			for _, name := range tc.exist {
+				require.True(t, names[name], name)
+			}
+			for _, name := range tc.absent {
+				require.False(t, names[name], name)
+			}
+		})
+	}
+}
+
+func TestDefinitionsAreComplete(t *testing.T) {
+	for _, d := range definitions {
+		require.NotEmpty(t, d.Short, d.Use)
+		require.False(t, d.Agent == nil && d.Controller == nil, d.Use)
+		for _, e := range []*Endpoint{d.Agent, d.Controller} {
+			if e != nil {
+				require.True(t, e.Response != nil || e.ResponseFor != nil, d.Use)
+				require.Equal(t, byte('/'), e.Path[0], d.Use)
+			}
+		}
+	}
+}
+
+func TestTimeoutFlagBoundsTheRequest(t *testing.T) {
+	address, tokenFile, _ := server(t)
+	begin := time.Now()
+	_, _, err := run(inAgent, tokenFile, "-s", address, "get", "of", "-T", "slow", "-t", "10ms")
+	require.Error(t, err)
+	require.Less(t, time.Since(begin), 5*time.Second)
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"net/url"
+)
+
+// Group is where a command stands in the tree.
+type Group string
+
+const (
+	// Flat commands stand directly under antctl; their default output is YAML.
+	Flat Group = ""
+	// Get commands stand under antctl get; their default output is a table.
+	Get Group = "get"
+	// ONCache commands stand under antctl oncache; their default output is a table.
+	ONCache Group = "oncache"
+)
+
+// Definition is one command.
+type Definition struct {
+	Use     string
+	Aliases []string
+	Short   string
+	Long    string
+	Example string
+	Group   Group
+	// Args are optional positional arguments, in this order.
+	Args  []Arg
+	Flags []Flag
+	// Agent and Controller answer the command in these modes; nil: the command does not exist there.
+	Agent, Controller *Endpoint
+}
+
+// Arg is an optional positional argument; Name is the query parameter.
+type Arg struct {
+	Name string
+}
+
+// Flag is a string flag, or with Bool set a switch. It becomes the query parameter Name when the user sets it.
+type Flag struct {
+	Name      string
+	Shorthand string
+	Usage     string
+	Bool      bool
+}
+
+// Endpoint answers a command: GET Path with the arguments as query.
+type Endpoint struct {
+	Path     string
+	Response Response
+	// ResponseFor, when set, replaces Response by what suits the query.
+	ResponseFor func(query url.Values) Response
+	// TextOnly commands print Result.Text and have no flag --output.
+	TextOnly bool
+}
+
+func (e *Endpoint) response(query url.Values) Response {
+	if e.ResponseFor != nil {
+		return e.ResponseFor(query)
+	}
+	return e.Response
+}
+
+func (d *Definition) endpoint(mode Mode) *Endpoint {
+	switch mode {
+	case ModeAgent:
+		return d.Agent
+	case ModeController:
+		return d.Controller
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,141 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+)
+
+// definitions are all commands.
+var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition}, agentDefinitions)
+
+// agentDefinitions are the commands that exist in agent mode only.
+var agentDefinitions = []Definition{
+	{
+		Use: "log-level", Group: Flat,
+		Short:   "Show or set the log verbosity",
+		Example: "  antctl log-level\n  antctl log-level 4",
+		Args:    []Arg{{Name: "level"}},
+		Agent: &Endpoint{Path: "/loglevel", Response: Object(
+			Column[apis.LogLevel]{"LEVEL", func(l apis.LogLevel) string { return strconv.Itoa(l.Level) }},
+		)},
+	},
+	{
+		Use: "agentinfo", Aliases: []string{"agentinfos", "ai"}, Group: Get,
+		Short: "Print the agent's basic information",
+		Agent: &Endpoint{Path: "/agentinfo", Response: Object(agentInfoColumns...)},
+	},
+	{
+		Use: "podinterface", Aliases: []string{"podinterfaces", "pi"}, Group: Get,
+		Short:   "Print the interfaces of local Pods",
+		Example: "  antctl get podinterface\n  antctl get podinterface pod1 -n ns1\n  antctl get podinterface -n ns1 -o json",
+		Args:    []Arg{{Name: "name"}},
+		Flags:   []Flag{{Name: "namespace", Shorthand: "n", Usage: "Only Pods of this Namespace"}},
+		Agent:   &Endpoint{Path: "/podinterfaces", Response: List(podInterfaceColumns...)},
+	},
+	{
+		Use: "ovsflows", Aliases: []string{"of"}, Group: Get,
+		Short:   "Dump OVS flows",
+		Long:    "Dump all OVS flows, or those of a local Pod or of flow tables.",
+		Example: "  antctl get ovsflows\n  antctl get ovsflows -p pod1 -n ns1\n  antctl get ovsflows -T Classifier,Output\n  antctl get ovsflows --table-names-only",
+		Flags: []Flag{
+			{Name: "pod", Shorthand: "p", Usage: "Name of a local Pod; needs --namespace"},
+			{Name: "service", Shorthand: "S", Usage: "Name of a Service; needs --namespace"},
+			{Name: "networkpolicy", Shorthand: "N", Usage: "Name of a NetworkPolicy; needs --namespace"},
+			{Name: "type", Usage: "Type of the NetworkPolicy"},
+			{Name: "namespace", Shorthand: "n", Usage: "Namespace of the object"},
+			{Name: "table", Shorthand: "T", Usage: "Comma-separated names or numbers of flow tables"},
+			{Name: "table-names-only", Usage: "Print the names of the flow tables", Bool: true},
+			{Name: "groups", Shorthand: "G", Usage: "Comma-separated numbers of groups, or all"},
+		},
+		Agent: &Endpoint{Path: "/ovsflows", Response: UnsortedList(
+			Column[apis.OVSFlow]{"", func(f apis.OVSFlow) string { return f.Flow }},
+		)},
+	},
+	{
+		Use: "featuregates", Group: Get,
+		Short: "Print the feature gates",
+		Agent: &Endpoint{Path: "/featuregates", Response: Text(featureGatesText), TextOnly: true},
+	},
+}
+
+var agentInfoColumns = []Column[apis.AgentInfo]{
+	{"POD", func(i apis.AgentInfo) string { return namespacedName(i.PodRef) }},
+	{"NODE", func(i apis.AgentInfo) string { return i.NodeRef.Name }},
+	{"STATUS", agentStatus},
+	{"NODE-SUBNET", func(i apis.AgentInfo) string { return Summary(i.NodeSubnets) }},
+	{"NETWORK-POLICIES", func(i apis.AgentInfo) string {
+		return fmt.Sprint(i.NetworkPolicyControllerInfo.NetworkPolicyNum)
+	}},
+	{"ADDRESS-GROUPS", func(i apis.AgentInfo) string {
+		return fmt.Sprint(i.NetworkPolicyControllerInfo.AddressGroupNum)
+	}},
+	{"APPLIED-TO-GROUPS", func(i apis.AgentInfo) string {
+		return fmt.Sprint(i.NetworkPolicyControllerInfo.AppliedToGroupNum)
+	}},
+	{"LOCAL-PODS", func(i apis.AgentInfo) string { return fmt.Sprint(i.LocalPodNum) }},
+}
+
+// shortContainerID is how many characters of a container ID the table shows.
+const shortContainerID = 11
+
+var podInterfaceColumns = []Column[apis.PodInterface]{
+	{"NAMESPACE", func(p apis.PodInterface) string { return p.PodNamespace }},
+	{"NAME", func(p apis.PodInterface) string { return p.PodName }},
+	{"INTERFACE-NAME", func(p apis.PodInterface) string { return p.InterfaceName }},
+	{"IP", func(p apis.PodInterface) string { return Summary(p.IPs) }},
+	{"MAC", func(p apis.PodInterface) string { return p.MAC }},
+	{"PORT-UUID", func(p apis.PodInterface) string { return p.PortUUID }},
+	{"OF-PORT", func(p apis.PodInterface) string { return fmt.Sprint(p.OFPort) }},
+	{"CONTAINER-ID", func(p apis.PodInterface) string {
+		return p.ContainerID[:min(len(p.ContainerID), shortContainerID)]
+	}},
+}
+
+func namespacedName(ref corev1.ObjectReference) string {
+	if ref.Namespace == "" {
+		return ref.Name
+	}
+	return ref.Namespace + "/" + ref.Name
+}
+
+func agentStatus(info apis.AgentInfo) string {
+	for _, condition := range info.AgentConditions {
+		if condition.Type != apis.AgentHealthy {
+			continue
+		}
+		switch condition.Status {
+		case corev1.ConditionTrue:
+			return "Healthy"
+		case corev1.ConditionFalse:
+			return "Unhealthy"
+		}
+	}
+	return "Unknown"
+}
+
+// featureGatesText is a titled table per component.
+func featureGatesText(gates []apis.FeatureGate) string {
+	var text string
+	for _, component := range []struct{ name, title string }{
+		{"agent", "Antrea Agent Feature Gates"}, {"controller", "Antrea Controller Feature Gates"},
+	} {
+		t := Table{Header: []string{"FEATUREGATE", "STATUS", "VERSION"}}
+		for _, gate := range gates {
+			if gate.Component == component.name {
+				t.Rows = append(t.Rows, []string{gate.Name, gate.Status, gate.Version})
+			}
+		}
+		if len(t.Rows) > 0 {
+			text += component.title + "\n" + t.String()
+		}
+	}
+	return text
+}

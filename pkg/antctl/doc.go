@@ -1,0 +1,27 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package antctl is the command line tool for looking into a running component. Commands are data: a Definition names
+// the command, its arguments and flags, the path of the component's API that answers it, and a Response that decodes
+// the answer and lays it out as a table. Building cobra commands, finding the server, JSON, YAML and tables are common
+// to all.
+//
+// To add a command, append a Definition to agentDefinitions, for example
+//
+//	{
+//		Use: "things", Aliases: []string{"thing"}, Short: "Print things", Group: Get,
+//		Args:  []Arg{{Name: "name"}},
+//		Flags: []Flag{{Name: "namespace", Shorthand: "n", Usage: "Only of this Namespace"}},
+//		Agent: &Endpoint{Path: "/things", Response: List(
+//			Column[apis.Thing]{"NAME", func(t apis.Thing) string { return t.Name }},
+//		)},
+//	}
+//
+// Arguments and flags become query parameters of the same name. A command whose answer depends on them (views of one
+// object) sets Endpoint.ResponseFor instead of Response. When what is printed is not what the server sends, wrap the
+// layout of the former: Transform(func([]apis.Thing) ([]row, error) {...}, List(...)).
+//
+// Which server: in a Pod of Antrea (environment variable POD_NAME) the component in the same Pod, with the loopback
+// token; elsewhere the controller's API through the Kubernetes API, with a kubeconfig. A command exists only in the
+// modes that it has an Endpoint for.
+package antctl

@@ -1,0 +1,152 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+)
+
+var oncacheDefinition = Definition{
+	Use: "oncache", Aliases: []string{"onc"}, Group: Get,
+	Short: "Print the state of the ONCache fast path",
+	Long: "Print a summary of the ONCache fast path of this Node, or one of its views:\n" +
+		"  flows      cached flows, one row per direction, the busiest first\n" +
+		"  nodes      remote Nodes that flows may go to\n" +
+		"  endpoints  local Pods that may use the cache",
+	Example: "  antctl get oncache\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
+	Args:    []Arg{{Name: "view"}},
+	Flags: []Flag{
+		{Name: "namespace", Shorthand: "n", Usage: "Only flows of local Pods of this Namespace"},
+		{Name: "pod", Shorthand: "p", Usage: "Only flows of this local Pod; needs --namespace"},
+		{Name: "node", Usage: "Only flows to and from this remote Node"},
+		{Name: "ip", Usage: "Only flows with this source or destination address"},
+		{Name: "limit", Usage: "At most so many flows"},
+	},
+	Agent: &Endpoint{Path: "/oncache", ResponseFor: func(query url.Values) Response {
+		switch query.Get("view") {
+		case "flows":
+			return UnsortedList(oncacheFlowColumns...)
+		case "nodes":
+			return List(oncacheNodeColumns...)
+		case "endpoints":
+			return List(oncacheEndpointColumns...)
+		default:
+			return Layout[api.Status]{func(s api.Status) Result { return Result{Data: s, Table: oncacheSummary(s)} }}
+		}
+	}},
+}
+
+var oncacheModeDefinition = Definition{
+	Use: "mode", Group: ONCache,
+	Short: "Show or change what the ONCache fast path does on this Node",
+	Long: "Show or change what the ONCache fast path does on this Node, at once and without losing a packet:\n" +
+		"  enforce  established flows take the fast path\n" +
+		"  observe  flows are learned and would-be hits counted, but all traffic takes Open vSwitch\n" +
+		"  off      all traffic takes Open vSwitch\n" +
+		"A restart of the agent returns to oncache.mode of its configuration.",
+	Example: "  antctl oncache mode\n  antctl oncache mode observe",
+	Args:    []Arg{{Name: "mode"}},
+	Agent: &Endpoint{Path: "/oncache/mode", Response: Object(
+		Column[api.ModeInfo]{"MODE", func(m api.ModeInfo) string { return m.Mode }},
+	)},
+}
+
+var oncacheFlowColumns = []Column[api.FlowInfo]{
+	{"DIRECTION", func(f api.FlowInfo) string { return f.Direction }},
+	{"PROTO", func(f api.FlowInfo) string { return f.Protocol }},
+	{"SOURCE", func(f api.FlowInfo) string { return f.Source }},
+	{"DESTINATION", func(f api.FlowInfo) string { return f.Destination }},
+	{"LOCAL-POD", func(f api.FlowInfo) string { return f.Pod }},
+	{"REMOTE-NODE", func(f api.FlowInfo) string { return f.Node }},
+	{"STATE", func(f api.FlowInfo) string { return f.State }},
+	{"PACKETS", func(f api.FlowInfo) string { return fmt.Sprint(f.Packets) }},
+	{"BYTES", func(f api.FlowInfo) string { return fmt.Sprint(f.Bytes) }},
+	{"LEASE", func(f api.FlowInfo) string { return seconds(max(f.LeaseSeconds, 0)) }},
+	{"AGE", func(f api.FlowInfo) string { return seconds(f.AgeSeconds) }},
+}
+
+var oncacheNodeColumns = []Column[api.NodeInfo]{
+	{"NODE", func(n api.NodeInfo) string { return n.Name }},
+	{"TUNNEL-IP", func(n api.NodeInfo) string { return n.TunnelIP }},
+	{"POD-CIDRS", func(n api.NodeInfo) string { return Summary(n.PodCIDRs) }},
+	{"SLOT", func(n api.NodeInfo) string { return fmt.Sprint(n.Slot) }},
+}
+
+var oncacheEndpointColumns = []Column[api.EndpointInfo]{
+	{"POD", func(e api.EndpointInfo) string { return e.Pod }},
+	{"INTERFACE-NAME", func(e api.EndpointInfo) string { return e.InterfaceName }},
+	{"IPS", func(e api.EndpointInfo) string { return Summary(e.IPs) }},
+	{"IFINDEX", func(e api.EndpointInfo) string { return fmt.Sprint(e.IfIndex) }},
+	{"SLOT", func(e api.EndpointInfo) string { return fmt.Sprint(e.Slot) }},
+	{"GENERATION", func(e api.EndpointInfo) string { return fmt.Sprint(e.Generation) }},
+	{"EPOCH", func(e api.EndpointInfo) string { return fmt.Sprint(e.Epoch) }},
+}
+
+func seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d < time.Minute {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// oncacheSummary shows both directions next to each other; what belongs to neither stands in the first column.
+func oncacheSummary(s api.Status) Table {
+	t := Table{Header: []string{"ITEM", "EGRESS", "INGRESS"}, Unsorted: true}
+	row := func(item, egress, ingress string) { t.Rows = append(t.Rows, []string{item, egress, ingress}) }
+	one := func(item, value string) { row(item, value, "-") }
+	one("state", s.State)
+	if s.Reason != "" {
+		one("reason", s.Reason)
+		return t
+	}
+	one("hook", s.Hook)
+	one("uplink", s.Uplink)
+	one("tunnel", s.Tunnel)
+	one("lease", seconds(float64(s.LeaseSeconds)))
+	one("local pods", fmt.Sprint(s.Endpoints))
+	one("remote nodes", fmt.Sprint(s.Nodes))
+	both := func(item string, value func(api.DirectionStats) string) { row(item, value(s.Egress), value(s.Ingress)) }
+	both("flows active", func(d api.DirectionStats) string { return fmt.Sprint(d.Active) })
+	both("flows cached", func(d api.DirectionStats) string { return fmt.Sprintf("%d of %d", d.Entries, s.MaxFlows) })
+	both("packets fast", func(d api.DirectionStats) string { return fmt.Sprint(d.Hits) })
+	both("packets missed", func(d api.DirectionStats) string { return fmt.Sprint(d.Misses) })
+	if s.Egress.WouldHit+s.Ingress.WouldHit > 0 {
+		both("packets that would be fast", func(d api.DirectionStats) string { return fmt.Sprint(d.WouldHit) })
+	}
+	both("hit rate", func(d api.DirectionStats) string { return percent(d.Hits+d.WouldHit, d.Hits+d.WouldHit+d.Misses) })
+	counts := func(prefix string, of func(api.DirectionStats) map[string]uint64) {
+		keys := slices.Collect(maps.Keys(of(s.Egress)))
+		for k := range of(s.Ingress) {
+			if !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			both(prefix+strings.ReplaceAll(k, "_", " "), func(d api.DirectionStats) string { return fmt.Sprint(of(d)[k]) })
+		}
+	}
+	counts("  missed: ", func(d api.DirectionStats) map[string]uint64 { return d.MissReasons })
+	counts("  not cacheable: ", func(d api.DirectionStats) map[string]uint64 { return d.Uncacheable })
+	both("entries learned", func(d api.DirectionStats) string { return fmt.Sprint(d.Learned) })
+	both("leases renewed", func(d api.DirectionStats) string { return fmt.Sprint(d.Renewed) })
+	one("evictions", fmt.Sprintf("pod %d, node %d, all %d", s.Evictions.Endpoint, s.Evictions.Node, s.Evictions.All))
+	one("memory", fmt.Sprintf("%.1f MiB", float64(s.MemoryBytes)/(1<<20)))
+	return t
+}
+
+func percent(part, whole uint64) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(part)/float64(whole))
+}

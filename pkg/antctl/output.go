@@ -1,0 +1,113 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// maxSummary is how many characters a list in a table cell may take.
+	maxSummary = 50
+	// noValue stands in empty table cells.
+	noValue = "<NONE>"
+)
+
+// Format is a value of the flag --output.
+type Format string
+
+const (
+	FormatTable Format = "table"
+	FormatJSON  Format = "json"
+	FormatYAML  Format = "yaml"
+)
+
+func parseFormat(s string) (Format, error) {
+	if f := Format(strings.ToLower(s)); f == FormatTable || f == FormatJSON || f == FormatYAML {
+		return f, nil
+	}
+	return "", fmt.Errorf("--output: %q is not a format; allowed: table, json, yaml", s)
+}
+
+func write(w io.Writer, result Result, format Format) error {
+	switch format {
+	case FormatJSON:
+		body, err := json.MarshalIndent(result.Data, "", "  ")
+		if err != nil {
+			return fmt.Errorf("writing JSON: %w", err)
+		}
+		_, err = fmt.Fprintf(w, "%s\n", body)
+		return err
+	case FormatYAML:
+		body, err := yaml.Marshal(result.Data)
+		if err != nil {
+			return fmt.Errorf("writing YAML: %w", err)
+		}
+		_, err = w.Write(body)
+		return err
+	default:
+		_, err := io.WriteString(w, result.Table.String())
+		return err
+	}
+}
+
+// String is the table with its header, columns padded with spaces. Without rows it is an empty line.
+func (t Table) String() string {
+	if len(t.Rows) == 0 {
+		return "\n"
+	}
+	rows := slices.Clone(t.Rows)
+	if !t.Unsorted {
+		slices.SortStableFunc(rows, slices.Compare)
+	}
+	lines := [][]string{t.Header}
+	for _, row := range rows {
+		line := slices.Clone(row)
+		for i := range line {
+			if line[i] == "" {
+				line[i] = noValue
+			}
+		}
+		lines = append(lines, line)
+	}
+	widths := make([]int, len(t.Header))
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		var text strings.Builder
+		for i, cell := range line {
+			text.WriteString(cell)
+			text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+1))
+		}
+		b.WriteString(strings.TrimRight(text.String(), " "))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Summary writes a list for a table cell: the elements joined by commas, as many as fit into 50 characters (but at
+// least one) followed by " + N more...".
+func Summary(list []string) string {
+	if all := strings.Join(list, ","); utf8.RuneCountInString(all) <= maxSummary {
+		return all
+	}
+	for n := len(list) - 1; n > 0; n-- {
+		text := fmt.Sprintf("%s + %d more...", strings.Join(list[:n], ","), len(list)-n)
+		if n == 1 || utf8.RuneCountInString(text) <= maxSummary {
+			return text
+		}
+	}
+	return strings.Join(list, ",")
+}

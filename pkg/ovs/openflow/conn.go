@@ -1,0 +1,366 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+const (
+	// handshakeTimeout bounds dialling, hello and the first barrier.
+	handshakeTimeout = 5 * time.Second
+	// backgroundTimeout bounds the sending of a message that nobody waits for.
+	backgroundTimeout = 5 * time.Second
+	// maxParts bounds the multipart replies to one request; 254 tables need one.
+	maxParts = 64
+	// maxBackground bounds the echo replies and discards that wait to be sent. OVS has one echo request at a time.
+	maxBackground = 64
+)
+
+// conn is one connection to the switch, from the hello to the first error. One goroutine reads it; another one sends
+// what nobody waits for, so that reading never waits for a write.
+type conn struct {
+	nc net.Conn
+	// writing is a mutex that can be waited for with a context.
+	writing    chan struct{}
+	background chan []byte
+	// closed is closed after err has been set.
+	closed chan struct{}
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	err     error
+	nextXID uint32
+	calls   []*call
+}
+
+// call is a range of transaction ids and what the switch answered to them. mu of the conn guards the maps, whose keys
+// are in the range: the switch cannot make them grow beyond it.
+type call struct {
+	first, last uint32
+	errors      map[uint32]*Error
+	replies     map[uint32][]message
+	// notify has room for one value and gets one after each answer.
+	notify chan struct{}
+}
+
+// dial connects to the unix socket, agrees on OpenFlow 1.3 and returns once the switch has answered a barrier.
+func dial(ctx context.Context, path string) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	nc, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := handshake(ctx, nc)
+	if err != nil {
+		_ = nc.Close()
+		return nil, fmt.Errorf("handshake with the OpenFlow switch at %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func handshake(ctx context.Context, nc net.Conn) (*conn, error) {
+	// What interrupts the hello when ctx ends is the deadline that it then gets.
+	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	const helloXID = 1
+	if _, err := nc.Write(appendHello(nil, helloXID)); err != nil {
+		return nil, err
+	}
+	r := bufio.NewReader(nc)
+	hello, err := readMessage(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkHello(hello); err != nil {
+		return nil, err
+	}
+	if !stop() {
+		return nil, ctx.Err()
+	}
+	c := newConn(nc, helloXID+1)
+	c.wg.Add(2)
+	go c.readLoop(r)
+	go c.backgroundLoop()
+	if err := c.barrier(ctx); err != nil {
+		c.close(err)
+		return nil, err
+	}
+	return c, nil
+}
+
+func newConn(nc net.Conn, nextXID uint32) *conn {
+	return &conn{
+		nc:         nc,
+		writing:    make(chan struct{}, 1),
+		background: make(chan []byte, maxBackground),
+		closed:     make(chan struct{}),
+		nextXID:    nextXID,
+	}
+}
+
+// close ends the connection for the reason err, the first one counts, and waits for its goroutines.
+func (c *conn) close(err error) {
+	c.fail(err)
+	c.wg.Wait()
+}
+
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+		_ = c.nc.Close()
+		close(c.closed)
+	}
+}
+
+// disconnected is the error of everything that is asked for after the connection's end.
+func (c *conn) disconnected() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Errorf("%w: %w", ErrDisconnected, c.err)
+}
+
+func (c *conn) readLoop(r *bufio.Reader) {
+	defer c.wg.Done()
+	for {
+		m, err := readMessage(r)
+		if err == nil {
+			err = c.handle(m)
+		}
+		if err != nil {
+			c.fail(err)
+			return
+		}
+	}
+}
+
+// handle gives m to whom it concerns; an error means that the stream cannot be trusted any more.
+func (c *conn) handle(m message) error {
+	if m.version != version13 {
+		return fmt.Errorf("message of type %d has the OpenFlow version %d: want 4", m.typ, m.version)
+	}
+	switch m.typ {
+	case typeEchoRequest:
+		select {
+		case c.background <- appendEchoReply(nil, m):
+			return nil
+		default:
+			return fmt.Errorf("%d messages already wait to be sent: cannot answer an echo request", maxBackground)
+		}
+	case typeError, typeExperimenter, typeMultipartReply, typeBarrierReply:
+		return c.deliver(m)
+	}
+	// What nobody asked for (port status, ...) is no error.
+	return nil
+}
+
+func (c *conn) deliver(m message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cl := range c.calls {
+		if m.xid < cl.first || m.xid > cl.last {
+			continue
+		}
+		if m.typ == typeError {
+			if cl.errors[m.xid] == nil {
+				cl.errors[m.xid] = parseError(m.body)
+			}
+		} else {
+			if len(cl.replies[m.xid]) == maxParts {
+				return fmt.Errorf("more than %d messages in reply to one request", maxParts)
+			}
+			cl.replies[m.xid] = append(cl.replies[m.xid], m)
+		}
+		select {
+		case cl.notify <- struct{}{}:
+		default:
+		}
+		return nil
+	}
+	if m.typ == typeError {
+		klog.InfoS("OpenFlow switch sent an error for no pending request", "xid", m.xid, "err", parseError(m.body))
+	}
+	return nil
+}
+
+func (c *conn) backgroundLoop() {
+	defer c.wg.Done()
+	for {
+		select {
+		case data := <-c.background:
+			ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
+			if err := c.write(ctx, data); err != nil {
+				c.fail(err)
+			}
+			cancel()
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// begin reserves n transaction ids and registers for the answers to them.
+func (c *conn) begin(n int) (*call, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDisconnected, c.err)
+	}
+	// Answers to ids from before a wrap-around have long arrived.
+	if uint64(c.nextXID)+uint64(n) > math.MaxUint32 {
+		c.nextXID = 1
+	}
+	cl := &call{
+		first:   c.nextXID,
+		last:    c.nextXID + uint32(n) - 1,
+		errors:  map[uint32]*Error{},
+		replies: map[uint32][]message{},
+		notify:  make(chan struct{}, 1),
+	}
+	c.nextXID = cl.last + 1
+	c.calls = append(c.calls, cl)
+	return cl, nil
+}
+
+func (c *conn) end(cl *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.calls {
+		if c.calls[i] == cl {
+			c.calls = append(c.calls[:i], c.calls[i+1:]...)
+			return
+		}
+	}
+}
+
+// wait returns nil when the switch has completely answered xid of cl, be it with an error.
+func (c *conn) wait(ctx context.Context, cl *call, xid uint32) error {
+	for {
+		if c.answered(cl, xid) {
+			return nil
+		}
+		select {
+		case <-cl.notify:
+		case <-c.closed:
+			return c.disconnected()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *conn) answered(cl *call, xid uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cl.errors[xid] != nil {
+		return true
+	}
+	parts := cl.replies[xid]
+	return len(parts) > 0 && !moreParts(parts[len(parts)-1])
+}
+
+// errorOf returns the switch's error for xid, or nil.
+func (c *conn) errorOf(cl *call, xid uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := cl.errors[xid]; e != nil {
+		return e
+	}
+	return nil
+}
+
+func (c *conn) repliesOf(cl *call, xid uint32) []message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cl.replies[xid]
+}
+
+// write sends whole messages. When ctx ends before all is sent the connection is closed, since the stream has broken off
+// within a message.
+func (c *conn) write(ctx context.Context, data []byte) error {
+	select {
+	case c.writing <- struct{}{}:
+		defer func() { <-c.writing }()
+	case <-c.closed:
+		return c.disconnected()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = c.nc.SetWriteDeadline(time.Unix(1, 0))
+		close(interrupted)
+	})
+	_, err := c.nc.Write(data)
+	if !stop() {
+		// The deadline must not hit the next write.
+		<-interrupted
+		_ = c.nc.SetWriteDeadline(time.Time{})
+	}
+	if err != nil {
+		c.fail(fmt.Errorf("write: %w", err))
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", ctx.Err(), c.disconnected())
+		}
+		return c.disconnected()
+	}
+	return nil
+}
+
+// barrier returns when the switch has done everything that was sent before.
+func (c *conn) barrier(ctx context.Context) error {
+	_, err := c.request(ctx, appendBarrier)
+	if err != nil {
+		return fmt.Errorf("barrier: %w", err)
+	}
+	return nil
+}
+
+// tableFlowCounts asks for OFPMP_TABLE.
+func (c *conn) tableFlowCounts(ctx context.Context) (map[uint8]int, error) {
+	replies, err := c.request(ctx, appendTableStatsRequest)
+	if err != nil {
+		return nil, fmt.Errorf("table statistics: %w", err)
+	}
+	counts := map[uint8]int{}
+	for _, m := range replies {
+		if err := parseTableStats(m, counts); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// request sends what build appends and returns the replies to it.
+func (c *conn) request(ctx context.Context, build func(b []byte, xid uint32) []byte) ([]message, error) {
+	cl, err := c.begin(1)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end(cl)
+	if err := c.write(ctx, build(nil, cl.first)); err != nil {
+		return nil, err
+	}
+	if err := c.wait(ctx, cl, cl.first); err != nil {
+		return nil, err
+	}
+	if err := c.errorOf(cl, cl.first); err != nil {
+		return nil, err
+	}
+	return c.repliesOf(cl, cl.first), nil
+}

@@ -1,0 +1,189 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Fake is a Switch in memory, for tests of what makes flows. It refuses the flows that the real client refuses before it
+// sends anything; what only a switch can refuse (a missing prerequisite) it accepts. All methods may be called
+// concurrently.
+type Fake struct {
+	mu          sync.Mutex
+	flows       map[string]Flow
+	history     [][]FlowMod
+	failures    []error
+	connected   bool
+	closed      bool
+	reconnected chan struct{}
+}
+
+var _ Switch = (*Fake)(nil)
+
+// NewFake returns a switch without flows that is not connected yet.
+func NewFake() *Fake {
+	return &Fake{flows: map[string]Flow{}, reconnected: make(chan struct{}, 1)}
+}
+
+// Connect implements Switch.
+func (f *Fake) Connect(ctx context.Context) (<-chan struct{}, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f.connected = true
+	return f.reconnected, nil
+}
+
+// Commit implements Switch.
+func (f *Fake) Commit(ctx context.Context, mods []FlowMod) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.usable(ctx); err != nil {
+		return err
+	}
+	if len(mods) == 0 {
+		return nil
+	}
+	if len(f.failures) > 0 {
+		err := f.failures[0]
+		f.failures = f.failures[1:]
+		return err
+	}
+	flows := maps.Clone(f.flows)
+	for i := range mods {
+		if err := apply(flows, &mods[i]); err != nil {
+			return err
+		}
+	}
+	f.flows = flows
+	f.history = append(f.history, slices.Clone(mods))
+	return nil
+}
+
+// Barrier implements Switch.
+func (f *Fake) Barrier(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.usable(ctx)
+}
+
+// TableFlowCounts implements Switch.
+func (f *Fake) TableFlowCounts(ctx context.Context) (map[uint8]int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.usable(ctx); err != nil {
+		return nil, err
+	}
+	counts := map[uint8]int{}
+	for _, flow := range f.flows {
+		counts[flow.Table]++
+	}
+	return counts, nil
+}
+
+// IsConnected implements Switch.
+func (f *Fake) IsConnected() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.connected
+}
+
+// Close implements Switch.
+func (f *Fake) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.connected, f.closed = false, true
+	return nil
+}
+
+// Disconnect makes every call fail with ErrDisconnected until Reconnect.
+func (f *Fake) Disconnect() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.connected = false
+}
+
+// Reconnect connects again and signals it on Connect's channel. loseFlows says that the switch has restarted.
+func (f *Fake) Reconnect(loseFlows bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if loseFlows {
+		f.flows = map[string]Flow{}
+	}
+	f.connected = true
+	select {
+	case f.reconnected <- struct{}{}:
+	default:
+	}
+}
+
+// FailNext makes the next Commit return err and change nothing. Called several times, it queues.
+func (f *Fake) FailNext(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failures = append(f.failures, err)
+}
+
+// Flows returns the flows of the switch sorted by Key.
+func (f *Fake) Flows() []Flow {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.SortedFunc(maps.Values(f.flows), func(a, b Flow) int { return strings.Compare(a.Key(), b.Key()) })
+}
+
+// Flow returns the flow with the given Key.
+func (f *Fake) Flow(key string) (Flow, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	flow, ok := f.flows[key]
+	return flow, ok
+}
+
+// History returns the mods of every Commit that succeeded, in order; its length is the number of bundles.
+func (f *Fake) History() [][]FlowMod {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.history)
+}
+
+// ClearHistory forgets what History would return.
+func (f *Fake) ClearHistory() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.history = nil
+}
+
+// usable returns why the switch cannot be asked now; the caller holds mu.
+func (f *Fake) usable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if f.closed || !f.connected {
+		return fmt.Errorf("fake switch: %w", ErrDisconnected)
+	}
+	return nil
+}
+
+func apply(flows map[string]Flow, mod *FlowMod) error {
+	if _, err := encodeFlowMod(mod, 0); err != nil {
+		return err
+	}
+	switch key := mod.Flow.Key(); mod.Command {
+	case Add:
+		flows[key] = mod.Flow
+	case DeleteStrict:
+		delete(flows, key)
+	case DeleteByCookie:
+		maps.DeleteFunc(flows, func(_ string, flow Flow) bool { return (flow.Cookie^mod.Flow.Cookie)&mod.CookieMask == 0 })
+	}
+	return nil
+}

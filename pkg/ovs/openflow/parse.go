@@ -1,0 +1,104 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Every function here takes bytes of the switch and must neither panic nor allocate more than they justify.
+
+// helloVersionBitmap is the only element type of OFPT_HELLO (OpenFlow 1.3.1, section A.5.1).
+const helloVersionBitmap = 1
+
+// checkHello returns an error unless the sender of hello speaks OpenFlow 1.3.
+func checkHello(m message) error {
+	if m.typ == typeError {
+		return fmt.Errorf("the switch refused the connection: %w", parseError(m.body))
+	}
+	if m.typ != typeHello {
+		return fmt.Errorf("the first message has the type %d: want a hello", m.typ)
+	}
+	for b := m.body; len(b) >= 4; {
+		typ, length := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
+		if length < 4 || length > len(b) {
+			return fmt.Errorf("hello has an element of the length %d: want 4..%d", length, len(b))
+		}
+		if typ == helloVersionBitmap && length >= 8 {
+			if bitmap := binary.BigEndian.Uint32(b[4:]); bitmap&(1<<version13) == 0 {
+				return fmt.Errorf("the switch offers the OpenFlow versions %#b: want version 4 (OpenFlow 1.3), "+
+					"add OpenFlow13 to the bridge's protocols", bitmap)
+			}
+			return nil
+		}
+		// Elements are padded to 8 bytes.
+		b = b[min((length+7)/8*8, len(b)):]
+	}
+	if m.version < version13 {
+		return fmt.Errorf("the switch offers the OpenFlow version %d at most: want 4 (OpenFlow 1.3)", m.version)
+	}
+	return nil
+}
+
+// errorExperimenter is the error type OFPET_EXPERIMENTER.
+const errorExperimenter = 0xffff
+
+// parseError decodes the body of OFPT_ERROR. A truncated one becomes an Error too: that something went wrong is certain.
+func parseError(body []byte) *Error {
+	if len(body) < 4 {
+		return &Error{Malformed: true}
+	}
+	e := &Error{Type: binary.BigEndian.Uint16(body), Code: binary.BigEndian.Uint16(body[2:])}
+	if e.Type == errorExperimenter {
+		if len(body) < 8 {
+			return &Error{Malformed: true}
+		}
+		e.Experimenter = binary.BigEndian.Uint32(body[4:])
+	}
+	return e
+}
+
+// bundleReply is ONF_ET_BUNDLE_CONTROL from the switch.
+type bundleReply struct {
+	id  uint32
+	typ uint16
+}
+
+// parseBundleReply decodes the body of an experimenter message; ok is false if it is something else.
+func parseBundleReply(body []byte) (r bundleReply, ok bool) {
+	if len(body) < 16 || binary.BigEndian.Uint32(body) != onfExperimenter || binary.BigEndian.Uint32(body[4:]) != bundleControl {
+		return bundleReply{}, false
+	}
+	return bundleReply{id: binary.BigEndian.Uint32(body[8:]), typ: binary.BigEndian.Uint16(body[12:])}, true
+}
+
+// multipartHeaderSize is the size of the type, flags and padding of a multipart message.
+const multipartHeaderSize = 8
+
+// moreParts reports whether the multipart reply announces another one (OFPMPF_REPLY_MORE).
+func moreParts(m message) bool {
+	return m.typ == typeMultipartReply && len(m.body) >= multipartHeaderSize && binary.BigEndian.Uint16(m.body[2:])&1 != 0
+}
+
+// tableStatsSize is the size of ofp_table_stats (OpenFlow 1.3, section A.3.5.3): table id, 3 bytes of padding, active
+// count (32 bits), lookup count and matched count (64 bits each).
+const tableStatsSize = 24
+
+// parseTableStats adds the active counts that are not 0 of an OFPMP_TABLE reply to counts.
+func parseTableStats(m message, counts map[uint8]int) error {
+	if m.typ != typeMultipartReply || len(m.body) < multipartHeaderSize || binary.BigEndian.Uint16(m.body) != multipartTable {
+		return fmt.Errorf("message of type %d and %d bytes is no reply to a table statistics request", m.typ, len(m.body))
+	}
+	stats := m.body[multipartHeaderSize:]
+	if len(stats)%tableStatsSize != 0 {
+		return fmt.Errorf("table statistics of %d bytes: want a multiple of %d", len(stats), tableStatsSize)
+	}
+	for ; len(stats) > 0; stats = stats[tableStatsSize:] {
+		if active := binary.BigEndian.Uint32(stats[4:]); active != 0 {
+			counts[stats[0]] = int(active)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsconfig
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
+
+// DefaultDatapathType is the kernel datapath.
+const DefaultDatapathType = "system"
+
+// failModeSecure keeps vswitchd from installing a NORMAL flow of its own before the agent's flows are there.
+const failModeSecure = "secure"
+
+// bridgeProtocols are what the agent (OpenFlow 1.3) and people with ovs-ofctl (1.0 is its default) speak; 1.5 is there for
+// tools that expect Antrea's bridge.
+var bridgeProtocols = []string{"OpenFlow10", "OpenFlow13", "OpenFlow15"}
+
+type bridgeClient struct {
+	conn         *Connection
+	name         string
+	datapathType string
+}
+
+// Option changes what NewBridgeClient returns.
+type Option func(*bridgeClient)
+
+// WithDatapathType makes Create use another datapath than DefaultDatapathType; "netdev" is the userspace one.
+func WithDatapathType(datapathType string) Option {
+	return func(b *bridgeClient) { b.datapathType = datapathType }
+}
+
+// NewBridgeClient returns the client of one bridge. It does not create the bridge. Close closes conn.
+func NewBridgeClient(conn *Connection, bridgeName string, opts ...Option) BridgeClient {
+	b := &bridgeClient{conn: conn, name: bridgeName, datapathType: DefaultDatapathType}
+	for _, opt := range opts {
+		opt(b)
+	}
+	return b
+}
+
+func (b *bridgeClient) Close() { b.conn.Close() }
+
+func (b *bridgeClient) Create(ctx context.Context) error {
+	want := 0
+	err := b.wait(ctx, fmt.Sprintf("create bridge %q", b.name), func(s *session) (bool, error) {
+		var err error
+		want, err = b.writeBridge(s)
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	// vswitchd copies next_cfg to cur_cfg when it has applied it. The datapath id alone proves nothing: after a vswitchd
+	// has died its value stays.
+	operation := fmt.Sprintf("wait for ovs-vswitchd to configure bridge %q with datapath type %q", b.name, b.datapathType)
+	return b.wait(ctx, operation, func(s *session) (bool, error) {
+		root, err := s.root()
+		if err != nil {
+			return false, err
+		}
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return false, err
+		}
+		return root.CurCfg >= want && br.DatapathID != nil, nil
+	})
+}
+
+// writeBridge makes or corrects the bridge's row and returns the configuration number that vswitchd has to reach.
+func (b *bridgeClient) writeBridge(s *session) (int, error) {
+	root, err := s.root()
+	if err != nil {
+		return 0, err
+	}
+	br, found, err := s.bridge(b.name)
+	if err != nil {
+		return 0, err
+	}
+	var ops []ovsdb.Operation
+	if found {
+		ops, err = b.correctBridge(s, br)
+	} else {
+		ops, err = b.insertBridge(s, root)
+	}
+	if err != nil {
+		return 0, err
+	}
+	datapath, err := b.insertDatapath(s, root)
+	if err != nil {
+		return 0, err
+	}
+	ops = append(ops, datapath...)
+	bump, err := s.Where(root).Mutate(root, model.Mutation{Field: &root.NextCfg, Mutator: ovsdb.MutateOperationAdd, Value: 1})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.transact(append(ops, bump...)...); err != nil {
+		return 0, err
+	}
+	if root, err = s.root(); err != nil {
+		return 0, err
+	}
+	return root.NextCfg, nil
+}
+
+func (b *bridgeClient) insertBridge(s *session, root *rootRow) ([]ovsdb.Operation, error) {
+	failMode := failModeSecure
+	// Without an address of its own the bridge takes the lowest of its ports', which changes its datapath id with them.
+	ops, err := s.Create(&bridgeRow{
+		UUID: "newbridge", Name: b.name, DatapathType: b.datapathType, Protocols: bridgeProtocols,
+		FailMode: &failMode, OtherConfig: map[string]string{"hwaddr": randomMAC().String()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	link, err := s.Where(root).Mutate(root,
+		model.Mutation{Field: &root.Bridges, Mutator: ovsdb.MutateOperationInsert, Value: []string{"newbridge"}})
+	return append(ops, link...), err
+}
+
+func (b *bridgeClient) correctBridge(s *session, br *bridgeRow) ([]ovsdb.Operation, error) {
+	failMode := failModeSecure
+	br.DatapathType, br.Protocols, br.FailMode = b.datapathType, bridgeProtocols, &failMode
+	ops, err := s.Where(br).Update(br, &br.DatapathType, &br.Protocols, &br.FailMode)
+	if err != nil || br.OtherConfig["hwaddr"] != "" {
+		return ops, err
+	}
+	more, err := setKeys(s, br, &br.OtherConfig, map[string]string{"hwaddr": randomMAC().String()})
+	return append(ops, more...), err
+}
+
+// randomMAC returns a locally administered unicast address.
+func randomMAC() net.HardwareAddr {
+	mac := make(net.HardwareAddr, 6)
+	_, _ = rand.Read(mac)
+	mac[0] = mac[0]&^0x01 | 0x02
+	return mac
+}
+
+func (b *bridgeClient) Delete() error {
+	return b.do(fmt.Sprintf("delete bridge %q", b.name), func(s *session) error {
+		root, err := s.root()
+		if err != nil {
+			return err
+		}
+		br, found, err := s.bridge(b.name)
+		if err != nil || !found {
+			return err
+		}
+		// The bridge's row and those of its ports go when nothing refers to them any more.
+		ops, err := s.Where(root).Mutate(root,
+			model.Mutation{Field: &root.Bridges, Mutator: ovsdb.MutateOperationDelete, Value: []string{br.UUID}})
+		if err != nil {
+			return err
+		}
+		_, err = s.transact(ops...)
+		return err
+	})
+}
+
+func (b *bridgeClient) GetExternalIDs() (map[string]string, error) {
+	var ids map[string]string
+	err := b.do(fmt.Sprintf("read external_ids of bridge %q", b.name), func(s *session) error {
+		br, err := s.mustBridge(b.name)
+		if err == nil {
+			ids = maps.Clone(br.ExternalIDs)
+		}
+		return err
+	})
+	return ids, err
+}
+
+func (b *bridgeClient) SetExternalID(key, value string) error {
+	return b.do(fmt.Sprintf("set external_ids:%s=%s on bridge %q", key, value, b.name), func(s *session) error {
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return err
+		}
+		ops, err := setKeys(s, br, &br.ExternalIDs, map[string]string{key: value})
+		if err != nil {
+			return err
+		}
+		_, err = s.transact(ops...)
+		return err
+	})
+}
+
+func (b *bridgeClient) DeleteExternalID(key string) error {
+	return b.do(fmt.Sprintf("delete external_ids:%s of bridge %q", key, b.name), func(s *session) error {
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return err
+		}
+		ops, err := s.Where(br).Mutate(br,
+			model.Mutation{Field: &br.ExternalIDs, Mutator: ovsdb.MutateOperationDelete, Value: []string{key}})
+		if err != nil {
+			return err
+		}
+		_, err = s.transact(ops...)
+		return err
+	})
+}
+
+// SetTableNames leaves the database alone when it holds these names already.
+func (b *bridgeClient) SetTableNames(names map[uint8]string) error {
+	return b.do(fmt.Sprintf("name the %d flow tables of bridge %q", len(names), b.name), func(s *session) error {
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return err
+		}
+		same, err := s.hasTableNames(br, names)
+		if err != nil || same {
+			return err
+		}
+		var ops []ovsdb.Operation
+		br.FlowTables = make(map[int]string, len(names))
+		for _, id := range slices.Sorted(maps.Keys(names)) {
+			name, ref := names[id], fmt.Sprintf("table%d", id)
+			op, err := s.Create(&flowTableRow{UUID: ref, Name: &name})
+			if err != nil {
+				return err
+			}
+			ops = append(ops, op...)
+			br.FlowTables[int(id)] = ref
+		}
+		link, err := s.Where(br).Update(br, &br.FlowTables)
+		if err != nil {
+			return err
+		}
+		_, err = s.transact(append(ops, link...)...)
+		return err
+	})
+}
+
+func (s *session) hasTableNames(br *bridgeRow, names map[uint8]string) (bool, error) {
+	if len(br.FlowTables) != len(names) {
+		return false, nil
+	}
+	for id, name := range names {
+		row := &flowTableRow{UUID: br.FlowTables[int(id)]}
+		if row.UUID == "" {
+			return false, nil
+		}
+		if found, err := s.get(row); err != nil || !found || row.Name == nil || *row.Name != name {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,61 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ovsconfig configures one OVS bridge through OVSDB.
+package ovsconfig
+
+import (
+	"context"
+	"net"
+)
+
+// Port is a row of the Port table with its Interface.
+type Port struct {
+	UUID string
+	Name string
+	// Type is the interface type: "", "internal", "geneve", ...
+	Type        string
+	OFPort      uint32 // 0 when vswitchd has not assigned one, or could not
+	MAC         net.HardwareAddr
+	Options     map[string]string
+	ExternalIDs map[string]string
+}
+
+// BridgeClient is safe for concurrent use. Its operations are idempotent unless stated. Errors name the bridge or port.
+type BridgeClient interface {
+	// Create makes the bridge if absent, with the datapath type "system", protocols OpenFlow10, 13 and 15, and a MAC-stable
+	// configuration, and waits until vswitchd has given it a datapath id (ctx bounds the wait).
+	Create(ctx context.Context) error
+	// Delete removes the bridge.
+	Delete() error
+	// GetExternalIDs, SetExternalID, DeleteExternalID work on the bridge row; deleting an absent key is no error.
+	GetExternalIDs() (map[string]string, error)
+	SetExternalID(key, value string) error
+	DeleteExternalID(key string) error
+	// GetOVSOtherConfig, SetOVSOtherConfig, DeleteOVSOtherConfig work on Open_vSwitch.other_config (flow-restore-wait ...).
+	GetOVSOtherConfig() (map[string]string, error)
+	SetOVSOtherConfig(kv map[string]string) error
+	DeleteOVSOtherConfig(keys ...string) error
+	// CreatePort adds a plain network device; CreateInternalPort, CreateTunnelPort the other kinds. ofPortRequest 0 lets OVS
+	// choose. They return the port's UUID. An existing port with the same name is an error.
+	CreatePort(name string, externalIDs map[string]string) (string, error)
+	CreateInternalPort(name string, ofPortRequest uint32, mac net.HardwareAddr, externalIDs map[string]string) (string, error)
+	CreateTunnelPort(name, tunnelType string, ofPortRequest uint32, options map[string]string, externalIDs map[string]string) (string, error)
+	DeletePort(name string) error
+	// GetOFPort waits until vswitchd has assigned the interface's ofport; an ofport of -1 is returned as an error that
+	// carries the interface's error column.
+	GetOFPort(ctx context.Context, name string) (uint32, error)
+	GetPort(name string) (*Port, bool, error)
+	ListPorts() ([]Port, error)
+	SetPortExternalIDs(name string, externalIDs map[string]string) error
+	SetInterfaceMTU(name string, mtu int) error
+	SetInterfaceMAC(name string, mac net.HardwareAddr) error
+	SetInterfaceOptions(name string, options map[string]string) error
+	// SetTableNames names the OpenFlow tables (Bridge.flow_tables), replacing all earlier names.
+	SetTableNames(names map[uint8]string) error
+	// Version is Open_vSwitch.ovs_version.
+	Version() (string, error)
+	// Capabilities is the datapath's capabilities column (ct_state, ct_zone, ...).
+	Capabilities() (map[string]string, error)
+	Close()
+}

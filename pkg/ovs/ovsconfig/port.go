@@ -1,0 +1,216 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsconfig
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
+
+// maxPortName is the length of a Linux device name without its final zero byte (IFNAMSIZ - 1).
+const maxPortName = 15
+
+func (b *bridgeClient) CreatePort(name string, externalIDs map[string]string) (string, error) {
+	return b.createPort(&interfaceRow{Name: name}, externalIDs)
+}
+
+func (b *bridgeClient) CreateInternalPort(name string, ofPortRequest uint32, mac net.HardwareAddr, externalIDs map[string]string) (string, error) {
+	iface := &interfaceRow{Name: name, Type: "internal", OFPortRequest: optionalPort(ofPortRequest)}
+	if len(mac) > 0 {
+		s := mac.String()
+		iface.MAC = &s
+	}
+	return b.createPort(iface, externalIDs)
+}
+
+func (b *bridgeClient) CreateTunnelPort(name, tunnelType string, ofPortRequest uint32, options map[string]string, externalIDs map[string]string) (string, error) {
+	return b.createPort(&interfaceRow{
+		Name: name, Type: tunnelType, OFPortRequest: optionalPort(ofPortRequest), Options: options,
+	}, externalIDs)
+}
+
+func optionalPort(n uint32) *int {
+	if n == 0 {
+		return nil
+	}
+	v := int(n)
+	return &v
+}
+
+func (b *bridgeClient) createPort(iface *interfaceRow, externalIDs map[string]string) (string, error) {
+	var uuid string
+	name := iface.Name
+	err := b.do(fmt.Sprintf("create port %q (type %q) on bridge %q", name, iface.Type, b.name), func(s *session) error {
+		if err := checkPortName(name); err != nil {
+			return err
+		}
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return err
+		}
+		exists := &portRow{Name: name}
+		if found, err := s.get(exists); err != nil || found {
+			if found {
+				err = fmt.Errorf("a port of that name exists already (%s)", exists.UUID)
+			}
+			return err
+		}
+		iface.UUID = "newinterface"
+		ops, err := s.Create(iface, &portRow{
+			UUID: "newport", Name: name, Interfaces: []string{"newinterface"}, ExternalIDs: externalIDs,
+		})
+		if err != nil {
+			return err
+		}
+		link, err := s.Where(br).Mutate(br,
+			model.Mutation{Field: &br.Ports, Mutator: ovsdb.MutateOperationInsert, Value: []string{"newport"}})
+		if err != nil {
+			return err
+		}
+		results, err := s.transact(append(ops, link...)...)
+		if err == nil {
+			uuid = results[1].UUID.GoUUID
+		}
+		return err
+	})
+	return uuid, err
+}
+
+func checkPortName(name string) error {
+	if len(name) == 0 || len(name) > maxPortName {
+		return fmt.Errorf("port name %q has %d bytes, want 1 to %d", name, len(name), maxPortName)
+	}
+	return nil
+}
+
+func (b *bridgeClient) DeletePort(name string) error {
+	return b.do(fmt.Sprintf("delete port %q of bridge %q", name, b.name), func(s *session) error {
+		br, found, err := s.bridge(b.name)
+		if err != nil || !found {
+			return err
+		}
+		port := &portRow{Name: name}
+		if found, err := s.get(port); err != nil || !found || !slices.Contains(br.Ports, port.UUID) {
+			return err
+		}
+		ops, err := s.Where(br).Mutate(br,
+			model.Mutation{Field: &br.Ports, Mutator: ovsdb.MutateOperationDelete, Value: []string{port.UUID}})
+		if err != nil {
+			return err
+		}
+		_, err = s.transact(ops...)
+		return err
+	})
+}
+
+func (b *bridgeClient) GetOFPort(ctx context.Context, name string) (uint32, error) {
+	var ofPort uint32
+	operation := fmt.Sprintf("get the OpenFlow port that ovs-vswitchd gave %q on bridge %q", name, b.name)
+	err := b.wait(ctx, operation, func(s *session) (bool, error) {
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return false, err
+		}
+		_, iface, found, err := s.port(br, name)
+		if err != nil {
+			return false, err
+		}
+		if !found {
+			return false, errNoPort(name, b.name)
+		}
+		if iface.OFPort == nil {
+			return false, nil
+		}
+		if *iface.OFPort < 0 {
+			return false, fmt.Errorf("ovs-vswitchd could not add it: %s", describeError(iface.Error))
+		}
+		ofPort = uint32(*iface.OFPort)
+		return true, nil
+	})
+	return ofPort, err
+}
+
+func errNoPort(name, bridge string) error {
+	return fmt.Errorf("port %q does not exist on bridge %q", name, bridge)
+}
+
+func describeError(column *string) string {
+	if column == nil || *column == "" {
+		return "no reason given (see the log of ovs-vswitchd)"
+	}
+	return *column
+}
+
+func (b *bridgeClient) GetPort(name string) (*Port, bool, error) {
+	var result *Port
+	err := b.do(fmt.Sprintf("read port %q of bridge %q", name, b.name), func(s *session) error {
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return err
+		}
+		port, iface, found, err := s.port(br, name)
+		if err == nil && found {
+			result, err = newPort(port, iface)
+		}
+		return err
+	})
+	return result, result != nil, err
+}
+
+func (b *bridgeClient) ListPorts() ([]Port, error) {
+	var result []Port
+	err := b.do(fmt.Sprintf("list the ports of bridge %q", b.name), func(s *session) error {
+		result = nil
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return err
+		}
+		for _, uuid := range br.Ports {
+			port := &portRow{UUID: uuid}
+			if err := s.follow(port, "port "+uuid); err != nil {
+				return err
+			}
+			iface, err := s.interfaceOf(port)
+			if err != nil {
+				return err
+			}
+			p, err := newPort(port, iface)
+			if err != nil {
+				return err
+			}
+			result = append(result, *p)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(result, func(a, b Port) int { return cmp.Compare(a.Name, b.Name) })
+	return result, nil
+}
+
+func newPort(port *portRow, iface *interfaceRow) (*Port, error) {
+	p := &Port{
+		UUID: port.UUID, Name: port.Name, Type: iface.Type,
+		Options: maps.Clone(iface.Options), ExternalIDs: maps.Clone(port.ExternalIDs),
+	}
+	if iface.OFPort != nil && *iface.OFPort > 0 {
+		p.OFPort = uint32(*iface.OFPort)
+	}
+	if iface.MAC != nil {
+		mac, err := net.ParseMAC(*iface.MAC)
+		if err != nil {
+			return nil, fmt.Errorf("column mac of interface %q: %w", iface.Name, err)
+		}
+		p.MAC = mac
+	}
+	return p, nil
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/traffic/report"
+)
+
+// closedTimeout is the longest that conntrack keeps a closed connection (nf_conntrack_tcp_timeout_time_wait); an open one is
+// kept for five days.
+const closedTimeout = 120 * time.Second
+
+// testConnectionEnd checks that conntrack sees connections end which the cache has carried.
+func testConnectionEnd(t *testing.T, s *suite) {
+	for i, c := range []struct {
+		name  string
+		reset bool
+		// flag is what must pass the client's tunnel device.
+		flag string
+		end  func(t *testing.T, sender, sink *cluster.Process)
+	}{
+		{"FIN", false, "F", func(t *testing.T, sender, _ *cluster.Process) { requireIntact(t, stop[report.Send](t, sender)) }},
+		{"RSTOfTheSender", true, "R", func(t *testing.T, sender, sink *cluster.Process) {
+			require.Equal(t, "reset", stop[report.Send](t, sender).End)
+			ended := stop[report.Sink](t, sink).Connections
+			require.Len(t, ended, 1)
+			require.Equal(t, "reset", ended[0].End, "RST must reach the other side")
+		}},
+		{"RSTOfTheReceiver", false, "", func(t *testing.T, sender, sink *cluster.Process) {
+			sink.Kill() // the sender goes on sending to a socket that is gone
+			eventually(t, "the sender to notice", func() error {
+				select {
+				case <-sender.Done():
+					return nil
+				default:
+					return notYet("it still sends")
+				}
+			})
+			require.Contains(t, sender.Stdout(), `"end":"reset"`)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			port := uint16(4300 + i)
+			f := s.flow("TCP", port, sinkPort)
+			sink := startSink(t, s.server.Space)
+			wire := startServer(t, s.node1.Space, "capture", "--device="+s.tunnelDevice(), "--outgoing", "--proto=tcp",
+				fmt.Sprintf("--source-port=%d", port))
+			args := []string{"tcp-send", fmt.Sprintf("--from=:%d", port), to(s.server.IP, sinkPort), "--rate=2000000"}
+			if c.reset {
+				args = append(args, "--reset")
+			}
+			sender := start(t, s.client.Space, args...)
+			waitForStatus(t, sender, "connected")
+			s.waitFast(t, f)
+			for _, n := range s.Nodes {
+				e, ok := conntrackOf(t, n, f)
+				require.True(t, ok, "%s has no conntrack entry of %s", n.Name, f)
+				require.Equal(t, "ESTABLISHED", e.state)
+			}
+			c.end(t, sender, sink)
+			seen := stop[report.Capture](t, wire).Packets
+			for _, flag := range []string{"S", c.flag} {
+				require.True(t, slices.ContainsFunc(seen, func(p report.Packet) bool { return strings.Contains(p.TCPFlags, flag) }),
+					"no packet with flag %s went through Open vSwitch", flag)
+			}
+			for _, n := range s.Nodes {
+				eventually(t, "conntrack of "+n.Name+" to see the end of "+f.String(), func() error {
+					// After RST outside the window that conntrack knows the state stays ESTABLISHED, with the timeout of CLOSE.
+					if e, ok := conntrackOf(t, n, f); ok && e.left > closedTimeout {
+						return notYet(e.line)
+					}
+					return nil
+				})
+			}
+			for _, onClient := range []bool{true, false} {
+				// A packet that was on its way during the end may have been learned from; that lasts for one lease.
+				eventually(t, "the cache to forget "+f.String(), func() error {
+					e, err := s.entriesOf(t, f, onClient)
+					if err == nil && (e.egress.State == "active" || e.ingress.State == "active") {
+						err = fmt.Errorf("%+v", e)
+					}
+					return err
+				})
+			}
+		})
+	}
+	t.Run("TheSameFiveTupleAgain", func(t *testing.T) {
+		f := s.flow("TCP", 4310, sinkPort)
+		startSink(t, s.server.Space)
+		for range 2 {
+			sender := start(t, s.client.Space, "tcp-send", "--from=:4310", to(s.server.IP, sinkPort), "--rate=2000000", "--reset")
+			waitForStatus(t, sender, "connected")
+			s.waitFast(t, f)
+			stop[report.Send](t, sender)
+		}
+	})
+}
+
+// testConntrackLiveness checks with short timeouts that leases keep conntrack's entries alive as long as traffic flows, and
+// no longer. The lease is 5 s.
+func testConntrackLiveness(t *testing.T, s *suite) {
+	const timeout = 8 * time.Second
+	for _, n := range s.Nodes {
+		for _, name := range []string{"udp_timeout", "udp_timeout_stream"} {
+			setSysctl(t, n, "net/netfilter/nf_conntrack_"+name, "8")
+		}
+	}
+	startEcho(t, s.server.Space, s.server.IP)
+	f := s.flow("UDP", 4401, udpEchoPort)
+	ping := func() *cluster.Process {
+		return start(t, s.client.Space, "udp-ping", "--from=:4401", to(s.server.IP, udpEchoPort), "--rate=500")
+	}
+
+	busy := ping()
+	s.waitFast(t, f)
+	for end := time.Now().Add(2*timeout + 2*time.Second); time.Now().Before(end); time.Sleep(time.Second) {
+		for _, n := range s.Nodes {
+			_, ok := conntrackOf(t, n, f)
+			require.True(t, ok, "%s has forgotten a connection that the fast path carries", n.Name)
+		}
+	}
+	requireNoLoss(t, stop[report.Ping](t, busy))
+
+	for _, n := range s.Nodes {
+		eventually(t, "conntrack of "+n.Name+" to forget an idle connection", func() error {
+			if e, ok := conntrackOf(t, n, f); ok {
+				return notYet(e.line)
+			}
+			return nil
+		})
+	}
+	e, err := s.entriesOf(t, f, true)
+	require.NoError(t, err)
+	require.False(t, e.active(), "%+v", e)
+
+	again := ping()
+	s.waitFast(t, f)
+	requireNoLoss(t, stop[report.Ping](t, again))
+}
+
+// setSysctl sets a sysctl on a Node until the test ends.
+func setSysctl(t *testing.T, n *cluster.Node, name, value string) {
+	t.Helper()
+	path := "/proc/sys/" + name
+	old, err := n.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, n.WriteFile(path, []byte(value)))
+	t.Cleanup(func() { require.NoError(t, n.WriteFile(path, old)) })
+}

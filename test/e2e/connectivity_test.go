@@ -1,0 +1,77 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/traffic/report"
+)
+
+// podMTU is 1500 less the overhead of Geneve without options, or VXLAN.
+const podMTU = 1450
+
+// testConnectivity checks every kind of traffic that a Pod has.
+func testConnectivity(t *testing.T, s *suite) {
+	for _, c := range []struct {
+		name     string
+		from, to *cluster.Space
+		address  netip.Addr
+	}{
+		{"PodToPodOnTheSameNode", s.client.Space, s.neighbour.Space, s.neighbour.IP},
+		{"PodToPodAcrossNodes", s.client.Space, s.server.Space, s.server.IP},
+		{"PodToItsOwnNode", s.client.Space, s.node1.Space, s.node1.IP},
+		{"PodToRemoteNode", s.client.Space, s.node2.Space, s.node2.IP},
+		{"NodeToItsOwnPod", s.node1.Space, s.client.Space, s.client.IP},
+		{"NodeToRemotePod", s.node1.Space, s.server.Space, s.server.IP},
+	} {
+		t.Run(c.name, func(t *testing.T) { requireConnectivity(t, c.from, c.to, c.address) })
+	}
+	t.Run("PodToOutsideAsItsNode", func(t *testing.T) {
+		pingICMP(t, s.client.Space, cluster.InternetAddress, "-s", "1422")
+		requireTCP(t, s.client.Space, s.Internet, cluster.InternetAddress, s.node1.IP)
+	})
+	t.Run("PacketsLargerThanTheMTUAreRefusedInThePod", func(t *testing.T) {
+		out := fails(t, s.client.Space, "ping", "-c1", "-W1", "-Mdo", "-s1423", s.server.IP.String())
+		require.Contains(t, out.Stdout+out.Stderr, "essage too long")
+	})
+}
+
+func requireConnectivity(t *testing.T, from, server *cluster.Space, address netip.Addr) {
+	t.Helper()
+	pingICMP(t, from, address, "-Mdo", "-s1422") // 1422 + 8 + 20 = podMTU
+	pingICMP(t, from, address, "-s2000")
+	requireTCP(t, from, server, address, netip.Addr{})
+	echo := startEcho(t, server, address)
+	for _, size := range []string{"--size=64", "--size=1422", "--size=4000"} {
+		p := runTraffic[report.Ping](t, from, patience, "udp-ping", to(address, udpEchoPort), "--rate=100", "--duration=200ms", size)
+		requireNoLoss(t, p)
+	}
+	stop[report.Echo](t, echo)
+}
+
+// pingICMP requires an answer to each of three echo requests.
+func pingICMP(t *testing.T, from *cluster.Space, address netip.Addr, options ...string) {
+	t.Helper()
+	args := append([]string{"ping", "-c3", "-i0.2", "-W5"}, options...)
+	out := succeeds(t, from, append(args, address.String())...)
+	require.True(t, strings.Contains(out, " 0% packet loss"), "%s", out)
+}
+
+// requireTCP sends some megabytes; the sink must see the connection come from source, unless that is the zero Addr.
+func requireTCP(t *testing.T, from, server *cluster.Space, address, source netip.Addr) {
+	t.Helper()
+	sink := startSink(t, server)
+	sent := runTraffic[report.Send](t, from, execTimeout, "tcp-send", to(address, sinkPort), "--bytes=5000000")
+	requireIntact(t, sent)
+	stop[report.Sink](t, sink)
+	if source.IsValid() {
+		require.Equal(t, source, netip.MustParseAddrPort(sent.Received.Remote).Addr())
+	}
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/traffic/report"
+)
+
+// leastFast is the part of a long flow's packets that must take the fast path.
+const leastFast = 0.99
+
+// testFastPath checks that the first packets of a connection go through Open vSwitch, and the others do not.
+func testFastPath(t *testing.T, s *suite) {
+	t.Run("UDP", func(t *testing.T) {
+		startEcho(t, s.server.Space, s.server.IP)
+		f := s.flow("UDP", 4201, udpEchoPort)
+		m := s.measure(t)
+		ping := runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", "--from=:4201",
+			to(s.server.IP, udpEchoPort), "--rate=1000", "--duration="+max(short(12*time.Second), 6*time.Second).String())
+		requireNoLoss(t, ping)
+		m.requireFast(t, f)
+		for _, onClient := range []bool{true, false} {
+			e, err := s.entriesOf(t, f, onClient)
+			require.NoError(t, err)
+			for _, info := range []api.FlowInfo{e.egress, e.ingress} {
+				require.GreaterOrEqual(t, float64(info.Packets), leastFast*float64(ping.Sent), "%+v", info)
+				require.LessOrEqual(t, info.Packets, uint64(ping.Sent), "%+v", info)
+			}
+		}
+	})
+	t.Run("TCP", func(t *testing.T) {
+		startSink(t, s.server.Space)
+		f := s.flow("TCP", 4202, sinkPort)
+		m := s.measure(t)
+		sender := start(t, s.client.Space, "tcp-send", "--from=:4202", to(s.server.IP, sinkPort), "--hold",
+			"--duration="+max(short(10*time.Second), 5*time.Second).String())
+		waitForStatus(t, sender, "sent")
+		m.requireFast(t, f) // before the end of the connection, which ends its entries
+		requireIntact(t, stop[report.Send](t, sender))
+	})
+	t.Run("PodThatWasRedirected", func(t *testing.T) {
+		// What a Pod does when the Node has told it, by an ICMP redirect, to use the remote gateway.
+		remoteGateway := s.node2.PodCIDR.Addr().Next().String()
+		succeeds(t, s.client.Space, "ip", "route", "add", s.server.IP.String(), "via", remoteGateway, "dev", "eth0", "onlink")
+		defer succeeds(t, s.client.Space, "ip", "route", "del", s.server.IP.String())
+		r := s.startStream(t)
+		r.waitFastIfGate(t)
+		r.end(t, 0)
+	})
+	t.Run("TrafficThatIsNotAcceleratedUsesOpenVSwitch", func(t *testing.T) {
+		before := oncacheStatus(t, s.node1)
+		pingICMP(t, s.client.Space, s.server.IP)
+		startSink(t, s.neighbour.Space)
+		requireIntact(t, runTraffic[report.Send](t, s.client.Space, execTimeout, "tcp-send", to(s.neighbour.IP, sinkPort), "--bytes=1000000"))
+		after := oncacheStatus(t, s.node1)
+		require.Equal(t, before.Egress.Hits, after.Egress.Hits)
+		require.Greater(t, after.Egress.Uncacheable["protocol"], before.Egress.Uncacheable["protocol"], "ICMP")
+		require.Greater(t, after.Egress.Uncacheable["not_remote"], before.Egress.Uncacheable["not_remote"], "a Pod on the same Node")
+	})
+}
+
+// measurement compares what the tunnel devices and the cache have carried since it was begun.
+type measurement struct {
+	s              *suite
+	sent, received map[*cluster.Node]uint64
+}
+
+func (s *suite) measure(t *testing.T) *measurement {
+	t.Helper()
+	m := &measurement{s: s, sent: map[*cluster.Node]uint64{}, received: map[*cluster.Node]uint64{}}
+	for _, n := range s.Nodes {
+		m.sent[n], m.received[n] = devicePackets(t, n, s.tunnelDevice())
+	}
+	return m
+}
+
+// requireFast checks a flow that began after the measurement: at both ends and in both directions some of its packets must
+// have used the tunnel device, and at least leastFast of them not. Nothing else may have used the tunnel meanwhile.
+func (m *measurement) requireFast(t *testing.T, f flow) {
+	t.Helper()
+	for _, onClient := range []bool{true, false} {
+		node := m.s.node1
+		if !onClient {
+			node = m.s.node2
+		}
+		e, err := m.s.entriesOf(t, f, onClient)
+		require.NoError(t, err)
+		sent, received := devicePackets(t, node, m.s.tunnelDevice())
+		for _, d := range []struct {
+			name       string
+			fast, slow uint64
+		}{
+			{"sent", e.egress.Packets, sent - m.sent[node]},
+			{"received", e.ingress.Packets, received - m.received[node]},
+		} {
+			share := float64(d.fast) / float64(d.fast+d.slow)
+			text := fmt.Sprintf("%s %s of %s: %d packets on the fast path, %d through Open vSwitch, %.2f %%", node.Name, d.name, f, d.fast, d.slow, 100*share)
+			t.Log(text)
+			require.GreaterOrEqual(t, share, leastFast, text)
+			require.Positive(t, d.slow, "the first packets must have used Open vSwitch: %s", text)
+		}
+	}
+}

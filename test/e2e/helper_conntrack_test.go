@@ -1,0 +1,51 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+// conntrackZone is the zone of Antrea's pipeline for IPv4.
+const conntrackZone = "zone=65520"
+
+// conntrackEntry is a connection in conntrack's table.
+type conntrackEntry struct {
+	state string // of TCP
+	left  time.Duration
+	line  string
+}
+
+// conntrackOf finds the entry of a flow on a Node.
+func conntrackOf(t *testing.T, n *cluster.Node, f flow) (conntrackEntry, bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
+	defer cancel()
+	out, err := n.Exec(ctx, "conntrack", "-L", "-p", strings.ToLower(f.proto), "--orig-src", f.client.Addr().String(),
+		"--orig-dst", f.server.Addr().String(), "--sport", strconv.Itoa(int(f.client.Port())), "--dport", strconv.Itoa(int(f.server.Port())))
+	require.NoError(t, err)
+	for line := range strings.Lines(out) {
+		if !strings.Contains(line, conntrackZone) {
+			continue
+		}
+		// "tcp      6 431999 ESTABLISHED src=...", "udp      17 29 src=..."
+		fields := strings.Fields(line)
+		seconds, err := strconv.Atoi(fields[2])
+		require.NoError(t, err, line)
+		e := conntrackEntry{left: time.Duration(seconds) * time.Second, line: strings.TrimSpace(line)}
+		if f.proto == "TCP" {
+			e.state = fields[3]
+		}
+		return e, true
+	}
+	return conntrackEntry{}, false
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+// antctl runs antctl as in the agent's Pod and decodes its JSON.
+func antctl[Answer any](t *testing.T, n *cluster.Node, args ...string) Answer {
+	t.Helper()
+	answer, err := tryAntctl[Answer](t, n, args...)
+	require.NoError(t, err)
+	return answer
+}
+
+func tryAntctl[Answer any](t *testing.T, n *cluster.Node, args ...string) (answer Answer, err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
+	defer cancel()
+	out, err := n.Exec(ctx, append(append([]string{"antctl"}, args...), "-o", "json")...)
+	if err != nil {
+		return answer, err
+	}
+	return answer, json.Unmarshal([]byte(out), &answer)
+}
+
+func oncacheStatus(t *testing.T, n *cluster.Node) api.Status {
+	t.Helper()
+	return antctl[api.Status](t, n, "get", "oncache")
+}
+
+// flow is a connection as its client sees it.
+type flow struct {
+	proto          string // TCP, UDP
+	client, server netip.AddrPort
+}
+
+func (s *suite) flow(proto string, clientPort, serverPort uint16) flow {
+	return flow{proto, netip.AddrPortFrom(s.client.IP, clientPort), netip.AddrPortFrom(s.server.IP, serverPort)}
+}
+
+func (f flow) String() string { return fmt.Sprintf("%s %s -> %s", f.proto, f.client, f.server) }
+
+// entries are the cache's entries of a connection on one Node: what the local Pod sends, and what it receives. An entry that
+// does not exist has State "".
+type entries struct{ egress, ingress api.FlowInfo }
+
+func (e entries) active() bool { return e.egress.State == "active" && e.ingress.State == "active" }
+
+// entriesOf reads the entries of a flow; onClient says on whose Node.
+func (s *suite) entriesOf(t *testing.T, f flow, onClient bool) (entries, error) {
+	node, local, remote := s.node1, f.client, f.server
+	if !onClient {
+		node, local, remote = s.node2, f.server, f.client
+	}
+	flows, err := tryAntctl[[]api.FlowInfo](t, node, "get", "oncache", "flows", "--ip="+local.Addr().String())
+	var e entries
+	for _, info := range flows {
+		switch {
+		case info.Protocol != f.proto:
+		case info.Direction == "egress" && info.Source == local.String() && info.Destination == remote.String():
+			e.egress = info
+		case info.Direction == "ingress" && info.Source == remote.String() && info.Destination == local.String():
+			e.ingress = info
+		}
+	}
+	return e, err
+}
+
+// waitFast waits until both directions of a flow are active on both Nodes and have carried more packets than before.
+func (s *suite) waitFast(t *testing.T, f flow) {
+	t.Helper()
+	for _, onClient := range []bool{true, false} {
+		var before *entries
+		eventually(t, f.String()+" to take the fast path", func() error {
+			e, err := s.entriesOf(t, f, onClient)
+			if err != nil {
+				return err
+			}
+			if before == nil {
+				before = &e
+			}
+			if e.active() && e.egress.Packets > before.egress.Packets && e.ingress.Packets > before.ingress.Packets {
+				return nil
+			}
+			if e.egress.Packets < before.egress.Packets || e.ingress.Packets < before.ingress.Packets {
+				before = &e // entries were made anew
+			}
+			return fmt.Errorf("egress %+v, ingress %+v", e.egress, e.ingress)
+		})
+	}
+}
+
+// waitFastIfGate waits for the fast path where there is one.
+func (s *suite) waitFastIfGate(t *testing.T, f flow) {
+	t.Helper()
+	if s.oncache {
+		s.waitFast(t, f)
+	}
+}
+
+// tunnelDevice is the device through which Open vSwitch sends and receives tunnel packets.
+func (s *suite) tunnelDevice() string {
+	if s.tunnel == "vxlan" {
+		return "vxlan_sys_4789"
+	}
+	return "genev_sys_6081"
+}
+
+// devicePackets are the packets that a device of a Node has sent and received.
+func devicePackets(t *testing.T, n *cluster.Node, device string) (sent, received uint64) {
+	t.Helper()
+	read := func(name string) uint64 {
+		text, err := n.ReadFile("/sys/class/net/" + device + "/statistics/" + name)
+		require.NoError(t, err)
+		value, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+		require.NoError(t, err)
+		return value
+	}
+	return read("tx_packets"), read("rx_packets")
+}

@@ -1,0 +1,36 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/testbed/progress"
+)
+
+// quick says that tests that move much data may move less.
+var quick = os.Getenv("E2E_QUICK") == "1"
+
+// printer shows what is being tested; tests of an emulated machine take minutes.
+var printer = progress.New(os.Stderr)
+
+func TestMain(m *testing.M) {
+	// Programs that are started in a Node are looked up here.
+	if bin := os.Getenv("TESTBED_BIN"); bin != "" {
+		if err := os.Setenv("PATH", bin+":"+os.Getenv("PATH")); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// short returns full, or a tenth of it in quick mode.
+func short(full time.Duration) time.Duration {
+	if quick {
+		return full / 10
+	}
+	return full
+}

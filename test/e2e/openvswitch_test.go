@@ -1,0 +1,70 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+// testOpenVSwitch takes Open vSwitch away from running and starting agents.
+func testOpenVSwitch(t *testing.T, s *suite) {
+	t.Run("BothDaemonsRestartUnderTraffic", func(t *testing.T) {
+		// Without forwarding until the agent's flows are back: vswitchd starts with flow-restore-wait.
+		s.testOVSRestart(t, func(t *testing.T, n *cluster.Node) { require.NoError(t, n.RestartOVS(t.Context())) })
+	})
+	t.Run("VSwitchdCrashesUnderTraffic", func(t *testing.T) {
+		s.testOVSRestart(t, func(t *testing.T, n *cluster.Node) {
+			vswitchd.stop(t, n)
+			vswitchd.start(t, n)
+		})
+	})
+	t.Run("AgentWaitsForOpenVSwitch", func(t *testing.T) {
+		require.NoError(t, s.node1.StopAgent())
+		vswitchd.stop(t, s.node1)
+		ovsdbServer.stop(t, s.node1)
+		log := followLog(t, s.node1)
+		require.NoError(t, s.node1.StartAgent())
+		log.waitFor(t, "Waiting for ovsdb-server", ovsRunDir+"/db.sock")
+		ovsdbServer.start(t, s.node1)
+		log.waitFor(t, "Waiting for Open vSwitch")
+		vswitchd.start(t, s.node1)
+		require.NoError(t, s.node1.WaitAgentReady(t.Context()))
+		s.waitRoundsComplete(t) // flows to remote Nodes may come after readiness
+		requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
+	})
+}
+
+// testOVSRestart restarts Open vSwitch on both Nodes. Packets may be lost meanwhile, the TCP connection may not.
+func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.Node)) {
+	t.Helper()
+	r := s.startStream(t)
+	r.waitFastIfGate(t)
+	var flows [][]ofFlow
+	for _, n := range s.Nodes {
+		flows = append(flows, dumpFlows(t, n))
+		log := followLog(t, n)
+		restart(t, n)
+		log.waitFor(t, "Replayed all flows")
+	}
+	for i, n := range s.Nodes {
+		require.Len(t, dumpFlows(t, n), len(flows[i]), "flows of %s", n.Name)
+	}
+	r.requireFlowing(t)
+	r.waitFastIfGate(t)
+	r.end(t, 1<<30)
+	requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
+	for _, n := range s.Nodes {
+		require.NotContains(t, ovsSetting(t, n, "Open_vSwitch", ".", "other_config"), "flow-restore-wait")
+	}
+}
+
+func exists(path string) error {
+	_, err := os.Stat(path)
+	return err
+}

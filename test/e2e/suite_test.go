@@ -1,0 +1,123 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+const (
+	gate      = "ONCache"
+	namespace = "e2e"
+
+	// setupTimeout is for making a cluster, or one part of it, on an emulated machine.
+	setupTimeout = 3 * time.Minute
+)
+
+// suite is a cluster with one configuration: client and neighbour are Pods on the first Node, server is one on the second.
+type suite struct {
+	*cluster.Cluster
+	tunnel  string
+	oncache bool
+
+	node1, node2              *cluster.Node
+	client, neighbour, server *cluster.Pod
+}
+
+// area tests one thing on a cluster.
+type area struct {
+	name string
+	test func(*testing.T, *suite)
+}
+
+// newSuite makes a cluster with running agents and the three Pods.
+func newSuite(t *testing.T, tunnel string, oncache bool) *suite {
+	t.Helper()
+	if os.Getenv("TESTBED_KUBECONFIG") == "" {
+		t.Skip("needs the testbed's machine and Kubernetes API: run it with `make test-e2e`")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
+	defer cancel()
+	artifacts := filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), t.Name())
+	c, err := cluster.New(ctx, cluster.Options{
+		LogDir: artifacts, TunnelType: tunnel, FeatureGates: map[string]bool{gate: oncache}, Progress: printer,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("ending the cluster: %v", err)
+		}
+	})
+	s := &suite{Cluster: c, tunnel: tunnel, oncache: oncache, node1: c.Nodes[0], node2: c.Nodes[1]}
+	defer s.dumpIfFailed(t)
+	require.NoError(t, c.StartAgents(ctx))
+	s.client = s.createPod(t, s.node1, "client")
+	s.neighbour = s.createPod(t, s.node1, "neighbour")
+	s.server = s.createPod(t, s.node2, "server")
+	return s
+}
+
+// run tests areas one after the other.
+func (s *suite) run(t *testing.T, areas ...area) {
+	for _, a := range areas {
+		begin := time.Now()
+		ok := t.Run(a.name, func(t *testing.T) {
+			printer.Printf("%s ...", t.Name())
+			defer s.dumpIfFailed(t)
+			a.test(t, s)
+		})
+		verdict := "passed"
+		if !ok {
+			verdict = "FAILED"
+		}
+		printer.Printf("%s/%s %s after %s", t.Name(), a.name, verdict, time.Since(begin).Round(100*time.Millisecond))
+	}
+}
+
+// dumpIfFailed must be deferred, so that it runs before what the test has started is ended.
+func (s *suite) dumpIfFailed(t *testing.T) {
+	if !t.Failed() {
+		return
+	}
+	dir := filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), "dump", strings.ReplaceAll(t.Name(), "/", "_"))
+	if err := s.Dump(dir); err != nil {
+		printer.Printf("dumping the cluster's state: %v", err)
+	}
+	printer.Printf("%s failed; the cluster's state is in %s", t.Name(), dir)
+}
+
+// createPod makes a Pod that lives as long as the cluster, or until its Delete.
+func (s *suite) createPod(t *testing.T, node *cluster.Node, name string) *cluster.Pod {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
+	defer cancel()
+	p, err := s.CreatePod(ctx, node, namespace, name)
+	require.NoError(t, err)
+	return p
+}
+
+// deletePod is CNI DEL and the end of the Pod.
+func deletePod(t *testing.T, p *cluster.Pod) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
+	defer cancel()
+	require.NoError(t, p.Delete(ctx))
+}
+
+// onlyWithGate skips a test of the fast path itself.
+func (s *suite) onlyWithGate(t *testing.T) {
+	t.Helper()
+	if !s.oncache {
+		t.Skip("the feature gate is off")
+	}
+}

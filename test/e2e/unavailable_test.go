@@ -1,0 +1,98 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+// testUnavailable starts the agent where the fast path is impossible: it must run on Open vSwitch alone and say why.
+func testUnavailable(t *testing.T, s *suite) {
+	for _, c := range []struct {
+		name, reason string
+		prepare      func(*testing.T) (undo func())
+	}{
+		{"TunnelWithChecksums", "tunnelCsum", func(t *testing.T) func() {
+			set := func(on bool) {
+				require.NoError(t, s.node1.WriteAgentConfig(func(conf map[string]any) { conf["tunnelCsum"] = on }))
+			}
+			set(true)
+			return func() { set(false) }
+		}},
+		{"NoFileSystemForPins", "bpf filesystem", func(t *testing.T) func() {
+			succeeds(t, s.node1.Space, "mount", "-t", "tmpfs", "tmpfs", "/sys/fs/bpf")
+			return func() {
+				ctx, cancel := context.WithTimeout(context.Background(), execTimeout)
+				defer cancel()
+				_, err := s.node1.Exec(ctx, "umount", "/sys/fs/bpf")
+				require.NoError(t, err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.NoError(t, s.node1.StopAgent())
+			undo := sync.OnceFunc(c.prepare(t))
+			defer undo()
+			log := followLog(t, s.node1)
+			s.startAgent(t, s.node1)
+			log.waitFor(t, "ONCache is not available on this Node", c.reason)
+			status := oncacheStatus(t, s.node1)
+			require.Equal(t, api.StateUnavailable, status.State)
+			require.Contains(t, status.Reason, c.reason)
+			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_unavailable_info{reason=")
+			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_active 0")
+			require.Empty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows"))
+			requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
+			requireConnectivity(t, s.server.Space, s.client.Space, s.client.IP)
+
+			require.NoError(t, s.node1.StopAgent())
+			undo()
+			s.startAgent(t, s.node1)
+			require.Equal(t, api.StateActive, oncacheStatus(t, s.node1).State)
+			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_active 1")
+			r := s.startStream(t)
+			r.waitFastIfGate(t)
+			r.end(t, 0)
+		})
+	}
+}
+
+func (s *suite) startAgent(t *testing.T, n *cluster.Node) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
+	defer cancel()
+	require.NoError(t, n.StartAgent())
+	require.NoError(t, n.WaitAgentReady(ctx))
+}
+
+// metrics reads the agent's /metrics with the loopback token.
+func metrics(t *testing.T, n *cluster.Node) string {
+	t.Helper()
+	token, err := n.ReadFile("/var/run/antrea/apiserver/loopback-client-token")
+	require.NoError(t, err)
+	transport := &http.Transport{DialContext: n.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1:10350/metrics", nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	response, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s", body)
+	return string(body)
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sandbox runs a package's tests in network and mount namespaces of their own, with a bpffs, so that they can
+// create devices, attach programs and pin maps without touching the machine.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// inside marks the process that runs in the namespaces.
+const inside = "ONCACHE_TEST_SANDBOX"
+
+// BPFFS is where the bpffs of the sandbox is mounted.
+const BPFFS = "/sys/fs/bpf"
+
+// Main is for TestMain: it runs the test binary again in the sandbox and exits with its code. Without root the tests
+// run where they are and those that call RequireRoot are skipped.
+func Main(m *testing.M) {
+	if os.Geteuid() != 0 {
+		os.Exit(m.Run())
+	}
+	if os.Getenv(inside) == "" {
+		os.Exit(again())
+	}
+	if err := setUp(); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// RequireRoot skips a test that cannot run without the sandbox.
+func RequireRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: network namespaces and eBPF")
+	}
+}
+
+func again() int {
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	fmt.Fprintln(os.Stderr, "sandbox:", err)
+	return 1
+}
+
+func setUp() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	// A sysfs that shows this network namespace; bpffs goes on top of it.
+	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
+		return fmt.Errorf("mount sysfs: %w", err)
+	}
+	if err := unix.Mount("bpf", BPFFS, "bpf", 0, ""); err != nil {
+		return fmt.Errorf("mount bpffs: %w", err)
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(lo)
+}

@@ -1,0 +1,198 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	cniSocket   = "/var/run/antrea/cni.sock"
+	agentLog    = "antrea/antrea-agent.log" // below /var/log
+	agentGrace  = 30 * time.Second
+	apiPortName = "apiPort"
+)
+
+// agentConfig renders antrea-agent.conf from the cluster's options.
+func (n *Node) agentConfig() ([]byte, error) {
+	o := n.cluster.o
+	conf := map[string]any{"clientConnection": map[string]any{"kubeconfig": agentKubeconfig}}
+	gates := map[string]any{}
+	for gate, enabled := range o.FeatureGates {
+		gates[gate] = enabled
+	}
+	conf["featureGates"] = gates
+	if o.TunnelType != "" {
+		conf["tunnelType"] = o.TunnelType
+	}
+	if o.AgentConfig != nil {
+		o.AgentConfig(n.Index, conf)
+	}
+	return yaml.Marshal(conf)
+}
+
+// WriteAgentConfig changes antrea-agent.conf of this Node; the agent sees it when it is started the next time.
+func (n *Node) WriteAgentConfig(change func(conf map[string]any)) error {
+	conf, err := n.readAgentConfig()
+	if err != nil {
+		return err
+	}
+	change(conf)
+	data, err := yaml.Marshal(conf)
+	if err != nil {
+		return err
+	}
+	return n.WriteFile(agentConfigPath, data)
+}
+
+// SetFeatureGates changes feature gates in antrea-agent.conf of this Node and leaves the others alone.
+func (n *Node) SetFeatureGates(gates map[string]bool) error {
+	return n.WriteAgentConfig(func(conf map[string]any) {
+		old, _ := conf["featureGates"].(map[string]any)
+		merged := maps.Clone(old)
+		if merged == nil {
+			merged = map[string]any{}
+		}
+		for gate, enabled := range gates {
+			merged[gate] = enabled
+		}
+		conf["featureGates"] = merged
+	})
+}
+
+func (n *Node) readAgentConfig() (map[string]any, error) {
+	data, err := n.ReadFile(agentConfigPath)
+	if err != nil {
+		return nil, err
+	}
+	conf := map[string]any{}
+	if err := yaml.Unmarshal(data, &conf); err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", agentConfigPath, n.Name, err)
+	}
+	return conf, nil
+}
+
+// StartAgent starts antrea-agent and does not wait for it. Its log is <LogDir>/antrea/antrea-agent.log, continued by every
+// start.
+func (n *Node) StartAgent() error {
+	if n.agent != nil && running(n.agent) == nil {
+		return fmt.Errorf("%s: the agent runs already", n.Name)
+	}
+	path := n.AgentLog()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := append([]string{filepath.Join(n.cluster.o.BinDir, "antrea-agent"), "--config=" + agentConfigPath}, n.cluster.o.AgentArgs...)
+	agent, err := n.start(invocation{args: args, log: log})
+	if err != nil {
+		return err
+	}
+	n.agent = agent
+	return nil
+}
+
+// AgentLog is the path of the agent's log, in this process's file system.
+func (n *Node) AgentLog() string { return filepath.Join(n.LogDir, agentLog) }
+
+// StopAgent ends the agent with SIGTERM. A Node without a running agent is not an error.
+func (n *Node) StopAgent() error {
+	if n.agent == nil {
+		return nil
+	}
+	return n.agent.Stop(agentGrace)
+}
+
+// KillAgent ends the agent with SIGKILL.
+func (n *Node) KillAgent() {
+	if n.agent != nil {
+		n.agent.Kill()
+	}
+}
+
+// WaitAgentReady waits until the agent accepts CNI requests and its /readyz is ok, except for the check "watcher": that one
+// needs an antrea-controller. It fails at once when the agent has ended.
+func (n *Node) WaitAgentReady(ctx context.Context) error {
+	if n.agent == nil {
+		return fmt.Errorf("%s: no agent was started", n.Name)
+	}
+	conf, err := n.readAgentConfig()
+	if err != nil {
+		return err
+	}
+	port, ok := conf[apiPortName].(float64) // numbers of a YAML document become JSON numbers
+	if !ok {
+		port = 10350
+	}
+	transport := &http.Transport{
+		DialContext:     n.DialContext,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // made by the agent for itself at each start
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	url := fmt.Sprintf("https://127.0.0.1:%d/readyz?exclude=watcher", int(port))
+	err = eventually(ctx, n.Name+": waiting for the agent", func() error {
+		if err := running(n.agent); err != nil {
+			return err
+		}
+		return errors.Join(n.Do(func() error { return dialUnix(cniSocket) }), checkURL(ctx, client, url))
+	})
+	if err != nil {
+		return fmt.Errorf("%w; the end of %s:\n%s", err, n.AgentLog(), tail(n.AgentLog(), 15))
+	}
+	return nil
+}
+
+// DialContext makes a TCP connection from this space to an IP address and port; it fits http.Transport.
+func (s *Space) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	err = s.Do(func() error {
+		conn, err = (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
+func checkURL(ctx context.Context, client *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 2000)) // only for the message
+	return fmt.Errorf("%s: %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
+}
+
+// tail returns the last lines of a file, or why it cannot be read.
+func tail(path string, lines int) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,158 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	ovsRunDir = "/var/run/openvswitch"
+	ovsDB     = ovsRunDir + "/conf.db" // as Antrea has it, kept over a restart of OVS, lost with the Node
+	ovsSocket = ovsRunDir + "/db.sock"
+	ovsLogDir = "/var/log/openvswitch"
+	ovsSchema = "/usr/share/openvswitch/vswitch.ovsschema"
+
+	// ovsMinUptime: Open vSwitch 3.1 computes 0 handler threads in the first 10 s after boot, and loses every upcall.
+	ovsMinUptime = 10 * time.Second
+)
+
+// startOVS starts ovsdb-server and ovs-vswitchd as Antrea's start_ovs does: with flow-restore-wait, so that nothing is
+// forwarded until an agent has installed its flows, and max-revalidator=200.
+func (n *Node) startOVS(ctx context.Context) error {
+	if err := n.prepareOVS(ctx); err != nil {
+		return err
+	}
+	var err error
+	n.ovsdb, err = n.start(invocation{args: []string{
+		"ovsdb-server", ovsDB, "--remote=punix:" + ovsSocket, "--pidfile", "--log-file", "-vconsole:off",
+	}})
+	if err != nil {
+		return err
+	}
+	err = eventually(ctx, n.Name+": waiting for ovsdb-server", func() error {
+		return errors.Join(running(n.ovsdb), n.Do(func() error { return dialUnix(ovsSocket) }))
+	})
+	if err != nil {
+		return err
+	}
+	_, err = n.Exec(ctx, "ovs-vsctl", "--no-wait", "init", "--", "set", "Open_vSwitch", ".",
+		"other_config:flow-restore-wait=true", "other_config:max-revalidator=200",
+		"external_ids:system-id="+uuid.NewString(), "external_ids:hostname="+n.Name)
+	if err != nil {
+		return err
+	}
+	if err := waitUptime(ctx, ovsMinUptime); err != nil {
+		return err
+	}
+	n.vswitchd, err = n.start(invocation{args: []string{
+		"ovs-vswitchd", "unix:" + ovsSocket, "--pidfile", "--log-file", "-vconsole:off",
+	}})
+	if err != nil {
+		return err
+	}
+	control := fmt.Sprintf("%s/ovs-vswitchd.%d.ctl", ovsRunDir, n.vswitchd.Pid())
+	return eventually(ctx, n.Name+": waiting for ovs-vswitchd", func() error {
+		return errors.Join(running(n.vswitchd), n.Do(func() error { return dialUnix(control) }))
+	})
+}
+
+// prepareOVS makes directories and database if they are missing, and removes what an earlier run has left.
+func (n *Node) prepareOVS(ctx context.Context) error {
+	fresh := false
+	err := n.Do(func() error {
+		for _, dir := range []string{ovsRunDir, ovsLogDir} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+		}
+		for _, pattern := range []string{"*.pid", "*.ctl", "db.sock", ".conf.db.~lock~"} {
+			stale, err := filepath.Glob(filepath.Join(ovsRunDir, pattern))
+			if err != nil {
+				return err
+			}
+			for _, path := range stale {
+				if err := os.Remove(path); err != nil {
+					return err
+				}
+			}
+		}
+		_, err := os.Stat(ovsDB)
+		fresh = errors.Is(err, fs.ErrNotExist)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: preparing Open vSwitch: %w", n.Name, err)
+	}
+	if !fresh {
+		return nil
+	}
+	_, err = n.Exec(ctx, "ovsdb-tool", "create", ovsDB, ovsSchema)
+	return err
+}
+
+// RestartOVS ends both daemons (the kernel keeps datapath and its flows) and starts them again on the same database.
+func (n *Node) RestartOVS(ctx context.Context) error {
+	if err := n.stopOVS(); err != nil {
+		return err
+	}
+	return n.startOVS(ctx)
+}
+
+func (n *Node) stopOVS() error {
+	var errs []error
+	for _, p := range []*Process{n.vswitchd, n.ovsdb} {
+		if p != nil {
+			errs = append(errs, p.Stop(stopGrace))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// running returns a permanentError when a program that should run has ended.
+func running(p *Process) error {
+	select {
+	case <-p.Done():
+		return permanentError{&ExitError{Space: p.space.Name, Args: p.args, Code: p.ExitCode(), Stdout: p.Stdout(), Stderr: p.Stderr()}}
+	default:
+		return nil
+	}
+}
+
+func dialUnix(path string) error {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func waitUptime(ctx context.Context, least time.Duration) error {
+	data, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return err
+	}
+	first, _, _ := bytes.Cut(data, []byte(" "))
+	seconds, err := strconv.ParseFloat(string(first), 64)
+	if err != nil {
+		return fmt.Errorf("/proc/uptime says %q: %w", data, err)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(least - time.Duration(seconds*float64(time.Second))):
+		return nil
+	}
+}

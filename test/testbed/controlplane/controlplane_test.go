@@ -1,0 +1,60 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func TestPinnedVersions(t *testing.T) {
+	dir, err := findToolsModule()
+	require.NoError(t, err)
+	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	require.Regexp(t, `^v1\.\d+\.\d+$`, versions[kubernetesModule])
+
+	other := filepath.Join(t.TempDir(), "go.mod")
+	require.NoError(t, os.WriteFile(other, []byte("module x\nrequire k8s.io/kubernetes v1.2.3\n"), 0o644))
+	_, err = pinnedVersions(other)
+	require.ErrorContains(t, err, etcdModule)
+}
+
+func TestKubernetesVersionFlags(t *testing.T) {
+	flags := kubernetesVersionFlags("v1.36.3")
+	require.Contains(t, flags, "gitVersion=v1.36.3 ")
+	require.Contains(t, flags, "gitMajor=1 ")
+	require.Contains(t, flags, "gitMinor=36 ")
+}
+
+func TestStart(t *testing.T) {
+	if !Built() {
+		t.Skip("kube-apiserver is not built yet on this machine: `testbed run` does it")
+	}
+	c, err := Start(t.Context(), Options{StateDir: t.TempDir(), LogDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, c.WriteKubeconfig(path, "127.0.0.1"))
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
+		Spec:       corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	_, err = client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err, "a Pod needs no service account")
+	_, err = client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+	require.NoError(t, err, "delegated authentication")
+}

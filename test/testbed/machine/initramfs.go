@@ -1,0 +1,84 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// initScript is the initramfs' /init: it makes the host's file system the root and hands over to the guest command.
+// %s is the guest command, quoted for the shell inside single quotes.
+const initScript = `#!/bin/sh
+mount -t virtiofs rootfs /newroot || exec echo "` + "testbed: " + `mounting the host's file system failed"
+mount -t proc proc /newroot/proc
+mount -t sysfs sys /newroot/sys
+mount -t devtmpfs dev /newroot/dev
+mount -t tmpfs tmp /newroot/tmp
+mount -t tmpfs run /newroot/run
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=linux
+exec switch_root /newroot /bin/sh -c '%s; echo o >/proc/sysrq-trigger; sleep 60'
+`
+
+// initramfs returns an initramfs with busybox and initScript.
+func initramfs(guestCommand []string) ([]byte, error) {
+	path, err := exec.LookPath("busybox")
+	if err != nil {
+		return nil, fmt.Errorf("busybox-static is needed for the initramfs: %w", err)
+	}
+	busybox, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	words := make([]string, 0, len(guestCommand))
+	for _, word := range guestCommand {
+		if strings.ContainsAny(word, `'"\$ `+"`") {
+			return nil, fmt.Errorf("the path %q has characters that the boot script cannot have (quotes, blanks, $, \\)", word)
+		}
+		words = append(words, `"`+word+`"`)
+	}
+	var out cpio
+	for _, dir := range []string{"bin", "newroot"} {
+		out.add(dir, 0o040755, nil)
+	}
+	out.add("bin/busybox", 0o100755, busybox)
+	for _, applet := range []string{"sh", "mount", "switch_root", "echo"} {
+		out.add("bin/"+applet, 0o120777, []byte("busybox"))
+	}
+	out.add("init", 0o100755, fmt.Appendf(nil, initScript, strings.Join(words, " ")))
+	return out.finish(), nil
+}
+
+// cpio builds an archive in the "newc" format (Linux: Documentation/driver-api/early-userspace/buffer-format.rst).
+type cpio struct {
+	buf   bytes.Buffer
+	inode int
+}
+
+// add adds a file; mode has the type bits of st_mode, data is the content or the target of a symbolic link.
+func (c *cpio) add(name string, mode int, data []byte) {
+	c.inode++
+	// magic, ino, mode, uid, gid, nlink, mtime, filesize, devmajor, devminor, rdevmajor, rdevminor, namesize, check
+	fmt.Fprintf(&c.buf, "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x",
+		c.inode, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name)+1, 0)
+	c.buf.WriteString(name)
+	c.buf.WriteByte(0)
+	c.pad()
+	c.buf.Write(data)
+	c.pad()
+}
+
+func (c *cpio) pad() {
+	for c.buf.Len()%4 != 0 {
+		c.buf.WriteByte(0)
+	}
+}
+
+func (c *cpio) finish() []byte {
+	c.add("TRAILER!!!", 0, nil)
+	return c.buf.Bytes()
+}

@@ -1,0 +1,145 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package machine gives a machine whose kernel has the Open vSwitch datapath: this one if it has it, else a virtual machine
+// under QEMU with a distribution kernel and this machine's own file system as root. It needs root. Commands are run in
+// both kinds in the same way, through a command server (package remote).
+package machine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/antrea-oncache/antrea/test/testbed/progress"
+	"github.com/antrea-oncache/antrea/test/testbed/remote"
+)
+
+// Kind says what a machine is.
+type Kind string
+
+const (
+	// KindHost is the machine this program runs on.
+	KindHost Kind = "host"
+	// KindVM is a virtual machine.
+	KindVM Kind = "vm"
+)
+
+// Options are the options of Start.
+type Options struct {
+	// Kind is what to start; "" detects it.
+	Kind Kind
+	// StateDir is an existing directory for private files of this machine. A virtual machine must see it, so it must not be
+	// under /tmp or /run.
+	StateDir string
+	// LogDir is an existing directory for log files (console.log, virtiofsd.log).
+	LogDir string
+	// GuestCommand is the command line, without its last argument, that calls guest.Run(last argument). Its first word is a
+	// statically linked program's absolute path, visible in the guest.
+	GuestCommand []string
+	Progress     *progress.Printer
+}
+
+// Machine is a running machine.
+type Machine struct {
+	kind     Kind
+	endpoint remote.Endpoint
+	host     string
+	done     chan struct{}
+	err      error
+	stop     func() error
+}
+
+// Start starts a machine and returns when commands can be run in it.
+func Start(ctx context.Context, o Options) (*Machine, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("the testbed makes network namespaces and shares the file system with a virtual machine: run it as root")
+	}
+	if o.Kind == "" {
+		kind, why := Detect()
+		o.Kind = kind
+		o.Progress.Printf("machine: %s (%s)", kind, why)
+	}
+	secret := rand.Text()
+	switch o.Kind {
+	case KindHost:
+		return startHost(o, secret)
+	case KindVM:
+		return startVM(ctx, o, secret)
+	default:
+		return nil, fmt.Errorf("machine kind %q is not known, use %q or %q", o.Kind, KindHost, KindVM)
+	}
+}
+
+// Kind is what kind of machine this is.
+func (m *Machine) Kind() Kind { return m.kind }
+
+// Endpoint is the machine's command server.
+func (m *Machine) Endpoint() remote.Endpoint { return m.endpoint }
+
+// HostAddress is the address at which processes in the machine reach what listens on 127.0.0.1 of this host.
+func (m *Machine) HostAddress() string { return m.host }
+
+// Done is closed when the machine has ended, by Close or by itself.
+func (m *Machine) Done() <-chan struct{} { return m.done }
+
+// Err is why the machine has ended by itself, nil after Close. It must only be called after Done is closed.
+func (m *Machine) Err() error { return m.err }
+
+// Run runs a command in the machine; see remote.Run. It fails when the machine ends.
+func (m *Machine) Run(ctx context.Context, cmd remote.Command) (int, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-m.done:
+			cancel(m.err)
+		}
+	}()
+	code, err := remote.Run(ctx, m.endpoint, cmd)
+	select {
+	case <-m.done:
+		if m.err != nil {
+			return 0, m.err
+		}
+	default:
+	}
+	return code, err
+}
+
+// Close ends the machine and everything that runs in it.
+func (m *Machine) Close() error { return m.stop() }
+
+// startHost serves commands in this process.
+func startHost(o Options, secret string) (*Machine, error) {
+	if err := loadHostModules(); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	server := remote.NewServer(secret)
+	m := &Machine{
+		kind:     KindHost,
+		endpoint: remote.Endpoint{Address: l.Addr().String(), Secret: secret},
+		host:     "127.0.0.1",
+		done:     make(chan struct{}),
+	}
+	m.stop = func() error {
+		l.Close()
+		server.Close()
+		<-m.done
+		return m.err
+	}
+	go func() {
+		m.err = server.Serve(l)
+		close(m.done)
+	}()
+	o.Progress.Printf("machine: using the running kernel")
+	return m, nil
+}

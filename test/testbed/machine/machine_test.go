@@ -1,0 +1,85 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHasVirtualization(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cpuinfo string
+		want    bool
+	}{
+		"Intel":                          {"processor\t: 0\nflags\t\t: fpu vmx sse\n", true},
+		"AMD":                            {"flags\t\t: fpu svm\n", true},
+		"guest without nested":           {"flags\t\t: fpu sse\nvmx flags\t: none\n", false},
+		"flag that only begins the same": {"flags\t\t: fpu vmx_like svm2\n", false},
+		"no flags line":                  {"processor\t: 0\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, hasVirtualization(strings.NewReader(tc.cpuinfo)))
+		})
+	}
+}
+
+func TestInitramfs(t *testing.T) {
+	if _, err := exec.LookPath("busybox"); err != nil {
+		t.Skip("busybox-static is not installed")
+	}
+	archive, err := initramfs([]string{"/opt/testbed", "guest", "/state/guest.json"})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	cmd := exec.Command("busybox", "cpio", "-i")
+	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(archive)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	target, err := os.Readlink(filepath.Join(dir, "bin", "switch_root"))
+	require.NoError(t, err)
+	require.Equal(t, "busybox", target)
+	init, err := os.ReadFile(filepath.Join(dir, "init"))
+	require.NoError(t, err)
+	require.Contains(t, string(init), `/bin/sh -c '"/opt/testbed" "guest" "/state/guest.json"; echo o`)
+	out, err = exec.Command(filepath.Join(dir, "bin", "busybox"), "sh", "-n", filepath.Join(dir, "init")).CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+func TestInitramfsRefusesPathsThatTheShellWouldSplit(t *testing.T) {
+	if _, err := exec.LookPath("busybox"); err != nil {
+		t.Skip("busybox-static is not installed")
+	}
+	for _, path := range []string{"/with blank", "/with'quote", "/with$dollar"} {
+		_, err := initramfs([]string{path})
+		require.ErrorContains(t, err, path)
+	}
+}
+
+func TestCheckVisible(t *testing.T) {
+	require.NoError(t, CheckVisible("/usr"))
+	require.ErrorContains(t, CheckVisible("/tmp"), "is not visible")
+	require.ErrorContains(t, CheckVisible("/var/run"), "/run is not visible", "symbolic links are followed")
+}
+
+func TestConsole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "console.log")
+	c, err := newConsole(path)
+	require.NoError(t, err)
+	for _, part := range []string{"SeaBIOS\r\nBooting..test", "bed: mounts\r\n[ 1.0] panic", "\nno newline"} {
+		_, err := c.Write([]byte(part))
+		require.NoError(t, err)
+	}
+	require.Equal(t, "mounts", <-c.messages)
+	require.Equal(t, "SeaBIOS\nBooting..testbed: mounts\n[ 1.0] panic\nno newline", c.tail())
+	require.NoError(t, c.Close())
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(data), "no newline")
+}

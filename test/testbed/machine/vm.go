@@ -1,0 +1,274 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/testbed/cache"
+	"github.com/antrea-oncache/antrea/test/testbed/freeport"
+	"github.com/antrea-oncache/antrea/test/testbed/guest"
+	"github.com/antrea-oncache/antrea/test/testbed/proc"
+	"github.com/antrea-oncache/antrea/test/testbed/remote"
+)
+
+const (
+	socketName  = "virtiofs.sock"
+	qemu        = "qemu-system-x86_64"
+	memory      = "6G" // taken from the host only as far as the guest touches it
+	cpus        = "2"
+	bootTimeout = 5 * time.Minute // 5 s on an idle machine under emulation; shared machines are slower
+)
+
+// files are the parts of a virtual machine that hack/install-deps.sh has put into the cache.
+type files struct {
+	kernel, modulesRoot, virtiofsd string
+}
+
+func findFiles() (files, error) {
+	kernelDir, err := cache.Current("kernel")
+	if err != nil {
+		return files{}, fmt.Errorf("%w: run `make deps`", err)
+	}
+	kernels, err := filepath.Glob(filepath.Join(kernelDir, "boot", "vmlinuz-*"))
+	if err != nil || len(kernels) != 1 {
+		return files{}, fmt.Errorf("%s/boot has %d kernels, want 1: remove the directory and run `make deps`", kernelDir, len(kernels))
+	}
+	virtiofsd, err := cache.Current("virtiofsd")
+	if err != nil {
+		return files{}, fmt.Errorf("%w: run `make deps`", err)
+	}
+	return files{kernel: kernels[0], modulesRoot: kernelDir, virtiofsd: filepath.Join(virtiofsd, "virtiofsd")}, nil
+}
+
+var qemuVersion = regexp.MustCompile(`version (\d+)\.`)
+
+// checkQEMU refuses versions that corrupt the guest's memory under emulation (seen with 7.2, not with 10.0).
+func checkQEMU(accel string) error {
+	out, err := exec.Command(qemu, "--version").Output()
+	if err != nil {
+		return fmt.Errorf("%s is needed, run `make deps`: %w", qemu, err)
+	}
+	m := qemuVersion.FindSubmatch(out)
+	if m == nil {
+		return fmt.Errorf("%s --version says %q, which has no version number", qemu, out)
+	}
+	if major, _ := strconv.Atoi(string(m[1])); accel == "tcg" && major < 10 {
+		return fmt.Errorf("%s %d is too old for emulation (random kernel panics), version 10 is needed: run `make deps`", qemu, major)
+	}
+	return nil
+}
+
+func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err error) {
+	parts, err := findFiles()
+	if err != nil {
+		return nil, err
+	}
+	accel, accelArgs := accelerator()
+	if err := checkQEMU(accel); err != nil {
+		return nil, err
+	}
+	for _, path := range []string{o.StateDir, o.GuestCommand[0], parts.modulesRoot} {
+		if err := CheckVisible(path); err != nil {
+			return nil, err
+		}
+	}
+	v := &vm{o: o}
+	defer func() {
+		if err != nil {
+			v.cleanup()
+		}
+	}()
+	// Sockets are in a directory of their own because their paths may have at most 107 bytes.
+	if v.socketDir, err = os.MkdirTemp("", "antrea-testbed-"); err != nil {
+		return nil, err
+	}
+	initrd, err := v.writeGuestFiles(guest.Config{Secret: secret, ModulesRoot: parts.modulesRoot})
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(v.socketDir, socketName)
+	if err := v.startVirtiofsd(ctx, parts.virtiofsd, socket); err != nil {
+		return nil, err
+	}
+	ports, err := freeport.Loopback(1)
+	if err != nil {
+		return nil, err
+	}
+	port := ports[0]
+	o.Progress.Printf("machine: booting %s (%s)", strings.TrimPrefix(filepath.Base(parts.kernel), "vmlinuz-"), accel)
+	if err := v.startQEMU(append(accelArgs, qemuArgs(parts.kernel, initrd, socket, port)...)); err != nil {
+		return nil, err
+	}
+	if err := v.waitReady(ctx); err != nil {
+		return nil, err
+	}
+	m := &Machine{
+		kind:     KindVM,
+		endpoint: remote.Endpoint{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Secret: secret},
+		host:     guest.HostAddress,
+		done:     make(chan struct{}),
+	}
+	closing := make(chan struct{})
+	m.stop = sync.OnceValue(func() error {
+		close(closing)
+		v.cleanup()
+		<-m.done
+		return nil
+	})
+	go func() {
+		<-v.qemu.Done()
+		select {
+		case <-closing:
+		default:
+			m.err = fmt.Errorf("the virtual machine has ended by itself; the end of its console:\n%s", v.console.tail())
+		}
+		close(m.done)
+	}()
+	return m, nil
+}
+
+func qemuArgs(kernel, initrd, socket string, port int) []string {
+	return []string{
+		"-machine", "q35", "-smp", cpus, "-m", memory, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
+		"-kernel", kernel, "-initrd", initrd,
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr net.ifnames=0",
+		"-object", "memory-backend-memfd,id=mem,size=" + memory + ",share=on", "-numa", "node,memdev=mem",
+		"-chardev", "socket,id=c0,path=" + socket, "-device", "vhost-user-fs-pci,chardev=c0,tag=rootfs,queue-size=1024",
+		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=tcp:127.0.0.1:%d-%s:%d", port, guest.Address, guest.Port),
+		"-device", "virtio-net-pci,netdev=n0,romfile=", "-device", "virtio-rng-pci",
+	}
+}
+
+// vm are the parts of a virtual machine that must be ended.
+type vm struct {
+	o         Options
+	socketDir string
+	virtiofsd *proc.Process
+	qemu      *proc.Process
+	console   *console
+}
+
+func (v *vm) writeGuestFiles(config guest.Config) (initrd string, err error) {
+	data, err := json.Marshal(config)
+	if err != nil {
+		return "", err
+	}
+	configFile := filepath.Join(v.o.StateDir, "guest.json")
+	if err := os.WriteFile(configFile, data, 0o600); err != nil {
+		return "", err
+	}
+	archive, err := initramfs(append(v.o.GuestCommand, configFile))
+	if err != nil {
+		return "", err
+	}
+	initrd = filepath.Join(v.o.StateDir, "initramfs")
+	return initrd, os.WriteFile(initrd, archive, 0o600)
+}
+
+func (v *vm) startVirtiofsd(ctx context.Context, program, socket string) error {
+	log, err := os.Create(filepath.Join(v.o.LogDir, "virtiofsd.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(program, "--socket-path="+socket,
+		"-o", "source=/", "-o", "sandbox=chroot", "-o", "cache=always", "-o", "no_posix_lock")
+	cmd.Stdout, cmd.Stderr = log, log
+	if v.virtiofsd, err = proc.Start(cmd); err != nil {
+		return err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(socket); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.virtiofsd.Done():
+			return fmt.Errorf("virtiofsd has ended (%v), see %s", v.virtiofsd.Err(), log.Name())
+		case <-tick.C:
+		}
+	}
+}
+
+func (v *vm) startQEMU(args []string) (err error) {
+	if v.console, err = newConsole(filepath.Join(v.o.LogDir, "console.log")); err != nil {
+		return err
+	}
+	cmd := exec.Command(qemu, args...)
+	cmd.Stdout, cmd.Stderr = v.console, v.console
+	v.qemu, err = proc.Start(cmd)
+	return err
+}
+
+func (v *vm) waitReady(ctx context.Context) error {
+	timeout := time.NewTimer(bootTimeout)
+	defer timeout.Stop()
+	for {
+		select {
+		case message := <-v.console.messages:
+			v.o.Progress.Printf("machine: %s", message)
+			if message == guest.ReadyMessage {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.qemu.Done():
+			return fmt.Errorf("the virtual machine has ended during boot; the end of its console:\n%s", v.console.tail())
+		case <-timeout.C:
+			return fmt.Errorf("the virtual machine was not ready after %s; the end of its console:\n%s", bootTimeout, v.console.tail())
+		}
+	}
+}
+
+// cleanup ends QEMU and virtiofsd. The guest needs no shutdown: its writes to the host's file system are not delayed.
+func (v *vm) cleanup() {
+	for _, p := range []*proc.Process{v.qemu, v.virtiofsd} {
+		if p != nil {
+			if err := p.Stop(10 * time.Second); err != nil {
+				v.o.Progress.Printf("machine: %v", err)
+			}
+		}
+	}
+	if v.console != nil {
+		v.console.Close()
+	}
+	if v.virtiofsd != nil {
+		// virtiofsd leaves this behind when it is ended.
+		socket := filepath.Join(v.socketDir, socketName)
+		os.Remove("/run/virtiofsd/" + strings.ReplaceAll(socket, "/", ".") + ".pid")
+	}
+	os.RemoveAll(v.socketDir)
+}
+
+// CheckVisible returns an error for a path that a virtual machine does not see.
+func CheckVisible(path string) error {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return err
+	}
+	for _, hidden := range []string{"/tmp", "/run", "/dev", "/proc", "/sys"} {
+		if abs == hidden || strings.HasPrefix(abs, hidden+"/") {
+			return fmt.Errorf("%s is not visible in the virtual machine, which has a %s of its own: use another directory", abs, hidden)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/antrea-oncache/antrea/test/traffic/report"
+)
+
+const (
+	ethernetLength = 14
+	ipv4Length     = 20
+	ipv4EtherType  = 0x0800
+	protocolTCP    = 6
+	protocolUDP    = 17
+
+	// drainTime is how long a capture that has ended still takes what is queued.
+	drainTime = time.Second
+)
+
+// capture records the headers of IPv4 packets that arrive, or leave, through a device.
+type capture struct {
+	device   string
+	outgoing bool
+	duration time.Duration
+	count    int
+	limit    int
+	filter   filter
+	// source and destination are parsed into filter.
+	source, destination string
+}
+
+// filter selects packets; zero fields select everything.
+type filter struct {
+	proto               string
+	source, destination netip.Addr
+	sourcePort, port    uint16
+}
+
+func captureCommand() *cobra.Command {
+	var c capture
+	cmd := &cobra.Command{Use: "capture", Short: "Record headers of IPv4 packets", Args: cobra.NoArgs, RunE: run(c.run)}
+	f := cmd.Flags()
+	f.StringVar(&c.device, "device", "eth0", "network device")
+	f.BoolVar(&c.outgoing, "outgoing", false, "record what leaves instead of what arrives")
+	f.DurationVar(&c.duration, "duration", 0, "how long; 0 for until SIGTERM")
+	f.IntVar(&c.count, "count", 0, "end after so many packets")
+	f.IntVar(&c.limit, "limit", 2000, "record at most so many packets, and only count the others")
+	f.StringVar(&c.filter.proto, "proto", "", "only tcp, udp or icmp")
+	f.StringVar(&c.source, "source", "", "only from this address")
+	f.StringVar(&c.destination, "destination", "", "only to this address")
+	f.Uint16Var(&c.filter.sourcePort, "source-port", 0, "only from this port")
+	f.Uint16Var(&c.filter.port, "port", 0, "only to this port")
+	return cmd
+}
+
+func (c *capture) run(ctx context.Context, status io.Writer) (report.Capture, error) {
+	result := report.Capture{Packets: []report.Packet{}}
+	for _, a := range []struct {
+		text string
+		into *netip.Addr
+	}{{c.source, &c.filter.source}, {c.destination, &c.filter.destination}} {
+		if a.text == "" {
+			continue
+		}
+		var err error
+		if *a.into, err = netip.ParseAddr(a.text); err != nil {
+			return result, err
+		}
+	}
+	device, err := net.InterfaceByName(c.device)
+	if err != nil {
+		return result, fmt.Errorf("device %s: %w", c.device, err)
+	}
+	socket, err := openPacketSocket(device.Index)
+	if err != nil {
+		return result, err
+	}
+	defer socket.Close()
+	fmt.Fprintln(status, "ready", c.device)
+	if c.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.duration)
+		defer cancel()
+	}
+	buf := make([]byte, 1<<17)
+	var ended time.Time
+	for c.count == 0 || result.Matched < c.count {
+		if ctx.Err() != nil && ended.IsZero() {
+			ended = time.Now()
+		}
+		n, outgoing, err := socket.receive(buf)
+		if err != nil {
+			return result, err
+		}
+		if !ended.IsZero() && n == 0 {
+			break
+		}
+		packet, ok := parse(buf[:n])
+		if !ok || outgoing != c.outgoing || !c.filter.admits(&packet) {
+			continue
+		}
+		if result.Matched++; len(result.Packets) < c.limit {
+			result.Packets = append(result.Packets, packet)
+		}
+		if !ended.IsZero() && time.Since(ended) > drainTime {
+			break
+		}
+	}
+	return result, nil
+}
+
+func (f *filter) admits(p *report.Packet) bool {
+	numbers := map[string]uint8{"tcp": protocolTCP, "udp": protocolUDP, "icmp": 1}
+	return (f.proto == "" || numbers[f.proto] == p.Protocol) &&
+		(!f.source.IsValid() || f.source.String() == p.Source) &&
+		(!f.destination.IsValid() || f.destination.String() == p.Destination) &&
+		(f.sourcePort == 0 || f.sourcePort == p.SourcePort) &&
+		(f.port == 0 || f.port == p.DestinationPort)
+}
+
+// parse reads the headers of an IPv4 packet in a frame without VLAN tag.
+func parse(frame []byte) (p report.Packet, ok bool) {
+	if len(frame) < ethernetLength+ipv4Length || binary.BigEndian.Uint16(frame[12:]) != ipv4EtherType {
+		return p, false
+	}
+	ip := frame[ethernetLength:]
+	header := int(ip[0]&0xf) * 4
+	if header < ipv4Length || len(ip) < header {
+		return p, false
+	}
+	fragment := binary.BigEndian.Uint16(ip[6:])
+	p = report.Packet{
+		DestinationMAC: net.HardwareAddr(frame[0:6]).String(), SourceMAC: net.HardwareAddr(frame[6:12]).String(),
+		Source: netip.AddrFrom4([4]byte(ip[12:16])).String(), Destination: netip.AddrFrom4([4]byte(ip[16:20])).String(),
+		Protocol: ip[9], TTL: ip[8], TOS: ip[1], ID: binary.BigEndian.Uint16(ip[4:]), Length: int(binary.BigEndian.Uint16(ip[2:])),
+		FragmentOffset: int(fragment&0x1fff) * 8, MoreFragments: fragment&0x2000 != 0, OptionBytes: header - ipv4Length,
+	}
+	l4 := ip[header:]
+	if p.FragmentOffset > 0 || p.Protocol != protocolTCP && p.Protocol != protocolUDP || len(l4) < 8 {
+		return p, true
+	}
+	p.SourcePort, p.DestinationPort = binary.BigEndian.Uint16(l4), binary.BigEndian.Uint16(l4[2:])
+	if p.Protocol == protocolTCP && len(l4) >= 20 {
+		p.Sequence = binary.BigEndian.Uint32(l4[4:])
+		p.TCPFlags = flagNames(l4[13])
+	}
+	return p, true
+}
+
+func flagNames(flags byte) string {
+	var names strings.Builder
+	for bit := range 8 {
+		if flags>>bit&1 != 0 {
+			names.WriteByte(tcpFlagNames[bit])
+		}
+	}
+	return names.String()
+}

@@ -1,0 +1,108 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report has what the subcommands of traffic print, one JSON object each.
+package report
+
+// Stream is one direction of a TCP connection as one end saw it.
+type Stream struct {
+	// Local and Remote are address:port as this end saw them.
+	Local  string `json:"local"`
+	Remote string `json:"remote"`
+	Bytes  uint64 `json:"bytes"`
+	// Seconds are from the connection's begin to the last byte.
+	Seconds       float64 `json:"seconds"`
+	MbitPerSecond float64 `json:"mbitPerSecond"`
+	// LongestStallMs is the longest time between two reads or writes that moved data.
+	LongestStallMs float64 `json:"longestStallMs"`
+	// MismatchAt is the offset of the first chunk whose content was wrong, -1 if none was.
+	MismatchAt int64 `json:"mismatchAt"`
+	// End is "eof" when the sender has closed, else what ended the stream.
+	End string `json:"end"`
+}
+
+// Send is what tcp-send prints. Received is what the sink has answered, nil when the connection was not closed in order.
+type Send struct {
+	Stream
+	Received *Stream `json:"received,omitempty"`
+}
+
+// Sink is what tcp-sink prints.
+type Sink struct {
+	Connections []Stream `json:"connections"`
+}
+
+// Latency are round-trip times in microseconds.
+type Latency struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// Ping is what udp-ping prints. Received counts a packet once, Lost is the rest of Sent.
+type Ping struct {
+	Local      string  `json:"local"`
+	Remote     string  `json:"remote"`
+	Sent       int     `json:"sent"`
+	Received   int     `json:"received"`
+	Lost       int     `json:"lost"`
+	Duplicated int     `json:"duplicated"`
+	Reordered  int     `json:"reordered"`
+	Corrupted  int     `json:"corrupted"`
+	SendErrors int     `json:"sendErrors"`
+	RTT        Latency `json:"rttMicroseconds"`
+	// LongestGapMs is the longest time between two replies, FirstLost and LastLost are sequence numbers, -1 if none was lost.
+	LongestGapMs float64 `json:"longestGapMs"`
+	FirstLost    int     `json:"firstLost"`
+	LastLost     int     `json:"lastLost"`
+}
+
+// RR is what rr prints.
+type RR struct {
+	Transactions int     `json:"transactions"`
+	Lost         int     `json:"lost"`
+	PerSecond    float64 `json:"perSecond"`
+	RTT          Latency `json:"rttMicroseconds"`
+}
+
+// Echo is what tcp-echo and udp-echo print.
+type Echo struct {
+	// Packets are datagrams, or reads of a TCP connection.
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// Sent is what send-raw prints.
+type Sent struct {
+	Frames int `json:"frames"`
+}
+
+// Capture is what capture prints.
+type Capture struct {
+	// Matched are all packets that the filter let through; Packets the first of them.
+	Matched int      `json:"matched"`
+	Packets []Packet `json:"packets"`
+}
+
+// Packet is the headers of one captured IPv4 packet.
+type Packet struct {
+	SourceMAC      string `json:"sourceMAC"`
+	DestinationMAC string `json:"destinationMAC"`
+	Source         string `json:"source"`
+	Destination    string `json:"destination"`
+	Protocol       uint8  `json:"protocol"`
+	TTL            uint8  `json:"ttl"`
+	TOS            uint8  `json:"tos"`
+	ID             uint16 `json:"id"`
+	// FragmentOffset is in bytes.
+	FragmentOffset int  `json:"fragmentOffset,omitempty"`
+	MoreFragments  bool `json:"moreFragments,omitempty"`
+	OptionBytes    int  `json:"optionBytes,omitempty"`
+	// Length is the IPv4 total length.
+	Length int `json:"length"`
+	// Ports, TCP flags (a subset of "FSRPAUEC") and sequence number are those of an unfragmented packet or first fragment.
+	SourcePort      uint16 `json:"sourcePort,omitempty"`
+	DestinationPort uint16 `json:"destinationPort,omitempty"`
+	TCPFlags        string `json:"tcpFlags,omitempty"`
+	Sequence        uint32 `json:"sequence,omitempty"`
+}

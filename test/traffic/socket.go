@@ -1,0 +1,53 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketBuffer holds tens of seconds of small datagrams: on a machine without enough processors, what the network has delivered
+// must not be lost before the program gets to read it.
+const socketBuffer = 64 << 20
+
+// socketOptions are what a socket gets before it is bound.
+type socketOptions struct {
+	// tos is IP_TOS, -1 to leave it alone. TCP ignores its two ECN bits.
+	tos int
+	// dontFragment sets DF and makes datagrams that do not fit fail.
+	dontFragment bool
+	// buffers enlarges the buffers, so that a slow process loses nothing.
+	buffers bool
+}
+
+// control fits net.Dialer and net.ListenConfig.
+func (o socketOptions) control(_, _ string, c syscall.RawConn) error {
+	var failed error
+	set := func(fd, level, option, value int) {
+		if err := unix.SetsockoptInt(fd, level, option, value); err != nil && failed == nil {
+			failed = fmt.Errorf("setting socket option %d/%d to %d: %w", level, option, value, err)
+		}
+	}
+	err := c.Control(func(raw uintptr) {
+		fd := int(raw)
+		set(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+		if o.tos >= 0 {
+			set(fd, unix.IPPROTO_IP, unix.IP_TOS, o.tos)
+		}
+		if o.dontFragment {
+			set(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
+		}
+		if o.buffers {
+			set(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, socketBuffer)
+			set(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, socketBuffer)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
