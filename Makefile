@@ -19,7 +19,7 @@ commands := $(notdir $(wildcard cmd/*))
 # Packages whose tests load eBPF programs, and those that are run in the testbed.
 bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
-sources := $(wildcard cmd pkg test hack)
+sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' \) | LC_ALL=C sort
 stages := lint model test-unit test-bpf test-e2e
 
@@ -81,7 +81,7 @@ test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 	bin/testbed run -- bin/e2e.test -test.v -test.timeout=30m $(E2E_ARGS)
 
 .PHONY: test
-test: ## Run everything that CI runs, with the time of each stage
+test: deps ## Run everything that CI runs, with the time of each stage
 	@summary=; \
 	for stage in $(stages); do \
 		echo "==> $$stage"; \
@@ -92,12 +92,12 @@ test: ## Run everything that CI runs, with the time of each stage
 	echo "==> passed:$$summary total $$SECONDS s"
 
 .PHONY: demo
-demo: build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
+demo: deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/demo ./test/demo
 	bin/testbed run -- bin/demo $(DEMO_ARGS)
 
 .PHONY: demo-up
-demo-up: build ## Start a two-Node cluster with ONCache that stays (root)
+demo-up: deps build ## Start a two-Node cluster with ONCache that stays (root)
 	bin/testbed up $(UP_ARGS)
 
 .PHONY: shell

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,8 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// podMTU is 1500 less the overhead of Geneve without options, or VXLAN.
-const podMTU = 1450
+// fullPayload is the size of an ICMP or UDP payload that fills a packet of a Pod, whose MTU is 1500 less the overhead of Geneve
+// without options, or VXLAN: 1450.
+const fullPayload = 1450 - 20 - 8
 
 // testConnectivity checks every kind of traffic that a Pod has.
 func testConnectivity(t *testing.T, s *suite) {
@@ -34,23 +36,23 @@ func testConnectivity(t *testing.T, s *suite) {
 		t.Run(c.name, func(t *testing.T) { requireConnectivity(t, c.from, c.to, c.address) })
 	}
 	t.Run("PodToOutsideAsItsNode", func(t *testing.T) {
-		pingICMP(t, s.client.Space, cluster.InternetAddress, "-s", "1422")
+		pingICMP(t, s.client.Space, cluster.InternetAddress, "-s", strconv.Itoa(fullPayload))
 		requireTCP(t, s.client.Space, s.Internet, cluster.InternetAddress, s.node1.IP)
 	})
 	t.Run("PacketsLargerThanTheMTUAreRefusedInThePod", func(t *testing.T) {
-		out := fails(t, s.client.Space, "ping", "-c1", "-W1", "-Mdo", "-s1423", s.server.IP.String())
+		out := fails(t, s.client.Space, "ping", "-c1", "-W1", "-Mdo", "-s"+strconv.Itoa(fullPayload+1), s.server.IP.String())
 		require.Contains(t, out.Stdout+out.Stderr, "essage too long")
 	})
 }
 
 func requireConnectivity(t *testing.T, from, server *cluster.Space, address netip.Addr) {
 	t.Helper()
-	pingICMP(t, from, address, "-Mdo", "-s1422") // 1422 + 8 + 20 = podMTU
+	pingICMP(t, from, address, "-Mdo", "-s"+strconv.Itoa(fullPayload))
 	pingICMP(t, from, address, "-s2000")
 	requireTCP(t, from, server, address, netip.Addr{})
 	echo := startEcho(t, server, address)
-	for _, size := range []string{"--size=64", "--size=1422", "--size=4000"} {
-		p := runTraffic[report.Ping](t, from, patience, "udp-ping", to(address, udpEchoPort), "--rate=100", "--duration=200ms", size)
+	for _, size := range []int{64, fullPayload, 4000} {
+		p := runTraffic[report.Ping](t, from, patience, "udp-ping", to(address, udpEchoPort), "--rate=100", "--duration=200ms", "--size="+strconv.Itoa(size))
 		requireNoLoss(t, p)
 	}
 	stop[report.Echo](t, echo)

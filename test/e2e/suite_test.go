@@ -113,11 +113,3 @@ func deletePod(t *testing.T, p *cluster.Pod) {
 	defer cancel()
 	require.NoError(t, p.Delete(ctx))
 }
-
-// onlyWithGate skips a test of the fast path itself.
-func (s *suite) onlyWithGate(t *testing.T) {
-	t.Helper()
-	if !s.oncache {
-		t.Skip("the feature gate is off")
-	}
-}
