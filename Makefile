@@ -53,7 +53,7 @@ verify-generated: ## Generate again and fail if that changes a file
 build: ## Build all programs into bin/, statically linked
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(ldflags)' -o bin/ $(addprefix ./cmd/,$(commands)) \
-		./test/testbed/cmd/testbed github.com/containernetworking/plugins/plugins/ipam/host-local
+		./test/testbed/cmd/testbed ./test/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
 
 .PHONY: lint
 lint: ## Check format and run static analysis
