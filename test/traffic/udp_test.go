@@ -72,6 +72,16 @@ func TestPingNoticesLossDuplicatesOrderAndContent(t *testing.T) {
 	require.Equal(t, 1, ping.Corrupted)
 }
 
+func TestPingWindow(t *testing.T) {
+	silent, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	defer silent.Close()
+	ping, err := end[report.Ping](t, start(t, "udp-ping", "--to="+silent.LocalAddr().String(), "--window=10", "--duration=100ms"))
+	require.NoError(t, err)
+	require.Equal(t, 12, ping.Sent, "the window, the first, and one out of impatience")
+	require.Equal(t, 12, ping.Lost)
+}
+
 func TestPingUntilInterrupted(t *testing.T) {
 	echo, address := startServer(t, "udp-echo", "--listen=127.0.0.1:0")
 	running := start(t, "udp-ping", "--to="+address, "--rate=200", "--progress=1ms")

@@ -27,12 +27,15 @@ const (
 	// pingGrace is how long no reply may come before those that are missing are given up. A machine without enough processors
 	// works off long queues.
 	pingGrace = 3 * time.Second
+	// pingImpatience is how long a full window holds back the next request: requests that were lost fill it for ever.
+	pingImpatience = time.Second
 )
 
 // udpPing sends numbered datagrams at a fixed rate to a udp-echo and watches what comes back.
 type udpPing struct {
 	to, from string
 	rate     float64
+	window   int
 	size     int
 	duration time.Duration
 	socketOptions
@@ -46,6 +49,7 @@ func udpPingCommand() *cobra.Command {
 	f.StringVar(&p.to, "to", "", "address:port of the udp-echo")
 	f.StringVar(&p.from, "from", "", "local address:port, :port for any address")
 	f.Float64Var(&p.rate, "rate", 1000, "datagrams per second")
+	f.IntVar(&p.window, "window", 0, "send no more while so many requests newer than the newest reply are under way; 0 for any number")
 	f.IntVar(&p.size, "size", 64, "payload bytes")
 	f.DurationVar(&p.duration, "duration", 0, "how long to send; 0 for until SIGTERM")
 	f.IntVar(&p.tos, "tos", -1, "type of service byte")
@@ -90,10 +94,9 @@ func (p *udpPing) send(ctx context.Context, conn net.Conn, c *pingCounter, statu
 	binary.BigEndian.PutUint32(packet, pingMagic)
 	copyContent(packet[pingHeader:])
 	begin := time.Now()
-	reported := begin
+	due, reported := begin, begin
 	for n := 0; ; n++ {
-		due := begin.Add(time.Duration(float64(n) / p.rate * float64(time.Second)))
-		if p.duration > 0 && due.Sub(begin) >= p.duration || !waitUntil(ctx, due) {
+		if p.duration > 0 && due.Sub(begin) >= p.duration || !waitUntil(ctx, due) || !p.waitForWindow(ctx, c) {
 			return
 		}
 		binary.BigEndian.PutUint64(packet[4:], uint64(n))
@@ -106,7 +109,21 @@ func (p *udpPing) send(ctx context.Context, conn net.Conn, c *pingCounter, statu
 			received, sent := c.progress()
 			fmt.Fprintf(status, "received %d of %d\n", received, sent)
 		}
+		due = due.Add(time.Duration(float64(time.Second) / p.rate))
+		if p.window > 0 && time.Now().After(due) {
+			due = time.Now() // what a slow machine could not send in time is not made up for by a burst
+		}
 	}
+}
+
+// waitForWindow returns when one more request fits into the window, or false when ctx ends before.
+func (p *udpPing) waitForWindow(ctx context.Context, c *pingCounter) bool {
+	for end := time.Now().Add(pingImpatience); p.window > 0 && c.underWay() >= p.window && time.Now().Before(end); {
+		if !waitUntil(ctx, time.Now().Add(time.Millisecond)) {
+			return false
+		}
+	}
+	return true
 }
 
 func copyContent(into []byte) { copy(into, content(0, len(into))) }
@@ -144,6 +161,13 @@ func (c *pingCounter) progress() (received, sent int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.received, len(c.sentAt)
+}
+
+// underWay are the requests sent after the one that the newest reply is for.
+func (c *pingCounter) underWay() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.sentAt) - 1 - c.highest
 }
 
 // receive counts replies until conn is closed. Datagrams that do not begin like a reply are somebody else's test.
