@@ -87,7 +87,7 @@ func TestIPv6FramesArrive(t *testing.T) {
 	require.EqualValues(t, 2, got[0].DestinationPort)
 	require.Equal(t, 64, got[1].FragmentOffset)
 	require.Equal(t, 40+8+44, got[1].Length)
-	require.Len(t, exchange(t, "--proto=icmp6", addresses+"--proto=icmp --payload=10"), 1)
+	require.Len(t, exchange(t, "--proto=icmp6 --destination=2001:db8::2", addresses+"--proto=icmp --payload=10"), 1)
 }
 
 // The kernel accepts the checksums: it answers an echo request, and hands a datagram to a socket.

@@ -59,9 +59,13 @@ func (o socketOptions) control(network, _ string, c syscall.RawConn) error {
 	return failed
 }
 
-// network is protocol ("tcp", "udp") with the IP version of an address and port; without an address it is IPv4.
+// network is protocol ("tcp", "udp") with the IP version of an address and port; without an address it is both.
 func network(protocol, address string) string {
-	if addr, err := netip.ParseAddrPort(address); err == nil && addr.Addr().Is6() {
+	addr, err := netip.ParseAddrPort(address)
+	switch {
+	case err != nil:
+		return protocol
+	case addr.Addr().Is6():
 		return protocol + "6"
 	}
 	return protocol + "4"
