@@ -19,7 +19,6 @@ const (
 )
 
 var (
-	ipv6LinkLocal = netip.MustParsePrefix("fe80::/10")
 	ipv6Multicast = netip.MustParsePrefix("ff00::/8")
 
 	noMAC = net.HardwareAddr{0, 0, 0, 0, 0, 0}

@@ -77,7 +77,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		case u.pods && (!u.family.has(u.podCIDR.Addr()) || u.podCIDR != u.podCIDR.Masked()):
 			return nil, fmt.Errorf("the Pod CIDR %s of Node %s is not an %s network address with prefix length", u.podCIDR, node.Name, u.family.name)
 		case !u.pods && u.podCIDR.IsValid():
-			return nil, fmt.Errorf("Node %s has the Pod CIDR %s, but the network does not have %s", node.Name, u.podCIDR, u.family.name)
+			return nil, fmt.Errorf("the network does not have %s, but Node %s has the Pod CIDR %s", u.family.name, node.Name, u.podCIDR)
 		case !u.pods && !u.tunnel:
 			continue
 		}

@@ -312,7 +312,7 @@ func TestNewClientRefuses(t *testing.T) {
 		"no family": {func(n *config.NetworkConfig, node *config.NodeConfig) {
 			n.IPv4Enabled, node.PodIPv4CIDR = false, netip.Prefix{}
 		}, "neither"},
-		"CIDR, no family": {func(n *config.NetworkConfig, node *config.NodeConfig) { n.IPv4Enabled, n.IPv6Enabled = false, true }, "does not have IPv4"},
+		"CIDR, no family": {func(n *config.NetworkConfig, node *config.NodeConfig) { n.IPv4Enabled, n.IPv6Enabled = false, true }, "network does not have IPv4"},
 		"no CIDR":         {func(_ *config.NetworkConfig, n *config.NodeConfig) { n.PodIPv4CIDR = netip.Prefix{} }, "Pod CIDR"},
 		"host bits": {func(_ *config.NetworkConfig, n *config.NodeConfig) {
 			n.PodIPv4CIDR = netip.MustParsePrefix("10.0.0.1/24")
