@@ -112,10 +112,6 @@ func (i *Initializer) discover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if info.podIPv6CIDR.IsValid() && info.podIPv4CIDR.IsValid() {
-		klog.InfoS("This version connects Pods by IPv4 only: ignoring the Node's IPv6 Pod network", "podIPv6CIDR", info.podIPv6CIDR)
-		info.podIPv6CIDR = netip.Prefix{}
-	}
 	// The gateway's address is in the Pod network, which transportInterfaceCIDRs may contain.
 	devices, err := listDevices(i.options.HostGateway)
 	if err != nil {
@@ -125,7 +121,8 @@ func (i *Initializer) discover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("choose the device that carries the tunnel: %w", err)
 	}
-	mtu, err := podMTU(i.options.DefaultMTU, i.options.TrafficEncapMode, i.options.TunnelType, uplink)
+	dropUnusedFamily(uplink, info)
+	mtu, err := podMTU(i.options.DefaultMTU, i.options.TrafficEncapMode, i.options.TunnelType, uplink, info.podIPv6CIDR.IsValid())
 	if err != nil {
 		return fmt.Errorf("choose the MTU of Pods: %w", err)
 	}

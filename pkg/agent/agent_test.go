@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -129,6 +131,64 @@ func gatewayAddresses(t *testing.T) []string {
 		result = append(result, a.IPNet.String())
 	}
 	return result
+}
+
+// A Node that changes from IPv4 to both IP versions, then to IPv6 only; what belongs to no Pod network goes.
+func TestInitializeForEachIPVersion(t *testing.T) {
+	b := newBed(t)
+	link, err := netlink.LinkByName("eth0")
+	require.NoError(t, err)
+	addr, err := netlink.ParseAddr("fd00:77::1/64")
+	require.NoError(t, err)
+	addr.Flags = unix.IFA_F_NODAD
+	require.NoError(t, netlink.AddrAdd(link, addr))
+	gateway6 := func() []string {
+		gw, err := netlink.LinkByName("antrea-gw0")
+		require.NoError(t, err)
+		list, err := netlink.AddrList(gw, netlink.FAMILY_V6)
+		require.NoError(t, err)
+		var all []string
+		for _, a := range list {
+			if !a.IP.IsLinkLocalUnicast() {
+				require.Zero(t, a.Flags&unix.IFA_F_TENTATIVE, "usable at once")
+				all = append(all, a.IPNet.String())
+			}
+		}
+		return all
+	}
+	for _, tc := range []struct {
+		name         string
+		cidrs        []string
+		ips          []corev1.NodeAddress
+		ipv4, ipv6   []string
+		uplink       string
+		mtu          int
+		enabled4and6 [2]bool
+	}{
+		{"IPv4", []string{"10.10.1.0/24"}, []corev1.NodeAddress{internalIP("192.168.0.1"), internalIP("fd00:77::1")},
+			[]string{"10.10.1.1/24"}, nil, "192.168.0.1/24 invalid Prefix", 1450, [2]bool{true, false}},
+		{"dual stack over IPv4", []string{"10.10.1.0/24", "fd00:10::/64"}, []corev1.NodeAddress{internalIP("192.168.0.1")},
+			[]string{"10.10.1.1/24"}, []string{"fd00:10::1/64"}, "192.168.0.1/24 invalid Prefix", 1450, [2]bool{true, true}},
+		{"dual stack over both", []string{"10.10.1.0/24", "fd00:10::/64"}, []corev1.NodeAddress{internalIP("192.168.0.1"), internalIP("fd00:77::1")},
+			[]string{"10.10.1.1/24"}, []string{"fd00:10::1/64"}, "192.168.0.1/24 fd00:77::1/64", 1430, [2]bool{true, true}},
+		{"IPv6 over IPv6", []string{"fd00:11::/64"}, []corev1.NodeAddress{internalIP("192.168.0.1"), internalIP("fd00:77::1")},
+			nil, []string{"fd00:11::1/64"}, "invalid Prefix fd00:77::1/64", 1430, [2]bool{false, true}},
+		{"IPv6 over IPv4", []string{"fd00:11::/64"}, []corev1.NodeAddress{internalIP("192.168.0.1")},
+			nil, []string{"fd00:11::1/64"}, "192.168.0.1/24 invalid Prefix", 1450, [2]bool{false, true}},
+	} { // no subtests: they would run on threads of the root namespace
+		b.kube = fake.NewClientset(testNode(tc.cidrs, tc.ips...))
+		_, state := b.start(t)
+		require.Equal(t, tc.ipv4, gatewayAddresses(t), tc.name)
+		require.Equal(t, tc.ipv6, gateway6(), tc.name)
+		require.Equal(t, tc.uplink, state.Node.Uplink.IPv4.String()+" "+state.Node.Uplink.IPv6.String(), tc.name)
+		require.Equal(t, tc.mtu, state.Node.MTU, tc.name)
+		require.Equal(t, tc.enabled4and6, [2]bool{state.Network.IPv4Enabled, state.Network.IPv6Enabled}, tc.name)
+		if len(tc.ipv6) > 0 {
+			value, err := os.ReadFile("/proc/sys/net/ipv6/conf/antrea-gw0/accept_ra")
+			require.NoError(t, err)
+			require.Equal(t, "0", strings.TrimSpace(string(value)), tc.name)
+		}
+	}
 }
 
 func TestInitializeOnAFreshNode(t *testing.T) {

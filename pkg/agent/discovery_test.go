@@ -196,6 +196,28 @@ func text(p netip.Prefix) string {
 	return p.String()
 }
 
+func TestDropUnusedFamily(t *testing.T) {
+	v4, v6 := prefixes("192.168.0.1/24")[0], prefixes("fd00::1/64")[0]
+	pods4, pods6 := prefixes("10.10.1.0/24")[0], prefixes("fd00:10::/64")[0]
+	both := config.Uplink{IPv4: v4, IPv6: v6}
+	for _, tc := range []struct {
+		name         string
+		uplink, want config.Uplink
+		node         nodeInfo
+	}{
+		{"IPv4 Pods", both, config.Uplink{IPv4: v4}, nodeInfo{podIPv4CIDR: pods4}},
+		{"IPv6 Pods", both, config.Uplink{IPv6: v6}, nodeInfo{podIPv6CIDR: pods6}},
+		{"Pods of both", both, both, nodeInfo{podIPv4CIDR: pods4, podIPv6CIDR: pods6}},
+		{"IPv4 Pods over IPv6", config.Uplink{IPv6: v6}, config.Uplink{IPv6: v6}, nodeInfo{podIPv4CIDR: pods4}},
+		{"IPv6 Pods over IPv4", config.Uplink{IPv4: v4}, config.Uplink{IPv4: v4}, nodeInfo{podIPv6CIDR: pods6}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dropUnusedFamily(&tc.uplink, &tc.node)
+			require.Equal(t, tc.want, tc.uplink)
+		})
+	}
+}
+
 func TestPodMTU(t *testing.T) {
 	v4, v6 := prefixes("192.168.0.1/24")[0], prefixes("fd00::1/64")[0]
 	for _, tc := range []struct {
@@ -204,6 +226,7 @@ func TestPodMTU(t *testing.T) {
 		mode       config.TrafficEncapMode
 		tunnel     config.TunnelType
 		uplink     config.Uplink
+		ipv6       bool
 		want       int
 		err        string
 	}{
@@ -211,7 +234,10 @@ func TestPodMTU(t *testing.T) {
 		{name: "vxlan", mode: "encap", tunnel: "vxlan", uplink: config.Uplink{MTU: 9000, IPv4: v4}, want: 8950},
 		{name: "gre", mode: "encap", tunnel: "gre", uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1458},
 		{name: "IPv6 underlay", mode: "encap", tunnel: "geneve", uplink: config.Uplink{MTU: 1500, IPv6: v6}, want: 1430},
-		{name: "dual-stack underlay uses IPv4", mode: "encap", tunnel: "geneve", uplink: config.Uplink{MTU: 1500, IPv4: v4, IPv6: v6}, want: 1450},
+		{name: "dual-stack underlay fits the longer header", mode: "encap", tunnel: "geneve", uplink: config.Uplink{MTU: 1500, IPv4: v4, IPv6: v6}, want: 1430},
+		{name: "IPv6 Pods over IPv4", mode: "encap", tunnel: "geneve", uplink: config.Uplink{MTU: 1500, IPv4: v4}, ipv6: true, want: 1450},
+		{name: "too small for IPv6", mode: "encap", tunnel: "geneve", uplink: config.Uplink{Name: "eth0", MTU: 1300, IPv4: v4}, ipv6: true, err: "at least 1280"},
+		{name: "configured, too small for IPv6", configured: 1000, mode: "encap", tunnel: "geneve", uplink: config.Uplink{MTU: 1500, IPv4: v4}, ipv6: true, err: "defaultMTU is 1000"},
 		{name: "largest", mode: "encap", tunnel: "geneve", uplink: config.Uplink{MTU: 65535, IPv4: v4}, want: 65000},
 		{name: "hybrid", mode: "hybrid", tunnel: "geneve", uplink: config.Uplink{MTU: 1500, IPv4: v4}, want: 1450},
 		{name: "without tunnel", mode: "noEncap", tunnel: "geneve", uplink: config.Uplink{MTU: 65535, IPv4: v4}, want: 65535},
@@ -220,7 +246,7 @@ func TestPodMTU(t *testing.T) {
 		{name: "too small", mode: "encap", tunnel: "geneve", uplink: config.Uplink{Name: "eth0", MTU: 600, IPv4: v4}, err: "device eth0 with MTU 600"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			mtu, err := podMTU(tc.configured, tc.mode, tc.tunnel, &tc.uplink)
+			mtu, err := podMTU(tc.configured, tc.mode, tc.tunnel, &tc.uplink, tc.ipv6)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				return

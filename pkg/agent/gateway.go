@@ -41,7 +41,7 @@ func configureGatewayLink(ctx context.Context, gateway *config.GatewayConfig, ad
 	if err != nil {
 		return 0, err
 	}
-	if err := setARPAnnounce(gateway.Name); err != nil {
+	if err := setGatewaySysctls(gateway.Name, slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr().Is6() })); err != nil {
 		return 0, err
 	}
 	if link.Attrs().Flags&net.FlagUp == 0 {
@@ -75,17 +75,25 @@ func waitForLink(ctx context.Context, name string, mac net.HardwareAddr) (netlin
 	}
 }
 
-// setARPAnnounce makes ARP requests from the gateway carry the gateway's own address: Pods and the pipeline know no other
-// address of the Node. A device that vswitchd made anew has lost the setting.
-func setARPAnnounce(name string) error {
-	path := filepath.Join("/proc/sys/net/ipv4/conf", name, "arp_announce")
-	const want = "1"
-	// Where /proc/sys is read-only, the right value may be there already.
-	if have, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(have)) == want {
-		return nil
+// setGatewaySysctls makes ARP requests from the gateway carry the gateway's own address: Pods and the pipeline know no other
+// one of this Node. With ipv6 it makes sure that the device can have IPv6 addresses and takes no router's word: this Node is
+// the router of its Pods.
+func setGatewaySysctls(name string, ipv6 bool) error {
+	settings := []struct{ key, value string }{{"ipv4/conf/" + name + "/arp_announce", "1"}}
+	if ipv6 {
+		settings = append(settings,
+			struct{ key, value string }{"ipv6/conf/" + name + "/disable_ipv6", "0"},
+			struct{ key, value string }{"ipv6/conf/" + name + "/accept_ra", "0"})
 	}
-	if err := os.WriteFile(path, []byte(want), 0); err != nil {
-		return fmt.Errorf("set sysctl net.ipv4.conf.%s.arp_announce to %s: %w", name, want, err)
+	for _, s := range settings {
+		path := filepath.Join("/proc/sys/net", s.key)
+		// Where /proc/sys is read-only, the right value may be there already.
+		if have, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(have)) == s.value {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(s.value), 0); err != nil {
+			return fmt.Errorf("set sysctl net/%s to %s: %w", s.key, s.value, err)
+		}
 	}
 	return nil
 }

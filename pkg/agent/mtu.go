@@ -24,8 +24,9 @@ const (
 
 	// maxMTU is Antrea's upper limit: larger values break GSO once the tunnel's headers are added.
 	maxMTU = 65000
-	// minMTU is what every IPv4 host must be able to receive (RFC 791).
-	minMTU = 576
+	// minMTU is what every IPv4 host must be able to receive (RFC 791), minIPv6MTU what every link must carry (RFC 8200).
+	minMTU     = 576
+	minIPv6MTU = 1280
 )
 
 // tunnelPort is the UDP or TCP port in use; 0 for protocols without ports.
@@ -45,9 +46,16 @@ func tunnelPort(t config.TunnelType, configured uint16) uint16 {
 	}
 }
 
-// podMTU is the MTU of Pods and gateway.
-func podMTU(configured int, mode config.TrafficEncapMode, tunnel config.TunnelType, uplink *config.Uplink) (int, error) {
+// podMTU is the MTU of Pods and gateway. ipv6 says that Pods have IPv6 addresses.
+func podMTU(configured int, mode config.TrafficEncapMode, tunnel config.TunnelType, uplink *config.Uplink, ipv6 bool) (int, error) {
+	least := minMTU
+	if ipv6 {
+		least = minIPv6MTU
+	}
 	if configured != 0 {
+		if configured < least {
+			return 0, fmt.Errorf("defaultMTU is %d: Pods with IPv6 addresses need at least %d", configured, least)
+		}
 		return configured, nil
 	}
 	mtu := uplink.MTU
@@ -60,13 +68,14 @@ func podMTU(configured int, mode config.TrafficEncapMode, tunnel config.TunnelTy
 		default:
 			return 0, fmt.Errorf("the header length of tunnel type %q is not known; set defaultMTU", tunnel)
 		}
-		if !uplink.IPv4.IsValid() {
+		// Pods of both families have one MTU, which must fit the longer outer header.
+		if uplink.IPv6.IsValid() {
 			mtu -= extraIPv6Overhead
 		}
 		mtu = min(mtu, maxMTU)
 	}
-	if mtu < minMTU {
-		return 0, fmt.Errorf("device %s with MTU %d leaves %d bytes for Pods, want at least %d", uplink.Name, uplink.MTU, mtu, minMTU)
+	if mtu < least {
+		return 0, fmt.Errorf("device %s with MTU %d leaves %d bytes for Pods, want at least %d", uplink.Name, uplink.MTU, mtu, least)
 	}
 	return mtu, nil
 }

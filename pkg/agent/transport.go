@@ -119,6 +119,17 @@ func (d *device) uplink(rules ...func(netip.Prefix) bool) *config.Uplink {
 	return u
 }
 
+// dropUnusedFamily removes the transport address of a family that no Pod has, if the other family's is there: tunnel packets
+// for Pods of one family use the transport address of the same family.
+func dropUnusedFamily(u *config.Uplink, node *nodeInfo) {
+	switch {
+	case !node.podIPv4CIDR.IsValid() && u.IPv6.IsValid():
+		u.IPv4 = netip.Prefix{}
+	case !node.podIPv6CIDR.IsValid() && u.IPv4.IsValid():
+		u.IPv6 = netip.Prefix{}
+	}
+}
+
 func isUsable(p netip.Prefix) bool { return p.Addr().IsGlobalUnicast() }
 
 func hasAddress(u *config.Uplink) bool { return u.IPv4.IsValid() || u.IPv6.IsValid() }

@@ -15,10 +15,6 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// fullPayload is the size of an ICMP or UDP payload that fills a packet of a Pod, whose MTU is 1500 less the overhead of Geneve
-// without options, or VXLAN: 1450.
-const fullPayload = 1450 - 20 - 8
-
 // testConnectivity checks every kind of traffic that a Pod has.
 func testConnectivity(t *testing.T, s *suite) {
 	for _, c := range []struct {
@@ -33,25 +29,25 @@ func testConnectivity(t *testing.T, s *suite) {
 		{"NodeToItsOwnPod", s.node1.Space, s.client.Space, s.client.IP},
 		{"NodeToRemotePod", s.node1.Space, s.server.Space, s.server.IP},
 	} {
-		t.Run(c.name, func(t *testing.T) { requireConnectivity(t, c.from, c.to, c.address) })
+		t.Run(c.name, func(t *testing.T) { s.requireConnectivity(t, c.from, c.to, c.address) })
 	}
 	t.Run("PodToOutsideAsItsNode", func(t *testing.T) {
-		pingICMP(t, s.client.Space, cluster.InternetAddress, "-s", strconv.Itoa(fullPayload))
-		requireTCP(t, s.client.Space, s.Internet, cluster.InternetAddress, s.node1.IP)
+		pingICMP(t, s.client.Space, s.internet(), "-s", strconv.Itoa(s.fullPayload()))
+		requireTCP(t, s.client.Space, s.Internet, s.internet(), s.node1.IP)
 	})
 	t.Run("PacketsLargerThanTheMTUAreRefusedInThePod", func(t *testing.T) {
-		out := fails(t, s.client.Space, "ping", "-c1", "-W1", "-Mdo", "-s"+strconv.Itoa(fullPayload+1), s.server.IP.String())
+		out := fails(t, s.client.Space, "ping", "-c1", "-W1", "-Mdo", "-s"+strconv.Itoa(s.fullPayload()+1), s.server.IP.String())
 		require.Contains(t, out.Stdout+out.Stderr, "essage too long")
 	})
 }
 
-func requireConnectivity(t *testing.T, from, server *cluster.Space, address netip.Addr) {
+func (s *suite) requireConnectivity(t *testing.T, from, server *cluster.Space, address netip.Addr) {
 	t.Helper()
-	pingICMP(t, from, address, "-Mdo", "-s"+strconv.Itoa(fullPayload))
+	pingICMP(t, from, address, "-Mdo", "-s"+strconv.Itoa(s.fullPayload()))
 	pingICMP(t, from, address, "-s2000")
 	requireTCP(t, from, server, address, netip.Addr{})
 	echo := startEcho(t, server, address)
-	for _, size := range []int{64, fullPayload, 4000} {
+	for _, size := range []int{64, s.fullPayload(), 4000} {
 		p := runTraffic[report.Ping](t, from, patience, "udp-ping", to(address, udpEchoPort), "--rate=100", "--duration=200ms", "--size="+strconv.Itoa(size))
 		requireNoLoss(t, p)
 	}

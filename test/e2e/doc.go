@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package e2e tests the agent, the CNI plugin and antctl on clusters of two Nodes with a real Open vSwitch datapath (package
-// cluster), with the feature gate ONCache off and on, over Geneve and VXLAN. Its tests run in the testbed: `make test-e2e`.
+// cluster), with the feature gate ONCache off and on, over Geneve and VXLAN, for IPv4 and IPv6. Its tests run in
+// the testbed: `make test-e2e`.
 //
 // A test function makes one cluster for its configuration and gives it to areas, one file each, which leave it as they have
 // found it. When an area fails, the state of the cluster is dumped into the directory of artifacts.

@@ -48,6 +48,9 @@ func testFastPath(t *testing.T, s *suite) {
 		requireIntact(t, stop[report.Send](t, sender))
 	})
 	t.Run("PodThatWasRedirected", func(t *testing.T) {
+		if s.ipv6 {
+			t.Skip("nobody answers for remote gateways, and the pipeline drops redirects")
+		}
 		// What a Pod does when the Node has told it, by an ICMP redirect, to use the remote gateway.
 		remoteGateway := s.node2.PodCIDR.Addr().Next().String()
 		succeeds(t, s.client.Space, "ip", "route", "add", s.server.IP.String(), "via", remoteGateway, "dev", "eth0", "onlink")

@@ -18,7 +18,6 @@ const (
 	forgeryPort = 4501
 	// markerPayload makes crafted packets recognizable by their length.
 	markerPayload = 333
-	markerLength  = 20 + 8 + markerPayload
 	// arrivalTTL is 64 less one for each Node.
 	arrivalTTL = 62
 )
@@ -36,7 +35,7 @@ func testForgery(t *testing.T, s *suite) {
 
 	t.Run("EveryTypeOfServiceArrivesUnchanged", func(t *testing.T) {
 		before, _ := s.entriesOfIfGate(t, f)
-		outer := startServer(t, s.node1.Space, "capture", "--outgoing", "--proto=udp", "--destination="+s.node2.IP.String())
+		outer := startServer(t, s.node1.Space, "capture", "--outgoing", "--proto=udp", "--destination="+s.transportIP(s.node2).String())
 		got := s.craft(t, s.client, f, "--every-tos")
 		require.Len(t, got, 256)
 		var seen [256]int
@@ -49,7 +48,7 @@ func testForgery(t *testing.T, s *suite) {
 		for tos, n := range seen {
 			require.Equal(t, 1, n, "type of service %#x", tos)
 		}
-		requireOuterTOS(t, stop[report.Capture](t, outer))
+		s.requireOuterTOS(t, stop[report.Capture](t, outer))
 		if after, ok := s.entriesOfIfGate(t, f); ok {
 			require.GreaterOrEqual(t, after.egress.Packets-before.egress.Packets, uint64(250), "crafted packets should have used the fast path")
 		}
@@ -60,7 +59,7 @@ func testForgery(t *testing.T, s *suite) {
 		args   string
 		want   int
 	}{
-		{"ForgedSourceAddressIsDropped", s.client, "--source=10.10.1.200", 0},
+		{"ForgedSourceAddressIsDropped", s.client, "--source=" + s.unusedPodAddress(), 0},
 		{"SourceAddressOfARemotePodIsDropped", s.client, "--source=" + s.server.IP.String(), 0},
 		{"ForgedSourceMACIsDropped", s.client, "--source-mac=02:00:00:00:00:99", 0},
 		{"FlowOfAnotherPodIsDropped", s.neighbour, "--source=" + s.client.IP.String(), 0},
@@ -69,7 +68,7 @@ func testForgery(t *testing.T, s *suite) {
 		{"TTLThatEndsAtTheSecondNode", s.client, "--ttl=2", 0},
 		{"TTLThatIsJustEnough", s.client, "--ttl=3", 1},
 		{"OptionsArrive", s.client, "--option=router-alert", 1},
-		{"FragmentsArrive", s.client, "--fragment=200", 2},
+		{"FragmentsArrive", s.client, s.fragmented(), 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := s.craft(t, c.sender, f, c.args)
@@ -80,7 +79,7 @@ func testForgery(t *testing.T, s *suite) {
 					require.EqualValues(t, 1, p.TTL)
 				}
 			case strings.Contains(c.args, "--option="):
-				require.Equal(t, 4, got[0].OptionBytes)
+				require.Equal(t, map[bool]int{false: 4, true: 8}[s.ipv6], got[0].OptionBytes)
 			}
 		})
 	}
@@ -89,6 +88,17 @@ func testForgery(t *testing.T, s *suite) {
 }
 
 // craft sends crafted packets in a flow from a Pod on the client's Node and returns those that arrive at the server.
+// fragmented makes two fragments of a packet. Those of IPv6 must be longer than the smallest MTU: conntrack puts them together,
+// and the kernel does not cut smaller ones again.
+func (s *suite) fragmented() string {
+	if s.ipv6 {
+		return "--payload=2600 --fragment=1304"
+	}
+	return "--fragment=200"
+}
+
+func (s *suite) markerLength() int { return s.ipHeader() + 8 + markerPayload }
+
 func (s *suite) craft(t *testing.T, sender *cluster.Pod, f flow, args string) []report.Packet {
 	t.Helper()
 	arrivals := startServer(t, s.server.Space, "capture", "--limit=100000", "--proto=udp")
@@ -101,7 +111,7 @@ func (s *suite) craft(t *testing.T, sender *cluster.Pod, f flow, args string) []
 	pingICMP(t, s.client.Space, s.server.IP)
 	var marked []report.Packet
 	for _, p := range stop[report.Capture](t, arrivals).Packets {
-		if p.Length-p.OptionBytes == markerLength || p.FragmentOffset > 0 || p.MoreFragments {
+		if p.Length-p.OptionBytes == s.markerLength() || p.FragmentOffset > 0 || p.MoreFragments {
 			marked = append(marked, p)
 		}
 	}
@@ -142,12 +152,11 @@ func (s *suite) entriesOfIfGate(t *testing.T, f flow) (entries, bool) {
 }
 
 // requireOuterTOS checks tunnel packets: no DSCP bit of a Pod may show there, and ECN as in RFC 6040.
-func requireOuterTOS(t *testing.T, c report.Capture) {
+func (s *suite) requireOuterTOS(t *testing.T, c report.Capture) {
 	t.Helper()
-	const overhead = 20 + 8 + 8 + 14
 	counts := map[uint8]int{}
 	for _, p := range c.Packets {
-		if p.Length == markerLength+overhead {
+		if p.Length == s.markerLength()+s.outerHeaders() {
 			counts[p.TOS]++
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// conntrackZone is the zone of Antrea's pipeline for IPv4.
-const conntrackZone = "zone=65520"
+// conntrackZones are those of the pipeline.
+var conntrackZones = map[string]string{"ipv4": "zone=65520", "ipv6": "zone=65510"}
 
 // conntrackEntry is a connection in conntrack's table.
 type conntrackEntry struct {
@@ -30,11 +30,15 @@ func conntrackOf(t *testing.T, n *cluster.Node, f flow) (conntrackEntry, bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
 	defer cancel()
-	out, err := n.Exec(ctx, "conntrack", "-L", "-p", strings.ToLower(f.proto), "--orig-src", f.client.Addr().String(),
+	family := "ipv4"
+	if f.client.Addr().Is6() {
+		family = "ipv6"
+	}
+	out, err := n.Exec(ctx, "conntrack", "-L", "-f", family, "-p", strings.ToLower(f.proto), "--orig-src", f.client.Addr().String(),
 		"--orig-dst", f.server.Addr().String(), "--sport", strconv.Itoa(int(f.client.Port())), "--dport", strconv.Itoa(int(f.server.Port())))
 	require.NoError(t, err)
 	for line := range strings.Lines(out) {
-		if !strings.Contains(line, conntrackZone) {
+		if !strings.Contains(line, conntrackZones[family]) {
 			continue
 		}
 		// "tcp      6 431999 ESTABLISHED src=...", "udp      17 29 src=..."

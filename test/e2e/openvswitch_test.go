@@ -36,7 +36,7 @@ func testOpenVSwitch(t *testing.T, s *suite) {
 		vswitchd.start(t, s.node1)
 		require.NoError(t, s.node1.WaitAgentReady(t.Context()))
 		s.waitRoundsComplete(t) // flows to remote Nodes may come after readiness
-		requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
+		s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
 	})
 }
 
@@ -58,7 +58,7 @@ func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.N
 	r.requireFlowing(t)
 	r.waitFastIfGate(t)
 	r.end(t, 1<<30)
-	requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
+	s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
 	for _, n := range s.Nodes {
 		require.NotContains(t, ovsSetting(t, n, "Open_vSwitch", ".", "other_config"), "flow-restore-wait")
 	}

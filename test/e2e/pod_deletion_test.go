@@ -4,7 +4,9 @@
 package e2e
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,7 +84,8 @@ func requireNoEntries(t *testing.T, n *cluster.Node, p *cluster.Pod) {
 // nextAddress makes host-local give an address, which must be free, to the next Pod.
 func nextAddress(t *testing.T, n *cluster.Node, ip netip.Addr) {
 	t.Helper()
-	require.NoError(t, n.WriteFile(leaseDir+"/last_reserved_ip.0", []byte(ip.Prev().String())))
+	pool := slices.IndexFunc(n.PodCIDRs, func(cidr netip.Prefix) bool { return cidr.Contains(ip) })
+	require.NoError(t, n.WriteFile(fmt.Sprintf("%s/last_reserved_ip.%d", leaseDir, pool), []byte(ip.Prev().String())))
 }
 
 // leaseDir is where host-local keeps the leases of the network "antrea".

@@ -29,6 +29,10 @@ type suite struct {
 	*cluster.Cluster
 	tunnel  string
 	oncache bool
+	// ipv6 says that tests use IPv6 addresses: the fields IP of Pods and Nodes. See useIPv6.
+	ipv6 bool
+	// underlay6 says that tunnel packets of this family are IPv6.
+	underlay6 bool
 
 	node1, node2              *cluster.Node
 	client, neighbour, server *cluster.Pod
@@ -40,8 +44,8 @@ type area struct {
 	test func(*testing.T, *suite)
 }
 
-// newSuite makes a cluster with running agents and the three Pods.
-func newSuite(t *testing.T, tunnel string, oncache bool) *suite {
+// newSuite makes a cluster with running agents and the three Pods. Its options can be changed.
+func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(*cluster.Options)) *suite {
 	t.Helper()
 	if os.Getenv("TESTBED_KUBECONFIG") == "" {
 		t.Skip("needs the testbed's machine and Kubernetes API: run it with `make test-e2e`")
@@ -49,9 +53,11 @@ func newSuite(t *testing.T, tunnel string, oncache bool) *suite {
 	ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
 	defer cancel()
 	artifacts := filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), t.Name())
-	c, err := cluster.New(ctx, cluster.Options{
-		LogDir: artifacts, TunnelType: tunnel, FeatureGates: map[string]bool{gate: oncache}, Progress: printer,
-	})
+	options := cluster.Options{LogDir: artifacts, TunnelType: tunnel, FeatureGates: map[string]bool{gate: oncache}, Progress: printer}
+	for _, f := range change {
+		f(&options)
+	}
+	c, err := cluster.New(ctx, options)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
@@ -103,6 +109,9 @@ func (s *suite) createPod(t *testing.T, node *cluster.Node, name string) *cluste
 	defer cancel()
 	p, err := s.CreatePod(ctx, node, namespace, name)
 	require.NoError(t, err)
+	if s.ipv6 {
+		p.IP = p.IPs[len(p.IPs)-1]
+	}
 	return p
 }
 

@@ -55,8 +55,8 @@ func testUnavailable(t *testing.T, s *suite) {
 			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_unavailable_info{reason=")
 			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_active 0")
 			require.Empty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows"))
-			requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
-			requireConnectivity(t, s.server.Space, s.client.Space, s.client.IP)
+			s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
+			s.requireConnectivity(t, s.server.Space, s.client.Space, s.client.IP)
 
 			require.NoError(t, s.node1.StopAgent())
 			undo()

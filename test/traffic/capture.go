@@ -21,7 +21,9 @@ import (
 const (
 	ethernetLength = 14
 	ipv4Length     = 20
+	ipv6Length     = 40
 	ipv4EtherType  = 0x0800
+	ipv6EtherType  = 0x86dd
 	protocolTCP    = 6
 	protocolUDP    = 17
 
@@ -29,7 +31,7 @@ const (
 	drainTime = time.Second
 )
 
-// capture records the headers of IPv4 packets that arrive, or leave, through a device.
+// capture records the headers of IPv4 and IPv6 packets that arrive, or leave, through a device.
 type capture struct {
 	device   string
 	outgoing bool
@@ -50,14 +52,14 @@ type filter struct {
 
 func captureCommand() *cobra.Command {
 	var c capture
-	cmd := &cobra.Command{Use: "capture", Short: "Record headers of IPv4 packets", Args: cobra.NoArgs, RunE: run(c.run)}
+	cmd := &cobra.Command{Use: "capture", Short: "Record headers of IPv4 and IPv6 packets", Args: cobra.NoArgs, RunE: run(c.run)}
 	f := cmd.Flags()
 	f.StringVar(&c.device, "device", "eth0", "network device")
 	f.BoolVar(&c.outgoing, "outgoing", false, "record what leaves instead of what arrives")
 	f.DurationVar(&c.duration, "duration", 0, "how long; 0 for until SIGTERM")
 	f.IntVar(&c.count, "count", 0, "end after so many packets")
 	f.IntVar(&c.limit, "limit", 2000, "record at most so many packets, and only count the others")
-	f.StringVar(&c.filter.proto, "proto", "", "only tcp, udp or icmp")
+	f.StringVar(&c.filter.proto, "proto", "", "only tcp, udp, icmp (IPv4) or icmp6")
 	f.StringVar(&c.source, "source", "", "only from this address")
 	f.StringVar(&c.destination, "destination", "", "only to this address")
 	f.Uint16Var(&c.filter.sourcePort, "source-port", 0, "only from this port")
@@ -122,7 +124,7 @@ func (c *capture) run(ctx context.Context, status io.Writer) (report.Capture, er
 }
 
 func (f *filter) admits(p *report.Packet) bool {
-	numbers := map[string]uint8{"tcp": protocolTCP, "udp": protocolUDP, "icmp": 1}
+	numbers := map[string]uint8{"tcp": protocolTCP, "udp": protocolUDP, "icmp": 1, "icmp6": 58}
 	return (f.proto == "" || numbers[f.proto] == p.Protocol) &&
 		(!f.source.IsValid() || f.source.String() == p.Source) &&
 		(!f.destination.IsValid() || f.destination.String() == p.Destination) &&
@@ -130,24 +132,23 @@ func (f *filter) admits(p *report.Packet) bool {
 		(f.port == 0 || f.port == p.DestinationPort)
 }
 
-// parse reads the headers of an IPv4 packet in a frame without VLAN tag.
+// parse reads the headers of an IPv4 or IPv6 packet in a frame without VLAN tag.
 func parse(frame []byte) (p report.Packet, ok bool) {
-	if len(frame) < ethernetLength+ipv4Length || binary.BigEndian.Uint16(frame[12:]) != ipv4EtherType {
+	if len(frame) < ethernetLength {
 		return p, false
 	}
+	var l4 []byte
 	ip := frame[ethernetLength:]
-	header := int(ip[0]&0xf) * 4
-	if header < ipv4Length || len(ip) < header {
+	switch binary.BigEndian.Uint16(frame[12:]) {
+	case ipv4EtherType:
+		p, l4, ok = parse4(ip)
+	case ipv6EtherType:
+		p, l4, ok = parse6(ip)
+	}
+	if !ok {
 		return p, false
 	}
-	fragment := binary.BigEndian.Uint16(ip[6:])
-	p = report.Packet{
-		DestinationMAC: net.HardwareAddr(frame[0:6]).String(), SourceMAC: net.HardwareAddr(frame[6:12]).String(),
-		Source: netip.AddrFrom4([4]byte(ip[12:16])).String(), Destination: netip.AddrFrom4([4]byte(ip[16:20])).String(),
-		Protocol: ip[9], TTL: ip[8], TOS: ip[1], ID: binary.BigEndian.Uint16(ip[4:]), Length: int(binary.BigEndian.Uint16(ip[2:])),
-		FragmentOffset: int(fragment&0x1fff) * 8, MoreFragments: fragment&0x2000 != 0, OptionBytes: header - ipv4Length,
-	}
-	l4 := ip[header:]
+	p.DestinationMAC, p.SourceMAC = net.HardwareAddr(frame[0:6]).String(), net.HardwareAddr(frame[6:12]).String()
 	if p.FragmentOffset > 0 || p.Protocol != protocolTCP && p.Protocol != protocolUDP || len(l4) < 8 {
 		return p, true
 	}
@@ -157,6 +158,59 @@ func parse(frame []byte) (p report.Packet, ok bool) {
 		p.TCPFlags = flagNames(l4[13])
 	}
 	return p, true
+}
+
+// parse4 returns what the IPv4 header says, and what follows it.
+func parse4(ip []byte) (p report.Packet, l4 []byte, ok bool) {
+	if len(ip) < ipv4Length {
+		return p, nil, false
+	}
+	header := int(ip[0]&0xf) * 4
+	if header < ipv4Length || len(ip) < header {
+		return p, nil, false
+	}
+	fragment := binary.BigEndian.Uint16(ip[6:])
+	return report.Packet{
+		Source: netip.AddrFrom4([4]byte(ip[12:16])).String(), Destination: netip.AddrFrom4([4]byte(ip[16:20])).String(),
+		Protocol: ip[9], TTL: ip[8], TOS: ip[1], ID: binary.BigEndian.Uint16(ip[4:]), Length: int(binary.BigEndian.Uint16(ip[2:])),
+		FragmentOffset: int(fragment&0x1fff) * 8, MoreFragments: fragment&0x2000 != 0, OptionBytes: header - ipv4Length,
+	}, ip[header:], true
+}
+
+// parse6 returns what the IPv6 header, hop-by-hop, destination and fragment headers say, and what follows them.
+func parse6(ip []byte) (p report.Packet, l4 []byte, ok bool) {
+	if len(ip) < ipv6Length {
+		return p, nil, false
+	}
+	first := binary.BigEndian.Uint32(ip)
+	p = report.Packet{
+		Source: netip.AddrFrom16([16]byte(ip[8:24])).String(), Destination: netip.AddrFrom16([16]byte(ip[24:40])).String(),
+		Protocol: ip[6], TTL: ip[7], TOS: uint8(first >> 20), ID: uint16(first), Length: ipv6Length + int(binary.BigEndian.Uint16(ip[4:])),
+	}
+	l4 = ip[ipv6Length:]
+	for {
+		length := 8
+		switch p.Protocol {
+		case 0, 60:
+			if len(l4) < 8 {
+				return p, nil, false
+			}
+			length += int(l4[1]) * 8
+		case fragmentHeader:
+			if len(l4) < 8 {
+				return p, nil, false
+			}
+			fragment := binary.BigEndian.Uint16(l4[2:])
+			p.FragmentOffset, p.MoreFragments = int(fragment&^7), fragment&1 != 0
+		default:
+			return p, l4, true
+		}
+		if len(l4) < length {
+			return p, nil, false
+		}
+		p.Protocol, l4 = l4[0], l4[length:]
+		p.OptionBytes += length
+	}
 }
 
 func flagNames(flags byte) string {

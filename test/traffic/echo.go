@@ -46,7 +46,7 @@ func (e *echo) count(n int) {
 }
 
 func (e *echo) runUDP(ctx context.Context, status io.Writer) (report.Echo, error) {
-	conn, err := (&net.ListenConfig{Control: socketOptions{tos: -1, buffers: true}.control}).ListenPacket(ctx, "udp4", e.listen)
+	conn, err := (&net.ListenConfig{Control: socketOptions{tos: -1, buffers: true}.control}).ListenPacket(ctx, network("udp", e.listen), e.listen)
 	if err != nil {
 		return e.report(), err
 	}
@@ -69,7 +69,7 @@ func (e *echo) runUDP(ctx context.Context, status io.Writer) (report.Echo, error
 }
 
 func (e *echo) runTCP(ctx context.Context, status io.Writer) (report.Echo, error) {
-	listener, err := (&net.ListenConfig{Control: socketOptions{tos: -1}.control}).Listen(ctx, "tcp4", e.listen)
+	listener, err := (&net.ListenConfig{Control: socketOptions{tos: -1}.control}).Listen(ctx, network("tcp", e.listen), e.listen)
 	if err != nil {
 		return e.report(), err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 )
 
-// frame describes an Ethernet frame with an IPv4 packet.
+// frame describes an Ethernet frame with an IPv4 or IPv6 packet, by the family of destination.
 type frame struct {
 	sourceMAC, destinationMAC net.HardwareAddr
 	source, destination       netip.Addr
@@ -21,10 +21,10 @@ type frame struct {
 	sourcePort, port          uint16
 	flags                     string // of TCP, a subset of tcpFlagNames
 	sequence, ack             uint32
-	ttl, tos                  uint8
-	id                        uint16
+	ttl, tos                  uint8  // IPv6: hop limit, traffic class
+	id                        uint16 // IPv6: flow label
 	payload                   int
-	option                    string // "", or a key of ipOptions
+	option                    string // "", or a key of ipOptions or ipv6Options
 	// fragment is the payload of each fragment in bytes, a multiple of 8; 0 to send one packet.
 	fragment int
 	// badChecksum makes the TCP, UDP or ICMP checksum wrong.
@@ -43,6 +43,15 @@ var ipOptions = map[string]layers.IPv4Option{
 
 // build returns the frame, or its fragments in order.
 func (f *frame) build() ([][]byte, error) {
+	if f.source.Is4() != f.destination.Is4() {
+		return nil, fmt.Errorf("source %s and destination %s must be of one family", f.source, f.destination)
+	}
+	if f.fragment != 0 && (f.fragment < 8 || f.fragment%8 != 0) {
+		return nil, fmt.Errorf("fragment size %d must be a multiple of 8", f.fragment)
+	}
+	if f.destination.Is6() {
+		return f.build6()
+	}
 	ip := &layers.IPv4{
 		Version: 4, TTL: f.ttl, TOS: f.tos, Id: f.id, SrcIP: f.source.AsSlice(), DstIP: f.destination.AsSlice(),
 	}
@@ -53,16 +62,14 @@ func (f *frame) build() ([][]byte, error) {
 		}
 		ip.Options = []layers.IPv4Option{option}
 	}
-	transport, err := f.transport(ip)
+	transport, protocol, err := f.transport(ip)
 	if err != nil {
 		return nil, err
 	}
+	ip.Protocol = protocol
 	if f.fragment == 0 {
 		packet, err := f.assemble(ip, transport)
 		return [][]byte{packet}, err
-	}
-	if f.fragment < 8 || f.fragment%8 != 0 {
-		return nil, fmt.Errorf("fragment size %d must be a multiple of 8", f.fragment)
 	}
 	var frames [][]byte
 	for offset := 0; offset < len(transport); offset += f.fragment {
@@ -81,10 +88,13 @@ func (f *frame) build() ([][]byte, error) {
 	return frames, nil
 }
 
-// transport is the TCP, UDP or ICMP packet with its checksum; it sets the protocol of ip.
-func (f *frame) transport(ip *layers.IPv4) ([]byte, error) {
+// transport is the TCP, UDP or ICMP packet with its checksum, and its protocol number. ip is the header that it follows.
+func (f *frame) transport(ip gopacket.NetworkLayer) ([]byte, layers.IPProtocol, error) {
 	var layer gopacket.SerializableLayer
+	var protocol layers.IPProtocol
 	checksumAt := 0
+	payload := make([]byte, f.payload)
+	copyContent(payload)
 	switch f.proto {
 	case "tcp":
 		tcp := &layers.TCP{SrcPort: layers.TCPPort(f.sourcePort), DstPort: layers.TCPPort(f.port), Seq: f.sequence, Ack: f.ack, Window: 1024}
@@ -92,38 +102,46 @@ func (f *frame) transport(ip *layers.IPv4) ([]byte, error) {
 			*field = strings.ContainsRune(f.flags, rune(tcpFlagNames[bit]))
 		}
 		if strings.Trim(f.flags, tcpFlagNames) != "" {
-			return nil, fmt.Errorf("TCP flags %q must be of %s", f.flags, tcpFlagNames)
+			return nil, 0, fmt.Errorf("TCP flags %q must be of %s", f.flags, tcpFlagNames)
 		}
-		ip.Protocol, checksumAt = layers.IPProtocolTCP, 16
+		protocol, checksumAt = layers.IPProtocolTCP, 16
 		layer = tcp
 		if err := tcp.SetNetworkLayerForChecksum(ip); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	case "udp":
 		udp := &layers.UDP{SrcPort: layers.UDPPort(f.sourcePort), DstPort: layers.UDPPort(f.port)}
-		ip.Protocol, checksumAt = layers.IPProtocolUDP, 6
+		protocol, checksumAt = layers.IPProtocolUDP, 6
 		layer = udp
 		if err := udp.SetNetworkLayerForChecksum(ip); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	case "icmp":
-		ip.Protocol, checksumAt = layers.IPProtocolICMPv4, 2
+		if ip, isIPv6 := ip.(*layers.IPv6); isIPv6 {
+			protocol, checksumAt = layers.IPProtocolICMPv6, 2
+			icmp := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(layers.ICMPv6TypeEchoRequest, 0)}
+			if err := icmp.SetNetworkLayerForChecksum(ip); err != nil {
+				return nil, 0, err
+			}
+			layer = icmp
+			payload = append([]byte{byte(f.sourcePort >> 8), byte(f.sourcePort), 0, 1}, payload...) // identifier, sequence number
+			break
+		}
+		protocol, checksumAt = layers.IPProtocolICMPv4, 2
 		layer = &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoRequest, 0), Id: f.sourcePort, Seq: 1}
 	default:
-		return nil, fmt.Errorf("proto %q must be tcp, udp or icmp", f.proto)
+		return nil, 0, fmt.Errorf("proto %q must be tcp, udp or icmp", f.proto)
 	}
-	payload := make([]byte, f.payload)
-	copyContent(payload)
 	buf := gopacket.NewSerializeBuffer()
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
 	if err := gopacket.SerializeLayers(buf, options, layer, gopacket.Payload(payload)); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	bytes := buf.Bytes()
 	if f.badChecksum {
 		bytes[checksumAt] ^= 0x55
 	}
-	return bytes, nil
+	return bytes, protocol, nil
 }
 
 func (f *frame) assemble(ip *layers.IPv4, transport []byte) ([]byte, error) {

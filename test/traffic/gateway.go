@@ -13,19 +13,23 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// gatewayTimeout is how long the default gateway may take to answer ARP.
+// gatewayTimeout is how long the default gateway may take to answer.
 const gatewayTimeout = 5 * time.Second
 
-// gatewayMAC resolves the IPv4 default gateway behind a device.
-func gatewayMAC(ctx context.Context, index int) (net.HardwareAddr, error) {
-	gateway, err := defaultGateway(index)
+// gatewayMAC resolves the default gateway behind a device.
+func gatewayMAC(ctx context.Context, index int, ipv4 bool) (net.HardwareAddr, error) {
+	family := netlink.FAMILY_V6
+	if ipv4 {
+		family = netlink.FAMILY_V4
+	}
+	gateway, err := defaultGateway(index, family)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, gatewayTimeout)
 	defer cancel()
 	for {
-		neighbours, err := netlink.NeighList(index, netlink.FAMILY_V4)
+		neighbours, err := netlink.NeighList(index, family)
 		if err != nil {
 			return nil, fmt.Errorf("reading the neighbour table: %w", err)
 		}
@@ -36,13 +40,13 @@ func gatewayMAC(ctx context.Context, index int) (net.HardwareAddr, error) {
 		}
 		askFor(gateway)
 		if !waitUntil(ctx, time.Now().Add(50*time.Millisecond)) {
-			return nil, fmt.Errorf("the default gateway %s does not answer ARP: give --destination-mac", gateway)
+			return nil, fmt.Errorf("the default gateway %s does not answer: give --destination-mac", gateway)
 		}
 	}
 }
 
-func defaultGateway(index int) (net.IP, error) {
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+func defaultGateway(index, family int) (net.IP, error) {
+	routes, err := netlink.RouteList(nil, family)
 	if err != nil {
 		return nil, fmt.Errorf("reading routes: %w", err)
 	}
@@ -61,7 +65,7 @@ func defaultGateway(index int) (net.IP, error) {
 
 // askFor makes the kernel resolve an address, by a datagram to the discard port.
 func askFor(ip net.IP) {
-	conn, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: ip, Port: 9})
+	conn, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: ip, Port: 9})
 	if err != nil {
 		return // no route now; the caller tries again
 	}

@@ -46,7 +46,7 @@ func (r *requestResponse) run(ctx context.Context, status io.Writer) (report.RR,
 		return result, fmt.Errorf("proto %q must be tcp or udp, size %d from 8 to %d", r.proto, r.size, maxChunk)
 	}
 	dialer := net.Dialer{Timeout: progressTimeout, Control: socketOptions{tos: -1}.control}
-	conn, err := dialer.DialContext(ctx, r.proto+"4", r.to)
+	conn, err := dialer.DialContext(ctx, network(r.proto, r.to), r.to)
 	if err != nil {
 		return result, err
 	}

@@ -30,7 +30,7 @@ type sendRaw struct {
 
 func sendRawCommand() *cobra.Command {
 	var s sendRaw
-	cmd := &cobra.Command{Use: "send-raw", Short: "Send crafted IPv4 frames", Args: cobra.NoArgs, RunE: run(s.run)}
+	cmd := &cobra.Command{Use: "send-raw", Short: "Send crafted IPv4 or IPv6 frames", Args: cobra.NoArgs, RunE: run(s.run)}
 	f := cmd.Flags()
 	f.StringVar(&s.device, "device", "eth0", "network device")
 	f.StringVar(&s.sourceMAC, "source-mac", "", "default: the device's")
@@ -43,12 +43,12 @@ func sendRawCommand() *cobra.Command {
 	f.StringVar(&s.flags, "flags", "A", "TCP flags, of "+tcpFlagNames)
 	f.Uint32Var(&s.sequence, "sequence", 0, "TCP sequence number")
 	f.Uint32Var(&s.ack, "ack", 0, "TCP acknowledgement number")
-	f.Uint8Var(&s.ttl, "ttl", 64, "time to live")
-	f.Uint8Var(&s.tos, "tos", 0, "type of service byte")
+	f.Uint8Var(&s.ttl, "ttl", 64, "time to live, or hop limit")
+	f.Uint8Var(&s.tos, "tos", 0, "type of service byte, or traffic class")
 	f.BoolVar(&s.everyTOS, "every-tos", false, "send with every type of service byte, 0 to 255")
-	f.Uint16Var(&s.id, "id", 0, "IPv4 identification, counted up with every packet")
+	f.Uint16Var(&s.id, "id", 0, "IPv4 identification or IPv6 flow label, counted up with every packet")
 	f.IntVar(&s.payload, "payload", 32, "bytes after the TCP, UDP or ICMP header")
-	f.StringVar(&s.option, "option", "", "IPv4 option: nop, record-route, router-alert")
+	f.StringVar(&s.option, "option", "", "IPv4 option: nop, record-route, router-alert; IPv6: nop, destination, router-alert")
 	f.IntVar(&s.fragment, "fragment", 0, "send in fragments of so many bytes")
 	f.BoolVar(&s.badChecksum, "bad-checksum", false, "make the TCP, UDP or ICMP checksum wrong")
 	f.IntVar(&s.count, "count", 1, "how many times; 0 for until SIGTERM")
@@ -107,11 +107,11 @@ func (s *sendRaw) allTOS() []uint8 {
 
 // complete fills in the addresses of the frame.
 func (s *sendRaw) complete(ctx context.Context, device *net.Interface) (err error) {
-	if s.frame.destination, err = netip.ParseAddr(s.destination); err != nil || !s.frame.destination.Is4() {
-		return fmt.Errorf("destination %q must be an IPv4 address", s.destination)
+	if s.frame.destination, err = netip.ParseAddr(s.destination); err != nil {
+		return fmt.Errorf("destination %q must be an IP address", s.destination)
 	}
 	if s.source == "" {
-		s.frame.source, err = addressOf(device)
+		s.frame.source, err = addressOf(device, s.frame.destination.Is4())
 	} else {
 		s.frame.source, err = netip.ParseAddr(s.source)
 	}
@@ -125,22 +125,23 @@ func (s *sendRaw) complete(ctx context.Context, device *net.Interface) (err erro
 		}
 	}
 	if s.destinationMAC == "" {
-		s.frame.destinationMAC, err = gatewayMAC(ctx, device.Index)
+		s.frame.destinationMAC, err = gatewayMAC(ctx, device.Index, s.frame.destination.Is4())
 	} else {
 		s.frame.destinationMAC, err = net.ParseMAC(s.destinationMAC)
 	}
 	return err
 }
 
-func addressOf(device *net.Interface) (netip.Addr, error) {
+// addressOf returns an address of the device that is not link-local.
+func addressOf(device *net.Interface, ipv4 bool) (netip.Addr, error) {
 	addresses, err := device.Addrs()
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	for _, a := range addresses {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() == ipv4 && prefix.Addr().IsGlobalUnicast() {
 			return prefix.Addr(), nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("device %s has no IPv4 address", device.Name)
+	return netip.Addr{}, fmt.Errorf("device %s has no address of the destination's family", device.Name)
 }

@@ -5,6 +5,8 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,16 +18,16 @@ const socketBuffer = 64 << 20
 
 // socketOptions are what a socket gets before it is bound.
 type socketOptions struct {
-	// tos is IP_TOS, -1 to leave it alone. TCP ignores its two ECN bits.
+	// tos is IP_TOS or IPV6_TCLASS, -1 to leave it alone. TCP ignores its two ECN bits.
 	tos int
-	// dontFragment sets DF and makes datagrams that do not fit fail.
+	// dontFragment sets DF, which IPv6 packets need not have, and makes datagrams that do not fit fail.
 	dontFragment bool
 	// buffers enlarges the buffers, so that a slow process loses nothing.
 	buffers bool
 }
 
 // control fits net.Dialer and net.ListenConfig.
-func (o socketOptions) control(_, _ string, c syscall.RawConn) error {
+func (o socketOptions) control(network, _ string, c syscall.RawConn) error {
 	var failed error
 	set := func(fd, level, option, value int) {
 		if err := unix.SetsockoptInt(fd, level, option, value); err != nil && failed == nil {
@@ -35,10 +37,15 @@ func (o socketOptions) control(_, _ string, c syscall.RawConn) error {
 	err := c.Control(func(raw uintptr) {
 		fd := int(raw)
 		set(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-		if o.tos >= 0 {
+		ipv6 := strings.HasSuffix(network, "6")
+		if o.tos >= 0 && ipv6 {
+			set(fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, o.tos)
+		} else if o.tos >= 0 {
 			set(fd, unix.IPPROTO_IP, unix.IP_TOS, o.tos)
 		}
-		if o.dontFragment {
+		if o.dontFragment && ipv6 {
+			set(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO)
+		} else if o.dontFragment {
 			set(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
 		}
 		if o.buffers {
@@ -50,4 +57,16 @@ func (o socketOptions) control(_, _ string, c syscall.RawConn) error {
 		return err
 	}
 	return failed
+}
+
+// network is protocol ("tcp", "udp") with the IP version of an address and port; without an address it is both.
+func network(protocol, address string) string {
+	addr, err := netip.ParseAddrPort(address)
+	switch {
+	case err != nil:
+		return protocol
+	case addr.Addr().Is6():
+		return protocol + "6"
+	}
+	return protocol + "4"
 }

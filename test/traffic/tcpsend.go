@@ -53,13 +53,13 @@ func (s *tcpSend) run(ctx context.Context, status io.Writer) (report.Send, error
 	result := report.Send{Stream: report.Stream{MismatchAt: -1}}
 	dialer := net.Dialer{Timeout: progressTimeout, Control: socketOptions{tos: s.tos}.control}
 	if s.from != "" {
-		local, err := net.ResolveTCPAddr("tcp4", s.from)
+		local, err := net.ResolveTCPAddr(network("tcp", s.to), s.from)
 		if err != nil {
 			return result, err
 		}
 		dialer.LocalAddr = local
 	}
-	plain, err := dialer.DialContext(ctx, "tcp4", s.to)
+	plain, err := dialer.DialContext(ctx, network("tcp", s.to), s.to)
 	if err != nil {
 		return result, err
 	}

@@ -41,7 +41,7 @@ func (s *tcpSink) run(ctx context.Context, status io.Writer) (report.Sink, error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	result := report.Sink{Connections: []report.Stream{}}
-	listener, err := (&net.ListenConfig{Control: socketOptions{tos: -1}.control}).Listen(ctx, "tcp4", s.listen)
+	listener, err := (&net.ListenConfig{Control: socketOptions{tos: -1}.control}).Listen(ctx, network("tcp", s.listen), s.listen)
 	if err != nil {
 		return result, err
 	}

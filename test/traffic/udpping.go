@@ -65,13 +65,13 @@ func (p *udpPing) run(ctx context.Context, status io.Writer) (report.Ping, error
 	}
 	dialer := net.Dialer{Control: p.control}
 	if p.from != "" {
-		local, err := net.ResolveUDPAddr("udp4", p.from)
+		local, err := net.ResolveUDPAddr(network("udp", p.to), p.from)
 		if err != nil {
 			return result, err
 		}
 		dialer.LocalAddr = local
 	}
-	conn, err := dialer.DialContext(ctx, "udp4", p.to)
+	conn, err := dialer.DialContext(ctx, network("udp", p.to), p.to)
 	if err != nil {
 		return result, err
 	}

@@ -205,6 +205,9 @@ func (s *Server) configureVeth(pod ns.NetNS, veth *podInterface) error {
 			return err
 		}
 	}
+	if err := prepareIPv6(pod, veth); err != nil {
+		return err
+	}
 	return configureContainerSide(pod, veth)
 }
 
@@ -248,7 +251,7 @@ func (s *Server) createPort(ctx context.Context, iface *interfacestore.Interface
 func (s *Server) announceInBackground(pod ns.NetNS, veth *podInterface) {
 	fd, err := packetSocket(pod, veth.ifname)
 	if err != nil {
-		klog.ErrorS(err, "Not sending gratuitous ARPs", "interface", veth.hostName)
+		klog.ErrorS(err, "Not announcing the addresses of the Pod", "interface", veth.hostName)
 		return
 	}
 	s.background.Go(func() { announce(s.stopping, fd, veth) })

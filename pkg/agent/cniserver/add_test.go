@@ -277,14 +277,14 @@ func TestAddSendsGratuitousARPs(t *testing.T) {
 	frame := gratuitousARPFrame(stored.IPs[0], stored.MAC)
 	var times []time.Time
 	buffer := make([]byte, 100)
-	for len(times) < gratuitousARPCount {
+	for len(times) < announcementCount {
 		n, _, err := unix.Recvfrom(capture, buffer, 0)
 		require.NoError(t, err, "got %d gratuitous ARPs", len(times))
 		if string(buffer[:n]) == string(frame) {
 			times = append(times, time.Now())
 		}
 	}
-	require.Greater(t, times[2].Sub(times[0]), gratuitousARPInterval)
+	require.Greater(t, times[2].Sub(times[0]), announcementInterval)
 	h.server.background.Wait()
 }
 

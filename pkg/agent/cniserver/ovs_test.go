@@ -26,10 +26,10 @@ import (
 )
 
 // newOVSHarness is newReadyHarness with a private Open vSwitch (userspace datapath) and the real pipeline on it.
-func newOVSHarness(t *testing.T) (*harness, *ovstest.OVS, ovsconfig.BridgeClient) {
+func newOVSHarness(t *testing.T, change ...func(*Config)) (*harness, *ovstest.OVS, ovsconfig.BridgeClient) {
 	t.Helper()
 	// Userspace conntrack drops segments whose checksum the sender has left to the device.
-	h := newReadyHarness(t, func(c *Config) { c.DisableTXChecksumOffload = true })
+	h := newReadyHarness(t, append(change, func(c *Config) { c.DisableTXChecksumOffload = true })...)
 	o := ovstest.Start(t, ovstest.InNetNS("/proc/thread-self/ns/net"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -40,7 +40,13 @@ func newOVSHarness(t *testing.T) (*harness, *ovstest.OVS, ovsconfig.BridgeClient
 	require.NoError(t, bridge.Create(ctx))
 	node := h.server.cfg.Node
 	node.Gateway = config.GatewayConfig{
-		Name: "antrea-gw0", MAC: net.HardwareAddr{0x0a, 0, 0, 0, 0, 1}, IPv4: netip.MustParseAddr("10.10.1.1"), OFPort: config.GatewayOFPort,
+		Name: "antrea-gw0", MAC: net.HardwareAddr{0x0a, 0, 0, 0, 0, 1}, OFPort: config.GatewayOFPort,
+	}
+	if node.PodIPv4CIDR.IsValid() {
+		node.Gateway.IPv4 = gatewayOf(node.PodIPv4CIDR)
+	}
+	if node.PodIPv6CIDR.IsValid() {
+		node.Gateway.IPv6 = gatewayOf(node.PodIPv6CIDR)
 	}
 	node.TunnelOFPort = config.TunnelOFPort
 	node.NodeIP = netip.MustParseAddr("192.168.77.1")
@@ -94,7 +100,7 @@ func TestPodsReachEachOtherThroughOVS(t *testing.T) {
 			return false
 		}
 		hits, err := strconv.Atoi(match[1])
-		return err == nil && hits >= gratuitousARPCount
+		return err == nil && hits >= announcementCount
 	}, "three gratuitous ARPs pass the Pod's spoof guard:\n%s", o.Ofctl("dump-flows", "br-int"))
 
 	before := len(o.DumpFlows("br-int"))

@@ -180,13 +180,13 @@ func (m *Manager) slotNames() (pods, nodes map[int]string) {
 	for _, e := range m.table.endpoints {
 		pods[e.slot] = e.pod.Namespace + "/" + e.pod.Name
 	}
-	for _, n := range m.table.nodes {
+	for _, n := range m.table.eachNode() {
 		nodes[n.slot] = n.Name
 	}
 	return pods, nodes
 }
 
-// Nodes lists the remote Nodes, by name.
+// Nodes lists the transport addresses of the remote Nodes, by name.
 func (m *Manager) Nodes() []api.NodeInfo {
 	out := []api.NodeInfo{}
 	if m.unavailable != nil {
@@ -194,14 +194,14 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	}
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
-	for _, n := range m.table.nodes {
+	for _, n := range m.table.eachNode() {
 		info := api.NodeInfo{Name: n.Name, TunnelIP: n.TunnelIP.String(), Slot: n.slot, PodCIDRs: []string{}}
 		for _, p := range n.PodCIDRs {
 			info.PodCIDRs = append(info.PodCIDRs, p.String())
 		}
 		out = append(out, info)
 	}
-	slices.SortFunc(out, func(a, b api.NodeInfo) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b api.NodeInfo) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Slot, b.Slot)) })
 	return out
 }
 

@@ -29,7 +29,7 @@ type table struct {
 	now func() time.Time
 
 	endpoints map[string]*endpoint // by interface name
-	nodes     map[string]*node     // by Node name
+	nodes     map[string][]*node   // by Node name; one for each transport address in use
 	slotPods  [datapath.MaxEndpoints]*endpoint
 	slotNodes [datapath.MaxNodes]*node
 
@@ -57,11 +57,6 @@ type endpoint struct {
 	serial uint64
 }
 
-type node struct {
-	coherency.Node
-	slot int
-}
-
 // newTable makes a table without Pods and Nodes. former are the last epochs of Pods that an earlier agent knew: megaflows
 // may still carry them. Pods that nobody knew begin after epoch first (0..1023), which should be random, for the same
 // reason.
@@ -69,7 +64,7 @@ func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr
 	t := &table{
 		dp: dp, now: now, wake: wake, firstEpoch: first,
 		endpoints: map[string]*endpoint{},
-		nodes:     map[string]*node{},
+		nodes:     map[string][]*node{},
 		needMarks: map[string]bool{},
 		former:    map[netip.Addr]*epochs{},
 	}
@@ -222,83 +217,6 @@ func (t *table) epochsFor(ips []netip.Addr) *epochs {
 		}
 	}
 	return &epochs{last: t.firstEpoch}
-}
-
-// changesNodes says whether a change alters or removes a Node that flows may refer to.
-func (t *table) changesNodes(c coherency.Change) bool {
-	for _, n := range c.Nodes {
-		if old := t.nodes[n.Name]; old != nil && !sameNode(old.Node, n) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(c.RemovedNodes, func(name string) bool { return t.nodes[name] != nil })
-}
-
-func sameNode(a, b coherency.Node) bool {
-	return a.TunnelIP == b.TunnelIP && slices.Equal(a.PodCIDRs, b.PodCIDRs)
-}
-
-func (t *table) applyNodes(c coherency.Change) {
-	for _, name := range c.RemovedNodes {
-		if n := t.nodes[name]; n != nil {
-			t.removeNode(n)
-		}
-	}
-	for _, n := range c.Nodes {
-		old := t.nodes[n.Name]
-		if old != nil && sameNode(old.Node, n) {
-			continue
-		}
-		if old != nil {
-			t.removeNode(old)
-		}
-		if err := t.addNode(n); err != nil {
-			klog.ErrorS(err, "Flows to this Node stay on Open vSwitch", "node", n.Name)
-		}
-	}
-}
-
-func (t *table) addNode(info coherency.Node) error {
-	slot := slices.Index(t.slotNodes[:], nil)
-	if slot < 0 {
-		return fmt.Errorf("all %d Node slots are taken", len(t.slotNodes))
-	}
-	n := &node{Node: info, slot: slot}
-	t.slotNodes[slot], t.nodes[info.Name] = n, n
-	t.dp.SetNode(slot, info.TunnelIP)
-	t.wake() // the worker finds out the MTU of the way there
-	for _, p := range info.PodCIDRs {
-		if err := t.dp.AddPodNetwork(p, slot); err != nil {
-			t.removeNode(n)
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *table) removeNode(n *node) {
-	t.evictions.Node++
-	delete(t.nodes, n.Name)
-	for _, p := range n.PodCIDRs {
-		if t.owned(p) {
-			continue
-		}
-		if err := t.dp.RemovePodNetwork(p); err != nil {
-			klog.ErrorS(err, "Could not withdraw a Pod network from ONCache; its Node is gone, so it has no effect", "node", n.Name)
-		}
-	}
-	t.dp.ClearNode(n.slot)
-	t.slotNodes[n.slot] = nil
-}
-
-// owned says whether a known Node has the Pod network: one that has moved must not be withdrawn with its old Node.
-func (t *table) owned(p netip.Prefix) bool {
-	for _, n := range t.nodes {
-		if slices.Contains(n.PodCIDRs, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // pendingMarks returns new marks for every endpoint that needs them, with the serials they stand for.

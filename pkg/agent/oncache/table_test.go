@@ -103,6 +103,7 @@ func remote(name, ip string, cidrs ...string) coherency.Node {
 // TestChanges lists what each kind of change writes, before the bundle (marks) and after the barrier.
 func TestChanges(t *testing.T) {
 	n2 := remote("node-2", "192.168.77.12", "10.10.2.0/24")
+	n26 := remote("node-2", "fd00::2", "fd00:10:2::/64")
 	tests := []struct {
 		name   string
 		known  []coherency.Node
@@ -154,6 +155,22 @@ func TestChanges(t *testing.T) {
 		{name: "IPv6",
 			change: coherency.Change{Nodes: []coherency.Node{remote("node-6", "fd00::6", "fd00:10:6::/64")}},
 			writes: []string{"node 0 fd00::6", "network fd00:10:6::/64 -> 0"}},
+		{name: "dual stack: an address for each family",
+			change: coherency.Change{Nodes: []coherency.Node{n2, n26}},
+			writes: []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0", "node 1 fd00::2", "network fd00:10:2::/64 -> 1"}},
+		{name: "dual stack unchanged", known: []coherency.Node{n2, n26},
+			change: coherency.Change{Nodes: []coherency.Node{n2, n26}}},
+		{name: "dual stack, one address changed", known: []coherency.Node{n2, n26},
+			change: coherency.Change{Nodes: []coherency.Node{n2, remote("node-2", "fd00::99", "fd00:10:2::/64")}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2",
+				"no network 10.10.2.0/24", "clear node 0", "no network fd00:10:2::/64", "clear node 1",
+				"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0", "node 1 fd00::99", "network fd00:10:2::/64 -> 1"}},
+		{name: "dual stack Node removed", known: []coherency.Node{n2, n26},
+			change: coherency.Change{RemovedNodes: []string{"node-2"}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2",
+				"no network 10.10.2.0/24", "clear node 0", "no network fd00:10:2::/64", "clear node 1"}},
 		{name: "bundle refused: evicted, nothing learned until new marks are written",
 			change: coherency.Change{Interfaces: []string{"a"}}, err: errors.New("refused"),
 			marks: []string{"a=2"}, writes: []string{"publish 0 generation=3 epoch=0"}, remark: []string{"a=3"}},
@@ -163,10 +180,8 @@ func TestChanges(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			e := newEnv(t, "a", "b")
-			for _, n := range tc.known {
-				_, end := e.Begin(coherency.Change{Nodes: []coherency.Node{n}})
-				end(nil)
-			}
+			_, known := e.Begin(coherency.Change{Nodes: tc.known})
+			known(nil)
 			e.slots.take()
 			marks, end := e.Begin(tc.change)
 			require.Empty(t, e.slots.take(), "nothing before the barrier")

@@ -31,8 +31,6 @@ var errNotInitialized = errors.New("the OpenFlow client is not initialized: call
 type client struct {
 	sw            of.Switch
 	setTableNames func(map[uint8]string) error
-	pipeline      *pipeline
-	features      Features
 
 	// changeMu serialises everything that calls the Interceptor; pods and nodes change only while it is held.
 	changeMu    sync.Mutex
@@ -40,6 +38,9 @@ type client struct {
 
 	// mu is held while a bundle is sent and its outcome is entered into the caches.
 	mu sync.Mutex
+	// pipeline and features change in Initialize only.
+	pipeline *pipeline
+	features Features
 	// generator is nil until Initialize.
 	generator *generator
 	// baseKeys are the keys of the base flows, which no Pod or Node may overwrite.
@@ -77,6 +78,9 @@ func (c *client) Initialize(ctx context.Context, round RoundInfo, node *config.N
 	if err := validateConfig(node, network); err != nil {
 		return nil, err
 	}
+	if node.PodIPv6CIDR.IsValid() {
+		c.setIPv6()
+	}
 	reconnected, err := c.sw.Connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the bridge's OpenFlow socket: %w", err)
@@ -89,6 +93,14 @@ func (c *client) Initialize(ctx context.Context, round RoundInfo, node *config.N
 	}
 	klog.InfoS("Initialized the OpenFlow pipeline", "tables", len(c.pipeline.tables), "round", round.RoundNum)
 	return reconnected, nil
+}
+
+// setIPv6 adds what IPv6 needs to the pipeline: which families Pods have is not known before the Node is.
+func (c *client) setIPv6() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.features.IPv6 = true
+	c.pipeline = newPipeline(c.features)
 }
 
 func (c *client) installBase(round RoundInfo, node *config.NodeConfig) error {
@@ -179,8 +191,11 @@ func (c *client) GetFlowTableStatus() ([]TableStatus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("count the flows of each table: %w", err)
 	}
-	status := make([]TableStatus, len(c.pipeline.tables))
-	for i, spec := range c.pipeline.tables {
+	c.mu.Lock()
+	tables := c.pipeline.tables
+	c.mu.Unlock()
+	status := make([]TableStatus, len(tables))
+	for i, spec := range tables {
 		status[i] = TableStatus{ID: uint8(i), Name: spec.name, FlowCount: counts[uint8(i)]}
 	}
 	return status, nil

@@ -51,8 +51,8 @@ func (c *client) UninstallPodFlows(interfaceName string) error {
 	return nil
 }
 
-func (c *client) InstallNodeFlows(nodeName string, peerConfigs map[netip.Prefix]netip.Addr, tunnelPeerIP netip.Addr) error {
-	if err := validateNode(nodeName, peerConfigs, tunnelPeerIP); err != nil {
+func (c *client) InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) error {
+	if err := validateNode(nodeName, peers); err != nil {
 		return err
 	}
 	c.changeMu.Lock()
@@ -60,18 +60,20 @@ func (c *client) InstallNodeFlows(nodeName string, peerConfigs map[netip.Prefix]
 	if c.generator == nil {
 		return errNotInitialized
 	}
-	for cidr := range peerConfigs {
-		if local := c.generator.node.PodIPv4CIDR; cidr.Overlaps(local) {
-			return fmt.Errorf("remote Node %s: the Pod network %v overlaps the local one, %v", nodeName, cidr, local)
+	for cidr := range peers {
+		for _, f := range c.generator.families() {
+			if cidr.Overlaps(f.podCIDR) {
+				return fmt.Errorf("remote Node %s: the Pod network %v overlaps the local one, %v", nodeName, cidr, f.podCIDR)
+			}
 		}
 	}
-	flows := c.generator.nodeFlows(peerConfigs, tunnelPeerIP)
+	flows := c.generator.nodeFlows(peers)
 	if err := c.checkNotBase(flows); err != nil {
 		return fmt.Errorf("remote Node %s: %w", nodeName, err)
 	}
 	p := c.nodes.plan(nodeName, flows)
 	change := coherency.Change{
-		Nodes: []coherency.Node{{Name: nodeName, TunnelIP: tunnelPeerIP, PodCIDRs: sortedPrefixes(peerConfigs)}},
+		Nodes: coherencyNodes(nodeName, peers),
 		// A network that another Node had: flows to it are affected, which the change cannot express.
 		All: p.takesOver,
 	}
@@ -79,6 +81,20 @@ func (c *client) InstallNodeFlows(nodeName string, peerConfigs map[netip.Prefix]
 		return fmt.Errorf("install the flows of remote Node %s: %w", nodeName, err)
 	}
 	return nil
+}
+
+// coherencyNodes groups the Pod networks of a Node by the transport address that leads to them.
+func coherencyNodes(name string, peers map[netip.Prefix]Peer) []coherency.Node {
+	var nodes []coherency.Node
+	for _, cidr := range sortedPrefixes(peers) {
+		ip := peers[cidr].TunnelIP
+		i := slices.IndexFunc(nodes, func(n coherency.Node) bool { return n.TunnelIP == ip })
+		if i < 0 {
+			i, nodes = len(nodes), append(nodes, coherency.Node{Name: name, TunnelIP: ip})
+		}
+		nodes[i].PodCIDRs = append(nodes[i].PodCIDRs, cidr)
+	}
+	return nodes
 }
 
 func (c *client) UninstallNodeFlows(nodeName string) error {

@@ -85,22 +85,24 @@ func TestRefusedArguments(t *testing.T) {
 		want string
 	}{
 		{"interface without name", func() error { return c.InstallPodFlows("", []netip.Addr{podAIP}, podAMAC, podAPort) }, "without name"},
-		{"interface without IPv4 address", func() error {
-			return c.InstallPodFlows("pod-a", []netip.Addr{netip.MustParseAddr("fd00::1")}, podAMAC, podAPort)
-		}, "no IPv4 address"},
+		{"interface without address", func() error { return c.InstallPodFlows("pod-a", nil, podAMAC, podAPort) }, "no address"},
+		{"interface with an IPv4 address in IPv6 notation", func() error {
+			return c.InstallPodFlows("pod-a", []netip.Addr{netip.MustParseAddr("::ffff:10.10.0.11")}, podAMAC, podAPort)
+		}, "::ffff:10.10.0.11"},
 		{"interface without MAC", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, nil, podAPort) }, "MAC"},
 		{"interface without port", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, 0) }, "port 0"},
 		{"interface on a reserved port", func() error {
 			return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, of.PortController)
 		}, "OpenFlow port"},
 		{"interface with the gateway's MAC", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, gwMAC, podAPort) }, "belongs to the gateway"},
-		{"Node without name", func() error { return c.InstallNodeFlows("", remotePeers, remotePeer) }, "without name"},
-		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", remotePeers, netip.Addr{}) }, "tunnel address"},
+		{"Node without name", func() error { return c.InstallNodeFlows("", remotePeers) }, "without name"},
+		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", peersVia(netip.Addr{})) }, "tunnel address"},
+		{"Node without Pod network", func() error { return c.InstallNodeFlows("node-b", nil) }, "without Pod network"},
 		{"Node gateway outside its network", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]netip.Addr{remoteCIDR: gwIP}, remotePeer)
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {gwIP, remotePeer}})
 		}, "must be an address in"},
 		{"Node with the local network", func() error {
-			return c.InstallNodeFlows("node-b", map[netip.Prefix]netip.Addr{testNode.PodIPv4CIDR: gwIP}, remotePeer)
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{testNode.PodIPv4CIDR: {gwIP, remotePeer}})
 		}, "overlaps"},
 		{"mark with epoch 1024", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1024)}) }, "epoch 1024"},
 		{"mark without port", func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", 0, 1)}) }, "OpenFlow port"},
@@ -142,7 +144,7 @@ func TestInstallSendsOnlyDifferences(t *testing.T) {
 	fake.ClearHistory()
 	require.NoError(t, installRemoteNode(c))
 	otherPeer := netip.MustParseAddr("192.168.77.103")
-	require.NoError(t, c.InstallNodeFlows("node-b", remotePeers, otherPeer))
+	require.NoError(t, c.InstallNodeFlows("node-b", peersVia(otherPeer)))
 	require.Len(t, fake.History()[1], 1, "only the tunnel destination changes")
 
 	require.NoError(t, c.UninstallPodFlows("pod-a"))
@@ -163,7 +165,7 @@ func TestFailedChangeLeavesEverythingAsBefore(t *testing.T) {
 		{"changed interface", func(c Client) error { return c.InstallPodFlows("pod-a", []netip.Addr{podBIP}, podBMAC, podBPort) }},
 		{"removed interface", func(c Client) error { return c.UninstallPodFlows("pod-a") }},
 		{"changed Node", func(c Client) error {
-			return c.InstallNodeFlows("node-b", remotePeers, netip.MustParseAddr("192.168.77.103"))
+			return c.InstallNodeFlows("node-b", peersVia(netip.MustParseAddr("192.168.77.103")))
 		}},
 		{"removed Node", func(c Client) error { return c.UninstallNodeFlows("node-b") }},
 		{"new mark", func(c Client) error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 9)}) }},
@@ -309,7 +311,7 @@ func TestNetworkMovesBetweenNodes(t *testing.T) {
 	require.NoError(t, installRemoteNode(c))
 	require.False(t, r.changes[0].All)
 	other := netip.MustParseAddr("192.168.77.103")
-	require.NoError(t, c.InstallNodeFlows("node-c", remotePeers, other))
+	require.NoError(t, c.InstallNodeFlows("node-c", peersVia(other)))
 	require.True(t, r.changes[1].All, "flows to the old Node are affected")
 	want := fake.Flows()
 
@@ -353,16 +355,14 @@ func TestFlowKeys(t *testing.T) {
 	}, c.GetNodeFlowKeys("node-b"))
 }
 
-func TestIPv6AddressesGetNoFlows(t *testing.T) {
+func TestIPv6AddressesGetNoFlowsWithoutIPv6PodNetwork(t *testing.T) {
 	c, fake := newTestClient(t, defaultFeatures)
 	require.NoError(t, installPodA(c))
 	want := fake.Flows()
 	v6 := netip.MustParseAddr("fd00::11")
 	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podAIP, v6}, podAMAC, podAPort))
 	require.Equal(t, want, fake.Flows())
-	require.NoError(t, c.InstallNodeFlows("node-b", map[netip.Prefix]netip.Addr{
-		netip.MustParsePrefix("fd00:1::/64"): netip.MustParseAddr("fd00:1::1"),
-	}, remotePeer))
+	require.NoError(t, c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR6: {remoteGW6, remotePeer}}))
 	require.Equal(t, want, fake.Flows())
 }
 

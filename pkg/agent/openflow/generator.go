@@ -29,18 +29,36 @@ type family struct {
 	gateway netip.Addr
 	// podCIDR is the local Pod network.
 	podCIDR netip.Prefix
+	// checked is the table after SpoofGuard.
+	checked uint8
 }
 
-// families returns the address families that the pipeline carries.
+// families returns the address families that the pipeline carries: those of the Node's Pods.
 func (g *generator) families() []family {
-	return []family{{
-		ethType: of.EthType(of.EthTypeIPv4),
-		ctZone:  ctZone,
-		src:     of.IPv4Src,
-		dst:     of.IPv4Dst,
-		gateway: g.node.Gateway.IPv4,
-		podCIDR: g.node.PodIPv4CIDR,
-	}}
+	var families []family
+	if g.node.PodIPv4CIDR.IsValid() {
+		families = append(families, family{
+			ethType: of.EthType(of.EthTypeIPv4),
+			ctZone:  ctZone,
+			src:     of.IPv4Src,
+			dst:     of.IPv4Dst,
+			gateway: g.node.Gateway.IPv4,
+			podCIDR: g.node.PodIPv4CIDR,
+			checked: g.firstOf(stageConntrackState),
+		})
+	}
+	if g.node.PodIPv6CIDR.IsValid() {
+		families = append(families, family{
+			ethType: of.EthType(of.EthTypeIPv6),
+			ctZone:  ctZoneV6,
+			src:     of.IPv6Src,
+			dst:     of.IPv6Dst,
+			gateway: g.node.Gateway.IPv6,
+			podCIDR: g.node.PodIPv6CIDR,
+			checked: g.id(tableIPv6),
+		})
+	}
+	return families
 }
 
 // contains tells whether addr is of this family.
@@ -70,6 +88,7 @@ func (g *generator) base() []of.Flow {
 	flows := g.missFlows()
 	flows = append(flows, g.classifierFlows()...)
 	flows = append(flows, g.gatewayFlows()...)
+	flows = append(flows, g.ipv6Flows()...)
 	flows = append(flows, g.tunnelFlows()...)
 	flows = append(flows, g.forwardingFlows()...)
 	flows = append(flows, g.conntrackFlows()...)

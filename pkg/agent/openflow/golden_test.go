@@ -5,11 +5,13 @@ package openflow
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -18,13 +20,16 @@ func TestBasePipelineGolden(t *testing.T) {
 	for _, test := range []struct {
 		file     string
 		features Features
+		node     *config.NodeConfig
 	}{
-		{"base_default.txt", defaultFeatures},
-		{"base_oncache.txt", oncacheFeatures},
-		{"base_minimal.txt", minimalFeatures},
+		{"base_default.txt", defaultFeatures, testNode},
+		{"base_oncache.txt", oncacheFeatures, testNode},
+		{"base_minimal.txt", minimalFeatures, testNode},
+		{"base_dualstack.txt", oncacheFeatures, dualStackNode},
+		{"base_ipv6.txt", oncacheFeatures, ipv6Node},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			c, fake := newTestClient(t, test.features)
+			c, fake := newTestClientOf(t, test.features, test.node)
 			var b strings.Builder
 			for id, spec := range c.pipeline.tables {
 				fmt.Fprintf(&b, "%d %s\n", id, spec.name)
@@ -36,18 +41,30 @@ func TestBasePipelineGolden(t *testing.T) {
 }
 
 func TestObjectFlowsGolden(t *testing.T) {
+	installMark := func(c Client) error {
+		return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7)})
+	}
 	for _, test := range []struct {
 		file    string
+		node    *config.NodeConfig
 		install func(Client) error
 	}{
-		{"pod.txt", installPodA},
-		{"node.txt", installRemoteNode},
-		{"mark.txt", func(c Client) error {
-			return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 7)})
+		{"pod.txt", testNode, installPodA},
+		{"node.txt", testNode, installRemoteNode},
+		{"mark.txt", testNode, installMark},
+		{"pod_dualstack.txt", dualStackNode, func(c Client) error {
+			return c.InstallPodFlows("pod-a", []netip.Addr{podAIP, podA6IP}, podAMAC, podAPort)
 		}},
+		{"pod_ipv6.txt", ipv6Node, func(c Client) error {
+			return c.InstallPodFlows("pod-a", []netip.Addr{podA6IP}, podAMAC, podAPort)
+		}},
+		{"node_dualstack.txt", dualStackNode, func(c Client) error {
+			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}})
+		}},
+		{"mark_dualstack.txt", dualStackNode, installMark},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			c, fake := newTestClient(t, oncacheFeatures)
+			c, fake := newTestClientOf(t, oncacheFeatures, test.node)
 			base := fake.Flows()
 			require.NoError(t, test.install(c))
 			requireGolden(t, test.file, render(c.pipeline, newFlows(base, fake.Flows())))

@@ -46,7 +46,15 @@ var (
 	remoteGW    = netip.MustParseAddr("10.10.1.1")
 	remotePodIP = netip.MustParseAddr("10.10.1.20")
 	remotePeer  = netip.MustParseAddr("192.168.77.102")
-	remotePeers = map[netip.Prefix]netip.Addr{remoteCIDR: remoteGW}
+	remotePeers = peersVia(remotePeer)
+
+	gw6IP       = netip.MustParseAddr("fd00:10:0:a::1")
+	podA6IP     = netip.MustParseAddr("fd00:10:0:a::11")
+	podB6IP     = netip.MustParseAddr("fd00:10:0:a::12")
+	remoteCIDR6 = netip.MustParsePrefix("fd00:10:0:b::/64")
+	remoteGW6   = netip.MustParseAddr("fd00:10:0:b::1")
+	remotePod6  = netip.MustParseAddr("fd00:10:0:b::20")
+	remotePeer6 = netip.MustParseAddr("fd00:77::102")
 
 	testNode = &config.NodeConfig{
 		Name:         "node-a",
@@ -64,6 +72,10 @@ var (
 	defaultFeatures = Features{AntreaProxy: true, AntreaPolicy: true, Egress: true}
 	oncacheFeatures = Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true}
 	minimalFeatures = Features{}
+
+	// dualStackNode has Pods with IPv4 and IPv6 addresses, ipv6Node with IPv6 addresses only.
+	dualStackNode = nodeWith(true)
+	ipv6Node      = nodeWith(false)
 )
 
 func mustMAC(s string) net.HardwareAddr {
@@ -79,9 +91,14 @@ func noTableNames(map[uint8]string) error { return nil }
 // newTestClient returns an initialized client on a switch in memory.
 func newTestClient(t *testing.T, features Features) (*client, *of.Fake) {
 	t.Helper()
+	return newTestClientOf(t, features, testNode)
+}
+
+func newTestClientOf(t *testing.T, features Features, node *config.NodeConfig) (*client, *of.Fake) {
+	t.Helper()
 	fake := of.NewFake()
 	c := NewClient(fake, noTableNames, features).(*client)
-	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, node, testNetwork)
 	require.NoError(t, err)
 	fake.ClearHistory()
 	return c, fake
@@ -96,7 +113,7 @@ func installPodB(c Client) error {
 }
 
 func installRemoteNode(c Client) error {
-	return c.InstallNodeFlows("node-b", remotePeers, remotePeer)
+	return c.InstallNodeFlows("node-b", remotePeers)
 }
 
 func markOf(name string, port uint32, epoch uint16) coherency.Mark {
@@ -202,4 +219,18 @@ type recordingSwitch struct {
 func (s *recordingSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 	s.recorder.events = append(s.recorder.events, "commit")
 	return s.Fake.Commit(ctx, mods)
+}
+
+// peersVia is the network of the remote Node, behind a tunnel address.
+func peersVia(tunnelIP netip.Addr) map[netip.Prefix]Peer {
+	return map[netip.Prefix]Peer{remoteCIDR: {Gateway: remoteGW, TunnelIP: tunnelIP}}
+}
+
+func nodeWith(ipv4 bool) *config.NodeConfig {
+	node := *testNode
+	node.PodIPv6CIDR, node.Gateway.IPv6 = netip.MustParsePrefix("fd00:10:0:a::/64"), gw6IP
+	if !ipv4 {
+		node.PodIPv4CIDR, node.Gateway.IPv4 = netip.Prefix{}, netip.Addr{}
+	}
+	return &node
 }

@@ -76,7 +76,7 @@ func TestInterceptorIsTold(t *testing.T) {
 		{"new Node", nil, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
 		{"identical Node", installRemoteNode, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
 		{"Node with a new address", installRemoteNode, func(c Client) error {
-			return c.InstallNodeFlows("node-b", remotePeers, moved.TunnelIP)
+			return c.InstallNodeFlows("node-b", peersVia(moved.TunnelIP))
 		}, coherency.Change{Nodes: []coherency.Node{moved}}},
 		{"removed Node", installRemoteNode, func(c Client) error { return c.UninstallNodeFlows("node-b") },
 			coherency.Change{RemovedNodes: []string{"node-b"}}},

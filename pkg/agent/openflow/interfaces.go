@@ -35,8 +35,8 @@ type Client interface {
 	// InstallPodFlows makes the local Pod behind ofPort reachable and lets it send from ips and mac only.
 	InstallPodFlows(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
 	UninstallPodFlows(interfaceName string) error
-	// InstallNodeFlows sends traffic for the peer Pod CIDRs (map: CIDR -> peer gateway address) to tunnelPeerIP.
-	InstallNodeFlows(nodeName string, peerConfigs map[netip.Prefix]netip.Addr, tunnelPeerIP netip.Addr) error
+	// InstallNodeFlows sends traffic for the Pod CIDRs of a remote Node (the keys of peers) to that Node.
+	InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) error
 	UninstallNodeFlows(nodeName string) error
 
 	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
@@ -54,6 +54,14 @@ type Client interface {
 	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.
 	GetFlowTableStatus() ([]TableStatus, error)
 	Disconnect() error
+}
+
+// Peer is how one Pod CIDR of a remote Node is reached.
+type Peer struct {
+	// Gateway is the remote gateway's address in the Pod CIDR.
+	Gateway netip.Addr
+	// TunnelIP is the transport address that tunnel packets are sent to, of either family.
+	TunnelIP netip.Addr
 }
 
 // TableStatus is one row of the pipeline.

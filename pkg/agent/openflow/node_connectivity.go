@@ -26,12 +26,13 @@ func (g *generator) tunnelFlows() []of.Flow {
 	}
 }
 
-// nodeFlows returns the flows of one remote Node: its Pod CIDRs with the addresses of its gateway in them.
-func (g *generator) nodeFlows(peers map[netip.Prefix]netip.Addr, tunnelPeer netip.Addr) []of.Flow {
+// nodeFlows returns the flows of one remote Node. IPv6 needs no responder: the host has a permanent neighbor entry for the
+// remote gateway (package route).
+func (g *generator) nodeFlows(peers map[netip.Prefix]Peer) []of.Flow {
 	const category = cookiePodConnectivity
 	var flows []of.Flow
 	for _, cidr := range sortedPrefixes(peers) {
-		if gateway := peers[cidr]; gateway.Is4() {
+		if gateway := peers[cidr].Gateway; gateway.Is4() && g.node.Gateway.IPv4.IsValid() {
 			flows = append(flows, g.arpResponderFlow(gateway))
 		}
 		for _, f := range g.families() {
@@ -40,7 +41,7 @@ func (g *generator) nodeFlows(peers map[netip.Prefix]netip.Addr, tunnelPeer neti
 			}
 			flows = append(flows, g.flow(category, tableL3Forwarding, priorityNormal, matches(f.ethType, f.dst(cidr)),
 				of.SetEthSrc{MAC: g.node.Gateway.MAC}, of.SetEthDst{MAC: config.GlobalVirtualMAC},
-				of.SetTunnelDst{IP: tunnelPeer}, toTunnel.load(), g.toTable(tableL3DecTTL)))
+				of.SetTunnelDst{IP: peers[cidr].TunnelIP}, toTunnel.load(), g.toTable(tableL3DecTTL)))
 		}
 	}
 	return flows
@@ -78,7 +79,7 @@ func macValue(mac []byte) (value uint64) {
 	return value
 }
 
-func sortedPrefixes(peers map[netip.Prefix]netip.Addr) []netip.Prefix {
+func sortedPrefixes(peers map[netip.Prefix]Peer) []netip.Prefix {
 	prefixes := make([]netip.Prefix, 0, len(peers))
 	for p := range peers {
 		prefixes = append(prefixes, p)

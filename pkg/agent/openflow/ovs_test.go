@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
@@ -34,6 +35,11 @@ const bridgeName = "br-int"
 // device to see which packets go there.
 func newBridge(t *testing.T, features Features) *bridge {
 	t.Helper()
+	return newBridgeOf(t, features, testNode)
+}
+
+func newBridgeOf(t *testing.T, features Features, node *config.NodeConfig) *bridge {
+	t.Helper()
 	o := ovstest.Start(t)
 	socket := o.AddBridge(bridgeName)
 	for name, port := range map[string]uint32{"antrea-tun0": tunnelPort, "antrea-gw0": gwPort, "pod-a": podAPort, "pod-b": podBPort} {
@@ -42,7 +48,7 @@ func newBridge(t *testing.T, features Features) *bridge {
 	c := NewClient(of.NewSwitch(socket), noTableNames, features).(*client)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	_, err := c.Initialize(ctx, RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	_, err := c.Initialize(ctx, RoundInfo{RoundNum: testRound}, node, testNetwork)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Disconnect()) })
 	return &bridge{OVS: o, t: t, c: c}

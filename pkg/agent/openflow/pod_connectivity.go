@@ -6,6 +6,7 @@ package openflow
 import (
 	"net"
 	"net/netip"
+	"slices"
 
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
@@ -34,7 +35,7 @@ func (g *generator) gatewayFlows() []of.Flow {
 				fromGateway.load(), sourceLocal.load(), g.toTable(tableSpoofGuard)),
 			// The host may use any source address.
 			g.flow(category, tableSpoofGuard, priorityNormal, matches(f.ethType, of.InPort(gw.OFPort)),
-				g.toNext(tableSpoofGuard)),
+				of.GotoTable{Table: f.checked}),
 			g.flow(category, tableL3Forwarding, priorityHigh, matches(f.ethType, f.dst(host(f.gateway))),
 				of.SetEthDst{MAC: gw.MAC}, toGateway.load(), g.toTable(tableL3DecTTL)),
 			// Replies go back through the gateway that the connection came from, wherever their address would route them: the
@@ -74,7 +75,7 @@ func (g *generator) podFlows(ips []netip.Addr, mac net.HardwareAddr, ofPort uint
 			loadTargetPort(ofPort), outputToPort.load(), g.toNext(tableL2ForwardingCalc)),
 	}
 	for _, ip := range ips {
-		if ip.Is4() {
+		if ip.Is4() && g.node.Gateway.IPv4.IsValid() {
 			flows = append(flows, g.arpSpoofGuardFlow(ofPort, ip, mac))
 		}
 		for _, f := range g.families() {
@@ -84,11 +85,14 @@ func (g *generator) podFlows(ips []netip.Addr, mac net.HardwareAddr, ofPort uint
 			flows = append(flows,
 				g.flow(category, tableSpoofGuard, priorityNormal,
 					matches(f.ethType, of.InPort(ofPort), of.EthSrc(mac), f.src(host(ip))),
-					g.toNext(tableSpoofGuard)),
+					of.GotoTable{Table: f.checked}),
 				g.flow(category, tableL3Forwarding, priorityNormal, matches(f.ethType, rewriteMAC.match(), f.dst(host(ip))),
 					of.SetEthSrc{MAC: g.node.Gateway.MAC}, of.SetEthDst{MAC: mac}, g.toTable(tableL3DecTTL)),
 			)
 		}
+	}
+	if g.features.IPv6 && slices.ContainsFunc(ips, isIPv6) {
+		flows = append(flows, g.neighborFlows(ips, mac, ofPort)...)
 	}
 	return flows
 }

@@ -15,6 +15,8 @@ type Features struct {
 	TrafficControl bool
 	// ONCache adds the table that marks packets which the cache may learn from.
 	ONCache bool
+	// IPv6 adds the table for neighbor discovery and multicast. Initialize sets it where Pods have IPv6 addresses.
+	IPv6 bool
 }
 
 // stage is a group of neighbouring tables with one purpose.
@@ -54,6 +56,7 @@ const (
 	tableARPResponder              = "ARPResponder"
 	tableClassifier                = "Classifier"
 	tableSpoofGuard                = "SpoofGuard"
+	tableIPv6                      = "IPv6"
 	tableUnSNAT                    = "UnSNAT"
 	tableConntrackZone             = "ConntrackZone"
 	tableConntrackState            = "ConntrackState"
@@ -98,6 +101,7 @@ func needsAntreaPolicy(f Features) bool   { return f.AntreaPolicy }
 func needsEgress(f Features) bool         { return f.Egress }
 func needsTrafficControl(f Features) bool { return f.TrafficControl }
 func needsONCache(f Features) bool        { return f.ONCache }
+func needsIPv6(f Features) bool           { return f.IPv6 }
 
 // tableSpecs lists every table in pipeline order.
 var tableSpecs = []tableSpec{
@@ -106,6 +110,7 @@ var tableSpecs = []tableSpec{
 	{tableARPResponder, stageARPOutput, missDrop, nil},
 	{tableClassifier, stageClassifier, missDrop, nil},
 	{tableSpoofGuard, stageValidation, missDrop, nil},
+	{tableIPv6, stageValidation, missNext, needsIPv6},
 	{tableUnSNAT, stageConntrackState, missNext, needsProxy},
 	{tableConntrackZone, stageConntrackState, missNext, nil},
 	{tableConntrackState, stageConntrackState, missNext, nil},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
@@ -19,10 +18,12 @@ func validateConfig(node *config.NodeConfig, network *config.NetworkConfig) erro
 	switch {
 	case network.TrafficEncapMode != config.TrafficEncapModeEncap:
 		return fmt.Errorf("traffic mode %q has no pipeline: must be %q", network.TrafficEncapMode, config.TrafficEncapModeEncap)
-	case !node.Gateway.IPv4.Is4():
-		return fmt.Errorf("gateway %s has no IPv4 address (%v)", node.Gateway.Name, node.Gateway.IPv4)
-	case !node.PodIPv4CIDR.Addr().Is4() || !node.PodIPv4CIDR.IsValid():
-		return fmt.Errorf("local Node %s has no IPv4 Pod network (%v)", node.Name, node.PodIPv4CIDR)
+	case !node.PodIPv4CIDR.IsValid() && !node.PodIPv6CIDR.IsValid():
+		return fmt.Errorf("local Node %s has no Pod network", node.Name)
+	case node.PodIPv4CIDR.IsValid() && (!node.PodIPv4CIDR.Addr().Is4() || !node.Gateway.IPv4.Is4()):
+		return fmt.Errorf("gateway %s with address %v, Pod network %v: both must be IPv4", node.Gateway.Name, node.Gateway.IPv4, node.PodIPv4CIDR)
+	case node.PodIPv6CIDR.IsValid() && (!isIPv6(node.PodIPv6CIDR.Addr()) || !isIPv6(node.Gateway.IPv6)):
+		return fmt.Errorf("gateway %s with address %v, Pod network %v: both must be IPv6", node.Gateway.Name, node.Gateway.IPv6, node.PodIPv6CIDR)
 	}
 	if err := validateMAC(node.Gateway.MAC); err != nil {
 		return fmt.Errorf("gateway %s: %w", node.Gateway.Name, err)
@@ -40,8 +41,13 @@ func validatePod(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, o
 	if interfaceName == "" {
 		return fmt.Errorf("interface without name (addresses %v)", ips)
 	}
-	if !slices.ContainsFunc(ips, netip.Addr.Is4) {
-		return fmt.Errorf("interface %s has no IPv4 address (%v)", interfaceName, ips)
+	if len(ips) == 0 {
+		return fmt.Errorf("interface %s has no address", interfaceName)
+	}
+	for _, ip := range ips {
+		if !ip.Is4() && !isIPv6(ip) {
+			return fmt.Errorf("interface %s with addresses %v: each must be an IPv4 or an IPv6 address", interfaceName, ips)
+		}
 	}
 	if err := validateMAC(mac); err != nil {
 		return fmt.Errorf("interface %s: %w", interfaceName, err)
@@ -52,20 +58,25 @@ func validatePod(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, o
 	return nil
 }
 
-func validateNode(nodeName string, peers map[netip.Prefix]netip.Addr, tunnelPeer netip.Addr) error {
+func validateNode(nodeName string, peers map[netip.Prefix]Peer) error {
 	if nodeName == "" {
-		return fmt.Errorf("remote Node without name (tunnel address %v)", tunnelPeer)
+		return fmt.Errorf("remote Node without name (Pod networks %v)", sortedPrefixes(peers))
 	}
-	if !tunnelPeer.IsValid() || tunnelPeer.Is4In6() {
-		return fmt.Errorf("remote Node %s: tunnel address %v is neither an IPv4 nor an IPv6 address", nodeName, tunnelPeer)
+	if len(peers) == 0 {
+		return fmt.Errorf("remote Node %s without Pod network", nodeName)
 	}
-	for cidr, gateway := range peers {
-		if !cidr.IsValid() || !cidr.Contains(gateway) {
-			return fmt.Errorf("remote Node %s: the gateway %v must be an address in the Pod network %v", nodeName, gateway, cidr)
+	for cidr, peer := range peers {
+		if !cidr.IsValid() || !cidr.Contains(peer.Gateway) {
+			return fmt.Errorf("remote Node %s: the gateway %v must be an address in the Pod network %v", nodeName, peer.Gateway, cidr)
+		}
+		if !peer.TunnelIP.Is4() && !isIPv6(peer.TunnelIP) {
+			return fmt.Errorf("remote Node %s: tunnel address %v is neither an IPv4 nor an IPv6 address", nodeName, peer.TunnelIP)
 		}
 	}
 	return nil
 }
+
+func isIPv6(ip netip.Addr) bool { return ip.Is6() && !ip.Is4In6() }
 
 func validateMAC(mac net.HardwareAddr) error {
 	if len(mac) != 6 {

@@ -7,10 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -30,38 +27,21 @@ type Options struct {
 	SyncInterval time.Duration
 }
 
-// Client implements Interface on Linux for encap mode and IPv4. All its work is done on the calling goroutine, in the
-// network namespace of that goroutine's thread. Its methods may be called concurrently.
+// Client implements Interface on Linux for encap mode. It has a stack for each IP version that Pods or tunnel packets use.
+// All its work is done on the calling goroutine, in the network namespace of that goroutine's thread. Its methods may be
+// called concurrently.
 type Client struct {
-	family   family
-	node     *config.NodeConfig
-	podCIDR  netip.Prefix
+	stacks   []*stack
 	interval time.Duration
-	set      podSet
-
-	firewallMutex sync.Mutex
-	firewall      *firewall
-
-	// mutex guards peers together with the routes and set entries in the kernel that stand for them.
-	mutex sync.Mutex
-	peers map[netip.Prefix]podRoute
 }
 
 var _ Interface = (*Client)(nil)
 
 // NewClient checks the configuration and finds the iptables programs; it changes nothing. It fails for traffic modes
-// other than encap, for a network without IPv4 or with IPv6, and for a Node without an IPv4 Pod CIDR.
+// other than encap, and when Pod CIDRs and the network's IP versions do not agree.
 func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options Options) (*Client, error) {
 	if network.TrafficEncapMode != config.TrafficEncapModeEncap {
 		return nil, fmt.Errorf("traffic mode %q is not supported, want %q", network.TrafficEncapMode, config.TrafficEncapModeEncap)
-	}
-	if !network.IPv4Enabled || network.IPv6Enabled {
-		return nil, fmt.Errorf("routes need a network with IPv4 and without IPv6, have IPv4 %t and IPv6 %t", network.IPv4Enabled, network.IPv6Enabled)
-	}
-	f := familyIPv4
-	podCIDR := node.PodIPv4CIDR
-	if !f.has(podCIDR.Addr()) || podCIDR != podCIDR.Masked() {
-		return nil, fmt.Errorf("the Pod CIDR %s of Node %s is not an %s network address with prefix length", podCIDR, node.Name, f.name)
 	}
 	if node.Gateway.Name == "" {
 		return nil, fmt.Errorf("no gateway port name for Node %s", node.Name)
@@ -71,7 +51,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		return nil, err
 	}
 	params := ruleParams{
-		gateway: node.Gateway.Name, podCIDR: podCIDR, podSet: f.podIPSet,
+		gateway:        node.Gateway.Name,
 		tunnelProtocol: protocol, tunnelPort: network.TunnelPort,
 		ports: options.Ports, randomFully: network.SNATFullyRandomPorts,
 	}
@@ -80,29 +60,43 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 	} else if params.tunnelPort == 0 {
 		return nil, fmt.Errorf("tunnel type %s has port 0, want the port in use", network.TunnelType)
 	}
-	w, err := newFirewall(f, params)
-	if err != nil {
-		return nil, err
+	c := &Client{interval: options.SyncInterval}
+	if c.interval == 0 {
+		c.interval = DefaultSyncInterval
 	}
-	interval := options.SyncInterval
-	if interval == 0 {
-		interval = DefaultSyncInterval
+	for _, u := range []struct {
+		family  family
+		pods    bool
+		podCIDR netip.Prefix
+		tunnel  bool
+	}{
+		{familyIPv4, network.IPv4Enabled, node.PodIPv4CIDR, node.Uplink.IPv4.IsValid()},
+		{familyIPv6, network.IPv6Enabled, node.PodIPv6CIDR, node.Uplink.IPv6.IsValid()},
+	} {
+		switch {
+		case u.pods && (!u.family.has(u.podCIDR.Addr()) || u.podCIDR != u.podCIDR.Masked()):
+			return nil, fmt.Errorf("the Pod CIDR %s of Node %s is not an %s network address with prefix length", u.podCIDR, node.Name, u.family.name)
+		case !u.pods && u.podCIDR.IsValid():
+			return nil, fmt.Errorf("the network does not have %s, but Node %s has the Pod CIDR %s", u.family.name, node.Name, u.podCIDR)
+		case !u.pods && !u.tunnel:
+			continue
+		}
+		s, err := newStack(u.family, u.podCIDR, params)
+		if err != nil {
+			return nil, err
+		}
+		c.stacks = append(c.stacks, s)
 	}
-	return &Client{family: f, node: node, podCIDR: podCIDR, interval: interval, set: podSet{f}, firewall: w,
-		peers: map[netip.Prefix]podRoute{}}, nil
+	if !network.IPv4Enabled && !network.IPv6Enabled {
+		return nil, fmt.Errorf("routes need a network with IPv4 or IPv6, Node %s has neither", node.Name)
+	}
+	return c, nil
 }
 
 // Initialize implements Interface. The gateway port must exist. Everything it sets up stays when the agent ends: Pods keep
 // their connectivity meanwhile. Calling it again changes nothing.
 func (c *Client) Initialize() error {
-	if err := applySysctls(desiredSysctls(c.family, c.node.Gateway.Name)); err != nil {
-		return err
-	}
-	// The set must exist before the rule that matches it, and hold the local CIDR: else Pod to Pod would be masqueraded.
-	if err := c.syncSet(); err != nil {
-		return err
-	}
-	return c.syncFirewall(context.Background())
+	return c.each((*stack).initialize)
 }
 
 // Run implements Interface.
@@ -124,61 +118,67 @@ func (c *Client) Run(stopCh <-chan struct{}) {
 	}
 }
 
-// sync repairs every part even if another one fails.
 func (c *Client) sync(ctx context.Context) error {
-	return errors.Join(
-		applySysctls(desiredSysctls(c.family, c.node.Gateway.Name)),
-		c.syncSet(),
-		c.syncFirewall(ctx),
-		c.syncRoutes(),
-	)
+	return c.each(func(s *stack) error { return s.sync(ctx) })
 }
 
-func (c *Client) syncFirewall(ctx context.Context) error {
-	c.firewallMutex.Lock()
-	defer c.firewallMutex.Unlock()
-	return c.firewall.apply(ctx)
-}
-
-func (c *Client) syncSet() error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if err := c.set.ensure(); err != nil {
-		return err
-	}
-	have, err := c.set.entries()
-	if err != nil {
-		return err
-	}
-	for _, cidr := range slices.SortedFunc(maps.Keys(c.knownCIDRs(nil)), comparePrefixes) {
-		if _, found := slices.BinarySearchFunc(have, cidr, comparePrefixes); !found {
-			if err := c.set.add(cidr); err != nil {
-				return err
-			}
+// Reconcile implements Interface. It also removes the set entries and neighbors of unknown CIDRs. What AddRoutes has added
+// stays even if it is not in podCIDRs: the caller may have listed the Nodes just before.
+func (c *Client) Reconcile(podCIDRs []netip.Prefix) error {
+	return c.each(func(s *stack) error {
+		if !s.hasPods() {
+			return nil
 		}
+		return s.reconcile(podCIDRs)
+	})
+}
+
+// AddRoutes implements Interface. The CIDR must be without host bits, apart from the local one, and contain the gateway
+// address. peerNodeIP does not appear in encap mode's routes.
+func (c *Client) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error {
+	s, err := c.stackFor(peerPodCIDR)
+	if err == nil {
+		err = s.addRoutes(peerPodCIDR, peerGatewayIP)
+	}
+	if err != nil {
+		return fmt.Errorf("add routes to Node %s: %w", nodeName, err)
+	}
+	klog.V(2).InfoS("Added route to peer", "node", nodeName, "nodeIP", peerNodeIP, "podCIDR", peerPodCIDR, "gateway", peerGatewayIP)
+	return nil
+}
+
+// DeleteRoutes implements Interface.
+func (c *Client) DeleteRoutes(peerPodCIDR netip.Prefix) error {
+	s, err := c.stackFor(peerPodCIDR)
+	if err == nil {
+		err = s.deleteRoutes(peerPodCIDR)
+	}
+	if err != nil {
+		return fmt.Errorf("delete routes to %s: %w", peerPodCIDR, err)
 	}
 	return nil
 }
 
-func (c *Client) syncRoutes() error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	link, err := gatewayLink(c.node.Gateway.Name)
-	if err != nil {
-		return err
-	}
-	have, err := listGatewayRoutes(c.family, link)
-	if err != nil {
-		return err
-	}
-	desired := slices.SortedFunc(maps.Values(c.peers), func(a, b podRoute) int { return comparePrefixes(a.cidr, b.cidr) })
-	var errs []error
-	for _, r := range missingRoutes(desired, have) {
-		if err := replaceRoute(r, link); err != nil {
-			errs = append(errs, err)
+// stackFor returns the stack for the family of a Pod CIDR.
+func (c *Client) stackFor(podCIDR netip.Prefix) (*stack, error) {
+	var have []string
+	for _, s := range c.stacks {
+		if !s.hasPods() {
 			continue
 		}
-		klog.InfoS("Added a route that somebody removed", "destination", r.cidr, "gateway", r.gateway)
+		if s.family.has(podCIDR.Addr()) {
+			return s, nil
+		}
+		have = append(have, s.family.name)
+	}
+	return nil, fmt.Errorf("the Pod CIDR %s is of a family that this Node's Pods do not have, want %v", podCIDR, have)
+}
+
+// each calls fn for every stack, even if it has failed for another.
+func (c *Client) each(fn func(*stack) error) error {
+	var errs []error
+	for _, s := range c.stacks {
+		errs = append(errs, fn(s))
 	}
 	return errors.Join(errs...)
 }

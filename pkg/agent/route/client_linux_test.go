@@ -167,7 +167,7 @@ func TestRoutes(t *testing.T) {
 		require.Equal(t, map[string]string{"10.10.0.0/24": "connected"}, gatewayRoutes(t))
 		require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t))
 	}
-	require.NoError(t, c.syncRoutes(), "a deleted route does not come back")
+	require.NoError(t, c.stacks[0].syncRoutes(), "a deleted route does not come back")
 	require.NotContains(t, gatewayRoutes(t), "10.10.1.0/24")
 }
 
@@ -243,7 +243,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cidr, gateway, want string
 	}{
-		"IPv6":                  {"fd00:10::/64", "fd00:10::1", "not an IPv4 network"},
+		"IPv6":                  {"fd00:10::/64", "fd00:10::1", "of a family that this Node's Pods do not have, want [IPv4]"},
 		"host bits":             {"10.10.1.7/24", "10.10.1.1", "10.10.1.7/24"},
 		"own CIDR":              {"10.10.0.0/24", "10.10.0.1", "overlaps"},
 		"covers own CIDR":       {"10.10.0.0/16", "10.10.0.1", "overlaps"},
@@ -267,10 +267,10 @@ func TestGatewayPortGone(t *testing.T) {
 	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
 	require.NoError(t, netlink.LinkDel(peer))
 	require.ErrorContains(t, c.AddRoutes(otherCIDR, "node3", peerIP, otherGW), "antrea-gw0")
-	require.ErrorContains(t, c.syncRoutes(), "antrea-gw0")
+	require.ErrorContains(t, c.stacks[0].syncRoutes(), "antrea-gw0")
 
 	newGateway(t)
-	require.NoError(t, c.syncRoutes(), "a new port gets the routes")
+	require.NoError(t, c.stacks[0].syncRoutes(), "a new port gets the routes")
 	require.Equal(t, "10.10.1.1 onlink", gatewayRoutes(t)["10.10.1.0/24"])
 
 	peer, err := netlink.LinkByName("pipeline")
@@ -308,8 +308,12 @@ func TestNewClientRefuses(t *testing.T) {
 		"other mode": {func(n *config.NetworkConfig, _ *config.NodeConfig) {
 			n.TrafficEncapMode = config.TrafficEncapModeNoEncap
 		}, `"noEncap"`},
-		"dual-stack": {func(n *config.NetworkConfig, _ *config.NodeConfig) { n.IPv6Enabled = true }, "IPv6 true"},
-		"no CIDR":    {func(_ *config.NetworkConfig, n *config.NodeConfig) { n.PodIPv4CIDR = netip.Prefix{} }, "Pod CIDR"},
+		"no IPv6 CIDR": {func(n *config.NetworkConfig, _ *config.NodeConfig) { n.IPv6Enabled = true }, "is not an IPv6 network"},
+		"no family": {func(n *config.NetworkConfig, node *config.NodeConfig) {
+			n.IPv4Enabled, node.PodIPv4CIDR = false, netip.Prefix{}
+		}, "neither"},
+		"CIDR, no family": {func(n *config.NetworkConfig, node *config.NodeConfig) { n.IPv4Enabled, n.IPv6Enabled = false, true }, "network does not have IPv4"},
+		"no CIDR":         {func(_ *config.NetworkConfig, n *config.NodeConfig) { n.PodIPv4CIDR = netip.Prefix{} }, "Pod CIDR"},
 		"host bits": {func(_ *config.NetworkConfig, n *config.NodeConfig) {
 			n.PodIPv4CIDR = netip.MustParsePrefix("10.0.0.1/24")
 		}, "10.0.0.1/24"},

@@ -24,18 +24,31 @@ type family struct {
 	restoreProgram string
 	// podIPSet is the set of all Pod CIDRs of the cluster.
 	podIPSet string
-	// forwardingSysctl turns on routing, as a path below /proc/sys.
-	forwardingSysctl string
+	// staticNeighbors says that remote gateways need neighbor entries.
+	staticNeighbors bool
+	// sysctls are the kernel settings that Pods need, with the gateway port's name.
+	sysctls func(gateway string) []sysctl
 }
 
 var familyIPv4 = family{
-	name:             "IPv4",
-	af:               unix.AF_INET,
-	bits:             32,
-	protocol:         iptables.ProtocolIPv4,
-	restoreProgram:   "iptables-restore",
-	podIPSet:         "ANTREA-POD-IP",
-	forwardingSysctl: "net/ipv4/ip_forward",
+	name:           "IPv4",
+	af:             unix.AF_INET,
+	bits:           32,
+	protocol:       iptables.ProtocolIPv4,
+	restoreProgram: "iptables-restore",
+	podIPSet:       "ANTREA-POD-IP",
+	sysctls:        ipv4Sysctls,
+}
+
+var familyIPv6 = family{
+	name:            "IPv6",
+	af:              unix.AF_INET6,
+	bits:            128,
+	protocol:        iptables.ProtocolIPv6,
+	restoreProgram:  "ip6tables-restore",
+	podIPSet:        "ANTREA-POD-IP6",
+	staticNeighbors: true,
+	sysctls:         ipv6Sysctls,
 }
 
 // has says whether addr is an address of the family.

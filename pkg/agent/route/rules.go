@@ -47,6 +47,7 @@ type table struct {
 // ruleParams is all that the rules depend on.
 type ruleParams struct {
 	gateway string
+	// podCIDR is invalid where Pods have no addresses of the family; then there are rules for tunnel packets only.
 	podCIDR netip.Prefix
 	podSet  string
 	// tunnelProtocol is the IP protocol of tunnel packets ("udp", "tcp", protocolGRE); tunnelPort is 0 for one without ports.
@@ -92,6 +93,9 @@ func rawTable(p ruleParams) table {
 func mangleTable(p ruleParams) table {
 	out := chainPrefix + chainOutput
 	t := table{name: tableMangle, chains: []string{out}}
+	if !p.podCIDR.IsValid() {
+		return t
+	}
 	t.add(out, "mark packets of the Node to local Pods",
 		"-o", p.gateway, "-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark))
 	return t
@@ -100,8 +104,10 @@ func mangleTable(p ruleParams) table {
 func filterTable(p ruleParams) table {
 	in, forward, out := chainPrefix+chainInput, chainPrefix+chainForward, chainPrefix+chainOutput
 	t := table{name: tableFilter, chains: []string{in, forward, out}}
-	t.add(forward, "accept packets from local Pods", "-i", p.gateway, "-j", "ACCEPT")
-	t.add(forward, "accept packets to local Pods", "-o", p.gateway, "-j", "ACCEPT")
+	if p.podCIDR.IsValid() {
+		t.add(forward, "accept packets from local Pods", "-i", p.gateway, "-j", "ACCEPT")
+		t.add(forward, "accept packets to local Pods", "-o", p.gateway, "-j", "ACCEPT")
+	}
 
 	tunnel := portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)
 	t.add(in, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
@@ -124,6 +130,9 @@ func natTable(p ruleParams) table {
 		masquerade = append(masquerade, "--random-fully")
 	}
 	t := table{name: tableNAT, chains: []string{post}}
+	if !p.podCIDR.IsValid() {
+		return t
+	}
 	t.add(post, "masquerade Pod to external packets", append([]string{
 		"-s", p.podCIDR.String(), "!", "-o", p.gateway, "-m", "set", "!", "--match-set", p.podSet, "dst"}, masquerade...)...)
 	// A local process whose destination was translated after its source address had been chosen (kube-proxy) leaves with

@@ -16,11 +16,21 @@ type sysctl struct {
 	key, value string
 }
 
-// desiredSysctls: routing, and ARP from the gateway port with its own address only, since Pods and OVS know no other.
-func desiredSysctls(f family, gateway string) []sysctl {
+// ipv4Sysctls: routing, and ARP from the gateway port with its own address only, since Pods and OVS know no other.
+func ipv4Sysctls(gateway string) []sysctl {
 	return []sysctl{
-		{f.forwardingSysctl, "1"},
+		{"net/ipv4/ip_forward", "1"},
 		{filepath.Join("net/ipv4/conf", gateway, "arp_announce"), "1"},
+	}
+}
+
+// ipv6Sysctls: routing, and no router advertisements from the bridge: this Node is the router there (CVE-2020-13597). With
+// routing on, the kernel ignores router advertisements on all other devices too, unless their accept_ra is 2; that is the
+// administrator's business.
+func ipv6Sysctls(gateway string) []sysctl {
+	return []sysctl{
+		{filepath.Join("net/ipv6/conf", gateway, "accept_ra"), "0"},
+		{"net/ipv6/conf/all/forwarding", "1"},
 	}
 }
 

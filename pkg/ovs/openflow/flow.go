@@ -63,7 +63,10 @@ const (
 	FieldARPSHA
 	FieldARPTHA
 	FieldICMPv6Type
+	FieldICMPv6Code
 	FieldNDTarget
+	FieldNDSLL
+	FieldNDTLL
 	FieldTunnelIPv4Dst
 	FieldTunnelIPv6Dst
 	FieldTunnelID

@@ -21,7 +21,8 @@ var matchOrder = func() []Field {
 	}
 	return append(o, FieldTunnelID, FieldTunnelIPv4Dst, FieldTunnelIPv6Dst, FieldInPort, FieldEthSrc, FieldEthDst,
 		FieldIPv4Src, FieldIPv4Dst, FieldIPv6Src, FieldIPv6Dst, FieldARPSPA, FieldARPTPA, FieldIPProto, FieldARPOp,
-		FieldARPSHA, FieldARPTHA, FieldICMPv6Type, FieldNDTarget, FieldTCPDst, FieldUDPDst, FieldSCTPDst)
+		FieldARPSHA, FieldARPTHA, FieldICMPv6Type, FieldICMPv6Code, FieldNDTarget,
+		FieldNDSLL, FieldNDTLL, FieldTCPDst, FieldUDPDst, FieldSCTPDst)
 }()
 
 // Key identifies the flow in the switch: "table=10,priority=200,ip,reg1=0x2,nw_src=10.0.0.0/24", in the syntax of

@@ -86,8 +86,17 @@ func ARPTHA(mac net.HardwareAddr) Match { return matchMAC(FieldARPTHA, mac) }
 // ICMPv6Type matches the ICMPv6 type (RFC 4443; 135 and 136 are neighbor solicitation and advertisement, RFC 4861).
 func ICMPv6Type(t uint8) Match { return Match{Field: FieldICMPv6Type, Value: []byte{t}} }
 
+// ICMPv6Code matches the ICMPv6 code.
+func ICMPv6Code(c uint8) Match { return Match{Field: FieldICMPv6Code, Value: []byte{c}} }
+
 // NDTarget matches the target address of a neighbor solicitation or advertisement.
 func NDTarget(ip netip.Addr) Match { return matchAddr(FieldNDTarget, ip) }
+
+// NDSLL matches the source link-layer address in a neighbor solicitation; all zero bytes match one without it.
+func NDSLL(mac net.HardwareAddr) Match { return matchMAC(FieldNDSLL, mac) }
+
+// NDTLL is NDSLL for the target link-layer address in a neighbor advertisement.
+func NDTLL(mac net.HardwareAddr) Match { return matchMAC(FieldNDTLL, mac) }
 
 // TunnelDst matches the outer destination address of a decapsulated packet, IPv4 or IPv6.
 func TunnelDst(ip netip.Addr) Match { return matchAddr(tunnelDstField(ip), ip.Unmap()) }

@@ -7,6 +7,9 @@
 //	internet 203.0.113.10 --- fabric (router and bridge 192.168.77.1) --- node-1 192.168.77.11, Pods 10.10.1.0/24
 //	                                                                  +-- node-2 192.168.77.12, Pods 10.10.2.0/24
 //
+// The physical network also has IPv6: internet 2001:db8:113::10, fabric fd00:77::1, Nodes fd00:77::11 and up. IPv6 Pods are in
+// fd00:10:10:1::/64 and so on.
+//
 // A Node is a network, mount and host name namespace with a physical interface eth0, its own /run, /var/log, /sys, bpffs, and
 // private layers over /etc, /opt and /var/lib, in which ovsdb-server, ovs-vswitchd and antrea-agent run at their standard
 // paths. The Kubernetes API (package controlplane) is reached by relay at 192.168.77.1:6443. A Pod is an API object and a
@@ -44,6 +47,9 @@ type Options struct {
 	// LogDir gets a directory for each Node, its /var/log; default $TESTBED_ARTIFACTS. It must not be under /run, /etc, /opt or
 	// /var/lib.
 	LogDir string
+	// PodFamilies are the families of the Nodes' Pod networks, NodeFamilies those of the addresses in the Node objects, over
+	// which tunnel packets go. The default of both is IPv4.
+	PodFamilies, NodeFamilies Families
 	// FeatureGates and TunnelType are written into antrea-agent.conf if set.
 	FeatureGates map[string]bool
 	TunnelType   string

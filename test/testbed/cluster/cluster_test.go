@@ -122,12 +122,15 @@ func newTestCluster(t *testing.T, programs map[string]string, o Options) *Cluste
 }
 
 func TestNetworkOfACluster(t *testing.T) {
-	c := newTestCluster(t, nil, Options{Nodes: 2})
+	c := newTestCluster(t, nil, Options{Nodes: 2, PodFamilies: Families{IPv4: true, IPv6: true}, NodeFamilies: Families{IPv4: true, IPv6: true}})
 	ctx := t.Context()
 	n1, n2 := c.Nodes[0], c.Nodes[1]
 
 	t.Run("Nodes reach each other and the internet", func(t *testing.T) {
-		for _, addr := range []string{n2.IP.String(), FabricGateway.String(), InternetAddress.String()} {
+		for _, addr := range []string{
+			n2.IP.String(), FabricGateway.String(), InternetAddress.String(),
+			n2.IPv6.String(), FabricGateway6.String(), InternetAddress6.String(),
+		} {
 			_, err := n1.Exec(ctx, "ping", "-c1", "-W5", addr)
 			require.NoError(t, err)
 		}
@@ -171,7 +174,9 @@ func TestNetworkOfACluster(t *testing.T) {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, "node-2", metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, "10.10.2.0/24", node.Spec.PodCIDR)
+		require.Equal(t, []string{"10.10.2.0/24", "fd00:10:10:2::/64"}, node.Spec.PodCIDRs)
 		require.Equal(t, "192.168.77.12", node.Status.Addresses[0].Address)
+		require.Equal(t, "fd00:77::12", node.Status.Addresses[1].Address)
 	})
 	t.Run("dump", func(t *testing.T) {
 		dir := t.TempDir()

@@ -19,26 +19,33 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 )
 
-// cniAdd calls the Node's CNI plugins as a container runtime does and returns the Pod's IPv4 address.
-func (p *Pod) cniAdd(ctx context.Context) (netip.Addr, error) {
+// cniAdd calls the Node's CNI plugins as a container runtime does and returns the Pod's addresses: one for
+// each Pod network of the Node, in their order.
+func (p *Pod) cniAdd(ctx context.Context) ([]netip.Addr, error) {
 	runtime, list, config, err := p.cni()
 	if err != nil {
-		return netip.Addr{}, err
+		return nil, err
 	}
 	result, err := runtime.AddNetworkList(ctx, list, config)
 	if err != nil {
-		return netip.Addr{}, errors.Join(fmt.Errorf("CNI ADD: %w", err), p.undo(ctx, p.cniDel))
+		return nil, errors.Join(fmt.Errorf("CNI ADD: %w", err), p.undo(ctx, p.cniDel))
 	}
 	ips, err := current.GetResult(result)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("CNI ADD's result: %w", err)
+		return nil, fmt.Errorf("CNI ADD's result: %w", err)
 	}
-	for _, ip := range ips.IPs {
-		if addr, ok := netip.AddrFromSlice(ip.Address.IP); ok && addr.Unmap().Is4() {
-			return addr.Unmap(), nil
+	var addrs []netip.Addr
+	for _, cidr := range p.Node.PodCIDRs {
+		for _, ip := range ips.IPs {
+			if addr, ok := netip.AddrFromSlice(ip.Address.IP); ok && cidr.Contains(addr.Unmap()) {
+				addrs = append(addrs, addr.Unmap())
+			}
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("CNI ADD's result has no IPv4 address: %v", result)
+	if len(addrs) != len(p.Node.PodCIDRs) {
+		return nil, fmt.Errorf("CNI ADD's result %v does not have an address for each of %v", result, p.Node.PodCIDRs)
+	}
+	return addrs, nil
 }
 
 func (p *Pod) cniDel(ctx context.Context) error {

@@ -21,11 +21,14 @@ var dumps = map[string][]string{
 	"datapath-flows":     {"ovs-appctl", "dpctl/dump-flows", "-m", "--names"},
 	"datapath":           {"ovs-appctl", "dpctl/show", "-s"},
 	"conntrack":          {"conntrack", "-L"},
+	"conntrack6":         {"conntrack", "-L", "-f", "ipv6"},
 	"addresses":          {"ip", "addr"},
 	"links":              {"ip", "-d", "-s", "link"},
 	"routes":             {"ip", "route", "show", "table", "all"},
 	"neighbors":          {"ip", "neigh"},
 	"iptables":           {"iptables-save", "-c"},
+	"ip6tables":          {"ip6tables-save", "-c"},
+	"routes6":            {"ip", "-6", "route", "show", "table", "all"},
 	"ipset":              {"ipset", "list"},
 	"bpf-pins":           {"find", "/sys/fs/bpf"},
 	"oncache.json":       {"env", "POD_NAME=antrea-agent", "antctl", "get", "oncache", "-o", "json"},
@@ -46,7 +49,7 @@ func (c *Cluster) Dump(dir string) error {
 		}
 		for _, p := range n.Pods() {
 			file := "pod-" + strings.ReplaceAll(p.Name, "/", "-")
-			errs = append(errs, dumpOne(ctx, p.Space, filepath.Join(into, file), []string{"sh", "-c", "ip -s addr; ip route; ip neigh; ss -ain"}))
+			errs = append(errs, dumpOne(ctx, p.Space, filepath.Join(into, file), []string{"sh", "-c", "ip -s addr; ip route; ip -6 route; ip neigh; ss -ain"}))
 		}
 		return errors.Join(errs...)
 	})

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -25,7 +26,12 @@ var (
 	// InternetAddress is the host behind the gateway. It knows no route to Pods, only to Nodes.
 	InternetAddress = netip.MustParseAddr("203.0.113.10")
 
-	internetGateway = netip.MustParseAddr("203.0.113.1")
+	// FabricGateway6 and InternetAddress6 are the same for IPv6.
+	FabricGateway6   = netip.MustParseAddr("fd00:77::1")
+	InternetAddress6 = netip.MustParseAddr("2001:db8:113::10")
+
+	internetGateway  = netip.MustParseAddr("203.0.113.1")
+	internetGateway6 = netip.MustParseAddr("2001:db8:113::1")
 )
 
 // APIPort is the port of the Kubernetes API on FabricGateway.
@@ -70,17 +76,23 @@ func connectFabric(fabric, internet *Space) error {
 		if err := addVeth("internet", nodeUplink, int(internetNS.Fd())); err != nil {
 			return err
 		}
-		for name, addr := range map[string]netip.Addr{fabricBridge: FabricGateway, "internet": internetGateway, "lo": {}} {
-			if err := configureLink(name, addr); err != nil {
+		for name, addrs := range map[string][]netip.Addr{
+			fabricBridge: {FabricGateway, FabricGateway6}, "internet": {internetGateway, internetGateway6}, "lo": nil,
+		} {
+			if err := configureLink(name, addrs...); err != nil {
 				return err
 			}
 		}
-		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
+		return errors.Join(
+			os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644),
+			os.WriteFile("/proc/sys/net/ipv6/conf/all/forwarding", []byte("1"), 0o644))
 	})
 	if err != nil {
 		return err
 	}
-	return internet.Do(func() error { return configureHost(InternetAddress, internetGateway) })
+	return internet.Do(func() error {
+		return configureHost([]netip.Addr{InternetAddress, InternetAddress6}, internetGateway, internetGateway6)
+	})
 }
 
 // netnsFile opens the network namespace of the space's thread.
@@ -127,29 +139,35 @@ func plugNode(fabric *Space, name string, nodeNS int) error {
 	})
 }
 
-// configureHost sets up the loopback device and eth0 with a /24 address and a default route.
-func configureHost(addr, gateway netip.Addr) error {
-	if err := configureLink("lo", netip.Addr{}); err != nil {
+// configureHost sets up the loopback device and eth0 with addresses and default routes.
+func configureHost(addrs []netip.Addr, gateways ...netip.Addr) error {
+	if err := configureLink("lo"); err != nil {
 		return err
 	}
-	if err := configureLink(nodeUplink, addr); err != nil {
+	if err := configureLink(nodeUplink, addrs...); err != nil {
 		return err
 	}
-	if err := netlink.RouteAdd(&netlink.Route{Gw: gateway.AsSlice()}); err != nil {
-		return fmt.Errorf("adding the default route via %s: %w", gateway, err)
+	for _, gateway := range gateways {
+		if err := netlink.RouteAdd(&netlink.Route{Gw: gateway.AsSlice()}); err != nil {
+			return fmt.Errorf("adding the default route via %s: %w", gateway, err)
+		}
 	}
 	return nil
 }
 
-// configureLink adds a /24 address, unless it is the zero Addr, and sets the link up.
-func configureLink(name string, addr netip.Addr) error {
+// configureLink adds addresses of networks with prefix length 24 (IPv4) or 64 (IPv6), and sets the link up.
+func configureLink(name string, addrs ...netip.Addr) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("finding %s: %w", name, err)
 	}
-	if addr.IsValid() {
-		ipnet := &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(24, 32)}
-		if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: ipnet}); err != nil {
+	for _, addr := range addrs {
+		address := &netlink.Addr{IPNet: &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(24, 32)}}
+		if addr.Is6() {
+			// Nobody else has it; detection of duplicates would delay the start.
+			address.Mask, address.Flags = net.CIDRMask(64, 128), unix.IFA_F_NODAD
+		}
+		if err := netlink.AddrAdd(link, address); err != nil {
 			return fmt.Errorf("adding %s to %s: %w", addr, name, err)
 		}
 	}

@@ -30,9 +30,12 @@ type Node struct {
 	*Space
 	// Index is 1 for node-1.
 	Index int
-	// IP is the address of eth0, PodCIDR the Node's Pod network.
-	IP      netip.Addr
-	PodCIDR netip.Prefix
+	// IPv4 and IPv6 are the addresses of eth0; IPs those of them that the Node object has, and IP the first of these.
+	IP, IPv4, IPv6 netip.Addr
+	IPs            []netip.Addr
+	// PodCIDRs are the Node's Pod networks, IPv4 first; PodCIDR is the first of them.
+	PodCIDR  netip.Prefix
+	PodCIDRs []netip.Prefix
 	// LogDir is what the Node has as /var/log.
 	LogDir string
 
@@ -49,12 +52,18 @@ func newNode(c *Cluster, index int, env []string, kubeconfig []byte) (_ *Node, e
 	name := fmt.Sprintf("node-%d", index)
 	n := &Node{
 		Index:   index,
-		IP:      netip.AddrFrom4([4]byte{192, 168, 77, byte(10 + index)}),
-		PodCIDR: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 10, byte(index), 0}), 24),
+		IPv4:    netip.AddrFrom4([4]byte{192, 168, 77, byte(10 + index)}),
+		IPv6:    netip.MustParseAddr(fmt.Sprintf("fd00:77::%d", 10+index)),
 		LogDir:  filepath.Join(c.o.LogDir, name),
 		cluster: c,
 		pods:    map[*Pod]struct{}{},
 	}
+	n.IPs = c.o.NodeFamilies.addresses(n.IPv4, n.IPv6)
+	pods4 := netip.AddrFrom4([4]byte{10, 10, byte(index), 0})
+	for _, pods := range c.o.PodFamilies.addresses(pods4, netip.MustParseAddr(fmt.Sprintf("fd00:10:10:%d::", index))) {
+		n.PodCIDRs = append(n.PodCIDRs, netip.PrefixFrom(pods, map[bool]int{true: 24, false: 64}[pods.Is4()]))
+	}
+	n.IP, n.PodCIDR = n.IPs[0], n.PodCIDRs[0]
 	if err := os.MkdirAll(n.LogDir, 0o755); err != nil {
 		return nil, err
 	}
@@ -88,7 +97,7 @@ func (n *Node) configure(kubeconfig []byte) error {
 		return err
 	}
 	return n.Do(func() error {
-		if err := configureHost(n.IP, FabricGateway); err != nil {
+		if err := configureHost([]netip.Addr{n.IPv4, n.IPv6}, FabricGateway, FabricGateway6); err != nil {
 			return err
 		}
 		// Every Kubernetes installation asks for this.

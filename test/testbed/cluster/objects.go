@@ -54,15 +54,15 @@ func (n *Node) register(ctx context.Context) error {
 				corev1.LabelHostname: n.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 			},
 		},
-		Spec: corev1.NodeSpec{PodCIDR: n.PodCIDR.String(), PodCIDRs: []string{n.PodCIDR.String()}},
+		Spec: corev1.NodeSpec{PodCIDR: n.PodCIDRs[0].String(), PodCIDRs: texts(n.PodCIDRs)},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("creating Node %s: %w", n.Name, err)
 	}
-	node.Status.Addresses = []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: n.IP.String()},
-		{Type: corev1.NodeHostName, Address: n.Name},
+	for _, ip := range texts(n.IPs) {
+		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
 	}
+	node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: n.Name})
 	node.Status.Conditions = []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Testbed",
 		LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
@@ -116,13 +116,18 @@ func (c *Cluster) ensureNamespace(ctx context.Context, name string) error {
 }
 
 // setPodStatus says that a Pod runs, as a kubelet would.
-func (c *Cluster) setPodStatus(ctx context.Context, pod *corev1.Pod, hostIP, podIP string) (*corev1.Pod, error) {
+func (c *Cluster) setPodStatus(ctx context.Context, pod *corev1.Pod, hostIPs, podIPs []string) (*corev1.Pod, error) {
 	now := metav1.Now()
 	pod.Status = corev1.PodStatus{
 		Phase: corev1.PodRunning, StartTime: &now,
-		HostIP: hostIP, HostIPs: []corev1.HostIP{{IP: hostIP}},
-		PodIP: podIP, PodIPs: []corev1.PodIP{{IP: podIP}},
+		HostIP: hostIPs[0], PodIP: podIPs[0],
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
+	}
+	for _, ip := range hostIPs {
+		pod.Status.HostIPs = append(pod.Status.HostIPs, corev1.HostIP{IP: ip})
+	}
+	for _, ip := range podIPs {
+		pod.Status.PodIPs = append(pod.Status.PodIPs, corev1.PodIP{IP: ip})
 	}
 	pod, err := c.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
@@ -138,4 +143,13 @@ func (c *Cluster) deletePodObject(ctx context.Context, namespace, name string) e
 		return fmt.Errorf("deleting Pod %s/%s: %w", namespace, name, err)
 	}
 	return nil
+}
+
+// texts prints each of values.
+func texts[T fmt.Stringer](values []T) []string {
+	var all []string
+	for _, v := range values {
+		all = append(all, v.String())
+	}
+	return all
 }

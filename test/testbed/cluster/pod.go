@@ -26,8 +26,9 @@ type Pod struct {
 	*Space
 	Node               *Node
 	Namespace, PodName string
-	// IP is the IPv4 address that CNI gave.
-	IP netip.Addr
+	// IPs are the addresses that CNI gave, IPv4 first; IP is the first of them.
+	IP  netip.Addr
+	IPs []netip.Addr
 	// ContainerID and NetNS (path in the Node's mount namespace) are what the CNI plugin was given.
 	ContainerID, NetNS string
 
@@ -81,10 +82,11 @@ func (c *Cluster) CreatePod(ctx context.Context, node *Node, namespace, name str
 			err = errors.Join(err, p.removeSandbox())
 		}
 	}()
-	if p.IP, err = p.cniAdd(ctx); err != nil {
+	if p.IPs, err = p.cniAdd(ctx); err != nil {
 		return nil, err
 	}
-	if _, err = c.setPodStatus(ctx, object, node.IP.String(), p.IP.String()); err != nil {
+	p.IP = p.IPs[0]
+	if _, err = c.setPodStatus(ctx, object, texts(node.IPs), texts(p.IPs)); err != nil {
 		return nil, errors.Join(err, p.undo(ctx, p.cniDel))
 	}
 	node.mu.Lock()

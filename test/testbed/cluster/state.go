@@ -30,7 +30,7 @@ func (c *Cluster) State() State {
 	for _, n := range c.Nodes {
 		ns := fmt.Sprintf("/proc/%d/task/%d/ns/", os.Getpid(), n.thread.ID())
 		state.Nodes = append(state.Nodes, NodeState{
-			Name: n.Name, IP: n.IP.String(), Env: n.env,
+			Name: n.Name, IP: n.IPs[0].String(), Env: n.env,
 			Enter: []string{"nsenter", "--net=" + ns + "net", "--uts=" + ns + "uts", "--mount=" + ns + "mnt", "--"},
 		})
 	}

@@ -84,7 +84,8 @@ type Capture struct {
 	Packets []Packet `json:"packets"`
 }
 
-// Packet is the headers of one captured IPv4 packet.
+// Packet is the headers of one captured packet. For IPv6, TTL is the hop limit, TOS the traffic class, ID the lower 16 bits
+// of the flow label, and OptionBytes the length of extension headers.
 type Packet struct {
 	SourceMAC      string `json:"sourceMAC"`
 	DestinationMAC string `json:"destinationMAC"`
@@ -98,7 +99,7 @@ type Packet struct {
 	FragmentOffset int  `json:"fragmentOffset,omitempty"`
 	MoreFragments  bool `json:"moreFragments,omitempty"`
 	OptionBytes    int  `json:"optionBytes,omitempty"`
-	// Length is the IPv4 total length.
+	// Length is that of the IP packet.
 	Length int `json:"length"`
 	// Ports, TCP flags (a subset of "FSRPAUEC") and sequence number are those of an unfragmented packet or first fragment.
 	SourcePort      uint16 `json:"sourcePort,omitempty"`

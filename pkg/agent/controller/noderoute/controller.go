@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 
 // FlowClient is what the controller needs of openflow.Client.
 type FlowClient interface {
-	InstallNodeFlows(nodeName string, peerConfigs map[netip.Prefix]netip.Addr, tunnelPeerIP netip.Addr) error
+	InstallNodeFlows(nodeName string, peers map[netip.Prefix]openflow.Peer) error
 	// UninstallNodeFlows must not fail for a Node without flows.
 	UninstallNodeFlows(nodeName string) error
 }
@@ -48,14 +49,15 @@ type RouteClient interface {
 
 // Controller keeps flows and routes to all other Nodes.
 type Controller struct {
-	ownNode  string
-	families families
-	flows    FlowClient
-	routes   RouteClient
-	lister   corelisters.NodeLister
-	synced   cache.InformerSynced
-	queue    workqueue.TypedRateLimitingInterface[string]
-	state    *state
+	ownNode string
+	// pods are the families in use between Pods, uplink those of this Node's transport addresses.
+	pods, uplink families
+	flows        FlowClient
+	routes       RouteClient
+	lister       corelisters.NodeLister
+	synced       cache.InformerSynced
+	queue        workqueue.TypedRateLimitingInterface[string]
+	state        *state
 
 	// initial are the Nodes that existed at start and have not been handled yet; nil before they are known.
 	initialMutex sync.Mutex
@@ -72,11 +74,12 @@ func New(nodes coreinformers.NodeInformer, flows FlowClient, routes RouteClient,
 		}
 	}
 	c := &Controller{
-		ownNode:  node.Name,
-		families: families{ipv4: network.IPv4Enabled, ipv6: network.IPv6Enabled},
-		flows:    flows,
-		routes:   routes,
-		lister:   nodes.Lister(),
+		ownNode: node.Name,
+		pods:    families{ipv4: network.IPv4Enabled, ipv6: network.IPv6Enabled},
+		uplink:  families{ipv4: node.Uplink.IPv4.IsValid(), ipv6: node.Uplink.IPv6.IsValid()},
+		flows:   flows,
+		routes:  routes,
+		lister:  nodes.Lister(),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: controllerName}),
@@ -235,7 +238,7 @@ func (c *Controller) syncNode(name string) error {
 	}
 	var want *Peer
 	if err == nil {
-		if want, err = peerOf(node, c.families); err != nil {
+		if want, err = peerOf(node, c.pods, c.uplink); err != nil {
 			return err
 		}
 	}
@@ -264,24 +267,24 @@ func (c *Controller) syncNode(name string) error {
 func (c *Controller) execute(op operation) error {
 	switch op.kind {
 	case installFlows:
-		gateways := make(map[netip.Prefix]netip.Addr, len(op.peer.CIDRs))
-		for _, cidr := range op.peer.CIDRs {
-			gateways[cidr] = gatewayOf(cidr)
+		peers := make(map[netip.Prefix]openflow.Peer, len(op.peer.Networks))
+		for _, n := range op.peer.Networks {
+			peers[n.CIDR] = openflow.Peer{Gateway: gatewayOf(n.CIDR), TunnelIP: n.IP}
 		}
-		if err := c.flows.InstallNodeFlows(op.peer.Name, gateways, op.peer.IP); err != nil {
-			return fmt.Errorf("install flows to Node %s at %s: %w", op.peer.Name, op.peer.IP, err)
+		if err := c.flows.InstallNodeFlows(op.peer.Name, peers); err != nil {
+			return fmt.Errorf("install flows to Node %s, networks %v: %w", op.peer.Name, op.peer.Networks, err)
 		}
 	case uninstallFlows:
 		if err := c.flows.UninstallNodeFlows(op.peer.Name); err != nil {
 			return fmt.Errorf("uninstall flows to Node %s: %w", op.peer.Name, err)
 		}
 	case addRoute:
-		if err := c.routes.AddRoutes(op.cidr, op.peer.Name, op.peer.IP, gatewayOf(op.cidr)); err != nil {
-			return fmt.Errorf("add route to Pod CIDR %s of Node %s: %w", op.cidr, op.peer.Name, err)
+		if err := c.routes.AddRoutes(op.network.CIDR, op.peer.Name, op.network.IP, gatewayOf(op.network.CIDR)); err != nil {
+			return fmt.Errorf("add route to Pod CIDR %s of Node %s: %w", op.network.CIDR, op.peer.Name, err)
 		}
 	case deleteRoute:
-		if err := c.routes.DeleteRoutes(op.cidr); err != nil {
-			return fmt.Errorf("delete route to Pod CIDR %s of Node %s: %w", op.cidr, op.peer.Name, err)
+		if err := c.routes.DeleteRoutes(op.network.CIDR); err != nil {
+			return fmt.Errorf("delete route to Pod CIDR %s of Node %s: %w", op.network.CIDR, op.peer.Name, err)
 		}
 	}
 	return nil

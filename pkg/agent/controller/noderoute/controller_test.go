@@ -53,8 +53,12 @@ func (r *recorder) call(format string, args ...any) error {
 	return nil
 }
 
-func (r *recorder) InstallNodeFlows(node string, peers map[netip.Prefix]netip.Addr, ip netip.Addr) error {
-	return r.call("flows+ %s %v %s", node, peers, ip) // fmt prints maps in the order of their keys' bytes
+func (r *recorder) InstallNodeFlows(node string, peers map[netip.Prefix]openflow.Peer) error {
+	gateways, ip := map[netip.Prefix]netip.Addr{}, netip.Addr{}
+	for cidr, p := range peers {
+		gateways[cidr], ip = p.Gateway, p.TunnelIP
+	}
+	return r.call("flows+ %s %v %s", node, gateways, ip) // fmt prints maps in the order of their keys' bytes
 }
 func (r *recorder) UninstallNodeFlows(node string) error { return r.call("flows- %s", node) }
 func (r *recorder) AddRoutes(cidr netip.Prefix, node string, ip, gateway netip.Addr) error {
@@ -112,7 +116,7 @@ func start(t *testing.T, failures map[string]int, nodes ...*corev1.Node) *fixtur
 	var err error
 	f.controller, err = New(factory.Core().V1().Nodes(), f.recorder, f.recorder,
 		&config.NetworkConfig{IPv4Enabled: true},
-		&config.NodeConfig{Name: "node1", PodIPv4CIDR: netip.MustParsePrefix("10.10.1.0/24")})
+		&config.NodeConfig{Name: "node1", PodIPv4CIDR: netip.MustParsePrefix("10.10.1.0/24"), Uplink: config.Uplink{IPv4: netip.MustParsePrefix("192.168.0.1/24")}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	factory.Start(ctx.Done())

@@ -24,7 +24,7 @@ func inputErrorf(format string, args ...any) error {
 	return inputError{fmt.Errorf(format, args...)}
 }
 
-// families are the IP versions in use between Pods.
+// families are the IP versions that this Node has: for its Pods, or as addresses of its uplink.
 type families struct {
 	ipv4, ipv6 bool
 }
@@ -33,18 +33,23 @@ func (f families) has(addr netip.Addr) bool {
 	return addr.Is4() && f.ipv4 || addr.Is6() && f.ipv6
 }
 
-// peerOf reads what a Node object asks for: nil for a Node that has no Pod CIDR (yet). It returns an inputError for a Node
-// whose addresses or CIDRs are unusable.
-func peerOf(node *corev1.Node, f families) (*Peer, error) {
-	cidrs, err := podCIDRs(node, f)
+// peerOf reads what a Node object asks for: nil for a Node that has no Pod CIDR (yet). pods are the families in use between
+// Pods, uplink those of the transport addresses of this Node. It returns an inputError for a Node whose addresses or CIDRs
+// are unusable.
+func peerOf(node *corev1.Node, pods, uplink families) (*Peer, error) {
+	cidrs, err := podCIDRs(node, pods)
 	if err != nil || len(cidrs) == 0 {
 		return nil, err
 	}
-	ip, err := transportAddress(node, f)
-	if err != nil {
-		return nil, err
+	peer := &Peer{Name: node.Name}
+	for _, cidr := range cidrs {
+		ip, err := transportAddress(node, cidr, uplink)
+		if err != nil {
+			return nil, err
+		}
+		peer.Networks = append(peer.Networks, Network{CIDR: cidr, IP: ip})
 	}
-	return &Peer{Name: node.Name, IP: ip, CIDRs: cidrs}, nil
+	return peer, nil
 }
 
 // podCIDRs returns the Pod CIDRs of the families in use.
@@ -75,17 +80,22 @@ func gatewayOf(cidr netip.Prefix) netip.Addr {
 	return cidr.Addr().Next()
 }
 
-// transportAddress returns where tunnel packets to the Node go: the first usable address of the annotation, else an
-// internal, else an external address of the Node. IPv4 is preferred where both families are in use.
-func transportAddress(node *corev1.Node, f families) (netip.Addr, error) {
+// transportAddress returns where tunnel packets for a Pod CIDR of the Node go: an address of the CIDR's family, as Antrea
+// does it, else one of the other family that this Node has too. Of several it is the first in the annotation, else an
+// internal, else an external address of the Node.
+func transportAddress(node *corev1.Node, cidr netip.Prefix, uplink families) (netip.Addr, error) {
 	annotated, err := annotatedAddresses(node)
 	if err != nil {
 		return netip.Addr{}, err
 	}
+	order := []families{{ipv4: uplink.ipv4}, {ipv6: uplink.ipv6}}
+	if cidr.Addr().Is6() {
+		order[0], order[1] = order[1], order[0]
+	}
 	for _, candidates := range [][]netip.Addr{
 		annotated, nodeAddresses(node, corev1.NodeInternalIP), nodeAddresses(node, corev1.NodeExternalIP),
 	} {
-		for _, family := range []families{{ipv4: f.ipv4}, {ipv6: f.ipv6}} {
+		for _, family := range order {
 			for _, addr := range candidates {
 				if family.has(addr) {
 					return addr, nil
@@ -93,8 +103,8 @@ func transportAddress(node *corev1.Node, f families) (netip.Addr, error) {
 			}
 		}
 	}
-	return netip.Addr{}, inputErrorf("no usable address of Node %s in annotation %s nor in InternalIP and ExternalIP addresses (IPv4 in use: %t, IPv6: %t)",
-		node.Name, TransportAddressesAnnotation, f.ipv4, f.ipv6)
+	return netip.Addr{}, inputErrorf("no address of Node %s, neither in annotation %s nor in InternalIP and ExternalIP addresses, is of a family "+
+		"that this Node's transport interface has (IPv4: %t, IPv6: %t)", node.Name, TransportAddressesAnnotation, uplink.ipv4, uplink.ipv6)
 }
 
 func annotatedAddresses(node *corev1.Node) ([]netip.Addr, error) {

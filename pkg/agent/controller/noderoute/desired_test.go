@@ -21,7 +21,7 @@ func prefixes(texts ...string) []netip.Prefix {
 }
 
 func TestPeerOf(t *testing.T) {
-	v4, dual := families{ipv4: true}, families{ipv4: true, ipv6: true}
+	v4, v6, dual := families{ipv4: true}, families{ipv6: true}, families{ipv4: true, ipv6: true}
 	internal := func(ip string) corev1.NodeAddress {
 		return corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip}
 	}
@@ -34,11 +34,14 @@ func TestPeerOf(t *testing.T) {
 		addresses  []corev1.NodeAddress
 		podCIDR    string
 		podCIDRs   []string
-		families   families
-		wantIP     string
-		wantCIDRs  []netip.Prefix
-		wantNone   bool
-		wantErr    string
+		// pods and uplink; uplink is that of pods when it is not set.
+		families, uplink families
+		wantIP           string
+		// wantIP6 is for IPv6 CIDRs; it is wantIP when it is not set.
+		wantIP6   string
+		wantCIDRs []netip.Prefix
+		wantNone  bool
+		wantErr   string
 	}{
 		"internal address":                {addresses: []corev1.NodeAddress{hostname, external("198.51.100.2"), internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0/24"}, families: v4, wantIP: "192.168.0.2", wantCIDRs: prefixes("10.10.1.0/24")},
 		"only external address":           {addresses: []corev1.NodeAddress{external("198.51.100.2")}, podCIDRs: []string{"10.10.1.0/24"}, families: v4, wantIP: "198.51.100.2", wantCIDRs: prefixes("10.10.1.0/24")},
@@ -48,8 +51,13 @@ func TestPeerOf(t *testing.T) {
 		"bad annotation":                  {annotation: "172.16.0.2;172.16.0.3", addresses: []corev1.NodeAddress{internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0/24"}, families: v4, wantErr: "172.16.0.2;172.16.0.3"},
 		"singular podCIDR field":          {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, podCIDR: "10.10.1.0/24", families: v4, wantIP: "192.168.0.2", wantCIDRs: prefixes("10.10.1.0/24")},
 		"other family's CIDR left out":    {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0/24", "fd00:10::/64"}, families: v4, wantIP: "192.168.0.2", wantCIDRs: prefixes("10.10.1.0/24")},
-		"both families, IPv4 preferred":   {addresses: []corev1.NodeAddress{internal("fd00::2"), internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0/24", "fd00:10::/64"}, families: dual, wantIP: "192.168.0.2", wantCIDRs: prefixes("10.10.1.0/24", "fd00:10::/64")},
+		"each family by its own":          {addresses: []corev1.NodeAddress{internal("fd00::2"), internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0/24", "fd00:10::/64"}, families: dual, wantIP: "192.168.0.2", wantIP6: "fd00::2", wantCIDRs: prefixes("10.10.1.0/24", "fd00:10::/64")},
+		"both families, Node has IPv4":    {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.0/24", "fd00:10::/64"}, families: dual, wantIP: "192.168.0.2", wantCIDRs: prefixes("10.10.1.0/24", "fd00:10::/64")},
 		"both families, only IPv6 there":  {addresses: []corev1.NodeAddress{internal("fd00::2")}, podCIDRs: []string{"10.10.1.0/24"}, families: dual, wantIP: "fd00::2", wantCIDRs: prefixes("10.10.1.0/24")},
+		"IPv4 Pods over IPv6":             {addresses: []corev1.NodeAddress{internal("192.168.0.2"), internal("fd00::2")}, podCIDRs: []string{"10.10.1.0/24"}, families: v4, uplink: v6, wantIP: "fd00::2", wantCIDRs: prefixes("10.10.1.0/24")},
+		"IPv6 Pods over IPv4":             {addresses: []corev1.NodeAddress{internal("192.168.0.2"), internal("fd00::2")}, podCIDRs: []string{"fd00:10::/64"}, families: v6, uplink: v4, wantIP: "192.168.0.2", wantCIDRs: prefixes("fd00:10::/64")},
+		"IPv6 only":                       {addresses: []corev1.NodeAddress{internal("fd00::2")}, podCIDRs: []string{"fd00:10::/64"}, families: v6, wantIP: "fd00::2", wantCIDRs: prefixes("fd00:10::/64")},
+		"no address of our families":      {addresses: []corev1.NodeAddress{internal("fd00::2")}, podCIDRs: []string{"fd00:10::/64"}, families: v6, uplink: v4, wantErr: "IPv4: true, IPv6: false"},
 		"host bits in CIDR":               {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, podCIDRs: []string{"10.10.1.7/24"}, families: v4, wantIP: "192.168.0.2", wantCIDRs: prefixes("10.10.1.0/24")},
 		"no CIDR yet":                     {addresses: []corev1.NodeAddress{internal("192.168.0.2")}, families: v4, wantNone: true},
 		"no address":                      {addresses: []corev1.NodeAddress{hostname}, podCIDRs: []string{"10.10.1.0/24"}, families: v4, wantErr: TransportAddressesAnnotation},
@@ -64,7 +72,10 @@ func TestPeerOf(t *testing.T) {
 				Spec:       corev1.NodeSpec{PodCIDR: tc.podCIDR, PodCIDRs: tc.podCIDRs},
 				Status:     corev1.NodeStatus{Addresses: tc.addresses},
 			}
-			got, err := peerOf(node, tc.families)
+			if tc.uplink == (families{}) {
+				tc.uplink = tc.families
+			}
+			got, err := peerOf(node, tc.families, tc.uplink)
 			switch {
 			case tc.wantErr != "":
 				require.ErrorContains(t, err, tc.wantErr)
@@ -75,7 +86,15 @@ func TestPeerOf(t *testing.T) {
 				require.Nil(t, got)
 			default:
 				require.NoError(t, err)
-				require.Equal(t, &Peer{Name: "node2", IP: netip.MustParseAddr(tc.wantIP), CIDRs: tc.wantCIDRs}, got)
+				want := peer("node2", tc.wantIP)
+				for _, cidr := range tc.wantCIDRs {
+					ip := tc.wantIP
+					if cidr.Addr().Is6() && tc.wantIP6 != "" {
+						ip = tc.wantIP6
+					}
+					want.Networks = append(want.Networks, Network{cidr, netip.MustParseAddr(ip)})
+				}
+				require.Equal(t, want, got)
 			}
 		})
 	}

@@ -12,11 +12,24 @@ import (
 
 // Peer is another Node and where its Pods are.
 type Peer struct {
-	Name string
-	// IP is where tunnel packets to the Node go.
+	Name     string
+	Networks []Network
+}
+
+// Network is one Pod CIDR of a Node, without host bits. Its first address is the Node's gateway's.
+type Network struct {
+	CIDR netip.Prefix
+	// IP is where tunnel packets for the CIDR go, an address of either family.
 	IP netip.Addr
-	// CIDRs are its Pod CIDRs, without host bits. The first address of each is its gateway's.
-	CIDRs []netip.Prefix
+}
+
+// cidrs lists the Pod CIDRs of the peer.
+func (p *Peer) cidrs() []netip.Prefix {
+	cidrs := make([]netip.Prefix, len(p.Networks))
+	for i, n := range p.Networks {
+		cidrs[i] = n.CIDR
+	}
+	return cidrs
 }
 
 type operationKind int
@@ -28,12 +41,12 @@ const (
 	deleteRoute
 )
 
-// operation is one call of the OpenFlow or the route client. peer has its IP and CIDRs in installFlows, its IP in
-// addRoute; cidr is set in addRoute and deleteRoute.
+// operation is one call of the OpenFlow or the route client. peer has its networks in installFlows; network is set in
+// addRoute, its CIDR in deleteRoute.
 type operation struct {
-	kind operationKind
-	peer Peer
-	cidr netip.Prefix
+	kind    operationKind
+	peer    Peer
+	network Network
 }
 
 // installed is what the clients hold for one Node.
@@ -46,11 +59,11 @@ type installed struct {
 	holds []netip.Prefix
 }
 
-// flows is what the Node's flows were installed with. A zero ip (here and in routes) means that an operation was begun
-// and did not succeed: something may be there, so a later removal must not skip it, but it is not known to be right.
+// flows is what the Node's flows were installed with. Without known (in routes: a zero address) an operation was begun and
+// did not succeed: something may be there, so a later removal must not skip it, but it is not known to be right.
 type flows struct {
-	ip    netip.Addr
-	cidrs []netip.Prefix
+	peer  Peer
+	known bool
 }
 
 // plan lists the operations that lead from what is installed to what is wanted (nil: nothing). Routes lead into the
@@ -59,23 +72,23 @@ type flows struct {
 func plan(name string, have installed, want *Peer) []operation {
 	var ops []operation
 	for _, cidr := range slices.SortedFunc(maps.Keys(have.routes), comparePrefixes) {
-		if want == nil || !slices.Contains(want.CIDRs, cidr) {
-			ops = append(ops, operation{kind: deleteRoute, peer: Peer{Name: name}, cidr: cidr})
+		if want == nil || !slices.Contains(want.cidrs(), cidr) {
+			ops = append(ops, operation{kind: deleteRoute, peer: Peer{Name: name}, network: Network{CIDR: cidr}})
 		}
 	}
-	flowsGo := have.flows != nil && (want == nil || !slices.Equal(have.flows.cidrs, want.CIDRs))
+	flowsGo := have.flows != nil && (want == nil || !slices.Equal(have.flows.peer.cidrs(), want.cidrs()))
 	if flowsGo {
 		ops = append(ops, operation{kind: uninstallFlows, peer: Peer{Name: name}})
 	}
 	if want == nil {
 		return ops
 	}
-	if have.flows == nil || flowsGo || have.flows.ip != want.IP {
+	if have.flows == nil || flowsGo || !have.flows.known || !slices.Equal(have.flows.peer.Networks, want.Networks) {
 		ops = append(ops, operation{kind: installFlows, peer: *want})
 	}
-	for _, cidr := range want.CIDRs {
-		if have.routes[cidr] != want.IP {
-			ops = append(ops, operation{kind: addRoute, peer: *want, cidr: cidr})
+	for _, network := range want.Networks {
+		if have.routes[network.CIDR] != network.IP {
+			ops = append(ops, operation{kind: addRoute, peer: *want, network: network})
 		}
 	}
 	return ops

@@ -15,13 +15,21 @@ import (
 func (op operation) String() string {
 	switch op.kind {
 	case installFlows:
-		return fmt.Sprintf("install flows %s %s %v", op.peer.Name, op.peer.IP, op.peer.CIDRs)
+		ips := map[netip.Addr]bool{}
+		text := "install flows " + op.peer.Name
+		for _, n := range op.peer.Networks {
+			if !ips[n.IP] {
+				text += " " + n.IP.String()
+			}
+			ips[n.IP] = true
+		}
+		return fmt.Sprintf("%s %v", text, op.peer.cidrs())
 	case uninstallFlows:
 		return "uninstall flows " + op.peer.Name
 	case addRoute:
-		return fmt.Sprintf("add route %s %s", op.peer.Name, op.cidr)
+		return fmt.Sprintf("add route %s %s", op.peer.Name, op.network.CIDR)
 	}
-	return fmt.Sprintf("delete route %s %s", op.peer.Name, op.cidr)
+	return fmt.Sprintf("delete route %s %s", op.peer.Name, op.network.CIDR)
 }
 
 func texts(ops []operation) []string {
@@ -33,13 +41,21 @@ func texts(ops []operation) []string {
 }
 
 func peer(name, ip string, cidrs ...string) *Peer {
-	return &Peer{Name: name, IP: netip.MustParseAddr(ip), CIDRs: prefixes(cidrs...)}
+	p := &Peer{Name: name}
+	for _, cidr := range prefixes(cidrs...) {
+		p.Networks = append(p.Networks, Network{CIDR: cidr, IP: netip.MustParseAddr(ip)})
+	}
+	return p
 }
 
 func TestPlan(t *testing.T) {
 	ip1, ip2 := netip.MustParseAddr("192.168.0.1"), netip.MustParseAddr("192.168.0.2")
 	a, b := netip.MustParsePrefix("10.0.1.0/24"), netip.MustParsePrefix("10.0.2.0/24")
-	all := installed{flows: &flows{ip: ip1, cidrs: []netip.Prefix{a}}, routes: map[netip.Prefix]netip.Addr{a: ip1}}
+	all := installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24"), known: true}, routes: map[netip.Prefix]netip.Addr{a: ip1}}
+	c, ip6 := netip.MustParsePrefix("fd00:a::/64"), netip.MustParseAddr("fd00::1")
+	dualPeer := Peer{Name: "n", Networks: []Network{{a, ip1}, {c, ip6}}}
+	dual := installed{flows: &flows{peer: dualPeer, known: true}, routes: map[netip.Prefix]netip.Addr{a: ip1, c: ip6}}
+	dualMoved := &Peer{Name: "n", Networks: []Network{{a, ip2}, {c, ip6}}}
 	for name, tc := range map[string]struct {
 		have installed
 		want *Peer
@@ -54,12 +70,14 @@ func TestPlan(t *testing.T) {
 		"CIDR changed: delete and add": {have: all, want: peer("n", "192.168.0.1", "10.0.2.0/24"), ops: []string{"delete route n 10.0.1.0/24", "uninstall flows n", "install flows n 192.168.0.1 [10.0.2.0/24]", "add route n 10.0.2.0/24"}},
 		"CIDR added: its route only": {have: all, want: peer("n", "192.168.0.1", "10.0.1.0/24", "10.0.2.0/24"), ops: []string{
 			"uninstall flows n", "install flows n 192.168.0.1 [10.0.1.0/24 10.0.2.0/24]", "add route n 10.0.2.0/24"}},
-		"flows failed before":  {have: installed{flows: &flows{cidrs: []netip.Prefix{a}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
-		"route failed before":  {have: installed{flows: all.flows, routes: map[netip.Prefix]netip.Addr{a: {}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
-		"delete what may be":   {have: installed{flows: &flows{cidrs: []netip.Prefix{a}}, routes: map[netip.Prefix]netip.Addr{a: {}}}, ops: []string{"delete route n 10.0.1.0/24", "uninstall flows n"}},
-		"leftover route":       {have: installed{routes: map[netip.Prefix]netip.Addr{b: ip2}}, ops: []string{"delete route n 10.0.2.0/24"}},
+		"flows failed before": {have: installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24")}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"install flows n 192.168.0.1 [10.0.1.0/24]", "add route n 10.0.1.0/24"}},
+		"route failed before": {have: installed{flows: all.flows, routes: map[netip.Prefix]netip.Addr{a: {}}}, want: peer("n", "192.168.0.1", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
+		"delete what may be":  {have: installed{flows: &flows{peer: *peer("n", "192.168.0.1", "10.0.1.0/24")}, routes: map[netip.Prefix]netip.Addr{a: {}}}, ops: []string{"delete route n 10.0.1.0/24", "uninstall flows n"}},
+		"leftover route":      {have: installed{routes: map[netip.Prefix]netip.Addr{b: ip2}}, ops: []string{"delete route n 10.0.2.0/24"}},
+		"one of two addresses changed": {have: dual, want: dualMoved, ops: []string{
+			"install flows n 192.168.0.2 fd00::1 [10.0.1.0/24 fd00:a::/64]", "add route n 10.0.1.0/24"}},
 		"half of a change":     {have: installed{flows: all.flows}, want: peer("n", "192.168.0.1", "10.0.2.0/24"), ops: []string{"uninstall flows n", "install flows n 192.168.0.1 [10.0.2.0/24]", "add route n 10.0.2.0/24"}},
-		"route of old address": {have: installed{flows: &flows{ip: ip2, cidrs: []netip.Prefix{a}}, routes: all.routes}, want: peer("n", "192.168.0.2", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
+		"route of old address": {have: installed{flows: &flows{peer: *peer("n", "192.168.0.2", "10.0.1.0/24"), known: true}, routes: all.routes}, want: peer("n", "192.168.0.2", "10.0.1.0/24"), ops: []string{"add route n 10.0.1.0/24"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Empty(t, cmp.Diff(tc.ops, texts(plan("n", tc.have, tc.want))))

@@ -51,7 +51,7 @@ func (s *state) plan(name string, want *Peer) ([]operation, error) {
 	defer s.mutex.Unlock()
 	var conflict error
 	if want != nil {
-		for _, cidr := range want.CIDRs {
+		for _, cidr := range want.cidrs() {
 			if holder, held := s.holders[cidr]; held && holder != name {
 				conflict = conflictError{node: name, holder: holder, cidr: cidr}
 				if s.waiting[cidr] == nil {
@@ -69,7 +69,7 @@ func (s *state) plan(name string, want *Peer) ([]operation, error) {
 			node = &installed{routes: map[netip.Prefix]netip.Addr{}}
 			s.nodes[name] = node
 		}
-		for _, cidr := range want.CIDRs {
+		for _, cidr := range want.cidrs() {
 			if s.holders[cidr] != name {
 				s.holders[cidr] = name
 				node.holds = append(node.holds, cidr)
@@ -90,9 +90,9 @@ func (s *state) begin(op operation) {
 	node := s.nodes[op.peer.Name]
 	switch op.kind {
 	case installFlows:
-		node.flows = &flows{cidrs: op.peer.CIDRs}
+		node.flows = &flows{peer: op.peer}
 	case addRoute:
-		node.routes[op.cidr] = netip.Addr{}
+		node.routes[op.network.CIDR] = netip.Addr{}
 	}
 }
 
@@ -103,13 +103,13 @@ func (s *state) succeed(op operation) {
 	node := s.nodes[op.peer.Name]
 	switch op.kind {
 	case installFlows:
-		node.flows = &flows{ip: op.peer.IP, cidrs: op.peer.CIDRs}
+		node.flows = &flows{peer: op.peer, known: true}
 	case uninstallFlows:
 		node.flows = nil
 	case addRoute:
-		node.routes[op.cidr] = op.peer.IP
+		node.routes[op.network.CIDR] = op.network.IP
 	case deleteRoute:
-		delete(node.routes, op.cidr)
+		delete(node.routes, op.network.CIDR)
 	}
 }
 
@@ -125,8 +125,8 @@ func (s *state) settle(name string, want *Peer) (woken []string) {
 	var holds []netip.Prefix
 	for _, cidr := range node.holds {
 		_, routed := node.routes[cidr]
-		wanted := want != nil && slices.Contains(want.CIDRs, cidr)
-		if wanted || routed || node.flows != nil && slices.Contains(node.flows.cidrs, cidr) {
+		wanted := want != nil && slices.Contains(want.cidrs(), cidr)
+		if wanted || routed || node.flows != nil && slices.Contains(node.flows.peer.cidrs(), cidr) {
 			holds = append(holds, cidr)
 			continue
 		}
@@ -148,8 +148,8 @@ func (s *state) peers() []Peer {
 	defer s.mutex.Unlock()
 	var peers []Peer
 	for name, node := range s.nodes {
-		if node.flows != nil && node.flows.ip.IsValid() {
-			peers = append(peers, Peer{Name: name, IP: node.flows.ip, CIDRs: slices.Clone(node.flows.cidrs)})
+		if node.flows != nil && node.flows.known {
+			peers = append(peers, Peer{Name: name, Networks: slices.Clone(node.flows.peer.Networks)})
 		}
 	}
 	slices.SortFunc(peers, func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) })

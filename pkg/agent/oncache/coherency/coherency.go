@@ -9,12 +9,12 @@ package coherency
 
 import "net/netip"
 
-// Node is a remote Node as the overlay reaches it.
+// Node is a remote Node as the overlay reaches it by one transport address.
 type Node struct {
 	Name string
 	// TunnelIP is the transport address that tunnel packets to the Node are sent to.
 	TunnelIP netip.Addr
-	// PodCIDRs are the Pod networks behind the Node.
+	// PodCIDRs are the Pod networks that are reached by the address.
 	PodCIDRs []netip.Prefix
 }
 
@@ -25,7 +25,8 @@ type Change struct {
 	Interfaces []string
 	// RemovedInterfaces are local Pod interfaces that cease to exist with this change.
 	RemovedInterfaces []string
-	// Nodes are remote Nodes in their state after the change. A Node that is new, or unchanged, affects nothing.
+	// Nodes are remote Nodes in their state after the change; a Node that is reached by more than one transport address
+	// has an entry for each. A Node that is new, or unchanged, affects nothing.
 	Nodes []Node
 	// RemovedNodes are names of remote Nodes that cease to exist with this change.
 	RemovedNodes []string

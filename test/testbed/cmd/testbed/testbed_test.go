@@ -47,7 +47,8 @@ func TestEmptyDirRefusesWhatItHasNotMade(t *testing.T) {
 }
 
 func TestClusterFlagsSurviveTheWayToTheMachine(t *testing.T) {
-	want := clusterFlags{nodes: 3, gates: map[string]string{"ONCache": "true", "Egress": "false"}, tunnelType: "vxlan", noAgent: true}
+	want := clusterFlags{nodes: 3, gates: map[string]string{"ONCache": "true", "Egress": "false"}, tunnelType: "vxlan", noAgent: true,
+		podFamilies: "ipv4,ipv6", nodeFamilies: "ipv6"}
 	var got clusterFlags
 	cmd := &cobra.Command{}
 	got.add(cmd.Flags())
@@ -56,7 +57,12 @@ func TestClusterFlagsSurviveTheWayToTheMachine(t *testing.T) {
 	o, err := got.options()
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{"ONCache": true, "Egress": false}, o.FeatureGates)
+	require.Equal(t, "ipv4,ipv6 ipv6", o.PodFamilies.String()+" "+o.NodeFamilies.String())
 
+	got.podFamilies = "ipv5"
+	_, err = got.options()
+	require.ErrorContains(t, err, `"ipv5"`)
+	got.podFamilies = "ipv6"
 	got.gates["ONCache"] = "perhaps"
 	_, err = got.options()
 	require.ErrorContains(t, err, `"perhaps"`)

@@ -29,26 +29,39 @@ type clusterFlags struct {
 	gates      map[string]string
 	tunnelType string
 	noAgent    bool
+	// podFamilies and nodeFamilies are for cluster.ParseFamilies.
+	podFamilies, nodeFamilies string
 }
 
 func (f *clusterFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.nodes, "nodes", 2, "number of Nodes")
 	flags.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of the agent, for example ONCache=true")
 	flags.StringVar(&f.tunnelType, "tunnel-type", "", "tunnel of the agent: geneve, vxlan (default the agent's)")
+	flags.StringVar(&f.podFamilies, "ip-families", "ipv4", "IP versions of Pods: ipv4, ipv6, or ipv4,ipv6")
+	flags.StringVar(&f.nodeFamilies, "node-ip-families", "ipv4", "IP versions of the Nodes' addresses, for tunnel packets: ipv4, ipv6, or ipv4,ipv6")
 	flags.BoolVar(&f.noAgent, "no-agent", false, "start Open vSwitch only")
 }
 
 // args is the command line that add reads.
 func (f *clusterFlags) args() []string {
-	args := []string{"--nodes=" + strconv.Itoa(f.nodes), "--tunnel-type=" + f.tunnelType, "--no-agent=" + strconv.FormatBool(f.noAgent)}
+	args := []string{
+		"--nodes=" + strconv.Itoa(f.nodes), "--tunnel-type=" + f.tunnelType, "--no-agent=" + strconv.FormatBool(f.noAgent),
+		"--ip-families=" + f.podFamilies, "--node-ip-families=" + f.nodeFamilies,
+	}
 	for gate, value := range f.gates {
 		args = append(args, "--feature-gates="+gate+"="+value)
 	}
 	return args
 }
 
-func (f *clusterFlags) options() (cluster.Options, error) {
-	o := cluster.Options{Nodes: f.nodes, TunnelType: f.tunnelType, FeatureGates: map[string]bool{}}
+func (f *clusterFlags) options() (o cluster.Options, err error) {
+	o = cluster.Options{Nodes: f.nodes, TunnelType: f.tunnelType, FeatureGates: map[string]bool{}}
+	if o.PodFamilies, err = cluster.ParseFamilies(f.podFamilies); err != nil {
+		return o, err
+	}
+	if o.NodeFamilies, err = cluster.ParseFamilies(f.nodeFamilies); err != nil {
+		return o, err
+	}
 	for gate, value := range f.gates {
 		enabled, err := strconv.ParseBool(value)
 		if err != nil {

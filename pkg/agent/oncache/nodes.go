@@ -1,0 +1,116 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+)
+
+// node is a remote Node by one of its transport addresses. Most have one; where Nodes have addresses of both families, each
+// leads to the Pod networks of its own.
+type node struct {
+	coherency.Node
+	slot int
+}
+
+// changesNodes says whether a change alters or removes a Node that flows may refer to.
+func (t *table) changesNodes(c coherency.Change) bool {
+	for name, wanted := range byName(c.Nodes) {
+		if old := t.nodes[name]; old != nil && !sameNodes(old, wanted) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.RemovedNodes, func(name string) bool { return t.nodes[name] != nil })
+}
+
+func byName(nodes []coherency.Node) map[string][]coherency.Node {
+	named := map[string][]coherency.Node{}
+	for _, n := range nodes {
+		named[n.Name] = append(named[n.Name], n)
+	}
+	return named
+}
+
+func sameNodes(have []*node, want []coherency.Node) bool {
+	return slices.EqualFunc(have, want, func(n *node, w coherency.Node) bool {
+		return n.TunnelIP == w.TunnelIP && slices.Equal(n.PodCIDRs, w.PodCIDRs)
+	})
+}
+
+func (t *table) applyNodes(c coherency.Change) {
+	for _, name := range c.RemovedNodes {
+		t.removeNodes(name)
+	}
+	wanted := byName(c.Nodes)
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if sameNodes(t.nodes[name], wanted[name]) {
+			continue
+		}
+		t.removeNodes(name)
+		for _, n := range wanted[name] {
+			if err := t.addNode(n); err != nil {
+				klog.ErrorS(err, "Flows to this Node stay on Open vSwitch", "node", n.Name, "address", n.TunnelIP)
+			}
+		}
+	}
+}
+
+func (t *table) addNode(info coherency.Node) error {
+	slot := slices.Index(t.slotNodes[:], nil)
+	if slot < 0 {
+		return fmt.Errorf("all %d Node slots are taken", len(t.slotNodes))
+	}
+	n := &node{Node: info, slot: slot}
+	t.slotNodes[slot], t.nodes[info.Name] = n, append(t.nodes[info.Name], n)
+	t.dp.SetNode(slot, info.TunnelIP)
+	t.wake() // the worker finds out the MTU of the way there
+	for _, p := range info.PodCIDRs {
+		if err := t.dp.AddPodNetwork(p, slot); err != nil {
+			t.removeNode(n)
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) removeNodes(name string) {
+	for _, n := range slices.Clone(t.nodes[name]) {
+		t.removeNode(n)
+	}
+}
+
+func (t *table) removeNode(n *node) {
+	t.evictions.Node++
+	t.slotNodes[n.slot] = nil
+	t.nodes[n.Name] = slices.DeleteFunc(t.nodes[n.Name], func(other *node) bool { return other == n })
+	if len(t.nodes[n.Name]) == 0 {
+		delete(t.nodes, n.Name)
+	}
+	for _, p := range n.PodCIDRs {
+		if t.owned(p) {
+			continue
+		}
+		if err := t.dp.RemovePodNetwork(p); err != nil {
+			klog.ErrorS(err, "Could not withdraw a Pod network from ONCache; its Node is gone, so it has no effect", "node", n.Name)
+		}
+	}
+	t.dp.ClearNode(n.slot)
+}
+
+// owned says whether a known Node has the Pod network: one that has moved must not be withdrawn with its old Node.
+func (t *table) owned(p netip.Prefix) bool {
+	return slices.ContainsFunc(t.eachNode(), func(n *node) bool { return slices.Contains(n.PodCIDRs, p) })
+}
+
+// eachNode returns all Nodes, by slot. The caller holds mu.
+func (t *table) eachNode() []*node {
+	return slices.DeleteFunc(slices.Clone(t.slotNodes[:]), func(n *node) bool { return n == nil })
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"net"
+	"net/netip"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// Types of ICMPv6 messages (RFC 4861, 4).
+const (
+	icmpv6RouterAdvertisement   = 134
+	icmpv6NeighborSolicitation  = 135
+	icmpv6NeighborAdvertisement = 136
+	icmpv6Redirect              = 137
+)
+
+var (
+	ipv6Multicast = netip.MustParsePrefix("ff00::/8")
+
+	noMAC = net.HardwareAddr{0, 0, 0, 0, 0, 0}
+)
+
+// ipv6Flows is what the bridge does itself with IPv6: neighbor discovery and multicast are switched by plain flooding and MAC
+// learning. From Pods it takes only what neighborFlows admits: a Pod that could send router advertisements, redirects or
+// false neighbor advertisements would draw the traffic of others to itself (CVE-2020-10749).
+func (g *generator) ipv6Flows() []of.Flow {
+	if !g.features.IPv6 {
+		return nil
+	}
+	const category = cookiePodConnectivity
+	flows := []of.Flow{
+		g.flow(category, tableIPv6, priorityLow, matches(of.EthType(of.EthTypeIPv6), of.IPv6Dst(ipv6Multicast)), of.Normal{}),
+	}
+	for _, t := range []uint8{icmpv6NeighborSolicitation, icmpv6NeighborAdvertisement} {
+		flows = append(flows, g.flow(category, tableIPv6, priorityHigh,
+			append(icmpv6(t), of.ICMPv6Code(0), fromGateway.match()), of.Normal{}))
+	}
+	for t := uint8(icmpv6RouterAdvertisement); t <= icmpv6Redirect; t++ {
+		flows = append(flows, g.flow(category, tableIPv6, priorityNormal, append(icmpv6(t), fromPod.match())))
+	}
+	return flows
+}
+
+// neighborFlows lets a Pod use its link-local address and take part in neighbor discovery: ask in its own name, and answer
+// for its own addresses with its own MAC address. An advertisement that answers a unicast solicitation need not repeat the
+// MAC address (RFC 4861, 7.2.4). The code is matched although it is always 0, because Open vSwitch reads the options of
+// messages with this code only (CVE-2023-5366).
+//
+// A message whose options Open vSwitch cannot read, such as one with two link-layer addresses, has neither target nor
+// address for it. It matches no flow of these.
+func (g *generator) neighborFlows(ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) []of.Flow {
+	const category = cookiePodConnectivity
+	linkLocal := linkLocalAddress(mac)
+	flows := []of.Flow{
+		g.flow(category, tableSpoofGuard, priorityNormal,
+			matches(of.EthType(of.EthTypeIPv6), of.InPort(ofPort), of.EthSrc(mac), of.IPv6Src(host(linkLocal))), g.toTable(tableIPv6)),
+		g.flow(category, tableIPv6, priorityHigh,
+			append(icmpv6(icmpv6NeighborSolicitation), of.ICMPv6Code(0), of.InPort(ofPort), of.NDSLL(mac)), of.Normal{}),
+	}
+	for _, target := range append([]netip.Addr{linkLocal}, ips...) {
+		if target.Is4() {
+			continue
+		}
+		for _, tll := range []net.HardwareAddr{mac, noMAC} {
+			flows = append(flows, g.flow(category, tableIPv6, priorityHigh,
+				append(icmpv6(icmpv6NeighborAdvertisement), of.ICMPv6Code(0), of.InPort(ofPort), of.NDTarget(target), of.NDTLL(tll)),
+				of.Normal{}))
+		}
+	}
+	return flows
+}
+
+func icmpv6(messageType uint8) []of.Match {
+	return matches(of.EthType(of.EthTypeIPv6), of.IPProto(of.IPProtoICMPv6), of.ICMPv6Type(messageType))
+}
+
+// linkLocalAddress is the link-local address with the interface identifier of mac (RFC 4291, appendix A). The CNI server
+// makes Pods use it, whatever the Node's default for new interfaces is.
+func linkLocalAddress(mac net.HardwareAddr) netip.Addr {
+	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80,
+		8: mac[0] ^ 0x02, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]})
+}

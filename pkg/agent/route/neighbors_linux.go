@@ -1,0 +1,116 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+)
+
+// The next hops of routes to remote Pods are remote gateways, whose MAC address is the virtual one. For IPv4 the pipeline
+// answers the ARP request; for IPv6 the host has permanent neighbor entries, as in Antrea. The methods below do nothing
+// for IPv4. The caller holds mutex.
+
+func (s *stack) addNeighbor(gateway netip.Addr, link int) error {
+	if !s.family.staticNeighbors {
+		return nil
+	}
+	if err := netlink.NeighSet(s.neighbor(gateway, link)); err != nil {
+		return fmt.Errorf("add neighbor %s with MAC address %s on link %d: %w", gateway, config.GlobalVirtualMAC, link, err)
+	}
+	return nil
+}
+
+func (s *stack) deleteNeighbor(gateway netip.Addr, link int) error {
+	if !s.family.staticNeighbors {
+		return nil
+	}
+	if err := netlink.NeighDel(s.neighbor(gateway, link)); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("delete neighbor %s on link %d: %w", gateway, link, err)
+	}
+	return nil
+}
+
+func (s *stack) neighbor(gateway netip.Addr, link int) *netlink.Neigh {
+	return &netlink.Neigh{
+		LinkIndex: link, Family: s.family.af, State: netlink.NUD_PERMANENT,
+		IP: gateway.AsSlice(), HardwareAddr: config.GlobalVirtualMAC,
+	}
+}
+
+// gatewayNeighbors lists the permanent entries with the virtual MAC address.
+func (s *stack) gatewayNeighbors(link int) (map[netip.Addr]bool, error) {
+	found := map[netip.Addr]bool{}
+	if !s.family.staticNeighbors {
+		return found, nil
+	}
+	var list []netlink.Neigh
+	var err error
+	for range dumpAttempts {
+		if list, err = netlink.NeighList(link, s.family.af); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s neighbors on link %d: %w", s.family.name, link, err)
+	}
+	for _, n := range list {
+		addr, ok := netip.AddrFromSlice(n.IP)
+		if ok && n.State&netlink.NUD_PERMANENT != 0 && bytes.Equal(n.HardwareAddr, config.GlobalVirtualMAC) {
+			found[addr] = true
+		}
+	}
+	return found, nil
+}
+
+// syncNeighbors adds the entries that the desired routes lack.
+func (s *stack) syncNeighbors(desired []podRoute, link int) error {
+	if !s.family.staticNeighbors {
+		return nil
+	}
+	have, err := s.gatewayNeighbors(link)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range desired {
+		if have[r.gateway] {
+			continue
+		}
+		if err := s.addNeighbor(r.gateway, link); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		klog.InfoS("Added a neighbor that somebody removed", "address", r.gateway)
+	}
+	return errors.Join(errs...)
+}
+
+// removeUnknownNeighbors removes entries for gateways of other CIDRs than the known ones.
+func (s *stack) removeUnknownNeighbors(known map[netip.Prefix]bool, link int) error {
+	have, err := s.gatewayNeighbors(link)
+	if err != nil {
+		return err
+	}
+	for cidr := range known {
+		for gateway := range have {
+			if cidr.Contains(gateway) {
+				delete(have, gateway)
+			}
+		}
+	}
+	var errs []error
+	for gateway := range have {
+		errs = append(errs, s.deleteNeighbor(gateway, link))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,118 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"k8s.io/klog/v2"
+)
+
+// stack is the host network of one IP version.
+type stack struct {
+	family  family
+	gateway string
+	// podCIDR is invalid where Pods have no addresses of the family: only tunnel packets use it then.
+	podCIDR netip.Prefix
+	set     podSet
+
+	firewallMutex sync.Mutex
+	firewall      *firewall
+
+	// mutex guards peers together with the routes, neighbors and set entries in the kernel that stand for them.
+	mutex sync.Mutex
+	peers map[netip.Prefix]podRoute
+}
+
+func newStack(f family, podCIDR netip.Prefix, params ruleParams) (*stack, error) {
+	params.podCIDR, params.podSet = podCIDR, f.podIPSet
+	w, err := newFirewall(f, params)
+	if err != nil {
+		return nil, err
+	}
+	return &stack{family: f, gateway: params.gateway, podCIDR: podCIDR, set: podSet{f}, firewall: w, peers: map[netip.Prefix]podRoute{}}, nil
+}
+
+// hasPods says whether Pods have addresses of the family.
+func (s *stack) hasPods() bool { return s.podCIDR.IsValid() }
+
+func (s *stack) initialize() error {
+	if s.hasPods() {
+		if err := applySysctls(s.family.sysctls(s.gateway)); err != nil {
+			return err
+		}
+		// The set must exist before the rule that matches it, and hold the local CIDR: else Pod to Pod would be masqueraded.
+		if err := s.syncSet(); err != nil {
+			return err
+		}
+	}
+	return s.syncFirewall(context.Background())
+}
+
+// sync repairs every part even if another one fails.
+func (s *stack) sync(ctx context.Context) error {
+	if !s.hasPods() {
+		return s.syncFirewall(ctx)
+	}
+	return errors.Join(
+		applySysctls(s.family.sysctls(s.gateway)),
+		s.syncSet(),
+		s.syncFirewall(ctx),
+		s.syncRoutes(),
+	)
+}
+
+func (s *stack) syncFirewall(ctx context.Context) error {
+	s.firewallMutex.Lock()
+	defer s.firewallMutex.Unlock()
+	return s.firewall.apply(ctx)
+}
+
+func (s *stack) syncSet() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if err := s.set.ensure(); err != nil {
+		return err
+	}
+	have, err := s.set.entries()
+	if err != nil {
+		return err
+	}
+	for _, cidr := range slices.SortedFunc(maps.Keys(s.knownCIDRs(nil)), comparePrefixes) {
+		if _, found := slices.BinarySearchFunc(have, cidr, comparePrefixes); !found {
+			if err := s.set.add(cidr); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *stack) syncRoutes() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	link, err := gatewayLink(s.gateway)
+	if err != nil {
+		return err
+	}
+	have, err := listGatewayRoutes(s.family, link)
+	if err != nil {
+		return err
+	}
+	desired := slices.SortedFunc(maps.Values(s.peers), func(a, b podRoute) int { return comparePrefixes(a.cidr, b.cidr) })
+	var errs []error
+	for _, r := range missingRoutes(desired, have) {
+		if err := replaceRoute(r, link); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		klog.InfoS("Added a route that somebody removed", "destination", r.cidr, "gateway", r.gateway)
+	}
+	return errors.Join(append(errs, s.syncNeighbors(desired, link))...)
+}

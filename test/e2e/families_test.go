@@ -1,0 +1,116 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+var (
+	ipv4Only  = cluster.Families{IPv4: true}
+	ipv6Only  = cluster.Families{IPv6: true}
+	dualStack = cluster.Families{IPv4: true, IPv6: true}
+)
+
+// families chooses the IP versions of Pods and of the Nodes' addresses.
+func families(pods, nodes cluster.Families) func(*cluster.Options) {
+	return func(o *cluster.Options) { o.PodFamilies, o.NodeFamilies = pods, nodes }
+}
+
+// everyFamily is what must hold for IPv6 as for IPv4.
+var everyFamily = append([]area{{"NeighborDiscovery", testNeighborDiscovery}}, everyConfiguration...)
+
+func TestDualStackOverIPv4GeneveGateOn(t *testing.T) {
+	s := newSuite(t, "geneve", true, families(dualStack, ipv4Only))
+	s.run(t, area{"ConnectivityIPv4", testConnectivity})
+	s.useIPv6(t)
+	s.run(t, everyFamily...)
+	s.run(t,
+		area{"FastPath", testFastPath},
+		area{"ConnectionEnd", testConnectionEnd},
+		area{"AgentRestart", testAgentRestart},
+	)
+}
+
+func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
+	s := newSuite(t, "vxlan", true, families(ipv6Only, ipv6Only))
+	s.useIPv6(t)
+	s.run(t, everyFamily...)
+	s.run(t, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
+}
+
+func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
+	s := newSuite(t, "geneve", false, families(dualStack, dualStack))
+	s.run(t, area{"ConnectivityIPv4", testConnectivity})
+	s.useIPv6(t)
+	s.run(t, everyFamily...)
+}
+
+// useIPv6 makes all tests from here on use the IPv6 addresses of Pods and Nodes.
+func (s *suite) useIPv6(t *testing.T) {
+	t.Helper()
+	s.ipv6 = true
+	for _, n := range s.Nodes {
+		n.IP = n.IPv6
+		s.underlay6 = n.IPs[len(n.IPs)-1].Is6()
+		for _, p := range n.Pods() {
+			p.IP = p.IPs[len(p.IPs)-1]
+			require.True(t, p.IP.Is6(), "Pod %s has no IPv6 address: %v", p.Name, p.IPs)
+		}
+	}
+}
+
+// ipHeader is the length of the IP header of Pods' packets, outerHeaders that of all headers in front of them in the tunnel.
+func (s *suite) ipHeader() int { return headerLength(s.ipv6) }
+
+func (s *suite) outerHeaders() int {
+	const udpTunnelEthernet = 8 + 8 + 14
+	return headerLength(s.underlay6) + udpTunnelEthernet
+}
+
+func headerLength(ipv6 bool) int {
+	if ipv6 {
+		return 40
+	}
+	return 20
+}
+
+// fullPayload is the size of an ICMP or UDP payload that fills a packet of a Pod, whose MTU is that of the uplink less what the
+// longest outer headers take.
+func (s *suite) fullPayload() int {
+	overhead := 50
+	if s.Nodes[0].IPs[len(s.Nodes[0].IPs)-1].Is6() {
+		overhead = 70
+	}
+	return 1500 - overhead - s.ipHeader() - 8
+}
+
+// transportIP is the address that tunnel packets to a Node have.
+func (s *suite) transportIP(n *cluster.Node) netip.Addr {
+	if s.underlay6 {
+		return n.IPv6
+	}
+	return n.IPv4
+}
+
+// internet is the host outside the cluster.
+func (s *suite) internet() netip.Addr {
+	if s.ipv6 {
+		return cluster.InternetAddress6
+	}
+	return cluster.InternetAddress
+}
+
+// unusedPodAddress is in the Pod network of the first Node, and no Pod has it.
+func (s *suite) unusedPodAddress() string {
+	if s.ipv6 {
+		return "fd00:10:10:1::200"
+	}
+	return "10.10.1.200"
+}
