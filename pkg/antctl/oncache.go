@@ -83,6 +83,7 @@ var oncacheNodeColumns = []Column[api.NodeInfo]{
 var oncacheEndpointColumns = []Column[api.EndpointInfo]{
 	{"POD", func(e api.EndpointInfo) string { return e.Pod }},
 	{"INTERFACE-NAME", func(e api.EndpointInfo) string { return e.InterfaceName }},
+	{"KIND", func(e api.EndpointInfo) string { return e.Kind }},
 	{"IPS", func(e api.EndpointInfo) string { return Summary(e.IPs) }},
 	{"IFINDEX", func(e api.EndpointInfo) string { return fmt.Sprint(e.IfIndex) }},
 	{"SLOT", func(e api.EndpointInfo) string { return fmt.Sprint(e.Slot) }},

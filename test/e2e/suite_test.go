@@ -40,8 +40,8 @@ type area struct {
 	test func(*testing.T, *suite)
 }
 
-// newSuite makes a cluster with running agents and the three Pods.
-func newSuite(t *testing.T, tunnel string, oncache bool) *suite {
+// newSuite makes a cluster with running agents and the three Pods. change, if any, completes antrea-agent.conf.
+func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(conf map[string]any)) *suite {
 	t.Helper()
 	if os.Getenv("TESTBED_KUBECONFIG") == "" {
 		t.Skip("needs the testbed's machine and Kubernetes API: run it with `make test-e2e`")
@@ -51,6 +51,11 @@ func newSuite(t *testing.T, tunnel string, oncache bool) *suite {
 	artifacts := filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), t.Name())
 	c, err := cluster.New(ctx, cluster.Options{
 		LogDir: artifacts, TunnelType: tunnel, FeatureGates: map[string]bool{gate: oncache}, Progress: printer,
+		AgentConfig: func(_ int, conf map[string]any) {
+			for _, f := range change {
+				f(conf)
+			}
+		},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -237,9 +237,9 @@ func (m *Manager) addPod(pod Pod) (ifIndex int, ok bool) {
 		return 0, false
 	}
 	ifIndex = device.Attrs().Index
-	// bpf_redirect_peer drops packets for a device that has no peer.
-	if kind := device.Type(); kind != "veth" && kind != "netkit" {
-		klog.InfoS("Pod stays on Open vSwitch: its interface has no peer device", "interface", pod.InterfaceName, "kind", kind)
+	role, err := podRole(device)
+	if err != nil {
+		klog.InfoS("Pod stays on Open vSwitch", "interface", pod.InterfaceName, "reason", err)
 		return 0, false
 	}
 	e := datapath.Endpoint{IfIndex: ifIndex, MAC: pod.MAC, GatewayMAC: m.config.GatewayMAC}
@@ -250,11 +250,11 @@ func (m *Manager) addPod(pod Pod) (ifIndex int, ok bool) {
 			e.IPv6 = ip
 		}
 	}
-	if err := m.dp.Attach(ifIndex, datapath.RolePod); err != nil {
+	if err := m.dp.Attach(ifIndex, role); err != nil {
 		klog.ErrorS(err, "Pod stays on Open vSwitch", "pod", klog.KRef(pod.Namespace, pod.Name))
 		return 0, false
 	}
-	if err := m.table.addEndpoint(pod, e); err != nil {
+	if err := m.table.addEndpoint(pod, device.Type(), e); err != nil {
 		klog.ErrorS(errors.Join(err, m.dp.Detach(ifIndex)), "Pod stays on Open vSwitch", "pod", klog.KRef(pod.Namespace, pod.Name))
 		return 0, false
 	}
@@ -262,6 +262,21 @@ func (m *Manager) addPod(pod Pod) (ifIndex int, ok bool) {
 	m.attached[pod.InterfaceName] = ifIndex
 	m.mu.Unlock()
 	return ifIndex, true
+}
+
+// podRole says how programs are attached to a Pod's interface. bpf_redirect_peer drops packets for a device that has no
+// peer, so nothing but veth and netkit can be accelerated; the programs need Ethernet headers.
+func podRole(device netlink.Link) (datapath.Role, error) {
+	switch d := device.(type) {
+	case *netlink.Veth:
+		return datapath.RolePod, nil
+	case *netlink.Netkit:
+		if d.Mode != netlink.NETKIT_MODE_L2 || !d.IsPrimary() {
+			return 0, errors.New("its netkit device is not the primary one of a pair in L2 mode")
+		}
+		return datapath.RoleNetkitPod, nil
+	}
+	return 0, fmt.Errorf("its interface is of kind %q, which has no peer device; want veth or netkit", device.Type())
 }
 
 func (m *Manager) removePod(interfaceName string) {

@@ -215,7 +215,7 @@ func (m *Manager) Endpoints() []api.EndpointInfo {
 	defer m.table.mu.Unlock()
 	for _, e := range m.table.endpoints {
 		info := api.EndpointInfo{
-			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, IfIndex: e.ifIndex,
+			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
 			Slot: e.slot, Generation: e.generation, Epoch: e.epoch,
 		}
 		for _, ip := range e.pod.IPs {

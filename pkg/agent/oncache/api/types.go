@@ -87,12 +87,14 @@ type NodeInfo struct {
 
 // EndpointInfo is one local Pod.
 type EndpointInfo struct {
-	Pod           string   `json:"pod"`
-	InterfaceName string   `json:"interfaceName"`
-	IPs           []string `json:"ips"`
-	IfIndex       int      `json:"ifIndex"`
-	Slot          int      `json:"slot"`
-	Generation    uint32   `json:"generation"`
+	Pod           string `json:"pod"`
+	InterfaceName string `json:"interfaceName"`
+	// Kind is the kind of the interface: veth or netkit.
+	Kind       string   `json:"kind"`
+	IPs        []string `json:"ips"`
+	IfIndex    int      `json:"ifIndex"`
+	Slot       int      `json:"slot"`
+	Generation uint32   `json:"generation"`
 	// Epoch is what Open vSwitch must write for packets that may teach the cache; 0 while nothing is learned.
 	Epoch uint32 `json:"epoch"`
 }

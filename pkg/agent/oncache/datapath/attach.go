@@ -33,8 +33,11 @@ const linksDir = "links"
 type Role uint8
 
 const (
-	// RolePod is the host side of a Pod's interface: Egress on ingress, Ingress-Init on egress.
+	// RolePod is the host side of a Pod's veth pair: Egress on ingress, Ingress-Init on egress.
 	RolePod Role = iota
+	// RoleNetkitPod is the primary device of a Pod's netkit pair (Linux 6.7): Egress on the peer's hook, which runs when the
+	// Pod transmits, Ingress-Init on egress.
+	RoleNetkitPod
 	// RoleUplink carries tunnel packets: Ingress on ingress, Egress-Init on egress.
 	RoleUplink
 )
@@ -49,13 +52,17 @@ type program struct {
 func (d *Datapath) programs(role Role) []program {
 	if role == RoleUplink {
 		return []program{
-			{"oncache_ingress", d.objects.OncacheIngress, ebpf.AttachTCXIngress},
-			{"oncache_egress_init", d.objects.OncacheEgressInit, ebpf.AttachTCXEgress},
+			{bpfProgOncacheIngress, d.objects.OncacheIngress, ebpf.AttachTCXIngress},
+			{bpfProgOncacheEgressInit, d.objects.OncacheEgressInit, ebpf.AttachTCXEgress},
 		}
 	}
+	egress := ebpf.AttachTCXIngress
+	if role == RoleNetkitPod {
+		egress = ebpf.AttachNetkitPeer
+	}
 	return []program{
-		{"oncache_egress", d.objects.OncacheEgress, ebpf.AttachTCXIngress},
-		{"oncache_ingress_init", d.objects.OncacheIngressInit, ebpf.AttachTCXEgress},
+		{bpfProgOncacheEgress, d.objects.OncacheEgress, egress},
+		{bpfProgOncacheIngressInit, d.objects.OncacheIngressInit, ebpf.AttachTCXEgress},
 	}
 }
 
@@ -88,19 +95,25 @@ func (d *Datapath) Attach(ifindex int, role Role) (err error) {
 		}
 	}()
 	for _, p := range d.programs(role) {
-		if d.hook == HookTCX {
-			err = d.attachTCX(ifindex, p)
-		} else {
+		by := string(d.hook)
+		switch {
+		case p.attach == ebpf.AttachNetkitPeer:
+			by = "netkit"
+			err = d.attachLink(ifindex, p)
+		case d.hook == HookTCX:
+			err = d.attachLink(ifindex, p)
+		default:
 			err = attachClsact(ifindex, p)
 		}
 		if err != nil {
-			return fmt.Errorf("attach %s to interface index %d by %s: %w", p.name, ifindex, d.hook, err)
+			return fmt.Errorf("attach %s to interface index %d by %s: %w", p.name, ifindex, by, err)
 		}
 	}
 	return nil
 }
 
-func (d *Datapath) attachTCX(ifindex int, p program) error {
+// attachLink makes a pinned TCX or netkit link, or replaces the program of the one that is there.
+func (d *Datapath) attachLink(ifindex int, p program) error {
 	dir := filepath.Join(d.opts.PinPath, linksDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create pin directory: %w", err)
@@ -108,20 +121,20 @@ func (d *Datapath) attachTCX(ifindex int, p program) error {
 	pin := filepath.Join(dir, linkName(ifindex, p.name))
 	if old, err := link.LoadPinnedLink(pin, nil); err == nil {
 		defer old.Close()
-		if info, err := old.Info(); err == nil && info.TCX() != nil && info.TCX().Ifindex == uint32(ifindex) {
+		if info, err := old.Info(); err == nil && isAt(info, ifindex, p.attach) {
 			if err := old.Update(p.prog); err != nil {
 				return fmt.Errorf("replace program of pinned link %s: %w", pin, err)
 			}
 			return nil
 		}
-		// The device of that link is gone and its index was given to another one.
+		// The device of that link is gone and its index was given to another one, perhaps of another kind.
 		if err := os.Remove(pin); err != nil {
 			return fmt.Errorf("remove stale pinned link: %w", err)
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open pinned link %s: %w", pin, err)
 	}
-	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p.prog, Attach: p.attach})
+	l, err := newLink(ifindex, p)
 	if err != nil {
 		return err
 	}
@@ -130,6 +143,23 @@ func (d *Datapath) attachTCX(ifindex int, p program) error {
 		return fmt.Errorf("pin link to %s: %w", pin, err)
 	}
 	return nil
+}
+
+func newLink(ifindex int, p program) (link.Link, error) {
+	if p.attach == ebpf.AttachNetkitPeer {
+		return link.AttachNetkit(link.NetkitOptions{Interface: ifindex, Program: p.prog, Attach: p.attach})
+	}
+	return link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p.prog, Attach: p.attach})
+}
+
+// isAt says whether a link is at the given hook of the device that has the index now: the index of a link whose device is
+// gone is 0.
+func isAt(info *link.Info, ifindex int, attach ebpf.AttachType) bool {
+	if tcx := info.TCX(); tcx != nil {
+		return tcx.Ifindex == uint32(ifindex) && ebpf.AttachType(tcx.AttachType) == attach
+	}
+	netkit := info.Netkit()
+	return netkit != nil && netkit.Ifindex == uint32(ifindex) && ebpf.AttachType(netkit.AttachType) == attach
 }
 
 // Detach removes our programs from an interface, which may be gone already.

@@ -4,6 +4,7 @@
 package datapath
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,17 +21,41 @@ import (
 
 func load(t *testing.T, pinPath string, hook Hook) *Datapath {
 	sandbox.RequireRoot(t)
+	if hook == HookTCX {
+		requireTCX(t)
+	}
 	d, err := Load(Options{PinPath: pinPath, MaxFlows: 4096, Hook: hook})
-	require.NoError(t, err)
+	requireVerified(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
+}
+
+// requireTCX skips a test on kernels without TCX (before Linux 6.6).
+func requireTCX(t *testing.T) {
+	t.Helper()
+	p := foreign(t)
+	l, err := link.AttachTCX(link.TCXOptions{Interface: 1, Program: p, Attach: ebpf.AttachTCXEgress})
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		t.Skip("this kernel has no TCX")
+	}
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
 }
 
 // attached counts the programs on a device by name, through both kinds of hook.
 func attached(t *testing.T, ifindex int) map[string]int {
 	out := map[string]int{}
-	for _, at := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
+	device, err := netlink.LinkByIndex(ifindex)
+	require.NoError(t, err)
+	hooks := []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress}
+	if device.Type() == "netkit" {
+		hooks = append(hooks, ebpf.AttachNetkitPrimary, ebpf.AttachNetkitPeer)
+	}
+	for _, at := range hooks {
 		r, err := link.QueryPrograms(link.QueryOptions{Target: ifindex, Attach: at})
+		if errors.Is(err, ebpf.ErrNotSupported) {
+			continue
+		}
 		require.NoError(t, err)
 		for _, p := range r.Programs {
 			prog, err := ebpf.NewProgramFromID(p.ID)
@@ -41,8 +66,6 @@ func attached(t *testing.T, ifindex int) map[string]int {
 			require.NoError(t, prog.Close())
 		}
 	}
-	device, err := netlink.LinkByIndex(ifindex)
-	require.NoError(t, err)
 	for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
 		filters, err := netlink.FilterList(device, parent)
 		require.NoError(t, err)

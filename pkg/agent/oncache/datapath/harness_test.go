@@ -5,6 +5,7 @@ package datapath
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -110,7 +111,7 @@ func newWorld(t *testing.T) *world { return newWorldOf(t, family{}) }
 func newWorldOf(t *testing.T, f family) *world {
 	sandbox.RequireRoot(t)
 	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: 4096})
-	require.NoError(t, err)
+	requireVerified(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, RemoveAll(d.opts.PinPath))
 		require.NoError(t, d.Close())
@@ -134,6 +135,16 @@ func newWorldOf(t *testing.T, f family) *world {
 	require.NoError(t, d.AddPodNetwork(peerCIDR6, peerSlot))
 	d.SetMode(ModeEnforce)
 	return w
+}
+
+// requireVerified fails with the verifier's whole log when a program was refused.
+func requireVerified(t *testing.T, err error) {
+	t.Helper()
+	var refused *ebpf.VerifierError
+	if errors.As(err, &refused) {
+		t.Fatalf("%+v", refused)
+	}
+	require.NoError(t, err)
 }
 
 func device(t *testing.T, name string, mac net.HardwareAddr) int {
