@@ -47,13 +47,15 @@ type program struct {
 	name   string
 	prog   *ebpf.Program
 	attach ebpf.AttachType
+	// redirects says that hits leave from this program: what is behind it at its hook does not see them.
+	redirects bool
 }
 
 func (d *Datapath) programs(role Role) []program {
 	if role == RoleUplink {
 		return []program{
-			{bpfProgOncacheIngress, d.objects.OncacheIngress, ebpf.AttachTCXIngress},
-			{bpfProgOncacheEgressInit, d.objects.OncacheEgressInit, ebpf.AttachTCXEgress},
+			{bpfProgOncacheIngress, d.objects.OncacheIngress, ebpf.AttachTCXIngress, true},
+			{bpfProgOncacheEgressInit, d.objects.OncacheEgressInit, ebpf.AttachTCXEgress, false},
 		}
 	}
 	egress := ebpf.AttachTCXIngress
@@ -61,8 +63,8 @@ func (d *Datapath) programs(role Role) []program {
 		egress = ebpf.AttachNetkitPeer
 	}
 	return []program{
-		{bpfProgOncacheEgress, d.objects.OncacheEgress, egress},
-		{bpfProgOncacheIngressInit, d.objects.OncacheIngressInit, ebpf.AttachTCXEgress},
+		{bpfProgOncacheEgress, d.objects.OncacheEgress, egress, true},
+		{bpfProgOncacheIngressInit, d.objects.OncacheIngressInit, ebpf.AttachTCXEgress, false},
 	}
 }
 
@@ -86,8 +88,13 @@ func chooseHook(want Hook, prog *ebpf.Program) (Hook, error) {
 	}
 }
 
-// Attach puts the programs of the role on an interface, replacing those of an earlier agent without a gap. On error none
-// of our programs is left there.
+// usesLink says whether a program is attached by a TCX or netkit link, or else as a clsact filter.
+func (d *Datapath) usesLink(p program) bool {
+	return d.hook == HookTCX || p.attach == ebpf.AttachNetkitPeer
+}
+
+// Attach puts the programs of the role on an interface, replacing those of an earlier agent without a gap, and behind those
+// of others at the same hook. On error none of our programs is left there.
 func (d *Datapath) Attach(ifindex int, role Role) (err error) {
 	defer func() {
 		if err != nil {
@@ -95,18 +102,13 @@ func (d *Datapath) Attach(ifindex int, role Role) (err error) {
 		}
 	}()
 	for _, p := range d.programs(role) {
-		by := string(d.hook)
-		switch {
-		case p.attach == ebpf.AttachNetkitPeer:
-			by = "netkit"
+		if d.usesLink(p) {
 			err = d.attachLink(ifindex, p)
-		case d.hook == HookTCX:
-			err = d.attachLink(ifindex, p)
-		default:
+		} else {
 			err = attachClsact(ifindex, p)
 		}
 		if err != nil {
-			return fmt.Errorf("attach %s to interface index %d by %s: %w", p.name, ifindex, by, err)
+			return fmt.Errorf("attach %s to interface index %d (%s): %w", p.name, ifindex, p.attach, err)
 		}
 	}
 	return nil
@@ -121,15 +123,14 @@ func (d *Datapath) attachLink(ifindex int, p program) error {
 	pin := filepath.Join(dir, linkName(ifindex, p.name))
 	if old, err := link.LoadPinnedLink(pin, nil); err == nil {
 		defer old.Close()
-		if info, err := old.Info(); err == nil && isAt(info, ifindex, p.attach) {
-			if err := old.Update(p.prog); err != nil {
-				return fmt.Errorf("replace program of pinned link %s: %w", pin, err)
-			}
-			return nil
+		kept, err := keepLink(old, ifindex, p)
+		if err != nil || kept {
+			return err
 		}
-		// The device of that link is gone and its index was given to another one, perhaps of another kind.
-		if err := os.Remove(pin); err != nil {
-			return fmt.Errorf("remove stale pinned link: %w", err)
+		// The device of that link is gone and its index was given to another one, perhaps of another kind; or somebody else's
+		// program is behind ours.
+		if err := removeLink(pin); err != nil {
+			return err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open pinned link %s: %w", pin, err)
@@ -143,6 +144,25 @@ func (d *Datapath) attachLink(ifindex int, p program) error {
 		return fmt.Errorf("pin link to %s: %w", pin, err)
 	}
 	return nil
+}
+
+// keepLink replaces the program of a link, unless that is at another hook, or there is a program behind it that would not see
+// hits.
+func keepLink(l link.Link, ifindex int, p program) (kept bool, err error) {
+	info, err := l.Info()
+	if err != nil || !isAt(info, ifindex, p.attach) {
+		return false, nil
+	}
+	if p.redirects {
+		last, err := lastAt(ifindex, p.attach)
+		if err != nil || last != info.Program {
+			return false, err
+		}
+	}
+	if err := l.Update(p.prog); err != nil {
+		return false, fmt.Errorf("replace program of pinned link: %w", err)
+	}
+	return true, nil
 }
 
 func newLink(ifindex int, p program) (link.Link, error) {

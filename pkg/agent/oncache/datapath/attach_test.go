@@ -53,8 +53,8 @@ func attached(t *testing.T, ifindex int) map[string]int {
 	}
 	for _, at := range hooks {
 		r, err := link.QueryPrograms(link.QueryOptions{Target: ifindex, Attach: at})
-		if errors.Is(err, ebpf.ErrNotSupported) {
-			continue
+		if errors.Is(err, unix.EINVAL) {
+			continue // a kernel without TCX does not know the hook
 		}
 		require.NoError(t, err)
 		for _, p := range r.Programs {
@@ -141,7 +141,7 @@ func TestAttachReplaceDetach(t *testing.T) {
 // TestInterfaceGone: programs vanish with their device, and an index that is used again is not confused with it.
 func TestInterfaceGone(t *testing.T) {
 	pins := filepath.Join(sandbox.BPFFS, "gone")
-	d := load(t, pins, HookTCX)
+	d := load(t, pins, HookAuto)
 	t.Cleanup(func() { require.NoError(t, RemoveAll(pins)) })
 	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "pod0", Index: 7777}, PeerName: "pod0p"}
 	require.NoError(t, netlink.LinkAdd(veth))
@@ -181,10 +181,10 @@ func TestAttachFailsWhole(t *testing.T) {
 // TestOtherLayout: maps of another layout are not read, and removed once the new programs run.
 func TestOtherLayout(t *testing.T) {
 	pins := filepath.Join(sandbox.BPFFS, "layout")
-	old := load(t, pins, HookTCX)
+	old := load(t, pins, HookAuto)
 	pod := device(t, "pod0", podMAC)
 	require.NoError(t, old.Attach(pod, RolePod))
-	d, err := Load(Options{PinPath: pins, MaxFlows: 8192, Hook: HookTCX})
+	d, err := Load(Options{PinPath: pins, MaxFlows: 8192})
 	require.NoError(t, err)
 	defer d.Close()
 	t.Cleanup(func() { require.NoError(t, RemoveAll(pins)) })
@@ -195,7 +195,11 @@ func TestOtherLayout(t *testing.T) {
 	require.NoError(t, d.Commit())
 	entries, err := os.ReadDir(pins)
 	require.NoError(t, err)
-	require.Len(t, entries, 2, "links and one layout")
+	want := 2 // links and one layout
+	if d.Hook() == HookClsact {
+		want = 1
+	}
+	require.Len(t, entries, want)
 }
 
 // TestLoadRefused: an unusable place for pins is named.

@@ -108,9 +108,11 @@ func (w *world) fromPeer() outer {
 
 func newWorld(t *testing.T) *world { return newWorldOf(t, family{}) }
 
-func newWorldOf(t *testing.T, f family) *world {
+func newWorldOf(t *testing.T, f family) *world { return newWorldWith(t, f, HookAuto) }
+
+func newWorldWith(t *testing.T, f family, hook Hook) *world {
 	sandbox.RequireRoot(t)
-	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: 4096})
+	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: 4096, Hook: hook})
 	requireVerified(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, RemoveAll(d.opts.PinPath))
@@ -135,6 +137,16 @@ func newWorldOf(t *testing.T, f family) *world {
 	require.NoError(t, d.AddPodNetwork(peerCIDR6, peerSlot))
 	d.SetMode(ModeEnforce)
 	return w
+}
+
+// decapsulated is the reason under which Ingress counts a good packet: another one where the kernel (before Linux 6.3) cannot
+// decapsulate one IP version from the other.
+func (w *world) decapsulated() string {
+	w.t.Helper()
+	if w.family.inner6 != w.family.outer6 && minor(w.t, kernelRelease(w.t)) < 6003 {
+		return "offload"
+	}
+	return "hit"
 }
 
 // requireVerified fails with the verifier's whole log when a program was refused.

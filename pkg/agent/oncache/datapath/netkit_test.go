@@ -5,7 +5,6 @@ package datapath
 
 import (
 	"errors"
-	"net"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -56,6 +55,8 @@ func newNetkitPod(t *testing.T, name string) *netkitPod {
 	require.NoError(t, err)
 	require.NoError(t, handle.LinkSetUp(eth0))
 	p.primary, p.peer = primary.Attrs().Index, eth0.Attrs().Index
+	waitUp(t, p.primary)
+	require.NoError(t, p.inside(func() error { waitUp(t, p.peer); return nil }))
 	return p
 }
 
@@ -166,18 +167,18 @@ func (w *world) egressCount(reason string) uint64 {
 func TestNetkitEgress(t *testing.T) {
 	w, p := newNetkitWorld(t)
 	out := fromPod()
+	peerOf(t, "up0p")
 	host := newReceiver(t, p.primary, false)
 	wire := newReceiver(t, w.upIf, true)
 
 	before := w.egressCount("no_entry")
 	p.transmit(out.bytes(t), unix.ETH_P_IP, 0x7ff00000)
 	w.counted("no_entry", before)
-	isFromPod := func(b []byte) bool { return net.HardwareAddr(b[6:12]).String() == podMAC.String() }
-	require.Equal(t, out.bytes(t), host.next(isFromPod), "a miss is not touched")
+	require.Equal(t, out.bytes(t), host.next(isFrom(podMAC)), "a miss is not touched")
 
 	w.learn(out, toPod())
 	p.transmit(out.bytes(t), unix.ETH_P_IP, 0)
-	got := wire.next(func(b []byte) bool { return net.HardwareAddr(b[0:6]).String() == peerMAC.String() })
+	got := wire.next(isTo(peerMAC))
 	w.checkEncapsulated(t, out, got)
 }
 
@@ -233,15 +234,8 @@ func TestNetkitIngress(t *testing.T) {
 	require.NoError(t, p.inside(func() error { pod = newReceiver(t, p.peer, false); return nil }))
 	// The other end of the uplink's pair is the wire.
 	require.NoError(t, w.Attach(w.upIf, RoleUplink))
-	far, err := netlink.LinkByName("up0p")
-	require.NoError(t, err)
-	require.NoError(t, netlink.LinkSetUp(far))
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-	require.NoError(t, err)
-	defer unix.Close(fd)
-	require.NoError(t, unix.Sendto(fd, fromPeer().wrap(t, in.bytes(t)), 0,
-		&unix.SockaddrLinklayer{Ifindex: far.Attrs().Index, Protocol: port(unix.ETH_P_IP), Halen: 6}))
-	got := pod.next(func(b []byte) bool { return net.HardwareAddr(b[0:6]).String() == podMAC.String() })
+	transmit(t, peerOf(t, "up0p"), fromPeer().wrap(t, in.bytes(t)))
+	got := pod.next(isTo(podMAC))
 	require.Equal(t, in.behindOVS(gatewayMAC, podMAC).bytes(t), got)
 }
 
