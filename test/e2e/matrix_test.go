@@ -44,6 +44,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
+		area{"Coexistence", testCoexistence},
 		area{"Mode", testMode},
 		area{"CommandLine", testCommandLine},
 		area{"LongFlow", testLongFlow},

@@ -5,6 +5,7 @@ package datapath
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"path/filepath"
 	"testing"
@@ -308,19 +309,23 @@ func peerOf(t *testing.T, name string) int {
 	l, err := netlink.LinkByName(name)
 	require.NoError(t, err)
 	require.NoError(t, netlink.LinkSetUp(l))
-	waitUp(t, l.Attrs().Index)
-	waitUp(t, l.Attrs().ParentIndex)
+	require.NoError(t, waitUp(l.Attrs().Index))
+	require.NoError(t, waitUp(l.Attrs().ParentIndex))
 	return l.Attrs().Index
 }
 
-// waitUp waits until a device sends: the kernel drops everything until it has worked off that the carrier is there.
-func waitUp(t *testing.T, ifindex int) {
-	t.Helper()
-	require.Eventually(t, func() bool {
+// waitUp waits until a device of this thread's namespace sends: the kernel drops everything until it has worked off that the
+// carrier is there.
+func waitUp(ifindex int) error {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		l, err := netlink.LinkByIndex(ifindex)
-		require.NoError(t, err)
-		return l.Attrs().OperState == netlink.OperUp
-	}, time.Minute, 5*time.Millisecond, "interface index %d", ifindex)
+		if err != nil || l.Attrs().OperState == netlink.OperUp {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("interface index %d is %s, want up", ifindex, l.Attrs().OperState)
+		}
+	}
 }
 
 // transmit sends an IPv4 frame out of a device.

@@ -55,8 +55,8 @@ func newNetkitPod(t *testing.T, name string) *netkitPod {
 	require.NoError(t, err)
 	require.NoError(t, handle.LinkSetUp(eth0))
 	p.primary, p.peer = primary.Attrs().Index, eth0.Attrs().Index
-	waitUp(t, p.primary)
-	require.NoError(t, p.inside(func() error { waitUp(t, p.peer); return nil }))
+	require.NoError(t, waitUp(p.primary))
+	require.NoError(t, p.inside(func() error { return waitUp(p.peer) }))
 	return p
 }
 
