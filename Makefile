@@ -21,7 +21,10 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' \) | LC_ALL=C sort
-stages := lint model test-unit test-bpf test-e2e
+stages := lint model test-unit test-bpf test-kernels test-e2e
+# Debian's kernels in virtual machines; see test/testbed/machine.
+kernels := stable backports
+run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
 
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
 E2E_ARGS ?=
@@ -74,6 +77,22 @@ test-unit: build ## Run unit tests (root runs more of them)
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)
 	$(GO) test -race -count=1 $(bpf_packages)
+
+.PHONY: build-kernel-tests
+build-kernel-tests: build ## Build what test-kernels and record-kernels run
+	CGO_ENABLED=0 $(GO) test -trimpath -c -o bin/ ./pkg/agent/oncache/datapath ./pkg/agent/cniserver
+
+.PHONY: test-kernels
+test-kernels: build-kernel-tests ## Run the eBPF programs' tests on Debian's kernels, in virtual machines (root)
+	for kernel in $(kernels); do \
+		CNISERVER_TEST_PLUGINS=$(CURDIR)/bin $(run_on_kernel) /bin/sh -ec \
+			'$(CURDIR)/bin/datapath.test -test.v; $(CURDIR)/bin/cniserver.test -test.v -test.run=Netkit'; \
+	done
+
+.PHONY: record-kernels
+record-kernels: build-kernel-tests ## Record the programs' complexity on this kernel and on Debian's (root)
+	cd pkg/agent/oncache/datapath && $(CURDIR)/bin/datapath.test -test.run=TestComplexity -record
+	for kernel in $(kernels); do $(run_on_kernel) bin/datapath.test -test.run=TestComplexity -record; done
 
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)

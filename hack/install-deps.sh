@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what building and testing needs on Debian 12. Does nothing, quickly, when everything is there.
-# On a machine whose kernel has no Open vSwitch datapath it also prepares a virtual machine (see test/testbed/machine): QEMU
-# and a kernel of the backports suite, taken from the archive that this machine's apt already uses. The kernel is only
-# unpacked into the testbed's cache, not installed.
+# It also prepares virtual machines (see test/testbed/machine), for tests on other kernels, and for everything where the
+# running kernel has no Open vSwitch datapath: QEMU, the kernel of the release and that of the backports suite, taken from
+# the archive that this machine's apt already uses. The kernels are only unpacked into the testbed's cache, not installed.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/antrea-oncache
@@ -15,7 +15,7 @@ packages=(
   # Nodes, and what tests measure and look at them with
   openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 util-linux spin
 )
-# virtiofsd and the kernel are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with.
+# virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with.
 vm_packages=(busybox-static kmod xz-utils libcap-ng0 libseccomp2)
 policy=/usr/sbin/policy-rc.d
 workdir=
@@ -39,7 +39,7 @@ qemu_is_new() { # older versions corrupt the guest's memory under emulation
   version=$(dpkg-query -W -f '${Version}' qemu-system-x86 2>/dev/null) && dpkg --compare-versions "$version" ge 1:10
 }
 
-have_vm() { qemu_is_new && [ -e "$cache/kernel/current" ] && [ -e "$cache/virtiofsd/current" ]; }
+have_vm() { qemu_is_new && [ -e "$cache/kernel/current" ] && [ -e "$cache/kernel-stable/current" ] && [ -e "$cache/virtiofsd/current" ]; }
 
 # backports_entry DIR CODENAME: prints, for a copy of /etc/apt in DIR, the deb822 or one-line entry of the suite
 # CODENAME-backports, made from the first entry of the suite CODENAME; the first output line is the file name extension.
@@ -129,10 +129,11 @@ get_go() {
   apt-get -q install -y --no-install-recommends -t "$codename-backports" golang-go ca-certificates
 }
 
+# get_kernel ENTRY SUITE: puts the kernel of a suite into the cache.
 get_kernel() {
   local image version modules
-  image=$(apt-cache depends "linux-image-cloud-amd64/$codename-backports" | awk '/Depends: linux-image-/ { print $2; exit }')
-  [ -n "$image" ] || die "linux-image-cloud-amd64 of $codename-backports names no kernel package"
+  image=$(apt-cache depends "linux-image-cloud-amd64/$2" | awk '/Depends: linux-image-/ { print $2; exit }')
+  [ -n "$image" ] || die "linux-image-cloud-amd64 of $2 names no kernel package"
   # The signed variant of a fresh kernel can be missing from a mirror for some time; both hold the same kernel.
   version=$(fetch "$image") || { image+=-unsigned; version=$(fetch "$image"); } || die "the kernel package $image cannot be downloaded"
   modules=$(echo "$workdir/$image"/lib/modules/*)
@@ -141,7 +142,7 @@ get_kernel() {
   depmod -b "$workdir/$image" "${modules##*/}"
   rm -rf "${workdir:?}/$image/usr"
   say "kernel ${modules##*/}"
-  publish kernel "$version" "$workdir/$image"
+  publish "$1" "$version" "$workdir/$image"
 }
 
 get_virtiofsd() { # QEMU's newer packages no longer have it
@@ -159,10 +160,11 @@ main() {
   local vm=no want=("${packages[@]}") lack
   [ -e /etc/debian_version ] || die "this script knows Debian only; install what it lists by hand"
   codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-  if needs_vm; then
+  if [ "$(dpkg --print-architecture)" = amd64 ]; then
     vm=yes
-    [ "$(dpkg --print-architecture)" = amd64 ] || die "the virtual machine is built for amd64 only, and this kernel has no openvswitch"
     want+=("${vm_packages[@]}")
+  elif needs_vm; then
+    die "the virtual machine is built for amd64 only, and this kernel has no openvswitch"
   fi
   mapfile -t lack < <(missing "${want[@]}")
   if [ ${#lack[@]} = 0 ] && has_go && { [ $vm = no ] || have_vm; }; then
@@ -186,7 +188,8 @@ main() {
   if [ $vm = yes ]; then
     add_backports
     if ! qemu_is_new; then apt-get -q install -y --no-install-recommends -t "$codename-backports" qemu-system-x86; fi
-    if [ ! -e "$cache/kernel/current" ]; then get_kernel; fi
+    if [ ! -e "$cache/kernel/current" ]; then get_kernel kernel "$codename-backports"; fi
+    if [ ! -e "$cache/kernel-stable/current" ]; then get_kernel kernel-stable "$codename"; fi
     if [ ! -e "$cache/virtiofsd/current" ]; then get_virtiofsd; fi
   fi
   say done

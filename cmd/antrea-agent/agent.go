@@ -113,6 +113,7 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	networkReady := make(chan struct{})
 	cni, err := cniserver.New(cniserver.Config{
 		Socket: o.config.CNISocket, HostProcPathPrefix: o.config.HostProcPathPrefix, Node: state.Node,
+		PodInterfaceType:         config.PodInterfaceType(o.config.PodInterfaceType),
 		DisableTXChecksumOffload: o.config.DisableTXChecksumOffload,
 	}, bridge, flows, store, networkReady)
 	if err != nil {

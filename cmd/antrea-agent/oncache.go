@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/component-base/featuregate"
@@ -62,6 +63,7 @@ func startONCache(ctx context.Context, p onCacheParts) (map[string]http.HandlerF
 		TunnelType: string(network.TunnelType),
 		TunnelPort: network.TunnelPort,
 		TunnelCsum: network.TunnelCsum,
+		Mirrored:   func() (func(string) bool, error) { return mirrored(p.bridge) },
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
 	}, p.pods, p.flows, state)
@@ -71,6 +73,17 @@ func startONCache(ctx context.Context, p onCacheParts) (map[string]http.HandlerF
 	manager.Start()
 	go manager.Run(ctx.Done())
 	return map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)}, nil
+}
+
+// mirrored says of which interfaces a mirror of the bridge wants to see the packets. One on the tunnel port
+// would miss accelerated packets of any Pod.
+func mirrored(bridge ovsconfig.BridgeClient) (func(interfaceName string) bool, error) {
+	ports, err := bridge.MirroredPorts()
+	if err != nil || len(ports) == 0 {
+		return nil, err
+	}
+	everybody := slices.Contains(ports, config.DefaultTunPortName)
+	return func(name string) bool { return everybody || slices.Contains(ports, name) }, nil
 }
 
 // bridgeState keeps the cache's small values in the bridge's external_ids: they live as long as OVSDB does, whatever

@@ -34,6 +34,7 @@ func TestOptionsAccepted(t *testing.T) {
 		"ipsec settings without ipsec":  "ipsec: {authenticationMode: cert}",
 		"lists":                         "podCIDRs: 10.10.0.0/24, fd00:10::/64\ntransportInterfaceCIDRs: [192.168.0.0/16]\negress: {exceptCIDRs: [10.0.0.0/8]}",
 		"TLS settings":                  "tlsMinVersion: VersionTLS12\ntlsCipherSuites: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+		"Pods with netkit":              "podInterfaceType: Netkit",
 		"lowest MTU":                    "defaultMTU: 576",
 		"service CIDR of both families": "serviceCIDR: 10.96.0.0/12\nserviceCIDRv6: fd00:96::/112",
 	} {
@@ -81,6 +82,7 @@ func TestOptionsRefused(t *testing.T) {
 		{"multicluster", "multicluster: {enableGateway: true}", []string{"multicluster.enableGateway: true is not supported"}},
 		{"secondary network", "secondaryNetwork: {ovsBridges: [{bridgeName: br-ext}]}", []string{"secondaryNetwork.ovsBridges: 1 bridges are not supported"}},
 
+		{"unknown Pod interface", "podInterfaceType: ipvlan", []string{`podInterfaceType: "ipvlan" is not a valid value; allowed: auto, veth, netkit`}},
 		{"unknown mode", "trafficEncapMode: tunnel", []string{`trafficEncapMode: "tunnel" is not a valid value; allowed: encap, noEncap, hybrid, networkPolicyOnly`}},
 		{"unknown datapath", "ovsDatapathType: netdev", []string{`ovsDatapathType: "netdev" is not a valid value; allowed: system`}},
 		{"tunnel port", "tunnelPort: 70000", []string{"tunnelPort: 70000 is out of range; allowed: 0 to 65535"}},

@@ -31,11 +31,13 @@ func choices(c *agentconfig.AgentConfig) []choice {
 	encap := []string{"encap"}
 	none := []string{"none"}
 	udp := []string{"geneve", "vxlan"}
+	podInterfaces := []string{"auto", "veth", "netkit"}
 	return []choice{
 		{"ovsDatapathType", &c.OVSDatapathType, []string{"system"}, []string{"system"}, nil},
 		{"trafficEncapMode", &c.TrafficEncapMode, []string{"encap", "noEncap", "hybrid", "networkPolicyOnly"}, encap, encap},
 		{"trafficEncryptionMode", &c.TrafficEncryptionMode, []string{"none", "ipsec", "wireGuard"}, none, none},
 		{"tunnelType", &c.TunnelType, []string{"geneve", "vxlan", "gre", "stt"}, udp, udp},
+		{"podInterfaceType", &c.PodInterfaceType, podInterfaces, podInterfaces, nil},
 		{"hostNetworkMode", &c.HostNetworkMode, []string{"iptables", "nftables"}, []string{"iptables"}, nil},
 		{"antreaProxy.defaultLoadBalancerMode", &c.AntreaProxy.DefaultLoadBalancerMode, []string{"nat", "dsr"}, []string{"nat"}, nil},
 		{"oncache.mode", &c.ONCache.Mode, []string{"enforce", "observe", "off"}, []string{"enforce", "observe", "off"}, nil},

@@ -4,6 +4,7 @@
 package antctl
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -83,11 +84,13 @@ var oncacheNodeColumns = []Column[api.NodeInfo]{
 var oncacheEndpointColumns = []Column[api.EndpointInfo]{
 	{"POD", func(e api.EndpointInfo) string { return e.Pod }},
 	{"INTERFACE-NAME", func(e api.EndpointInfo) string { return e.InterfaceName }},
+	{"KIND", func(e api.EndpointInfo) string { return e.Kind }},
 	{"IPS", func(e api.EndpointInfo) string { return Summary(e.IPs) }},
 	{"IFINDEX", func(e api.EndpointInfo) string { return fmt.Sprint(e.IfIndex) }},
 	{"SLOT", func(e api.EndpointInfo) string { return fmt.Sprint(e.Slot) }},
 	{"GENERATION", func(e api.EndpointInfo) string { return fmt.Sprint(e.Generation) }},
 	{"EPOCH", func(e api.EndpointInfo) string { return fmt.Sprint(e.Epoch) }},
+	{"ON-OVS", func(e api.EndpointInfo) string { return cmp.Or(e.OnOVS, "-") }},
 }
 
 func seconds(s float64) string {
@@ -106,6 +109,8 @@ func oncacheSummary(s api.Status) Table {
 	one("state", s.State)
 	if s.Reason != "" {
 		one("reason", s.Reason)
+	}
+	if s.State == api.StateUnavailable {
 		return t
 	}
 	one("hook", s.Hook)
@@ -113,6 +118,9 @@ func oncacheSummary(s api.Status) Table {
 	one("tunnel", s.Tunnel)
 	one("lease", seconds(float64(s.LeaseSeconds)))
 	one("local pods", fmt.Sprint(s.Endpoints))
+	if s.PodsOnOVS > 0 {
+		one("  kept on Open vSwitch", fmt.Sprint(s.PodsOnOVS))
+	}
 	one("remote nodes", fmt.Sprint(s.Nodes))
 	both := func(item string, value func(api.DirectionStats) string) { row(item, value(s.Egress), value(s.Ingress)) }
 	both("flows active", func(d api.DirectionStats) string { return fmt.Sprint(d.Active) })

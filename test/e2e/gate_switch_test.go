@@ -102,14 +102,14 @@ func loadedPrograms(t *testing.T) (names []string) {
 	}
 }
 
-// attachedLinks are the programs' names of TCX links of the cache, on whatever Node.
+// attachedLinks are the programs' names of TCX and netkit links of the cache, on whatever Node.
 func attachedLinks(t *testing.T) (names []string) {
 	t.Helper()
 	links := &link.Iterator{}
 	defer links.Close()
 	for links.Next() {
 		info, err := links.Link.Info()
-		if err != nil || info.TCX() == nil {
+		if err != nil || info.TCX() == nil && info.Netkit() == nil {
 			continue
 		}
 		p, err := ebpf.NewProgramFromID(info.Program)

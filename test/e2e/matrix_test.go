@@ -3,7 +3,18 @@
 
 package e2e
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
 
 // everyConfiguration is what must hold the same way in all configurations.
 var everyConfiguration = []area{
@@ -33,6 +44,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
+		area{"Coexistence", testCoexistence},
 		area{"Mode", testMode},
 		area{"CommandLine", testCommandLine},
 		area{"LongFlow", testLongFlow},
@@ -53,4 +65,52 @@ func TestVXLANGateOn(t *testing.T) {
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
 	)
+}
+
+// TestNetkitGateOn is TestGeneveGateOn with netkit devices, as far as they can make a difference.
+func TestNetkitGateOn(t *testing.T) {
+	requireNetkit(t)
+	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
+		o.AgentConfig = func(_ int, conf map[string]any) { conf["podInterfaceType"] = "netkit" }
+	})
+	s.run(t, area{"EveryPodHasNetkit", testEveryPodHasNetkit})
+	s.run(t, everyConfiguration...)
+	s.run(t,
+		area{"FastPath", testFastPath},
+		area{"AgentRestart", testAgentRestart},
+		area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
+	)
+}
+
+// requireNetkit skips where the machine's kernel is older than netkit. The testbed's virtual machine has it.
+func requireNetkit(t *testing.T) {
+	t.Helper()
+	const name = "e2e-netkit"
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = name
+	pair := &netlink.Netkit{LinkAttrs: attrs}
+	err := netlink.LinkAdd(pair)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		t.Skip("this kernel has no netkit (Linux 6.7)")
+	}
+	require.NoError(t, err)
+	require.NoError(t, netlink.LinkDel(pair))
+}
+
+// testEveryPodHasNetkit guards the suite: all that follows would pass with veth as well.
+func testEveryPodHasNetkit(t *testing.T, s *suite) {
+	for _, pod := range []*cluster.Pod{s.client, s.neighbour, s.server} {
+		require.Contains(t, succeeds(t, pod.Space, "ip", "-d", "link", "show", "eth0"), "netkit")
+	}
+	for pod, node := range map[*cluster.Pod]*cluster.Node{s.client: s.node1, s.server: s.node2} {
+		eventually(t, "the cache to know the netkit device of "+pod.PodName, func() error {
+			endpoints := antctl[[]api.EndpointInfo](t, node, "get", "oncache", "endpoints")
+			for _, e := range endpoints {
+				if e.Pod == namespace+"/"+pod.PodName && e.Kind == "netkit" {
+					return nil
+				}
+			}
+			return fmt.Errorf("the endpoints are %+v", endpoints)
+		})
+	}
 }

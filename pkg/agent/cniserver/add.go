@@ -144,26 +144,26 @@ func (s *Server) connect(ctx context.Context, req *request, pod ns.NetNS) (resul
 	if err != nil {
 		return nil, err
 	}
-	veth, err := s.newPodInterface(req, addresses)
+	pair, err := s.newPodInterface(req, addresses)
 	if err != nil {
 		return nil, configError(err)
 	}
-	if err := createVeth(pod, veth); err != nil {
+	if err := createPair(pod, pair); err != nil {
 		return nil, configError(err)
 	}
-	undo = append(undo, func(context.Context) error { return configError(deleteHostLink(veth.hostName)) })
-	if err := s.configureVeth(pod, veth); err != nil {
+	undo = append(undo, func(context.Context) error { return configError(deleteHostLink(pair.hostName)) })
+	if err := s.configurePair(pod, pair); err != nil {
 		return nil, configError(err)
 	}
-	iface := s.newInterfaceConfig(req, veth)
-	undo = append(undo, func(context.Context) error { return s.deletePort(veth.hostName) })
+	iface := s.newInterfaceConfig(req, pair)
+	undo = append(undo, func(context.Context) error { return s.deletePort(pair.hostName) })
 	if err := s.createPort(ctx, iface); err != nil {
 		return nil, configError(err)
 	}
 	if result, err = s.result(req, iface); err != nil {
 		return nil, err
 	}
-	undo = append(undo, func(context.Context) error { return s.uninstallFlows(veth.hostName) })
+	undo = append(undo, func(context.Context) error { return s.uninstallFlows(pair.hostName) })
 	if err := s.flows.InstallPodFlows(iface.InterfaceName, iface.IPs, iface.MAC, iface.OFPort); err != nil {
 		return nil, configError(fmt.Errorf("install flows of host interface %s: %w", iface.InterfaceName, err))
 	}
@@ -171,20 +171,20 @@ func (s *Server) connect(ctx context.Context, req *request, pod ns.NetNS) (resul
 		return nil, configError(fmt.Errorf("the runtime has given up: %w", err))
 	}
 	s.store.AddInterface(iface)
-	s.announceInBackground(pod, veth)
+	s.announceInBackground(pod, pair)
 	return result, nil
 }
 
 func (s *Server) newPodInterface(req *request, addresses []podAddress) (*podInterface, error) {
-	veth := &podInterface{hostName: req.hostInterface, ifname: req.ifname, mtu: s.mtu(req), addresses: addresses}
+	pair := &podInterface{kind: s.cfg.PodInterfaceType, hostName: req.hostInterface, ifname: req.ifname, mtu: s.mtu(req), addresses: addresses}
 	var err error
-	if veth.mac, err = newMAC(); err != nil {
+	if pair.mac, err = newMAC(); err != nil {
 		return nil, err
 	}
-	if veth.hostMAC, err = newMAC(); err != nil {
+	if pair.hostMAC, err = newMAC(); err != nil {
 		return nil, err
 	}
-	return veth, nil
+	return pair, nil
 }
 
 func (s *Server) mtu(req *request) int {
@@ -194,33 +194,33 @@ func (s *Server) mtu(req *request) int {
 	return s.cfg.Node.MTU
 }
 
-// configureVeth sets the host side up first: the container side then has a carrier when it is set up, and sends from that
+// configurePair sets the host side up first: the container side then has a carrier when it is set up, and sends from that
 // moment on. In the other order the kernel drops what it sends until the carrier's change has been worked off.
-func (s *Server) configureVeth(pod ns.NetNS, veth *podInterface) error {
-	if err := setHostSideUp(veth.hostName); err != nil {
+func (s *Server) configurePair(pod ns.NetNS, pair *podInterface) error {
+	if err := setHostSideUp(pair.hostName); err != nil {
 		return err
 	}
 	if s.cfg.DisableTXChecksumOffload {
-		if err := disableTXChecksum(pod, veth.ifname); err != nil {
+		if err := disableTXChecksum(pod, pair.ifname); err != nil {
 			return err
 		}
 	}
-	if err := prepareIPv6(pod, veth); err != nil {
+	if err := prepareIPv6(pod, pair); err != nil {
 		return err
 	}
-	return configureContainerSide(pod, veth)
+	return configureContainerSide(pod, pair)
 }
 
-func (s *Server) newInterfaceConfig(req *request, veth *podInterface) *interfacestore.InterfaceConfig {
-	ips := make([]netip.Addr, len(veth.addresses))
-	for i, a := range veth.addresses {
+func (s *Server) newInterfaceConfig(req *request, pair *podInterface) *interfacestore.InterfaceConfig {
+	ips := make([]netip.Addr, len(pair.addresses))
+	for i, a := range pair.addresses {
 		ips[i] = a.prefix.Addr()
 	}
 	return &interfacestore.InterfaceConfig{
 		Type:          interfacestore.ContainerInterface,
-		InterfaceName: veth.hostName,
+		InterfaceName: pair.hostName,
 		IPs:           ips,
-		MAC:           veth.mac,
+		MAC:           pair.mac,
 		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{
 			ContainerID:  req.containerID,
 			PodName:      req.podName,
@@ -248,13 +248,13 @@ func (s *Server) createPort(ctx context.Context, iface *interfacestore.Interface
 }
 
 // announceInBackground tells the Pod's neighbours of its addresses without delaying the result. A Pod works without it.
-func (s *Server) announceInBackground(pod ns.NetNS, veth *podInterface) {
-	fd, err := packetSocket(pod, veth.ifname)
+func (s *Server) announceInBackground(pod ns.NetNS, pair *podInterface) {
+	fd, err := packetSocket(pod, pair.ifname)
 	if err != nil {
-		klog.ErrorS(err, "Not announcing the addresses of the Pod", "interface", veth.hostName)
+		klog.ErrorS(err, "Not announcing the addresses of the Pod", "interface", pair.hostName)
 		return
 	}
-	s.background.Go(func() { announce(s.stopping, fd, veth) })
+	s.background.Go(func() { announce(s.stopping, fd, pair) })
 }
 
 // configError gives an error without a code the one of a failure to configure the interface (102).

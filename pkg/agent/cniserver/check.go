@@ -78,10 +78,24 @@ func (s *Server) verifyInterface(pod ns.NetNS, req *request, iface *interfacesto
 	if host.Attrs().Flags&net.FlagUp == 0 {
 		return fmt.Errorf("host interface %s is down", iface.InterfaceName)
 	}
-	return s.verifyContainerSide(pod, req.ifname, iface, host.Attrs().Index)
+	if err := verifyHostSide(host); err != nil {
+		return err
+	}
+	return s.verifyContainerSide(pod, req.ifname, iface, host)
 }
 
-func (s *Server) verifyContainerSide(pod ns.NetNS, ifname string, iface *interfacestore.InterfaceConfig, hostIndex int) error {
+// verifyHostSide accepts both kinds of interface, whatever the configuration says now: a Pod keeps what it was given.
+func verifyHostSide(host netlink.Link) error {
+	switch host := host.(type) {
+	case *netlink.Veth:
+		return nil
+	case *netlink.Netkit:
+		return verifyNetkit(host)
+	}
+	return fmt.Errorf("host interface %s is of type %s, want veth or netkit", host.Attrs().Name, host.Type())
+}
+
+func (s *Server) verifyContainerSide(pod ns.NetNS, ifname string, iface *interfacestore.InterfaceConfig, host netlink.Link) error {
 	handle, err := netlink.NewHandleAt(nsHandle(pod), unix.NETLINK_ROUTE)
 	if err != nil {
 		return fmt.Errorf("netlink socket in network namespace %s: %w", pod.Path(), err)
@@ -93,7 +107,7 @@ func (s *Server) verifyContainerSide(pod ns.NetNS, ifname string, iface *interfa
 	}
 	attrs := link.Attrs()
 	switch {
-	case link.Type() != "veth" || attrs.ParentIndex != hostIndex:
+	case link.Type() != host.Type() || attrs.ParentIndex != host.Attrs().Index:
 		return fmt.Errorf("container interface %s (%s) is not the other side of host interface %s", ifname, link.Type(), iface.InterfaceName)
 	case !bytes.Equal(attrs.HardwareAddr, iface.MAC):
 		return fmt.Errorf("container interface %s has MAC address %s, want %s", ifname, attrs.HardwareAddr, iface.MAC)

@@ -12,19 +12,33 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
-// podInterface is what the two sides of a Pod's veth pair have to look like.
+// podInterface is what the two sides of a Pod's interface have to look like.
 type podInterface struct {
+	kind             config.PodInterfaceType
 	hostName, ifname string
 	hostMAC, mac     net.HardwareAddr
 	mtu              int
 	addresses        []podAddress
 }
 
-// createVeth makes the pair, the container side directly in its namespace and under its final name, so that nothing is left
-// in the host when it fails.
-func createVeth(netns ns.NetNS, p *podInterface) error {
+// createPair makes the two devices, the container side directly in its namespace and under its final name, so that nothing is
+// left in the host when it fails.
+func createPair(netns ns.NetNS, p *podInterface) error {
+	device := vethPair(netns, p)
+	if p.kind == config.PodInterfaceNetkit {
+		device = netkitPair(netns, p)
+	}
+	if err := netlink.LinkAdd(device); err != nil {
+		return fmt.Errorf("create %s pair %s (host) and %s (container), MTU %d: %w", device.Type(), p.hostName, p.ifname, p.mtu, err)
+	}
+	return nil
+}
+
+func vethPair(netns ns.NetNS, p *podInterface) netlink.Link {
 	veth := netlink.NewVeth(netlink.NewLinkAttrs())
 	veth.Name = p.hostName
 	veth.MTU = p.mtu
@@ -34,10 +48,7 @@ func createVeth(netns ns.NetNS, p *podInterface) error {
 	veth.PeerHardwareAddr = p.mac
 	veth.PeerMTU = uint32(p.mtu)
 	veth.PeerNamespace = netlink.NsFd(netns.Fd())
-	if err := netlink.LinkAdd(veth); err != nil {
-		return fmt.Errorf("create veth pair %s (host) and %s (container), MTU %d: %w", p.hostName, p.ifname, p.mtu, err)
-	}
-	return nil
+	return veth
 }
 
 // configureContainerSide sets addresses, state and default routes of the interface in the Pod.

@@ -22,7 +22,7 @@ import (
 
 // Reconcile brings what an earlier agent left in line with the Node's Pods; call it before networkReady closes. For each
 // Pod interface of the store, restored from the bridge: if the Pod is gone, or its host interface is, then flows, port,
-// entry and veth are removed, and a gone Pod's addresses are released; otherwise the flows are installed again. After
+// entry and device are removed, and a gone Pod's addresses are released; otherwise the flows are installed again. After
 // that it releases every lease whose address is neither in the status of a Pod nor in the store.
 //
 // It waits for podsSynced or the end of ctx. An interface that fails does not stop the others: the errors are joined, and

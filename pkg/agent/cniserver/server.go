@@ -57,6 +57,8 @@ type Config struct {
 	HostProcPathPrefix string
 	// Node gives the name, the Pod CIDRs and the MTU.
 	Node *config.NodeConfig
+	// PodInterfaceType is what new Pods get; "" is config.PodInterfaceVeth.
+	PodInterfaceType config.PodInterfaceType
 	// DisableTXChecksumOffload turns TX checksum offload off in every new Pod.
 	DisableTXChecksumOffload bool
 	// IPAMDataDir is where host-local keeps its leases; "" means host-local's default, /var/lib/cni/networks.
@@ -87,7 +89,8 @@ type Server struct {
 }
 
 // New returns a server that does nothing before Run. ADD waits until networkReady is closed: the caller closes it once
-// flows are restored, policies are in place and Reconcile has succeeded.
+// flows are restored, policies are in place and Reconcile has succeeded. It fails when the kernel cannot make the configured
+// kind of Pod interface.
 func New(cfg Config, ports PodPorts, flows PodFlows, store Interfaces, networkReady <-chan struct{}) (*Server, error) {
 	if cfg.Socket == "" {
 		return nil, errors.New("CNI server: the socket path is empty, want for example /var/run/antrea/cni.sock")
@@ -100,6 +103,11 @@ func New(cfg Config, ports PodPorts, flows PodFlows, store Interfaces, networkRe
 	}
 	if len(podCIDRs) == 0 {
 		return nil, errors.New("CNI server: the Node has no Pod CIDR")
+	}
+	if cfg.PodInterfaceType == config.PodInterfaceNetkit {
+		if err := probeNetkit(); err != nil {
+			return nil, err
+		}
 	}
 	s := &Server{
 		cfg:                 cfg,

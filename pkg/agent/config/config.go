@@ -39,6 +39,17 @@ const (
 	TunnelTypeSTT    TunnelType = "stt"
 )
 
+// PodInterfaceType is the kind of device pair that connects a Pod.
+type PodInterfaceType string
+
+const (
+	PodInterfaceVeth PodInterfaceType = "veth"
+	// PodInterfaceNetkit (Linux 6.7) runs ONCache's Egress as part of the Pod's own transmission.
+	PodInterfaceNetkit PodInterfaceType = "netkit"
+	// PodInterfaceAuto leaves the choice to the agent: veth in this version.
+	PodInterfaceAuto PodInterfaceType = "auto"
+)
+
 // GlobalVirtualMAC is the inner destination MAC of every packet in the tunnel.
 var GlobalVirtualMAC = net.HardwareAddr{0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}
 

@@ -44,6 +44,8 @@ type Config struct {
 	TunnelType string
 	TunnelPort uint16
 	TunnelCsum bool
+	// Mirrored returns a function that says which interfaces' packets a mirror of Open vSwitch copies; nil for none.
+	Mirrored func() (func(interfaceName string) bool, error)
 	// GatewayMAC is where Pods send to; VirtualMAC the inner destination MAC of everything in the tunnel.
 	GatewayMAC, VirtualMAC net.HardwareAddr
 }
@@ -64,16 +66,19 @@ type Manager struct {
 	// uplinkEvictions counts the evictions of everything that the uplink has caused.
 	uplinkEvictions atomic.Uint64
 
-	mu       sync.Mutex
-	attached map[string]int // interface index of each Pod interface that carries programs
-	uplink   datapath.Uplink
-	mode     datapath.Mode // wanted
-	usable   bool          // the uplink can carry the fast path at the moment
+	podsMu sync.Mutex           // taken before the table's lock
+	pods   map[string]*localPod // by interface name
+
+	mu     sync.Mutex
+	uplink datapath.Uplink
+	mode   datapath.Mode // wanted
+	// suspended is why the uplink cannot carry the fast path at the moment; nil when it can.
+	suspended error
 }
 
 // New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, state StateStore) *Manager {
-	return &Manager{config: config, store: store, flows: flows, state: state, wake: make(chan struct{}, 1), attached: map[string]int{}}
+	return &Manager{config: config, store: store, flows: flows, state: state, wake: make(chan struct{}, 1), pods: map[string]*localPod{}}
 }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
@@ -125,9 +130,10 @@ func (m *Manager) start() error {
 		}
 	}, former, rand.Uint32N(datapath.MaxEpoch))
 	wanted := map[int]bool{uplink.IfIndex: true}
+	seen := m.readCaptures()
 	for _, pod := range m.store.Pods() {
-		if i, ok := m.addPod(pod); ok {
-			wanted[i] = true
+		if p := m.addPod(pod, seen); p.onOVS == "" {
+			wanted[p.ifIndex] = true
 		}
 	}
 	if err := m.detachExcept(wanted); err != nil {
@@ -139,8 +145,11 @@ func (m *Manager) start() error {
 	// Nothing can fail from here on.
 	m.flows.SetInterceptor(m.table)
 	m.store.Subscribe(m.podChanged)
-	m.mode, m.usable = m.config.Mode, true
-	m.dp.SetMode(m.mode)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mode = m.config.Mode
+	m.suspended = m.uplinkPassedBy(uplink.IfIndex)
+	m.applyMode()
 	return nil
 }
 
@@ -187,6 +196,7 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 		return
 	}
 	go m.watchUplink(stopCh)
+	go m.watchPods(stopCh)
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	for {
@@ -220,65 +230,6 @@ func (m *Manager) writeMarks() (again bool) {
 	return m.table.unmarked() > 0
 }
 
-func (m *Manager) podChanged(added, removed *Pod) {
-	if removed != nil {
-		m.removePod(removed.InterfaceName)
-	}
-	if added != nil {
-		m.addPod(*added)
-	}
-}
-
-// addPod attaches to the Pod's interface and announces it. A Pod for which that fails stays on Open vSwitch.
-func (m *Manager) addPod(pod Pod) (ifIndex int, ok bool) {
-	device, err := netlink.LinkByName(pod.InterfaceName)
-	if err != nil {
-		klog.ErrorS(err, "Pod stays on Open vSwitch: no such interface", "interface", pod.InterfaceName)
-		return 0, false
-	}
-	ifIndex = device.Attrs().Index
-	// bpf_redirect_peer drops packets for a device that has no peer.
-	if kind := device.Type(); kind != "veth" && kind != "netkit" {
-		klog.InfoS("Pod stays on Open vSwitch: its interface has no peer device", "interface", pod.InterfaceName, "kind", kind)
-		return 0, false
-	}
-	e := datapath.Endpoint{IfIndex: ifIndex, MAC: pod.MAC, GatewayMAC: m.config.GatewayMAC}
-	for _, ip := range pod.IPs {
-		if ip.Is4() {
-			e.IPv4 = ip
-		} else {
-			e.IPv6 = ip
-		}
-	}
-	if err := m.dp.Attach(ifIndex, datapath.RolePod); err != nil {
-		klog.ErrorS(err, "Pod stays on Open vSwitch", "pod", klog.KRef(pod.Namespace, pod.Name))
-		return 0, false
-	}
-	if err := m.table.addEndpoint(pod, e); err != nil {
-		klog.ErrorS(errors.Join(err, m.dp.Detach(ifIndex)), "Pod stays on Open vSwitch", "pod", klog.KRef(pod.Namespace, pod.Name))
-		return 0, false
-	}
-	m.mu.Lock()
-	m.attached[pod.InterfaceName] = ifIndex
-	m.mu.Unlock()
-	return ifIndex, true
-}
-
-func (m *Manager) removePod(interfaceName string) {
-	// Usually gone already: the bundle that removed the Pod's flows said so.
-	m.table.removeEndpoint(interfaceName)
-	m.mu.Lock()
-	ifIndex := m.attached[interfaceName]
-	delete(m.attached, interfaceName)
-	m.mu.Unlock()
-	if ifIndex == 0 {
-		return
-	}
-	if err := m.dp.Detach(ifIndex); err != nil {
-		klog.ErrorS(err, "Could not remove ONCache programs from an interface", "interface", interfaceName)
-	}
-}
-
 // SetMode changes what the cache does, live. Packets on their way are not touched: a hit more or less takes the other path.
 func (m *Manager) SetMode(mode datapath.Mode) error {
 	if m.unavailable != nil {
@@ -306,7 +257,7 @@ func (m *Manager) Mode() datapath.Mode {
 
 // applyMode tells the programs; the caller holds mu.
 func (m *Manager) applyMode() {
-	if m.usable {
+	if m.suspended == nil {
 		m.dp.SetMode(m.mode)
 	} else {
 		m.dp.SetMode(datapath.ModeOff)

@@ -20,13 +20,14 @@ var (
 	descEvictions = prometheus.NewDesc("antrea_agent_oncache_eviction_count",
 		"Generations moved on: each evicts all flows of a Pod, of a Node, or of everybody.", []string{"scope"}, nil)
 	descEndpoints = prometheus.NewDesc("antrea_agent_oncache_endpoint_count", "Local Pods known to ONCache.", nil, nil)
+	descPodsOnOVS = prometheus.NewDesc("antrea_agent_oncache_pods_on_ovs", "Local Pods that are kept on Open vSwitch at the moment.", nil, nil)
 	descNodes     = prometheus.NewDesc("antrea_agent_oncache_node_count", "Remote Nodes known to ONCache.", nil, nil)
 	descMemory    = prometheus.NewDesc("antrea_agent_oncache_map_memory_bytes", "Memory of each eBPF map.", []string{"map"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (m *Manager) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descActive, descUnavailable, descPackets, descEvictions, descEndpoints, descNodes, descMemory} {
+	for _, d := range []*prometheus.Desc{descActive, descUnavailable, descPackets, descEvictions, descEndpoints, descPodsOnOVS, descNodes, descMemory} {
 		ch <- d
 	}
 }
@@ -66,6 +67,7 @@ func (m *Manager) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range stats {
 		gauge(descMemory, float64(s.Bytes), s.Name)
 	}
+	gauge(descPodsOnOVS, float64(len(m.podsOnOVS())))
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	gauge(descEndpoints, float64(len(m.table.endpoints)))

@@ -35,8 +35,8 @@ func (m *Manager) Status() (*api.Status, error) {
 	m.mu.Lock()
 	s.Mode = m.mode.String()
 	switch {
-	case !m.usable:
-		s.State = api.StateSuspended
+	case m.suspended != nil:
+		s.State, s.Reason = api.StateSuspended, m.suspended.Error()
 	case m.mode == datapath.ModeObserve:
 		s.State = api.StateObserving
 	case m.mode == datapath.ModeOff:
@@ -76,6 +76,7 @@ func (m *Manager) Status() (*api.Status, error) {
 			s.MaxFlows = ms.MaxEntries
 		}
 	}
+	s.PodsOnOVS = len(m.podsOnOVS())
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	s.Endpoints, s.Nodes, s.Evictions = len(m.table.endpoints), len(m.table.nodes), m.table.evictions
@@ -205,17 +206,37 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	return out
 }
 
+// podsOnOVS lists the Pods that were not announced, with the reason.
+func (m *Manager) podsOnOVS() []api.EndpointInfo {
+	out := []api.EndpointInfo{}
+	m.podsMu.Lock()
+	defer m.podsMu.Unlock()
+	for _, p := range m.pods {
+		if p.onOVS == "" {
+			continue
+		}
+		info := api.EndpointInfo{
+			Pod: p.Namespace + "/" + p.Name, InterfaceName: p.InterfaceName, Kind: p.kind, IfIndex: p.ifIndex, OnOVS: p.onOVS,
+		}
+		for _, ip := range p.IPs {
+			info.IPs = append(info.IPs, ip.String())
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
 // Endpoints lists the local Pods, by name.
 func (m *Manager) Endpoints() []api.EndpointInfo {
-	out := []api.EndpointInfo{}
 	if m.unavailable != nil {
-		return out
+		return []api.EndpointInfo{}
 	}
+	out := m.podsOnOVS()
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	for _, e := range m.table.endpoints {
 		info := api.EndpointInfo{
-			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, IfIndex: e.ifIndex,
+			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
 			Slot: e.slot, Generation: e.generation, Epoch: e.epoch,
 		}
 		for _, ip := range e.pod.IPs {

@@ -48,6 +48,7 @@ type table struct {
 
 type endpoint struct {
 	pod        Pod
+	kind       string // of its interface: veth or netkit
 	ifIndex    int
 	slot       int
 	generation uint32
@@ -162,8 +163,8 @@ func (t *table) remark(e *endpoint) {
 	t.wake()
 }
 
-// addEndpoint gives a Pod a slot. It learns nothing until its mark flows are written.
-func (t *table) addEndpoint(pod Pod, d datapath.Endpoint) error {
+// addEndpoint gives a Pod with an interface of that kind a slot. It learns nothing until its mark flows are written.
+func (t *table) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.endpoints[pod.InterfaceName]; old != nil {
@@ -174,7 +175,7 @@ func (t *table) addEndpoint(pod Pod, d datapath.Endpoint) error {
 		return fmt.Errorf("interface %s: all %d endpoint slots are taken; the Pod stays on Open vSwitch", pod.InterfaceName, len(t.slotPods))
 	}
 	generation, _ := t.dp.EndpointState(slot)
-	e := &endpoint{pod: pod, ifIndex: d.IfIndex, slot: slot, generation: generation, epochs: t.epochsFor(pod.IPs)}
+	e := &endpoint{pod: pod, kind: kind, ifIndex: d.IfIndex, slot: slot, generation: generation, epochs: t.epochsFor(pod.IPs)}
 	t.publish(e, 0, true)
 	if err := t.dp.SetEndpoint(slot, d); err != nil {
 		return errors.Join(err, t.dp.ClearEndpoint(slot))

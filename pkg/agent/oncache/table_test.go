@@ -82,7 +82,7 @@ func newEnv(t *testing.T, pods ...string) *env {
 func (e *env) add(t *testing.T, name, ip string) {
 	addr := netip.MustParseAddr(ip)
 	require.NoError(t, e.addEndpoint(Pod{InterfaceName: name, Namespace: "ns", Name: name, IPs: []netip.Addr{addr}, MAC: net.HardwareAddr{1, 2, 3, 4, 5, 6}, OFPort: 7},
-		datapath.Endpoint{IfIndex: 100, IPv4: addr}))
+		"veth", datapath.Endpoint{IfIndex: 100, IPv4: addr}))
 }
 
 // writeMarks does what the manager's worker does, with a switch that accepts.
@@ -309,7 +309,7 @@ func TestSlotsRunOut(t *testing.T) {
 	for i := range datapath.MaxEndpoints {
 		e.add(t, fmt.Sprint(i), "10.10.1.2")
 	}
-	err := e.addEndpoint(Pod{InterfaceName: "one-more"}, datapath.Endpoint{})
+	err := e.addEndpoint(Pod{InterfaceName: "one-more"}, "veth", datapath.Endpoint{})
 	require.ErrorContains(t, err, "one-more")
 	require.ErrorContains(t, err, "1024 endpoint slots")
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -109,6 +110,9 @@ func (m *Manager) watchUplinkOnce(stopCh <-chan struct{}) error {
 			}
 		case <-maintain.C:
 			m.maintainNodes()
+			if usable && !m.uplinkInOrder() {
+				why = "programs of others on the uplink"
+			}
 		case u, ok := <-links:
 			if !ok {
 				return errors.New("link updates ended")
@@ -176,6 +180,15 @@ func (m *Manager) refreshUplink(why string) (usable bool) {
 	if err == nil && uplink.IfIndex != m.uplink.IfIndex {
 		err = m.dp.Detach(m.uplink.IfIndex)
 	}
+	if err == nil {
+		err = m.uplinkPassedBy(uplink.IfIndex)
+	}
+	m.mu.Lock()
+	was := m.suspended
+	m.mu.Unlock()
+	if err != nil && was != nil && err.Error() == was.Error() {
+		return false // nothing has changed since the last attempt
+	}
 	klog.InfoS("Evicting all ONCache flows", "why", why, "uplink", m.config.Uplink)
 	if err != nil {
 		klog.ErrorS(err, "The transport interface is not usable now, traffic takes Open vSwitch")
@@ -188,9 +201,27 @@ func (m *Manager) refreshUplink(why string) (usable bool) {
 	m.maintainNodes()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.usable = err == nil
+	m.suspended = err
 	m.applyMode()
-	return m.usable
+	return err == nil
+}
+
+// uplinkPassedBy returns an error that names what others have put on the uplink and hits would pass by.
+func (m *Manager) uplinkPassedBy(ifIndex int) error {
+	found, err := m.dp.PassedBy(ifIndex, datapath.RoleUplink)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("on transport interface %s accelerated packets would pass by: %s", m.config.Uplink, strings.Join(found, "; "))
+	}
+	return nil
+}
+
+// uplinkInOrder says whether the uplink's programs are where they must be and pass nothing by.
+func (m *Manager) uplinkInOrder() bool {
+	ok, err := m.dp.InPlace(m.uplink.IfIndex, datapath.RoleUplink)
+	return err == nil && ok && m.uplinkPassedBy(m.uplink.IfIndex) == nil
 }
 
 // maintainNodes looks at the way to each remote Node: what may be sent at once, learned path MTU included, and whether

@@ -43,6 +43,9 @@ type AgentConfig struct {
 	TrafficEncryptionMode string `yaml:"trafficEncryptionMode,omitempty" json:"trafficEncryptionMode,omitempty"`
 	// EnableBridgingMode connects the Node's uplink to the bridge (AntreaIPAM).
 	EnableBridgingMode bool `yaml:"enableBridgingMode,omitempty" json:"enableBridgingMode,omitempty"`
+	// PodInterfaceType is what connects new Pods: veth, netkit (Linux 6.7) or auto, which is veth in this version. Default
+	// auto.
+	PodInterfaceType string `yaml:"podInterfaceType,omitempty" json:"podInterfaceType,omitempty"`
 	// DisableTXChecksumOffload turns transmit checksum offload off on the Pods' interfaces.
 	DisableTXChecksumOffload bool `yaml:"disableTXChecksumOffload,omitempty" json:"disableTXChecksumOffload,omitempty"`
 	// DefaultMTU is the MTU of Pods and gateway; 0 derives it from the transport interface.

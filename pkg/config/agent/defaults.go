@@ -50,6 +50,7 @@ func (c *AgentConfig) setDefaults() {
 	setDefault(&c.TrafficEncapMode, string(config.TrafficEncapModeEncap))
 	setDefault(&c.TunnelType, string(config.TunnelTypeGeneve))
 	setDefault(&c.TrafficEncryptionMode, "none")
+	setDefault(&c.PodInterfaceType, string(config.PodInterfaceAuto))
 	setDefault(&c.PacketInRate, DefaultPacketInRate)
 	setDefault(&c.HostNetworkMode, "iptables")
 	setDefault(&c.ServiceCIDR, DefaultServiceCIDR)

@@ -21,6 +21,8 @@ type Fake struct {
 	DatapathCapabilities map[string]string
 	// PortErrors maps port names to the reason why vswitchd cannot add them: their ofport is -1.
 	PortErrors map[string]string
+	// Mirrored is what MirroredPorts returns.
+	Mirrored []string
 
 	mu          sync.Mutex
 	name        string
@@ -221,6 +223,12 @@ func copyPort(p *Port) Port {
 	c := *p
 	c.MAC, c.Options, c.ExternalIDs = slices.Clone(p.MAC), maps.Clone(p.Options), maps.Clone(p.ExternalIDs)
 	return c
+}
+
+func (f *Fake) MirroredPorts() ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.Mirrored), f.checkBridge()
 }
 
 func (f *Fake) updatePort(name string, change func(*Port)) error {

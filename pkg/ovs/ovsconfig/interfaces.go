@@ -47,6 +47,8 @@ type BridgeClient interface {
 	GetOFPort(ctx context.Context, name string) (uint32, error)
 	GetPort(name string) (*Port, bool, error)
 	ListPorts() ([]Port, error)
+	// MirroredPorts lists the ports whose packets a mirror of the bridge copies, by name.
+	MirroredPorts() ([]string, error)
 	SetPortExternalIDs(name string, externalIDs map[string]string) error
 	SetInterfaceMTU(name string, mtu int) error
 	SetInterfaceMAC(name string, mac net.HardwareAddr) error

@@ -38,6 +38,14 @@ type bridgeRow struct {
 	OtherConfig  map[string]string `ovsdb:"other_config"`
 	ExternalIDs  map[string]string `ovsdb:"external_ids"`
 	FlowTables   map[int]string    `ovsdb:"flow_tables"`
+	Mirrors      []string          `ovsdb:"mirrors"`
+}
+
+type mirrorRow struct {
+	UUID          string   `ovsdb:"_uuid"`
+	SelectAll     bool     `ovsdb:"select_all"`
+	SelectSrcPort []string `ovsdb:"select_src_port"`
+	SelectDstPort []string `ovsdb:"select_dst_port"`
 }
 
 type portRow struct {
@@ -78,6 +86,7 @@ func tables() map[string]model.Model {
 		"Interface":    &interfaceRow{},
 		"Flow_Table":   &flowTableRow{},
 		"Datapath":     &datapathRow{},
+		"Mirror":       &mirrorRow{},
 	}
 }
 

@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
-// initScript is the initramfs' /init: it makes the host's file system the root and hands over to the guest command.
-// %s is the guest command, quoted for the shell inside single quotes.
+// initScript is the initramfs' /init: it loads what a kernel needs to mount the host's file system, makes that the root and
+// hands over to the guest command. %s is the guest command, quoted for the shell inside single quotes.
 const initScript = `#!/bin/sh
+for module in /modules/*; do
+  [ ! -e "$module" ] || insmod "$module"
+done
 mount -t virtiofs rootfs /newroot || exec echo "` + "testbed: " + `mounting the host's file system failed"
 mount -t proc proc /newroot/proc
 mount -t sysfs sys /newroot/sys
@@ -24,8 +28,8 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/r
 exec switch_root /newroot /bin/sh -c '%s; echo o >/proc/sysrq-trigger; sleep 60'
 `
 
-// initramfs returns an initramfs with busybox and initScript.
-func initramfs(guestCommand []string) ([]byte, error) {
+// initramfs returns an initramfs with busybox, initScript and kernel modules, which are loaded in the given order.
+func initramfs(guestCommand, modules []string) ([]byte, error) {
 	path, err := exec.LookPath("busybox")
 	if err != nil {
 		return nil, fmt.Errorf("busybox-static is needed for the initramfs: %w", err)
@@ -42,12 +46,19 @@ func initramfs(guestCommand []string) ([]byte, error) {
 		words = append(words, `"`+word+`"`)
 	}
 	var out cpio
-	for _, dir := range []string{"bin", "newroot"} {
+	for _, dir := range []string{"bin", "modules", "newroot"} {
 		out.add(dir, 0o040755, nil)
 	}
 	out.add("bin/busybox", 0o100755, busybox)
-	for _, applet := range []string{"sh", "mount", "switch_root", "echo"} {
+	for _, applet := range []string{"sh", "mount", "switch_root", "echo", "insmod"} {
 		out.add("bin/"+applet, 0o120777, []byte("busybox"))
+	}
+	for i, module := range modules {
+		data, err := os.ReadFile(module)
+		if err != nil {
+			return nil, err
+		}
+		out.add(fmt.Sprintf("modules/%02d-%s", i, filepath.Base(module)), 0o100644, data)
 	}
 	out.add("init", 0o100755, fmt.Appendf(nil, initScript, strings.Join(words, " ")))
 	return out.finish(), nil

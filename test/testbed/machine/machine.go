@@ -32,6 +32,8 @@ const (
 type Options struct {
 	// Kind is what to start; "" detects it.
 	Kind Kind
+	// Kernel is what a virtual machine boots; "" is KernelBackports.
+	Kernel Kernel
 	// StateDir is an existing directory for private files of this machine. A virtual machine must see it, so it must not be
 	// under /tmp or /run.
 	StateDir string

@@ -35,9 +35,11 @@ func TestInitramfs(t *testing.T) {
 	if _, err := exec.LookPath("busybox"); err != nil {
 		t.Skip("busybox-static is not installed")
 	}
-	archive, err := initramfs([]string{"/opt/testbed", "guest", "/state/guest.json"})
-	require.NoError(t, err)
 	dir := t.TempDir()
+	module := filepath.Join(dir, "virtiofs.ko")
+	require.NoError(t, os.WriteFile(module, []byte("module"), 0o600))
+	archive, err := initramfs([]string{"/opt/testbed", "guest", "/state/guest.json"}, []string{module})
+	require.NoError(t, err)
 	cmd := exec.Command("busybox", "cpio", "-i")
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(archive)
 	out, err := cmd.CombinedOutput()
@@ -45,6 +47,9 @@ func TestInitramfs(t *testing.T) {
 	target, err := os.Readlink(filepath.Join(dir, "bin", "switch_root"))
 	require.NoError(t, err)
 	require.Equal(t, "busybox", target)
+	packed, err := os.ReadFile(filepath.Join(dir, "modules", "00-virtiofs.ko"))
+	require.NoError(t, err)
+	require.Equal(t, "module", string(packed))
 	init, err := os.ReadFile(filepath.Join(dir, "init"))
 	require.NoError(t, err)
 	require.Contains(t, string(init), `/bin/sh -c '"/opt/testbed" "guest" "/state/guest.json"; echo o`)
@@ -57,9 +62,19 @@ func TestInitramfsRefusesPathsThatTheShellWouldSplit(t *testing.T) {
 		t.Skip("busybox-static is not installed")
 	}
 	for _, path := range []string{"/with blank", "/with'quote", "/with$dollar"} {
-		_, err := initramfs([]string{path})
+		_, err := initramfs([]string{path}, nil)
 		require.ErrorContains(t, err, path)
 	}
+}
+
+func TestModulesToLoad(t *testing.T) {
+	const shown = "builtin virtio_pci\ninsmod /m/virtio.ko\ninsmod /m/fuse.ko dax=0 \ninsmod /m/virtio.ko\n"
+	require.Equal(t, []string{"/m/virtio.ko", "/m/fuse.ko"}, modulesToLoad([]byte(shown)))
+}
+
+func TestUnknownKernel(t *testing.T) {
+	_, err := findFiles("newest")
+	require.ErrorContains(t, err, `kernel "newest" is not known, use "backports" or "stable"`)
 }
 
 func TestCheckVisible(t *testing.T) {

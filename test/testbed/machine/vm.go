@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/antrea-oncache/antrea/test/testbed/cache"
 	"github.com/antrea-oncache/antrea/test/testbed/freeport"
 	"github.com/antrea-oncache/antrea/test/testbed/guest"
 	"github.com/antrea-oncache/antrea/test/testbed/proc"
@@ -31,27 +30,6 @@ const (
 	cpus        = "2"
 	bootTimeout = 5 * time.Minute // 5 s on an idle machine under emulation; shared machines are slower
 )
-
-// files are the parts of a virtual machine that hack/install-deps.sh has put into the cache.
-type files struct {
-	kernel, modulesRoot, virtiofsd string
-}
-
-func findFiles() (files, error) {
-	kernelDir, err := cache.Current("kernel")
-	if err != nil {
-		return files{}, fmt.Errorf("%w: run `make deps`", err)
-	}
-	kernels, err := filepath.Glob(filepath.Join(kernelDir, "boot", "vmlinuz-*"))
-	if err != nil || len(kernels) != 1 {
-		return files{}, fmt.Errorf("%s/boot has %d kernels, want 1: remove the directory and run `make deps`", kernelDir, len(kernels))
-	}
-	virtiofsd, err := cache.Current("virtiofsd")
-	if err != nil {
-		return files{}, fmt.Errorf("%w: run `make deps`", err)
-	}
-	return files{kernel: kernels[0], modulesRoot: kernelDir, virtiofsd: filepath.Join(virtiofsd, "virtiofsd")}, nil
-}
 
 var qemuVersion = regexp.MustCompile(`version (\d+)\.`)
 
@@ -72,7 +50,7 @@ func checkQEMU(accel string) error {
 }
 
 func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err error) {
-	parts, err := findFiles()
+	parts, err := findFiles(o.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +73,11 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	if v.socketDir, err = os.MkdirTemp("", "antrea-testbed-"); err != nil {
 		return nil, err
 	}
-	initrd, err := v.writeGuestFiles(guest.Config{Secret: secret, ModulesRoot: parts.modulesRoot})
+	modules, err := parts.bootModules()
+	if err != nil {
+		return nil, err
+	}
+	initrd, err := v.writeGuestFiles(guest.Config{Secret: secret, ModulesRoot: parts.modulesRoot}, modules)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +90,7 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 		return nil, err
 	}
 	port := ports[0]
-	o.Progress.Printf("machine: booting %s (%s)", strings.TrimPrefix(filepath.Base(parts.kernel), "vmlinuz-"), accel)
+	o.Progress.Printf("machine: booting %s (%s)", parts.release(), accel)
 	if err := v.startQEMU(append(accelArgs, qemuArgs(parts.kernel, initrd, socket, port)...)); err != nil {
 		return nil, err
 	}
@@ -161,7 +143,7 @@ type vm struct {
 	console   *console
 }
 
-func (v *vm) writeGuestFiles(config guest.Config) (initrd string, err error) {
+func (v *vm) writeGuestFiles(config guest.Config, modules []string) (initrd string, err error) {
 	data, err := json.Marshal(config)
 	if err != nil {
 		return "", err
@@ -170,7 +152,7 @@ func (v *vm) writeGuestFiles(config guest.Config) (initrd string, err error) {
 	if err := os.WriteFile(configFile, data, 0o600); err != nil {
 		return "", err
 	}
-	archive, err := initramfs(append(v.o.GuestCommand, configFile))
+	archive, err := initramfs(append(v.o.GuestCommand, configFile), modules)
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,8 @@ const (
 	StateObserving = "Observing"
 	// StateOff: all traffic takes Open vSwitch (oncache.mode: off).
 	StateOff = "Off"
-	// StateSuspended: the transport interface is not usable at the moment; all traffic takes Open vSwitch.
+	// StateSuspended: the transport interface is not usable at the moment, or carries programs of others that accelerated
+	// packets would pass by; all traffic takes Open vSwitch.
 	StateSuspended = "Suspended"
 	// StateUnavailable: this kernel or a device cannot carry the fast path; all traffic takes Open vSwitch.
 	StateUnavailable = "Unavailable"
@@ -21,7 +22,7 @@ const (
 // Status is the summary of one Node's cache.
 type Status struct {
 	State string `json:"state"`
-	// Reason says why the state is Unavailable.
+	// Reason says why the state is Unavailable or Suspended.
 	Reason       string `json:"reason,omitempty"`
 	Mode         string `json:"mode,omitempty"`
 	Hook         string `json:"hook,omitempty"`
@@ -29,12 +30,14 @@ type Status struct {
 	Tunnel       string `json:"tunnel,omitempty"`
 	LeaseSeconds int    `json:"leaseSeconds,omitempty"`
 	// MaxFlows is the capacity per direction.
-	MaxFlows  uint32         `json:"maxFlows,omitempty"`
-	Egress    DirectionStats `json:"egress"`
-	Ingress   DirectionStats `json:"ingress"`
-	Endpoints int            `json:"endpoints"`
-	Nodes     int            `json:"nodes"`
-	Evictions Evictions      `json:"evictions"`
+	MaxFlows uint32         `json:"maxFlows,omitempty"`
+	Egress   DirectionStats `json:"egress"`
+	Ingress  DirectionStats `json:"ingress"`
+	// Endpoints are the local Pods that may use the cache, PodsOnOVS those that may not at the moment.
+	Endpoints int       `json:"endpoints"`
+	PodsOnOVS int       `json:"podsOnOVS"`
+	Nodes     int       `json:"nodes"`
+	Evictions Evictions `json:"evictions"`
 	// Programs are packets by program and reason, without zeros.
 	Programs map[string]map[string]uint64 `json:"programs,omitempty"`
 	// MemoryBytes is the memory of all maps.
@@ -87,14 +90,18 @@ type NodeInfo struct {
 
 // EndpointInfo is one local Pod.
 type EndpointInfo struct {
-	Pod           string   `json:"pod"`
-	InterfaceName string   `json:"interfaceName"`
-	IPs           []string `json:"ips"`
-	IfIndex       int      `json:"ifIndex"`
-	Slot          int      `json:"slot"`
-	Generation    uint32   `json:"generation"`
+	Pod           string `json:"pod"`
+	InterfaceName string `json:"interfaceName"`
+	// Kind is the kind of the interface: veth or netkit.
+	Kind       string   `json:"kind"`
+	IPs        []string `json:"ips"`
+	IfIndex    int      `json:"ifIndex"`
+	Slot       int      `json:"slot"`
+	Generation uint32   `json:"generation"`
 	// Epoch is what Open vSwitch must write for packets that may teach the cache; 0 while nothing is learned.
 	Epoch uint32 `json:"epoch"`
+	// OnOVS is why the Pod's traffic takes Open vSwitch; "" when it may use the cache. Such a Pod has no slot.
+	OnOVS string `json:"onOVS,omitempty"`
 }
 
 // Evictions counts generations moved on, by what was evicted.

@@ -33,8 +33,11 @@ const linksDir = "links"
 type Role uint8
 
 const (
-	// RolePod is the host side of a Pod's interface: Egress on ingress, Ingress-Init on egress.
+	// RolePod is the host side of a Pod's veth pair: Egress on ingress, Ingress-Init on egress.
 	RolePod Role = iota
+	// RoleNetkitPod is the primary device of a Pod's netkit pair (Linux 6.7): Egress on the peer's hook, which runs when the
+	// Pod transmits, Ingress-Init on egress.
+	RoleNetkitPod
 	// RoleUplink carries tunnel packets: Ingress on ingress, Egress-Init on egress.
 	RoleUplink
 )
@@ -44,18 +47,24 @@ type program struct {
 	name   string
 	prog   *ebpf.Program
 	attach ebpf.AttachType
+	// redirects says that hits leave from this program: what is behind it at its hook does not see them.
+	redirects bool
 }
 
 func (d *Datapath) programs(role Role) []program {
 	if role == RoleUplink {
 		return []program{
-			{"oncache_ingress", d.objects.OncacheIngress, ebpf.AttachTCXIngress},
-			{"oncache_egress_init", d.objects.OncacheEgressInit, ebpf.AttachTCXEgress},
+			{bpfProgOncacheIngress, d.objects.OncacheIngress, ebpf.AttachTCXIngress, true},
+			{bpfProgOncacheEgressInit, d.objects.OncacheEgressInit, ebpf.AttachTCXEgress, false},
 		}
 	}
+	egress := ebpf.AttachTCXIngress
+	if role == RoleNetkitPod {
+		egress = ebpf.AttachNetkitPeer
+	}
 	return []program{
-		{"oncache_egress", d.objects.OncacheEgress, ebpf.AttachTCXIngress},
-		{"oncache_ingress_init", d.objects.OncacheIngressInit, ebpf.AttachTCXEgress},
+		{bpfProgOncacheEgress, d.objects.OncacheEgress, egress, true},
+		{bpfProgOncacheIngressInit, d.objects.OncacheIngressInit, ebpf.AttachTCXEgress, false},
 	}
 }
 
@@ -79,8 +88,13 @@ func chooseHook(want Hook, prog *ebpf.Program) (Hook, error) {
 	}
 }
 
-// Attach puts the programs of the role on an interface, replacing those of an earlier agent without a gap. On error none
-// of our programs is left there.
+// usesLink says whether a program is attached by a TCX or netkit link, or else as a clsact filter.
+func (d *Datapath) usesLink(p program) bool {
+	return d.hook == HookTCX || p.attach == ebpf.AttachNetkitPeer
+}
+
+// Attach puts the programs of the role on an interface, replacing those of an earlier agent without a gap, and behind those
+// of others at the same hook. On error none of our programs is left there.
 func (d *Datapath) Attach(ifindex int, role Role) (err error) {
 	defer func() {
 		if err != nil {
@@ -88,19 +102,20 @@ func (d *Datapath) Attach(ifindex int, role Role) (err error) {
 		}
 	}()
 	for _, p := range d.programs(role) {
-		if d.hook == HookTCX {
-			err = d.attachTCX(ifindex, p)
+		if d.usesLink(p) {
+			err = d.attachLink(ifindex, p)
 		} else {
 			err = attachClsact(ifindex, p)
 		}
 		if err != nil {
-			return fmt.Errorf("attach %s to interface index %d by %s: %w", p.name, ifindex, d.hook, err)
+			return fmt.Errorf("attach %s to interface index %d (%s): %w", p.name, ifindex, p.attach, err)
 		}
 	}
 	return nil
 }
 
-func (d *Datapath) attachTCX(ifindex int, p program) error {
+// attachLink makes a pinned TCX or netkit link, or replaces the program of the one that is there.
+func (d *Datapath) attachLink(ifindex int, p program) error {
 	dir := filepath.Join(d.opts.PinPath, linksDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create pin directory: %w", err)
@@ -108,20 +123,19 @@ func (d *Datapath) attachTCX(ifindex int, p program) error {
 	pin := filepath.Join(dir, linkName(ifindex, p.name))
 	if old, err := link.LoadPinnedLink(pin, nil); err == nil {
 		defer old.Close()
-		if info, err := old.Info(); err == nil && info.TCX() != nil && info.TCX().Ifindex == uint32(ifindex) {
-			if err := old.Update(p.prog); err != nil {
-				return fmt.Errorf("replace program of pinned link %s: %w", pin, err)
-			}
-			return nil
+		kept, err := keepLink(old, ifindex, p)
+		if err != nil || kept {
+			return err
 		}
-		// The device of that link is gone and its index was given to another one.
-		if err := os.Remove(pin); err != nil {
-			return fmt.Errorf("remove stale pinned link: %w", err)
+		// The device of that link is gone and its index was given to another one, perhaps of another kind; or somebody else's
+		// program is behind ours.
+		if err := removeLink(pin); err != nil {
+			return err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open pinned link %s: %w", pin, err)
 	}
-	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p.prog, Attach: p.attach})
+	l, err := newLink(ifindex, p)
 	if err != nil {
 		return err
 	}
@@ -130,6 +144,42 @@ func (d *Datapath) attachTCX(ifindex int, p program) error {
 		return fmt.Errorf("pin link to %s: %w", pin, err)
 	}
 	return nil
+}
+
+// keepLink replaces the program of a link, unless that is at another hook, or there is a program behind it that would not see
+// hits.
+func keepLink(l link.Link, ifindex int, p program) (kept bool, err error) {
+	info, err := l.Info()
+	if err != nil || !isAt(info, ifindex, p.attach) {
+		return false, nil
+	}
+	if p.redirects {
+		last, err := lastAt(ifindex, p.attach)
+		if err != nil || last != info.Program {
+			return false, err
+		}
+	}
+	if err := l.Update(p.prog); err != nil {
+		return false, fmt.Errorf("replace program of pinned link: %w", err)
+	}
+	return true, nil
+}
+
+func newLink(ifindex int, p program) (link.Link, error) {
+	if p.attach == ebpf.AttachNetkitPeer {
+		return link.AttachNetkit(link.NetkitOptions{Interface: ifindex, Program: p.prog, Attach: p.attach})
+	}
+	return link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p.prog, Attach: p.attach})
+}
+
+// isAt says whether a link is at the given hook of the device that has the index now: the index of a link whose device is
+// gone is 0.
+func isAt(info *link.Info, ifindex int, attach ebpf.AttachType) bool {
+	if tcx := info.TCX(); tcx != nil {
+		return tcx.Ifindex == uint32(ifindex) && ebpf.AttachType(tcx.AttachType) == attach
+	}
+	netkit := info.Netkit()
+	return netkit != nil && netkit.Ifindex == uint32(ifindex) && ebpf.AttachType(netkit.AttachType) == attach
 }
 
 // Detach removes our programs from an interface, which may be gone already.

@@ -6,7 +6,6 @@ package datapath
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
@@ -97,7 +96,7 @@ func detachClsact(ifindex int) error {
 }
 
 func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
-	qdiscs, err := netlink.QdiscList(device)
+	qdiscs, err := dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
 	if err != nil {
 		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
 	}
@@ -107,13 +106,13 @@ func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
 			continue
 		}
 		for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
-			filters, err := netlink.FilterList(device, parent)
+			filters, err := dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
 			if err != nil {
 				return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
 			}
 			for _, f := range filters {
-				if b, ok := f.(*netlink.BpfFilter); ok && b.Priority == clsactPriority && strings.HasPrefix(b.Name, clsactPrefix) {
-					out = append(out, b)
+				if isOurs(f) {
+					out = append(out, f.(*netlink.BpfFilter))
 				}
 			}
 		}

@@ -3,7 +3,12 @@
 
 package datapath
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+)
 
 // Counters are packets since the maps were created, by program name, then by reason. Reasons that never occurred are
 // present with 0.
@@ -19,17 +24,28 @@ func (d *Datapath) Counters() (Counters, error) {
 	if err != nil {
 		return nil, err
 	}
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("count possible CPUs: %w", err)
+	}
+	keys := make([]uint32, len(programs)*len(reasons))
+	perCPU := make([]uint64, len(keys)*cpus)
+	var cursor ebpf.MapBatchCursor
+	n, err := d.objects.Counters.BatchLookup(&cursor, keys, perCPU, nil)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // which says that there are no more
+		return nil, fmt.Errorf("read counters: %w", err)
+	}
+	if n != len(keys) {
+		return nil, fmt.Errorf("read counters: there are %d, want %d", n, len(keys))
+	}
 	out := Counters{}
-	for p, program := range programs {
+	for _, program := range programs {
 		out[program] = map[string]uint64{}
-		for r, reason := range reasons {
-			var perCPU []uint64
-			if err := d.objects.Counters.Lookup(uint32(p*len(reasons)+r), &perCPU); err != nil {
-				return nil, fmt.Errorf("read counter %s/%s: %w", program, reason, err)
-			}
-			for _, n := range perCPU {
-				out[program][reason] += n
-			}
+	}
+	for i, key := range keys {
+		program, reason := programs[int(key)/len(reasons)], reasons[int(key)%len(reasons)]
+		for _, n := range perCPU[i*cpus : (i+1)*cpus] {
+			out[program][reason] += n
 		}
 	}
 	return out, nil

@@ -11,5 +11,5 @@
 //
 //	<layout>/maps/<map>         maps; layout is a digest of all key, value and map types, so that an agent with other
 //	                            structures never misreads them
-//	links/<ifindex>-<program>   TCX links; where the kernel has no TCX there are clsact filters instead
+//	links/<ifindex>-<program>   TCX and netkit links; where the kernel has no TCX there are clsact filters instead
 package datapath

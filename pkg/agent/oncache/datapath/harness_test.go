@@ -5,6 +5,7 @@ package datapath
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -107,10 +108,12 @@ func (w *world) fromPeer() outer {
 
 func newWorld(t *testing.T) *world { return newWorldOf(t, family{}) }
 
-func newWorldOf(t *testing.T, f family) *world {
+func newWorldOf(t *testing.T, f family) *world { return newWorldWith(t, f, HookAuto) }
+
+func newWorldWith(t *testing.T, f family, hook Hook) *world {
 	sandbox.RequireRoot(t)
-	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: 4096})
-	require.NoError(t, err)
+	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: 4096, Hook: hook})
+	requireVerified(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, RemoveAll(d.opts.PinPath))
 		require.NoError(t, d.Close())
@@ -134,6 +137,26 @@ func newWorldOf(t *testing.T, f family) *world {
 	require.NoError(t, d.AddPodNetwork(peerCIDR6, peerSlot))
 	d.SetMode(ModeEnforce)
 	return w
+}
+
+// decapsulated is the reason under which Ingress counts a good packet: another one where the kernel (before Linux 6.3) cannot
+// decapsulate one IP version from the other.
+func (w *world) decapsulated() string {
+	w.t.Helper()
+	if w.family.inner6 != w.family.outer6 && minor(w.t, kernelRelease(w.t)) < 6003 {
+		return "offload"
+	}
+	return "hit"
+}
+
+// requireVerified fails with the verifier's whole log when a program was refused.
+func requireVerified(t *testing.T, err error) {
+	t.Helper()
+	var refused *ebpf.VerifierError
+	if errors.As(err, &refused) {
+		t.Fatalf("%+v", refused)
+	}
+	require.NoError(t, err)
 }
 
 func device(t *testing.T, name string, mac net.HardwareAddr) int {

@@ -83,10 +83,7 @@ func (b *bed) environment() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.HasPrefix(kv, "TMPDIR=") // the machine has a /tmp of its own
-	})
-	return append(env,
+	return append(programEnvironment(),
 		"TESTBED_DIR="+b.dir,
 		"TESTBED_KUBECONFIG="+b.kubeconfig(),
 		"TESTBED_APISERVER="+net.JoinHostPort(b.machine.HostAddress(), strconv.Itoa(b.controlPlane.Port())),
@@ -94,6 +91,13 @@ func (b *bed) environment() ([]string, error) {
 		"TESTBED_BIN="+filepath.Dir(exe),
 		"TESTBED_RUNS_ON="+string(b.machine.Kind()),
 	), nil
+}
+
+// programEnvironment is this program's environment as far as it is true in a machine too.
+func programEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "TMPDIR=") // the machine has a /tmp of its own
+	})
 }
 
 // Close ends everything that startBed has started.
