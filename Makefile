@@ -23,8 +23,9 @@ sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' \) | LC_ALL=C sort
 stages := lint model test-unit test-bpf test-e2e
 
-# Options for the programs that are run: E2E_ARGS="-test.run=TestX", DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
+# Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
 E2E_ARGS ?=
+COST_ARGS ?=
 DEMO_ARGS ?=
 UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
@@ -74,6 +75,10 @@ test-unit: build ## Run unit tests (root runs more of them)
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)
 	$(GO) test -race -count=1 $(bpf_packages)
+
+.PHONY: bench-bpf
+bench-bpf: ## Print what the eBPF programs cost (root)
+	$(GO) test -count=1 -v -run '^TestCost$$' ./pkg/agent/oncache/datapath -args -cost.print -cost.rounds=4 $(COST_ARGS)
 
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)

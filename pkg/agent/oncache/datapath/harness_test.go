@@ -107,9 +107,11 @@ func (w *world) fromPeer() outer {
 
 func newWorld(t *testing.T) *world { return newWorldOf(t, family{}) }
 
-func newWorldOf(t *testing.T, f family) *world {
+func newWorldOf(t *testing.T, f family) *world { return newWorldSized(t, f, 4096) }
+
+func newWorldSized(t *testing.T, f family, maxFlows uint32) *world {
 	sandbox.RequireRoot(t)
-	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: 4096})
+	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: maxFlows, MaxFlows6: maxFlows})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, RemoveAll(d.opts.PinPath))
