@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -18,20 +17,18 @@ import (
 
 // subject is a program whose cost is measured, with the packets that it gets.
 type subject struct {
-	name string
-	// program tail-calls the program itself, see withPrelude.
-	program *ebpf.Program
-	ifindex int
-	packet  []byte
+	name   string
+	run    *testRun
+	packet []byte
 	// flow makes packet that of flow n.
 	flow func(packet []byte, n uint32)
-	// runs[i] is the median of a batch in round i, ns, the kernel's clock and everything before the program included.
+	// runs[i] is the median of a batch in round i, in ns by the kernel's own clock: the system call and the copying of the
+	// packet are not part of it, reading the clock and what stands before the program are.
 	runs []float64
 }
 
 // scenario says how subjects are run.
 type scenario struct {
-	name string
 	// flows is how many there are; each run draws one of them.
 	flows uint32
 	// batch is how often a subject runs before it is the next one's turn; the first warmUp runs are not counted.
@@ -52,38 +49,12 @@ func (sc *scenario) measure(t *testing.T, subjects []*subject) {
 				if s.flow != nil {
 					s.flow(s.packet, draw.Uint32N(sc.flows))
 				}
-				samples[i] = runOnce(t, s)
+				require.NoError(t, s.run.run(s.packet))
+				samples[i] = float64(s.run.attr.duration)
 			}
 			s.runs = append(s.runs, median(samples[sc.warmUp:]))
 		}
 	}
-}
-
-// runOnce returns the time that one run of the program took by the kernel's own clock, in ns: the system call and the
-// copying of the packet are not part of it, reading the clock is.
-func runOnce(t *testing.T, s *subject) float64 {
-	context := skb{Ifindex: uint32(s.ifindex)}
-	// The part of union bpf_attr (include/uapi/linux/bpf.h) for BPF_PROG_TEST_RUN.
-	attr := struct {
-		fd, retval, sizeIn, sizeOut     uint32
-		dataIn, dataOut                 uint64
-		repeat, duration                uint32
-		contextSizeIn, contextSizeOut   uint32
-		contextIn, contextOut           uint64
-		flags, cpu, batchSize, reserved uint32
-	}{
-		fd: uint32(s.program.FD()), repeat: 1,
-		sizeIn: uint32(len(s.packet)), dataIn: uint64(uintptr(unsafe.Pointer(&s.packet[0]))),
-		contextSizeIn: uint32(unsafe.Sizeof(context)), contextIn: uint64(uintptr(unsafe.Pointer(&context))),
-	}
-	errno := unix.EINTR
-	for errno == unix.EINTR {
-		_, _, errno = unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_TEST_RUN, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-	}
-	if errno != 0 {
-		require.NoError(t, errno)
-	}
-	return float64(attr.duration)
 }
 
 func median(x []float64) float64 { return quantile(x, 0.5) }
@@ -114,13 +85,13 @@ func (in *instrument) load(name string, instructions asm.Instructions) *ebpf.Pro
 	return p
 }
 
-// withPrelude returns a program that gives the packet a flow hash and goes on with p. A packet of a Pod's socket has a
-// hash; one that BPF_PROG_TEST_RUN makes has none, and Egress would measure the kernel's flow dissector.
-func (in *instrument) withPrelude(p *ebpf.Program) *ebpf.Program {
+// subject runs p as a hook of the interface would, through a prelude that gives the packet a flow hash: a packet of a Pod's
+// socket has one; one that BPF_PROG_TEST_RUN makes has none, and Egress would measure the kernel's flow dissector.
+func (in *instrument) subject(name string, p *ebpf.Program, ifindex int, packet []byte, flow func([]byte, uint32)) *subject {
 	n := in.n
 	in.n++
 	require.NoError(in.t, in.jumps.Put(n, p))
-	return in.load("prelude", asm.Instructions{
+	prelude := in.load("prelude", asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Imm(asm.R2, 0x12345),
 		asm.FnSetHash.Call(),
@@ -131,6 +102,9 @@ func (in *instrument) withPrelude(p *ebpf.Program) *ebpf.Program {
 		asm.Mov.Imm(asm.R0, 0),
 		asm.Return(),
 	})
+	s := &subject{name: name, run: newTestRun(prelude, 0), packet: slices.Clone(packet), flow: flow}
+	s.run.context.Ifindex = uint32(ifindex)
+	return s
 }
 
 // empty is the yardstick for what every run costs: entry, prelude, clock.

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -140,10 +139,10 @@ func (w *costWorld) subjects(t *testing.T, others bool) []*subject {
 		egressFlows, ingressFlows = w.objects.EgressFlows6, w.objects.IngressFlows6
 	}
 	egress := func(name string, p *ebpf.Program) *subject {
-		return &subject{name: name, program: in.withPrelude(p), ifindex: w.podIf, packet: slices.Clone(w.out), flow: w.outFlow}
+		return in.subject(name, p, w.podIf, w.out, w.outFlow)
 	}
 	ingress := func(name string, p *ebpf.Program) *subject {
-		return &subject{name: name, program: in.withPrelude(p), ifindex: w.upIf, packet: slices.Clone(w.in), flow: w.inFlow}
+		return in.subject(name, p, w.upIf, w.in, w.inFlow)
 	}
 	empty := in.empty()
 	list := []*subject{

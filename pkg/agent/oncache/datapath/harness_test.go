@@ -5,8 +5,10 @@ package datapath
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +23,17 @@ import (
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
-func TestMain(m *testing.M) { sandbox.Main(m) }
+// TestMain runs the tests in the sandbox, with another build of the programs if ONCACHE_OBJECT names one.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("ONCACHE_OBJECT"); path != "" {
+		var err error
+		if _BpfBytes, err = os.ReadFile(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	sandbox.Main(m)
+}
 
 // The world of the tests: local Pod 10.10.1.2 on Node 192.168.77.11, remote Pod 10.10.2.2 on Node 192.168.77.12.
 var (
@@ -49,7 +61,7 @@ const (
 // world is a loaded datapath that knows the Pod and the Node.
 type world struct {
 	*Datapath
-	t           *testing.T
+	t           testing.TB
 	podIf, upIf int
 	family      family
 }
@@ -105,11 +117,11 @@ func (w *world) fromPeer() outer {
 	return o
 }
 
-func newWorld(t *testing.T) *world { return newWorldOf(t, family{}) }
+func newWorld(t testing.TB) *world { return newWorldOf(t, family{}) }
 
-func newWorldOf(t *testing.T, f family) *world { return newWorldSized(t, f, 4096) }
+func newWorldOf(t testing.TB, f family) *world { return newWorldSized(t, f, 4096) }
 
-func newWorldSized(t *testing.T, f family, maxFlows uint32) *world {
+func newWorldSized(t testing.TB, f family, maxFlows uint32) *world {
 	sandbox.RequireRoot(t)
 	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: maxFlows, MaxFlows6: maxFlows})
 	require.NoError(t, err)
@@ -138,7 +150,7 @@ func newWorldSized(t *testing.T, f family, maxFlows uint32) *world {
 	return w
 }
 
-func device(t *testing.T, name string, mac net.HardwareAddr) int {
+func device(t testing.TB, name string, mac net.HardwareAddr) int {
 	d := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}, PeerName: name + "p"}
 	require.NoError(t, netlink.LinkAdd(d))
 	t.Cleanup(func() { require.NoError(t, netlink.LinkDel(d)) })
@@ -253,7 +265,7 @@ func (p packet) behindOVS(src, dst net.HardwareAddr) packet {
 	return p
 }
 
-func (p packet) bytes(t *testing.T) []byte {
+func (p packet) bytes(t testing.TB) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: p.srcMAC, DstMAC: p.dstMAC, EthernetType: layers.EthernetTypeIPv4}
 	if p.src.Is6() {
@@ -328,7 +340,7 @@ func (p packet) network(proto layers.IPProtocol) gopacket.SerializableLayer {
 	return ip
 }
 
-func serialize(t *testing.T, stack ...gopacket.SerializableLayer) []byte {
+func serialize(t testing.TB, stack ...gopacket.SerializableLayer) []byte {
 	t.Helper()
 	buf := gopacket.NewSerializeBuffer()
 	require.NoError(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, stack...))
@@ -356,7 +368,7 @@ func fromPeer() outer {
 	return outer{srcMAC: peerMAC, dstMAC: uplinkMAC, src: peerIP, dst: nodeIP, sport: 12345, dport: 6081, tunnel: [8]byte{0, 0, 0x65, 0x58}}
 }
 
-func (o outer) wrap(t *testing.T, inner []byte) []byte {
+func (o outer) wrap(t testing.TB, inner []byte) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: o.srcMAC, DstMAC: o.dstMAC, EthernetType: layers.EthernetTypeIPv4}
 	udp := &layers.UDP{SrcPort: layers.UDPPort(o.sport), DstPort: layers.UDPPort(o.dport)}
