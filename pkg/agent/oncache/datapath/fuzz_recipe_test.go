@@ -29,8 +29,12 @@ const maxEdits = 12
 func (w *fuzzWorld) cook(r recipe) *fuzzCase {
 	kind := r.next()
 	c := w.bases[kind%16].clone()
-	for n := 0; n < maxEdits && len(r) > 0; n++ {
-		edits[int(r.next())%len(edits)](w, c, &r)
+	for i := 0; i < maxEdits && len(r) > 0; i++ {
+		n := int(r.next()) % 16
+		if n >= len(edits) {
+			n = 0 // more of the first: what packets are is most of the condition
+		}
+		edits[n](w, c, &r)
 	}
 	// Most of the time the entry is that of the packet, whatever was done to it.
 	if kind&16 == 0 {
@@ -143,15 +147,14 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 	},
 }
 
-// fields are offsets from the beginning of an IP header: Ethernet before it, IPv4 and IPv6 fields, and those of the
-// transport header behind either.
+// fields are offsets from the beginning of an IP header: Ethernet before it, IPv4 and IPv6 fields, those of the transport
+// header behind either, the tunnel header.
 var fields = []int{
-	-14, -9, -8, -3, -2, -1,
-	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16, 19, 23, 24, 39,
-	20, 21, 22, 23, 24, 25, 26, 27, 32, 33,
-	40, 41, 42, 43, 44, 45, 46, 47, 52, 53,
-	// the tunnel header
-	28, 29, 30, 34, 35, 48, 49, 50, 54, 55,
+	-14, -8, -2, -1,
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 19, 23, 24, 39,
+	20, 25, 27, 32, 33,
+	41, 43, 45, 47, 52, 53,
+	28, 30, 34, 35, 48, 50, 54, 55,
 }
 
 // layer is the offset of the outermost or the inner IP header.
@@ -168,7 +171,7 @@ func change(b []byte, at int, r *recipe) {
 	if at < 0 || at >= len(b) {
 		return
 	}
-	switch how % 4 {
+	switch how % 6 {
 	case 0:
 		b[at] ^= 1 << (v % 8)
 	case 1:
@@ -177,17 +180,23 @@ func change(b []byte, at int, r *recipe) {
 		b[at] += byte(int8(v))
 	case 3:
 		b[at] ^= v
+	default: // at the edge of something
+		b[at] = []byte{0, 1, 2, 4, 6, 0x10, 0x40, 0xff}[v%8]
 	}
 }
 
 // repair makes lengths, and the checksum of an outer IPv4 header, right.
 func (c *fuzzCase) repair() {
-	b := c.packet.Frame
-	repairIP(b, 14)
 	if !c.ingress {
+		repairIP(c.packet.Frame, 14)
 		return
 	}
-	repairIP(b, c.innerOffset())
+	repairIP(c.packet.Frame, c.innerOffset())
+	repairOuter(c.packet.Frame)
+}
+
+func repairOuter(b []byte) {
+	repairIP(b, 14)
 	if len(b) >= 34 && b[12] == 8 && b[13] == 0 {
 		binary.BigEndian.PutUint16(b[24:], 0)
 		binary.BigEndian.PutUint16(b[24:], ^oracle.Sum(b[14:34]))

@@ -226,19 +226,13 @@ func (c *fuzzCase) testRunCannot() bool { return c.packet.Segment > 0 }
 
 // reason runs a case again to see what the program counts.
 func (w *fuzzWorld) reason(t *testing.T, c *fuzzCase, r *testRun) string {
-	before, err := w.Counters()
-	require.NoError(t, err)
-	require.NoError(t, r.run(c.packet.Frame))
-	after, err := w.Counters()
-	require.NoError(t, err)
-	for program, reasons := range after {
-		for reason, n := range reasons {
-			if n != before[program][reason] {
-				return reason
-			}
-		}
-	}
-	return "not counted"
+	return w.counted(func() { require.NoError(t, r.run(c.packet.Frame)) })
+}
+
+// refuses checks a case and the reason under which it is counted.
+func (w *fuzzWorld) refuses(t *testing.T, c *fuzzCase, reason string) {
+	t.Helper()
+	require.Equal(t, reason, w.counted(func() { w.check(t, c) }))
 }
 
 func (c *fuzzCase) String() string {

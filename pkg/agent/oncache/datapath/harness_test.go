@@ -188,29 +188,38 @@ type result struct {
 // run passes one packet through a program, as a device with ifindex would.
 func (w *world) run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte, tweak ...func(*skb)) result {
 	w.t.Helper()
-	before, err := w.Counters()
-	require.NoError(w.t, err)
 	in := skb{Ifindex: uint32(ifindex), Mark: mark}
 	for _, f := range tweak {
 		f(&in)
 	}
 	var out skb
-	data := make([]byte, len(packet)+256)
-	opts := &ebpf.RunOptions{Data: packet, DataOut: data, Context: in, ContextOut: &out}
-	verdict, err := prog.Run(opts)
+	opts := &ebpf.RunOptions{Data: packet, DataOut: make([]byte, len(packet)+256), Context: in, ContextOut: &out}
+	var verdict uint32
+	reason := w.counted(func() {
+		var err error
+		verdict, err = prog.Run(opts)
+		require.NoError(w.t, err)
+	})
+	return result{verdict: int(int32(verdict)), mark: out.Mark, packet: opts.DataOut, reason: reason}
+}
+
+// counted returns the reason under which the one packet was counted that f passes through a program.
+func (w *world) counted(f func()) (reason string) {
+	w.t.Helper()
+	before, err := w.Counters()
 	require.NoError(w.t, err)
+	f()
 	after, err := w.Counters()
 	require.NoError(w.t, err)
-	r := result{verdict: int(int32(verdict)), mark: out.Mark, packet: opts.DataOut}
 	for program, reasons := range after {
-		for reason, n := range reasons {
-			if n != before[program][reason] {
-				require.Empty(w.t, r.reason, "one packet counts once")
-				r.reason = reason
+		for name, n := range reasons {
+			if n != before[program][name] {
+				require.Empty(w.t, reason, "one packet counts once")
+				reason = name
 			}
 		}
 	}
-	return r
+	return reason
 }
 
 func (w *world) egress(mark uint32, packet []byte, tweak ...func(*skb)) result {
