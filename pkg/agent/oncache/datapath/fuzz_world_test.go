@@ -229,8 +229,8 @@ func (w *fuzzWorld) reason(t *testing.T, c *fuzzCase, r *testRun) string {
 	return w.counted(func() { require.NoError(t, r.run(c.packet.Frame)) })
 }
 
-// refuses checks a case and the reason under which it is counted.
-func (w *fuzzWorld) refuses(t *testing.T, c *fuzzCase, reason string) {
+// counts checks a case and the reason under which it is counted.
+func (w *fuzzWorld) counts(t *testing.T, c *fuzzCase, reason string) {
 	t.Helper()
 	require.Equal(t, reason, w.counted(func() { w.check(t, c) }))
 }
