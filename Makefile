@@ -21,11 +21,12 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' \) | LC_ALL=C sort
-stages := lint model test-unit test-bpf test-e2e
+stages := lint model test-unit test-bpf fuzz test-e2e
 
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
 E2E_ARGS ?=
 COST_ARGS ?=
+FUZZTIME ?= 4m
 DEMO_ARGS ?=
 UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
@@ -75,6 +76,14 @@ test-unit: build ## Run unit tests (root runs more of them)
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)
 	$(GO) test -race -count=1 $(bpf_packages)
+
+.PHONY: fuzz
+fuzz: ## Fuzz the eBPF programs against the oracle, each target for FUZZTIME (root)
+	FUZZTIME=$(FUZZTIME) GO=$(GO) hack/fuzz.sh
+
+.PHONY: fuzz-faults
+fuzz-faults: ## Show that fuzzing finds faults that are put into the eBPF programs (root)
+	hack/check-fuzz.sh
 
 .PHONY: bench-bpf
 bench-bpf: ## Print what the eBPF programs cost (root)

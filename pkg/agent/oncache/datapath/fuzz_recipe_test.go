@@ -145,6 +145,23 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			c.packet.Hash = uint32(r.next())<<24 | uint32(r.next())<<16 | uint32(r.next())<<8 | uint32(r.next())
 		}
 	},
+	// ECN outside and inside.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		codePoints := r.next()
+		for i, at := range []int{14, c.innerOffset()} {
+			if ip := c.packet.Frame[min(at, len(c.packet.Frame)):]; len(ip) >= 20 {
+				ecn := codePoints >> (2 * i) & 3
+				if ip[0]>>4 == 6 {
+					ip[1] = ip[1]&^0x30 | ecn<<4
+				} else {
+					ip[1] = ip[1]&^3 | ecn
+				}
+			}
+		}
+		if c.ingress {
+			repairOuter(c.packet.Frame)
+		}
+	},
 }
 
 // fields are offsets from the beginning of an IP header: Ethernet before it, IPv4 and IPv6 fields, those of the transport
