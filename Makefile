@@ -21,13 +21,15 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' \) | LC_ALL=C sort
-stages := lint model test-unit test-bpf test-kernels test-e2e
+stages := lint model test-unit test-bpf test-kernels fuzz test-e2e
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
 
-# Options for the programs that are run: E2E_ARGS="-test.run=TestX", DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
+# Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
 E2E_ARGS ?=
+COST_ARGS ?=
+FUZZTIME ?= 4m
 DEMO_ARGS ?=
 UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
@@ -93,6 +95,17 @@ test-kernels: build-kernel-tests ## Run the eBPF programs' tests on Debian's ker
 record-kernels: build-kernel-tests ## Record the programs' complexity on this kernel and on Debian's (root)
 	cd pkg/agent/oncache/datapath && $(CURDIR)/bin/datapath.test -test.run=TestComplexity -record
 	for kernel in $(kernels); do $(run_on_kernel) bin/datapath.test -test.run=TestComplexity -record; done
+.PHONY: fuzz
+fuzz: ## Fuzz the eBPF programs against the oracle, each target for FUZZTIME (root)
+	FUZZTIME=$(FUZZTIME) GO=$(GO) hack/fuzz.sh
+
+.PHONY: fuzz-faults
+fuzz-faults: ## Show that fuzzing finds faults that are put into the eBPF programs (root)
+	hack/check-fuzz.sh
+
+.PHONY: bench-bpf
+bench-bpf: ## Print what the eBPF programs cost (root)
+	$(GO) test -count=1 -v -run '^TestCost$$' ./pkg/agent/oncache/datapath -args -cost.print -cost.rounds=4 $(COST_ARGS)
 
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)

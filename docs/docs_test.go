@@ -270,10 +270,41 @@ func TestQuotedMessages(t *testing.T) {
 func TestNamedTests(t *testing.T) {
 	tests := sources(t, "pkg", isTest) + sources(t, "test", isTest) + sources(t, "cmd", isTest)
 	for file, text := range documents(t) {
-		for _, m := range regexp.MustCompile("`([Tt]est[A-Z]\\w+)`").FindAllStringSubmatch(text, -1) {
-			require.Contains(t, tests, "\nfunc "+m[1]+"(t *testing.T", file)
+		for _, m := range regexp.MustCompile("`((?:[Tt]est|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(text, -1) {
+			require.Regexp(t, `\nfunc `+m[1]+`\([tf] \*testing\.[TF]`, tests, file)
 		}
 	}
+}
+
+// TestEveryKindOfPacketHasATest: each row of the page names a reason that exists and a test case that exists, and no reason
+// is left out.
+func TestEveryKindOfPacketHasATest(t *testing.T) {
+	reasons, err := datapath.Reasons()
+	require.NoError(t, err)
+	tests := sources(t, "pkg/agent/oncache/datapath", isTest)
+	seen := map[string]bool{}
+	named := regexp.MustCompile("^`(Test\\w+)`(: (.+))?$")
+	for line := range strings.Lines(read(t, "docs/oncache-packets.md")) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) != 4 || strings.Trim(cells[2], " ") == "Reason" {
+			continue
+		}
+		reason := strings.Trim(cells[2], "` ")
+		require.Contains(t, reasons, reason, line)
+		seen[reason] = true
+		if reason == "dropped" {
+			continue // unreachable
+		}
+		m := named.FindStringSubmatch(strings.TrimSpace(cells[3]))
+		require.NotNil(t, m, "%s: last cell must be a test and possibly its case", line)
+		_, body, found := strings.Cut(tests, "\nfunc "+m[1]+"(t *testing.T)")
+		require.True(t, found, "test %s", m[1])
+		if m[3] != "" {
+			body, _, _ = strings.Cut(body, "\nfunc ")
+			require.Contains(t, body, strconv.Quote(m[3]), "case of %s", m[1])
+		}
+	}
+	requireSameNames(t, reasons, names(seen))
 }
 
 func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -17,8 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside marks the process that runs in the namespaces.
-const inside = "ONCACHE_TEST_SANDBOX"
+// inside marks the process that runs in the namespaces, insideWorker one that a fuzzing process in them has started.
+const (
+	inside       = "ONCACHE_TEST_SANDBOX"
+	insideWorker = "ONCACHE_TEST_SANDBOX_WORKER"
+)
 
 // BPFFS is where the bpffs of the sandbox is mounted.
 const BPFFS = "/sys/fs/bpf"
@@ -30,7 +34,11 @@ func Main(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if os.Getenv(inside) == "" {
-		os.Exit(again())
+		os.Exit(again(inside))
+	}
+	// Workers of `go test -fuzz` talk to their parent by pipes, which follow the standard files.
+	if slices.Contains(os.Args, "-test.fuzzworker") && os.Getenv(insideWorker) == "" {
+		os.Exit(again(insideWorker, os.NewFile(3, "in"), os.NewFile(4, "out"), os.NewFile(5, "memory")))
 	}
 	if err := setUp(); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
@@ -47,10 +55,11 @@ func RequireRoot(t testing.TB) {
 	}
 }
 
-func again() int {
+func again(mark string, files ...*os.File) int {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.ExtraFiles = files
+	cmd.Env = append(os.Environ(), mark+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	err := cmd.Run()
 	var exit *exec.ExitError

@@ -30,8 +30,8 @@ const (
 `
 	// maxProcessed is far from the kernel's limit, so that other kernels, whose verifiers prune less, load the programs too.
 	maxProcessed = 100_000
-	// tolerance is how much a figure may differ from the record, in percent: more is worth a look, and a new record.
-	tolerance = 15
+	// complexityTolerance is how much a figure may differ from the record, in percent: more is worth a look, and a new record.
+	complexityTolerance = 15
 )
 
 // complexity is one line of complexityFile.
@@ -70,8 +70,8 @@ func TestComplexity(t *testing.T) {
 func requireNear(t *testing.T, what string, want, got uint32) {
 	t.Helper()
 	difference := max(want, got) - min(want, got)
-	require.LessOrEqual(t, difference*100, want*tolerance,
-		"%s is %d, but %d in %s (%d %% allowed): if that is meant, run `make record-kernels`", what, got, want, complexityFile, tolerance)
+	require.LessOrEqual(t, difference*100, want*complexityTolerance,
+		"%s is %d, but %d in %s (%d %% allowed): if that is meant, run `make record-kernels`", what, got, want, complexityFile, complexityTolerance)
 }
 
 func measureComplexity(t *testing.T, kernel string) []complexity {
@@ -95,7 +95,7 @@ func measureComplexity(t *testing.T, kernel string) []complexity {
 	return out
 }
 
-func kernelRelease(t *testing.T) string {
+func kernelRelease(t testing.TB) string {
 	var name unix.Utsname
 	require.NoError(t, unix.Uname(&name))
 	return unix.ByteSliceToString(name.Release[:])
@@ -136,7 +136,7 @@ func writeComplexity(t *testing.T, kernel string, recorded, measured []complexit
 func series(kernel string) string { return strings.Join(strings.SplitN(kernel, ".", 3)[:2], ".") }
 
 // minor orders kernel releases, as one number.
-func minor(t *testing.T, kernel string) int {
+func minor(t testing.TB, kernel string) int {
 	var x, y int
 	_, err := fmt.Sscanf(series(kernel), "%d.%d", &x, &y)
 	require.NoError(t, err, "kernel release %q", kernel)

@@ -81,7 +81,7 @@ func hooks(t *testing.T, test func(t *testing.T, hook Hook)) {
 // TestForeignProgramFirst: what somebody else's program in front of ours drops or takes elsewhere stays dropped or taken.
 func TestForeignProgramFirst(t *testing.T) {
 	hooks(t, func(t *testing.T, hook Hook) {
-		w := newWorldWith(t, family{}, hook)
+		w := newWorldWith(t, family{}, Options{MaxFlows: 4096, Hook: hook})
 		out := fromPod()
 		w.learn(out, toPod())
 		elsewhere := device(t, "else0", peerGWMAC)

@@ -6,8 +6,10 @@ package datapath
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,7 +24,17 @@ import (
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
-func TestMain(m *testing.M) { sandbox.Main(m) }
+// TestMain runs the tests in the sandbox, with another build of the programs if ONCACHE_OBJECT names one.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("ONCACHE_OBJECT"); path != "" {
+		var err error
+		if _BpfBytes, err = os.ReadFile(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	sandbox.Main(m)
+}
 
 // The world of the tests: local Pod 10.10.1.2 on Node 192.168.77.11, remote Pod 10.10.2.2 on Node 192.168.77.12.
 var (
@@ -50,7 +62,7 @@ const (
 // world is a loaded datapath that knows the Pod and the Node.
 type world struct {
 	*Datapath
-	t           *testing.T
+	t           testing.TB
 	podIf, upIf int
 	family      family
 }
@@ -106,13 +118,16 @@ func (w *world) fromPeer() outer {
 	return o
 }
 
-func newWorld(t *testing.T) *world { return newWorldOf(t, family{}) }
+func newWorld(t testing.TB) *world { return newWorldOf(t, family{}) }
 
-func newWorldOf(t *testing.T, f family) *world { return newWorldWith(t, f, HookAuto) }
+func newWorldOf(t testing.TB, f family) *world { return newWorldWith(t, f, Options{MaxFlows: 4096}) }
 
-func newWorldWith(t *testing.T, f family, hook Hook) *world {
+// newWorldWith makes flow maps of both IP versions with MaxFlows entries.
+func newWorldWith(t testing.TB, f family, opts Options) *world {
 	sandbox.RequireRoot(t)
-	d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache"), MaxFlows: 4096, Hook: hook})
+	opts.PinPath = filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache")
+	opts.MaxFlows6 = opts.MaxFlows
+	d, err := Load(opts)
 	requireVerified(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, RemoveAll(d.opts.PinPath))
@@ -150,7 +165,7 @@ func (w *world) decapsulated() string {
 }
 
 // requireVerified fails with the verifier's whole log when a program was refused.
-func requireVerified(t *testing.T, err error) {
+func requireVerified(t testing.TB, err error) {
 	t.Helper()
 	var refused *ebpf.VerifierError
 	if errors.As(err, &refused) {
@@ -159,7 +174,7 @@ func requireVerified(t *testing.T, err error) {
 	require.NoError(t, err)
 }
 
-func device(t *testing.T, name string, mac net.HardwareAddr) int {
+func device(t testing.TB, name string, mac net.HardwareAddr) int {
 	d := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}, PeerName: name + "p"}
 	require.NoError(t, netlink.LinkAdd(d))
 	t.Cleanup(func() { require.NoError(t, netlink.LinkDel(d)) })
@@ -197,29 +212,38 @@ type result struct {
 // run passes one packet through a program, as a device with ifindex would.
 func (w *world) run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte, tweak ...func(*skb)) result {
 	w.t.Helper()
-	before, err := w.Counters()
-	require.NoError(w.t, err)
 	in := skb{Ifindex: uint32(ifindex), Mark: mark}
 	for _, f := range tweak {
 		f(&in)
 	}
 	var out skb
-	data := make([]byte, len(packet)+256)
-	opts := &ebpf.RunOptions{Data: packet, DataOut: data, Context: in, ContextOut: &out}
-	verdict, err := prog.Run(opts)
+	opts := &ebpf.RunOptions{Data: packet, DataOut: make([]byte, len(packet)+256), Context: in, ContextOut: &out}
+	var verdict uint32
+	reason := w.counted(func() {
+		var err error
+		verdict, err = prog.Run(opts)
+		require.NoError(w.t, err)
+	})
+	return result{verdict: int(int32(verdict)), mark: out.Mark, packet: opts.DataOut, reason: reason}
+}
+
+// counted returns the reason under which the one packet was counted that f passes through a program.
+func (w *world) counted(f func()) (reason string) {
+	w.t.Helper()
+	before, err := w.Counters()
 	require.NoError(w.t, err)
+	f()
 	after, err := w.Counters()
 	require.NoError(w.t, err)
-	r := result{verdict: int(int32(verdict)), mark: out.Mark, packet: opts.DataOut}
 	for program, reasons := range after {
-		for reason, n := range reasons {
-			if n != before[program][reason] {
-				require.Empty(w.t, r.reason, "one packet counts once")
-				r.reason = reason
+		for name, n := range reasons {
+			if n != before[program][name] {
+				require.Empty(w.t, reason, "one packet counts once")
+				reason = name
 			}
 		}
 	}
-	return r
+	return reason
 }
 
 func (w *world) egress(mark uint32, packet []byte, tweak ...func(*skb)) result {
@@ -274,7 +298,7 @@ func (p packet) behindOVS(src, dst net.HardwareAddr) packet {
 	return p
 }
 
-func (p packet) bytes(t *testing.T) []byte {
+func (p packet) bytes(t testing.TB) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: p.srcMAC, DstMAC: p.dstMAC, EthernetType: layers.EthernetTypeIPv4}
 	if p.src.Is6() {
@@ -349,7 +373,7 @@ func (p packet) network(proto layers.IPProtocol) gopacket.SerializableLayer {
 	return ip
 }
 
-func serialize(t *testing.T, stack ...gopacket.SerializableLayer) []byte {
+func serialize(t testing.TB, stack ...gopacket.SerializableLayer) []byte {
 	t.Helper()
 	buf := gopacket.NewSerializeBuffer()
 	require.NoError(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, stack...))
@@ -377,7 +401,7 @@ func fromPeer() outer {
 	return outer{srcMAC: peerMAC, dstMAC: uplinkMAC, src: peerIP, dst: nodeIP, sport: 12345, dport: 6081, tunnel: [8]byte{0, 0, 0x65, 0x58}}
 }
 
-func (o outer) wrap(t *testing.T, inner []byte) []byte {
+func (o outer) wrap(t testing.TB, inner []byte) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: o.srcMAC, DstMAC: o.dstMAC, EthernetType: layers.EthernetTypeIPv4}
 	udp := &layers.UDP{SrcPort: layers.UDPPort(o.sport), DstPort: layers.UDPPort(o.dport)}

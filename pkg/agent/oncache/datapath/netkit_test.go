@@ -149,8 +149,8 @@ func (r *receiver) next(want func([]byte) bool) []byte {
 	}
 }
 
-// counted waits until egress has counted a packet under reason.
-func (w *world) counted(reason string, before uint64) {
+// waitCounted waits until egress has counted a packet under reason.
+func (w *world) waitCounted(reason string, before uint64) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool { return w.egressCount(reason) > before }, 30*time.Second, 5*time.Millisecond, "reason %s", reason)
 }
@@ -173,7 +173,7 @@ func TestNetkitEgress(t *testing.T) {
 
 	before := w.egressCount("no_entry")
 	p.transmit(out.bytes(t), unix.ETH_P_IP, 0x7ff00000)
-	w.counted("no_entry", before)
+	w.waitCounted("no_entry", before)
 	require.Equal(t, out.bytes(t), host.next(isFrom(podMAC)), "a miss is not touched")
 
 	w.learn(out, toPod())
@@ -200,7 +200,7 @@ func TestNetkitFrameThatLies(t *testing.T) {
 			tc.frame(frame)
 			hits, before := w.egressCount("hit"), w.egressCount("not_ip")
 			p.transmit(frame, tc.protocol, 0)
-			w.counted("not_ip", before)
+			w.waitCounted("not_ip", before)
 			require.Equal(t, hits, w.egressCount("hit"))
 		})
 	}

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Copyright 2026 The antrea-oncache Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Shows that the fuzz tests of the eBPF programs find faults: each line of the table below takes one check out of the
+# programs, or makes one change wrong, and FuzzCases, which begins with nothing but packets that are hits, must find it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+limit=${FUZZTIME:-120s}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# name | file | what is there | what takes its place
+faults='IPv4 options             | parse.h     | ip->ihl != 5                            | 0
+fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)        | 0
+IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
+IPv6 length              | parse.h     | bpf_ntohs(ip->payload_len) + IP6_LEN + off != skb->len | 0
+UDP length               | parse.h     | bpf_ntohs(udp->len) + off != skb->len   | 0
+segments without ACK     | parse.h     | p->ends \|\| tcp->ack ?                 | true ?
+SYN, FIN and RST         | parse.h     | tcp->syn \| tcp->fin \| tcp->rst        | 0
+TTL 1                    | parse.h     | p->ttl > 1                              | p->ttl > 0
+VLAN tag beside a frame  | egress.h    | skb->vlan_present                       | 0
+interface of the Pod     | egress.h    | ep->ifindex != skb->ifindex             | 0
+MAC of the Pod           | egress.h    | !same_mac(eth->h_source, ep->mac)       | 0
+MTU                      | condition.h | inner + overhead <= node->mtu           | true
+global generation        | condition.h | v->all_gen != c->generation             | 0
+generation of the Pod    | condition.h | v->endpoint_gen != word_generation(endpoint_word(ep)) | 0
+generation of the Node   | condition.h | v->node_gen != node->generation         | 0
+other direction proved   | condition.h | v->proved != PROVED_BOTH                | !v->proved
+lease                    | condition.h | v->lease < bpf_ktime_get_coarse_ns()    | 0
+recycled entry           | condition.h | == flow_hash(p)                         | != 0
+outer source             | ingress.h   | !is_source(o, node)                     | 0
+outer destination MAC    | outer.h     | !same_mac(eth->h_dest, c->uplink_mac)   | 0
+outer IPv4 checksum      | outer.h     | ip4_sum(ip) != 0xffff                   | 0
+outer UDP checksum       | outer.h     | udp->check \|\| !same                   | !same
+tunnel header            | outer.h     | !same_tunnel_header(udp + 1, c->tunnel_header) \|\| | 
+packet for another host  | outer.h     | skb->pkt_type != PACKET_HOST \|\|       | 
+CE that cannot be merged | tunnel.h    | return outer == ECN_NOT_ECT             | return true
+CE outside               | tunnel.h    | ecn == ECN_CE ? ECN_ECT_0 : ecn         | ecn
+source port              | tunnel.h    | hash ^= hash << 16                      | hash ^= hash << 15
+checksum after CE        | csum.h      | bpf_htons(0xfffb)                       | bpf_htons(0xfffc)'
+
+trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }
+
+echo "building the fuzz test"
+go test -c -fuzz . -o "$work/fuzz.test" ./pkg/agent/oncache/datapath
+missed=0
+while IFS= read -r line; do
+	# A bar of the table stands alone, one of C has a backslash before it.
+	IFS=$'\t' read -r name file from to <<<"$(sed -e 's/ | /\t/; s/ | /\t/; s/ | */\t/' <<<"$line")"
+	name=$(trim "$name") file=$(trim "$file") from=$(trim "$from") to=$(trim "$to")
+	rm -rf "$work/c" "$work/run"
+	mkdir -p "$work/run"
+	cp -r bpf/oncache "$work/c"
+	from=$(sed -e 's/\\\([|&]\)/\1/g' <<<"$from")
+	FROM=$from TO=$to perl -0pi -e 's/\Q$ENV{FROM}\E/$ENV{TO}/' "$work/c/$file"
+	if cmp -s "bpf/oncache/$file" "$work/c/$file"; then
+		echo "$name: $file has no \"$from\" any more; bring hack/check-fuzz.sh up to date"
+		exit 1
+	fi
+	clang-14 -O2 -g -mcpu=v3 -target bpf -Wno-unused -I/usr/include/x86_64-linux-gnu -c "$work/c/oncache.bpf.c" -o "$work/run/fault.o"
+	begin=$SECONDS
+	if (cd "$work/run" && ONCACHE_OBJECT=$work/run/fault.o "$work/fuzz.test" -test.run '^$' -test.fuzz '^FuzzCases$' \
+		-test.fuzztime "$limit" -test.fuzzminimizetime 1x -test.parallel 2 -test.fuzzcachedir "$work/run/cache") >"$work/log" 2>&1; then
+		printf '%-26s not found within %s\n' "$name" "$limit"
+		missed=$((missed + 1))
+	elif grep -qE 'let through|refused \(|not passed on' "$work/log"; then
+		printf '%-26s found after %3d s: %s\n' "$name" $((SECONDS - begin)) "$(grep -m1 -oE 'let through[^:]*: .*|let through.*design says|refused \([a-z_]*\).*|no hit.*untouched' "$work/log")"
+	else
+		cat "$work/log"
+		exit 1
+	fi
+done <<<"$faults"
+echo "faults that the fuzz test did not find: $missed"
+[ "$missed" = 0 ]

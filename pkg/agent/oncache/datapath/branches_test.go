@@ -1,0 +1,296 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMalformed lists broken packets for which there is an entry: both directions, both IP versions. Each is also checked
+// against the oracle.
+func TestMalformed(t *testing.T) {
+	w := newFuzzWorld(t)
+	cut := func(n int) func([]byte, *fuzzCase) {
+		return func(_ []byte, c *fuzzCase) {
+			c.packet.Frame = c.packet.Frame[:c.innerOffset()+n]
+			if c.ingress {
+				repairOuter(c.packet.Frame)
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		kind   int
+		edit   func(ip []byte, c *fuzzCase)
+		reason string
+	}{
+		{"nothing behind the Ethernet header", 0, cut(0), "malformed"},
+		{"half an IPv4 header", 0, cut(10), "malformed"},
+		{"half an IPv6 header", kindSix, cut(20), "malformed"},
+		{"only an IPv4 header", 0, func(ip []byte, c *fuzzCase) { cut(20)(ip, c); ip[3], ip[2] = 20, 0 }, "malformed"},
+		{"only an IPv6 header", kindSix, func(ip []byte, c *fuzzCase) { cut(40)(ip, c); ip[4], ip[5] = 0, 0 }, "malformed"},
+		{"half a TCP header", 0, func(ip []byte, c *fuzzCase) { cut(30)(ip, c); ip[3], ip[2] = 30, 0 }, "malformed"},
+		{"half a UDP header", kindUDP, func(ip []byte, c *fuzzCase) { cut(24)(ip, c); ip[3], ip[2] = 24, 0 }, "malformed"},
+		{"version 5", 0, func(ip []byte, _ *fuzzCase) { ip[0] = 0x55 }, "malformed"},
+		{"version 4 in an IPv6 frame", kindSix, func(ip []byte, _ *fuzzCase) { ip[0] = 0x40 }, "malformed"},
+		{"TCP header shorter than 20 bytes", 0, func(ip []byte, _ *fuzzCase) { ip[32] = 4 << 4 }, "malformed"},
+		{"TCP header longer than the packet", 0, func(ip []byte, c *fuzzCase) { cut(44)(ip, c); ip[2], ip[3], ip[32] = 0, 44, 7<<4 }, "malformed"},
+		{"UDP length 0", kindUDP, func(ip []byte, _ *fuzzCase) { ip[24], ip[25] = 0, 0 }, "malformed"},
+		{"UDP length too short", kindUDP, func(ip []byte, _ *fuzzCase) { ip[25]-- }, "malformed"},
+		{"UDP length too long, IPv6", kindUDP | kindSix, func(ip []byte, _ *fuzzCase) { ip[45]++ }, "malformed"},
+		{"IPv6 length too short", kindSix, func(ip []byte, _ *fuzzCase) { ip[5]-- }, "malformed"},
+		{"IPv6 length too long", kindSix, func(ip []byte, _ *fuzzCase) { ip[5]++ }, "malformed"},
+		{"bytes behind the packet", 0, func(_ []byte, c *fuzzCase) {
+			c.packet.Frame = append(c.packet.Frame, 0)
+			if c.ingress {
+				repairOuter(c.packet.Frame)
+			}
+		}, "malformed"},
+		{"reserved bit of IPv4", 0, func(ip []byte, _ *fuzzCase) { ip[6] |= 0x80 }, "fragment"},
+		{"ESP", kindSix, func(ip []byte, _ *fuzzCase) { ip[6] = 50 }, "protocol"},
+		{"mobility header", kindSix, func(ip []byte, _ *fuzzCase) { ip[6] = 135 }, "protocol"},
+		{"TCP options", 0, func(ip []byte, _ *fuzzCase) { ip[32] = 8 << 4 }, "hit"},
+		{"UDP without payload", kindUDP, func(ip []byte, c *fuzzCase) {
+			cut(28)(ip, c)
+			repairIP(append(c.packet.Frame, make([]byte, 64)...)[:len(c.packet.Frame)], c.innerOffset())
+			ip[2], ip[3], ip[24], ip[25] = 0, 28, 0, 8
+		}, "hit"},
+	} {
+		for direction, ingress := range map[string]int{"egress": 0, "ingress": toPodKind} {
+			t.Run(tc.name+" "+direction, func(t *testing.T) { w.counts(t, w.as(tc.kind|ingress, tc.edit), tc.reason) })
+		}
+	}
+}
+
+// TestBesideTheFrame lists what the kernel knows of a packet that does not stand in it.
+func TestBesideTheFrame(t *testing.T) {
+	w := newFuzzWorld(t)
+	for _, tc := range []struct {
+		name   string
+		kind   int
+		edit   func(ip []byte, c *fuzzCase)
+		reason string
+	}{
+		{"VLAN tag of a Pod's packet", 0, func(_ []byte, c *fuzzCase) { c.packet.VLAN = true }, "not_ip"},
+		{"VLAN tag of an uplink packet", toPodKind, func(_ []byte, c *fuzzCase) { c.packet.VLAN = true }, "not_tunnel"},
+		{"super-packet that the kernel cannot encapsulate", 0, func(_ []byte, c *fuzzCase) { c.packet.Segment = 50 }, "offload"},
+		{"super-packet that the kernel cannot decapsulate", toPodKind, func(_ []byte, c *fuzzCase) { c.packet.Segment = 50 }, "offload"},
+		{"UDP super-packet received", toPodKind | kindUDP, func(_ []byte, c *fuzzCase) { c.packet.Segment = 50 }, "offload"},
+		{"segments too big for the way", 0, func(_ []byte, c *fuzzCase) { c.packet.Segment = 1411 }, "mtu"},
+		{"whole longer than an IP length says", 0, func(_ []byte, c *fuzzCase) {
+			c.packet.Segment, c.packet.Frame = 1000, append(c.packet.Frame, make([]byte, 65400)...)
+			c.repair()
+		}, "mtu"},
+		{"mark of somebody else", 0, func(_ []byte, c *fuzzCase) { c.mark = 1 << 31 }, "hit"},
+		{"arrives with marks of ours", toPodKind, func(_ []byte, c *fuzzCase) { c.mark, c.state.Entry = 0x3fff3f01, nil }, "no_entry"},
+	} {
+		t.Run(tc.name, func(t *testing.T) { w.counts(t, w.as(tc.kind, tc.edit), tc.reason) })
+	}
+}
+
+// TestTunnelForm lists tunnel packets of a form that no peer sends, beyond TestIngressRefuses.
+func TestTunnelForm(t *testing.T) {
+	w := newFuzzWorld(t)
+	six := toPodKind | kindSix
+	for _, tc := range []struct {
+		name   string
+		kind   int
+		edit   func(b []byte)
+		reason string
+	}{
+		{"shorter than the outer headers", toPodKind, nil, "not_tunnel"},
+		{"shorter than the outer headers, IPv6", six, nil, "not_tunnel"},
+		{"ARP", toPodKind, func(b []byte) { b[13] = 6 }, "not_tunnel"},
+		{"TCP to the tunnel port", toPodKind, func(b []byte) { b[14+9] = 6 }, "not_tunnel"},
+		{"TCP to the tunnel port, IPv6", six, func(b []byte) { b[14+6] = 6 }, "not_tunnel"},
+		{"reserved bit", toPodKind, func(b []byte) { b[14+6] |= 0x80 }, "not_tunnel"},
+		{"version 5 outside", six, func(b []byte) { b[14] = 0x50 }, "not_tunnel"},
+		{"another port, IPv6", six, func(b []byte) { b[14+43]++ }, "not_tunnel"},
+		{"outer IPv6 length wrong", six, func(b []byte) { b[14+5]++ }, "outer_header"},
+		{"outer UDP length wrong, IPv6", six, func(b []byte) { b[14+45]++ }, "outer_header"},
+		{"to another MAC, IPv6", six, func(b []byte) { b[5]++ }, "outer_header"},
+		{"inner destination is not the virtual MAC, IPv6", six, func(b []byte) { b[14+56+5]++ }, "outer_header"},
+		{"flow label outside", six, func(b []byte) { b[14+3]++ }, "hit"},
+		{"hop limit outside", six, func(b []byte) { b[14+7] = 3 }, "hit"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := w.bases[tc.kind].clone()
+			if tc.edit == nil {
+				c.packet.Frame = c.packet.Frame[:len(c.state.Node.Header)-1]
+			} else {
+				tc.edit(c.packet.Frame)
+			}
+			w.counts(t, c, tc.reason)
+		})
+	}
+}
+
+// TestPodsOwnTunnel: the kernel encapsulates a packet only once.
+func TestPodsOwnTunnel(t *testing.T) {
+	w := newWorld(t)
+	out := fromPod()
+	w.learn(out, toPod())
+	jumps, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	require.NoError(t, err)
+	defer jumps.Close()
+	require.NoError(t, jumps.Put(uint32(0), w.objects.OncacheEgress))
+	const fixedGSO, ipv4, udp, mac = 1, 1 << 1, 1 << 4, 1
+	adjust := func(by, flags int32) asm.Instructions {
+		return asm.Instructions{
+			asm.Mov.Reg(asm.R1, asm.R6), asm.Mov.Imm(asm.R2, by), asm.Mov.Imm(asm.R3, mac), asm.Mov.Imm(asm.R4, flags), asm.FnSkbAdjustRoom.Call(),
+		}
+	}
+	instructions := asm.Instructions{asm.Mov.Reg(asm.R6, asm.R1)}
+	instructions = append(instructions, adjust(28, fixedGSO|ipv4|udp)...) // what a tunnel device leaves behind
+	instructions = append(instructions, adjust(-28, fixedGSO)...)
+	tunnel, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "own_tunnel", Type: ebpf.SchedCLS, License: "GPL", Instructions: append(instructions,
+		asm.Mov.Reg(asm.R1, asm.R6), asm.LoadMapPtr(asm.R2, jumps.FD()), asm.Mov.Imm(asm.R3, 0), asm.FnTailCall.Call(),
+		asm.Mov.Imm(asm.R0, 0), asm.Return())})
+	require.NoError(t, err)
+	defer tunnel.Close()
+	r := w.run(tunnel, w.podIf, 0, out.bytes(t))
+	require.Equal(t, result{verdict: next, packet: out.bytes(t), reason: "offload"}, r)
+}
+
+// TestByteCounts: an entry counts frames as the Pod sends and receives them.
+func TestByteCounts(t *testing.T) {
+	for name, f := range families {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOf(t, f)
+			out, in := w.fromPod(), w.toPod()
+			w.learn(out, in)
+			want := map[Direction]uint64{}
+			for _, payload := range []int{6, 100, 500, 1300} {
+				out.payload, in.payload = payload, payload
+				require.Equal(t, "hit", w.egress(0, out.bytes(t)).reason)
+				require.Equal(t, "hit", w.ingress(0, w.fromPeer().wrap(t, in.bytes(t))).reason)
+				want[DirectionEgress] += uint64(len(out.bytes(t)))
+				want[DirectionIngress] += uint64(len(in.bytes(t)))
+			}
+			flows := w.flows()
+			require.Len(t, flows, 2)
+			for _, f := range flows {
+				require.EqualValues(t, 4, f.Packets, f.Direction)
+				require.Equal(t, want[f.Direction], f.Bytes, f.Direction)
+			}
+		})
+	}
+}
+
+// TestRecycledIngressElement is TestRecycledElement for the other direction.
+func TestRecycledIngressElement(t *testing.T) {
+	w := newFuzzWorld(t)
+	c := w.bases[toPodKind].clone()
+	c.state.Entry.Intact = false
+	w.counts(t, c, "no_entry")
+}
+
+// TestEgressInitRefuses lists what is left alone before a ticket is looked at.
+func TestEgressInitRefuses(t *testing.T) {
+	const ticket = 1 << 8
+	for _, tc := range []struct {
+		name   string
+		frame  func([]byte) []byte
+		skb    func(*skb)
+		world  func(*world)
+		reason string
+	}{
+		{name: "leaves by another device", skb: func(s *skb) { s.Ifindex = 1 }, reason: "template"},
+		{name: "shorter than the tunnel's headers", frame: func(b []byte) []byte { return b[:40] }, reason: "malformed"},
+		{name: "no IP inside", frame: func(b []byte) []byte { b[62] = 9; return b }, reason: "not_ip"},
+		{name: "switched off with a ticket under way", world: func(w *world) { w.SetMode(ModeOff) }, reason: "off"},
+		{name: "no ticket in the slot", reason: "no_ticket"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t)
+			b := toPeer().wrap(t, fromPod().behindOVS(gatewayMAC, virtualMAC).bytes(t))
+			if tc.frame != nil {
+				b = tc.frame(b)
+			}
+			if tc.world != nil {
+				tc.world(w)
+			}
+			var tweaks []func(*skb)
+			if tc.skb != nil {
+				tweaks = append(tweaks, tc.skb)
+			}
+			r := w.egressInit(1<<31|ticket|epoch<<20, b, tweaks...)
+			require.Equal(t, result{verdict: next, mark: 1 << 31, packet: b, reason: tc.reason}, r)
+			require.Empty(t, w.flows())
+		})
+	}
+}
+
+// TestIngressInitLearnsNothing lists what Ingress-Init must not believe.
+func TestIngressInitLearnsNothing(t *testing.T) {
+	other := netip.MustParseAddr("10.10.1.9")
+	for _, tc := range []struct {
+		name   string
+		mark   func(ticket uint32) uint32
+		packet func(*packet)
+		skb    func(*skb)
+		world  func(*world)
+		reason string
+	}{
+		{name: "no epoch: not established", mark: func(m uint32) uint32 { return m }, reason: "not_established"},
+		{name: "epoch of older rules", mark: func(m uint32) uint32 { return m | (epoch-1)<<20 }, reason: "stale_epoch"},
+		{name: "forged mark: another ticket", mark: func(m uint32) uint32 { return m ^ 0x100 | epoch<<20 }, reason: "no_ticket"},
+		{name: "another packet of the flow", packet: func(p *packet) { p.id++ }, reason: "no_ticket"},
+		{name: "destination address translated", packet: func(p *packet) { p.dst = other }, reason: "rewritten"},
+		{name: "destination port translated", packet: func(p *packet) { p.dport++ }, reason: "rewritten"},
+		{name: "DSCP changed", packet: func(p *packet) { p.tos = 0x20 }, reason: "rewritten"},
+		{name: "TTL decremented twice", packet: func(p *packet) { p.ttl-- }, reason: "rewritten"},
+		{name: "VLAN tag", packet: func(p *packet) { p.vlan = true }, reason: "not_ip"},
+		{name: "fragmented on the way", packet: func(p *packet) { p.mf = true }, reason: "fragment"},
+		{name: "delivered to an interface that is no Pod's", skb: func(s *skb) { s.Ifindex = 1 }, reason: "no_endpoint"},
+		{name: "to another MAC", packet: func(p *packet) { p.dstMAC = net.HardwareAddr{2, 0, 0, 0, 9, 9} }, reason: "no_endpoint"},
+		{name: "slot given to another Pod", world: func(w *world) {
+			require.NoError(w.t, w.SetEndpoint(podSlot, Endpoint{IfIndex: w.podIf, IPv4: other, MAC: podMAC}))
+		}, reason: "no_endpoint"},
+		{name: "Pod network withdrawn", world: func(w *world) { require.NoError(w.t, w.RemovePodNetwork(peerCIDR)) }, reason: "not_remote"},
+		{name: "switched off with a ticket under way", world: func(w *world) { w.SetMode(ModeOff) }, reason: "off"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t)
+			p := toPod()
+			r := w.ingress(0, fromPeer().wrap(t, p.bytes(t)))
+			mark := r.mark | epoch<<20
+			if tc.mark != nil {
+				mark = tc.mark(r.mark)
+			}
+			p = p.behindOVS(gatewayMAC, podMAC)
+			if tc.packet != nil {
+				tc.packet(&p)
+			}
+			if tc.world != nil {
+				tc.world(w)
+			}
+			var tweaks []func(*skb)
+			if tc.skb != nil {
+				tweaks = append(tweaks, tc.skb)
+			}
+			b := p.bytes(t)
+			require.Equal(t, result{verdict: next, packet: b, reason: tc.reason}, w.ingressInit(mark, b, tweaks...))
+			require.Empty(t, w.flows())
+		})
+	}
+}
+
+// TestWrongInnerChecksum: a checksum that was wrong when the packet came is as wrong when it leaves; Open vSwitch updates it
+// by the difference, too.
+func TestWrongInnerChecksum(t *testing.T) {
+	w := newFuzzWorld(t)
+	for _, kind := range []int{0, toPodKind} {
+		for wrong := range 256 {
+			w.counts(t, w.as(kind, func(ip []byte, _ *fuzzCase) { binary.BigEndian.PutUint16(ip[10:], uint16(wrong<<8|wrong)) }), "hit")
+		}
+	}
+}

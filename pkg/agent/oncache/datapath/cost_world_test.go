@@ -1,0 +1,105 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"encoding/binary"
+	"testing"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+)
+
+// tagOf is flow_hash of bpf/oncache/flow.h: source, destination and ports as the programs read them from memory.
+func tagOf(source, destination uint32, sport, dport uint16) uint32 {
+	h := source*0x9e3779b1 ^ destination*0x85ebca6b ^ (uint32(sport)<<16|uint32(dport))*0xc2b2ae35
+	h ^= h >> 15
+	return h * 0x27d4eb2f
+}
+
+func tag4(k bpfOncFlow4) uint32 { return tagOf(k.Saddr, k.Daddr, k.Sport, k.Dport) }
+
+func tag6(k bpfOncFlow6) uint32 {
+	return tagOf(k.Saddr[1]^k.Saddr[3], k.Daddr[1]^k.Daddr[3], k.Sport, k.Dport)
+}
+
+// costWorld is a world whose cache is filled with flows between the local Pod and 16 remote ones: flow n is that of port
+// n&0xffff of the Pod with the remote address that ends with 2 + n>>16.
+type costWorld struct {
+	*world
+	out, in []byte // packets of the learned flow
+	// where these have their addresses, and how long addresses and ports are together
+	outAddresses, inAddresses, keyLength int16
+}
+
+func newCostWorld(t *testing.T, f family, flows uint32) *costWorld {
+	// An LRU map that is filled to the last element evicts.
+	w := &costWorld{world: newWorldWith(t, f, Options{MaxFlows: flows + flows/4 + 16384})}
+	out, in := w.fromPod(), w.toPod()
+	w.learn(out, in)
+	w.out, w.in = out.bytes(t), w.fromPeer().wrap(t, in.bytes(t))
+	w.outAddresses, w.keyLength = 14+12, 4+4+4
+	if f.inner6 {
+		w.outAddresses, w.keyLength = 14+8, 16+16+4
+	}
+	w.inAddresses = w.outAddresses + 50
+	if f.outer6 {
+		w.inAddresses += 20
+	}
+	const forever = 1 << 62
+	setEgress := func(e bpfOncEgress, tag uint32) bpfOncEgress { e.V.Tag, e.V.Lease = tag, forever; return e }
+	setIngress := func(e bpfOncIngress, tag uint32) bpfOncIngress { e.V.Tag, e.V.Lease = tag, forever; return e }
+	if f.inner6 {
+		fillFlows(t, w.objects.EgressFlows6, w.outKey, tag6, setEgress, flows)
+		fillFlows(t, w.objects.IngressFlows6, w.inKey, tag6, setIngress, flows)
+	} else {
+		fillFlows(t, w.objects.EgressFlows4, w.outKey, tag4, setEgress, flows)
+		fillFlows(t, w.objects.IngressFlows4, w.inKey, tag4, setIngress, flows)
+	}
+	return w
+}
+
+// fillFlows copies the only entry of m to all flows; key returns addresses and ports of flow n.
+func fillFlows[K, V any](t *testing.T, m *ebpf.Map, key func(n uint32) []byte, tag func(K) uint32, set func(V, uint32) V, flows uint32) {
+	t.Helper()
+	var first K
+	var value V
+	require.NoError(t, m.NextKey(nil, &first))
+	require.NoError(t, m.Lookup(first, &value))
+	for n := uint32(0); n < flows; {
+		var keys []K
+		var values []V
+		for ; n < flows && len(keys) < 1<<16; n++ {
+			k := first // for the protocol
+			copy(unsafe.Slice((*byte)(unsafe.Pointer(&k)), unsafe.Sizeof(k)), key(n))
+			keys, values = append(keys, k), append(values, set(value, tag(k)))
+		}
+		_, err := m.BatchUpdate(keys, values, nil)
+		require.NoError(t, err)
+	}
+}
+
+func (w *costWorld) outKey(n uint32) []byte {
+	w.outFlow(w.out, n)
+	return w.out[w.outAddresses : w.outAddresses+w.keyLength]
+}
+
+func (w *costWorld) inKey(n uint32) []byte {
+	w.inFlow(w.in, n)
+	return w.in[w.inAddresses : w.inAddresses+w.keyLength]
+}
+
+// outFlow and inFlow make a packet that of flow n.
+func (w *costWorld) outFlow(packet []byte, n uint32) {
+	ports := w.outAddresses + w.keyLength - 4
+	packet[ports-1] = byte(2 + n>>16)
+	binary.BigEndian.PutUint16(packet[ports:], uint16(n))
+}
+
+func (w *costWorld) inFlow(packet []byte, n uint32) {
+	ports := w.inAddresses + w.keyLength - 4
+	packet[w.inAddresses+(w.keyLength-4)/2-1] = byte(2 + n>>16)
+	binary.BigEndian.PutUint16(packet[ports+2:], uint16(n))
+}

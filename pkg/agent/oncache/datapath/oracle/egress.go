@@ -1,0 +1,77 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Egress returns the frame that leaves on the uplink, or why the packet must take Open vSwitch. The design leaves the
+// identification of an outer IPv4 header open; identification is what the frame gets.
+func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
+	if s.Mode == Off {
+		return nil, Refused("off")
+	}
+	if p.VLAN || len(p.Frame) < ethernetLength {
+		return nil, Refused("not_ip")
+	}
+	ip, err := read(be16(p.Frame[12:]), p.Frame[ethernetLength:])
+	if err != nil {
+		return nil, err
+	}
+	if err := s.valid(ip.flow); err != nil {
+		return nil, err
+	}
+	// The virtual MAC is how a Pod reaches a gateway that an ICMP redirect told it of.
+	toGateway := bytes.Equal(p.Frame[:6], s.Endpoint.GatewayMAC[:]) || bytes.Equal(p.Frame[:6], s.Uplink.VirtualMAC[:])
+	if p.Interface != s.Endpoint.Interface || !bytes.Equal(p.Frame[6:12], s.Endpoint.MAC[:]) || !toGateway {
+		return nil, Refused("spoof")
+	}
+	// The tunnel adds its headers and carries the inner Ethernet header.
+	added := len(s.Node.Header) - ethernetLength
+	segment := len(p.Frame) - ethernetLength
+	if p.Segment != 0 {
+		segment = ip.headers + p.Segment
+	}
+	if whole := len(p.Frame) - ethernetLength + added; segment+added > s.Node.MTU || whole > 0xffff {
+		return nil, Refused("mtu")
+	}
+	if err := s.enforced(); err != nil {
+		return nil, err
+	}
+	return s.encapsulate(p, ip, identification), nil
+}
+
+func (s *State) encapsulate(p *Packet, ip *inner, identification uint16) []byte {
+	frame := bytes.Clone(s.Node.Header)
+	copy(frame[len(frame)-2:], p.Frame[12:14]) // EtherType
+	frame = append(frame, p.Frame[ethernetLength:]...)
+	hop(frame[len(s.Node.Header):], ip.six)
+
+	// RFC 6040, normal mode, except that CE goes out as ECT(0), as the kernel's tunnels do it.
+	ecn := ip.tos & 3
+	if ecn == 3 {
+		ecn = 2
+	}
+	network := frame[ethernetLength:]
+	transport := network[20:]
+	if s.Node.Address.Is6() {
+		transport = network[40:]
+		binary.BigEndian.PutUint16(network[4:], uint16(len(transport)))
+		network[1] |= ecn << 4
+	} else {
+		network[1] |= ecn
+		binary.BigEndian.PutUint16(network[2:], uint16(len(network)))
+		binary.BigEndian.PutUint16(network[4:], identification)
+		binary.BigEndian.PutUint16(network[10:], 0)
+		binary.BigEndian.PutUint16(network[10:], ^Sum(network[:20]))
+	}
+	// The kernel's formula for the source port of a tunnel (udp_flow_src_port).
+	hash := p.Hash ^ p.Hash<<16
+	ports := uint64(s.Uplink.PortMax - s.Uplink.PortMin)
+	binary.BigEndian.PutUint16(transport, s.Uplink.PortMin+uint16(uint64(hash)*ports>>32))
+	binary.BigEndian.PutUint16(transport[4:], uint16(len(transport)))
+	return frame
+}

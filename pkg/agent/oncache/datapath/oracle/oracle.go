@@ -1,0 +1,217 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package oracle says what the design (docs/design/oncache.md, "When a packet is a hit" and "What a hit does") wants done
+// with a packet. It is for tests only: the eBPF programs are run next to it, and whatever they let through that it refuses,
+// or change in another way, is a fault of one of the two. It is written from the design and RFCs, not from the programs, and
+// for reading, not for speed.
+package oracle
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// Modes of the cache.
+const (
+	Off uint32 = iota
+	Observe
+	Enforce
+)
+
+// State is what the programs' maps say, as far as it concerns one packet.
+type State struct {
+	Mode       uint32
+	Generation uint32 // of everything
+	Uplink     Uplink
+	Endpoint   Endpoint // that the entry refers to
+	Node       Node     // that the entry refers to
+	// Entry is the one of the packet's direction, the only one in the cache; nil for none.
+	Entry *Entry
+}
+
+// Uplink is this Node's side of the tunnel.
+type Uplink struct {
+	MAC          [6]byte
+	IPv4, IPv6   netip.Addr
+	Port         uint16 // of the tunnel
+	PortMin      uint16 // first UDP source port of the tunnel
+	PortMax      uint16 // first one that is not used any more
+	TunnelHeader [8]byte
+	VirtualMAC   [6]byte // inner destination of everything in the tunnel
+}
+
+// Endpoint is the local Pod.
+type Endpoint struct {
+	Generation      uint32
+	Interface       uint32 // index of the host side
+	MAC, GatewayMAC [6]byte
+}
+
+// Node is the remote Node.
+type Node struct {
+	Generation uint32
+	Address    netip.Addr
+	MTU        int // of the route to it
+	// Header is the template: Ethernet, IP, UDP, tunnel and inner Ethernet header.
+	Header []byte
+}
+
+// Flow is a 5-tuple.
+type Flow struct {
+	Source, Destination netip.AddrPort
+	Protocol            uint8
+}
+
+// Entry is one direction of a flow in the cache.
+type Entry struct {
+	Flow    Flow
+	Intact  bool // the entry still is that flow's
+	Own     bool // its direction was proved
+	Other   bool // and the other one
+	Running bool // the lease
+	// Generations under which it was learned.
+	Everything, Endpoint, Node uint32
+	// MACs are destination and source that a received packet gets.
+	MACs [12]byte
+}
+
+// Packet is what a hook sees.
+type Packet struct {
+	Frame     []byte
+	Interface uint32 // index
+	VLAN      bool   // a tag beside the frame
+	ForHost   bool   // not a packet of which the device says that it is for another host
+	Segment   int    // payload bytes for each segment of a super-packet; 0 for others
+	Hash      uint32 // of the flow, as the kernel has it
+}
+
+// Refused says why a packet is no hit; the text is the reason under which the design counts it.
+type Refused string
+
+func (r Refused) Error() string { return string(r) }
+
+const (
+	ethernetLength = 14
+	udpLength      = 8
+	tunnelLength   = 8
+	tcp            = 6
+	udp            = 17
+)
+
+// inner is an IP packet with its transport header, read under the rules for both directions.
+type inner struct {
+	six      bool
+	flow     Flow
+	ttl, tos uint8
+	headers  int // bytes of the IP and the transport header
+}
+
+// read refuses every packet that is not plain TCP or UDP; etherType and bytes are those behind the Ethernet header.
+func read(etherType uint16, b []byte) (*inner, error) {
+	p := &inner{}
+	var source, destination netip.Addr
+	var payload []byte
+	switch etherType {
+	case 0x0800:
+		if len(b) < 20 || b[0]>>4 != 4 {
+			return nil, Refused("malformed")
+		}
+		if b[0]&15 != 5 {
+			return nil, Refused("ip_options")
+		}
+		// Offset and more-fragments make a fragment; the reserved bit has no meaning that we know.
+		if flags := be16(b[6:]); flags&0x8000 != 0 || flags&0x2000 != 0 || flags&0x1fff != 0 {
+			return nil, Refused("fragment")
+		}
+		if int(be16(b[2:])) != len(b) {
+			return nil, Refused("malformed")
+		}
+		p.tos, p.ttl, p.flow.Protocol = b[1], b[8], b[9]
+		source, destination, payload = addr(b[12:16]), addr(b[16:20]), b[20:]
+	case 0x86dd:
+		if len(b) < 40 || b[0]>>4 != 6 || int(be16(b[4:]))+40 != len(b) {
+			return nil, Refused("malformed")
+		}
+		p.six = true
+		p.tos, p.ttl, p.flow.Protocol = b[0]<<4|b[1]>>4, b[7], b[6]
+		source, destination, payload = addr(b[8:24]), addr(b[24:40]), b[40:]
+	default:
+		return nil, Refused("not_ip")
+	}
+	length, err := readTransport(p.flow.Protocol, payload)
+	if err != nil {
+		return nil, err
+	}
+	p.headers = len(b) - len(payload) + length
+	p.flow.Source = netip.AddrPortFrom(source, be16(payload))
+	p.flow.Destination = netip.AddrPortFrom(destination, be16(payload[2:]))
+	if p.ttl <= 1 {
+		return nil, Refused("ttl")
+	}
+	return p, nil
+}
+
+// readTransport returns the length of the header that payload begins with.
+func readTransport(protocol uint8, payload []byte) (int, error) {
+	switch protocol {
+	case tcp:
+		if len(payload) < 20 {
+			return 0, Refused("malformed")
+		}
+		length := int(payload[12]>>4) * 4
+		if length < 20 || length > len(payload) {
+			return 0, Refused("malformed")
+		}
+		const fin, syn, rst, ack = 1, 2, 4, 16
+		if flags := payload[13]; flags&(fin|syn|rst) != 0 || flags&ack == 0 {
+			return 0, Refused("tcp_flags")
+		}
+		return length, nil
+	case udp:
+		if len(payload) < udpLength || int(be16(payload[4:])) != len(payload) {
+			return 0, Refused("malformed")
+		}
+		return udpLength, nil
+	}
+	// IPv6 extension headers are here, too.
+	return 0, Refused("protocol")
+}
+
+// valid is what the entry must be, in both directions.
+func (s *State) valid(f Flow) error {
+	e := s.Entry
+	switch {
+	case e == nil || e.Flow != f || !e.Intact:
+		return Refused("no_entry")
+	case e.Everything != s.Generation:
+		return Refused("stale_all")
+	case e.Endpoint != s.Endpoint.Generation:
+		return Refused("stale_endpoint")
+	case e.Node != s.Node.Generation:
+		return Refused("stale_node")
+	case !e.Own || !e.Other:
+		return Refused("not_proved")
+	case !e.Running:
+		return Refused("lease")
+	}
+	return nil
+}
+
+// enforced refuses everything in the other modes.
+func (s *State) enforced() error {
+	switch s.Mode {
+	case Off:
+		return Refused("off")
+	case Enforce:
+		return nil
+	}
+	return Refused("observed")
+}
+
+func be16(b []byte) uint16 { return binary.BigEndian.Uint16(b) }
+
+func addr(b []byte) netip.Addr {
+	a, _ := netip.AddrFromSlice(b)
+	return a
+}
