@@ -124,10 +124,11 @@ type NamedPort struct {
 	Protocol Protocol `json:"protocol,omitempty"`
 }
 
-// GroupMember is a Pod in a group. Members of an AppliedToGroup have neither IPs nor Ports.
+// GroupMember is a Pod in a group. Members of an AppliedToGroup have no IPs.
 type GroupMember struct {
 	Pod   *PodReference `json:"pod,omitempty"`
 	IPs   []IPAddress   `json:"ips,omitempty"`
+	// Ports are the named ports of the Pod\'s containers.
 	Ports []NamedPort   `json:"ports,omitempty"`
 }
 
