@@ -126,8 +126,8 @@ type NamedPort struct {
 
 // GroupMember is a Pod in a group. Members of an AppliedToGroup have no IPs.
 type GroupMember struct {
-	Pod   *PodReference
-	IPs   []IPAddress
+	Pod *PodReference
+	IPs []IPAddress
 	// Ports are the named ports of the Pod\'s containers.
 	Ports []NamedPort
 }

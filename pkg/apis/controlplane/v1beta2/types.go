@@ -126,10 +126,10 @@ type NamedPort struct {
 
 // GroupMember is a Pod in a group. Members of an AppliedToGroup have no IPs.
 type GroupMember struct {
-	Pod   *PodReference `json:"pod,omitempty"`
-	IPs   []IPAddress   `json:"ips,omitempty"`
+	Pod *PodReference `json:"pod,omitempty"`
+	IPs []IPAddress   `json:"ips,omitempty"`
 	// Ports are the named ports of the Pod\'s containers.
-	Ports []NamedPort   `json:"ports,omitempty"`
+	Ports []NamedPort `json:"ports,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
