@@ -87,7 +87,7 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	config.EnableMetrics = c.EnableMetrics
 	// The machinery needs OpenAPI models only to patch objects; there is nothing here to patch.
 	config.SkipOpenAPIInstallation = true
-	config.OpenAPIV3Config = &common.OpenAPIV3Config{IgnorePrefixes: []string{"/apis"}}
+	config.OpenAPIV3Config = &common.OpenAPIV3Config{IgnorePrefixes: []string{"/apis"}, Definitions: map[string]common.OpenAPIDefinition{}}
 	config.AddReadyzChecks(healthz.NamedCheck("networkpolicy-sync", func(*http.Request) error {
 		select {
 		case <-c.Synced:

@@ -126,7 +126,9 @@ func (r *resource) Watch(ctx context.Context, options *internalversion.ListOptio
 	if err := r.waitForSync(ctx); err != nil {
 		return nil, err
 	}
-	asked := options != nil && options.SendInitialEvents != nil && *options.SendInitialEvents
+	// The same condition as the API machinery's for a watch list; for others it does not expect the annotation. It sets
+	// SendInitialEvents by itself for clients that know nothing of it.
+	asked := options != nil && options.SendInitialEvents != nil && *options.SendInitialEvents && options.AllowWatchBookmarks
 	return r.store.Watch(r.kind, selected, func(version string) runtime.Object {
 		bookmark := r.newObject()
 		object := bookmark.(metav1.Object)

@@ -13,6 +13,9 @@ import (
 // connect again and gets everything anew.
 const maxPending = 10000
 
+// resultBuffer lets the server write several events before it flushes the connection.
+const resultBuffer = 100
+
 // watcher is one watch. Events wait in a queue, so that a slow client keeps nobody waiting.
 type watcher struct {
 	// name is the only object that the client wants; empty means all.
@@ -28,7 +31,7 @@ type watcher struct {
 }
 
 func newWatcher(name string) *watcher {
-	return &watcher{name: name, result: make(chan watch.Event), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &watcher{name: name, result: make(chan watch.Event, resultBuffer), wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // Stop ends the watch.
