@@ -20,7 +20,7 @@ commands := $(notdir $(wildcard cmd/*))
 bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
-generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' \) | LC_ALL=C sort
+generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 stages := lint model test-unit test-bpf test-kernels fuzz test-e2e
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
@@ -44,8 +44,9 @@ deps: ## Install what building and testing needs (Debian 12, root)
 	$(GO) mod download
 
 .PHONY: generate
-generate: ## Generate eBPF objects and protobuf code again
+generate: ## Generate eBPF objects, protobuf code and API types' methods again
 	hack/update-codegen-proto.sh
+	hack/update-codegen-k8s.sh
 	$(GO) generate ./...
 
 .PHONY: verify-generated

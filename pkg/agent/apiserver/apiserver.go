@@ -19,14 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/version"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
-	basecompatibility "k8s.io/component-base/compatibility"
 
-	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
 // shutdownTimeout bounds how long open requests may delay the agent's exit.
@@ -64,13 +62,13 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	// Refusals are metav1.Status objects.
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	generic := genericapiserver.NewConfig(serializer.NewCodecFactory(scheme))
-	generic.EffectiveVersion = effectiveVersion{basecompatibility.NewEffectiveVersionFromString("1.0", "", "")}
-	generic.EnableMetrics = c.EnableMetrics
-	generic.EnableDiscovery = false
-	generic.SkipOpenAPIInstallation = true
+	config := genericapiserver.NewConfig(serializer.NewCodecFactory(scheme))
+	config.EffectiveVersion = generic.EffectiveVersion()
+	config.EnableMetrics = c.EnableMetrics
+	config.EnableDiscovery = false
+	config.SkipOpenAPIInstallation = true
 	for name, check := range c.LivenessChecks {
-		generic.AddLivezChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))
+		config.AddLivezChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))
 	}
 
 	serving := genericoptions.NewSecureServingOptions().WithLoopback()
@@ -82,22 +80,22 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	if err := serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
-	if err := serving.ApplyToConfig(generic); err != nil {
+	if err := serving.ApplyToConfig(config); err != nil {
 		return nil, fmt.Errorf("setting up HTTPS for the API server: %w", err)
 	}
-	if err := delegateAuth(ctx, generic, c.Client); err != nil {
+	if err := generic.DelegateAuth(ctx, config, c.Client, false); err != nil {
 		return nil, err
 	}
 
-	server, err := generic.Complete(nil).New("antrea-agent-apiserver", genericapiserver.NewEmptyDelegate())
+	server, err := config.Complete(nil).New("antrea-agent-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("making the API server: %w", err)
 	}
 	server.ShutdownTimeout = shutdownTimeout
 	for path, handle := range c.Routes {
-		server.Handler.NonGoRestfulMux.HandleFunc(path, getOnly(handle))
+		server.Handler.NonGoRestfulMux.HandleFunc(path, generic.GetOnly(handle))
 	}
-	if err := writeToken(c.TokenFile, generic.LoopbackClientConfig.BearerToken); err != nil {
+	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}
 	cert, _ := serving.ServerCert.GeneratedCert.CurrentCertKeyContent()
@@ -110,25 +108,4 @@ func (s *Server) CABundle() []byte { return s.caBundle }
 // Run serves until ctx ends, then lets open requests finish for at most a second.
 func (s *Server) Run(ctx context.Context) error {
 	return s.generic.PrepareRun().RunWithContext(ctx)
-}
-
-func getOnly(handle http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			w.Header().Set("Allow", http.MethodGet)
-			http.Error(w, fmt.Sprintf("method %s is not allowed; allowed: GET", r.Method), http.StatusMethodNotAllowed)
-			return
-		}
-		handle(w, r)
-	}
-}
-
-// effectiveVersion makes /version answer with this project's version; the API machinery's own idea of a version does
-// not matter here, because the server has no versioned resources.
-type effectiveVersion struct {
-	basecompatibility.EffectiveVersion
-}
-
-func (effectiveVersion) Info() *version.Info {
-	return &version.Info{GitVersion: antreaversion.GetFullVersion(), GitCommit: antreaversion.GitSHA, GitTreeState: antreaversion.GitTreeState}
 }

@@ -6,6 +6,7 @@
 //
 //	internet 203.0.113.10 --- fabric (router and bridge 192.168.77.1) --- node-1 192.168.77.11, Pods 10.10.1.0/24
 //	                                                                  +-- node-2 192.168.77.12, Pods 10.10.2.0/24
+//	                                                                  +-- controller 192.168.77.2
 //
 // The physical network also has IPv6: internet 2001:db8:113::10, fabric fd00:77::1, Nodes fd00:77::11 and up. IPv6 Pods are in
 // fd00:10:10:1::/64 and so on.
@@ -42,7 +43,7 @@ type Options struct {
 	// Kubeconfig is the path of a kubeconfig with which this process reaches the API; default $TESTBED_KUBECONFIG. The API's
 	// certificate must be valid for FabricGateway too, and the user must be one with a token.
 	Kubeconfig string
-	// BinDir has antrea-agent, antrea-cni, host-local and antctl; default $TESTBED_BIN.
+	// BinDir has antrea-agent, antrea-controller, antrea-cni, host-local and antctl; default $TESTBED_BIN.
 	BinDir string
 	// LogDir gets a directory for each Node, its /var/log; default $TESTBED_ARTIFACTS. It must not be under /run, /etc, /opt or
 	// /var/lib.
@@ -55,6 +56,8 @@ type Options struct {
 	TunnelType   string
 	// AgentConfig may change the contents of antrea-agent.conf of a Node (1, 2, ...).
 	AgentConfig func(node int, conf map[string]any)
+	// NoController leaves antrea-controller away: StartAgents does not start it.
+	NoController bool
 	// AgentArgs are added to the agent's command line, for example "-v=4".
 	AgentArgs []string
 	Progress  *progress.Printer
@@ -70,8 +73,9 @@ type Cluster struct {
 	Client kubernetes.Interface
 	Config *rest.Config
 
-	o     Options
-	relay *relay
+	o          Options
+	relay      *relay
+	controller *controller
 }
 
 // New makes a cluster and starts Open vSwitch on its Nodes, but no agent (StartAgents). Only one cluster can use a
@@ -119,6 +123,14 @@ func New(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := c.writeAntreaConfig(ctx); err != nil {
 		return nil, err
 	}
+	if !o.NoController {
+		if c.controller, err = newController(c, env, kubeconfig); err != nil {
+			return nil, err
+		}
+		if err := c.registerController(ctx); err != nil {
+			return nil, err
+		}
+	}
 	o.Progress.Printf("cluster: %d Nodes made, starting Open vSwitch", o.Nodes)
 	err = c.EachNode(func(n *Node) error { return errors.Join(n.register(ctx), n.startOVS(ctx)) })
 	if err != nil {
@@ -163,8 +175,17 @@ func (c *Cluster) EachNode(fn func(*Node) error) error {
 	return g.Wait()
 }
 
-// StartAgents starts the agents of all Nodes and waits until they are ready.
+// StartAgents starts the controller, unless it runs already, and the agents of all Nodes, and waits until they are ready.
 func (c *Cluster) StartAgents(ctx context.Context) error {
+	if c.controller != nil && c.controller.process == nil {
+		c.o.Progress.Printf("cluster: starting the controller")
+		if err := c.StartController(); err != nil {
+			return err
+		}
+		if err := c.WaitControllerReady(ctx); err != nil {
+			return err
+		}
+	}
 	c.o.Progress.Printf("cluster: starting agents")
 	err := c.EachNode(func(n *Node) error {
 		if err := n.StartAgent(); err != nil {
@@ -184,6 +205,9 @@ func (c *Cluster) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := c.EachNode(func(n *Node) error { return n.close(ctx) })
+	if c.controller != nil {
+		err = errors.Join(err, c.controller.close())
+	}
 	if c.relay != nil {
 		c.relay.Close()
 	}

@@ -50,15 +50,15 @@ echo '{"cniVersion":"0.3.0","code":101,"msg":"no addresses left"}'
 exit 1
 `
 
-// TestMain lets this program be the stand-in of an agent when it is called by that name.
+// TestMain lets this program be the stand-in of an agent or the controller when it is called by that name.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "antrea-agent" {
-		if err := standInAgent(); err != nil {
-			panic(err)
-		}
-		os.Exit(0)
+	standIn := map[string]func() error{"antrea-agent": standInAgent, "antrea-controller": standInController}[filepath.Base(os.Args[0])]
+	if standIn == nil {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if err := standIn(); err != nil {
+		panic(err)
+	}
 }
 
 // standInAgent behaves as an agent as far as the testbed looks: a CNI socket and a /readyz, which is ok only in the end.
@@ -76,6 +76,27 @@ func standInAgent() error {
 		return err
 	}
 	defer cni.Close()
+	if err := serveReadyz("127.0.0.1:12345"); err != nil {
+		return err
+	}
+	fmt.Printf("agent of %s as %s/%s with %s\n", os.Getenv("NODE_NAME"), os.Getenv("POD_NAMESPACE"), os.Getenv("POD_NAME"), os.Args[1])
+	<-terminated
+	return os.WriteFile("/run/agent", []byte("ended\n"), 0o644)
+}
+
+// standInController has a /readyz, which is ok only in the end.
+func standInController() error {
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	if err := serveReadyz(fmt.Sprintf("0.0.0.0:%d", controllerPort)); err != nil {
+		return err
+	}
+	fmt.Printf("controller as %s/%s with %s\n", os.Getenv("POD_NAMESPACE"), os.Getenv("POD_NAME"), os.Args[1])
+	<-terminated
+	return nil
+}
+
+func serveReadyz(address string) error {
 	var asked atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" || asked.Add(1) < 3 {
@@ -83,13 +104,12 @@ func standInAgent() error {
 		}
 	}))
 	server.Listener.Close()
-	if server.Listener, err = net.Listen("tcp", "127.0.0.1:12345"); err != nil {
+	var err error
+	if server.Listener, err = net.Listen("tcp", address); err != nil {
 		return err
 	}
 	server.StartTLS()
-	fmt.Printf("agent of %s as %s/%s with %s\n", os.Getenv("NODE_NAME"), os.Getenv("POD_NAMESPACE"), os.Getenv("POD_NAME"), os.Args[1])
-	<-terminated
-	return os.WriteFile("/run/agent", []byte("ended\n"), 0o644)
+	return nil
 }
 
 func newTestCluster(t *testing.T, programs map[string]string, o Options) *Cluster {
@@ -114,7 +134,9 @@ func newTestCluster(t *testing.T, programs map[string]string, o Options) *Cluste
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, filepath.Join(o.BinDir, "antrea-agent")))
+	for _, name := range []string{"antrea-agent", "antrea-controller"} {
+		require.NoError(t, os.Symlink(self, filepath.Join(o.BinDir, name)))
+	}
 	c, err := New(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
@@ -246,7 +268,7 @@ func TestCreatePodLeavesNothingWhenCNIFails(t *testing.T) {
 
 func TestAgent(t *testing.T) {
 	c := newTestCluster(t, nil, Options{
-		Nodes: 1, FeatureGates: map[string]bool{"ONCache": true}, TunnelType: "vxlan",
+		Nodes: 1, FeatureGates: map[string]bool{"ONCache": true}, TunnelType: "vxlan", NoController: true,
 		AgentConfig: func(node int, conf map[string]any) { conf["apiPort"] = 12344 + node },
 	})
 	node := c.Nodes[0]
@@ -277,6 +299,42 @@ func TestAgent(t *testing.T) {
 	log, err := os.ReadFile(node.AgentLog())
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(log), "agent of node-1 as kube-system/antrea-agent-node-1 with --config=/etc/antrea/antrea-agent.conf\n"))
+}
+
+func TestController(t *testing.T) {
+	c := newTestCluster(t, nil, Options{
+		Nodes: 1, AgentConfig: func(_ int, conf map[string]any) { conf["apiPort"] = 12345 },
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.ErrorContains(t, c.WaitControllerReady(ctx), "no controller was started")
+	require.NoError(t, c.StopController())
+	require.NoError(t, c.StartAgents(ctx))
+	require.ErrorContains(t, c.StartController(), "runs already")
+	conn, err := c.Nodes[0].DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", ControllerAddress, controllerPort))
+	require.NoError(t, err, "an agent reaches the controller")
+	require.NoError(t, conn.Close())
+
+	service, err := c.Client.CoreV1().Services("kube-system").Get(ctx, "antrea", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NotEmpty(t, service.Spec.ClusterIP)
+	slices, err := c.Client.DiscoveryV1().EndpointSlices("kube-system").List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=antrea"})
+	require.NoError(t, err)
+	require.Len(t, slices.Items, 1)
+	require.Equal(t, []string{ControllerAddress.String()}, slices.Items[0].Endpoints[0].Addresses)
+	config, err := c.Controller().ReadFile("/etc/antrea/antrea-controller.conf")
+	require.NoError(t, err)
+	stored, err := c.Client.CoreV1().ConfigMaps("kube-system").Get(ctx, "antrea-config", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, string(config), stored.Data["antrea-controller.conf"])
+
+	require.NoError(t, c.StopController())
+	require.NoError(t, c.StartController())
+	c.KillController()
+	require.ErrorContains(t, c.WaitControllerReady(ctx), "137")
+	log, err := os.ReadFile(c.ControllerLog())
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(log), "controller as kube-system/antrea-controller-0 with --config=/etc/antrea/antrea-controller.conf\n"))
 }
 
 func TestExecErrors(t *testing.T) {

@@ -87,13 +87,17 @@ func (c *Cluster) writeAntreaConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	controller, err := controllerConfig()
+	if err != nil {
+		return err
+	}
 	maps := c.Client.CoreV1().ConfigMaps(agentPodNamespace)
 	config := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "antrea-config", Labels: map[string]string{"app": "antrea"}},
 		Data: map[string]string{
 			"antrea-agent.conf":      string(agent),
 			"antrea-cni.conflist":    conflist,
-			"antrea-controller.conf": "featureGates: {}\n",
+			"antrea-controller.conf": string(controller),
 		},
 	}
 	_, err = maps.Create(ctx, config, metav1.CreateOptions{})

@@ -17,16 +17,21 @@ import (
 // HandleFunc lists the agent's gates.
 func HandleFunc(gates featuregate.FeatureGate) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		list := []apis.FeatureGate{}
-		for _, feature := range features.AgentGates() {
-			status := "Disabled"
-			if gates.Enabled(feature) {
-				status = "Enabled"
-			}
-			list = append(list, apis.FeatureGate{
-				Component: "agent", Name: string(feature), Status: status, Version: features.Stage(feature),
-			})
-		}
-		handlers.WriteJSON(w, list)
+		handlers.WriteJSON(w, List("agent", features.AgentGates(), gates))
 	}
+}
+
+// List says for each of the features that a component displays what gates make of it.
+func List(component string, displayed []featuregate.Feature, gates featuregate.FeatureGate) []apis.FeatureGate {
+	list := []apis.FeatureGate{}
+	for _, feature := range displayed {
+		status := "Disabled"
+		if gates.Enabled(feature) {
+			status = "Enabled"
+		}
+		list = append(list, apis.FeatureGate{
+			Component: component, Name: string(feature), Status: status, Version: features.Stage(feature),
+		})
+	}
+	return list
 }

@@ -1,0 +1,77 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/apiserver"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
+	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/version"
+)
+
+// run serves until ctx ends or a part fails.
+func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
+	klog.InfoS("Starting antrea-controller", "version", version.GetFullVersionWithRuntimeInfo())
+	var cert *certificate.Certificate
+	var err error
+	if *o.config.SelfSignedCert {
+		cert, err = certificate.Generate(o.namespace)
+	} else {
+		cert, err = certificate.Read(o.certificateDir)
+	}
+	if err != nil {
+		return err
+	}
+	dynamicClient, err := dynamic.NewForConfig(clients.Config)
+	if err != nil {
+		return fmt.Errorf("connecting to the Kubernetes API %s: %w", clients.Config.Host, err)
+	}
+	publisher := &certificate.Publisher{CA: cert.CA, Namespace: o.namespace, Client: clients.Kube, Dynamic: dynamicClient}
+
+	store := networkpolicy.NewStore()
+	policies, err := networkpolicy.NewController(clients.Kube, store)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(o.config.APIPort)))
+	if err != nil {
+		return fmt.Errorf("listening on apiPort: %w", err)
+	}
+	routes := map[string]http.HandlerFunc{
+		"/featuregates": featuregates.HandleFunc(o.gates, clients.Kube, o.namespace, o.configMap),
+	}
+	maps.Copy(routes, controllerinfo.Routes())
+	api, err := apiserver.New(ctx, &apiserver.Config{
+		Listener: listener, Certificate: cert, TokenFile: o.tokenFile, Client: clients.Reviews,
+		Store: store, Synced: policies.Synced(), Routes: routes,
+		EnableMetrics: *o.config.EnablePrometheusMetrics,
+		CipherSuites:  splitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+
+	// Parts run in group; the first that fails ends them all.
+	group, ctx := errgroup.WithContext(ctx)
+	for _, part := range []func(context.Context){policies.Run, cert.Run, publisher.Run} {
+		group.Go(func() error { part(ctx); return nil })
+	}
+	group.Go(func() error { return api.Run(ctx) })
+	return group.Wait()
+}

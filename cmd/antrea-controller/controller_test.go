@@ -1,0 +1,314 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
+	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
+	clients "github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	testcontrolplane "github.com/antrea-oncache/antrea/test/testbed/controlplane"
+	"github.com/antrea-oncache/antrea/test/testbed/freeport"
+)
+
+const patience = 60 * time.Second
+
+// fixture is a Kubernetes API with a controller.
+type fixture struct {
+	t       *testing.T
+	admin   *clients.Clients
+	port    int
+	options *options
+	stop    func()
+}
+
+func startKubernetes(t *testing.T) *fixture {
+	t.Helper()
+	if !testcontrolplane.Built() {
+		t.Skip("kube-apiserver is not built yet on this machine: bin/testbed prepare does it")
+	}
+	kube, err := testcontrolplane.Start(t.Context(), testcontrolplane.Options{StateDir: t.TempDir(), LogDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(kube.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, kube.WriteKubeconfig(kubeconfig, "127.0.0.1"))
+	admin, err := clients.New(agentconfig.ClientConnectionConfig{Kubeconfig: kubeconfig, QPS: 1000, Burst: 1000}, "")
+	require.NoError(t, err)
+	ports, err := freeport.Loopback(1)
+	require.NoError(t, err)
+	conf := filepath.Join(t.TempDir(), "antrea-controller.conf")
+	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "apiPort: %d\nclientConnection: {kubeconfig: %s}\n", ports[0], kubeconfig), 0o600))
+	o := newOptions()
+	o.configFile, o.tokenFile = conf, filepath.Join(t.TempDir(), "token")
+	require.NoError(t, o.complete())
+	return &fixture{t: t, admin: admin, port: ports[0], options: o}
+}
+
+func (f *fixture) startController() {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, f.options, f.admin) }()
+	f.stop = func() {
+		cancel()
+		select {
+		case err := <-done:
+			require.NoError(f.t, err)
+		case <-time.After(patience):
+			f.t.Error("the controller does not stop")
+		}
+	}
+	f.eventually("ready", func() error {
+		_, err := f.direct()
+		return err
+	})
+}
+
+func (f *fixture) eventually(what string, condition func() error) {
+	f.t.Helper()
+	var err error
+	require.Eventually(f.t, func() bool { err = condition(); return err == nil }, patience, 50*time.Millisecond, "%s: %v", what, &err)
+}
+
+// direct is a client that connects as agents do: to the controller, with the CA of the ConfigMap. It fails unless the
+// controller is ready.
+func (f *fixture) direct() (*controlplane.Client, error) {
+	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(f.t.Context(), certificate.ConfigMap, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(f.admin.Config)
+	config.Host = fmt.Sprintf("https://127.0.0.1:%d", f.port)
+	config.TLSClientConfig = rest.TLSClientConfig{CAData: []byte(ca.Data[certificate.Key]), ServerName: certificate.ServerName("kube-system")}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	response, err := httpClient.Get(config.Host + "/readyz")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("/readyz: %s", response.Status)
+	}
+	return controlplane.NewForConfig(config)
+}
+
+func (f *fixture) createPod(name, node, ip string, labels map[string]string) {
+	f.t.Helper()
+	pods := f.admin.Kube.CoreV1().Pods("default")
+	pod, err := pods.Create(f.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(f.t, err)
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}}}
+	_, err = pods.UpdateStatus(f.t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(f.t, err)
+}
+
+func (f *fixture) createPolicy() *networkingv1.NetworkPolicy {
+	f.t.Helper()
+	policy, err := f.admin.Kube.NetworkingV1().NetworkPolicies("default").Create(f.t.Context(), &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{
+				{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "client"}}},
+			}}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(f.t, err)
+	return policy
+}
+
+// next returns the next event of a watch.
+func next(t *testing.T, w watch.Interface) watch.Event {
+	t.Helper()
+	select {
+	case event, ok := <-w.ResultChan():
+		require.True(t, ok, "the watch has ended")
+		require.NotEqual(t, watch.Error, event.Type, "%v", event.Object)
+		return event
+	case <-time.After(patience):
+		t.Fatal("no event")
+		return watch.Event{}
+	}
+}
+
+func requireMember(t *testing.T, members []v1beta2.GroupMember, name, ip string) {
+	t.Helper()
+	require.Len(t, members, 1)
+	require.Equal(t, name, members[0].Pod.Name)
+	if ip == "" {
+		require.Empty(t, members[0].IPs)
+		return
+	}
+	require.Len(t, members[0].IPs, 1)
+	addr, err := members[0].IPs[0].Addr()
+	require.NoError(t, err)
+	require.Equal(t, ip, addr.String())
+}
+
+func TestController(t *testing.T) {
+	f := startKubernetes(t)
+	f.createPod("web", "node-1", "10.0.1.1", map[string]string{"app": "web"})
+	f.createPod("client", "node-2", "10.0.2.1", map[string]string{"app": "client"})
+	policy := f.createPolicy()
+	f.startController()
+	testWatches(t, f, policy)
+	testAggregation(t, f)
+	testRights(t, f)
+	f.stop()
+}
+
+func testWatches(t *testing.T, f *fixture, policy *networkingv1.NetworkPolicy) {
+	client, err := f.direct()
+	require.NoError(t, err)
+	policies, err := client.NetworkPolicies().Watch(t.Context(), controlplane.OfNode("node-1"))
+	require.NoError(t, err)
+	defer policies.Stop()
+	event := next(t, policies)
+	require.Equal(t, watch.Added, event.Type)
+	internal := event.Object.(*v1beta2.NetworkPolicy)
+	require.Equal(t, string(policy.UID), internal.Name)
+	require.Equal(t, "default", internal.SourceRef.Namespace)
+	require.Equal(t, v1beta2.K8sNetworkPolicy, internal.SourceRef.Type)
+	require.Len(t, internal.Rules, 1)
+	event = next(t, policies)
+	require.Equal(t, watch.Bookmark, event.Type)
+	require.NotEmpty(t, event.Object.(*v1beta2.NetworkPolicy).ResourceVersion)
+
+	applied, err := client.AppliedToGroups().Watch(t.Context(), controlplane.OfNode("node-1"))
+	require.NoError(t, err)
+	defer applied.Stop()
+	event = next(t, applied)
+	require.Equal(t, watch.Added, event.Type)
+	require.Equal(t, internal.AppliedToGroups, []string{event.Object.(*v1beta2.AppliedToGroup).Name})
+	requireMember(t, event.Object.(*v1beta2.AppliedToGroup).GroupMembers, "web", "")
+	require.Equal(t, watch.Bookmark, next(t, applied).Type)
+
+	addresses, err := client.AddressGroups().Watch(t.Context(), controlplane.OfNode("node-1"))
+	require.NoError(t, err)
+	defer addresses.Stop()
+	event = next(t, addresses)
+	require.Equal(t, watch.Added, event.Type)
+	require.Equal(t, internal.Rules[0].From.AddressGroups, []string{event.Object.(*v1beta2.AddressGroup).Name})
+	requireMember(t, event.Object.(*v1beta2.AddressGroup).GroupMembers, "client", "10.0.2.1")
+	require.Equal(t, watch.Bookmark, next(t, addresses).Type)
+
+	// A peer more is a patch for the policy's Node; the peer's own Node is not concerned.
+	elsewhere, err := client.AddressGroups().Watch(t.Context(), controlplane.OfNode("node-2"))
+	require.NoError(t, err)
+	defer elsewhere.Stop()
+	require.Equal(t, watch.Bookmark, next(t, elsewhere).Type)
+	f.createPod("client-2", "node-2", "10.0.2.2", map[string]string{"app": "client"})
+	event = next(t, addresses)
+	require.Equal(t, watch.Modified, event.Type)
+	requireMember(t, event.Object.(*v1beta2.AddressGroupPatch).AddedGroupMembers, "client-2", "10.0.2.2")
+
+	// A member on node-2 brings group and policy there, and is none of node-1's business.
+	f.createPod("web-2", "node-2", "10.0.2.3", map[string]string{"app": "web"})
+	event = next(t, elsewhere)
+	require.Equal(t, watch.Added, event.Type)
+	require.Len(t, event.Object.(*v1beta2.AddressGroup).GroupMembers, 2)
+
+	require.NoError(t, f.admin.Kube.NetworkingV1().NetworkPolicies("default").Delete(t.Context(), policy.Name, metav1.DeleteOptions{}))
+	event = next(t, policies)
+	require.Equal(t, watch.Deleted, event.Type)
+	require.Equal(t, internal.Name, event.Object.(*v1beta2.NetworkPolicy).Name)
+	require.Equal(t, watch.Deleted, next(t, applied).Type)
+	require.Equal(t, watch.Deleted, next(t, addresses).Type)
+}
+
+func testAggregation(t *testing.T, f *fixture) {
+	policy := f.createPolicy()
+	services := f.admin.Kube.CoreV1().Services("kube-system")
+	// There are no Nodes here that could carry an endpoint; a name leads to this machine.
+	_, err := services.Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: certificate.Service},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(f.port)}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	dynamicClient, err := dynamic.NewForConfig(f.admin.Config)
+	require.NoError(t, err)
+	resource := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	for _, name := range certificate.APIServices {
+		gv, err := schema.ParseGroupVersion(name[len("v1beta2."):] + "/" + name[:len("v1beta2")])
+		require.NoError(t, err)
+		_, err = dynamicClient.Resource(resource).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"group": gv.Group, "version": gv.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+				"service": map[string]any{"name": certificate.Service, "namespace": "kube-system", "port": int64(f.port)},
+			},
+		}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	// The CA is published at the latest when the controller looks the next time; a restart need not be waited for.
+	f.stop()
+	f.startController()
+
+	through, err := controlplane.NewForConfig(f.admin.Config)
+	require.NoError(t, err)
+	f.eventually("the API behind the aggregator", func() error {
+		_, err := through.NetworkPolicies().Get(t.Context(), string(policy.UID), metav1.GetOptions{})
+		return err
+	})
+	list, err := through.AppliedToGroups().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	require.Len(t, list.Items[0].GroupMembers, 2, "without a Node, the members of all Nodes")
+	require.NotEmpty(t, list.ResourceVersion)
+	body, err := f.admin.Kube.Discovery().RESTClient().Get().AbsPath("/apis/system.antrea.io/v1beta1/controllerinfos/antrea-controller").DoRaw(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(body), `"version"`)
+}
+
+func testRights(t *testing.T, f *fixture) {
+	_, err := f.direct()
+	require.NoError(t, err)
+	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), certificate.ConfigMap, metav1.GetOptions{})
+	require.NoError(t, err)
+	for token, want := range map[string]string{"": "forbidden", "wrong": "Unauthorized"} {
+		client, err := controlplane.NewForConfig(&rest.Config{
+			Host: fmt.Sprintf("https://127.0.0.1:%d", f.port), BearerToken: token,
+			TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca.Data[certificate.Key]), ServerName: certificate.ServerName("kube-system")},
+		})
+		require.NoError(t, err)
+		_, err = client.NetworkPolicies().List(t.Context(), metav1.ListOptions{})
+		require.ErrorContains(t, err, want)
+	}
+	token, err := os.ReadFile(f.options.tokenFile)
+	require.NoError(t, err)
+	config := &rest.Config{Host: fmt.Sprintf("https://127.0.0.1:%d", f.port), BearerToken: string(token), TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	loopback, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	body, err := loopback.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(body), "apiserver_")
+}

@@ -1,0 +1,191 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NetworkPolicy is a policy ready for agents: selectors are resolved into groups. Its name is the UID of its source.
+type NetworkPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Rules are in the order of the source: all of ingress, then all of egress.
+	Rules []NetworkPolicyRule `json:"rules,omitempty"`
+	// AppliedToGroups are names of AppliedToGroups.
+	AppliedToGroups []string `json:"appliedToGroups,omitempty"`
+	// SourceRef is the object that this policy was made of.
+	SourceRef *NetworkPolicyReference `json:"sourceRef,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NetworkPolicyList is a list of NetworkPolicies.
+type NetworkPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NetworkPolicy `json:"items"`
+}
+
+// NetworkPolicyType is the kind of a policy's source.
+type NetworkPolicyType string
+
+// K8sNetworkPolicy is the source networking.k8s.io/v1 NetworkPolicy.
+const K8sNetworkPolicy NetworkPolicyType = "K8sNetworkPolicy"
+
+// NetworkPolicyReference names the source of a policy.
+type NetworkPolicyReference struct {
+	Type      NetworkPolicyType `json:"type,omitempty"`
+	Namespace string            `json:"namespace,omitempty"`
+	Name      string            `json:"name,omitempty"`
+	UID       types.UID         `json:"uid,omitempty"`
+}
+
+// Direction is the direction of traffic as the Pods that a policy applies to see it.
+type Direction string
+
+const (
+	DirectionIn  Direction = "In"
+	DirectionOut Direction = "Out"
+)
+
+// NetworkPolicyRule allows traffic. A rule without peers (neither address groups nor IP blocks) allows nothing: it isolates
+// the Pods in its direction.
+type NetworkPolicyRule struct {
+	Direction Direction `json:"direction,omitempty"`
+	// From is where traffic may come from; only for DirectionIn.
+	From NetworkPolicyPeer `json:"from,omitempty"`
+	// To is where traffic may go to; only for DirectionOut.
+	To NetworkPolicyPeer `json:"to,omitempty"`
+	// Services are the allowed ports; none means all protocols and ports.
+	Services []Service `json:"services,omitempty"`
+	// Priority orders the rules of one policy; -1 for rules without an order, which those of Kubernetes are.
+	Priority int32 `json:"priority,omitempty"`
+	// EnableLogging asks agents to log the first packet of a connection.
+	EnableLogging bool `json:"enableLogging"`
+}
+
+// NetworkPolicyPeer is a set of addresses: the union of its parts.
+type NetworkPolicyPeer struct {
+	// AddressGroups are names of AddressGroups.
+	AddressGroups []string  `json:"addressGroups,omitempty"`
+	IPBlocks      []IPBlock `json:"ipBlocks,omitempty"`
+}
+
+// Protocol is a transport protocol.
+type Protocol string
+
+const (
+	ProtocolTCP  Protocol = "TCP"
+	ProtocolUDP  Protocol = "UDP"
+	ProtocolSCTP Protocol = "SCTP"
+)
+
+// Service is a set of ports of one protocol.
+type Service struct {
+	// Protocol is always set.
+	Protocol *Protocol `json:"protocol,omitempty"`
+	// Port is a number or the name of a container's port; nil means all ports.
+	Port *intstr.IntOrString `json:"port,omitempty"`
+	// EndPort makes Port, then a number, the first of a range that includes EndPort.
+	EndPort *int32 `json:"endPort,omitempty"`
+}
+
+// IPAddress is an address in network byte order: 4 bytes for IPv4, 16 for IPv6.
+type IPAddress []byte
+
+// IPNet is a CIDR. Bits after the prefix are zero.
+type IPNet struct {
+	IP           IPAddress `json:"ip,omitempty"`
+	PrefixLength int32     `json:"prefixLength,omitempty"`
+}
+
+// IPBlock is a CIDR without some parts of it.
+type IPBlock struct {
+	CIDR   IPNet   `json:"cidr"`
+	Except []IPNet `json:"except,omitempty"`
+}
+
+// PodReference names a Pod.
+type PodReference struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// NamedPort is a container's port.
+type NamedPort struct {
+	Port     int32    `json:"port,omitempty"`
+	Name     string   `json:"name,omitempty"`
+	Protocol Protocol `json:"protocol,omitempty"`
+}
+
+// GroupMember is a Pod in a group. Members of an AppliedToGroup have no IPs.
+type GroupMember struct {
+	Pod *PodReference `json:"pod,omitempty"`
+	IPs []IPAddress   `json:"ips,omitempty"`
+	// Ports are the named ports of the Pod\'s containers.
+	Ports []NamedPort `json:"ports,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AddressGroup is a set of Pods that rules name as peers. Its name is a hash of its selector.
+type AddressGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	GroupMembers      []GroupMember `json:"groupMembers,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AddressGroupPatch is what a watch sends when members of an AddressGroup change. A member whose addresses or ports change
+// is in both lists.
+type AddressGroupPatch struct {
+	metav1.TypeMeta     `json:",inline"`
+	metav1.ObjectMeta   `json:"metadata,omitempty"`
+	AddedGroupMembers   []GroupMember `json:"addedGroupMembers,omitempty"`
+	RemovedGroupMembers []GroupMember `json:"removedGroupMembers,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AddressGroupList is a list of AddressGroups.
+type AddressGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AddressGroup `json:"items"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AppliedToGroup is a set of Pods that policies apply to. Its name is a hash of its selector.
+type AppliedToGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// GroupMembers are those on the Node that was asked for; all if none was.
+	GroupMembers []GroupMember `json:"groupMembers,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AppliedToGroupPatch is what a watch sends when members of an AppliedToGroup change.
+type AppliedToGroupPatch struct {
+	metav1.TypeMeta     `json:",inline"`
+	metav1.ObjectMeta   `json:"metadata,omitempty"`
+	AddedGroupMembers   []GroupMember `json:"addedGroupMembers,omitempty"`
+	RemovedGroupMembers []GroupMember `json:"removedGroupMembers,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AppliedToGroupList is a list of AppliedToGroups.
+type AppliedToGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AppliedToGroup `json:"items"`
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver is antrea-controller's HTTPS API: the API group controlplane.antrea.io for agents and, through the
+// cluster's aggregator, for users; health checks and metrics.
+//
+// Who may do what is decided by the Kubernetes API (TokenReview, SubjectAccessReview). The loopback token that the server
+// writes into a file at start may do everything; the health paths are open to everyone.
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kube-openapi/pkg/common"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/registry"
+	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+)
+
+// shutdownTimeout bounds how long open requests may delay the controller's exit. Watches are ended at once.
+const shutdownTimeout = time.Second
+
+var (
+	scheme         = runtime.NewScheme()
+	codecs         = serializer.NewCodecFactory(scheme)
+	parameterCodec = runtime.NewParameterCodec(scheme)
+)
+
+func init() {
+	utilruntime.Must(controlplane.AddToScheme(scheme))
+	utilruntime.Must(v1beta2.AddToScheme(scheme))
+	utilruntime.Must(scheme.SetVersionPriority(v1beta2.SchemeGroupVersion))
+	// Options and refusals are of this version.
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+}
+
+// Config is what New needs.
+type Config struct {
+	// Listener is where to serve, TCP; New takes it over.
+	Listener net.Listener
+	// Certificate is the server's own. It is asked again at each change that it announces.
+	Certificate dynamiccertificates.CertKeyContentProvider
+	// TokenFile receives the loopback token, mode 0600.
+	TokenFile string
+	// Client is for TokenReview, SubjectAccessReview and reading the cluster's CAs.
+	Client kubernetes.Interface
+	// Store is what is served, once Synced is closed.
+	Store  *networkpolicy.Store
+	Synced <-chan struct{}
+	// Routes are further paths, GET only.
+	Routes map[string]http.HandlerFunc
+	// EnableMetrics serves the process's Kubernetes metrics registry at /metrics.
+	EnableMetrics bool
+	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in
+	// k8s.io/component-base/cli/flag.
+	CipherSuites  []string
+	MinTLSVersion string
+}
+
+// Server is the API server. It serves while Run runs.
+type Server struct {
+	generic *genericapiserver.GenericAPIServer
+}
+
+// New makes the server and writes the loopback token.
+func New(ctx context.Context, c *Config) (*Server, error) {
+	config := genericapiserver.NewConfig(codecs)
+	config.EffectiveVersion = generic.EffectiveVersion()
+	config.EnableMetrics = c.EnableMetrics
+	// The machinery needs OpenAPI models only to patch objects; there is nothing here to patch.
+	config.SkipOpenAPIInstallation = true
+	config.OpenAPIV3Config = &common.OpenAPIV3Config{IgnorePrefixes: []string{"/apis"}, Definitions: map[string]common.OpenAPIDefinition{}}
+	config.AddReadyzChecks(healthz.NamedCheck("networkpolicy-sync", func(*http.Request) error {
+		select {
+		case <-c.Synced:
+			return nil
+		default:
+			return errors.New("not all objects of the Kubernetes API are read yet")
+		}
+	}))
+
+	serving := genericoptions.NewSecureServingOptions().WithLoopback()
+	serving.Listener = c.Listener
+	serving.BindPort = c.Listener.Addr().(*net.TCPAddr).Port
+	serving.CipherSuites, serving.MinTLSVersion = c.CipherSuites, c.MinTLSVersion
+	serving.ServerCert.GeneratedCert = c.Certificate
+	if err := serving.ApplyToConfig(config); err != nil {
+		return nil, fmt.Errorf("setting up HTTPS for the API server: %w", err)
+	}
+	if err := generic.DelegateAuth(ctx, config, c.Client, true); err != nil {
+		return nil, err
+	}
+	server, err := config.Complete(nil).New("antrea-controller-apiserver", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("making the API server: %w", err)
+	}
+	server.ShutdownTimeout = shutdownTimeout
+	group := genericapiserver.NewDefaultAPIGroupInfo(controlplane.GroupName, scheme, parameterCodec, codecs)
+	group.VersionedResourcesStorageMap[v1beta2.SchemeGroupVersion.Version] = registry.Resources(c.Store, c.Synced)
+	if err := server.InstallAPIGroup(&group); err != nil {
+		return nil, fmt.Errorf("serving %s: %w", v1beta2.SchemeGroupVersion, err)
+	}
+	for path, handle := range c.Routes {
+		server.Handler.NonGoRestfulMux.HandleFunc(path, generic.GetOnly(handle))
+	}
+	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
+		return nil, err
+	}
+	return &Server{generic: server}, nil
+}
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	return s.generic.PrepareRun().RunWithContext(ctx)
+}

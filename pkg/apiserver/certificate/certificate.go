@@ -1,0 +1,78 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package certificate is antrea-controller's certificate: making or reading it, and telling agents (ConfigMap antrea-ca) and
+// the cluster's aggregator (APIServices) by which CA to verify it.
+package certificate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	certutil "k8s.io/client-go/util/cert"
+)
+
+const (
+	// Service is the Service that leads to the controller.
+	Service = "antrea"
+	// maxAge is how long a generated certificate is valid; each start of the controller makes a new one.
+	maxAge = 10 * 365 * 24 * time.Hour
+)
+
+// Certificate is the controller's certificate and the CA that it is verified by.
+type Certificate struct {
+	dynamiccertificates.CertKeyContentProvider
+	// CA returns CA certificates in PEM.
+	CA func() ([]byte, error)
+	// Run watches for changes until ctx ends.
+	Run func(ctx context.Context)
+}
+
+// ServerName is the name in the certificate: that of Service in a Namespace, as DNS knows it.
+func ServerName(namespace string) string { return Service + "." + namespace + ".svc" }
+
+// Generate makes a self-signed certificate, in memory only.
+func Generate(namespace string) (*Certificate, error) {
+	cert, key, err := certutil.GenerateSelfSignedCertKeyWithOptions(certutil.SelfSignedCertKeyOptions{
+		Host: Service, MaxAge: maxAge,
+		AlternateDNS: []string{Service + "." + namespace, ServerName(namespace), ServerName(namespace) + ".cluster.local", "localhost"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the API server's certificate: %w", err)
+	}
+	content, err := dynamiccertificates.NewStaticCertKeyContent("self-signed", cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("making the API server's certificate: %w", err)
+	}
+	return &Certificate{
+		CertKeyContentProvider: content,
+		CA:                     func() ([]byte, error) { return cert, nil },
+		Run:                    func(context.Context) {},
+	}, nil
+}
+
+// Read reads tls.crt, tls.key and ca.crt in dir. Changes of the files take effect while the controller runs.
+func Read(dir string) (*Certificate, error) {
+	content, err := dynamiccertificates.NewDynamicServingContentFromFiles("user-provided", filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the API server's certificate (selfSignedCert is false): %w", err)
+	}
+	ca := func() ([]byte, error) {
+		data, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+		if err == nil {
+			_, err = certutil.ParseCertsPEM(data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the API server's CA (selfSignedCert is false): %w", err)
+		}
+		return data, nil
+	}
+	if _, err := ca(); err != nil {
+		return nil, err
+	}
+	return &Certificate{CertKeyContentProvider: content, CA: ca, Run: func(ctx context.Context) { content.Run(ctx, 1) }}, nil
+}

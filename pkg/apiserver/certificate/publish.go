@@ -1,0 +1,124 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificate
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// ConfigMap has the CA under Key, in the controller's Namespace.
+	ConfigMap = "antrea-ca"
+	Key       = "ca.crt"
+
+	// checkInterval is how often what was published is compared with what should be; retryInterval applies after an error.
+	checkInterval = time.Minute
+	retryInterval = 2 * time.Second
+	timeout       = 30 * time.Second
+)
+
+// APIServices are the objects that make the cluster's aggregator pass requests to the controller. Whoever installs Antrea
+// makes them; the controller fills in the CA.
+var APIServices = []string{"v1beta2.controlplane.antrea.io", "v1beta1.system.antrea.io"}
+
+var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// Publisher tells the cluster the CA.
+type Publisher struct {
+	CA        func() ([]byte, error)
+	Namespace string
+	Client    kubernetes.Interface
+	Dynamic   dynamic.Interface
+}
+
+// Run publishes the CA, and again whenever it or an object has changed, until ctx ends.
+func (p *Publisher) Run(ctx context.Context) {
+	for {
+		wait := checkInterval
+		if err := p.publish(ctx); err != nil && ctx.Err() == nil {
+			klog.ErrorS(err, "Failed to publish the controller's CA, will try again", "after", retryInterval)
+			wait = retryInterval
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+func (p *Publisher) publish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	ca, err := p.CA()
+	if err != nil {
+		return err
+	}
+	errs := []error{p.publishConfigMap(ctx, ca)}
+	for _, name := range APIServices {
+		errs = append(errs, p.publishAPIService(ctx, name, ca))
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Publisher) publishConfigMap(ctx context.Context, ca []byte) error {
+	maps := p.Client.CoreV1().ConfigMaps(p.Namespace)
+	current, err := maps.Get(ctx, ConfigMap, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = maps.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: ConfigMap, Namespace: p.Namespace, Labels: map[string]string{"app": "antrea"}},
+			Data:       map[string]string{Key: string(ca)},
+		}, metav1.CreateOptions{})
+	case err == nil && current.Data[Key] != string(ca):
+		current = current.DeepCopy()
+		if current.Data == nil {
+			current.Data = map[string]string{}
+		}
+		current.Data[Key] = string(ca)
+		_, err = maps.Update(ctx, current, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("writing the CA into ConfigMap %s/%s: %w", p.Namespace, ConfigMap, err)
+	}
+	return nil
+}
+
+// publishAPIService sets spec.caBundle. An APIService that does not exist is no error: agents do not need it.
+func (p *Publisher) publishAPIService(ctx context.Context, name string, ca []byte) error {
+	services := p.Dynamic.Resource(apiServiceResource)
+	current, err := services.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		klog.V(2).InfoS("There is no APIService, so users cannot reach the controller through the Kubernetes API", "name", name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading APIService %s: %w", name, err)
+	}
+	bundle := base64.StdEncoding.EncodeToString(ca)
+	if text, _, _ := unstructured.NestedString(current.Object, "spec", "caBundle"); text == bundle {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"caBundle":%q}}`, bundle)
+	if _, err := services.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("writing the CA into APIService %s: %w", name, err)
+	}
+	return nil
+}

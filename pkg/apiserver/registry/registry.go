@@ -1,0 +1,177 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registry serves what the NetworkPolicy controller has computed as REST resources: get, list and watch.
+package registry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+)
+
+// syncTimeout is how long a client waits for the controller's first complete result. Without it an agent that is asked
+// for too early would take policies for deleted that the controller has not seen yet.
+const syncTimeout = 10 * time.Second
+
+// Resources returns the storage of all resources by name. Nothing is served before synced is closed.
+func Resources(store *networkpolicy.Store, synced <-chan struct{}) map[string]rest.Storage {
+	storage := map[string]rest.Storage{}
+	for _, r := range []*resource{
+		{
+			kind: networkpolicy.NetworkPolicies, singular: "networkpolicy", shortNames: []string{"netpol"},
+			newObject: func() runtime.Object { return &controlplane.NetworkPolicy{} },
+			newList:   func() runtime.Object { return &controlplane.NetworkPolicyList{} },
+		},
+		{
+			kind: networkpolicy.AddressGroups, singular: "addressgroup", shortNames: []string{"ag"},
+			newObject: func() runtime.Object { return &controlplane.AddressGroup{} },
+			newList:   func() runtime.Object { return &controlplane.AddressGroupList{} },
+		},
+		{
+			kind: networkpolicy.AppliedToGroups, singular: "appliedtogroup", shortNames: []string{"atg"},
+			newObject: func() runtime.Object { return &controlplane.AppliedToGroup{} },
+			newList:   func() runtime.Object { return &controlplane.AppliedToGroupList{} },
+		},
+	} {
+		r.store, r.synced = store, synced
+		r.TableConvertor = rest.NewDefaultTableConvertor(controlplane.Resource(r.kind.String()))
+		storage[r.kind.String()] = r
+	}
+	return storage
+}
+
+// resource is the storage of one resource.
+type resource struct {
+	rest.TableConvertor
+	kind       networkpolicy.Resource
+	singular   string
+	shortNames []string
+	newObject  func() runtime.Object
+	newList    func() runtime.Object
+	store      *networkpolicy.Store
+	synced     <-chan struct{}
+}
+
+var (
+	_ rest.Getter               = (*resource)(nil)
+	_ rest.Lister               = (*resource)(nil)
+	_ rest.Watcher              = (*resource)(nil)
+	_ rest.Scoper               = (*resource)(nil)
+	_ rest.SingularNameProvider = (*resource)(nil)
+	_ rest.ShortNamesProvider   = (*resource)(nil)
+)
+
+func (r *resource) New() runtime.Object     { return r.newObject() }
+func (r *resource) NewList() runtime.Object { return r.newList() }
+func (r *resource) Destroy()                {}
+func (r *resource) NamespaceScoped() bool   { return false }
+func (r *resource) GetSingularName() string { return r.singular }
+func (r *resource) ShortNames() []string    { return r.shortNames }
+
+// Get returns one object.
+func (r *resource) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	if err := r.waitForSync(ctx); err != nil {
+		return nil, err
+	}
+	object := r.store.Get(r.kind, name)
+	if object == nil {
+		return nil, apierrors.NewNotFound(controlplane.Resource(r.kind.String()), name)
+	}
+	return object, nil
+}
+
+// List returns the selected objects.
+func (r *resource) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	selected, err := selectionOf(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.waitForSync(ctx); err != nil {
+		return nil, err
+	}
+	objects, version := r.store.List(r.kind, selected)
+	list := r.newList()
+	if err := meta.SetList(list, objects); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	accessor.SetResourceVersion(version)
+	return list, nil
+}
+
+// Watch begins with all selected objects, whatever resource version the client names.
+func (r *resource) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	selected, err := selectionOf(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.waitForSync(ctx); err != nil {
+		return nil, err
+	}
+	// The same condition as the API machinery's for a watch list; for others it does not expect the annotation. It sets
+	// SendInitialEvents by itself for clients that know nothing of it.
+	asked := options != nil && options.SendInitialEvents != nil && *options.SendInitialEvents && options.AllowWatchBookmarks
+	return r.store.Watch(r.kind, selected, func(version string) runtime.Object {
+		bookmark := r.newObject()
+		object := bookmark.(metav1.Object)
+		object.SetResourceVersion(version)
+		if asked {
+			object.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		}
+		return bookmark
+	}), nil
+}
+
+func (r *resource) waitForSync(ctx context.Context) error {
+	timer := time.NewTimer(syncTimeout)
+	defer timer.Stop()
+	select {
+	case <-r.synced:
+		return nil
+	case <-ctx.Done():
+		return apierrors.NewServiceUnavailable(ctx.Err().Error())
+	case <-timer.C:
+		return apierrors.NewServiceUnavailable("antrea-controller has not read all objects of the Kubernetes API yet")
+	}
+}
+
+// selectionOf reads the field selector.
+func selectionOf(options *internalversion.ListOptions) (networkpolicy.Selection, error) {
+	var selected networkpolicy.Selection
+	if options == nil {
+		return selected, nil
+	}
+	if options.LabelSelector != nil && !options.LabelSelector.Empty() {
+		return selected, apierrors.NewBadRequest(fmt.Sprintf("label selector %q: objects of %s have no labels", options.LabelSelector, controlplane.GroupName))
+	}
+	if options.FieldSelector == nil {
+		return selected, nil
+	}
+	for _, requirement := range options.FieldSelector.Requirements() {
+		target := map[string]*string{v1beta2.NodeNameField: &selected.Node, metav1.ObjectNameField: &selected.Name}[requirement.Field]
+		if target == nil || (requirement.Operator != selection.Equals && requirement.Operator != selection.DoubleEquals) || requirement.Value == "" {
+			return selected, apierrors.NewBadRequest(fmt.Sprintf("field selector %q: allowed: %s=<name>, %s=<name>",
+				fields.Selector(options.FieldSelector), v1beta2.NodeNameField, metav1.ObjectNameField))
+		}
+		*target = requirement.Value
+	}
+	return selected, nil
+}

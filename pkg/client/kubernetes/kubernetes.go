@@ -1,0 +1,69 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubernetes makes clients of the Kubernetes API as the configuration files of agent and controller ask for them.
+package kubernetes
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+)
+
+const (
+	// Reviews are made while a client of the component's own API waits, and their rate bounds that API's.
+	reviewQPS     = 200
+	reviewBurst   = 400
+	reviewTimeout = 10 * time.Second
+)
+
+// Clients are clients of the same API with different limits.
+type Clients struct {
+	// Config is the configuration of Kube.
+	Config *rest.Config
+	// Kube is for everything but reviews.
+	Kube kubernetes.Interface
+	// Reviews is for TokenReviews and SubjectAccessReviews.
+	Reviews kubernetes.Interface
+}
+
+// New returns clients of the API that connection and the configuration key kubeAPIServerOverride say.
+func New(connection agentconfig.ClientConnectionConfig, override string) (*Clients, error) {
+	config, err := configOf(connection, override)
+	if err != nil {
+		return nil, err
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
+	}
+	reviewConfig := rest.CopyConfig(config)
+	reviewConfig.QPS, reviewConfig.Burst, reviewConfig.Timeout = reviewQPS, reviewBurst, reviewTimeout
+	reviews, err := kubernetes.NewForConfig(reviewConfig)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
+	}
+	return &Clients{Config: config, Kube: kube, Reviews: reviews}, nil
+}
+
+// configOf is the kubeconfig of the configuration file, or the Pod's service account, at the overriding address if there is
+// one.
+func configOf(connection agentconfig.ClientConnectionConfig, override string) (config *rest.Config, err error) {
+	if kubeconfig := connection.Kubeconfig; kubeconfig != "" {
+		if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+			return nil, fmt.Errorf("clientConnection.kubeconfig %s: %w", kubeconfig, err)
+		}
+	} else if config, err = rest.InClusterConfig(); err != nil {
+		return nil, fmt.Errorf("finding the Kubernetes API (clientConnection.kubeconfig is not set): %w", err)
+	}
+	if override != "" {
+		config.Host = override
+	}
+	config.QPS, config.Burst = connection.QPS, connection.Burst
+	return config, nil
+}

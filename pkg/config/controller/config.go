@@ -1,0 +1,101 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller is the configuration file of antrea-controller (antrea-controller.conf): the keys, defaults and meaning
+// that Antrea users know. It only reads; cmd/antrea-controller decides which values are acceptable.
+package controller
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+)
+
+// ControllerConfig is antrea-controller.conf. Pointers distinguish "not set" from false where the default is true.
+type ControllerConfig struct {
+	// ClientConnection says how to reach the Kubernetes API; without a kubeconfig the Pod's service account is used.
+	ClientConnection agentconfig.ClientConnectionConfig `json:"clientConnection,omitempty"`
+	// FeatureGates overrides the defaults of pkg/features.
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
+	// APIPort is the port of the controller's HTTPS API. Default 10349.
+	APIPort int `json:"apiPort,omitempty"`
+	// EnablePrometheusMetrics serves /metrics on APIPort. Default true.
+	EnablePrometheusMetrics *bool `json:"enablePrometheusMetrics,omitempty"`
+	// SelfSignedCert makes the controller generate its certificate at each start; otherwise it reads tls.crt, tls.key and
+	// ca.crt in /var/run/antrea/antrea-controller-tls. Default true.
+	SelfSignedCert *bool `json:"selfSignedCert,omitempty"`
+	// TLSCipherSuites is a comma-separated list of IANA names for the API server; empty is Go's default.
+	TLSCipherSuites string `json:"tlsCipherSuites,omitempty"`
+	// TLSMinVersion is the lowest TLS version of the API server, for example VersionTLS12; empty is Go's default.
+	TLSMinVersion string `json:"tlsMinVersion,omitempty"`
+	// ClientCAFile has CA certificates for clients besides those of the cluster.
+	ClientCAFile string `json:"clientCAFile,omitempty"`
+	// KubeAPIServerOverride is the address of the Kubernetes API used instead of the one in the kubeconfig or service
+	// account.
+	KubeAPIServerOverride string `json:"kubeAPIServerOverride,omitempty"`
+
+	NodeIPAM       NodeIPAMConfig       `json:"nodeIPAM,omitempty"`
+	IPsecCSRSigner IPsecCSRSignerConfig `json:"ipsecCSRSigner,omitempty"`
+	Multicluster   MulticlusterConfig   `json:"multicluster,omitempty"`
+}
+
+// NodeIPAMConfig is for Pod CIDRs that the controller allocates.
+type NodeIPAMConfig struct {
+	EnableNodeIPAM       bool     `json:"enableNodeIPAM,omitempty"`
+	ClusterCIDRs         []string `json:"clusterCIDRs,omitempty"`
+	ServiceCIDR          string   `json:"serviceCIDR,omitempty"`
+	ServiceCIDRv6        string   `json:"serviceCIDRv6,omitempty"`
+	NodeCIDRMaskSizeIPv4 int      `json:"nodeCIDRMaskSizeIPv4,omitempty"`
+	NodeCIDRMaskSizeIPv6 int      `json:"nodeCIDRMaskSizeIPv6,omitempty"`
+}
+
+// IPsecCSRSignerConfig is for certificates of IPsec tunnels.
+type IPsecCSRSignerConfig struct {
+	SelfSignedCA *bool `json:"selfSignedCA,omitempty"`
+	AutoApprove  *bool `json:"autoApprove,omitempty"`
+}
+
+// MulticlusterConfig is for policies that span clusters.
+type MulticlusterConfig struct {
+	EnableStretchedNetworkPolicy bool `json:"enableStretchedNetworkPolicy,omitempty"`
+}
+
+// Parse reads the text of antrea-controller.conf and fills in the defaults. Unknown keys are ignored, as Antrea does, so
+// that one ConfigMap can serve several versions; UnknownKeys finds them. An error says that the text is no YAML, or which
+// value has the wrong type.
+func Parse(text []byte) (*ControllerConfig, error) {
+	var c ControllerConfig
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		return nil, fmt.Errorf("parsing controller configuration: %w", err)
+	}
+	setDefault(&c.APIPort, apis.DefaultControllerPort)
+	setPointer(&c.EnablePrometheusMetrics, true)
+	setPointer(&c.SelfSignedCert, true)
+	setDefault(&c.NodeIPAM.NodeCIDRMaskSizeIPv4, 24)
+	setDefault(&c.NodeIPAM.NodeCIDRMaskSizeIPv6, 64)
+	setPointer(&c.IPsecCSRSigner.SelfSignedCA, true)
+	setPointer(&c.IPsecCSRSigner.AutoApprove, true)
+	return &c, nil
+}
+
+// UnknownKeys returns an error that names keys of a text, which Parse can read, that mean nothing.
+func UnknownKeys(text []byte) error {
+	var c ControllerConfig
+	return yaml.UnmarshalStrict(text, &c)
+}
+
+func setDefault[T comparable](value *T, def T) {
+	var zero T
+	if *value == zero {
+		*value = def
+	}
+}
+
+func setPointer[T any](value **T, def T) {
+	if *value == nil {
+		*value = &def
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Controller feeds a Store with what the Kubernetes API reports.
+type Controller struct {
+	store     *Store
+	factory   informers.SharedInformerFactory
+	hasSynced []cache.InformerSynced
+	synced    chan struct{}
+}
+
+// NewController makes a controller that reads with client once it runs.
+func NewController(client kubernetes.Interface, store *Store) (*Controller, error) {
+	c := &Controller{
+		store: store, synced: make(chan struct{}),
+		factory: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(strip)),
+	}
+	for what, informer := range map[string]cache.SharedIndexInformer{
+		"Namespaces":      c.factory.Core().V1().Namespaces().Informer(),
+		"Pods":            c.factory.Core().V1().Pods().Informer(),
+		"NetworkPolicies": c.factory.Networking().V1().NetworkPolicies().Informer(),
+	} {
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: c.set, UpdateFunc: func(_, object any) { c.set(object) }, DeleteFunc: c.delete,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("watching %s: %w", what, err)
+		}
+		c.hasSynced = append(c.hasSynced, registration.HasSynced)
+	}
+	return c, nil
+}
+
+// Run watches until ctx ends.
+func (c *Controller) Run(ctx context.Context) {
+	c.factory.Start(ctx.Done())
+	defer c.factory.Shutdown()
+	if cache.WaitForCacheSync(ctx.Done(), c.hasSynced...) {
+		klog.InfoS("Computed all NetworkPolicies for the first time")
+		close(c.synced)
+	}
+	<-ctx.Done()
+}
+
+// Synced is closed once the store says what all objects of the Kubernetes API together mean. Before that it may lack
+// policies.
+func (c *Controller) Synced() <-chan struct{} { return c.synced }
+
+func (c *Controller) set(object any) {
+	err := c.store.apply(func(core *core) ([]change, error) {
+		switch object := object.(type) {
+		case *corev1.Namespace:
+			return core.SetNamespace(object), nil
+		case *corev1.Pod:
+			return core.SetPod(object), nil
+		case *networkingv1.NetworkPolicy:
+			return core.SetNetworkPolicy(object)
+		default:
+			return nil, fmt.Errorf("an informer delivers a %T", object)
+		}
+	})
+	if err != nil {
+		klog.ErrorS(err, "Left an object unconsidered")
+	}
+}
+
+func (c *Controller) delete(object any) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	err := c.store.apply(func(core *core) ([]change, error) {
+		switch object := object.(type) {
+		case *corev1.Namespace:
+			return core.DeleteNamespace(object.Name), nil
+		case *corev1.Pod:
+			return core.DeletePod(keyOf(object)), nil
+		case *networkingv1.NetworkPolicy:
+			return core.DeleteNetworkPolicy(keyOf(object)), nil
+		default:
+			return nil, fmt.Errorf("an informer delivers a %T", object)
+		}
+	})
+	if err != nil {
+		klog.ErrorS(err, "Left a deletion unconsidered")
+	}
+}
+
+func keyOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// strip leaves of an object what the core looks at, so that the informers' caches hold no more.
+func strip(object any) (any, error) {
+	if accessor, ok := object.(metav1.Object); ok {
+		accessor.SetManagedFields(nil)
+	}
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
+		},
+		Spec: corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork,
+			Containers: portsOf(pod.Spec.Containers), InitContainers: portsOf(pod.Spec.InitContainers),
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs},
+	}, nil
+}
+
+// portsOf drops containers without ports.
+func portsOf(containers []corev1.Container) []corev1.Container {
+	var out []corev1.Container
+	for _, container := range containers {
+		if len(container.Ports) > 0 {
+			out = append(out, corev1.Container{Name: container.Name, Ports: container.Ports, RestartPolicy: container.RestartPolicy})
+		}
+	}
+	return out
+}

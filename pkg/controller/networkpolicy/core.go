@@ -1,0 +1,66 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import "k8s.io/apimachinery/pkg/types"
+
+// core is the computation. It is not safe for concurrent use. Its methods Set... and Delete... take one event and return
+// what it changes; an event that repeats what is known changes nothing.
+type core struct {
+	namespaces map[string]*namespace
+	pods       map[types.NamespacedName]*pod
+	onNode     podsByNode
+	// policies are by UID, groups by name, namespaceSelectors by text.
+	policies           map[string]*policy
+	groups             map[string]*group
+	namespaceSelectors map[string]*namespaceSelector
+}
+
+func newCore() *core {
+	return &core{
+		namespaces: map[string]*namespace{}, pods: map[types.NamespacedName]*pod{}, onNode: podsByNode{},
+		policies: map[string]*policy{}, groups: map[string]*group{}, namespaceSelectors: map[string]*namespaceSelector{},
+	}
+}
+
+// object returns the object of a resource, nil if there is none of that name.
+func (c *core) object(resource Resource, name string) object {
+	if resource == NetworkPolicies {
+		if p := c.policies[name]; p != nil {
+			return p
+		}
+		return nil
+	}
+	if g := c.groups[name]; g != nil {
+		return g.role(resource)
+	}
+	return nil
+}
+
+// objects calls visit for all objects of a resource, in no order.
+func (c *core) objects(resource Resource, visit func(object)) {
+	if resource == NetworkPolicies {
+		for _, p := range c.policies {
+			visit(p)
+		}
+		return
+	}
+	for _, g := range c.groups {
+		if o := g.role(resource); o != nil {
+			visit(o)
+		}
+	}
+}
+
+// role is the group as an object of AddressGroups or AppliedToGroups, nil if it has not that role.
+func (g *group) role(resource Resource) object {
+	switch {
+	case resource == AddressGroups && g.address != nil:
+		return g.address
+	case resource == AppliedToGroups && g.applied != nil:
+		return g.applied
+	default:
+		return nil
+	}
+}

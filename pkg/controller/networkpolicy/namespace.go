@@ -1,0 +1,126 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// loggingAnnotation on a Namespace asks for logging by the rules of its policies, with the value "true".
+const loggingAnnotation = "networkpolicy.antrea.io/enable-logging"
+
+// namespace exists while its object does, or something in it.
+type namespace struct {
+	name string
+	// known says that its object was seen. No selector matches a Namespace whose labels are not known.
+	known   bool
+	labels  labels.Set
+	logging bool
+	// classes are the classes of its Pods by labels.
+	classes map[string]*class
+	// groups select Pods of this Namespace only.
+	groups map[*group]struct{}
+	// selectors are those that match it.
+	selectors map[*namespaceSelector]struct{}
+	// policies are by name.
+	policies map[string]*policy
+}
+
+// namespaceSelector selects Namespaces for groups.
+type namespaceSelector struct {
+	labels.Selector
+	namespaces map[*namespace]struct{}
+	groups     map[*group]struct{}
+}
+
+// namespace returns the Namespace of that name, which is made if it does not exist.
+func (c *core) namespace(name string) *namespace {
+	ns := c.namespaces[name]
+	if ns == nil {
+		ns = &namespace{
+			name: name, classes: map[string]*class{}, groups: map[*group]struct{}{},
+			selectors: map[*namespaceSelector]struct{}{}, policies: map[string]*policy{},
+		}
+		c.namespaces[name] = ns
+	}
+	return ns
+}
+
+// dropIfUnused forgets a Namespace that nothing refers to.
+func (c *core) dropIfUnused(ns *namespace) {
+	if !ns.known && len(ns.classes) == 0 && len(ns.groups) == 0 && len(ns.policies) == 0 {
+		delete(c.namespaces, ns.name)
+	}
+}
+
+// SetNamespace adds or changes a Namespace.
+func (c *core) SetNamespace(source *corev1.Namespace) []change {
+	t := newTransaction()
+	ns := c.namespace(source.Name)
+	logging := source.Annotations[loggingAnnotation] == "true"
+	if !ns.known || !labels.Equals(ns.labels, source.Labels) {
+		ns.known, ns.labels = true, source.Labels
+		c.matchNamespace(t, ns)
+	}
+	if logging != ns.logging {
+		ns.logging = logging
+		for _, p := range ns.policies {
+			c.updatePolicy(t, p)
+		}
+	}
+	return t.changes()
+}
+
+// DeleteNamespace removes a Namespace's object. Pods and policies in it are removed by their own events.
+func (c *core) DeleteNamespace(name string) []change {
+	ns := c.namespaces[name]
+	if ns == nil {
+		return nil
+	}
+	t := newTransaction()
+	ns.known, ns.labels, ns.logging = false, nil, false
+	c.matchNamespace(t, ns)
+	for _, p := range ns.policies {
+		c.updatePolicy(t, p)
+	}
+	c.dropIfUnused(ns)
+	return t.changes()
+}
+
+// matchNamespace compares a Namespace with all selectors. Only where the result differs from before, Pods are looked at.
+func (c *core) matchNamespace(t *transaction, ns *namespace) {
+	for _, selector := range c.namespaceSelectors {
+		_, before := ns.selectors[selector]
+		after := ns.known && selector.Matches(ns.labels)
+		if before == after {
+			continue
+		}
+		if after {
+			ns.selectors[selector], selector.namespaces[ns] = struct{}{}, struct{}{}
+		} else {
+			delete(ns.selectors, selector)
+			delete(selector.namespaces, ns)
+		}
+		for g := range selector.groups {
+			for _, class := range ns.classes {
+				if !g.pods.Matches(class.labels) {
+					continue
+				}
+				if after {
+					g.addClass(class)
+				} else {
+					g.removeClass(class)
+				}
+				for p := range class.pods {
+					if after {
+						t.memberChanged(g, nil, p)
+					} else {
+						t.memberChanged(g, p, nil)
+					}
+				}
+			}
+		}
+	}
+}

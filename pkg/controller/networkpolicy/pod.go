@@ -1,0 +1,97 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"net/netip"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+)
+
+// pod is what matters of a Pod.
+type pod struct {
+	key   types.NamespacedName
+	class *class
+	// node is empty until the Pod is scheduled.
+	node string
+	// address is the Pod as a member of AddressGroups, nil while it cannot be one: without addresses, with those of its Node,
+	// or when it has ended.
+	address *controlplane.GroupMember
+	// applied is the Pod as a member of AppliedToGroups, nil while it cannot be one: before it is scheduled, in its Node's
+	// network, or when it has ended.
+	applied *controlplane.GroupMember
+}
+
+// newPod leaves the class out.
+func newPod(source *corev1.Pod) *pod {
+	p := &pod{key: types.NamespacedName{Namespace: source.Namespace, Name: source.Name}, node: source.Spec.NodeName}
+	if source.Spec.HostNetwork || source.Status.Phase == corev1.PodSucceeded || source.Status.Phase == corev1.PodFailed {
+		return p
+	}
+	reference := &controlplane.PodReference{Name: source.Name, Namespace: source.Namespace}
+	ports := namedPorts(source)
+	if p.node != "" {
+		p.applied = &controlplane.GroupMember{Pod: reference, Ports: ports}
+	}
+	if ips := podIPs(source); len(ips) > 0 {
+		p.address = &controlplane.GroupMember{Pod: reference, IPs: ips, Ports: ports}
+	}
+	return p
+}
+
+// podIPs returns the Pod's addresses, of both families if it has them.
+func podIPs(source *corev1.Pod) []controlplane.IPAddress {
+	texts := source.Status.PodIPs
+	if len(texts) == 0 && source.Status.PodIP != "" {
+		texts = []corev1.PodIP{{IP: source.Status.PodIP}}
+	}
+	var ips []controlplane.IPAddress
+	for _, text := range texts {
+		// The Kubernetes API accepts nothing else than addresses.
+		if addr, err := netip.ParseAddr(text.IP); err == nil {
+			ips = append(ips, addr.Unmap().AsSlice())
+		}
+	}
+	return ips
+}
+
+// namedPorts returns the ports that have names, of the containers that live as long as the Pod.
+func namedPorts(source *corev1.Pod) []controlplane.NamedPort {
+	var ports []controlplane.NamedPort
+	add := func(container *corev1.Container) {
+		for _, port := range container.Ports {
+			if port.Name == "" {
+				continue
+			}
+			protocol := controlplane.Protocol(port.Protocol)
+			if protocol == "" {
+				protocol = controlplane.ProtocolTCP
+			}
+			ports = append(ports, controlplane.NamedPort{Port: port.ContainerPort, Name: port.Name, Protocol: protocol})
+		}
+	}
+	for i := range source.Spec.Containers {
+		add(&source.Spec.Containers[i])
+	}
+	for i := range source.Spec.InitContainers {
+		container := &source.Spec.InitContainers[i]
+		if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(container)
+		}
+	}
+	return ports
+}
+
+func sameMember(a, b *controlplane.GroupMember) bool {
+	return a == b || a != nil && b != nil && reflect.DeepEqual(a, b)
+}
+
+// same compares everything but the class.
+func (p *pod) same(other *pod) bool {
+	return p.node == other.node && sameMember(p.address, other.address) && sameMember(p.applied, other.applied)
+}

@@ -1,0 +1,65 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// groupNamespace is the UUID namespace of the groups' names.
+var groupNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("group.controlplane.antrea.io"))
+
+// groupSelector selects Pods: of one Namespace, or of those that namespaces selects.
+type groupSelector struct {
+	namespace  string
+	namespaces labels.Selector
+	pods       labels.Selector
+}
+
+// allPods selects every Pod of the cluster.
+var allPods = groupSelector{namespaces: labels.Everything(), pods: labels.Everything()}
+
+// newGroupSelector makes the selector of a peer of a policy in namespace, or of a policy's own Pods. A nil pods selects all
+// Pods, a nil namespaces the policy's own Namespace.
+func newGroupSelector(namespace string, namespaces, pods *metav1.LabelSelector) (groupSelector, error) {
+	s := groupSelector{pods: labels.Everything()}
+	var err error
+	if pods != nil {
+		if s.pods, err = metav1.LabelSelectorAsSelector(pods); err != nil {
+			return groupSelector{}, fmt.Errorf("podSelector: %w", err)
+		}
+	}
+	if namespaces == nil {
+		s.namespace = namespace
+		return s, nil
+	}
+	if s.namespaces, err = metav1.LabelSelectorAsSelector(namespaces); err != nil {
+		return groupSelector{}, fmt.Errorf("namespaceSelector: %w", err)
+	}
+	return s, nil
+}
+
+// normalized is the same text for selectors that are written the same way but for the order of their parts.
+func (s groupSelector) normalized() string {
+	var parts []string
+	if s.namespaces != nil {
+		parts = append(parts, "namespaceSelector="+s.namespaces.String())
+	} else {
+		parts = append(parts, "namespace="+s.namespace)
+	}
+	if !s.pods.Empty() {
+		parts = append(parts, "podSelector="+s.pods.String())
+	}
+	return strings.Join(parts, ";")
+}
+
+// name is the name of the groups with this selector: a version 5 UUID of its normalised text.
+func (s groupSelector) name() string {
+	return uuid.NewSHA1(groupNamespace, []byte(s.normalized())).String()
+}

@@ -1,0 +1,191 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Selection says which objects a client wants.
+type Selection struct {
+	// Node limits it to what concerns a Node; empty means everything.
+	Node string
+	// Name limits it to one object; empty means all.
+	Name string
+}
+
+func (s Selection) has(o object) bool {
+	return (s.Name == "" || s.Name == o.id()) && (s.Node == "" || o.concerns().has(s.Node))
+}
+
+// Store holds what the core has computed and tells watchers of every change.
+type Store struct {
+	mu   sync.Mutex
+	core *core
+	// version counts the events that have changed something.
+	version uint64
+	// watchers are by Node, those of everything under "".
+	watchers [resources]map[string]map[*watcher]struct{}
+}
+
+// NewStore returns an empty store.
+func NewStore() *Store {
+	s := &Store{core: newCore()}
+	for r := range s.watchers {
+		s.watchers[r] = map[string]map[*watcher]struct{}{}
+	}
+	return s
+}
+
+// Get returns an object with all its members, nil if there is none of that name. It must not be modified.
+func (s *Store) Get(resource Resource, name string) runtime.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.core.object(resource, name); o != nil {
+		return o.full("")
+	}
+	return nil
+}
+
+// List returns the selected objects, sorted by name, and the version of the store. They must not be modified.
+func (s *Store) List(resource Resource, selection Selection) (objects []runtime.Object, version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.selected(resource, selection) {
+		objects = append(objects, o.full(selection.Node))
+	}
+	return objects, s.versionText()
+}
+
+// Watch returns a watch that begins with the selected objects as ADDED and the BOOKMARK that endOfInitial makes for the
+// version of the store. What follows is described in package v1beta2 of the API group.
+func (s *Store) Watch(resource Resource, selection Selection, endOfInitial func(version string) runtime.Object) watch.Interface {
+	w, initial := s.subscribe(resource, selection, endOfInitial)
+	go func() {
+		w.run(initial)
+		s.forget(resource, selection.Node, w)
+	}()
+	return w
+}
+
+// subscribe returns a watcher, which is told of all that happens from now on, and the events that precede that.
+func (s *Store) subscribe(resource Resource, selection Selection, endOfInitial func(string) runtime.Object) (*watcher, []watch.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var initial []watch.Event
+	for _, o := range s.selected(resource, selection) {
+		initial = append(initial, watch.Event{Type: watch.Added, Object: o.full(selection.Node)})
+	}
+	initial = append(initial, watch.Event{Type: watch.Bookmark, Object: endOfInitial(s.versionText())})
+	w := newWatcher(selection.Name)
+	ofNode := s.watchers[resource]
+	if ofNode[selection.Node] == nil {
+		ofNode[selection.Node] = map[*watcher]struct{}{}
+	}
+	ofNode[selection.Node][w] = struct{}{}
+	return w, initial
+}
+
+func (s *Store) forget(resource Resource, node string, w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ofNode := s.watchers[resource]
+	delete(ofNode[node], w)
+	if len(ofNode[node]) == 0 {
+		delete(ofNode, node)
+	}
+}
+
+func (s *Store) selected(resource Resource, selection Selection) []object {
+	var selected []object
+	s.core.objects(resource, func(o object) {
+		if selection.has(o) {
+			selected = append(selected, o)
+		}
+	})
+	slices.SortFunc(selected, compareIDs)
+	return selected
+}
+
+// The first version is 1: clients take 0 for "any".
+func (s *Store) versionText() string { return strconv.FormatUint(s.version+1, 10) }
+
+// apply gives the core one event and tells the watchers what it has changed.
+func (s *Store) apply(event func(*core) ([]change, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changes, err := event(s.core)
+	if err != nil {
+		return err
+	}
+	if len(changes) > 0 {
+		s.version++
+	}
+	for i := range changes {
+		s.tell(&changes[i])
+	}
+	return nil
+}
+
+func (s *Store) tell(ch *change) {
+	watchers := s.watchers[ch.object.resource()]
+	send := func(node string, kind watch.EventType, object func() runtime.Object) {
+		if len(watchers[node]) == 0 {
+			return
+		}
+		event := watch.Event{Type: kind, Object: object()}
+		if event.Object == nil {
+			return
+		}
+		for w := range watchers[node] {
+			w.send(ch.object.id(), event)
+		}
+	}
+	for _, node := range ch.left {
+		send(node, watch.Deleted, ch.object.bare)
+	}
+	for _, node := range ch.entered {
+		send(node, watch.Added, func() runtime.Object { return ch.object.full(node) })
+	}
+	switch {
+	case ch.created:
+		send("", watch.Added, func() runtime.Object { return ch.object.full("") })
+	case ch.deleted:
+		send("", watch.Deleted, ch.object.bare)
+	case ch.update != nil:
+		for node := range ch.stayed() {
+			send(node, watch.Modified, func() runtime.Object { return ch.update(node) })
+		}
+		send("", watch.Modified, func() runtime.Object { return ch.update("") })
+	}
+}
+
+// stayed yields the Nodes that were and are in the span, of those for which there is an update.
+func (ch *change) stayed() func(yield func(string) bool) {
+	span := ch.object.concerns()
+	consider := func(node string) bool {
+		_, entered := slices.BinarySearch(ch.entered, node)
+		return !entered && span.has(node)
+	}
+	return func(yield func(string) bool) {
+		if ch.only != nil {
+			for _, node := range ch.only {
+				if consider(node) && !yield(node) {
+					return
+				}
+			}
+			return
+		}
+		for node := range span {
+			if consider(node) && !yield(node) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// maxPending is how many events may wait for a slow client, after the initial ones, before its watch is ended. It must
+// connect again and gets everything anew.
+const maxPending = 10000
+
+// resultBuffer lets the server write several events before it flushes the connection.
+const resultBuffer = 100
+
+// watcher is one watch. Events wait in a queue, so that a slow client keeps nobody waiting.
+type watcher struct {
+	// name is the only object that the client wants; empty means all.
+	name   string
+	result chan watch.Event
+	// wake has an element when there may be something in the queue.
+	wake chan struct{}
+	done chan struct{}
+	stop sync.Once
+
+	mu    sync.Mutex
+	queue []watch.Event
+}
+
+func newWatcher(name string) *watcher {
+	return &watcher{name: name, result: make(chan watch.Event, resultBuffer), wake: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// Stop ends the watch.
+func (w *watcher) Stop() { w.stop.Do(func() { close(w.done) }) }
+
+// ResultChan is closed when the watch has ended, by Stop or because the client was too slow.
+func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
+
+// send queues an event of the object id. It does not wait.
+func (w *watcher) send(id string, event watch.Event) {
+	if w.name != "" && w.name != id {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) >= maxPending {
+		w.Stop()
+		return
+	}
+	w.queue = append(w.queue, event)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run delivers the initial events, then those that are sent, until Stop.
+func (w *watcher) run(initial []watch.Event) {
+	defer close(w.result)
+	for events := initial; ; {
+		for _, event := range events {
+			select {
+			case w.result <- event:
+			case <-w.done:
+				return
+			}
+		}
+		select {
+		case <-w.wake:
+		case <-w.done:
+			return
+		}
+		w.mu.Lock()
+		events, w.queue = w.queue, nil
+		w.mu.Unlock()
+	}
+}
