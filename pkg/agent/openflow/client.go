@@ -51,6 +51,10 @@ type client struct {
 	pods   *flowCache
 	nodes  *flowCache
 	marks  *flowCache
+	// policies has, for each rule and each flow that rules share, one object.
+	policies *flowCache
+	// policy says which rules use which of these flows; it changes only while changeMu is held.
+	policy *policyState
 }
 
 // NewClient returns a client for the bridge behind sw. setTableNames publishes the names of the tables (see
@@ -65,6 +69,8 @@ func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, feature
 		pods:          newFlowCache(),
 		nodes:         newFlowCache(),
 		marks:         newFlowCache(),
+		policies:      newFlowCache(),
+		policy:        newPolicyState(),
 	}
 }
 
@@ -128,7 +134,7 @@ func (c *client) ReplayFlows() error {
 	if err := c.commitEverything(); err != nil {
 		return fmt.Errorf("replay all flows: %w", err)
 	}
-	klog.InfoS("Replayed all flows", "interfaces", len(c.pods.objects), "nodes", len(c.nodes.objects))
+	klog.InfoS("Replayed all flows", "interfaces", len(c.pods.objects), "nodes", len(c.nodes.objects), "policyRules", len(c.policy.rules))
 	return nil
 }
 

@@ -46,6 +46,8 @@ func (v fieldValue) match() of.Match {
 		return of.CTMark(value, mask)
 	case of.FieldPktMark:
 		return of.PktMark(value, mask)
+	case of.FieldCTLabel:
+		return of.CTLabel(v.bits, uint64(v.value))
 	default:
 		return of.Reg(uint8(v.field-of.FieldReg0), v.bits, v.value)
 	}

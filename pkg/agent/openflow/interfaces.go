@@ -39,6 +39,12 @@ type Client interface {
 	InstallNodeFlows(nodeName string, peerConfigs map[netip.Prefix]netip.Addr, tunnelPeerIP netip.Addr) error
 	UninstallNodeFlows(nodeName string) error
 
+	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
+	// that a changed rule is or was applied to are named to the Interceptor.
+	UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
+	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
+	GetPolicyFlowKeys(flowIDs []uint32) []string
+
 	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
 	// endpoint). It does not call the Interceptor. It fails when the feature gate ONCache is off.
 	InstallMarkFlows(marks []coherency.Mark) error
