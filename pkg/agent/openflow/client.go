@@ -55,6 +55,8 @@ type client struct {
 	policies *flowCache
 	// policy says which rules use which of these flows; it changes only while changeMu is held.
 	policy *policyState
+	// stalePoliciesDeleted says that no policy flow of a former round is left; it is protected by changeMu.
+	stalePoliciesDeleted bool
 }
 
 // NewClient returns a client for the bridge behind sw. setTableNames publishes the names of the tables (see

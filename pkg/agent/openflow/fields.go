@@ -216,6 +216,7 @@ const (
 	cookieRoundShift           = 48
 	cookieCategoryShift        = 40
 	cookieRoundMask     uint64 = 0xffff << cookieRoundShift
+	cookieCategoryMask  uint64 = 0xff << cookieCategoryShift
 )
 
 // roundCookie is the part of the cookie that all flows of one round share.

@@ -40,7 +40,8 @@ type Client interface {
 	UninstallNodeFlows(nodeName string) error
 
 	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
-	// that a changed rule is or was applied to are named to the Interceptor.
+	// that a changed rule is or was applied to are named to the Interceptor. The first call of a process, which may be without
+	// rules, also removes all policy rules of former rounds, in the same bundle.
 	UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
 	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
 	GetPolicyFlowKeys(flowIDs []uint32) []string

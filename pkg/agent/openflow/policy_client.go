@@ -35,15 +35,33 @@ func (c *client) UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
 		change.set(r.FlowID, r)
 	}
 	plans := change.plans(c.policies)
-	if !slices.ContainsFunc(plans, func(p plan) bool { return len(p.mods) > 0 }) && !c.needsResync() {
+	stale := c.stalePolicies()
+	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p plan) bool { return len(p.mods) > 0 }) && !c.needsResync() {
 		change.apply()
 		return nil
 	}
-	if err := c.commit(coherency.Change{Interfaces: change.interfaces()}, nil, plans...); err != nil {
+	// Nobody knows which Pods the rules of former rounds were applied to.
+	if err := c.commit(coherency.Change{Interfaces: change.interfaces(), All: len(stale) > 0}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}
 	change.apply()
+	c.stalePoliciesDeleted = true
 	return nil
+}
+
+// stalePolicies deletes the policy flows of former rounds. They stay in force until the present policies are known; from then
+// on they must not complete the conjunctions of present rules. The caller holds changeMu.
+func (c *client) stalePolicies() []of.FlowMod {
+	if c.prevRound == nil || c.stalePoliciesDeleted {
+		return nil
+	}
+	var mods []of.FlowMod
+	for round := *c.prevRound; round != c.generator.round; round++ {
+		mods = append(mods, of.FlowMod{
+			Command: of.DeleteByCookie, Flow: of.Flow{Cookie: cookie(round, cookieNetworkPolicy)}, CookieMask: cookieRoundMask | cookieCategoryMask,
+		})
+	}
+	return mods
 }
 
 func (c *client) GetPolicyFlowKeys(flowIDs []uint32) []string {

@@ -223,3 +223,31 @@ func TestPortRange(t *testing.T) {
 	require.Empty(t, PortRange(of.IPProtoTCP, 2, 1))
 	require.Equal(t, []PolicyService{{Protocol: of.IPProtoTCP}}, PortRange(of.IPProtoTCP, 0, 65535), "one service without a mask")
 }
+
+// The policies of an earlier agent stay in force until the present ones are known, and are replaced in one bundle.
+func TestPoliciesOfFormerRounds(t *testing.T) {
+	ctx := t.Context()
+	fake := of.NewFake()
+	former := NewClient(fake, noTableNames, oncacheFeatures)
+	_, err := former.Initialize(ctx, RoundInfo{RoundNum: testRound - 2}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80)))(former))
+
+	previous := uint16(testRound - 2)
+	c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
+	_, err = c.Initialize(ctx, RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.Contains(t, render(c.pipeline, fake.Flows()), "nw_src=10.10.1.21 actions=conjunction(2,1/3)")
+	r := &recorder{}
+	c.SetInterceptor(r)
+	fake.ClearHistory()
+	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(c))
+	require.Len(t, fake.History(), 1)
+	require.Equal(t, []coherency.Change{{All: true, Interfaces: []string{"pod-a"}}}, r.changes)
+
+	fresh, want := newTestClient(t, oncacheFeatures)
+	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(fresh))
+	require.Equal(t, render(fresh.pipeline, want.Flows()), render(c.pipeline, fake.Flows()))
+	require.NoError(t, c.UpdatePolicyRules(nil, nil))
+	require.Len(t, fake.History(), 1, "only the first change deletes them")
+}
