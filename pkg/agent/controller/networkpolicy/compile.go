@@ -71,6 +71,9 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 		return err
 	}
 	applied := s.appliedPods(np)
+	if len(applied) == 0 {
+		return nil
+	}
 	members := s.peerMembers(peer)
 	var blocks []netip.Prefix
 	for _, block := range peer.IPBlocks {

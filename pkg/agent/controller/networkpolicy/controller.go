@@ -38,6 +38,8 @@ type Controller struct {
 
 	// realizeMu serialises realizations; it is held while the switch is asked. It is taken before mu.
 	realizeMu sync.Mutex
+	// initialDone is set, under realizeMu, when synced is closed.
+	initialDone bool
 	// mu protects what follows and is never held while the switch is asked.
 	mu       sync.Mutex
 	state    *state
@@ -46,9 +48,9 @@ type Controller struct {
 	unsynced sets.Set[Resource]
 
 	// wake has a value when there may be something to realize.
-	wake   chan struct{}
-	synced chan struct{}
-	once   sync.Once
+	wake     chan struct{}
+	synced   chan struct{}
+	once     sync.Once
 	watchers []*watcher
 }
 
@@ -143,6 +145,9 @@ func (c *Controller) realize() error {
 	}
 	dirty := c.state.dirty.Clone()
 	c.mu.Unlock()
+	if len(dirty) == 0 && c.initialDone {
+		return nil
+	}
 
 	err := c.realizePolicies(dirty)
 	if refused := (*of.FlowError)(nil); len(dirty) > 1 && errors.As(err, &refused) {
@@ -152,11 +157,10 @@ func (c *Controller) realize() error {
 		}
 		err = errors.Join(errs...)
 	}
-	if err == nil {
-		c.once.Do(func() {
-			klog.InfoS("Realized the initial NetworkPolicies", "policies", len(dirty))
-			close(c.synced)
-		})
+	if err == nil && !c.initialDone {
+		klog.InfoS("Realized the initial NetworkPolicies", "policies", len(dirty))
+		c.initialDone = true
+		close(c.synced)
 	}
 	return err
 }
