@@ -281,6 +281,11 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 			require.NoError(t, b.realize())
 		}
 	}
+	b.store.AddInterface(iface("a0", "a0", 1, "10.0.0.1"))
+	interfaces["a0"] = 1
+	last := networkPolicy("np0", "atg0", in(groups("ag0")))
+	policies[last.Name] = last
+	b.set(last)
 	// The versions in force may differ as long as groups are missing.
 	for i := range 4 {
 		g := addressGroup(fmt.Sprint("ag", i), memberOf("p", "10.0.1.9"))

@@ -188,9 +188,10 @@ func TestWatch(t *testing.T) {
 
 	for name, fail := range map[string]error{"refused": errors.New("connection refused"), "absent": ErrNoController} {
 		t.Run("restart while antrea-controller is away: "+name, func(t *testing.T) {
-			source := newFakeSource()
+			source, saved := newFakeSource(), t.TempDir()
+			require.NoError(t, os.CopyFS(saved, os.DirFS(dir)))
 			source.setError(fail)
-			a := startAgent(t, source, dir)
+			a := startAgent(t, source, saved)
 			for _, w := range a.watchers {
 				w.fallbackDelay = 10 * time.Millisecond
 			}
