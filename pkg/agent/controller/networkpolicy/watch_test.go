@@ -147,7 +147,7 @@ func TestWatch(t *testing.T) {
 	<-a.Synced()
 	require.Equal(t, []string{watchedRule}, a.flows.text(), "realized when Synced is closed")
 	require.Equal(t, 1, a.flows.calls, "in one change")
-	require.True(t, a.Connected())
+	require.Eventually(t, a.Connected, time.Minute, time.Millisecond)
 
 	added, removed := memberOf("p2", "10.0.1.2"), memberOf("p1", "10.0.1.1")
 	streams[AddressGroups].Modify(&v1beta2.AddressGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "peers"}, AddedGroupMembers: []v1beta2.GroupMember{added}})
