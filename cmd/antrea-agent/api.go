@@ -45,14 +45,15 @@ func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
 		Node: p.node, Interfaces: p.store, OpenFlow: p.flows, OVSDB: p.bridge, Policies: p.policies, APIPort: o.config.APIPort,
 		PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
 	}
+	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
 	routes := map[string]http.HandlerFunc{
 		"/addressgroups":   policyhandler.HandleAddressGroups(p.policies),
 		"/agentinfo":       agentinfo.HandleFunc(info),
 		"/appliedtogroups": policyhandler.HandleAppliedToGroups(p.policies),
 		"/featuregates":    featuregates.HandleFunc(o.gates),
 		"/loglevel":        loglevel.HandleFunc(),
-		"/networkpolicies": policyhandler.HandlePolicies(p.policies, nil),
-		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)),
+		"/networkpolicies": policyhandler.HandlePolicies(p.policies, policyStats(p.flows, dumper)),
+		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(p.store),
 	}
 	maps.Copy(routes, p.onCache)

@@ -13,12 +13,13 @@ type NetworkPolicy struct {
 	Realized []RealizedRule `json:"realized,omitempty"`
 }
 
-// RealizedRule is a rule with what it has let pass.
+// RealizedRule is a rule on the switch.
 type RealizedRule struct {
 	// FlowID is the conjunction id, and the id in the label of connections that the rule has admitted.
 	FlowID    uint32            `json:"flowID"`
 	Direction v1beta2.Direction `json:"direction"`
-	RuleStats
+	// Stats is missing when Open vSwitch does not answer.
+	Stats *RuleStats `json:"stats,omitempty"`
 }
 
 // RuleStats is what a rule has let pass since the agent has installed it.

@@ -5,6 +5,7 @@ package networkpolicy
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -91,14 +92,9 @@ func (c *Controller) RuleOwner(flowID uint32) (ref v1beta2.NetworkPolicyReferenc
 	return ref, false
 }
 
-// RuleIDs returns the flow ids of a policy's rules that are on the switch, sorted.
-func (c *Controller) RuleIDs(policy string) []uint32 {
+// RulesOf returns a policy's rules that are on the switch, by flow id. They must not be changed.
+func (c *Controller) RulesOf(policy string) []*openflow.PolicyRule {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var ids []uint32
-	for _, r := range c.realized.policies[policy] {
-		ids = append(ids, r.FlowID)
-	}
-	slices.Sort(ids)
-	return ids
+	return sortedRules(maps.Values(c.realized.policies[policy]))
 }

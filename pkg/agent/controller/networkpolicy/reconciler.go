@@ -4,9 +4,10 @@
 package networkpolicy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -104,10 +105,17 @@ func (r *realized) abandon(ops *operations) {
 
 // rules returns all realized rules by flow id.
 func (r *realized) rules() []*openflow.PolicyRule {
-	var rules []*openflow.PolicyRule
-	for _, policy := range r.policies {
-		rules = slices.AppendSeq(rules, maps.Values(policy))
-	}
-	slices.SortFunc(rules, func(a, b *openflow.PolicyRule) int { return int(int64(a.FlowID) - int64(b.FlowID)) })
-	return rules
+	return sortedRules(func(yield func(*openflow.PolicyRule) bool) {
+		for _, policy := range r.policies {
+			for _, rule := range policy {
+				if !yield(rule) {
+					return
+				}
+			}
+		}
+	})
+}
+
+func sortedRules(rules iter.Seq[*openflow.PolicyRule]) []*openflow.PolicyRule {
+	return slices.SortedFunc(rules, func(a, b *openflow.PolicyRule) int { return cmp.Compare(a.FlowID, b.FlowID) })
 }

@@ -8,14 +8,18 @@
 package networkpolicy
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"k8s.io/klog/v2"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
@@ -24,16 +28,18 @@ type Querier interface {
 	NetworkPolicies() []*v1beta2.NetworkPolicy
 	AddressGroups() []*v1beta2.AddressGroup
 	AppliedToGroups() []*v1beta2.AppliedToGroup
+	// RulesOf returns the rules of a policy that are on the switch.
+	RulesOf(policy string) []*openflow.PolicyRule
 }
 
-// Realized returns the rules of a policy that are on the switch; it may be nil.
-type Realized func(policy string) []apis.RealizedRule
+// Stats returns what each rule has let pass, by flow id.
+type Stats func(context.Context) (map[uint32]apis.RuleStats, error)
 
 // sourceTypes are short names of types of sources, as users give them.
 var sourceTypes = map[string]v1beta2.NetworkPolicyType{"K8SNP": v1beta2.K8sNetworkPolicy}
 
 // HandlePolicies serves /networkpolicies.
-func HandlePolicies(q Querier, realized Realized) http.HandlerFunc {
+func HandlePolicies(q Querier, stats Stats) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		policies, err := selectPolicies(q, r.URL.Query())
 		if err != nil {
@@ -45,16 +51,32 @@ func HandlePolicies(q Querier, realized Realized) http.HandlerFunc {
 			http.Error(w, fmt.Sprintf("networkpolicy %q not found", name), http.StatusNotFound)
 			return
 		}
+		counted, err := stats(r.Context())
+		if err != nil {
+			klog.ErrorS(err, "Could not read the statistics of NetworkPolicies")
+		}
 		list := make([]apis.NetworkPolicy, 0, len(policies))
 		for _, p := range policies {
-			element := apis.NetworkPolicy{NetworkPolicy: p}
-			if realized != nil {
-				element.Realized = realized(p.Name)
-			}
-			list = append(list, element)
+			list = append(list, apis.NetworkPolicy{NetworkPolicy: p, Realized: realizedRules(q.RulesOf(p.Name), counted)})
 		}
 		handlers.WriteJSON(w, list)
 	}
+}
+
+func realizedRules(rules []*openflow.PolicyRule, counted map[uint32]apis.RuleStats) []apis.RealizedRule {
+	var realized []apis.RealizedRule
+	for _, r := range rules {
+		rule := apis.RealizedRule{FlowID: r.FlowID, Direction: v1beta2.DirectionIn}
+		if r.Direction == openflow.PolicyEgress {
+			rule.Direction = v1beta2.DirectionOut
+		}
+		if counted != nil {
+			stats := counted[r.FlowID]
+			rule.Stats = &stats
+		}
+		realized = append(realized, rule)
+	}
+	return realized
 }
 
 func selectPolicies(q Querier, query url.Values) ([]*v1beta2.NetworkPolicy, error) {

@@ -4,7 +4,9 @@
 package networkpolicy
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
@@ -32,6 +35,13 @@ func (q *fakeQuerier) AppliedToGroups() []*v1beta2.AppliedToGroup {
 	}}
 }
 
+func (q *fakeQuerier) RulesOf(policy string) []*openflow.PolicyRule {
+	if policy != "uid1" {
+		return nil
+	}
+	return []*openflow.PolicyRule{{FlowID: 7, Direction: openflow.PolicyEgress}, {FlowID: 8, Direction: openflow.PolicyIngress}}
+}
+
 func policy(name, group, namespace, source string) *v1beta2.NetworkPolicy {
 	return &v1beta2.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, AppliedToGroups: []string{group},
@@ -48,11 +58,8 @@ func get(t *testing.T, handle http.HandlerFunc, query url.Values) (int, string) 
 
 func TestPolicies(t *testing.T) {
 	q := &fakeQuerier{policies: []*v1beta2.NetworkPolicy{policy("uid1", "g1", "ns1", "a"), policy("uid2", "g2", "ns1", "b"), policy("uid3", "g2", "ns2", "a")}}
-	handle := HandlePolicies(q, func(name string) []apis.RealizedRule {
-		if name != "uid1" {
-			return nil
-		}
-		return []apis.RealizedRule{{FlowID: 7, Direction: v1beta2.DirectionIn, RuleStats: apis.RuleStats{Sessions: 2, Packets: 3, Bytes: 4}}}
+	handle := HandlePolicies(q, func(context.Context) (map[uint32]apis.RuleStats, error) {
+		return map[uint32]apis.RuleStats{7: {Sessions: 2, Packets: 3, Bytes: 4}}, nil
 	})
 	for _, test := range []struct {
 		name  string
@@ -77,7 +84,10 @@ func TestPolicies(t *testing.T) {
 			for _, p := range list {
 				names = append(names, p.Name)
 				if p.Name == "uid1" {
-					require.Equal(t, uint64(3), p.Realized[0].Packets)
+					require.Equal(t, []apis.RealizedRule{
+						{FlowID: 7, Direction: v1beta2.DirectionOut, Stats: &apis.RuleStats{Sessions: 2, Packets: 3, Bytes: 4}},
+						{FlowID: 8, Direction: v1beta2.DirectionIn, Stats: &apis.RuleStats{}},
+					}, p.Realized)
 				}
 			}
 			require.Equal(t, test.want, names)
@@ -96,6 +106,14 @@ func TestPolicies(t *testing.T) {
 		require.Equal(t, test.code, code)
 		require.Equal(t, test.want, body)
 	}
+}
+
+func TestPoliciesWithoutStats(t *testing.T) {
+	q := &fakeQuerier{policies: []*v1beta2.NetworkPolicy{policy("uid1", "g1", "ns1", "a")}}
+	code, body := get(t, HandlePolicies(q, func(context.Context) (map[uint32]apis.RuleStats, error) { return nil, errors.New("no answer") }), nil)
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, body, `"flowID":7`)
+	require.NotContains(t, body, "stats")
 }
 
 func TestGroups(t *testing.T) {
