@@ -21,6 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent"
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
@@ -84,12 +85,16 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	if err != nil {
 		return err
 	}
+	policies, err := networkpolicy.New(&policySource{kube: clients.kube, config: clients.config, nodeName: nodeName}, flows, store, o.policyDir)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("0.0.0.0", strconv.Itoa(o.config.APIPort)))
 	if err != nil {
 		return fmt.Errorf("listening on apiPort: %w", err)
 	}
 	api, err := newAPIServer(ctx, o, clients.reviews, listener, &apiParts{
-		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCacheRoutes,
+		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCacheRoutes, policies: policies,
 	})
 	if err != nil {
 		return err
@@ -115,6 +120,7 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 		Socket: o.config.CNISocket, HostProcPathPrefix: o.config.HostProcPathPrefix, Node: state.Node,
 		PodInterfaceType:         config.PodInterfaceType(o.config.PodInterfaceType),
 		DisableTXChecksumOffload: o.config.DisableTXChecksumOffload,
+		Policies:                 policies,
 	}, bridge, flows, store, networkReady)
 	if err != nil {
 		return err
@@ -130,7 +136,14 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	background(initializer.MaintainGateway)
 	background(func(ctx context.Context) { state.Routes.Run(ctx.Done()) })
 	background(nodeRoutes.Run)
+	background(policies.Run)
 	background(func(ctx context.Context) {
+		// No Pod is connected before the policies are in force.
+		select {
+		case <-policies.Synced():
+		case <-ctx.Done():
+			return
+		}
 		reconcile := func() error { return cni.Reconcile(ctx, podLister, podsSynced) }
 		if !retryUntilDone(ctx, "restore the flows of local Pods", reconcile) {
 			return
@@ -143,7 +156,7 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 		}
 	})
 	background(func(ctx context.Context) {
-		if err := state.Rounds.Complete(ctx, podsInstalled, nodeRoutes.Synced()); err != nil {
+		if err := state.Rounds.Complete(ctx, podsInstalled, nodeRoutes.Synced(), policies.Synced()); err != nil {
 			klog.InfoS("Left the round of flows incomplete", "reason", err)
 		}
 	})

@@ -149,7 +149,7 @@ func TestAgent(t *testing.T) {
 	o, err := completeOptions(t, fmt.Sprintf("ovsRunDir: %s\ncniSocket: %s/cni.sock\n", ovs.RunDir, dir))
 	require.NoError(t, err)
 	o.config.OVSDatapathType = "netdev" // not an acceptable setting, but there may be no kernel module here
-	o.tokenFile = filepath.Join(dir, "token")
+	o.tokenFile, o.policyDir = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy")
 	kube := fake.NewClientset(node("node1", "192.168.0.1", "10.10.1.0/24"), node("node2", "192.168.0.2", "10.10.2.0/24"))
 	clients := &kubernetesClients{kube: kube, reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
 

@@ -17,9 +17,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/agentinfo"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/loglevel"
+	policyhandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/ovsflows"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/querier"
@@ -29,25 +31,30 @@ import (
 
 // apiParts is what the API shows.
 type apiParts struct {
-	node    *config.NodeConfig
-	store   interfacestore.InterfaceStore
-	flows   openflow.Client
-	bridge  ovsconfig.BridgeClient
-	onCache map[string]http.HandlerFunc
+	node     *config.NodeConfig
+	store    interfacestore.InterfaceStore
+	flows    openflow.Client
+	bridge   ovsconfig.BridgeClient
+	onCache  map[string]http.HandlerFunc
+	policies *networkpolicy.Controller
 }
 
 // routes are the API's endpoints.
 func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
 	info := &querier.Agent{
-		Node: p.node, Interfaces: p.store, OpenFlow: p.flows, OVSDB: p.bridge, APIPort: o.config.APIPort,
+		Node: p.node, Interfaces: p.store, OpenFlow: p.flows, OVSDB: p.bridge, Policies: p.policies, APIPort: o.config.APIPort,
 		PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
 	}
+	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
 	routes := map[string]http.HandlerFunc{
-		"/agentinfo":     agentinfo.HandleFunc(info),
-		"/featuregates":  featuregates.HandleFunc(o.gates),
-		"/loglevel":      loglevel.HandleFunc(),
-		"/ovsflows":      ovsflows.HandleFunc(p.flows, p.store, ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)),
-		"/podinterfaces": podinterface.HandleFunc(p.store),
+		"/addressgroups":   policyhandler.HandleAddressGroups(p.policies),
+		"/agentinfo":       agentinfo.HandleFunc(info),
+		"/appliedtogroups": policyhandler.HandleAppliedToGroups(p.policies),
+		"/featuregates":    featuregates.HandleFunc(o.gates),
+		"/loglevel":        loglevel.HandleFunc(),
+		"/networkpolicies": policyhandler.HandlePolicies(p.policies, policyStats(p.flows, dumper)),
+		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, dumper),
+		"/podinterfaces":   podinterface.HandleFunc(p.store),
 	}
 	maps.Copy(routes, p.onCache)
 	return routes
@@ -57,10 +64,11 @@ func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
 func newAPIServer(ctx context.Context, o *options, reviews kubernetes.Interface, listener net.Listener, parts *apiParts) (*apiserver.Server, error) {
 	server, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, TokenFile: o.tokenFile, Client: reviews,
-		Routes:         parts.routes(o),
-		LivenessChecks: map[string]func() error{"ovs": openFlowCheck(parts.flows)},
-		EnableMetrics:  *o.config.EnablePrometheusMetrics,
-		CipherSuites:   splitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
+		Routes:          parts.routes(o),
+		LivenessChecks:  map[string]func() error{"ovs": openFlowCheck(parts.flows)},
+		ReadinessChecks: map[string]func() error{"watcher": watcherCheck(parts.policies)},
+		EnableMetrics:   *o.config.EnablePrometheusMetrics,
+		CipherSuites:    splitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
 	})
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
@@ -74,5 +82,15 @@ func openFlowCheck(flows interface{ IsConnected() bool }) func() error {
 			return nil
 		}
 		return errors.New("no OpenFlow connection to the bridge")
+	}
+}
+
+// watcherCheck fails while policies are not up to date.
+func watcherCheck(policies interface{ Connected() bool }) func() error {
+	return func() error {
+		if policies.Connected() {
+			return nil
+		}
+		return errors.New("no complete watch of antrea-controller")
 	}
 }

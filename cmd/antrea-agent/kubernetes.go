@@ -5,6 +5,7 @@ package main
 
 import (
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	clients "github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
@@ -16,6 +17,8 @@ type kubernetesClients struct {
 	kube kubernetes.Interface
 	// reviews is for TokenReviews and SubjectAccessReviews.
 	reviews kubernetes.Interface
+	// config is that of kube.
+	config *rest.Config
 }
 
 func newKubernetesClients(c *agentconfig.AgentConfig) (*kubernetesClients, error) {
@@ -23,5 +26,5 @@ func newKubernetesClients(c *agentconfig.AgentConfig) (*kubernetesClients, error
 	if err != nil {
 		return nil, err
 	}
-	return &kubernetesClients{kube: made.Kube, reviews: made.Reviews}, nil
+	return &kubernetesClients{kube: made.Kube, reviews: made.Reviews, config: made.Config}, nil
 }

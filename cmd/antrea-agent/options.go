@@ -25,9 +25,16 @@ type options struct {
 	gates      featuregate.FeatureGate
 	// tokenFile receives the loopback token of the API server.
 	tokenFile string
+	// policyDir is where the last known policies are kept.
+	policyDir string
 }
 
-func newOptions() *options { return &options{tokenFile: apis.LoopbackTokenFile} }
+// defaultPolicyDir is Antrea's.
+const defaultPolicyDir = "/var/run/antrea/networkpolicy"
+
+func newOptions() *options {
+	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir}
+}
 
 // builtGates are the gates that change what this version does.
 var builtGates = []featuregate.Feature{features.ONCache}

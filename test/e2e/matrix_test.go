@@ -21,6 +21,7 @@ var everyConfiguration = []area{
 	{"Connectivity", testConnectivity},
 	{"Forgery", testForgery},
 	{"PodDeletion", testPodDeletion},
+	{"NetworkPolicy", testNetworkPolicy},
 }
 
 func TestGeneveGateOff(t *testing.T) {

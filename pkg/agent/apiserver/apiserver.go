@@ -42,6 +42,8 @@ type Config struct {
 	Routes map[string]http.HandlerFunc
 	// LivenessChecks are named checks of /livez besides the built-in ones.
 	LivenessChecks map[string]func() error
+	// ReadinessChecks are named checks of /readyz besides the built-in ones and LivenessChecks.
+	ReadinessChecks map[string]func() error
 	// EnableMetrics serves the process's Kubernetes metrics registry at /metrics.
 	EnableMetrics bool
 	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in
@@ -69,6 +71,9 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	config.SkipOpenAPIInstallation = true
 	for name, check := range c.LivenessChecks {
 		config.AddLivezChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))
+	}
+	for name, check := range c.ReadinessChecks {
+		config.AddReadyzChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))
 	}
 
 	serving := genericoptions.NewSecureServingOptions().WithLoopback()

@@ -163,6 +163,12 @@ func (s *Server) connect(ctx context.Context, req *request, pod ns.NetNS) (resul
 	if result, err = s.result(req, iface); err != nil {
 		return nil, err
 	}
+	if s.cfg.Policies != nil {
+		undo = append(undo, func(context.Context) error { s.cfg.Policies.PodLeaves(iface); return nil })
+		if err := s.cfg.Policies.PodArrives(iface); err != nil {
+			return nil, configError(fmt.Errorf("install the policies of host interface %s: %w", iface.InterfaceName, err))
+		}
+	}
 	undo = append(undo, func(context.Context) error { return s.uninstallFlows(pair.hostName) })
 	if err := s.flows.InstallPodFlows(iface.InterfaceName, iface.IPs, iface.MAC, iface.OFPort); err != nil {
 		return nil, configError(fmt.Errorf("install flows of host interface %s: %w", iface.InterfaceName, err))

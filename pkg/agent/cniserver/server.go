@@ -49,6 +49,14 @@ type Interfaces interface {
 	GetInterfacesByType(interfacestore.InterfaceType) []*interfacestore.InterfaceConfig
 }
 
+// PodPolicies is what the server needs of NetworkPolicy.
+type PodPolicies interface {
+	// PodArrives returns once the policies that are known to be applied to the interface's Pod are in force.
+	PodArrives(*interfacestore.InterfaceConfig) error
+	// PodLeaves takes PodArrives back.
+	PodLeaves(*interfacestore.InterfaceConfig)
+}
+
 // Config is what the server has to know. Socket and Node are required.
 type Config struct {
 	// Socket is the path of the unix socket; its directory is created with mode 0750 if absent.
@@ -61,6 +69,8 @@ type Config struct {
 	PodInterfaceType config.PodInterfaceType
 	// DisableTXChecksumOffload turns TX checksum offload off in every new Pod.
 	DisableTXChecksumOffload bool
+	// Policies, if set, are in force before a Pod is connected.
+	Policies PodPolicies
 	// IPAMDataDir is where host-local keeps its leases; "" means host-local's default, /var/lib/cni/networks.
 	IPAMDataDir string
 }

@@ -52,6 +52,12 @@ type client struct {
 	pods   *flowCache
 	nodes  *flowCache
 	marks  *flowCache
+	// policies has, for each rule and each flow that rules share, one object.
+	policies *flowCache
+	// policy says which rules use which of these flows; it changes only while changeMu is held.
+	policy *policyState
+	// stalePoliciesDeleted says that no policy flow of a former round is left; it is protected by changeMu.
+	stalePoliciesDeleted bool
 }
 
 // NewClient returns a client for the bridge behind sw. setTableNames publishes the names of the tables (see
@@ -66,6 +72,8 @@ func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, feature
 		pods:          newFlowCache(),
 		nodes:         newFlowCache(),
 		marks:         newFlowCache(),
+		policies:      newFlowCache(),
+		policy:        newPolicyState(),
 	}
 }
 
@@ -140,7 +148,7 @@ func (c *client) ReplayFlows() error {
 	if err := c.commitEverything(); err != nil {
 		return fmt.Errorf("replay all flows: %w", err)
 	}
-	klog.InfoS("Replayed all flows", "interfaces", len(c.pods.objects), "nodes", len(c.nodes.objects))
+	klog.InfoS("Replayed all flows", "interfaces", len(c.pods.objects), "nodes", len(c.nodes.objects), "policyRules", len(c.policy.rules))
 	return nil
 }
 

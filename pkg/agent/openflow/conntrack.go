@@ -19,14 +19,20 @@ func (g *generator) conntrackFlows() []of.Flow {
 			// Known connections have been through load balancing already.
 			g.flow(category, tableConntrackState, priorityLow, matches(f.ethType, of.CTState("-new+trk"), notServiceCT.match()),
 				of.GotoTable{Table: g.firstOf(stageEgressSecurity)}),
-			// The recirculated packet goes to Output, not to the next table: no packet that has been recirculated after the
-			// policy tables may reach ONCacheMark (see oncache.go).
+			// The label says which rules have admitted the connection. The recirculated packet goes to Output, not to the next
+			// table: no packet that has been recirculated after the policy tables may reach ONCacheMark (see oncache.go).
 			g.flow(category, tableConntrackCommit, priorityNormal, matches(f.ethType, of.CTState("+new+trk"), notSNATCT.match()),
-				of.CT{Commit: true, Zone: f.ctZone, Table: g.id(tableOutput), Exec: []of.Action{of.MoveField{
-					Src: packetSourceField.field, SrcRange: packetSourceField.bits,
-					Dst: connSourceField.field, DstRange: connSourceField.bits,
-				}}}),
+				of.CT{Commit: true, Zone: f.ctZone, Table: g.id(tableOutput), Exec: []of.Action{
+					moveBits(packetSourceField, connSourceField),
+					moveBits(ingressConjunctionID, ingressRuleCTLabel),
+					moveBits(egressConjunctionID, egressRuleCTLabel),
+				}}),
 		)
 	}
 	return flows
+}
+
+// moveBits copies one field into another of the same width.
+func moveBits(from, to bitField) of.Action {
+	return of.MoveField{Src: from.field, SrcRange: from.bits, Dst: to.field, DstRange: to.bits}
 }

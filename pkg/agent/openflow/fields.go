@@ -46,6 +46,8 @@ func (v fieldValue) match() of.Match {
 		return of.CTMark(value, mask)
 	case of.FieldPktMark:
 		return of.PktMark(value, mask)
+	case of.FieldCTLabel:
+		return of.CTLabel(v.bits, uint64(v.value))
 	default:
 		return of.Reg(uint8(v.field-of.FieldReg0), v.bits, v.value)
 	}
@@ -214,6 +216,7 @@ const (
 	cookieRoundShift           = 48
 	cookieCategoryShift        = 40
 	cookieRoundMask     uint64 = 0xffff << cookieRoundShift
+	cookieCategoryMask  uint64 = 0xff << cookieCategoryShift
 )
 
 // roundCookie is the part of the cookie that all flows of one round share.

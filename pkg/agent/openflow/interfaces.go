@@ -39,6 +39,13 @@ type Client interface {
 	InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) error
 	UninstallNodeFlows(nodeName string) error
 
+	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
+	// that a changed rule is or was applied to are named to the Interceptor. The first call of a process, which may be without
+	// rules, also removes all policy rules of former rounds, in the same bundle.
+	UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
+	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
+	GetPolicyFlowKeys(flowIDs []uint32) []string
+
 	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
 	// endpoint). It does not call the Interceptor. It fails when the feature gate ONCache is off.
 	InstallMarkFlows(marks []coherency.Mark) error

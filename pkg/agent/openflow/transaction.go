@@ -65,7 +65,7 @@ func (c *client) needsResync() bool {
 // the switch did not tell what became of them, are removed thereby. The caller holds mu.
 func (c *client) everything() []of.FlowMod {
 	mods := []of.FlowMod{deleteRound(c.generator.round)}
-	for _, flows := range [][]of.Flow{c.generator.base(), c.pods.all(), c.nodes.all(), c.marks.all()} {
+	for _, flows := range [][]of.Flow{c.generator.base(), c.pods.all(), c.nodes.all(), c.policies.all(), c.marks.all()} {
 		for _, flow := range flows {
 			mods = append(mods, of.FlowMod{Command: of.Add, Flow: flow})
 		}

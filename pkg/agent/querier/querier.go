@@ -35,6 +35,11 @@ type Interfaces interface {
 	GetContainerInterfaceNum() int
 }
 
+// Policies counts what the agent has received from antrea-controller.
+type Policies interface {
+	Counts() (policies, addressGroups, appliedToGroups int)
+}
+
 // Agent collects the agent's own state. All fields are required, except the Pod's name and namespace, which are empty
 // when the agent does not run in a Pod.
 type Agent struct {
@@ -42,6 +47,7 @@ type Agent struct {
 	Interfaces Interfaces
 	OpenFlow   OpenFlow
 	OVSDB      OVSDB
+	Policies   Policies
 
 	PodName, PodNamespace string
 	APIPort               int
@@ -68,6 +74,11 @@ func (a *Agent) AgentInfo(context.Context) apis.AgentInfo {
 		if transport.IsValid() {
 			info.NetworkInfo.TransportIPs = append(info.NetworkInfo.TransportIPs, transport.Addr().String())
 		}
+	}
+
+	policies, addressGroups, appliedToGroups := a.Policies.Counts()
+	info.NetworkPolicyControllerInfo = apis.NetworkPolicyControllerInfo{
+		NetworkPolicyNum: int32(policies), AddressGroupNum: int32(addressGroups), AppliedToGroupNum: int32(appliedToGroups),
 	}
 
 	ovsVersion, ovsdbErr := a.OVSDB.Version()

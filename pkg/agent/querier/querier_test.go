@@ -34,13 +34,17 @@ type fakeInterfaces int
 
 func (f fakeInterfaces) GetContainerInterfaceNum() int { return int(f) }
 
+type fakePolicies struct{}
+
+func (fakePolicies) Counts() (policies, addressGroups, appliedToGroups int) { return 3, 2, 1 }
+
 func testAgent() *Agent {
 	return &Agent{
 		Node: &config.NodeConfig{
 			Name: "n1", OVSBridge: "br-int", PodIPv4CIDR: netip.MustParsePrefix("10.10.0.0/24"),
 			Uplink: config.Uplink{IPv4: netip.MustParsePrefix("192.168.0.1/24"), IPv6: netip.MustParsePrefix("fd00::1/64")},
 		},
-		Interfaces: fakeInterfaces(2), OpenFlow: fakeOpenFlow{connected: true}, OVSDB: fakeOVSDB{}, APIPort: 10350,
+		Interfaces: fakeInterfaces(2), OpenFlow: fakeOpenFlow{connected: true}, OVSDB: fakeOVSDB{}, Policies: fakePolicies{}, APIPort: 10350,
 		PodName: "antrea-agent-x", PodNamespace: "kube-system",
 	}
 }
@@ -53,6 +57,7 @@ func TestAgentInfo(t *testing.T) {
 	require.Equal(t, []string{"10.10.0.0/24"}, info.NodeSubnets)
 	require.Equal(t, apis.OVSInfo{Version: "3.1.0", BridgeName: "br-int", FlowTable: map[string]int32{"PipelineRootClassifier": 3, "ARPSpoofGuard": 0}}, info.OVSInfo)
 	require.EqualValues(t, 2, info.LocalPodNum)
+	require.Equal(t, apis.NetworkPolicyControllerInfo{NetworkPolicyNum: 3, AddressGroupNum: 2, AppliedToGroupNum: 1}, info.NetworkPolicyControllerInfo)
 	require.Equal(t, []string{"192.168.0.1", "fd00::1"}, info.NetworkInfo.TransportIPs)
 }
 

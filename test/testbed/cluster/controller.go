@@ -72,7 +72,7 @@ func newController(c *Cluster, env []string, kubeconfig []byte) (_ *controller, 
 		return nil, err
 	}
 	err = ctl.space.Do(func() error {
-		if err := configureHost(ControllerAddress, FabricGateway); err != nil {
+		if err := configureHost([]netip.Addr{ControllerAddress}, FabricGateway); err != nil {
 			return err
 		}
 		return errors.Join(writeFile(agentKubeconfig, kubeconfig, 0o600), writeFile(controllerConfigPath, config, 0o644))

@@ -1,0 +1,222 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+// fakeFlows is a switch that holds rules.
+type fakeFlows struct {
+	mu    sync.Mutex
+	rules map[uint32]*openflow.PolicyRule
+	calls int
+	// fail, if set, decides which changes are refused.
+	fail func(install []*openflow.PolicyRule) error
+}
+
+func newFakeFlows() *fakeFlows { return &fakeFlows{rules: map[uint32]*openflow.PolicyRule{}} }
+
+func (f *fakeFlows) UpdatePolicyRules(install []*openflow.PolicyRule, remove []uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		if err := f.fail(install); err != nil {
+			return err
+		}
+	}
+	f.calls++
+	for _, id := range remove {
+		delete(f.rules, id)
+	}
+	for _, r := range install {
+		f.rules[r.FlowID] = r
+	}
+	return nil
+}
+
+// text describes the rules, sorted, one a line: "Ingress a1@1 from 10.0.1.1 6:80".
+func (f *fakeFlows) text() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lines := []string{}
+	for _, r := range f.rules {
+		lines = append(lines, ruleText(r))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func ruleText(r *openflow.PolicyRule) string {
+	var pods, peers, services []string
+	for _, p := range r.AppliedTo {
+		pods = append(pods, fmt.Sprintf("%s@%d", p.InterfaceName, p.OFPort))
+	}
+	for _, p := range r.Peers {
+		peers = append(peers, strings.TrimSuffix(p.String(), "/32"))
+	}
+	for _, s := range r.Services {
+		services = append(services, fmt.Sprintf("%d:%d/%x", s.Protocol, s.Port, s.Mask))
+	}
+	return fmt.Sprintf("%v [%s] peers [%s] services [%s]", r.Direction, strings.Join(pods, " "), strings.Join(peers, " "), strings.Join(services, " "))
+}
+
+func pod(name string) *v1beta2.PodReference {
+	return &v1beta2.PodReference{Namespace: "ns", Name: name}
+}
+
+// memberOf is a member with addresses, and with named ports like "http:TCP:80".
+func memberOf(name string, parts ...string) v1beta2.GroupMember {
+	m := v1beta2.GroupMember{Pod: pod(name)}
+	for _, part := range parts {
+		if addr, err := netip.ParseAddr(part); err == nil {
+			m.IPs = append(m.IPs, addr.AsSlice())
+			continue
+		}
+		var port v1beta2.NamedPort
+		fields := strings.Split(part, ":")
+		port.Name, port.Protocol = fields[0], v1beta2.Protocol(fields[1])
+		if _, err := fmt.Sscan(fields[2], &port.Port); err != nil {
+			panic(err)
+		}
+		m.Ports = append(m.Ports, port)
+	}
+	return m
+}
+
+func addressGroup(name string, members ...v1beta2.GroupMember) *v1beta2.AddressGroup {
+	return &v1beta2.AddressGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, GroupMembers: members}
+}
+
+func appliedToGroup(name string, members ...v1beta2.GroupMember) *v1beta2.AppliedToGroup {
+	return &v1beta2.AppliedToGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, GroupMembers: members}
+}
+
+func networkPolicy(name, appliedTo string, rules ...v1beta2.NetworkPolicyRule) *v1beta2.NetworkPolicy {
+	return &v1beta2.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, AppliedToGroups: []string{appliedTo}, Rules: rules,
+		SourceRef: &v1beta2.NetworkPolicyReference{Type: v1beta2.K8sNetworkPolicy, Namespace: "ns", Name: name, UID: types.UID(name)},
+	}
+}
+
+func in(peer v1beta2.NetworkPolicyPeer, services ...v1beta2.Service) v1beta2.NetworkPolicyRule {
+	return v1beta2.NetworkPolicyRule{Direction: v1beta2.DirectionIn, From: peer, Services: services, Priority: -1}
+}
+
+func out(peer v1beta2.NetworkPolicyPeer, services ...v1beta2.Service) v1beta2.NetworkPolicyRule {
+	return v1beta2.NetworkPolicyRule{Direction: v1beta2.DirectionOut, To: peer, Services: services, Priority: -1}
+}
+
+func groups(names ...string) v1beta2.NetworkPolicyPeer {
+	return v1beta2.NetworkPolicyPeer{AddressGroups: names}
+}
+
+func ipNet(text string) v1beta2.IPNet {
+	p := netip.MustParsePrefix(text)
+	return v1beta2.IPNet{IP: p.Addr().AsSlice(), PrefixLength: int32(p.Bits())}
+}
+
+func block(cidr string, excepts ...string) v1beta2.NetworkPolicyPeer {
+	b := v1beta2.IPBlock{CIDR: ipNet(cidr)}
+	for _, e := range excepts {
+		b.Except = append(b.Except, ipNet(e))
+	}
+	return v1beta2.NetworkPolicyPeer{IPBlocks: []v1beta2.IPBlock{b}}
+}
+
+// service is a service; port is a number, a name, or nil.
+func service(protocol v1beta2.Protocol, port any) v1beta2.Service {
+	s := v1beta2.Service{Protocol: &protocol}
+	switch p := port.(type) {
+	case int:
+		v := intstr.FromInt32(int32(p))
+		s.Port = &v
+	case string:
+		v := intstr.FromString(p)
+		s.Port = &v
+	}
+	return s
+}
+
+func iface(podName, interfaceName string, ofPort uint32, ips ...string) *interfacestore.InterfaceConfig {
+	i := &interfacestore.InterfaceConfig{
+		Type: interfacestore.ContainerInterface, InterfaceName: interfaceName,
+		OVSPortConfig:            &interfacestore.OVSPortConfig{OFPort: ofPort},
+		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodNamespace: "ns", PodName: podName},
+	}
+	for _, ip := range ips {
+		i.IPs = append(i.IPs, netip.MustParseAddr(ip))
+	}
+	return i
+}
+
+// bench is a controller without watches, that is synced.
+type bench struct {
+	*Controller
+	t     *testing.T
+	flows *fakeFlows
+	store interfacestore.InterfaceStore
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, flows: newFakeFlows(), store: interfacestore.NewInterfaceStore()}
+	c, err := New(nil, b.flows, b.store, t.TempDir())
+	require.NoError(t, err)
+	c.unsynced.Clear()
+	b.Controller = c
+	return b
+}
+
+// set adds or replaces objects, as one change.
+func (b *bench) set(objects ...any) {
+	b.t.Helper()
+	b.update(func(s *state) {
+		for _, object := range objects {
+			ch, err := setObject(object)
+			require.NoError(b.t, err)
+			ch.apply(s)
+		}
+	})
+}
+
+func (b *bench) delete(objects ...any) {
+	b.t.Helper()
+	b.update(func(s *state) {
+		for _, object := range objects {
+			ch, err := deleteObject(object)
+			require.NoError(b.t, err)
+			ch.apply(s)
+		}
+	})
+}
+
+// requireRules realizes what is pending and compares the switch's rules.
+func (b *bench) requireRules(want ...string) {
+	b.t.Helper()
+	require.NoError(b.t, b.realize())
+	slices.Sort(want)
+	require.Equal(b.t, append([]string{}, want...), b.flows.text())
+	// What is realized is what the switch has.
+	realized := map[uint32]*openflow.PolicyRule{}
+	for _, r := range b.realized.rules() {
+		realized[r.FlowID] = r
+	}
+	require.ElementsMatch(b.t, slices.Collect(maps.Keys(realized)), slices.Collect(maps.Keys(b.flows.rules)))
+	require.Len(b.t, b.realized.ids.used, len(realized))
+}

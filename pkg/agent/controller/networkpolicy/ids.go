@@ -1,0 +1,36 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import "hash/fnv"
+
+// firstRuleID is the lowest id of a rule: 0 means none, and 1 is Antrea's for intercepting DNS.
+const firstRuleID = 2
+
+// ruleIDs gives rules their flow ids. An id is a hash of what makes the rule, so a rule that comes back, after a restart of
+// the agent for example, gets the id that connections it has admitted are labelled with; and the id of a rule that is gone
+// is not soon another one's.
+type ruleIDs struct {
+	used map[uint32]bool
+}
+
+func newRuleIDs() *ruleIDs { return &ruleIDs{used: map[uint32]bool{}} }
+
+// take returns an id for the rule that no other one has.
+func (ids *ruleIDs) take(key ruleKey) uint32 {
+	h := fnv.New32a()
+	for _, part := range []string{key.policy, key.rule, key.ports} {
+		// The zero byte keeps parts apart; hash.Hash never returns an error.
+		_, _ = h.Write(append([]byte(part), 0))
+	}
+	id := h.Sum32()
+	for id < firstRuleID || ids.used[id] {
+		id++
+	}
+	ids.used[id] = true
+	return id
+}
+
+// release lets another rule have the id.
+func (ids *ruleIDs) release(id uint32) { delete(ids.used, id) }

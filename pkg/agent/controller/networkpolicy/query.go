@@ -1,0 +1,100 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+// Connected tells whether all watches of antrea-controller are open and complete.
+func (c *Controller) Connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.ContainsFunc(c.watchers, func(w *watcher) bool { return !w.connected })
+}
+
+// NetworkPolicies returns the policies that concern this Node, ordered by name. They must not be changed.
+func (c *Controller) NetworkPolicies() []*v1beta2.NetworkPolicy {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var policies []*v1beta2.NetworkPolicy
+	for _, p := range c.state.policies {
+		policies = append(policies, p.latest)
+	}
+	slices.SortFunc(policies, func(a, b *v1beta2.NetworkPolicy) int { return cmp.Compare(a.Name, b.Name) })
+	return policies
+}
+
+// AddressGroups returns the groups of peers, ordered by name.
+func (c *Controller) AddressGroups() []*v1beta2.AddressGroup {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var groups []*v1beta2.AddressGroup
+	for name, g := range c.state.addressGroups {
+		group := &v1beta2.AddressGroup{GroupMembers: g.members()}
+		group.Name = name
+		groups = append(groups, group)
+	}
+	slices.SortFunc(groups, func(a, b *v1beta2.AddressGroup) int { return cmp.Compare(a.Name, b.Name) })
+	return groups
+}
+
+// AppliedToGroups returns the groups of Pods that policies are applied to, with their members on this Node, ordered by name.
+func (c *Controller) AppliedToGroups() []*v1beta2.AppliedToGroup {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var groups []*v1beta2.AppliedToGroup
+	for name, g := range c.state.appliedToGroups {
+		group := &v1beta2.AppliedToGroup{GroupMembers: g.members()}
+		group.Name = name
+		groups = append(groups, group)
+	}
+	slices.SortFunc(groups, func(a, b *v1beta2.AppliedToGroup) int { return cmp.Compare(a.Name, b.Name) })
+	return groups
+}
+
+// Counts returns the numbers of policies, AddressGroups and AppliedToGroups.
+func (c *Controller) Counts() (policies, addressGroups, appliedToGroups int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.state.policies), len(c.state.addressGroups), len(c.state.appliedToGroups)
+}
+
+// Rules returns the rules that are on the switch, by flow id. They must not be changed.
+func (c *Controller) Rules() []*openflow.PolicyRule {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.realized.rules()
+}
+
+// RuleOwner returns the source of the policy that the rule with this flow id belongs to; ok is false for
+// a rule that is not on the switch.
+func (c *Controller) RuleOwner(flowID uint32) (ref v1beta2.NetworkPolicyReference, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, rules := range c.realized.policies {
+		for _, r := range rules {
+			if r.FlowID != flowID {
+				continue
+			}
+			if p := c.state.policies[name]; p != nil && p.latest.SourceRef != nil {
+				return *p.latest.SourceRef, true
+			}
+			return v1beta2.NetworkPolicyReference{Name: name}, true
+		}
+	}
+	return ref, false
+}
+
+// RulesOf returns a policy's rules that are on the switch, by flow id. They must not be changed.
+func (c *Controller) RulesOf(policy string) []*openflow.PolicyRule {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return sortedRules(maps.Values(c.realized.policies[policy]))
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+// realized is what the switch holds: rules by policy and key.
+type realized struct {
+	policies map[string]map[ruleKey]*openflow.PolicyRule
+	ids      *ruleIDs
+}
+
+func newRealized() *realized {
+	return &realized{policies: map[string]map[ruleKey]*openflow.PolicyRule{}, ids: newRuleIDs()}
+}
+
+// operations take some policies from what is realized to what is wanted, in one change of the switch.
+type operations struct {
+	// rules are the rules of each policy afterwards; nil for a policy that is gone.
+	rules map[string]map[ruleKey]*openflow.PolicyRule
+	// install may hold rules that the switch has already.
+	install []*openflow.PolicyRule
+	remove  []uint32
+}
+
+// plan computes the operations for the named policies. Policies that cannot be told yet are left as they are. The error joins
+// one for each policy that makes no sense; those are left as they are, too. Ids are taken for new rules; commit or abandon
+// must follow.
+func (r *realized) plan(s *state, names sets.Set[string]) (*operations, error) {
+	ops := &operations{rules: map[string]map[ruleKey]*openflow.PolicyRule{}}
+	var errs []error
+	for _, name := range sets.List(names) {
+		version, ok := s.resolve(name)
+		if !ok {
+			continue
+		}
+		wanted := map[ruleKey]*wantedRule{}
+		if version != nil {
+			var err error
+			if wanted, err = s.compile(version); err != nil {
+				errs = append(errs, fmt.Errorf("policy %s of %+v: %w", name, version.SourceRef, err))
+				continue
+			}
+		}
+		r.planPolicy(ops, name, wanted)
+	}
+	return ops, errors.Join(errs...)
+}
+
+func (r *realized) planPolicy(ops *operations, name string, wanted map[ruleKey]*wantedRule) {
+	current := r.policies[name]
+	after := make(map[ruleKey]*openflow.PolicyRule, len(wanted))
+	for key, rule := range wanted {
+		if old := current[key]; old != nil {
+			rule.FlowID = old.FlowID
+		} else {
+			rule.FlowID = r.ids.take(key)
+		}
+		after[key] = &rule.PolicyRule
+		ops.install = append(ops.install, &rule.PolicyRule)
+	}
+	for key, old := range current {
+		if after[key] == nil {
+			ops.remove = append(ops.remove, old.FlowID)
+		}
+	}
+	ops.rules[name] = after
+}
+
+// commit enters operations that the switch has accepted.
+func (r *realized) commit(ops *operations) {
+	for _, id := range ops.remove {
+		r.ids.release(id)
+	}
+	for name, rules := range ops.rules {
+		if len(rules) == 0 {
+			delete(r.policies, name)
+		} else {
+			r.policies[name] = rules
+		}
+	}
+}
+
+// abandon forgets operations that the switch has not accepted.
+func (r *realized) abandon(ops *operations) {
+	for name, rules := range ops.rules {
+		for key, rule := range rules {
+			if r.policies[name][key] == nil {
+				r.ids.release(rule.FlowID)
+			}
+		}
+	}
+}
+
+// rules returns all realized rules by flow id.
+func (r *realized) rules() []*openflow.PolicyRule {
+	return sortedRules(func(yield func(*openflow.PolicyRule) bool) {
+		for _, policy := range r.policies {
+			for _, rule := range policy {
+				if !yield(rule) {
+					return
+				}
+			}
+		}
+	})
+}
+
+func sortedRules(rules iter.Seq[*openflow.PolicyRule]) []*openflow.PolicyRule {
+	return slices.SortedFunc(rules, func(a, b *openflow.PolicyRule) int { return cmp.Compare(a.FlowID, b.FlowID) })
+}

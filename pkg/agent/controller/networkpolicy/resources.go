@@ -1,0 +1,120 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+// Resource is a resource of controlplane.antrea.io that the agent watches.
+type Resource string
+
+// The resources.
+const (
+	NetworkPolicies Resource = "networkpolicies"
+	AddressGroups   Resource = "addressgroups"
+	AppliedToGroups Resource = "appliedtogroups"
+)
+
+// directories are the names, below the directory of the last known policies, that Antrea uses.
+var directories = map[Resource]string{
+	NetworkPolicies: "network-policies",
+	AddressGroups:   "address-groups",
+	AppliedToGroups: "applied-to-groups",
+}
+
+// change is what an event does to the state.
+type change struct {
+	name  string
+	apply func(*state)
+	// saved returns the object as it is to be saved after apply; nil when it is gone.
+	saved func(*state) any
+}
+
+// setObject is the change by an object that is new or complete.
+func setObject(object any) (change, error) {
+	switch o := object.(type) {
+	case *v1beta2.NetworkPolicy:
+		return change{name: o.Name, apply: func(s *state) { s.setPolicy(o) }, saved: func(*state) any { return o }}, nil
+	case *v1beta2.AddressGroup:
+		g, err := newGroup(o.GroupMembers)
+		return change{name: o.Name, apply: func(s *state) { s.setAddressGroup(o.Name, g) }, saved: func(*state) any { return o }}, err
+	case *v1beta2.AppliedToGroup:
+		g, err := newGroup(o.GroupMembers)
+		return change{name: o.Name, apply: func(s *state) { s.setAppliedToGroup(o.Name, g) }, saved: func(*state) any { return o }}, err
+	}
+	return change{}, fmt.Errorf("unexpected object of type %T", object)
+}
+
+// deleteObject is the change by the deletion of an object.
+func deleteObject(object any) (change, error) {
+	gone := func(*state) any { return nil }
+	switch o := object.(type) {
+	case *v1beta2.NetworkPolicy:
+		return change{o.Name, func(s *state) { s.deletePolicy(o.Name) }, gone}, nil
+	case *v1beta2.AddressGroup:
+		return change{o.Name, func(s *state) { s.deleteAddressGroup(o.Name) }, gone}, nil
+	case *v1beta2.AppliedToGroup:
+		return change{o.Name, func(s *state) { s.deleteAppliedToGroup(o.Name) }, gone}, nil
+	}
+	return change{}, fmt.Errorf("unexpected object of type %T", object)
+}
+
+// modifyObject is the change by a MODIFIED event: a whole policy, or the patch of a group. current is the state, which does
+// not change meanwhile.
+func modifyObject(object any, current *state) (change, error) {
+	switch o := object.(type) {
+	case *v1beta2.AddressGroupPatch:
+		old, known := current.addressGroups[o.Name]
+		if !known {
+			return change{}, fmt.Errorf("patch of unknown AddressGroup %s", o.Name)
+		}
+		g, err := old.patched(o.AddedGroupMembers, o.RemovedGroupMembers)
+		return change{o.Name, func(s *state) { s.setAddressGroup(o.Name, g) }, func(*state) any {
+			saved := &v1beta2.AddressGroup{GroupMembers: g.members()}
+			saved.Name = o.Name
+			return saved
+		}}, err
+	case *v1beta2.AppliedToGroupPatch:
+		old, known := current.appliedToGroups[o.Name]
+		if !known {
+			return change{}, fmt.Errorf("patch of unknown AppliedToGroup %s", o.Name)
+		}
+		g, err := old.patched(o.AddedGroupMembers, o.RemovedGroupMembers)
+		return change{o.Name, func(s *state) { s.setAppliedToGroup(o.Name, g) }, func(*state) any {
+			saved := &v1beta2.AppliedToGroup{GroupMembers: g.members()}
+			saved.Name = o.Name
+			return saved
+		}}, err
+	}
+	return setObject(object)
+}
+
+// names returns the names of the resource's objects.
+func (s *state) names(r Resource) []string {
+	switch r {
+	case AddressGroups:
+		return slices.Collect(maps.Keys(s.addressGroups))
+	case AppliedToGroups:
+		return slices.Collect(maps.Keys(s.appliedToGroups))
+	default:
+		return slices.Collect(maps.Keys(s.policies))
+	}
+}
+
+// deleteNamed deletes the object of the resource.
+func (s *state) deleteNamed(r Resource, name string) {
+	switch r {
+	case AddressGroups:
+		s.deleteAddressGroup(name)
+	case AppliedToGroups:
+		s.deleteAppliedToGroup(name)
+	default:
+		s.deletePolicy(name)
+	}
+}

@@ -1,0 +1,213 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+// state is what the controller knows: policies and groups as antrea-controller has computed them, and the local Pods'
+// interfaces. It is deterministic and does no I/O; every change marks the policies that it concerns as dirty.
+type state struct {
+	policies        map[string]*policy
+	addressGroups   map[string]group
+	appliedToGroups map[string]group
+	// interfaces are those of local Pods, by Pod and by interface name.
+	interfaces map[podName]map[string]openflow.PolicyPod
+
+	// byAddressGroup, byAppliedToGroup have the names of policies that refer to a group, known or not.
+	byAddressGroup, byAppliedToGroup index
+	dirty                            sets.Set[string]
+}
+
+// policy is one policy; latest is nil when it has been deleted.
+type policy struct {
+	latest *v1beta2.NetworkPolicy
+	// effective is the latest version all groups of which were known at some time: groups and policies arrive in any order,
+	// and until a version is complete the one before stays in force.
+	effective *v1beta2.NetworkPolicy
+}
+
+// index maps the name of a group to those of policies.
+type index map[string]sets.Set[string]
+
+func (i index) add(group, policy string) {
+	if i[group] == nil {
+		i[group] = sets.New[string]()
+	}
+	i[group].Insert(policy)
+}
+
+func (i index) remove(group, policy string) {
+	if i[group].Delete(policy); len(i[group]) == 0 {
+		delete(i, group)
+	}
+}
+
+func newState() *state {
+	return &state{
+		policies:         map[string]*policy{},
+		addressGroups:    map[string]group{},
+		appliedToGroups:  map[string]group{},
+		interfaces:       map[podName]map[string]openflow.PolicyPod{},
+		byAddressGroup:   index{},
+		byAppliedToGroup: index{},
+		dirty:            sets.New[string](),
+	}
+}
+
+// addressGroupsOf returns the names of the AddressGroups that the policy's rules refer to.
+func addressGroupsOf(p *v1beta2.NetworkPolicy) []string {
+	names := sets.New[string]()
+	for i := range p.Rules {
+		names.Insert(p.Rules[i].From.AddressGroups...)
+		names.Insert(p.Rules[i].To.AddressGroups...)
+	}
+	return sets.List(names)
+}
+
+// versions returns each version of the policy that may still be needed.
+func (p *policy) versions() []*v1beta2.NetworkPolicy {
+	return slices.DeleteFunc([]*v1beta2.NetworkPolicy{p.latest, p.effective}, func(v *v1beta2.NetworkPolicy) bool { return v == nil })
+}
+
+// reindex calls change and brings the indexes in line with what it did to the policy.
+func (s *state) reindex(name string, change func(p *policy)) {
+	p := s.policies[name]
+	if p == nil {
+		p = &policy{}
+		s.policies[name] = p
+	}
+	for _, v := range p.versions() {
+		for _, g := range addressGroupsOf(v) {
+			s.byAddressGroup.remove(g, name)
+		}
+		for _, g := range v.AppliedToGroups {
+			s.byAppliedToGroup.remove(g, name)
+		}
+	}
+	change(p)
+	for _, v := range p.versions() {
+		for _, g := range addressGroupsOf(v) {
+			s.byAddressGroup.add(g, name)
+		}
+		for _, g := range v.AppliedToGroups {
+			s.byAppliedToGroup.add(g, name)
+		}
+	}
+	if p.latest == nil {
+		delete(s.policies, name)
+	}
+	s.dirty.Insert(name)
+}
+
+func (s *state) setPolicy(np *v1beta2.NetworkPolicy) {
+	s.reindex(np.Name, func(p *policy) { p.latest = np })
+}
+
+func (s *state) deletePolicy(name string) {
+	if s.policies[name] != nil {
+		s.reindex(name, func(p *policy) { *p = policy{} })
+	}
+}
+
+func (s *state) setAddressGroup(name string, g group) {
+	s.addressGroups[name] = g
+	s.dirty = s.dirty.Union(s.byAddressGroup[name])
+}
+
+func (s *state) deleteAddressGroup(name string) {
+	delete(s.addressGroups, name)
+	s.dirty = s.dirty.Union(s.byAddressGroup[name])
+}
+
+func (s *state) setAppliedToGroup(name string, g group) {
+	s.appliedToGroups[name] = g
+	s.dirty = s.dirty.Union(s.byAppliedToGroup[name])
+}
+
+func (s *state) deleteAppliedToGroup(name string) {
+	delete(s.appliedToGroups, name)
+	s.dirty = s.dirty.Union(s.byAppliedToGroup[name])
+}
+
+// setInterface adds or replaces an interface of a local Pod.
+func (s *state) setInterface(pod podName, i openflow.PolicyPod) {
+	if s.interfaces[pod] == nil {
+		s.interfaces[pod] = map[string]openflow.PolicyPod{}
+	}
+	if old, known := s.interfaces[pod][i.InterfaceName]; known && old.OFPort == i.OFPort && slices.Equal(old.IPs, i.IPs) {
+		return
+	}
+	s.interfaces[pod][i.InterfaceName] = i
+	s.dirty = s.dirty.Union(s.policiesOf(pod))
+}
+
+func (s *state) deleteInterface(pod podName, interfaceName string) {
+	if _, known := s.interfaces[pod][interfaceName]; !known {
+		return
+	}
+	if delete(s.interfaces[pod], interfaceName); len(s.interfaces[pod]) == 0 {
+		delete(s.interfaces, pod)
+	}
+	s.dirty = s.dirty.Union(s.policiesOf(pod))
+}
+
+// policiesOf returns the names of the policies that are applied to the Pod.
+func (s *state) policiesOf(pod podName) sets.Set[string] {
+	names := sets.New[string]()
+	for name, g := range s.appliedToGroups {
+		if _, isMember := g[pod]; isMember {
+			names = names.Union(s.byAppliedToGroup[name])
+		}
+	}
+	return names
+}
+
+// complete tells whether all groups of the policy are known.
+func (s *state) complete(p *v1beta2.NetworkPolicy) bool {
+	for _, name := range addressGroupsOf(p) {
+		if _, known := s.addressGroups[name]; !known {
+			return false
+		}
+	}
+	for _, name := range p.AppliedToGroups {
+		if _, known := s.appliedToGroups[name]; !known {
+			return false
+		}
+	}
+	return true
+}
+
+// resolve returns the version of the policy that is to be in force, nil if the policy is gone. ok is false when it cannot be
+// told yet: what is in force stays.
+func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
+	p := s.policies[name]
+	if p == nil {
+		return nil, true
+	}
+	if p.latest != p.effective && s.complete(p.latest) {
+		dirty := s.dirty.Has(name)
+		s.reindex(name, func(p *policy) { p.effective = p.latest })
+		if !dirty {
+			s.dirty.Delete(name)
+		}
+	}
+	return p.effective, p.effective != nil && s.complete(p.effective)
+}
+
+func comparePods(a, b podName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+func sortedPods[V any](pods map[podName]V) []podName {
+	return slices.SortedFunc(maps.Keys(pods), comparePods)
+}

@@ -1,0 +1,258 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+// fakeSource is an antrea-controller that a test speaks for.
+type fakeSource struct {
+	mu      sync.Mutex
+	err     error
+	streams map[Resource]chan *watch.FakeWatcher
+}
+
+func newFakeSource() *fakeSource {
+	s := &fakeSource{streams: map[Resource]chan *watch.FakeWatcher{}}
+	for r := range directories {
+		s.streams[r] = make(chan *watch.FakeWatcher)
+	}
+	return s
+}
+
+func (s *fakeSource) setError(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *fakeSource) Watch(ctx context.Context, r Resource) (watch.Interface, error) {
+	s.mu.Lock()
+	err := s.err
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	w := watch.NewFake()
+	select {
+	case s.streams[r] <- w:
+		return w, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// sendAll answers the next watch of each resource with a complete set. The streams stay open.
+func (s *fakeSource) sendAll(objects ...runtime.Object) map[Resource]*watch.FakeWatcher {
+	open := map[Resource]*watch.FakeWatcher{}
+	for r := range directories {
+		open[r] = <-s.streams[r]
+	}
+	for _, object := range objects {
+		open[resourceOf(object)].Add(object)
+	}
+	for _, w := range open {
+		w.Action(watch.Bookmark, &v1beta2.NetworkPolicy{})
+	}
+	return open
+}
+
+func resourceOf(object runtime.Object) Resource {
+	switch object.(type) {
+	case *v1beta2.AddressGroup:
+		return AddressGroups
+	case *v1beta2.AppliedToGroup:
+		return AppliedToGroups
+	}
+	return NetworkPolicies
+}
+
+// agent is a running controller.
+type agent struct {
+	*Controller
+	t     *testing.T
+	flows *fakeFlows
+}
+
+func startAgent(t *testing.T, source Source, dir string) *agent {
+	a := &agent{t: t, flows: newFakeFlows()}
+	store := interfacestore.NewInterfaceStore()
+	store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
+	c, err := New(source, a.flows, store, dir)
+	require.NoError(t, err)
+	a.Controller = c
+	for _, w := range c.watchers {
+		w.firstReconnectDelay, w.reconnectDelay, w.fallbackDelay = time.Millisecond, time.Millisecond, time.Hour
+	}
+	return a
+}
+
+// run starts the controller and returns what stops it.
+func (a *agent) run() (stop func()) {
+	ctx, cancel := context.WithCancel(a.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); a.Run(ctx) }()
+	stop = func() { cancel(); <-done }
+	a.t.Cleanup(stop)
+	return stop
+}
+
+func (a *agent) eventually(want ...string) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool { return equal(a.flows.text(), want) }, time.Minute, time.Millisecond, "want %v", want)
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	watchedGroup   = addressGroup("peers", memberOf("p1", "10.0.1.1"))
+	watchedApplied = appliedToGroup("applied", memberOf("a1", "http:TCP:80"))
+	watchedPolicy  = networkPolicy("np", "applied", in(groups("peers")))
+)
+
+const watchedRule = "Ingress [a1@1] peers [10.0.1.1] services []"
+
+func TestWatch(t *testing.T) {
+	source, dir := newFakeSource(), t.TempDir()
+	a := startAgent(t, source, dir)
+	stop := a.run()
+	streams := source.sendAll(watchedGroup, watchedApplied, watchedPolicy)
+	<-a.Synced()
+	require.Equal(t, []string{watchedRule}, a.flows.text(), "realized when Synced is closed")
+	require.Equal(t, 1, a.flows.calls, "in one change")
+	require.Eventually(t, a.Connected, time.Minute, time.Millisecond)
+
+	added, removed := memberOf("p2", "10.0.1.2"), memberOf("p1", "10.0.1.1")
+	streams[AddressGroups].Modify(&v1beta2.AddressGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "peers"}, AddedGroupMembers: []v1beta2.GroupMember{added}})
+	a.eventually("Ingress [a1@1] peers [10.0.1.1 10.0.1.2] services []")
+	streams[AddressGroups].Modify(&v1beta2.AddressGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "peers"}, RemovedGroupMembers: []v1beta2.GroupMember{removed}})
+	a.eventually("Ingress [a1@1] peers [10.0.1.2] services []")
+	streams[NetworkPolicies].Add(networkPolicy("second", "applied", out(block(everything))))
+	a.eventually("Egress [a1@1] peers [0.0.0.0/0] services []", "Ingress [a1@1] peers [10.0.1.2] services []")
+	streams[NetworkPolicies].Delete(&v1beta2.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "np"}})
+	a.eventually("Egress [a1@1] peers [0.0.0.0/0] services []")
+	streams[AppliedToGroups].Modify(&v1beta2.AppliedToGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "applied"}, RemovedGroupMembers: []v1beta2.GroupMember{memberOf("a1")}})
+	a.eventually()
+
+	t.Run("reconnection replaces everything", func(t *testing.T) {
+		for _, w := range streams {
+			w.Stop()
+		}
+		streams = source.sendAll(watchedGroup, watchedApplied, watchedPolicy)
+		a.eventually(watchedRule)
+	})
+	t.Run("patch of an unknown group forces a new watch", func(t *testing.T) {
+		streams[AddressGroups].Modify(&v1beta2.AddressGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "unknown"}})
+		w := <-source.streams[AddressGroups]
+		w.Add(addressGroup("peers", memberOf("p3", "10.0.1.3")))
+		w.Action(watch.Bookmark, &v1beta2.AddressGroup{})
+		a.eventually("Ingress [a1@1] peers [10.0.1.3] services []")
+		w.Modify(&v1beta2.AddressGroupPatch{ObjectMeta: metav1.ObjectMeta{Name: "peers"}, AddedGroupMembers: []v1beta2.GroupMember{added}})
+		a.eventually("Ingress [a1@1] peers [10.0.1.2 10.0.1.3] services []")
+	})
+	t.Run("error of the server forces a new watch", func(t *testing.T) {
+		streams[NetworkPolicies].Error(&metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired})
+		w := <-source.streams[NetworkPolicies]
+		w.Add(networkPolicy("np", "applied", out(groups("peers"))))
+		w.Action(watch.Bookmark, &v1beta2.NetworkPolicy{})
+		a.eventually("Egress [a1@1] peers [10.0.1.2 10.0.1.3] services []")
+	})
+	stop()
+
+	for name, fail := range map[string]error{"refused": errors.New("connection refused"), "absent": ErrNoController} {
+		t.Run("restart while antrea-controller is away: "+name, func(t *testing.T) {
+			source, saved := newFakeSource(), t.TempDir()
+			require.NoError(t, os.CopyFS(saved, os.DirFS(dir)))
+			source.setError(fail)
+			a := startAgent(t, source, saved)
+			for _, w := range a.watchers {
+				w.fallbackDelay = 10 * time.Millisecond
+			}
+			a.run()
+			<-a.Synced()
+			require.Equal(t, []string{"Egress [a1@1] peers [10.0.1.2 10.0.1.3] services []"}, a.flows.text())
+			require.False(t, a.Connected())
+
+			t.Run("and it comes back", func(t *testing.T) {
+				source.setError(nil)
+				source.sendAll()
+				a.eventually()
+			})
+		})
+	}
+}
+
+func TestControllerThatDoesNotAnswer(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer func(*fakeSource)
+	}{
+		{"to the request", func(*fakeSource) {}},
+		{"with a complete set", func(s *fakeSource) {
+			for r := range directories {
+				<-s.streams[r]
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			source := newFakeSource()
+			a := startAgent(t, source, t.TempDir())
+			for _, w := range a.watchers {
+				w.fallbackDelay = 10 * time.Millisecond
+			}
+			a.run()
+			go test.answer(source)
+			<-a.Synced()
+			require.Empty(t, a.flows.text())
+		})
+	}
+}
+
+func TestFiles(t *testing.T) {
+	f, err := newFiles(filepath.Join(t.TempDir(), "made", "here"))
+	require.NoError(t, err)
+	require.NoError(t, f.save("one", watchedGroup))
+	require.NoError(t, f.save("two", addressGroup("two")))
+	require.NoError(t, f.remove("absent"))
+	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "broken"), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "half.tmp"), []byte("{"), 0o600))
+	loaded, err := load[v1beta2.AddressGroup](f)
+	require.ErrorContains(t, err, "broken")
+	require.NotContains(t, err.Error(), "half")
+	require.Len(t, loaded, 2)
+	require.Equal(t, watchedGroup, loaded[0])
+	for _, name := range []string{"", ".", "..", "a/b", "a.tmp"} {
+		require.ErrorContains(t, f.save(name, watchedGroup), "cannot be that of a file")
+	}
+	require.NoError(t, f.removeExcept(sets.New("two")))
+	names, err := f.names()
+	require.NoError(t, err)
+	require.Equal(t, []string{"two"}, names)
+}

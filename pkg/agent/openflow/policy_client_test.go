@@ -1,0 +1,253 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+var (
+	policyPodA = PolicyPod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP}}
+	policyPodB = PolicyPod{InterfaceName: "pod-b", OFPort: podBPort, IPs: []netip.Addr{podBIP}}
+	everybody  = prefixes("0.0.0.0/0", "::/0")
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range texts {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
+}
+
+func tcp(port uint16) PolicyService {
+	return PolicyService{Protocol: of.IPProtoTCP, Port: port, Mask: 0xffff}
+}
+
+func install(rules ...*PolicyRule) func(Client) error {
+	return func(c Client) error { return c.UpdatePolicyRules(rules, nil) }
+}
+
+func ingress(id uint32, pod PolicyPod, peers []netip.Prefix, services ...PolicyService) *PolicyRule {
+	return &PolicyRule{FlowID: id, Direction: PolicyIngress, AppliedTo: []PolicyPod{pod}, Peers: peers, Services: services}
+}
+
+func egress(id uint32, pod PolicyPod, peers []netip.Prefix, services ...PolicyService) *PolicyRule {
+	return &PolicyRule{FlowID: id, Direction: PolicyEgress, AppliedTo: []PolicyPod{pod}, Peers: peers, Services: services}
+}
+
+func TestPolicyFlowsGolden(t *testing.T) {
+	for _, test := range []struct {
+		file  string
+		rules []*PolicyRule
+	}{
+		{"policy_ingress.txt", []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))}},
+		{"policy_egress.txt", []*PolicyRule{egress(3, policyPodA, prefixes("192.0.2.0/24"))}},
+		{"policy_isolation.txt", []*PolicyRule{ingress(4, policyPodA, nil), egress(5, policyPodB, nil)}},
+		{"policy_everybody.txt", []*PolicyRule{ingress(6, policyPodA, everybody, PortRange(of.IPProtoUDP, 1000, 1003)...)}},
+		{"policy_shared.txt", []*PolicyRule{
+			ingress(7, policyPodA, prefixes("10.10.1.20/32"), tcp(80)),
+			ingress(8, policyPodB, prefixes("10.10.1.20/32"), tcp(80), PolicyService{Protocol: of.IPProtoSCTP}),
+		}},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			c, fake := newTestClient(t, oncacheFeatures)
+			base := fake.Flows()
+			require.NoError(t, install(test.rules...)(c))
+			require.Len(t, fake.History(), 1)
+			requireGolden(t, test.file, render(c.pipeline, newFlows(base, fake.Flows())))
+
+			t.Run("replay", func(t *testing.T) {
+				want := fake.Flows()
+				require.NoError(t, c.ReplayFlows())
+				require.Equal(t, want, fake.Flows())
+			})
+			t.Run("removal", func(t *testing.T) {
+				var ids []uint32
+				for _, r := range test.rules {
+					ids = append(ids, r.FlowID)
+				}
+				require.NoError(t, c.UpdatePolicyRules(nil, ids))
+				require.Equal(t, base, fake.Flows())
+				require.Empty(t, c.policy.rules)
+				require.Empty(t, c.policy.users)
+			})
+		})
+	}
+}
+
+// A change in place leaves the same flows as the new rules on their own.
+func TestPolicyRuleIsModified(t *testing.T) {
+	a := ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))
+	for _, test := range []struct {
+		name   string
+		before []*PolicyRule
+		after  []*PolicyRule
+		remove []uint32
+	}{
+		{"peer added", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32", "10.10.1.22/32"), tcp(80))}, nil},
+		{"peer removed", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.21/32"), tcp(80))}, nil},
+		{"all peers removed", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodA, nil, tcp(80))}, nil},
+		{"services removed", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"))}, nil},
+		{"applied to another Pod", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodB, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))}, nil},
+		{"other direction", []*PolicyRule{a}, []*PolicyRule{egress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil},
+		{"one of two with the same flows removed", []*PolicyRule{a, ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil, []uint32{2}},
+		{"one replaced by another", []*PolicyRule{a}, []*PolicyRule{ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, []uint32{2}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, fake := newTestClient(t, oncacheFeatures)
+			require.NoError(t, c.UpdatePolicyRules(test.before, nil))
+			fake.ClearHistory()
+			require.NoError(t, c.UpdatePolicyRules(test.after, test.remove))
+			require.Len(t, fake.History(), 1, "one bundle")
+
+			fresh, want := newTestClient(t, oncacheFeatures)
+			final := test.after
+			for _, r := range test.before {
+				if c.policy.rules[r.FlowID] == r {
+					final = append(final, r)
+				}
+			}
+			require.NoError(t, fresh.UpdatePolicyRules(final, nil))
+			require.Equal(t, render(fresh.pipeline, want.Flows()), render(c.pipeline, fake.Flows()))
+		})
+	}
+}
+
+func TestPolicyChangeNamesThePods(t *testing.T) {
+	a := ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))
+	b := egress(3, policyPodB, prefixes("10.10.1.20/32"), tcp(80))
+	for _, test := range []struct {
+		name   string
+		before []*PolicyRule
+		change func(Client) error
+		// want is nil when nothing must be sent.
+		want []string
+	}{
+		{"new rule", nil, install(a), []string{"pod-a"}},
+		{"new rules of two Pods", nil, install(a, b), []string{"pod-a", "pod-b"}},
+		{"same rule again", []*PolicyRule{a}, install(a), nil},
+		{"equal rule again", []*PolicyRule{a}, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), nil},
+		{"peers of one of two rules", []*PolicyRule{a, b}, install(ingress(2, policyPodA, nil), b), []string{"pod-a"}},
+		{"moved from one Pod to the other", []*PolicyRule{a}, install(ingress(2, policyPodB, prefixes("10.10.1.20/32"), tcp(80))), []string{"pod-a", "pod-b"}},
+		{"removed", []*PolicyRule{a, b}, func(c Client) error { return c.UpdatePolicyRules(nil, []uint32{3}) }, []string{"pod-b"}},
+		{"unknown removed", []*PolicyRule{a}, func(c Client) error { return c.UpdatePolicyRules(nil, []uint32{77}) }, nil},
+		{"Pod with another port", []*PolicyRule{a}, install(ingress(2, PolicyPod{InterfaceName: "pod-a", OFPort: 77, IPs: []netip.Addr{podAIP}}, prefixes("10.10.1.20/32"), tcp(80))), []string{"pod-a"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, fake := newTestClient(t, oncacheFeatures)
+			require.NoError(t, c.UpdatePolicyRules(test.before, nil))
+			r := &recorder{}
+			c.SetInterceptor(r)
+			fake.ClearHistory()
+			require.NoError(t, test.change(c))
+			if test.want == nil {
+				require.Empty(t, r.changes)
+				require.Empty(t, fake.History())
+				return
+			}
+			require.Equal(t, []coherency.Change{{Interfaces: test.want}}, r.changes)
+			require.Len(t, fake.History(), 1)
+		})
+	}
+}
+
+func TestRefusedPolicyChange(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(c))
+	before := fake.Flows()
+	change := install(ingress(2, policyPodA, nil), ingress(3, policyPodB, everybody))
+	fake.FailNext(errRefused)
+	require.ErrorIs(t, change(c), errRefused)
+	require.Equal(t, before, fake.Flows())
+	require.Len(t, c.policy.rules, 1)
+	require.NoError(t, change(c))
+	require.Len(t, c.policy.rules, 2)
+
+	t.Run("fate unknown", func(t *testing.T) {
+		want := fake.Flows()
+		fake.FailNext(of.ErrDisconnected)
+		require.ErrorIs(t, c.UpdatePolicyRules(nil, []uint32{2, 3}), of.ErrDisconnected)
+		fake.Reconnect(true)
+		require.NoError(t, install(ingress(2, policyPodA, nil))(c), "a change that would be none sends everything")
+		require.Equal(t, want, fake.Flows())
+	})
+}
+
+func TestPolicyRuleIsChecked(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		rule PolicyRule
+		want string
+	}{
+		{"no id", PolicyRule{Direction: PolicyIngress}, "without id"},
+		{"no direction", PolicyRule{FlowID: 2}, "must be Ingress or Egress"},
+		{"Pod without port", *ingress(2, PolicyPod{InterfaceName: "pod-a", IPs: []netip.Addr{podAIP}}, nil), "must have"},
+		{"invalid peer", *ingress(2, policyPodA, []netip.Prefix{{}}), "neither an IPv4 nor an IPv6 prefix"},
+		{"unknown protocol", *ingress(2, policyPodA, nil, PolicyService{Protocol: 1}), "of protocol 6 17 132"},
+		{"port outside of its mask", *ingress(2, policyPodA, nil, PolicyService{Protocol: 6, Port: 81, Mask: 0xfffe}), "fits the mask"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, fake := newTestClient(t, oncacheFeatures)
+			require.ErrorContains(t, install(&test.rule)(c), test.want)
+			require.Empty(t, fake.History())
+		})
+	}
+}
+
+func TestPortRange(t *testing.T) {
+	for _, r := range [][2]uint16{{80, 80}, {0, 0}, {0, 65535}, {65535, 65535}, {1, 65534}, {1000, 1999}, {7, 8}, {32767, 32768}} {
+		services := PortRange(of.IPProtoTCP, r[0], r[1])
+		require.LessOrEqual(t, len(services), 30, r)
+		for port := range 1 << 16 {
+			count := 0
+			for _, s := range services {
+				if s.Matches(of.IPProtoTCP, uint16(port)) {
+					count++
+				}
+			}
+			want := 0
+			if uint16(port) >= r[0] && uint16(port) <= r[1] {
+				want = 1
+			}
+			require.Equal(t, want, count, "range %v, port %d", r, port)
+		}
+	}
+	require.Empty(t, PortRange(of.IPProtoTCP, 2, 1))
+	require.Equal(t, []PolicyService{{Protocol: of.IPProtoTCP}}, PortRange(of.IPProtoTCP, 0, 65535), "one service without a mask")
+}
+
+// The policies of an earlier agent stay in force until the present ones are known, and are replaced in one bundle.
+func TestPoliciesOfFormerRounds(t *testing.T) {
+	ctx := t.Context()
+	fake := of.NewFake()
+	former := NewClient(fake, noTableNames, oncacheFeatures)
+	_, err := former.Initialize(ctx, RoundInfo{RoundNum: testRound - 2}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80)))(former))
+
+	previous := uint16(testRound - 2)
+	c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
+	_, err = c.Initialize(ctx, RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.Contains(t, render(c.pipeline, fake.Flows()), "nw_src=10.10.1.21 actions=conjunction(2,1/3)")
+	r := &recorder{}
+	c.SetInterceptor(r)
+	fake.ClearHistory()
+	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(c))
+	require.Len(t, fake.History(), 1)
+	require.Equal(t, []coherency.Change{{All: true, Interfaces: []string{"pod-a"}}}, r.changes)
+
+	fresh, want := newTestClient(t, oncacheFeatures)
+	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(fresh))
+	require.Equal(t, render(fresh.pipeline, want.Flows()), render(c.pipeline, fake.Flows()))
+	require.NoError(t, c.UpdatePolicyRules(nil, nil))
+	require.Len(t, fake.History(), 1, "only the first change deletes them")
+}

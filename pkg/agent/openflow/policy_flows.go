@@ -1,0 +1,178 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"fmt"
+	"net/netip"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// policyTables are the tables and fields of one direction.
+type policyTables struct {
+	rule, defaultRule, metric string
+	// conjunctionID is the register that keeps the id of the rule that matched, ctLabel its place in the connection label.
+	conjunctionID, ctLabel bitField
+}
+
+func (d PolicyDirection) tables() policyTables {
+	if d == PolicyIngress {
+		return policyTables{tableIngressRule, tableIngressDefaultRule, tableIngressMetric, ingressConjunctionID, ingressRuleCTLabel}
+	}
+	return policyTables{tableEgressRule, tableEgressDefaultRule, tableEgressMetric, egressConjunctionID, egressRuleCTLabel}
+}
+
+// clauseKey identifies a flow in a rule or default rule table by what it matches. Rules with a common address or port share
+// the flow. Exactly one of ofPort, prefix and service is set, or none of them for any address.
+type clauseKey struct {
+	direction PolicyDirection
+	// drop is set for flows of the default rule table.
+	drop bool
+	// ofPort is the port that the packet leaves through, for Pods that ingress rules are applied to.
+	ofPort uint32
+	// prefix holds the source if source is set, else the destination.
+	prefix  netip.Prefix
+	source  bool
+	service PolicyService
+	// v6 is the IP version of a service.
+	v6 bool
+}
+
+// String is unique: it names the flow in the flow cache.
+func (k clauseKey) String() string {
+	return fmt.Sprintf("%v drop=%t port=%d prefix=%v source=%t service=%+v v6=%t", k.direction, k.drop, k.ofPort, k.prefix, k.source,
+		k.service, k.v6)
+}
+
+// clause is a rule's dimension: the packet must match one of its keys.
+type clause []clauseKey
+
+// appliedClause is the local end of the rule's connections, in the rule table or, with drop, in the default rule table.
+func (g *generator) appliedClause(r *PolicyRule, drop bool) clause {
+	var keys clause
+	for _, pod := range r.AppliedTo {
+		if r.Direction == PolicyIngress {
+			keys = append(keys, clauseKey{direction: r.Direction, drop: drop, ofPort: pod.OFPort})
+			continue
+		}
+		for _, ip := range pod.IPs {
+			if g.carries(ip) {
+				keys = append(keys, clauseKey{direction: r.Direction, drop: drop, prefix: host(ip), source: true})
+			}
+		}
+	}
+	return keys
+}
+
+func (g *generator) peerClause(r *PolicyRule) clause {
+	var keys clause
+	for _, peer := range r.Peers {
+		if g.carries(peer.Addr()) {
+			keys = append(keys, clauseKey{direction: r.Direction, prefix: peer.Masked(), source: r.Direction == PolicyIngress})
+		}
+	}
+	return keys
+}
+
+func (g *generator) serviceClause(r *PolicyRule) clause {
+	var keys clause
+	for _, service := range r.Services {
+		for _, f := range g.families() {
+			keys = append(keys, clauseKey{direction: r.Direction, service: service, v6: f.gateway.Is6()})
+		}
+	}
+	return keys
+}
+
+// clauses returns the dimensions of the rule in the order of their clause numbers: source, destination, service. It returns
+// nil for a rule that allows nothing.
+func (g *generator) clauses(r *PolicyRule) []clause {
+	applied, peers, services := g.appliedClause(r, false), g.peerClause(r), g.serviceClause(r)
+	if len(applied) == 0 || len(peers) == 0 {
+		return nil
+	}
+	dimensions := []clause{peers, applied}
+	if r.Direction == PolicyEgress {
+		dimensions = []clause{applied, peers}
+	}
+	if len(services) > 0 {
+		dimensions = append(dimensions, services)
+	}
+	return dimensions
+}
+
+// carries tells whether the pipeline has flows for the address's family.
+func (g *generator) carries(addr netip.Addr) bool {
+	for _, f := range g.families() {
+		if f.contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// clauseFlow returns the flow of the key with its conjunctions, or the drop.
+func (g *generator) clauseFlow(key clauseKey, actions []of.Action) of.Flow {
+	tables := key.direction.tables()
+	table := tables.rule
+	if key.drop {
+		table = tables.defaultRule
+	}
+	return g.flow(cookieNetworkPolicy, table, priorityNormal, g.clauseMatch(key), actions...)
+}
+
+func (g *generator) clauseMatch(key clauseKey) []of.Match {
+	if key.ofPort != 0 {
+		return matches(targetOFPortField.is(key.ofPort).match())
+	}
+	for _, f := range g.families() {
+		switch {
+		case key.prefix.IsValid() && !f.contains(key.prefix.Addr()):
+		case key.prefix.IsValid() && key.source:
+			return matches(f.ethType, f.src(key.prefix))
+		case key.prefix.IsValid():
+			return matches(f.ethType, f.dst(key.prefix))
+		case key.v6 == f.gateway.Is6():
+			return append(matches(f.ethType), serviceMatch(key.service)...)
+		}
+	}
+	panic(fmt.Sprintf("policy clause %v is of a family that the pipeline does not carry", key))
+}
+
+func serviceMatch(s PolicyService) []of.Match {
+	match := matches(of.IPProto(s.Protocol))
+	if s.Mask == 0 {
+		return match
+	}
+	switch s.Protocol {
+	case of.IPProtoTCP:
+		return append(match, of.TCPDst(s.Port, s.Mask))
+	case of.IPProtoUDP:
+		return append(match, of.UDPDst(s.Port, s.Mask))
+	default:
+		return append(match, of.SCTPDst(s.Port, s.Mask))
+	}
+}
+
+// ruleFlows returns the flows that a rule has for itself: its hit and its counters.
+//
+// The hit notes the rule's id in a register; ConntrackCommit copies it into the connection label. So a connection exists for
+// conntrack only when both directions allow it, and no packet is recirculated between the policy tables.
+func (g *generator) ruleFlows(r *PolicyRule) []of.Flow {
+	tables := r.Direction.tables()
+	var flows []of.Flow
+	for _, f := range g.families() {
+		flows = append(flows,
+			g.flow(cookieNetworkPolicy, tables.rule, priorityLow, matches(f.ethType, of.ConjID(r.FlowID)),
+				tables.conjunctionID.is(r.FlowID).load(), g.toTable(tables.metric)),
+			// A packet that opens a connection has no label yet, one of a known connection does not pass the rules.
+			g.flow(cookieNetworkPolicy, tables.metric, priorityNormal,
+				matches(f.ethType, of.CTState("+new"), tables.conjunctionID.is(r.FlowID).match()), g.toNext(tables.metric)),
+			g.flow(cookieNetworkPolicy, tables.metric, priorityNormal,
+				matches(f.ethType, of.CTState("-new"), tables.ctLabel.is(r.FlowID).match()), g.toNext(tables.metric)),
+		)
+	}
+	return flows
+}

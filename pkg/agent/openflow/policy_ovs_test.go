@@ -1,0 +1,194 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+var protocolNames = map[uint8]string{of.IPProtoTCP: "tcp", of.IPProtoUDP: "udp", of.IPProtoSCTP: "sctp", of.IPProtoICMP: "icmp"}
+
+// opening returns the packet that opens the connection, as it enters the bridge.
+func opening(c PolicyConnection) string {
+	var in string
+	switch c.Source {
+	case podAIP:
+		in = fmt.Sprintf("in_port=%d,dl_src=%v", podAPort, podAMAC)
+	case podBIP:
+		in = fmt.Sprintf("in_port=%d,dl_src=%v", podBPort, podBMAC)
+	default:
+		in = fmt.Sprintf("in_port=%d,dl_src=0a:00:00:00:01:01", tunnelPort)
+	}
+	destination := gwMAC
+	switch c.Destination {
+	case podAIP:
+		destination = podAMAC
+	case podBIP:
+		destination = podBMAC
+	}
+	packet := fmt.Sprintf("%s,%s,dl_dst=%v,nw_src=%v,nw_dst=%v,nw_ttl=64", protocolNames[c.Protocol], in, destination, c.Source, c.Destination)
+	if c.Protocol != of.IPProtoICMP {
+		packet += fmt.Sprintf(",%[1]s_src=33333,%[1]s_dst=%[2]d", protocolNames[c.Protocol], c.DestinationPort)
+	}
+	return packet
+}
+
+func TestPolicyWalks(t *testing.T) {
+	b := newBridge(t, oncacheFeatures)
+	b.installAll()
+	require.NoError(t, install(
+		ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)),
+		egress(3, policyPodB, prefixes("10.10.1.0/24"), PortRange(of.IPProtoUDP, 5000, 5003)...),
+	)(b.c))
+	remote := remotePodIP.String()
+	for _, test := range []struct {
+		name, packet string
+		ct           []string
+		dropped      bool
+		label        string
+		passes       []string
+		avoids       []string
+	}{
+		{name: "allowed ingress", packet: remoteToPodA + ",tp_dst=80", ct: []string{ctNew, ctNew}, label: "label=0x2"},
+		{name: "other port", packet: remoteToPodA + ",tp_dst=81", ct: []string{ctNew}, dropped: true},
+		{name: "other peer", packet: strings.ReplaceAll(remoteToPodA, remote, "10.10.1.21") + ",tp_dst=80", ct: []string{ctNew}, dropped: true},
+		{name: "other direction", packet: podAToRemote + ",tp_dst=1", ct: []string{ctNew, ctNew}},
+		{
+			name: "established, though forbidden by now", packet: remoteToPodA + ",tp_dst=81,ct_mark=1", ct: []string{ctEstablished},
+			passes: []string{"IngressMetric", "ONCacheMark"}, avoids: []string{"IngressRule", "IngressDefaultRule"},
+		},
+		{name: "related, though forbidden by now", packet: remoteToPodA + ",tp_dst=81,ct_mark=1", ct: []string{"trk,rel"}, avoids: []string{"IngressRule"}},
+		{name: "from the Node itself", packet: gwToPodA + ",tp_dst=81,pkt_mark=0x80000000", ct: []string{ctNew, ctNew}, avoids: []string{"IngressRule"}},
+		{name: "forwarded by the Node", packet: worldToPodA + ",tp_dst=81", ct: []string{ctNew}, dropped: true},
+		{
+			name: "allowed egress", packet: opening(PolicyConnection{podBIP, remotePodIP, of.IPProtoUDP, 5002}), ct: []string{ctNew, ctNew},
+			label: "label=0x300000000",
+		},
+		{name: "egress to another port", packet: opening(PolicyConnection{podBIP, remotePodIP, of.IPProtoUDP, 5004}), ct: []string{ctNew}, dropped: true},
+		{name: "egress between local Pods", packet: opening(PolicyConnection{podBIP, podAIP, of.IPProtoTCP, 80}), ct: []string{ctNew}, dropped: true},
+		{name: "ingress between local Pods", packet: opening(PolicyConnection{podAIP, podBIP, of.IPProtoTCP, 81}), ct: []string{ctNew, ctNew}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := b.trace(test.packet, test.ct...)
+			require.Equal(t, test.dropped, len(w.outputs) == 0, w.text)
+			for _, table := range test.passes {
+				require.Contains(t, w.tables, table, w.text)
+			}
+			for _, table := range test.avoids {
+				require.NotContains(t, w.tables, table, w.text)
+			}
+			if test.dropped {
+				require.Equal(t, 1, w.recirculations, "a refused packet must leave nothing in conntrack: %s", w.text)
+			}
+			if test.label != "" {
+				require.Contains(t, w.text, test.label+"/", "the connection is labelled with its rule")
+			}
+		})
+	}
+	t.Run("counters", func(t *testing.T) {
+		w := b.trace(remoteToPodA+",tp_dst=80,ct_mark=1,ct_label=0x2", ctEstablished)
+		require.Regexp(t, regexp.MustCompile(`ct_state=-new,ct_label=0x2/0xffffffff,ip`), strings.ReplaceAll(w.text, " ", ""))
+	})
+}
+
+// Whatever the rules are, the switch does what EvaluatePolicy says.
+func TestPolicyOnOVSAgreesWithEvaluation(t *testing.T) {
+	const rounds, probes = 6, 20
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	b := newBridge(t, oncacheFeatures)
+	b.installAll()
+	addresses := []netip.Addr{podAIP, podBIP, remotePodIP, netip.MustParseAddr("10.10.1.21"), netip.MustParseAddr("10.10.1.130")}
+	peers := prefixes("10.10.1.20/32", "10.10.1.21/32", "10.10.1.128/25", "10.10.0.0/24", "10.10.0.11/32", "0.0.0.0/0", "::/0", "192.0.2.0/24")
+	var services []PolicyService
+	for protocol := range protocolNames {
+		if protocol != of.IPProtoICMP {
+			services = append(services, PolicyService{Protocol: protocol}, PolicyService{protocol, 80, 0xffff})
+			services = append(services, PortRange(protocol, 79, 90)...)
+		}
+	}
+	protocols := []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP, of.IPProtoICMP}
+	some := func(n int) []int { return rng.Perm(n)[:rng.IntN(min(n, 3)+1)] }
+
+	var installed []*PolicyRule
+	for range rounds {
+		var rules []*PolicyRule
+		var removed []uint32
+		for id := uint32(2); id < 8; id++ {
+			r := &PolicyRule{FlowID: id, Direction: PolicyDirection(1 + rng.IntN(2))}
+			for _, i := range some(2) {
+				r.AppliedTo = append(r.AppliedTo, []PolicyPod{policyPodA, policyPodB}[i])
+			}
+			for _, i := range some(len(peers)) {
+				r.Peers = append(r.Peers, peers[i])
+			}
+			for _, i := range some(len(services)) {
+				r.Services = append(r.Services, services[i])
+			}
+			rules = append(rules, r)
+		}
+		for _, old := range installed {
+			if rng.IntN(2) == 0 {
+				removed = append(removed, old.FlowID)
+				rules = slices.DeleteFunc(rules, func(r *PolicyRule) bool { return r.FlowID == old.FlowID })
+			}
+		}
+		require.NoError(t, b.c.UpdatePolicyRules(rules, removed))
+		installed = rules
+		for range probes {
+			c := PolicyConnection{
+				Source: addresses[rng.IntN(len(addresses))], Destination: addresses[rng.IntN(len(addresses))],
+				Protocol: protocols[rng.IntN(len(protocols))],
+			}
+			if c.Protocol != of.IPProtoICMP {
+				c.DestinationPort = uint16([]int{78, 79, 80, 85, 90, 91}[rng.IntN(6)])
+			}
+			local := func(a netip.Addr) bool { return a == podAIP || a == podBIP }
+			if c.Source == c.Destination || !local(c.Source) && !local(c.Destination) {
+				continue
+			}
+			egress, ingress := EvaluatePolicy(rules, PolicyEgress, c), EvaluatePolicy(rules, PolicyIngress, c)
+			w := b.trace(opening(c), ctNew, ctNew)
+			require.Equal(t, egress.Allowed && ingress.Allowed, len(w.outputs) > 0, "%+v\negress %+v\ningress %+v\n%s", c, egress, ingress, w.text)
+			if len(w.outputs) > 0 {
+				requireAllowedBy(t, rules, PolicyEgress, c, w.register("reg5"))
+				requireAllowedBy(t, rules, PolicyIngress, c, w.register("reg6"))
+			}
+		}
+	}
+}
+
+// requireAllowedBy checks that the rule which the packet was counted for allows it on its own.
+func requireAllowedBy(t *testing.T, rules []*PolicyRule, direction PolicyDirection, c PolicyConnection, id uint32) {
+	t.Helper()
+	if id == 0 {
+		require.False(t, EvaluatePolicy(rules, direction, c).Isolated)
+		return
+	}
+	i := slices.IndexFunc(rules, func(r *PolicyRule) bool { return r.FlowID == id })
+	require.GreaterOrEqual(t, i, 0, "rule %d is not installed", id)
+	require.Equal(t, PolicyVerdict{Allowed: true, Isolated: true, FlowID: id}, EvaluatePolicy(rules[i:i+1], direction, c))
+}
+
+// register is the value of a register when the packet left the pipeline.
+func (w walk) register(name string) uint32 {
+	m := regexp.MustCompile(name + `=(0x[0-9a-f]+)`).FindStringSubmatch(w.finalFlow())
+	if m == nil {
+		return 0
+	}
+	value, _ := strconv.ParseUint(m[1], 0, 32)
+	return uint32(value)
+}
