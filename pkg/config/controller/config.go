@@ -6,8 +6,10 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
@@ -84,7 +86,12 @@ func Parse(text []byte) (*ControllerConfig, error) {
 // UnknownKeys returns an error that names keys of a text, which Parse can read, that mean nothing.
 func UnknownKeys(text []byte) error {
 	var c ControllerConfig
-	return yaml.UnmarshalStrict(text, &c)
+	data, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return err
+	}
+	unknown, err := json.UnmarshalStrict(data, &c)
+	return errors.Join(append(unknown, err)...)
 }
 
 func setDefault[T comparable](value *T, def T) {

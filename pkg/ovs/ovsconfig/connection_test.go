@@ -46,7 +46,7 @@ func (d *database) start() {
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(d.t, d.cmd.Start())
 	require.Eventually(d.t, func() bool { _, err := os.Stat(d.socket); return err == nil }, 10*time.Second, 5*time.Millisecond)
-	require.NoError(d.t, exec.Command("ovs-vsctl", "--db=unix:"+d.socket, "--timeout=10", "--no-wait", "init").Run())
+	require.NoError(d.t, exec.Command("ovs-vsctl", "--db=unix:"+d.socket, "--retry", "--timeout=10", "--no-wait", "init").Run())
 }
 
 func (d *database) stop() {

@@ -210,15 +210,14 @@ func (c *command) serveInput(conn io.Reader) {
 	}
 }
 
-// finish sends what is left of a terminal's output and releases the input.
+// finish sends what is left of a terminal's output and then releases the input, which is the terminal itself.
 func (c *command) finish() {
+	if c.terminal != nil {
+		select {
+		case <-c.copied:
+		case <-time.After(2 * time.Second): // a background process of the session still has the terminal open
+		}
+		defer c.terminal.Close()
+	}
 	c.input.close()
-	if c.terminal == nil {
-		return
-	}
-	select {
-	case <-c.copied:
-	case <-time.After(2 * time.Second): // a background process of the session still has the terminal open
-	}
-	c.terminal.Close()
 }
