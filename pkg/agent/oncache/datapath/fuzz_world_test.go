@@ -227,13 +227,13 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 
 // reason runs a case again to see what the program counts.
 func (w *fuzzWorld) reason(t *testing.T, c *fuzzCase, r *testRun) string {
-	return w.counted(func() { require.NoError(t, r.run(c.packet.Frame)) })
+	return w.counted(t, func() { require.NoError(t, r.run(c.packet.Frame)) })
 }
 
 // counts checks a case and the reason under which it is counted.
 func (w *fuzzWorld) counts(t *testing.T, c *fuzzCase, reason string) {
 	t.Helper()
-	require.Equal(t, reason, w.counted(func() { w.check(t, c) }))
+	require.Equal(t, reason, w.counted(t, func() { w.check(t, c) }))
 }
 
 func (c *fuzzCase) String() string {
