@@ -219,7 +219,7 @@ func (w *world) run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte,
 	var out skb
 	opts := &ebpf.RunOptions{Data: packet, DataOut: make([]byte, len(packet)+256), Context: in, ContextOut: &out}
 	var verdict uint32
-	reason := w.counted(func() {
+	reason := w.counted(w.t, func() {
 		var err error
 		verdict, err = prog.Run(opts)
 		require.NoError(w.t, err)
@@ -228,17 +228,17 @@ func (w *world) run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte,
 }
 
 // counted returns the reason under which the one packet was counted that f passes through a program.
-func (w *world) counted(f func()) (reason string) {
-	w.t.Helper()
+func (w *world) counted(t testing.TB, f func()) (reason string) {
+	t.Helper()
 	before, err := w.Counters()
-	require.NoError(w.t, err)
+	require.NoError(t, err)
 	f()
 	after, err := w.Counters()
-	require.NoError(w.t, err)
+	require.NoError(t, err)
 	for program, reasons := range after {
 		for name, n := range reasons {
 			if n != before[program][name] {
-				require.Empty(w.t, reason, "one packet counts once")
+				require.Empty(t, reason, "one packet counts once")
 				reason = name
 			}
 		}
