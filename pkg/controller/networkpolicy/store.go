@@ -20,16 +20,14 @@ type Selection struct {
 	Name string
 }
 
-func (s Selection) has(o object) bool {
-	return (s.Name == "" || s.Name == o.id()) && (s.Node == "" || o.concerns().has(s.Node))
-}
-
 // Store holds what the core has computed and tells watchers of every change.
 type Store struct {
 	mu   sync.Mutex
 	core *core
 	// version counts the events that have changed something.
 	version uint64
+	// onNode has the objects by the Nodes in their spans.
+	onNode [resources]map[string]map[object]struct{}
 	// watchers are by Node, those of everything under "".
 	watchers [resources]map[string]map[*watcher]struct{}
 }
@@ -38,6 +36,7 @@ type Store struct {
 func NewStore() *Store {
 	s := &Store{core: newCore()}
 	for r := range s.watchers {
+		s.onNode[r] = map[string]map[object]struct{}{}
 		s.watchers[r] = map[string]map[*watcher]struct{}{}
 	}
 	return s
@@ -102,13 +101,21 @@ func (s *Store) forget(resource Resource, node string, w *watcher) {
 	}
 }
 
+// selected returns the selected objects, sorted by name.
 func (s *Store) selected(resource Resource, selection Selection) []object {
 	var selected []object
-	s.core.objects(resource, func(o object) {
-		if selection.has(o) {
+	add := func(o object) {
+		if selection.Name == "" || selection.Name == o.id() {
 			selected = append(selected, o)
 		}
-	})
+	}
+	if selection.Node == "" {
+		s.core.objects(resource, add)
+	} else {
+		for o := range s.onNode[resource][selection.Node] {
+			add(o)
+		}
+	}
 	slices.SortFunc(selected, compareIDs)
 	return selected
 }
@@ -128,9 +135,26 @@ func (s *Store) apply(event func(*core) ([]change, error)) error {
 		s.version++
 	}
 	for i := range changes {
+		s.index(&changes[i])
 		s.tell(&changes[i])
 	}
 	return nil
+}
+
+func (s *Store) index(ch *change) {
+	onNode := s.onNode[ch.object.resource()]
+	for _, node := range ch.left {
+		delete(onNode[node], ch.object)
+		if len(onNode[node]) == 0 {
+			delete(onNode, node)
+		}
+	}
+	for _, node := range ch.entered {
+		if onNode[node] == nil {
+			onNode[node] = map[object]struct{}{}
+		}
+		onNode[node][ch.object] = struct{}{}
+	}
 }
 
 func (s *Store) tell(ch *change) {
