@@ -47,6 +47,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
 		area{"Coexistence", testCoexistence},
 		area{"Mode", testMode},
+		area{"SamePacket", testSamePacket},
 		area{"CommandLine", testCommandLine},
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},
@@ -65,6 +66,7 @@ func TestVXLANGateOn(t *testing.T) {
 	s.run(t,
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
+		area{"SamePacket", testSamePacket},
 	)
 }
 

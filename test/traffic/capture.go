@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/antrea-oncache/antrea/test/afpacket"
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
@@ -27,6 +28,8 @@ const (
 	protocolTCP    = 6
 	protocolUDP    = 17
 
+	// receiveTimeout is how long it may take to notice the end.
+	receiveTimeout = 100 * time.Millisecond
 	// drainTime is how long a capture that has ended still takes what is queued.
 	drainTime = time.Second
 )
@@ -85,7 +88,7 @@ func (c *capture) run(ctx context.Context, status io.Writer) (report.Capture, er
 	if err != nil {
 		return result, fmt.Errorf("device %s: %w", c.device, err)
 	}
-	socket, err := openPacketSocket(device.Index)
+	socket, err := afpacket.Open(device.Index, false)
 	if err != nil {
 		return result, err
 	}
@@ -96,21 +99,20 @@ func (c *capture) run(ctx context.Context, status io.Writer) (report.Capture, er
 		ctx, cancel = context.WithTimeout(ctx, c.duration)
 		defer cancel()
 	}
-	buf := make([]byte, 1<<17)
 	var ended time.Time
 	for c.count == 0 || result.Matched < c.count {
 		if ctx.Err() != nil && ended.IsZero() {
 			ended = time.Now()
 		}
-		n, outgoing, err := socket.receive(buf)
+		frame, received, err := socket.Receive(receiveTimeout)
 		if err != nil {
 			return result, err
 		}
-		if !ended.IsZero() && n == 0 {
+		if !ended.IsZero() && !received {
 			break
 		}
-		packet, ok := parse(buf[:n])
-		if !ok || outgoing != c.outgoing || !c.filter.admits(&packet) {
+		packet, ok := parse(frame.Data)
+		if !ok || (frame.Type == afpacket.Outgoing) != c.outgoing || !c.filter.admits(&packet) {
 			continue
 		}
 		if result.Matched++; len(result.Packets) < c.limit {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/antrea-oncache/antrea/test/afpacket"
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
@@ -65,7 +66,7 @@ func (s *sendRaw) run(ctx context.Context, _ io.Writer) (report.Sent, error) {
 	if err := s.complete(ctx, device); err != nil {
 		return result, err
 	}
-	socket, err := openPacketSocket(device.Index)
+	socket, err := afpacket.Open(device.Index, false)
 	if err != nil {
 		return result, err
 	}
@@ -84,7 +85,7 @@ func (s *sendRaw) run(ctx context.Context, _ io.Writer) (report.Sent, error) {
 			}
 			s.id++
 			for _, f := range frames {
-				if err := socket.send(f); err != nil {
+				if err := socket.Send(afpacket.Frame{Data: f}); err != nil {
 					return result, fmt.Errorf("sending frame %d: %w", result.Frames, err)
 				}
 				result.Frames++

@@ -126,7 +126,7 @@ func qemuArgs(kernel, initrd, socket string, port int) []string {
 	return []string{
 		"-machine", "q35", "-smp", cpus, "-m", memory, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
 		"-kernel", kernel, "-initrd", initrd,
-		"-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr net.ifnames=0",
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr net.ifnames=0 log_buf_len=4M",
 		"-object", "memory-backend-memfd,id=mem,size=" + memory + ",share=on", "-numa", "node,memdev=mem",
 		"-chardev", "socket,id=c0,path=" + socket, "-device", "vhost-user-fs-pci,chardev=c0,tag=rootfs,queue-size=1024",
 		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=tcp:127.0.0.1:%d-%s:%d", port, guest.Address, guest.Port),

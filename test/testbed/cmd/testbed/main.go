@@ -51,6 +51,7 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(runCommand(), vmCommand(), prepareCommand(), upCommand(), downCommand(), statusCommand(), shellCommand(), execCommand(),
 		serveCommand(), clusterCommand(), guestCommand())
+	root.AddCommand(kernelLogCommand())
 	return root
 }
 

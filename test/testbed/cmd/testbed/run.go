@@ -28,7 +28,7 @@ func runCommand() *cobra.Command {
 
 The program finds these in its environment: TESTBED_KUBECONFIG (path), TESTBED_APISERVER (host:port), TESTBED_DIR (private
 directory), TESTBED_ARTIFACTS (directory for logs), TESTBED_BIN (directory of the built programs), TESTBED_RUNS_ON (host, vm).
-Its exit code is passed on.`,
+Its exit code is passed on. When the kernel of the machine has logged a warning meanwhile, the run has failed.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if artifacts == "" {
@@ -83,16 +83,24 @@ func run(ctx context.Context, flags bedFlags, artifacts string, args []string) e
 	if err != nil {
 		return err
 	}
+	watch, err := watchKernelLog(ctx, b.machine)
+	if err != nil {
+		return err
+	}
 	p.Printf("running %s", args[0])
 	code, err := b.machine.Run(ctx, remote.Command{Args: args, Env: env, Dir: wd, Stdout: os.Stdout, Stderr: os.Stderr})
 	if err != nil {
 		return err
 	}
 	p.Printf("%s ended with exit code %d", args[0], code)
-	if code != 0 {
-		return exitError(code)
+	faults := watch.check(ctx, filepath.Join(artifacts, "kernel.log"))
+	if code == 0 {
+		return faults
 	}
-	return nil
+	if faults != nil {
+		p.Printf("%v", faults)
+	}
+	return exitError(code)
 }
 
 // privateDir makes a directory in the cache, which a virtual machine sees too (unlike /tmp). It removes those of runs that

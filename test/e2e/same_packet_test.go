@@ -1,0 +1,113 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/equality"
+	"github.com/antrea-oncache/antrea/test/equality/bench"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+// testSamePacket sends the same packets over an established flow with the cache off and on. What arrives, and what is on the
+// wire, must be the same.
+func testSamePacket(t *testing.T, s *suite) {
+	sender, receiver := s.createPod(t, s.node1, "sender"), s.createPod(t, s.node2, "receiver")
+	defer deletePod(t, sender)
+	defer deletePod(t, receiver)
+	b := s.newBench(t, sender, receiver)
+	udp := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: 4601, DestinationPort: 4701}
+	tcp := equality.Flow{Protocol: unix.IPPROTO_TCP, SourcePort: 4602, DestinationPort: 4702}
+	b.LearnOuter(t, udp)
+	for _, c := range []struct {
+		name string
+		flow equality.Flow
+	}{{"UDP", udp}, {"TCP", tcp}} {
+		t.Run(c.name, func(t *testing.T) { b.RequireSame(t, equality.Stream(b.World, c.flow), nil) })
+		t.Run(c.name+"TooBig", func(t *testing.T) { s.testTooBig(t, b, sender, c.flow) })
+		t.Run(c.name+"Forwarded", func(t *testing.T) { s.testForwarded(t, sender, c.flow) })
+	}
+	t.Run("Nested", func(t *testing.T) { testNested(t, b, sender) })
+	t.Run("FromSocket", func(t *testing.T) { testFromSocket(t, b, sender) })
+}
+
+// testTooBig sends what does not fit through the tunnel: from a Pod that has too large an MTU, and over a path with a small one.
+func (s *suite) testTooBig(t *testing.T, b *bench.Bench, sender *cluster.Pod, f equality.Flow) {
+	setMTU(t, sender, uplinkMTU)
+	b.RequireSame(t, equality.TooBig(b.World, f, podMTU), nil)
+
+	const pathMTU = 1400
+	route := []string{s.node2.IP.String(), "dev", "eth0", "mtu", strconv.Itoa(pathMTU)}
+	succeeds(t, s.node1.Space, append([]string{"ip", "route", "add"}, route...)...)
+	defer succeeds(t, s.node1.Space, append([]string{"ip", "route", "del"}, route...)...)
+	limit := pathMTU - (uplinkMTU - podMTU)
+	cases := equality.TooBig(b.World, f, limit)
+	b.RequireSame(t, cases, func(t *testing.T) {
+		b.Warm(t, f)
+		eventually(t, "the cache to know the path MTU", func() error {
+			if b.IsFast(t, cases[len(cases)-1]) {
+				return notYet("too large a packet has taken the fast path")
+			}
+			return nil
+		})
+	})
+}
+
+// testForwarded sends to a Pod that passes everything on to a third one.
+func (s *suite) testForwarded(t *testing.T, sender *cluster.Pod, f equality.Flow) {
+	forwarder, target := s.createPod(t, s.node2, "forwarder"), s.createPod(t, s.node1, "target")
+	defer deletePod(t, forwarder)
+	defer deletePod(t, target)
+	shell(t, forwarder.Space, fmt.Sprintf(`
+		echo 1 >/proc/sys/net/ipv4/ip_forward
+		echo 0 >/proc/sys/net/ipv4/conf/all/send_redirects
+		echo 0 >/proc/sys/net/ipv4/conf/eth0/send_redirects
+		iptables -t nat -A PREROUTING -i eth0 -s %s -j DNAT --to-destination %s
+		iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE
+		echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal`, sender.IP, target.IP))
+	b := s.newBench(t, sender, target)
+	b.World.Receiver = forwarder.IP
+	b.ReplyTo = func(f equality.Flow) equality.Packet {
+		p := b.World.Reply(f)
+		p.Source, p.Destination = target.IP, forwarder.IP
+		return p
+	}
+	b.RequireSame(t, equality.Forwarded(b.World, f), nil)
+}
+
+// testNested sends through a tunnel between the Pods, in one flow with the same port at both ends, which is one connection.
+func testNested(t *testing.T, b *bench.Bench, sender *cluster.Pod) {
+	const device, port = "nested0", 4790
+	shell(t, sender.Space, fmt.Sprintf(`
+		echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+		ip link add %s type vxlan id 42 local %s remote %s dev eth0 dstport %d srcport %d %d nolearning noudpcsum
+		ip link set %s up`, device, b.World.Sender, b.World.Receiver, port, port, port+1, device))
+	defer succeeds(t, sender.Space, "ip", "link", "del", device)
+	b.Devices[device] = bench.Place{Space: sender, Device: device}.Open(t)
+	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: port, DestinationPort: port}
+	b.RequireSame(t, equality.Nested(b.World, device, flow), nil)
+}
+
+// testFromSocket sends datagrams as programs do.
+func testFromSocket(t *testing.T, b *bench.Bench, sender *cluster.Pod) {
+	const device = "socket"
+	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: 4603, DestinationPort: 4703}
+	var conn net.Conn
+	require.NoError(t, sender.Do(func() (err error) {
+		conn, err = net.DialUDP("udp", &net.UDPAddr{Port: int(flow.SourcePort)},
+			net.UDPAddrFromAddrPort(netip.AddrPortFrom(b.World.Receiver, flow.DestinationPort)))
+		return err
+	}))
+	defer conn.Close()
+	b.Devices[device] = bench.Datagrams{Conn: conn}
+	b.RequireSame(t, equality.FromSocket(b.World, device, flow), nil)
+}

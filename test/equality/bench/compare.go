@@ -1,0 +1,127 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/equality"
+)
+
+// maxShown is how many packets may differ before a test gives up.
+const maxShown = 40
+
+// RequireSame sends the cases in both modes and compares. ready, if not nil, waits until the cache knows all that it needs.
+func (b *Bench) RequireSame(t *testing.T, cases []equality.Case, ready func(t *testing.T)) {
+	t.Helper()
+	b.SwitchCache(t, false)
+	off := b.observe(t, cases, false)
+	b.SwitchCache(t, true)
+	if ready != nil {
+		ready(t)
+	}
+	on := b.observe(t, cases, true)
+	differ := 0
+	for i, c := range cases {
+		differences := equality.Compare(&c, off[i], on[i])
+		if len(differences) == 0 {
+			continue
+		}
+		if differ++; differ > maxShown {
+			continue
+		}
+		dir := filepath.Join(b.Captures, t.Name())
+		for prefix, o := range map[string]equality.Observation{"off": off[i], "on": on[i]} {
+			require.NoError(t, o.WriteCaptures(dir, fmt.Sprintf("%d-%s", i, prefix)))
+		}
+		t.Errorf("%s: not the same packet (captures: %s/%d-*.pcap)\n%s", c.Name, dir, i, strings.Join(differences, "\n"))
+	}
+	require.Zero(t, differ, "of %d packets", len(cases))
+	require.Empty(t, b.late, "frames that nobody has expected")
+}
+
+// observe sends the cases one after the other.
+func (b *Bench) observe(t *testing.T, cases []equality.Case, on bool) []equality.Observation {
+	t.Helper()
+	b.Forget(t)
+	established := map[equality.Flow]bool{}
+	observed := make([]equality.Observation, len(cases))
+	wrong := 0
+	for i, c := range cases {
+		if !established[c.Flow] {
+			b.establish(t, c.Flow)
+			established[c.Flow] = true
+		}
+		fault := ""
+		observed[i], fault = b.sendCase(t, c, on)
+		if fault != "" {
+			t.Errorf("%s, cache on: %t: %s", c.Name, on, fault)
+			if wrong++; wrong == maxShown {
+				t.FailNow()
+			}
+		}
+	}
+	return observed
+}
+
+// sendCase sends one packet and says what is wrong with what became of it. A packet of a flow whose lease is over takes the slow
+// path: it is sent again.
+func (b *Bench) sendCase(t *testing.T, c equality.Case, on bool) (seen equality.Observation, fault string) {
+	t.Helper()
+	b.setFence(c.Flow)
+	expected := c.Expected(on)
+	for range 5 {
+		seen = b.Send(t, b.transmitter(t, c), c.Frame, expected)
+		if fault = pathFault(c, seen, on); fault == "" || !on || c.Path == equality.Slow {
+			break
+		}
+		b.Warm(t, c.Flow)
+	}
+	if c.From == equality.Wire {
+		seen[equality.Wire] = nil // itself
+	}
+	for _, point := range []equality.Point{equality.Wire, equality.Receiver, equality.Sender} {
+		if len(seen[point]) != expected[point] {
+			fault += fmt.Sprintf("%d frames at %s, expected %d; ", len(seen[point]), point, expected[point])
+		}
+	}
+	return seen, fault
+}
+
+// pathFault says which path was taken, if it is not the right one.
+func pathFault(c equality.Case, seen equality.Observation, on bool) (fault string) {
+	expected := c.Expected(on)
+	slow := map[equality.Point]bool{equality.SendingTunnel: true, equality.ReceivingTunnel: true}
+	if on && c.Path != equality.Slow {
+		slow = map[equality.Point]bool{
+			equality.SendingTunnel: c.Path == equality.SlowThenFast, equality.ReceivingTunnel: c.Path == equality.FastThenSlow,
+		}
+	}
+	for point, wanted := range slow {
+		arrives := point == equality.SendingTunnel && expected[equality.Wire] > 0 ||
+			point == equality.ReceivingTunnel && expected[equality.Receiver] > 0
+		if arrives && wanted != (len(seen[point]) > 0) {
+			fault += fmt.Sprintf("%d frames at %s; ", len(seen[point]), point)
+		}
+	}
+	return fault
+}
+
+// transmitter is where a case is sent.
+func (b *Bench) transmitter(t *testing.T, c equality.Case) Transmitter {
+	t.Helper()
+	switch {
+	case c.From == equality.Wire:
+		return b.wire
+	case c.Device == "":
+		return b.sockets[equality.Sender]
+	}
+	require.Contains(t, b.Devices, c.Device)
+	return b.Devices[c.Device]
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/afpacket"
+	"github.com/antrea-oncache/antrea/test/equality"
+)
+
+// Send sends a frame and returns what was seen of it when all arrivals are there, or none came for patience.
+func (b *Bench) Send(t *testing.T, from Transmitter, frame afpacket.Frame, arrivals map[equality.Point]int) equality.Observation {
+	t.Helper()
+	var seen equality.Observation
+	b.collect(t, &seen)
+	for point, frames := range seen {
+		for _, f := range frames {
+			b.late = append(b.late, fmt.Sprintf("at %s: % x", equality.Point(point), f.Data[:min(len(f.Data), 128)]))
+		}
+	}
+	seen = equality.Observation{}
+	require.NoError(t, from.Send(frame))
+	fences := b.fences
+	if len(arrivals) == 0 {
+		fences++
+		require.NoError(t, b.sockets[equality.Sender].Send(b.fence))
+	}
+	for deadline := time.Now().Add(patience); ; {
+		b.collect(t, &seen)
+		missing := b.fences < fences
+		for point, n := range arrivals {
+			missing = missing || len(seen[point]) < n
+		}
+		if !missing || time.Now().After(deadline) {
+			return seen
+		}
+		_, err := afpacket.Wait(100*time.Millisecond, b.sockets[:]...)
+		require.NoError(t, err)
+	}
+}
+
+// patience is how long a packet may take; one that Open vSwitch has not seen before waits for a process.
+const patience = 5 * time.Second
+
+// collect takes what was captured.
+func (b *Bench) collect(t *testing.T, into *equality.Observation) {
+	t.Helper()
+	for point, socket := range b.sockets {
+		for {
+			f, ok, err := socket.Receive(0)
+			require.NoError(t, err)
+			if !ok {
+				break
+			}
+			inner := b.inner(equality.Point(point), f)
+			switch {
+			case inner == nil:
+			case identification(inner) == equality.FenceID:
+				if equality.Point(point) == equality.Receiver {
+					b.fences++
+				}
+			default:
+				f.Data = bytes.Clone(f.Data)
+				into[point] = append(into[point], f)
+			}
+		}
+	}
+}
+
+// inner returns the frame without tunnel headers, else nil, if it concerns the bench: at tunnel devices and on the wire what the
+// sending Pod has sent, at the Pods what has arrived.
+func (b *Bench) inner(point equality.Point, f afpacket.Frame) []byte {
+	data := f.Data
+	tunnel := point == equality.SendingTunnel || point == equality.ReceivingTunnel
+	if f.Type == afpacket.Outgoing && !tunnel {
+		return nil
+	}
+	if point == equality.Wire {
+		source, _, length, ok := parseIP(data)
+		if !ok || source != b.Transport || len(data) < length+udpAndTunnel {
+			return nil
+		}
+		data = data[length+udpAndTunnel:]
+	}
+	source, destination, _, ok := parseIP(data)
+	switch {
+	case !ok:
+		return nil
+	case source == b.World.Sender:
+		return data
+	case !tunnel && point != equality.Wire && (source == b.World.Receiver || destination == b.World.Sender || destination == b.World.Receiver):
+		return data
+	}
+	return nil
+}
+
+// identification is that of the IPv4 packet, or the flow label of the IPv6 packet, in a frame.
+func identification(frame []byte) uint32 {
+	if binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_IPV6 {
+		return binary.BigEndian.Uint32(frame[14:]) & 0xfffff
+	}
+	return uint32(binary.BigEndian.Uint16(frame[18:]))
+}
+
+// udpAndTunnel is the length of the UDP and tunnel headers.
+const udpAndTunnel = 16
+
+// parseIP reads the addresses of an IP packet in an Ethernet frame, and the length of all up to the end of the IP header.
+func parseIP(frame []byte) (source, destination netip.Addr, length int, ok bool) {
+	if len(frame) < 14+20 {
+		return source, destination, 0, false
+	}
+	switch ip := frame[14:]; binary.BigEndian.Uint16(frame[12:]) {
+	case unix.ETH_P_IP:
+		return netip.AddrFrom4([4]byte(ip[12:16])), netip.AddrFrom4([4]byte(ip[16:20])), 14 + int(ip[0]&0xf)*4, true
+	case unix.ETH_P_IPV6:
+		if len(ip) < 40 {
+			return source, destination, 0, false
+		}
+		return netip.AddrFrom16([16]byte(ip[8:24])), netip.AddrFrom16([16]byte(ip[24:40])), 14 + 40, true
+	}
+	return source, destination, 0, false
+}

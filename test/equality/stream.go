@@ -1,0 +1,178 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package equality
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// World is what packets are made for: two Pods on different Nodes.
+type World struct {
+	SenderMAC, SenderGatewayMAC     net.HardwareAddr
+	ReceiverMAC, ReceiverGatewayMAC net.HardwareAddr
+	Sender, Receiver                netip.Addr
+	// MTU is that of the Pods' interfaces.
+	MTU int
+	// Outer are the headers of an ordinary packet from sender to receiver on the wire, up to the inner IP header.
+	Outer []byte
+}
+
+// Packet is an ordinary packet of a flow from sender to receiver.
+func (w *World) Packet(f Flow) Packet {
+	p := Packet{
+		SourceMAC: w.SenderMAC, DestinationMAC: w.SenderGatewayMAC, Source: w.Sender, Destination: w.Receiver,
+		Protocol: f.Protocol, SourcePort: f.SourcePort, DestinationPort: f.DestinationPort,
+		TTL: 64, Fragment: dontFragment, Flags: ACK, Sequence: 1000, Ack: 1000, Payload: content(32),
+	}
+	return p
+}
+
+// Reply is an ordinary packet of the flow in the other direction.
+func (w *World) Reply(f Flow) Packet {
+	p := w.Packet(f)
+	p.SourceMAC, p.DestinationMAC = w.ReceiverMAC, w.ReceiverGatewayMAC
+	p.Source, p.Destination = p.Destination, p.Source
+	p.SourcePort, p.DestinationPort = p.DestinationPort, p.SourcePort
+	return p
+}
+
+// Flags of the IPv4 header.
+const (
+	reservedBit   = 0x8000
+	dontFragment  = 0x4000
+	moreFragments = 0x2000
+)
+
+// FenceID is the identification of packets behind which the others have arrived, or never will.
+const FenceID = 0x7777
+
+// firstID is the identification of the first packet of a stream; they are counted up.
+const firstID = 0x1000
+
+// content is a payload in which no two neighbouring bytes, words or lines are the same.
+func content(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8*3 + 1)
+	}
+	return b
+}
+
+// stream collects the packets of one flow.
+type stream struct {
+	world World
+	flow  Flow
+	cases []Case
+}
+
+// Stream is every kind of packet in one established flow.
+func Stream(w World, f Flow) []Case {
+	s := &stream{world: w, flow: f}
+	s.lengths()
+	s.typesOfService()
+	s.hopLimits()
+	s.addresses()
+	s.ipHeaders()
+	s.checksums()
+	s.segments()
+	if f.Protocol == unix.IPPROTO_TCP {
+		s.tcpFlags()
+		s.tcpOptions()
+		s.connectionEnds()
+	} else {
+		s.udpLengths()
+	}
+	s.fromTheWire()
+	return s.cases
+}
+
+func (s *stream) tcp() bool { return s.flow.Protocol == unix.IPPROTO_TCP }
+func (s *stream) six() bool { return s.world.Sender.Is6() }
+
+// next is the ordinary packet with an identification of its own.
+func (s *stream) next() Packet {
+	p := s.world.Packet(s.flow)
+	p.ID = firstID + uint32(len(s.cases))
+	p.Sequence += uint32(len(s.cases)) << 16
+	return p
+}
+
+// add makes the ordinary packet special by edit and adds it.
+func (s *stream) add(name string, path Path, arrivals map[Point]int, edit func(*Packet)) {
+	s.addSegmented(name, path, arrivals, 0, edit)
+}
+
+// addSegmented adds a packet that is sent in segments of size bytes of payload. It, and any with Partial checksum, has an
+// Offload.
+func (s *stream) addSegmented(name string, path Path, arrivals map[Point]int, size int, edit func(*Packet)) {
+	p := s.next()
+	if size > 0 {
+		p.Checksum = Partial
+	}
+	edit(&p)
+	c := Case{Name: name, Path: path, Arrivals: arrivals, Flow: s.flow}
+	c.Frame.Data = p.Bytes()
+	if p.Checksum == Partial {
+		c.Frame.Offload = offloadOf(&p, size)
+	}
+	s.cases = append(s.cases, c)
+}
+
+// headers is the length of an ordinary packet without payload, as the MTU counts.
+func (s *stream) headers() int {
+	p := s.world.Packet(s.flow)
+	if s.tcp() {
+		return p.IPLength() + tcpLength
+	}
+	return p.IPLength() + udpLength
+}
+
+func (s *stream) lengths() {
+	largest := s.world.MTU - s.headers()
+	var lengths []int
+	for n := range 24 {
+		lengths = append(lengths, n)
+	}
+	for n := 24; n < largest-2; n += 83 {
+		lengths = append(lengths, n)
+	}
+	for _, n := range append(lengths, largest-2, largest-1, largest) {
+		s.add(fmt.Sprintf("payload of %d bytes", n), Fast, delivered, func(p *Packet) { p.Payload = content(n) })
+	}
+}
+
+func (s *stream) typesOfService() {
+	for tos := range 256 {
+		s.add(fmt.Sprintf("type of service %#02x", tos), Fast, delivered, func(p *Packet) { p.TOS = uint8(tos) })
+	}
+}
+
+// hopLimits: each Node counts one hop.
+func (s *stream) hopLimits() {
+	for _, c := range []struct {
+		ttl      uint8
+		path     Path
+		arrivals map[Point]int
+	}{
+		{0, Slow, dropped}, {1, Slow, dropped}, {2, FastThenSlow, lost},
+		{3, Fast, delivered}, {64, Fast, delivered}, {128, Fast, delivered}, {255, Fast, delivered},
+	} {
+		s.add(fmt.Sprintf("hop limit %d", c.ttl), c.path, c.arrivals, func(p *Packet) { p.TTL = c.ttl })
+	}
+}
+
+// addresses are what a Pod sends that routes for others or has more than one address: Open vSwitch drops it, and so does the
+// cache nothing else.
+func (s *stream) addresses() {
+	other := s.world.Sender.Next().Next().Next()
+	s.add("source address of another host", Slow, dropped, func(p *Packet) { p.Source = other })
+	s.add("MAC address of another host", Slow, dropped, func(p *Packet) {
+		p.SourceMAC = net.HardwareAddr{2, 0, 0, 0, 0, 0x99}
+	})
+	s.add("secondary address of the receiving Pod", Slow, lost, func(p *Packet) { p.Destination = s.world.Receiver.Next().Next().Next() })
+}
