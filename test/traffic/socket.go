@@ -27,7 +27,7 @@ type socketOptions struct {
 }
 
 // control fits net.Dialer and net.ListenConfig.
-func (o socketOptions) control(network, _ string, c syscall.RawConn) error {
+func (o socketOptions) control(network, address string, c syscall.RawConn) error {
 	var failed error
 	set := func(fd, level, option, value int) {
 		if err := unix.SetsockoptInt(fd, level, option, value); err != nil && failed == nil {
@@ -38,6 +38,9 @@ func (o socketOptions) control(network, _ string, c syscall.RawConn) error {
 		fd := int(raw)
 		set(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 		ipv6 := strings.HasSuffix(network, "6")
+		if ipv6 && (strings.HasPrefix(address, ":") || strings.HasPrefix(address, "[::]:")) {
+			set(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+		}
 		if o.tos >= 0 && ipv6 {
 			set(fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, o.tos)
 		} else if o.tos >= 0 {
@@ -59,14 +62,11 @@ func (o socketOptions) control(network, _ string, c syscall.RawConn) error {
 	return failed
 }
 
-// network is protocol ("tcp", "udp") with the IP version of an address and port; without an address it is both.
+// network is protocol ("tcp", "udp") with the IP version of an address and port. Without an address it is IPv6, which stands for
+// both; Go would decide by the loopback device, which may be down in a Pod.
 func network(protocol, address string) string {
-	addr, err := netip.ParseAddrPort(address)
-	switch {
-	case err != nil:
-		return protocol
-	case addr.Addr().Is6():
-		return protocol + "6"
+	if addr, err := netip.ParseAddrPort(address); err == nil && addr.Addr().Is4() {
+		return protocol + "4"
 	}
-	return protocol + "4"
+	return protocol + "6"
 }

@@ -5,11 +5,15 @@ package main
 
 import (
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/test/sandbox"
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
@@ -85,5 +89,25 @@ func TestSenderFailsWithoutSink(t *testing.T) {
 func TestContentIsNotTheSameAfterShiftByAPowerOfTwo(t *testing.T) {
 	for shift := uint64(1); shift < 1<<40; shift <<= 1 {
 		require.False(t, isContent(content(shift, 1000), 0), "shift %d", shift)
+	}
+}
+
+func TestSinkWithoutAddressHasBothIPVersions(t *testing.T) {
+	sandbox.RequireRoot(t)
+	vethPair(t)
+	near, err := netlink.LinkByName("near")
+	require.NoError(t, err)
+	addr, err := netlink.ParseAddr("2001:db8::1/64")
+	require.NoError(t, err)
+	addr.Flags = unix.IFA_F_NODAD
+	require.NoError(t, netlink.AddrAdd(near, addr))
+	_, listening := startServer(t, "tcp-sink", "--listen=:0")
+	_, port, err := net.SplitHostPort(listening)
+	require.NoError(t, err)
+	for _, ip := range []string{"192.0.2.1", "2001:db8::1"} {
+		sent, err := end[report.Send](t, start(t, "tcp-send", "--to="+net.JoinHostPort(ip, port), "--bytes=1000"))
+		require.NoError(t, err)
+		require.NotNil(t, sent.Received)
+		require.Equal(t, ip, netip.MustParseAddrPort(sent.Received.Remote).Addr().String())
 	}
 }
