@@ -18,9 +18,13 @@ var (
 	dualStack = cluster.Families{IPv4: true, IPv6: true}
 )
 
-// families chooses the IP versions of Pods and of the Nodes' addresses.
+// families chooses the IP versions of Pods and of the Nodes' addresses. The cache is made small: filling two times the maps of
+// the default size takes an emulated machine a minute.
 func families(pods, nodes cluster.Families) func(*cluster.Options) {
-	return func(o *cluster.Options) { o.PodFamilies, o.NodeFamilies = pods, nodes }
+	return func(o *cluster.Options) {
+		o.PodFamilies, o.NodeFamilies = pods, nodes
+		o.AgentConfig = func(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": 65536} }
+	}
 }
 
 // everyFamily is what must hold for IPv6 as for IPv4.
