@@ -27,8 +27,13 @@ func families(pods, nodes cluster.Families) func(*cluster.Options) {
 	}
 }
 
-// everyFamily is what must hold for IPv6 as for IPv4.
-var everyFamily = append([]area{{"NeighborDiscovery", testNeighborDiscovery}}, everyConfiguration...)
+// everyFamily is what must hold for IPv6 in every combination of IP versions.
+var everyFamily = []area{
+	{"NeighborDiscovery", testNeighborDiscovery},
+	{"Connectivity", testConnectivity},
+	{"Forgery", testForgery},
+	{"PodDeletion", testPodDeletion},
+}
 
 func TestDualStackOverIPv4GeneveGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true, families(dualStack, ipv4Only))
@@ -38,7 +43,7 @@ func TestDualStackOverIPv4GeneveGateOn(t *testing.T) {
 	s.run(t,
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
-		area{"AgentRestart", testAgentRestart},
+		area{"NetworkPolicy", testNetworkPolicy},
 	)
 }
 
@@ -46,7 +51,7 @@ func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
 	s := newSuite(t, "vxlan", true, families(ipv6Only, ipv6Only))
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
+	s.run(t, area{"FastPath", testFastPath})
 }
 
 func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {

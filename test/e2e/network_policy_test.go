@@ -222,9 +222,12 @@ func (s *suite) waitPeers(t *testing.T, name string, want int) {
 		if err != nil {
 			return err
 		}
-		flows := 0
+		flows, source := 0, "nw_src="
+		if s.ipv6 {
+			source = "ipv6_src="
+		}
 		for _, flow := range antctl[[]apis.OVSFlow](t, s.node2, "get", "ovsflows", "-T", "IngressRule") {
-			if containsAll(flow.Flow, []string{"nw_src=", fmt.Sprintf("conjunction(%d,1/3)", p.Realized[0].FlowID)}) {
+			if containsAll(flow.Flow, []string{source, fmt.Sprintf("conjunction(%d,1/3)", p.Realized[0].FlowID)}) {
 				flows++
 			}
 		}
