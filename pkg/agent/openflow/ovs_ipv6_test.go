@@ -14,6 +14,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // newBridge6 has two Pods, the remote Node and marks as installAll makes them, with IPv6 addresses; the remote Node is reached by
@@ -114,6 +115,41 @@ func TestIPv6Walks(t *testing.T) {
 				if w.recirculations > 0 {
 					require.Contains(t, w.text, "zone=65510", "connections of IPv6 have a zone of their own")
 				}
+			})
+		}
+	}
+}
+
+func TestIPv6PolicyWalks(t *testing.T) {
+	for nodeName, node := range map[string]*config.NodeConfig{"dual stack": dualStackNode, "IPv6 only": ipv6Node} {
+		b := newBridge6(t, node)
+		podA := PolicyPod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}
+		podB := PolicyPod{InterfaceName: "pod-b", OFPort: podBPort, IPs: []netip.Addr{podBIP, podB6IP}}
+		require.NoError(t, install(
+			ingress(2, podA, prefixes("10.10.1.20/32", "fd00:10:0:b::20/128"), tcp(80)),
+			egress(3, podB, prefixes("fd00:10:0:b::/64"), PortRange(of.IPProtoUDP, 5000, 5003)...),
+		)(b.c))
+		podBToRemote := packet6(podBPort, podBMAC, gwMAC, podB6IP, remotePod6, 64)
+		asUDP := func(packet string) string { return strings.Replace(packet, "tcp6", "udp6", 1) }
+		for _, test := range []struct {
+			name, packet string
+			ct           []string
+			outputs      []int
+		}{
+			{"allowed peer and port", remoteToPodA6 + ",tcp_dst=80", []string{ctNew, ctNew}, []int{podAPort}},
+			{"another port", remoteToPodA6 + ",tcp_dst=81", []string{ctNew, ctNew}, nil},
+			{"another protocol", asUDP(remoteToPodA6) + ",udp_dst=80", []string{ctNew, ctNew}, nil},
+			{"another peer", strings.Replace(remoteToPodA6, remotePod6.String(), "fd00:10:0:b::21", 1) + ",tcp_dst=80", []string{ctNew, ctNew}, nil},
+			{"another port of an open connection", remoteToPodA6 + ",tcp_dst=81,ct_mark=1", []string{ctEstablished}, []int{podAPort}},
+			{"the Node's own packet", gwToPodA6 + ",tcp_dst=81,pkt_mark=0x80000000", []string{ctNew, ctNew}, []int{podAPort}},
+			{"allowed destination", asUDP(podBToRemote) + ",udp_dst=5003", []string{ctNew, ctNew}, []int{tunnelPort}},
+			{"another destination port", asUDP(podBToRemote) + ",udp_dst=5004", []string{ctNew, ctNew}, nil},
+			{"another destination", packet6(podBPort, podBMAC, gwMAC, podB6IP, world6, 64), []string{ctNew, ctNew}, nil},
+			{"a Pod without policies", podAToRemote6, []string{ctNew, ctNew}, []int{tunnelPort}},
+		} {
+			t.Run(nodeName+", "+test.name, func(t *testing.T) {
+				w := b.trace(test.packet, test.ct...)
+				require.Equal(t, test.outputs, w.outputs, w.text)
 			})
 		}
 	}
