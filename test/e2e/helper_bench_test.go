@@ -22,7 +22,7 @@ import (
 func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Bench {
 	t.Helper()
 	for _, pod := range []*cluster.Pod{sender, receiver} {
-		succeeds(t, pod.Space, "iptables", "-t", "raw", "-I", "PREROUTING", "-i", "eth0", "-j", "DROP")
+		succeeds(t, pod.Space, s.iptables(), "-t", "raw", "-I", "PREROUTING", "-i", "eth0", "-j", "DROP")
 	}
 	mac := func(space *cluster.Space, device string) net.HardwareAddr {
 		address, err := net.ParseMAC(macOf(t, space, device))
@@ -32,7 +32,7 @@ func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Ben
 	world := equality.World{
 		SenderMAC: mac(sender.Space, "eth0"), SenderGatewayMAC: mac(s.node1.Space, "antrea-gw0"), Sender: sender.IP,
 		ReceiverMAC: mac(receiver.Space, "eth0"), ReceiverGatewayMAC: mac(receiver.Node.Space, "antrea-gw0"), Receiver: receiver.IP,
-		MTU: podMTU,
+		MTU: s.podMTU(),
 	}
 	b := bench.New(t, world, map[equality.Point]bench.Place{
 		equality.Sender:          {Space: sender, Device: "eth0"},
@@ -41,7 +41,7 @@ func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Ben
 		equality.ReceivingTunnel: {Space: s.node2, Device: s.tunnelDevice()},
 		equality.Receiver:        {Space: receiver, Device: "eth0"},
 	}, bench.Place{Space: s.Fabric, Device: s.node2.Name})
-	b.Transport = s.node1.IP
+	b.Transport = s.transportIP(s.node1)
 	b.Captures = os.Getenv("TESTBED_ARTIFACTS")
 	b.SwitchCache = func(t *testing.T, on bool) {
 		t.Helper()
@@ -57,17 +57,21 @@ func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Ben
 		defer cancel()
 		for _, n := range s.Nodes {
 			// It fails when there is nothing to delete.
-			_, _ = n.Exec(ctx, "conntrack", "-D", "--orig-src", sender.IP.String())
+			_, _ = n.Exec(ctx, "conntrack", "-D", "-f", s.family(), "--orig-src", sender.IP.String())
 		}
 	}
 	return b
 }
 
-// podMTU and uplinkMTU are those of the testbed.
-const (
-	podMTU    = 1450
-	uplinkMTU = 1500
-)
+const uplinkMTU = 1500
+
+// podMTU is that of the uplink less what the longest outer headers take.
+func (s *suite) podMTU() int {
+	if s.Nodes[0].IPs[len(s.Nodes[0].IPs)-1].Is6() {
+		return uplinkMTU - 70
+	}
+	return uplinkMTU - 50
+}
 
 // setMTU sets the MTU of both ends of a Pod's interface until the test ends.
 func setMTU(t *testing.T, pod *cluster.Pod, mtu int) {
