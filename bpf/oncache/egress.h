@@ -68,7 +68,8 @@ static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struc
 	if (skb->vlan_present)
 		return ONC_NOT_IP;
 	pull(skb, L2_LEN + (skb->protocol == bpf_htons(ETH_P_IPV6) ? IP6_LEN : IP4_LEN) + TCP_LEN);
-	/* On a netkit device nobody has read the frame yet: a packet socket of the Pod can say one thing and send another. */
+	/* On a netkit device nobody has read the frame yet: a packet socket of the Pod can say one thing and send
+	 * another. */
 	eth = (void *)(long)skb->data;
 	if ((void *)(eth + 1) > (void *)(long)skb->data_end || eth->h_proto != skb->protocol)
 		return ONC_NOT_IP;

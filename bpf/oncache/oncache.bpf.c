@@ -31,8 +31,8 @@
 #include "egress.h"
 #include "ingress.h"
 
-/* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. skb->ifindex is the host-side
- * device's at both. */
+/* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. skb->ifindex is the
+ * host-side device's at both. */
 SEC("tc") int oncache_egress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
