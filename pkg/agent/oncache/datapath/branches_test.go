@@ -165,6 +165,9 @@ func TestByteCounts(t *testing.T) {
 	for name, f := range families {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOf(t, f)
+			if reason := w.decapsulated(); reason != "hit" {
+				t.Skipf("this kernel does not decapsulate %s: %s", name, reason)
+			}
 			out, in := w.fromPod(), w.toPod()
 			w.learn(out, in)
 			want := map[Direction]uint64{}

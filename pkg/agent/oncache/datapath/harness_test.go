@@ -156,9 +156,10 @@ func newWorldWith(t testing.TB, f family, opts Options) *world {
 
 // decapsulated is the reason under which Ingress counts a good packet: another one where the kernel (before Linux 6.3) cannot
 // decapsulate one IP version from the other.
-func (w *world) decapsulated() string {
-	w.t.Helper()
-	if w.family.inner6 != w.family.outer6 && minor(w.t, kernelRelease(w.t)) < 6003 {
+func (w *world) decapsulated() string { return decapsulated(w.t, w.family) }
+
+func decapsulated(t testing.TB, f family) string {
+	if f.inner6 != f.outer6 && minor(t, kernelRelease(t)) < 6003 {
 		return "offload"
 	}
 	return "hit"
