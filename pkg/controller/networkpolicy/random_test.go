@@ -5,6 +5,7 @@ package networkpolicy
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -221,7 +222,10 @@ func requireIndexed(t *testing.T, s *Store, nodes []string) {
 				}
 			}
 		})
-		require.Equal(t, want, s.onNode[resource])
+		require.Equal(t, len(want), len(s.onNode[resource]), "Nodes of %s", resource)
+		for node := range want {
+			require.True(t, maps.Equal(want[node], s.onNode[resource][node]), "%s of %s", resource, node)
+		}
 	}
 }
 

@@ -225,14 +225,21 @@ func BenchmarkScale(b *testing.B) {
 	before := heapMiB()
 	cpu := cpuTime(b)
 	s.fill(b, store)
-	b.Logf("%d Nodes, %d Pods, %d policies, %d groups; computed in %s of processor time",
-		s.nodes, len(store.core.pods), len(store.core.policies), len(store.core.groups), cpuTime(b)-cpu)
-	b.Logf("memory of the computation: %.0f MiB", heapMiB()-before)
+	computed, computation := cpuTime(b)-cpu, heapMiB()-before
+	require.Len(b, store.core.pods, 100000)
+	require.Len(b, store.core.policies, 10000)
 	cpu = cpuTime(b)
 	var all agents
 	all.connect(b, store, s.nodes)
-	b.Logf("%d watches connected in %s of processor time, %.1f MiB of JSON", len(all.watches), cpuTime(b)-cpu, float64(all.bytes.Load())/(1<<20))
-	b.Logf("memory with all watches: %.0f MiB", heapMiB()-before)
+	connected := cpuTime(b) - cpu
+	b.Run("start", func(b *testing.B) {
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(computed.Seconds(), "compute-cpu-s")
+		b.ReportMetric(computation, "compute-MiB")
+		b.ReportMetric(connected.Seconds(), "connect-cpu-s")
+		b.ReportMetric(float64(all.bytes.Load())/(1<<20), "JSON-MiB")
+		b.ReportMetric(heapMiB()-before, "watched-MiB")
+	})
 	defer func() {
 		for _, w := range all.watches {
 			w.Stop()

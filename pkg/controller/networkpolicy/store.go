@@ -88,6 +88,7 @@ func (s *Store) subscribe(resource Resource, selection Selection, endOfInitial f
 		ofNode[selection.Node] = map[*watcher]struct{}{}
 	}
 	ofNode[selection.Node][w] = struct{}{}
+	watching.WithLabelValues(resource.String()).Inc()
 	return w, initial
 }
 
@@ -96,6 +97,7 @@ func (s *Store) forget(resource Resource, node string, w *watcher) {
 	defer s.mu.Unlock()
 	ofNode := s.watchers[resource]
 	delete(ofNode[node], w)
+	watching.WithLabelValues(resource.String()).Dec()
 	if len(ofNode[node]) == 0 {
 		delete(ofNode, node)
 	}
@@ -135,6 +137,7 @@ func (s *Store) apply(event func(*core) ([]change, error)) error {
 		s.version++
 	}
 	for i := range changes {
+		processed[changes[i].object.resource()].Inc()
 		s.index(&changes[i])
 		s.tell(&changes[i])
 	}

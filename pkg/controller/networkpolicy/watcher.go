@@ -61,11 +61,14 @@ func (w *watcher) send(id string, event watch.Event) {
 // run delivers the initial events, then those that are sent, until Stop.
 func (w *watcher) run(initial []watch.Event) {
 	defer close(w.result)
-	for events := initial; ; {
-		for _, event := range events {
-			select {
-			case w.result <- event:
-			case <-w.done:
+	for _, event := range initial {
+		if !w.deliver(event) {
+			return
+		}
+	}
+	for {
+		for event, ok := w.next(); ok; event, ok = w.next() {
+			if !w.deliver(event) {
 				return
 			}
 		}
@@ -74,8 +77,33 @@ func (w *watcher) run(initial []watch.Event) {
 		case <-w.done:
 			return
 		}
-		w.mu.Lock()
-		events, w.queue = w.queue, nil
-		w.mu.Unlock()
 	}
+}
+
+// deliver says whether the watch goes on.
+func (w *watcher) deliver(event watch.Event) bool {
+	select {
+	case <-w.done: // even if the client could take the event
+		return false
+	default:
+	}
+	select {
+	case w.result <- event:
+		return true
+	case <-w.done:
+		return false
+	}
+}
+
+// next takes the oldest event from the queue, if there is one.
+func (w *watcher) next() (event watch.Event, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 {
+		w.queue = nil
+		return watch.Event{}, false
+	}
+	event, w.queue[0] = w.queue[0], watch.Event{}
+	w.queue = w.queue[1:]
+	return event, true
 }
