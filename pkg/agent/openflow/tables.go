@@ -15,6 +15,8 @@ type Features struct {
 	TrafficControl bool
 	// ONCache adds the table that marks packets which the cache may learn from.
 	ONCache bool
+	// CutConnections drops packets of connections that the agent has marked with CutMark.
+	CutConnections bool
 }
 
 // stage is a group of neighbouring tables with one purpose.
