@@ -79,7 +79,7 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	// Parts run in group; the first that fails ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	pods := newPodFeed(store)
-	onCacheRoutes, err := startONCache(ctx, onCacheParts{
+	onCache, err := startONCache(ctx, onCacheParts{
 		gates: o.gates, config: o.config, state: state, pods: pods, flows: flows, bridge: bridge,
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 		return fmt.Errorf("listening on apiPort: %w", err)
 	}
 	api, err := newAPIServer(ctx, o, clients.reviews, listener, &apiParts{
-		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCacheRoutes, policies: policies,
+		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCache.routes, policies: policies,
 	})
 	if err != nil {
 		return err
@@ -136,6 +136,9 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	background(initializer.MaintainGateway)
 	background(func(ctx context.Context) { state.Routes.Run(ctx.Done()) })
 	background(nodeRoutes.Run)
+	if o.cutsConnections() {
+		background(newCutter(policies, onCache.manager).Run)
+	}
 	background(policies.Run)
 	background(func(ctx context.Context) {
 		// No Pod is connected before the policies are in force.
@@ -210,10 +213,11 @@ func retryUntilDone(ctx context.Context, what string, step func() error) bool {
 // there all the same, with their miss action: tools and people find the pipeline as they know it.
 func pipelineFeatures(o *options) openflow.Features {
 	return openflow.Features{
-		AntreaProxy:  o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable,
-		AntreaPolicy: o.gates.Enabled(features.AntreaPolicy),
-		Egress:       o.gates.Enabled(features.Egress),
-		ONCache:      o.gates.Enabled(features.ONCache),
+		AntreaProxy:    o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable,
+		AntreaPolicy:   o.gates.Enabled(features.AntreaPolicy),
+		Egress:         o.gates.Enabled(features.Egress),
+		ONCache:        o.gates.Enabled(features.ONCache),
+		CutConnections: o.cutsConnections(),
 	}
 }
 

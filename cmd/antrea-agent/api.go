@@ -53,7 +53,7 @@ func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
 		"/featuregates":    featuregates.HandleFunc(o.gates),
 		"/loglevel":        loglevel.HandleFunc(),
 		"/networkpolicies": policyhandler.HandlePolicies(p.policies, policyStats(p.flows, dumper)),
-		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, dumper),
+		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, p.policies, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(p.store),
 	}
 	maps.Copy(routes, p.onCache)

@@ -35,16 +35,25 @@ type onCacheParts struct {
 	bridge ovsconfig.BridgeClient
 }
 
+// onCache is the cache as other parts of the agent see it.
+type onCache struct {
+	// manager is nil when the feature gate is off.
+	manager *oncache.Manager
+	routes  map[string]http.HandlerFunc
+}
+
 // startONCache starts the cache, or with the gate off removes what an earlier agent left of it, and returns the handlers
 // of its API paths. It is called when the base flows are installed and the interface store is restored, and
 // before any Pod or Node flow is installed. ctx ends when the agent stops.
-func startONCache(ctx context.Context, p onCacheParts) (map[string]http.HandlerFunc, error) {
+func startONCache(ctx context.Context, p onCacheParts) (*onCache, error) {
 	state := bridgeState{p.bridge}
 	if !p.gates.Enabled(features.ONCache) {
 		if err := oncache.Cleanup(oncache.DefaultPinPath, state); err != nil {
 			return nil, fmt.Errorf("feature gate %s is off, but removing its programs and settings failed: %w", features.ONCache, err)
 		}
-		return map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(nil), "/oncache/mode": oncachehandler.HandleMode(nil)}, nil
+		return &onCache{routes: map[string]http.HandlerFunc{
+			"/oncache": oncachehandler.HandleFunc(nil), "/oncache/mode": oncachehandler.HandleMode(nil),
+		}}, nil
 	}
 	mode, err := datapath.ParseMode(p.config.ONCache.Mode)
 	if err != nil {
@@ -72,7 +81,9 @@ func startONCache(ctx context.Context, p onCacheParts) (map[string]http.HandlerF
 	}
 	manager.Start()
 	go manager.Run(ctx.Done())
-	return map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)}, nil
+	return &onCache{manager: manager, routes: map[string]http.HandlerFunc{
+		"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager),
+	}}, nil
 }
 
 // mirrored says of which interfaces a mirror of the bridge wants to see the packets. One on the tunnel port

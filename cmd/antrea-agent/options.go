@@ -43,6 +43,11 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.configFile, "config", o.configFile, "The path to the configuration file")
 }
 
+// cutsConnections says that policies also end connections that were established before.
+func (o *options) cutsConnections() bool {
+	return o.config.NetworkPolicy.EstablishedConnections == "cut"
+}
+
 // complete reads the configuration file (without one, all defaults apply), and fails when it contains anything that the
 // agent cannot do.
 func (o *options) complete() error {

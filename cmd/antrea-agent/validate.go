@@ -40,6 +40,7 @@ func choices(c *agentconfig.AgentConfig) []choice {
 		{"podInterfaceType", &c.PodInterfaceType, podInterfaces, podInterfaces, nil},
 		{"hostNetworkMode", &c.HostNetworkMode, []string{"iptables", "nftables"}, []string{"iptables"}, nil},
 		{"antreaProxy.defaultLoadBalancerMode", &c.AntreaProxy.DefaultLoadBalancerMode, []string{"nat", "dsr"}, []string{"nat"}, nil},
+		{"networkPolicy.establishedConnections", &c.NetworkPolicy.EstablishedConnections, []string{"keep", "cut"}, []string{"keep", "cut"}, nil},
 		{"oncache.mode", &c.ONCache.Mode, []string{"enforce", "observe", "off"}, []string{"enforce", "observe", "off"}, nil},
 		{"ipsec.authenticationMode", &c.IPsec.AuthenticationMode, []string{"psk", "cert"}, []string{"psk", "cert"}, nil},
 	}

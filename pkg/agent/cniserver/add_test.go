@@ -6,6 +6,7 @@ package cniserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -328,6 +329,45 @@ func TestAddWaitsForNetwork(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, cnipb.ErrorCode_TRY_AGAIN_LATER, response.Error.Code)
 	})
+}
+
+// policyRecorder is the agent's policy controller.
+type policyRecorder struct {
+	flows *fakeFlows
+	fail  error
+	// flowsAtArrival is the number of Pods that had flows when the Pod arrived.
+	flowsAtArrival int
+	arrived, left  []string
+}
+
+func (p *policyRecorder) PodArrives(i *interfacestore.InterfaceConfig) error {
+	p.flowsAtArrival = len(p.flows.all())
+	p.arrived = append(p.arrived, fmt.Sprintf("%s/%s %s %v %t", i.PodNamespace, i.PodName, i.InterfaceName, i.IPs, i.OFPort > 0))
+	return p.fail
+}
+
+func (p *policyRecorder) PodLeaves(i *interfacestore.InterfaceConfig) {
+	p.left = append(p.left, i.InterfaceName)
+}
+
+func TestPoliciesBeforeFlows(t *testing.T) {
+	policies := &policyRecorder{}
+	h := newHarness(t, func(cfg *Config) { cfg.Policies = policies })
+	close(h.ready)
+	policies.flows = h.flows
+	first, second := h.newPod("web-0"), h.newPod("web-1")
+
+	policies.fail = errors.New("switch says no")
+	require.Contains(t, h.addError(first).Message, "switch says no")
+	require.Empty(t, h.flows.all(), "a Pod is not connected without its policies")
+	h.requireNothing(first)
+	require.Equal(t, []string{first.hostInterface()}, policies.left)
+
+	policies.fail = nil
+	h.mustAdd(second)
+	require.Zero(t, policies.flowsAtArrival)
+	require.Equal(t, "test/web-1 "+second.hostInterface()+" [10.10.1.3] true", policies.arrived[1])
+	require.Len(t, policies.left, 1)
 }
 
 func TestAddAgain(t *testing.T) {

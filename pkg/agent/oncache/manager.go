@@ -292,3 +292,12 @@ func readUplink(c Config) (datapath.Uplink, error) {
 	}
 	return u, nil
 }
+
+// EvictConnection makes the cache forget the connection between two addresses. Its packets take Open vSwitch, and teach the
+// cache only what that does with them.
+func (m *Manager) EvictConnection(protocol uint8, a, b netip.AddrPort) error {
+	if m.unavailable != nil {
+		return nil
+	}
+	return m.dp.DeleteFlow(protocol, a, b)
+}

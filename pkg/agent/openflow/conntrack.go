@@ -29,6 +29,18 @@ func (g *generator) conntrackFlows() []of.Flow {
 				}}),
 		)
 	}
+	return append(flows, g.cutFlows()...)
+}
+
+// cutFlows drops what belongs to connections that were cut, in both directions, before anything else can become of it.
+func (g *generator) cutFlows() []of.Flow {
+	if !g.features.CutConnections {
+		return nil
+	}
+	var flows []of.Flow
+	for _, f := range g.families() {
+		flows = append(flows, g.flow(cookieNetworkPolicy, tableConntrackState, priorityNormal, matches(f.ethType, of.CTState("+trk"), cutCT.match())))
+	}
 	return flows
 }
 

@@ -155,6 +155,8 @@ var (
 	snatCTField     = ctMark(5, 5)
 	hairpinCTField  = ctMark(6, 6)
 	l7CTField       = ctMark(7, 7)
+	// cutCTField is ours, in bits that Antrea does not use: the agent sets it for connections that current policy forbids.
+	cutCTField = ctMark(8, 8)
 
 	connFromGateway = connSourceField.is(2)
 	serviceCT       = serviceCTField.is(1)
@@ -163,7 +165,17 @@ var (
 	notSNATCT       = snatCTField.is(0)
 	hairpinCT       = hairpinCTField.is(1)
 	l7CT            = l7CTField.is(1)
+	cutCT           = cutCTField.is(1)
 )
+
+// CutMark is the bit of the connection mark that makes the pipeline drop all packets of a connection, with
+// Features.CutConnections.
+const CutMark = 1 << 8
+
+// OpenedFromGateway tells whether the packet that opened the connection with this mark came through the gateway.
+func OpenedFromGateway(mark uint32) bool {
+	return mark&connSourceField.mask() == connFromGateway.value
+}
 
 // Conntrack label: ids of the policy rules that admitted the connection.
 var (
@@ -191,6 +203,9 @@ const (
 	ctZoneV6     = 65510
 	ctZoneSNATV6 = 65511
 )
+
+// ConntrackZones are the zones in which the connections of Pods are.
+var ConntrackZones = []uint16{ctZone, ctZoneV6}
 
 // Flow priorities.
 const (

@@ -103,6 +103,32 @@ func TestPolicyWalks(t *testing.T) {
 	})
 }
 
+func TestCutConnections(t *testing.T) {
+	features := oncacheFeatures
+	features.CutConnections = true
+	b := newBridge(t, features)
+	b.installAll()
+	for _, test := range []struct {
+		name, packet, ct string
+		dropped          bool
+	}{
+		{"established, out", podAToRemote + ",ct_mark=3", ctEstablished, false},
+		{"cut, out", podAToRemote + ",ct_mark=0x103", ctEstablished, true},
+		{"cut, in", remoteToPodA + ",ct_mark=0x103", ctReply, true},
+		{"cut, related", remoteToPodA + ",ct_mark=0x103", "trk,rel,rpl", true},
+		{"cut before a reply was seen", podAToRemote + ",ct_mark=0x103", ctNew, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := b.trace(test.packet, test.ct, test.ct)
+			require.Equal(t, test.dropped, len(w.outputs) == 0, w.text)
+			if test.dropped {
+				require.Zero(t, w.epoch(), w.text)
+				require.NotContains(t, w.tables, "ONCacheMark", w.text)
+			}
+		})
+	}
+}
+
 // Whatever the rules are, the switch does what EvaluatePolicy says.
 func TestPolicyOnOVSAgreesWithEvaluation(t *testing.T) {
 	const rounds, probes = 6, 20

@@ -17,6 +17,8 @@ type Features struct {
 	ONCache bool
 	// IPv6 adds the table for neighbor discovery and multicast. Initialize sets it where Pods have IPv6 addresses.
 	IPv6 bool
+	// CutConnections drops packets of connections that the agent has marked with CutMark.
+	CutConnections bool
 }
 
 // stage is a group of neighbouring tables with one purpose.

@@ -83,6 +83,7 @@ type AgentConfig struct {
 	FQDNCacheMinTTL int `yaml:"fqdnCacheMinTTL,omitempty" json:"fqdnCacheMinTTL,omitempty"`
 
 	ONCache                 ONCacheConfig                 `yaml:"oncache,omitempty" json:"oncache,omitempty"`
+	NetworkPolicy           NetworkPolicyConfig           `yaml:"networkPolicy,omitempty" json:"networkPolicy,omitempty"`
 	AntreaProxy             AntreaProxyConfig             `yaml:"antreaProxy,omitempty" json:"antreaProxy,omitempty"`
 	WireGuard               WireGuardConfig               `yaml:"wireGuard,omitempty" json:"wireGuard,omitempty"`
 	IPsec                   IPsecConfig                   `yaml:"ipsec,omitempty" json:"ipsec,omitempty"`
@@ -116,4 +117,11 @@ type ONCacheConfig struct {
 	// LeaseSeconds is how long a direction of a flow may use the fast path before one of its packets passes Open vSwitch
 	// again. Default 5.
 	LeaseSeconds uint32 `yaml:"leaseSeconds,omitempty" json:"leaseSeconds,omitempty"`
+}
+
+// NetworkPolicyConfig configures NetworkPolicy.
+type NetworkPolicyConfig struct {
+	// EstablishedConnections is "keep" (a policy decides whether a connection may be opened, and leaves open ones alone, as
+	// in Antrea) or "cut" (open connections that present policies forbid are ended). Default keep.
+	EstablishedConnections string `yaml:"establishedConnections,omitempty" json:"establishedConnections,omitempty"`
 }

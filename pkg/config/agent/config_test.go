@@ -31,6 +31,7 @@ func TestParseDefaults(t *testing.T) {
 			require.True(t, *c.EnablePrometheusMetrics)
 			require.EqualValues(t, 1048576, c.ONCache.MaxFlows)
 			require.EqualValues(t, 5, c.ONCache.LeaseSeconds)
+			require.Equal(t, "keep", c.NetworkPolicy.EstablishedConnections)
 			require.True(t, *c.AntreaProxy.Enable)
 			require.False(t, c.AntreaProxy.ProxyAll)
 			require.EqualValues(t, 28, *c.AuditLogging.MaxAge)

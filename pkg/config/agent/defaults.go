@@ -64,6 +64,7 @@ func (c *AgentConfig) setDefaults() {
 	}
 	setDefault(&c.ONCache.MaxFlows, DefaultONCacheMaxFlows)
 	setDefault(&c.ONCache.LeaseSeconds, DefaultONCacheLease)
+	setDefault(&c.NetworkPolicy.EstablishedConnections, "keep")
 
 	setPointer(&c.AntreaProxy.Enable, true)
 	setPointer(&c.AntreaProxy.ProxyLoadBalancerIPs, true)

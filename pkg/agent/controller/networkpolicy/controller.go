@@ -51,6 +51,9 @@ type Controller struct {
 	wake     chan struct{}
 	synced   chan struct{}
 	once     sync.Once
+	// onRealized, if set, is called after each change of the rules, with realizeMu held.
+	onRealized func()
+
 	watchers []*watcher
 }
 
@@ -177,15 +180,24 @@ func (c *Controller) realizePolicies(names sets.Set[string]) error {
 	}
 	err := c.flows.UpdatePolicyRules(ops.install, ops.remove)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err != nil {
 		c.realized.abandon(ops)
 		c.state.dirty = c.state.dirty.Union(names)
+	} else {
+		c.realized.commit(ops)
+	}
+	c.mu.Unlock()
+	if err != nil {
 		return fmt.Errorf("realize NetworkPolicies %v: %w", sets.List(names), err)
 	}
-	c.realized.commit(ops)
+	if c.onRealized != nil {
+		c.onRealized()
+	}
 	return nil
 }
+
+// OnRealized has a function called after each change of the rules, which must return soon. Call it before Run.
+func (c *Controller) OnRealized(changed func()) { c.onRealized = changed }
 
 // PodArrives realizes the policies that are applied to the Pod of an interface which is about to be connected. It returns
 // when they are in force, or with an error.

@@ -98,3 +98,14 @@ func (c *Controller) RulesOf(policy string) []*openflow.PolicyRule {
 	defer c.mu.Unlock()
 	return sortedRules(maps.Values(c.realized.policies[policy]))
 }
+
+// RulesOfSource returns the rules that are on the switch for the policy that was made of the NetworkPolicy with this
+// namespace and name; ok is false when it does not concern this Node.
+func (c *Controller) RulesOfSource(namespace, name string) (rules []*openflow.PolicyRule, ok bool) {
+	for _, p := range c.NetworkPolicies() {
+		if ref := p.SourceRef; ref != nil && ref.Namespace == namespace && ref.Name == name {
+			return c.RulesOf(p.Name), true
+		}
+	}
+	return nil, false
+}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ovsflows serves /ovsflows: a list of apis.OVSFlow. Without parameters all flows of the bridge; pod together
-// with namespace selects the flows that were installed for a Pod, table (names or numbers, comma-separated) those of
-// tables, table-names-only lists the tables.
+// with namespace selects the flows that were installed for a Pod, networkpolicy with namespace those of a policy's rules,
+// table (names or numbers, comma-separated) those of tables, table-names-only lists the tables.
 package ovsflows
 
 import (
@@ -27,6 +27,12 @@ import (
 type Pipeline interface {
 	GetFlowTableStatus() ([]openflow.TableStatus, error)
 	GetPodFlowKeys(interfaceName string) []string
+	GetPolicyFlowKeys(flowIDs []uint32) []string
+}
+
+// Policies finds the rules of a policy that are on the bridge; ok is false for a policy that does not concern this Node.
+type Policies interface {
+	RulesOfSource(namespace, name string) (rules []*openflow.PolicyRule, ok bool)
 }
 
 // Interfaces finds a Pod's interfaces.
@@ -41,7 +47,7 @@ type FlowDumper interface {
 
 var counters = regexp.MustCompile(`\b(n_packets|n_bytes|idle_age|hard_age)=\d+, `)
 
-const supportedFilters = "pod with namespace, table, table-names-only"
+const supportedFilters = "pod with namespace, networkpolicy with namespace, table, table-names-only"
 
 // filterError is a bad request, or with notFound set an absent object.
 type filterError struct {
@@ -62,12 +68,13 @@ func notFound(format string, args ...any) error {
 type handler struct {
 	pipeline   Pipeline
 	interfaces Interfaces
+	policies   Policies
 	dumper     FlowDumper
 }
 
 // HandleFunc serves the flows of one bridge.
-func HandleFunc(pipeline Pipeline, interfaces Interfaces, dumper FlowDumper) http.HandlerFunc {
-	h := &handler{pipeline: pipeline, interfaces: interfaces, dumper: dumper}
+func HandleFunc(pipeline Pipeline, interfaces Interfaces, policies Policies, dumper FlowDumper) http.HandlerFunc {
+	h := &handler{pipeline: pipeline, interfaces: interfaces, policies: policies, dumper: dumper}
 	return func(w http.ResponseWriter, r *http.Request) {
 		lines, err := h.flows(r.Context(), r.URL.Query())
 		if err != nil {
@@ -91,27 +98,32 @@ func HandleFunc(pipeline Pipeline, interfaces Interfaces, dumper FlowDumper) htt
 }
 
 func (h *handler) flows(ctx context.Context, query url.Values) ([]string, error) {
-	for _, unsupported := range []string{"service", "networkpolicy", "type", "groups"} {
+	for _, unsupported := range []string{"service", "groups"} {
 		if query.Has(unsupported) {
 			return nil, badFilter("filter %q is not supported by this version; supported: %s", unsupported, supportedFilters)
 		}
 	}
-	pod, namespace, table, namesOnly := query.Get("pod"), query.Get("namespace"), query.Get("table"), query.Has("table-names-only")
+	pod, policy, namespace := query.Get("pod"), query.Get("networkpolicy"), query.Get("namespace")
+	table, namesOnly := query.Get("table"), query.Has("table-names-only")
 	selectors := 0
-	for _, used := range []bool{pod != "", table != "", namesOnly} {
+	for _, used := range []bool{pod != "", policy != "", table != "", namesOnly} {
 		if used {
 			selectors++
 		}
 	}
 	switch {
 	case selectors > 1:
-		return nil, badFilter("pod, table and table-names-only cannot be combined")
-	case (pod == "") != (namespace == ""):
-		return nil, badFilter("pod %q, namespace %q: both or none must be given", pod, namespace)
+		return nil, badFilter("pod, networkpolicy, table and table-names-only cannot be combined")
+	case (pod+policy == "") != (namespace == ""):
+		return nil, badFilter("pod %q, networkpolicy %q, namespace %q: one of the first two and the last, or none must be given", pod, policy, namespace)
+	case query.Has("type") && !strings.EqualFold(query.Get("type"), "K8sNP"):
+		return nil, badFilter("type %q: this version knows policies of type K8sNP only", query.Get("type"))
 	case namesOnly:
 		return h.tableNames()
 	case pod != "":
 		return h.podFlows(ctx, pod, namespace)
+	case policy != "":
+		return h.policyFlows(ctx, policy, namespace)
 	case table != "":
 		return h.tableFlows(ctx, strings.Split(table, ","))
 	default:
@@ -136,22 +148,41 @@ func (h *handler) podFlows(ctx context.Context, pod, namespace string) ([]string
 	if len(interfaces) == 0 {
 		return nil, notFound("Pod %s/%s not found on this Node", namespace, pod)
 	}
+	var keys []string
+	for _, config := range interfaces {
+		keys = append(keys, h.pipeline.GetPodFlowKeys(config.InterfaceName)...)
+	}
+	return h.flowsOf(ctx, keys)
+}
+
+func (h *handler) policyFlows(ctx context.Context, policy, namespace string) ([]string, error) {
+	rules, ok := h.policies.RulesOfSource(namespace, policy)
+	if !ok {
+		return nil, notFound("NetworkPolicy %s/%s not found on this Node", namespace, policy)
+	}
+	var ids []uint32
+	for _, r := range rules {
+		ids = append(ids, r.FlowID)
+	}
+	return h.flowsOf(ctx, h.pipeline.GetPolicyFlowKeys(ids))
+}
+
+// flowsOf returns the flows with these keys.
+func (h *handler) flowsOf(ctx context.Context, keys []string) ([]string, error) {
 	var flows []string
 	seen := map[string]bool{}
-	for _, config := range interfaces {
-		for _, key := range h.pipeline.GetPodFlowKeys(config.InterfaceName) {
-			matching, err := h.dumper.DumpFlows(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			for _, flow := range matching {
-				// A filter also selects flows that match more narrowly, perhaps found by another key already, with
-				// other counters by now.
-				identity := counters.ReplaceAllString(flow, "")
-				if !seen[identity] {
-					seen[identity] = true
-					flows = append(flows, flow)
-				}
+	for _, key := range keys {
+		matching, err := h.dumper.DumpFlows(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		for _, flow := range matching {
+			// A filter also selects flows that match more narrowly, perhaps found by another key already, with other counters
+			// by now.
+			identity := counters.ReplaceAllString(flow, "")
+			if !seen[identity] {
+				seen[identity] = true
+				flows = append(flows, flow)
 			}
 		}
 	}

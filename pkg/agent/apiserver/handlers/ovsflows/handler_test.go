@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,19 @@ func (p fakePipeline) GetFlowTableStatus() ([]openflow.TableStatus, error) {
 
 func (fakePipeline) GetPodFlowKeys(name string) []string {
 	return map[string][]string{"web-123456": {"table=3,in_port=1", "table=12,reg1=1"}}[name]
+}
+
+func (fakePipeline) GetPolicyFlowKeys(ids []uint32) []string {
+	if !slices.Equal(ids, []uint32{7, 8}) {
+		return nil
+	}
+	return []string{"table=12,reg1=1"}
+}
+
+type fakePolicies struct{}
+
+func (fakePolicies) RulesOfSource(namespace, name string) ([]*openflow.PolicyRule, bool) {
+	return []*openflow.PolicyRule{{FlowID: 7}, {FlowID: 8}}, namespace == "default" && name == "np"
 }
 
 type fakeDumper map[string][]string
@@ -59,21 +73,24 @@ func TestHandleFunc(t *testing.T) {
 		{name: "all, in the switch's order", status: 200, flows: []string{"z", "a"}},
 		{name: "of a Pod, none twice", query: "?pod=web&namespace=default", status: 200, flows: []string{"c1", "o1", "table=a, n_packets=1, n_bytes=2, ip"}},
 		{name: "of an absent Pod", query: "?pod=db&namespace=default", status: 404, err: "Pod default/db not found"},
-		{name: "Pod without namespace", query: "?pod=web", status: 400, err: "both or none"},
-		{name: "namespace without Pod", query: "?namespace=default", status: 400, err: "both or none"},
+		{name: "Pod without namespace", query: "?pod=web", status: 400, err: "or none must be given"},
+		{name: "namespace without Pod", query: "?namespace=default", status: 400, err: "or none must be given"},
 		{name: "of a table", query: "?table=Classifier", status: 200, flows: []string{"c1", "c2"}},
 		{name: "of tables by name and number", query: "?table=Output,3", status: 200, flows: []string{"o1", "c1", "c2"}},
 		{name: "of an absent table", query: "?table=Nothing", status: 404, err: `table "Nothing" not found`},
 		{name: "table names", query: "?table-names-only=", status: 200, flows: []string{"PipelineRootClassifier", "Classifier", "Output"}},
 		{name: "Pod and table", query: "?pod=web&namespace=default&table=Output", status: 400, err: "cannot be combined"},
-		{name: "Service", query: "?service=web&namespace=default", status: 400, err: `filter "service" is not supported by this version; supported: pod with namespace, table, table-names-only`},
-		{name: "policy", query: "?networkpolicy=np&namespace=default", status: 400, err: `"networkpolicy" is not supported`},
+		{name: "Service", query: "?service=web&namespace=default", status: 400, err: `filter "service" is not supported by this version; supported: pod with namespace, networkpolicy with namespace, table, table-names-only`},
+		{name: "policy", query: "?networkpolicy=np&namespace=default&type=k8snp", status: 200, flows: []string{"o1", "c1", "table=a, n_packets=1, n_bytes=2, ip"}},
+		{name: "absent policy", query: "?networkpolicy=absent&namespace=default", status: 404, err: "NetworkPolicy default/absent not found"},
+		{name: "policy of another type", query: "?networkpolicy=np&namespace=default&type=ACNP", status: 400, err: "type K8sNP only"},
+		{name: "policy without namespace", query: "?networkpolicy=np", status: 400, err: "or none must be given"},
 		{name: "groups", query: "?groups=all", status: 400, err: `"groups" is not supported`},
 		{name: "injection by table", query: "?table=3,priority%3D5", status: 404, err: "not found"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			HandleFunc(fakePipeline{}, store, dumper)(w, httptest.NewRequest("GET", "/ovsflows"+tc.query, nil))
+			HandleFunc(fakePipeline{}, store, fakePolicies{}, dumper)(w, httptest.NewRequest("GET", "/ovsflows"+tc.query, nil))
 			require.Equal(t, tc.status, w.Code, w.Body)
 			if tc.status != 200 {
 				require.Contains(t, w.Body.String(), tc.err)
@@ -90,7 +107,7 @@ func TestHandleFunc(t *testing.T) {
 	}
 
 	w := httptest.NewRecorder()
-	HandleFunc(fakePipeline{err: errors.New("switch gone")}, store, dumper)(w, httptest.NewRequest("GET", "/ovsflows?table=3", nil))
+	HandleFunc(fakePipeline{err: errors.New("switch gone")}, store, fakePolicies{}, dumper)(w, httptest.NewRequest("GET", "/ovsflows?table=3", nil))
 	require.Equal(t, 500, w.Code)
 	require.Contains(t, w.Body.String(), "switch gone")
 }

@@ -1,0 +1,164 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+// sweepDelays are the times after a change of the rules at which connections are compared with them. The first sweep does
+// nearly everything. Packets that the kernel forwards by megaflows from before the change, or that were on their way through
+// vswitchd, can open a connection, or teach the cache one, until the revalidators have been everywhere; later sweeps find
+// these.
+var sweepDelays = []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}
+
+// Connections is the part of conntrack that a Cutter needs.
+type Connections interface {
+	// List calls yield for all connections of Pods until it returns false.
+	List(yield func(*conntrack.Connection) bool) error
+	SetMark(c *conntrack.Connection, value, mask uint32) error
+}
+
+// ConnectionCache is the part of ONCache that a Cutter needs.
+type ConnectionCache interface {
+	EvictConnection(protocol uint8, a, b netip.AddrPort) error
+}
+
+// Cutter ends established connections that the present rules do not allow to be opened: it marks them in conntrack, and Open
+// vSwitch drops their packets in both directions; and it makes ONCache forget them. A mark is taken back when rules allow the
+// connection again.
+type Cutter struct {
+	connections Connections
+	cache       ConnectionCache
+	rules       func() []*openflow.PolicyRule
+	// ofNode tells whether an address is this Node's own: policies do not keep it from its Pods.
+	ofNode func(netip.Addr) bool
+	wake   chan struct{}
+}
+
+// NewCutter makes a Cutter that does nothing before Run. cache may be nil.
+func NewCutter(connections Connections, cache ConnectionCache, rules func() []*openflow.PolicyRule, ofNode func(netip.Addr) bool) *Cutter {
+	return &Cutter{connections: connections, cache: cache, rules: rules, ofNode: ofNode, wake: make(chan struct{}, 1)}
+}
+
+// RulesChanged is to be called after each change of the rules. It returns at once.
+func (c *Cutter) RulesChanged() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until ctx ends.
+func (c *Cutter) Run(ctx context.Context) {
+	var timer *time.Timer
+	var due <-chan time.Time
+	next, began := 0, time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+			next, began = 0, time.Now()
+		case <-due:
+		}
+		if err := c.sweep(); err != nil {
+			klog.ErrorS(err, "Could not compare all connections with the NetworkPolicies")
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+		due = nil
+		if next++; next < len(sweepDelays) {
+			timer = time.NewTimer(time.Until(began.Add(sweepDelays[next])))
+			due = timer.C
+		}
+	}
+}
+
+// sweep compares all connections with the rules.
+func (c *Cutter) sweep() error {
+	byPod := rulesByPod(c.rules())
+	var forbidden, allowed []*conntrack.Connection
+	err := c.connections.List(func(connection *conntrack.Connection) bool {
+		cut := connection.Mark&openflow.CutMark != 0
+		switch ok := c.allowed(byPod, connection); {
+		case !ok:
+			forbidden = append(forbidden, connection)
+		case cut:
+			allowed = append(allowed, connection)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, connection := range allowed {
+		if err := c.connections.SetMark(connection, 0, openflow.CutMark); err != nil {
+			return err
+		}
+		klog.InfoS("A connection that was cut is allowed again", "connection", connection.Original)
+	}
+	for _, connection := range forbidden {
+		if err := c.cut(connection); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut marks a connection and then makes the cache forget it: what is learned after that was let pass before.
+func (c *Cutter) cut(connection *conntrack.Connection) error {
+	if connection.Mark&openflow.CutMark == 0 {
+		if err := c.connections.SetMark(connection, openflow.CutMark, openflow.CutMark); err != nil {
+			return err
+		}
+		klog.InfoS("Cut a connection that NetworkPolicies forbid", "connection", connection.Original)
+	}
+	if c.cache == nil {
+		return nil
+	}
+	client := netip.AddrPortFrom(connection.Original.Source, connection.Original.SourcePort)
+	server := netip.AddrPortFrom(connection.Reply.Source, connection.Reply.SourcePort)
+	return c.cache.EvictConnection(connection.Original.Protocol, client, server)
+}
+
+// rulesByPod maps addresses of Pods to the rules that are applied to them.
+func rulesByPod(rules []*openflow.PolicyRule) map[netip.Addr][]*openflow.PolicyRule {
+	byPod := map[netip.Addr][]*openflow.PolicyRule{}
+	for _, r := range rules {
+		for _, pod := range r.AppliedTo {
+			for _, ip := range pod.IPs {
+				byPod[ip] = append(byPod[ip], r)
+			}
+		}
+	}
+	return byPod
+}
+
+// allowed tells whether the rules let the connection be opened now.
+func (c *Cutter) allowed(byPod map[netip.Addr][]*openflow.PolicyRule, connection *conntrack.Connection) bool {
+	// Rules are about the addresses behind a Service's.
+	opened := openflow.PolicyConnection{
+		Source: connection.Original.Source, Destination: connection.Reply.Source,
+		Protocol: connection.Original.Protocol, DestinationPort: connection.Reply.SourcePort,
+	}
+	if rules := byPod[opened.Source]; rules != nil && !openflow.OpenedFromGateway(connection.Mark) {
+		if !openflow.EvaluatePolicy(rules, openflow.PolicyEgress, opened).Allowed {
+			return false
+		}
+	}
+	rules := byPod[opened.Destination]
+	if rules == nil || openflow.OpenedFromGateway(connection.Mark) && c.ofNode(opened.Source) {
+		return true
+	}
+	return openflow.EvaluatePolicy(rules, openflow.PolicyIngress, opened).Allowed
+}
