@@ -44,7 +44,9 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		s.stop()
 		stopGracefully(server)
-		err = <-served
+		if err = <-served; errors.Is(err, grpc.ErrServerStopped) { // it had not begun to serve
+			err = nil
+		}
 	}
 	s.stop()
 	s.background.Wait()

@@ -48,9 +48,9 @@ type Controller struct {
 	unsynced sets.Set[Resource]
 
 	// wake has a value when there may be something to realize.
-	wake     chan struct{}
-	synced   chan struct{}
-	once     sync.Once
+	wake   chan struct{}
+	synced chan struct{}
+	once   sync.Once
 	// onRealized, if set, is called after each change of the rules, with realizeMu held.
 	onRealized func()
 
