@@ -14,6 +14,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
 )
 
 // Hook is the kernel's way to attach TC programs.
@@ -173,13 +174,17 @@ func newLink(ifindex int, p program) (link.Link, error) {
 }
 
 // isAt says whether a link is at the given hook of the device that has the index now: the index of a link whose device is
-// gone is 0.
+// gone is 0. A link at the hook of a netkit peer has the index that the peer has in the Pod's namespace.
 func isAt(info *link.Info, ifindex int, attach ebpf.AttachType) bool {
 	if tcx := info.TCX(); tcx != nil {
 		return tcx.Ifindex == uint32(ifindex) && ebpf.AttachType(tcx.AttachType) == attach
 	}
 	netkit := info.Netkit()
-	return netkit != nil && netkit.Ifindex == uint32(ifindex) && ebpf.AttachType(netkit.AttachType) == attach
+	if netkit == nil || ebpf.AttachType(netkit.AttachType) != attach {
+		return false
+	}
+	device, err := netlink.LinkByIndex(ifindex)
+	return err == nil && netkit.Ifindex == uint32(device.Attrs().ParentIndex)
 }
 
 // Detach removes our programs from an interface, which may be gone already.

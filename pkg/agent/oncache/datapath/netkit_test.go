@@ -264,8 +264,10 @@ func TestNetkitAttachReplaceDetach(t *testing.T) {
 	require.Equal(t, want, attached(t, p.primary))
 
 	again := load(t, pins, HookAuto)
+	before := pinnedLinkID(t, pins, p.primary)
 	require.NoError(t, again.Attach(p.primary, RoleNetkitPod))
 	require.Equal(t, want, attached(t, p.primary))
+	require.Equal(t, before, pinnedLinkID(t, pins, p.primary), "the program is replaced without a gap")
 	require.NoError(t, again.Detach(p.primary))
 	require.Empty(t, attached(t, p.primary))
 
@@ -279,6 +281,17 @@ func TestNetkitAttachReplaceDetach(t *testing.T) {
 	t.Cleanup(func() { _ = netlink.LinkDel(veth) })
 	require.NoError(t, again.Attach(p.primary, RolePod))
 	require.Equal(t, want, attached(t, p.primary))
+}
+
+// pinnedLinkID identifies the link of Egress.
+func pinnedLinkID(t *testing.T, pins string, ifindex int) link.ID {
+	t.Helper()
+	l, err := link.LoadPinnedLink(filepath.Join(pins, linksDir, linkName(ifindex, bpfProgOncacheEgress)), nil)
+	require.NoError(t, err)
+	defer l.Close()
+	info, err := l.Info()
+	require.NoError(t, err)
+	return info.ID
 }
 
 // markRecorder writes the mark of each packet into a map and passes it on.
