@@ -77,6 +77,9 @@ func TestCalico_11160_SegmentSizeIsKept(t *testing.T) {
 			super.gsoType, super.checksumAt, super.headerBytes = virtioGSOUDP, 6, 42
 		}
 		t.Run("egress "+name, func(t *testing.T) {
+			if udp && minor(t, kernelRelease(t)) < 6002 {
+				t.Skip("packet sockets send UDP super-packets from Linux 6.2 on")
+			}
 			w, pod, uplink := newLiveWorld(t)
 			w.learn(small(out), small(in))
 			super.frame = out.bytes(t)
