@@ -127,6 +127,9 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	reason = parse(skb, off, inner, &p);
 	if (reason)
 		return reason;
+	/* Merged into the packet with the ticket: the flow has just ended. */
+	if (p.ends)
+		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_EGRESS, &p, &t);
 	if (reason)
 		return reason;

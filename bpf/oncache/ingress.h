@@ -128,6 +128,9 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	reason = parse(skb, L2_LEN, skb->protocol, &p);
 	if (reason)
 		return reason;
+	/* Merged into the packet with the ticket: the flow has just ended. */
+	if (p.ends)
+		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_INGRESS, &p, &t);
 	if (reason)
 		return reason;

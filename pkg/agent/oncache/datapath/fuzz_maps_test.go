@@ -33,6 +33,7 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	n.Generation, n.Mtu = s.Node.Generation, uint32(s.Node.MTU)
 	n.Ip4, n.Ip6 = wire4(s.Node.Address), wire6(s.Node.Address)
 	n.Claim, n.TemplateGen = s.Node.Generation, s.Node.Generation
+	clear(n.Header[:])
 	copy(n.Header[:], s.Node.Header)
 	n.HeaderSum = 0
 	for i := 14; i < 34; i += 2 {
@@ -45,14 +46,20 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	if s.Entry == nil {
 		return func() {}
 	}
-	if s.Entry.Flow.Source.Addr().Is6() {
-		key := bpfOncFlow6{Saddr: wire6(s.Entry.Flow.Source.Addr()), Daddr: wire6(s.Entry.Flow.Destination.Addr()),
-			Sport: port(s.Entry.Flow.Source.Port()), Dport: port(s.Entry.Flow.Destination.Port()), Proto: s.Entry.Flow.Protocol}
-		return put(t, c, w.objects.EgressFlows6, w.objects.IngressFlows6, key, tag6(key))
+	k4, k6, six := keys(s.Entry.Flow)
+	if six {
+		return put(t, c, w.objects.EgressFlows6, w.objects.IngressFlows6, k6, tag6(k6))
 	}
-	key := bpfOncFlow4{Saddr: wire4(s.Entry.Flow.Source.Addr()), Daddr: wire4(s.Entry.Flow.Destination.Addr()),
-		Sport: port(s.Entry.Flow.Source.Port()), Dport: port(s.Entry.Flow.Destination.Port()), Proto: s.Entry.Flow.Protocol}
-	return put(t, c, w.objects.EgressFlows4, w.objects.IngressFlows4, key, tag4(key))
+	return put(t, c, w.objects.EgressFlows4, w.objects.IngressFlows4, k4, tag4(k4))
+}
+
+// keys is a flow as the maps have it; six says which of the keys it is.
+func keys(f oracle.Flow) (k4 bpfOncFlow4, k6 bpfOncFlow6, six bool) {
+	source, destination := f.Source.Addr(), f.Destination.Addr()
+	if source.Is6() {
+		return k4, bpfOncFlow6{Saddr: wire6(source), Daddr: wire6(destination), Sport: port(f.Source.Port()), Dport: port(f.Destination.Port()), Proto: f.Protocol}, true
+	}
+	return bpfOncFlow4{Saddr: wire4(source), Daddr: wire4(destination), Sport: port(f.Source.Port()), Dport: port(f.Destination.Port()), Proto: f.Protocol}, k6, false
 }
 
 func put[K any](t *testing.T, c *fuzzCase, egress, ingress *ebpf.Map, key K, tag uint32) (remove func()) {

@@ -31,18 +31,21 @@ type fuzzCase struct {
 // fuzzWorld runs cases through the programs and the oracle.
 type fuzzWorld struct {
 	*world
-	egressRun, ingressRun *testRun
-	bases                 [16]fuzzCase
-	stats                 *fuzzStats
+	egressRun, egressInitRun, ingressRun, ingressInitRun *testRun
+
+	bases [16]fuzzCase
+	stats *fuzzStats
 }
 
 func newFuzzWorld(t testing.TB) *fuzzWorld {
 	w := &fuzzWorld{world: newWorld(t), stats: newFuzzStats(t)}
-	jumps, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 2})
+	jumps, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 4})
 	require.NoError(t, err)
 	t.Cleanup(func() { jumps.Close() })
 	w.egressRun = fuzzRun(t, jumps, 0, w.objects.OncacheEgress)
-	w.ingressRun = fuzzRun(t, jumps, 1, w.objects.OncacheIngress)
+	w.egressInitRun = fuzzRun(t, jumps, 1, w.objects.OncacheEgressInit)
+	w.ingressRun = fuzzRun(t, jumps, 2, w.objects.OncacheIngress)
+	w.ingressInitRun = fuzzRun(t, jumps, 3, w.objects.OncacheIngressInit)
 	for kind := range w.bases {
 		w.bases[kind] = w.base(kind)
 	}
@@ -135,20 +138,26 @@ func (c *fuzzCase) innerOffset() int {
 
 // follow makes the entry that of the packet, as far as the packet has what looks like a 5-tuple.
 func (c *fuzzCase) follow() {
-	at := c.innerOffset()
-	if c.state.Entry == nil || len(c.packet.Frame) < at+44 {
-		return
+	if flow, ok := flowIn(c.packet.Frame, c.innerOffset()); ok && c.state.Entry != nil {
+		c.state.Entry.Flow = flow
 	}
-	ip := c.packet.Frame[at:]
+}
+
+// flowIn reads a 5-tuple where it stands in a packet without options.
+func flowIn(frame []byte, at int) (flow oracle.Flow, ok bool) {
+	if len(frame) < at+44 {
+		return flow, false
+	}
+	ip := frame[at:]
 	source, destination, ports, protocol := ip[12:16], ip[16:20], ip[20:24], ip[9]
-	if binary.BigEndian.Uint16(c.packet.Frame[at-2:]) == 0x86dd {
+	if binary.BigEndian.Uint16(frame[at-2:]) == 0x86dd {
 		source, destination, ports, protocol = ip[8:24], ip[24:40], ip[40:44], ip[6]
 	}
 	end := func(address, port []byte) netip.AddrPort {
 		a, _ := netip.AddrFromSlice(address)
 		return netip.AddrPortFrom(a, binary.BigEndian.Uint16(port))
 	}
-	c.state.Entry.Flow = oracle.Flow{Source: end(source, ports), Destination: end(destination, ports[2:]), Protocol: protocol}
+	return oracle.Flow{Source: end(source, ports), Destination: end(destination, ports[2:]), Protocol: protocol}, true
 }
 
 // clone is a copy that can be changed.

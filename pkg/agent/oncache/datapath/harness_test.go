@@ -20,6 +20,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
@@ -178,7 +179,12 @@ func requireVerified(t testing.TB, err error) {
 func device(t testing.TB, name string, mac net.HardwareAddr) int {
 	d := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}, PeerName: name + "p"}
 	require.NoError(t, netlink.LinkAdd(d))
-	t.Cleanup(func() { require.NoError(t, netlink.LinkDel(d)) })
+	t.Cleanup(func() {
+		// It may have gone with its peer's namespace.
+		if err := netlink.LinkDel(d); !errors.Is(err, unix.ENODEV) {
+			require.NoError(t, err)
+		}
+	})
 	l, err := netlink.LinkByName(name)
 	require.NoError(t, err)
 	require.NoError(t, netlink.LinkSetUp(l))

@@ -61,7 +61,7 @@ func newNetkitPod(t *testing.T, name string) *netkitPod {
 }
 
 // newNetNS makes a network namespace that lasts as long as the test.
-func newNetNS(t *testing.T) netns.NsHandle {
+func newNetNS(t testing.TB) netns.NsHandle {
 	t.Helper()
 	var handle netns.NsHandle
 	done := make(chan error)
@@ -79,11 +79,13 @@ func newNetNS(t *testing.T) netns.NsHandle {
 }
 
 // inside runs f in the Pod's namespace.
-func (p *netkitPod) inside(f func() error) error {
+func (p *netkitPod) inside(f func() error) error { return inside(p.netns, f) }
+
+func inside(ns netns.NsHandle, f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		err := netns.Set(p.netns)
+		err := netns.Set(ns)
 		if err == nil {
 			err = f()
 		}

@@ -82,6 +82,24 @@ func TestBatchOfMisses(t *testing.T) {
 	t.Fatal("the second packet has always replaced the first one's ticket")
 }
 
+// TestMergedFIN: GRO merges a FIN into the segment before it. What comes out has that one's ticket, and the flow has ended.
+func TestMergedFIN(t *testing.T) {
+	w := newWorld(t)
+	out, in := fromPod(), toPod()
+	w.learn(out, in)
+	w.expire()
+	mark := w.ingress(0, fromPeer().wrap(t, in.bytes(t))).mark
+	fin := in
+	fin.flags = "F"
+	require.Equal(t, "tcp_flags", w.ingress(0, fromPeer().wrap(t, fin.bytes(t))).reason)
+	require.Equal(t, "tcp_flags", w.ingressInit(mark|epoch<<20, fin.behindOVS(gatewayMAC, podMAC).bytes(t)).reason)
+	fin = out
+	fin.flags = "FP"
+	mark = w.egress(0, out.bytes(t)).mark
+	require.Equal(t, "tcp_flags", w.egressInit(mark|epoch<<20, toPeer().wrap(t, fin.behindOVS(gatewayMAC, virtualMAC).bytes(t))).reason)
+	require.Empty(t, w.flows())
+}
+
 // TestRecycledElement: an LRU map may give an element to another flow while a program reads it.
 func TestRecycledElement(t *testing.T) {
 	w := newWorld(t)

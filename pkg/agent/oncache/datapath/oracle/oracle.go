@@ -32,6 +32,7 @@ type State struct {
 
 // Uplink is this Node's side of the tunnel.
 type Uplink struct {
+	Interface    uint32 // index
 	MAC          [6]byte
 	IPv4, IPv6   netip.Addr
 	Port         uint16 // of the tunnel
@@ -46,6 +47,9 @@ type Endpoint struct {
 	Generation      uint32
 	Interface       uint32 // index of the host side
 	MAC, GatewayMAC [6]byte
+	IPv4, IPv6      netip.Addr
+	// Epoch is the one under whose rules may be learned; 0 for none.
+	Epoch uint32
 }
 
 // Node is the remote Node.
@@ -53,6 +57,8 @@ type Node struct {
 	Generation uint32
 	Address    netip.Addr
 	MTU        int // of the route to it
+	// Networks are the Node's Pod networks.
+	Networks []netip.Prefix
 	// Header is the template: Ethernet, IP, UDP, tunnel and inner Ethernet header.
 	Header []byte
 }

@@ -1,0 +1,157 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+)
+
+// Seen is one packet on both sides of Open vSwitch, and what the learning program knows.
+type Seen struct {
+	State         *State
+	Before, After Packet
+	// Epoch is what stands in the mark behind Open vSwitch.
+	Epoch uint32
+}
+
+// inside reads the packet in the tunnel.
+func (s *Seen) inside(frame []byte) (*inner, []byte, error) {
+	at := len(s.State.Node.Header)
+	if len(frame) < at {
+		return nil, nil, Refused("malformed")
+	}
+	p, err := read(be16(frame[at-2:]), frame[at:])
+	return p, frame[at:], err
+}
+
+func outside(frame []byte) (*inner, []byte, error) {
+	p, err := read(be16(frame[12:]), frame[ethernetLength:])
+	return p, frame[ethernetLength:], err
+}
+
+// LearnEgress says whether Egress-Init may make an entry of what it has seen: Before as the Pod sent it, After as it leaves on
+// the uplink. The design: "Tickets", "Learning and proving".
+func LearnEgress(s *Seen) error {
+	if s.State.Mode == Off {
+		return Refused("off")
+	}
+	if s.After.VLAN || s.After.Interface != s.State.Uplink.Interface {
+		return Refused("template")
+	}
+	before, beforeIP, err := outside(s.Before.Frame)
+	if err != nil {
+		return err
+	}
+	after, afterIP, err := s.inside(s.After.Frame)
+	if err != nil {
+		return err
+	}
+	if err := s.same(before, after, beforeIP, afterIP); err != nil {
+		return err
+	}
+	if !s.State.Endpoint.owns(after.flow.Source.Addr()) {
+		return Refused("no_endpoint")
+	}
+	if !bytes.Equal(s.State.template(s.After.Frame), s.State.Node.Header) {
+		return Refused("template")
+	}
+	return nil
+}
+
+// LearnIngress says the same of Ingress-Init: Before as it came by the uplink, After as the Pod's interface gets it.
+func LearnIngress(s *Seen) error {
+	if s.State.Mode == Off {
+		return Refused("off")
+	}
+	if s.After.VLAN {
+		return Refused("not_ip")
+	}
+	before, beforeIP, err := s.inside(s.Before.Frame)
+	if err != nil {
+		return err
+	}
+	after, afterIP, err := outside(s.After.Frame)
+	if err != nil {
+		return err
+	}
+	if err := s.same(before, after, beforeIP, afterIP); err != nil {
+		return err
+	}
+	e := &s.State.Endpoint
+	if s.After.Interface != e.Interface || !e.owns(after.flow.Destination.Addr()) || !bytes.Equal(s.After.Frame[:6], e.MAC[:]) {
+		return Refused("no_endpoint")
+	}
+	fromNode := func(p netip.Prefix) bool { return p.Contains(after.flow.Source.Addr()) }
+	if !slices.ContainsFunc(s.State.Node.Networks, fromNode) {
+		return Refused("not_remote")
+	}
+	return nil
+}
+
+// same: Open vSwitch decided by the current rules, and did nothing to this very packet but route it.
+func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte) error {
+	switch {
+	case fingerprint(before, beforeIP) != fingerprint(after, afterIP):
+		return Refused("no_ticket")
+	case before.flow != after.flow, before.tos != after.tos, before.ttl != after.ttl+1:
+		return Refused("rewritten")
+	case s.Epoch == 0:
+		return Refused("not_established")
+	case s.Epoch != s.State.Endpoint.Epoch:
+		return Refused("stale_epoch")
+	}
+	return nil
+}
+
+// identity identifies a packet: IP version, IPv4 identification or IPv6 flow label, TCP sequence number or UDP length and the
+// first four bytes of the payload, if it has four.
+type identity struct {
+	six       bool
+	id        uint32
+	transport [6]byte
+}
+
+func fingerprint(p *inner, ip []byte) identity {
+	f := identity{six: p.six}
+	transport := ip[20:]
+	if p.six {
+		f.id, transport = binary.BigEndian.Uint32(ip)&0xfffff, ip[40:]
+	} else {
+		f.id = uint32(be16(ip[4:]))
+	}
+	if p.flow.Protocol == tcp {
+		copy(f.transport[:], transport[4:8])
+	} else {
+		copy(f.transport[:], transport[4:6])
+		if len(transport) >= udpLength+4 {
+			copy(f.transport[2:], transport[udpLength:])
+		}
+	}
+	return f
+}
+
+func (e *Endpoint) owns(a netip.Addr) bool { return a == e.IPv4 || a == e.IPv6 }
+
+// template is the header of a frame without what differs from packet to packet.
+func (s *State) template(frame []byte) []byte {
+	h := bytes.Clone(frame[:len(s.Node.Header)])
+	network := h[ethernetLength:]
+	transport := network[20:]
+	if s.Node.Address.Is6() {
+		transport = network[40:]
+		network[1] &^= 0x30
+		clear(network[4:6])
+	} else {
+		network[1] &^= 3
+		clear(network[2:6])
+		clear(network[10:12])
+	}
+	clear(transport[0:2])
+	clear(transport[4:6])
+	clear(h[len(h)-2:])
+	return h
+}
