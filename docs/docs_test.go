@@ -28,6 +28,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/antctl"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	controllerconfig "github.com/antrea-oncache/antrea/pkg/config/controller"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
@@ -219,6 +220,28 @@ func TestConfigurationKeys(t *testing.T) {
 	}
 }
 
+func TestControllerConfigurationKeys(t *testing.T) {
+	c, err := controllerconfig.Parse(nil)
+	require.NoError(t, err)
+	want := map[string]string{}
+	defaults(reflect.ValueOf(*c), "", want)
+	table := rows(t, section(t, read(t, "docs/antrea-controller.md"), "## Configuration"))
+	requireSameNames(t, names(want), names(table))
+	for key, value := range want {
+		require.Len(t, table[key], 4, key)
+		require.Equal(t, "`"+value+"`", table[key][1], "default of %s", key)
+	}
+}
+
+func TestControllerMetrics(t *testing.T) {
+	var want []string
+	for _, m := range regexp.MustCompile(`"(antrea_controller_\w+)"`).FindAllStringSubmatch(sources(t, "pkg/controller", func(name string) bool { return !isTest(name) }), -1) {
+		want = append(want, m[1])
+	}
+	require.NotEmpty(t, want)
+	requireSameNames(t, want, names(rows(t, section(t, read(t, "docs/antrea-controller.md"), "## Metrics"))))
+}
+
 // TestRanges: numbers that the agent accepts are those that the documents promise.
 func TestRanges(t *testing.T) {
 	table := rows(t, read(t, "docs/configuration.md"))
@@ -345,7 +368,7 @@ func TestAPIPaths(t *testing.T) {
 // defaults collects the keys of a configuration section with their values as the document shows them.
 func defaults(section reflect.Value, prefix string, out map[string]string) {
 	for i := range section.NumField() {
-		name, _, _ := strings.Cut(section.Type().Field(i).Tag.Get("yaml"), ",")
+		name, _, _ := strings.Cut(section.Type().Field(i).Tag.Get("json"), ",")
 		value := section.Field(i)
 		if value.Kind() == reflect.Pointer {
 			value = value.Elem()

@@ -58,6 +58,9 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 				ctx, cancel = context.WithTimeout(ctx, conn.timeout)
 				defer cancel()
 			}
+			if endpoint.Query != nil {
+				query = endpoint.Query(query)
+			}
 			return c.get(ctx, endpoint.Path, query)
 		}))
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,7 +180,19 @@ func TestControllerModeThroughKubernetes(t *testing.T) {
 			_, _ = w.Write([]byte(`{"kind":"AntreaControllerInfo","version":"v0.3.0"}`))
 			return
 		}
-		http.NotFound(w, r)
+		// The query is part of the answer, so that a test sees it.
+		name := r.URL.Query().Get("fieldSelector")
+		switch strings.TrimPrefix(r.URL.Path, "/apis/controlplane.antrea.io/v1beta2/") {
+		case "networkpolicies":
+			_, _ = w.Write([]byte(`{"items":[{"metadata":{"name":"uid"},"rules":[{"direction":"In"}],"appliedToGroups":["g"],` +
+				`"sourceRef":{"type":"K8sNetworkPolicy","namespace":"ns","name":"` + name + `"}}]}`))
+		case "appliedtogroups":
+			_, _ = w.Write([]byte(`{"items":[{"metadata":{"name":"g"},"groupMembers":[{"pod":{"namespace":"ns","name":"pod"}}]}]}`))
+		case "addressgroups":
+			_, _ = w.Write([]byte(`{"items":[{"metadata":{"name":"g"},"groupMembers":[{"ips":["CgAAAQ=="]}]}]}`))
+		default:
+			http.NotFound(w, r)
+		}
 	}))
 	defer s.Close()
 	// Credentials are sent over TLS only.
@@ -203,6 +216,19 @@ current-context: x
 	require.NoError(t, err)
 	require.Contains(t, stdout, "controllerVersion: v0.3.0\n")
 
+	for command, want := range map[string]string{
+		"networkpolicy":     "uid g 1 K8sNetworkPolicy:ns/ <NONE> <NONE>",
+		"networkpolicy uid": "uid g 1 K8sNetworkPolicy:ns/metadata.name=uid <NONE> <NONE>",
+		"atg":               "g ns/pod",
+		"ag":                "g 10.0.0.1 <NONE>",
+	} {
+		stdout, _, err = run(Environment{Mode: ModeController}, "", append([]string{"get"}, strings.Fields(command)...)...)
+		require.NoError(t, err)
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		require.Len(t, lines, 2, command)
+		require.Equal(t, want, strings.Join(strings.Fields(lines[1]), " "), command)
+	}
+
 	_, stderr, err := run(Environment{Mode: ModeController}, "", "version", "-s", "https://127.0.0.1:1")
 	require.Error(t, err)
 	require.Contains(t, stderr, "127.0.0.1:1")
@@ -220,10 +246,10 @@ func TestCommandsByMode(t *testing.T) {
 		absent  []string
 	}{
 		{"antrea-agent-abcde", inAgent, []string{"version", "log-level", "get"}, nil},
-		{"antrea-controller-1", Environment{Mode: ModeController, InPod: true}, []string{"version"}, []string{"log-level", "get"}},
+		{"antrea-controller-1", Environment{Mode: ModeController, InPod: true}, []string{"version", "get"}, []string{"log-level"}},
 		{"flow-aggregator-1", Environment{Mode: ModeFlowAggregator, InPod: true}, nil, []string{"version", "get"}},
-		{"", Environment{Mode: ModeController}, []string{"version"}, []string{"get"}},
-		{"web-1", Environment{Mode: ModeController}, []string{"version"}, []string{"get"}},
+		{"", Environment{Mode: ModeController}, []string{"version", "get"}, []string{"log-level"}},
+		{"web-1", Environment{Mode: ModeController}, []string{"version", "get"}, []string{"log-level"}},
 	} {
 		t.Run("POD_NAME="+tc.podName, func(t *testing.T) {
 			require.Equal(t, tc.env, DetectEnvironment(tc.podName))

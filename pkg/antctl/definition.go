@@ -53,6 +53,8 @@ type Endpoint struct {
 	Response Response
 	// ResponseFor, when set, replaces Response by what suits the query.
 	ResponseFor func(query url.Values) Response
+	// Query, when set, makes the request's query of the arguments and flags.
+	Query func(url.Values) url.Values
 	// TextOnly commands print Result.Text and have no flag --output.
 	TextOnly bool
 }

@@ -14,9 +14,10 @@ import (
 )
 
 // definitions are all commands.
-var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition}, agentDefinitions, networkPolicyDefinitions)
+var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition}, agentDefinitions, networkPolicyDefinitions,
+	controlPlaneDefinitions)
 
-// agentDefinitions are the commands that exist in agent mode only.
+// agentDefinitions are the commands for looking into an agent, some of which exist in controller mode, too.
 var agentDefinitions = []Definition{
 	{
 		Use: "log-level", Group: Flat,
@@ -61,8 +62,9 @@ var agentDefinitions = []Definition{
 	},
 	{
 		Use: "featuregates", Group: Get,
-		Short: "Print the feature gates",
-		Agent: &Endpoint{Path: "/featuregates", Response: Text(featureGatesText), TextOnly: true},
+		Short:      "Print the feature gates",
+		Agent:      &Endpoint{Path: "/featuregates", Response: Text(featureGatesText), TextOnly: true},
+		Controller: &Endpoint{Path: "/featuregates", Response: Text(featureGatesText), TextOnly: true},
 	},
 }
 

@@ -30,22 +30,27 @@ var networkPolicyDefinitions = []Definition{
 		Use: "appliedtogroup", Aliases: []string{"appliedtogroups", "atg"}, Group: Get,
 		Short: "Print the groups of local Pods that policies are applied to",
 		Args:  []Arg{{Name: "name"}},
-		Agent: &Endpoint{Path: "/appliedtogroups", Response: List(
-			Column[v1beta2.AppliedToGroup]{"NAME", func(g v1beta2.AppliedToGroup) string { return g.Name }},
-			Column[v1beta2.AppliedToGroup]{"PODS", func(g v1beta2.AppliedToGroup) string { return Summary(memberPods(g.GroupMembers)) }},
-		)},
+		Agent: &Endpoint{Path: "/appliedtogroups", Response: List(appliedToGroupColumns...)},
 	},
 	{
 		Use: "addressgroup", Aliases: []string{"addressgroups", "ag"}, Group: Get,
 		Short: "Print the groups of Pods that rules name as peers",
 		Args:  []Arg{{Name: "name"}},
-		Agent: &Endpoint{Path: "/addressgroups", Response: List(
-			Column[v1beta2.AddressGroup]{"NAME", func(g v1beta2.AddressGroup) string { return g.Name }},
-			Column[v1beta2.AddressGroup]{"POD-IPS", func(g v1beta2.AddressGroup) string { return Summary(memberIPs(g.GroupMembers)) }},
-			Column[v1beta2.AddressGroup]{"NODE-IPS", func(v1beta2.AddressGroup) string { return "" }},
-		)},
+		Agent: &Endpoint{Path: "/addressgroups", Response: List(addressGroupColumns...)},
 	},
 }
+
+var (
+	appliedToGroupColumns = []Column[v1beta2.AppliedToGroup]{
+		{"NAME", func(g v1beta2.AppliedToGroup) string { return g.Name }},
+		{"PODS", func(g v1beta2.AppliedToGroup) string { return Summary(memberPods(g.GroupMembers)) }},
+	}
+	addressGroupColumns = []Column[v1beta2.AddressGroup]{
+		{"NAME", func(g v1beta2.AddressGroup) string { return g.Name }},
+		{"POD-IPS", func(g v1beta2.AddressGroup) string { return Summary(memberIPs(g.GroupMembers)) }},
+		{"NODE-IPS", func(v1beta2.AddressGroup) string { return "" }},
+	}
+)
 
 // Only policies of Antrea's own kinds have tiers and priorities.
 var networkPolicyColumns = []Column[apis.NetworkPolicy]{

@@ -1,0 +1,55 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/component-base/featuregate"
+)
+
+func TestOptions(t *testing.T) {
+	for _, tc := range []struct{ name, text, err string }{
+		{name: "empty"},
+		{name: "everything that is supported", text: "apiPort: 1\nselfSignedCert: false\nenablePrometheusMetrics: false\ntlsMinVersion: VersionTLS13\n" +
+			"tlsCipherSuites: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384\nfeatureGates: {NodeIPAM: false, Traceflow: true}"},
+		{name: "unknown key", text: "noSuchKey: 1"},
+		{name: "unknown gate", text: "featureGates: {NoSuchGate: true}", err: "NoSuchGate"},
+		{name: "gate that cannot be changed", text: "featureGates: {AntreaProxy: false}", err: "AntreaProxy"},
+		{name: "port", text: "apiPort: 65536", err: "apiPort: 65536 is not a port; allowed: 1 to 65535"},
+		{name: "wrong type", text: "apiPort: x", err: "apiPort"},
+		{name: "TLS version", text: "tlsMinVersion: TLS13", err: "tlsMinVersion"},
+		{name: "cipher suite", text: "tlsCipherSuites: AES", err: "tlsCipherSuites"},
+		{name: "NodeIPAM", text: "nodeIPAM: {enableNodeIPAM: true}", err: "nodeIPAM.enableNodeIPAM: not supported"},
+		{name: "client CA", text: "clientCAFile: /ca", err: "clientCAFile: not supported"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := newOptions()
+			o.configFile = filepath.Join(t.TempDir(), "antrea-controller.conf")
+			require.NoError(t, os.WriteFile(o.configFile, []byte(tc.text), 0o600))
+			err := o.complete()
+			if tc.err != "" {
+				require.ErrorContains(t, err, tc.err)
+				return
+			}
+			require.NoError(t, err)
+			require.True(t, o.gates.Enabled(featuregate.Feature("AntreaPolicy")))
+		})
+	}
+	o := newOptions()
+	require.Equal(t, "kube-system", o.namespace)
+	o.configFile = "/absent/antrea-controller.conf"
+	require.ErrorContains(t, o.complete(), "/absent/antrea-controller.conf")
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "antrea")
+	t.Setenv("ANTREA_CONFIG_MAP_NAME", "antrea-config-2")
+	o := newOptions()
+	require.Equal(t, "antrea", o.namespace)
+	require.Equal(t, "antrea-config-2", o.configMap)
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificate
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+const patience = 60 * time.Second
+
+func TestGenerate(t *testing.T) {
+	cert, err := Generate("antrea-system")
+	require.NoError(t, err)
+	ca, err := cert.CA()
+	require.NoError(t, err)
+	pair, err := tls.X509KeyPair(cert.CurrentCertKeyContent())
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(ca))
+	for _, name := range []string{"antrea", "antrea.antrea-system.svc", "antrea.antrea-system.svc.cluster.local", "localhost"} {
+		_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: name, CurrentTime: time.Now().AddDate(5, 0, 0)})
+		require.NoError(t, err, name)
+	}
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "antrea.kube-system.svc"})
+	require.Error(t, err)
+}
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Read(dir)
+	require.ErrorContains(t, err, filepath.Join(dir, "tls.crt"))
+	generated, err := Generate("kube-system")
+	require.NoError(t, err)
+	crt, key := generated.CurrentCertKeyContent()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.crt"), crt, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600))
+	_, err = Read(dir)
+	require.ErrorContains(t, err, filepath.Join(dir, "ca.crt"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("nonsense"), 0o600))
+	_, err = Read(dir)
+	require.ErrorContains(t, err, "CA")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), crt, 0o600))
+	cert, err := Read(dir)
+	require.NoError(t, err)
+	ca, err := cert.CA()
+	require.NoError(t, err)
+	require.Equal(t, crt, ca)
+}
+
+func apiService(name, caBundle string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"group": "g", "caBundle": caBundle},
+	}}
+}
+
+func TestPublish(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		old  map[string]string // of the ConfigMap; nil: there is none
+	}{
+		{"no ConfigMap", nil},
+		{"the CA of an earlier start", map[string]string{Key: "old", "other": "kept"}},
+		{"up to date", map[string]string{Key: "new CA"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			kube := fake.NewClientset()
+			if tc.old != nil {
+				kube = fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: ConfigMap}, Data: tc.old})
+			}
+			// The second APIService does not exist.
+			services := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), apiService(APIServices[0], "b2xk"))
+			p := &Publisher{CA: func() ([]byte, error) { return []byte("new CA"), nil }, Namespace: "kube-system", Client: kube, Dynamic: services}
+			require.NoError(t, p.publish(t.Context()))
+			got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), ConfigMap, metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, "new CA", got.Data[Key])
+			require.Equal(t, tc.old["other"], got.Data["other"])
+			service, err := services.Resource(apiServiceResource).Get(t.Context(), APIServices[0], metav1.GetOptions{})
+			require.NoError(t, err)
+			spec := service.Object["spec"].(map[string]any)
+			require.Equal(t, base64.StdEncoding.EncodeToString([]byte("new CA")), spec["caBundle"])
+			require.Equal(t, "g", spec["group"])
+
+			kube.ClearActions()
+			services.ClearActions()
+			require.NoError(t, p.publish(t.Context()))
+			for _, action := range append(kube.Actions(), services.Actions()...) {
+				require.Equal(t, "get", action.GetVerb(), "what is right already is not written")
+			}
+		})
+	}
+}
+
+func TestPublishingIsTriedAgain(t *testing.T) {
+	kube := fake.NewClientset()
+	failures := 1
+	kube.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		failures--
+		return failures >= 0, nil, errors.New("not now")
+	})
+	p := &Publisher{
+		CA: func() ([]byte, error) { return []byte("CA"), nil }, Namespace: "kube-system", Client: kube,
+		Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { p.Run(ctx); close(done) }()
+	require.Eventually(t, func() bool {
+		got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), ConfigMap, metav1.GetOptions{})
+		return err == nil && got.Data[Key] == "CA"
+	}, patience, 50*time.Millisecond)
+	cancel()
+	<-done
+}
