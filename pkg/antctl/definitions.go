@@ -14,7 +14,7 @@ import (
 )
 
 // definitions are all commands.
-var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition}, agentDefinitions, networkPolicyDefinitions)
+var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition, oncacheExplainDefinition}, agentDefinitions, networkPolicyDefinitions)
 
 // agentDefinitions are the commands that exist in agent mode only.
 var agentDefinitions = []Definition{
