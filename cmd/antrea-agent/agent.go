@@ -94,7 +94,7 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 		return fmt.Errorf("listening on apiPort: %w", err)
 	}
 	api, err := newAPIServer(ctx, o, clients.reviews, listener, &apiParts{
-		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCache.routes, policies: policies,
+		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCache, policies: policies, kube: clients.kube,
 	})
 	if err != nil {
 		return err

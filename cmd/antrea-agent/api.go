@@ -11,10 +11,13 @@ import (
 	"net/http"
 	"os"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/agentinfo"
+	explainhandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/explain"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/loglevel"
 	policyhandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/networkpolicy"
@@ -22,6 +25,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/explain"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/querier"
@@ -35,8 +39,9 @@ type apiParts struct {
 	store    interfacestore.InterfaceStore
 	flows    openflow.Client
 	bridge   ovsconfig.BridgeClient
-	onCache  map[string]http.HandlerFunc
+	onCache  *onCache
 	policies *networkpolicy.Controller
+	kube     kubernetes.Interface
 }
 
 // routes are the API's endpoints.
@@ -56,8 +61,23 @@ func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
 		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, p.policies, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(p.store),
 	}
-	maps.Copy(routes, p.onCache)
+	maps.Copy(routes, p.onCache.routes)
+	routes["/oncache/explain"] = explainhandler.HandleFunc(p.explainer())
 	return routes
+}
+
+// explainer knows this Node's rules and its cache.
+func (p *apiParts) explainer() *explain.Explainer {
+	e := &explain.Explainer{
+		Interfaces: p.store, Policies: p.policies,
+		FindPod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+			return p.kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+	}
+	if p.onCache.manager != nil {
+		e.Cache = p.onCache.manager
+	}
+	return e
 }
 
 // newAPIServer makes the API server on listener, which it takes over.

@@ -14,8 +14,8 @@ import (
 )
 
 // definitions are all commands.
-var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition}, agentDefinitions, networkPolicyDefinitions,
-	controlPlaneDefinitions)
+var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition, oncacheExplainDefinition},
+	agentDefinitions, networkPolicyDefinitions, controlPlaneDefinitions)
 
 // agentDefinitions are the commands for looking into an agent, some of which exist in controller mode, too.
 var agentDefinitions = []Definition{

@@ -30,7 +30,7 @@ func (s *suite) startStream(t *testing.T) *stream {
 	r.sink = startSink(t, s.server.Space)
 	r.echo = startEcho(t, s.server.Space, s.server.IP)
 	r.sender = start(t, s.client.Space, "tcp-send", "--from=:4701", to(s.server.IP, sinkPort), "--rate=500000")
-	r.ping = start(t, s.client.Space, "udp-ping", "--from=:4702", to(s.server.IP, udpEchoPort), "--rate=1000", "--window=200", "--progress=100ms")
+	r.ping = start(t, s.client.Space, "udp-ping", "--from=:4702", to(s.server.IP, udpEchoPort), "--rate=1000", "--window=50", "--progress=100ms")
 	r.requireFlowing(t)
 	return r
 }

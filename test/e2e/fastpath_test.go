@@ -25,7 +25,7 @@ func testFastPath(t *testing.T, s *suite) {
 		f := s.flow("UDP", 4201, udpEchoPort)
 		m := s.measure(t)
 		ping := runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", "--from=:4201",
-			to(s.server.IP, udpEchoPort), "--rate=1000", "--duration="+max(short(12*time.Second), 6*time.Second).String())
+			to(s.server.IP, udpEchoPort), "--rate=1000", "--window=50", "--duration="+max(short(12*time.Second), 6*time.Second).String())
 		requireNoLoss(t, ping)
 		m.requireFast(t, f)
 		for _, onClient := range []bool{true, false} {

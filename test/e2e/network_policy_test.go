@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
@@ -39,6 +40,16 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 		requireNoConnection(t, s.neighbour.Space, s.server.IP, sinkPort)
 		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort+1)
 		requireConnects(t, s.node2.Space, s.server.IP, sinkPort) // its own Node always may
+		explained := func(from *cluster.Pod) (path, policy string) {
+			e := antctl[api.Explanation](t, s.node2, "oncache", "explain", "--from="+namespace+"/"+from.PodName, "--to="+namespace+"/"+s.server.PodName, fmt.Sprint("--port=", sinkPort))
+			return e.Path, e.Ingress.Policy
+		}
+		path, policy := explained(s.client)
+		require.NotEqual(t, api.PathDenied, path)
+		require.Equal(t, namespace+"/allow-client", policy)
+		path, policy = explained(s.neighbour)
+		require.Equal(t, api.PathDenied, path)
+		require.Empty(t, policy)
 
 		// A peer's label counts, not its name.
 		s.label(t, s.neighbour, map[string]string{"app": "client"})
@@ -61,7 +72,7 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	t.Run("OpenConnectionsStayAndNewOnesDoNot", func(t *testing.T) {
 		startEcho(t, s.server.Space, s.server.IP)
 		f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4701), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
-		open := start(t, s.client.Space, "udp-ping", "--from=:4701", to(s.server.IP, udpEchoPort), "--rate=500", "--progress=100ms")
+		open := start(t, s.client.Space, "udp-ping", "--from=:4701", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 		waitReceived(t, open, 100, patience)
 		s.waitFastIfGate(t, f)
 
@@ -96,6 +107,7 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	if s.oncache {
 		t.Run("StaleMegaflowsTeachNothing", func(t *testing.T) { testStaleMegaflows(t, s) })
 	}
+	t.Run("CutConnections", func(t *testing.T) { testCutConnections(t, s) })
 	t.Run("AgentRestart", func(t *testing.T) {
 		remove := s.applyPolicy(t, ingressTo("deny", "server"))
 		require.NoError(t, s.node2.StopAgent())
@@ -110,12 +122,50 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	})
 }
 
+// testCutConnections checks that with networkPolicy.establishedConnections: cut an open connection ends when policies forbid
+// it, on both paths, and goes on when they allow it again; and that others are left alone.
+func testCutConnections(t *testing.T, s *suite) {
+	established := func(value string) {
+		require.NoError(t, s.node2.StopAgent())
+		require.NoError(t, s.node2.WriteAgentConfig(func(conf map[string]any) {
+			conf["networkPolicy"] = map[string]any{"establishedConnections": value}
+		}))
+		require.NoError(t, s.node2.StartAgent())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
+		defer cancel()
+		require.NoError(t, s.node2.WaitAgentReady(ctx))
+	}
+	established("cut")
+	defer established("keep")
+	startEcho(t, s.server.Space, s.server.IP)
+	forbidden := start(t, s.client.Space, "udp-ping", "--from=:4720", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+	allowed := start(t, s.neighbour.Space, "udp-ping", "--from=:4721", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+	waitReceived(t, forbidden, 100, patience)
+	waitReceived(t, allowed, 100, patience)
+	s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, 4720), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
+
+	remove := s.applyPolicy(t, ingressTo("allow-neighbour", "server", networkingv1.NetworkPolicyIngressRule{
+		From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("neighbour")}},
+	}))
+	eventually(t, "the forbidden connection to end", func() error {
+		before, other := lastReceived(forbidden), lastReceived(allowed)
+		waitReceived(t, allowed, other+100, patience) // a second
+		if after := lastReceived(forbidden); after != before {
+			return fmt.Errorf("%d replies more", after-before)
+		}
+		return nil
+	})
+	remove()
+	waitReceived(t, forbidden, lastReceived(forbidden)+100, patience)
+	requireNoLoss(t, stop[report.Ping](t, allowed))
+}
+
 // testStaleMegaflows changes policies under a flow that goes on: packets that the kernel still forwards by the rules before a
 // change must carry the epoch before it, and must be refused by the cache for that.
 func testStaleMegaflows(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4704), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
-	ping := start(t, s.client.Space, "udp-ping", "--from=:4704", to(s.server.IP, udpEchoPort), "--rate=2000", "--progress=100ms")
+	ping := start(t, s.client.Space, "udp-ping", "--from=:4704", to(s.server.IP, udpEchoPort), "--rate=500", "--progress=100ms")
 	waitReceived(t, ping, 100, patience)
 	s.waitFast(t, f)
 	refused := func() (n uint64) {

@@ -50,7 +50,6 @@ type Controller struct {
 	// wake has a value when there may be something to realize.
 	wake   chan struct{}
 	synced chan struct{}
-	once   sync.Once
 	// onRealized, if set, is called after each change of the rules, with realizeMu held.
 	onRealized func()
 

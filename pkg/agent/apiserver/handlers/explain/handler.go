@@ -1,0 +1,64 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package explain serves /oncache/explain: an api.Explanation for the parameters from and to (namespace/name of Pods), port
+// and protocol (TCP if it is not given).
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/agent/explain"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+)
+
+// Explainer answers questions.
+type Explainer interface {
+	Explain(context.Context, explain.Question) (*api.Explanation, error)
+}
+
+// HandleFunc serves the answers of e.
+func HandleFunc(e Explainer) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := parseQuestion(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		answer, err := e.Explain(r.Context(), q)
+		switch {
+		case err == nil:
+			handlers.WriteJSON(w, answer)
+		case errors.Is(err, explain.ErrBadQuestion):
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		case errors.Is(err, explain.ErrNotHere), apierrors.IsNotFound(err):
+			http.Error(w, err.Error(), http.StatusNotFound)
+		default:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}
+}
+
+func parseQuestion(r *http.Request) (explain.Question, error) {
+	query := r.URL.Query()
+	q := explain.Question{From: query.Get("from"), To: query.Get("to"), Protocol: query.Get("protocol")}
+	if q.Protocol == "" {
+		q.Protocol = "TCP"
+	}
+	if q.From == "" || q.To == "" || query.Get("port") == "" {
+		return q, errors.New("from, to and port are needed: two Pods as NAMESPACE/NAME, and a port of the second")
+	}
+	port, err := strconv.ParseUint(query.Get("port"), 10, 16)
+	if err != nil || port == 0 {
+		return q, fmt.Errorf("port %q: must be 1 to 65535", query.Get("port"))
+	}
+	q.Port = uint16(port)
+	return q, nil
+}

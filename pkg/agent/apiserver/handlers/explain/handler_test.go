@@ -1,0 +1,51 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/explain"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+)
+
+type fakeExplainer struct{ err error }
+
+func (e fakeExplainer) Explain(_ context.Context, q explain.Question) (*api.Explanation, error) {
+	return &api.Explanation{Path: fmt.Sprint(q)}, e.err
+}
+
+func TestHandleFunc(t *testing.T) {
+	const pods = "from=a/b&to=c/d"
+	for _, test := range []struct {
+		name, query string
+		err         error
+		code        int
+		body        string
+	}{
+		{"TCP is the default", pods + "&port=80", nil, http.StatusOK, "{a/b c/d TCP 80}"},
+		{"protocol", pods + "&port=53&protocol=udp", nil, http.StatusOK, "{a/b c/d udp 53}"},
+		{"no port", pods, nil, http.StatusBadRequest, "from, to and port are needed"},
+		{"no Pod", "to=c/d&port=80", nil, http.StatusBadRequest, "from, to and port are needed"},
+		{"port 0", pods + "&port=0", nil, http.StatusBadRequest, "must be 1 to 65535"},
+		{"no number", pods + "&port=http", nil, http.StatusBadRequest, "must be 1 to 65535"},
+		{"bad question", pods + "&port=80", explain.ErrBadQuestion, http.StatusBadRequest, "bad question"},
+		{"another Node", pods + "&port=80", explain.ErrNotHere, http.StatusNotFound, "ask the agent of one of their Nodes"},
+		{"failure", pods + "&port=80", errors.New("broken"), http.StatusInternalServerError, "broken"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			HandleFunc(fakeExplainer{test.err})(w, httptest.NewRequest(http.MethodGet, "/oncache/explain?"+test.query, nil))
+			require.Equal(t, test.code, w.Code)
+			require.Contains(t, w.Body.String(), test.body)
+		})
+	}
+}

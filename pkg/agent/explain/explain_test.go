@@ -1,0 +1,152 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+type fakePolicies []*openflow.PolicyRule
+
+func (p fakePolicies) Rules() []*openflow.PolicyRule { return p }
+
+func (fakePolicies) RuleOwner(id uint32) (v1beta2.NetworkPolicyReference, bool) {
+	return v1beta2.NetworkPolicyReference{Namespace: "ns", Name: "np"}, id == 7
+}
+
+type fakeCache struct {
+	state string
+	flows []api.FlowInfo
+}
+
+func (c *fakeCache) Status() (*api.Status, error) {
+	return &api.Status{State: c.state, LeaseSeconds: 5}, nil
+}
+
+func (c *fakeCache) Flows(oncache.FlowFilter) ([]api.FlowInfo, error) {
+	return append([]api.FlowInfo{}, c.flows...), nil
+}
+
+func (c *fakeCache) Nodes() []api.NodeInfo {
+	return []api.NodeInfo{{PodCIDRs: []string{"10.0.1.0/24"}}}
+}
+func (c *fakeCache) Endpoints() []api.EndpointInfo {
+	return []api.EndpointInfo{{IPs: []string{"10.0.0.1"}}}
+}
+
+func rule(direction openflow.PolicyDirection, peers ...string) *openflow.PolicyRule {
+	r := &openflow.PolicyRule{FlowID: 7, Direction: direction, AppliedTo: []openflow.PolicyPod{{IPs: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}}}
+	for _, p := range peers {
+		r.Peers = append(r.Peers, netip.MustParsePrefix(p))
+	}
+	return r
+}
+
+func entry(protocol, source, destination, state string) api.FlowInfo {
+	return api.FlowInfo{Protocol: protocol, Source: source, Destination: destination, State: state}
+}
+
+func TestExplain(t *testing.T) {
+	store := interfacestore.NewInterfaceStore()
+	for name, ip := range map[string]string{"here": "10.0.0.1", "shaped": "10.0.0.2"} {
+		store.AddInterface(&interfacestore.InterfaceConfig{
+			Type: interfacestore.ContainerInterface, InterfaceName: name, IPs: []netip.Addr{netip.MustParseAddr(ip)},
+			ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodNamespace: "ns", PodName: name},
+		})
+	}
+	elsewhere := map[string]string{"there": "10.0.1.1", "host": "192.168.0.9", "six": "2001:db8::1"}
+	findPod := func(_ context.Context, _, name string) (*corev1.Pod, error) {
+		if elsewhere[name] == "" {
+			return nil, errors.New("no such Pod")
+		}
+		return &corev1.Pod{Status: corev1.PodStatus{PodIP: elsewhere[name]}}, nil
+	}
+	active := []api.FlowInfo{
+		entry("TCP", "10.0.0.1:4000", "10.0.1.1:80", "active"), entry("TCP", "10.0.1.1:80", "10.0.0.1:4000", "active"),
+		entry("TCP", "10.0.0.1:4001", "10.0.1.1:81", "active"), entry("UDP", "10.0.0.1:4000", "10.0.1.1:80", "active"),
+		entry("TCP", "10.0.0.1:80", "10.0.1.1:4000", "active"),
+	}
+	for _, test := range []struct {
+		name         string
+		from, to     string
+		protocol     string
+		state        string
+		flows        []api.FlowInfo
+		rules        fakePolicies
+		path, reason string
+		entries      int
+		policy       string
+	}{
+		{name: "cached", from: "ns/here", to: "ns/there", flows: active, path: "fast", reason: "active", entries: 2},
+		{name: "cached, opened by the other Pod", from: "ns/there", to: "ns/here", flows: active, path: "fast", reason: "active", entries: 1},
+		{name: "not cached", from: "ns/here", to: "ns/there", path: "slow", reason: "no_entry"},
+		{name: "lease over", from: "ns/here", to: "ns/there", flows: []api.FlowInfo{entry("TCP", "10.0.0.1:4000", "10.0.1.1:80", "lease")}, path: "slow", reason: "lease", entries: 1},
+		{name: "same Node", from: "ns/here", to: "ns/shaped", path: "slow", reason: "not_remote"},
+		{name: "host network", from: "ns/here", to: "ns/host", path: "slow", reason: "not_remote"},
+		{name: "Pod that may not use the cache", from: "ns/shaped", to: "ns/there", path: "slow", reason: "no_endpoint"},
+		{name: "SCTP", from: "ns/here", to: "ns/there", protocol: "sctp", path: "slow", reason: "protocol"},
+		{name: "observing", from: "ns/here", to: "ns/there", state: api.StateObserving, flows: active, path: "slow", reason: "observing", entries: 2},
+		{name: "gate off", from: "ns/here", to: "ns/there", state: "none", path: "slow", reason: "not enabled"},
+		{name: "allowed", from: "ns/here", to: "ns/there", flows: active, rules: fakePolicies{rule(openflow.PolicyEgress, "10.0.1.0/24")}, path: "fast", reason: "active", entries: 2, policy: "ns/np"},
+		{name: "denied", from: "ns/here", to: "ns/there", rules: fakePolicies{rule(openflow.PolicyEgress)}, path: "denied", reason: "policy"},
+		{name: "denied, but established before", from: "ns/here", to: "ns/there", flows: active, rules: fakePolicies{rule(openflow.PolicyEgress)}, path: "denied", reason: "policy", entries: 2},
+		{name: "ingress is decided on the other Node", from: "ns/here", to: "ns/there", rules: fakePolicies{rule(openflow.PolicyIngress)}, path: "slow", reason: "no_entry"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := &Explainer{Interfaces: store, Policies: test.rules, FindPod: findPod}
+			if test.state != "none" {
+				cache := &fakeCache{state: api.StateActive, flows: test.flows}
+				if test.state != "" {
+					cache.state = test.state
+				}
+				e.Cache = cache
+			}
+			protocol := "TCP"
+			if test.protocol != "" {
+				protocol = test.protocol
+			}
+			answer, err := e.Explain(t.Context(), Question{From: test.from, To: test.to, Protocol: protocol, Port: 80})
+			require.NoError(t, err)
+			require.Equal(t, test.path, answer.Path)
+			require.Equal(t, test.reason, answer.Reason)
+			require.Len(t, answer.Flows, test.entries)
+			if answer.Egress != nil {
+				require.Equal(t, test.policy, answer.Egress.Policy)
+				if answer.Egress.Isolated {
+					require.Equal(t, []string{"ns/np"}, answer.Egress.AppliedTo)
+				}
+			}
+		})
+	}
+	e := &Explainer{Interfaces: store, Policies: fakePolicies{}, FindPod: findPod}
+	for _, test := range []struct {
+		q    Question
+		want string
+		is   error
+	}{
+		{Question{From: "ns/there", To: "ns/host", Protocol: "TCP"}, "neither Pod is on this Node", ErrNotHere},
+		{Question{From: "here", To: "ns/there", Protocol: "TCP"}, "must be NAMESPACE/NAME", ErrBadQuestion},
+		{Question{From: "ns/here", To: "ns/there", Protocol: "ICMP"}, "must be TCP, UDP or SCTP", ErrBadQuestion},
+		{Question{From: "ns/here", To: "ns/six", Protocol: "TCP"}, "no IP version in common", ErrBadQuestion},
+		{Question{From: "ns/here", To: "ns/absent", Protocol: "TCP"}, "no such Pod", nil},
+	} {
+		_, err := e.Explain(t.Context(), test.q)
+		require.ErrorContains(t, err, test.want)
+		if test.is != nil {
+			require.ErrorIs(t, err, test.is)
+		}
+	}
+}
