@@ -21,7 +21,7 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := lint model test-unit test-bpf test-kernels fuzz test-e2e
+stages := lint verify-generated model test-unit test-bpf test-kernels fuzz test-e2e
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
@@ -67,6 +67,7 @@ lint: ## Check format and run static analysis
 	clang-format-14 --dry-run --Werror bpf/oncache/*.[ch]
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	$(GO) mod tidy -diff
 
 .PHONY: model
 model: ## Check the coherency protocol's models with spin, broken variants included

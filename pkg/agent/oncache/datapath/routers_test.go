@@ -38,7 +38,7 @@ type routerNode struct {
 	uplinkMAC           net.HardwareAddr
 	tunnelMAC           net.HardwareAddr
 	podPrefix           netip.Prefix
-	podIf, upIf, uplink int
+	podIf, upIf         int
 }
 
 // vxlanHeader is that of network identifier 0 (RFC 7348).
