@@ -32,13 +32,13 @@ type routers struct {
 // routerNode is a Node, and the namespace of its Pod.
 type routerNode struct {
 	*Datapath
-	host, pod           *proc.Thread
-	podIP, transport    netip.Addr
-	podMAC, gateway     net.HardwareAddr
-	uplinkMAC           net.HardwareAddr
-	tunnelMAC           net.HardwareAddr
-	podPrefix           netip.Prefix
-	podIf, upIf         int
+	host, pod        *proc.Thread
+	podIP, transport netip.Addr
+	podMAC, gateway  net.HardwareAddr
+	uplinkMAC        net.HardwareAddr
+	tunnelMAC        net.HardwareAddr
+	podPrefix        netip.Prefix
+	podIf, upIf      int
 }
 
 // vxlanHeader is that of network identifier 0 (RFC 7348).
