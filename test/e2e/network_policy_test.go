@@ -71,6 +71,22 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	})
 	t.Run("OpenConnectionsStayAndNewOnesDoNot", func(t *testing.T) {
 		startEcho(t, s.server.Space, s.server.IP)
+		// A new connection each time: one that stale megaflows let through would be established.
+		port := 4710
+		newPing := func() report.Ping {
+			port++
+			return runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--duration=200ms")
+		}
+		waitPossible := func(what string) {
+			t.Helper()
+			eventually(t, what, func() error {
+				if p := newPing(); p.Sent == 0 || p.Lost > 0 {
+					return fmt.Errorf("%+v", p)
+				}
+				return nil
+			})
+		}
+		waitPossible("the policy of the test before to be forgotten by the datapath too")
 		f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4701), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
 		open := start(t, s.client.Space, "udp-ping", "--from=:4701", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 		waitReceived(t, open, 100, patience)
@@ -81,12 +97,6 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 			s.waitFast(t, f)
 		}
 		waitReceived(t, open, lastReceived(open)+100, patience)
-		// A new connection each time: one that stale megaflows let through would be established.
-		port := 4710
-		newPing := func() report.Ping {
-			port++
-			return runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--duration=200ms")
-		}
 		eventually(t, "new connections to be refused", func() error {
 			if p := newPing(); p.Sent == 0 || p.Received > 0 {
 				return fmt.Errorf("%+v", p)
@@ -96,12 +106,7 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
 
 		remove()
-		eventually(t, "new connections to be possible again", func() error {
-			if p := newPing(); p.Sent == 0 || p.Lost > 0 {
-				return fmt.Errorf("%+v", p)
-			}
-			return nil
-		})
+		waitPossible("new connections to be possible again")
 		requireNoLoss(t, stop[report.Ping](t, open))
 	})
 	if s.oncache {
