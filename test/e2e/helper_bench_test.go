@@ -22,7 +22,7 @@ import (
 func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Bench {
 	t.Helper()
 	for _, pod := range []*cluster.Pod{sender, receiver} {
-		succeeds(t, pod.Space, s.iptables(), "-t", "raw", "-I", "PREROUTING", "-i", "eth0", "-j", "DROP")
+		succeeds(t, pod.Space, "iptables", "-t", "raw", "-I", "PREROUTING", "-i", "eth0", "-j", "DROP")
 	}
 	mac := func(space *cluster.Space, device string) net.HardwareAddr {
 		address, err := net.ParseMAC(macOf(t, space, device))
@@ -57,7 +57,7 @@ func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Ben
 		defer cancel()
 		for _, n := range s.Nodes {
 			// It fails when there is nothing to delete.
-			_, _ = n.Exec(ctx, "conntrack", "-D", "-f", s.family(), "--orig-src", sender.IP.String())
+			_, _ = n.Exec(ctx, "conntrack", "-D", "--orig-src", sender.IP.String())
 		}
 	}
 	return b

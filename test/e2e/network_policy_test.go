@@ -32,7 +32,7 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	}
 	startSink(t, s.server.Space)
 	t.Run("AllowedPeerAndPort", func(t *testing.T) {
-		s.applyPolicy(t, ingressTo("allow-client", "server", networkingv1.NetworkPolicyIngressRule{
+		remove := s.applyPolicy(t, ingressTo("allow-client", "server", networkingv1.NetworkPolicyIngressRule{
 			From:  []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}},
 			Ports: []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(sinkPort))}},
 		}))
@@ -58,9 +58,10 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 		s.label(t, s.neighbour, map[string]string{"app": "neighbour"})
 		s.waitPeers(t, "allow-client", 1)
 		requireNoConnection(t, s.neighbour.Space, s.server.IP, sinkPort)
+		remove()
 	})
 	t.Run("Egress", func(t *testing.T) {
-		s.applyPolicy(t, &networkingv1.NetworkPolicy{
+		remove := s.applyPolicy(t, &networkingv1.NetworkPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "no-egress"},
 			Spec: networkingv1.NetworkPolicySpec{
 				PodSelector: *selector("client"), PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
@@ -68,6 +69,7 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 		})
 		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
 		requireConnects(t, s.neighbour.Space, s.server.IP, sinkPort)
+		remove()
 	})
 	t.Run("OpenConnectionsStayAndNewOnesDoNot", func(t *testing.T) {
 		startEcho(t, s.server.Space, s.server.IP)
