@@ -29,7 +29,7 @@ run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/d
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
 E2E_ARGS ?=
 COST_ARGS ?=
-FUZZTIME ?= 4m
+FUZZTIME ?= 160s
 DEMO_ARGS ?=
 UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
