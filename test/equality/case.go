@@ -34,7 +34,9 @@ const (
 )
 
 func (p Point) String() string {
-	return [...]string{"the sending Pod", "the sending Node's tunnel device", "the wire", "the receiving Node's tunnel device", "the receiving Pod"}[p]
+	return [...]string{
+		"the sending Pod", "the sending Node's tunnel device", "the wire", "the receiving Node's tunnel device", "the receiving Pod",
+	}[p]
 }
 
 // Path says which ways a packet must take when the cache is on. With the cache off it is always the slow one.
@@ -60,7 +62,8 @@ type Case struct {
 	From   Point
 	Device string
 	Path   Path
-	// Arrivals is how many frames the packet makes at Wire, at Receiver, and back at Sender.
+	// Arrivals is how many frames the packet makes at Wire, at Receiver, and back at Sender. Of a packet that always takes the slow
+	// path it is what to wait for with the cache off: what came then must come with the cache on.
 	Arrivals map[Point]int
 	// Unlike, if set, is the same with the cache on, where the design accepts a difference (docs/design/oncache.md, "The same
 	// packet"): the packets are not compared.

@@ -19,6 +19,15 @@ type Observation [Points][]afpacket.Frame
 // compared are the points at which both paths must look the same.
 var compared = []Point{Wire, Receiver, Sender}
 
+// Arrivals is how many frames were seen at the points that are compared.
+func (o *Observation) Arrivals() map[Point]int {
+	arrivals := map[Point]int{}
+	for _, point := range compared {
+		arrivals[point] = len(o[point])
+	}
+	return arrivals
+}
+
 // Compare describes in what two observations of a case differ, nothing if they do not. Fields that have no defined value are
 // left out: of the outer IPv4 header, and of ICMP errors, the identification and with it the header checksum, which must be
 // right; how much of a super-packet is in its first buffer; and whether the kernel has verified a checksum already, where it
