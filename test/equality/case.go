@@ -57,6 +57,8 @@ const (
 type Case struct {
 	Name  string
 	Frame afpacket.Frame
+	// Before are frames that are sent in front of Frame and belong to it.
+	Before []afpacket.Frame
 	// From is Sender or Wire. Device is one of the sending Pod, "" for its interface; a frame that is sent there has an IP
 	// identification that the Pod's kernel chooses.
 	From   Point

@@ -93,6 +93,11 @@ func normalize(c *Case, point Point, f afpacket.Frame) afpacket.Frame {
 	if c.Completed && f.ChecksumMissing && f.Offload.Segmentation == 0 {
 		complete(&f)
 	}
+	if outer := outerLength(f.Data); point == Wire && len(f.Data) > outer {
+		forgetFragmentID(f.Data[outer-ethernetLength:])
+	} else {
+		forgetFragmentID(f.Data)
+	}
 	if point == Wire {
 		forgetID(f.Data)
 		if outer := outerLength(f.Data); c.Device != "" && len(f.Data) > outer {
@@ -120,6 +125,15 @@ func forgetID(frame []byte) {
 	if isIPv4(frame) {
 		clear(frame[ethernetLength+4 : ethernetLength+6])
 		clear(frame[ethernetLength+10 : ethernetLength+12])
+	}
+}
+
+// forgetFragmentID clears the identification of an IPv6 fragment: whoever fragments again chooses another.
+func forgetFragmentID(frame []byte) {
+	const nextHeader, id = ethernetLength + 6, ethernetLength + ipv6Length + 4
+	isIPv6 := len(frame) >= id+4 && binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_IPV6
+	if isIPv6 && frame[nextHeader] == unix.IPPROTO_FRAGMENT {
+		clear(frame[id : id+4])
 	}
 }
 
