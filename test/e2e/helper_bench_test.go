@@ -22,7 +22,11 @@ import (
 func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Bench {
 	t.Helper()
 	for _, pod := range []*cluster.Pod{sender, receiver} {
-		succeeds(t, pod.Space, "iptables", "-t", "raw", "-I", "PREROUTING", "-i", "eth0", "-j", "DROP")
+		drop := []string{"-t", "raw", "-I", "PREROUTING", "-i", "eth0", "-j", "DROP"}
+		if s.ipv6 {
+			drop = append(drop, "!", "-p", "icmpv6") // neighbor discovery goes on
+		}
+		succeeds(t, pod.Space, append([]string{s.iptables()}, drop...)...)
 	}
 	mac := func(space *cluster.Space, device string) net.HardwareAddr {
 		address, err := net.ParseMAC(macOf(t, space, device))

@@ -80,6 +80,7 @@ func TestNetkitGateOn(t *testing.T) {
 	s.run(t, everyConfiguration...)
 	s.run(t,
 		area{"FastPath", testFastPath},
+		area{"SamePacket", testSamePacket},
 		area{"AgentRestart", testAgentRestart},
 		area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
 	)

@@ -43,7 +43,7 @@ func testSamePacket(t *testing.T, s *suite) {
 // testTooBig sends what does not fit through the tunnel: from a Pod that has too large an MTU, and over a path with a small one.
 func (s *suite) testTooBig(t *testing.T, b *bench.Bench, sender *cluster.Pod, f equality.Flow) {
 	setMTU(t, sender, uplinkMTU)
-	b.RequireSame(t, equality.TooBig(b.World, f, s.podMTU()), nil)
+	b.RequireSame(t, equality.TooBig(b.World, f, uplinkMTU-s.outerHeaders()), nil)
 
 	const pathMTU = 1400
 	route := []string{s.transportIP(s.node2).String(), "dev", "eth0", "mtu", strconv.Itoa(pathMTU)}

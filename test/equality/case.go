@@ -34,7 +34,9 @@ const (
 )
 
 func (p Point) String() string {
-	return [...]string{"the sending Pod", "the sending Node's tunnel device", "the wire", "the receiving Node's tunnel device", "the receiving Pod"}[p]
+	return [...]string{
+		"the sending Pod", "the sending Node's tunnel device", "the wire", "the receiving Node's tunnel device", "the receiving Pod",
+	}[p]
 }
 
 // Path says which ways a packet must take when the cache is on. With the cache off it is always the slow one.
@@ -55,12 +57,15 @@ const (
 type Case struct {
 	Name  string
 	Frame afpacket.Frame
+	// Before are frames that are sent in front of Frame and belong to it.
+	Before []afpacket.Frame
 	// From is Sender or Wire. Device is one of the sending Pod, "" for its interface; a frame that is sent there has an IP
 	// identification that the Pod's kernel chooses.
 	From   Point
 	Device string
 	Path   Path
-	// Arrivals is how many frames the packet makes at Wire, at Receiver, and back at Sender.
+	// Arrivals is how many frames the packet makes at Wire, at Receiver, and back at Sender. Of a packet that always takes the slow
+	// path it is what to wait for with the cache off: what came then must come with the cache on.
 	Arrivals map[Point]int
 	// Unlike, if set, is the same with the cache on, where the design accepts a difference (docs/design/oncache.md, "The same
 	// packet"): the packets are not compared.

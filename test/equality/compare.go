@@ -19,6 +19,15 @@ type Observation [Points][]afpacket.Frame
 // compared are the points at which both paths must look the same.
 var compared = []Point{Wire, Receiver, Sender}
 
+// Arrivals is how many frames were seen at the points that are compared.
+func (o *Observation) Arrivals() map[Point]int {
+	arrivals := map[Point]int{}
+	for _, point := range compared {
+		arrivals[point] = len(o[point])
+	}
+	return arrivals
+}
+
 // Compare describes in what two observations of a case differ, nothing if they do not. Fields that have no defined value are
 // left out: of the outer IPv4 header, and of ICMP errors, the identification and with it the header checksum, which must be
 // right; how much of a super-packet is in its first buffer; and whether the kernel has verified a checksum already, where it
@@ -84,6 +93,11 @@ func normalize(c *Case, point Point, f afpacket.Frame) afpacket.Frame {
 	if c.Completed && f.ChecksumMissing && f.Offload.Segmentation == 0 {
 		complete(&f)
 	}
+	if outer := outerLength(f.Data); point == Wire && len(f.Data) > outer {
+		forgetFragmentID(f.Data[outer-ethernetLength:])
+	} else {
+		forgetFragmentID(f.Data)
+	}
 	if point == Wire {
 		forgetID(f.Data)
 		if outer := outerLength(f.Data); c.Device != "" && len(f.Data) > outer {
@@ -111,6 +125,15 @@ func forgetID(frame []byte) {
 	if isIPv4(frame) {
 		clear(frame[ethernetLength+4 : ethernetLength+6])
 		clear(frame[ethernetLength+10 : ethernetLength+12])
+	}
+}
+
+// forgetFragmentID clears the identification of an IPv6 fragment: whoever fragments again chooses another.
+func forgetFragmentID(frame []byte) {
+	const nextHeader, id = ethernetLength + 6, ethernetLength + ipv6Length + 4
+	isIPv6 := len(frame) >= id+4 && binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_IPV6
+	if isIPv6 && frame[nextHeader] == unix.IPPROTO_FRAGMENT {
+		clear(frame[id : id+4])
 	}
 }
 

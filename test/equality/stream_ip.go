@@ -5,8 +5,11 @@ package equality
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/afpacket"
 )
 
 // options are header options, padded to whole words.
@@ -49,38 +52,45 @@ func (s *stream) extensionHeaders() {
 	s.fragments()
 }
 
-// fragments are two packets of two fragments each, in order and reversed. Conntrack keeps the first that comes until it has
-// both.
+// fragments are a packet in two pieces, in order and reversed. Conntrack keeps the first that comes until it has both.
 func (s *stream) fragments() {
-	const firstBytes = 64
-	both := map[Point]int{Wire: 2, Receiver: 2}
-	id := uint32(firstID + len(s.cases))
-	whole := s.world.Packet(s.flow)
-	whole.Payload = content(200)
-	transport := whole.transport()
-	fragment := func(name string, id uint32, offset int, arrivals map[Point]int) {
-		s.add(name, Slow, arrivals, func(p *Packet) {
-			p.ID, p.Protocol, p.Payload = id, s.flow.Protocol, nil
-			piece, more := transport[offset:], false
-			if offset == 0 {
-				piece, more = transport[:firstBytes], true
-			}
-			p.raw = piece
-			p.Fragment = uint16(offset / 8)
-			if more {
-				p.Fragment |= moreFragments
-			}
-			if s.six() {
-				p.NextHeader = unix.IPPROTO_FRAGMENT
-				p.Options = binary.BigEndian.AppendUint32([]byte{s.flow.Protocol, 0, byte(offset >> 8), byte(offset)}, id)
-				if more {
-					p.Options[3] |= 1
-				}
-			}
+	// Of IPv6, only what is longer than the smallest MTU is cut again as it was.
+	first, length := 64, 200
+	if s.six() {
+		first, length = 1304, 2600
+	}
+	for _, reversed := range []bool{false, true} {
+		name := "two fragments"
+		if reversed {
+			name += " in reverse order"
+		}
+		whole := s.world.Packet(s.flow)
+		whole.Payload = content(length)
+		transport := whole.transport()
+		pieces := []Packet{s.fragment(transport[:first], 0, true), s.fragment(transport[first:], first, false)}
+		if reversed {
+			slices.Reverse(pieces)
+		}
+		s.cases = append(s.cases, Case{
+			Name: name, Path: Slow, Arrivals: map[Point]int{Wire: 2, Receiver: 2}, Flow: s.flow,
+			Before: []afpacket.Frame{{Data: pieces[0].Bytes()}}, Frame: afpacket.Frame{Data: pieces[1].Bytes()},
 		})
 	}
-	fragment("first of two fragments", id, 0, dropped)
-	fragment("last of two fragments", id, firstBytes, both)
-	fragment("last of two fragments, sent first", id+1, firstBytes, dropped)
-	fragment("first of two fragments, sent last", id+1, 0, both)
+}
+
+// fragment is the fragment of the next case that has these bytes at offset.
+func (s *stream) fragment(piece []byte, offset int, more bool) Packet {
+	p := s.next()
+	p.raw, p.Fragment = piece, uint16(offset/8)
+	if more {
+		p.Fragment |= moreFragments
+	}
+	if s.six() {
+		p.NextHeader = unix.IPPROTO_FRAGMENT
+		p.Options = binary.BigEndian.AppendUint32([]byte{s.flow.Protocol, 0, byte(offset >> 8), byte(offset)}, p.ID)
+		if more {
+			p.Options[3] |= 1
+		}
+	}
+	return p
 }

@@ -102,7 +102,7 @@ func (b *Bench) LearnOuter(t *testing.T, f equality.Flow) {
 	p := b.World.Packet(f)
 	data := p.Bytes()
 	arrivals := map[equality.Point]int{equality.Wire: 1, equality.Receiver: 1}
-	seen := b.Send(t, b.sockets[equality.Sender], afpacket.Frame{Data: data}, arrivals)
+	seen := b.Send(t, b.sockets[equality.Sender], arrivals, afpacket.Frame{Data: data})
 	require.Len(t, seen[equality.Wire], 1)
 	onWire := seen[equality.Wire][0].Data
 	b.World.Outer = bytes.Clone(onWire[:len(onWire)-len(data)+ethernetLength])

@@ -44,7 +44,7 @@ func (b *Bench) exchange(t *testing.T, forth, back *equality.Packet) (fast bool)
 		p        *equality.Packet
 		from, to equality.Point
 	}{{forth, equality.Sender, equality.Receiver}, {back, equality.Receiver, equality.Sender}} {
-		seen := b.Send(t, b.sockets[way.from], afpacket.Frame{Data: way.p.Bytes()}, map[equality.Point]int{way.to: 1})
+		seen := b.Send(t, b.sockets[way.from], map[equality.Point]int{way.to: 1}, afpacket.Frame{Data: way.p.Bytes()})
 		require.Len(t, seen[way.to], 1, "an ordinary packet from %s", way.from)
 		if way.from == equality.Sender {
 			fast = len(seen[equality.SendingTunnel])+len(seen[equality.ReceivingTunnel]) == 0
@@ -66,5 +66,5 @@ func (b *Bench) Warm(t *testing.T, f equality.Flow) {
 func (b *Bench) IsFast(t *testing.T, c equality.Case) bool {
 	t.Helper()
 	b.setFence(c.Flow)
-	return len(b.Send(t, b.transmitter(t, c), c.Frame, nil)[equality.SendingTunnel]) == 0
+	return len(b.Send(t, b.transmitter(t, c), nil, c.Frame)[equality.SendingTunnel]) == 0
 }

@@ -18,20 +18,26 @@ import (
 	"github.com/antrea-oncache/antrea/test/equality"
 )
 
-// Send sends a frame and returns what was seen of it when all arrivals are there, or none came for patience.
-func (b *Bench) Send(t *testing.T, from Transmitter, frame afpacket.Frame, arrivals map[equality.Point]int) equality.Observation {
+// Send sends frames and returns what was seen of them when all arrivals are there, or patience is over. Behind what is not to
+// arrive anywhere it sends a fence and waits for that.
+func (b *Bench) Send(t *testing.T, from Transmitter, arrivals map[equality.Point]int, frames ...afpacket.Frame) equality.Observation {
 	t.Helper()
 	var seen equality.Observation
 	b.collect(t, &seen)
-	for point, frames := range seen {
-		for _, f := range frames {
-			b.late = append(b.late, fmt.Sprintf("at %s: % x", equality.Point(point), f.Data[:min(len(f.Data), 128)]))
+	for point := range seen.Arrivals() {
+		for _, f := range seen[point] {
+			b.late = append(b.late, fmt.Sprintf("at %s: % x", point, f.Data[:min(len(f.Data), 128)]))
 		}
 	}
 	seen = equality.Observation{}
-	require.NoError(t, from.Send(frame))
-	fences := b.fences
-	if len(arrivals) == 0 {
+	for _, f := range frames {
+		require.NoError(t, from.Send(f))
+	}
+	fences, total := b.fences, 0
+	for _, n := range arrivals {
+		total += n
+	}
+	if total == 0 {
 		fences++
 		require.NoError(t, b.sockets[equality.Sender].Send(b.fence))
 	}
@@ -48,6 +54,21 @@ func (b *Bench) Send(t *testing.T, from Transmitter, frame afpacket.Frame, arriv
 		require.NoError(t, err)
 	}
 }
+
+// settle waits until nothing more comes, at most for patience, and forgets what has come.
+func (b *Bench) settle(t *testing.T) {
+	t.Helper()
+	for deadline, more := time.Now().Add(patience), true; more && time.Now().Before(deadline); {
+		var ignored equality.Observation
+		b.collect(t, &ignored)
+		var err error
+		more, err = afpacket.Wait(quiet, b.sockets[:]...)
+		require.NoError(t, err)
+	}
+}
+
+// quiet is how long nothing comes when all has come.
+const quiet = 200 * time.Millisecond
 
 // patience is how long a packet may take; one that Open vSwitch has not seen before waits for a process.
 const patience = 5 * time.Second
@@ -92,9 +113,9 @@ func (b *Bench) inner(point equality.Point, f afpacket.Frame) []byte {
 		}
 		data = data[length+udpAndTunnel:]
 	}
-	source, destination, _, ok := parseIP(data)
+	source, destination, length, ok := parseIP(data)
 	switch {
-	case !ok:
+	case !ok || isNeighborDiscovery(data, length):
 		return nil
 	case source == b.World.Sender:
 		return data
@@ -102,6 +123,12 @@ func (b *Bench) inner(point equality.Point, f afpacket.Frame) []byte {
 		return data
 	}
 	return nil
+}
+
+// isNeighborDiscovery says whether a frame with an IP header that ends at length is a message of RFC 4861.
+func isNeighborDiscovery(frame []byte, length int) bool {
+	return binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_IPV6 && frame[20] == unix.IPPROTO_ICMPV6 && len(frame) > length &&
+		frame[length] >= 133 && frame[length] <= 137
 }
 
 // identification is that of the IPv4 packet, or the flow label of the IPv6 packet, in a frame.
