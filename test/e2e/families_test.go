@@ -51,7 +51,7 @@ func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
 	s := newSuite(t, "vxlan", true, families(ipv6Only, ipv6Only))
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"FastPath", testFastPath})
+	s.run(t, area{"FastPath", testFastPath}, area{"SamePacket", testSamePacket})
 }
 
 func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
@@ -92,6 +92,21 @@ func headerLength(ipv6 bool) int {
 
 // fullPayload is the size of an ICMP or UDP payload that fills a packet of a Pod.
 func (s *suite) fullPayload() int { return s.podMTU() - s.ipHeader() - 8 }
+
+// iptables is the program for the IP version of the tests, family its name for conntrack.
+func (s *suite) iptables() string {
+	if s.ipv6 {
+		return "ip6tables"
+	}
+	return "iptables"
+}
+
+func (s *suite) family() string {
+	if s.ipv6 {
+		return "ipv6"
+	}
+	return "ipv4"
+}
 
 // transportIP is the address that tunnel packets to a Node have.
 func (s *suite) transportIP(n *cluster.Node) netip.Addr {

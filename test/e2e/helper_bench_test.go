@@ -61,7 +61,7 @@ func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Ben
 		defer cancel()
 		for _, n := range s.Nodes {
 			// It fails when there is nothing to delete.
-			_, _ = n.Exec(ctx, "conntrack", "-D", "--orig-src", sender.IP.String())
+			_, _ = n.Exec(ctx, "conntrack", "-D", "-f", s.family(), "--orig-src", sender.IP.String())
 		}
 	}
 	return b

@@ -34,9 +34,13 @@ func testSamePacket(t *testing.T, s *suite) {
 	}{{"UDP", udp}, {"TCP", tcp}} {
 		t.Run(c.name, func(t *testing.T) { b.RequireSame(t, equality.Stream(b.World, c.flow), nil) })
 		t.Run(c.name+"TooBig", func(t *testing.T) { s.testTooBig(t, b, sender, c.flow) })
-		t.Run(c.name+"Forwarded", func(t *testing.T) { s.testForwarded(t, sender, c.flow) })
+		if !s.ipv6 { // what the Pod's programs do with the packet is the same for IPv6
+			t.Run(c.name+"Forwarded", func(t *testing.T) { s.testForwarded(t, sender, c.flow) })
+		}
 	}
-	t.Run("Nested", func(t *testing.T) { testNested(t, b, sender) })
+	if !s.ipv6 {
+		t.Run("Nested", func(t *testing.T) { testNested(t, b, sender) })
+	}
 	t.Run("FromSocket", func(t *testing.T) { testFromSocket(t, b, sender) })
 }
 
