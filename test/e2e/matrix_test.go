@@ -30,6 +30,7 @@ func TestGeneveGateOff(t *testing.T) {
 	s.run(t,
 		area{"AgentRestart", testAgentRestart},
 		area{"CommandLine", testCommandLine},
+		area{"Controller", testController},
 		area{"CNIInput", testCNIInput},
 		area{"Refusals", testRefusals},
 		area{"OpenVSwitch", testOpenVSwitch},
