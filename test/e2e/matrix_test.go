@@ -21,14 +21,14 @@ var everyConfiguration = []area{
 	{"Connectivity", testConnectivity},
 	{"Forgery", testForgery},
 	{"PodDeletion", testPodDeletion},
-	{"NetworkPolicy", testNetworkPolicy},
 }
 
 func TestGeneveGateOff(t *testing.T) {
 	s := newSuite(t, "geneve", false)
 	s.run(t, everyConfiguration...)
 	s.run(t,
-		area{"AgentRestart", testAgentRestart},
+		area{"NetworkPolicy", testNetworkPolicy},
+		area{"AgentCrash", testAgentCrash},
 		area{"CommandLine", testCommandLine},
 		area{"Controller", testController},
 		area{"CNIInput", testCNIInput},
@@ -41,6 +41,7 @@ func TestGeneveGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true)
 	s.run(t, everyConfiguration...)
 	s.run(t,
+		area{"NetworkPolicy", testNetworkPolicy},
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
@@ -82,7 +83,7 @@ func TestNetkitGateOn(t *testing.T) {
 	s.run(t,
 		area{"FastPath", testFastPath},
 		area{"SamePacket", testSamePacket},
-		area{"AgentRestart", testAgentRestart},
+		area{"AgentCrash", testAgentCrash},
 		area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
 	)
 }
