@@ -21,7 +21,8 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := lint verify-generated model test-unit test-bpf test-kernels fuzz test-e2e
+# Fuzzing leaves the processors to the virtual machines.
+stages := lint verify-generated model test-unit test-bpf 'fuzz&' test-kernels test-e2e
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
@@ -120,14 +121,7 @@ test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 
 .PHONY: test
 test: deps ## Run everything that CI runs, with the time of each stage
-	@summary=; \
-	for stage in $(stages); do \
-		echo "==> $$stage"; \
-		begin=$$SECONDS; \
-		$(MAKE) --no-print-directory $$stage || { echo "==> $$stage FAILED after $$((SECONDS - begin)) s"; exit 1; }; \
-		summary+=" $$stage $$((SECONDS - begin)) s;"; \
-	done; \
-	echo "==> passed:$$summary total $$SECONDS s"
+	@GO=$(GO) hack/run-stages.sh $(stages)
 
 .PHONY: demo
 demo: deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
