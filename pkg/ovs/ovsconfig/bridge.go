@@ -6,6 +6,7 @@ package ovsconfig
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -105,6 +106,10 @@ func (b *bridgeClient) writeBridge(s *session) (int, error) {
 		return 0, err
 	}
 	if _, err := s.transact(append(ops, bump...)...); err != nil {
+		if violation := (*ovsdb.ConstraintViolation)(nil); !found && errors.As(err, &violation) {
+			// An earlier attempt has made it, and its answer came too late. The copy will have it.
+			err = fmt.Errorf("%w: %w", errIncomplete, err)
+		}
 		return 0, err
 	}
 	if root, err = s.root(); err != nil {

@@ -59,7 +59,7 @@ func TestCreateWaitsForVswitchd(t *testing.T) {
 	o := ovstest.Start(t)
 	o.KillVswitchd()
 	_, c := connect(t, o)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	err := c.Create(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -69,7 +69,7 @@ func TestCreateWaitsForVswitchd(t *testing.T) {
 	require.NoError(t, c.Create(testContext(t)))
 
 	o.KillVswitchd()
-	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	require.Error(t, c.Create(ctx), "the datapath id left in the database does not prove that vswitchd runs")
 	o.StartVswitchd()

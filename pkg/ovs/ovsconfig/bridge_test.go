@@ -1,0 +1,38 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsconfig
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ovn-kubernetes/libovsdb/client"
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+)
+
+// staleClient has not heard of the bridge yet.
+type staleClient struct{ client.Client }
+
+func (c staleClient) Get(ctx context.Context, row model.Model) error {
+	if _, ok := row.(*bridgeRow); ok {
+		return client.ErrNotFound
+	}
+	return c.Client.Get(ctx, row)
+}
+
+// TestBridgeOfAnAttemptThatWasGivenUp: a bridge that the database has already, from an attempt whose answer came too late,
+// is waited for and no failure.
+func TestBridgeOfAnAttemptThatWasGivenUp(t *testing.T) {
+	o := ovstest.Start(t)
+	conn, c := connect(t, o)
+	require.NoError(t, c.Create(testContext(t)))
+	current, _ := conn.snapshot()
+	_, err := c.(*bridgeClient).writeBridge(&session{Client: staleClient{current}, ctx: testContext(t)})
+	require.ErrorIs(t, err, errIncomplete)
+	require.NoError(t, c.Create(testContext(t)))
+	require.Equal(t, bridge, o.Vsctl("list-br"))
+}
