@@ -22,7 +22,7 @@ testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 # Fuzzing leaves the processors to the virtual machines.
-stages := lint verify-generated model test-unit test-bpf 'fuzz&' test-kernels test-e2e
+stages := lint verify-generated model test-unit test-policy test-bpf 'fuzz&' test-kernels test-e2e
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
@@ -34,6 +34,9 @@ FUZZTIME ?= 160s
 DEMO_ARGS ?=
 UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
+# How many sets of policies test-policy makes, and the seed that makes them (0: another one each time).
+SETS ?= 200
+SEED ?= 0
 
 .PHONY: help
 help: ## Show this text
@@ -82,6 +85,10 @@ test-unit: build ## Run unit tests (root runs more of them)
 .PHONY: bench-controller
 bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods and 10,000 policies
 	$(GO) test -run '^$$' -bench Scale -benchtime 20x -timeout 1h ./pkg/controller/networkpolicy
+
+.PHONY: test-policy
+test-policy: ## Compare random NetworkPolicies with the specification: SETS=N sets, SEED=S to repeat them
+	$(GO) run ./test/policy/truthtable -sets $(SETS) -seed $(SEED)
 
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)

@@ -89,12 +89,13 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	if err != nil {
 		return err
 	}
+	fastStats := newFastStats(onCache.manager)
 	listener, err := net.Listen("tcp", net.JoinHostPort("0.0.0.0", strconv.Itoa(o.config.APIPort)))
 	if err != nil {
 		return fmt.Errorf("listening on apiPort: %w", err)
 	}
 	api, err := newAPIServer(ctx, o, clients.reviews, listener, &apiParts{
-		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCache, policies: policies, kube: clients.kube,
+		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCache, policies: policies, fastStats: fastStats, kube: clients.kube,
 	})
 	if err != nil {
 		return err
@@ -140,6 +141,9 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 		background(newCutter(policies, onCache.manager).Run)
 	}
 	background(policies.Run)
+	if fastStats != nil {
+		background(fastStats.Run)
+	}
 	background(func(ctx context.Context) {
 		// No Pod is connected before the policies are in force.
 		select {

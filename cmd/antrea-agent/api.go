@@ -41,7 +41,9 @@ type apiParts struct {
 	bridge   ovsconfig.BridgeClient
 	onCache  *onCache
 	policies *networkpolicy.Controller
-	kube     kubernetes.Interface
+	// fastStats is nil without ONCache.
+	fastStats *networkpolicy.FastStats
+	kube      kubernetes.Interface
 }
 
 // routes are the API's endpoints.
@@ -57,7 +59,7 @@ func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
 		"/appliedtogroups": policyhandler.HandleAppliedToGroups(p.policies),
 		"/featuregates":    featuregates.HandleFunc(o.gates),
 		"/loglevel":        loglevel.HandleFunc(),
-		"/networkpolicies": policyhandler.HandlePolicies(p.policies, policyStats(p.flows, dumper)),
+		"/networkpolicies": policyhandler.HandlePolicies(p.policies, policyStats(p.flows, dumper, p.fastStats)),
 		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, p.policies, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(p.store),
 	}

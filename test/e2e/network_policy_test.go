@@ -114,6 +114,27 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	if s.oncache {
 		t.Run("StaleMegaflowsTeachNothing", func(t *testing.T) { testStaleMegaflows(t, s) })
 	}
+	t.Run("Statistics", func(t *testing.T) {
+		s.applyPolicy(t, ingressTo("count", "server", networkingv1.NetworkPolicyIngressRule{
+			From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}},
+		}))
+		startEcho(t, s.server.Space, s.server.IP)
+		ping := start(t, s.client.Space, "udp-ping", "--from=:4730", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+		waitReceived(t, ping, 200, patience)
+		s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, 4730), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
+		eventually(t, "the rule to have counted the connection", func() error {
+			p, err := s.policyOn(t, s.node2, "count")
+			if err != nil {
+				return err
+			}
+			counted := p.Realized[0].Stats
+			if counted == nil || counted.Sessions == 0 || counted.Packets < 200 || (counted.FastPackets > 0) != s.oncache {
+				return fmt.Errorf("%+v", counted)
+			}
+			return nil
+		})
+		requireNoLoss(t, stop[report.Ping](t, ping))
+	})
 	t.Run("CutConnections", func(t *testing.T) { testCutConnections(t, s) })
 	t.Run("AgentRestart", func(t *testing.T) {
 		remove := s.applyPolicy(t, ingressTo("deny", "server"))

@@ -301,3 +301,11 @@ func (m *Manager) EvictConnection(protocol uint8, a, b netip.AddrPort) error {
 	}
 	return m.dp.DeleteFlow(protocol, a, b)
 }
+
+// EachFlow calls yield for every entry of the cache until it returns false.
+func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
+	if m.unavailable != nil {
+		return nil
+	}
+	return m.dp.Flows(yield)
+}

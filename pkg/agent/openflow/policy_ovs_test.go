@@ -103,6 +103,32 @@ func TestPolicyWalks(t *testing.T) {
 	})
 }
 
+func TestPolicyWalksIPv6(t *testing.T) {
+	b := newBridge6(t, dualStackNode)
+	pod := PolicyPod{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}
+	require.NoError(t, install(
+		ingress(2, pod, []netip.Prefix{netip.PrefixFrom(remotePod6, 128)}, tcp(80)),
+		egress(3, pod, prefixes("0.0.0.0/0")),
+	)(b.c))
+	for _, test := range []struct {
+		name, packet string
+		ct           []string
+		dropped      bool
+	}{
+		{"allowed ingress", remoteToPodA6 + ",tcp_dst=80", []string{ctNew, ctNew}, false},
+		{"other port", remoteToPodA6 + ",tcp_dst=81", []string{ctNew}, true},
+		{"established, though forbidden by now", remoteToPodA6 + ",tcp_dst=81,ct_mark=1", []string{ctEstablished}, false},
+		{"egress, allowed by IPv4 only", podAToRemote6 + ",tcp_dst=80", []string{ctNew}, true},
+		{"egress by IPv4", podAToRemote + ",tcp_dst=80", []string{ctNew, ctNew}, false},
+		{"ingress by IPv4, allowed by IPv6 only", remoteToPodA + ",tcp_dst=80", []string{ctNew}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := b.trace(test.packet, test.ct...)
+			require.Equal(t, test.dropped, len(w.outputs) == 0, w.text)
+		})
+	}
+}
+
 func TestCutConnections(t *testing.T) {
 	features := oncacheFeatures
 	features.CutConnections = true

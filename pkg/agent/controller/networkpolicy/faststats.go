@@ -1,0 +1,149 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+)
+
+const (
+	// fastStatsInterval is the least time between two readings of the cache's counters.
+	fastStatsInterval = 5 * time.Second
+	// fastStatsShare is the largest part of a processor that readings may take: a reading is followed by that many times its
+	// own duration of rest.
+	fastStatsShare = 20
+)
+
+// CachedFlow is one direction of a connection in the cache, with what the fast path has carried since the entry was made.
+type CachedFlow struct {
+	// Egress says that the local Pod is the source.
+	Egress              bool
+	Protocol            uint8
+	Source, Destination netip.AddrPort
+	Packets, Bytes      uint64
+}
+
+// FlowCounters are the entries of the cache.
+type FlowCounters interface {
+	EachFlow(yield func(CachedFlow) bool) error
+}
+
+// FastCount is what the fast path has carried for a rule.
+type FastCount struct{ Packets, Bytes uint64 }
+
+// FastStats attributes packets of the fast path to rules. The fast path itself does nothing for that: each entry of the cache
+// counts its packets anyway, and the label of the connection in conntrack says which rules have admitted it. FastStats reads
+// both now and then and joins them.
+type FastStats struct {
+	flows       FlowCounters
+	connections Connections
+
+	mu sync.Mutex
+	// seen are the counters at the last reading.
+	seen  map[CachedFlow]FastCount
+	rules map[uint32]FastCount
+}
+
+// NewFastStats makes a FastStats that has seen nothing.
+func NewFastStats(flows FlowCounters, connections Connections) *FastStats {
+	return &FastStats{flows: flows, connections: connections, seen: map[CachedFlow]FastCount{}, rules: map[uint32]FastCount{}}
+}
+
+// Run reads until ctx ends.
+func (s *FastStats) Run(ctx context.Context) {
+	for {
+		began := time.Now()
+		if _, err := s.Read(); err != nil {
+			klog.ErrorS(err, "Could not read what the fast path has carried for NetworkPolicies")
+		}
+		timer := time.NewTimer(max(fastStatsInterval, fastStatsShare*time.Since(began)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// Read brings the counts up to date and returns them by flow id. Packets of a connection that conntrack has forgotten, or whose
+// entry was made anew between two readings, are missing.
+func (s *FastStats) Read() (map[uint32]FastCount, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh, err := s.fresh()
+	if err == nil && len(fresh) > 0 {
+		err = s.attribute(fresh)
+	}
+	counts := make(map[uint32]FastCount, len(s.rules))
+	for id, count := range s.rules {
+		counts[id] = count
+	}
+	return counts, err
+}
+
+// ends names a connection, whichever direction is asked for.
+type ends struct {
+	protocol uint8
+	a, b     netip.AddrPort
+}
+
+func endsOf(protocol uint8, a, b netip.AddrPort) ends {
+	if b.Compare(a) < 0 {
+		a, b = b, a
+	}
+	return ends{protocol, a, b}
+}
+
+// fresh returns what entries have counted since the last reading, by connection.
+func (s *FastStats) fresh() (map[ends]FastCount, error) {
+	fresh, seen := map[ends]FastCount{}, make(map[CachedFlow]FastCount, len(s.seen))
+	err := s.flows.EachFlow(func(f CachedFlow) bool {
+		now := FastCount{f.Packets, f.Bytes}
+		key := f
+		key.Packets, key.Bytes = 0, 0
+		seen[key] = now
+		before := s.seen[key]
+		if now.Packets < before.Packets || now.Bytes < before.Bytes {
+			before = FastCount{} // another entry
+		}
+		if now != before {
+			e := endsOf(f.Protocol, f.Source, f.Destination)
+			sum := fresh[e]
+			fresh[e] = FastCount{sum.Packets + now.Packets - before.Packets, sum.Bytes + now.Bytes - before.Bytes}
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.seen = seen
+	return fresh, nil
+}
+
+// attribute adds counts to the rules that have admitted the connections.
+func (s *FastStats) attribute(fresh map[ends]FastCount) error {
+	return s.connections.List(func(c *conntrack.Connection) bool {
+		client := netip.AddrPortFrom(c.Original.Source, c.Original.SourcePort)
+		server := netip.AddrPortFrom(c.Reply.Source, c.Reply.SourcePort)
+		count, ok := fresh[endsOf(c.Original.Protocol, client, server)]
+		if !ok {
+			return true
+		}
+		for _, id := range []uint32{uint32(c.Labels[0]), uint32(c.Labels[0] >> 32)} {
+			if id != 0 {
+				sum := s.rules[id]
+				s.rules[id] = FastCount{sum.Packets + count.Packets, sum.Bytes + count.Bytes}
+			}
+		}
+		return true
+	})
+}

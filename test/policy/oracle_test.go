@@ -1,0 +1,87 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// The examples are those of the Kubernetes documentation of NetworkPolicy.
+func TestAllowed(t *testing.T) {
+	db := &Pod{Namespace: "default", Name: "db", Labels: map[string]string{"role": "db"}, IPv4: netip.MustParseAddr("10.0.0.1"),
+		Ports: []corev1.ContainerPort{{Name: "redis", Protocol: corev1.ProtocolTCP, ContainerPort: 6379}}}
+	frontend := &Pod{Namespace: "default", Name: "frontend", Labels: map[string]string{"role": "frontend"}, IPv4: netip.MustParseAddr("10.0.0.2")}
+	other := &Pod{Namespace: "default", Name: "other", IPv4: netip.MustParseAddr("172.17.1.5")}
+	project := &Pod{Namespace: "project", Name: "p", IPv4: netip.MustParseAddr("172.17.0.5")}
+	block := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "172.17.0.0/16", Except: []string{"172.17.1.0/24"}}}
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"role": "db"}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{
+			From:  []networkingv1.NetworkPolicyPeer{block, {PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"role": "frontend"}}}},
+			Ports: []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromString("redis"))}},
+		}},
+		Egress: []networkingv1.NetworkPolicyEgressRule{{
+			To:    []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"project": "mine"}}}},
+			Ports: []networkingv1.NetworkPolicyPort{{Port: ptr.To(intstr.FromInt32(5978)), EndPort: ptr.To[int32](5980)}},
+		}},
+	}}
+	w := &World{
+		Namespaces: map[string]map[string]string{"default": {}, "project": {"project": "mine"}},
+		Pods:       []*Pod{db, frontend, other, project}, Policies: []*networkingv1.NetworkPolicy{policy},
+	}
+	for _, test := range []struct {
+		name     string
+		from, to *Pod
+		protocol corev1.Protocol
+		port     uint16
+		want     bool
+	}{
+		{"selected peer", frontend, db, corev1.ProtocolTCP, 6379, true},
+		{"other port", frontend, db, corev1.ProtocolTCP, 6380, false},
+		{"other protocol", frontend, db, corev1.ProtocolUDP, 6379, false},
+		{"in the block", project, db, corev1.ProtocolTCP, 6379, true},
+		{"excepted from the block", other, db, corev1.ProtocolTCP, 6379, false},
+		{"egress to the namespace", db, project, corev1.ProtocolTCP, 5979, true},
+		{"egress beyond the range", db, project, corev1.ProtocolTCP, 5981, false},
+		{"egress elsewhere", db, frontend, corev1.ProtocolTCP, 5979, false},
+		{"not selected", frontend, other, corev1.ProtocolSCTP, 1, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, w.Allowed(&Probe{From: test.from, To: test.to, Protocol: test.protocol, Port: test.port}))
+		})
+	}
+	policy.Spec.PolicyTypes = nil
+	policy.Spec.Egress = nil
+	require.True(t, w.Allowed(&Probe{From: db, To: frontend, Protocol: corev1.ProtocolTCP, Port: 1}), "without policyTypes and egress rules it is about ingress only")
+}
+
+func TestGeneratorIsReproducibleAndVaried(t *testing.T) {
+	a, b := NewGenerator(rand.New(rand.NewPCG(1, 2))), NewGenerator(rand.New(rand.NewPCG(1, 2)))
+	allowed, denied := 0, 0
+	for range 50 {
+		w := a.Next()
+		require.Equal(t, w, b.Next())
+		probes := a.Probes(w)
+		require.Len(t, b.Probes(w), len(probes))
+		for _, p := range probes {
+			if w.Allowed(p) {
+				allowed++
+			} else {
+				denied++
+			}
+		}
+	}
+	require.Greater(t, allowed, 100)
+	require.Greater(t, denied, 100)
+}

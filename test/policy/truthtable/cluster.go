@@ -1,0 +1,213 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+
+	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	controller "github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+	"github.com/antrea-oncache/antrea/test/policy"
+)
+
+// cluster is antrea-controller and the agents of all Nodes.
+type cluster struct {
+	api    *fake.Clientset
+	agents map[string]*agent
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// agent is the policy controller of one Node; the switch behind it takes everything.
+type agent struct {
+	controller *agentpolicy.Controller
+}
+
+type openSwitch struct{}
+
+func (openSwitch) UpdatePolicyRules([]*openflow.PolicyRule, []uint32) error { return nil }
+
+func newCluster(ctx context.Context, world *policy.World, dir string) (*cluster, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &cluster{api: fake.NewClientset(), agents: map[string]*agent{}, cancel: cancel}
+	if err := c.create(ctx, world); err != nil {
+		return c, err
+	}
+	store := controller.NewStore()
+	central, err := controller.NewController(c.api, store)
+	if err != nil {
+		return c, err
+	}
+	c.done.Go(func() { central.Run(ctx) })
+	<-central.Synced()
+	for _, node := range []string{"node-1", "node-2"} {
+		interfaces := interfacestore.NewInterfaceStore()
+		for i, pod := range world.Pods {
+			if pod.Node == node {
+				interfaces.AddInterface(connected(pod, uint32(i+1)))
+			}
+		}
+		local, err := agentpolicy.New(&source{store, node}, openSwitch{}, interfaces, filepath.Join(dir, node))
+		if err != nil {
+			return c, err
+		}
+		c.agents[node] = &agent{local}
+		c.done.Go(func() { local.Run(ctx) })
+		<-local.Synced()
+	}
+	return c, nil
+}
+
+func (c *cluster) stop() {
+	c.cancel()
+	c.done.Wait()
+}
+
+func connected(pod *policy.Pod, ofPort uint32) *interfacestore.InterfaceConfig {
+	return &interfacestore.InterfaceConfig{
+		Type: interfacestore.ContainerInterface, InterfaceName: pod.Namespace + "-" + pod.Name, IPs: []netip.Addr{pod.IPv4, pod.IPv6},
+		OVSPortConfig:            &interfacestore.OVSPortConfig{OFPort: ofPort},
+		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodNamespace: pod.Namespace, PodName: pod.Name},
+	}
+}
+
+func namespaceObject(name string, labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+// create makes all objects of a world.
+func (c *cluster) create(ctx context.Context, world *policy.World) error {
+	for name, labels := range world.Namespaces {
+		if _, err := c.api.CoreV1().Namespaces().Create(ctx, namespaceObject(name, labels), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	for _, pod := range world.Pods {
+		if _, err := c.api.CoreV1().Pods(pod.Namespace).Create(ctx, pod.Object(), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return c.createPolicies(ctx, world)
+}
+
+func (c *cluster) createPolicies(ctx context.Context, world *policy.World) error {
+	for _, p := range world.Policies {
+		if _, err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change makes the API show another world with the same Pods.
+func (c *cluster) change(ctx context.Context, before, after *policy.World) error {
+	for _, p := range before.Policies {
+		if err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+	}
+	for name, labels := range after.Namespaces {
+		if _, err := c.api.CoreV1().Namespaces().Update(ctx, namespaceObject(name, labels), metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	if err := c.createPolicies(ctx, after); err != nil {
+		return err
+	}
+	for _, pod := range after.Pods {
+		if _, err := c.api.CoreV1().Pods(pod.Namespace).Update(ctx, pod.Object(), metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var protocolNumbers = map[corev1.Protocol]uint8{
+	corev1.ProtocolTCP: of.IPProtoTCP, corev1.ProtocolUDP: of.IPProtoUDP, corev1.ProtocolSCTP: of.IPProtoSCTP,
+}
+
+// compare returns the probes about which the rules on the Nodes and the specification do not agree.
+func (c *cluster) compare(world *policy.World, probes []*policy.Probe) (wrong []*policy.Probe) {
+	rules := map[string][]*openflow.PolicyRule{}
+	for node, a := range c.agents {
+		rules[node] = a.controller.Rules()
+	}
+	for _, p := range probes {
+		from, to := p.Addresses()
+		connection := openflow.PolicyConnection{Source: from, Destination: to, Protocol: protocolNumbers[p.Protocol], DestinationPort: p.Port}
+		got := openflow.EvaluatePolicy(rules[p.From.Node], openflow.PolicyEgress, connection).Allowed &&
+			openflow.EvaluatePolicy(rules[p.To.Node], openflow.PolicyIngress, connection).Allowed
+		if got != world.Allowed(p) {
+			wrong = append(wrong, p)
+		}
+	}
+	return wrong
+}
+
+// source is the way from the controller to an agent, with the conversion that the API server makes.
+type source struct {
+	store *controller.Store
+	node  string
+}
+
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := errors.Join(v1beta2.AddToScheme(s), controlplane.AddToScheme(s)); err != nil {
+		panic(err)
+	}
+	return s
+}()
+
+var resources = map[agentpolicy.Resource]controller.Resource{
+	agentpolicy.NetworkPolicies: controller.NetworkPolicies,
+	agentpolicy.AddressGroups:   controller.AddressGroups,
+	agentpolicy.AppliedToGroups: controller.AppliedToGroups,
+}
+
+// Watch implements agentpolicy.Source.
+func (s *source) Watch(_ context.Context, resource agentpolicy.Resource) (watch.Interface, error) {
+	internal := s.store.Watch(resources[resource], controller.Selection{Node: s.node}, func(string) runtime.Object { return &v1beta2.NetworkPolicy{} })
+	return watch.Filter(internal, func(event watch.Event) (watch.Event, bool) {
+		if event.Type == watch.Bookmark {
+			return event, true
+		}
+		converted, err := scheme.ConvertToVersion(event.Object, v1beta2.SchemeGroupVersion)
+		if err != nil {
+			panic(err)
+		}
+		event.Object = converted
+		return event, true
+	}), nil
+}
+
+// describe prints what a wrong answer was about.
+func describe(world *policy.World) {
+	for name, labels := range world.Namespaces {
+		fmt.Println("namespace", name, labels)
+	}
+	for _, pod := range world.Pods {
+		fmt.Println("Pod", pod.Namespace, pod.Name, pod.Node, pod.Labels, pod.IPv4, pod.IPv6)
+	}
+	for _, p := range world.Policies {
+		text, err := json.Marshal(p.Spec)
+		fmt.Println("policy", p.Namespace, p.Name, string(text), err)
+	}
+}
