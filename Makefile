@@ -124,7 +124,7 @@ bench-bpf: ## Print what the eBPF programs cost (root)
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 	CGO_ENABLED=0 $(GO) test -c -o bin/e2e.test ./test/e2e
-	bin/testbed run -- bin/e2e.test -test.v -test.timeout=30m $(E2E_ARGS)
+	bin/testbed run -- bin/e2e.test -test.v -test.timeout=60m $(E2E_ARGS)
 
 .PHONY: test
 test: deps ## Run everything that CI runs, with the time of each stage

@@ -43,7 +43,6 @@ func TestDualStackOverIPv4GeneveGateOn(t *testing.T) {
 	s.run(t,
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
-		area{"NetworkPolicy", testNetworkPolicy},
 	)
 }
 
