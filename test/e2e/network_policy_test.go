@@ -73,22 +73,7 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	})
 	t.Run("OpenConnectionsStayAndNewOnesDoNot", func(t *testing.T) {
 		startEcho(t, s.server.Space, s.server.IP)
-		// A new connection each time: one that stale megaflows let through would be established.
-		port := 4710
-		newPing := func() report.Ping {
-			port++
-			return runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--duration=200ms")
-		}
-		waitPossible := func(what string) {
-			t.Helper()
-			eventually(t, what, func() error {
-				if p := newPing(); p.Sent == 0 || p.Lost > 0 {
-					return fmt.Errorf("%+v", p)
-				}
-				return nil
-			})
-		}
-		waitPossible("the policy of the test before to be forgotten by the datapath too")
+		s.waitPossible(t, s.client, 4710)
 		f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4701), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
 		open := start(t, s.client.Space, "udp-ping", "--from=:4701", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 		waitReceived(t, open, 100, patience)
@@ -99,8 +84,10 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 			s.waitFast(t, f)
 		}
 		waitReceived(t, open, lastReceived(open)+100, patience)
+		port := uint16(4730)
 		eventually(t, "new connections to be refused", func() error {
-			if p := newPing(); p.Sent == 0 || p.Received > 0 {
+			port++
+			if p := s.newPing(t, s.client, port); p.Sent == 0 || p.Received > 0 {
 				return fmt.Errorf("%+v", p)
 			}
 			return nil
@@ -108,7 +95,7 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
 
 		remove()
-		waitPossible("new connections to be possible again")
+		s.waitPossible(t, s.client, 4750)
 		requireNoLoss(t, stop[report.Ping](t, open))
 	})
 	if s.oncache {
@@ -150,6 +137,25 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	})
 }
 
+// newPing sends some requests from a port to the echo on server.
+func (s *suite) newPing(t *testing.T, from *cluster.Pod, port uint16) report.Ping {
+	t.Helper()
+	return runTraffic[report.Ping](t, from.Space, execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--duration=200ms")
+}
+
+// waitPossible waits until new connections to the echo on server are possible: until the policies of the test before are gone from
+// the datapath, too. Each attempt is a new connection, from the next port, because an established one would not be asked.
+func (s *suite) waitPossible(t *testing.T, from *cluster.Pod, port uint16) {
+	t.Helper()
+	eventually(t, "new connections to be possible", func() error {
+		port++
+		if p := s.newPing(t, from, port); p.Sent == 0 || p.Lost > 0 {
+			return fmt.Errorf("%+v", p)
+		}
+		return nil
+	})
+}
+
 // testCutConnections checks that with networkPolicy.establishedConnections: cut an open connection ends when policies forbid
 // it, on both paths, and goes on when they allow it again; and that others are left alone.
 func testCutConnections(t *testing.T, s *suite) {
@@ -166,6 +172,8 @@ func testCutConnections(t *testing.T, s *suite) {
 	established("cut")
 	defer established("keep")
 	startEcho(t, s.server.Space, s.server.IP)
+	s.waitPossible(t, s.client, 4770)
+	s.waitPossible(t, s.neighbour, 4770)
 	forbidden := start(t, s.client.Space, "udp-ping", "--from=:4720", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	allowed := start(t, s.neighbour.Space, "udp-ping", "--from=:4721", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	waitReceived(t, forbidden, 100, patience)
@@ -192,6 +200,7 @@ func testCutConnections(t *testing.T, s *suite) {
 // change must carry the epoch before it, and must be refused by the cache for that.
 func testStaleMegaflows(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
+	s.waitPossible(t, s.client, 4790)
 	f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4704), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
 	ping := start(t, s.client.Space, "udp-ping", "--from=:4704", to(s.server.IP, udpEchoPort), "--rate=500", "--progress=100ms")
 	waitReceived(t, ping, 100, patience)
