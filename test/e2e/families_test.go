@@ -31,7 +31,6 @@ func families(pods, nodes cluster.Families) func(*cluster.Options) {
 var everyFamily = []area{
 	{"NeighborDiscovery", testNeighborDiscovery},
 	{"Connectivity", testConnectivity},
-	{"Forgery", testForgery},
 	{"PodDeletion", testPodDeletion},
 }
 
@@ -41,6 +40,7 @@ func TestDualStackOverIPv4GeneveGateOn(t *testing.T) {
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
 	s.run(t,
+		area{"Forgery", testForgery},
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
 	)
@@ -50,7 +50,7 @@ func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
 	s := newSuite(t, "vxlan", true, families(ipv6Only, ipv6Only))
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"FastPath", testFastPath}, area{"SamePacket", testSamePacket})
+	s.run(t, area{"Forgery", testForgery}, area{"FastPath", testFastPath}, area{"SamePacket", testSamePacket})
 }
 
 func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
