@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
+
+// streamWindow is how many pings of a stream are under way at most.
+const streamWindow = 50
 
 // stream is a TCP connection and a 1 kHz UDP ping between client and server that run while something is done to the Nodes.
 type stream struct {
@@ -30,7 +34,7 @@ func (s *suite) startStream(t *testing.T) *stream {
 	r.sink = startSink(t, s.server.Space)
 	r.echo = startEcho(t, s.server.Space, s.server.IP)
 	r.sender = start(t, s.client.Space, "tcp-send", "--from=:4701", to(s.server.IP, sinkPort), "--rate=500000")
-	r.ping = start(t, s.client.Space, "udp-ping", "--from=:4702", to(s.server.IP, udpEchoPort), "--rate=1000", "--window=50", "--progress=100ms")
+	r.ping = start(t, s.client.Space, "udp-ping", "--from=:4702", to(s.server.IP, udpEchoPort), "--rate=1000", "--window="+strconv.Itoa(streamWindow), "--progress=100ms")
 	r.requireFlowing(t)
 	return r
 }
