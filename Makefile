@@ -126,6 +126,10 @@ test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 	CGO_ENABLED=0 $(GO) test -c -o bin/e2e.test ./test/e2e
 	bin/testbed run -- bin/e2e.test -test.v -test.timeout=60m $(E2E_ARGS)
 
+.PHONY: test-e2e-all
+test-e2e-all: export E2E_ALL := 1
+test-e2e-all: test-e2e ## Run all end-to-end tests: also policies, coexistence, netkit and the same packet on every tunnel
+
 .PHONY: test
 test: deps ## Run everything that CI runs, with the time of each stage
 	@GO=$(GO) hack/run-stages.sh $(stages)

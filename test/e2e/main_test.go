@@ -14,6 +14,9 @@ import (
 // quick says that tests that move much data may move less.
 var quick = os.Getenv("E2E_QUICK") == "1"
 
+// all says that areas run for which `make test` has no time; `make test-e2e-all` sets it.
+var all = os.Getenv("E2E_ALL") == "1"
+
 // printer shows what is being tested; tests of an emulated machine take minutes.
 var printer = progress.New(os.Stderr)
 

@@ -29,26 +29,35 @@ func TestGeneveGateOff(t *testing.T) {
 	s.run(t,
 		area{"AgentCrash", testAgentCrash},
 		area{"CommandLine", testCommandLine},
-		area{"Controller", testController},
 		area{"CNIInput", testCNIInput},
 		area{"Refusals", testRefusals},
 		area{"OpenVSwitch", testOpenVSwitch},
 	)
 }
 
+// TestControlPlaneGateOff is of policies and antrea-controller without the cache.
+func TestControlPlaneGateOff(t *testing.T) {
+	requireAll(t)
+	newSuite(t, "geneve", false).run(t, area{"NetworkPolicy", testNetworkPolicy}, area{"Controller", testController})
+}
+
 func TestGeneveGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true)
 	s.run(t, everyConfiguration...)
+	if all {
+		s.run(t,
+			area{"NetworkPolicy", testNetworkPolicy},
+			area{"Coexistence", testCoexistence},
+			area{"SamePacket", testSamePacket},
+		)
+	}
 	s.run(t,
-		area{"NetworkPolicy", testNetworkPolicy},
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
-		area{"Coexistence", testCoexistence},
 		area{"Mode", testMode},
-		area{"SamePacket", testSamePacket},
 		area{"CommandLine", testCommandLine},
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},
@@ -67,12 +76,23 @@ func TestVXLANGateOn(t *testing.T) {
 	s.run(t,
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
-		area{"SamePacket", testSamePacket},
 	)
+	if all {
+		s.run(t, area{"SamePacket", testSamePacket})
+	}
+}
+
+// requireAll skips what `make test` has no time for.
+func requireAll(t *testing.T) {
+	t.Helper()
+	if !all {
+		t.Skip("runs with `make test-e2e-all`")
+	}
 }
 
 // TestNetkitGateOn is TestGeneveGateOn with netkit devices, as far as they can make a difference.
 func TestNetkitGateOn(t *testing.T) {
+	requireAll(t)
 	requireNetkit(t)
 	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
 		o.AgentConfig = func(_ int, conf map[string]any) { conf["podInterfaceType"] = "netkit" }
