@@ -108,6 +108,7 @@ test-kernels: build-kernel-tests ## Run the eBPF programs' tests on Debian's ker
 record-kernels: build-kernel-tests ## Record the programs' complexity on this kernel and on Debian's (root)
 	cd pkg/agent/oncache/datapath && $(CURDIR)/bin/datapath.test -test.run=TestComplexity -record
 	for kernel in $(kernels); do $(run_on_kernel) bin/datapath.test -test.run=TestComplexity -record; done
+
 .PHONY: fuzz
 fuzz: ## Fuzz the eBPF programs against the oracle, each target for FUZZTIME (root)
 	FUZZTIME=$(FUZZTIME) GO=$(GO) hack/fuzz.sh

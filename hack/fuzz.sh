@@ -2,8 +2,9 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fuzzes the eBPF programs against the oracle, FUZZTIME for each target, and says how many of the packets were hits (FuzzLearning: were learned). A packet
-# on which both do not agree is kept below testdata/fuzz of the package and fails its tests until the fault is gone.
+# Fuzzes the eBPF programs against the oracle, FUZZTIME for each target, and says how many of the packets were hits
+# (FuzzLearning: were learned). A packet on which both do not agree is kept below testdata/fuzz of the package and fails its
+# tests until the fault is gone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -27,6 +27,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -42,7 +43,7 @@ const (
 )
 
 // run brings the Node up and serves until ctx ends or a part fails.
-func run(ctx context.Context, o *options, clients *kubernetesClients) error {
+func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	klog.InfoS("Starting antrea-agent", "version", version.GetFullVersionWithRuntimeInfo())
 	nodeName, err := agent.NodeName()
 	if err != nil {
@@ -63,7 +64,7 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	flows := openflow.NewClient(ofswitch.NewSwitch(managementSocket), bridge.SetTableNames, pipelineFeatures(o))
 	defer func() { _ = flows.Disconnect() }()
 
-	initializer := agent.NewInitializer(*initializerOptions, clients.kube, bridge, store, flows,
+	initializer := agent.NewInitializer(*initializerOptions, clients.Kube, bridge, store, flows,
 		func(network *config.NetworkConfig, node *config.NodeConfig) (route.Interface, error) {
 			return route.NewClient(network, node, route.Options{Ports: route.Ports{AgentAPI: uint16(o.config.APIPort)}})
 		})
@@ -85,7 +86,7 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	if err != nil {
 		return err
 	}
-	policies, err := networkpolicy.New(&policySource{kube: clients.kube, config: clients.config, nodeName: nodeName}, flows, store, o.policyDir)
+	policies, err := networkpolicy.New(&policySource{kube: clients.Kube, config: clients.Config, nodeName: nodeName}, flows, store, o.policyDir)
 	if err != nil {
 		return err
 	}
@@ -94,15 +95,15 @@ func run(ctx context.Context, o *options, clients *kubernetesClients) error {
 	if err != nil {
 		return fmt.Errorf("listening on apiPort: %w", err)
 	}
-	api, err := newAPIServer(ctx, o, clients.reviews, listener, &apiParts{
-		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCache, policies: policies, fastStats: fastStats, kube: clients.kube,
+	api, err := newAPIServer(ctx, o, clients.Reviews, listener, &apiParts{
+		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCache, policies: policies, fastStats: fastStats, kube: clients.Kube,
 	})
 	if err != nil {
 		return err
 	}
 
-	allNodes := informers.NewSharedInformerFactory(clients.kube, 0)
-	localPods := informers.NewSharedInformerFactoryWithOptions(clients.kube, 0, informers.WithTweakListOptions(
+	allNodes := informers.NewSharedInformerFactory(clients.Kube, 0)
+	localPods := informers.NewSharedInformerFactoryWithOptions(clients.Kube, 0, informers.WithTweakListOptions(
 		func(options *metav1.ListOptions) {
 			options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", nodeName).String()
 		}))

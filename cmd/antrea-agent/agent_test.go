@@ -27,6 +27,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
@@ -151,14 +152,14 @@ func TestAgent(t *testing.T) {
 	o.config.OVSDatapathType = "netdev" // not an acceptable setting, but there may be no kernel module here
 	o.tokenFile, o.policyDir = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy")
 	kube := fake.NewClientset(node("node1", "192.168.0.1", "10.10.1.0/24"), node("node2", "192.168.0.2", "10.10.2.0/24"))
-	clients := &kubernetesClients{kube: kube, reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
+	clients := &kubernetes.Clients{Kube: kube, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
 
 	for round := 1; round <= 2; round++ { // the second time it is a restart
 		testAgentRun(t, o, clients, ovs, dir, round)
 	}
 }
 
-func testAgentRun(t *testing.T, o *options, clients *kubernetesClients, ovs *ovstest.OVS, dir string, round int) {
+func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ovstest.OVS, dir string, round int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
@@ -235,7 +236,7 @@ func TestAgentStopsWhileItWaitsForOVS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	kube := fake.NewClientset()
-	go func() { done <- run(ctx, o, &kubernetesClients{kube: kube, reviews: kube}) }()
+	go func() { done <- run(ctx, o, &kubernetes.Clients{Kube: kube, Reviews: kube}) }()
 	cancel()
 	select {
 	case err := <-done:

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/log"
 	"github.com/antrea-oncache/antrea/pkg/version"
 )
@@ -59,7 +60,7 @@ func runUntilSignal(opts *options, logs *log.Options) error {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	go logs.Run(ctx)
-	clients, err := newKubernetesClients(opts.config)
+	clients, err := kubernetes.New(opts.config.ClientConnection, opts.config.KubeAPIServerOverride)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
@@ -27,8 +29,13 @@ func (c *Controller) NetworkPolicies() []*v1beta2.NetworkPolicy {
 	for _, p := range c.state.policies {
 		policies = append(policies, p.latest)
 	}
-	slices.SortFunc(policies, func(a, b *v1beta2.NetworkPolicy) int { return cmp.Compare(a.Name, b.Name) })
-	return policies
+	return byName(policies)
+}
+
+// byName orders objects by name.
+func byName[T metav1.Object](objects []T) []T {
+	slices.SortFunc(objects, func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return objects
 }
 
 // AddressGroups returns the groups of peers, ordered by name.
@@ -41,8 +48,7 @@ func (c *Controller) AddressGroups() []*v1beta2.AddressGroup {
 		group.Name = name
 		groups = append(groups, group)
 	}
-	slices.SortFunc(groups, func(a, b *v1beta2.AddressGroup) int { return cmp.Compare(a.Name, b.Name) })
-	return groups
+	return byName(groups)
 }
 
 // AppliedToGroups returns the groups of Pods that policies are applied to, with their members on this Node, ordered by name.
@@ -55,8 +61,7 @@ func (c *Controller) AppliedToGroups() []*v1beta2.AppliedToGroup {
 		group.Name = name
 		groups = append(groups, group)
 	}
-	slices.SortFunc(groups, func(a, b *v1beta2.AppliedToGroup) int { return cmp.Compare(a.Name, b.Name) })
-	return groups
+	return byName(groups)
 }
 
 // Counts returns the numbers of policies, AddressGroups and AppliedToGroups.
