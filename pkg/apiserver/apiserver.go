@@ -97,13 +97,13 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 		}
 	}))
 
-	serving := genericoptions.NewSecureServingOptions().WithLoopback()
+	serving := genericoptions.NewSecureServingOptions()
 	serving.Listener = c.Listener
 	serving.BindPort = c.Listener.Addr().(*net.TCPAddr).Port
 	serving.CipherSuites, serving.MinTLSVersion = c.CipherSuites, c.MinTLSVersion
 	serving.ServerCert.GeneratedCert = c.Certificate
-	if err := serving.ApplyToConfig(config); err != nil {
-		return nil, fmt.Errorf("setting up HTTPS for the API server: %w", err)
+	if err := generic.ServeHTTPS(config, serving); err != nil {
+		return nil, err
 	}
 	if err := generic.DelegateAuth(ctx, config, c.Client, true); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
@@ -27,8 +28,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
-// shutdownTimeout bounds how long open requests may delay the agent's exit.
-const shutdownTimeout = time.Second
+const (
+	// shutdownTimeout bounds how long open requests may delay the agent's exit.
+	shutdownTimeout = time.Second
+	// certificateMaxAge is how long the server's certificate is valid; each start of the agent makes a new one.
+	certificateMaxAge = 10 * 365 * 24 * time.Hour
+)
 
 // Config is what New needs.
 type Config struct {
@@ -76,17 +81,19 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 		config.AddReadyzChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))
 	}
 
-	serving := genericoptions.NewSecureServingOptions().WithLoopback()
+	cert, key, err := generic.SelfSigned(certificateMaxAge, []string{"localhost"}, net.IPv4(127, 0, 0, 1), net.IPv6loopback)
+	if err != nil {
+		return nil, fmt.Errorf("making the API server's certificate: %w", err)
+	}
+	serving := genericoptions.NewSecureServingOptions()
 	serving.Listener = c.Listener
 	serving.BindPort = c.Listener.Addr().(*net.TCPAddr).Port
 	serving.CipherSuites, serving.MinTLSVersion = c.CipherSuites, c.MinTLSVersion
-	serving.ServerCert.CertDirectory = ""
-	serving.ServerCert.PairName = "antrea-agent-api"
-	if err := serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
+	if serving.ServerCert.GeneratedCert, err = dynamiccertificates.NewStaticCertKeyContent("antrea-agent-api", cert, key); err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
-	if err := serving.ApplyToConfig(config); err != nil {
-		return nil, fmt.Errorf("setting up HTTPS for the API server: %w", err)
+	if err := generic.ServeHTTPS(config, serving); err != nil {
+		return nil, err
 	}
 	if err := generic.DelegateAuth(ctx, config, c.Client, false); err != nil {
 		return nil, err
@@ -103,7 +110,6 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}
-	cert, _ := serving.ServerCert.GeneratedCert.CurrentCertKeyContent()
 	return &Server{generic: server, caBundle: cert}, nil
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
 const (
@@ -37,9 +39,8 @@ func ServerName(namespace string) string { return Service + "." + namespace + ".
 
 // Generate makes a self-signed certificate, in memory only.
 func Generate(namespace string) (*Certificate, error) {
-	cert, key, err := certutil.GenerateSelfSignedCertKeyWithOptions(certutil.SelfSignedCertKeyOptions{
-		Host: Service, MaxAge: maxAge,
-		AlternateDNS: []string{Service + "." + namespace, ServerName(namespace), ServerName(namespace) + ".cluster.local", "localhost"},
+	cert, key, err := generic.SelfSigned(maxAge, []string{
+		Service, Service + "." + namespace, ServerName(namespace), ServerName(namespace) + ".cluster.local", "localhost",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
