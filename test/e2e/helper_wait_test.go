@@ -27,6 +27,7 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, condition 
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	for {
+		begin := time.Now()
 		err := condition()
 		if err == nil {
 			return
@@ -34,7 +35,8 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, condition 
 		if time.Now().After(deadline) {
 			require.NoError(t, err, "waiting for %s, %s", what, limit)
 		}
-		time.Sleep(100 * time.Millisecond)
+		// On an emulated machine what is waited for needs the processor more.
+		time.Sleep(max(100*time.Millisecond, 2*time.Since(begin)))
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *suite) testForwarded(t *testing.T, sender *cluster.Pod, f equality.Flow
 		p.Source, p.Destination = target.IP, forwarder.IP
 		return p
 	}
-	b.RequireSame(t, equality.Forwarded(b.World, f), nil)
+	b.RequireSame(t, equality.Forwarded(b.World, f, true), nil)
 }
 
 // testNested sends through a tunnel between the Pods, in one flow with the same port at both ends, which is one connection.

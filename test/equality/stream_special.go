@@ -35,8 +35,9 @@ func TooBig(w World, f Flow, limit int) []Case {
 	return s.cases
 }
 
-// Forwarded are packets that the receiving Pod passes on to another host.
-func Forwarded(w World, f Flow) []Case {
+// Forwarded are packets that the receiving Pod passes on to another host; again says that they enter a tunnel once more. Then
+// what has come by the fast path in segments of TCP is segmented there, see "The same packet" in docs/design/oncache.md.
+func Forwarded(w World, f Flow, again bool) []Case {
 	s := &stream{world: w, flow: f}
 	s.add("small packet", Fast, delivered, func(*Packet) {})
 	s.add("large packet", Fast, delivered, func(p *Packet) { p.Payload = content(w.MTU - s.headers()) })
@@ -48,6 +49,9 @@ func Forwarded(w World, f Flow) []Case {
 	}
 	for _, size := range []int{500, w.MTU - s.headers()} {
 		s.addSegmented(fmt.Sprintf("in segments of %d bytes", size), path, delivered, size, func(p *Packet) { p.Payload = content(4*size - 7) })
+		if again && s.tcp() {
+			s.cases[len(s.cases)-1].Unlike = map[Point]int{Wire: 1, Receiver: 4}
+		}
 	}
 	for i := range s.cases {
 		s.cases[i].Completed = true

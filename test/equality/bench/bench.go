@@ -45,6 +45,8 @@ type Bench struct {
 	// fence is sent behind a packet that is to be dropped; fences is how many have arrived at the receiving Pod.
 	fence  afpacket.Frame
 	fences int
+	// rehearse sends each packet once before it is sent and seen.
+	rehearse bool
 	// late are frames that have come when no packet was on its way.
 	late []string
 }

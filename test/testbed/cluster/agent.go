@@ -6,7 +6,6 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -153,7 +152,10 @@ func (n *Node) WaitAgentReady(ctx context.Context) error {
 		if err := running(n.agent); err != nil {
 			return err
 		}
-		return errors.Join(n.Do(func() error { return dialUnix(cniSocket) }), checkURL(ctx, client, url))
+		if err := n.Do(func() error { return dialUnix(cniSocket) }); err != nil {
+			return err
+		}
+		return checkURL(ctx, client, url)
 	})
 	if err != nil {
 		return fmt.Errorf("%w; the end of %s:\n%s", err, n.AgentLog(), tail(n.AgentLog(), 15))

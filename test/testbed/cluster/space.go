@@ -211,12 +211,13 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// eventually calls condition every interval until it returns nil. When ctx ends it returns the last error.
+// eventually calls condition again and again until it returns nil. When ctx ends it returns the last error. It takes at most a
+// quarter of a processor: on an emulated machine what is waited for needs the rest.
 func eventually(ctx context.Context, what string, condition func() error) error {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
 	for {
+		begin := time.Now()
 		err := condition()
+		pause := max(50*time.Millisecond, 3*time.Since(begin))
 		if err == nil {
 			return nil
 		}
@@ -227,7 +228,7 @@ func eventually(ctx context.Context, what string, condition func() error) error 
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w; last: %w", what, context.Cause(ctx), err)
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

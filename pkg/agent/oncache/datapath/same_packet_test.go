@@ -151,5 +151,5 @@ func (r *routers) testForwarded(t *testing.T, to *target, f equality.Flow) {
 		p.Source, p.Destination = to.ip, b.World.Receiver
 		return p
 	}
-	b.RequireSame(t, accelerated(t, equality.Forwarded(b.World, f)), nil)
+	b.RequireSame(t, accelerated(t, equality.Forwarded(b.World, f, false)), nil)
 }
