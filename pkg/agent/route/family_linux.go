@@ -19,9 +19,9 @@ type family struct {
 	af int
 	// bits is the length of an address.
 	bits int
-	// protocol selects iptables or ip6tables, restoreProgram its restore tool.
-	protocol       iptables.Protocol
-	restoreProgram string
+	// protocol selects iptables or ip6tables, restoreProgram and saveProgram its tools for many rules at once.
+	protocol                    iptables.Protocol
+	restoreProgram, saveProgram string
 	// podIPSet is the set of all Pod CIDRs of the cluster.
 	podIPSet string
 	// staticNeighbors says that remote gateways need neighbor entries.
@@ -36,6 +36,7 @@ var familyIPv4 = family{
 	bits:           32,
 	protocol:       iptables.ProtocolIPv4,
 	restoreProgram: "iptables-restore",
+	saveProgram:    "iptables-save",
 	podIPSet:       "ANTREA-POD-IP",
 	sysctls:        ipv4Sysctls,
 }
@@ -46,6 +47,7 @@ var familyIPv6 = family{
 	bits:            128,
 	protocol:        iptables.ProtocolIPv6,
 	restoreProgram:  "ip6tables-restore",
+	saveProgram:     "ip6tables-save",
 	podIPSet:        "ANTREA-POD-IP6",
 	staticNeighbors: true,
 	sysctls:         ipv6Sysctls,

@@ -20,10 +20,10 @@ const commandTimeout = time.Minute
 
 // firewall brings the desired iptables rules of one family into the kernel.
 type firewall struct {
-	family  family
-	ipt     *iptables.IPTables
-	restore string
-	tables  []table
+	family        family
+	ipt           *iptables.IPTables
+	restore, save string
+	tables        []table
 }
 
 func newFirewall(f family, p ruleParams) (*firewall, error) {
@@ -39,7 +39,11 @@ func newFirewall(f family, p ruleParams) (*firewall, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
 	}
-	return &firewall{family: f, ipt: ipt, restore: restore, tables: desiredTables(p)}, nil
+	save, err := exec.LookPath(f.saveProgram)
+	if err != nil {
+		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
+	}
+	return &firewall{family: f, ipt: ipt, restore: restore, save: save, tables: desiredTables(p)}, nil
 }
 
 // apply replaces the content of the custom chains in one transaction per table, then makes sure of exactly one jump to
@@ -48,9 +52,13 @@ func (w *firewall) apply(ctx context.Context) error {
 	if err := w.restoreChains(ctx); err != nil {
 		return err
 	}
+	rules, err := w.rules(ctx)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, j := range jumps {
-		if err := w.ensureJump(j); err != nil {
+		if err := w.ensureJump(j, rules[j.table]); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -58,26 +66,36 @@ func (w *firewall) apply(ctx context.Context) error {
 }
 
 func (w *firewall) restoreChains(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, w.restore, "--noflush", "--wait")
-	cmd.Stdin = strings.NewReader(restoreText(w.tables))
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return explainRestore(w.family.restoreProgram, w.tables, stderr.String(), err)
+	if _, stderr, err := runProgram(ctx, restoreText(w.tables), w.restore, "--noflush", "--wait"); err != nil {
+		return explainRestore(w.family.restoreProgram, w.tables, stderr, err)
 	}
 	return nil
 }
 
-func (w *firewall) ensureJump(j jump) error {
-	listing, err := w.ipt.List(j.table, j.chain)
+// rules returns the rules of all tables, one line each, by table. To list each chain by itself takes a process per jump.
+func (w *firewall) rules(ctx context.Context) (map[string][]string, error) {
+	stdout, stderr, err := runProgram(ctx, "", w.save)
 	if err != nil {
-		return fmt.Errorf("%s: list table %s, chain %s (needs kernel module %s): %w", w.family.name, j.table, j.chain, tableModules(j.table), err)
+		return nil, fmt.Errorf("%s: list all rules by %s: %w: %s", w.family.name, w.family.saveProgram, err, strings.TrimSpace(stderr))
 	}
+	return rulesByTable(stdout), nil
+}
+
+// runProgram runs a program that gets input. When ctx ends first, or it takes too long, the error says so.
+func runProgram(ctx context.Context, input, program string, args ...string) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdin = strings.NewReader(input)
+	var out, errors bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errors
+	if err = cmd.Run(); err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return out.String(), errors.String(), err
+}
+
+func (w *firewall) ensureJump(j jump, listing []string) (err error) {
 	add, remove := jumpChanges(j, listing)
 	if add {
 		if j.first {

@@ -36,8 +36,8 @@ func (j jump) args() []string {
 	return []string{"-m", "comment", "--comment", "Antrea: jump to own rules", "-j", j.target()}
 }
 
-// jumpChanges compares a chain, as "iptables -S" lists it, with the one jump it should have: whether to add the jump, and
-// which rules (arguments after "-A chain", with repetitions) to delete.
+// jumpChanges compares a chain, as iptables-save lists it, with the one jump it should have: whether to add the jump, and which
+// rules (arguments after "-A chain", with repetitions) to delete.
 func jumpChanges(j jump, listing []string) (add bool, remove [][]string) {
 	add = true
 	for _, line := range listing {
@@ -58,7 +58,22 @@ func jumpChanges(j jump, listing []string) (add bool, remove [][]string) {
 	return add, remove
 }
 
-// splitArgs undoes the quoting of "iptables -S": double quotes round an argument, with backslash escapes within.
+// rulesByTable sorts what iptables-save(8) prints: a line *TABLE, then the table's rules as lines of arguments.
+func rulesByTable(saved string) map[string][]string {
+	rules := map[string][]string{}
+	table := ""
+	for line := range strings.Lines(saved) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "*"); ok {
+			table = name
+		} else if strings.HasPrefix(line, "-A ") {
+			rules[table] = append(rules[table], line)
+		}
+	}
+	return rules
+}
+
+// splitArgs undoes the quoting of iptables-save: double quotes round an argument, with backslash escapes within.
 func splitArgs(line string) []string {
 	var args []string
 	var arg strings.Builder
