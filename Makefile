@@ -121,6 +121,11 @@ fuzz-faults: ## Show that fuzzing finds faults that are put into the eBPF progra
 bench-bpf: ## Print what the eBPF programs cost (root)
 	$(GO) test -count=1 -v -run '^TestCost$$' ./pkg/agent/oncache/datapath -args -cost.print -cost.rounds=4 $(COST_ARGS)
 
+.PHONY: cost
+cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/instructions ./test/bench/instructions
+	bin/testbed run --count-instructions -- bin/instructions
+
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 	CGO_ENABLED=0 $(GO) test -c -o bin/e2e.test ./test/e2e

@@ -27,10 +27,11 @@ const (
 // trafficGrace is how long a traffic program may take to end after SIGTERM: it waits for late replies and confirmations.
 const trafficGrace = 70 * time.Second
 
-// start starts a traffic subcommand that ends with the test.
+// start starts a traffic subcommand that ends with the test. Where processors are short, as on an emulated machine, agents and
+// Open vSwitch go first.
 func start(t *testing.T, s *cluster.Space, args ...string) *cluster.Process {
 	t.Helper()
-	p, err := s.Start(append([]string{"traffic"}, args...)...)
+	p, err := s.Start(append([]string{"nice", "traffic"}, args...)...)
 	require.NoError(t, err)
 	t.Cleanup(p.Kill)
 	return p

@@ -34,6 +34,9 @@ type Options struct {
 	Kind Kind
 	// Kernel is what a virtual machine boots; "" is KernelBackports.
 	Kernel Kernel
+	// CountInstructions makes time a count of executed instructions, one nanosecond each. It wants a virtual machine, which has
+	// one processor then and knows no caches: the same path takes the same time wherever and whenever it is measured.
+	CountInstructions bool
 	// StateDir is an existing directory for private files of this machine. A virtual machine must see it, so it must not be
 	// under /tmp or /run.
 	StateDir string
@@ -60,7 +63,12 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("the testbed makes network namespaces and shares the file system with a virtual machine: run it as root")
 	}
-	if o.Kind == "" {
+	switch {
+	case o.CountInstructions && o.Kind == KindHost:
+		return nil, fmt.Errorf("instructions are counted in a machine of kind %q, not %q", KindVM, KindHost)
+	case o.CountInstructions:
+		o.Kind = KindVM
+	case o.Kind == "":
 		kind, why := Detect()
 		o.Kind = kind
 		o.Progress.Printf("machine: %s (%s)", kind, why)

@@ -43,7 +43,7 @@ func checkQEMU(accel string) error {
 	if m == nil {
 		return fmt.Errorf("%s --version says %q, which has no version number", qemu, out)
 	}
-	if major, _ := strconv.Atoi(string(m[1])); accel == "tcg" && major < 10 {
+	if major, _ := strconv.Atoi(string(m[1])); accel != "kvm" && major < 10 {
 		return fmt.Errorf("%s %d is too old for emulation (random kernel panics), version 10 is needed: run `make deps`", qemu, major)
 	}
 	return nil
@@ -55,6 +55,9 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 		return nil, err
 	}
 	accel, accelArgs := accelerator()
+	if o.CountInstructions {
+		accel, accelArgs = counter()
+	}
 	if err := checkQEMU(accel); err != nil {
 		return nil, err
 	}
@@ -124,7 +127,7 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 
 func qemuArgs(kernel, initrd, socket string, port int) []string {
 	return []string{
-		"-machine", "q35", "-smp", cpus, "-m", memory, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
+		"-machine", "q35", "-m", memory, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
 		"-kernel", kernel, "-initrd", initrd,
 		"-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr net.ifnames=0 log_buf_len=4M",
 		"-object", "memory-backend-memfd,id=mem,size=" + memory + ",share=on", "-numa", "node,memdev=mem",

@@ -33,12 +33,20 @@ type bed struct {
 
 // bedFlags are the flags of the commands that start a bed.
 type bedFlags struct {
-	machine string
+	machine           string
+	countInstructions bool
 }
 
 func (f *bedFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.machine, "machine", os.Getenv("TESTBED_MACHINE"),
 		`where to run: "host", "vm", or "" to choose (default $TESTBED_MACHINE)`)
+	flags.BoolVar(&f.countInstructions, "count-instructions", false,
+		"a virtual machine with one processor, whose time is a count of executed instructions: one is a nanosecond")
+}
+
+// args are the flags on a command line.
+func (f *bedFlags) args() []string {
+	return []string{"--machine=" + f.machine, fmt.Sprintf("--count-instructions=%t", f.countInstructions)}
 }
 
 // startBed starts control plane and machine at the same time. dir and logDir exist; dir is private.
@@ -63,7 +71,7 @@ func startBed(ctx context.Context, flags bedFlags, dir, logDir string, p *progre
 	})
 	g.Go(func() (err error) {
 		b.machine, err = machine.Start(gctx, machine.Options{
-			Kind: machine.Kind(flags.machine), StateDir: dir, LogDir: logDir, Progress: p,
+			Kind: machine.Kind(flags.machine), CountInstructions: flags.countInstructions, StateDir: dir, LogDir: logDir, Progress: p,
 			GuestCommand: []string{exe, "guest"},
 		})
 		return err

@@ -83,7 +83,7 @@ func upCommand() *cobra.Command {
 			if _, err := cf.options(); err != nil {
 				return err
 			}
-			return up(cmd.Context(), append([]string{"serve", "--machine=" + bf.machine}, cf.args()...))
+			return up(cmd.Context(), slices.Concat([]string{"serve"}, bf.args(), cf.args()))
 		},
 	}
 	bf.add(cmd.Flags())

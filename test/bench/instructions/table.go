@@ -1,0 +1,63 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// row is what runs between the ends.
+type row int
+
+const (
+	bare row = iota
+	overlay
+	oncache
+	oncacheNetkit
+	rowCount
+)
+
+func (r row) String() string {
+	return [...]string{"host to host", "Pod to Pod, gate off", "Pod to Pod, gate on", "Pod to Pod, gate on, netkit"}[r]
+}
+
+// table is instructions per round trip, 0 for what was not measured.
+type table [rowCount][protocolCount]uint64
+
+// removed is how much of what the overlay adds a row does not have, as a fraction.
+func (t *table) removed(r row, p protocol) float64 {
+	added := float64(t[overlay][p]) - float64(t[bare][p])
+	if added == 0 {
+		return 0
+	}
+	return (float64(t[overlay][p]) - float64(t[r][p])) / added
+}
+
+// String is the table, and the line that programs read.
+func (t *table) String() string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "instructions per round trip\tTCP\tUDP\tremoved: TCP\tUDP\t")
+	for r := range rowCount {
+		if t[r][tcp] == 0 {
+			continue
+		}
+		removed := [protocolCount]string{"-", "-"}
+		if r >= oncache {
+			for _, p := range protocols {
+				removed[p] = fmt.Sprintf("%.1f %%", 100*t.removed(r, p))
+			}
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t\n", r, t[r][tcp], t[r][udp], removed[tcp], removed[udp])
+	}
+	w.Flush()
+	text.WriteString("cost:")
+	for _, p := range protocols {
+		fmt.Fprintf(&text, " %s bare=%d overlay=%d oncache=%d removed=%.1f%%", p, t[bare][p], t[overlay][p], t[oncache][p], 100*t.removed(oncache, p))
+	}
+	text.WriteString("\n")
+	return text.String()
+}
