@@ -18,12 +18,12 @@ fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)      
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
 IPv6 length              | parse.h     | bpf_ntohs(ip->payload_len) + IP6_LEN + off != skb->len | 0
 UDP length               | parse.h     | bpf_ntohs(udp->len) + off != skb->len   | 0
-segments without ACK     | parse.h     | p->ends \|\| tcp->ack ?                 | true ?
-SYN, FIN and RST         | parse.h     | tcp->syn \| tcp->fin \| tcp->rst        | 0
+segments without ACK     | parse.h     | p->ends \|\| flags \& TCP_FLAG_ACK ?     | true ?
+SYN, FIN and RST         | parse.h     | (TCP_FLAG_SYN \| TCP_FLAG_FIN \| TCP_FLAG_RST) | 0
 TTL 1                    | parse.h     | p->ttl > 1                              | p->ttl > 0
 VLAN tag beside a frame  | egress.h    | skb->vlan_present                       | 0
 interface of the Pod     | egress.h    | ep->ifindex != skb->ifindex             | 0
-MAC of the Pod           | egress.h    | !same_mac(eth->h_source, ep->mac)       | 0
+MAC of the Pod           | egress.h    | !same_macs(eth, ep->gateway_mac)        | !same_mac(eth->h_dest, ep->gateway_mac)
 MTU                      | condition.h | inner + overhead <= node->mtu           | true
 global generation        | condition.h | v->all_gen != c->generation             | 0
 generation of the Pod    | condition.h | v->endpoint_gen != word_generation(endpoint_word(ep)) | 0

@@ -29,6 +29,10 @@
 #define OUTER6_LEN (L2_LEN + ENCAP6_LEN)
 #define TCP_LEN 20
 
+/* The way of a hit lies straight in the machine code; what leaves it stands behind. */
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
 #define TC_NEXT (-1) /* TCX_NEXT and TC_ACT_UNSPEC: not ours, ask the next program */
 #define TC_SHOT 2    /* TC_ACT_SHOT: drop; only after a packet was changed half-way, and counted */
 

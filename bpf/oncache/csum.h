@@ -16,23 +16,25 @@ static __always_inline void csum_replace2(__u16 *check, __u16 from, __u16 to)
 	*check = ~csum16_add(csum16_add(~*check, ~from), to);
 }
 
-static __always_inline __u16 csum_fold(__u32 sum)
+/* csum_fold makes 16 bits of a sum of up to 33. */
+static __always_inline __u16 csum_fold(__u64 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return sum;
 }
 
-/* ip4_sum is the one's complement sum of a 20-byte IPv4 header: 0xffff when its checksum is right. */
+/* ip4_sum is the one's complement sum of a 20-byte IPv4 header, which is not on the stack: 0xffff when its checksum is
+ * right. */
 static __always_inline __u16 ip4_sum(const void *header)
 {
-	const __u16 *w = header;
-	__u32 sum = 0;
+	const __u32 *w = header;
+	__u64 sum = 0;
 
 #pragma unroll
-	for (int i = 0; i < IP4_LEN / 2; i++)
+	for (int i = 0; i < IP4_LEN / 4; i++)
 		sum += w[i];
-	return csum_fold(sum);
+	return csum_fold((__u32)sum + (sum >> 32));
 }
 
 /* decrease_ttl4 does what OVS's dec_ttl does. */

@@ -3,6 +3,14 @@
 /* Egress sits where packets of a Pod enter the host; Egress-Init where tunnel packets leave on the uplink. */
 #pragma once
 
+/* redirected: a Pod that an ICMP redirect has told of the remote gateway sends to the virtual MAC, as Open vSwitch
+ * answered its ARP. */
+static __always_inline bool redirected(const struct ethhdr *eth, const struct onc_control *c,
+				       const struct onc_endpoint *ep)
+{
+	return same_mac(eth->h_source, ep->mac) && same_mac(eth->h_dest, c->virtual_mac);
+}
+
 /* egress_condition: may this packet use entry f? On ONC_HIT *node is the Node to send it to. */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, const struct onc_egress *f,
@@ -12,23 +20,20 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	struct onc_endpoint *ep;
 	enum onc_reason reason;
 
-	if (!f)
+	if (unlikely(!f))
 		return ONC_NO_ENTRY;
 	ep = get_endpoint(f->v.endpoint);
 	*node = get_node(f->v.node);
-	if (!ep || !*node)
+	if (unlikely(!ep || !*node))
 		return ONC_NO_ENTRY;
 	reason = valid(&f->v, c, ep, *node);
-	if (reason)
+	if (unlikely(reason))
 		return reason;
-	/* The source address is the endpoint's: it is part of the key, and was checked when the entry was learned. A
-	 * Pod that an ICMP redirect has told of the remote gateway sends to the virtual MAC, as Open vSwitch answered
-	 * its ARP. */
-	if ((void *)(eth + 1) > (void *)(long)skb->data_end || ep->ifindex != skb->ifindex ||
-	    !same_mac(eth->h_source, ep->mac) ||
-	    (!same_mac(eth->h_dest, ep->gateway_mac) && !same_mac(eth->h_dest, c->virtual_mac)))
+	/* The source address is the endpoint's: it is part of the key, and was checked when the entry was learned. */
+	if (unlikely((void *)(eth + 1) > (void *)(long)skb->data_end || ep->ifindex != skb->ifindex ||
+		     (!same_macs(eth, ep->gateway_mac) && !redirected(eth, c, ep))))
 		return ONC_SPOOF;
-	if (!fits(skb, p, *node))
+	if (unlikely(!fits(skb, p, *node)))
 		return ONC_MTU;
 	return belongs(&f->v, p) ? ONC_HIT : ONC_NO_ENTRY;
 }
@@ -57,25 +62,33 @@ static __always_inline bool egress_owner(struct __sk_buff *skb, const struct pac
 	return ep && sent_by(p, ep);
 }
 
-static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c)
+/* read_egress parses a packet as a Pod sends it. */
+static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool six, struct packet *p)
 {
-	struct packet p, back;
-	struct onc_node *node = NULL;
-	struct onc_egress *f;
-	enum onc_reason reason, no_ticket;
-	struct ethhdr *eth;
+	void *ip;
 
-	if (skb->vlan_present)
-		return ONC_NOT_IP;
-	pull(skb, L2_LEN + (skb->protocol == bpf_htons(ETH_P_IPV6) ? IP6_LEN : IP4_LEN) + TCP_LEN);
+	pull(skb, L2_LEN + (six ? IP6_LEN : IP4_LEN) + TCP_LEN);
 	/* On a netkit device nobody has read the frame yet: a packet socket of the Pod can say one thing and send
 	 * another. */
-	eth = (void *)(long)skb->data;
-	if ((void *)(eth + 1) > (void *)(long)skb->data_end || eth->h_proto != skb->protocol)
+	ip = (void *)(long)skb->data + L2_LEN;
+	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(six)))
 		return ONC_NOT_IP;
-	reason = parse(skb, L2_LEN, skb->protocol, &p);
-	if (reason)
-		return reason;
+	return parse(skb, L2_LEN, six, p);
+}
+
+/* egress_miss does what is to be done about a packet that is no hit: the flow ends, or it gets a ticket. It reads the
+ * packet again, so that a hit keeps nothing for it. */
+static __noinline enum onc_reason egress_miss(struct __sk_buff *skb, enum onc_reason reason)
+{
+	enum onc_reason other;
+	struct packet p, back;
+
+	if (skb->protocol == ether_type_of(true))
+		other = read_egress(skb, true, &p);
+	else
+		other = read_egress(skb, false, &p);
+	if (other)
+		return other;
 	if (p.ends) {
 		/* Only the Pod that owns the address may end its flows. */
 		if (egress_owner(skb, &p)) {
@@ -84,25 +97,46 @@ static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struc
 		}
 		return ONC_TCP_FLAGS;
 	}
+	other = egress_ticket(skb, &p);
+	return other ? other : reason;
+}
 
+static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const struct onc_control *c, bool six)
+{
+	struct onc_node *node = NULL;
+	enum onc_reason reason;
+	struct onc_egress *f;
+	struct packet p;
+	__u32 length = skb->len;
+
+	reason = read_egress(skb, six, &p);
+	if (unlikely(reason))
+		return reason;
+	if (unlikely(p.ends))
+		return egress_miss(skb, ONC_TCP_FLAGS);
 	f = find_egress(&p);
 	reason = egress_condition(skb, c, &p, f, &node);
-	if (!reason && f && node) {
-		__u32 length = skb->len;
+	if (unlikely(reason || !f || !node))
+		return wants_ticket(reason) ? egress_miss(skb, reason) : reason;
+	if (unlikely(c->mode != MODE_ENFORCE))
+		return ONC_OBSERVED;
+	reason = encapsulate(skb, c, node, &p, (__u16)f->packets);
+	if (unlikely(reason))
+		return reason;
+	f->packets++;
+	f->bytes += length;
+	return ONC_HIT;
+}
 
-		if (c->mode != MODE_ENFORCE)
-			return ONC_OBSERVED;
-		reason = encapsulate(skb, c, node, &p, (__u16)f->packets);
-		if (!reason) {
-			f->packets++;
-			f->bytes += length;
-		}
-		return reason;
-	}
-	if (!wants_ticket(reason))
-		return reason;
-	no_ticket = egress_ticket(skb, &p);
-	return no_ticket ? no_ticket : reason;
+static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c)
+{
+	if (unlikely(skb->vlan_present))
+		return ONC_NOT_IP;
+	if (skb->protocol == ether_type_of(false))
+		return egress_of(skb, c, false);
+	if (skb->protocol == ether_type_of(true))
+		return egress_of(skb, c, true);
+	return ONC_NOT_IP;
 }
 
 static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
@@ -114,7 +148,6 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	struct onc_ticket t;
 	struct onc_node *node;
 	enum onc_reason reason;
-	__be16 inner;
 	__u32 off;
 
 	if (skb->ifindex != c->uplink_ifindex || skb->vlan_present)
@@ -123,8 +156,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	off = skb->protocol == bpf_htons(ETH_P_IPV6) ? OUTER6_LEN : OUTER4_LEN;
 	if ((void *)(long)skb->data + off > (void *)(long)skb->data_end)
 		return ONC_MALFORMED;
-	inner = *(__be16 *)((void *)(long)skb->data + off - sizeof(inner));
-	reason = parse(skb, off, inner, &p);
+	reason = parse_type(skb, off, ether_type((void *)(long)skb->data + off), &p);
 	if (reason)
 		return reason;
 	/* Merged into the packet with the ticket: the flow has just ended. */

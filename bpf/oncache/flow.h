@@ -26,9 +26,9 @@ static __always_inline bool same_mac(const __u8 *a, const __u8 *b)
 }
 
 /* same_macs compares both addresses of an Ethernet header. */
-static __always_inline bool same_macs(const __u32 *a, const __u32 *b)
+static __always_inline bool same_macs(const void *a, const void *b)
 {
-	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+	return *(__u64 *)a == *(__u64 *)b && *(__u32 *)(a + 8) == *(__u32 *)(b + 8);
 }
 
 /* reverse is the key of the same flow as the other direction carries it; all else is left out. */
@@ -59,14 +59,32 @@ static __always_inline __u32 flow_hash(const struct packet *p)
 	return h * 0x27d4eb2fu;
 }
 
+/* find_egress and find_ingress look up copies of the key: a packet of which no helper gets the address can be in
+ * registers. */
 static __always_inline struct onc_egress *find_egress(const struct packet *p)
 {
-	return p->six ? bpf_map_lookup_elem(&egress_flows6, &p->key6) : bpf_map_lookup_elem(&egress_flows4, &p->key4);
+	struct onc_flow4 key4;
+	struct onc_flow6 key6;
+
+	if (p->six) {
+		key6 = p->key6;
+		return bpf_map_lookup_elem(&egress_flows6, &key6);
+	}
+	key4 = p->key4;
+	return bpf_map_lookup_elem(&egress_flows4, &key4);
 }
 
 static __always_inline struct onc_ingress *find_ingress(const struct packet *p)
 {
-	return p->six ? bpf_map_lookup_elem(&ingress_flows6, &p->key6) : bpf_map_lookup_elem(&ingress_flows4, &p->key4);
+	struct onc_flow4 key4;
+	struct onc_flow6 key6;
+
+	if (p->six) {
+		key6 = p->key6;
+		return bpf_map_lookup_elem(&ingress_flows6, &key6);
+	}
+	key4 = p->key4;
+	return bpf_map_lookup_elem(&ingress_flows4, &key4);
 }
 
 static __always_inline void store_egress(const struct packet *p, const struct onc_egress *e)

@@ -14,16 +14,16 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	struct onc_node *node;
 	enum onc_reason reason;
 
-	if (!f)
+	if (unlikely(!f))
 		return ONC_NO_ENTRY;
 	ep = get_endpoint(f->v.endpoint);
 	node = get_node(f->v.node);
-	if (!ep || !node)
+	if (unlikely(!ep || !node))
 		return ONC_NO_ENTRY;
 	/* Read before the generation: a slot given to another Pod has a new generation first. */
 	*ifindex = *(volatile __u32 *)&ep->ifindex;
 	reason = valid(&f->v, c, ep, node);
-	if (reason)
+	if (unlikely(reason))
 		return reason;
 	if (!is_source(o, node))
 		return ONC_OUTER_SOURCE;
@@ -59,55 +59,99 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	return reason;
 }
 
-static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c, __u32 *ifindex)
+/* read_outer checks the outer headers and says of which EtherType the inner packet is. Nothing is pulled that is not
+ * needed: a TCP acknowledgement over IPv4 has less than IPv6 needs. */
+static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, struct outer *o,
+						  __be16 *inner)
+{
+	enum onc_reason reason;
+
+	pull(skb, (skb->protocol == ether_type_of(true) ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
+	reason = outer_condition(skb, c, o);
+	if (unlikely(reason))
+		return reason;
+	if ((void *)(long)skb->data + o->len > (void *)(long)skb->data_end)
+		return ONC_MALFORMED;
+	*inner = ether_type((void *)(long)skb->data + o->len);
+	if (*inner == ether_type_of(true))
+		pull(skb, o->len + IP6_LEN + TCP_LEN);
+	return ONC_HIT;
+}
+
+/* ingress_miss does what is to be done about a packet that is no hit: the flow ends, or it gets a ticket. It reads the
+ * packet again, so that a hit keeps nothing for it. */
+static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const struct onc_control *c,
+					       enum onc_reason reason)
 {
 	struct packet p, back;
-	struct onc_ingress *f;
+	enum onc_reason other;
 	struct outer o;
-	__u32 macs[3] = {};
-	bool ce = false;
 	__be16 inner;
-	enum onc_reason reason, no_ticket;
 
-	if (skb->vlan_present)
-		return ONC_NOT_TUNNEL;
-	pull(skb, OUTER6_LEN + IP6_LEN + TCP_LEN);
-	reason = outer_condition(skb, c, &o);
-	if (reason)
-		return reason;
-	if (skb->mark & MARK_OURS)
-		skb->mark &= ~MARK_OURS;
-	if ((void *)(long)skb->data + o.len > (void *)(long)skb->data_end)
-		return ONC_MALFORMED;
-	inner = *(__be16 *)((void *)(long)skb->data + o.len - sizeof(inner));
-	reason = parse(skb, o.len, inner, &p);
-	if (reason)
-		return reason;
+	other = read_outer(skb, c, &o, &inner);
+	if (other)
+		return other;
+	other = parse_type(skb, o.len, inner, &p);
+	if (other)
+		return other;
 	if (p.ends) {
 		/* Only the Node that owns the address may end its flows. */
-		if (ingress_owner(&p, &o, &reason) >= 0) {
+		if (ingress_owner(&p, &o, &other) >= 0) {
 			reverse(&p, &back);
 			end_flow(&back, &p);
 		}
 		return ONC_TCP_FLAGS;
 	}
+	other = ingress_ticket(skb, &p, &o);
+	return other ? other : reason;
+}
 
+static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const struct onc_control *c,
+						  const struct outer *o, bool six, __u32 *ifindex)
+{
+	enum onc_reason reason;
+	struct onc_ingress *f;
+	__u32 macs[3] = {};
+	struct packet p;
+	bool ce = false;
+
+	reason = parse(skb, o->len, six, &p);
+	if (unlikely(reason))
+		return reason;
+	if (unlikely(p.ends))
+		return ingress_miss(skb, c, ONC_TCP_FLAGS);
 	f = find_ingress(&p);
-	reason = ingress_condition(skb, c, &p, &o, f, ifindex, macs, &ce);
-	if (!reason && f) {
-		if (c->mode != MODE_ENFORCE)
-			return ONC_OBSERVED;
-		reason = decapsulate(skb, &p, o.six, macs, ce);
-		if (!reason) {
-			f->packets++;
-			f->bytes += skb->len;
-		}
+	reason = ingress_condition(skb, c, &p, o, f, ifindex, macs, &ce);
+	if (unlikely(reason || !f))
+		return wants_ticket(reason) ? ingress_miss(skb, c, reason) : reason;
+	if (unlikely(c->mode != MODE_ENFORCE))
+		return ONC_OBSERVED;
+	reason = decapsulate(skb, &p, o->six, macs, ce);
+	if (unlikely(reason))
 		return reason;
-	}
-	if (!wants_ticket(reason))
+	f->packets++;
+	f->bytes += skb->len;
+	return ONC_HIT;
+}
+
+static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c, __u32 *ifindex)
+{
+	enum onc_reason reason;
+	struct outer o;
+	__be16 inner;
+
+	if (unlikely(skb->vlan_present))
+		return ONC_NOT_TUNNEL;
+	reason = read_outer(skb, c, &o, &inner);
+	if (reason)
 		return reason;
-	no_ticket = ingress_ticket(skb, &p, &o);
-	return no_ticket ? no_ticket : reason;
+	if (unlikely(skb->mark & MARK_OURS))
+		skb->mark &= ~MARK_OURS;
+	if (inner == ether_type_of(false))
+		return ingress_of(skb, c, &o, false, ifindex);
+	if (inner == ether_type_of(true))
+		return ingress_of(skb, c, &o, true, ifindex);
+	return ONC_NOT_IP;
 }
 
 static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
@@ -125,7 +169,7 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	if (skb->vlan_present)
 		return ONC_NOT_IP;
 	pull(skb, L2_LEN + IP6_LEN + TCP_LEN);
-	reason = parse(skb, L2_LEN, skb->protocol, &p);
+	reason = parse_type(skb, L2_LEN, skb->protocol, &p);
 	if (reason)
 		return reason;
 	/* Merged into the packet with the ticket: the flow has just ended. */
@@ -159,7 +203,7 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	other = find_egress(&back);
 	prove(&fresh.v, other ? &other->v : NULL);
 	own = find_ingress(&p);
-	if (own && same_macs((__u32 *)own->macs, (__u32 *)fresh.macs) && renew(&own->v, &fresh.v))
+	if (own && same_macs(own->macs, fresh.macs) && renew(&own->v, &fresh.v))
 		return ONC_RENEWED;
 	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();

@@ -37,11 +37,12 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 						       struct outer *o)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-	struct ethhdr *eth = data;
+	__be16 type;
 
 	if (data + OUTER4_LEN > end)
 		return ONC_NOT_TUNNEL;
-	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
+	type = ether_type(data + L2_LEN);
+	if (likely(type == ether_type_of(false))) {
 		struct iphdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP4_LEN;
 
@@ -53,7 +54,7 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 		*o = (struct outer){.six = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
 		return expected(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN);
 	}
-	if (eth->h_proto == bpf_htons(ETH_P_IPV6) && data + OUTER6_LEN <= end) {
+	if (type == ether_type_of(true) && data + OUTER6_LEN <= end) {
 		struct ipv6hdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP6_LEN;
 
@@ -141,7 +142,7 @@ static __always_inline bool learn_template(struct __sk_buff *skb, const struct o
 		if ((__s32)(gen - old) <= 0 || __sync_val_compare_and_swap(&node->claim, old, gen) != old)
 			return false;
 		__builtin_memcpy(node->header, h, sizeof(h));
-		node->header_sum = ip4_sum((void *)h + L2_LEN);
+		node->header_sum = ip4_sum((void *)node->header + L2_LEN);
 		node->confirmed = bpf_ktime_get_coarse_ns();
 		__sync_lock_test_and_set(&node->template_gen, gen);
 		return true;

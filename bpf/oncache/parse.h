@@ -14,15 +14,26 @@ struct packet {
 	__u32 headers_len; /* length of the IP and the TCP or UDP header */
 	__u8 ttl;
 	__u8 tos;
-	__u8 ends; /* SYN, FIN or RST is set */
+	bool ends; /* SYN, FIN or RST is set */
 	bool six;
 	bool udp;
 };
 
+/* ether_type is what the Ethernet header in front of an IP header says that it is. */
+static __always_inline __be16 ether_type(const void *ip)
+{
+	return *(const __be16 *)(ip - sizeof(__be16));
+}
+
+static __always_inline __be16 ether_type_of(bool six)
+{
+	return six ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+}
+
 /* pull makes the first want bytes of the packet (or all, if shorter) readable. */
 static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 {
-	if ((void *)(long)skb->data + want > (void *)(long)skb->data_end)
+	if (unlikely((void *)(long)skb->data + want > (void *)(long)skb->data_end))
 		bpf_skb_pull_data(skb, skb->len < want ? skb->len : want);
 }
 
@@ -34,6 +45,7 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 
 	if (proto == IPPROTO_TCP) {
 		struct tcphdr *tcp = data + off;
+		__be32 flags;
 
 		if ((void *)(tcp + 1) > end || tcp->doff < 5 || off + tcp->doff * 4 > skb->len)
 			return ONC_MALFORMED;
@@ -41,9 +53,10 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 		*sport = tcp->source;
 		*dport = tcp->dest;
 		p->l4 = tcp->seq;
-		p->ends = tcp->syn | tcp->fin | tcp->rst;
+		flags = tcp_flag_word(tcp);
+		p->ends = flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
 		/* A segment without ACK that opens or resets nothing is invalid to conntrack. */
-		return p->ends || tcp->ack ? ONC_HIT : ONC_TCP_FLAGS;
+		return p->ends || flags & TCP_FLAG_ACK ? ONC_HIT : ONC_TCP_FLAGS;
 	}
 	if (proto == IPPROTO_UDP) {
 		struct udphdr *udp = data + off;
@@ -77,7 +90,6 @@ static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, 
 	if (bpf_ntohs(ip->tot_len) + off != skb->len)
 		return ONC_MALFORMED;
 	p->key4 = (struct onc_flow4){.saddr = ip->saddr, .daddr = ip->daddr, .proto = ip->protocol};
-	p->six = false;
 	p->id = ip->id;
 	p->ttl = ip->ttl;
 	p->tos = ip->tos;
@@ -108,7 +120,6 @@ static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, 
 	p->key6 = (struct onc_flow6){.proto = ip->nexthdr};
 	__builtin_memcpy(p->key6.saddr, &ip->saddr, 16);
 	__builtin_memcpy(p->key6.daddr, &ip->daddr, 16);
-	p->six = true;
 	p->id = first & 0xfffff;
 	p->ttl = ip->hop_limit;
 	p->tos = first >> 20;
@@ -116,22 +127,28 @@ static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, 
 	return parse_l4(skb, off + IP6_LEN, ip->nexthdr, p, &p->key6.sport, &p->key6.dport);
 }
 
-/* parse reads the packet of EtherType proto that starts at offset off and must fill the rest of the frame. Returns
- * ONC_HIT when it is an ordinary TCP or UDP packet. Lengths are compared with skb->len: data_end covers the linear part
- * only. */
-static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, __be16 proto, struct packet *p)
+/* parse reads the IP packet that starts at offset off and must fill the rest of the frame. Returns ONC_HIT when it is
+ * an ordinary TCP or UDP packet. Lengths are compared with skb->len: data_end covers the linear part only. On the fast
+ * path six is a constant, so that what the other IP version needs is not there at all. */
+static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, bool six, struct packet *p)
 {
 	enum onc_reason reason;
 
-	p->ends = 0;
+	p->ends = false;
 	p->udp = false;
-	if (proto == bpf_htons(ETH_P_IP))
-		reason = parse4(skb, off, p);
-	else if (proto == bpf_htons(ETH_P_IPV6))
-		reason = parse6(skb, off, p);
-	else
-		return ONC_NOT_IP;
-	if (reason)
+	reason = six ? parse6(skb, off, p) : parse4(skb, off, p);
+	p->six = six;
+	if (unlikely(reason))
 		return reason;
 	return p->ttl > 1 ? ONC_HIT : ONC_TTL;
+}
+
+/* parse_type does the same with a packet of EtherType type. */
+static __always_inline enum onc_reason parse_type(struct __sk_buff *skb, __u32 off, __be16 type, struct packet *p)
+{
+	if (type == ether_type_of(false))
+		return parse(skb, off, false, p);
+	if (type == ether_type_of(true))
+		return parse(skb, off, true, p);
+	return ONC_NOT_IP;
 }

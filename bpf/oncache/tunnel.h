@@ -62,13 +62,27 @@ static __always_inline bool by_ip6(const struct onc_node *node)
 	return !node->ip4;
 }
 
+/* copy copies bytes, a multiple of four, in the largest words. Of memory whose alignment the compiler does not know,
+ * which packets are, __builtin_memcpy copies single bytes. */
+static __always_inline void copy(void *to, const void *from, __u32 bytes)
+{
+	typedef __u64 __attribute__((__may_alias__)) word8;
+	typedef __u32 __attribute__((__may_alias__)) word4;
+
+#pragma unroll
+	for (__u32 i = 0; i + 8 <= bytes; i += 8)
+		*(word8 *)(to + i) = *(const word8 *)(from + i);
+	if (bytes % 8)
+		*(word4 *)(to + bytes - 4) = *(const word4 *)(from + bytes - 4);
+}
+
 static __always_inline void fill_outer4(void *data, const struct onc_node *node, __u32 length, __u8 ecn, __u16 id,
 					__be16 port)
 {
 	struct iphdr *ip = data + L2_LEN;
 	struct udphdr *udp = data + L2_LEN + IP4_LEN;
 
-	__builtin_memcpy(data, node->header, OUTER4_LEN);
+	copy(data, node->header, OUTER4_LEN);
 	ip->tos |= ecn;
 	ip->tot_len = bpf_htons(length);
 	ip->id = id;
@@ -82,27 +96,21 @@ static __always_inline void fill_outer6(void *data, const struct onc_node *node,
 	struct ipv6hdr *ip = data + L2_LEN;
 	struct udphdr *udp = data + L2_LEN + IP6_LEN;
 
-	__builtin_memcpy(data, node->header, OUTER6_LEN);
+	copy(data, node->header, OUTER6_LEN);
 	*(__u16 *)ip |= bpf_htons(ecn << 4);
 	ip->payload_len = bpf_htons(length - IP6_LEN);
 	udp->source = port;
 	udp->len = bpf_htons(length - IP6_LEN);
 }
 
-/* finish_inner decrements the TTL of the inner packet at offset off, and says in the Ethernet header before it what it
- * is. */
-static __always_inline bool finish_inner(struct __sk_buff *skb, __u32 off, bool six)
+/* finish_inner decrements the TTL of the inner packet, and says in the Ethernet header before it what it is. */
+static __always_inline void finish_inner(struct __sk_buff *skb, void *ip, bool six)
 {
-	void *ip = (void *)(long)skb->data + off;
-
-	if (ip + (six ? IP6_LEN : IP4_LEN) > (void *)(long)skb->data_end)
-		return false;
-	*(__be16 *)(ip - sizeof(__be16)) = six ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+	*(__be16 *)(ip - sizeof(__be16)) = ether_type_of(six);
 	if (six)
 		decrease_hop_limit(skb, ip);
 	else
 		decrease_ttl4(ip);
-	return true;
 }
 
 /* encapsulate puts the Node's header in front and decrements the inner TTL. ONC_OFFLOAD: packet untouched. */
@@ -112,23 +120,26 @@ static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const 
 	bool six = by_ip6(node);
 	__be16 port = source_port(skb, c);
 	__u32 length = skb->len - L2_LEN + (six ? ENCAP6_LEN : ENCAP4_LEN); /* of the outer IP packet */
+	__u32 inner_len = p->six ? IP6_LEN : IP4_LEN;
 	__u8 ecn = outer_ecn(p->tos);
 	void *data;
 
 	/* A Pod's own tunnel (EALREADY), GSO types the kernel cannot nest (ENOTSUPP). */
-	if (grow(skb, six))
+	if (unlikely(grow(skb, six)))
 		return ONC_OFFLOAD;
 	data = (void *)(long)skb->data;
 	if (six) {
-		if (data + OUTER6_LEN > (void *)(long)skb->data_end)
+		if (data + OUTER6_LEN + inner_len > (void *)(long)skb->data_end)
 			return ONC_DROPPED;
 		fill_outer6(data, node, length, ecn, port);
+		finish_inner(skb, data + OUTER6_LEN, p->six);
 	} else {
-		if (data + OUTER4_LEN > (void *)(long)skb->data_end)
+		if (data + OUTER4_LEN + inner_len > (void *)(long)skb->data_end)
 			return ONC_DROPPED;
 		fill_outer4(data, node, length, ecn, id, port);
+		finish_inner(skb, data + OUTER4_LEN, p->six);
 	}
-	return finish_inner(skb, six ? OUTER6_LEN : OUTER4_LEN, p->six) ? ONC_HIT : ONC_DROPPED;
+	return ONC_HIT;
 }
 
 /* merge_ecn says whether the fast path can do what IP_ECN_decapsulate does: it leaves alone what must be logged,
@@ -150,19 +161,18 @@ static __always_inline enum onc_reason decapsulate(struct __sk_buff *skb, const 
 	struct ethhdr *eth;
 	void *ip;
 
-	if (shrink(skb, outer_six, p->six))
+	if (unlikely(shrink(skb, outer_six, p->six)))
 		return ONC_OFFLOAD;
 	eth = (void *)(long)skb->data;
 	ip = eth + 1;
 	if (ip + (p->six ? IP6_LEN : IP4_LEN) > (void *)(long)skb->data_end)
 		return ONC_DROPPED;
-	__builtin_memcpy(eth, macs, 12);
-	if (ce && p->six)
+	copy(eth, macs, sizeof(eth->h_dest) + sizeof(eth->h_source));
+	if (unlikely(ce && p->six))
 		set_ce6(skb, ip);
-	else if (ce)
+	else if (unlikely(ce))
 		set_ce4(ip);
-	if (!finish_inner(skb, L2_LEN, p->six))
-		return ONC_DROPPED;
+	finish_inner(skb, ip, p->six);
 	/* One checksum level less was proved: the outer UDP header is gone. Fails when none was; nothing to do then. */
 	bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
 	return ONC_HIT;

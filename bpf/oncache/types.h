@@ -68,8 +68,8 @@ struct onc_endpoint {
 	__u32 ifindex;
 	__be32 ip4; /* 0: none */
 	__be32 ip6[4];
+	__u8 gateway_mac[6]; /* this and the next as they stand in the Ethernet header of what the Pod sends */
 	__u8 mac[6];
-	__u8 gateway_mac[6];
 	__u32 last_epoch; /* last one that any mark flow of this Pod may carry; the agent's memory across restarts */
 };
 

@@ -45,8 +45,8 @@ type bpfOncEndpoint struct {
 	Ifindex    uint32
 	Ip4        uint32
 	Ip6        [4]uint32
-	Mac        [6]uint8
 	GatewayMac [6]uint8
+	Mac        [6]uint8
 	LastEpoch  uint32
 }
 
