@@ -38,21 +38,6 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	return belongs(&f->v, p) ? ONC_HIT : ONC_NO_ENTRY;
 }
 
-/* egress_ticket lets Egress-Init learn from this packet, if it goes from an announced Pod to a remote Node. */
-static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, const struct packet *p)
-{
-	__s64 endpoint = endpoint_of(skb->ifindex);
-	__s64 node;
-
-	if (endpoint < 0)
-		return ONC_NO_ENDPOINT;
-	node = node_of_destination(p);
-	if (node < 0)
-		return ONC_NOT_REMOTE;
-	issue(skb, ONC_EGRESS, p, endpoint, node);
-	return ONC_HIT;
-}
-
 /* egress_owner: the packet comes from the interface of the Pod that has its source address. */
 static __always_inline bool egress_owner(struct __sk_buff *skb, const struct packet *p)
 {
@@ -76,29 +61,54 @@ static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool s
 	return parse(skb, L2_LEN, six, p);
 }
 
-/* egress_miss does what is to be done about a packet that is no hit: the flow ends, or it gets a ticket. It reads the
- * packet again, so that a hit keeps nothing for it. */
-static __noinline enum onc_reason egress_miss(struct __sk_buff *skb, enum onc_reason reason)
+/* again reads the packet another time for those who are not a hit, so that a hit keeps nothing for them. */
+static __always_inline enum onc_reason again(struct __sk_buff *skb, struct packet *p)
 {
-	enum onc_reason other;
-	struct packet p, back;
-
 	if (skb->protocol == ether_type_of(true))
-		other = read_egress(skb, true, &p);
-	else
-		other = read_egress(skb, false, &p);
-	if (other)
-		return other;
-	if (p.ends) {
-		/* Only the Pod that owns the address may end its flows. */
-		if (egress_owner(skb, &p)) {
-			reverse(&p, &back);
-			end_flow(&p, &back);
-		}
-		return ONC_TCP_FLAGS;
+		return read_egress(skb, true, p);
+	return read_egress(skb, false, p);
+}
+
+/* egress_end ends the flow. Only the Pod that owns the address may do that. */
+static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
+{
+	struct packet p, back;
+	enum onc_reason reason = again(skb, &p);
+
+	if (reason)
+		return reason;
+	if (p.ends && egress_owner(skb, &p)) {
+		reverse(&p, &back);
+		end_flow(&p, &back);
 	}
-	other = egress_ticket(skb, &p);
-	return other ? other : reason;
+	return ONC_TCP_FLAGS;
+}
+
+static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 endpoint, __u32 node)
+{
+	struct packet p;
+	enum onc_reason reason = again(skb, &p);
+
+	if (!reason)
+		issue(skb, ONC_EGRESS, &p, endpoint, node);
+	return reason;
+}
+
+/* egress_miss lets Egress-Init learn from this packet, if it goes from an announced Pod to a remote Node. */
+static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct packet *p,
+						   enum onc_reason reason)
+{
+	__s64 endpoint = endpoint_of(skb->ifindex);
+	enum onc_reason no_ticket;
+	__s64 node;
+
+	if (endpoint < 0)
+		return ONC_NO_ENDPOINT;
+	node = node_of_destination(p);
+	if (node < 0)
+		return ONC_NOT_REMOTE;
+	no_ticket = egress_ticket(skb, endpoint, node);
+	return no_ticket ? no_ticket : reason;
 }
 
 static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const struct onc_control *c, bool six)
@@ -113,11 +123,11 @@ static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const st
 	if (unlikely(reason))
 		return reason;
 	if (unlikely(p.ends))
-		return egress_miss(skb, ONC_TCP_FLAGS);
+		return egress_end(skb);
 	f = find_egress(&p);
 	reason = egress_condition(skb, c, &p, f, &node);
 	if (unlikely(reason || !f || !node))
-		return wants_ticket(reason) ? egress_miss(skb, reason) : reason;
+		return wants_ticket(reason) ? egress_miss(skb, &p, reason) : reason;
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
 	reason = encapsulate(skb, c, node, &p, (__u16)f->packets);

@@ -63,28 +63,22 @@ static __always_inline __u32 flow_hash(const struct packet *p)
  * registers. */
 static __always_inline struct onc_egress *find_egress(const struct packet *p)
 {
-	struct onc_flow4 key4;
-	struct onc_flow6 key6;
-
 	if (p->six) {
-		key6 = p->key6;
-		return bpf_map_lookup_elem(&egress_flows6, &key6);
+		struct onc_flow6 key = p->key6;
+		return bpf_map_lookup_elem(&egress_flows6, &key);
 	}
-	key4 = p->key4;
-	return bpf_map_lookup_elem(&egress_flows4, &key4);
+	struct onc_flow4 key = p->key4;
+	return bpf_map_lookup_elem(&egress_flows4, &key);
 }
 
 static __always_inline struct onc_ingress *find_ingress(const struct packet *p)
 {
-	struct onc_flow4 key4;
-	struct onc_flow6 key6;
-
 	if (p->six) {
-		key6 = p->key6;
-		return bpf_map_lookup_elem(&ingress_flows6, &key6);
+		struct onc_flow6 key = p->key6;
+		return bpf_map_lookup_elem(&ingress_flows6, &key);
 	}
-	key4 = p->key4;
-	return bpf_map_lookup_elem(&ingress_flows4, &key4);
+	struct onc_flow4 key = p->key4;
+	return bpf_map_lookup_elem(&ingress_flows4, &key);
 }
 
 static __always_inline void store_egress(const struct packet *p, const struct onc_egress *e)

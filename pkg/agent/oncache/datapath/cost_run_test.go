@@ -113,10 +113,11 @@ func (in *instrument) empty() *ebpf.Program {
 }
 
 // lookup is the yardstick for a hash lookup: it takes addresses and ports as they stand in the packet at offset off, n
-// bytes together, adds the protocol as the keys of m have it, and looks that up, nothing else.
-func (in *instrument) lookup(m *ebpf.Map, off, n int16) *ebpf.Program {
+// bytes together, adds the protocol as the keys of m have it, and looks that up, nothing else but rest.
+func (in *instrument) lookup(m *ebpf.Map, off, n int16, rest ...asm.Instruction) *ebpf.Program {
 	const dataOffset, dataEndOffset = 76, 80 // of struct __sk_buff
 	instructions := asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.LoadMem(asm.R2, asm.R1, dataOffset, asm.Word),
 		asm.LoadMem(asm.R3, asm.R1, dataEndOffset, asm.Word),
 		asm.Mov.Reg(asm.R4, asm.R2),
@@ -129,15 +130,31 @@ func (in *instrument) lookup(m *ebpf.Map, off, n int16) *ebpf.Program {
 			asm.LoadMem(asm.R0, asm.R2, off+i, asm.Word),
 			asm.StoreMem(asm.RFP, i-n-4, asm.R0, asm.Word))
 	}
-	return in.load("lookup", append(instructions,
+	instructions = append(instructions,
 		asm.LoadMapPtr(asm.R1, m.FD()),
 		asm.Mov.Reg(asm.R2, asm.RFP),
 		asm.Add.Imm(asm.R2, int32(-n-4)),
 		asm.FnMapLookupElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, "out"),
+	)
+	return in.load("lookup", append(append(instructions, rest...),
 		asm.Mov.Imm(asm.R0, 1),
 		asm.Return(),
 		asm.Mov.Imm(asm.R0, 0).WithSymbol("out"),
 		asm.Return(),
 	))
+}
+
+// room calls bpf_skb_adjust_room as grow and shrink of bpf/oncache/tunnel.h do, for a packet in R6: what no hit can do
+// without.
+func room(bytes int, flags int64) []asm.Instruction {
+	const fixed = unix.BPF_F_ADJ_ROOM_FIXED_GSO | unix.BPF_F_ADJ_ROOM_NO_CSUM_RESET
+	return []asm.Instruction{
+		asm.Mov.Reg(asm.R1, asm.R6),
+		asm.Mov.Imm(asm.R2, int32(bytes)),
+		asm.Mov.Imm(asm.R3, unix.BPF_ADJ_ROOM_MAC),
+		asm.LoadImm(asm.R4, fixed|flags, asm.DWord),
+		asm.FnSkbAdjustRoom.Call(),
+		asm.JNE.Imm(asm.R0, 0, "out"),
+	}
 }

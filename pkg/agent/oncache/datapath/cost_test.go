@@ -12,6 +12,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 var (
@@ -47,8 +48,8 @@ var scenarios = map[string]scenario{
 // A run is timed by the kernel (BPF_PROG_TEST_RUN), one packet per system call: a hit changes the packet, so of several
 // repetitions on one packet only the first would be a hit. Its time has the kernel's clock in it, and begins with caches
 // and branch predictors as a packet that comes along finds them, not as a loop leaves them. What an empty program takes in
-// the same way is subtracted. The yardstick is a program that does one LRU lookup of the same key and nothing else. Programs
-// and yardsticks take turns, each run with a flow drawn at random; ratios are taken within a round, in which the machine is
+// the same way is subtracted. The yardstick is a program that does one LRU lookup of the same key and nothing else; another one
+// then has the kernel make or remove the room for the outer header, which no hit can do without. Programs and yardsticks take turns, each run with a flow drawn at random; ratios are taken within a round, in which the machine is
 // busy or idle for all of them alike.
 func TestCost(t *testing.T) {
 	recorded := readCosts(t)
@@ -135,6 +136,13 @@ func costsIn(t *testing.T, f family, name string) (out []cost) {
 func (w *costWorld) subjects(t *testing.T, others bool) []*subject {
 	in := newInstrument(t)
 	egressFlows, ingressFlows := w.objects.EgressFlows4, w.objects.IngressFlows4
+	bytes := int(w.inAddresses - w.outAddresses)
+	encap := int64(14<<unix.BPF_ADJ_ROOM_ENCAP_L2_SHIFT | unix.BPF_F_ADJ_ROOM_ENCAP_L2_ETH | unix.BPF_F_ADJ_ROOM_ENCAP_L4_UDP)
+	if w.family.outer6 {
+		encap |= unix.BPF_F_ADJ_ROOM_ENCAP_L3_IPV6
+	} else {
+		encap |= unix.BPF_F_ADJ_ROOM_ENCAP_L3_IPV4
+	}
 	if w.family.inner6 {
 		egressFlows, ingressFlows = w.objects.EgressFlows6, w.objects.IngressFlows6
 	}
@@ -148,6 +156,7 @@ func (w *costWorld) subjects(t *testing.T, others bool) []*subject {
 	list := []*subject{
 		egress("empty", empty),
 		egress("lookup, egress", in.lookup(egressFlows, w.outAddresses, w.keyLength)),
+		egress("lookup and room, egress", in.lookup(egressFlows, w.outAddresses, w.keyLength, room(bytes, encap)...)),
 		egress("egress hit", w.objects.OncacheEgress),
 	}
 	if others {
@@ -158,6 +167,7 @@ func (w *costWorld) subjects(t *testing.T, others bool) []*subject {
 	list = append(list,
 		ingress("empty", empty),
 		ingress("lookup, ingress", in.lookup(ingressFlows, w.inAddresses, w.keyLength)),
+		ingress("lookup and room, ingress", in.lookup(ingressFlows, w.inAddresses, w.keyLength, room(-bytes, 0)...)),
 		ingress("ingress hit", w.objects.OncacheIngress),
 	)
 	if others {
