@@ -79,6 +79,7 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, struct packet *p)
 {
 	struct iphdr *ip = (void *)(long)skb->data + off;
+	enum onc_reason reason;
 
 	if ((void *)(ip + 1) > (void *)(long)skb->data_end || ip->version != 4)
 		return ONC_MALFORMED;
@@ -94,7 +95,9 @@ static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, 
 	p->ttl = ip->ttl;
 	p->tos = ip->tos;
 	p->headers_len = IP4_LEN;
-	return parse_l4(skb, off + IP4_LEN, ip->protocol, p, &p->key4.sport, &p->key4.dport);
+	reason = parse_l4(skb, off + IP4_LEN, ip->protocol, p, &p->key4.sport, &p->key4.dport);
+	/* As every router does (RFC 1812, section 5.2.2), and conntrack. */
+	return reason || ip4_sum(ip) == 0xffff ? reason : ONC_MALFORMED;
 }
 
 static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, struct packet *p)

@@ -11,7 +11,7 @@ enum onc_reason {
 	/* What the packet is: these never take the fast path and get no ticket. */
 	ONC_OFF,	  /* the fast path is switched off */
 	ONC_NOT_IP,	  /* EtherType other than IPv4 and IPv6, or a VLAN tag */
-	ONC_MALFORMED,	  /* lengths that contradict each other, or shorter than its headers */
+	ONC_MALFORMED,	  /* lengths that contradict each other or the headers, wrong IPv4 header checksum */
 	ONC_IP_OPTIONS,	  /* IPv4 options or IPv6 extension headers */
 	ONC_FRAGMENT,	  /* a fragment */
 	ONC_PROTOCOL,	  /* neither TCP nor UDP */

@@ -29,7 +29,7 @@ func (s *stream) ipHeaders() {
 	s.add("no DF", Fast, delivered, func(p *Packet) { p.Fragment = 0 })
 	s.add("identification 0", Fast, delivered, func(p *Packet) { p.ID = 0 })
 	s.add("reserved bit", Slow, delivered, func(p *Packet) { p.Fragment = reservedBit })
-	s.add("wrong checksum of the IP header", Fast, delivered, func(p *Packet) { p.IPChecksumWrong = true })
+	s.add("wrong checksum of the IP header", Slow, dropped, func(p *Packet) { p.IPChecksumWrong = true })
 	for _, c := range []options{
 		{"no operation", []byte{1, 1, 1, 1}},
 		{"end of list", []byte{0, 0, 0, 0}},

@@ -36,7 +36,10 @@ func (w *fuzzWorld) cook(r recipe) *fuzzCase {
 		}
 		edits[n](w, c, &r)
 	}
-	// Most of the time the entry is that of the packet, whatever was done to it.
+	// Most of the time the packet's checksum is right, and the entry is that of the packet, whatever was done to it.
+	if kind&32 == 0 {
+		c.sum()
+	}
 	if kind&16 == 0 {
 		c.follow()
 	}
@@ -214,10 +217,18 @@ func (c *fuzzCase) repair() {
 
 func repairOuter(b []byte) {
 	repairIP(b, 14)
-	if len(b) >= 34 && b[12] == 8 && b[13] == 0 {
-		binary.BigEndian.PutUint16(b[24:], 0)
-		binary.BigEndian.PutUint16(b[24:], ^oracle.Sum(b[14:34]))
+	sum(b, 14)
+}
+
+// sum makes the checksum of the inner IPv4 header right.
+func (c *fuzzCase) sum() { sum(c.packet.Frame, c.innerOffset()) }
+
+func sum(b []byte, at int) {
+	if len(b) < at+20 || binary.BigEndian.Uint16(b[at-2:]) != 0x0800 {
+		return
 	}
+	binary.BigEndian.PutUint16(b[at+10:], 0)
+	binary.BigEndian.PutUint16(b[at+10:], ^oracle.Sum(b[at:at+20]))
 }
 
 func repairIP(b []byte, at int) {

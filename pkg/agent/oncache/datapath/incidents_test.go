@@ -26,6 +26,7 @@ const (
 func (w *fuzzWorld) as(kind int, edit func(ip []byte, c *fuzzCase)) *fuzzCase {
 	c := w.bases[kind].clone()
 	edit(c.packet.Frame[c.innerOffset():], c)
+	c.sum()
 	c.follow()
 	return c
 }

@@ -152,6 +152,9 @@ func read(etherType uint16, b []byte) (*inner, error) {
 	p.headers = len(b) - len(payload) + length
 	p.flow.Source = netip.AddrPortFrom(source, be16(payload))
 	p.flow.Destination = netip.AddrPortFrom(destination, be16(payload[2:]))
+	if !p.six && Sum(b[:20]) != 0xffff {
+		return nil, Refused("malformed")
+	}
 	if p.ttl <= 1 {
 		return nil, Refused("ttl")
 	}
