@@ -164,47 +164,8 @@ func (d *demo) switchGate(ctx context.Context, on bool) error {
 		if err := n.SetFeatureGates(map[string]bool{gate: on}); err != nil {
 			return err
 		}
-		if err := n.StopAgent(); err != nil {
-			return err
-		}
-		before, err := round(ctx, n)
-		if err != nil {
-			return err
-		}
-		if err := n.StartAgent(); err != nil {
-			return err
-		}
-		if err := n.WaitAgentReady(ctx); err != nil {
-			return err
-		}
-		return waitForRound(ctx, n, before)
+		return n.RestartAgent(ctx)
 	})
-}
-
-// round is the round of flows that the agent has completed last, as Open vSwitch's database has it.
-func round(ctx context.Context, n *cluster.Node) (string, error) {
-	return n.Exec(ctx, "ovs-vsctl", "--if-exists", "get", "bridge", "br-int", "external_ids:roundNum")
-}
-
-// waitForRound waits until the agent has replaced all flows of its predecessor, ten seconds after its start: until then
-// whatever is measured is measured in transition.
-func waitForRound(ctx context.Context, n *cluster.Node, before string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		now, err := round(ctx, n)
-		if err != nil {
-			return err
-		}
-		if now != before {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: the agent has not completed its round of flows within a minute", n.Name)
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
 }
 
 // measureAll measures each workload between Pods and between Nodes in turn, so that whatever disturbs the machine

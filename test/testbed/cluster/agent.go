@@ -163,6 +163,36 @@ func (n *Node) WaitAgentReady(ctx context.Context) error {
 	return nil
 }
 
+// RestartAgent ends the agent with SIGTERM, starts it, and waits until it has replaced all flows of its predecessor, ten seconds
+// after its start: until then whatever is measured is measured in transition.
+func (n *Node) RestartAgent(ctx context.Context) error {
+	if err := n.StopAgent(); err != nil {
+		return err
+	}
+	before, err := n.round(ctx)
+	if err != nil {
+		return err
+	}
+	if err := n.StartAgent(); err != nil {
+		return err
+	}
+	if err := n.WaitAgentReady(ctx); err != nil {
+		return err
+	}
+	return eventually(ctx, n.Name+": waiting for the agent's round of flows", func() error {
+		now, err := n.round(ctx)
+		if err == nil && now == before {
+			err = fmt.Errorf("the round is still %s", now)
+		}
+		return err
+	})
+}
+
+// round is the round of flows that an agent has completed last, as Open vSwitch's database has it.
+func (n *Node) round(ctx context.Context) (string, error) {
+	return n.Exec(ctx, "ovs-vsctl", "--if-exists", "get", "bridge", "br-int", "external_ids:roundNum")
+}
+
 // DialContext makes a TCP connection from this space to an IP address and port; it fits http.Transport.
 func (s *Space) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	err = s.Do(func() error {
