@@ -61,7 +61,8 @@ static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool s
 	return parse(skb, L2_LEN, six, p);
 }
 
-/* again reads the packet another time for those who are not a hit, so that a hit keeps nothing for them. */
+/* again reads the packet another time for those who are not a hit, so that a hit keeps nothing for them. They begin
+ * with an empty packet: Linux 6.1 refuses programs that could read what the other IP version would have written. */
 static __always_inline enum onc_reason again(struct __sk_buff *skb, struct packet *p)
 {
 	if (skb->protocol == ether_type_of(true))
@@ -72,7 +73,7 @@ static __always_inline enum onc_reason again(struct __sk_buff *skb, struct packe
 /* egress_end ends the flow. Only the Pod that owns the address may do that. */
 static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 {
-	struct packet p, back;
+	struct packet p = {}, back;
 	enum onc_reason reason = again(skb, &p);
 
 	if (reason)
@@ -86,7 +87,7 @@ static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 
 static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 endpoint, __u32 node)
 {
-	struct packet p;
+	struct packet p = {};
 	enum onc_reason reason = again(skb, &p);
 
 	if (!reason)

@@ -83,7 +83,7 @@ static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const s
 static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const struct onc_control *c,
 					       enum onc_reason reason)
 {
-	struct packet p, back;
+	struct packet p = {}, back;
 	enum onc_reason other;
 	struct outer o;
 	__be16 inner;
