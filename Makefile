@@ -86,7 +86,7 @@ bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods an
 	$(GO) test -run '^$$' -bench Scale -benchtime 20x -timeout 1h ./pkg/controller/networkpolicy
 
 .PHONY: test-policy
-test-policy: ## Compare random NetworkPolicies with the specification: SETS=N sets, SEED=S to repeat them
+test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S (root)
 	$(GO) run ./test/policy/truthtable -sets $(SETS) -seed $(SEED)
 
 .PHONY: test-bpf

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
-	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,7 +53,7 @@ func startDaemon(cmd *exec.Cmd, netns *os.File) (*daemon, error) {
 }
 
 // stop kills the process and waits for its end.
-func (d *daemon) stop(t testing.TB) {
+func (d *daemon) stop(t TB) {
 	t.Helper()
 	select {
 	case <-d.exited:

@@ -1,10 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ovstest starts a private Open vSwitch for one test: its own ovsdb-server and ovs-vswitchd, with every file and
-// socket in a temporary folder and the datapath in a network namespace that nothing else uses. No system daemon, no
-// system database and no device of the caller's namespace is touched. It needs root and the OVS programs, else it skips
-// the test.
+// Package ovstest starts a private Open vSwitch for one test, or for a program (see TB): its own ovsdb-server and
+// ovs-vswitchd, with every file and socket in a temporary folder and the datapath in a network namespace that nothing else
+// uses. No system daemon, no system database and no device of the caller's namespace is touched. It needs root and the OVS
+// programs, else it skips the test.
 //
 // Bridges use the userspace datapath (datapath_type=netdev), which needs no kernel module; ports of type "internal" are
 // tap devices in the private namespace, ports of type "dummy" exist inside vswitchd only.
@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +28,18 @@ const readyTimeout = 20 * time.Second
 
 // schemaPath is where the distributions' packages and OVS's own "make install" with --prefix=/usr put the schema.
 const schemaPath = "/usr/share/openvswitch/vswitch.ovsschema"
+
+// TB is what this package needs of testing.TB, so that a program that is no test can have an Open vSwitch, too.
+type TB interface {
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Failed() bool
+	Fatalf(format string, args ...any)
+	Helper()
+	Logf(format string, args ...any)
+	Skip(args ...any)
+	Skipf(format string, args ...any)
+}
 
 // OVS is a running private Open vSwitch. It ends with the test. Its methods fail the test on error and must be called
 // from the test's goroutine.
@@ -42,7 +53,7 @@ type OVS struct {
 	// NetNS is the network namespace in which vswitchd runs; tests may put devices into it. It is closed at cleanup.
 	NetNS *os.File
 
-	t        testing.TB
+	t        TB
 	dbDir    string
 	db       *daemon
 	vswitchd *daemon
@@ -67,7 +78,7 @@ func InNetNS(path string) Option {
 // Start starts ovsdb-server with an empty database and ovs-vswitchd, and returns when vswitchd serves the database. Both
 // end at the test's cleanup. If the test failed by then, the flows of every bridge made with AddBridge and the log of
 // vswitchd are printed first.
-func Start(t testing.TB, opts ...Option) *OVS {
+func Start(t TB, opts ...Option) *OVS {
 	t.Helper()
 	skipUnlessPossible(t)
 	// Not t.TempDir(): it contains the test's name, and a unix socket path has room for 107 bytes only.
@@ -272,7 +283,7 @@ func (o *OVS) report() {
 	o.t.Logf("ovs-vswitchd.log:\n%s", o.log("ovs-vswitchd.log"))
 }
 
-func skipUnlessPossible(t testing.TB) {
+func skipUnlessPossible(t TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("a private Open vSwitch needs root, for its network namespace")

@@ -5,11 +5,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,26 +27,19 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// cluster is antrea-controller and the agents of all Nodes.
+// cluster is antrea-controller and the agents' policy controllers of all Nodes.
 type cluster struct {
 	api    *fake.Clientset
-	agents map[string]*agent
+	agents map[string]*agentpolicy.Controller
+	marks  int
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// agent is the policy controller of one Node; the switch behind it takes everything.
-type agent struct {
-	controller *agentpolicy.Controller
-}
-
-type openSwitch struct{}
-
-func (openSwitch) UpdatePolicyRules([]*openflow.PolicyRule, []uint32) error { return nil }
-
-func newCluster(ctx context.Context, world *policy.World, dir string) (*cluster, error) {
+// newCluster starts a cluster whose agents install their rules with flows, by the name of the Node. dir is for agents' files.
+func newCluster(ctx context.Context, world *policy.World, flows map[string]agentpolicy.FlowClient, dir string) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &cluster{api: fake.NewClientset(), agents: map[string]*agent{}, cancel: cancel}
+	c := &cluster{api: fake.NewClientset(), agents: map[string]*agentpolicy.Controller{}, cancel: cancel}
 	if err := c.create(ctx, world); err != nil {
 		return c, err
 	}
@@ -58,18 +50,18 @@ func newCluster(ctx context.Context, world *policy.World, dir string) (*cluster,
 	}
 	c.done.Go(func() { central.Run(ctx) })
 	<-central.Synced()
-	for _, node := range []string{"node-1", "node-2"} {
+	for node, client := range flows {
 		interfaces := interfacestore.NewInterfaceStore()
-		for i, pod := range world.Pods {
+		for i, pod := range slices.Concat(world.Pods, markerPods) {
 			if pod.Node == node {
-				interfaces.AddInterface(connected(pod, uint32(i+1)))
+				interfaces.AddInterface(connected(pod, podPort(i)))
 			}
 		}
-		local, err := agentpolicy.New(&source{store, node}, openSwitch{}, interfaces, filepath.Join(dir, node))
+		local, err := agentpolicy.New(&source{store, node}, client, interfaces, filepath.Join(dir, node))
 		if err != nil {
 			return c, err
 		}
-		c.agents[node] = &agent{local}
+		c.agents[node] = local
 		c.done.Go(func() { local.Run(ctx) })
 		<-local.Synced()
 	}
@@ -95,12 +87,15 @@ func namespaceObject(name string, labels map[string]string) *corev1.Namespace {
 
 // create makes all objects of a world.
 func (c *cluster) create(ctx context.Context, world *policy.World) error {
+	if _, err := c.api.CoreV1().Namespaces().Create(ctx, namespaceObject(markerNamespace, nil), metav1.CreateOptions{}); err != nil {
+		return err
+	}
 	for name, labels := range world.Namespaces {
 		if _, err := c.api.CoreV1().Namespaces().Create(ctx, namespaceObject(name, labels), metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
-	for _, pod := range world.Pods {
+	for _, pod := range slices.Concat(world.Pods, markerPods) {
 		if _, err := c.api.CoreV1().Pods(pod.Namespace).Create(ctx, pod.Object(), metav1.CreateOptions{}); err != nil {
 			return err
 		}
@@ -144,22 +139,12 @@ var protocolNumbers = map[corev1.Protocol]uint8{
 	corev1.ProtocolTCP: of.IPProtoTCP, corev1.ProtocolUDP: of.IPProtoUDP, corev1.ProtocolSCTP: of.IPProtoSCTP,
 }
 
-// compare returns the probes about which the rules on the Nodes and the specification do not agree.
-func (c *cluster) compare(world *policy.World, probes []*policy.Probe) (wrong []*policy.Probe) {
-	rules := map[string][]*openflow.PolicyRule{}
-	for node, a := range c.agents {
-		rules[node] = a.controller.Rules()
-	}
-	for _, p := range probes {
-		from, to := p.Addresses()
-		connection := openflow.PolicyConnection{Source: from, Destination: to, Protocol: protocolNumbers[p.Protocol], DestinationPort: p.Port}
-		got := openflow.EvaluatePolicy(rules[p.From.Node], openflow.PolicyEgress, connection).Allowed &&
-			openflow.EvaluatePolicy(rules[p.To.Node], openflow.PolicyIngress, connection).Allowed
-		if got != world.Allowed(p) {
-			wrong = append(wrong, p)
-		}
-	}
-	return wrong
+// allows tells what the rules on the Nodes say about a probe.
+func (c *cluster) allows(p *policy.Probe) bool {
+	from, to := p.Addresses()
+	connection := openflow.PolicyConnection{Source: from, Destination: to, Protocol: protocolNumbers[p.Protocol], DestinationPort: p.Port}
+	return openflow.EvaluatePolicy(c.agents[p.From.Node].Rules(), openflow.PolicyEgress, connection).Allowed &&
+		openflow.EvaluatePolicy(c.agents[p.To.Node].Rules(), openflow.PolicyIngress, connection).Allowed
 }
 
 // source is the way from the controller to an agent, with the conversion that the API server makes.
@@ -196,18 +181,4 @@ func (s *source) Watch(_ context.Context, resource agentpolicy.Resource) (watch.
 		event.Object = converted
 		return event, true
 	}), nil
-}
-
-// describe prints what a wrong answer was about.
-func describe(world *policy.World) {
-	for name, labels := range world.Namespaces {
-		fmt.Println("namespace", name, labels)
-	}
-	for _, pod := range world.Pods {
-		fmt.Println("Pod", pod.Namespace, pod.Name, pod.Node, pod.Labels, pod.IPv4, pod.IPv6)
-	}
-	for _, p := range world.Policies {
-		text, err := json.Marshal(p.Spec)
-		fmt.Println("policy", p.Namespace, p.Name, string(text), err)
-	}
 }

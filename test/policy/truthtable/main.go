@@ -1,10 +1,15 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command truthtable compares what antrea-controller and the agents' policy controllers make of random NetworkPolicies with
-// what the specification says. All of them run in this process, connected as they are in a cluster: controller and agents
-// keep running while policies and labels change, so their incremental paths are what is tested. That Open vSwitch does what
-// the rules say is tested in pkg/agent/openflow.
+// Command truthtable compares what becomes of packets under random NetworkPolicies with what the specification says. All of it
+// runs on one machine without a kernel module: antrea-controller and the agents' policy controllers of two Nodes are in this
+// process, connected as they are in a cluster, and keep running while policies and labels change, so their incremental paths
+// are what is tested. Behind each agent is a private Open vSwitch with the real pipeline and userspace conntrack; a Geneve tunnel
+// connects them. Each probe is a packet that opens a connection, from the port of a Pod to the port of a Pod, and the answer to
+// it. It needs root, for network namespaces.
+//
+// cluster.go and marker.go are the control plane, node.go and port.go a Node's switch, fabric.go what both have in common: when
+// all packets have arrived. trial.go makes probes packets (frames.go). host.go stands in for package testing.
 //
 // The last line is "policy: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
 package main
@@ -16,15 +21,16 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"time"
 
 	"k8s.io/klog/v2"
 
+	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// settleTime is how long a wrong answer may become right after a change.
-const settleTime = 30 * time.Second
+// mostTraces is how many wrong answers of one set of policies are printed with all flows.
+const mostTraces = 3
 
 func main() {
 	sets := flag.Int("sets", 200, "how many sets of policies")
@@ -36,52 +42,94 @@ func main() {
 	klog.SetLogger(klog.Logger{})
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
-	result, err := run(context.Background(), *sets, *seed)
+	var r result
+	h := &host{}
+	err := h.try(func() error { return run(context.Background(), h, *sets, *seed, &r) })
+	h.close()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "truthtable:", err)
 	}
-	fmt.Printf("policy: sets=%d probes=%d wrong=%d seed=%d\n", result.sets, result.probes, result.wrong, *seed)
-	if err != nil || result.wrong > 0 {
+	fmt.Printf("policy: sets=%d probes=%d wrong=%d seed=%d\n", r.sets, r.probes, r.wrong, *seed)
+	if err != nil || r.wrong > 0 {
 		os.Exit(1)
 	}
 }
 
 type result struct{ sets, probes, wrong int }
 
-func run(ctx context.Context, sets int, seed uint64) (r result, err error) {
-	dir, err := os.MkdirTemp("", "truthtable")
-	if err != nil {
-		return r, err
-	}
-	defer os.RemoveAll(dir)
+// run checks sets of policies one after the other.
+func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, r *result) error {
 	generator := policy.NewGenerator(rand.New(rand.NewPCG(seed, 0)))
 	world := generator.Next()
-	c, err := newCluster(ctx, world, dir)
+	c, f, err := start(ctx, t, world)
 	if err != nil {
-		return r, err
+		return err
 	}
-	defer c.stop()
-	for r.sets < sets {
-		probes := generator.Probes(world)
-		wrong := c.compare(world, probes)
-		for deadline := time.Now().Add(settleTime); len(wrong) > 0 && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond)
-			wrong = c.compare(world, probes)
+	for {
+		if err := c.settle(ctx); err != nil {
+			return err
 		}
-		r.sets, r.probes, r.wrong = r.sets+1, r.probes+len(probes), r.wrong+len(wrong)
-		for _, p := range wrong {
-			from, to := p.Addresses()
-			fmt.Printf("set %d: %s/%s (%v) to %s/%s (%v) %s %d: want allowed=%t\n", r.sets, p.From.Namespace, p.From.Name, from,
-				p.To.Namespace, p.To.Name, to, p.Protocol, p.Port, world.Allowed(p))
+		trials := f.trials(generator.Probes(world))
+		wrong, err := f.check(world, trials)
+		if err != nil {
+			return err
 		}
+		r.sets, r.probes, r.wrong = r.sets+1, r.probes+len(trials), r.wrong+len(wrong)
 		if len(wrong) > 0 {
-			describe(world)
+			explain(r.sets, c, f, world, wrong)
+		}
+		if r.sets == sets {
+			return nil
 		}
 		next := generator.Next()
 		if err := c.change(ctx, world, next); err != nil {
-			return r, err
+			return err
 		}
 		world = next
 	}
-	return r, nil
+}
+
+// start starts everything. It ends with t.
+func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *fabric, error) {
+	dir, err := os.MkdirTemp("", "truthtable")
+	if err != nil {
+		return nil, nil, err
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	f, err := newFabric(t, world)
+	if err != nil {
+		return nil, nil, err
+	}
+	flows := map[string]agentpolicy.FlowClient{}
+	for name, n := range f.nodes {
+		flows[name] = n.flows
+	}
+	c, err := newCluster(ctx, world, flows, dir)
+	t.Cleanup(c.stop)
+	return c, f, err
+}
+
+// check runs the trials and returns those that did not end as the specification says.
+func (f *fabric) check(world *policy.World, trials []*trial) (wrong []*trial, err error) {
+	if err := f.run(trials); err != nil {
+		return nil, err
+	}
+	for _, t := range trials {
+		if !t.right(f, world.Allowed(t.Probe)) {
+			wrong = append(wrong, t)
+		}
+	}
+	return wrong, nil
+}
+
+// explain prints a set of policies and the trials that went wrong.
+func explain(set int, c *cluster, f *fabric, world *policy.World, wrong []*trial) {
+	fmt.Printf("set %d:\n", set)
+	describe(world)
+	for i, t := range wrong {
+		fmt.Printf("set %d: %v: want allowed=%t; it was %s; the agents' rules say allowed=%t\n", set, t, world.Allowed(t.Probe), t.outcome(f), c.allows(t.Probe))
+		if i < mostTraces {
+			fmt.Println(f.trace(t))
+		}
+	}
 }

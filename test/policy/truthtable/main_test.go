@@ -5,33 +5,127 @@ package main
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// The comparison finds that what is in force is of another world, and sees when it is right.
-func TestCompareFindsDifferences(t *testing.T) {
+// check settles the cluster and returns the wrong probes of a world.
+func check(t *testing.T, c *cluster, f *fabric, world *policy.World, probes []*policy.Probe) []*trial {
+	t.Helper()
+	require.NoError(t, c.settle(t.Context()))
+	wrong, err := f.check(world, f.trials(probes))
+	require.NoError(t, err)
+	return wrong
+}
+
+// Policies are in force that another world does not have, and then they are not.
+func TestFindsPoliciesOfAnotherWorld(t *testing.T) {
 	generator := policy.NewGenerator(rand.New(rand.NewPCG(3, 0)))
 	world := generator.Next()
 	for len(world.Policies) == 0 {
 		world = generator.Next()
 	}
-	c, err := newCluster(t.Context(), world, t.TempDir())
+	c, f, err := start(t.Context(), t, world)
 	require.NoError(t, err)
-	defer c.stop()
-	right := func(w *policy.World, probes []*policy.Probe) func() bool {
-		return func() bool { return len(c.compare(w, probes)) == 0 }
-	}
-	require.Eventually(t, right(world, generator.Probes(world)), time.Minute, time.Millisecond)
+	require.Empty(t, check(t, c, f, world, generator.Probes(world)))
 
 	open := *world
 	open.Policies = nil
 	probes := generator.Probes(&open)
-	require.NotEmpty(t, c.compare(&open, probes), "policies are in force that this world does not have")
+	wrong := check(t, c, f, &open, probes)
+	require.NotEmpty(t, wrong)
+	require.Contains(t, f.trace(wrong[0]), "conj_id", "a failure shows the flows")
+	require.Contains(t, f.trace(wrong[0]), "Datapath actions", "a failure shows what became of the packet")
 	require.NoError(t, c.change(t.Context(), world, &open))
-	require.Eventually(t, right(&open, probes), time.Minute, time.Millisecond)
+	require.Empty(t, check(t, c, f, &open, probes))
+}
+
+// The agents' rules are right, but the switch lacks one flow of a conjunction: packets find out.
+func TestFindsMissingClause(t *testing.T) {
+	const mostSets = 20
+	rng := rand.New(rand.NewPCG(5, 0))
+	generator := policy.NewGenerator(rng)
+	world := generator.Next()
+	c, f, err := start(t.Context(), t, world)
+	require.NoError(t, err)
+	for range mostSets {
+		probes := generator.Probes(world)
+		require.Empty(t, check(t, c, f, world, probes))
+		for _, n := range f.nodes {
+			clauses := clausesOf(n)
+			if len(clauses) == 0 {
+				continue
+			}
+			missing := clauses[rng.IntN(len(clauses))]
+			match, _, _ := strings.Cut(missing, " actions=")
+			n.ovs.Ofctl("--strict", "del-flows", bridgeName, match)
+			wrong, err := f.check(world, f.trials(probes))
+			require.NoError(t, err)
+			n.ovs.Ofctl("add-flow", bridgeName, missing)
+			for _, w := range wrong {
+				require.True(t, world.Allowed(w.Probe), "%v: a missing clause must not allow anything", w)
+				require.True(t, c.allows(w.Probe), "%v: the agents' rules do not know that a flow is missing", w)
+			}
+			if len(wrong) > 0 {
+				return
+			}
+		}
+		next := generator.Next()
+		require.NoError(t, c.change(t.Context(), world, next))
+		world = next
+	}
+	t.Fatalf("no missing clause was found in %d sets", mostSets)
+}
+
+// clausesOf are the flows with conjunctions of a switch, as add-flow takes them.
+func clausesOf(n *node) []string {
+	var clauses []string
+	for _, flow := range n.ovs.DumpFlows(bridgeName) {
+		if strings.Contains(flow, "conjunction(") {
+			_, flow, _ = strings.Cut(flow, ", ") // the cookie
+			clauses = append(clauses, flow)
+		}
+	}
+	return clauses
+}
+
+// Of two addresses, one connection of SCTP is in each round.
+func TestRounds(t *testing.T) {
+	a, b, c := &policy.Pod{Name: "a"}, &policy.Pod{Name: "b"}, &policy.Pod{Name: "c"}
+	trialOf := func(from, to *policy.Pod, ipv6 bool, protocol corev1.Protocol) *trial {
+		return &trial{Probe: &policy.Probe{From: from, To: to, IPv6: ipv6, Protocol: protocol}}
+	}
+	tcp := trialOf(a, b, false, corev1.ProtocolTCP)
+	first, back, six, other := trialOf(a, b, false, corev1.ProtocolSCTP), trialOf(b, a, false, corev1.ProtocolSCTP),
+		trialOf(a, b, true, corev1.ProtocolSCTP), trialOf(a, c, false, corev1.ProtocolSCTP)
+	require.Equal(t, [][]*trial{{tcp, first, six, other}, {back}}, rounds([]*trial{tcp, first, back, six, other}))
+}
+
+// What frames carry is found again.
+func TestNumberOf(t *testing.T) {
+	world := policy.NewGenerator(rand.New(rand.NewPCG(1, 0))).Next()
+	mac := []byte{2, 0, 0, 0, 0, 1}
+	for name, protocol := range protocolNumbers {
+		for _, six := range []bool{false, true} {
+			source, destination := ends(&policy.Probe{From: world.Pods[0], To: world.Pods[1], IPv6: six, Port: 80}, 1024)
+			l := leg{mac, mac, source, destination}
+			for _, frame := range [][]byte{openingFrame(l, protocol, 77), answerFrame(l, protocol, 77)} {
+				id, err := numberOf(frame)
+				require.NoError(t, err, name)
+				require.EqualValues(t, 77, id, name)
+			}
+		}
+	}
+	id, err := numberOf(arpFrame(mac, mac, world.Pods[0].IPv4, world.Pods[1].IPv4, 78))
+	require.NoError(t, err)
+	require.EqualValues(t, 78, id)
+	for _, foreign := range [][]byte{nil, mac, make([]byte, 60)} {
+		_, err := numberOf(foreign)
+		require.ErrorContains(t, err, "nobody has sent it")
+	}
 }

@@ -1,0 +1,69 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+// host lets a program use what is made for tests: it collects what is to be cleaned up, and an error is a panic with a
+// failure, which the program recovers.
+type host struct {
+	cleanups []func()
+	failed   bool
+}
+
+type failure struct{ error }
+
+// Cleanup registers what close does.
+func (h *host) Cleanup(f func()) { h.cleanups = append(h.cleanups, f) }
+
+// Errorf prints an error.
+func (h *host) Errorf(format string, args ...any) {
+	h.failed = true
+	h.Logf(format, args...)
+}
+
+// Failed tells whether there was an error.
+func (h *host) Failed() bool { return h.failed }
+
+// Fatalf ends what is being done.
+func (h *host) Fatalf(format string, args ...any) {
+	h.failed = true
+	panic(failure{fmt.Errorf(format, args...)})
+}
+
+// Helper does nothing.
+func (h *host) Helper() {}
+
+// Logf prints.
+func (h *host) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// Skip and Skipf end what is being done, too: a program that cannot do its work has failed.
+func (h *host) Skip(args ...any) { panic(failure{fmt.Errorf("%s", fmt.Sprint(args...))}) }
+
+// Skipf is described with Skip.
+func (h *host) Skipf(format string, args ...any) { h.Skip(fmt.Sprintf(format, args...)) }
+
+// close cleans up, last registered first.
+func (h *host) close() {
+	for ; len(h.cleanups) > 0; h.cleanups = h.cleanups[:len(h.cleanups)-1] {
+		h.cleanups[len(h.cleanups)-1]()
+	}
+}
+
+// try runs f and returns its error, or what Fatalf or Skip said.
+func (h *host) try(f func() error) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+	return f()
+}

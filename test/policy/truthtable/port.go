@@ -1,0 +1,60 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+)
+
+// port is a port of a bridge, of Open vSwitch's type "dummy", whose other end is this process: frames go both ways over a Unix
+// socket, each behind its length (2 bytes, big endian).
+type port struct {
+	name   string
+	ofPort uint32
+	mac    net.HardwareAddr
+	// ipv4 is the address of the Pod behind it.
+	ipv4 netip.Addr
+	conn net.Conn
+}
+
+// open connects to the socket that Open vSwitch listens on for this port. Every frame that leaves the bridge there is given to
+// receive, until the port is closed.
+func (p *port) open(socket string, receive func(*port, []byte)) error {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return fmt.Errorf("connect to the port %s of the bridge: %w", p.name, err)
+	}
+	p.conn = conn
+	go func() {
+		defer conn.Close()
+		var length [2]byte
+		for {
+			if _, err := io.ReadFull(conn, length[:]); err != nil {
+				return // closed; who waits for a frame says that it has not come
+			}
+			frame := make([]byte, binary.BigEndian.Uint16(length[:]))
+			if _, err := io.ReadFull(conn, frame); err != nil {
+				return
+			}
+			receive(p, frame)
+		}
+	}()
+	return nil
+}
+
+// send passes frames to the bridge, in order.
+func (p *port) send(frames ...[]byte) error {
+	var stream []byte
+	for _, frame := range frames {
+		stream = append(binary.BigEndian.AppendUint16(stream, uint16(len(frame))), frame...)
+	}
+	if _, err := p.conn.Write(stream); err != nil {
+		return fmt.Errorf("send %d frames into the port %s of the bridge: %w", len(frames), p.name, err)
+	}
+	return nil
+}

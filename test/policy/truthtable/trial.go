@@ -1,0 +1,171 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/test/policy"
+)
+
+// trial is a probe as packets.
+type trial struct {
+	*policy.Probe
+	id         uint32
+	sourcePort uint16
+	// arrivals are where the opening packet has come to, answered tells whether an answer has come back.
+	arrivals []*port
+	answered bool
+}
+
+// trials are the connections of probes. Each has a client's port of its own.
+func (f *fabric) trials(probes []*policy.Probe) []*trial {
+	trials := make([]*trial, len(probes))
+	for i, p := range probes {
+		id := f.nextID()
+		trials[i] = &trial{Probe: p, id: id, sourcePort: uint16(10000 + id%50000)}
+	}
+	return trials
+}
+
+// rounds divides trials. The userspace conntrack of Open vSwitch knows no ports of SCTP: between two addresses it sees one
+// connection, so there must not be two of them before it is emptied.
+func rounds(trials []*trial) (rounds [][]*trial) {
+	used := map[string]int{}
+	for _, t := range trials {
+		round := 0
+		if t.Protocol == corev1.ProtocolSCTP {
+			pods := []string{podKey(t.From), podKey(t.To)}
+			slices.Sort(pods)
+			key := fmt.Sprint(pods, t.IPv6)
+			round = used[key]
+			used[key]++
+		}
+		for len(rounds) <= round {
+			rounds = append(rounds, nil)
+		}
+		rounds[round] = append(rounds[round], t)
+	}
+	return rounds
+}
+
+// run opens all connections and answers those that have arrived. Open vSwitch must have been given all flows before.
+func (f *fabric) run(trials []*trial) error {
+	for _, n := range f.nodes {
+		n.forgetMegaflows()
+	}
+	for _, round := range rounds(trials) {
+		for _, n := range f.nodes {
+			n.forgetConnections()
+		}
+		if err := f.runRound(round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fabric) runRound(round []*trial) error {
+	var frames []outgoing
+	for _, t := range round {
+		frames = append(frames, outgoing{f.port(t.From), openingFrame(f.leg(t), protocolNumbers[t.Protocol], t.id)})
+	}
+	arrived, err := f.exchange(frames)
+	if err != nil {
+		return err
+	}
+	var answers []outgoing
+	for _, t := range round {
+		if t.arrivals = arrived[t.id]; t.delivered(f) {
+			answers = append(answers, outgoing{f.port(t.To), answerFrame(f.legBack(t), protocolNumbers[t.Protocol], t.id)})
+		}
+	}
+	if arrived, err = f.exchange(answers); err != nil {
+		return err
+	}
+	for _, t := range round {
+		t.answered = slices.Equal(arrived[t.id], []*port{f.port(t.From)})
+	}
+	return nil
+}
+
+func (f *fabric) port(p *policy.Pod) *port { return f.nodes[p.Node].pods[podKey(p)] }
+
+func (f *fabric) leg(t *trial) leg {
+	source, destination := ends(t.Probe, t.sourcePort)
+	return leg{f.port(t.From).mac, f.nextHop(t.From, t.To), source, destination}
+}
+
+func (f *fabric) legBack(t *trial) leg {
+	source, destination := ends(t.Probe, t.sourcePort)
+	return leg{f.port(t.To).mac, f.nextHop(t.To, t.From), destination, source}
+}
+
+// nextHop is the MAC address to which from sends packets for to.
+func (f *fabric) nextHop(from, to *policy.Pod) []byte {
+	if from.Node == to.Node {
+		return f.port(to).mac
+	}
+	return f.nodes[from.Node].gateway.mac
+}
+
+// delivered tells whether the packet has come to its destination once, and nowhere else.
+func (t *trial) delivered(f *fabric) bool { return slices.Equal(t.arrivals, []*port{f.port(t.To)}) }
+
+// right tells whether what became of the connection is what the specification says.
+func (t *trial) right(f *fabric, allowed bool) bool {
+	if allowed {
+		return t.delivered(f) && t.answered
+	}
+	return len(t.arrivals) == 0
+}
+
+func (t *trial) String() string {
+	source, destination := ends(t.Probe, t.sourcePort)
+	return fmt.Sprintf("%s (%s) to %s (%s), %s, %v -> %v", podKey(t.From), t.From.Node, podKey(t.To), t.To.Node, t.Protocol, source, destination)
+}
+
+// outcome says what became of the connection.
+func (t *trial) outcome(f *fabric) string {
+	var places []string
+	for _, p := range t.arrivals {
+		places = append(places, p.name)
+	}
+	switch {
+	case len(places) == 0:
+		return "dropped"
+	case !t.delivered(f):
+		return "delivered to " + strings.Join(places, " and ")
+	case !t.answered:
+		return "delivered, but the answer was lost"
+	}
+	return "delivered and answered"
+}
+
+// trace is what Open vSwitch says about the opening packet on both Nodes, and the flows of policy rules there.
+func (f *fabric) trace(t *trial) string {
+	var b strings.Builder
+	l, from, to := f.leg(t), f.nodes[t.From.Node], f.nodes[t.To.Node]
+	show := func(n *node, inPort uint32) {
+		fmt.Fprintf(&b, "--- %s: flows of policies\n", n.name)
+		for _, flow := range n.ovs.DumpFlows(bridgeName) {
+			if strings.Contains(flow, "conj") || strings.Contains(flow, "priority=200") && strings.Contains(flow, "actions=drop") {
+				fmt.Fprintln(&b, flow)
+			}
+		}
+		fmt.Fprintf(&b, "--- %s: the packet\n%s\n", n.name, n.ovs.Appctl("ofproto/trace", bridgeName, fmt.Sprint("in_port=", inPort),
+			fmt.Sprintf("%x", openingFrame(l, protocolNumbers[t.Protocol], t.id)), "--ct-next", "trk,new", "--ct-next", "trk,new"))
+	}
+	show(from, f.port(t.From).ofPort)
+	if to != from {
+		l.sourceMAC, l.destinationMAC = from.gateway.mac, config.GlobalVirtualMAC
+		show(to, config.TunnelOFPort)
+	}
+	return b.String()
+}
