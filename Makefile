@@ -36,6 +36,8 @@ NODE ?= 1
 # How many sets of policies test-policy makes, and the seed that makes them (0: another one each time).
 SETS ?= 200
 SEED ?= 0
+# How often test-policy kills an agent at a random moment.
+KILLS ?= 20
 
 .PHONY: help
 help: ## Show this text
@@ -86,8 +88,8 @@ bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods an
 	$(GO) test -run '^$$' -bench Scale -benchtime 20x -timeout 1h ./pkg/controller/networkpolicy
 
 .PHONY: test-policy
-test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S (root)
-	$(GO) run ./test/policy/truthtable -sets $(SETS) -seed $(SEED)
+test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
+	$(GO) run ./test/policy/truthtable -sets $(SETS) -seed $(SEED) -kills $(KILLS)
 
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)

@@ -51,7 +51,7 @@ func (g *Generator) Next() *World {
 			w.Pods = append(w.Pods, &Pod{
 				Namespace: name, Name: fmt.Sprintf("pod%d", p), Node: fmt.Sprintf("node-%d", 1+i%nodes), Labels: g.podLabels(),
 				IPv4: netip.AddrFrom4([4]byte{10, 10, byte(1 + i%nodes), byte(10 + i)}),
-				IPv6: netip.MustParseAddr(fmt.Sprintf("fd00:10:%d::%x", 1+i%nodes, 10+i)),
+				IPv6: netip.MustParseAddr(fmt.Sprintf("fd00:10:10:%d::%x", 1+i%nodes, 10+i)),
 				// Named ports do not change while a Pod lives; they differ between Pods.
 				Ports: []corev1.ContainerPort{
 					{Name: "web", Protocol: corev1.ProtocolTCP, ContainerPort: int32(80 + i%2)},
@@ -170,8 +170,8 @@ func (g *Generator) peers() []networkingv1.NetworkPolicyPeer {
 
 func (g *Generator) block() *networkingv1.IPBlock {
 	blocks := []networkingv1.IPBlock{
-		{CIDR: "0.0.0.0/0"}, {CIDR: "::/0"}, {CIDR: "10.10.1.0/24"}, {CIDR: "fd00:10:1::/48"}, {CIDR: "192.0.2.0/24"},
-		{CIDR: "10.10.0.0/16", Except: []string{"10.10.1.0/28", "10.10.2.13/32"}}, {CIDR: "fd00:10::/32", Except: []string{"fd00:10:2::/64"}},
+		{CIDR: "0.0.0.0/0"}, {CIDR: "::/0"}, {CIDR: "10.10.1.0/24"}, {CIDR: "fd00:10:10:1::/64"}, {CIDR: "192.0.2.0/24"},
+		{CIDR: "10.10.0.0/16", Except: []string{"10.10.1.0/28", "10.10.2.13/32"}}, {CIDR: "fd00:10:10::/48", Except: []string{"fd00:10:10:2::/64"}},
 		{CIDR: "10.10.1.16/32"},
 	}
 	return &blocks[g.rng.IntN(len(blocks))]

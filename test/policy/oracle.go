@@ -13,9 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Allowed tells whether the connection may be opened: egress of the source and ingress of the destination both allow it.
+// Allowed tells whether the connection may be opened: egress of the source and ingress of the destination both allow it. The
+// Pods are this World's, though the probe may have been made for another one in which they had other labels.
 func (w *World) Allowed(p *Probe) bool {
-	return w.allows(p, networkingv1.PolicyTypeEgress) && w.allows(p, networkingv1.PolicyTypeIngress)
+	here := *p
+	here.From, here.To = w.pod(p.From), w.pod(p.To)
+	return w.allows(&here, networkingv1.PolicyTypeEgress) && w.allows(&here, networkingv1.PolicyTypeIngress)
+}
+
+// pod is the World's Pod with the name of one of another World.
+func (w *World) pod(other *Pod) *Pod {
+	i := slices.IndexFunc(w.Pods, func(p *Pod) bool { return p.Namespace == other.Namespace && p.Name == other.Name })
+	if i < 0 {
+		return other
+	}
+	return w.Pods[i]
 }
 
 // allows is the specification's sentence: "If no network policies select a pod in that direction, all is allowed; else what

@@ -66,6 +66,19 @@ func TestAllowed(t *testing.T) {
 	require.True(t, w.Allowed(&Probe{From: db, To: frontend, Protocol: corev1.ProtocolTCP, Port: 1}), "without policyTypes and egress rules it is about ingress only")
 }
 
+func TestAllowedKnowsThePodsOfItsWorld(t *testing.T) {
+	client, server := &Pod{Namespace: "a", Name: "client"}, &Pod{Namespace: "a", Name: "server", Labels: map[string]string{"app": "a"}}
+	deny := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
+	}}
+	before := &World{Namespaces: map[string]map[string]string{"a": {}}, Pods: []*Pod{client, server}, Policies: []*networkingv1.NetworkPolicy{deny}}
+	after := *before
+	after.Pods = []*Pod{client, {Namespace: "a", Name: "server"}}
+	probe := &Probe{From: client, To: server, Protocol: corev1.ProtocolTCP, Port: 80}
+	require.False(t, before.Allowed(probe))
+	require.True(t, after.Allowed(probe), "the label is gone")
+}
+
 func TestGeneratorIsReproducibleAndVaried(t *testing.T) {
 	a, b := NewGenerator(rand.New(rand.NewPCG(1, 2))), NewGenerator(rand.New(rand.NewPCG(1, 2)))
 	allowed, denied := 0, 0

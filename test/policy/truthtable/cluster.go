@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,10 @@ import (
 type cluster struct {
 	api    *fake.Clientset
 	agents map[string]*agentpolicy.Controller
+	store  *controller.Store
 	marks  int
+	// marker is the id of the last marker's rule by Node.
+	marker map[string]string
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -39,12 +43,11 @@ type cluster struct {
 // newCluster starts a cluster whose agents install their rules with flows, by the name of the Node. dir is for agents' files.
 func newCluster(ctx context.Context, world *policy.World, flows map[string]agentpolicy.FlowClient, dir string) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &cluster{api: fake.NewClientset(), agents: map[string]*agentpolicy.Controller{}, cancel: cancel}
+	c := &cluster{api: fake.NewClientset(), agents: map[string]*agentpolicy.Controller{}, store: controller.NewStore(), marker: map[string]string{}, cancel: cancel}
 	if err := c.create(ctx, world); err != nil {
 		return c, err
 	}
-	store := controller.NewStore()
-	central, err := controller.NewController(c.api, store)
+	central, err := controller.NewController(c.api, c.store)
 	if err != nil {
 		return c, err
 	}
@@ -57,7 +60,7 @@ func newCluster(ctx context.Context, world *policy.World, flows map[string]agent
 				interfaces.AddInterface(connected(pod, podPort(i)))
 			}
 		}
-		local, err := agentpolicy.New(&source{store, node}, client, interfaces, filepath.Join(dir, node))
+		local, err := agentpolicy.New(&source{c.store, node}, client, interfaces, filepath.Join(dir, node))
 		if err != nil {
 			return c, err
 		}
@@ -100,10 +103,6 @@ func (c *cluster) create(ctx context.Context, world *policy.World) error {
 			return err
 		}
 	}
-	return c.createPolicies(ctx, world)
-}
-
-func (c *cluster) createPolicies(ctx context.Context, world *policy.World) error {
 	for _, p := range world.Policies {
 		if _, err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return err
@@ -112,22 +111,36 @@ func (c *cluster) createPolicies(ctx context.Context, world *policy.World) error
 	return nil
 }
 
-// change makes the API show another world with the same Pods.
+// change makes the API show another world with the same Pods, by as few requests as possible.
 func (c *cluster) change(ctx context.Context, before, after *policy.World) error {
 	for _, p := range before.Policies {
+		if slices.Contains(after.Policies, p) {
+			continue
+		}
 		if err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil {
 			return err
 		}
 	}
 	for name, labels := range after.Namespaces {
+		if maps.Equal(before.Namespaces[name], labels) {
+			continue
+		}
 		if _, err := c.api.CoreV1().Namespaces().Update(ctx, namespaceObject(name, labels), metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 	}
-	if err := c.createPolicies(ctx, after); err != nil {
-		return err
+	for _, p := range after.Policies {
+		if slices.Contains(before.Policies, p) {
+			continue
+		}
+		if _, err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
 	}
-	for _, pod := range after.Pods {
+	for i, pod := range after.Pods {
+		if maps.Equal(before.Pods[i].Labels, pod.Labels) {
+			continue
+		}
 		if _, err := c.api.CoreV1().Pods(pod.Namespace).Update(ctx, pod.Object(), metav1.UpdateOptions{}); err != nil {
 			return err
 		}

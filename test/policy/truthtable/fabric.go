@@ -16,6 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/policy"
+	"github.com/antrea-oncache/antrea/test/policy/wire"
 )
 
 // fenceTimeout is how long a frame may take that nothing may stop.
@@ -49,16 +50,14 @@ func newFabric(t ovstest.TB, world *policy.World) (*fabric, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.nodes[n.name] = n
+		f.nodes[n.name()] = n
 	}
-	if err := connect(f.nodes["node-1"], f.nodes["node-2"]); err != nil {
-		return nil, err
-	}
-	return f, f.waitWire()
+	connect(f.nodes["node-1"], f.nodes["node-2"])
+	return f, nil
 }
 
 func (f *fabric) receive(at *port, frame []byte) {
-	id, err := numberOf(frame)
+	id, err := wire.Number(frame)
 	f.mu.Lock()
 	if err != nil && f.fault == nil {
 		f.fault = fmt.Errorf("at %s: %w", at.name, err)
@@ -72,21 +71,14 @@ func (f *fabric) receive(at *port, frame []byte) {
 }
 
 func (f *fabric) nextID() uint32 {
-	f.lastID++
+	f.lastID += wire.Step
 	return f.lastID
 }
 
 // other is the Node that n is not.
-func (f *fabric) other(n *node) *node {
-	for _, o := range f.nodes {
-		if o != n {
-			return o
-		}
-	}
-	return nil
-}
+func (f *fabric) other(n *node) *node { return f.nodes[n.peer().name()] }
 
-// waitWire returns when both Nodes reach each other: Open vSwitch connects to the wire by itself.
+// waitWire returns when both Nodes, with their pipelines, reach each other: Open vSwitch connects to the wire by itself.
 func (f *fabric) waitWire() error {
 	for _, n := range f.nodes {
 		begin, patience := time.Now(), 100*time.Millisecond
@@ -99,7 +91,7 @@ func (f *fabric) waitWire() error {
 				break
 			}
 			if time.Since(begin) > setupTimeout {
-				return fmt.Errorf("%s does not reach the other Node after %s", n.name, setupTimeout)
+				return fmt.Errorf("%s does not reach the other Node after %s", n.name(), setupTimeout)
 			}
 		}
 	}
@@ -143,9 +135,9 @@ func (f *fabric) missing(fences []fence) *fence {
 // toOtherNode is a packet from gateway to gateway, to which policies do not apply.
 func (f *fabric) toOtherNode(n *node, id uint32) []byte {
 	// Each is a connection of its own.
-	source := netip.AddrPortFrom(n.gatewayIPv4(), uint16(1024+id%60000))
+	source := netip.AddrPortFrom(n.gatewayIPv4(), uint16(1024+id/wire.Step%60000))
 	destination := netip.AddrPortFrom(f.other(n).gatewayIPv4(), 9)
-	return openingFrame(leg{n.gateway.mac, config.GlobalVirtualMAC, source, destination}, unix.IPPROTO_UDP, id)
+	return wire.Opening(wire.Leg{SourceMAC: n.gateway.mac, DestinationMAC: config.GlobalVirtualMAC, Source: source, Destination: destination}, unix.IPPROTO_UDP, id)
 }
 
 // exchange sends frames and returns where each has arrived, by its number, when all have arrived that will. Fences say when that
@@ -173,7 +165,7 @@ func (f *fabric) exchange(frames []outgoing) (map[uint32][]*port, error) {
 	broadcast := net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 	for _, n := range f.nodes {
 		id := f.nextID()
-		if err := n.gateway.send(arpFrame(n.gateway.mac, broadcast, n.gatewayIPv4(), n.gatewayIPv4().Next(), id)); err != nil {
+		if err := n.gateway.send(wire.ARP(n.gateway.mac, broadcast, n.gatewayIPv4(), n.gatewayIPv4().Next(), id)); err != nil {
 			return nil, err
 		}
 		for _, p := range n.pods {
@@ -202,7 +194,7 @@ func (f *fabric) sendWithFences(frames []outgoing) error {
 				}
 			}
 			id := f.nextID()
-			burst = append(burst, arpFrame(p.mac, n.gateway.mac, p.ipv4, n.gatewayIPv4(), id))
+			burst = append(burst, wire.ARP(p.mac, n.gateway.mac, p.ipv4, n.gatewayIPv4(), id))
 			if err := p.send(burst...); err != nil {
 				return err
 			}

@@ -6,10 +6,11 @@
 // process, connected as they are in a cluster, and keep running while policies and labels change, so their incremental paths
 // are what is tested. Behind each agent is a private Open vSwitch with the real pipeline and userspace conntrack; a Geneve tunnel
 // connects them. Each probe is a packet that opens a connection, from the port of a Pod to the port of a Pod, and the answer to
-// it. It needs root, for network namespaces.
+// it. It needs root, for network namespaces. With -kills, agents are processes of their own after that, and are killed.
 //
 // cluster.go and marker.go are the control plane, node.go and port.go a Node's switch, fabric.go what both have in common: when
-// all packets have arrived. trial.go makes probes packets (frames.go). host.go stands in for package testing.
+// all packets have arrived. trial.go makes probes packets. kills.go kills agents: agent.go is one, transport.go its way to
+// antrea-controller. host.go stands in for package testing.
 //
 // The last line is "policy: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
 package main
@@ -25,6 +26,7 @@ import (
 	"k8s.io/klog/v2"
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
@@ -35,6 +37,13 @@ const mostTraces = 3
 func main() {
 	sets := flag.Int("sets", 200, "how many sets of policies")
 	seed := flag.Uint64("seed", 0, "makes the same sets again; 0 chooses one")
+	kills := flag.Int("kills", 0, "how often an agent, as a process of its own, is killed at a random moment")
+	if len(os.Args) > 1 && os.Args[1] == agentOrder {
+		klog.LogToStderr(false)
+		klog.SetOutput(io.Discard)
+		fmt.Fprintln(os.Stderr, "agent:", runAgent(os.Stdin, os.Stdout))
+		os.Exit(1)
+	}
 	flag.Parse()
 	if *seed == 0 {
 		*seed = rand.Uint64()>>1 + 1
@@ -45,12 +54,17 @@ func main() {
 	var r result
 	h := &host{}
 	err := h.try(func() error { return run(context.Background(), h, *sets, *seed, &r) })
+	var killed killResult
+	if err == nil && *kills > 0 {
+		err = h.try(func() error { return runKills(context.Background(), h, *kills, *seed, &killed) })
+		fmt.Println("kills:", killed)
+	}
 	h.close()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "truthtable:", err)
 	}
 	fmt.Printf("policy: sets=%d probes=%d wrong=%d seed=%d\n", r.sets, r.probes, r.wrong, *seed)
-	if err != nil || r.wrong > 0 {
+	if err != nil || r.wrong+killed.wrong+killed.lost > 0 {
 		os.Exit(1)
 	}
 }
@@ -65,8 +79,8 @@ func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, r *result) er
 	if err != nil {
 		return err
 	}
-	for {
-		if err := c.settle(ctx); err != nil {
+	for r.sets < sets {
+		if err := c.settle(ctx, f); err != nil {
 			return err
 		}
 		trials := f.trials(generator.Probes(world))
@@ -78,15 +92,13 @@ func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, r *result) er
 		if len(wrong) > 0 {
 			explain(r.sets, c, f, world, wrong)
 		}
-		if r.sets == sets {
-			return nil
-		}
 		next := generator.Next()
 		if err := c.change(ctx, world, next); err != nil {
 			return err
 		}
 		world = next
 	}
+	return nil
 }
 
 // start starts everything. It ends with t.
@@ -102,7 +114,18 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 	}
 	flows := map[string]agentpolicy.FlowClient{}
 	for name, n := range f.nodes {
-		flows[name] = n.flows
+		client, err := n.startPipeline(ctx, n.ovs.MgmtSocket(bridgeName), openflow.RoundInfo{RoundNum: 1})
+		if err != nil {
+			return nil, nil, err
+		}
+		t.Cleanup(func() { _ = client.Disconnect() })
+		if err := n.installPods(client, world.Pods); err != nil {
+			return nil, nil, err
+		}
+		flows[name] = client
+	}
+	if err := f.waitWire(); err != nil {
+		return nil, nil, err
 	}
 	c, err := newCluster(ctx, world, flows, dir)
 	t.Cleanup(c.stop)

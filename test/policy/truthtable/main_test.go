@@ -17,7 +17,7 @@ import (
 // check settles the cluster and returns the wrong probes of a world.
 func check(t *testing.T, c *cluster, f *fabric, world *policy.World, probes []*policy.Probe) []*trial {
 	t.Helper()
-	require.NoError(t, c.settle(t.Context()))
+	require.NoError(t, c.settle(t.Context(), f))
 	wrong, err := f.check(world, f.trials(probes))
 	require.NoError(t, err)
 	return wrong
@@ -104,28 +104,4 @@ func TestRounds(t *testing.T) {
 	first, back, six, other := trialOf(a, b, false, corev1.ProtocolSCTP), trialOf(b, a, false, corev1.ProtocolSCTP),
 		trialOf(a, b, true, corev1.ProtocolSCTP), trialOf(a, c, false, corev1.ProtocolSCTP)
 	require.Equal(t, [][]*trial{{tcp, first, six, other}, {back}}, rounds([]*trial{tcp, first, back, six, other}))
-}
-
-// What frames carry is found again.
-func TestNumberOf(t *testing.T) {
-	world := policy.NewGenerator(rand.New(rand.NewPCG(1, 0))).Next()
-	mac := []byte{2, 0, 0, 0, 0, 1}
-	for name, protocol := range protocolNumbers {
-		for _, six := range []bool{false, true} {
-			source, destination := ends(&policy.Probe{From: world.Pods[0], To: world.Pods[1], IPv6: six, Port: 80}, 1024)
-			l := leg{mac, mac, source, destination}
-			for _, frame := range [][]byte{openingFrame(l, protocol, 77), answerFrame(l, protocol, 77)} {
-				id, err := numberOf(frame)
-				require.NoError(t, err, name)
-				require.EqualValues(t, 77, id, name)
-			}
-		}
-	}
-	id, err := numberOf(arpFrame(mac, mac, world.Pods[0].IPv4, world.Pods[1].IPv4, 78))
-	require.NoError(t, err)
-	require.EqualValues(t, 78, id)
-	for _, foreign := range [][]byte{nil, mac, make([]byte, 60)} {
-		_, err := numberOf(foreign)
-		require.ErrorContains(t, err, "nobody has sent it")
-	}
 }

@@ -7,13 +7,19 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/test/policy"
 )
@@ -25,34 +31,84 @@ import (
 const (
 	markerNamespace = "marker"
 	markerLabel     = "marker"
+	markerPort      = 9 // no other policy has it
 	settleTimeout   = 30 * time.Second
 )
 
 // markerPods are on each Node; nobody sends them anything.
 var markerPods = []*policy.Pod{
-	{Namespace: markerNamespace, Name: "marker-1", Node: "node-1", IPv4: netip.MustParseAddr("10.10.1.250"), IPv6: netip.MustParseAddr("fd00:10:1::fa")},
-	{Namespace: markerNamespace, Name: "marker-2", Node: "node-2", IPv4: netip.MustParseAddr("10.10.2.250"), IPv6: netip.MustParseAddr("fd00:10:2::fa")},
+	{Namespace: markerNamespace, Name: "marker-1", Node: "node-1", IPv4: netip.MustParseAddr("10.10.1.250"), IPv6: netip.MustParseAddr("fd00:10:10:1::fa")},
+	{Namespace: markerNamespace, Name: "marker-2", Node: "node-2", IPv4: netip.MustParseAddr("10.10.2.250"), IPv6: netip.MustParseAddr("fd00:10:10:2::fa")},
 }
 
 func markerName(n int) string { return fmt.Sprint("marker-", n) }
 
-// settle returns when all that the API shows is realized on all Nodes.
-func (c *cluster) settle(ctx context.Context) error {
+var (
+	markerFlow = regexp.MustCompile(`sctp6?,tp_dst=9 .*conjunction\((\d+),3/3\)`)
+	flowSource = regexp.MustCompile(`(?:nw|ipv6)_src=([0-9a-f.:]+)`)
+)
+
+// settle returns when all that the API shows is realized on the switches of all Nodes.
+func (c *cluster) settle(ctx context.Context, f *fabric) error {
 	if err := c.setMarker(ctx); err != nil {
 		return err
 	}
-	for node, a := range c.agents {
+	return c.waitMarked(ctx, f)
+}
+
+func (c *cluster) waitMarked(ctx context.Context, f *fabric) error {
+	for name, n := range f.nodes {
+		id, peers := "", 0
 		err := wait.PollUntilContextTimeout(ctx, time.Millisecond, settleTimeout, true, func(context.Context) (bool, error) {
-			rules, _ := a.RulesOfSource(markerNamespace, markerName(c.marks))
-			addresses := 2 * len(markerPods)
-			return len(rules) == 1 && len(rules[0].AppliedTo) == 1 && len(rules[0].Peers) == addresses, nil
+			id, peers = markerRule(n)
+			return c.markedBy(id, peers, name), nil
 		})
 		if err != nil {
-			rules, known := a.RulesOfSource(markerNamespace, markerName(c.marks))
-			return fmt.Errorf("changes are not realized on %s after %s (the last policy is known: %t, its rules are %+v): %w", node, settleTimeout, known, rules, err)
+			return fmt.Errorf("changes are not realized on %s after %s: marker %d has rule %q with %d peers, the one before had rule %q: %w",
+				name, settleTimeout, c.marks, id, peers, c.marker[name], err)
 		}
+		c.marker[name] = id
 	}
 	return nil
+}
+
+// markedBy tells whether a rule on a switch is that of the last marker, complete.
+func (c *cluster) markedBy(id string, peers int, node string) bool {
+	return id != "" && id != c.marker[node] && peers == 2*len(markerPods)
+}
+
+// marked tells whether the last marker is on all switches.
+func (c *cluster) marked(f *fabric) bool {
+	ids := map[string]string{}
+	for name, n := range f.nodes {
+		id, peers := markerRule(n)
+		if !c.markedBy(id, peers, name) {
+			return false
+		}
+		ids[name] = id
+	}
+	c.marker = ids
+	return true
+}
+
+// markerRule is the id of the marker's rule on the switch, and how many of its peers are there. No other rule has its port.
+func markerRule(n *node) (id string, peers int) {
+	flows := n.ovs.DumpFlows(bridgeName)
+	for _, flow := range flows {
+		if m := markerFlow.FindStringSubmatch(flow); m != nil {
+			id = m[1]
+		}
+	}
+	for _, flow := range flows {
+		if m := flowSource.FindStringSubmatch(flow); m != nil && isMarker(m[1]) && strings.Contains(flow, "conjunction("+id+",1/3)") {
+			peers++
+		}
+	}
+	return id, peers
+}
+
+func isMarker(address string) bool {
+	return slices.ContainsFunc(markerPods, func(p *policy.Pod) bool { return p.IPv4.String() == address || p.IPv6.String() == address })
 }
 
 // setMarker replaces the marker by the next one: a policy that is about Pods with a label which they get now, too.
@@ -80,7 +136,8 @@ func (c *cluster) setMarker(ctx context.Context) error {
 	marker.Spec = networkingv1.NetworkPolicySpec{
 		PodSelector: selector, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 		Ingress: []networkingv1.NetworkPolicyIngressRule{{
-			From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &selector, PodSelector: &selector}},
+			From:  []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &selector, PodSelector: &selector}},
+			Ports: []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolSCTP), Port: ptr.To(intstr.FromInt32(markerPort))}},
 		}},
 	}
 	_, err := policies.Create(ctx, marker, metav1.CreateOptions{})

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/test/policy"
+	"github.com/antrea-oncache/antrea/test/policy/wire"
 )
 
 // trial is a probe as packets.
@@ -29,14 +31,19 @@ func (f *fabric) trials(probes []*policy.Probe) []*trial {
 	trials := make([]*trial, len(probes))
 	for i, p := range probes {
 		id := f.nextID()
-		trials[i] = &trial{Probe: p, id: id, sourcePort: uint16(10000 + id%50000)}
+		trials[i] = &trial{Probe: p, id: id, sourcePort: uint16(10000 + id/wire.Step%50000)}
 	}
 	return trials
 }
 
+// mostAtOnce is how many connections are tried at once: a dummy port drops what does not fit into its queue of 100 frames, and
+// about half of what a Node sends goes to the wire.
+const mostAtOnce = 120
+
 // rounds divides trials. The userspace conntrack of Open vSwitch knows no ports of SCTP: between two addresses it sees one
 // connection, so there must not be two of them before it is emptied.
-func rounds(trials []*trial) (rounds [][]*trial) {
+func rounds(trials []*trial) [][]*trial {
+	var rounds [][]*trial
 	used := map[string]int{}
 	for _, t := range trials {
 		round := 0
@@ -52,7 +59,11 @@ func rounds(trials []*trial) (rounds [][]*trial) {
 		}
 		rounds[round] = append(rounds[round], t)
 	}
-	return rounds
+	var chunks [][]*trial
+	for _, round := range rounds {
+		chunks = slices.AppendSeq(chunks, slices.Chunk(round, mostAtOnce))
+	}
+	return chunks
 }
 
 // run opens all connections and answers those that have arrived. Open vSwitch must have been given all flows before.
@@ -74,7 +85,7 @@ func (f *fabric) run(trials []*trial) error {
 func (f *fabric) runRound(round []*trial) error {
 	var frames []outgoing
 	for _, t := range round {
-		frames = append(frames, outgoing{f.port(t.From), openingFrame(f.leg(t), protocolNumbers[t.Protocol], t.id)})
+		frames = append(frames, outgoing{f.port(t.From), wire.Opening(f.leg(t), protocolNumbers[t.Protocol], t.id)})
 	}
 	arrived, err := f.exchange(frames)
 	if err != nil {
@@ -83,7 +94,7 @@ func (f *fabric) runRound(round []*trial) error {
 	var answers []outgoing
 	for _, t := range round {
 		if t.arrivals = arrived[t.id]; t.delivered(f) {
-			answers = append(answers, outgoing{f.port(t.To), answerFrame(f.legBack(t), protocolNumbers[t.Protocol], t.id)})
+			answers = append(answers, outgoing{f.port(t.To), wire.Answer(f.legBack(t), protocolNumbers[t.Protocol], t.id)})
 		}
 	}
 	if arrived, err = f.exchange(answers); err != nil {
@@ -97,14 +108,14 @@ func (f *fabric) runRound(round []*trial) error {
 
 func (f *fabric) port(p *policy.Pod) *port { return f.nodes[p.Node].pods[podKey(p)] }
 
-func (f *fabric) leg(t *trial) leg {
+func (f *fabric) leg(t *trial) wire.Leg {
 	source, destination := ends(t.Probe, t.sourcePort)
-	return leg{f.port(t.From).mac, f.nextHop(t.From, t.To), source, destination}
+	return wire.Leg{SourceMAC: f.port(t.From).mac, DestinationMAC: f.nextHop(t.From, t.To), Source: source, Destination: destination}
 }
 
-func (f *fabric) legBack(t *trial) leg {
+func (f *fabric) legBack(t *trial) wire.Leg {
 	source, destination := ends(t.Probe, t.sourcePort)
-	return leg{f.port(t.To).mac, f.nextHop(t.To, t.From), destination, source}
+	return wire.Leg{SourceMAC: f.port(t.To).mac, DestinationMAC: f.nextHop(t.To, t.From), Source: destination, Destination: source}
 }
 
 // nextHop is the MAC address to which from sends packets for to.
@@ -133,6 +144,17 @@ func (t *trial) String() string {
 
 // outcome says what became of the connection.
 func (t *trial) outcome(f *fabric) string {
+	switch {
+	case !t.delivered(f):
+		return t.place(f)
+	case !t.answered:
+		return "delivered, but the answer was lost"
+	}
+	return "delivered and answered"
+}
+
+// place says what became of the opening packet.
+func (t *trial) place(f *fabric) string {
 	var places []string
 	for _, p := range t.arrivals {
 		places = append(places, p.name)
@@ -142,10 +164,8 @@ func (t *trial) outcome(f *fabric) string {
 		return "dropped"
 	case !t.delivered(f):
 		return "delivered to " + strings.Join(places, " and ")
-	case !t.answered:
-		return "delivered, but the answer was lost"
 	}
-	return "delivered and answered"
+	return "delivered"
 }
 
 // trace is what Open vSwitch says about the opening packet on both Nodes, and the flows of policy rules there.
@@ -153,19 +173,25 @@ func (f *fabric) trace(t *trial) string {
 	var b strings.Builder
 	l, from, to := f.leg(t), f.nodes[t.From.Node], f.nodes[t.To.Node]
 	show := func(n *node, inPort uint32) {
-		fmt.Fprintf(&b, "--- %s: flows of policies\n", n.name)
+		fmt.Fprintf(&b, "--- %s: flows of policies\n", n.name())
 		for _, flow := range n.ovs.DumpFlows(bridgeName) {
 			if strings.Contains(flow, "conj") || strings.Contains(flow, "priority=200") && strings.Contains(flow, "actions=drop") {
 				fmt.Fprintln(&b, flow)
 			}
 		}
-		fmt.Fprintf(&b, "--- %s: the packet\n%s\n", n.name, n.ovs.Appctl("ofproto/trace", bridgeName, fmt.Sprint("in_port=", inPort),
-			fmt.Sprintf("%x", openingFrame(l, protocolNumbers[t.Protocol], t.id)), "--ct-next", "trk,new", "--ct-next", "trk,new"))
+		fmt.Fprintf(&b, "--- %s: the packet\n%s\n", n.name(), n.ovs.Appctl("ofproto/trace", bridgeName, fmt.Sprint("in_port=", inPort),
+			fmt.Sprintf("%x", wire.Opening(l, protocolNumbers[t.Protocol], t.id)), "--ct-next", "trk,new", "--ct-next", "trk,new"))
 	}
 	show(from, f.port(t.From).ofPort)
 	if to != from {
-		l.sourceMAC, l.destinationMAC = from.gateway.mac, config.GlobalVirtualMAC
+		l.SourceMAC, l.DestinationMAC = from.gateway.mac, config.GlobalVirtualMAC
 		show(to, config.TunnelOFPort)
 	}
 	return b.String()
+}
+
+// ends are the addresses of a probe's connection as its client sees it.
+func ends(p *policy.Probe, sourcePort uint16) (source, destination netip.AddrPort) {
+	from, to := p.Addresses()
+	return netip.AddrPortFrom(from, sourcePort), netip.AddrPortFrom(to, p.Port)
 }

@@ -1,7 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package wire has the packets by which it is tried whether a connection is possible, as whole frames. Each carries a number by which it
+// is recognised where it arrives.
+package wire
 
 import (
 	"encoding/binary"
@@ -13,11 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/equality"
-	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// Every frame carries a number by which it is recognised where it arrives: TCP as its sequence number, UDP as its payload,
-// SCTP as the initiate tag of its chunk, ARP behind the message.
+// Step is the distance between the numbers of two connections: the packets of one have the numbers from its own on. TCP carries
+// the number as its sequence number, UDP as its payload, SCTP as the initiate tag of its chunk, ARP behind the message.
+const Step = 16
+
+// Connection is the number of the connection that a packet with this number is of.
+func Connection(number uint32) uint32 { return number - number%Step }
 
 const (
 	ethernetLength = 14
@@ -27,14 +32,14 @@ const (
 	etherTypeIPv6  = 0x86dd
 )
 
-// leg is where a packet is on its way: from one address to another, between two MAC addresses.
-type leg struct {
-	sourceMAC, destinationMAC net.HardwareAddr
-	source, destination       netip.AddrPort
+// Leg is where a packet is on its way: from one address to another, between two MAC addresses.
+type Leg struct {
+	SourceMAC, DestinationMAC net.HardwareAddr
+	Source, Destination       netip.AddrPort
 }
 
-// openingFrame is the first packet of a connection, with a number.
-func openingFrame(l leg, protocol uint8, id uint32) []byte {
+// Opening is the first packet of the connection with this number, and has this number. The protocol is TCP's, UDP's or SCTP's.
+func Opening(l Leg, protocol uint8, id uint32) []byte {
 	p := packet(l, protocol)
 	switch protocol {
 	case unix.IPPROTO_TCP:
@@ -48,8 +53,8 @@ func openingFrame(l leg, protocol uint8, id uint32) []byte {
 	return p.Bytes()
 }
 
-// answerFrame is the second packet of a connection, which answers the first one with this number and carries the same.
-func answerFrame(l leg, protocol uint8, id uint32) []byte {
+// Answer is the second packet of the connection with this number, and has the same number.
+func Answer(l Leg, protocol uint8, id uint32) []byte {
 	p := packet(l, protocol)
 	switch protocol {
 	case unix.IPPROTO_TCP:
@@ -63,18 +68,34 @@ func answerFrame(l leg, protocol uint8, id uint32) []byte {
 	return p.Bytes()
 }
 
-func packet(l leg, protocol uint8) equality.Packet {
+// Data is a packet with data in an open connection of TCP or UDP: the nth of its direction (0 to 13), and has the number id+1+n. Each
+// end answers what the other has sent, the client begins.
+func Data(l Leg, protocol uint8, id uint32, n int, fromServer bool) []byte {
+	p := packet(l, protocol)
+	number := id + 1 + uint32(n)
+	if protocol == unix.IPPROTO_UDP {
+		p.Payload = binary.BigEndian.AppendUint32(nil, number)
+		return p.Bytes()
+	}
+	p.Flags, p.Sequence, p.Ack, p.Payload = equality.ACK|equality.PSH, number, number, []byte{0}
+	if fromServer {
+		p.Ack++
+	}
+	return p.Bytes()
+}
+
+func packet(l Leg, protocol uint8) equality.Packet {
 	return equality.Packet{
-		SourceMAC: l.sourceMAC, DestinationMAC: l.destinationMAC, Source: l.source.Addr(), Destination: l.destination.Addr(),
-		SourcePort: l.source.Port(), DestinationPort: l.destination.Port(), Protocol: protocol, TTL: 64,
+		SourceMAC: l.SourceMAC, DestinationMAC: l.DestinationMAC, Source: l.Source.Addr(), Destination: l.Destination.Addr(),
+		SourcePort: l.Source.Port(), DestinationPort: l.Destination.Port(), Protocol: protocol, TTL: 64,
 	}
 }
 
 // sctp is a packet with an INIT or INIT ACK chunk (RFC 9260, 3.3.2).
-func sctp(l leg, verificationTag uint32, chunk uint8, initiateTag uint32) []byte {
+func sctp(l Leg, verificationTag uint32, chunk uint8, initiateTag uint32) []byte {
 	const chunkLength, window, streams = 20, 1 << 16, 1
-	b := binary.BigEndian.AppendUint16(nil, l.source.Port())
-	b = binary.BigEndian.AppendUint16(b, l.destination.Port())
+	b := binary.BigEndian.AppendUint16(nil, l.Source.Port())
+	b = binary.BigEndian.AppendUint16(b, l.Destination.Port())
 	b = binary.BigEndian.AppendUint32(b, verificationTag)
 	b = append(b, 0, 0, 0, 0, chunk, 0, 0, chunkLength)
 	b = binary.BigEndian.AppendUint32(b, initiateTag)
@@ -84,8 +105,8 @@ func sctp(l leg, verificationTag uint32, chunk uint8, initiateTag uint32) []byte
 	return b
 }
 
-// arpFrame is an ARP request with a number behind it.
-func arpFrame(sourceMAC, destinationMAC net.HardwareAddr, source, asked netip.Addr, id uint32) []byte {
+// ARP is an ARP request with a number behind it.
+func ARP(sourceMAC, destinationMAC net.HardwareAddr, source, asked netip.Addr, id uint32) []byte {
 	b := append(append([]byte(nil), destinationMAC...), sourceMAC...)
 	b = append(b, 0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1) // Ethernet, IPv4, request
 	b = append(append(b, sourceMAC...), source.AsSlice()...)
@@ -93,8 +114,8 @@ func arpFrame(sourceMAC, destinationMAC net.HardwareAddr, source, asked netip.Ad
 	return binary.BigEndian.AppendUint32(b, id)
 }
 
-// numberOf is the number that a frame carries.
-func numberOf(frame []byte) (uint32, error) {
+// Number is the number that a frame carries.
+func Number(frame []byte) (uint32, error) {
 	at := -1
 	if len(frame) > ethernetLength {
 		ip := frame[ethernetLength:]
@@ -123,10 +144,4 @@ func numberAt(protocol uint8, transport int) int {
 		return transport + 16
 	}
 	return -1
-}
-
-// ends are the addresses of a probe's connection as its client sees it.
-func ends(p *policy.Probe, sourcePort uint16) (source, destination netip.AddrPort) {
-	from, to := p.Addresses()
-	return netip.AddrPortFrom(from, sourcePort), netip.AddrPortFrom(to, p.Port)
 }

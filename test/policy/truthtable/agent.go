@@ -1,0 +1,200 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+	"github.com/antrea-oncache/antrea/test/policy"
+)
+
+// agentOrder, as first argument, makes this program an agent: the part of antrea-agent that concerns policies, in the order of
+// its start. Its task is on standard input, what it has reached on standard output.
+const agentOrder = "agent"
+
+// What an agent has reached: policies are in force and Pods are connected; only flows of its own round are left.
+const (
+	reachedReady    = "ready"
+	reachedComplete = "complete"
+)
+
+// task is what an agent needs to know.
+type task struct {
+	Node           byte
+	Bridge, Source string
+	Dir            string
+	Round          openflow.RoundInfo
+	Pods           []*policy.Pod
+}
+
+// runAgent is an agent, until it is killed. It returns only with an error.
+func runAgent(in io.Reader, out io.Writer) error {
+	var t task
+	if err := json.NewDecoder(in).Decode(&t); err != nil {
+		return err
+	}
+	n, ctx := identity{t.Node}, context.Background()
+	interfaces := interfacestore.NewInterfaceStore()
+	for i, pod := range slices.Concat(t.Pods, markerPods) {
+		if pod.Node == n.name() {
+			interfaces.AddInterface(connected(pod, podPort(i)))
+		}
+	}
+	flows, err := n.startPipeline(ctx, t.Bridge, t.Round)
+	if err != nil {
+		return err
+	}
+	policies, err := agentpolicy.New(remoteSource{t.Source}, flows, interfaces, t.Dir)
+	if err != nil {
+		return err
+	}
+	go policies.Run(ctx)
+	<-policies.Synced()
+	if err := n.installPods(flows, t.Pods); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, reachedReady)
+	if err := flows.DeleteStaleFlows(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, reachedComplete)
+	select {}
+}
+
+// agentProcess is an agent of a Node that is killed and started again.
+type agentProcess struct {
+	n      *node
+	task   task
+	cmd    *exec.Cmd
+	ready  chan struct{}
+	exited chan struct{}
+	// completed is the last round that an agent has completed, begun the last one that was begun.
+	completed, begun uint16
+	complete         chan uint16
+}
+
+func newAgentProcess(n *node, source, dir string, world *policy.World) *agentProcess {
+	return &agentProcess{n: n, complete: make(chan uint16, 1), task: task{
+		Node: n.number, Bridge: n.ovs.MgmtSocket(bridgeName), Source: source, Dir: filepath.Join(dir, n.name()), Pods: world.Pods,
+	}}
+}
+
+// start starts an agent, whose round follows those before as it does in a cluster.
+func (a *agentProcess) start() error {
+	select {
+	case a.completed = <-a.complete:
+	default:
+	}
+	a.begun++
+	a.task.Round = openflow.RoundInfo{RoundNum: a.begun}
+	if a.begun > 1 {
+		oldest := max(a.completed, 1)
+		a.task.Round.PrevRoundNum = &oldest
+	}
+	input, err := json.Marshal(a.task)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	a.cmd = exec.Command(self, agentOrder)
+	a.cmd.Stdin, a.cmd.Stderr = strings.NewReader(string(input)), os.Stderr
+	a.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := a.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := a.cmd.Start(); err != nil {
+		return err
+	}
+	ready, exited, round := make(chan struct{}), make(chan struct{}), a.begun
+	a.ready, a.exited = ready, exited
+	cmd := a.cmd
+	go func() {
+		defer close(exited)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			switch lines.Text() {
+			case reachedReady:
+				close(ready)
+			case reachedComplete:
+				select {
+				case <-a.complete:
+				default:
+				}
+				a.complete <- round
+			}
+		}
+		_ = cmd.Wait() // killed
+	}()
+	return nil
+}
+
+// kill is kill -9.
+func (a *agentProcess) kill() error {
+	if err := a.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("killing the agent of %s: %w", a.n.name(), err)
+	}
+	<-a.exited
+	return nil
+}
+
+// killAt kills the agent after these times, each from the begin or from its last start, and starts it again each time.
+func (a *agentProcess) killAt(moments []time.Duration) error {
+	for _, moment := range moments {
+		<-time.After(moment)
+		if err := a.kill(); err != nil {
+			return err
+		}
+		if err := a.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *agentProcess) isReady() bool {
+	select {
+	case <-a.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *agentProcess) waitReady() error {
+	select {
+	case <-a.ready:
+		return nil
+	case <-a.exited:
+		return fmt.Errorf("the agent of %s has ended at its start", a.n.name())
+	case <-time.After(setupTimeout):
+		return fmt.Errorf("the agent of %s is not ready after %s", a.n.name(), setupTimeout)
+	}
+}
+
+// stopWith ends the agent with t.
+func (a *agentProcess) stopWith(t ovstest.TB) {
+	t.Cleanup(func() {
+		if err := a.kill(); err != nil {
+			t.Logf("%v", err)
+		}
+	})
+}

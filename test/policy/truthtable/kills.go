@@ -1,0 +1,258 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+	"github.com/antrea-oncache/antrea/test/policy"
+	"github.com/antrea-oncache/antrea/test/policy/wire"
+)
+
+const (
+	// killWindow is the time after the begin of a change, or after an agent's start, in which it is killed.
+	killWindow = 300 * time.Millisecond
+	// inTransit is how many connections are tried at once while a change and a kill are under way.
+	inTransit = 60
+	// talkers is how many connections are established from begin to end.
+	talkers = 12
+)
+
+// killResult counts what was tried: new connections while a change and a kill were under way, and after it; packets of established
+// connections.
+type killResult struct{ kills, changes, transit, settled, established, wrong, lost int }
+
+func (r killResult) String() string {
+	return fmt.Sprintf("kills=%d changes=%d transit=%d settled=%d established=%d wrong=%d lost=%d", r.kills, r.changes, r.transit, r.settled, r.established, r.wrong, r.lost)
+}
+
+// killing is a cluster whose agents are processes that are killed.
+type killing struct {
+	c      *cluster
+	f      *fabric
+	agents []*agentProcess
+	// stopServing lets antrea-controller be away for the agent with the same index.
+	stopServing []func()
+	rng         *rand.Rand
+	generator   *policy.Generator
+	open        []*trial
+	r           *killResult
+}
+
+// runKills changes policies and labels and kills agents at random moments of it, at once and while they start again. Established
+// connections must lose nothing. New ones must be treated as the world after the change says when it is realized. Where the change
+// is of one policy, which is atomic, each new one must also be treated as either the world before or the one after says meanwhile.
+func runKills(ctx context.Context, t ovstest.TB, kills int, seed uint64, r *killResult) error {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	k := &killing{rng: rng, generator: policy.NewGenerator(rng), r: r}
+	world := k.generator.Next()
+	world.Policies = nil
+	if err := k.start(ctx, t, world); err != nil {
+		return err
+	}
+	if err := k.establish(world); err != nil {
+		return err
+	}
+	for r.kills < kills {
+		next, exact := k.generator.Next(), false
+		if k.rng.IntN(2) == 0 {
+			next, exact = k.onePolicy(world, next), true
+		}
+		if err := k.change(ctx, world, next, exact); err != nil {
+			return fmt.Errorf("after %d kills: %w", r.kills, err)
+		}
+		world = next
+	}
+	return nil
+}
+
+func (k *killing) start(ctx context.Context, t ovstest.TB, world *policy.World) error {
+	dir, err := os.MkdirTemp("", "kills")
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if k.f, err = newFabric(t, world); err != nil {
+		return err
+	}
+	k.c, err = newCluster(ctx, world, nil, dir)
+	t.Cleanup(k.c.stop)
+	if err != nil {
+		return err
+	}
+	for i, name := range []string{"node-1", "node-2"} {
+		a := newAgentProcess(k.f.nodes[name], filepath.Join(dir, name+".sock"), dir, world)
+		k.agents, k.stopServing = append(k.agents, a), append(k.stopServing, nil)
+		if err := k.serve(i); err != nil {
+			return err
+		}
+		if err := a.start(); err != nil {
+			return err
+		}
+		a.stopWith(t)
+		if err := a.waitReady(); err != nil {
+			return err
+		}
+	}
+	if err := k.f.waitWire(); err != nil {
+		return err
+	}
+	return k.c.settle(ctx, k.f)
+}
+
+// serve lets an agent watch, until stopServing of it is called.
+func (k *killing) serve(i int) (err error) {
+	a := k.agents[i]
+	k.stopServing[i], err = serveSource(&source{k.c.store, a.n.name()}, a.task.Source)
+	return err
+}
+
+// establish opens connections that go on to the end.
+func (k *killing) establish(world *policy.World) error {
+	for range talkers {
+		from, to := k.rng.IntN(len(world.Pods)), k.rng.IntN(len(world.Pods)-1)
+		if to >= from {
+			to++
+		}
+		probe := &policy.Probe{From: world.Pods[from], To: world.Pods[to], IPv6: k.rng.IntN(2) == 0, Protocol: corev1.ProtocolUDP, Port: 8080}
+		k.open = append(k.open, k.f.trials([]*policy.Probe{probe})...)
+	}
+	if err := k.f.runRound(k.open); err != nil {
+		return err
+	}
+	for _, t := range k.open {
+		if !t.right(k.f, true) {
+			return fmt.Errorf("%v, which no policy forbids, was %s", t, t.outcome(k.f))
+		}
+	}
+	return nil
+}
+
+// onePolicy is a world with one policy more or less.
+func (k *killing) onePolicy(world, fresh *policy.World) *policy.World {
+	next := *world
+	next.Policies = slices.Clone(world.Policies)
+	if len(fresh.Policies) > 0 && len(next.Policies) < 6 {
+		p := fresh.Policies[0]
+		p.Name = string(p.UID) // unlike any other
+		next.Policies = append(next.Policies, p)
+	} else if len(next.Policies) > 0 {
+		i := k.rng.IntN(len(next.Policies))
+		next.Policies = slices.Delete(next.Policies, i, i+1)
+	}
+	return &next
+}
+
+// change shows the next world and kills an agent meanwhile, perhaps a second time while it starts. exact says that new connections
+// can be judged meanwhile.
+func (k *killing) change(ctx context.Context, world, next *policy.World, exact bool) error {
+	victim := k.agents[k.rng.IntN(len(k.agents))]
+	moments := []time.Duration{time.Duration(k.rng.Int64N(int64(killWindow)))}
+	if k.rng.IntN(2) == 0 {
+		moments = append(moments, time.Duration(k.rng.Int64N(int64(killWindow))))
+	}
+	killed := make(chan error, 1)
+	go func() { killed <- victim.killAt(moments) }()
+	if err := k.c.change(ctx, world, next); err != nil {
+		return err
+	}
+	if err := k.c.setMarker(ctx); err != nil {
+		return err
+	}
+	running := true
+	for deadline := time.Now().Add(settleTimeout); ; {
+		var probes []*policy.Probe
+		if exact {
+			probes = k.sample(next)
+		}
+		if err := k.try(world, next, probes); err != nil {
+			return err
+		}
+		k.r.transit += len(probes)
+		if running {
+			select {
+			case err := <-killed:
+				if err != nil {
+					return err
+				}
+				running = false
+			default:
+			}
+			continue
+		}
+		if victim.isReady() && k.c.marked(k.f) {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the change is not realized after %s; the agent of %s is ready: %t", settleTimeout, victim.n.name(), victim.isReady())
+		}
+	}
+	k.r.kills, k.r.changes = k.r.kills+len(moments), k.r.changes+1
+	probes := withoutSCTP(k.generator.Probes(next))
+	k.r.settled += len(probes)
+	for chunk := range slices.Chunk(probes, mostAtOnce) {
+		if err := k.try(next, next, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample is some probes.
+func (k *killing) sample(world *policy.World) []*policy.Probe {
+	probes := withoutSCTP(k.generator.Probes(world))
+	k.rng.Shuffle(len(probes), func(i, j int) { probes[i], probes[j] = probes[j], probes[i] })
+	return probes[:inTransit]
+}
+
+// withoutSCTP leaves SCTP away, of which conntrack, that must not be emptied here, knows no ports.
+func withoutSCTP(probes []*policy.Probe) []*policy.Probe {
+	return slices.DeleteFunc(probes, func(p *policy.Probe) bool { return p.Protocol == corev1.ProtocolSCTP })
+}
+
+// try opens connections and judges them by two worlds of which either may be in force, and sends packets in those that are open.
+func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error {
+	for _, n := range k.f.nodes {
+		n.forgetMegaflows()
+	}
+	trials := k.f.trials(probes)
+	var frames []outgoing
+	for _, t := range trials {
+		frames = append(frames, outgoing{k.f.port(t.From), wire.Opening(k.f.leg(t), protocolNumbers[t.Protocol], t.id)})
+	}
+	const step = 3 // of the data of established connections; which one does not matter
+	for _, t := range k.open {
+		frames = append(frames, outgoing{k.f.port(t.From), wire.Data(k.f.leg(t), protocolNumbers[t.Protocol], t.id, step, false)},
+			outgoing{k.f.port(t.To), wire.Data(k.f.legBack(t), protocolNumbers[t.Protocol], t.id, step+1, true)})
+	}
+	arrived, err := k.f.exchange(frames)
+	if err != nil {
+		return err
+	}
+	for _, t := range trials {
+		t.arrivals = arrived[t.id]
+		then, now := before.Allowed(t.Probe), after.Allowed(t.Probe)
+		if then == now && then != t.delivered(k.f) || len(t.arrivals) > 0 && !t.delivered(k.f) {
+			k.r.wrong++
+			fmt.Printf("kill %d: %v: allowed=%t before and allowed=%t after the change; it was %s\n", k.r.kills, t, then, now, t.place(k.f))
+		}
+	}
+	for _, t := range k.open {
+		k.r.established += 2
+		if !slices.Equal(arrived[t.id+1+step], []*port{k.f.port(t.To)}) || !slices.Equal(arrived[t.id+2+step], []*port{k.f.port(t.From)}) {
+			k.r.lost++
+			fmt.Printf("kill %d: %v, which is established, has lost a packet\n", k.r.kills, t)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// What frames carry is found again.
+func TestNumber(t *testing.T) {
+	const id = 5 * Step
+	mac := []byte{2, 0, 0, 0, 0, 1}
+	for _, addresses := range [][2]string{{"10.0.0.1:1024", "10.0.0.2:80"}, {"[fd00::1]:1024", "[fd00::2]:80"}} {
+		l := Leg{mac, mac, netip.MustParseAddrPort(addresses[0]), netip.MustParseAddrPort(addresses[1])}
+		requireNumber := func(want uint32, frame []byte) {
+			number, err := Number(frame)
+			require.NoError(t, err)
+			require.Equal(t, want, number, "%x", frame)
+			require.EqualValues(t, id, Connection(number))
+		}
+		for _, protocol := range []uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_SCTP} {
+			requireNumber(id, Opening(l, protocol, id))
+			requireNumber(id, Answer(l, protocol, id))
+			if protocol != unix.IPPROTO_SCTP {
+				requireNumber(id+1, Data(l, protocol, id, 0, false))
+				requireNumber(id+14, Data(l, protocol, id, 13, true))
+			}
+		}
+		if l.Source.Addr().Is4() {
+			requireNumber(id, ARP(mac, mac, l.Source.Addr(), l.Destination.Addr(), id))
+		}
+	}
+	for _, foreign := range [][]byte{nil, mac, make([]byte, 60)} {
+		_, err := Number(foreign)
+		require.ErrorContains(t, err, "nobody has sent it")
+	}
+}
