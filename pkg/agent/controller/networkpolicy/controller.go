@@ -189,6 +189,7 @@ func (c *Controller) realizePolicies(names sets.Set[string]) error {
 	if err != nil {
 		return fmt.Errorf("realize NetworkPolicies %v: %w", sets.List(names), err)
 	}
+	klog.V(2).InfoS("Realized NetworkPolicies", "policies", sets.List(names), "installedRules", len(ops.install), "removedRules", len(ops.remove))
 	if c.onRealized != nil {
 		c.onRealized()
 	}

@@ -1,0 +1,150 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/policy"
+)
+
+// inForce is a world with the times from which on it may be, and must be, what decides.
+type inForce struct {
+	world *policy.World
+	// begun is when the first request of the change was sent, realized when the last agent had the answer of its switch.
+	begun, realized time.Time
+	what            string
+}
+
+// observer compares connections with the worlds that were in force when they were opened.
+type observer struct {
+	f  *field
+	mu sync.Mutex
+	// worlds are in order; realized of the last one is zero while it is under way.
+	worlds   []*inForce
+	attempts []*attempt
+	// absent are times in which a Pod did not exist.
+	absent map[string][]span
+}
+
+type span struct{ from, to time.Time }
+
+func (s span) has(t time.Time) bool { return !t.Before(s.from) && (s.to.IsZero() || t.Before(s.to)) }
+
+// change enters a world that is about to be shown.
+func (o *observer) change(world *policy.World, what string) *inForce {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	next := &inForce{world: world, begun: time.Now(), what: what}
+	o.worlds = append(o.worlds, next)
+	return next
+}
+
+func (o *observer) tried(a *attempt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.attempts = append(o.attempts, a)
+}
+
+// count is how many connections were tried.
+func (o *observer) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.attempts)
+}
+
+// flight is how long a packet may be under way on an emulated machine.
+const flight = 5 * time.Second
+
+// findings are what was seen of one run.
+type findings struct {
+	tried, arrived int
+	// stale is, for each change that forbade what was tried, how long after it was realized the last packet was sent that arrived
+	// nevertheless; 0 when none did.
+	stale []time.Duration
+	// wrong are packets that no world since long before they were sent has allowed, lost are those that all allowed.
+	wrong, lost []string
+}
+
+// findings judges all attempts.
+func (o *observer) findings() (r findings) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	latest := map[*inForce]time.Duration{}
+	for _, a := range o.attempts {
+		if slices.ContainsFunc(append(slices.Clone(o.absent[podKey(a.From)]), o.absent[podKey(a.To)]...), func(s span) bool {
+			return s.has(a.sent) || s.has(a.sent.Add(flight)) || s.has(a.sent.Add(-flight))
+		}) {
+			continue
+		}
+		r.tried++
+		when, arrived := o.f.arrival(a.id, a.To)
+		if arrived {
+			r.arrived++
+		} else {
+			when = a.sent.Add(flight)
+		}
+		// The last world that was realized before the packet was sent, and those that may have been since.
+		first := 0
+		for i, w := range o.worlds {
+			if !w.realized.IsZero() && w.realized.Before(a.sent) {
+				first = i
+			}
+		}
+		allowed, forbidden := 0, 0
+		for _, w := range o.worlds[first:] {
+			if w.begun.After(when) {
+				break
+			}
+			if w.world.Allowed(a.Probe) {
+				allowed++
+			} else {
+				forbidden++
+			}
+		}
+		current := o.worlds[first]
+		if forbidden > 0 && allowed == 0 && first > 0 && o.worlds[first-1].world.Allowed(a.Probe) {
+			// This packet could have been stale.
+			latest[current] = max(latest[current], 0)
+			if arrived {
+				latest[current] = max(latest[current], a.sent.Sub(current.realized))
+			}
+			continue
+		}
+		switch {
+		case arrived && allowed == 0:
+			r.wrong = append(r.wrong, fmt.Sprintf("%v, sent %s after %q was realized", a, a.sent.Sub(current.realized), current.what))
+		case !arrived && forbidden == 0:
+			r.lost = append(r.lost, fmt.Sprintf("%v, sent %s after %q was realized", a, a.sent.Sub(current.realized), current.what))
+		}
+	}
+	for _, d := range latest {
+		r.stale = append(r.stale, d)
+	}
+	slices.Sort(r.stale)
+	return r
+}
+
+// quantile of sorted times; q is from 0 to 1.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
+
+// arrival is when the first frame with this number has come to the Pod.
+func (f *field) arrival(number uint32, to *policy.Pod) (when time.Time, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.arrived[number] {
+		if a.at.Namespace == to.Namespace && a.at.PodName == to.Name {
+			return a.when, true
+		}
+	}
+	return when, false
+}

@@ -1,0 +1,355 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/test/policy"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+const (
+	// openingPace is the time between two new connections.
+	openingPace = 2 * time.Millisecond
+	// talkPace is the time between two packets of an established connection.
+	talkPace = 20 * time.Millisecond
+	// watched is how many new connections are tried after a change is realized.
+	watched = 300
+	// staleLimit is what no packet may exceed even on an emulated machine that does other work, too.
+	staleLimit = time.Second
+)
+
+// testPolicyChurn changes policies, labels and Pods at random and kills agents, while new connections are tried and old ones go on.
+// E2E_CHURN_CHANGES says how often, E2E_CHURN_KILLS how often an agent is killed at a random moment of a change.
+func testPolicyChurn(t *testing.T, s *suite) {
+	rng := seeded(t)
+	c := &churn{generator: policy.NewGenerator(rng), rng: rng}
+	world := c.generator.Next()
+	world.Policies = nil
+	c.f = newField(t, s, world)
+	c.w = newWorlds(t, c.f)
+	c.o = &observer{f: c.f, absent: map[string][]span{}}
+	c.change(t, "no policies", world, nil)
+	c.establish(t, world)
+	stop := c.traffic(t)
+	changes, kills := number(t, "E2E_CHURN_CHANGES", 20), number(t, "E2E_CHURN_KILLS", 2)
+	begin := time.Now()
+	for i := range changes {
+		c.step(t, i*kills/changes != (i+1)*kills/changes)
+	}
+	stop()
+	c.report(t, changes, kills, time.Since(begin))
+}
+
+// churn is what goes on.
+type churn struct {
+	generator *policy.Generator
+	rng       *rand.Rand
+	f         *field
+	w         *worlds
+	o         *observer
+	names     int
+	open      []*talker
+
+	mu sync.Mutex
+	// tried are probes that new connections are made for.
+	tried []*policy.Probe
+}
+
+// talker is an established connection.
+type talker struct {
+	*attempt
+	sent int
+}
+
+// establish opens connections that go on to the end, between Pods that stay.
+func (c *churn) establish(t *testing.T, world *policy.World) {
+	t.Helper()
+	var attempts []*attempt
+	for i, ends := range [][2]int{{0, 1}, {1, 2}, {3, 4}, {0, 4}, {5, 1}, {6, 7}} {
+		attempts = append(attempts, c.f.attempt(&policy.Probe{
+			From: world.Pods[ends[0]], To: world.Pods[ends[1]], IPv6: i%2 == 1, Protocol: corev1.ProtocolUDP, Port: 8080,
+		}))
+	}
+	for _, a := range c.f.tryAll(t, world, attempts) {
+		c.open = append(c.open, &talker{attempt: a})
+	}
+	require.Len(t, c.open, len(attempts))
+	c.f.talk(t, attempts)
+}
+
+// traffic opens new connections and keeps the established ones busy until stop is called.
+func (c *churn) traffic(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	every := func(pace time.Duration, do func() error) {
+		running.Go(func() {
+			tick := time.NewTicker(pace)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+				}
+				if err := do(); err != nil {
+					t.Errorf("traffic: %v", err)
+					return
+				}
+			}
+		})
+	}
+	dice := rand.New(rand.NewPCG(c.rng.Uint64(), 0))
+	every(openingPace, func() error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.tried) == 0 {
+			return nil
+		}
+		a := c.f.attempt(c.tried[dice.IntN(len(c.tried))])
+		c.o.tried(a)
+		return c.f.open(a)
+	})
+	every(talkPace, func() error {
+		for _, k := range c.open {
+			if err := c.f.data(k.attempt, dataRounds+k.sent%6, k.sent%2 == 1); err != nil {
+				return err
+			}
+			k.sent++
+		}
+		return nil
+	})
+	return sync.OnceFunc(func() { cancel(); running.Wait() })
+}
+
+// step makes one change at random. kill says that an agent is killed at a random moment of it.
+func (c *churn) step(t *testing.T, kill bool) {
+	t.Helper()
+	fresh, before := c.generator.Next(), c.w.current
+	next := &policy.World{Namespaces: maps.Clone(before.Namespaces), Pods: slices.Clone(before.Pods), Policies: slices.Clone(before.Policies)}
+	what := ""
+	var replaced *policy.Pod
+	switch kind := c.rng.IntN(10); {
+	case kind < 5 || len(next.Policies) == 0:
+		if len(next.Policies) > 5 {
+			next.Policies = slices.Delete(next.Policies, 0, 1)
+		}
+		for len(fresh.Policies) == 0 {
+			fresh = c.generator.Next()
+		}
+		p := fresh.Policies[0]
+		c.names++
+		p.Name = fmt.Sprintf("churn-%d", c.names)
+		next.Policies = append(next.Policies, p)
+		what = "policy " + p.Name
+	case kind < 7:
+		i := c.rng.IntN(len(next.Policies))
+		what = "policy " + next.Policies[i].Name + " removed"
+		next.Policies = slices.Delete(next.Policies, i, i+1)
+	case kind == 7:
+		next.Namespaces["ns1"] = fresh.Namespaces["ns1"]
+		what = "Namespace labelled"
+	default:
+		i := c.rng.IntN(len(next.Pods))
+		pod := *next.Pods[i]
+		pod.Labels = fresh.Pods[i].Labels
+		what = "Pod labelled"
+		if kind == 9 && i >= 8 { // those of ns2 have no established connections
+			what, replaced = "Pod replaced", &pod
+		}
+		next.Pods[i] = &pod
+	}
+	if kill {
+		what += ", an agent killed"
+	}
+	c.prepare(before, next)
+	victim := c.f.s.Nodes[c.rng.IntN(len(c.f.s.Nodes))]
+	after := time.Duration(c.rng.IntN(2000)) * time.Millisecond
+	c.change(t, what, next, func() {
+		if replaced != nil {
+			c.replace(t, replaced)
+		}
+		if kill {
+			c.kill(t, victim, after)
+		}
+	})
+	c.watch(t)
+}
+
+// prepare tries connections that the change forbids, and some others, and returns when megaflows have been made for the former.
+func (c *churn) prepare(before, next *policy.World) {
+	var forbidden, others []*policy.Probe
+	for _, p := range c.generator.Probes(before) {
+		switch {
+		case before.Allowed(p) && !next.Allowed(p):
+			forbidden = append(forbidden, p)
+		case len(others) < 10:
+			others = append(others, p)
+		}
+	}
+	const most = 15
+	forbidden = forbidden[:min(len(forbidden), most)]
+	var first []expected
+	for _, p := range forbidden {
+		a := c.f.attempt(p)
+		c.o.tried(a)
+		if c.f.open(a) == nil {
+			first = append(first, expected{a.id, a.To})
+		}
+	}
+	c.f.await(first)
+	c.mu.Lock()
+	c.tried = append(forbidden, others...)
+	c.mu.Unlock()
+}
+
+// change shows a world and notes when it was realized. meanwhile is called when the API shows it.
+func (c *churn) change(t *testing.T, what string, next *policy.World, meanwhile func()) {
+	t.Helper()
+	entry := c.o.change(next, what)
+	c.w.apply(t, next)
+	if meanwhile != nil {
+		meanwhile()
+	}
+	c.w.settle(t)
+	realized := entry.begun
+	for _, n := range c.f.s.Nodes {
+		if at := c.w.realizedAt(t, n, entry.begun); at.After(realized) {
+			realized = at
+		}
+	}
+	c.o.mu.Lock()
+	entry.realized = realized
+	c.o.mu.Unlock()
+}
+
+var realizedLine = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"Realized NetworkPolicies" policies=\[([^\]]*)\]`)
+
+// realizedAt is when the agent of a Node has said last, up to the marker, that it has changed other policies than markers: when the
+// barrier after the change was answered. It is the zero Time if nothing had to be changed since begun.
+func (w *worlds) realizedAt(t *testing.T, n *cluster.Node, begun time.Time) (last time.Time) {
+	t.Helper()
+	eventually(t, "the agent of "+n.Name+" to say that the marker is realized", func() error {
+		text, err := os.ReadFile(n.AgentLog())
+		if err != nil {
+			return err
+		}
+		last = time.Time{}
+		for line := range strings.Lines(string(text)) {
+			m := realizedLine.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			at, err := time.ParseInLocation("2006 0102 15:04:05.000000", fmt.Sprint(begun.Year(), " ", m[1]), time.Local)
+			if err != nil {
+				return err
+			}
+			uids := strings.Split(strings.ReplaceAll(m[2], `"`, ""), ",")
+			if at.After(begun) && slices.ContainsFunc(uids, func(uid string) bool { return !slices.Contains(w.uids, uid) }) {
+				last = at
+			}
+			if slices.Contains(uids, w.uids[len(w.uids)-1]) {
+				return nil
+			}
+		}
+		return notYet("no line about it")
+	})
+	return last
+}
+
+// watch returns when enough new connections have been tried after a change.
+func (c *churn) watch(t *testing.T) {
+	t.Helper()
+	before := c.o.count()
+	eventually(t, "new connections to be tried", func() error {
+		if got := c.o.count() - before; got < watched {
+			return fmt.Errorf("%d of %d", got, watched)
+		}
+		return nil
+	})
+}
+
+// replace deletes a Pod and makes it again with the same address.
+func (c *churn) replace(t *testing.T, pod *policy.Pod) {
+	t.Helper()
+	old := c.f.place(pod)
+	gone := span{from: time.Now()}
+	c.mu.Lock() // nothing is sent from a Pod that does not exist
+	defer c.mu.Unlock()
+	deletePod(t, old.Pod)
+	for i, ip := range old.IPs {
+		require.NoError(t, old.Node.WriteFile(fmt.Sprintf("%s/last_reserved_ip.%d", leaseDir, i), []byte(ip.Prev().String())))
+	}
+	p, err := c.f.createPod(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, old.IPs, p.IPs, "the test needs the same addresses")
+	c.f.setPlace(t, podKey(pod), p)
+	gone.to = time.Now()
+	c.o.mu.Lock()
+	c.o.absent[podKey(pod)] = append(c.o.absent[podKey(pod)], gone)
+	c.o.mu.Unlock()
+}
+
+// kill ends the agent of a Node by force at some moment and starts it again.
+func (c *churn) kill(t *testing.T, n *cluster.Node, after time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	<-timer.C
+	n.KillAgent()
+	require.NoError(t, n.StartAgent())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
+	defer cancel()
+	require.NoError(t, n.WaitAgentReady(ctx))
+}
+
+// report prints and judges what was found.
+func (c *churn) report(t *testing.T, changes, kills int, took time.Duration) {
+	t.Helper()
+	for _, k := range c.open {
+		eventually(t, "all packets of "+k.String(), func() error {
+			if got := c.received(k); got != k.sent {
+				return fmt.Errorf("%d of %d have arrived", got, k.sent)
+			}
+			return nil
+		})
+	}
+	r := c.o.findings()
+	sent := 0
+	for _, k := range c.open {
+		sent += k.sent
+	}
+	printer.Printf("%s: %d changes and %d kills in %s: %d new connections, %d of them possible; %d wrong, %d lost; %d packets of established connections, none lost",
+		t.Name(), changes, kills, took.Round(time.Second), r.tried, r.arrived, len(r.wrong), len(r.lost), sent)
+	printer.Printf("%s: last stale packet sent after the barrier, over %d changes that forbade something: p50 %s, p99 %s, p99.9 %s, max %s", t.Name(), len(r.stale),
+		quantile(r.stale, .5), quantile(r.stale, .99), quantile(r.stale, .999), quantile(r.stale, 1))
+	const shown = 20
+	require.Empty(t, r.wrong[:min(len(r.wrong), shown)])
+	require.Empty(t, r.lost[:min(len(r.lost), shown)])
+	require.Less(t, quantile(r.stale, 1), staleLimit)
+}
+
+// received is how many packets of an established connection have arrived since it is busy.
+func (c *churn) received(k *talker) (n int) {
+	for i := range 6 {
+		there, _ := c.f.count(k.id+1+dataRounds+uint32(i), k.To)
+		back, _ := c.f.count(k.id+1+dataRounds+uint32(i), k.From)
+		n += there + back
+	}
+	return n
+}
