@@ -101,10 +101,7 @@ build-kernel-tests: build ## Build what test-kernels and record-kernels run
 
 .PHONY: test-kernels
 test-kernels: build-kernel-tests ## Run the eBPF programs' tests on Debian's kernels, in virtual machines (root)
-	for kernel in $(kernels); do \
-		CNISERVER_TEST_PLUGINS=$(CURDIR)/bin $(run_on_kernel) /bin/sh -ec \
-			'$(CURDIR)/bin/datapath.test -test.v -test.skip=^TestCost; $(CURDIR)/bin/cniserver.test -test.v -test.run=Netkit'; \
-	done
+	hack/test-kernels.sh $(kernels)
 
 .PHONY: record-kernels
 record-kernels: build-kernel-tests ## Record the programs' complexity on this kernel and on Debian's (root)

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Copyright 2026 The antrea-oncache Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs the eBPF programs' tests on Debian's kernels: test-kernels.sh KERNEL..., each in a virtual machine of its own, all at the
+# same time, because one machine keeps one processor busy. What they print is kept below .testbed, and shown if they fail.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+mkdir -p .testbed
+declare -A machines=()
+# What runs in the background does not get the terminal's interrupt.
+trap 'kill "${machines[@]}" 2>/dev/null; exit 130' INT TERM
+for kernel in "$@"; do
+	CNISERVER_TEST_PLUGINS=$PWD/bin bin/testbed vm --kernel="$kernel" --directory=pkg/agent/oncache/datapath -- /bin/sh -ec \
+		"$PWD/bin/datapath.test -test.v -test.skip='^TestCost\$'; $PWD/bin/cniserver.test -test.v -test.run=Netkit" \
+		>".testbed/kernel-$kernel.log" 2>&1 &
+	machines[$kernel]=$!
+done
+failed=0
+for kernel in "$@"; do
+	log=.testbed/kernel-$kernel.log
+	if wait "${machines[$kernel]}"; then
+		echo "$kernel, $(grep -om1 'booting [^ ]*' "$log"): $(grep -c '^--- PASS' "$log") tests passed, $(grep -c '^--- SKIP' "$log") skipped"
+	else
+		cat "$log"
+		echo "$kernel: FAILED, see above"
+		failed=1
+	fi
+done
+exit $failed
