@@ -15,6 +15,8 @@ packages=(
   # Nodes, and what tests measure and look at them with
   openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 util-linux spin
 )
+# What make bench measures with; installed when the script is called with the argument bench.
+bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light wrk apache2-utils linux-perf)
 # virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with.
 vm_packages=(busybox-static kmod xz-utils libcap-ng0 libseccomp2)
 policy=/usr/sbin/policy-rc.d
@@ -158,6 +160,11 @@ get_virtiofsd() { # QEMU's newer packages no longer have it
 
 main() {
   local vm=no want=("${packages[@]}") lack
+  case "$*" in
+    "") ;;
+    bench) want+=("${bench_packages[@]}") ;;
+    *) die "arguments \"$*\" are unknown; use none, or bench for what make bench measures with" ;;
+  esac
   [ -e /etc/debian_version ] || die "this script knows Debian only; install what it lists by hand"
   codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
   if [ "$(dpkg --print-architecture)" = amd64 ]; then
@@ -195,4 +202,4 @@ main() {
   say done
 }
 
-if [ "${BASH_SOURCE[0]}" = "$0" ]; then main; fi
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then main "$@"; fi

@@ -28,7 +28,7 @@ func TestSamePacketAsTheKernel(t *testing.T) {
 	t.Run("GRO at the uplink", func(t *testing.T) {
 		r := newRouters(t, family{})
 		for _, n := range r.nodes {
-			run(t, n.host, "ethtool -K up0 gro on")
+			run(t, n.Host, "ethtool -K up0 gro on")
 		}
 		r.testSamePacket(t)
 	})
@@ -76,7 +76,7 @@ func (r *routers) testNested(t *testing.T, b *bench.Bench) {
 	if r.family.inner6 {
 		options = "udp6zerocsumtx"
 	}
-	sender := r.nodes[0].pod
+	sender := r.nodes[0].Pod
 	run(t, sender, fmt.Sprintf(`
 		ip link add %s type vxlan id 42 local %s remote %s dev eth0 dstport %d srcport %d %d nolearning %s
 		ip link set %s up`, device, b.World.Sender, b.World.Receiver, port, port, port+1, options, device))
@@ -89,7 +89,7 @@ func (r *routers) testNested(t *testing.T, b *bench.Bench) {
 func (r *routers) testFromSocket(t *testing.T, b *bench.Bench) {
 	const device = "socket"
 	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: 4603, DestinationPort: 4703}
-	require.NoError(t, r.nodes[0].pod.Do(func() error {
+	require.NoError(t, r.nodes[0].Pod.Do(func() error {
 		to := net.UDPAddrFromAddrPort(netip.AddrPortFrom(b.World.Receiver, flow.DestinationPort))
 		conn, err := net.DialUDP("udp", &net.UDPAddr{Port: int(flow.SourcePort)}, to)
 		if err == nil {
@@ -113,15 +113,15 @@ func (r *routers) addTarget(t *testing.T) *target {
 	t.Helper()
 	a, b := r.nodes[0], r.nodes[1]
 	to := &target{
-		pod: namespace(t), ip: a.podIP.Next(), mac: net.HardwareAddr{0x0a, 0, 0, 0, 0, 3}, gateway: net.HardwareAddr{0x0a, 0, 0, 0, 1, 3},
+		pod: namespace(t), ip: a.PodIP.Next(), mac: net.HardwareAddr{0x0a, 0, 0, 0, 0, 3}, gateway: net.HardwareAddr{0x0a, 0, 0, 0, 1, 3},
 	}
 	firewall, bits := "iptables", "32"
 	if r.family.inner6 {
 		firewall, bits = "ip6tables", "128"
 	}
 	words := strings.NewReplacer("FIREWALL", firewall, "TARGET_IP", to.ip.String(), "TARGET_MAC", to.mac.String(),
-		"GATEWAY_MAC", to.gateway.String(), "TARGET_NS", fmt.Sprint(to.pod.ID()), "SENDER", a.podIP.String()+"/"+bits)
-	run(t, a.host, words.Replace(`
+		"GATEWAY_MAC", to.gateway.String(), "TARGET_NS", fmt.Sprint(to.pod.ID()), "SENDER", a.PodIP.String()+"/"+bits)
+	run(t, a.Host, words.Replace(`
 		ip link add h1 address GATEWAY_MAC type veth peer name eth0 address TARGET_MAC netns TARGET_NS
 		ip link set h1 up
 		ip route add TARGET_IP dev h1
@@ -130,7 +130,7 @@ func (r *routers) addTarget(t *testing.T) *target {
 		echo 1 >/proc/sys/net/ipv6/conf/eth0/addr_gen_mode
 		FIREWALL -t raw -A PREROUTING -i eth0 -j DROP
 		ip link set eth0 up`))
-	run(t, b.pod, words.Replace(`
+	run(t, b.Pod, words.Replace(`
 		FIREWALL -t raw -F
 		echo 1 >/proc/sys/net/ipv4/ip_forward
 		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
