@@ -32,7 +32,7 @@ func newCommand() *cobra.Command {
 		Use: "traffic", Short: "Make network traffic and say what became of it",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(tcpSinkCommand(), tcpSendCommand(), tcpEchoCommand(), udpEchoCommand(), udpPingCommand(), rrCommand(),
+	root.AddCommand(tcpSinkCommand(), tcpSendCommand(), tcpEchoCommand(), udpEchoCommand(), udpPingCommand(), rrCommand(), crrCommand(), crrServerCommand(),
 		sendRawCommand(), captureCommand())
 	return root
 }

@@ -1,0 +1,159 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/traffic/report"
+)
+
+// connectRequestResponse opens a connection for each transaction of one byte: connect, request, response, end. It uses
+// sockets without the Go runtime's poller, which would cost more than the network on a small machine.
+type connectRequestResponse struct {
+	to       string
+	duration time.Duration
+}
+
+func crrCommand() *cobra.Command {
+	var c connectRequestResponse
+	cmd := &cobra.Command{Use: "crr", Short: "Make one connection after the other to a crr-server", Args: cobra.NoArgs, RunE: run(c.run)}
+	f := cmd.Flags()
+	f.StringVar(&c.to, "to", "", "address:port of the crr-server")
+	f.DurationVar(&c.duration, "duration", 10*time.Second, "how long")
+	return cmd
+}
+
+func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.RR, error) {
+	var result report.RR
+	to, family, err := socketAddress(c.to)
+	if err != nil {
+		return result, err
+	}
+	var samples []time.Duration
+	begin := time.Now()
+	for time.Since(begin) < c.duration && ctx.Err() == nil {
+		opened := time.Now()
+		if err := transactOnce(to, family); err != nil {
+			return result, fmt.Errorf("connection %d to %s: %w", len(samples), c.to, err)
+		}
+		samples = append(samples, time.Since(opened))
+	}
+	result.Transactions = len(samples)
+	result.PerSecond = float64(len(samples)) / time.Since(begin).Seconds()
+	result.RTT = latencyOf(samples)
+	return result, nil
+}
+
+// transactOnce makes one connection, and waits for the server to close it: TIME_WAIT is the server's, so that the client does
+// not run out of ports.
+func transactOnce(to unix.Sockaddr, family int) error {
+	fd, err := streamSocket(family, progressTimeout)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, to); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	var b [2]byte
+	if _, err := unix.Write(fd, b[:1]); err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	for got := 0; ; {
+		n, err := unix.Read(fd, b[:])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return fmt.Errorf("response: %w", err)
+		case n == 0 && got == 1:
+			return nil
+		case n == 0:
+			return fmt.Errorf("the server has closed after %d bytes, want 1", got)
+		}
+		got += max(n, 0)
+	}
+}
+
+// crrServer answers each connection's byte and closes.
+type crrServer struct{ listen string }
+
+func crrServerCommand() *cobra.Command {
+	var s crrServer
+	cmd := &cobra.Command{Use: "crr-server", Short: "Answer one byte per connection", Args: cobra.NoArgs, RunE: run(s.run)}
+	cmd.Flags().StringVar(&s.listen, "listen", "", "address:port")
+	return cmd
+}
+
+// acceptTimeout is how often the server looks whether it is to end, and how long it waits for a request.
+const acceptTimeout = time.Second
+
+func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, error) {
+	var result report.Echo
+	at, family, err := socketAddress(s.listen)
+	if err != nil {
+		return result, err
+	}
+	listener, err := streamSocket(family, acceptTimeout)
+	if err != nil {
+		return result, err
+	}
+	defer unix.Close(listener)
+	if err := errors.Join(unix.SetsockoptInt(listener, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(listener, at), unix.Listen(listener, 1024)); err != nil {
+		return result, fmt.Errorf("listen at %s: %w", s.listen, err)
+	}
+	fmt.Fprintln(status, "ready", s.listen)
+	var b [1]byte
+	for ctx.Err() == nil {
+		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
+		if err != nil {
+			if err == unix.EAGAIN || err == unix.EINTR || err == unix.ECONNABORTED {
+				continue
+			}
+			return result, fmt.Errorf("accept: %w", err)
+		}
+		if n, _ := unix.Read(fd, b[:]); n == 1 {
+			if _, err := unix.Write(fd, b[:]); err == nil {
+				result.Packets++
+				result.Bytes++
+			}
+		}
+		unix.Close(fd)
+	}
+	return result, nil
+}
+
+// streamSocket is a blocking TCP socket whose calls end after timeout.
+func streamSocket(family int, timeout time.Duration) (fd int, err error) {
+	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return 0, fmt.Errorf("socket: %w", err)
+	}
+	limit := unix.NsecToTimeval(timeout.Nanoseconds())
+	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
+		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &limit); err != nil {
+			unix.Close(fd)
+			return 0, fmt.Errorf("set a timeout of %v: %w", timeout, err)
+		}
+	}
+	return fd, nil
+}
+
+func socketAddress(address string) (_ unix.Sockaddr, family int, err error) {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, 0, fmt.Errorf("address %q must be an IP address and a port: %w", address, err)
+	}
+	if a.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}, unix.AF_INET, nil
+	}
+	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}, unix.AF_INET6, nil
+}
