@@ -61,33 +61,3 @@ func (p *Pair) configureOverlay(n, peer *Node) error {
 		ip neigh replace ONLINK_GATEWAY lladdr GATEWAY_MAC dev eth0 nud permanent
 		ip route add default via ONLINK_GATEWAY dev eth0 onlink`))
 }
-
-// Firewall is the program that changes netfilter's rules for the Pods' packets.
-func (n *Node) Firewall() string {
-	if n.inner6 {
-		return "ip6tables"
-	}
-	return "iptables"
-}
-
-// MarkEstablished makes one netfilter rule write the epoch into the mark of every forwarded packet of an established
-// connection, in the place of the former such rule. Epoch 0 is no rule: nothing may be learned.
-func (n *Node) MarkEstablished(epoch uint32) error {
-	rule := func(action, epoch string) string {
-		return fmt.Sprintf("%s -t mangle -%s FORWARD -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark %s", n.Firewall(), action, epoch)
-	}
-	wanted := ""
-	if epoch != 0 {
-		wanted = fmt.Sprintf("%#x/0x3ff00000", epoch<<20)
-		if err := Run(n.Host, rule("A", wanted)); err != nil {
-			return err
-		}
-	}
-	if n.epoch != "" {
-		if err := Run(n.Host, rule("D", n.epoch)); err != nil {
-			return err
-		}
-	}
-	n.epoch = wanted
-	return nil
-}

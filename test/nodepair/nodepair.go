@@ -5,7 +5,7 @@
 // one Pod. In the place of Open vSwitch are the kernel's router and a VXLAN device: what they do with a packet of an
 // established connection is the same. A firewall mark takes the part of the epoch.
 //
-// nodepair.go has the addresses and the life of a pair, configure.go the devices, routes and rules.
+// nodepair.go has the addresses and the life of a pair, configure.go the devices and routes, mark.go the rule that marks.
 package nodepair
 
 import (
@@ -57,10 +57,6 @@ type Node struct {
 	PodNetwork netip.Prefix
 	// Gateway is where the Pod sends to; TunnelMAC the inner destination address of what arrives by the tunnel.
 	PodMAC, Gateway, UplinkMAC, TunnelMAC net.HardwareAddr
-
-	inner6 bool
-	// epoch is the rule that MarkEstablished has made, "" for none.
-	epoch string
 }
 
 // New makes a pair. What it has begun is gone after an error.
@@ -96,7 +92,6 @@ func newNode(i int, o Options) (*Node, error) {
 		UplinkMAC: net.HardwareAddr{2, 0, 0, 0, 2, last}, TunnelMAC: net.HardwareAddr{2, 0, 0, 0, 3, last},
 		PodIP: netip.AddrFrom4([4]byte{10, 10, last, 2}), PodNetwork: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 10, last, 0}), 24),
 		Transport: netip.AddrFrom4([4]byte{192, 168, 77, byte(11 + i)}),
-		inner6:    o.Inner6,
 	}
 	if o.Inner6 {
 		n.PodIP = netip.MustParseAddr(fmt.Sprintf("fd00:10:%d::2", last))

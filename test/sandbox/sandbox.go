@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sandbox runs a package's tests in network and mount namespaces of their own, with a bpffs, so that they can
-// create devices, attach programs and pin maps without touching the machine.
+// Package sandbox runs a package's tests, or a program, in network and mount namespaces of their own, with a bpffs, so that
+// they can create devices, attach programs and pin maps without touching the machine.
 package sandbox
 
 import (
@@ -45,6 +45,19 @@ func Main(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
+}
+
+// Run is Main for a program: it runs the program again in the sandbox and returns that one's exit code, or, there, calls run.
+// It needs root.
+func Run(run func() int) int {
+	if os.Getenv(inside) == "" {
+		return again(inside)
+	}
+	if err := setUp(); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox:", err)
+		return 1
+	}
+	return run()
 }
 
 // RequireRoot skips a test that cannot run without the sandbox.

@@ -44,6 +44,9 @@ func newSpace(name string, thread *proc.Thread, netns *os.File, env []string) *S
 	return &Space{Name: name, thread: thread, netns: netns, env: env, running: map[*Process]struct{}{}}
 }
 
+// NewSpace is a space with the namespaces of a thread, for who makes Nodes by other means than New.
+func NewSpace(name string, thread *proc.Thread) *Space { return newSpace(name, thread, nil, nil) }
+
 // Do runs fn in the namespaces of the space, on a thread that it shares with everything else that is started there: it must
 // be short, must not start goroutines that need the namespaces, and must not end its goroutine (testing.T.FailNow). Files it
 // opens and sockets it makes can be used anywhere afterwards.

@@ -49,8 +49,8 @@ func newRouters(t *testing.T, f family) *routers {
 	for i, n := range pair.Nodes {
 		r.nodes[i] = &routerNode{Node: n}
 		// The Pods' own stacks get nothing.
-		run(t, n.Pod, n.Firewall()+" -t raw -A PREROUTING -i eth0 -j DROP")
-		require.NoError(t, n.MarkEstablished(epoch))
+		run(t, n.Pod, nodepair.Firewall(f.inner6)+" -t raw -A PREROUTING -i eth0 -j DROP")
+		require.NoError(t, (&nodepair.Marker{In: n.Host, IPv6: f.inner6}).Mark(epoch))
 		run(t, n.Host, "echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal")
 	}
 	for i, n := range r.nodes {

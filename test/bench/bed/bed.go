@@ -1,0 +1,78 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bed declares what a place to measure in must offer. There are three: native (package native), ovs and
+// instructions. Beds that run programs in network namespaces offer a Setup and let package workload measure; one that counts
+// instructions measures in its own way and fills in the same result.Run.
+package bed
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+)
+
+// Bed makes one kind of measurements.
+type Bed interface {
+	// Name is that of the result file.
+	Name() string
+	// Run measures what plan asks for as far as the bed can, and says in Limits what it left out.
+	Run(ctx context.Context, plan Plan) (*result.Run, error)
+}
+
+// Plan says how much is measured.
+type Plan struct {
+	// Rounds is how often each measurement is repeated, Length how long one takes.
+	Rounds int
+	Length time.Duration
+	// Only selects workloads by name; nil for all.
+	Only func(name string) bool
+}
+
+// Setup is a network in all states at a time, so that they can be measured in turns.
+type Setup interface {
+	// Name is a key of result.Run.Networks.
+	Name() string
+	Link(result.State) Link
+	// Cache controls the caches of state On.
+	Cache() Cache
+	// CPUs is the number of processors that each Node has.
+	CPUs() int
+	// Cost reads the meters: CPU time of the client's and the server's Node since some point, whoever caused it there.
+	Cost(result.State) (Cost, error)
+	Describe() (result.Network, error)
+	Close() error
+}
+
+// Link is the two ends of a workload.
+type Link struct {
+	Client, Server Space
+	// Address is the server's.
+	Address netip.Addr
+}
+
+// Space is where programs of a workload run: a Node or a Pod.
+type Space interface {
+	Start(args ...string) (*cluster.Process, error)
+	Exec(ctx context.Context, args ...string) (string, error)
+	ReadFile(path string) ([]byte, error)
+}
+
+// Cost is CPU time of both sides.
+type Cost struct{ Client, Server time.Duration }
+
+// Cache is the caches of two Nodes.
+type Cache interface {
+	// Learning switches learning: without it every packet misses.
+	Learning(on bool) error
+	// Fill adds entries without packets to the maps, that many per direction.
+	Fill(flows int) error
+	// Evict makes every entry void and says how long that took on the slower Node.
+	Evict() (time.Duration, error)
+	// Status reads the status of both.
+	Status() ([]*api.Status, error)
+}

@@ -1,0 +1,126 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent runs the product's cache (oncache.Manager, its eBPF programs and maps) on a Node without Open vSwitch, in a
+// process of its own: the manager works in the network namespace of its process.
+//
+// agent.go is the process, world.go what the manager sees in the place of the agent's other parts, fill.go fills the maps,
+// client.go is the other end of the socket.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/rpc"
+	"os"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/test/nodepair"
+)
+
+// lease is the default of the agent's configuration.
+const lease = 5 * time.Second
+
+// Config is the Node that the cache is for. It is passed as JSON on the command line.
+type Config struct {
+	// Socket is where the process answers; PinPath a directory for the maps on a bpffs.
+	Socket, PinPath string
+	MaxFlows        uint32
+	PodIP           netip.Addr
+	PodMAC, Gateway net.HardwareAddr
+	VirtualMAC      net.HardwareAddr
+	Transport       netip.Addr
+	Peer            netip.Addr
+	PeerNetwork     netip.Prefix
+}
+
+// Agent is what the other end of the socket calls (net/rpc).
+type Agent struct {
+	config  Config
+	world   *world
+	manager *oncache.Manager
+}
+
+// Run starts the cache in enforcing mode and answers until ctx ends.
+func Run(ctx context.Context, c Config) error {
+	listener, err := net.Listen("unix", c.Socket)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	defer os.Remove(c.Socket)
+	w := newWorld(c)
+	config := oncache.Config{
+		PinPath: c.PinPath, MaxFlows: c.MaxFlows, IPv6: c.PodIP.Is6(), Lease: lease, Mode: datapath.ModeEnforce,
+		Uplink: nodepair.Uplink, TunnelType: "vxlan", TunnelPort: nodepair.TunnelPort, GatewayMAC: c.Gateway, VirtualMAC: c.VirtualMAC,
+	}
+	if c.Transport.Is4() {
+		config.UplinkIPv4 = c.Transport
+	} else {
+		config.UplinkIPv6 = c.Transport
+	}
+	a := &Agent{config: c, world: w, manager: oncache.New(config, w, w, w)}
+	a.manager.Start()
+	status, err := a.manager.Status()
+	if err != nil {
+		return err
+	}
+	if status.State != api.StateActive {
+		return fmt.Errorf("the cache is %s: %s", status.State, status.Reason)
+	}
+	if err := w.change(coherency.Change{Nodes: []coherency.Node{{Name: "peer", TunnelIP: c.Peer, PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}); err != nil {
+		return err
+	}
+	go a.manager.Run(ctx.Done())
+	server := rpc.NewServer()
+	if err := server.Register(a); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	server.Accept(listener)
+	return nil
+}
+
+// Nothing is an empty argument or answer.
+type Nothing struct{}
+
+// Status answers with the manager's status.
+func (a *Agent) Status(_ Nothing, out *api.Status) error {
+	s, err := a.manager.Status()
+	if err == nil {
+		*out = *s
+	}
+	return err
+}
+
+// Ready is an error as long as the Pod may not teach the cache.
+func (a *Agent) Ready(Nothing, *Nothing) error {
+	for _, e := range a.manager.Endpoints() {
+		if e.Epoch == 0 {
+			return fmt.Errorf("Pod %s has no epoch yet (%s)", e.Pod, e.OnOVS)
+		}
+	}
+	return nil
+}
+
+// Learning switches the rule that marks packets: without it every packet misses, and nothing is learned from it.
+func (a *Agent) Learning(on bool, _ *Nothing) error { return a.world.learn(on) }
+
+// Evict makes all entries and header templates void, as switching the cache off and on does, and answers with the time that
+// took.
+func (a *Agent) Evict(_ Nothing, took *time.Duration) error {
+	begin := time.Now()
+	err := errors.Join(a.manager.SetMode(datapath.ModeOff), a.manager.SetMode(datapath.ModeEnforce))
+	*took = time.Since(begin)
+	return err
+}
+
+// Fill makes copies of a learned entry until each map has flows of them more.
+func (a *Agent) Fill(flows int, _ *Nothing) error { return fill(a.config.PinPath, flows) }

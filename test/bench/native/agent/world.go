@@ -1,0 +1,101 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/test/nodepair"
+)
+
+// world is the agent's interface store, with one Pod, its OpenFlow client, of which one netfilter rule is left, and its
+// database.
+type world struct {
+	config Config
+
+	mu          sync.Mutex
+	interceptor coherency.Interceptor
+	marker      nodepair.Marker
+	// epoch is the current one, learning says that the rule writes it.
+	epoch    uint16
+	learning bool
+	saved    map[string]string
+}
+
+func newWorld(c Config) *world {
+	return &world{config: c, learning: true, marker: nodepair.Marker{In: here{}, IPv6: c.PodIP.Is6()}, saved: map[string]string{}}
+}
+
+// here is the process's own namespaces.
+type here struct{}
+
+func (here) Do(fn func() error) error { return fn() }
+
+// Pods implements oncache.InterfaceStore.
+func (w *world) Pods() []oncache.Pod {
+	return []oncache.Pod{{InterfaceName: nodepair.PodIf, Namespace: "bench", Name: "pod", IPs: []netip.Addr{w.config.PodIP}, MAC: w.config.PodMAC, OFPort: 1}}
+}
+
+// Subscribe implements oncache.InterfaceStore: the Pod never changes.
+func (w *world) Subscribe(func(added, removed *oncache.Pod)) {}
+
+// SetInterceptor implements oncache.FlowClient.
+func (w *world) SetInterceptor(i coherency.Interceptor) { w.interceptor = i }
+
+// InstallMarkFlows implements oncache.FlowClient.
+func (w *world) InstallMarkFlows(marks []coherency.Mark) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range marks {
+		w.epoch = m.Epoch
+	}
+	return w.write()
+}
+
+// UninstallMarkFlows implements oncache.FlowClient.
+func (w *world) UninstallMarkFlows([]string) error {
+	return w.InstallMarkFlows([]coherency.Mark{{}})
+}
+
+func (w *world) learn(on bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.learning = on
+	return w.write()
+}
+
+// write makes the rule. The caller holds mu.
+func (w *world) write() error {
+	if w.learning {
+		return w.marker.Mark(uint32(w.epoch))
+	}
+	return w.marker.Mark(0)
+}
+
+// change does what the OpenFlow client does with a bundle.
+func (w *world) change(c coherency.Change) error {
+	if w.interceptor == nil {
+		return errors.New("the manager has not started")
+	}
+	marks, end := w.interceptor.Begin(c)
+	var err error
+	if len(marks) > 0 {
+		err = w.InstallMarkFlows(marks)
+	}
+	end(err)
+	return err
+}
+
+// Get implements oncache.StateStore.
+func (w *world) Get(key string) (string, error) { return w.saved[key], nil }
+
+// Set implements oncache.StateStore.
+func (w *world) Set(key, value string) error {
+	w.saved[key] = value
+	return nil
+}

@@ -1,0 +1,202 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package native is the bed on the running kernel, at full speed and without Open vSwitch: the slow path is the kernel's
+// router and VXLAN device with the netfilter rules of Flannel and kube-proxy, the cache is the product's own manager and
+// eBPF programs, unchanged. Each state has two Nodes of its own, in network namespaces (package nodepair), so that all can be
+// measured in turns without switching anything over. One half of the CPUs is the first Node's, the other the second's: the
+// uplink hands received packets to the CPUs of the Node that receives, as the interrupt of a NIC does.
+//
+// native.go is the bed, setup.go makes a network in its three states, caches.go starts and controls the caches, cost.go
+// reads the CPU meters.
+package native
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/soak"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
+	"github.com/antrea-oncache/antrea/test/nodepair"
+	"github.com/antrea-oncache/antrea/test/testbed/progress"
+)
+
+// Name is that of the bed.
+const Name = "native"
+
+// Bed makes measurements on the running kernel. It needs root and the sandbox (package sandbox).
+type Bed struct {
+	// Self is the program that has the commands agent and soak; Traffic is test/traffic.
+	Self, Traffic string
+	Progress      *progress.Printer
+	// Source is a directory in the repository.
+	Source string
+
+	dir     string // for sockets, control groups and data of workloads
+	soakers []*soak.Soaker
+	cpus    [2][]int // of each Node
+}
+
+// Name implements bed.Bed.
+func (b *Bed) Name() string { return Name }
+
+// networks are what can be set up, and the workloads that are measured there.
+var networks = []struct {
+	name      string
+	options   nodepair.Options
+	workloads func(workload.Machine) []workload.Workload
+}{
+	{"vxlan", nodepair.Options{}, workload.All},
+	{"vxlan6", nodepair.Options{Inner6: true, Outer6: true}, workload.Core},
+}
+
+// Run implements bed.Bed.
+func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err error) {
+	run = &result.Run{Schema: result.Schema, Bed: Name, Started: time.Now().UTC().Truncate(time.Second), Rounds: plan.Rounds, Networks: map[string]result.Network{}}
+	if run.Machine, err = result.ThisMachine(); err != nil {
+		return nil, err
+	}
+	run.Commit, run.Dirty = result.Commit(b.Source)
+	if b.dir, err = os.MkdirTemp("", "bench-"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(b.dir)
+	// Databases drop their rights and must get at their directories below.
+	if err := os.Chmod(b.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := b.mountCgroups(); err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Unmount(b.cgroups(), unix.MNT_DETACH) }()
+	run.Limits = b.divideCPUs()
+	if err := b.startSoakers(); err != nil {
+		return nil, err
+	}
+	defer b.stopSoakers()
+	for _, n := range networks {
+		if err := b.measure(ctx, plan, run, n.name, n.options, n.workloads(b.machine())); err != nil {
+			return nil, err
+		}
+	}
+	run.Tools = workload.Versions(run.Results)
+	if run.Machine.ForeignCPU, err = b.foreign(); err != nil {
+		return nil, err
+	}
+	run.Seconds = time.Since(run.Started).Round(time.Second).Seconds()
+	return run, nil
+}
+
+func (b *Bed) machine() workload.Machine {
+	return workload.Machine{CPUs: len(b.cpus[0]), Traffic: b.Traffic, Dir: filepath.Join(b.dir, "data")}
+}
+
+// measure runs workloads in one network.
+func (b *Bed) measure(ctx context.Context, plan bed.Plan, run *result.Run, name string, o nodepair.Options, all []workload.Workload) error {
+	var wanted []workload.Workload
+	for _, w := range all {
+		if plan.Only == nil || plan.Only(w.Name) {
+			wanted = append(wanted, w)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	b.Progress.Printf("bench: network %s, %d workloads, %d rounds of %v", name, len(wanted), plan.Rounds, plan.Length)
+	setup, err := b.open(ctx, name, o)
+	if err != nil {
+		return fmt.Errorf("network %s: %w", name, err)
+	}
+	defer func() { _ = setup.Close() }()
+	if run.Networks[name], err = setup.Describe(); err != nil {
+		return err
+	}
+	r := workload.Runner{Setup: setup, Plan: plan, Progress: b.Progress}
+	results, err := r.Run(ctx, wanted)
+	run.Results = append(run.Results, results...)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+// divideCPUs gives each Node one half, and says so.
+func (b *Bed) divideCPUs() (limits []string) {
+	n := runtime.NumCPU()
+	if n == 1 {
+		b.cpus = [2][]int{{0}, {0}}
+		return []string{"The machine has one CPU: both Nodes share it, and the CPU time of client and server cannot be told apart."}
+	}
+	for cpu := range n / 2 * 2 {
+		b.cpus[2*cpu/n] = append(b.cpus[2*cpu/n], cpu)
+	}
+	if n == 2 {
+		limits = append(limits, "Each Node has one CPU.")
+	}
+	return append(limits, fmt.Sprintf("Parallel flows: at most %d, that is %d per CPU of a Node.", workload.MaxFlows(len(b.cpus[0])), workload.FlowsPerCPU))
+}
+
+func (b *Bed) startSoakers() error {
+	for cpu := range runtime.NumCPU() {
+		s, err := soak.Start(cpu, b.Self, "soak")
+		if err != nil {
+			return err
+		}
+		b.soakers = append(b.soakers, s)
+	}
+	return nil
+}
+
+func (b *Bed) stopSoakers() {
+	for _, s := range b.soakers {
+		s.Stop()
+	}
+	b.soakers = nil
+}
+
+// cgroups is where control groups of version 2 are mounted. They say what processes have used that have ended, too.
+func (b *Bed) cgroups() string { return filepath.Join(b.dir, "cgroups") }
+
+func (b *Bed) mountCgroups() error {
+	if err := os.Mkdir(b.cgroups(), 0o700); err != nil {
+		return err
+	}
+	if err := unix.Mount("cgroup2", b.cgroups(), "cgroup2", 0, ""); err != nil {
+		return fmt.Errorf("mount cgroup2 at %s: %w", b.cgroups(), err)
+	}
+	return nil
+}
+
+// offloads reads the features of a device that a packet's cost depends on.
+func offloads(device string) (map[string]string, error) {
+	out, err := exec.Command("ethtool", "-k", device).Output()
+	if err != nil {
+		return nil, fmt.Errorf("ethtool -k %s: %w", device, err)
+	}
+	return parseOffloads(string(out)), nil
+}
+
+func parseOffloads(features string) map[string]string {
+	wanted := []string{"rx-checksumming", "tx-checksumming", "tcp-segmentation-offload", "generic-segmentation-offload",
+		"generic-receive-offload", "tx-udp_tnl-segmentation", "tx-udp-segmentation"}
+	found := map[string]string{}
+	for line := range strings.Lines(features) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		for _, w := range wanted {
+			if name == w {
+				found[name], _, _ = strings.Cut(value, " ")
+			}
+		}
+	}
+	return found
+}

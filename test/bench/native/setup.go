@@ -1,0 +1,206 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/nodepair"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/testbed/proc"
+)
+
+// setup is one network in all states.
+type setup struct {
+	bed     *Bed
+	name    string
+	options nodepair.Options
+	pairs   map[result.State]*nodepair.Pair
+	links   map[result.State]bed.Link
+	caches  *caches
+}
+
+func (b *Bed) open(ctx context.Context, name string, o nodepair.Options) (_ *setup, err error) {
+	s := &setup{bed: b, name: name, options: o, pairs: map[result.State]*nodepair.Pair{}, links: map[result.State]bed.Link{}}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+		}
+	}()
+	for _, state := range result.States {
+		o.Bare = state == result.Bare
+		pair, err := nodepair.New(o)
+		if err != nil {
+			return nil, fmt.Errorf("state %s: %w", state, err)
+		}
+		s.pairs[state] = pair
+		if err := s.tune(pair); err != nil {
+			return nil, fmt.Errorf("state %s: %w", state, err)
+		}
+		if err := s.link(state, pair); err != nil {
+			return nil, err
+		}
+	}
+	s.caches, err = b.startCaches(ctx, name, s.pairs[result.On])
+	return s, err
+}
+
+// tune pins a pair's Nodes to their CPUs and gives overlay Nodes the rules of a Kubernetes Node.
+func (s *setup) tune(pair *nodepair.Pair) error {
+	for i, n := range pair.Nodes {
+		var cpus unix.CPUSet
+		var mask uint64
+		for _, cpu := range s.bed.cpus[i] {
+			cpus.Set(cpu)
+			mask |= 1 << cpu
+		}
+		for _, thread := range []*proc.Thread{n.Host, n.Pod} {
+			if thread == nil {
+				continue
+			}
+			if err := thread.Do(func() error { return unix.SchedSetaffinity(0, &cpus) }); err != nil {
+				return fmt.Errorf("pin to the CPUs %v: %w", s.bed.cpus[i], err)
+			}
+		}
+		// A sysfs shows the network namespace that it was mounted in.
+		steer := fmt.Sprintf("mount -t sysfs sysfs /sys; echo %x >/sys/class/net/%s/queues/rx-0/rps_cpus", mask, nodepair.Uplink)
+		if err := nodepair.Run(n.Host, "unshare -m sh -euc '"+steer+"'"); err != nil {
+			return err
+		}
+		if n.Pod == nil {
+			continue
+		}
+		if err := nodepair.Run(n.Host, kubernetesRules(pair.Inner6)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kubernetesRules are those of kube-proxy and Flannel that a packet between Pods meets.
+func kubernetesRules(ipv6 bool) string {
+	pods, multicast := "10.10.0.0/16", "224.0.0.0/4"
+	if ipv6 {
+		pods, multicast = "fd00:10::/32", "ff00::/8"
+	}
+	return strings.NewReplacer("FIREWALL", nodepair.Firewall(ipv6), "PODS", pods, "MULTICAST", multicast).Replace(`
+		FIREWALL -w -P FORWARD DROP
+		FIREWALL -w -A FORWARD -m conntrack --ctstate INVALID -j DROP
+		FIREWALL -w -A FORWARD -s PODS -j ACCEPT
+		FIREWALL -w -A FORWARD -d PODS -j ACCEPT
+		FIREWALL -w -t nat -A POSTROUTING -s PODS -d PODS -j RETURN
+		FIREWALL -w -t nat -A POSTROUTING -s PODS ! -d MULTICAST -j MASQUERADE`)
+}
+
+// link makes the spaces of a state, with a control group each.
+func (s *setup) link(state result.State, pair *nodepair.Pair) error {
+	var spaces [2]*space
+	for i, n := range pair.Nodes {
+		thread := n.Pod
+		if thread == nil {
+			thread = n.Host
+		}
+		var err error
+		if spaces[i], err = s.space(state, i, thread); err != nil {
+			return err
+		}
+	}
+	address := pair.Nodes[1].PodIP
+	if pair.Bare {
+		address = pair.Nodes[1].Transport
+	}
+	s.links[state] = bed.Link{Client: spaces[0], Server: spaces[1], Address: address}
+	return nil
+}
+
+// space is a cluster.Space whose programs are accounted in a control group.
+type space struct {
+	*cluster.Space
+	group string
+}
+
+func (s *setup) space(state result.State, node int, thread *proc.Thread) (*space, error) {
+	name := fmt.Sprintf("%s%s-%s-%d", groupPrefix(), s.name, state, node+1)
+	sp := &space{Space: cluster.NewSpace(fmt.Sprintf("%s %s node-%d", s.name, state, node+1), thread), group: filepath.Join(s.bed.cgroups(), name)}
+	if err := os.Mkdir(sp.group, 0o700); err != nil {
+		return nil, fmt.Errorf("make a control group: %w", err)
+	}
+	return sp, nil
+}
+
+// groupPrefix begins the names of this process's control groups.
+func groupPrefix() string { return fmt.Sprintf("antrea-bench-%d-", os.Getpid()) }
+
+// grouped makes a program enter the control group before it begins.
+func (s *space) grouped(args []string) []string {
+	return append([]string{"sh", "-c", `echo 0 >"$0" && exec "$@"`, filepath.Join(s.group, "cgroup.procs")}, args...)
+}
+
+// Start is that of cluster.Space.
+func (s *space) Start(args ...string) (*cluster.Process, error) {
+	return s.Space.Start(s.grouped(args)...)
+}
+
+// Exec is that of cluster.Space.
+func (s *space) Exec(ctx context.Context, args ...string) (string, error) {
+	return s.Space.Exec(ctx, s.grouped(args)...)
+}
+
+// Name implements bed.Setup.
+func (s *setup) Name() string { return s.name }
+
+// Link implements bed.Setup.
+func (s *setup) Link(state result.State) bed.Link { return s.links[state] }
+
+// Cache implements bed.Setup.
+func (s *setup) Cache() bed.Cache { return s.caches }
+
+// CPUs implements bed.Setup.
+func (s *setup) CPUs() int { return len(s.bed.cpus[0]) }
+
+// Describe implements bed.Setup.
+func (s *setup) Describe() (result.Network, error) {
+	version := map[bool]string{false: "IPv4", true: "IPv6"}
+	n := result.Network{
+		Families: version[s.options.Inner6] + " in " + version[s.options.Outer6],
+		Tunnel:   "vxlan/" + strconv.Itoa(nodepair.TunnelPort), PodDevice: "veth", WireDevice: "veth",
+		PodMTU: s.options.PodMTU(), WireMTU: nodepair.WireMTU,
+		SlowPath: "router and VXLAN device of the kernel, netfilter rules of kube-proxy and Flannel",
+		CPUs:     fmt.Sprintf("client's Node: %v, server's Node: %v; receive packet steering on the wire; no idling (soakers)", s.bed.cpus[0], s.bed.cpus[1]),
+	}
+	err := s.pairs[result.On].Nodes[0].Host.Do(func() (err error) {
+		n.Offloads, err = offloads(nodepair.Uplink)
+		return err
+	})
+	if err != nil {
+		return n, err
+	}
+	status, err := s.caches.Status()
+	if err != nil {
+		return n, err
+	}
+	n.MapBytes, n.MaxFlows = status[0].MemoryBytes, status[0].MaxFlows
+	return n, nil
+}
+
+// Close implements bed.Setup.
+func (s *setup) Close() error {
+	var err error
+	if s.caches != nil {
+		err = s.caches.close()
+	}
+	for _, pair := range s.pairs {
+		pair.Close()
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ThisMachine describes the machine that the process runs on.
+func ThisMachine() (Machine, error) {
+	m := Machine{CPUs: runtime.NumCPU()}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return m, fmt.Errorf("uname: %w", err)
+	}
+	m.Kernel = unix.ByteSliceToString(name.Release[:])
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return m, fmt.Errorf("sysinfo: %w", err)
+	}
+	m.MemoryBytes = info.Totalram * uint64(info.Unit)
+	cpu, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return m, err
+	}
+	m.CPU, m.Hypervisor = parseCPU(cpu)
+	m.LoadBefore, err = Load1()
+	return m, err
+}
+
+// parseCPU reads the model and, if there is one, that there is a hypervisor.
+func parseCPU(cpuinfo []byte) (model, hypervisor string) {
+	lines := bufio.NewScanner(bytes.NewReader(cpuinfo))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		switch strings.TrimSpace(key) {
+		case "model name":
+			model = strings.TrimSpace(value)
+		case "flags":
+			if strings.Contains(value+" ", " hypervisor ") {
+				hypervisor = "yes"
+			}
+		case "": // the end of the first processor
+			return model, hypervisor
+		}
+	}
+	return model, hypervisor
+}
+
+// Load1 is the load average of the last minute.
+func Load1() (load float64, err error) {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		_, err = fmt.Sscan(string(data), &load)
+	}
+	return load, err
+}
+
+// Commit is the commit of the tree that dir is in, and whether files differ from it; "" outside of a repository.
+func Commit(dir string) (commit string, dirty bool) {
+	out, err := exec.Command("git", "-C", dir, "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "", false
+	}
+	changed, err := exec.Command("git", "-C", dir, "status", "--porcelain", "--untracked-files=no").Output()
+	return strings.TrimSpace(string(out)), err != nil || len(changed) > 0
+}

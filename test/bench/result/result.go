@@ -1,0 +1,166 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package result is what a run of the benchmark has measured, and its file format: test/bench/results/*.json, described field
+// by field in docs/benchmarking.md. Only what was measured is stored; medians and ratios are computed by who reads it.
+//
+// result.go has the types, file.go reads and writes files, machine.go describes the machine.
+package result
+
+import (
+	"fmt"
+	"time"
+)
+
+// Schema is the version of the file format. It changes when a reader of the former one would misunderstand a file.
+const Schema = 1
+
+// State is what runs between the two ends of a workload.
+type State string
+
+const (
+	Bare State = "bare" // host to host: two Nodes without overlay
+	Off  State = "off"  // Pod to Pod, overlay with the feature gate ONCache off
+	On   State = "on"   // the same with the gate on
+)
+
+// States are all states, in the order of a table.
+var States = []State{Bare, Off, On}
+
+// Run is one run of one bed.
+type Run struct {
+	Schema int `json:"schema"`
+	// Bed is "native", "ovs" or "instructions".
+	Bed     string    `json:"bed"`
+	Started time.Time `json:"started"`
+	Seconds float64   `json:"seconds"`
+	// Commit is that of the tree; Dirty says that files differ from it.
+	Commit string `json:"commit"`
+	Dirty  bool   `json:"dirty"`
+	// Rounds is how often each measurement was repeated, the length of a sample array.
+	Rounds  int     `json:"rounds"`
+	Machine Machine `json:"machine"`
+	// Tools are the versions of what measured, by program.
+	Tools map[string]string `json:"tools"`
+	// Networks describe the variants by name.
+	Networks map[string]Network `json:"networks"`
+	// Limits say what was left out or capped on this machine, and why.
+	Limits  []string `json:"limits,omitempty"`
+	Results []Result `json:"results"`
+	// Breakdown is where the time of a transaction goes, if the bed can tell.
+	Breakdown *Breakdown `json:"breakdown,omitempty"`
+}
+
+// Machine is what the run was made on.
+type Machine struct {
+	CPU         string `json:"cpu"`
+	CPUs        int    `json:"cpus"`
+	MemoryBytes uint64 `json:"memoryBytes"`
+	Kernel      string `json:"kernel"`
+	// Hypervisor is "" on hardware, "emulated" where instructions are counted.
+	Hypervisor string `json:"hypervisor,omitempty"`
+	// LoadBefore is the load average of the minute before the run; ForeignCPU the share of the CPUs' time that programs took
+	// during the run which were no part of it.
+	LoadBefore float64 `json:"loadBefore"`
+	ForeignCPU float64 `json:"foreignCPU"`
+}
+
+// Network describes the devices of a variant.
+type Network struct {
+	// Families are of Pods and Nodes: "IPv4 in IPv4".
+	Families string `json:"families"`
+	Tunnel   string `json:"tunnel"`
+	// PodDevice and WireDevice are kinds: veth, netkit, or a NIC's driver.
+	PodDevice  string `json:"podDevice"`
+	WireDevice string `json:"wireDevice"`
+	PodMTU     int    `json:"podMTU"`
+	WireMTU    int    `json:"wireMTU"`
+	// Offloads are those of the wire's devices, as ethtool -k names them.
+	Offloads map[string]string `json:"offloads"`
+	// SlowPath is what stands behind the cache.
+	SlowPath string `json:"slowPath"`
+	// CPUs says how the Nodes' work is placed.
+	CPUs string `json:"cpus"`
+	// MapBytes is the memory of all maps of one Node's cache, as the kernel accounts it; MaxFlows its capacity.
+	MapBytes uint64 `json:"mapBytes,omitempty"`
+	MaxFlows uint32 `json:"maxFlows,omitempty"`
+}
+
+// Result is one workload with one set of parameters in one network.
+type Result struct {
+	// Workload is a name such as tcp_rr; Network one of Run.Networks.
+	Workload string `json:"workload"`
+	Network  string `json:"network"`
+	// Tool is the program that measured, a key of Run.Tools.
+	Tool string `json:"tool"`
+	// Flows are connections at a time; Bytes the message size, 0 where that is the workload's own business.
+	Flows int `json:"flows,omitempty"`
+	Bytes int `json:"bytes,omitempty"`
+	// Condition is what is special about the cache: "", or for example "1000000 cached flows", "misses only".
+	Condition string   `json:"condition,omitempty"`
+	Metrics   []Metric `json:"metrics"`
+	// Failures are measurements that ended in an error; their samples are absent (null) in all metrics.
+	Failures []string `json:"failures,omitempty"`
+}
+
+// Metric is one measured quantity.
+type Metric struct {
+	// Name is for example "rate", "p99", "cpu"; Unit is written out: "1/s", "us", "instructions/transaction".
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	// Less says that less is better.
+	Less bool `json:"less,omitempty"`
+	// Samples are one value per round for each state that was measured; values of one index were measured next to each other.
+	Samples map[State]Samples `json:"samples"`
+}
+
+// Breakdown splits the CPU time, or the instructions, of a transaction.
+type Breakdown struct {
+	Workload string `json:"workload"`
+	Unit     string `json:"unit"`
+	Method   string `json:"method"`
+	// Segments are in the order of a packet's way; Values by state.
+	Segments []Segment `json:"segments"`
+}
+
+// Segment is a part of the way.
+type Segment struct {
+	Name   string            `json:"name"`
+	Values map[State]float64 `json:"values"`
+}
+
+// Key names a result within a run: the same measurement of another run has the same key.
+func (r *Result) Key() string {
+	key := r.Workload + " " + r.Network
+	if r.Flows > 0 {
+		key += fmt.Sprintf(" flows=%d", r.Flows)
+	}
+	if r.Bytes > 0 {
+		key += fmt.Sprintf(" bytes=%d", r.Bytes)
+	}
+	if r.Condition != "" {
+		key += " (" + r.Condition + ")"
+	}
+	return key
+}
+
+// Metric finds a metric by name, nil if there is none.
+func (r *Result) Metric(name string) *Metric {
+	for i := range r.Metrics {
+		if r.Metrics[i].Name == name {
+			return &r.Metrics[i]
+		}
+	}
+	return nil
+}
+
+// Add appends a round's value; the value is NaN if that measurement has failed.
+func (r *Result) Add(m Metric, state State, round int, value float64) {
+	found := r.Metric(m.Name)
+	if found == nil {
+		m.Samples = map[State]Samples{}
+		r.Metrics = append(r.Metrics, m)
+		found = &r.Metrics[len(r.Metrics)-1]
+	}
+	found.Samples[state] = found.Samples[state].set(round, value)
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/native"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/testbed/progress"
+)
+
+// options are what all measuring commands have.
+type options struct {
+	bed     string
+	rounds  int
+	length  time.Duration
+	only    string
+	out     string
+	traffic string
+}
+
+func runCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use: "run", Short: "Measure everything and write a result file", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inSandbox(func() error {
+				run, err := o.measure(cmd)
+				if err != nil {
+					return err
+				}
+				path := filepath.Join(o.out, run.Bed+".json")
+				if err := result.Save(path, run); err != nil {
+					return err
+				}
+				fmt.Printf("bench: wrote %s after %.0f s\n", path, run.Seconds)
+				return nil
+			})
+		},
+	}
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.out, "out", "test/bench/results", "directory for the result file")
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.bed, "bed", native.Name, "what to measure on: "+native.Name)
+	f.IntVar(&o.rounds, "rounds", 7, "how often each measurement is repeated")
+	f.DurationVar(&o.length, "length", time.Second, "how long each takes")
+	f.StringVar(&o.only, "only", "", "regular expression of the workloads to measure; \"\" for all")
+	f.StringVar(&o.traffic, "traffic", "bin/traffic", "the program test/traffic")
+}
+
+func (o *options) measure(cmd *cobra.Command) (*result.Run, error) {
+	plan := bed.Plan{Rounds: o.rounds, Length: o.length}
+	if o.only != "" {
+		only, err := regexp.Compile(o.only)
+		if err != nil {
+			return nil, fmt.Errorf("--only: %w", err)
+		}
+		plan.Only = only.MatchString
+	}
+	b, err := o.newBed()
+	if err != nil {
+		return nil, err
+	}
+	return b.Run(cmd.Context(), plan)
+}
+
+func (o *options) newBed() (bed.Bed, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	traffic, err := filepath.Abs(o.traffic)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(traffic); err != nil {
+		return nil, fmt.Errorf("--traffic: %w (make build makes it)", err)
+	}
+	switch o.bed {
+	case native.Name:
+		return &native.Bed{Self: self, Traffic: traffic, Source: ".", Progress: progress.New(os.Stderr)}, nil
+	}
+	return nil, fmt.Errorf("bed %q does not exist; there is %s", o.bed, native.Name)
+}
+
+// inSandbox runs do in namespaces of its own.
+func inSandbox(do func() error) error {
+	if os.Geteuid() != 0 {
+		return errors.New("measuring needs root: network namespaces and eBPF")
+	}
+	var failed error
+	code := sandbox.Run(func() int {
+		if failed = do(); failed != nil {
+			return 1
+		}
+		return 0
+	})
+	if failed != nil {
+		return failed
+	}
+	if code != 0 {
+		return exitCode(code)
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asSoaker makes the test binary a soaker.
+const asSoaker = "SOAK_TEST_SPIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asSoaker) != "" {
+		if err := Spin(0, os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestOthersAreNoInterrupts(t *testing.T) {
+	t.Setenv(asSoaker, "1")
+	s, err := Start(0, "/proc/self/exe")
+	require.NoError(t, err)
+	defer s.Stop()
+	before, err := s.Read()
+	require.NoError(t, err)
+	begin := time.Now()
+	for time.Since(begin) < 300*time.Millisecond { // this test takes CPU time, perhaps the soaker's
+	}
+	after, err := s.Read()
+	require.NoError(t, err)
+	require.Greater(t, after.Total-before.Total, 250*time.Millisecond)
+	require.GreaterOrEqual(t, after.Interrupts-before.Interrupts, -10*time.Millisecond)
+	require.Less(t, after.Interrupts-before.Interrupts, 150*time.Millisecond, "what other threads took counts as interrupts")
+}

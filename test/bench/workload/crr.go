@@ -1,0 +1,41 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/traffic/report"
+)
+
+// connectRequestResponse opens a connection for every byte that it sends and gets back.
+func connectRequestResponse(m Machine) Workload {
+	const port = 7300
+	return Workload{
+		Name: "tcp_crr", Tool: "traffic", Flows: 1, Bytes: 1,
+		Servers: func(link bed.Link, _ result.State) ([]Server, error) {
+			return []Server{{Args: []string{m.Traffic, "crr-server", "--listen=" + endpoint(link.Address, port)}, Protocol: "tcp", Port: port}}, nil
+		},
+		Measure: func(ctx context.Context, on Target, length time.Duration) (o Outcome, err error) {
+			out, err := on.Client.Exec(ctx, m.Traffic, "crr", "--to="+endpoint(on.Address, port), "--duration="+length.String())
+			if err != nil {
+				return o, err
+			}
+			var rr report.RR
+			if err := json.Unmarshal([]byte(out), &rr); err != nil {
+				return o, fmt.Errorf("output of traffic crr: %w", err)
+			}
+			o.Transactions = float64(rr.Transactions)
+			o.add(Rate, "1/s", false, rr.PerSecond)
+			o.add("p50", "us", true, rr.RTT.P50)
+			o.add("p99", "us", true, rr.RTT.P99)
+			return o, nil
+		},
+	}
+}

@@ -1,0 +1,224 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/stats"
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/testbed/progress"
+)
+
+const (
+	// warmUp is the length of the measurement in each state that is thrown away.
+	warmUp = 300 * time.Millisecond
+	// readyTimeout is how long a server may take to listen, stopGrace how long to end.
+	readyTimeout = 20 * time.Second
+	stopGrace    = 5 * time.Second
+	// slack is what a measurement may take beyond its length: connections are opened, results exchanged.
+	slack = 30 * time.Second
+)
+
+// Runner measures workloads in one network.
+type Runner struct {
+	Setup    bed.Setup
+	Plan     bed.Plan
+	Progress *progress.Printer
+}
+
+// Run measures one workload after the other. One that fails altogether has only Failures; an error means that nothing more
+// can be measured.
+func (r *Runner) Run(ctx context.Context, all []Workload) (results []result.Result, err error) {
+	for i, w := range all {
+		out := result.Result{Workload: w.Name, Network: r.Setup.Name(), Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes, Condition: w.Condition}
+		if err := r.measure(ctx, w, &out); err != nil {
+			out.Failures = append(out.Failures, err.Error())
+		}
+		if ctx.Err() != nil {
+			return results, context.Cause(ctx)
+		}
+		r.Progress.Printf("bench: %d of %d: %s: %s", i+1, len(all), out.Key(), summary(&out))
+		results = append(results, out)
+	}
+	return results, nil
+}
+
+func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result) (err error) {
+	states := w.States
+	if states == nil {
+		states = result.States
+	}
+	if w.After != nil {
+		defer func() { err = errors.Join(err, w.After(r.Setup.Cache())) }()
+	}
+	var running []*cluster.Process
+	defer func() {
+		for _, p := range running {
+			_ = p.Stop(stopGrace) // killed if it does not end; it may have ended by itself after an error
+		}
+	}()
+	for _, state := range states {
+		started, err := r.serve(ctx, w, state)
+		running = append(running, started...)
+		if err != nil {
+			return err
+		}
+		// This also teaches the cache what a condition copies.
+		if _, err := r.once(ctx, w, state, warmUp); err != nil {
+			return fmt.Errorf("%s: %w", state, err)
+		}
+	}
+	if w.Before != nil {
+		if err := w.Before(r.Setup.Cache()); err != nil {
+			return err
+		}
+	}
+	for round := range r.Plan.Rounds {
+		for _, state := range order(states, round) {
+			o, err := r.once(ctx, w, state, r.Plan.Length)
+			if err != nil {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				out.Failures = append(out.Failures, fmt.Sprintf("round %d, %s: %v", round+1, state, err))
+			}
+			for _, v := range o.Values {
+				out.Add(v.Metric, state, round, v.Value)
+			}
+		}
+		if len(out.Failures) > len(states) {
+			return errors.New("given up")
+		}
+	}
+	return nil
+}
+
+// order is a state's turn: each comes first, and each before each other, equally often.
+func order(states []result.State, round int) []result.State {
+	out := slices.Clone(states)
+	if round%2 == 1 {
+		slices.Reverse(out)
+	}
+	first := round / 2 % len(out)
+	return append(out[first:], out[:first]...)
+}
+
+// once makes one measurement with its cost.
+func (r *Runner) once(ctx context.Context, w Workload, state result.State, length time.Duration) (Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, length+slack)
+	defer cancel()
+	before, err := r.Setup.Cost(state)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o, err := w.Measure(ctx, Target{r.Setup.Link(state), state, r.Setup.Cache()}, length)
+	if err != nil {
+		return Outcome{}, err
+	}
+	after, err := r.Setup.Cost(state)
+	if err != nil {
+		return Outcome{}, err
+	}
+	client, server := after.Client-before.Client, after.Server-before.Server
+	unit, work := "us/transaction", 1e6/o.Transactions
+	if o.Transactions == 0 {
+		unit, work = "s/GB", 1e9/o.Bytes
+	}
+	if !math.IsInf(work, 0) {
+		o.add(CPU, unit, true, (client+server).Seconds()*work)
+		o.add(CPUClient, unit, true, client.Seconds()*work)
+		o.add(CPUServer, unit, true, server.Seconds()*work)
+	}
+	return o, nil
+}
+
+// serve starts the servers of a state and waits until they listen.
+func (r *Runner) serve(ctx context.Context, w Workload, state result.State) (started []*cluster.Process, err error) {
+	link := r.Setup.Link(state)
+	servers, err := w.Servers(link, state)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", state, err)
+	}
+	for _, s := range servers {
+		p, err := link.Server.Start(s.Args...)
+		if err != nil {
+			return started, err
+		}
+		started = append(started, p)
+		if err := listening(ctx, link.Server, s, p); err != nil {
+			return started, fmt.Errorf("%s: %w", state, err)
+		}
+	}
+	return started, nil
+}
+
+// listening waits until the kernel's table of sockets has the server's port.
+func listening(ctx context.Context, space bed.Space, s Server, p *cluster.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, table := range []string{s.Protocol, s.Protocol + "6"} {
+			sockets, err := space.ReadFile("/proc/thread-self/net/" + table)
+			if err != nil {
+				return err
+			}
+			if hasPort(string(sockets), s.Port) {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%q does not listen at %s port %d: %s", strings.Join(s.Args, " "), s.Protocol, s.Port, p.Stderr())
+		case <-p.Done():
+			return fmt.Errorf("%q has ended: %s %s", strings.Join(s.Args, " "), p.Stdout(), p.Stderr())
+		case <-tick.C:
+		}
+	}
+}
+
+// hasPort says whether a table of sockets (proc(5), /proc/net/tcp and udp) has an unconnected one at a local port.
+func hasPort(table string, port int) bool {
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) > 3 && strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", port)) && strings.HasSuffix(fields[2], ":0000") {
+			return true
+		}
+	}
+	return false
+}
+
+// summary is a line of progress: medians, and how the states compare.
+func summary(r *result.Result) string {
+	if len(r.Metrics) == 0 {
+		return "FAILED: " + strings.Join(r.Failures, "; ")
+	}
+	m := r.Metrics[0]
+	var parts []string
+	for _, s := range result.States {
+		if v := m.Samples[s].Valid(); len(v) > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.4g", s, stats.Summarize(v).Median))
+		}
+	}
+	text := strings.Join(parts, ", ") + " " + m.Unit
+	for _, pair := range [][2]result.State{{result.On, result.Bare}, {result.On, result.Off}} {
+		if ratio := stats.Summarize(stats.Ratios(m.Samples[pair[0]], m.Samples[pair[1]])); ratio.N > 0 {
+			text += fmt.Sprintf(", %s/%s %.3f (%.3f-%.3f)", pair[0], pair[1], ratio.Median, ratio.Low, ratio.High)
+		}
+	}
+	if len(r.Failures) > 0 {
+		text += fmt.Sprintf(", %d failures: %s", len(r.Failures), r.Failures[0])
+	}
+	return text
+}

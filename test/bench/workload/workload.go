@@ -1,0 +1,102 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload has what is measured, by established programs wherever there is one, and measures it in all states of a
+// network in turns.
+//
+// workload.go says what a workload is, list.go which there are, runner.go measures; the others have one kind of program each:
+// sockperf.go, qperf.go (request/response), iperf3.go (bulk), crr.go (a connection per transaction), memcached.go,
+// postgres.go, web.go (applications), scale.go (many cached flows, eviction, misses). profile.go finds out where the time
+// goes.
+package workload
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+)
+
+// Machine is what workloads need to know about where they run.
+type Machine struct {
+	// CPUs is the number of each Node.
+	CPUs int
+	// Traffic is the program test/traffic. Dir is a directory for data, which need not exist.
+	Traffic, Dir string
+}
+
+// FlowsPerCPU limits parallel flows: beyond it they only wait for each other.
+const FlowsPerCPU = 4
+
+// MaxFlows is the greatest number of parallel flows with that many CPUs per Node.
+func MaxFlows(cpus int) int { return min(32, FlowsPerCPU*cpus) }
+
+// Workload is one row of the results.
+type Workload struct {
+	// Name, Tool, Flows, Bytes and Condition are those of result.Result.
+	Name, Tool   string
+	Flows, Bytes int
+	Condition    string
+	// States are those to measure in; nil for all.
+	States []result.State
+	// Servers are started in each state, and ended after the last measurement.
+	Servers func(link bed.Link, state result.State) ([]Server, error)
+	// Measure makes one measurement of about the given length.
+	Measure func(ctx context.Context, on Target, length time.Duration) (Outcome, error)
+	// Before and After bring the caches into the condition and back; nil for nothing to do.
+	Before, After func(bed.Cache) error
+}
+
+// Target is what a measurement is made on.
+type Target struct {
+	bed.Link
+	State result.State
+	Cache bed.Cache
+}
+
+// Server is a program that must listen before the measurement.
+type Server struct {
+	Args []string
+	// Protocol is "tcp" or "udp".
+	Protocol string
+	Port     int
+}
+
+// Outcome is what one measurement has found.
+type Outcome struct {
+	Values []Value
+	// Transactions, or else Bytes, is the work done from the first to the last packet, warm-up included: what the CPU time is
+	// divided by.
+	Transactions, Bytes float64
+}
+
+// Value is one quantity.
+type Value struct {
+	result.Metric
+	Value float64
+}
+
+func (o *Outcome) add(name, unit string, less bool, value float64) {
+	o.Values = append(o.Values, Value{result.Metric{Name: name, Unit: unit, Less: less}, value})
+}
+
+// Names of metrics that several programs report.
+const (
+	Rate      = "rate" // transactions per second
+	Goodput   = "throughput"
+	CPU       = "cpu" // both sides
+	CPUClient = "cpu client"
+	CPUServer = "cpu server"
+)
+
+// Percentiles of latency by name, in percent.
+var Percentiles = map[string]float64{"p25": 25, "p50": 50, "p75": 75, "p90": 90, "p99": 99, "p99.9": 99.9}
+
+func endpoint(address netip.Addr, port int) string {
+	return netip.AddrPortFrom(address, uint16(port)).String()
+}
+
+// wholeSeconds is a length for programs that know no parts of seconds.
+func wholeSeconds(length time.Duration) int { return max(1, int(length.Round(time.Second).Seconds())) }
