@@ -57,7 +57,7 @@ var networks = []struct {
 	workloads func(workload.Machine) []workload.Workload
 }{
 	{"vxlan", nodepair.Options{}, workload.All},
-	{"vxlan6", nodepair.Options{Inner6: true, Outer6: true}, workload.Core},
+	{"vxlan6", nodepair.Options{Inner6: true, Outer6: true}, workload.Other},
 }
 
 // Run implements bed.Bed.

@@ -5,9 +5,9 @@ package soak
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -54,7 +54,8 @@ type spinner struct {
 	begin  time.Time
 	// ranBefore is what the thread ran before begin.
 	ranBefore time.Duration
-	gaps      atomic.Int64 // nanoseconds
+	// gaps and last, the last look at the clock since begin, are nanoseconds.
+	gaps, last atomic.Int64
 }
 
 func (s *spinner) settle(cpu int) error {
@@ -80,31 +81,40 @@ func (s *spinner) spin() {
 			s.gaps.Add(int64(now - last))
 		}
 		last = now
+		s.last.Store(int64(now))
 	}
 }
 
-// read takes from the gaps what other threads ran: interrupts are left.
+// consistent is how long reading everything may take: longer, and the spinner may have lost the CPU in between.
+const consistent = 50 * time.Microsecond
+
+// read takes from the gaps what other threads ran: interrupts are left. All is as of the spinner's last look at the clock,
+// which is long ago if others have the CPU.
 func (s *spinner) read() (r Reading, err error) {
-	ran, err := s.ran()
-	if err != nil {
-		return r, err
+	for range 1000 {
+		last, gaps := s.last.Load(), s.gaps.Load()
+		ran, err := s.ran()
+		if err != nil {
+			return r, err
+		}
+		if s.last.Load()-last > int64(consistent) || s.gaps.Load() != gaps {
+			continue
+		}
+		r.Total = time.Duration(last)
+		r.Others = r.Total - (ran - s.ranBefore)
+		r.Interrupts = time.Duration(gaps) - r.Others
+		return r, nil
 	}
-	r.Total = time.Since(s.begin)
-	r.Others = r.Total - (ran - s.ranBefore)
-	r.Interrupts = time.Duration(s.gaps.Load()) - r.Others
-	return r, nil
+	return r, errors.New("the CPU is interrupted too often for a consistent reading")
 }
 
-// ran is the time for which the kernel has had the thread on a CPU.
+// ran is the time for which the kernel has had the thread on a CPU, from its CPU clock (MAKE_THREAD_CPUCLOCK in
+// include/linux/posix-timers.h).
 func (s *spinner) ran() (time.Duration, error) {
-	path := fmt.Sprintf("/proc/self/task/%d/schedstat", s.thread)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
+	const perThread, sched = 4, 2
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^s.thread<<3|perThread|sched), &ts); err != nil {
+		return 0, fmt.Errorf("read the CPU clock of thread %d: %w", s.thread, err)
 	}
-	var ns int64
-	if _, err := fmt.Sscan(string(data), &ns); err != nil {
-		return 0, fmt.Errorf("%s is %q, want nanoseconds first: %w", path, data, err)
-	}
-	return time.Duration(ns), nil
+	return time.Duration(ts.Nano()), nil
 }

@@ -3,20 +3,15 @@
 
 package workload
 
-// Core are the workloads that every network is measured with.
-func Core(m Machine) []Workload {
-	return []Workload{
+// All are the workloads of the first network. Those that fill the caches come last.
+func All(m Machine) []Workload {
+	all := []Workload{
 		requestResponse("tcp", 1),
 		requestResponse("udp", 1),
 		connectRequestResponse(m),
 		bulk("tcp", 1, defaultWrite),
 		bulk("udp", 1, datagram),
 	}
-}
-
-// All are the workloads of the first network. Those that fill the caches come last.
-func All(m Machine) []Workload {
-	all := Core(m)
 	for flows := 2; flows <= MaxFlows(m.CPUs); flows *= 2 {
 		all = append(all, requestResponse("tcp", flows), requestResponse("udp", flows), bulk("tcp", flows, defaultWrite), bulk("udp", flows, datagram))
 	}
@@ -29,8 +24,32 @@ func All(m Machine) []Workload {
 	for _, bytes := range []int{1 << 10, 8 << 10} {
 		all = append(all, bulk("tcp", 1, bytes))
 	}
-	return all
+	all = append(all, memcached(), pgbench(m, "pgbench"), pgbench(m, "pgbench_select", "--select-only"), webKeepAlive(m), webConnections(m))
+	all = append(all, missesOnly(requestResponse("tcp", 1)), missesOnly(requestResponse("udp", 1)), missesOnly(connectRequestResponse(m)), missesOnly(bulk("tcp", 1, defaultWrite)))
+	for _, flows := range []int{1e4, 1e6} {
+		all = append(all, cached(flows, requestResponse("tcp", 1)), cached(flows, bulk("tcp", 1, defaultWrite)))
+	}
+	return append(all, cached(1e6, connectRequestResponse(m)), evicted(1e6, bulk("tcp", 1, defaultWrite)))
 }
 
-// Versions asks the tools of results for their versions.
-func Versions(any) map[string]string { return nil }
+// Other are the workloads of other networks. sockperf knows no IPv6.
+func Other(m Machine) []Workload {
+	return []Workload{
+		messageSize("tcp", 1),
+		messageSize("udp", 1),
+		connectRequestResponse(m),
+		bulk("tcp", 1, defaultWrite),
+		bulk("udp", 1, datagram),
+	}
+}
+
+// Smoke are the workloads of the guard: one for each path through the cache.
+func Smoke(m Machine) []Workload {
+	return []Workload{
+		requestResponse("tcp", 1),
+		requestResponse("udp", 1),
+		bulk("tcp", 1, defaultWrite),
+		connectRequestResponse(m),
+		missesOnly(requestResponse("tcp", 1)),
+	}
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+)
+
+// overlays are the states that a condition of the cache can make differ.
+var overlays = []result.State{result.Off, result.On}
+
+// missesOnly is a workload of which nothing is learned: what the cache costs who gains nothing by it.
+func missesOnly(w Workload) Workload {
+	w.Condition, w.States = "misses only", overlays
+	w.Before = func(c bed.Cache) error { return c.Learning(false) }
+	w.After = func(c bed.Cache) error { return c.Learning(true) }
+	measure := w.Measure
+	w.Measure = func(ctx context.Context, on Target, length time.Duration) (Outcome, error) {
+		before, err := hits(on)
+		if err != nil {
+			return Outcome{}, err
+		}
+		o, err := measure(ctx, on, length)
+		if err != nil {
+			return o, err
+		}
+		after, err := hits(on)
+		// The first warm-up is made before the condition.
+		if err == nil && length > warmUp && after > before {
+			err = fmt.Errorf("%d packets were hits", after-before)
+		}
+		return o, err
+	}
+	return w
+}
+
+func hits(on Target) (total uint64, err error) {
+	if on.State != result.On {
+		return 0, nil
+	}
+	all, err := on.Cache.Status()
+	for _, s := range all {
+		total += s.Egress.Hits + s.Ingress.Hits
+	}
+	return total, err
+}
+
+// cached is a workload next to entries of other flows in the caches.
+func cached(flows int, w Workload) Workload {
+	w.Condition, w.States = fmt.Sprintf("%d cached flows", flows), overlays
+	w.Before = func(c bed.Cache) error { return c.Fill(flows) }
+	return w
+}
+
+// evictionInterval is how often everything is evicted under load.
+const evictionInterval = 100 * time.Millisecond
+
+// evicted is a workload during which all of many entries become void again and again.
+func evicted(flows int, w Workload) Workload {
+	w = cached(flows, w)
+	w.Condition = fmt.Sprintf("%d cached flows, all evicted every %v", flows, evictionInterval)
+	measure := w.Measure
+	w.Measure = func(ctx context.Context, on Target, length time.Duration) (Outcome, error) {
+		if on.State != result.On {
+			return measure(ctx, on, length)
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		type eviction struct {
+			longest time.Duration
+			err     error
+		}
+		done := make(chan eviction)
+		evicting, stop := context.WithCancel(ctx)
+		go func() {
+			longest, err := evictRepeatedly(evicting, on.Cache)
+			done <- eviction{longest, err}
+		}()
+		o, err := measure(ctx, on, length)
+		stop()
+		e := <-done
+		cancel()
+		if err == nil {
+			err = e.err
+		}
+		o.add("eviction", "us", true, e.longest.Seconds()*1e6)
+		return o, err
+	}
+	return w
+}
+
+// evictRepeatedly returns the longest time that one eviction took.
+func evictRepeatedly(ctx context.Context, cache bed.Cache) (longest time.Duration, err error) {
+	tick := time.NewTicker(evictionInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return longest, nil
+		case <-tick.C:
+			took, err := cache.Evict()
+			if err != nil {
+				return longest, err
+			}
+			longest = max(longest, took)
+		}
+	}
+}
