@@ -42,6 +42,6 @@ func main() {
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{Use: "bench", Short: "Measure the overlay with and without ONCache", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(runCommand(), agentCommand(), soakCommand())
+	root.AddCommand(runCommand(), reportCommand(), agentCommand(), soakCommand())
 	return root
 }

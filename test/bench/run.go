@@ -25,6 +25,7 @@ type options struct {
 	bed     string
 	rounds  int
 	length  time.Duration
+	budget  time.Duration
 	only    string
 	out     string
 	traffic string
@@ -59,12 +60,13 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.bed, "bed", native.Name, "what to measure on: "+native.Name)
 	f.IntVar(&o.rounds, "rounds", 7, "how often each measurement is repeated")
 	f.DurationVar(&o.length, "length", time.Second, "how long each takes")
+	f.DurationVar(&o.budget, "budget", 36*time.Minute, "how long everything may take; beyond it there are fewer rounds, at least 3")
 	f.StringVar(&o.only, "only", "", "regular expression of the workloads to measure; \"\" for all")
 	f.StringVar(&o.traffic, "traffic", "bin/traffic", "the program test/traffic")
 }
 
 func (o *options) measure(cmd *cobra.Command) (*result.Run, error) {
-	plan := bed.Plan{Rounds: o.rounds, Length: o.length}
+	plan := bed.Plan{Rounds: o.rounds, Length: o.length, Budget: o.budget}
 	if o.only != "" {
 		only, err := regexp.Compile(o.only)
 		if err != nil {

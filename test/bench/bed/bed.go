@@ -29,9 +29,15 @@ type Plan struct {
 	// Rounds is how often each measurement is repeated, Length how long one takes.
 	Rounds int
 	Length time.Duration
+	// Budget is how long the run may take, 0 for as long as the rounds take: on a machine that is slow or busy with other work
+	// the remaining workloads get fewer rounds, but MinRounds at least.
+	Budget time.Duration
 	// Only selects workloads by name; nil for all.
 	Only func(name string) bool
 }
+
+// MinRounds is the least number of rounds that says anything.
+const MinRounds = 3
 
 // Setup is a network in all states at a time, so that they can be measured in turns.
 type Setup interface {

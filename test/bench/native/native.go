@@ -13,6 +13,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -84,8 +85,19 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 		return nil, err
 	}
 	defer b.stopSoakers()
+	var wanted [][]workload.Workload
 	for _, n := range networks {
-		if err := b.measure(ctx, plan, run, n.name, n.options, n.workloads(b.machine())); err != nil {
+		wanted = append(wanted, chosen(plan, n.workloads(b.machine())))
+	}
+	for i, n := range networks {
+		r := workload.Runner{Plan: plan, Progress: b.Progress}
+		if plan.Budget > 0 {
+			r.Deadline = run.Started.Add(plan.Budget)
+		}
+		for _, later := range wanted[i+1:] {
+			r.Others += len(later)
+		}
+		if err := b.measure(ctx, r, run, n.name, n.options, wanted[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -101,33 +113,32 @@ func (b *Bed) machine() workload.Machine {
 	return workload.Machine{CPUs: len(b.cpus[0]), Traffic: b.Traffic, Dir: filepath.Join(b.dir, "data")}
 }
 
-// measure runs workloads in one network.
-func (b *Bed) measure(ctx context.Context, plan bed.Plan, run *result.Run, name string, o nodepair.Options, all []workload.Workload) error {
-	var wanted []workload.Workload
+func chosen(plan bed.Plan, all []workload.Workload) (wanted []workload.Workload) {
 	for _, w := range all {
 		if plan.Only == nil || plan.Only(w.Name) {
 			wanted = append(wanted, w)
 		}
 	}
+	return wanted
+}
+
+// measure runs workloads in one network.
+func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, name string, o nodepair.Options, wanted []workload.Workload) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	b.Progress.Printf("bench: network %s, %d workloads, %d rounds of %v", name, len(wanted), plan.Rounds, plan.Length)
+	b.Progress.Printf("bench: network %s, %d workloads, %d rounds of %v", name, len(wanted), r.Plan.Rounds, r.Plan.Length)
 	setup, err := b.open(ctx, name, o)
 	if err != nil {
 		return fmt.Errorf("network %s: %w", name, err)
 	}
-	defer func() { _ = setup.Close() }()
-	if run.Networks[name], err = setup.Describe(); err != nil {
-		return err
-	}
-	r := workload.Runner{Setup: setup, Plan: plan, Progress: b.Progress}
+	r.Setup = setup
 	results, err := r.Run(ctx, wanted)
 	run.Results = append(run.Results, results...)
-	if err != nil {
-		return err
+	if err == nil {
+		run.Networks[name], err = setup.Describe()
 	}
-	return nil
+	return errors.Join(err, setup.Close())
 }
 
 // divideCPUs gives each Node one half, and says so.

@@ -45,7 +45,7 @@ func parseMemcaslap(out string) (o Outcome, err error) {
 	if m == nil || m[1] == "0" {
 		return o, fmt.Errorf("memcaslap has measured nothing: %s", out)
 	}
-	o.Transactions = number(m[1])
+	o.Transactions, o.ServerOnly = number(m[1]), true
 	o.add(Rate, "1/s", false, number(m[2]))
 	return o, nil
 }

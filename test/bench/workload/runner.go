@@ -34,6 +34,10 @@ type Runner struct {
 	Setup    bed.Setup
 	Plan     bed.Plan
 	Progress *progress.Printer
+	// Deadline is when all should be done, the zero time for never. Others is the number of workloads that must fit in after
+	// these.
+	Deadline time.Time
+	Others   int
 }
 
 // Run measures one workload after the other. One that fails altogether has only Failures; an error means that nothing more
@@ -41,7 +45,7 @@ type Runner struct {
 func (r *Runner) Run(ctx context.Context, all []Workload) (results []result.Result, err error) {
 	for i, w := range all {
 		out := result.Result{Workload: w.Name, Network: r.Setup.Name(), Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes, Condition: w.Condition}
-		if err := r.measure(ctx, w, &out); err != nil {
+		if err := r.measure(ctx, w, &out, r.share(len(all)-i)); err != nil {
 			out.Failures = append(out.Failures, err.Error())
 		}
 		if ctx.Err() != nil {
@@ -53,7 +57,16 @@ func (r *Runner) Run(ctx context.Context, all []Workload) (results []result.Resu
 	return results, nil
 }
 
-func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result) (err error) {
+// share is how long the next workload may take when so many of these are left.
+func (r *Runner) share(left int) time.Duration {
+	if r.Deadline.IsZero() {
+		return math.MaxInt64
+	}
+	return time.Until(r.Deadline) / time.Duration(left+r.Others)
+}
+
+func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, share time.Duration) (err error) {
+	begin := time.Now()
 	states := w.States
 	if states == nil {
 		states = result.States
@@ -84,6 +97,9 @@ func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result) (e
 		}
 	}
 	for round := range r.Plan.Rounds {
+		if used := time.Since(begin); round >= bed.MinRounds && used+used/time.Duration(round+1) > share {
+			break
+		}
 		for _, state := range order(states, round) {
 			o, err := r.once(ctx, w, state, r.Plan.Length)
 			if err != nil {
@@ -134,11 +150,14 @@ func (r *Runner) once(ctx context.Context, w Workload, state result.State, lengt
 	if o.Transactions == 0 {
 		unit, work = "s/GB", 1e9/o.Bytes
 	}
-	if !math.IsInf(work, 0) {
+	if math.IsInf(work, 0) {
+		return o, nil
+	}
+	if !o.ServerOnly {
 		o.add(CPU, unit, true, (client+server).Seconds()*work)
 		o.add(CPUClient, unit, true, client.Seconds()*work)
-		o.add(CPUServer, unit, true, server.Seconds()*work)
 	}
+	o.add(CPUServer, unit, true, server.Seconds()*work)
 	return o, nil
 }
 

@@ -70,6 +70,8 @@ type Outcome struct {
 	// Transactions, or else Bytes, is the work done from the first to the last packet, warm-up included: what the CPU time is
 	// divided by.
 	Transactions, Bytes float64
+	// ServerOnly leaves the client's CPU time out: its program computes for long before it sends anything.
+	ServerOnly bool
 }
 
 // Value is one quantity.

@@ -1,0 +1,33 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/antrea-oncache/antrea/test/bench/report"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+)
+
+func reportCommand() *cobra.Command {
+	var in, out string
+	cmd := &cobra.Command{
+		Use: "report", Short: "Make the report from result files", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			runs, err := result.LoadDir(in, report.Beds...)
+			if err != nil {
+				return err
+			}
+			if len(runs) == 0 {
+				return fmt.Errorf("%s has no result of any bed (%v): run make bench first", in, report.Beds)
+			}
+			return report.Write(out, runs)
+		},
+	}
+	cmd.Flags().StringVar(&in, "in", "test/bench/results", "directory of the result files")
+	cmd.Flags().StringVar(&out, "out", "docs", "directory for benchmarks.md and its plots")
+	return cmd
+}

@@ -1,0 +1,184 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/stats"
+	"github.com/antrea-oncache/antrea/test/bench/svg"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
+)
+
+// styles are the states' styles and names in legends.
+var styles = map[result.State]svg.Style{result.Bare: svg.Bare, result.Off: svg.Off, result.On: svg.On}
+
+var states = []svg.Entry{{Name: "bare", Style: svg.Bare}, {Name: "overlay, gate off", Style: svg.Off}, {Name: "overlay, gate on", Style: svg.On}}
+
+// ratioPlot compares each workload with the gate on to off and to bare.
+func ratioPlot(run *result.Run) string {
+	var ratios []svg.Ratio
+	for i := range run.Results {
+		r := &run.Results[i]
+		m := Main(r)
+		if m == nil {
+			continue
+		}
+		paper := paperRatio{}
+		if r.Condition == "" && r.Network == "vxlan" && (r.Flows <= 1 || r.Workload == "memcached" || r.Workload == "pgbench" || r.Workload == "nginx") {
+			paper = paperRatios[r.Workload]
+		}
+		for _, c := range []struct {
+			to    result.State
+			style svg.Style
+			paper float64
+		}{{result.Off, svg.Off, paper.onOff}, {result.Bare, svg.Bare, paper.onBare}} {
+			s := Speed(m, result.On, c.to)
+			if s.N == 0 || r.Flows > 1 && paper == (paperRatio{}) && c.to == result.Bare || r.Condition != "" && c.to == result.Bare {
+				continue
+			}
+			ratios = append(ratios, svg.Ratio{
+				Name:  plain(r) + ": on / " + string(c.to),
+				Value: s.Median, Low: s.Low, High: s.High, Style: c.style, Paper: c.paper, NotSignificant: s.Against(1) == stats.Unclear,
+			})
+		}
+	}
+	if len(ratios) == 0 {
+		return ""
+	}
+	return svg.Ratios("Speed with the gate on", "times as fast (above 1: faster; hollow: 1 is within the interval)",
+		[]svg.Entry{{Name: "relative to gate off", Style: svg.Off}, {Name: "relative to bare", Style: svg.Bare}, {Name: "the paper's ratio", Style: svg.Paper}}, ratios)
+}
+
+func plain(r *result.Result) string {
+	text := r.Workload
+	if r.Network != "vxlan" {
+		text += " " + r.Network
+	}
+	if r.Flows > 1 {
+		text += fmt.Sprintf(" %d flows", r.Flows)
+	}
+	if r.Bytes > 0 && (r.Workload == "tcp_rr_size" || r.Workload == "udp_rr_size" || r.Workload == "tcp_stream") {
+		text += " " + bytes(float64(r.Bytes))
+	}
+	if r.Condition != "" {
+		text += ", " + r.Condition
+	}
+	return text
+}
+
+// series makes the curves of one metric of the results that match, over x.
+func series(run *result.Run, metric string, match func(*result.Result) bool, x func(*result.Result) float64) (curves []svg.Curve) {
+	for _, state := range result.States {
+		curve := svg.Curve{Style: styles[state]}
+		for i := range run.Results {
+			r := &run.Results[i]
+			m := r.Metric(metric)
+			if m == nil || !match(r) {
+				continue
+			}
+			if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {
+				curve.Points = append(curve.Points, svg.Point{X: x(r), Y: s.Median, Low: s.Q1, High: s.Q3})
+			}
+		}
+		slices.SortFunc(curve.Points, func(a, b svg.Point) int { return int(a.X - b.X) })
+		if len(curve.Points) > 0 {
+			curves = append(curves, curve)
+		}
+	}
+	return curves
+}
+
+// lines draws the panels that have curves.
+func lines(title string, panels ...svg.Panel) string {
+	panels = slices.DeleteFunc(panels, func(p svg.Panel) bool { return len(p.Curves) == 0 })
+	if len(panels) == 0 {
+		return ""
+	}
+	return svg.Lines(title, states, panels)
+}
+
+func flowsPlot(run *result.Run) string {
+	flows := func(r *result.Result) float64 { return float64(r.Flows) }
+	panel := func(title, y, name, metric string, bytes int) svg.Panel {
+		return svg.Panel{
+			Title: title, XLabel: "parallel flows", YLabel: y, Categories: true,
+			Curves: series(run, metric, func(r *result.Result) bool {
+				return r.Workload == name && r.Network == "vxlan" && r.Condition == "" && (bytes == 0 || r.Bytes == bytes)
+			}, flows),
+		}
+	}
+	const bulk = 128 << 10
+	return lines("Parallel flows (median; bars: quartiles)",
+		panel("TCP request/response, 14 B", "transactions/s", "tcp_rr", workload.Rate, 0),
+		panel("UDP request/response, 14 B", "transactions/s", "udp_rr", workload.Rate, 0),
+		panel("TCP request/response: CPU time", "us/transaction, both sides", "tcp_rr", workload.CPU, 0),
+		panel("UDP request/response: CPU time", "us/transaction, both sides", "udp_rr", workload.CPU, 0),
+		panel("TCP throughput", "Gbit/s", "tcp_stream", workload.Goodput, bulk),
+		panel("UDP throughput, 1300 B datagrams", "Gbit/s received", "udp_stream", workload.Goodput, 0),
+		panel("TCP throughput: CPU time", "s/GB, both sides", "tcp_stream", workload.CPU, bulk),
+		panel("UDP throughput: CPU time", "s/GB received, both sides", "udp_stream", workload.CPU, 0),
+	)
+}
+
+// latencyPlot is the cumulative distribution of round trips of one flow, through the percentiles that sockperf prints.
+func latencyPlot(run *result.Run) string {
+	panel := func(title, name string) svg.Panel {
+		p := svg.Panel{Title: title, XLabel: "round trip, us (logarithmic)", YLabel: "% of transactions", LogX: true, YMax: 100}
+		r := find(run, name, "vxlan", "", 1, 0)
+		if r == nil {
+			return p
+		}
+		for _, state := range result.States {
+			curve := svg.Curve{Style: styles[state]}
+			for name, percent := range workload.Percentiles {
+				if m := r.Metric(name); m != nil {
+					if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {
+						curve.Points = append(curve.Points, svg.Point{X: s.Median, Y: percent, Low: percent, High: percent})
+					}
+				}
+			}
+			slices.SortFunc(curve.Points, func(a, b svg.Point) int { return int(10 * (a.Y - b.Y)) })
+			if len(curve.Points) > 0 {
+				p.Curves = append(p.Curves, curve)
+			}
+		}
+		return p
+	}
+	return lines("Latency distribution, one flow (percentiles 25 to 99.9, medians over rounds)",
+		panel("TCP request/response, 14 B", "tcp_rr"), panel("UDP request/response, 14 B", "udp_rr"))
+}
+
+func sizesPlot(run *result.Run) string {
+	size := func(r *result.Result) float64 { return float64(r.Bytes) }
+	panel := func(title, y, name, metric string) svg.Panel {
+		return svg.Panel{
+			Title: title, XLabel: "message size", YLabel: y, Categories: true, XName: bytes,
+			Curves: series(run, metric, func(r *result.Result) bool {
+				return r.Workload == name && r.Network == "vxlan" && r.Condition == "" && r.Flows == 1
+			}, size),
+		}
+	}
+	return lines("Message sizes, one flow (median; bars: quartiles)",
+		panel("TCP round trip", "us, mean", "tcp_rr_size", "mean"),
+		panel("TCP throughput by write size", "Gbit/s", "tcp_stream", workload.Goodput))
+}
+
+func breakdownPlot(b *result.Breakdown) string {
+	var names []string
+	for _, s := range b.Segments {
+		names = append(names, s.Name)
+	}
+	var stacks []svg.Stack
+	for _, state := range result.States {
+		stack := svg.Stack{Name: string(state)}
+		for _, s := range b.Segments {
+			stack.Segments = append(stack.Segments, s.Values[state])
+		}
+		stacks = append(stacks, stack)
+	}
+	return svg.Stacks("Cost of a TCP transaction by segment", b.Unit, names, stacks)
+}

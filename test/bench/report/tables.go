@@ -1,0 +1,211 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/stats"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
+)
+
+// setting says what a run was made on and with.
+func (d *document) setting(run *result.Run) {
+	m := run.Machine
+	where := "hardware"
+	if m.Hypervisor != "" {
+		where = "virtual machine"
+	}
+	changed := ""
+	if run.Dirty {
+		changed = ", with changes"
+	}
+	d.printf("| | |\n|---|---|\n")
+	d.printf("| Run | %s, %.0f minutes, %d rounds, commit %s%s |\n", run.Started.Format("2006-01-02 15:04 MST"), run.Seconds/60, run.Rounds, run.Commit, changed)
+	d.printf("| Machine | %s, %d CPUs, %.0f GB, %s; Linux %s |\n", m.CPU, m.CPUs, float64(m.MemoryBytes)/1e9, where, m.Kernel)
+	d.printf("| Others | load average before %.1f; during the run other programs took %.0f %% of the CPUs |\n", m.LoadBefore, 100*m.ForeignCPU)
+	for _, name := range slices.Sorted(maps.Keys(run.Networks)) {
+		n := run.Networks[name]
+		d.printf("| Network `%s` | %s, %s; Pods: %s, MTU %d; wire: %s, MTU %d, %s; %s; %s |\n", name, n.Families, n.Tunnel, n.PodDevice, n.PodMTU,
+			n.WireDevice, n.WireMTU, offloads(n.Offloads), n.SlowPath, n.CPUs)
+	}
+	var tools []string
+	for _, name := range slices.Sorted(maps.Keys(run.Tools)) {
+		tools = append(tools, name+" "+run.Tools[name])
+	}
+	d.printf("| Tools | %s |\n", strings.Join(tools, ", "))
+	for _, l := range run.Limits {
+		d.printf("| Limit | %s |\n", l)
+	}
+}
+
+func offloads(all map[string]string) string {
+	var on, off []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name] == "on" {
+			on = append(on, name)
+		} else {
+			off = append(off, name)
+		}
+	}
+	return "offloads on: " + strings.Join(on, " ") + ", off: " + strings.Join(off, " ")
+}
+
+func (d *document) verdicts(run *result.Run) {
+	d.printf("\n### Targets\n\n| Target | Bound | Measured | Verdict |\n|---|---|---|---|\n")
+	for _, t := range targets[run.Bed] {
+		s, bound, verdict := t.verdict(run)
+		relation := "at least"
+		if t.most {
+			relation = "at most"
+		}
+		d.printf("| %s | %s %.4g | %s | %s |\n", t.name, relation, bound, interval(s), verdict)
+	}
+	names, compared := slower(run)
+	verdict, which := met, "none"
+	if len(names) > 0 {
+		verdict, which = missed, strings.Join(names, ", ")
+	}
+	if compared == 0 {
+		verdict = notMeasured
+	}
+	d.printf("| workloads that are slower with the gate on than off beyond the spread, of %d | none | %s | %s |\n", compared, which, verdict)
+}
+
+// interval is a median with its interval.
+func interval(s stats.Summary) string {
+	switch s.N {
+	case 0:
+		return "-"
+	case 1:
+		return fmt.Sprintf("%.4g", s.Median)
+	}
+	return fmt.Sprintf("%.3f (%.3f-%.3f)", s.Median, s.Low, s.High)
+}
+
+// results is the table of all results.
+func (d *document) results(run *result.Run) {
+	d.printf("\n### All results\n\nThe median of each state with half the distance of its quartiles. Ratios are of speed: above 1 is better. " +
+		"\"=\" means that 1 lies within the interval.\n\n")
+	d.printf("| Workload | Metric | bare | off | on | on vs. bare | on vs. off | CPU on / bare | CPU on / off |\n|---|---|---|---|---|---|---|---|---|\n")
+	for i := range run.Results {
+		r := &run.Results[i]
+		m := Main(r)
+		if m == nil {
+			d.printf("| %s | | | | | | | | %s |\n", name(r), strings.Join(r.Failures, "; "))
+			continue
+		}
+		cpu := r.Metric(workload.CPU)
+		if cpu == nil {
+			cpu = r.Metric(workload.CPUServer)
+		}
+		d.printf("| %s | %s, %s | %s | %s | %s | %s | %s | %s | %s |\n", name(r), m.Name, m.Unit,
+			value(m, result.Bare), value(m, result.Off), value(m, result.On),
+			difference(Speed(m, result.On, result.Bare)), difference(Speed(m, result.On, result.Off)),
+			cost(cpu, result.Bare), cost(cpu, result.Off))
+	}
+	failures := 0
+	for _, r := range run.Results {
+		failures += len(r.Failures)
+	}
+	if failures > 0 {
+		d.printf("\n%d measurements have failed and are left out; the result file has the reasons.\n", failures)
+	}
+}
+
+// cost is the ratio of CPU time with the gate on to another state: below 1 is better.
+func cost(m *result.Metric, to result.State) string {
+	if m == nil {
+		return ""
+	}
+	return difference(stats.Summarize(stats.Ratios(m.Samples[result.On], m.Samples[to])))
+}
+
+// name is a result's first cell.
+func name(r *result.Result) string {
+	text := "`" + r.Workload + "` " + r.Network
+	if r.Flows > 1 {
+		text += fmt.Sprintf(", %d flows", r.Flows)
+	}
+	if r.Bytes > 0 {
+		text += fmt.Sprintf(", %s", bytes(float64(r.Bytes)))
+	}
+	if r.Condition != "" {
+		text += ", " + r.Condition
+	}
+	return text
+}
+
+func bytes(n float64) string {
+	if n >= 1024 {
+		return fmt.Sprintf("%g KiB", n/1024)
+	}
+	return fmt.Sprintf("%g B", n)
+}
+
+func value(m *result.Metric, state result.State) string {
+	s := stats.Summarize(m.Samples[state].Valid())
+	switch {
+	case s.N == 0:
+		return ""
+	case s.N == 1:
+		return fmt.Sprintf("%.4g", s.Median)
+	}
+	return fmt.Sprintf("%.4g ± %.0f %%", s.Median, 100*s.Spread())
+}
+
+func difference(s stats.Summary) string {
+	switch {
+	case s.N == 0:
+		return ""
+	case s.Against(1) == stats.Unclear:
+		return "= " + interval(s)
+	}
+	return interval(s)
+}
+
+func (d *document) breakdown(run *result.Run) {
+	b := run.Breakdown
+	if b == nil {
+		return
+	}
+	d.printf("\n### Where the time goes\n\n%s\n\n| Segment, %s | bare | off | on | on - bare |\n|---|---|---|---|---|\n", b.Method, b.Unit)
+	sum := map[result.State]float64{}
+	row := func(name string, v map[result.State]float64) {
+		d.printf("| %s | %.2f | %.2f | %.2f | %+.2f |\n", name, v[result.Bare], v[result.Off], v[result.On], v[result.On]-v[result.Bare])
+	}
+	for _, s := range b.Segments {
+		row(s.Name, s.Values)
+		for state, v := range s.Values {
+			sum[state] += v
+		}
+	}
+	row("sum", sum)
+	d.plot(run, "breakdown", "cost of a transaction by segment", breakdownPlot(b))
+}
+
+// paper quotes the paper's numbers that have no counterpart in a plot.
+func (d *document) paper() {
+	d.printf("\n## The paper's numbers\n\n%s: %s. In the plots its ratios are the green diamonds; they were measured on other hardware and with another slow path, so\n"+
+		"only their order of magnitude can be compared. Table 2 there, nanoseconds per packet of a 1-byte TCP round trip, by segment:\n\n", paperSource, paperSetting)
+	d.printf("| Segment | bare egress | ingress | Antrea egress | ingress | ONCache egress | ingress |\n|---|---|---|---|---|---|---|\n")
+	var sum paperSegment
+	row := func(s paperSegment) {
+		d.printf("| %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", s.name, s.egress[0], s.ingress[0], s.egress[1], s.ingress[1], s.egress[2], s.ingress[2])
+	}
+	for _, s := range paperTable2 {
+		row(s)
+		for i := range 3 {
+			sum.egress[i] += s.egress[i]
+			sum.ingress[i] += s.ingress[i]
+		}
+	}
+	sum.name = "sum"
+	row(sum)
+	d.printf("| latency, us | %.2f | | %.2f | | %.2f | |\n", 16.57, 22.97, 17.49)
+}

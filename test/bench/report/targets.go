@@ -1,0 +1,144 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/stats"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
+)
+
+// target is what a number must reach.
+type target struct {
+	name string
+	// measured finds the values; no values: not measured.
+	measured func(*result.Run) stats.Summary
+	bound    func(*result.Run) float64
+	// most says that the bound is an upper one.
+	most bool
+}
+
+// Verdicts.
+const (
+	met         = "met"
+	missed      = "**missed**"
+	notMeasured = "not measured"
+)
+
+// targets are those of each bed.
+var targets = map[string][]target{
+	"native": {
+		atLeast("TCP request/response, median latency: bare / on", 0.85, speed("tcp_rr", "p50", result.On, result.Bare)),
+		atLeast("UDP request/response, median latency: bare / on", 0.85, speed("udp_rr", "p50", result.On, result.Bare)),
+		{
+			name:     "TCP throughput, one flow: on / bare, of the payload's share of a packet",
+			measured: speed("tcp_stream", workload.Goodput, result.On, result.Bare),
+			bound:    func(run *result.Run) float64 { return 0.95 * payloadShare(run.Networks["vxlan"]) },
+		},
+		atLeast("connect-request-response, rate: on / off", 1.2, speed("tcp_crr", workload.Rate, result.On, result.Off)),
+		atMost("CPU per TCP transaction: on / bare", 1.15, ratio("tcp_rr", workload.CPU, result.On, result.Bare)),
+		atMost("CPU per UDP transaction: on / bare", 1.15, ratio("udp_rr", workload.CPU, result.On, result.Bare)),
+		atMost("map memory of one Node with room for 2^20 IPv4 flows, MB", 350, mapMemory),
+	},
+	"instructions": {
+		atLeast("TCP round trip: share of what the overlay adds that is removed", 0.80, removed("tcp_rr")),
+		atLeast("UDP round trip: share of what the overlay adds that is removed", 0.86, removed("udp_rr")),
+	},
+}
+
+func constant(v float64) func(*result.Run) float64 { return func(*result.Run) float64 { return v } }
+
+func atLeast(name string, bound float64, measured func(*result.Run) stats.Summary) target {
+	return target{name: name, measured: measured, bound: constant(bound)}
+}
+
+func atMost(name string, bound float64, measured func(*result.Run) stats.Summary) target {
+	return target{name: name, measured: measured, bound: constant(bound), most: true}
+}
+
+// metric finds a metric of a workload with one flow in the first network.
+func metric(run *result.Run, name, metric string) *result.Metric {
+	for i := range run.Results {
+		if r := &run.Results[i]; r.Workload == name && r.Flows <= 1 && r.Condition == "" {
+			return r.Metric(metric)
+		}
+	}
+	return nil
+}
+
+func speed(name, of string, a, b result.State) func(*result.Run) stats.Summary {
+	return func(run *result.Run) stats.Summary { return Speed(metric(run, name, of), a, b) }
+}
+
+func ratio(name, of string, a, b result.State) func(*result.Run) stats.Summary {
+	return func(run *result.Run) stats.Summary {
+		m := metric(run, name, of)
+		if m == nil {
+			return stats.Summarize(nil)
+		}
+		return stats.Summarize(stats.Ratios(m.Samples[a], m.Samples[b]))
+	}
+}
+
+func removed(name string) func(*result.Run) stats.Summary {
+	return func(run *result.Run) stats.Summary { return Removed(metric(run, name, "instructions")) }
+}
+
+// payloadShare is the part of bare throughput that fits behind the tunnel's headers on a full wire: TCP payload per packet,
+// with time stamps, of IPv4.
+func payloadShare(n result.Network) float64 {
+	const headers = 20 + 32
+	return float64(n.PodMTU-headers) / float64(n.WireMTU-headers)
+}
+
+func mapMemory(run *result.Run) stats.Summary {
+	n, ok := run.Networks["vxlan"]
+	if !ok || n.MapBytes == 0 {
+		return stats.Summarize(nil)
+	}
+	return stats.Summarize([]float64{float64(n.MapBytes) / 1e6})
+}
+
+// verdict judges a target. A single value, which has no spread, is compared as it is.
+func (t target) verdict(run *result.Run) (s stats.Summary, bound float64, text string) {
+	s, bound = t.measured(run), t.bound(run)
+	if s.N == 0 {
+		return s, bound, notMeasured
+	}
+	good := s.Median >= bound
+	if t.most {
+		good = s.Median <= bound
+	}
+	side := s.Against(bound)
+	if s.N == 1 {
+		side = stats.Above // not a statistic
+	}
+	switch {
+	case side == stats.Unclear && good:
+		return s, bound, "met by the median, within the spread"
+	case side == stats.Unclear:
+		return s, bound, "missed by the median, within the spread"
+	case good:
+		return s, bound, met
+	}
+	return s, bound, missed
+}
+
+// slower are the workloads that the gate makes slower beyond the spread.
+func slower(run *result.Run) (names []string, compared int) {
+	for i := range run.Results {
+		r := &run.Results[i]
+		s := Speed(Main(r), result.On, result.Off)
+		if s.N == 0 {
+			continue
+		}
+		compared++
+		if s.Against(1) == stats.Below {
+			names = append(names, fmt.Sprintf("%s (%.2f)", r.Key(), s.Median))
+		}
+	}
+	return names, compared
+}
