@@ -5,7 +5,7 @@
 // that between two hosts, and makes the report. Run it with `make bench`, `make bench-report` and `make bench-smoke`;
 // docs/benchmarking.md says how it measures and what its files mean.
 //
-// The commands are in run.go, report.go and inside.go (what the bed starts); package bed declares what a bed is, native is
+// The commands are in run.go, smoke.go, report.go and inside.go (what the bed starts); package bed declares what a bed is, native is
 // one; workload has what is measured; stats, result, report and svg make of it what people read; guard notices when it has
 // become worse.
 package main
@@ -42,6 +42,6 @@ func main() {
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{Use: "bench", Short: "Measure the overlay with and without ONCache", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(runCommand(), reportCommand(), agentCommand(), soakCommand())
+	root.AddCommand(runCommand(), smokeCommand(), reportCommand(), agentCommand(), soakCommand())
 	return root
 }

@@ -37,7 +37,7 @@ func runCommand() *cobra.Command {
 		Use: "run", Short: "Measure everything and write a result file", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return inSandbox(func() error {
-				run, err := o.measure(cmd)
+				run, err := o.measure(cmd, bed.Plan{Profile: o.only == ""})
 				if err != nil {
 					return err
 				}
@@ -50,23 +50,24 @@ func runCommand() *cobra.Command {
 			})
 		},
 	}
-	o.addFlags(cmd)
+	o.addFlags(cmd, 7, time.Second, 36*time.Minute)
+	cmd.Flags().StringVar(&o.only, "only", "", "regular expression of the workloads to measure; \"\" for all")
 	cmd.Flags().StringVar(&o.out, "out", "test/bench/results", "directory for the result file")
 	return cmd
 }
 
-func (o *options) addFlags(cmd *cobra.Command) {
+func (o *options) addFlags(cmd *cobra.Command, rounds int, length, budget time.Duration) {
 	f := cmd.Flags()
 	f.StringVar(&o.bed, "bed", native.Name, "what to measure on: "+native.Name)
-	f.IntVar(&o.rounds, "rounds", 7, "how often each measurement is repeated")
-	f.DurationVar(&o.length, "length", time.Second, "how long each takes")
-	f.DurationVar(&o.budget, "budget", 36*time.Minute, "how long everything may take; beyond it there are fewer rounds, at least 3")
-	f.StringVar(&o.only, "only", "", "regular expression of the workloads to measure; \"\" for all")
+	f.IntVar(&o.rounds, "rounds", rounds, "how often each measurement is repeated")
+	f.DurationVar(&o.length, "length", length, "how long each takes")
+	f.DurationVar(&o.budget, "budget", budget, "how long everything may take; beyond it there are fewer rounds, at least 3")
 	f.StringVar(&o.traffic, "traffic", "bin/traffic", "the program test/traffic")
 }
 
-func (o *options) measure(cmd *cobra.Command) (*result.Run, error) {
-	plan := bed.Plan{Rounds: o.rounds, Length: o.length, Budget: o.budget}
+// measure fills in the plan and runs it.
+func (o *options) measure(cmd *cobra.Command, plan bed.Plan) (*result.Run, error) {
+	plan.Rounds, plan.Length, plan.Budget = o.rounds, o.length, o.budget
 	if o.only != "" {
 		only, err := regexp.Compile(o.only)
 		if err != nil {

@@ -32,6 +32,10 @@ type Plan struct {
 	// Budget is how long the run may take, 0 for as long as the rounds take: on a machine that is slow or busy with other work
 	// the remaining workloads get fewer rounds, but MinRounds at least.
 	Budget time.Duration
+	// Smoke chooses the few workloads of the guard.
+	Smoke bool
+	// Profile asks for a Breakdown.
+	Profile bool
 	// Only selects workloads by name; nil for all.
 	Only func(name string) bool
 }

@@ -86,8 +86,15 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 	}
 	defer b.stopSoakers()
 	var wanted [][]workload.Workload
-	for _, n := range networks {
-		wanted = append(wanted, chosen(plan, n.workloads(b.machine())))
+	for i, n := range networks {
+		switch {
+		case !plan.Smoke:
+			wanted = append(wanted, chosen(plan, n.workloads(b.machine())))
+		case i == 0:
+			wanted = append(wanted, chosen(plan, workload.Smoke(b.machine())))
+		default:
+			wanted = append(wanted, nil)
+		}
 	}
 	for i, n := range networks {
 		r := workload.Runner{Plan: plan, Progress: b.Progress}
@@ -137,6 +144,9 @@ func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, n
 	run.Results = append(run.Results, results...)
 	if err == nil {
 		run.Networks[name], err = setup.Describe()
+	}
+	if err == nil && r.Plan.Profile && run.Breakdown == nil {
+		run.Breakdown, err = workload.Profile(ctx, setup, b.machine(), b.Progress)
 	}
 	return errors.Join(err, setup.Close())
 }

@@ -1,0 +1,116 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guard notices when the network has become worse: it compares a run with recorded bands (test/bench/bands.json).
+//
+// guard.go checks, record.go makes bands.
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/stats"
+)
+
+// Band is what one quantity may be.
+type Band struct {
+	// Key is that of the result, Metric one of its metrics.
+	Key    string `json:"key"`
+	Metric string `json:"metric"`
+	// State is whose value is meant; To, if set, makes it the ratio to that state's, pair by pair.
+	State result.State `json:"state"`
+	To    result.State `json:"to,omitempty"`
+	// Limit is the worst value that is no failure; Less says that less is better, so that the limit is an upper one.
+	Limit float64 `json:"limit"`
+	Less  bool    `json:"less,omitempty"`
+	// Recorded is the value that the limit was derived from.
+	Recorded float64 `json:"recorded"`
+}
+
+// Bands are by bed.
+type Bands map[string][]Band
+
+// Load reads bands.
+func Load(path string) (Bands, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var b Bands
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
+}
+
+// Save writes bands.
+func (b Bands) Save(path string) error {
+	data, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	return result.Replace(path, append(data, '\n'))
+}
+
+// Finding is one band with what was measured.
+type Finding struct {
+	Band
+	Measured stats.Summary
+	// Failed says that the measured value is beyond the limit with all of its interval, or that there is none.
+	Failed bool
+}
+
+// String is a line for people.
+func (f Finding) String() string {
+	what := fmt.Sprintf("%s, %s, %s", f.Key, f.Metric, f.State)
+	if f.To != "" {
+		what += " / " + string(f.To)
+	}
+	relation, verdict := "at least", "ok"
+	if f.Less {
+		relation = "at most"
+	}
+	if f.Failed {
+		verdict = "FAILED"
+	}
+	if f.Measured.N == 0 {
+		return fmt.Sprintf("%-6s %s: not measured, must be %s %.4g", verdict, what, relation, f.Limit)
+	}
+	return fmt.Sprintf("%-6s %s: %.4g (%.4g-%.4g), must be %s %.4g", verdict, what, f.Measured.Median, f.Measured.Low, f.Measured.High, relation, f.Limit)
+}
+
+// Check compares a run with the bands of its bed. Noise is no failure: a ratio fails only if the whole interval that has its
+// true median in it is beyond the limit.
+func (b Bands) Check(run *result.Run) (findings []Finding) {
+	for _, band := range b[run.Bed] {
+		f := Finding{Band: band, Measured: measure(run, band), Failed: true}
+		switch {
+		case f.Measured.N == 0:
+		case band.Less:
+			f.Failed = f.Measured.Low > band.Limit
+		default:
+			f.Failed = f.Measured.High < band.Limit
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// measure finds a band's quantity in a run.
+func measure(run *result.Run, b Band) stats.Summary {
+	for i := range run.Results {
+		r := &run.Results[i]
+		m := r.Metric(b.Metric)
+		if m == nil || r.Key() != b.Key {
+			continue
+		}
+		if b.To == "" {
+			return stats.Summarize(m.Samples[b.State].Valid())
+		}
+		return stats.Summarize(stats.Ratios(m.Samples[b.State], m.Samples[b.To]))
+	}
+	return stats.Summarize(nil)
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+)
+
+// run has one request/response with the median latency of state on as given, of bare 10 and of off 20.
+func run(bed, metric string, on ...float64) *result.Run {
+	r := result.Result{Workload: "tcp_rr", Network: "vxlan", Flows: 1, Bytes: 14}
+	for i, v := range on {
+		m := result.Metric{Name: metric, Unit: "us", Less: true}
+		r.Add(m, result.Bare, i, 10)
+		r.Add(m, result.Off, i, 20)
+		r.Add(m, result.On, i, v)
+	}
+	return &result.Run{Bed: bed, Results: []result.Result{r}}
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		name               string
+		bed, metric        string
+		recorded, measured []float64
+		failed             int
+	}{
+		{name: "the same", bed: "native", metric: "p50", recorded: []float64{11, 11, 11}, measured: []float64{11, 11, 11}},
+		{name: "slower within the margin", bed: "native", metric: "p50", recorded: []float64{11, 11, 11}, measured: []float64{12, 12, 12}},
+		{name: "slower against bare and off", bed: "native", metric: "p50", recorded: []float64{11, 11, 11}, measured: []float64{13, 13, 13}, failed: 2},
+		{name: "slower, but one round says otherwise", bed: "native", metric: "p50", recorded: []float64{11, 11, 11}, measured: []float64{13, 12, 15}},
+		{name: "noise when recorded widens the band", bed: "native", metric: "cpu", recorded: []float64{9, 11, 13}, measured: []float64{14, 14, 14}},
+		{name: "faster", bed: "native", metric: "p50", recorded: []float64{11, 11, 11}, measured: []float64{5, 5, 5}},
+		{name: "instructions grow by 1 %", bed: "instructions", metric: "instructions", recorded: []float64{1000}, measured: []float64{1010}},
+		{name: "instructions grow by 3 %", bed: "instructions", metric: "instructions", recorded: []float64{1000}, measured: []float64{1030}, failed: 1},
+		{name: "not measured", bed: "native", metric: "p50", recorded: []float64{11, 11, 11}, failed: 2},
+		{name: "every measurement failed", bed: "native", metric: "p50", recorded: []float64{11, 11, 11}, measured: []float64{math.NaN()}, failed: 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bands := Bands{}
+			bands.Record(run(c.bed, c.metric, c.recorded...))
+			path := filepath.Join(t.TempDir(), "bands.json")
+			require.NoError(t, bands.Save(path))
+			bands, err := Load(path)
+			require.NoError(t, err)
+			failed := 0
+			for _, f := range bands.Check(run(c.bed, c.metric, c.measured...)) {
+				if f.Failed {
+					failed++
+					require.Contains(t, f.String(), "FAILED")
+				}
+			}
+			require.Equal(t, c.failed, failed)
+		})
+	}
+}
+
+func TestRecordLeavesRatesOut(t *testing.T) {
+	bands := Bands{}
+	bands.Record(run("native", "rate", 1, 2, 3))
+	require.Empty(t, bands["native"])
+}

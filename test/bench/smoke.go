@@ -1,0 +1,80 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/guard"
+)
+
+// attempts is how often the guard measures before it fails: what is worse because of the code is worse each time.
+const attempts = 2
+
+func smokeCommand() *cobra.Command {
+	var o options
+	var path string
+	var record bool
+	cmd := &cobra.Command{
+		Use: "smoke", Short: "Measure a little and fail if a ratio is out of its recorded band", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inSandbox(func() error {
+				bands, err := guard.Load(path)
+				if record && errors.Is(err, fs.ErrNotExist) {
+					bands, err = guard.Bands{}, nil
+				}
+				if err != nil {
+					return err
+				}
+				if record {
+					run, err := o.measure(cmd, bed.Plan{Smoke: true})
+					if err != nil {
+						return err
+					}
+					bands.Record(run)
+					fmt.Printf("bench-smoke: recorded %d bands in %s\n", len(bands[run.Bed]), path)
+					return bands.Save(path)
+				}
+				return o.check(cmd, bands)
+			})
+		},
+	}
+	o.addFlags(cmd, 9, 300*time.Millisecond, 100*time.Second)
+	cmd.Flags().StringVar(&path, "bands", "test/bench/bands.json", "file of the bands")
+	cmd.Flags().BoolVar(&record, "record", false, "record the bands instead of checking them")
+	return cmd
+}
+
+// check measures, and again only what has failed.
+func (o *options) check(cmd *cobra.Command, bands guard.Bands) error {
+	var failed []string
+	for range attempts {
+		run, err := o.measure(cmd, bed.Plan{Smoke: true})
+		if err != nil {
+			return err
+		}
+		failed = nil
+		var again []guard.Band
+		for _, f := range bands.Check(run) {
+			fmt.Println("bench-smoke:", f)
+			if f.Failed {
+				failed = append(failed, f.String())
+				again = append(again, f.Band)
+			}
+		}
+		if len(failed) == 0 {
+			fmt.Println("bench-smoke: PASS")
+			return nil
+		}
+		bands = guard.Bands{run.Bed: again}
+	}
+	return fmt.Errorf("%d ratios are out of their bands, %d times (bench smoke --record makes new ones if that is meant):\n%s", len(failed), attempts, strings.Join(failed, "\n"))
+}
