@@ -26,13 +26,16 @@ stages := lint verify-generated model test-unit test-policy test-bpf test-e2e
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
 
-# Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3".
+# Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3",
+# BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record.
 E2E_ARGS ?=
 COST_ARGS ?=
 FUZZTIME ?= 160s
 DEMO_ARGS ?=
 UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
+BENCH_ARGS ?=
+SMOKE_ARGS ?=
 # How many sets of policies test-policy makes, and the seed that makes them (0: another one each time).
 SETS ?= 200
 SEED ?= 0
@@ -124,6 +127,24 @@ bench-bpf: ## Print what the eBPF programs cost (root)
 cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/instructions ./test/bench/instructions
 	bin/testbed run --count-instructions -- bin/instructions
+
+.PHONY: bench-programs
+bench-programs:
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./test/bench ./test/traffic
+
+.PHONY: bench
+bench: bench-programs ## Measure the network bare, with the gate off and on, into test/bench/results (root, 40 minutes)
+	hack/install-deps.sh bench
+	bin/bench run $(BENCH_ARGS)
+
+.PHONY: bench-report
+bench-report: bench-programs ## Make docs/benchmarks.md and its plots from test/bench/results
+	bin/bench report
+
+.PHONY: bench-smoke
+bench-smoke: bench-programs ## Measure a little, fail when a ratio is out of its recorded band (root, 5 minutes)
+	bin/bench smoke $(SMOKE_ARGS)
 
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -36,7 +37,7 @@ func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run", Short: "Measure everything and write a result file", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return inSandbox(func() error {
+			return inSandbox(cmd.Context(), func() error {
 				run, err := o.measure(cmd, bed.Plan{Profile: o.only == ""})
 				if err != nil {
 					return err
@@ -102,12 +103,12 @@ func (o *options) newBed() (bed.Bed, error) {
 }
 
 // inSandbox runs do in namespaces of its own.
-func inSandbox(do func() error) error {
+func inSandbox(ctx context.Context, do func() error) error {
 	if os.Geteuid() != 0 {
 		return errors.New("measuring needs root: network namespaces and eBPF")
 	}
 	var failed error
-	code := sandbox.Run(func() int {
+	code := sandbox.Run(ctx, func() int {
 		if failed = do(); failed != nil {
 			return 1
 		}

@@ -26,7 +26,7 @@ func smokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "smoke", Short: "Measure a little and fail if a ratio is out of its recorded band", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return inSandbox(func() error {
+			return inSandbox(cmd.Context(), func() error {
 				bands, err := guard.Load(path)
 				if record && errors.Is(err, fs.ErrNotExist) {
 					bands, err = guard.Bands{}, nil
@@ -39,7 +39,9 @@ func smokeCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					bands.Record(run)
+					if err := bands.Record(run); err != nil {
+						return err
+					}
 					fmt.Printf("bench-smoke: recorded %d bands in %s\n", len(bands[run.Bed]), path)
 					return bands.Save(path)
 				}
@@ -55,6 +57,9 @@ func smokeCommand() *cobra.Command {
 
 // check measures, and again only what has failed.
 func (o *options) check(cmd *cobra.Command, bands guard.Bands) error {
+	if len(bands[o.bed]) == 0 {
+		return fmt.Errorf("no bands of bed %s are recorded: record them with bench smoke --record on a machine without other work", o.bed)
+	}
 	var failed []string
 	for range attempts {
 		run, err := o.measure(cmd, bed.Plan{Smoke: true})
@@ -72,6 +77,10 @@ func (o *options) check(cmd *cobra.Command, bands guard.Bands) error {
 		}
 		if len(failed) == 0 {
 			fmt.Println("bench-smoke: PASS")
+			return nil
+		}
+		if err := guard.Judgeable(run); err != nil {
+			fmt.Println("bench-smoke: NOT JUDGED:", err)
 			return nil
 		}
 		bands = guard.Bands{run.Bed: again}

@@ -6,6 +6,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,11 +35,11 @@ func Main(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if os.Getenv(inside) == "" {
-		os.Exit(again(inside))
+		os.Exit(again(context.Background(), inside))
 	}
 	// Workers of `go test -fuzz` talk to their parent by pipes, which follow the standard files.
 	if slices.Contains(os.Args, "-test.fuzzworker") && os.Getenv(insideWorker) == "" {
-		os.Exit(again(insideWorker, os.NewFile(3, "in"), os.NewFile(4, "out"), os.NewFile(5, "memory")))
+		os.Exit(again(context.Background(), insideWorker, os.NewFile(3, "in"), os.NewFile(4, "out"), os.NewFile(5, "memory")))
 	}
 	if err := setUp(); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
@@ -48,10 +49,10 @@ func Main(m *testing.M) {
 }
 
 // Run is Main for a program: it runs the program again in the sandbox and returns that one's exit code, or, there, calls run.
-// It needs root.
-func Run(run func() int) int {
+// It needs root. When ctx ends the program in the sandbox gets SIGTERM.
+func Run(ctx context.Context, run func() int) int {
 	if os.Getenv(inside) == "" {
-		return again(inside)
+		return again(ctx, inside)
 	}
 	if err := setUp(); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
@@ -68,8 +69,9 @@ func RequireRoot(t testing.TB) {
 	}
 }
 
-func again(mark string, files ...*os.File) int {
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+func again(ctx context.Context, mark string, files ...*os.File) int {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = files
 	cmd.Env = append(os.Environ(), mark+"=1")

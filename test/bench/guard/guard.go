@@ -82,6 +82,18 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%-6s %s: %.4g (%.4g-%.4g), must be %s %.4g", verdict, what, f.Measured.Median, f.Measured.Low, f.Measured.High, relation, f.Limit)
 }
 
+// busy is the share of the CPUs that others may take before a run cannot be judged: pinned programs that wait for each other
+// then mostly wait for them.
+const busy = 0.3
+
+// Judgeable is an error if a run shared its machine with so much other work that it says nothing.
+func Judgeable(run *result.Run) error {
+	if run.Machine.ForeignCPU > busy {
+		return fmt.Errorf("other programs took %.0f %% of the CPUs, with more than %.0f %% nothing can be said", 100*run.Machine.ForeignCPU, 100*busy)
+	}
+	return nil
+}
+
 // Check compares a run with the bands of its bed. Noise is no failure: a ratio fails only if the whole interval that has its
 // true median in it is beyond the limit.
 func (b Bands) Check(run *result.Run) (findings []Finding) {

@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bands := Bands{}
-			bands.Record(run(c.bed, c.metric, c.recorded...))
+			require.NoError(t, bands.Record(run(c.bed, c.metric, c.recorded...)))
 			path := filepath.Join(t.TempDir(), "bands.json")
 			require.NoError(t, bands.Save(path))
 			bands, err := Load(path)
@@ -64,6 +64,26 @@ func TestCheck(t *testing.T) {
 
 func TestRecordLeavesRatesOut(t *testing.T) {
 	bands := Bands{}
-	bands.Record(run("native", "rate", 1, 2, 3))
+	require.NoError(t, bands.Record(run("native", "rate", 1, 2, 3)))
 	require.Empty(t, bands["native"])
+}
+
+func TestRecordPrefersTheQuietPercentile(t *testing.T) {
+	r := run("native", "p50", 11, 11, 11)
+	m := *r.Results[0].Metric("p50")
+	m.Name = "p25"
+	r.Results[0].Metrics = append(r.Results[0].Metrics, m)
+	bands := Bands{}
+	require.NoError(t, bands.Record(r))
+	require.Len(t, bands["native"], 2)
+	require.Equal(t, "p25", bands["native"][0].Metric)
+}
+
+func TestBusyMachine(t *testing.T) {
+	r := run("native", "p50", 11, 11, 11)
+	r.Machine.ForeignCPU = 0.2
+	require.ErrorContains(t, Bands{}.Record(r), "20 %")
+	require.NoError(t, Judgeable(r))
+	r.Machine.ForeignCPU = 0.5
+	require.ErrorContains(t, Judgeable(r), "50 %")
 }

@@ -44,20 +44,11 @@ func (s *setup) Cost(state result.State) (bed.Cost, error) {
 	return c, nil
 }
 
-// foreign is the share of the CPUs' time that programs have taken which the bed has not started.
+// foreign is the share of the CPUs' time that programs have taken which the bed has not started. It is complete after all
+// setups are closed.
 func (b *Bed) foreign() (float64, error) {
-	groups, err := filepath.Glob(filepath.Join(b.cgroups(), groupPrefix()+"*"))
-	if err != nil {
-		return 0, err
-	}
-	var total, others time.Duration
-	for _, g := range groups {
-		used, err := usage(g)
-		if err != nil {
-			return 0, err
-		}
-		others -= used
-	}
+	var total time.Duration
+	others := -b.own
 	for _, s := range b.soakers {
 		r, err := s.Read()
 		if err != nil {

@@ -46,6 +46,8 @@ type Bed struct {
 	dir     string // for sockets, control groups and data of workloads
 	soakers []*soak.Soaker
 	cpus    [2][]int // of each Node
+	// own is the CPU time of the programs in setups that are closed.
+	own time.Duration
 }
 
 // Name implements bed.Bed.

@@ -5,11 +5,13 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -202,5 +204,23 @@ func (s *setup) Close() error {
 	for _, pair := range s.pairs {
 		pair.Close()
 	}
+	for _, l := range s.links {
+		for _, side := range []bed.Space{l.Client, l.Server} {
+			used, usageErr := usage(side.(*space).group)
+			s.bed.own += used
+			err = errors.Join(err, usageErr, removeGroup(side))
+		}
+	}
 	return err
+}
+
+// removeGroup removes a control group as soon as the processes in it have ended; they have been killed.
+func removeGroup(s bed.Space) error {
+	var err error
+	for end := time.Now().Add(stopGrace); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if err = os.Remove(s.(*space).group); !errors.Is(err, unix.EBUSY) {
+			return err
+		}
+	}
+	return fmt.Errorf("processes of the bed do not end: %w", err)
 }

@@ -43,7 +43,7 @@ var memcaslapTotal = regexp.MustCompile(`Run time: [0-9.]+s Ops: (\d+) TPS: (\d+
 func parseMemcaslap(out string) (o Outcome, err error) {
 	m := memcaslapTotal.FindStringSubmatch(out)
 	if m == nil || m[1] == "0" {
-		return o, fmt.Errorf("memcaslap has measured nothing: %s", out)
+		return o, fmt.Errorf("memcaslap has measured nothing: %s", excerpt(out))
 	}
 	o.Transactions, o.ServerOnly = number(m[1]), true
 	o.add(Rate, "1/s", false, number(m[2]))

@@ -107,7 +107,7 @@ var (
 func parsePgbench(out string) (o Outcome, err error) {
 	done, rate, latency := pgbenchDone.FindStringSubmatch(out), pgbenchRate.FindStringSubmatch(out), pgbenchLatency.FindStringSubmatch(out)
 	if done == nil || rate == nil || latency == nil || done[1] == "0" {
-		return o, fmt.Errorf("pgbench has measured nothing: %s", out)
+		return o, fmt.Errorf("pgbench has measured nothing: %s", excerpt(out))
 	}
 	o.Transactions = number(done[1])
 	o.add(Rate, "1/s", false, number(rate[1]))

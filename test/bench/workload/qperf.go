@@ -45,7 +45,7 @@ var qperfLatency = regexp.MustCompile(`latency +=+ +([0-9.]+) (ns|us|ms|sec)`)
 func parseQperf(out string) (float64, error) {
 	m := qperfLatency.FindStringSubmatch(out)
 	if m == nil || number(m[1]) == 0 {
-		return 0, fmt.Errorf("qperf has measured no latency: %s", out)
+		return 0, fmt.Errorf("qperf has measured no latency: %s", excerpt(out))
 	}
 	unit := map[string]float64{"ns": 1e-3, "us": 1, "ms": 1e3, "sec": 1e6}[m[2]]
 	return 2 * unit * number(m[1]), nil

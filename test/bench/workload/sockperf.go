@@ -86,7 +86,7 @@ var (
 func parsePingPong(out string) (*pingPong, error) {
 	total, valid := pingPongTotal.FindStringSubmatch(out), pingPongValid.FindStringSubmatch(out)
 	if total == nil || valid == nil {
-		return nil, fmt.Errorf("sockperf has printed no run times: %s", out)
+		return nil, fmt.Errorf("sockperf has printed no run times: %s", excerpt(out))
 	}
 	p := &pingPong{all: number(total[1]), seconds: number(valid[1]), measured: number(valid[2]), latency: map[string]float64{}}
 	for _, m := range pingPongLatency.FindAllStringSubmatch(out, -1) {
@@ -97,7 +97,7 @@ func parsePingPong(out string) (*pingPong, error) {
 		}
 	}
 	if p.measured == 0 || len(p.latency) != len(Percentiles) {
-		return nil, fmt.Errorf("sockperf has received %v messages and printed %d of %d percentiles: %s", p.measured, len(p.latency), len(Percentiles), out)
+		return nil, fmt.Errorf("sockperf has received %v messages and printed %d of %d percentiles: %s", p.measured, len(p.latency), len(Percentiles), excerpt(out))
 	}
 	return p, nil
 }

@@ -110,7 +110,7 @@ var (
 func parseWrk(out string) (o Outcome, err error) {
 	total, rate := wrkTotal.FindStringSubmatch(out), wrkRate.FindStringSubmatch(out)
 	if total == nil || rate == nil || total[1] == "0" || wrkErrors.MatchString(out) {
-		return o, fmt.Errorf("wrk has measured nothing, or errors: %s", out)
+		return o, fmt.Errorf("wrk has measured nothing, or errors: %s", excerpt(out))
 	}
 	o.Transactions = number(total[1])
 	o.add(Rate, "1/s", false, number(rate[1]))
@@ -123,7 +123,7 @@ func parseWrk(out string) (o Outcome, err error) {
 func parseAb(out string) (o Outcome, err error) {
 	total, rate := abTotal.FindStringSubmatch(out), abRate.FindStringSubmatch(out)
 	if total == nil || rate == nil || total[1] == "0" || abErrors.MatchString(out) {
-		return o, fmt.Errorf("ab has measured nothing, or errors: %s", out)
+		return o, fmt.Errorf("ab has measured nothing, or errors: %s", excerpt(out))
 	}
 	o.Transactions = number(total[1])
 	o.add(Rate, "1/s", false, number(rate[1]))

@@ -100,5 +100,14 @@ func endpoint(address netip.Addr, port int) string {
 	return netip.AddrPortFrom(address, uint16(port)).String()
 }
 
+// excerpt is the beginning of a program's output, for an error.
+func excerpt(out string) string {
+	const most = 600
+	if len(out) > most {
+		return out[:most] + "..."
+	}
+	return out
+}
+
 // wholeSeconds is a length for programs that know no parts of seconds.
 func wholeSeconds(length time.Duration) int { return max(1, int(length.Round(time.Second).Seconds())) }

@@ -1,0 +1,132 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+)
+
+// add adds a result with one metric, whose samples are given by state.
+func add(run *result.Run, r result.Result, m result.Metric, bare, off, on []float64) {
+	r.Network = "vxlan"
+	for state, values := range map[result.State][]float64{result.Bare: bare, result.Off: off, result.On: on} {
+		for round, v := range values {
+			r.Add(m, state, round, v)
+		}
+	}
+	run.Results = append(run.Results, r)
+}
+
+func newRun() *result.Run {
+	return &result.Run{
+		Bed: "native", Rounds: 3,
+		Networks: map[string]result.Network{"vxlan": {PodMTU: 1450, WireMTU: 1500, MapBytes: 320e6}},
+	}
+}
+
+var latency = result.Metric{Name: "p50", Unit: "us", Less: true}
+
+func TestVerdicts(t *testing.T) {
+	rr := targets["native"][0]
+	for _, c := range []struct {
+		name    string
+		on      []float64 // bare is 10
+		verdict string
+	}{
+		{"met", []float64{11, 11, 11}, met},
+		{"missed", []float64{13, 13, 13}, missed},
+		{"met by the median", []float64{11, 11, 13}, "met by the median, within the spread"},
+		{"missed by the median", []float64{11, 13, 13}, "missed by the median, within the spread"},
+		{"not measured", nil, notMeasured},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := newRun()
+			add(run, result.Result{Workload: "tcp_rr", Flows: 1}, latency, []float64{10, 10, 10}, nil, c.on)
+			_, _, verdict := rr.verdict(run)
+			require.Equal(t, c.verdict, verdict)
+		})
+	}
+}
+
+func TestPayloadShare(t *testing.T) {
+	require.InDelta(t, 1398.0/1448, payloadShare(result.Network{PodMTU: 1450, WireMTU: 1500}), 1e-9)
+}
+
+func TestSlowerNeedsMoreThanNoise(t *testing.T) {
+	run := newRun()
+	rate := result.Metric{Name: "rate", Unit: "1/s"}
+	add(run, result.Result{Workload: "a"}, rate, nil, []float64{10, 10, 10}, []float64{9, 9, 9})
+	add(run, result.Result{Workload: "b"}, rate, nil, []float64{10, 10, 10}, []float64{9, 11, 9})
+	add(run, result.Result{Workload: "c"}, latency, nil, []float64{10, 10, 10}, []float64{9, 9, 9})
+	names, compared := slower(run)
+	require.Equal(t, 3, compared)
+	require.Equal(t, []string{"a vxlan (0.90)"}, names)
+}
+
+func TestRemoved(t *testing.T) {
+	run := newRun()
+	add(run, result.Result{Workload: "tcp_rr", Flows: 1}, latency, []float64{10, 20}, []float64{20, 40}, []float64{12, 24})
+	require.InDelta(t, 0.8, Removed(run.Results[0].Metric("p50")).Median, 1e-9)
+}
+
+// TestWrite makes a report with everything in it and reads its plots as XML.
+func TestWrite(t *testing.T) {
+	run := newRun()
+	three := func(v float64) []float64 { return []float64{v, v * 1.01, v * 0.99} }
+	for _, flows := range []int{1, 2, 4} {
+		r := result.Result{Workload: "tcp_rr", Flows: flows, Bytes: 14}
+		add(run, r, latency, three(20), three(40), three(23))
+		all := &run.Results[len(run.Results)-1]
+		for state, v := range map[result.State]float64{result.Bare: 25, result.Off: 43, result.On: 31} {
+			for round, x := range three(v) {
+				all.Add(result.Metric{Name: "cpu", Unit: "us/transaction", Less: true}, state, round, x)
+				all.Add(result.Metric{Name: "rate", Unit: "1/s"}, state, round, 1e6/x)
+				for name, factor := range map[string]float64{"p25": 0.9, "p75": 1.1, "p90": 1.3, "p99": 3, "p99.9": 20} {
+					all.Add(result.Metric{Name: name, Unit: "us", Less: true}, state, round, x*factor)
+				}
+			}
+		}
+	}
+	for _, size := range []int{1, 1024, 65536} {
+		add(run, result.Result{Workload: "tcp_rr_size", Flows: 1, Bytes: size}, result.Metric{Name: "mean", Unit: "us", Less: true}, three(20), three(40), three(23))
+	}
+	run.Results = append(run.Results, result.Result{Workload: "nginx", Network: "vxlan", Failures: []string{"wrk is missing"}})
+	run.Breakdown = &result.Breakdown{Workload: "tcp_rr", Unit: "us/transaction", Method: "guessed", Segments: []result.Segment{
+		{Name: "veth", Values: map[result.State]float64{result.Bare: 1, result.Off: 2, result.On: 1.5}},
+		{Name: "<eBPF & co>", Values: map[result.State]float64{result.On: 0.5}},
+	}}
+	dir := t.TempDir()
+	require.NoError(t, Write(dir, map[string]*result.Run{"native": run}))
+	text, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "wrk is missing")
+	require.Contains(t, string(text), "| TCP request/response, median latency: bare / on | at least 0.85 | 0.870")
+	plots, err := filepath.Glob(filepath.Join(dir, Plots, "*.svg"))
+	require.NoError(t, err)
+	require.Len(t, plots, 5)
+	for _, plot := range plots {
+		require.Contains(t, string(text), Plots+"/"+filepath.Base(plot))
+		content, err := os.ReadFile(plot)
+		require.NoError(t, err)
+		require.NotContains(t, string(content), "NaN", plot)
+		d := xml.NewDecoder(strings.NewReader(string(content)))
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else {
+				require.NoError(t, err, plot)
+			}
+		}
+	}
+}
