@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -142,7 +143,7 @@ func name(r *result.Result) string {
 }
 
 func bytes(n float64) string {
-	if n >= 1024 {
+	if n >= 1024 && math.Mod(n, 1024) == 0 {
 		return fmt.Sprintf("%g KiB", n/1024)
 	}
 	return fmt.Sprintf("%g B", n)
@@ -154,9 +155,17 @@ func value(m *result.Metric, state result.State) string {
 	case s.N == 0:
 		return ""
 	case s.N == 1:
-		return fmt.Sprintf("%.4g", s.Median)
+		return decimal(s.Median)
 	}
-	return fmt.Sprintf("%.4g ± %.0f %%", s.Median, 100*s.Spread())
+	return fmt.Sprintf("%s ± %.0f %%", decimal(s.Median), 100*s.Spread())
+}
+
+// decimal has about four digits and no exponent.
+func decimal(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.4g", v)
 }
 
 func difference(s stats.Summary) string {

@@ -12,7 +12,7 @@ type Stack struct {
 // Stacks draws one bar per row. names are those of the segments, in the order of Segment's styles.
 func Stacks(title, axis string, names []string, stacks []Stack) string {
 	var c canvas
-	const barHeight, rowHeight, plotWidth, perRow = 26.0, 42.0, 520.0, 3
+	const barHeight, rowHeight, plotWidth, perRow = 26.0, 42.0, 560.0, 3
 	left, most := 40.0, 0.0
 	for _, s := range stacks {
 		left = max(left, 24+textWidth(s.Name))
@@ -23,9 +23,12 @@ func Stacks(title, axis string, names []string, stacks []Stack) string {
 		most = max(most, sum)
 	}
 	c.text("title", "start", 16, 26, title)
-	y := 50.0
+	cell, y := 0.0, 50.0
+	for _, name := range names {
+		cell = max(cell, 34+textWidth(name))
+	}
 	for i, name := range names {
-		c.legend(16+float64(i%perRow)*210, y+float64(i/perRow)*18, []Entry{{name, Segment(i)}})
+		c.legend(16+float64(i%perRow)*cell, y+float64(i/perRow)*18, []Entry{{name, Segment(i)}})
 	}
 	top := y + float64((len(names)+perRow-1)/perRow)*18 + 4
 	t := ticks(0, most, 6)
@@ -45,5 +48,5 @@ func Stacks(title, axis string, names []string, stacks []Stack) string {
 			at += v
 		}
 	}
-	return c.finish(left+plotWidth+40, bottom+50, title)
+	return c.finish(max(left+plotWidth+40, 16+perRow*cell), bottom+50, title)
 }
