@@ -18,8 +18,14 @@ var overlays = []result.State{result.Off, result.On}
 // missesOnly is a workload of which nothing is learned: what the cache costs who gains nothing by it.
 func missesOnly(w Workload) Workload {
 	w.Condition, w.States = "misses only", overlays
-	w.Before = func(c bed.Cache) error { return c.Learning(false) }
-	w.After = func(c bed.Cache) error { return c.Learning(true) }
+	learning := true // the warm-up is made before the condition
+	set := func(on bool) func(bed.Cache) error {
+		return func(c bed.Cache) error {
+			learning = on
+			return c.Learning(on)
+		}
+	}
+	w.Before, w.After = set(false), set(true)
 	measure := w.Measure
 	w.Measure = func(ctx context.Context, on Target, length time.Duration) (Outcome, error) {
 		before, err := hits(on)
@@ -31,8 +37,7 @@ func missesOnly(w Workload) Workload {
 			return o, err
 		}
 		after, err := hits(on)
-		// The first warm-up is made before the condition.
-		if err == nil && length > warmUp && after > before {
+		if err == nil && !learning && after > before {
 			err = fmt.Errorf("%d packets were hits", after-before)
 		}
 		return o, err

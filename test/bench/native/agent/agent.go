@@ -104,7 +104,7 @@ func (a *Agent) Status(_ Nothing, out *api.Status) error {
 func (a *Agent) Ready(Nothing, *Nothing) error {
 	for _, e := range a.manager.Endpoints() {
 		if e.Epoch == 0 {
-			return fmt.Errorf("Pod %s has no epoch yet (%s)", e.Pod, e.OnOVS)
+			return fmt.Errorf("the Pod %s has no epoch yet (%s)", e.Pod, e.OnOVS)
 		}
 	}
 	return nil
