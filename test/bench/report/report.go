@@ -45,6 +45,9 @@ in it with 95 %% probability (below six rounds: the extremes). A difference that
 			d.bed(run)
 		}
 	}
+	if len(runs) == 0 {
+		d.printf("\nThere is no result file yet: `make bench` makes one.\n")
+	}
 	d.paper()
 	for name, plot := range d.plots {
 		if err := result.Replace(filepath.Join(dir, Plots, name), []byte(plot)); err != nil {
