@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/antrea-oncache/antrea/test/bench/guard"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
@@ -77,6 +78,9 @@ func (d *document) plot(run *result.Run, name, alternative, content string) {
 
 func (d *document) bed(run *result.Run) {
 	d.printf("\n## %s\n\n", titles[run.Bed])
+	if err := guard.Judgeable(run); err != nil {
+		d.printf("**Do not use these numbers: %v.**\n\n", err)
+	}
 	d.setting(run)
 	d.verdicts(run)
 	d.printf("\n### Ratios\n")

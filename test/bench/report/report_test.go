@@ -48,6 +48,7 @@ func TestVerdicts(t *testing.T) {
 		{"missed", []float64{13, 13, 13}, missed},
 		{"met by the median", []float64{11, 11, 13}, "met by the median, within the spread"},
 		{"missed by the median", []float64{11, 13, 13}, "missed by the median, within the spread"},
+		{"one value proves nothing", []float64{20}, "missed by the median, within the spread"},
 		{"not measured", nil, notMeasured},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -57,6 +58,16 @@ func TestVerdicts(t *testing.T) {
 			require.Equal(t, c.verdict, verdict)
 		})
 	}
+}
+
+func TestExactTargetNeedsOneValue(t *testing.T) {
+	run := newRun()
+	memory := targets["native"][len(targets["native"])-1]
+	_, _, verdict := memory.verdict(run)
+	require.Equal(t, met, verdict)
+	run.Networks["vxlan"] = result.Network{MapBytes: 400e6}
+	_, _, verdict = memory.verdict(run)
+	require.Equal(t, missed, verdict)
 }
 
 func TestPayloadShare(t *testing.T) {

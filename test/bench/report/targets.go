@@ -17,8 +17,8 @@ type target struct {
 	// measured finds the values; no values: not measured.
 	measured func(*result.Run) stats.Summary
 	bound    func(*result.Run) float64
-	// most says that the bound is an upper one.
-	most bool
+	// most says that the bound is an upper one; exact that the value has no spread: it is what it is.
+	most, exact bool
 }
 
 // Verdicts.
@@ -41,11 +41,11 @@ var targets = map[string][]target{
 		atLeast("connect-request-response, rate: on / off", 1.2, speed("tcp_crr", workload.Rate, result.On, result.Off)),
 		atMost("CPU per TCP transaction: on / bare", 1.15, ratio("tcp_rr", workload.CPU, result.On, result.Bare)),
 		atMost("CPU per UDP transaction: on / bare", 1.15, ratio("udp_rr", workload.CPU, result.On, result.Bare)),
-		atMost("map memory of one Node with room for 2^20 IPv4 flows, MB", 350, mapMemory),
+		{name: "map memory of one Node with room for 2^20 IPv4 flows, MB", bound: constant(350), measured: mapMemory, most: true, exact: true},
 	},
 	"instructions": {
-		atLeast("TCP round trip: share of what the overlay adds that is removed", 0.80, removed("tcp_rr")),
-		atLeast("UDP round trip: share of what the overlay adds that is removed", 0.86, removed("udp_rr")),
+		{name: "TCP round trip: share of what the overlay adds that is removed", bound: constant(0.80), measured: removed("tcp_rr"), exact: true},
+		{name: "UDP round trip: share of what the overlay adds that is removed", bound: constant(0.86), measured: removed("udp_rr"), exact: true},
 	},
 }
 
@@ -102,7 +102,7 @@ func mapMemory(run *result.Run) stats.Summary {
 	return stats.Summarize([]float64{float64(n.MapBytes) / 1e6})
 }
 
-// verdict judges a target. A single value, which has no spread, is compared as it is.
+// verdict judges a target.
 func (t target) verdict(run *result.Run) (s stats.Summary, bound float64, text string) {
 	s, bound = t.measured(run), t.bound(run)
 	if s.N == 0 {
@@ -112,14 +112,11 @@ func (t target) verdict(run *result.Run) (s stats.Summary, bound float64, text s
 	if t.most {
 		good = s.Median <= bound
 	}
-	side := s.Against(bound)
-	if s.N == 1 {
-		side = stats.Above // not a statistic
-	}
+	unclear := !t.exact && s.Against(bound) == stats.Unclear
 	switch {
-	case side == stats.Unclear && good:
+	case unclear && good:
 		return s, bound, "met by the median, within the spread"
-	case side == stats.Unclear:
+	case unclear:
 		return s, bound, "missed by the median, within the spread"
 	case good:
 		return s, bound, met
