@@ -21,7 +21,7 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := lint verify-generated model test-unit test-policy test-bpf test-e2e
+stages := lint verify-generated model test-unit test-policy test-bpf fuzz test-kernels test-e2e
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
@@ -153,9 +153,12 @@ test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1
-test-e2e-all: test-e2e ## Run all end-to-end tests: also policies, coexistence, netkit and the same packet on every tunnel
+test-e2e-all: test-e2e ## Run all end-to-end tests: also coexistence, random policies, all of netkit and the same packet over VXLAN
 
+# What takes an emulated machine minutes runs on the kernel at hand only; longer fuzzing is `make fuzz`.
 .PHONY: test
+test: export KERNEL_TESTS_SKIP := ^(TestCost|TestSamePacketAsTheKernel|TestECN)$$
+test: export FUZZTIME := 60s
 test: deps ## Run everything that CI runs, with the time of each stage
 	@summary=; \
 	for stage in $(stages); do \

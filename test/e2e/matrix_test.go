@@ -27,6 +27,8 @@ func TestGeneveGateOff(t *testing.T) {
 	s := newSuite(t, "geneve", false)
 	s.run(t, everyConfiguration...)
 	s.run(t,
+		area{"NetworkPolicy", testNetworkPolicy},
+		area{"Controller", testController},
 		area{"AgentCrash", testAgentCrash},
 		area{"CommandLine", testCommandLine},
 		area{"CNIInput", testCNIInput},
@@ -35,23 +37,15 @@ func TestGeneveGateOff(t *testing.T) {
 	)
 }
 
-// TestControlPlaneGateOff is of policies and antrea-controller without the cache.
-func TestControlPlaneGateOff(t *testing.T) {
-	requireAll(t)
-	newSuite(t, "geneve", false).run(t, area{"NetworkPolicy", testNetworkPolicy}, area{"Controller", testController})
-}
-
 func TestGeneveGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true)
 	s.run(t, everyConfiguration...)
 	if all {
-		s.run(t,
-			area{"NetworkPolicy", testNetworkPolicy},
-			area{"Coexistence", testCoexistence},
-			area{"SamePacket", testSamePacket},
-		)
+		s.run(t, area{"Coexistence", testCoexistence})
 	}
 	s.run(t,
+		area{"NetworkPolicy", testNetworkPolicy},
+		area{"SamePacket", testSamePacket},
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
@@ -92,13 +86,17 @@ func TestVXLANGateOff(t *testing.T) {
 
 func TestVXLANGateOn(t *testing.T) {
 	s := newSuite(t, "vxlan", true)
-	s.run(t, everyConfiguration...)
 	s.run(t,
+		area{"Connectivity", testConnectivity},
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
 	)
 	if all {
-		s.run(t, area{"SamePacket", testSamePacket})
+		s.run(t,
+			area{"Forgery", testForgery},
+			area{"PodDeletion", testPodDeletion},
+			area{"SamePacket", testSamePacket},
+		)
 	}
 }
 
@@ -112,19 +110,24 @@ func requireAll(t *testing.T) {
 
 // TestNetkitGateOn is TestGeneveGateOn with netkit devices, as far as they can make a difference.
 func TestNetkitGateOn(t *testing.T) {
-	requireAll(t)
 	requireNetkit(t)
 	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
 		o.AgentConfig = func(_ int, conf map[string]any) { conf["podInterfaceType"] = "netkit" }
 	})
-	s.run(t, area{"EveryPodHasNetkit", testEveryPodHasNetkit})
-	s.run(t, everyConfiguration...)
 	s.run(t,
+		area{"EveryPodHasNetkit", testEveryPodHasNetkit},
+		area{"Connectivity", testConnectivity},
 		area{"FastPath", testFastPath},
 		area{"SamePacket", testSamePacket},
-		area{"AgentCrash", testAgentCrash},
-		area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
 	)
+	if all {
+		s.run(t,
+			area{"Forgery", testForgery},
+			area{"PodDeletion", testPodDeletion},
+			area{"AgentCrash", testAgentCrash},
+			area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
+		)
+	}
 }
 
 // requireNetkit skips where the machine's kernel is older than netkit. The testbed's virtual machine has it.
