@@ -62,7 +62,11 @@ func transactOnce(to unix.Sockaddr, family int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Connect(fd, to); err != nil {
+	// Calling connect again waits for the same connection.
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Connect(fd, to)
+	}
+	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	var b [2]byte
@@ -121,7 +125,11 @@ func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, err
 			}
 			return result, fmt.Errorf("accept: %w", err)
 		}
-		if n, _ := unix.Read(fd, b[:]); n == 1 {
+		n, err := unix.Read(fd, b[:])
+		for err == unix.EINTR {
+			n, err = unix.Read(fd, b[:])
+		}
+		if n == 1 {
 			if _, err := unix.Write(fd, b[:]); err == nil {
 				result.Packets++
 				result.Bytes++
@@ -132,7 +140,8 @@ func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, err
 	return result, nil
 }
 
-// streamSocket is a blocking TCP socket whose calls end after timeout.
+// streamSocket is a blocking TCP socket whose calls end after timeout. They also end with EINTR when the Go runtime signals their
+// thread, because of the timeout.
 func streamSocket(family int, timeout time.Duration) (fd int, err error) {
 	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return 0, fmt.Errorf("socket: %w", err)

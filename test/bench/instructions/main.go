@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
@@ -25,16 +26,18 @@ import (
 func main() {
 	seconds := flag.Int("seconds", 1, "length of one measurement; a second is a thousand million instructions")
 	netkit := flag.Bool("netkit", true, "measure Pods with netkit devices, too")
+	out := flag.String("out", "test/bench/results/instructions.json", "result file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, time.Duration(*seconds)*time.Second, *netkit); err != nil {
+	if err := run(ctx, time.Duration(*seconds)*time.Second, *netkit, *out); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, length time.Duration, netkit bool) (err error) {
+func run(ctx context.Context, length time.Duration, netkit bool, out string) (err error) {
+	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
 	if err != nil {
@@ -51,6 +54,13 @@ func run(ctx context.Context, length time.Duration, netkit bool) (err error) {
 	b := &bed{cluster: c, progress: p, length: length}
 	t, err := b.measureAll(ctx, netkit)
 	if err != nil {
+		return err
+	}
+	r, err := t.run(started, ".")
+	if err != nil {
+		return err
+	}
+	if err := result.Save(out, r); err != nil {
 		return err
 	}
 	fmt.Print(t)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
 func TestTable(t *testing.T) {
@@ -18,4 +20,16 @@ func TestTable(t *testing.T) {
   Pod to Pod, gate on, netkit  38000  30000        80.0 %  95.0 %
 cost: tcp bare=30000 overlay=70000 oncache=40000 removed=75.0% udp bare=28000 overlay=68000 oncache=32000 removed=90.0%
 `, all.String())
+}
+
+func TestResults(t *testing.T) {
+	all := table{bare: {30000, 28000}, overlay: {70000, 68000}, oncache: {40000, 32000}, oncacheNetkit: {38000, 0}}
+	results := all.results()
+	require.Len(t, results, 3)
+	require.Equal(t, "tcp_rr veth flows=1 bytes=14", results[0].Key())
+	require.Equal(t, "udp_rr veth flows=1 bytes=14", results[1].Key())
+	require.Equal(t, "tcp_rr netkit flows=1 bytes=14", results[2].Key())
+	require.Equal(t, map[result.State]result.Samples{
+		result.Bare: {30000}, result.Off: {70000}, result.On: {38000},
+	}, results[2].Metric("instructions").Samples)
 }

@@ -31,12 +31,15 @@ func TestOthersAreNoInterrupts(t *testing.T) {
 	defer s.Stop()
 	before, err := s.Read()
 	require.NoError(t, err)
-	begin := time.Now()
-	for time.Since(begin) < 300*time.Millisecond { // this test takes CPU time, perhaps the soaker's
+	after := before
+	// This test takes CPU time, perhaps the soaker's; so may others.
+	for after.Total-before.Total < 250*time.Millisecond {
+		for begin := time.Now(); time.Since(begin) < 100*time.Millisecond; {
+		}
+		after, err = s.Read()
+		require.NoError(t, err)
 	}
-	after, err := s.Read()
-	require.NoError(t, err)
-	require.Greater(t, after.Total-before.Total, 250*time.Millisecond)
-	require.GreaterOrEqual(t, after.Interrupts-before.Interrupts, -10*time.Millisecond)
-	require.Less(t, after.Interrupts-before.Interrupts, 150*time.Millisecond, "what other threads took counts as interrupts")
+	total, interrupts := after.Total-before.Total, after.Interrupts-before.Interrupts
+	require.GreaterOrEqual(t, interrupts, -10*time.Millisecond)
+	require.Less(t, interrupts, total*6/10, "of %v; what other threads took counts as interrupts", total)
 }

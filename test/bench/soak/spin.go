@@ -91,7 +91,7 @@ const consistent = 50 * time.Microsecond
 // read takes from the gaps what other threads ran: interrupts are left. All is as of the spinner's last look at the clock,
 // which is long ago if others have the CPU.
 func (s *spinner) read() (r Reading, err error) {
-	for range 1000 {
+	for range 100000 {
 		last, gaps := s.last.Load(), s.gaps.Load()
 		ran, err := s.ran()
 		if err != nil {

@@ -1,0 +1,56 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
+)
+
+// results are the table in the benchmark's terms: two workloads in a network for each kind of device, of which host to host and
+// the overlay without the cache are the same.
+func (t *table) results() (all []result.Result) {
+	for _, n := range []struct {
+		name string
+		on   row
+	}{{"veth", oncache}, {"netkit", oncacheNetkit}} {
+		for _, p := range protocols {
+			if t[n.on][p] == 0 {
+				continue
+			}
+			r := result.Result{Workload: p.String() + "_rr", Network: n.name, Tool: "sockperf", Flows: 1, Bytes: messageBytes}
+			m := result.Metric{Name: "instructions", Unit: "instructions/transaction", Less: true}
+			for state, row := range map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: n.on} {
+				r.Add(m, state, 0, float64(t[row][p]))
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// run is what the result file says of the table.
+func (t *table) run(started time.Time, source string) (*result.Run, error) {
+	machine, err := result.ThisMachine()
+	if err != nil {
+		return nil, err
+	}
+	machine.Hypervisor = "emulated"
+	run := &result.Run{
+		Schema: result.Schema, Bed: "instructions", Started: started.UTC(), Seconds: time.Since(started).Seconds(), Rounds: 1,
+		Machine: machine, Results: t.results(), Networks: map[string]result.Network{},
+		Limits: []string{"Time in this machine is a count of instructions: how long the run took by the clock is not known."},
+	}
+	run.Commit, run.Dirty = result.Commit(source)
+	run.Tools = workload.Versions(run.Results)
+	for _, r := range run.Results {
+		run.Networks[r.Network] = result.Network{
+			Families: "IPv4 in IPv4", Tunnel: "geneve", PodDevice: r.Network, WireDevice: "veth", PodMTU: 1450, WireMTU: 1500,
+			SlowPath: "Open vSwitch, the kernel's datapath", CPUs: "one, which all Nodes share",
+		}
+	}
+	return run, nil
+}
