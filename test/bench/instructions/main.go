@@ -48,9 +48,6 @@ func run(ctx context.Context, length time.Duration, netkit bool, out string) (er
 			err = closing
 		}
 	}()
-	if err := c.StartAgents(ctx); err != nil {
-		return err
-	}
 	b := &bed{cluster: c, progress: p, length: length}
 	t, err := b.measureAll(ctx, netkit)
 	if err != nil {

@@ -14,6 +14,7 @@ type row int
 
 const (
 	bare row = iota
+	hosted
 	overlay
 	oncache
 	oncacheNetkit
@@ -21,7 +22,7 @@ const (
 )
 
 func (r row) String() string {
-	return [...]string{"host to host", "Pod to Pod, gate off", "Pod to Pod, gate on", "Pod to Pod, gate on, netkit"}[r]
+	return [...]string{"host to host", "host to host, agent runs", "Pod to Pod, gate off", "Pod to Pod, gate on", "Pod to Pod, gate on, netkit"}[r]
 }
 
 // table is instructions per round trip, 0 for what was not measured.

@@ -12,9 +12,10 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	all := table{bare: {30000, 28000}, overlay: {70000, 68000}, oncache: {40000, 32000}, oncacheNetkit: {38000, 30000}}
+	all := table{bare: {30000, 28000}, hosted: {33000, 31000}, overlay: {70000, 68000}, oncache: {40000, 32000}, oncacheNetkit: {38000, 30000}}
 	require.Equal(t, `  instructions per round trip    TCP    UDP  removed: TCP     UDP
                  host to host  30000  28000             -       -
+     host to host, agent runs  33000  31000             -       -
          Pod to Pod, gate off  70000  68000             -       -
           Pod to Pod, gate on  40000  32000        75.0 %  90.0 %
   Pod to Pod, gate on, netkit  38000  30000        80.0 %  95.0 %
