@@ -116,12 +116,12 @@ func TestNetkitGateOn(t *testing.T) {
 	})
 	s.run(t,
 		area{"EveryPodHasNetkit", testEveryPodHasNetkit},
-		area{"Connectivity", testConnectivity},
 		area{"FastPath", testFastPath},
 		area{"SamePacket", testSamePacket},
 	)
 	if all {
 		s.run(t,
+			area{"Connectivity", testConnectivity},
 			area{"Forgery", testForgery},
 			area{"PodDeletion", testPodDeletion},
 			area{"AgentCrash", testAgentCrash},
