@@ -108,7 +108,12 @@ func (s *suite) testONCacheCommands(t *testing.T, run func(*testing.T, string) s
 		require.IsType(t, fromJSON, fromYAML)
 	}
 	require.Len(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "--limit=1"), 1)
-	require.Empty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "-n", namespace, "-p", "neighbour"))
+	ofClient := antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "-n", namespace, "-p", "client")
+	require.NotEmpty(t, ofClient)
+	for _, f := range ofClient {
+		require.Equal(t, namespace+"/client", f.Pod)
+	}
+	require.Empty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "-n", namespace, "-p", "nobody"))
 	require.NotEmpty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "--node="+s.node2.Name))
 	exit := fails(t, s.node1.Space, "antctl", "get", "oncache", "nonsense")
 	require.Contains(t, exit.Stderr, "nonsense")
