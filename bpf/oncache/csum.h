@@ -16,7 +16,7 @@ static __always_inline void csum_replace2(__u16 *check, __u16 from, __u16 to)
 	*check = ~csum16_add(csum16_add(~*check, ~from), to);
 }
 
-/* csum_fold makes 16 bits of a sum of up to 33. */
+/* csum_fold makes 16 bits of a sum of 32 bits, to which a few carries may have been added. */
 static __always_inline __u16 csum_fold(__u64 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);

@@ -16,7 +16,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// everyConfiguration is what must hold the same way with the gate off and on, and for every kind of device.
+// everyConfiguration is what must hold the same way with the gate off and on. With netkit devices and VXLAN, what of it they can
+// make different runs always, the rest with `make test-e2e-all`.
 var everyConfiguration = []area{
 	{"Connectivity", testConnectivity},
 	{"Forgery", testForgery},
