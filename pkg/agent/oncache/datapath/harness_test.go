@@ -176,7 +176,14 @@ func requireVerified(t testing.TB, err error) {
 	require.NoError(t, err)
 }
 
+// noIPv6 keeps the kernel from sending anything by itself on devices that are made in this thread's namespace from now on:
+// router solicitations and group reports would be counted among the test's packets.
+func noIPv6() error {
+	return os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
+}
+
 func device(t testing.TB, name string, mac net.HardwareAddr) int {
+	require.NoError(t, noIPv6())
 	d := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}, PeerName: name + "p"}
 	require.NoError(t, netlink.LinkAdd(d))
 	t.Cleanup(func() {

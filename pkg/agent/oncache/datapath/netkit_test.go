@@ -34,6 +34,7 @@ func newNetkitPod(t *testing.T, name string) *netkitPod {
 	t.Helper()
 	sandbox.RequireRoot(t)
 	p := &netkitPod{t: t, netns: newNetNS(t)}
+	require.NoError(t, noIPv6())
 	attrs, peer := netlink.NewLinkAttrs(), netlink.NewLinkAttrs()
 	attrs.Name = name
 	peer.Name, peer.HardwareAddr, peer.Namespace = "eth0", podMAC, netlink.NsFd(p.netns)
@@ -70,6 +71,9 @@ func newNetNS(t testing.TB) netns.NsHandle {
 		var err error
 		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
 			handle, err = netns.Get()
+		}
+		if err == nil {
+			err = noIPv6()
 		}
 		done <- err
 	}()
