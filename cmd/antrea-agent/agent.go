@@ -32,6 +32,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/features"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 	"github.com/antrea-oncache/antrea/pkg/version"
 )
 
@@ -86,7 +87,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	policies, err := networkpolicy.New(&policySource{kube: clients.Kube, config: clients.Config, nodeName: nodeName}, flows, store, o.policyDir)
+	policies, err := networkpolicy.New(&policySource{kube: clients.Kube, config: clients.Config, nodeName: nodeName}, flows,
+		ovsctl.NewVswitchd(o.config.OVSRunDir), store, o.policyDir)
 	if err != nil {
 		return err
 	}

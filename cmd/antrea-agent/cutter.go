@@ -22,7 +22,7 @@ func newCutter(policies *networkpolicy.Controller, manager *oncache.Manager) *ne
 		cache = manager
 	}
 	cutter := networkpolicy.NewCutter(podConnections{}, cache, policies.Rules, isNodeAddress)
-	policies.OnRealized(cutter.RulesChanged)
+	policies.OnChange(cutter.RulesChanged)
 	return cutter
 }
 

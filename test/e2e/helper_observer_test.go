@@ -15,16 +15,17 @@ import (
 // inForce is a world with the times from which on it may be, and must be, what decides.
 type inForce struct {
 	world *policy.World
-	// begun is when the first request of the change was sent, realized when the last agent had the answer of its switch.
-	begun, realized time.Time
-	what            string
+	// begun is when the first request of the change was sent, realized when the last agent had the answer of its switch, enforced
+	// when the last agent has said that the datapath follows.
+	begun, realized, enforced time.Time
+	what                      string
 }
 
 // observer compares connections with the worlds that were in force when they were opened.
 type observer struct {
 	f  *field
 	mu sync.Mutex
-	// worlds are in order; realized of the last one is zero while it is under way.
+	// worlds are in order; the later times of the last one are zero while it is under way.
 	worlds   []*inForce
 	attempts []*attempt
 	// absent are times in which a Pod did not exist.
@@ -66,7 +67,8 @@ type findings struct {
 	// stale is, for each change that forbade what was tried, how long after it was realized the last packet was sent that arrived
 	// nevertheless; 0 when none did.
 	stale []time.Duration
-	// wrong are packets that no world since long before they were sent has allowed, lost are those that all allowed.
+	// wrong are packets that no world has allowed since the last one that was enforced when they were sent, lost are those that all
+	// of them allowed.
 	wrong, lost []string
 }
 
@@ -74,7 +76,7 @@ type findings struct {
 func (o *observer) findings() (r findings) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	latest := map[*inForce]time.Duration{}
+	stale := map[*inForce]time.Duration{}
 	for _, a := range o.attempts {
 		if slices.ContainsFunc(append(slices.Clone(o.absent[podKey(a.From)]), o.absent[podKey(a.To)]...), func(s span) bool {
 			return s.has(a.sent) || s.has(a.sent.Add(flight)) || s.has(a.sent.Add(-flight))
@@ -88,45 +90,54 @@ func (o *observer) findings() (r findings) {
 		} else {
 			when = a.sent.Add(flight)
 		}
-		// The last world that was realized before the packet was sent, and those that may have been since.
-		first := 0
+		// The last worlds that were enforced and realized before the packet was sent. Those after them may have been in force.
+		enforced, realized := 0, 0
 		for i, w := range o.worlds {
+			if !w.enforced.IsZero() && w.enforced.Before(a.sent) {
+				enforced = i
+			}
 			if !w.realized.IsZero() && w.realized.Before(a.sent) {
-				first = i
+				realized = i
 			}
 		}
-		allowed, forbidden := 0, 0
-		for _, w := range o.worlds[first:] {
-			if w.begun.After(when) {
-				break
-			}
-			if w.world.Allowed(a.Probe) {
-				allowed++
-			} else {
-				forbidden++
-			}
-		}
-		current := o.worlds[first]
-		if forbidden > 0 && allowed == 0 && first > 0 && o.worlds[first-1].world.Allowed(a.Probe) {
-			// This packet could have been stale.
-			latest[current] = max(latest[current], 0)
-			if arrived {
-				latest[current] = max(latest[current], a.sent.Sub(current.realized))
-			}
-			continue
-		}
+		current := o.worlds[enforced]
+		allowed, forbidden := o.verdicts(a.Probe, enforced, when)
 		switch {
 		case arrived && allowed == 0:
-			r.wrong = append(r.wrong, fmt.Sprintf("%v, sent %s after %q was realized", a, a.sent.Sub(current.realized), current.what))
+			r.wrong = append(r.wrong, fmt.Sprintf("%v, sent %s after %q was enforced", a, a.sent.Sub(current.enforced), current.what))
 		case !arrived && forbidden == 0:
-			r.lost = append(r.lost, fmt.Sprintf("%v, sent %s after %q was realized", a, a.sent.Sub(current.realized), current.what))
+			r.lost = append(r.lost, fmt.Sprintf("%v, sent %s after %q was enforced", a, a.sent.Sub(current.enforced), current.what))
+		}
+		current = o.worlds[realized]
+		if allowed, _ := o.verdicts(a.Probe, realized, when); allowed > 0 || realized == 0 || !o.worlds[realized-1].world.Allowed(a.Probe) {
+			continue
+		}
+		// This packet could have been stale.
+		stale[current] = max(stale[current], 0)
+		if arrived {
+			stale[current] = max(stale[current], a.sent.Sub(current.realized))
 		}
 	}
-	for _, d := range latest {
+	for _, d := range stale {
 		r.stale = append(r.stale, d)
 	}
 	slices.Sort(r.stale)
 	return r
+}
+
+// verdicts are the numbers of worlds that allow and forbid the probe, from this one to the last that was begun by then.
+func (o *observer) verdicts(p *policy.Probe, from int, until time.Time) (allowed, forbidden int) {
+	for _, w := range o.worlds[from:] {
+		if w.begun.After(until) {
+			break
+		}
+		if w.world.Allowed(p) {
+			allowed++
+		} else {
+			forbidden++
+		}
+	}
+	return allowed, forbidden
 }
 
 // quantile of sorted times; q is from 0 to 1.

@@ -61,24 +61,21 @@ func TestGeneveGateOn(t *testing.T) {
 	)
 }
 
-// policyProof needs agents that say when they have realized a policy.
 var policyProof = []area{
 	{"PolicyTruthTable", testPolicyTruthTable},
 	{"PolicyChurn", testPolicyChurn},
 }
 
-func talkative(o *cluster.Options) { o.AgentArgs = append(o.AgentArgs, "-v=2") }
-
 // TestPolicyProofGateOff and TestPolicyProofGateOn compare packets on a cluster whose Pods have addresses of both families with
 // what the specification of NetworkPolicy says.
 func TestPolicyProofGateOff(t *testing.T) {
 	requireAll(t)
-	newSuite(t, "geneve", false, families(dualStack, ipv4Only), talkative).run(t, policyProof...)
+	newSuite(t, "geneve", false, families(dualStack, ipv4Only)).run(t, policyProof...)
 }
 
 func TestPolicyProofGateOn(t *testing.T) {
 	requireAll(t)
-	newSuite(t, "geneve", true, families(dualStack, ipv4Only), talkative).run(t, policyProof...)
+	newSuite(t, "geneve", true, families(dualStack, ipv4Only)).run(t, policyProof...)
 }
 
 func TestVXLANGateOff(t *testing.T) {

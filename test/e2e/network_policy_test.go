@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -174,12 +175,14 @@ func testCutConnections(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	s.waitPossible(t, s.client, 4770)
 	s.waitPossible(t, s.neighbour, 4770)
+	// A hundredth of a second is how exactly the end is known.
 	forbidden := start(t, s.client.Space, "udp-ping", "--from=:4720", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	allowed := start(t, s.neighbour.Space, "udp-ping", "--from=:4721", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	waitReceived(t, forbidden, 100, patience)
 	waitReceived(t, allowed, 100, patience)
 	s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, 4720), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
 
+	begun := time.Now()
 	remove := s.applyPolicy(t, ingressTo("allow-neighbour", "server", networkingv1.NetworkPolicyIngressRule{
 		From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("neighbour")}},
 	}))
@@ -191,10 +194,21 @@ func testCutConnections(t *testing.T, s *suite) {
 		}
 		return nil
 	})
+	realized, err := realizations(s.node2, begun)
+	require.NoError(t, err)
+	require.NotEmpty(t, realized)
 	remove()
 	waitReceived(t, forbidden, lastReceived(forbidden)+100, patience)
 	requireNoLoss(t, stop[report.Ping](t, allowed))
+	end := stop[report.Ping](t, forbidden)
+	took := time.Unix(0, end.GapBegan).Sub(realized[0].at)
+	printer.Printf("%s: the last packet of the forbidden connection was answered %s after the policy was realized, then none for %.0f ms", t.Name(),
+		took.Round(time.Millisecond), end.LongestGapMs)
+	require.Less(t, took, cutLimit)
 }
+
+// cutLimit is how long a connection that policies forbid may go on after they are realized, with establishedConnections: cut.
+const cutLimit = time.Second
 
 // testStaleMegaflows changes policies under a flow that goes on: packets that the kernel still forwards by the rules before a
 // change must carry the epoch before it, and must be refused by the cache for that.

@@ -53,7 +53,8 @@ func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(*cluster
 	ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
 	defer cancel()
 	artifacts := filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), t.Name())
-	options := cluster.Options{LogDir: artifacts, TunnelType: tunnel, FeatureGates: map[string]bool{gate: oncache}, Progress: printer}
+	options := cluster.Options{LogDir: artifacts, TunnelType: tunnel, FeatureGates: map[string]bool{gate: oncache}, Progress: printer,
+		AgentArgs: []string{"-v=2"}} // they say when they have realized a policy, see realizations
 	for _, f := range change {
 		f(&options)
 	}

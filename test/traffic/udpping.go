@@ -139,6 +139,7 @@ type pingCounter struct {
 	highest    int
 	last       time.Time
 	gap        time.Duration
+	gapBegan   time.Time
 	duplicated int
 	reordered  int
 	corrupted  int
@@ -200,7 +201,9 @@ func (c *pingCounter) reply(packet []byte, at time.Time) {
 	}
 	c.rtt[number] = max(at.Sub(c.sentAt[number]), 1)
 	if c.received > 0 {
-		c.gap = max(c.gap, at.Sub(c.last))
+		if gap := at.Sub(c.last); gap > c.gap {
+			c.gap, c.gapBegan = gap, c.last
+		}
 	}
 	c.last = at
 	c.received++
@@ -231,7 +234,9 @@ func (c *pingCounter) fill(r *report.Ping) {
 	defer c.mu.Unlock()
 	r.Sent, r.Received, r.Lost = len(c.sentAt), c.received, len(c.sentAt)-c.received
 	r.Duplicated, r.Reordered, r.Corrupted, r.SendErrors = c.duplicated, c.reordered, c.corrupted, c.errors
-	r.LongestGapMs = milliseconds(c.gap)
+	if c.gap > 0 {
+		r.LongestGapMs, r.GapBegan = milliseconds(c.gap), c.gapBegan.UnixNano()
+	}
 	samples := make([]time.Duration, 0, c.received)
 	for number, rtt := range c.rtt {
 		if rtt != 0 {

@@ -11,6 +11,8 @@ type NetworkPolicy struct {
 	// Realized are the policy's rules as Open vSwitch has them; a rule without local Pods is not among them, and one with
 	// named ports may be there several times.
 	Realized []RealizedRule `json:"realized,omitempty"`
+	// Enforced says that no packet is treated by former rules of the policy any more, not even by what the datapath has cached.
+	Enforced bool `json:"enforced"`
 }
 
 // RealizedRule is a rule on the switch.

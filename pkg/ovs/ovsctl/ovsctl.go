@@ -1,7 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ovsctl runs Open vSwitch's own command line tools against one bridge, where their text is wanted as it is.
+// Package ovsctl asks Open vSwitch what neither OpenFlow nor OVSDB can: flows as its own tools print them (ovsctl.go), and when
+// its datapath follows the OpenFlow tables (vswitchd.go).
 package ovsctl
 
 import (

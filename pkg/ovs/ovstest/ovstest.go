@@ -130,7 +130,7 @@ func Start(t TB, opts ...Option) *OVS {
 func (o *OVS) StartVswitchd() {
 	o.t.Helper()
 	cmd := exec.Command("ovs-vswitchd", "unix:"+o.DBSocket, "--no-chdir", "--enable-dummy",
-		"--unixctl="+o.vswitchdCtl(), "--log-file="+filepath.Join(o.LogDir, "ovs-vswitchd.log"), "-vconsole:off", "-vsyslog:off")
+		"--pidfile", "--log-file="+filepath.Join(o.LogDir, "ovs-vswitchd.log"), "-vconsole:off", "-vsyslog:off")
 	cmd.Env = o.env()
 	d, err := startDaemon(cmd, o.NetNS)
 	if err != nil {
@@ -149,8 +149,8 @@ func (o *OVS) KillVswitchd() {
 	if o.vswitchd != nil {
 		o.vswitchd.stop(o.t)
 		o.vswitchd = nil
-		// A killed process leaves its sockets behind, on which the next one's clients would wait in vain.
-		_ = os.Remove(o.vswitchdCtl())
+		// A killed process leaves it behind, and clients would look for the socket of this process.
+		_ = os.Remove(filepath.Join(o.RunDir, "ovs-vswitchd.pid"))
 	}
 }
 
@@ -186,7 +186,7 @@ func (o *OVS) Ofctl(args ...string) string {
 // Appctl runs ovs-appctl on the private vswitchd and returns what it prints, without the last newline.
 func (o *OVS) Appctl(args ...string) string {
 	o.t.Helper()
-	return o.run("ovs-appctl", append([]string{"--timeout=20", "--target=" + o.vswitchdCtl()}, args...)...)
+	return o.run("ovs-appctl", append([]string{"--timeout=20"}, args...)...)
 }
 
 // DumpFlows returns the bridge's flows as ovs-ofctl prints them without statistics and names, one flow per element,
@@ -201,8 +201,6 @@ func (o *OVS) DumpFlows(bridge string) []string {
 	}
 	return flows
 }
-
-func (o *OVS) vswitchdCtl() string { return filepath.Join(o.RunDir, "ovs-vswitchd.ctl") }
 
 func (o *OVS) startDB(conf string) {
 	o.t.Helper()

@@ -60,7 +60,7 @@ func runAgent(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	policies, err := agentpolicy.New(remoteSource{t.Source}, flows, interfaces, t.Dir)
+	policies, err := agentpolicy.New(remoteSource{t.Source}, flows, atOnce{}, interfaces, t.Dir)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,11 @@ type cluster struct {
 	done   sync.WaitGroup
 }
 
+// atOnce is a datapath that is made to follow its tables with forgetMegaflows.
+type atOnce struct{}
+
+func (atOnce) WaitRevalidation(context.Context) error { return nil }
+
 // newCluster starts a cluster whose agents install their rules with flows, by the name of the Node. dir is for agents' files.
 func newCluster(ctx context.Context, world *policy.World, flows map[string]agentpolicy.FlowClient, dir string) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -60,7 +65,7 @@ func newCluster(ctx context.Context, world *policy.World, flows map[string]agent
 				interfaces.AddInterface(connected(pod, podPort(i)))
 			}
 		}
-		local, err := agentpolicy.New(&source{c.store, node}, client, interfaces, filepath.Join(dir, node))
+		local, err := agentpolicy.New(&source{c.store, node}, client, atOnce{}, interfaces, filepath.Join(dir, node))
 		if err != nil {
 			return c, err
 		}

@@ -52,7 +52,9 @@ type Ping struct {
 	SendErrors int     `json:"sendErrors"`
 	RTT        Latency `json:"rttMicroseconds"`
 	// LongestGapMs is the longest time between two replies, FirstLost and LastLost are sequence numbers, -1 if none was lost.
+	// GapBegan is when the last reply before that gap came, in nanoseconds since 1970; 0 if there is none.
 	LongestGapMs float64 `json:"longestGapMs"`
+	GapBegan     int64   `json:"gapBegan"`
 	FirstLost    int     `json:"firstLost"`
 	LastLost     int     `json:"lastLost"`
 }

@@ -33,8 +33,9 @@ type FlowClient interface {
 
 // Controller keeps the flows of all policies that concern this Node.
 type Controller struct {
-	flows FlowClient
-	store interfacestore.InterfaceStore
+	flows    FlowClient
+	datapath Datapath
+	store    interfacestore.InterfaceStore
 
 	// realizeMu serialises realizations; it is held while the switch is asked. It is taken before mu.
 	realizeMu sync.Mutex
@@ -46,23 +47,29 @@ type Controller struct {
 	realized *realized
 	// unsynced are resources whose first complete set has not arrived. Until it is empty nothing is realized.
 	unsynced sets.Set[Resource]
+	// unenforced are policies that were realized and of which the datapath may still apply former versions.
+	unenforced sets.Set[string]
+	// confirming are those of them that are being waited for.
+	confirming sets.Set[string]
 
 	// wake has a value when there may be something to realize.
-	wake   chan struct{}
-	synced chan struct{}
-	// onRealized, if set, is called after each change of the rules, with realizeMu held.
-	onRealized func()
+	wake chan struct{}
+	// realizedSome has a value when policies may be unenforced.
+	realizedSome chan struct{}
+	synced       chan struct{}
+	// onChange, if set, is called when rules were realized, with realizeMu held, and when they are enforced.
+	onChange func()
 
 	watchers []*watcher
 }
 
 // New makes the controller. Pods' interfaces come from store, policies from source. dir is where the last known
 // policies are kept for times when antrea-controller cannot be reached.
-func New(source Source, flows FlowClient, store interfacestore.InterfaceStore, dir string) (*Controller, error) {
+func New(source Source, flows FlowClient, datapath Datapath, store interfacestore.InterfaceStore, dir string) (*Controller, error) {
 	c := &Controller{
-		flows: flows, store: store,
-		state: newState(), realized: newRealized(), unsynced: sets.New[Resource](),
-		wake: make(chan struct{}, 1), synced: make(chan struct{}),
+		flows: flows, datapath: datapath, store: store,
+		state: newState(), realized: newRealized(), unsynced: sets.New[Resource](), unenforced: sets.New[string](),
+		wake: make(chan struct{}, 1), realizedSome: make(chan struct{}, 1), synced: make(chan struct{}),
 	}
 	if err := c.addWatchers(source, dir); err != nil {
 		return nil, err
@@ -86,6 +93,7 @@ func (c *Controller) Run(ctx context.Context) {
 		running.Go(func() { w.run(ctx) })
 	}
 	running.Go(func() { c.realizeChanges(ctx) })
+	running.Go(func() { c.confirmChanges(ctx) })
 	running.Wait()
 }
 
@@ -120,9 +128,12 @@ func (c *Controller) realizeChanges(ctx context.Context) {
 }
 
 // poke makes realizeChanges look for changes.
-func (c *Controller) poke() {
+func (c *Controller) poke() { notify(c.wake) }
+
+// notify puts a value into a channel of one, if there is none.
+func notify(wake chan<- struct{}) {
 	select {
-	case c.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
@@ -184,20 +195,23 @@ func (c *Controller) realizePolicies(names sets.Set[string]) error {
 		c.state.dirty = c.state.dirty.Union(names)
 	} else {
 		c.realized.commit(ops)
+		c.unenforced = c.unenforced.Union(names)
 	}
 	c.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("realize NetworkPolicies %v: %w", sets.List(names), err)
 	}
 	klog.V(2).InfoS("Realized NetworkPolicies", "policies", sets.List(names), "installedRules", len(ops.install), "removedRules", len(ops.remove))
-	if c.onRealized != nil {
-		c.onRealized()
+	notify(c.realizedSome)
+	if c.onChange != nil {
+		c.onChange()
 	}
 	return nil
 }
 
-// OnRealized has a function called after each change of the rules, which must return soon. Call it before Run.
-func (c *Controller) OnRealized(changed func()) { c.onRealized = changed }
+// OnChange has a function called after each change of the rules, and again when nothing is treated by the former ones any
+// more. It must return soon. Call it before Run.
+func (c *Controller) OnChange(changed func()) { c.onChange = changed }
 
 // PodArrives realizes the policies that are applied to the Pod of an interface which is about to be connected. It returns
 // when they are in force, or with an error.

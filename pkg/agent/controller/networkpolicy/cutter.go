@@ -17,7 +17,7 @@ import (
 // sweepDelays are the times after a change of the rules at which connections are compared with them. The first sweep does
 // nearly everything. Packets that the kernel forwards by megaflows from before the change, or that were on their way through
 // vswitchd, can open a connection, or teach the cache one, until the revalidators have been everywhere; later sweeps find
-// these.
+// these, and the controller tells of the time when that is over as of a change.
 var sweepDelays = []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}
 
 // Connections is the part of conntrack that a Cutter needs.

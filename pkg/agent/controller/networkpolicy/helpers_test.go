@@ -4,6 +4,7 @@
 package networkpolicy
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -166,17 +167,37 @@ func iface(podName, interfaceName string, ofPort uint32, ips ...string) *interfa
 	return i
 }
 
+// fakeDatapath ends a wait with the next value of ends, or at once if that is nil.
+type fakeDatapath struct {
+	begun chan struct{}
+	ends  chan error
+}
+
+func (d *fakeDatapath) WaitRevalidation(ctx context.Context) error {
+	if d.ends == nil {
+		return nil
+	}
+	d.begun <- struct{}{}
+	select {
+	case err := <-d.ends:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // bench is a controller without watches, that is synced.
 type bench struct {
 	*Controller
-	t     *testing.T
-	flows *fakeFlows
-	store interfacestore.InterfaceStore
+	t        *testing.T
+	flows    *fakeFlows
+	datapath fakeDatapath
+	store    interfacestore.InterfaceStore
 }
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, flows: newFakeFlows(), store: interfacestore.NewInterfaceStore()}
-	c, err := New(nil, b.flows, b.store, t.TempDir())
+	c, err := New(nil, b.flows, &b.datapath, b.store, t.TempDir())
 	require.NoError(t, err)
 	c.unsynced.Clear()
 	b.Controller = c

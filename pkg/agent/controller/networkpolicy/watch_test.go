@@ -95,7 +95,7 @@ func startAgent(t *testing.T, source Source, dir string) *agent {
 	a := &agent{t: t, flows: newFakeFlows()}
 	store := interfacestore.NewInterfaceStore()
 	store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
-	c, err := New(source, a.flows, store, dir)
+	c, err := New(source, a.flows, &fakeDatapath{}, store, dir)
 	require.NoError(t, err)
 	a.Controller = c
 	for _, w := range c.watchers {

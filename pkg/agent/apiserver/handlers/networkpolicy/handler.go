@@ -30,6 +30,8 @@ type Querier interface {
 	AppliedToGroups() []*v1beta2.AppliedToGroup
 	// RulesOf returns the rules of a policy that are on the switch.
 	RulesOf(policy string) []*openflow.PolicyRule
+	// Enforced tells whether the datapath has nothing of the policy's former rules any more.
+	Enforced(policy string) bool
 }
 
 // Stats returns what each rule has let pass, by flow id.
@@ -57,7 +59,9 @@ func HandlePolicies(q Querier, stats Stats) http.HandlerFunc {
 		}
 		list := make([]apis.NetworkPolicy, 0, len(policies))
 		for _, p := range policies {
-			list = append(list, apis.NetworkPolicy{NetworkPolicy: p, Realized: realizedRules(q.RulesOf(p.Name), counted)})
+			list = append(list, apis.NetworkPolicy{
+				NetworkPolicy: p, Realized: realizedRules(q.RulesOf(p.Name), counted), Enforced: q.Enforced(p.Name),
+			})
 		}
 		handlers.WriteJSON(w, list)
 	}

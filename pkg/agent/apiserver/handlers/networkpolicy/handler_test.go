@@ -42,6 +42,8 @@ func (q *fakeQuerier) RulesOf(policy string) []*openflow.PolicyRule {
 	return []*openflow.PolicyRule{{FlowID: 7, Direction: openflow.PolicyEgress}, {FlowID: 8, Direction: openflow.PolicyIngress}}
 }
 
+func (q *fakeQuerier) Enforced(policy string) bool { return policy == "uid1" }
+
 func policy(name, group, namespace, source string) *v1beta2.NetworkPolicy {
 	return &v1beta2.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, AppliedToGroups: []string{group},

@@ -1,0 +1,84 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsctl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Vswitchd gives ovs-vswitchd the commands of ovs-appctl(8), over its control socket.
+type Vswitchd struct {
+	runDir string
+}
+
+// NewVswitchd returns a client of the ovs-vswitchd whose pid file and socket are in runDir.
+func NewVswitchd(runDir string) *Vswitchd { return &Vswitchd{runDir: runDir} }
+
+// Call gives a command, such as "coverage/show", and returns its output. One that ovs-vswitchd refuses is an error with its words.
+func (v *Vswitchd) Call(ctx context.Context, command string, args ...string) (output string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("ovs-vswitchd %s: %w", command, err)
+		}
+	}()
+	pid, err := os.ReadFile(filepath.Join(v.runDir, "ovs-vswitchd.pid"))
+	if err != nil {
+		return "", err
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", filepath.Join(v.runDir, "ovs-vswitchd."+strings.TrimSpace(string(pid))+".ctl"))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	if args == nil {
+		args = []string{}
+	}
+	// JSON-RPC 1.0, the unixctl protocol of Open vSwitch's lib/unixctl.c.
+	request := struct {
+		Method string   `json:"method"`
+		Params []string `json:"params"`
+		ID     int      `json:"id"`
+	}{command, args, 1}
+	var reply struct {
+		Result *string `json:"result"`
+		Error  *string `json:"error"`
+	}
+	if err := errors.Join(json.NewEncoder(conn).Encode(request), json.NewDecoder(conn).Decode(&reply)); err != nil {
+		return "", errors.Join(ctx.Err(), err)
+	}
+	switch {
+	case reply.Error != nil:
+		return "", errors.New(strings.TrimSpace(*reply.Error))
+	case reply.Result == nil:
+		return "", nil
+	}
+	return *reply.Result, nil
+}
+
+// revalidationRounds is how many ends of rounds are waited for. The first round that ends may have begun before the tables
+// changed; when the main thread reports it, it has told the revalidators of the change. The second may have begun between these
+// two. A packet that a handler thread had translated by the old tables can put its megaflow in behind a round; the next one,
+// which is the third, finds it.
+const revalidationRounds = 3
+
+// WaitRevalidation returns when the datapath forwards no packet any more by OpenFlow tables from before the call: an OpenFlow
+// barrier does not wait for that. Open vSwitch goes through all megaflows at a change, and twice a second.
+func (v *Vswitchd) WaitRevalidation(ctx context.Context) error {
+	for range revalidationRounds {
+		if _, err := v.Call(ctx, "revalidator/wait"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
