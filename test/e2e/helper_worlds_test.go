@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/test/policy"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
@@ -69,7 +70,7 @@ func newWorlds(t *testing.T, f *field) *worlds {
 	return w
 }
 
-// show makes the API show a world, whose Pods are those of the field, and returns when all Nodes have realized it.
+// show makes the API show a world, whose Pods are those of the field, and returns when it is enforced on all Nodes.
 func (w *worlds) show(t *testing.T, next *policy.World) {
 	t.Helper()
 	w.apply(t, next)
@@ -115,11 +116,20 @@ func (w *worlds) apply(t *testing.T, next *policy.World) {
 	w.current = next
 }
 
-// settle returns when all that the API shows is realized on all Nodes.
+// settle returns when all that the API shows is enforced on all Nodes.
 func (w *worlds) settle(t *testing.T) {
 	t.Helper()
 	w.mark(t)
 	w.waitMarked(t, w.f.s.Nodes...)
+	for _, n := range w.f.s.Nodes {
+		eventually(t, "the marker to be enforced on "+n.Name, func() error {
+			policies, err := tryAntctl[[]apis.NetworkPolicy](t, n, "get", "networkpolicy", w.uids[len(w.uids)-1])
+			if err == nil && !policies[0].Enforced {
+				err = notYet("it is realized only")
+			}
+			return err
+		})
+	}
 }
 
 func (w *worlds) markerName() string { return fmt.Sprint("marker-", w.marks) }

@@ -224,7 +224,7 @@ func (c *churn) change(t *testing.T, what string, next *policy.World, meanwhile 
 	c.w.settle(t)
 	realized, enforced := entry.begun, entry.begun
 	for _, n := range c.f.s.Nodes {
-		switchAt, datapathAt := c.w.realizedAt(t, n, entry.begun)
+		switchAt, datapathAt := c.w.lastChange(t, n, entry.begun)
 		realized, enforced = latest(realized, switchAt), latest(enforced, datapathAt)
 	}
 	c.o.mu.Lock()
@@ -241,31 +241,20 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// realizedAt is when the agent of a Node has said last, up to the marker, that it has changed other policies than markers on the
-// switch, and that the datapath follows them. It is the zero Time if nothing had to be changed since begun.
-func (w *worlds) realizedAt(t *testing.T, n *cluster.Node, begun time.Time) (realized, enforced time.Time) {
+// lastChange is when the agent of a Node has said last that it has changed other policies than markers on the switch, and that the
+// datapath follows them. It is the zero Time if nothing had to be changed since begun.
+func (w *worlds) lastChange(t *testing.T, n *cluster.Node, begun time.Time) (realized, enforced time.Time) {
 	t.Helper()
-	eventually(t, "the agent of "+n.Name+" to say that the marker is enforced", func() error {
-		changes, err := realizations(n, begun)
-		if err != nil {
-			return err
+	changes, err := realizations(n, begun)
+	require.NoError(t, err)
+	for _, r := range changes {
+		switch others := slices.ContainsFunc(r.policies, func(uid string) bool { return !slices.Contains(w.uids, uid) }); {
+		case others && r.enforced:
+			enforced = r.at
+		case others:
+			realized = r.at
 		}
-		realized, enforced = time.Time{}, time.Time{}
-		for _, r := range changes {
-			marker := slices.Contains(r.policies, w.uids[len(w.uids)-1])
-			other := slices.ContainsFunc(r.policies, func(uid string) bool { return !slices.Contains(w.uids, uid) })
-			switch {
-			case other && r.enforced:
-				enforced = r.at
-			case other:
-				realized = r.at
-			}
-			if marker && r.enforced {
-				return nil
-			}
-		}
-		return notYet("no line about it")
-	})
+	}
 	return realized, enforced
 }
 

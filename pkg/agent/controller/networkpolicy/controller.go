@@ -47,6 +47,8 @@ type Controller struct {
 	realized *realized
 	// unsynced are resources whose first complete set has not arrived. Until it is empty nothing is realized.
 	unsynced sets.Set[Resource]
+	// realizing are policies of which the switch is being told.
+	realizing sets.Set[string]
 	// unenforced are policies that were realized and of which the datapath may still apply former versions.
 	unenforced sets.Set[string]
 	// confirming are those of them that are being waited for.
@@ -182,6 +184,7 @@ func (c *Controller) realize() error {
 func (c *Controller) realizePolicies(names sets.Set[string]) error {
 	c.mu.Lock()
 	c.state.dirty = c.state.dirty.Difference(names)
+	c.realizing = names
 	ops, planErr := c.realized.plan(c.state, names)
 	c.mu.Unlock()
 	if planErr != nil {
@@ -190,6 +193,7 @@ func (c *Controller) realizePolicies(names sets.Set[string]) error {
 	}
 	err := c.flows.UpdatePolicyRules(ops.install, ops.remove)
 	c.mu.Lock()
+	c.realizing = nil
 	if err != nil {
 		c.realized.abandon(ops)
 		c.state.dirty = c.state.dirty.Union(names)

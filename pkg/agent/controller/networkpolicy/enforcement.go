@@ -76,5 +76,10 @@ func (c *Controller) confirm(ctx context.Context) error {
 func (c *Controller) Enforced(policy string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.state.dirty.Has(policy) && !c.unenforced.Has(policy) && !c.confirming.Has(policy)
+	for _, waiting := range []sets.Set[string]{c.state.dirty, c.realizing, c.unenforced, c.confirming} {
+		if waiting.Has(policy) {
+			return false
+		}
+	}
+	return true
 }
