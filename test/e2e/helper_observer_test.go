@@ -51,6 +51,14 @@ func (o *observer) tried(a *attempt) {
 	o.attempts = append(o.attempts, a)
 }
 
+// present ends the last time in which a Pod was absent.
+func (o *observer) present(pod string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	spans := o.absent[pod]
+	spans[len(spans)-1].to = time.Now()
+}
+
 // count is how many connections were tried.
 func (o *observer) count() int {
 	o.mu.Lock()

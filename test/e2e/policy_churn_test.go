@@ -166,6 +166,9 @@ func (c *churn) step(t *testing.T, kill bool) {
 		what = "Pod labelled"
 		if kind == 9 && i >= 8 { // those of ns2 have no established connections
 			what, replaced = "Pod replaced", &pod
+			if c.rng.IntN(2) == 0 {
+				what, pod.Node = "Pod replaced on the other Node", c.f.s.otherNode(pod.Node)
+			}
 		}
 		next.Pods[i] = &pod
 	}
@@ -183,6 +186,9 @@ func (c *churn) step(t *testing.T, kill bool) {
 			c.kill(t, victim, after)
 		}
 	})
+	if replaced != nil {
+		c.o.present(podKey(replaced))
+	}
 	c.watch(t)
 }
 
@@ -270,11 +276,14 @@ func (c *churn) watch(t *testing.T) {
 	})
 }
 
-// replace deletes a Pod and makes it again with the same address.
+// replace deletes a Pod and makes it again: with the same addresses, or on the other Node. Until the change is enforced the
+// observer counts it as absent.
 func (c *churn) replace(t *testing.T, pod *policy.Pod) {
 	t.Helper()
 	old := c.f.place(pod)
-	gone := span{from: time.Now()}
+	c.o.mu.Lock()
+	c.o.absent[podKey(pod)] = append(c.o.absent[podKey(pod)], span{from: time.Now()})
+	c.o.mu.Unlock()
 	c.mu.Lock() // nothing is sent from a Pod that does not exist
 	defer c.mu.Unlock()
 	deletePod(t, old.Pod)
@@ -283,12 +292,28 @@ func (c *churn) replace(t *testing.T, pod *policy.Pod) {
 	}
 	p, err := c.f.createPod(t.Context(), pod)
 	require.NoError(t, err)
-	require.Equal(t, old.IPs, p.IPs, "the test needs the same addresses")
+	if pod.Node == old.Node.Name {
+		require.Equal(t, old.IPs, p.IPs, "the test needs the same addresses")
+	}
 	c.f.setPlace(t, podKey(pod), p)
-	gone.to = time.Now()
-	c.o.mu.Lock()
-	c.o.absent[podKey(pod)] = append(c.o.absent[podKey(pod)], gone)
-	c.o.mu.Unlock()
+	pod.IPv4, pod.IPv6 = p.IPs[0], p.IPs[len(p.IPs)-1]
+	for i, probe := range c.tried {
+		moved := *probe
+		if podKey(probe.From) == podKey(pod) {
+			moved.From = pod
+		}
+		if podKey(probe.To) == podKey(pod) {
+			moved.To = pod
+		}
+		c.tried[i] = &moved
+	}
+}
+
+func (s *suite) otherNode(name string) string {
+	if name == s.node1.Name {
+		return s.node2.Name
+	}
+	return s.node1.Name
 }
 
 // kill ends the agent of a Node by force at some moment and starts it again.

@@ -94,42 +94,45 @@ func (c *Controller) Run(ctx context.Context) {
 	for _, w := range c.watchers {
 		running.Go(func() { w.run(ctx) })
 	}
-	running.Go(func() { c.realizeChanges(ctx) })
-	running.Go(func() { c.confirmChanges(ctx) })
+	running.Go(func() { whenever(ctx, c.wake, c.realize, "Could not realize all NetworkPolicies, will try again") })
+	running.Go(func() {
+		whenever(ctx, c.realizedSome, func() error { return c.confirm(ctx) }, "Could not learn when the datapath follows the NetworkPolicies, will try again")
+	})
 	running.Wait()
 }
 
 // Synced is closed when the policies that were known at start, to antrea-controller or else from files, are realized.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
-func (c *Controller) realizeChanges(ctx context.Context) {
+// whenever does something each time that wake has a value, and again after a growing delay if it fails, until ctx ends.
+func whenever(ctx context.Context, wake chan struct{}, do func() error, failure string) {
 	backoff := wait.Backoff{Duration: minRetryDelay, Factor: 2, Steps: 100, Cap: maxRetryDelay}
 	next := backoff
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.wake:
+		case <-wake:
 		}
-		err := c.realize()
-		if err == nil {
+		err := do()
+		if err == nil || ctx.Err() != nil {
 			next = backoff
 			continue
 		}
 		delay := next.Step()
-		klog.ErrorS(err, "Could not realize all NetworkPolicies, will try again", "after", delay)
+		klog.ErrorS(err, failure, "after", delay)
 		timer := time.NewTimer(delay)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C:
-			c.poke()
+			notify(wake)
 		}
 	}
 }
 
-// poke makes realizeChanges look for changes.
+// poke has the present changes realized.
 func (c *Controller) poke() { notify(c.wake) }
 
 // notify puts a value into a channel of one, if there is none.

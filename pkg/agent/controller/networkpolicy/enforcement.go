@@ -5,10 +5,8 @@ package networkpolicy
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 )
 
@@ -18,36 +16,8 @@ type Datapath interface {
 	WaitRevalidation(ctx context.Context) error
 }
 
-// confirmChanges waits, after each change of the rules, until the datapath follows them. Changes that are made meanwhile are
-// waited for together.
-func (c *Controller) confirmChanges(ctx context.Context) {
-	backoff := wait.Backoff{Duration: minRetryDelay, Factor: 2, Steps: 100, Cap: maxRetryDelay}
-	next := backoff
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.realizedSome:
-		}
-		err := c.confirm(ctx)
-		if err == nil || ctx.Err() != nil {
-			next = backoff
-			continue
-		}
-		delay := next.Step()
-		klog.ErrorS(err, "Could not learn when the datapath follows the NetworkPolicies, will try again", "after", delay)
-		timer := time.NewTimer(delay)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-			notify(c.realizedSome)
-		}
-	}
-}
-
-// confirm waits for all policies that are unenforced now.
+// confirm waits until the datapath follows all policies that are unenforced now. Those that change meanwhile are waited for
+// together, the next time.
 func (c *Controller) confirm(ctx context.Context) error {
 	c.mu.Lock()
 	names := c.unenforced

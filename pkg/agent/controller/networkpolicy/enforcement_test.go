@@ -23,7 +23,7 @@ func TestEnforced(t *testing.T) {
 		require.NoError(t, b.realize())
 		<-changes
 	}
-	go b.confirmChanges(t.Context())
+	go whenever(t.Context(), b.realizedSome, func() error { return b.confirm(t.Context()) }, "failed")
 
 	change("np", "10.0.0.0/8")
 	require.False(t, b.Enforced("np"), "known only")
