@@ -197,6 +197,14 @@ func testCutConnections(t *testing.T, s *suite) {
 	realized, err := realizations(s.node2, begun)
 	require.NoError(t, err)
 	require.NotEmpty(t, realized)
+	require.False(t, realized[0].enforced, "enforced, but not realized before")
+	eventually(t, "the policy to be enforced", func() error {
+		p, err := s.policyOn(t, s.node2, "allow-neighbour")
+		if err == nil && !p.Enforced {
+			err = notYet("it is realized only")
+		}
+		return err
+	})
 	remove()
 	waitReceived(t, forbidden, lastReceived(forbidden)+100, patience)
 	requireNoLoss(t, stop[report.Ping](t, allowed))
