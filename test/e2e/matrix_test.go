@@ -61,23 +61,6 @@ func TestGeneveGateOn(t *testing.T) {
 	)
 }
 
-var policyProof = []area{
-	{"PolicyTruthTable", testPolicyTruthTable},
-	{"PolicyChurn", testPolicyChurn},
-}
-
-// TestPolicyProofGateOff and TestPolicyProofGateOn compare packets on a cluster whose Pods have addresses of both families with
-// what the specification of NetworkPolicy says.
-func TestPolicyProofGateOff(t *testing.T) {
-	requireAll(t)
-	newSuite(t, "geneve", false, families(dualStack, ipv4Only)).run(t, policyProof...)
-}
-
-func TestPolicyProofGateOn(t *testing.T) {
-	requireAll(t)
-	newSuite(t, "geneve", true, families(dualStack, ipv4Only)).run(t, policyProof...)
-}
-
 func TestVXLANGateOff(t *testing.T) {
 	newSuite(t, "vxlan", false).run(t, area{"Connectivity", testConnectivity})
 }

@@ -42,7 +42,7 @@ func testPolicyChurn(t *testing.T, s *suite) {
 	c.change(t, "no policies", world, nil)
 	c.establish(t, world)
 	stop := c.traffic(t)
-	changes, kills := number(t, "E2E_CHURN_CHANGES", 20), number(t, "E2E_CHURN_KILLS", 2)
+	changes, kills := amount(t, "E2E_CHURN_CHANGES", 8, 60), amount(t, "E2E_CHURN_KILLS", 1, 10)
 	begin := time.Now()
 	for i := range changes {
 		c.step(t, i*kills/changes != (i+1)*kills/changes)
