@@ -153,7 +153,7 @@ test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1
-test-e2e-all: test-e2e ## Run all end-to-end tests: also coexistence, random policies, all of netkit and the same packet over VXLAN
+test-e2e-all: test-e2e ## Run all end-to-end tests: also coexistence, all of netkit, the same packet over VXLAN, more random policies
 
 # What takes an emulated machine minutes runs on the kernel at hand only; longer fuzzing is `make fuzz`.
 .PHONY: test
