@@ -138,6 +138,10 @@ bench: bench-programs ## Measure the network bare, with the gate off and on, int
 	hack/install-deps.sh bench
 	bin/bench run $(BENCH_ARGS)
 
+.PHONY: bench-ovs
+bench-ovs: ## Measure the same between Pods over Open vSwitch, with the gate off and on: make demo into test/bench/results (root, 10 minutes)
+	$(MAKE) --no-print-directory demo DEMO_ARGS="--rounds=5 --out=test/bench/results/ovs.json"
+
 .PHONY: bench-report
 bench-report: bench-programs ## Make docs/benchmarks.md and its plots from test/bench/results
 	bin/bench report

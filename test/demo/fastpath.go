@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
@@ -52,7 +54,8 @@ func (d *demo) longFlow(ctx context.Context) ([]share, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := bulk()(ctx, d.clients[0].Space, d.servers[1].IP.String(), 4*d.length); err != nil {
+	bulk := d.rows[2]
+	if _, err := bulk.Measure(ctx, workload.Target{Link: d.pods(), State: result.On}, 4*d.length); err != nil {
 		return nil, err
 	}
 	after, err := d.statuses(ctx)

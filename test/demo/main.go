@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
@@ -24,10 +25,11 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 3, "how often each measurement is repeated")
 	seconds := flag.Int("seconds", 2, "length of one measurement")
+	out := flag.String("out", "", "also write what was measured into this file, as bed ovs of the benchmark")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	verdict, err := run(ctx, *rounds, time.Duration(*seconds)*time.Second)
+	verdict, err := run(ctx, *rounds, time.Duration(*seconds)*time.Second, *out)
 	if err != nil {
 		fmt.Printf("demo: FAIL %v\n", err)
 		os.Exit(1)
@@ -35,7 +37,8 @@ func main() {
 	fmt.Printf("demo: PASS %s\n", verdict)
 }
 
-func run(ctx context.Context, rounds int, length time.Duration) (verdict string, err error) {
+func run(ctx context.Context, rounds int, length time.Duration, out string) (verdict string, err error) {
+	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
 	if err != nil {
@@ -52,7 +55,7 @@ func run(ctx context.Context, rounds int, length time.Duration) (verdict string,
 	if err := c.StartAgents(ctx); err != nil {
 		return "", err
 	}
-	d := &demo{cluster: c, progress: p, rounds: rounds, length: length, results: map[string]*series{}}
+	d := &demo{cluster: c, progress: p, rounds: rounds, length: length, rows: newRows()}
 	if err := d.makePods(ctx); err != nil {
 		return "", err
 	}
@@ -70,6 +73,15 @@ func run(ctx context.Context, rounds int, length time.Duration) (verdict string,
 	}
 	if err := d.show(ctx, shares); err != nil {
 		return "", err
+	}
+	if out != "" {
+		r, err := d.run(started)
+		if err == nil {
+			err = result.Save(out, r)
+		}
+		if err != nil {
+			return "", err
+		}
 	}
 	return d.verdict(shares)
 }

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"os"
 	"text/tabwriter"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/stats"
 )
 
 // picture shows the way of a packet. The counts are the packets of the long flow.
@@ -56,17 +59,15 @@ func (d *demo) show(ctx context.Context, shares []share) error {
 	return d.table()
 }
 
-// table compares gate off, gate on and host to host. Host to host was measured next to both; each ratio uses the
-// measurements of its own phase.
+// table compares gate off, gate on and host to host. Host to host was measured next to both: ratios to it are made pair by pair.
 func (d *demo) table() error {
-	fmt.Printf("\nMedian of %d measurements of %v (half of the distance of the extremes). Latency is half a round trip.\n", d.rounds, d.length)
+	fmt.Printf("\nMedian of %d measurements of %v (half of the distance of the quartiles). Latency is a round trip.\n", d.rounds, d.length)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "workload\tunit\tgate off\tgate on\thost to host\ton / off\toff / host\ton / host\t\n")
-	for _, l := range workloads {
-		off, on := d.results[l.name+podOff], d.results[l.name+podOn]
-		host := &series{append(append([]float64{}, d.results[l.name+hostOff].values...), d.results[l.name+hostOn].values...)}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t%.2f\t\n", l.name, l.unit, cell(off), cell(on), cell(host),
-			on.median()/off.median(), off.median()/d.results[l.name+hostOff].median(), on.median()/d.results[l.name+hostOn].median())
+	for _, r := range d.rows {
+		off, on, host := r.samples(result.Off), r.samples(result.On), r.samples(result.Bare)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t%.2f\t\n", r.name, r.result.Metric(r.metric).Unit, cell(off), cell(on), cell(host),
+			r.median(result.On)/r.median(result.Off), stats.Summarize(stats.Ratios(off, host)).Median, stats.Summarize(stats.Ratios(on, host)).Median)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -75,8 +76,9 @@ func (d *demo) table() error {
 	return nil
 }
 
-func cell(s *series) string {
-	return fmt.Sprintf("%.1f (%.0f %%)", s.median(), 100*s.spread())
+func cell(samples result.Samples) string {
+	s := stats.Summarize(samples.Valid())
+	return fmt.Sprintf("%.4g (%.0f %%)", s.Median, 100*s.Spread())
 }
 
 // verdict fails when a direction missed the required share, or when the fast path made request/response slower.
@@ -88,7 +90,7 @@ func (d *demo) verdict(shares []share) (string, error) {
 		}
 		least = min(least, s.value())
 	}
-	rr := workloads[0].name
+	rr := d.rows[0]
 	return fmt.Sprintf("fast path carried at least %.2f %% of a long flow's packets in each direction; %s gate on / off = %.2f",
-		100*least, rr, d.results[rr+podOn].median()/d.results[rr+podOff].median()), nil
+		100*least, rr.name, rr.median(result.On)/rr.median(result.Off)), nil
 }

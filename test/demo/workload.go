@@ -5,13 +5,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"regexp"
-	"slices"
-	"strconv"
+	"strings"
 	"time"
 
+	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/stats"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
@@ -19,10 +20,6 @@ import (
 const (
 	gate      = "ONCache"
 	namespace = "default"
-
-	tcpPort  = "7001" // sockperf
-	udpPort  = "7002"
-	bulkPort = "7003" // iperf3
 )
 
 // demo is one run. Pods: a client and a server on each Node.
@@ -33,93 +30,32 @@ type demo struct {
 	length   time.Duration
 	clients  []*cluster.Pod
 	servers  []*cluster.Pod
-	results  map[string]*series
+	rows     []*row
 }
 
-// series are the values of one row and column of the table.
-type series struct{ values []float64 }
-
-func (s *series) median() float64 {
-	v := slices.Sorted(slices.Values(s.values))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+// row is a workload with its results. Those with the gate off are the first rounds, those with it on the rounds after them;
+// host to host was measured next to both.
+type row struct {
+	workload.Workload
+	name, metric string
+	result       result.Result
 }
 
-// spread is half the distance of the extremes, relative to the median.
-func (s *series) spread() float64 {
-	return (slices.Max(s.values) - slices.Min(s.values)) / 2 / s.median()
-}
-
-// Columns of the table.
-const (
-	hostOff = "host-off"
-	hostOn  = "host-on"
-	podOff  = "pod-off"
-	podOn   = "pod-on"
-)
-
-// workload is one row of the table.
-type workload struct {
-	name, unit string
-	better     int // 1: more is better, -1: less is better
-	measure    func(ctx context.Context, from *cluster.Space, to string, length time.Duration) (float64, error)
-}
-
-var workloads = []workload{
-	{"TCP request/response", "us", -1, requestResponse("--tcp", tcpPort)},
-	{"UDP request/response", "us", -1, requestResponse("", udpPort)},
-	{"TCP bulk", "Mbit/s", 1, bulk()},
-	{"UDP bulk, 1400 bytes", "Mbit/s", 1, bulk("-u", "-b", "0", "-l", "1400")},
-}
-
-var latency = regexp.MustCompile(`percentile 50\.000 = *([0-9.]+)`)
-
-// requestResponse is the median of half the round trip of a 14-byte message, in microseconds (sockperf ping-pong).
-func requestResponse(flag, port string) func(context.Context, *cluster.Space, string, time.Duration) (float64, error) {
-	return func(ctx context.Context, from *cluster.Space, to string, length time.Duration) (float64, error) {
-		args := []string{"sockperf", "ping-pong", "-i", to, "-p", port, "-t", strconv.Itoa(int(length.Seconds())), "-m", "14"}
-		if flag != "" {
-			args = append(args, flag)
-		}
-		out, err := from.Exec(ctx, args...)
-		if err != nil {
-			return 0, err
-		}
-		m := latency.FindStringSubmatch(out)
-		if m == nil {
-			return 0, fmt.Errorf("%s: no median in the output of sockperf: %s", from.Name, out)
-		}
-		return strconv.ParseFloat(m[1], 64)
+func newRows() []*row {
+	names := [][2]string{
+		{"TCP request/response", "p50"}, {"UDP request/response", "p50"}, {"TCP bulk", workload.Goodput}, {"UDP bulk, 1300 bytes", workload.Goodput},
 	}
+	var rows []*row
+	for i, w := range workload.Cluster() {
+		rows = append(rows, &row{Workload: w, name: names[i][0], metric: names[i][1], result: result.Result{
+			Workload: w.Name, Network: network, Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes,
+		}})
+	}
+	return rows
 }
 
-// bulk is what the receiver got, in Mbit/s (iperf3).
-func bulk(flags ...string) func(context.Context, *cluster.Space, string, time.Duration) (float64, error) {
-	return func(ctx context.Context, from *cluster.Space, to string, length time.Duration) (float64, error) {
-		args := append([]string{"iperf3", "--json", "-c", to, "-p", bulkPort, "-t", strconv.Itoa(int(length.Seconds()))}, flags...)
-		out, err := from.Exec(ctx, args...)
-		if err != nil {
-			return 0, err
-		}
-		var report struct {
-			End struct {
-				SumReceived struct {
-					BitsPerSecond float64 `json:"bits_per_second"`
-				} `json:"sum_received"`
-				Sum struct {
-					BitsPerSecond float64 `json:"bits_per_second"`
-					LostPercent   float64 `json:"lost_percent"`
-				} `json:"sum"`
-			} `json:"end"`
-		}
-		if err := json.Unmarshal([]byte(out), &report); err != nil {
-			return 0, fmt.Errorf("%s: output of iperf3: %w", from.Name, err)
-		}
-		if report.End.SumReceived.BitsPerSecond > 0 {
-			return report.End.SumReceived.BitsPerSecond / 1e6, nil
-		}
-		return report.End.Sum.BitsPerSecond * (1 - report.End.Sum.LostPercent/100) / 1e6, nil
-	}
-}
+// network is the name of the only one in the result file.
+const network = "geneve"
 
 func (d *demo) makePods(ctx context.Context) error {
 	for _, n := range d.cluster.Nodes {
@@ -134,24 +70,42 @@ func (d *demo) makePods(ctx context.Context) error {
 				continue
 			}
 			d.servers = append(d.servers, pod)
-			if err := startServers(pod.Space, pod.IP.String()); err != nil {
-				return err
-			}
 		}
 	}
-	second := d.cluster.Nodes[1]
-	return startServers(second.Space, second.IP.String())
+	for _, l := range []bed.Link{d.pods(), d.hosts()} {
+		if err := d.startServers(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pods and hosts are what is measured between.
+func (d *demo) pods() bed.Link {
+	return bed.Link{Client: d.clients[0].Space, Server: d.servers[1].Space, Address: d.servers[1].IP}
+}
+
+func (d *demo) hosts() bed.Link {
+	return bed.Link{Client: d.cluster.Nodes[0].Space, Server: d.cluster.Nodes[1].Space, Address: d.cluster.Nodes[1].IP}
 }
 
 // startServers starts the peers of all workloads; they end with the space.
-func startServers(s *cluster.Space, ip string) error {
-	for _, args := range [][]string{
-		{"sockperf", "server", "--tcp", "-i", ip, "-p", tcpPort},
-		{"sockperf", "server", "-i", ip, "-p", udpPort},
-		{"iperf3", "--server", "-B", ip, "-p", bulkPort},
-	} {
-		if _, err := s.Start(args...); err != nil {
+func (d *demo) startServers(l bed.Link) error {
+	running := map[string]bool{} // one iperf3 serves both of its workloads
+	for _, r := range d.rows {
+		servers, err := r.Servers(l, result.Off)
+		if err != nil {
 			return err
+		}
+		for _, s := range servers {
+			line := strings.Join(s.Args, " ")
+			if running[line] {
+				continue
+			}
+			running[line] = true
+			if _, err := l.Server.Start(s.Args...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -171,55 +125,55 @@ func (d *demo) switchGate(ctx context.Context, on bool) error {
 // measureAll measures each workload between Pods and between Nodes in turn, so that whatever disturbs the machine
 // disturbs both.
 func (d *demo) measureAll(ctx context.Context, on bool) error {
-	pod, host := podOff, hostOff
+	targets := []workload.Target{{Link: d.pods(), State: result.Off}, {Link: d.hosts(), State: result.Bare}}
+	first := 0
 	if on {
-		pod, host = podOn, hostOn
+		targets[0].State, first = result.On, d.rounds
 	}
-	targets := []struct {
-		column string
-		from   *cluster.Space
-		to     string
-	}{
-		{pod, d.clients[0].Space, d.servers[1].IP.String()},
-		{host, d.cluster.Nodes[0].Space, d.cluster.Nodes[1].IP.String()},
-	}
-	for _, w := range workloads {
+	for _, r := range d.rows {
 		for _, t := range targets {
 			// Servers may still be starting; this also opens the way through Open vSwitch.
-			if err := warmUp(ctx, w, t.from, t.to); err != nil {
+			if err := warmUp(ctx, r, t); err != nil {
 				return err
 			}
 		}
-		for range d.rounds {
+		for i := range d.rounds {
 			for _, t := range targets {
-				v, err := w.measure(ctx, t.from, t.to, d.length)
+				o, err := r.Measure(ctx, t, d.length)
 				if err != nil {
-					return fmt.Errorf("%s: %w", w.name, err)
+					return fmt.Errorf("%s: %w", r.name, err)
 				}
-				key := w.name + t.column
-				if d.results[key] == nil {
-					d.results[key] = &series{}
+				for _, v := range o.Values {
+					r.result.Add(v.Metric, t.State, first+i, v.Value)
 				}
-				d.results[key].values = append(d.results[key].values, v)
 			}
 		}
-		d.progress.Printf("demo: measured %s, %s=%v", w.name, gate, on)
+		d.progress.Printf("demo: measured %s, %s=%v", r.name, gate, on)
 	}
 	return nil
 }
 
-func warmUp(ctx context.Context, w workload, from *cluster.Space, to string) error {
+func warmUp(ctx context.Context, r *row, t workload.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
-		_, err := w.measure(ctx, from, to, time.Second)
+		_, err := r.Measure(ctx, t, time.Second)
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s, first attempt: %w", w.name, err)
+			return fmt.Errorf("%s, first attempt: %w", r.name, err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// samples are what was measured in a state.
+func (r *row) samples(state result.State) result.Samples {
+	return r.result.Metric(r.metric).Samples[state]
+}
+
+func (r *row) median(state result.State) float64 {
+	return stats.Summarize(r.samples(state).Valid()).Median
 }

@@ -5,6 +5,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,7 +17,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 )
 
-// testCommandLine runs antctl as in the agent's Pod.
+// mostResidentMemory is how much an agent may have, in bytes.
+const mostResidentMemory = 120e6
+
+var residentMemory = regexp.MustCompile(`(?m)^process_resident_memory_bytes ([0-9.e+]+)$`)
+
+// testCommandLine runs antctl as in the agent's Pod, and looks at the agent's own metrics.
 func testCommandLine(t *testing.T, s *suite) {
 	run := func(t *testing.T, args string) string {
 		t.Helper()
@@ -33,6 +40,16 @@ func testCommandLine(t *testing.T, s *suite) {
 			}
 		})
 	}
+	t.Run("Memory", func(t *testing.T) {
+		for _, n := range s.Nodes {
+			m := residentMemory.FindStringSubmatch(metrics(t, n))
+			require.Len(t, m, 2, "the metric process_resident_memory_bytes")
+			resident, err := strconv.ParseFloat(m[1], 64)
+			require.NoError(t, err)
+			printer.Printf("%s: the agent of %s has %.0f MB of resident memory", t.Name(), n.Name, resident/1e6)
+			require.LessOrEqual(t, resident, float64(mostResidentMemory))
+		}
+	})
 	t.Run("PodInterface", func(t *testing.T) {
 		table := run(t, "get podinterface")
 		for _, p := range s.node1.Pods() {

@@ -43,6 +43,12 @@ func Other(m Machine) []Workload {
 	}
 }
 
+// Cluster are the workloads of the bed ovs: those that say most on a machine that may be emulated, in this order: TCP and UDP
+// request/response, TCP and UDP bulk.
+func Cluster() []Workload {
+	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite), bulk("udp", 1, datagram)}
+}
+
 // Smoke are the workloads of the guard: one for each path through the cache.
 func Smoke(m Machine) []Workload {
 	return []Workload{

@@ -1,0 +1,41 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
+)
+
+// run is what the result file of bed ovs says.
+func (d *demo) run(started time.Time) (*result.Run, error) {
+	machine, err := result.ThisMachine()
+	if err != nil {
+		return nil, err
+	}
+	run := &result.Run{
+		Schema: result.Schema, Bed: "ovs", Started: started.UTC(), Seconds: time.Since(started).Seconds(), Rounds: 2 * d.rounds, Machine: machine,
+		Networks: map[string]result.Network{network: {
+			Families: "IPv4 in IPv4", Tunnel: "geneve", PodDevice: "veth", WireDevice: "veth", PodMTU: 1450, WireMTU: 1500,
+			SlowPath: "Open vSwitch, the kernel's datapath", CPUs: "all Nodes share all",
+		}},
+		Limits: []string{
+			"The gate is switched between the first and the second half of the rounds: off and on were not measured next to each other, each was next to bare.",
+			"Bare is between Nodes on which the agents run, with their iptables rules.",
+		},
+	}
+	if strings.Contains(machine.CPU, "TCG") { // QEMU's emulation
+		run.Machine.Hypervisor = "emulated"
+		run.Limits = append(run.Limits, "The machine is emulated, some tens of times slower than a real one: ratios say little more than which is faster.")
+	}
+	run.Commit, run.Dirty = result.Commit(".")
+	for _, r := range d.rows {
+		run.Results = append(run.Results, r.result)
+	}
+	run.Tools = workload.Versions(run.Results)
+	return run, nil
+}
