@@ -3,6 +3,8 @@
 
 package workload
 
+import "time"
+
 // All are the workloads of the first network. Those that fill the caches come last.
 func All(m Machine) []Workload {
 	all := []Workload{
@@ -29,7 +31,9 @@ func All(m Machine) []Workload {
 	for _, flows := range []int{1e4, 1e6} {
 		all = append(all, cached(flows, requestResponse("tcp", 1)), cached(flows, bulk("tcp", 1, defaultWrite)))
 	}
-	return append(all, cached(1e6, connectRequestResponse(m)), evicted(1e6, bulk("tcp", 1, defaultWrite)))
+	const policyChanges = time.Second / 100
+	return append(all, cached(1e6, connectRequestResponse(m)), evicted(1e6, 100*time.Millisecond, bulk("tcp", 1, defaultWrite)),
+		churned(policyChanges, requestResponse("tcp", 1)), churned(policyChanges, bulk("tcp", 1, defaultWrite)))
 }
 
 // Other are the workloads of other networks. sockperf knows no IPv6.

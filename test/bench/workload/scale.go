@@ -63,13 +63,17 @@ func cached(flows int, w Workload) Workload {
 	return w
 }
 
-// evictionInterval is how often everything is evicted under load.
-const evictionInterval = 100 * time.Millisecond
-
 // evicted is a workload during which all of many entries become void again and again.
-func evicted(flows int, w Workload) Workload {
-	w = cached(flows, w)
-	w.Condition = fmt.Sprintf("%d cached flows, all evicted every %v", flows, evictionInterval)
+func evicted(flows int, every time.Duration, w Workload) Workload {
+	w = churned(every, cached(flows, w))
+	w.Condition = fmt.Sprintf("%d cached flows, %s", flows, w.Condition)
+	return w
+}
+
+// churned is a workload during which all entries become void again and again, as those of a Pod do by changes of policies that
+// are applied to it.
+func churned(every time.Duration, w Workload) Workload {
+	w.Condition, w.States = fmt.Sprintf("all evicted every %v", every), overlays
 	measure := w.Measure
 	w.Measure = func(ctx context.Context, on Target, length time.Duration) (Outcome, error) {
 		if on.State != result.On {
@@ -83,7 +87,7 @@ func evicted(flows int, w Workload) Workload {
 		done := make(chan eviction)
 		evicting, stop := context.WithCancel(ctx)
 		go func() {
-			longest, err := evictRepeatedly(evicting, on.Cache)
+			longest, err := evictRepeatedly(evicting, every, on.Cache)
 			done <- eviction{longest, err}
 		}()
 		o, err := measure(ctx, on, length)
@@ -100,8 +104,8 @@ func evicted(flows int, w Workload) Workload {
 }
 
 // evictRepeatedly returns the longest time that one eviction took.
-func evictRepeatedly(ctx context.Context, cache bed.Cache) (longest time.Duration, err error) {
-	tick := time.NewTicker(evictionInterval)
+func evictRepeatedly(ctx context.Context, every time.Duration, cache bed.Cache) (longest time.Duration, err error) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
