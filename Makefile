@@ -27,9 +27,10 @@ kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
 
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3",
-# BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record.
+# BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record, COUNT_ARGS=-record.
 E2E_ARGS ?=
 COST_ARGS ?=
+COUNT_ARGS ?=
 FUZZTIME ?= 160s
 DEMO_ARGS ?=
 UP_ARGS ?= --feature-gates=ONCache=true
@@ -126,7 +127,7 @@ bench-bpf: ## Print what the eBPF programs cost (root)
 .PHONY: cost
 cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/instructions ./test/bench/instructions
-	bin/testbed run --count-instructions -- bin/instructions
+	bin/testbed run --count-instructions -- bin/instructions $(COUNT_ARGS)
 
 .PHONY: bench-programs
 bench-programs:
@@ -157,12 +158,12 @@ test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1
-test-e2e-all: test-e2e ## Run all end-to-end tests: also coexistence, all of netkit, the same packet over VXLAN, more random policies
+test-e2e-all: test-e2e ## Run all end-to-end tests: also all of netkit, forgeries over VXLAN, more random policies and churn
 
 # What takes an emulated machine minutes runs on the kernel at hand only; longer fuzzing is `make fuzz`.
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^(TestCost|TestSamePacketAsTheKernel|TestECN)$$
-test: export FUZZTIME := 40s
+test: export FUZZTIME := 100s
 test: deps ## Run everything that CI runs, with the time of each stage
 	@summary=; \
 	for stage in $(stages); do \

@@ -41,10 +41,8 @@ func TestGeneveGateOff(t *testing.T) {
 func TestGeneveGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true)
 	s.run(t, everyConfiguration...)
-	if all {
-		s.run(t, area{"Coexistence", testCoexistence})
-	}
 	s.run(t,
+		area{"Coexistence", testCoexistence},
 		area{"NetworkPolicy", testNetworkPolicy},
 		area{"SamePacket", testSamePacket},
 		area{"AgentRestart", testAgentRestart},
@@ -71,12 +69,12 @@ func TestVXLANGateOn(t *testing.T) {
 		area{"Connectivity", testConnectivity},
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
+		area{"SamePacket", testSamePacket},
 	)
 	if all {
 		s.run(t,
 			area{"Forgery", testForgery},
 			area{"PodDeletion", testPodDeletion},
-			area{"SamePacket", testSamePacket},
 		)
 	}
 }

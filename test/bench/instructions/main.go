@@ -6,7 +6,8 @@
 // with netkit devices. It runs in a machine whose time is a count of instructions (`testbed run --count-instructions`), which
 // needs no quiet and gives the same numbers again. Run it with `make cost`.
 //
-// What is not in an instruction, caches above all, is not in the numbers.
+// What is not in an instruction, caches above all, is not in the numbers. It fails when a number is more than 2 % above the one
+// recorded in test/bench/bands.json; -record records.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/antrea-oncache/antrea/test/bench/guard"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
@@ -27,16 +29,19 @@ func main() {
 	seconds := flag.Int("seconds", 1, "length of one measurement; a second is a thousand million instructions")
 	netkit := flag.Bool("netkit", true, "measure Pods with netkit devices, too")
 	out := flag.String("out", "test/bench/results/instructions.json", "result file")
+	var g guarded
+	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the greatest numbers that are no failure")
+	flag.BoolVar(&g.record, "record", false, "record these numbers instead of checking them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, time.Duration(*seconds)*time.Second, *netkit, *out); err != nil {
+	if err := run(ctx, time.Duration(*seconds)*time.Second, *netkit, *out, g); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, length time.Duration, netkit bool, out string) (err error) {
+func run(ctx context.Context, length time.Duration, netkit bool, out string, g guarded) (err error) {
 	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
@@ -60,6 +65,40 @@ func run(ctx context.Context, length time.Duration, netkit bool, out string) (er
 	if err := result.Save(out, r); err != nil {
 		return err
 	}
+	if err := g.apply(r); err != nil {
+		return err
+	}
 	fmt.Print(t)
+	return nil
+}
+
+// guarded are the recorded numbers.
+type guarded struct {
+	path   string
+	record bool
+}
+
+// apply checks or records the numbers of a run.
+func (g guarded) apply(r *result.Run) error {
+	bands, err := guard.Load(g.path)
+	if err != nil {
+		return err
+	}
+	if g.record {
+		if err := bands.Record(r); err != nil {
+			return err
+		}
+		return bands.Save(g.path)
+	}
+	failed := 0
+	for _, f := range bands.Check(r) {
+		if f.Failed {
+			fmt.Println("cost:", f)
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d numbers are too high, see above (make cost COUNT_ARGS=-record records new ones if that is meant)", failed, len(bands[r.Bed]))
+	}
 	return nil
 }
