@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// ratioMargin is the least distance of a limit from the recorded ratio, relative to it: machines differ.
-	ratioMargin = 0.10
+	// ratioMargin is the least distance of a limit from the recorded ratio, relative to it: machines differ, and what they share.
+	ratioMargin = 0.25
 	// spreadMargin is how many times the recorded interval's half a limit is away, if that is more.
 	spreadMargin = 2
 	// quiet is the greatest share of the CPUs that others may take while bands are recorded.
@@ -55,7 +55,7 @@ var guarded = [][]string{{"p25", "p50"}, {"cpu"}}
 func counts(key string, m *result.Metric) (bands []Band) {
 	for _, state := range result.States {
 		if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {
-			bands = append(bands, Band{Key: key, Metric: m.Name, State: state, Limit: s.Median * (1 + instructionMargin), Less: true, Recorded: s.Median})
+			bands = append(bands, Band{Key: key, Metric: m.Name, State: state, Limit: math.Round(s.Median * (1 + instructionMargin)), Less: true, Recorded: s.Median})
 		}
 	}
 	return bands
