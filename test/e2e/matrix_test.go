@@ -79,14 +79,6 @@ func TestVXLANGateOn(t *testing.T) {
 	}
 }
 
-// requireAll skips what `make test` has no time for.
-func requireAll(t *testing.T) {
-	t.Helper()
-	if !all {
-		t.Skip("runs with `make test-e2e-all`")
-	}
-}
-
 // TestNetkitGateOn is TestGeneveGateOn with netkit devices, as far as they can make a difference.
 func TestNetkitGateOn(t *testing.T) {
 	requireNetkit(t)
