@@ -163,7 +163,7 @@ test-e2e-all: test-e2e ## Run all end-to-end tests: also all of netkit, forgerie
 # What takes an emulated machine minutes runs on the kernel at hand only; longer fuzzing is `make fuzz`.
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^(TestCost|TestSamePacketAsTheKernel|TestECN)$$
-test: export FUZZTIME := 100s
+test: export FUZZTIME := 60s
 test: deps ## Run everything that CI runs, with the time of each stage
 	@summary=; \
 	for stage in $(stages); do \

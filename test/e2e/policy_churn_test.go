@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/test/policy"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
@@ -42,7 +44,7 @@ func testPolicyChurn(t *testing.T, s *suite) {
 	c.change(t, "no policies", world, nil)
 	c.establish(t, world)
 	stop := c.traffic(t)
-	changes, kills := amount(t, "E2E_CHURN_CHANGES", 8, 60), amount(t, "E2E_CHURN_KILLS", 1, 10)
+	changes, kills := amount(t, "E2E_CHURN_CHANGES", 4, 60), amount(t, "E2E_CHURN_KILLS", 1, 10)
 	begin := time.Now()
 	for i := range changes {
 		c.step(t, i*kills/changes != (i+1)*kills/changes)
@@ -59,6 +61,7 @@ type churn struct {
 	w         *worlds
 	o         *observer
 	names     int
+	thirdNode bool
 	open      []*talker
 
 	mu sync.Mutex
@@ -172,6 +175,10 @@ func (c *churn) step(t *testing.T, kill bool) {
 		}
 		next.Pods[i] = &pod
 	}
+	node := c.rng.IntN(2) == 0
+	if node {
+		what += ", " + map[bool]string{false: "a Node joins", true: "a Node leaves"}[c.thirdNode]
+	}
 	if kill {
 		what += ", an agent killed"
 	}
@@ -181,6 +188,9 @@ func (c *churn) step(t *testing.T, kill bool) {
 	c.change(t, what, next, func() {
 		if replaced != nil {
 			c.replace(t, replaced)
+		}
+		if node {
+			c.toggleNode(t)
 		}
 		if kill {
 			c.kill(t, victim, after)
@@ -314,6 +324,35 @@ func (s *suite) otherNode(name string) string {
 		return s.node2.Name
 	}
 	return s.node1.Name
+}
+
+// toggleNode adds or removes a Node that is nothing but its object: the agents make routes and flows to it, and evict.
+func (c *churn) toggleNode(t *testing.T) {
+	t.Helper()
+	const name = "churn"
+	nodes := c.f.s.Client.CoreV1().Nodes()
+	remove := func() error { return nodes.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}) }
+	if c.thirdNode {
+		require.NoError(t, remove())
+		c.thirdNode = false
+		return
+	}
+	node, err := nodes.Create(t.Context(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.NodeSpec{PodCIDR: "10.10.200.0/24", PodCIDRs: []string{"10.10.200.0/24", "fd00:10:10:200::/64"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.thirdNode = true
+	t.Cleanup(func() {
+		if c.thirdNode {
+			require.NoError(t, remove())
+		}
+	})
+	address := c.f.s.node1.IPv4.As4()
+	address[3] = 200
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: netip.AddrFrom4(address).String()}}
+	_, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+	require.NoError(t, err)
 }
 
 // kill ends the agent of a Node by force at some moment and starts it again.

@@ -59,7 +59,7 @@ func testPolicyTruthTable(t *testing.T, s *suite) {
 	world := generator.Next()
 	f := newField(t, s, world)
 	w := newWorlds(t, f)
-	sets, probes, wrong := amount(t, "E2E_POLICY_SETS", 2, 10), 0, 0
+	sets, probes, wrong := amount(t, "E2E_POLICY_SETS", 1, 10), 0, 0
 	var before []*attempt
 	for set := range sets {
 		begin := time.Now()
