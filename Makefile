@@ -158,12 +158,12 @@ test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1
-test-e2e-all: test-e2e ## Run all end-to-end tests: also all of netkit, forgeries over VXLAN, more random policies and churn
+test-e2e-all: test-e2e ## Run all end-to-end tests: also all of netkit, forgeries over VXLAN, more random policies and churn, and churn with the gate off
 
 # What takes an emulated machine minutes runs on the kernel at hand only; longer fuzzing is `make fuzz`.
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^(TestCost|TestSamePacketAsTheKernel|TestECN)$$
-test: export FUZZTIME := 60s
+test: export FUZZTIME := 40s
 test: deps ## Run everything that CI runs, with the time of each stage
 	@summary=; \
 	for stage in $(stages); do \
