@@ -22,7 +22,8 @@ func newCutter(policies *networkpolicy.Controller, manager *oncache.Manager) *ne
 		cache = manager
 	}
 	cutter := networkpolicy.NewCutter(podConnections{}, cache, policies.Rules, isNodeAddress)
-	policies.OnChange(cutter.RulesChanged)
+	policies.OnRealized(cutter.RulesChanged)
+	policies.OnEnforced(cutter.RulesEnforced)
 	return cutter
 }
 

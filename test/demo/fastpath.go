@@ -54,8 +54,7 @@ func (d *demo) longFlow(ctx context.Context) ([]share, error) {
 	if err != nil {
 		return nil, err
 	}
-	bulk := d.rows[2]
-	if _, err := bulk.Measure(ctx, workload.Target{Link: d.pods(), State: result.On}, 4*d.length); err != nil {
+	if _, err := d.row("tcp_stream").Measure(ctx, workload.Target{Link: d.pods(), State: result.On}, 4*d.length); err != nil {
 		return nil, err
 	}
 	after, err := d.statuses(ctx)

@@ -90,7 +90,7 @@ func (d *demo) verdict(shares []share) (string, error) {
 		}
 		least = min(least, s.value())
 	}
-	rr := d.rows[0]
+	rr := d.row("tcp_rr")
 	return fmt.Sprintf("fast path carried at least %.2f %% of a long flow's packets in each direction; %s gate on / off = %.2f",
 		100*least, rr.name, rr.median(result.On)/rr.median(result.Off)), nil
 }

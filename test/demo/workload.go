@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,16 +43,22 @@ type row struct {
 }
 
 func newRows() []*row {
-	names := [][2]string{
-		{"TCP request/response", "p50"}, {"UDP request/response", "p50"}, {"TCP bulk", workload.Goodput}, {"UDP bulk, 1300 bytes", workload.Goodput},
+	shown := map[string][2]string{
+		"tcp_rr": {"TCP request/response", "p50"}, "udp_rr": {"UDP request/response", "p50"},
+		"tcp_stream": {"TCP bulk", workload.Goodput}, "udp_stream": {"UDP bulk, 1300 bytes", workload.Goodput},
 	}
 	var rows []*row
-	for i, w := range workload.Cluster() {
-		rows = append(rows, &row{Workload: w, name: names[i][0], metric: names[i][1], result: result.Result{
+	for _, w := range workload.Cluster() {
+		rows = append(rows, &row{Workload: w, name: shown[w.Name][0], metric: shown[w.Name][1], result: result.Result{
 			Workload: w.Name, Network: network, Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes,
 		}})
 	}
 	return rows
+}
+
+// row finds one by its workload's name.
+func (d *demo) row(name string) *row {
+	return d.rows[slices.IndexFunc(d.rows, func(r *row) bool { return r.Name == name })]
 }
 
 // network is the name of the only one in the result file.

@@ -27,7 +27,7 @@ const (
 	openingPace = 4 * time.Millisecond
 	// talkPace is the time between two packets of an established connection.
 	talkPace = 20 * time.Millisecond
-	// watched is how many new connections are tried after a change is realized.
+	// watched is how many new connections are tried after a change is enforced.
 	watched = 300
 )
 
@@ -229,7 +229,7 @@ func (c *churn) prepare(before, next *policy.World) {
 	c.mu.Unlock()
 }
 
-// change shows a world and notes when it was realized. meanwhile is called when the API shows it.
+// change shows a world and notes when it was realized and enforced. meanwhile is called when the API shows it.
 func (c *churn) change(t *testing.T, what string, next *policy.World, meanwhile func()) {
 	t.Helper()
 	entry := c.o.change(next, what)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// ratioMargin is the least distance of a limit from the recorded ratio, relative to it: machines differ, and what they share.
-	ratioMargin = 0.35
+	// ratioMargin is the least distance of a limit from the recorded ratio, relative to it: machines differ.
+	ratioMargin = 0.10
 	// spreadMargin is how many times the recorded interval's half a limit is away, if that is more.
 	spreadMargin = 2
 	// quiet is the greatest share of the CPUs that others may take while bands are recorded.

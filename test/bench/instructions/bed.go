@@ -30,7 +30,7 @@ type end struct {
 	ip    string
 }
 
-func (b *bed) measureAll(ctx context.Context, netkit bool) (*table, error) {
+func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	t := &table{}
 	node1, node2 := b.cluster.Nodes[0], b.cluster.Nodes[1]
 	hosts := [2]end{{node1.Space, node1.IP.String()}, {node2.Space, node2.IP.String()}}
@@ -57,7 +57,7 @@ func (b *bed) measureAll(ctx context.Context, netkit bool) (*table, error) {
 	if err := b.configure(ctx, map[string]any{"featureGates": map[string]any{gate: true}}); err != nil {
 		return nil, err
 	}
-	if err := b.measureFast(ctx, t, oncache, pods); err != nil || !netkit {
+	if err := b.measureFast(ctx, t, oncache, pods); err != nil {
 		return t, err
 	}
 	if err := b.configure(ctx, map[string]any{"podInterfaceType": "netkit"}); err != nil {

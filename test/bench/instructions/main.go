@@ -27,7 +27,6 @@ import (
 
 func main() {
 	seconds := flag.Int("seconds", 1, "length of one measurement; a second is a thousand million instructions")
-	netkit := flag.Bool("netkit", true, "measure Pods with netkit devices, too")
 	out := flag.String("out", "test/bench/results/instructions.json", "result file")
 	var g guarded
 	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the greatest numbers that are no failure")
@@ -35,13 +34,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, time.Duration(*seconds)*time.Second, *netkit, *out, g); err != nil {
+	if err := run(ctx, time.Duration(*seconds)*time.Second, *out, g); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, length time.Duration, netkit bool, out string, g guarded) (err error) {
+func run(ctx context.Context, length time.Duration, out string, g guarded) (err error) {
 	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
@@ -54,7 +53,7 @@ func run(ctx context.Context, length time.Duration, netkit bool, out string, g g
 		}
 	}()
 	b := &bed{cluster: c, progress: p, length: length}
-	t, err := b.measureAll(ctx, netkit)
+	t, err := b.measureAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,11 +64,8 @@ func run(ctx context.Context, length time.Duration, netkit bool, out string, g g
 	if err := result.Save(out, r); err != nil {
 		return err
 	}
-	if err := g.apply(r); err != nil {
-		return err
-	}
 	fmt.Print(t)
-	return nil
+	return g.apply(r)
 }
 
 // guarded are the recorded numbers.

@@ -47,8 +47,7 @@ func Other(m Machine) []Workload {
 	}
 }
 
-// Cluster are the workloads of the bed ovs: those that say most on a machine that may be emulated, in this order: TCP and UDP
-// request/response, TCP and UDP bulk.
+// Cluster are the workloads of the bed ovs: those that say most on a machine that may be emulated.
 func Cluster() []Workload {
 	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite), bulk("udp", 1, datagram)}
 }

@@ -59,8 +59,8 @@ type Controller struct {
 	// realizedSome has a value when policies may be unenforced.
 	realizedSome chan struct{}
 	synced       chan struct{}
-	// onChange, if set, is called when rules were realized, with realizeMu held, and when they are enforced.
-	onChange func()
+	// onRealized, if set, is called after each change of the rules, with realizeMu held; onEnforced when it is enforced.
+	onRealized, onEnforced func()
 
 	watchers []*watcher
 }
@@ -210,15 +210,17 @@ func (c *Controller) realizePolicies(names sets.Set[string]) error {
 	}
 	klog.V(2).InfoS("Realized NetworkPolicies", "policies", sets.List(names), "installedRules", len(ops.install), "removedRules", len(ops.remove))
 	notify(c.realizedSome)
-	if c.onChange != nil {
-		c.onChange()
+	if c.onRealized != nil {
+		c.onRealized()
 	}
 	return nil
 }
 
-// OnChange has a function called after each change of the rules, and again when nothing is treated by the former ones any
-// more. It must return soon. Call it before Run.
-func (c *Controller) OnChange(changed func()) { c.onChange = changed }
+// OnRealized has a function called after each change of the rules, which must return soon. Call it before Run.
+func (c *Controller) OnRealized(changed func()) { c.onRealized = changed }
+
+// OnEnforced has one called when nothing is treated by the rules before a change any more.
+func (c *Controller) OnEnforced(enforced func()) { c.onEnforced = enforced }
 
 // PodArrives realizes the policies that are applied to the Pod of an interface which is about to be connected. It returns
 // when they are in force, or with an error.

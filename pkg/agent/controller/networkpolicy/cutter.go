@@ -17,7 +17,7 @@ import (
 // sweepDelays are the times after a change of the rules at which connections are compared with them. The first sweep does
 // nearly everything. Packets that the kernel forwards by megaflows from before the change, or that were on their way through
 // vswitchd, can open a connection, or teach the cache one, until the revalidators have been everywhere; later sweeps find
-// these, and the controller tells of the time when that is over as of a change.
+// these, and one more when that is over.
 var sweepDelays = []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}
 
 // Connections is the part of conntrack that a Cutter needs.
@@ -41,21 +41,20 @@ type Cutter struct {
 	rules       func() []*openflow.PolicyRule
 	// ofNode tells whether an address is this Node's own: policies do not keep it from its Pods.
 	ofNode func(netip.Addr) bool
-	wake   chan struct{}
+	// wake has a value after a change of the rules, enforced when nothing is treated by the former ones any more.
+	wake, enforced chan struct{}
 }
 
 // NewCutter makes a Cutter that does nothing before Run. cache may be nil.
 func NewCutter(connections Connections, cache ConnectionCache, rules func() []*openflow.PolicyRule, ofNode func(netip.Addr) bool) *Cutter {
-	return &Cutter{connections: connections, cache: cache, rules: rules, ofNode: ofNode, wake: make(chan struct{}, 1)}
+	return &Cutter{connections: connections, cache: cache, rules: rules, ofNode: ofNode, wake: make(chan struct{}, 1), enforced: make(chan struct{}, 1)}
 }
 
 // RulesChanged is to be called after each change of the rules. It returns at once.
-func (c *Cutter) RulesChanged() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *Cutter) RulesChanged() { notify(c.wake) }
+
+// RulesEnforced is to be called when the datapath follows a change. It returns at once.
+func (c *Cutter) RulesEnforced() { notify(c.enforced) }
 
 // Run works until ctx ends.
 func (c *Cutter) Run(ctx context.Context) {
@@ -69,10 +68,11 @@ func (c *Cutter) Run(ctx context.Context) {
 		case <-c.wake:
 			next, began = 0, time.Now()
 		case <-due:
+		case <-c.enforced:
+			c.sweepOrSay() // the sweeps after a later change go on
+			continue
 		}
-		if err := c.sweep(); err != nil {
-			klog.ErrorS(err, "Could not compare all connections with the NetworkPolicies")
-		}
+		c.sweepOrSay()
 		if timer != nil {
 			timer.Stop()
 		}
@@ -81,6 +81,12 @@ func (c *Cutter) Run(ctx context.Context) {
 			timer = time.NewTimer(time.Until(began.Add(sweepDelays[next])))
 			due = timer.C
 		}
+	}
+}
+
+func (c *Cutter) sweepOrSay() {
+	if err := c.sweep(); err != nil {
+		klog.ErrorS(err, "Could not compare all connections with the NetworkPolicies")
 	}
 }
 

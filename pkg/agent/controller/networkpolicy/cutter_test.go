@@ -164,3 +164,16 @@ func TestCutterSweepsSeveralTimes(t *testing.T) {
 	cancel()
 	<-done
 }
+
+func TestCutterSweepsOnceWhenEnforced(t *testing.T) {
+	table := &connectionTable{connections: []*conntrack.Connection{connection(remotePod, 1, localPod, fromTunnel)}}
+	cutter := NewCutter(table, nil, func() []*openflow.PolicyRule { return []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)} }, func(netip.Addr) bool { return false })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); cutter.Run(ctx) }()
+	cutter.RulesEnforced()
+	require.Eventually(t, func() bool { return len(table.cut()) == 1 }, time.Minute, time.Millisecond)
+	cancel()
+	<-done
+	require.Equal(t, 1, table.lists)
+}

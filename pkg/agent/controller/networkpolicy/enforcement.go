@@ -35,8 +35,8 @@ func (c *Controller) confirm(ctx context.Context) error {
 		return err
 	}
 	klog.V(2).InfoS("Enforced NetworkPolicies", "policies", sets.List(names))
-	if c.onChange != nil {
-		c.onChange()
+	if c.onEnforced != nil {
+		c.onEnforced()
 	}
 	return nil
 }

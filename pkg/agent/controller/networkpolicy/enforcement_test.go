@@ -14,7 +14,8 @@ func TestEnforced(t *testing.T) {
 	b := newBench(t)
 	b.datapath = fakeDatapath{begun: make(chan struct{}), ends: make(chan error)}
 	changes := make(chan struct{}, 10)
-	b.OnChange(func() { changes <- struct{}{} })
+	b.OnRealized(func() { changes <- struct{}{} })
+	b.OnEnforced(func() { changes <- struct{}{} })
 	b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
 	change := func(name, from string) {
 		b.set(appliedToGroup("applied", memberOf("a1")), networkPolicy(name, "applied", in(block(from))))

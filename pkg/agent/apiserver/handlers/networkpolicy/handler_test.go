@@ -85,6 +85,7 @@ func TestPolicies(t *testing.T) {
 			var names []string
 			for _, p := range list {
 				names = append(names, p.Name)
+				require.Equal(t, q.Enforced(p.Name), p.Enforced)
 				if p.Name == "uid1" {
 					require.Equal(t, []apis.RealizedRule{
 						{FlowID: 7, Direction: v1beta2.DirectionOut, Stats: &apis.RuleStats{Sessions: 2, Packets: 3, Bytes: 4}},
