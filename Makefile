@@ -165,11 +165,13 @@ test-e2e-all: test-e2e ## Run all end-to-end tests: also all of netkit, forgerie
 test: export KERNEL_TESTS_SKIP := ^(TestCost|TestSamePacketAsTheKernel|TestECN)$$
 test: export FUZZTIME := 40s
 test: deps ## Run everything that CI runs, with the time of each stage
-	@summary=; \
+	@summary=; mkdir -p .testbed; \
 	for stage in $(stages); do \
 		echo "==> $$stage"; \
 		begin=$$SECONDS; \
-		$(MAKE) --no-print-directory $$stage || { echo "==> $$stage FAILED after $$((SECONDS - begin)) s"; exit 1; }; \
+		$(MAKE) --no-print-directory $$stage 2>&1 | tee -i .testbed/$$stage.log || { \
+			hack/show-failures.sh .testbed/$$stage.log; \
+			echo "==> $$stage FAILED after $$((SECONDS - begin)) s"; exit 1; }; \
 		summary+=" $$stage $$((SECONDS - begin)) s;"; \
 	done; \
 	echo "==> passed:$$summary total $$SECONDS s"
