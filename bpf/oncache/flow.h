@@ -97,19 +97,6 @@ static __always_inline void store_ingress(const struct packet *p, const struct o
 		bpf_map_update_elem(&ingress_flows4, &p->key4, i, BPF_ANY);
 }
 
-/* end_flow forgets both directions of a connection that opens or closes: out is its key as the Pod sends, in as it
- * receives. */
-static __always_inline void end_flow(const struct packet *out, const struct packet *in)
-{
-	if (out->six) {
-		bpf_map_delete_elem(&egress_flows6, &out->key6);
-		bpf_map_delete_elem(&ingress_flows6, &in->key6);
-	} else {
-		bpf_map_delete_elem(&egress_flows4, &out->key4);
-		bpf_map_delete_elem(&ingress_flows4, &in->key4);
-	}
-}
-
 /* node_of_source and node_of_destination return the slot of the remote Node whose Pod network holds the address, or -1.
  */
 static __always_inline __s64 node_of4(__be32 addr)

@@ -96,6 +96,14 @@ struct {
 	__type(value, struct onc_ticket);
 } tickets SEC(".maps");
 
+/* Flows that have missed once, each by its hash in the cell of the hash's first bits. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << CANDIDATE_BITS);
+	__type(key, __u32);
+	__type(value, __u32);
+} candidates SEC(".maps");
+
 /* Packets by program and reason: index program * ONC_REASONS + reason. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -26,6 +26,7 @@
 #include "tunnel.h"
 #include "outer.h"
 #include "ticket.h"
+#include "candidate.h"
 #include "condition.h"
 #include "learn.h"
 #include "egress.h"

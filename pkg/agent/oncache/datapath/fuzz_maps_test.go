@@ -20,6 +20,7 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	s := &c.state
 	control := &w.control.elements[0]
 	control.Mode, control.Generation = s.Mode, s.Generation
+	w.SetCandidates(c.candidates)
 	control.UplinkMac, control.VirtualMac = s.Uplink.MAC, s.Uplink.VirtualMAC
 	control.UplinkIp4, control.UplinkIp6 = wire4(s.Uplink.IPv4), wire6(s.Uplink.IPv6)
 	control.TunnelPort = port(s.Uplink.Port)

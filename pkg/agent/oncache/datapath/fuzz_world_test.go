@@ -26,6 +26,8 @@ type fuzzCase struct {
 	mark       uint32
 	packet     oracle.Packet
 	state      oracle.State
+	// candidates as in SetCandidates. The oracle does not know of it: it is about who gets a ticket, not about what a ticket is worth.
+	candidates bool
 }
 
 // fuzzWorld runs cases through the programs and the oracle.

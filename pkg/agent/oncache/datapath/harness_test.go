@@ -355,6 +355,10 @@ func (p packet) bytes(t testing.TB) []byte {
 	if p.vlan {
 		ipAt = 18
 	}
+	// gopacket fills short frames up to 60 bytes, veth devices do not.
+	if length := binary.BigEndian.Uint16(b[ipAt+2:]); p.src.Is4() {
+		b = b[:ipAt+int(length)]
+	}
 	if p.corruptIPLength != 0 {
 		binary.BigEndian.PutUint16(b[ipAt+2:], uint16(int(binary.BigEndian.Uint16(b[ipAt+2:]))+p.corruptIPLength))
 	}

@@ -26,7 +26,8 @@ type bpfOncControl struct {
 	PortMax       uint16
 	UplinkMac     [6]uint8
 	VirtualMac    [6]uint8
-	Pad           [6]uint8
+	Candidates    uint8
+	Pad           [5]uint8
 	TunnelHeader  [8]uint8
 }
 
@@ -188,6 +189,7 @@ type bpfOncValidity struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	bpfMapCandidates          = "candidates"
 	bpfMapControl             = "control"
 	bpfMapCounters            = "counters"
 	bpfMapEgressFlows4        = "egress_flows4"
@@ -260,6 +262,7 @@ type bpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
+	Candidates    *ebpf.MapSpec `ebpf:"candidates"`
 	Control       *ebpf.MapSpec `ebpf:"control"`
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	EgressFlows4  *ebpf.MapSpec `ebpf:"egress_flows4"`
@@ -302,6 +305,7 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
+	Candidates    *ebpf.Map `ebpf:"candidates"`
 	Control       *ebpf.Map `ebpf:"control"`
 	Counters      *ebpf.Map `ebpf:"counters"`
 	EgressFlows4  *ebpf.Map `ebpf:"egress_flows4"`
@@ -318,6 +322,7 @@ type bpfMaps struct {
 
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
+		m.Candidates,
 		m.Control,
 		m.Counters,
 		m.EgressFlows4,

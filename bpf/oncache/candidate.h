@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Candidates: flows that have missed once. To learn the two directions of a connection and to forget them at its end
+ * costs more than one request and its answer can gain. So a flow gets tickets from its second packet with data on. */
+#pragma once
+
+/* cell_of is where a flow is noted, by its hash. */
+static __always_inline __u32 *cell_of(__u32 hash)
+{
+	__u32 cell = hash >> (32 - CANDIDATE_BITS);
+
+	return bpf_map_lookup_elem(&candidates, &cell);
+}
+
+/* seen_before notes the flow, and tells whether it was the last one noted in its cell. When others were noted between
+ * two of its packets it asks Open vSwitch once more, nothing else. */
+static __always_inline bool seen_before(const struct packet *p)
+{
+	__u32 hash = flow_hash(p), *noted = cell_of(hash);
+
+	if (!noted || *noted == hash)
+		return true;
+	*noted = hash;
+	return false;
+}
+
+/* begin_anew: packets of an earlier connection with the same addresses and ports do not count. */
+static __always_inline void begin_anew(const struct packet *p)
+{
+	__u32 hash = flow_hash(p), *noted = cell_of(hash);
+
+	if (noted && *noted == hash)
+		*noted = 0;
+}
+
+/* worth_learning: there are more packets of the flow. A TCP segment without data says nothing about that; it is worth
+ * a ticket when the other direction, whose data it acknowledges, was learned. */
+static __always_inline bool worth_learning(const struct packet *p, enum onc_program program, bool data)
+{
+	struct packet back;
+
+	if (data)
+		return seen_before(p);
+	reverse(p, &back);
+	return program == ONC_EGRESS ? !!find_ingress(&back) : !!find_egress(&back);
+}
+
+/* end_flow forgets both directions of a connection that opens or closes: out is its key as the Pod sends, in as it
+ * receives. */
+static __always_inline void end_flow(const struct packet *out, const struct packet *in)
+{
+	bool egress = find_egress(out), ingress = find_ingress(in);
+
+	/* A deletion takes a lock, also when there is nothing to delete. */
+	if (egress)
+		out->six ? bpf_map_delete_elem(&egress_flows6, &out->key6)
+			 : bpf_map_delete_elem(&egress_flows4, &out->key4);
+	if (ingress)
+		in->six ? bpf_map_delete_elem(&ingress_flows6, &in->key6)
+			: bpf_map_delete_elem(&ingress_flows4, &in->key4);
+	begin_anew(out);
+	begin_anew(in);
+}
