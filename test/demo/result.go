@@ -19,10 +19,7 @@ func (d *demo) run(started time.Time) (*result.Run, error) {
 	}
 	run := &result.Run{
 		Schema: result.Schema, Bed: "ovs", Started: started.UTC(), Seconds: time.Since(started).Seconds(), Rounds: 2 * d.rounds, Machine: machine,
-		Networks: map[string]result.Network{network: {
-			Families: "IPv4 in IPv4", Tunnel: "geneve", PodDevice: "veth", WireDevice: "veth", PodMTU: 1450, WireMTU: 1500,
-			SlowPath: "Open vSwitch, the kernel's datapath", CPUs: "all Nodes share all",
-		}},
+		Networks: map[string]result.Network{network: workload.ClusterNetwork("veth", "all Nodes share all")},
 		Limits: []string{
 			"The gate is switched between the first and the second half of the rounds: off and on were not measured next to each other, each was next to bare.",
 			"Bare is between Nodes on which the agents run, with their iptables rules.",

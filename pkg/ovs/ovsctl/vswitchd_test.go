@@ -5,6 +5,10 @@ package ovsctl
 
 import (
 	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -47,4 +51,35 @@ func TestWaitRevalidation(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	require.ErrorIs(t, NewVswitchd(ovs.RunDir).WaitRevalidation(ended), context.Canceled)
+}
+
+// TestRoundsOfRevalidation: two rounds can end before a megaflow of the old tables is found; see revalidationRounds.
+func TestRoundsOfRevalidation(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ovs-vswitchd.pid"), []byte("7\n"), 0o600))
+	listener, err := net.Listen("unix", filepath.Join(dir, "ovs-vswitchd.7.ctl"))
+	require.NoError(t, err)
+	commands := make(chan string, 10)
+	go func() {
+		defer close(commands)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			var request struct{ Method string }
+			if json.NewDecoder(conn).Decode(&request) == nil {
+				commands <- request.Method
+				_, _ = conn.Write([]byte(`{"id":1,"result":"","error":null}`))
+			}
+			conn.Close()
+		}
+	}()
+	require.NoError(t, NewVswitchd(dir).WaitRevalidation(t.Context()))
+	require.NoError(t, listener.Close())
+	var got []string
+	for c := range commands {
+		got = append(got, c)
+	}
+	require.Equal(t, []string{"revalidator/wait", "revalidator/wait", "revalidator/wait"}, got)
 }

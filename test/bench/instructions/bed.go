@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
@@ -24,17 +26,11 @@ type bed struct {
 	length   time.Duration
 }
 
-// end is a place that sends or receives.
-type end struct {
-	space *cluster.Space
-	ip    string
-}
-
 func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	t := &table{}
 	node1, node2 := b.cluster.Nodes[0], b.cluster.Nodes[1]
-	hosts := [2]end{{node1.Space, node1.IP.String()}, {node2.Space, node2.IP.String()}}
-	if err := startServers(hosts[1]); err != nil {
+	hosts := benchbed.Link{Client: node1.Space, Server: node2.Space, Address: node2.IP}
+	if err := startServers(hosts, result.Bare); err != nil {
 		return nil, err
 	}
 	// Without an agent a Node has no rules of netfilter and no conntrack; the fast path goes past those that an agent makes.
@@ -70,15 +66,17 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 }
 
 // makePods makes a client on the first Node and a server on the second.
-func (b *bed) makePods(ctx context.Context, kind string) (pods [2]end, err error) {
-	for i, role := range []string{"client", "server"} {
-		pod, err := b.cluster.CreatePod(ctx, b.cluster.Nodes[i], namespace, role+"-"+kind)
-		if err != nil {
-			return pods, err
-		}
-		pods[i] = end{pod.Space, pod.IP.String()}
+func (b *bed) makePods(ctx context.Context, kind string) (pods benchbed.Link, err error) {
+	client, err := b.cluster.CreatePod(ctx, b.cluster.Nodes[0], namespace, "client-"+kind)
+	if err != nil {
+		return pods, err
 	}
-	return pods, startServers(pods[1])
+	server, err := b.cluster.CreatePod(ctx, b.cluster.Nodes[1], namespace, "server-"+kind)
+	if err != nil {
+		return pods, err
+	}
+	pods = benchbed.Link{Client: client.Space, Server: server.Space, Address: server.IP}
+	return pods, startServers(pods, result.Off)
 }
 
 // configure changes the agents' configuration and restarts them.
@@ -98,20 +96,20 @@ func (b *bed) configure(ctx context.Context, change map[string]any) error {
 }
 
 // measure fills in one row.
-func (b *bed) measure(ctx context.Context, t *table, r row, ends [2]end) error {
+func (b *bed) measure(ctx context.Context, t *table, r row, link benchbed.Link) error {
 	for _, p := range protocols {
-		if err := b.measureOne(ctx, t, r, p, ends); err != nil {
+		if err := b.measureOne(ctx, t, r, p, link); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, ends [2]end) (err error) {
+func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link benchbed.Link) (err error) {
 	b.progress.Printf("cost: %s, %s", r, p)
 	// The first run opens the way and warms what is computed once.
-	for _, length := range []time.Duration{time.Second, b.length} {
-		if t[r][p], err = roundTrip(ctx, p, ends[0].space, ends[1].ip, length); err != nil {
+	for range 2 {
+		if t[r][p], err = roundTrip(ctx, p, link, r.state(), b.length); err != nil {
 			return err
 		}
 	}
@@ -119,21 +117,21 @@ func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, ends 
 }
 
 // measureFast is measure, and fails if the traffic did not take the fast path.
-func (b *bed) measureFast(ctx context.Context, t *table, r row, ends [2]end) error {
+func (b *bed) measureFast(ctx context.Context, t *table, r row, link benchbed.Link) error {
 	for _, p := range protocols {
 		before, err := b.hits(ctx)
 		if err != nil {
 			return err
 		}
-		if err := b.measureOne(ctx, t, r, p, ends); err != nil {
+		if err := b.measureOne(ctx, t, r, p, link); err != nil {
 			return err
 		}
 		after, err := b.hits(ctx)
 		if err != nil {
 			return err
 		}
-		// The second before it took the fast path as well, or a part of it.
-		if messages := uint64(b.length) / t[r][p]; after-before < messages {
+		// Both runs take a second at least, and the second one all of it on the fast path.
+		if messages := uint64(time.Second) / t[r][p]; after-before < messages {
 			return fmt.Errorf("%s, %s: %d packets have taken the fast path, of more than %d that were sent", r, p, after-before, messages)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	seconds := flag.Int("seconds", 1, "length of one measurement; a second is a thousand million instructions")
+	length := flag.Duration("length", 100*time.Millisecond, "length of one measurement beside the warm-up, rounded up so that both are whole seconds; a second is a thousand million instructions")
 	out := flag.String("out", "test/bench/results/instructions.json", "result file")
 	var g guarded
 	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the greatest numbers that are no failure")
@@ -34,7 +34,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, time.Duration(*seconds)*time.Second, *out, g); err != nil {
+	if err := run(ctx, *length, *out, g); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}

@@ -21,7 +21,8 @@ func (t *table) results() (all []result.Result) {
 			if t[n.on][p] == 0 {
 				continue
 			}
-			r := result.Result{Workload: p.String() + "_rr", Network: n.name, Tool: "sockperf", Flows: 1, Bytes: messageBytes}
+			w := p.workload()
+			r := result.Result{Workload: w.Name, Network: n.name, Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes}
 			m := result.Metric{Name: "instructions", Unit: "instructions/transaction", Less: true}
 			for state, row := range map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: n.on} {
 				r.Add(m, state, 0, float64(t[row][p]))
@@ -47,10 +48,7 @@ func (t *table) run(started time.Time, source string) (*result.Run, error) {
 	run.Commit, run.Dirty = result.Commit(source)
 	run.Tools = workload.Versions(run.Results)
 	for _, r := range run.Results {
-		run.Networks[r.Network] = result.Network{
-			Families: "IPv4 in IPv4", Tunnel: "geneve", PodDevice: r.Network, WireDevice: "veth", PodMTU: 1450, WireMTU: 1500,
-			SlowPath: "Open vSwitch, the kernel's datapath", CPUs: "one, which all Nodes share",
-		}
+		run.Networks[r.Network] = workload.ClusterNetwork(r.Network, "one, which all Nodes share")
 	}
 	return run, nil
 }

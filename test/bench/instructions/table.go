@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
 // row is what runs between the ends.
@@ -23,6 +25,11 @@ const (
 
 func (r row) String() string {
 	return [...]string{"host to host", "host to host, agent runs", "Pod to Pod, gate off", "Pod to Pod, gate on", "Pod to Pod, gate on, netkit"}[r]
+}
+
+// state is the row in the benchmark's terms.
+func (r row) state() result.State {
+	return [...]result.State{result.Bare, result.Bare, result.Off, result.On, result.On}[r]
 }
 
 // table is instructions per round trip, 0 for what was not measured.

@@ -3,7 +3,11 @@
 
 package workload
 
-import "time"
+import (
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+)
 
 // All are the workloads of the first network. Those that fill the caches come last.
 func All(m Machine) []Workload {
@@ -50,6 +54,14 @@ func Other(m Machine) []Workload {
 // Cluster are the workloads of the bed ovs: those that say most on a machine that may be emulated.
 func Cluster() []Workload {
 	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite), bulk("udp", 1, datagram)}
+}
+
+// ClusterNetwork is the network of the testbed's cluster. cpus says what the Nodes share.
+func ClusterNetwork(podDevice, cpus string) result.Network {
+	return result.Network{
+		Families: "IPv4 in IPv4", Tunnel: "geneve", PodDevice: podDevice, WireDevice: "veth", PodMTU: 1450, WireMTU: 1500,
+		SlowPath: "Open vSwitch, the kernel's datapath", CPUs: cpus,
+	}
 }
 
 // Smoke are the workloads of the guard: one for each path through the cache.
