@@ -12,15 +12,16 @@ static __always_inline __u32 *cell_of(__u32 hash)
 	return bpf_map_lookup_elem(&candidates, &cell);
 }
 
-/* seen_before notes the flow, and tells whether it was the last one noted in its cell. When others were noted between
- * two of its packets it asks Open vSwitch once more, nothing else. */
+/* seen_before tells whether the flow is noted, and notes it if not. A flow takes the cell of another one every second
+ * time only: flows that send in turns would push each other out for ever. */
 static __always_inline bool seen_before(const struct packet *p)
 {
 	__u32 hash = flow_hash(p), *noted = cell_of(hash);
 
 	if (!noted || *noted == hash)
 		return true;
-	*noted = hash;
+	if (!*noted || bpf_get_prandom_u32() & 1)
+		*noted = hash;
 	return false;
 }
 
@@ -33,14 +34,14 @@ static __always_inline void begin_anew(const struct packet *p)
 		*noted = 0;
 }
 
-/* worth_learning: there are more packets of the flow. A TCP segment without data says nothing about that; it is worth
- * a ticket when the other direction, whose data it acknowledges, was learned. */
-static __always_inline bool worth_learning(const struct packet *p, enum onc_program program, bool data)
+/* worth_learning: there are more packets of the flow. A TCP segment without data says nothing about that, but that the
+ * other direction has an entry does. */
+static __always_inline bool worth_learning(const struct packet *p, enum onc_program program, __u32 length)
 {
 	struct packet back;
 
-	if (data)
-		return seen_before(p);
+	if ((p->udp || length > p->headers_len) && seen_before(p))
+		return true;
 	reverse(p, &back);
 	return program == ONC_EGRESS ? !!find_ingress(&back) : !!find_egress(&back);
 }

@@ -14,7 +14,7 @@
 
 #define TICKETS 1024 /* 10 bits of mark; slot 0 stays empty because mark 0 means no ticket */
 
-#define CANDIDATE_BITS 15 /* cells for flows that have missed once: 128 KiB */
+#define CANDIDATE_BITS 15 /* cells for flows that have missed once, 8 bytes each */
 
 #define ENDPOINT_SLOTS 1024 /* local Pods: the Kubernetes limit is 110 by default, 512 on the largest Nodes */
 #define NODE_SLOTS 8192	    /* remote Nodes: Kubernetes supports 5,000 */

@@ -85,20 +85,22 @@ static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 	return ONC_TCP_FLAGS;
 }
 
-/* egress_ticket issues a ticket; of a candidate, if it is worth learning. */
-static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 endpoint, __u32 node, bool candidate)
+/* egress_ticket issues a ticket. fresh says that the flow has no entry: then only if it is worth learning, of which the
+ * address's owner decides. */
+static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 endpoint, __u32 node, bool fresh)
 {
+	struct onc_endpoint *ep = get_endpoint(endpoint);
 	struct packet p = {};
 	enum onc_reason reason = again(skb, &p);
 
-	if (!reason && (!candidate || worth_learning(&p, ONC_EGRESS, skb->len > L2_LEN + p.headers_len)))
+	if (!reason && ep && (!fresh || (sent_by(&p, ep) && worth_learning(&p, ONC_EGRESS, skb->len - L2_LEN))))
 		issue(skb, ONC_EGRESS, &p, endpoint, node);
 	return reason;
 }
 
 /* egress_miss lets Egress-Init learn from this packet, if it goes from an announced Pod to a remote Node. */
-static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct onc_control *c,
-						   const struct packet *p, enum onc_reason reason)
+static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct packet *p,
+						   enum onc_reason reason)
 {
 	__s64 endpoint = endpoint_of(skb->ifindex);
 	enum onc_reason no_ticket;
@@ -109,7 +111,7 @@ static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const 
 	node = node_of_destination(p);
 	if (node < 0)
 		return ONC_NOT_REMOTE;
-	no_ticket = egress_ticket(skb, endpoint, node, reason == ONC_NO_ENTRY && c->candidates);
+	no_ticket = egress_ticket(skb, endpoint, node, reason == ONC_NO_ENTRY);
 	return no_ticket ? no_ticket : reason;
 }
 
@@ -129,7 +131,7 @@ static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const st
 	f = find_egress(&p);
 	reason = egress_condition(skb, c, &p, f, &node);
 	if (unlikely(reason || !f || !node))
-		return wants_ticket(reason) ? egress_miss(skb, c, &p, reason) : reason;
+		return wants_ticket(reason) ? egress_miss(skb, &p, reason) : reason;
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
 	reason = encapsulate(skb, c, node, &p, (__u16)f->packets);

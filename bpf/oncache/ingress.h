@@ -47,15 +47,15 @@ static __always_inline __s64 ingress_owner(const struct packet *p, const struct 
 	return *reason ? -1 : slot;
 }
 
-/* ingress_ticket lets Ingress-Init learn from this packet, if it comes from the Node that owns the inner source. Of a
- * candidate, if it is worth learning. */
+/* ingress_ticket lets Ingress-Init learn from this packet, if it comes from the Node that owns the inner source. fresh
+ * says that the flow has no entry: then only if it is worth learning. */
 static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, const struct packet *p,
-						      const struct outer *o, bool candidate)
+						      const struct outer *o, bool fresh)
 {
 	enum onc_reason reason;
 	__s64 slot = ingress_owner(p, o, &reason);
 
-	if (slot >= 0 && (!candidate || worth_learning(p, ONC_INGRESS, skb->len > o->len + p->headers_len)))
+	if (slot >= 0 && (!fresh || worth_learning(p, ONC_INGRESS, skb->len - o->len)))
 		issue(skb, ONC_INGRESS, p, 0, slot);
 	return reason;
 }
@@ -103,7 +103,7 @@ static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const stru
 		}
 		return ONC_TCP_FLAGS;
 	}
-	other = ingress_ticket(skb, &p, &o, reason == ONC_NO_ENTRY && c->candidates);
+	other = ingress_ticket(skb, &p, &o, reason == ONC_NO_ENTRY);
 	return other ? other : reason;
 }
 

@@ -118,8 +118,7 @@ struct onc_control {
 	__u16 port_max;
 	__u8 uplink_mac[6];
 	__u8 virtual_mac[6];
-	__u8 candidates; /* not 0: a flow without entry gets tickets from its second packet on; 0: from its first */
-	__u8 pad[5];
+	__u8 pad[6];
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
 };
 

@@ -134,8 +134,8 @@ func (f *field) talk(t *testing.T, open []*attempt) (fast uint64) {
 	}
 	fast = f.fastPackets(t) - before
 	if f.s.oncache {
-		// The first packet of each direction teaches, the second one may still prove that both directions are open. Later ones
-		// miss only where a lease is over, which happens on a slow machine.
+		// Of each direction the first packet is noted only, the second one teaches, the third one may still prove that both
+		// directions are open. Later ones miss only where a lease is over, which happens on a slow machine.
 		require.GreaterOrEqual(t, fast, uint64(len(cacheable)*2), "%d connections", len(cacheable))
 	} else {
 		require.Zero(t, fast)

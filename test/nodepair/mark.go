@@ -10,8 +10,8 @@ import (
 )
 
 // Marker is the netfilter rule of a Node that says which packets may teach the cache: it writes an epoch into the mark of
-// every forwarded packet of an established connection that has a ticket (appendix B.2 of the ONCache paper does this with DSCP
-// bits). Other packets keep no mark, for which the kernel's tunnel device would not use its route cache.
+// every forwarded packet of an established connection, as Open vSwitch's flows do (appendix B.2 of the ONCache paper does this with
+// DSCP bits). It is the first of the chain, because others accept packets.
 type Marker struct {
 	In   proc.Doer
 	IPv6 bool
@@ -30,7 +30,7 @@ func Firewall(ipv6 bool) string {
 // Mark makes the rule write an epoch (1 to 1023), in the place of the former rule. Epoch 0 is no rule: nothing may be learned.
 func (m *Marker) Mark(epoch uint32) error {
 	rule := func(action, mark string) string {
-		return fmt.Sprintf("%s -w -%s FORWARD -m mark ! --mark 0/0xf3f00 -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark %s", Firewall(m.IPv6), action, mark)
+		return fmt.Sprintf("%s -w -%s FORWARD -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark %s", Firewall(m.IPv6), action, mark)
 	}
 	wanted := ""
 	if epoch != 0 {

@@ -119,7 +119,6 @@ func (m *Manager) start() error {
 		return err
 	}
 	m.dp.SetUplink(uplink, uint64(m.config.Lease))
-	m.dp.SetCandidates(true)
 	if err := m.dp.Attach(uplink.IfIndex, datapath.RoleUplink); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
@@ -18,6 +19,10 @@ const (
 	gate      = "ONCache"
 	namespace = "default"
 )
+
+// overlayRuns is how many runs the median is taken of where Open vSwitch forwards: a run has a port of its own, and with some ports
+// the lookups of a packet displace each other in the datapath's cache of masks (net/openvswitch/flow_table.c), which costs a tenth.
+const overlayRuns = 3
 
 // bed is the cluster in which is measured.
 type bed struct {
@@ -107,11 +112,22 @@ func (b *bed) measure(ctx context.Context, t *table, r row, link benchbed.Link) 
 
 func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link benchbed.Link) (err error) {
 	b.progress.Printf("cost: %s, %s", r, p)
-	// The first run opens the way and warms what is computed once.
-	for range 2 {
-		if t[r][p], err = roundTrip(ctx, p, link, r.state(), b.length); err != nil {
+	runs := 1
+	if r == overlay {
+		runs = overlayRuns
+	}
+	counts := make([]uint64, 1+runs)
+	for i := range counts {
+		if counts[i], err = roundTrip(ctx, p, link, r.state(), b.length); err != nil {
 			return err
 		}
+	}
+	// The first run opens the way and warms what is computed once.
+	counts = counts[1:]
+	slices.Sort(counts)
+	t[r][p] = counts[runs/2]
+	if runs > 1 {
+		b.progress.Printf("cost: %s, %s: %d", r, p, counts)
 	}
 	return nil
 }

@@ -130,8 +130,9 @@ func (l *learning) edit(w *fuzzWorld, r *recipe) {
 func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	s := &l.seen
 	before := fuzzCase{ingress: l.ingress, packet: s.Before, state: *s.State}
-	before.state.Mode = oracle.Enforce
+	before.state.Mode, before.state.Endpoint.IPv4, before.state.Endpoint.IPv6 = oracle.Enforce, podIP, podIP6
 	w.install(t, &before)
+	w.note(t, s.Before.Frame, before.innerOffset())
 	run, init := w.egressRun, w.egressInitRun
 	if l.ingress {
 		run, init = w.ingressRun, w.ingressInitRun

@@ -20,7 +20,6 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	s := &c.state
 	control := &w.control.elements[0]
 	control.Mode, control.Generation = s.Mode, s.Generation
-	w.SetCandidates(c.candidates)
 	control.UplinkMac, control.VirtualMac = s.Uplink.MAC, s.Uplink.VirtualMAC
 	control.UplinkIp4, control.UplinkIp6 = wire4(s.Uplink.IPv4), wire6(s.Uplink.IPv6)
 	control.TunnelPort = port(s.Uplink.Port)
@@ -28,6 +27,7 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	control.TunnelHeader = s.Uplink.TunnelHeader
 
 	e := &w.endpoints.elements[podSlot]
+	e.Ip4, e.Ip6 = wire4(s.Endpoint.IPv4), wire6(s.Endpoint.IPv6)
 	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Endpoint.Generation, s.Endpoint.Interface, s.Endpoint.MAC, s.Endpoint.GatewayMAC
 
 	n := &w.nodes.elements[peerSlot]

@@ -165,8 +165,6 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			repairOuter(c.packet.Frame)
 		}
 	},
-	// Who gets a ticket.
-	func(w *fuzzWorld, c *fuzzCase, r *recipe) { c.candidates = !c.candidates },
 }
 
 // fields are offsets from the beginning of an IP header: Ethernet before it, IPv4 and IPv6 fields, those of the transport

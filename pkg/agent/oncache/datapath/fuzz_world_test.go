@@ -26,8 +26,6 @@ type fuzzCase struct {
 	mark       uint32
 	packet     oracle.Packet
 	state      oracle.State
-	// candidates as in SetCandidates. The oracle does not know of it: it is about who gets a ticket, not about what a ticket is worth.
-	candidates bool
 }
 
 // fuzzWorld runs cases through the programs and the oracle.
@@ -147,12 +145,13 @@ func (c *fuzzCase) follow() {
 
 // flowIn reads a 5-tuple where it stands in a packet without options.
 func flowIn(frame []byte, at int) (flow oracle.Flow, ok bool) {
-	if len(frame) < at+44 {
+	six := len(frame) > at && binary.BigEndian.Uint16(frame[at-2:]) == 0x86dd
+	if len(frame) < at+24 || six && len(frame) < at+44 {
 		return flow, false
 	}
 	ip := frame[at:]
 	source, destination, ports, protocol := ip[12:16], ip[16:20], ip[20:24], ip[9]
-	if binary.BigEndian.Uint16(frame[at-2:]) == 0x86dd {
+	if six {
 		source, destination, ports, protocol = ip[8:24], ip[24:40], ip[40:44], ip[6]
 	}
 	end := func(address, port []byte) netip.AddrPort {

@@ -22,6 +22,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
@@ -66,6 +67,8 @@ type world struct {
 	t           testing.TB
 	podIf, upIf int
 	family      family
+	// strangers: packets are of flows that the programs have not seen yet. Otherwise of those that they have: a miss gets a ticket.
+	strangers bool
 }
 
 // family says which IP versions a world uses.
@@ -261,17 +264,48 @@ func (w *world) counted(t testing.TB, f func()) (reason string) {
 }
 
 func (w *world) egress(mark uint32, packet []byte, tweak ...func(*skb)) result {
+	w.note(w.t, packet, 14)
 	return w.run(w.objects.OncacheEgress, w.podIf, mark, packet, tweak...)
 }
 func (w *world) egressInit(mark uint32, packet []byte, tweak ...func(*skb)) result {
 	return w.run(w.objects.OncacheEgressInit, w.upIf, mark, packet, tweak...)
 }
 func (w *world) ingress(mark uint32, packet []byte, tweak ...func(*skb)) result {
+	w.note(w.t, packet, w.inner())
 	return w.run(w.objects.OncacheIngress, w.upIf, mark, packet, tweak...)
 }
 func (w *world) ingressInit(mark uint32, packet []byte, tweak ...func(*skb)) result {
 	return w.run(w.objects.OncacheIngressInit, w.podIf, mark, packet, tweak...)
 }
+
+// inner is the offset of the IP header in the tunnel.
+func (w *world) inner() int {
+	if w.family.outer6 {
+		return 14 + 40 + 8 + 8 + 14
+	}
+	return 14 + 20 + 8 + 8 + 14
+}
+
+// note makes the flow of the IP packet at this offset one that the programs have seen.
+func (w *world) note(t testing.TB, frame []byte, at int) {
+	flow, ok := flowIn(frame, at)
+	if !ok || w.strangers {
+		return
+	}
+	hash := hashOf(flow)
+	require.NoError(t, w.objects.Candidates.Put(cellOf(hash), hash))
+}
+
+// hashOf is flow_hash, cellOf is cell_of of the programs.
+func hashOf(f oracle.Flow) uint32 {
+	k4, k6, six := keys(f)
+	if six {
+		return tag6(k6)
+	}
+	return tag4(k4)
+}
+
+func cellOf(hash uint32) uint32 { return hash >> (32 - 15) }
 
 // packet describes a TCP or UDP packet; with defaults for the flow between the two Pods.
 type packet struct {

@@ -61,10 +61,17 @@ func TestGHSA_8fg8_jh2h_f2hc_SourceIsThePods(t *testing.T) {
 	w := newWorldOf(t, family{inner6: true, outer6: true})
 	out := w.fromPod()
 	out.src = netip.MustParseAddr("fd00:10:1::3")
-	require.Equal(t, "no_endpoint", w.learnEgress(out).reason)
+	r := w.egress(0, out.bytes(t))
+	require.Equal(t, "no_entry", r.reason)
+	require.Zero(t, r.mark, "no ticket")
 	in := w.toPod()
 	in.dst = out.src
 	require.Equal(t, "no_endpoint", w.learnIngress(in).reason)
+	// Nor one that has become somebody else's while the packet was under way.
+	out = w.fromPod()
+	r = w.egress(0, out.bytes(t))
+	w.endpoints.elements[podSlot].Ip6[3]++
+	require.Equal(t, "no_endpoint", w.egressInit(r.mark|epoch<<20, w.toPeer().wrap(t, out.behindOVS(gatewayMAC, virtualMAC).bytes(t))).reason)
 	require.Empty(t, w.flows())
 }
 

@@ -26,8 +26,7 @@ type bpfOncControl struct {
 	PortMax       uint16
 	UplinkMac     [6]uint8
 	VirtualMac    [6]uint8
-	Candidates    uint8
-	Pad           [5]uint8
+	Pad           [6]uint8
 	TunnelHeader  [8]uint8
 }
 

@@ -63,15 +63,6 @@ func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 	c.TunnelHeader = u.TunnelHeader
 }
 
-// SetCandidates says whether a flow without entry is learned from its second packet with data on (true), so that a connection
-// with one request costs little, or from its first.
-func (d *Datapath) SetCandidates(on bool) {
-	d.control.elements[0].Candidates = 0
-	if on {
-		d.control.elements[0].Candidates = 1
-	}
-}
-
 // Mode says what the programs do with a hit.
 type Mode uint32
 
