@@ -17,12 +17,21 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// connectRequestResponse opens a connection for each transaction of one byte: connect, request, response, end. It uses
-// sockets without the Go runtime's poller, which would cost more than the network on a small machine.
+// connectRequestResponse opens a connection for each transaction of one byte: connect, request, response, end. Some may be long:
+// they have more requests. It uses sockets without the Go runtime's poller, which would cost more than the network on a small
+// machine.
 type connectRequestResponse struct {
 	to       string
 	duration time.Duration
+	// longEvery is which connection is a long one, 0 for none; longRequests is how many requests that has.
+	longEvery, longRequests int
 }
+
+// What a request's byte says.
+const (
+	lastRequest  = 0 // the server closes after its answer
+	moreRequests = 1
+)
 
 func crrCommand() *cobra.Command {
 	var c connectRequestResponse
@@ -30,6 +39,8 @@ func crrCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.to, "to", "", "address:port of the crr-server")
 	f.DurationVar(&c.duration, "duration", 10*time.Second, "how long")
+	f.IntVar(&c.longEvery, "long-every", 0, "each n-th connection has more requests than one (0: none has)")
+	f.IntVar(&c.longRequests, "long-requests", 1000, "how many requests these have")
 	return cmd
 }
 
@@ -43,7 +54,11 @@ func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.R
 	begin := time.Now()
 	for time.Since(begin) < c.duration && ctx.Err() == nil {
 		opened := time.Now()
-		if err := transactOnce(to, family); err != nil {
+		requests := 1
+		if c.longEvery > 0 && (len(samples)+1)%c.longEvery == 0 {
+			requests = c.longRequests
+		}
+		if err := transact(to, family, requests); err != nil {
 			return result, fmt.Errorf("connection %d to %s: %w", len(samples), c.to, err)
 		}
 		samples = append(samples, time.Since(opened))
@@ -54,9 +69,9 @@ func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.R
 	return result, nil
 }
 
-// transactOnce makes one connection, and waits for the server to close it: TIME_WAIT is the server's, so that the client does
-// not run out of ports.
-func transactOnce(to unix.Sockaddr, family int) error {
+// transact makes one connection with that many requests, one after the other, and waits for the server to close it: TIME_WAIT is
+// the server's, so that the client does not run out of ports.
+func transact(to unix.Sockaddr, family, requests int) error {
 	fd, err := streamSocket(family, progressTimeout)
 	if err != nil {
 		return err
@@ -69,31 +84,45 @@ func transactOnce(to unix.Sockaddr, family int) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	var b [2]byte
-	if _, err := unix.Write(fd, b[:1]); err != nil {
-		return fmt.Errorf("request: %w", err)
-	}
-	for got := 0; ; {
-		n, err := unix.Read(fd, b[:])
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return fmt.Errorf("response: %w", err)
-		case n == 0 && got == 1:
-			return nil
-		case n == 0:
-			return fmt.Errorf("the server has closed after %d bytes, want 1", got)
+	b := [1]byte{moreRequests}
+	for i := range requests {
+		if i == requests-1 {
+			b[0] = lastRequest
 		}
-		got += max(n, 0)
+		if _, err := unix.Write(fd, b[:]); err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		n, err := readByte(fd, b[:])
+		if err != nil {
+			return fmt.Errorf("response %d: %w", i, err)
+		}
+		if n == 0 {
+			return fmt.Errorf("the server has closed after %d bytes, want %d", i, requests)
+		}
 	}
+	switch n, err := readByte(fd, b[:]); {
+	case err != nil:
+		return fmt.Errorf("end: %w", err)
+	case n > 0:
+		return fmt.Errorf("the server has sent more than %d bytes", requests)
+	}
+	return nil
 }
 
-// crrServer answers each connection's byte and closes.
+// readByte reads a byte; 0 is the end.
+func readByte(fd int, b []byte) (n int, err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		n, err = unix.Read(fd, b)
+	}
+	return n, err
+}
+
+// crrServer answers each byte of a connection and closes after the last one.
 type crrServer struct{ listen string }
 
 func crrServerCommand() *cobra.Command {
 	var s crrServer
-	cmd := &cobra.Command{Use: "crr-server", Short: "Answer one byte per connection", Args: cobra.NoArgs, RunE: run(s.run)}
+	cmd := &cobra.Command{Use: "crr-server", Short: "Answer the requests of crr", Args: cobra.NoArgs, RunE: run(s.run)}
 	cmd.Flags().StringVar(&s.listen, "listen", "", "address:port")
 	return cmd
 }
@@ -125,15 +154,15 @@ func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, err
 			}
 			return result, fmt.Errorf("accept: %w", err)
 		}
-		n, err := unix.Read(fd, b[:])
-		for err == unix.EINTR {
-			n, err = unix.Read(fd, b[:])
-		}
-		if n == 1 {
-			if _, err := unix.Write(fd, b[:]); err == nil {
-				result.Packets++
-				result.Bytes++
+		for b[0] = moreRequests; b[0] != lastRequest; {
+			if n, err := readByte(fd, b[:]); n != 1 || err != nil {
+				break
 			}
+			if _, err := unix.Write(fd, b[:]); err != nil {
+				break
+			}
+			result.Packets++
+			result.Bytes++
 		}
 		unix.Close(fd)
 	}

@@ -30,6 +30,18 @@ func TestConnectRequestResponse(t *testing.T) {
 	}
 }
 
+func TestLongConnections(t *testing.T) {
+	address := "127.0.0.1:" + freePort(t)
+	server, _ := startServer(t, "crr-server", "--listen="+address)
+	result, err := end[report.RR](t, start(t, "crr", "--to="+address, "--duration=100ms", "--long-every=3", "--long-requests=10"))
+	require.NoError(t, err)
+	require.Greater(t, result.Transactions, 3)
+	server.cancel()
+	answered, err := end[report.Echo](t, server)
+	require.NoError(t, err)
+	require.EqualValues(t, result.Transactions+result.Transactions/3*9, answered.Packets)
+}
+
 func TestConnectRequestResponseWithoutServer(t *testing.T) {
 	_, err := end[report.RR](t, start(t, "crr", "--to=127.0.0.1:"+freePort(t)))
 	require.ErrorContains(t, err, "connection refused")

@@ -39,6 +39,7 @@ var targets = map[string][]target{
 			bound:    func(run *result.Run) float64 { return 0.95 * payloadShare(run.Networks["vxlan"]) },
 		},
 		atLeast("connect-request-response, rate: on / off", 1.2, speed("tcp_crr", workload.Rate, result.On, result.Off)),
+		atLeast("1 % long connections, rate: on / off", 1, speed("tcp_crr_long", workload.Rate, result.On, result.Off)),
 		atMost("CPU per TCP transaction: on / bare", 1.15, ratio("tcp_rr", workload.CPU, result.On, result.Bare)),
 		atMost("CPU per UDP transaction: on / bare", 1.15, ratio("udp_rr", workload.CPU, result.On, result.Bare)),
 		{name: "map memory of one Node with room for 2^20 IPv4 flows, MB", bound: constant(350), measured: mapMemory, most: true, exact: true},

@@ -15,15 +15,23 @@ import (
 )
 
 // connectRequestResponse opens a connection for every byte that it sends and gets back.
-func connectRequestResponse(m Machine) Workload {
+func connectRequestResponse(m Machine) Workload { return connections(m, "tcp_crr") }
+
+// fewLong is the same, but of a hundred connections one is long: it has a thousand requests.
+func fewLong(m Machine) Workload {
+	return connections(m, "tcp_crr_long", "--long-every=100", "--long-requests=1000")
+}
+
+func connections(m Machine, name string, flags ...string) Workload {
 	const port = 7300
 	return Workload{
-		Name: "tcp_crr", Tool: "traffic", Flows: 1, Bytes: 1,
+		Name: name, Tool: "traffic", Flows: 1, Bytes: 1,
 		Servers: func(link bed.Link, _ result.State) ([]Server, error) {
 			return []Server{{Args: []string{m.Traffic, "crr-server", "--listen=" + endpoint(link.Address, port)}, Protocol: "tcp", Port: port}}, nil
 		},
 		Measure: func(ctx context.Context, on Target, length time.Duration) (o Outcome, err error) {
-			out, err := on.Client.Exec(ctx, m.Traffic, "crr", "--to="+endpoint(on.Address, port), "--duration="+length.String())
+			args := append([]string{m.Traffic, "crr", "--to=" + endpoint(on.Address, port), "--duration=" + length.String()}, flags...)
+			out, err := on.Client.Exec(ctx, args...)
 			if err != nil {
 				return o, err
 			}

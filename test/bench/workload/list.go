@@ -15,6 +15,7 @@ func All(m Machine) []Workload {
 		requestResponse("tcp", 1),
 		requestResponse("udp", 1),
 		connectRequestResponse(m),
+		fewLong(m),
 		bulk("tcp", 1, defaultWrite),
 		bulk("udp", 1, datagram),
 	}
