@@ -23,8 +23,8 @@ enum onc_reason {
 	ONC_OUTER_HEADER, /* tunnel packet with an unexpected outer or tunnel header */
 	ONC_OUTER_SOURCE, /* outer source is not the Node that owns the inner source */
 
-	/* Why there was no hit. The packet got a ticket, with ONC_NO_ENTRY if it is worth learning from. ONC_NO_ENTRY is
-	 * the first and ONC_LEASE the last of them. */
+	/* Why there was no hit. The packet got a ticket, with ONC_NO_ENTRY if it is worth learning from. ONC_NO_ENTRY
+	 * is the first and ONC_LEASE the last of them. */
 	ONC_NO_ENTRY,	    /* flow not in the cache */
 	ONC_NOT_PROVED,	    /* the other direction has not been seen yet */
 	ONC_STALE_ENDPOINT, /* evicted by the Pod's generation */
