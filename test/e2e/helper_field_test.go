@@ -90,7 +90,13 @@ func newField(t *testing.T, s *suite, world *policy.World) *field {
 			return nil
 		})
 	}
-	require.NoError(t, making.Wait())
+	err := making.Wait()
+	if err != nil { // the next test wants the same names
+		for _, p := range made {
+			deletePod(t, p)
+		}
+	}
+	require.NoError(t, err)
 	for key, p := range made {
 		f.setPlace(t, key, p)
 	}

@@ -21,7 +21,9 @@ import (
 
 const (
 	defaultNetworkReadyTimeout = 30 * time.Second
-	ofPortTimeout              = 5 * time.Second
+	// ofPortTimeout is for ovs-vswitchd to take a port up. On a busy Node its main thread has been seen to need 5 s for one round; an ADD
+	// that gives up makes the runtime begin again, which is more work for it. The plugin gives up after 60 s.
+	ofPortTimeout = 20 * time.Second
 	// undoTimeout bounds the undoing of a failed ADD, which goes on when the runtime has given up.
 	undoTimeout = 30 * time.Second
 )
