@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Candidates: flows that have missed once. To learn the two directions of a connection and to forget them at its end
- * costs more than one request and its answer can gain. So a flow gets tickets from its second packet with data on. */
+ * costs more than one request and its answer can gain. So a flow gets tickets from its second packet with data on.
+ * The end of a flow is here, too: it makes the flow a new one. */
 #pragma once
 
 /* cell_of is where a flow is noted, by its hash. */

@@ -85,8 +85,8 @@ static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 	return ONC_TCP_FLAGS;
 }
 
-/* egress_ticket issues a ticket. fresh says that the flow has no entry: then only if it is worth learning, of which the
- * address's owner decides. */
+/* egress_ticket issues a ticket. fresh says that the flow has no entry: then only to the owner of the source address,
+ * and only if it is worth learning. */
 static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 endpoint, __u32 node, bool fresh)
 {
 	struct onc_endpoint *ep = get_endpoint(endpoint);

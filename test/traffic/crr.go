@@ -46,6 +46,9 @@ func crrCommand() *cobra.Command {
 
 func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.RR, error) {
 	var result report.RR
+	if c.longEvery > 0 && c.longRequests < 1 {
+		return result, fmt.Errorf("--long-requests=%d: a connection needs one request at least", c.longRequests)
+	}
 	to, family, err := socketAddress(c.to)
 	if err != nil {
 		return result, err

@@ -40,6 +40,8 @@ func TestLongConnections(t *testing.T) {
 	answered, err := end[report.Echo](t, server)
 	require.NoError(t, err)
 	require.EqualValues(t, result.Transactions+result.Transactions/3*9, answered.Packets)
+	_, err = end[report.RR](t, start(t, "crr", "--to="+address, "--long-every=3", "--long-requests=0"))
+	require.ErrorContains(t, err, "--long-requests=0")
 }
 
 func TestConnectRequestResponseWithoutServer(t *testing.T) {

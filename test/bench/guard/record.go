@@ -12,15 +12,13 @@ import (
 )
 
 const (
-	// ratioMargin is the least distance of a limit from the recorded ratio, relative to it. Machines differ, and one and the same
-	// machine has had ratios 9 % apart. Small changes are for the instruction counts.
-	ratioMargin = 0.20
+	// ratioMargin is the least distance of a limit from the recorded ratio, relative to it: machines differ.
+	ratioMargin = 0.10
 	// spreadMargin is how many times the recorded interval's half a limit is away, if that is more.
 	spreadMargin = 2
 	// quiet is the greatest share of the CPUs that others may take while bands are recorded.
 	quiet = 0.1
-	// instructionMargin is by how much an instruction count may grow. Most are the same in each run; those that are not have an
-	// interval.
+	// instructionMargin is by how much an instruction count may grow. It is the same in each run.
 	instructionMargin = 0.02
 )
 
@@ -53,12 +51,11 @@ func (b Bands) Record(run *result.Run) error {
 // trip takes when nothing comes between.
 var guarded = [][]string{{"p25", "p50"}, {"cpu"}}
 
-// counts are the bands of instruction counts: each state's own, because they do not depend on the machine.
+// counts are the bands of instruction counts: each state's own, because they are the same in each run.
 func counts(key string, m *result.Metric) (bands []Band) {
 	for _, state := range result.States {
 		if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {
-			margin := max(instructionMargin*s.Median, spreadMargin*(s.High-s.Low)/2)
-			bands = append(bands, Band{Key: key, Metric: m.Name, State: state, Limit: math.Round(s.Median + margin), Less: true, Recorded: s.Median})
+			bands = append(bands, Band{Key: key, Metric: m.Name, State: state, Limit: math.Round(s.Median * (1 + instructionMargin)), Less: true, Recorded: s.Median})
 		}
 	}
 	return bands

@@ -50,6 +50,26 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
+// TestMapStatsHaveAllMaps: what is not listed is missing from the memory that users are told of.
+func TestMapStatsHaveAllMaps(t *testing.T) {
+	w := newWorld(t)
+	spec, err := loadBpf()
+	require.NoError(t, err)
+	var want, got []string
+	for name := range spec.Maps {
+		if !strings.HasPrefix(name, ".") { // the programs' constants
+			want = append(want, name)
+		}
+	}
+	stats, err := w.MapStats()
+	require.NoError(t, err)
+	for _, s := range stats {
+		require.NotZero(t, s.Bytes, s.Name)
+		got = append(got, s.Name)
+	}
+	require.ElementsMatch(t, want, got)
+}
+
 // TestWordsAreAligned: what is written with one atomic store must not straddle a cache line.
 func TestWordsAreAligned(t *testing.T) {
 	endpoint := reflect.TypeFor[bpfOncEndpoint]()

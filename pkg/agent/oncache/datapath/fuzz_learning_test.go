@@ -61,7 +61,7 @@ func (w *fuzzWorld) learningBase(kind int) learning {
 	s := &c.state
 	s.Entry = nil
 	s.Uplink.Interface = uint32(w.upIf)
-	s.Endpoint.IPv4, s.Endpoint.IPv6, s.Endpoint.Epoch = podIP, podIP6, epoch
+	s.Endpoint.Epoch = epoch
 	s.Node.Networks = []netip.Prefix{peerCIDR, peerCIDR6}
 	l := learning{ingress: c.ingress, seen: oracle.Seen{State: s, Before: c.packet, Epoch: epoch}}
 	if c.ingress {
@@ -170,8 +170,8 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 		t.Fatalf("learned, but the design refuses it: %v\nmark %#x, interface %d\nbefore %x\nbehind %x\nstate %+v", err, mark, s.After.Interface, s.Before.Frame, s.After.Frame, *s.State)
 	}
 	left := mark
-	if mark&0x000f3f00 != 0 {
-		left &^= 0x3fff3f00
+	if mark&ticketBits != 0 {
+		left &^= ownBits
 	}
 	if int32(init.attr.verdict) != next || init.contextOut.Mark != left || !bytes.Equal(init.packet(), s.After.Frame) {
 		t.Fatalf("not passed on as it was: verdict %d, mark %#x, want %#x\n%s", int32(init.attr.verdict), init.contextOut.Mark, left, cmp.Diff(s.After.Frame, init.packet()))

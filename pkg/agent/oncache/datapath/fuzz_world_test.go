@@ -119,8 +119,9 @@ func (w *fuzzWorld) base(kind int) fuzzCase {
 		Mode: oracle.Enforce, Generation: 3,
 		Uplink: oracle.Uplink{IPv4: nodeIP, IPv6: nodeIP6, Port: 6081, PortMin: 1, PortMax: 65535,
 			MAC: [6]byte(uplinkMAC), VirtualMAC: [6]byte(virtualMAC), TunnelHeader: o.tunnel},
-		Endpoint: oracle.Endpoint{Generation: 4, Interface: uint32(w.podIf), MAC: [6]byte(podMAC), GatewayMAC: [6]byte(gatewayMAC)},
-		Node:     oracle.Node{Generation: 5, Address: o.dst, MTU: 1500, Header: header},
+		Endpoint: oracle.Endpoint{Generation: 4, Interface: uint32(w.podIf), MAC: [6]byte(podMAC), GatewayMAC: [6]byte(gatewayMAC),
+			IPv4: podIP, IPv6: podIP6},
+		Node: oracle.Node{Generation: 5, Address: o.dst, MTU: 1500, Header: header},
 		Entry: &oracle.Entry{Intact: true, Own: true, Other: true, Running: true, Everything: 3, Endpoint: 4, Node: 5,
 			MACs: [12]byte(append(append([]byte{}, podMAC...), gatewayMAC...))},
 	}
@@ -175,6 +176,7 @@ func (c *fuzzCase) clone() *fuzzCase {
 func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 	remove := w.install(t, c)
 	defer remove()
+	w.note(t, c.packet.Frame, c.innerOffset())
 	r := w.egressRun
 	if c.ingress {
 		r = w.ingressRun
@@ -221,10 +223,9 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 		}
 		fallthrough
 	default:
-		const ticket = 0x000f3f00
-		foreign := ^uint32(ticket)
-		if mark&ticket != 0 || c.ingress {
-			foreign = ^uint32(0x3fff3f00) // a new ticket, or Ingress, clears the epoch
+		foreign := ^uint32(ticketBits)
+		if mark&ticketBits != 0 || c.ingress {
+			foreign = ^uint32(ownBits) // a new ticket, or Ingress, clears the epoch
 		}
 		if int32(r.attr.verdict) != next || !bytes.Equal(frame, c.packet.Frame) || mark&foreign != c.mark&foreign {
 			t.Fatalf("no hit (%v), but not passed on untouched: verdict %d, mark %#x\n%s\n%s",

@@ -59,6 +59,9 @@ const (
 	epoch    = 7
 	next     = -1 // TC_ACT_UNSPEC
 	redirect = 7  // TC_ACT_REDIRECT
+	// ticketBits and ownBits of the mark hold a ticket's number, and that or an epoch.
+	ticketBits = 0x000f3f00
+	ownBits    = 0x3fff3f00
 )
 
 // world is a loaded datapath that knows the Pod and the Node.
@@ -293,10 +296,14 @@ func (w *world) note(t testing.TB, frame []byte, at int) {
 		return
 	}
 	hash := hashOf(flow)
-	require.NoError(t, w.objects.Candidates.Put(cellOf(hash), hash))
+	require.NoError(t, w.objects.Candidates.Put(w.cellOf(hash), hash))
 }
 
-// hashOf is flow_hash, cellOf is cell_of of the programs.
+// cellOf is the index that cell_of of the programs looks up, hashOf is flow_hash.
+func (w *world) cellOf(hash uint32) uint32 {
+	return uint32(uint64(hash) * uint64(w.objects.Candidates.MaxEntries()) >> 32)
+}
+
 func hashOf(f oracle.Flow) uint32 {
 	k4, k6, six := keys(f)
 	if six {
@@ -304,8 +311,6 @@ func hashOf(f oracle.Flow) uint32 {
 	}
 	return tag4(k4)
 }
-
-func cellOf(hash uint32) uint32 { return hash >> (32 - 15) }
 
 // packet describes a TCP or UDP packet; with defaults for the flow between the two Pods.
 type packet struct {
@@ -390,8 +395,8 @@ func (p packet) bytes(t testing.TB) []byte {
 		ipAt = 18
 	}
 	// gopacket fills short frames up to 60 bytes, veth devices do not.
-	if length := binary.BigEndian.Uint16(b[ipAt+2:]); p.src.Is4() {
-		b = b[:ipAt+int(length)]
+	if p.src.Is4() {
+		b = b[:ipAt+int(binary.BigEndian.Uint16(b[ipAt+2:]))]
 	}
 	if p.corruptIPLength != 0 {
 		binary.BigEndian.PutUint16(b[ipAt+2:], uint16(int(binary.BigEndian.Uint16(b[ipAt+2:]))+p.corruptIPLength))
@@ -501,4 +506,10 @@ func (w *world) learnIngress(p packet) result {
 	r := w.ingress(0, w.fromPeer().wrap(w.t, p.bytes(w.t)))
 	require.Equal(w.t, next, r.verdict, r.reason)
 	return w.ingressInit(r.mark|epoch<<20, p.behindOVS(gatewayMAC, podMAC).bytes(w.t))
+}
+
+// only is the key of the map's only entry.
+func only[K any](t *testing.T, m *ebpf.Map) (key K) {
+	require.NoError(t, m.NextKey(nil, &key))
+	return key
 }

@@ -105,9 +105,8 @@ func TestRecycledElement(t *testing.T) {
 	w := newWorld(t)
 	out, in := fromPod(), toPod()
 	w.learn(out, in)
-	var key bpfOncFlow4
 	var e bpfOncEgress
-	require.NoError(t, w.objects.EgressFlows4.NextKey(nil, &key))
+	key := only[bpfOncFlow4](t, w.objects.EgressFlows4)
 	require.NoError(t, w.objects.EgressFlows4.Lookup(key, &e))
 	e.V.Tag++
 	require.NoError(t, w.objects.EgressFlows4.Put(key, e))
