@@ -253,8 +253,9 @@ func (f *field) count(number uint32, to *policy.Pod) (there, elsewhere int) {
 	return there, elsewhere
 }
 
-// expected is a frame that must come to a Pod.
+// expected is a frame of an attempt that must come to a Pod.
 type expected struct {
+	*attempt
 	number uint32
 	to     *policy.Pod
 }

@@ -220,7 +220,7 @@ func (c *churn) prepare(before, next *policy.World) {
 		a := c.f.attempt(p)
 		c.o.tried(a)
 		if c.f.open(a) == nil {
-			first = append(first, expected{a.id, a.To})
+			first = append(first, expected{a, a.id, a.To})
 		}
 	}
 	c.f.await(first)
