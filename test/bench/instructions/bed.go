@@ -12,6 +12,7 @@ import (
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/testbed/machine"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
 
@@ -147,7 +148,7 @@ func (b *bed) measureFast(ctx context.Context, t *table, r row, link benchbed.Li
 			return err
 		}
 		// Both runs take a second at least, and the second one all of it on the fast path.
-		if messages := uint64(time.Second) / t[r][p]; after-before < messages {
+		if messages := uint64(time.Second/machine.InstructionTime) / t[r][p]; after-before < messages {
 			return fmt.Errorf("%s, %s: %d packets have taken the fast path, of more than %d that were sent", r, p, after-before, messages)
 		}
 	}

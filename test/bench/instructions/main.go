@@ -22,11 +22,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/guard"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/testbed/machine"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
 
 func main() {
-	length := flag.Duration("length", 100*time.Millisecond, "length of one measurement beside the warm-up, rounded up so that both are whole seconds; a second is a thousand million instructions")
+	length := flag.Duration("length", 100*time.Millisecond,
+		"length of one measurement beside the warm-up, rounded up so that both are whole seconds; an instruction takes "+machine.InstructionTime.String())
 	out := flag.String("out", "test/bench/results/instructions.json", "result file")
 	var g guarded
 	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the greatest numbers that are no failure")

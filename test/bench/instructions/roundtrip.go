@@ -15,6 +15,7 @@ import (
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
+	"github.com/antrea-oncache/antrea/test/testbed/machine"
 )
 
 // protocol is a transport protocol.
@@ -36,7 +37,7 @@ func (p protocol) workload() workload.Workload {
 	return all[slices.IndexFunc(all, func(w workload.Workload) bool { return w.Name == p.String()+"_rr" })]
 }
 
-// roundTrip is the median of the instructions per round trip: one takes a nanosecond.
+// roundTrip is the median of the instructions per round trip.
 func roundTrip(ctx context.Context, p protocol, link benchbed.Link, state result.State, length time.Duration) (uint64, error) {
 	var o workload.Outcome
 	// The server may still be starting.
@@ -51,7 +52,7 @@ func roundTrip(ctx context.Context, p protocol, link benchbed.Link, state result
 	}
 	for _, v := range o.Values {
 		if v.Name == "p50" {
-			return uint64(math.Round(v.Value * float64(time.Microsecond))), nil
+			return uint64(math.Round(v.Value * float64(time.Microsecond) / float64(machine.InstructionTime))), nil
 		}
 	}
 	return 0, fmt.Errorf("%s has no median", p.workload().Name)

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,9 +61,15 @@ func tryNamespaces() error {
 // fast.
 const emulated = "max,-erms,-fsrm"
 
+// InstructionTime is how long an instruction takes in a machine that counts instructions. The shorter, the more of them a program executes
+// that runs for a certain time; with much longer ones timeouts of the programs would be too short.
+const InstructionTime = time.Nanosecond << instructionTimeShift
+
+const instructionTimeShift = 2
+
 // counter returns QEMU's arguments for a processor whose time is a count of instructions.
 func counter() (name string, args []string) {
-	return "tcg, counting instructions", []string{"-accel", "tcg,thread=single", "-icount", "shift=0,sleep=on", "-cpu", emulated, "-smp", "1"}
+	return "tcg, counting instructions", []string{"-accel", "tcg,thread=single", "-icount", fmt.Sprintf("shift=%d,sleep=on", instructionTimeShift), "-cpu", emulated, "-smp", "1"}
 }
 
 // accelerator returns QEMU's arguments for the processors. /dev/kvm alone proves nothing: paravirtual emulations of it exist

@@ -34,7 +34,7 @@ type Options struct {
 	Kind Kind
 	// Kernel is what a virtual machine boots; "" is KernelBackports.
 	Kernel Kernel
-	// CountInstructions makes time a count of executed instructions, one nanosecond each. It wants a virtual machine, which has
+	// CountInstructions makes time a count of executed instructions, InstructionTime each. It wants a virtual machine, which has
 	// one processor then and knows no caches: the same path takes the same time wherever and whenever it is measured.
 	CountInstructions bool
 	// StateDir is an existing directory for private files of this machine. A virtual machine must see it, so it must not be

@@ -41,7 +41,7 @@ func (f *bedFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.machine, "machine", os.Getenv("TESTBED_MACHINE"),
 		`where to run: "host", "vm", or "" to choose (default $TESTBED_MACHINE)`)
 	flags.BoolVar(&f.countInstructions, "count-instructions", false,
-		"a virtual machine with one processor, whose time is a count of executed instructions: one is a nanosecond")
+		fmt.Sprintf("a virtual machine with one processor, whose time is a count of executed instructions: one is %s", machine.InstructionTime))
 }
 
 // args are the flags on a command line.
