@@ -21,7 +21,9 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := lint verify-generated model test-unit test-policy test-bpf bench-smoke fuzz test-kernels test-e2e
+stages := lint verify-generated model test-unit test-policy test-bpf bench-smoke test-e2e
+# These run beside the last of them and need no quiet.
+stages_beside := test-kernels cost fuzz
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
@@ -160,21 +162,12 @@ test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 test-e2e-all: export E2E_ALL := 1
 test-e2e-all: test-e2e ## Run all end-to-end tests: also all of netkit, forgeries over VXLAN, more random policies and churn, and churn with the gate off
 
-# What takes an emulated machine minutes runs on the kernel at hand only; longer fuzzing is `make fuzz`.
+# What takes an emulated machine minutes runs on the kernel at hand only.
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^(TestCost|TestSamePacketAsTheKernel|TestECN)$$
-test: export FUZZTIME := 40s
+test: export FUZZTIME := 200s
 test: deps ## Run everything that CI runs, with the time of each stage
-	@summary=; mkdir -p .testbed; \
-	for stage in $(stages); do \
-		echo "==> $$stage"; \
-		begin=$$SECONDS; \
-		$(MAKE) --no-print-directory $$stage 2>&1 | tee -i .testbed/$$stage.log || { \
-			hack/show-failures.sh .testbed/$$stage.log || true; \
-			echo "==> $$stage FAILED after $$((SECONDS - begin)) s"; exit 1; }; \
-		summary+=" $$stage $$((SECONDS - begin)) s;"; \
-	done; \
-	echo "==> passed:$$summary total $$SECONDS s"
+	hack/run-stages.sh $(stages) -- $(stages_beside)
 
 .PHONY: demo
 demo: deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)

@@ -10,12 +10,21 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 stats=$(mktemp -d)
 trap 'rm -rf "$stats"' EXIT
+
+# ended_late LOG: the one thing that the log says of a failure is that time is over. Go before 1.27 takes that for a failure now and then
+# when a busy machine keeps its workers from answering in time (go.dev/issue/75804).
+ended_late() {
+	! grep -q 'Failing input written' "$1" && [ "$(sed -n '/^--- FAIL/,/^FAIL/p' "$1" | sed '1d;$d')" = '    context deadline exceeded' ] &&
+		echo "That time was over is not a failure (go.dev/issue/75804)."
+}
+
 for target in FuzzCases FuzzFrames FuzzLearning; do
 	rm -f "$stats"/*
 	# Of the progress that is reported every three seconds, one line a minute is enough.
 	ONCACHE_FUZZ_STATS=$stats ${GO:-go} test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-160s}" -fuzzminimizetime 100x \
-		-parallel "${FUZZWORKERS:-2}" ./pkg/agent/oncache/datapath |
-		awk '!/^fuzz: elapsed/ || n++ % 20 == 0 { print; fflush() }'
+		-parallel "${FUZZWORKERS:-2}" ./pkg/agent/oncache/datapath 2>&1 |
+		awk '!/^fuzz: elapsed/ || n++ % 20 == 0 { print; fflush() }' | tee "$stats/log" || ended_late "$stats/log"
+	rm "$stats/log"
 	awk -v target="$target" '{ runs += $1; hits += $2 }
 		END { printf "%s: %d packets, %.1f %% of them %s, no disagreement\n", target, runs, runs ? 100 * hits / runs : 0,
 			target == "FuzzLearning" ? "learned" : "hits" }' "$stats"/*

@@ -18,12 +18,10 @@ var (
 	dualStack = cluster.Families{IPv4: true, IPv6: true}
 )
 
-// families chooses the IP versions of Pods and of the Nodes' addresses. The cache is made small: filling two times the maps of
-// the default size takes an emulated machine a minute.
+// families chooses the IP versions of Pods and of the Nodes' addresses.
 func families(pods, nodes cluster.Families) func(*cluster.Options) {
 	return func(o *cluster.Options) {
 		o.PodFamilies, o.NodeFamilies = pods, nodes
-		o.AgentConfig = func(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": 65536} }
 	}
 }
 

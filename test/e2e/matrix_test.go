@@ -64,7 +64,7 @@ func TestVXLANGateOff(t *testing.T) {
 }
 
 func TestVXLANGateOn(t *testing.T) {
-	s := newSuite(t, "vxlan", true)
+	s := newSuite(t, "vxlan", true, defaultCache)
 	s.run(t,
 		area{"Connectivity", testConnectivity},
 		area{"FastPath", testFastPath},
@@ -83,7 +83,10 @@ func TestVXLANGateOn(t *testing.T) {
 func TestNetkitGateOn(t *testing.T) {
 	requireNetkit(t)
 	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
-		o.AgentConfig = func(_ int, conf map[string]any) { conf["podInterfaceType"] = "netkit" }
+		o.AgentConfig = func(node int, conf map[string]any) {
+			smallCache(node, conf)
+			conf["podInterfaceType"] = "netkit"
+		}
 	})
 	s.run(t,
 		area{"EveryPodHasNetkit", testEveryPodHasNetkit},

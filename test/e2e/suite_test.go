@@ -44,7 +44,14 @@ type area struct {
 	test func(*testing.T, *suite)
 }
 
-// newSuite makes a cluster with running agents and the three Pods. Its options can be changed.
+// smallCache makes the cache small: each start of an agent fills its maps, and looking through maps of the default size keeps an emulated
+// machine busy.
+func smallCache(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": 65536} }
+
+// defaultCache leaves the cache its size.
+func defaultCache(o *cluster.Options) { o.AgentConfig = nil }
+
+// newSuite makes a cluster with running agents, whose caches are small, and the three Pods. Its options can be changed.
 func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(*cluster.Options)) *suite {
 	t.Helper()
 	if os.Getenv("TESTBED_KUBECONFIG") == "" {
@@ -54,7 +61,7 @@ func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(*cluster
 	defer cancel()
 	artifacts := filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), t.Name())
 	options := cluster.Options{LogDir: artifacts, TunnelType: tunnel, FeatureGates: map[string]bool{gate: oncache}, Progress: printer,
-		AgentArgs: []string{"-v=2"}} // they say when they have realized a policy, see realizations
+		AgentConfig: smallCache, AgentArgs: []string{"-v=2"}} // they say when they have realized a policy, see realizations
 	for _, f := range change {
 		f(&options)
 	}
