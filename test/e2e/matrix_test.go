@@ -16,8 +16,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// everyConfiguration is what must hold the same way with the gate off and on. With netkit devices and VXLAN, what of it they can
-// make different runs always, the rest with `make test-e2e-all`.
+// everyConfiguration is what must hold the same way with the gate off and on. With VXLAN, what of it that can make different runs
+// always, the rest with `make test-e2e-all`.
 var everyConfiguration = []area{
 	{"Connectivity", testConnectivity},
 	{"Forgery", testForgery},
@@ -92,16 +92,12 @@ func TestNetkitGateOn(t *testing.T) {
 		area{"EveryPodHasNetkit", testEveryPodHasNetkit},
 		area{"FastPath", testFastPath},
 		area{"SamePacket", testSamePacket},
+		area{"Connectivity", testConnectivity},
+		area{"Forgery", testForgery},
+		area{"PodDeletion", testPodDeletion},
+		area{"AgentCrash", testAgentCrash},
+		area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
 	)
-	if all {
-		s.run(t,
-			area{"Connectivity", testConnectivity},
-			area{"Forgery", testForgery},
-			area{"PodDeletion", testPodDeletion},
-			area{"AgentCrash", testAgentCrash},
-			area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
-		)
-	}
 }
 
 // requireNetkit skips where the machine's kernel is older than netkit. The testbed's virtual machine has it.

@@ -94,12 +94,27 @@ func (w *costWorld) inKey(n uint32) []byte {
 // outFlow and inFlow make a packet that of flow n.
 func (w *costWorld) outFlow(packet []byte, n uint32) {
 	ports := w.outAddresses + w.keyLength - 4
-	packet[ports-1] = byte(2 + n>>16)
+	w.setHost(packet, w.outAddresses, ports-1, byte(2+n>>16))
 	binary.BigEndian.PutUint16(packet[ports:], uint16(n))
 }
 
 func (w *costWorld) inFlow(packet []byte, n uint32) {
 	ports := w.inAddresses + w.keyLength - 4
-	packet[w.inAddresses+(w.keyLength-4)/2-1] = byte(2 + n>>16)
+	w.setHost(packet, w.inAddresses, w.inAddresses+(w.keyLength-4)/2-1, byte(2+n>>16))
 	binary.BigEndian.PutUint16(packet[ports+2:], uint16(n))
+}
+
+// setHost changes the last byte of an address, and the header's checksum as RFC 1624 says: with a wrong one it is no hit.
+func (w *costWorld) setHost(packet []byte, addresses, at int16, host byte) {
+	before := packet[at]
+	packet[at] = host
+	if w.family.inner6 {
+		return // no checksum
+	}
+	checksum := packet[addresses-2:]
+	sum := uint32(^binary.BigEndian.Uint16(checksum)) + uint32(^uint16(before)) + uint32(host)
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	binary.BigEndian.PutUint16(checksum, ^uint16(sum))
 }

@@ -139,7 +139,7 @@ func small(p packet) packet {
 // newLiveWorld is newWorld with the programs attached, the Pod's device in a namespace of its own, and sockets at the far ends
 // of both devices.
 func newLiveWorld(t *testing.T) (w *world, pod, uplink int) {
-	w = newWorld(t)
+	w = newWorldWith(t, family{}, Options{MaxFlows: 4096})
 	w.control.elements[0].LeaseNs = uint64(time.Hour)
 	pod = socketInPod(t, "pod0p")
 	atPeer, err := netlink.LinkByName("up0p")

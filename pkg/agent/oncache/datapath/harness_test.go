@@ -125,21 +125,24 @@ func (w *world) fromPeer() outer {
 	return o
 }
 
+// newWorld is for programs that run by BPF_PROG_TEST_RUN, newWorldWith for those that are attached.
 func newWorld(t testing.TB) *world { return newWorldOf(t, family{}) }
 
-func newWorldOf(t testing.TB, f family) *world { return newWorldWith(t, f, Options{MaxFlows: 4096}) }
+func newWorldOf(t testing.TB, f family) *world {
+	sandbox.RequireRoot(t)
+	return populate(t, borrow(t), f)
+}
 
-// newWorldWith makes flow maps of both IP versions with MaxFlows entries.
+// newWorldWith loads programs and maps of its own, flow maps of both IP versions with MaxFlows entries.
 func newWorldWith(t testing.TB, f family, opts Options) *world {
 	sandbox.RequireRoot(t)
 	opts.PinPath = filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache")
 	opts.MaxFlows6 = opts.MaxFlows
-	d, err := Load(opts)
-	requireVerified(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, RemoveAll(d.opts.PinPath))
-		require.NoError(t, d.Close())
-	})
+	return populate(t, loadFor(t, opts), f)
+}
+
+// populate tells new maps of the Pod and the Node.
+func populate(t testing.TB, d *Datapath, f family) *world {
 	w := &world{Datapath: d, t: t, podIf: device(t, "pod0", podMAC), upIf: device(t, "up0", uplinkMAC), family: f}
 	d.SetUplink(Uplink{
 		IfIndex: w.upIf, MAC: uplinkMAC, IPv4: nodeIP, IPv6: nodeIP6, TunnelPort: 6081, PortMin: 1, PortMax: 65535,

@@ -117,7 +117,7 @@ func (p *netkitPod) transmit(frame []byte, protocol uint16, mark int) {
 // newNetkitWorld is newWorld with a Pod that has netkit devices and its programs attached.
 func newNetkitWorld(t *testing.T) (*world, *netkitPod) {
 	p := newNetkitPod(t, "nk0")
-	w := newWorld(t)
+	w := newWorldWith(t, family{}, Options{MaxFlows: 4096})
 	w.podIf = p.primary
 	require.NoError(t, w.SetEndpoint(podSlot, Endpoint{IfIndex: p.primary, IPv4: podIP, IPv6: podIP6, MAC: podMAC, GatewayMAC: gatewayMAC}))
 	require.NoError(t, w.Attach(p.primary, RoleNetkitPod))

@@ -50,6 +50,8 @@ func address[T any](p *T) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 func (r *testRun) run(packet []byte) error {
 	r.attr.packet, r.attr.packetSize = address(unsafe.SliceData(packet)), uint32(len(packet))
 	for {
+		// The kernel has written there how long the packet before was, and would take it for the room that there is.
+		r.attr.packetOutSize, r.attr.contextOutSize = 0, 0
 		if len(r.out) > 0 {
 			r.attr.packetOut, r.attr.packetOutSize = address(unsafe.SliceData(r.out)), uint32(len(r.out))
 			r.attr.contextOutSize = uint32(unsafe.Sizeof(r.contextOut))

@@ -1,0 +1,155 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/sandbox"
+)
+
+// shared is what the worlds of one test after the other use: the verifier takes a second for the programs on an emulated machine, and
+// there are some hundred worlds.
+var shared struct {
+	*Datapath
+	taken bool
+}
+
+// loadFor loads the programs with maps of their own, which end with the test.
+func loadFor(t testing.TB, opts Options) *Datapath {
+	d, err := Load(opts)
+	requireVerified(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, RemoveAll(d.opts.PinPath))
+		require.NoError(t, d.Close())
+	})
+	return d
+}
+
+// borrow gives the shared programs, whose maps are as new ones, to a world until its test ends. Who attaches them to devices, or
+// removes their pins, must use loadFor instead.
+func borrow(t testing.TB) *Datapath {
+	if shared.Datapath == nil {
+		d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, "shared", "oncache"), MaxFlows: 4096, MaxFlows6: 4096})
+		requireVerified(t, err)
+		shared.Datapath = d
+	}
+	require.False(t, shared.taken, "a test has one world at a time; another one needs programs of its own: newWorldWith")
+	shared.taken = true
+	t.Cleanup(func() {
+		require.NoError(t, empty(shared.Datapath))
+		attached, err := Attached(shared.opts.PinPath)
+		require.NoError(t, err)
+		require.Empty(t, attached, "programs that were attached are no longer as new")
+		shared.taken = false
+	})
+	return shared.Datapath
+}
+
+// empty makes all maps what they are when they have been made: arrays have zeros, all others nothing.
+func empty(d *Datapath) error {
+	var errs []error
+	for _, m := range mapsOf(d) {
+		if m.Type() == ebpf.Array || m.Type() == ebpf.PerCPUArray {
+			errs = append(errs, zero(m))
+			continue
+		}
+		for {
+			key, err := m.NextKeyBytes(nil)
+			if key == nil || err != nil {
+				errs = append(errs, err)
+				break
+			}
+			if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // an LRU map makes room by itself
+				errs = append(errs, err)
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func mapsOf(d *Datapath) (all []*ebpf.Map) {
+	maps := reflect.ValueOf(d.objects.bpfMaps)
+	for i := range maps.NumField() {
+		all = append(all, maps.Field(i).Interface().(*ebpf.Map))
+	}
+	return all
+}
+
+// zero makes an array what it has been when it was made.
+func zero(m *ebpf.Map) error {
+	keys := make([]uint32, m.MaxEntries())
+	for i := range keys {
+		keys[i] = uint32(i)
+	}
+	if m.Type() == ebpf.Array {
+		value := reflect.ArrayOf(int(m.ValueSize()), reflect.TypeFor[byte]())
+		_, err := m.BatchUpdate(keys, reflect.MakeSlice(reflect.SliceOf(value), len(keys), len(keys)).Interface(), nil)
+		return err
+	}
+	for _, key := range keys {
+		if err := m.Put(key, filled(m, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filled is a value of the map with this byte everywhere, for each CPU if it has them.
+func filled(m *ebpf.Map, b byte) any {
+	value := bytes.Repeat([]byte{b}, int(m.ValueSize()))
+	if m.Type() != ebpf.PerCPUArray {
+		return value
+	}
+	return slices.Repeat([][]byte{value}, ebpf.MustPossibleCPU())
+}
+
+// contents are all entries of a map as they are printed.
+func contents(t *testing.T, m *ebpf.Map) (all []string) {
+	if m.Type() == ebpf.PerCPUArray {
+		var key uint32
+		var values [][]byte
+		for entries := m.Iterate(); entries.Next(&key, &values); {
+			all = append(all, fmt.Sprint(key, values))
+		}
+		return all
+	}
+	var key, value []byte
+	entries := m.Iterate()
+	for entries.Next(&key, &value) {
+		all = append(all, fmt.Sprint(key, value))
+	}
+	require.NoError(t, entries.Err())
+	return all
+}
+
+// TestEmptyMapsAreAsNewOnes: what is left in one would be seen by the next test.
+func TestEmptyMapsAreAsNewOnes(t *testing.T) {
+	sandbox.RequireRoot(t)
+	d := loadFor(t, Options{PinPath: filepath.Join(sandbox.BPFFS, t.Name(), "oncache"), MaxFlows: 4096, MaxFlows6: 4096})
+	before := map[*ebpf.Map][]string{}
+	for _, m := range mapsOf(d) {
+		before[m] = contents(t, m)
+		key := make([]byte, m.KeySize())
+		if m.Type() == ebpf.LPMTrie {
+			key[0] = 8 // bits
+		}
+		require.NoError(t, m.Put(key, filled(m, 1)), "%v", m)
+		require.NotEqual(t, before[m], contents(t, m), "%v", m)
+	}
+	require.NoError(t, empty(d))
+	for m, contentsBefore := range before {
+		require.Equal(t, contentsBefore, contents(t, m), "%v", m)
+	}
+}
