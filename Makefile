@@ -22,7 +22,7 @@ testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 stages := lint verify-generated model test-unit test-policy test-bpf bench-smoke test-e2e
-# These run beside the last of them and need no quiet.
+# These need no quiet and run beside the last of them.
 stages_beside := test-kernels cost fuzz
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
@@ -131,6 +131,11 @@ cost: deps build ## Count the instructions of a round trip between Nodes, and be
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/instructions ./test/bench/instructions
 	bin/testbed run --count-instructions -- bin/instructions $(COUNT_ARGS)
 
+.PHONY: cost-profile
+cost-profile: ## The same, and find out where the instructions of a round trip are (root)
+	hack/install-deps.sh bench
+	$(MAKE) --no-print-directory cost COUNT_ARGS="-profile $(COUNT_ARGS)"
+
 .PHONY: bench-programs
 bench-programs:
 	@mkdir -p bin
@@ -166,6 +171,7 @@ test-e2e-all: test-e2e ## Run all end-to-end tests: also forgeries and the delet
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^(TestCost|TestSamePacketAsTheKernel|TestECN)$$
 test: export FUZZTIME := 200s
+test: export COUNT_ARGS := -out=.testbed/instructions.json
 test: deps ## Run everything that CI runs, with the time of each stage
 	hack/run-stages.sh $(stages) -- $(stages_beside)
 

@@ -30,6 +30,9 @@ type bed struct {
 	cluster  *cluster.Cluster
 	progress *progress.Printer
 	length   time.Duration
+	// profiled asks for a breakdown.
+	profiled  bool
+	breakdown *result.Breakdown
 }
 
 func (b *bed) measureAll(ctx context.Context) (*table, error) {
@@ -108,7 +111,7 @@ func (b *bed) measure(ctx context.Context, t *table, r row, link benchbed.Link) 
 			return err
 		}
 	}
-	return nil
+	return b.profile(ctx, t, r, link)
 }
 
 func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link benchbed.Link) error {
@@ -152,5 +155,5 @@ func (b *bed) measureFast(ctx context.Context, t *table, r row, link benchbed.Li
 			return fmt.Errorf("%s, %s: %d packets have taken the fast path, of more than %d that were sent", r, p, after-before, messages)
 		}
 	}
-	return nil
+	return b.profile(ctx, t, r, link)
 }
