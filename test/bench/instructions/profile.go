@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// profileDistance is the time between two samples: no divisor of what a round trip takes, nor of the kernel's ticks.
-	profileDistance = 50021 * time.Nanosecond
+	// profileDistance is the time between two samples, each of which takes some ten thousand instructions itself: no divisor of what a
+	// round trip takes, nor of the kernel's ticks.
+	profileDistance = 250007 * time.Nanosecond
 	// profileLength is how long each row is sampled, for some ten thousand samples.
-	profileLength = time.Second
+	profileLength = 3 * time.Second
 )
 
 // profileMethod is printed with the numbers.

@@ -31,7 +31,7 @@ const (
 	// ServiceCIDR is the range of ClusterIPs.
 	ServiceCIDR = "10.96.0.0/12"
 
-	startTimeout = 2 * time.Minute // 3 s on an idle machine
+	startTimeout = 10 * time.Minute // 3 s on an idle machine; long with what others leave of the processors
 	attempts     = 3               // a free port can be taken by somebody else before it is used
 )
 

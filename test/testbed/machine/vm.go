@@ -28,7 +28,7 @@ const (
 	qemu        = "qemu-system-x86_64"
 	memory      = "6G" // taken from the host only as far as the guest touches it
 	cpus        = "2"
-	bootTimeout = 5 * time.Minute // 5 s on an idle machine under emulation; shared machines are slower
+	bootTimeout = 15 * time.Minute // 5 s on an idle machine under emulation; with what others leave of the processors it has been more than 5 minutes
 )
 
 var qemuVersion = regexp.MustCompile(`version (\d+)\.`)
