@@ -32,7 +32,7 @@ const (
 	ServiceCIDR = "10.96.0.0/12"
 
 	startTimeout = 10 * time.Minute // 3 s on an idle machine; long with what others leave of the processors
-	attempts     = 3               // a free port can be taken by somebody else before it is used
+	attempts     = 3                // a free port can be taken by somebody else before it is used
 )
 
 // Options are the options of Start.
