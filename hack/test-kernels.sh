@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mkdir -p .testbed
-skip=${KERNEL_TESTS_SKIP:-'^TestCost$'}
+skip=${KERNEL_TESTS_SKIP:-'^TestCost'}
 declare -A machines=()
 # What runs in the background does not get the terminal's interrupt.
 trap 'kill "${machines[@]}" 2>/dev/null; exit 130' INT TERM

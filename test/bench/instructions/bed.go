@@ -30,9 +30,6 @@ type bed struct {
 	cluster  *cluster.Cluster
 	progress *progress.Printer
 	length   time.Duration
-	// profiled asks for a breakdown.
-	profiled  bool
-	breakdown *result.Breakdown
 }
 
 func (b *bed) measureAll(ctx context.Context) (*table, error) {
@@ -111,7 +108,7 @@ func (b *bed) measure(ctx context.Context, t *table, r row, link benchbed.Link) 
 			return err
 		}
 	}
-	return b.profile(ctx, t, r, link)
+	return nil
 }
 
 func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link benchbed.Link) error {
@@ -155,5 +152,5 @@ func (b *bed) measureFast(ctx context.Context, t *table, r row, link benchbed.Li
 			return fmt.Errorf("%s, %s: %d packets have taken the fast path, of more than %d that were sent", r, p, after-before, messages)
 		}
 	}
-	return b.profile(ctx, t, r, link)
+	return nil
 }

@@ -30,20 +30,19 @@ func main() {
 	length := flag.Duration("length", 100*time.Millisecond,
 		"length of one measurement beside the warm-up, rounded up so that both are whole seconds; an instruction takes "+machine.InstructionTime.String())
 	out := flag.String("out", "test/bench/results/instructions.json", "result file")
-	profiled := flag.Bool("profile", false, "find out where the instructions of a TCP round trip are, too")
 	var g guarded
 	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the greatest numbers that are no failure")
 	flag.BoolVar(&g.record, "record", false, "record these numbers instead of checking them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *length, *out, *profiled, g); err != nil {
+	if err := run(ctx, *length, *out, g); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, length time.Duration, out string, profiled bool, g guarded) (err error) {
+func run(ctx context.Context, length time.Duration, out string, g guarded) (err error) {
 	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
@@ -55,7 +54,7 @@ func run(ctx context.Context, length time.Duration, out string, profiled bool, g
 			err = closing
 		}
 	}()
-	b := &bed{cluster: c, progress: p, length: length, profiled: profiled}
+	b := &bed{cluster: c, progress: p, length: length}
 	t, err := b.measureAll(ctx)
 	if err != nil {
 		return err
@@ -64,7 +63,6 @@ func run(ctx context.Context, length time.Duration, out string, profiled bool, g
 	if err != nil {
 		return err
 	}
-	r.Breakdown = b.breakdown
 	if err := result.Save(out, r); err != nil {
 		return err
 	}

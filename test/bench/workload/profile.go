@@ -36,7 +36,10 @@ const profileMethod = "Samples of all CPUs by perf (cpu-clock, with call chains)
 func Profile(ctx context.Context, setup bed.Setup, m Machine, p *progress.Printer) (*result.Breakdown, error) {
 	w := requestResponse("tcp", 1)
 	r := Runner{Setup: setup, Progress: p}
-	b := NewBreakdown(w, "us/transaction", profileMethod)
+	b := &result.Breakdown{Workload: w.Name, Unit: "us/transaction", Method: profileMethod}
+	for _, s := range segments {
+		b.Segments = append(b.Segments, result.Segment{Name: s.name, Values: map[result.State]float64{}})
+	}
 	for _, state := range result.States {
 		p.Printf("bench: profile of state %s", state)
 		counts, transactions, err := r.profile(ctx, w, state, filepath.Join(m.Dir, "perf.data"))
@@ -62,52 +65,31 @@ func (r *Runner) profile(ctx context.Context, w Workload, state result.State, da
 	if err != nil {
 		return nil, 0, err
 	}
-	counts, err = Sample(ctx, w, []string{"-F", strconv.Itoa(profileRate)}, data, func() error {
-		o, err := w.Measure(ctx, Target{r.Setup.Link(state), state, r.Setup.Cache()}, profileLength)
-		transactions = o.Transactions
-		return err
-	})
-	return counts, transactions, err
-}
-
-// NewBreakdown has all segments and no values.
-func NewBreakdown(w Workload, unit, method string) *result.Breakdown {
-	b := &result.Breakdown{Workload: w.Name, Unit: unit, Method: method}
-	for _, s := range segments {
-		b.Segments = append(b.Segments, result.Segment{Name: s.name, Values: map[result.State]float64{}})
-	}
-	return b
-}
-
-// Sample has perf take samples of all CPUs while measure runs the workload, as often as these options of it say, into the file data. It
-// returns how many of them are of each segment of a Breakdown.
-func Sample(ctx context.Context, w Workload, often []string, data string, measure func() error) (counts []int, err error) {
-	args := append([]string{"record", "-q", "-a", "-g", "-e", "cpu-clock", "-o", data}, often...)
-	recorder := exec.CommandContext(ctx, "perf", append(args, "--", "sleep", "infinity")...)
-	var said strings.Builder
-	recorder.Stderr = &said
+	recorder := exec.CommandContext(ctx, "perf", "record", "-q", "-a", "-g", "-e", "cpu-clock", "-F", strconv.Itoa(profileRate), "-o", data,
+		"--", "sleep", strconv.Itoa(wholeSeconds(2*profileLength)))
 	if err := recorder.Start(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	err = measure()
+	// The recorder's sleep is longer than the measurement and is interrupted.
+	o, err := w.Measure(ctx, Target{r.Setup.Link(state), state, r.Setup.Cache()}, profileLength)
 	_ = recorder.Process.Signal(os.Interrupt)
 	_ = recorder.Wait() // it says that it was interrupted
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	script := exec.CommandContext(ctx, "perf", "script", "-i", data, "-F", "comm,ip,sym")
 	out, err := script.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := script.Start(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	counts, err = countSegments(out, w.Tool)
 	if waitErr := script.Wait(); err == nil && waitErr != nil {
-		err = fmt.Errorf("perf script: %w (perf record: %s)", waitErr, strings.TrimSpace(said.String()))
+		err = fmt.Errorf("perf script: %w", waitErr)
 	}
-	return counts, err
+	return counts, o.Transactions, err
 }
 
 // countSegments reads the output of perf script: a line with the program's name, then its call chain, innermost first, then an

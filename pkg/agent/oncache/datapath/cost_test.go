@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,11 @@ func TestCost(t *testing.T) {
 				costFile, costAttempts, strings.Join(dearer, "; "))
 		}
 	}
+}
+
+// TestCostIsOfHits: what TestCost takes for hits are some, of which costsIn makes sure. TestCost itself wants a quiet machine.
+func TestCostIsOfHits(t *testing.T) {
+	require.Len(t, slices.DeleteFunc(costsIn(t, family{}, manyFlows), func(c cost) bool { return !c.hit }), 2)
 }
 
 // cost is what a program costs beyond an empty one.
