@@ -5,7 +5,8 @@
 # Makes targets one after the other, each a stage with its time: run-stages.sh STAGE... -- BESIDE...
 #
 # The stages after "--" run beside the last one before it, all at once, and get the processors only when nothing else wants them: the
-# end-to-end tests leave them idle for a third of the time, and neither counted instructions nor fuzzing mind how long they take. The output of each stage is kept in .testbed/STAGE.log. It ends with what the failed ones have said.
+# end-to-end tests leave them idle for a third of the time, and neither counted instructions nor fuzzing mind how long they take. The
+# output of each stage is kept in .testbed/STAGE.log. It ends with what the failed ones have said.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,11 +21,14 @@ logs=.testbed
 mkdir -p $logs
 rm -f $logs/*.stage
 
-# run STAGE makes it, and keeps how long it took, and whether it failed, in a file.
+# No stage beside another one takes longer, or it hangs.
+limit=75m
+
+# run STAGE [COMMAND...] makes it, by a command that runs make, and keeps how long it took, and whether it failed, in a file.
 run() {
 	local begin=$SECONDS verdict=passed
 	echo "==> $1"
-	${MAKE:-make} --no-print-directory "$1" 2>&1 || verdict=FAILED
+	"${@:2}" "${MAKE:-make}" --no-print-directory "$1" 2>&1 || verdict=FAILED
 	echo "$verdict $((SECONDS - begin))" >"$logs/$1.stage"
 }
 
@@ -52,7 +56,7 @@ run_beside() {
 	chrt --idle --pid 0 $BASHPID
 	for stage in "${beside[@]}"; do
 		{
-			run "$stage" >"$logs/$stage.log"
+			run "$stage" timeout --foreground --kill-after=1m $limit >"$logs/$stage.log"
 			verdict "$stage" "beside $last" || true
 		} &
 	done
@@ -84,9 +88,12 @@ fi
 
 summary= failed=()
 for stage in "${stages[@]}" "${beside[@]}"; do
-	verdict "$stage" >/dev/null || failed+=("$stage")
-	read -r _ seconds <"$logs/$stage.stage"
-	summary+=" $stage $seconds s;"
+	if verdict "$stage" >/dev/null; then
+		read -r _ seconds <"$logs/$stage.stage"
+		summary+=" $stage $seconds s;"
+	else
+		failed+=("$stage")
+	fi
 done
 for stage in "${failed[@]}"; do
 	explain "$stage"
