@@ -4,8 +4,8 @@
 
 # Makes targets one after the other, each a stage with its time: run-stages.sh STAGE... -- BESIDE...
 #
-# The stages after "--" run beside the last one before it, all at once, and get the processors only when nothing else wants them: the
-# end-to-end tests leave them idle for a third of the time, and neither counted instructions nor fuzzing mind how long they take. The
+# The stages after "--" run one after the other beside the last one before it, and get the processors only when nothing else wants
+# them: the end-to-end tests leave them idle for a third of the time, and neither counted instructions nor fuzzing mind how long they take. The
 # output of each stage is kept in .testbed/STAGE.log. It ends with what the failed ones have said.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -55,12 +55,9 @@ explain() {
 run_beside() {
 	chrt --idle --pid 0 $BASHPID
 	for stage in "${beside[@]}"; do
-		{
-			run "$stage" timeout --foreground --kill-after=1m $limit >"$logs/$stage.log"
-			verdict "$stage" "beside $last" || true
-		} &
+		run "$stage" timeout --foreground --kill-after=1m $limit >"$logs/$stage.log"
+		verdict "$stage" "beside $last" || true
 	done
-	wait
 }
 
 group=
