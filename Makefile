@@ -21,9 +21,9 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := lint verify-generated model test-unit test-policy test-bpf bench-smoke test-kernels test-e2e
+stages := lint verify-generated model test-unit test-policy test-bpf bench-smoke test-kernels cost test-e2e
 # These need no quiet and run beside the last of them.
-stages_beside := cost fuzz
+stages_beside := fuzz
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --

@@ -5,8 +5,8 @@
 # Makes targets one after the other, each a stage with its time: run-stages.sh STAGE... -- BESIDE...
 #
 # The stages after "--" run one after the other beside the last one before it, and get the processors only when nothing else wants
-# them: the end-to-end tests leave them idle for a third of the time, and neither counted instructions nor fuzzing mind how long they take. The
-# output of each stage is kept in .testbed/STAGE.log. It ends with what the failed ones have said.
+# them: the end-to-end tests leave them idle for a third of the time, and fuzzing takes what it gets. The output of each stage is kept in
+# .testbed/STAGE.log. It ends with what the failed ones have said.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

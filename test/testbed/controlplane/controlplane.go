@@ -31,8 +31,8 @@ const (
 	// ServiceCIDR is the range of ClusterIPs.
 	ServiceCIDR = "10.96.0.0/12"
 
-	startTimeout = 10 * time.Minute // 3 s on an idle machine; long with what others leave of the processors
-	attempts     = 3                // a free port can be taken by somebody else before it is used
+	startTimeout = 2 * time.Minute // 3 s on an idle machine
+	attempts     = 3               // a free port can be taken by somebody else before it is used
 )
 
 // Options are the options of Start.

@@ -29,8 +29,6 @@ const (
 	memory      = "6G" // taken from the host only as far as the guest touches it
 	cpus        = "2"
 	bootTimeout = 5 * time.Minute // 5 s on an idle machine under emulation; shared machines are slower
-	// A machine that counts instructions needs no quiet, and may get only what others leave of the processors.
-	countingBootTimeout = 30 * time.Minute
 )
 
 var qemuVersion = regexp.MustCompile(`version (\d+)\.`)
@@ -204,11 +202,7 @@ func (v *vm) startQEMU(args []string) (err error) {
 }
 
 func (v *vm) waitReady(ctx context.Context) error {
-	limit := bootTimeout
-	if v.o.CountInstructions {
-		limit = countingBootTimeout
-	}
-	timeout := time.NewTimer(limit)
+	timeout := time.NewTimer(bootTimeout)
 	defer timeout.Stop()
 	for {
 		select {
@@ -222,7 +216,7 @@ func (v *vm) waitReady(ctx context.Context) error {
 		case <-v.qemu.Done():
 			return fmt.Errorf("the virtual machine has ended during boot; the end of its console:\n%s", v.console.tail())
 		case <-timeout.C:
-			return fmt.Errorf("the virtual machine was not ready after %s; the end of its console:\n%s", limit, v.console.tail())
+			return fmt.Errorf("the virtual machine was not ready after %s; the end of its console:\n%s", bootTimeout, v.console.tail())
 		}
 	}
 }
