@@ -22,7 +22,7 @@ testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 stages := lint verify-generated model test-unit test-policy test-bpf bench-smoke test-kernels cost test-e2e
-# These need no quiet and run beside the last of them.
+# This needs no quiet and runs beside the last of them.
 stages_beside := fuzz
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports

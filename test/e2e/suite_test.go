@@ -44,8 +44,7 @@ type area struct {
 	test func(*testing.T, *suite)
 }
 
-// smallCache makes the cache small: each start of an agent fills its maps, and looking through maps of the default size keeps an emulated
-// machine busy.
+// smallCache makes the cache small: at the default size each start of an agent takes an emulated machine longer.
 func smallCache(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": 65536} }
 
 // defaultCache leaves the cache its size.

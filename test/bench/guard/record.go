@@ -18,7 +18,8 @@ const (
 	spreadMargin = 2
 	// quiet is the greatest share of the CPUs that others may take while bands are recorded.
 	quiet = 0.1
-	// instructionMargin is by how much an instruction count may grow. It is the same in each run.
+	// instructionMargin is by how much an instruction count may grow. Between runs it has differed by less than half of that, but for UDP with the
+	// gate off, of which the median of several runs is taken.
 	instructionMargin = 0.02
 )
 
@@ -51,7 +52,7 @@ func (b Bands) Record(run *result.Run) error {
 // trip takes when nothing comes between.
 var guarded = [][]string{{"p25", "p50"}, {"cpu"}}
 
-// counts are the bands of instruction counts: each state's own, because they are the same in each run.
+// counts are the bands of instruction counts: each state's own, because they do not depend on the machine.
 func counts(key string, m *result.Metric) (bands []Band) {
 	for _, state := range result.States {
 		if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {

@@ -14,6 +14,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
 var (
@@ -90,6 +92,7 @@ func TestCost(t *testing.T) {
 
 // TestCostIsOfHits: what TestCost takes for hits are some, of which costsIn makes sure. TestCost itself wants a quiet machine.
 func TestCostIsOfHits(t *testing.T) {
+	sandbox.RequireRoot(t)
 	require.Len(t, slices.DeleteFunc(costsIn(t, family{}, manyFlows), func(c cost) bool { return !c.hit }), 2)
 }
 

@@ -138,7 +138,13 @@ func newWorldWith(t testing.TB, f family, opts Options) *world {
 	sandbox.RequireRoot(t)
 	opts.PinPath = filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache")
 	opts.MaxFlows6 = opts.MaxFlows
-	return populate(t, loadFor(t, opts), f)
+	d, err := Load(opts)
+	requireVerified(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, RemoveAll(d.opts.PinPath))
+		require.NoError(t, d.Close())
+	})
+	return populate(t, d, f)
 }
 
 // populate tells new maps of the Pod and the Node.

@@ -25,19 +25,8 @@ var shared struct {
 	taken bool
 }
 
-// loadFor loads the programs with maps of their own, which end with the test.
-func loadFor(t testing.TB, opts Options) *Datapath {
-	d, err := Load(opts)
-	requireVerified(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, RemoveAll(d.opts.PinPath))
-		require.NoError(t, d.Close())
-	})
-	return d
-}
-
 // borrow gives the shared programs, whose maps are as new ones, to a world until its test ends. Who attaches them to devices, or
-// removes their pins, must use loadFor instead.
+// removes their pins, must use newWorldWith instead.
 func borrow(t testing.TB) *Datapath {
 	if shared.Datapath == nil {
 		d, err := Load(Options{PinPath: filepath.Join(sandbox.BPFFS, "shared", "oncache"), MaxFlows: 4096, MaxFlows6: 4096})
@@ -47,11 +36,11 @@ func borrow(t testing.TB) *Datapath {
 	require.False(t, shared.taken, "a test has one world at a time; another one needs programs of its own: newWorldWith")
 	shared.taken = true
 	t.Cleanup(func() {
+		shared.taken = false
 		require.NoError(t, empty(shared.Datapath))
 		attached, err := Attached(shared.opts.PinPath)
 		require.NoError(t, err)
 		require.Empty(t, attached, "programs that were attached are no longer as new")
-		shared.taken = false
 	})
 	return shared.Datapath
 }
@@ -136,8 +125,7 @@ func contents(t *testing.T, m *ebpf.Map) (all []string) {
 
 // TestEmptyMapsAreAsNewOnes: what is left in one would be seen by the next test.
 func TestEmptyMapsAreAsNewOnes(t *testing.T) {
-	sandbox.RequireRoot(t)
-	d := loadFor(t, Options{PinPath: filepath.Join(sandbox.BPFFS, t.Name(), "oncache"), MaxFlows: 4096, MaxFlows6: 4096})
+	d := load(t, filepath.Join(sandbox.BPFFS, t.Name(), "oncache"), HookAuto)
 	before := map[*ebpf.Map][]string{}
 	for _, m := range mapsOf(d) {
 		before[m] = contents(t, m)
