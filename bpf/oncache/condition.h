@@ -30,15 +30,15 @@ static __always_inline enum onc_reason valid(const struct onc_validity *v, const
 					     const struct onc_endpoint *ep, const struct onc_node *node)
 {
 	if (v->all_gen != c->generation)
-		return ONC_STALE_ALL;
+		return because(ONC_STALE_ALL);
 	if (v->endpoint_gen != word_generation(endpoint_word(ep)))
-		return ONC_STALE_ENDPOINT;
+		return because(ONC_STALE_ENDPOINT);
 	if (v->node_gen != node->generation)
-		return ONC_STALE_NODE;
+		return because(ONC_STALE_NODE);
 	if (v->proved != PROVED_BOTH)
-		return ONC_NOT_PROVED;
+		return because(ONC_NOT_PROVED);
 	if (v->lease < bpf_ktime_get_coarse_ns())
-		return ONC_LEASE;
+		return because(ONC_LEASE);
 	return ONC_HIT;
 }
 

@@ -11,31 +11,33 @@ static __always_inline bool redirected(const struct ethhdr *eth, const struct on
 	return same_mac(eth->h_source, ep->mac) && same_mac(eth->h_dest, c->virtual_mac);
 }
 
-/* egress_condition: may this packet use entry f? On ONC_HIT *node is the Node to send it to. */
+/* egress_condition: may this packet use entry f? On ONC_HIT *node is the Node to send it to, *hash the flow's if known.
+ */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, const struct onc_egress *f,
-							struct onc_node **node)
+							struct onc_node **node, __u32 *hash)
 {
 	struct ethhdr *eth = (void *)(long)skb->data;
 	struct onc_endpoint *ep;
 	enum onc_reason reason;
 
 	if (unlikely(!f))
-		return ONC_NO_ENTRY;
+		return because(ONC_NO_ENTRY);
 	ep = get_endpoint(f->v.endpoint);
 	*node = get_node(f->v.node);
 	if (unlikely(!ep || !*node))
-		return ONC_NO_ENTRY;
+		return because(ONC_NO_ENTRY);
 	reason = valid(&f->v, c, ep, *node);
 	if (unlikely(reason))
 		return reason;
 	/* The source address is the endpoint's: it is part of the key, and was checked when the entry was learned. */
 	if (unlikely((void *)(eth + 1) > (void *)(long)skb->data_end || ep->ifindex != skb->ifindex ||
 		     (!same_macs(eth, ep->gateway_mac) && !redirected(eth, c, ep))))
-		return ONC_SPOOF;
+		return because(ONC_SPOOF);
 	if (unlikely(!fits(skb, p, *node)))
-		return ONC_MTU;
-	return belongs(&f->v, p) ? ONC_HIT : ONC_NO_ENTRY;
+		return because(ONC_MTU);
+	*hash = *(const volatile __u32 *)&f->v.hash;
+	return belongs(&f->v, p) ? ONC_HIT : because(ONC_NO_ENTRY);
 }
 
 /* egress_owner: the packet comes from the interface of the Pod that has its source address. */
@@ -57,7 +59,7 @@ static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool s
 	 * another. */
 	ip = (void *)(long)skb->data + L2_LEN;
 	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(six)))
-		return ONC_NOT_IP;
+		return because(ONC_NOT_IP);
 	return parse(skb, L2_LEN, six, p);
 }
 
@@ -121,7 +123,7 @@ static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const st
 	enum onc_reason reason;
 	struct onc_egress *f;
 	struct packet p;
-	__u32 length = skb->len;
+	__u32 length = skb->len, hash;
 
 	reason = read_egress(skb, six, &p);
 	if (unlikely(reason))
@@ -129,12 +131,12 @@ static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const st
 	if (unlikely(p.ends))
 		return egress_end(skb);
 	f = find_egress(&p);
-	reason = egress_condition(skb, c, &p, f, &node);
+	reason = egress_condition(skb, c, &p, f, &node, &hash);
 	if (unlikely(reason || !f || !node))
 		return wants_ticket(reason) ? egress_miss(skb, &p, reason) : reason;
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	reason = encapsulate(skb, c, node, &p, (__u16)f->packets);
+	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets);
 	if (unlikely(reason))
 		return reason;
 	f->packets++;
@@ -192,6 +194,9 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 		return ONC_TEMPLATE;
 
 	fresh.v.tag = flow_hash(&p);
+	/* An IPv6 flow's hash is that of its label, which may change. */
+	if (t.unhashed && !p.six)
+		fresh.v.hash = skb->hash;
 	reverse(&p, &back);
 	other = find_ingress(&back);
 	prove(&fresh.v, other ? &other->v : NULL);

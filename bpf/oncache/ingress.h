@@ -15,26 +15,26 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	enum onc_reason reason;
 
 	if (unlikely(!f))
-		return ONC_NO_ENTRY;
+		return because(ONC_NO_ENTRY);
 	ep = get_endpoint(f->v.endpoint);
 	node = get_node(f->v.node);
 	if (unlikely(!ep || !node))
-		return ONC_NO_ENTRY;
+		return because(ONC_NO_ENTRY);
 	/* Read before the generation: a slot given to another Pod has a new generation first. */
 	*ifindex = *(volatile __u32 *)&ep->ifindex;
 	reason = valid(&f->v, c, ep, node);
 	if (unlikely(reason))
 		return reason;
 	if (!is_source(o, node))
-		return ONC_OUTER_SOURCE;
+		return because(ONC_OUTER_SOURCE);
 	if (!merge_ecn(o->tos, p->tos, ce))
-		return ONC_ECN;
+		return because(ONC_ECN);
 	/* The kernel could not segment such a packet for the Pod afterwards: it would still look like a tunnel packet.
 	 */
 	if (skb->gso_size && p->udp)
-		return ONC_OFFLOAD;
+		return because(ONC_OFFLOAD);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
-	return belongs(&f->v, p) ? ONC_HIT : ONC_NO_ENTRY;
+	return belongs(&f->v, p) ? ONC_HIT : because(ONC_NO_ENTRY);
 }
 
 /* ingress_owner returns the slot of the Node that owns the inner source, if the packet comes from there, or -1. */
@@ -72,7 +72,7 @@ static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const s
 	if (unlikely(reason))
 		return reason;
 	if ((void *)(long)skb->data + o->len > (void *)(long)skb->data_end)
-		return ONC_MALFORMED;
+		return because(ONC_MALFORMED);
 	*inner = ether_type((void *)(long)skb->data + o->len);
 	if (*inner == ether_type_of(true))
 		pull(skb, o->len + IP6_LEN + TCP_LEN);

@@ -28,7 +28,7 @@ static __always_inline enum onc_reason expected(struct __sk_buff *skb, const str
 	if (skb->pkt_type != PACKET_HOST || !same_mac(eth->h_dest, c->uplink_mac) || length + off != skb->len ||
 	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !same_tunnel_header(udp + 1, c->tunnel_header) ||
 	    !same_mac(inner->h_dest, c->virtual_mac))
-		return ONC_OUTER_HEADER;
+		return because(ONC_OUTER_HEADER);
 	return ONC_HIT;
 }
 
@@ -40,7 +40,7 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 	__be16 type;
 
 	if (data + OUTER4_LEN > end)
-		return ONC_NOT_TUNNEL;
+		return because(ONC_NOT_TUNNEL);
 	type = ether_type(data + L2_LEN);
 	if (likely(type == ether_type_of(false))) {
 		struct iphdr *ip = data + L2_LEN;
@@ -48,9 +48,9 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 
 		if (ip->protocol != IPPROTO_UDP || ip->daddr != c->uplink_ip4 || *(__u8 *)ip != 0x45 ||
 		    (ip->frag_off & bpf_htons(0xbfff)) || udp->dest != c->tunnel_port)
-			return ONC_NOT_TUNNEL;
+			return because(ONC_NOT_TUNNEL);
 		if (ip4_sum(ip) != 0xffff)
-			return ONC_OUTER_HEADER;
+			return because(ONC_OUTER_HEADER);
 		*o = (struct outer){.six = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
 		return expected(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN);
 	}
@@ -60,12 +60,12 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 
 		if (ip->nexthdr != IPPROTO_UDP || !same_ip6((__be32 *)&ip->daddr, c->uplink_ip6) || ip->version != 6 ||
 		    udp->dest != c->tunnel_port)
-			return ONC_NOT_TUNNEL;
+			return because(ONC_NOT_TUNNEL);
 		*o = (struct outer){.six = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
 		__builtin_memcpy(o->src6, &ip->saddr, 16);
 		return expected(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len));
 	}
-	return ONC_NOT_TUNNEL;
+	return because(ONC_NOT_TUNNEL);
 }
 
 /* is_source: the outer source is the Node's transport address. */

@@ -30,6 +30,18 @@ static __always_inline __be16 ether_type_of(bool six)
 	return six ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 }
 
+/* start and end are the bounds of what can be read of the packet. They are read each time: of a value that clang has
+ * from two places it clears the upper half, which Linux forbids with a pointer. */
+static __always_inline void *start(const struct __sk_buff *skb)
+{
+	return (void *)(long)*(const volatile __u32 *)&skb->data;
+}
+
+static __always_inline void *end(const struct __sk_buff *skb)
+{
+	return (void *)(long)*(const volatile __u32 *)&skb->data_end;
+}
+
 /* pull makes the first want bytes of the packet (or all, if shorter) readable. */
 static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 {
@@ -41,14 +53,14 @@ static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off, __u8 proto, struct packet *p,
 						__be16 *sport, __be16 *dport)
 {
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	void *data = start(skb), *limit = end(skb);
 
 	if (proto == IPPROTO_TCP) {
 		struct tcphdr *tcp = data + off;
 		__be32 flags;
 
-		if ((void *)(tcp + 1) > end || tcp->doff < 5 || off + tcp->doff * 4 > skb->len)
-			return ONC_MALFORMED;
+		if ((void *)(tcp + 1) > limit || tcp->doff < 5 || off + tcp->doff * 4 > skb->len)
+			return because(ONC_MALFORMED);
 		p->headers_len += tcp->doff * 4;
 		*sport = tcp->source;
 		*dport = tcp->dest;
@@ -56,40 +68,40 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 		flags = tcp_flag_word(tcp);
 		p->ends = flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
 		/* A segment without ACK that opens or resets nothing is invalid to conntrack. */
-		return p->ends || flags & TCP_FLAG_ACK ? ONC_HIT : ONC_TCP_FLAGS;
+		return p->ends || flags & TCP_FLAG_ACK ? ONC_HIT : because(ONC_TCP_FLAGS);
 	}
 	if (proto == IPPROTO_UDP) {
 		struct udphdr *udp = data + off;
 
-		if ((void *)(udp + 1) > end || bpf_ntohs(udp->len) + off != skb->len)
-			return ONC_MALFORMED;
+		if ((void *)(udp + 1) > limit || bpf_ntohs(udp->len) + off != skb->len)
+			return because(ONC_MALFORMED);
 		p->headers_len += UDP_LEN;
 		p->udp = true;
 		*sport = udp->source;
 		*dport = udp->dest;
 		/* Not the checksum: Open vSwitch completes it when it hands the first packets to user space. */
 		p->l4 = (__u32)udp->len << 16;
-		if ((void *)(udp + 1) + sizeof(__u32) <= end)
+		if ((void *)(udp + 1) + sizeof(__u32) <= limit)
 			p->l4 ^= *(__u32 *)(udp + 1);
 		return ONC_HIT;
 	}
-	return ONC_PROTOCOL;
+	return because(ONC_PROTOCOL);
 }
 
 static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, struct packet *p)
 {
-	struct iphdr *ip = (void *)(long)skb->data + off;
+	struct iphdr *ip = start(skb) + off;
 	enum onc_reason reason;
 
-	if ((void *)(ip + 1) > (void *)(long)skb->data_end || ip->version != 4)
-		return ONC_MALFORMED;
+	if ((void *)(ip + 1) > end(skb) || ip->version != 4)
+		return because(ONC_MALFORMED);
 	if (ip->ihl != 5)
-		return ONC_IP_OPTIONS;
+		return because(ONC_IP_OPTIONS);
 	/* More-fragments or an offset; the reserved bit is refused as well. */
 	if (ip->frag_off & bpf_htons(0xbfff))
-		return ONC_FRAGMENT;
+		return because(ONC_FRAGMENT);
 	if (bpf_ntohs(ip->tot_len) + off != skb->len)
-		return ONC_MALFORMED;
+		return because(ONC_MALFORMED);
 	p->key4 = (struct onc_flow4){.saddr = ip->saddr, .daddr = ip->daddr, .proto = ip->protocol};
 	p->id = ip->id;
 	p->ttl = ip->ttl;
@@ -97,27 +109,27 @@ static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, 
 	p->headers_len = IP4_LEN;
 	reason = parse_l4(skb, off + IP4_LEN, ip->protocol, p, &p->key4.sport, &p->key4.dport);
 	/* As every router does (RFC 1812, section 5.2.2), and conntrack. */
-	return reason || ip4_sum(ip) == 0xffff ? reason : ONC_MALFORMED;
+	return reason || ip4_sum(ip) == 0xffff ? reason : because(ONC_MALFORMED);
 }
 
 static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, struct packet *p)
 {
-	struct ipv6hdr *ip = (void *)(long)skb->data + off;
+	struct ipv6hdr *ip = start(skb) + off;
 	__u32 first;
 
-	if ((void *)(ip + 1) > (void *)(long)skb->data_end || ip->version != 6)
-		return ONC_MALFORMED;
+	if ((void *)(ip + 1) > end(skb) || ip->version != 6)
+		return because(ONC_MALFORMED);
 	/* Jumbograms have length 0 here and are refused. */
 	if (bpf_ntohs(ip->payload_len) + IP6_LEN + off != skb->len)
-		return ONC_MALFORMED;
+		return because(ONC_MALFORMED);
 	switch (ip->nexthdr) {
 	case IPPROTO_FRAGMENT:
-		return ONC_FRAGMENT;
+		return because(ONC_FRAGMENT);
 	case IPPROTO_HOPOPTS:
 	case IPPROTO_ROUTING:
 	case IPPROTO_DSTOPTS:
 	case IPPROTO_AH:
-		return ONC_IP_OPTIONS;
+		return because(ONC_IP_OPTIONS);
 	}
 	first = bpf_ntohl(*(__be32 *)ip);
 	p->key6 = (struct onc_flow6){.proto = ip->nexthdr};
@@ -143,7 +155,7 @@ static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, b
 	p->six = six;
 	if (unlikely(reason))
 		return reason;
-	return p->ttl > 1 ? ONC_HIT : ONC_TTL;
+	return p->ttl > 1 ? ONC_HIT : because(ONC_TTL);
 }
 
 /* parse_type does the same with a packet of EtherType type. */
@@ -153,5 +165,5 @@ static __always_inline enum onc_reason parse_type(struct __sk_buff *skb, __u32 o
 		return parse(skb, off, false, p);
 	if (type == ether_type_of(true))
 		return parse(skb, off, true, p);
-	return ONC_NOT_IP;
+	return because(ONC_NOT_IP);
 }

@@ -52,6 +52,7 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	t->ttl = p->ttl;
 	t->tos = p->tos;
 	t->six = p->six;
+	t->unhashed = !skb->hash;
 	t->issued = now;
 }
 

@@ -38,12 +38,21 @@ static __always_inline long shrink(struct __sk_buff *skb, bool outer_six, bool i
 	return bpf_skb_adjust_room(skb, outer_six ? -ENCAP6_LEN : -ENCAP4_LEN, BPF_ADJ_ROOM_MAC, flags);
 }
 
-/* source_port is udp_flow_src_port of include/net/udp_tunnel.h: fast and slow path take the same way through switches
- * and receive queues. The hash must be read before encapsulation. */
-static __always_inline __be16 source_port(struct __sk_buff *skb, const struct onc_control *c)
+/* hash_of is the kernel's hash of the packet's flow, before encapsulation. TCP sockets give their packets one. Of
+ * others the kernel computes it, with known the same each time: it is what skb_get_hash would have left in the packet.
+ */
+static __always_inline __u32 hash_of(struct __sk_buff *skb, __u32 known)
 {
-	__u32 hash = bpf_get_hash_recalc(skb);
+	if (!known || skb->hash)
+		return bpf_get_hash_recalc(skb);
+	bpf_set_hash(skb, known);
+	return known;
+}
 
+/* source_port is udp_flow_src_port of include/net/udp_tunnel.h: fast and slow path take the same way through switches
+ * and receive queues. */
+static __always_inline __be16 source_port(__u32 hash, const struct onc_control *c)
+{
 	hash ^= hash << 16;
 	return bpf_htons((__u16)((((__u64)hash * (__u32)(c->port_max - c->port_min)) >> 32) + c->port_min));
 }
@@ -115,10 +124,11 @@ static __always_inline void finish_inner(struct __sk_buff *skb, void *ip, bool s
 
 /* encapsulate puts the Node's header in front and decrements the inner TTL. ONC_OFFLOAD: packet untouched. */
 static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const struct onc_control *c,
-						   const struct onc_node *node, const struct packet *p, __u16 id)
+						   const struct onc_node *node, const struct packet *p, __u32 hash,
+						   __u16 id)
 {
 	bool six = by_ip6(node);
-	__be16 port = source_port(skb, c);
+	__be16 port = source_port(hash, c);
 	__u32 length = skb->len - L2_LEN + (six ? ENCAP6_LEN : ENCAP4_LEN); /* of the outer IP packet */
 	__u32 inner_len = p->six ? IP6_LEN : IP4_LEN;
 	__u8 ecn = outer_ecn(p->tos);

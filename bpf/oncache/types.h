@@ -39,7 +39,7 @@ struct onc_validity {
 	__u32 node;
 	__u32 node_gen;
 	__u32 all_gen;
-	__u32 pad;
+	__u32 hash; /* egress: the kernel's hash of the flow if its packets come without one, else 0 */
 };
 
 /* egress_flows: key is the 5-tuple as the Pod sends it. The header to put in front is the Node's. */
@@ -101,8 +101,8 @@ struct onc_ticket {
 	__u8 ttl;
 	__u8 tos;
 	__u8 six;
-	__u8 pad;
-	__u64 issued; /* ns of CLOCK_MONOTONIC_COARSE */
+	__u8 unhashed; /* the kernel had no hash of the packet's flow yet */
+	__u64 issued;  /* ns of CLOCK_MONOTONIC_COARSE */
 };
 
 /* The mode stands first in every version: an agent can stop the programs of another version (datapath.Suspend). */

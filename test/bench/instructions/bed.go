@@ -30,6 +30,7 @@ type bed struct {
 	cluster  *cluster.Cluster
 	progress *progress.Printer
 	length   time.Duration
+	profiler *profiler
 }
 
 func (b *bed) measureAll(ctx context.Context) (*table, error) {
@@ -118,12 +119,20 @@ func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link 
 		runs = overlayRuns[p]
 	}
 	var counts []uint64
+	if b.profiler != nil {
+		runs = 1
+	}
 	for range 1 + runs {
 		n, err := roundTrip(ctx, p, link, r.state(), b.length)
 		if err != nil {
 			return err
 		}
 		counts = append(counts, n)
+	}
+	if b.profiler != nil {
+		if err := b.profiler.count(ctx, r.String()+" "+p.String(), p, link, r.state(), b.length); err != nil {
+			return err
+		}
 	}
 	// The first run opens the way and warms what is computed once.
 	counts = counts[1:]

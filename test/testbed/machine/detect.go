@@ -59,7 +59,7 @@ func tryNamespaces() error {
 
 // emulated is QEMU's processor under emulation. Without erms and fsrm the kernel copies memory in a way that is three times as
 // fast.
-const emulated = "max,-erms,-fsrm"
+const emulated = "max,-erms,-fsrm,-fsrs"
 
 // InstructionTime is how long an instruction takes in a machine that counts instructions. The shorter, the more of them a program executes
 // that runs for a certain time; with much longer ones timeouts of the programs would be too short.

@@ -57,6 +57,9 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	accel, accelArgs := accelerator()
 	if o.CountInstructions {
 		accel, accelArgs = counter()
+		if o.Profiler != "" {
+			accelArgs = append(accelArgs, "-plugin", "file="+o.Profiler+",out="+o.BlocksDir)
+		}
 	}
 	if err := checkQEMU(accel); err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ func forget[K any](t *testing.T, m *ebpf.Map, key K) {
 }
 
 func validity(e *oracle.Entry, tag uint32) bpfOncValidity {
-	v := bpfOncValidity{Tag: tag, Endpoint: podSlot, Node: peerSlot, AllGen: e.Everything, EndpointGen: e.Endpoint, NodeGen: e.Node}
+	v := bpfOncValidity{Tag: tag, Endpoint: podSlot, Node: peerSlot, AllGen: e.Everything, EndpointGen: e.Endpoint, NodeGen: e.Node, Hash: e.Hash}
 	if !e.Intact {
 		v.Tag++
 	}

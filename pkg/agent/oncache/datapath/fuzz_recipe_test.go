@@ -23,6 +23,10 @@ func (r *recipe) next() byte {
 	return b
 }
 
+func (r *recipe) word() uint32 {
+	return uint32(r.next())<<24 | uint32(r.next())<<16 | uint32(r.next())<<8 | uint32(r.next())
+}
+
 // maxEdits keeps cases near a hit.
 const maxEdits = 12
 
@@ -143,9 +147,16 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 		case 3:
 			c.packet.Segment = int(r.next()) * 8
 		case 4:
-			c.mark = uint32(r.next())<<24 | uint32(r.next())<<16 | uint32(r.next())<<8 | uint32(r.next())
+			c.mark = r.word()
 		case 5:
-			c.packet.Hash = uint32(r.next())<<24 | uint32(r.next())<<16 | uint32(r.next())<<8 | uint32(r.next())
+			c.packet.Hash = r.word()
+		}
+	},
+	// A packet without a hash, of a flow whose hash is known, or, by chance, is not.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		c.packet.Hash = 0
+		if c.state.Entry != nil {
+			c.state.Entry.Hash = r.word() * uint32(r.next()%2)
 		}
 	},
 	// ECN outside and inside.

@@ -167,7 +167,7 @@ type bpfOncTicket struct {
 	Ttl      uint8
 	Tos      uint8
 	Six      uint8
-	Pad      uint8
+	Unhashed uint8
 	Issued   uint64
 }
 
@@ -181,7 +181,7 @@ type bpfOncValidity struct {
 	Node        uint32
 	NodeGen     uint32
 	AllGen      uint32
-	Pad         uint32
+	Hash        uint32
 }
 
 // Names of all BPF objects in the ELF.

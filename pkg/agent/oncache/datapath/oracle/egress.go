@@ -69,7 +69,11 @@ func (s *State) encapsulate(p *Packet, ip *inner, identification uint16) []byte 
 		binary.BigEndian.PutUint16(network[10:], ^Sum(network[:20]))
 	}
 	// The kernel's formula for the source port of a tunnel (udp_flow_src_port).
-	hash := p.Hash ^ p.Hash<<16
+	hash := p.Hash
+	if hash == 0 {
+		hash = s.Entry.Hash
+	}
+	hash ^= hash << 16
 	ports := uint64(s.Uplink.PortMax - s.Uplink.PortMin)
 	binary.BigEndian.PutUint16(transport, s.Uplink.PortMin+uint16(uint64(hash)*ports>>32))
 	binary.BigEndian.PutUint16(transport[4:], uint16(len(transport)))

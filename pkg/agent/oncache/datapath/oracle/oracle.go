@@ -80,6 +80,8 @@ type Entry struct {
 	Everything, Endpoint, Node uint32
 	// MACs are destination and source that a received packet gets.
 	MACs [12]byte
+	// Hash is what the kernel computes for packets that are sent without one; 0 if that is not known.
+	Hash uint32
 }
 
 // Packet is what a hook sees.
@@ -89,7 +91,7 @@ type Packet struct {
 	VLAN      bool   // a tag beside the frame
 	ForHost   bool   // not a packet of which the device says that it is for another host
 	Segment   int    // payload bytes for each segment of a super-packet; 0 for others
-	Hash      uint32 // of the flow, as the kernel has it
+	Hash      uint32 // of the flow, as the kernel has it; 0: none
 }
 
 // Refused says why a packet is no hit; the text is the reason under which the design counts it.
