@@ -129,7 +129,8 @@ bench-bpf: ## Print what the eBPF programs cost (root)
 .PHONY: cost
 cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/instructions ./test/bench/instructions
-	bin/testbed run --count-instructions -- bin/instructions $(COUNT_ARGS)
+	gcc -O2 -Wall -Werror -shared -fPIC -fvisibility=hidden -o bin/profiler.so test/testbed/machine/profiler/profiler.c
+	bin/testbed run --count-instructions --profiler=$(CURDIR)/bin/profiler.so -- bin/instructions $(COUNT_ARGS)
 
 .PHONY: bench-programs
 bench-programs:

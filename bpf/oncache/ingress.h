@@ -62,18 +62,16 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 
 /* read_outer checks the outer headers and says of which EtherType the inner packet is. Nothing is pulled that is not
  * needed: a TCP acknowledgement over IPv4 has less than IPv6 needs. */
-static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, struct outer *o,
-						  __be16 *inner)
+static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, bool six,
+						  struct outer *o, __be16 *inner)
 {
 	enum onc_reason reason;
 
-	pull(skb, (skb->protocol == ether_type_of(true) ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
-	reason = outer_condition(skb, c, o);
+	pull(skb, (six ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
+	reason = outer_condition(skb, c, six, o);
 	if (unlikely(reason))
 		return reason;
-	if ((void *)(long)skb->data + o->len > (void *)(long)skb->data_end)
-		return because(ONC_MALFORMED);
-	*inner = ether_type((void *)(long)skb->data + o->len);
+	*inner = ether_type((void *)(long)skb->data + (six ? OUTER6_LEN : OUTER4_LEN));
 	if (*inner == ether_type_of(true))
 		pull(skb, o->len + IP6_LEN + TCP_LEN);
 	return ONC_HIT;
@@ -89,7 +87,10 @@ static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const stru
 	struct outer o;
 	__be16 inner;
 
-	other = read_outer(skb, c, &o, &inner);
+	if (skb->protocol == ether_type_of(true))
+		other = read_outer(skb, c, true, &o, &inner);
+	else
+		other = read_outer(skb, c, false, &o, &inner);
 	if (other)
 		return other;
 	other = parse_type(skb, o.len, inner, &p);
@@ -135,15 +136,14 @@ static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const s
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c, __u32 *ifindex)
+static __always_inline enum onc_reason ingress_from(struct __sk_buff *skb, const struct onc_control *c, bool six,
+						    __u32 *ifindex)
 {
 	enum onc_reason reason;
 	struct outer o;
 	__be16 inner;
 
-	if (unlikely(skb->vlan_present))
-		return ONC_NOT_TUNNEL;
-	reason = read_outer(skb, c, &o, &inner);
+	reason = read_outer(skb, c, six, &o, &inner);
 	if (reason)
 		return reason;
 	if (unlikely(skb->mark & MARK_OURS))
@@ -153,6 +153,17 @@ static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const stru
 	if (inner == ether_type_of(true))
 		return ingress_of(skb, c, &o, true, ifindex);
 	return ONC_NOT_IP;
+}
+
+static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c, __u32 *ifindex)
+{
+	if (unlikely(skb->vlan_present))
+		return ONC_NOT_TUNNEL;
+	if (skb->protocol == ether_type_of(false))
+		return ingress_from(skb, c, false, ifindex);
+	if (skb->protocol == ether_type_of(true))
+		return ingress_from(skb, c, true, ifindex);
+	return ONC_NOT_TUNNEL;
 }
 
 static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)

@@ -32,17 +32,26 @@ static __always_inline enum onc_reason expected(struct __sk_buff *skb, const str
 	return ONC_HIT;
 }
 
-/* outer_condition: is this a tunnel packet for this Node, of exactly the form that its peers send? */
-static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, const struct onc_control *c,
+/* outer_condition: is this a tunnel packet for this Node, of exactly the form that its peers send? six is a constant,
+ * so that a hit does nothing for the other IP version. */
+static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, const struct onc_control *c, bool six,
 						       struct outer *o)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-	__be16 type;
 
-	if (data + OUTER4_LEN > end)
+	if (data + (six ? OUTER6_LEN : OUTER4_LEN) > end || ether_type(data + L2_LEN) != ether_type_of(six))
 		return because(ONC_NOT_TUNNEL);
-	type = ether_type(data + L2_LEN);
-	if (likely(type == ether_type_of(false))) {
+	if (six) {
+		struct ipv6hdr *ip = data + L2_LEN;
+		struct udphdr *udp = data + L2_LEN + IP6_LEN;
+
+		if (ip->nexthdr != IPPROTO_UDP || !same_ip6((__be32 *)&ip->daddr, c->uplink_ip6) || ip->version != 6 ||
+		    udp->dest != c->tunnel_port)
+			return because(ONC_NOT_TUNNEL);
+		*o = (struct outer){.six = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
+		__builtin_memcpy(o->src6, &ip->saddr, 16);
+		return expected(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len));
+	} else {
 		struct iphdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP4_LEN;
 
@@ -54,18 +63,6 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 		*o = (struct outer){.six = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
 		return expected(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN);
 	}
-	if (type == ether_type_of(true) && data + OUTER6_LEN <= end) {
-		struct ipv6hdr *ip = data + L2_LEN;
-		struct udphdr *udp = data + L2_LEN + IP6_LEN;
-
-		if (ip->nexthdr != IPPROTO_UDP || !same_ip6((__be32 *)&ip->daddr, c->uplink_ip6) || ip->version != 6 ||
-		    udp->dest != c->tunnel_port)
-			return because(ONC_NOT_TUNNEL);
-		*o = (struct outer){.six = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
-		__builtin_memcpy(o->src6, &ip->saddr, 16);
-		return expected(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len));
-	}
-	return because(ONC_NOT_TUNNEL);
 }
 
 /* is_source: the outer source is the Node's transport address. */

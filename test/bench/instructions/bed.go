@@ -119,9 +119,6 @@ func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link 
 		runs = overlayRuns[p]
 	}
 	var counts []uint64
-	if b.profiler != nil {
-		runs = 1
-	}
 	for range 1 + runs {
 		n, err := roundTrip(ctx, p, link, r.state(), b.length)
 		if err != nil {
@@ -129,17 +126,15 @@ func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link 
 		}
 		counts = append(counts, n)
 	}
-	if b.profiler != nil {
-		if err := b.profiler.count(ctx, r.String()+" "+p.String(), p, link, r.state(), b.length); err != nil {
-			return err
-		}
-	}
 	// The first run opens the way and warms what is computed once.
 	counts = counts[1:]
 	slices.Sort(counts)
 	t[r][p] = counts[runs/2]
 	b.progress.Printf("cost: %s, %s: %d", r, p, counts)
-	return nil
+	if b.profiler == nil || !profiled(r, p) {
+		return nil
+	}
+	return b.profiler.profile(ctx, r, p, link, t[r][p])
 }
 
 // measureFast is measure, and fails if the traffic did not take the fast path.

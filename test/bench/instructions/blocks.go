@@ -5,19 +5,21 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// function is what the kernel, a module of it or an eBPF program has executed of one symbol.
-type function struct {
-	name                string
-	instructions, calls uint64
-}
+// function is what was executed of one function of the kernel or of a module, or of one eBPF program.
+type function struct{ instructions, calls float64 }
 
 // userSpace is the name of everything that is not the kernel's.
 const userSpace = "user space"
@@ -35,13 +37,8 @@ func readSymbols(r io.Reader) (*symbols, error) {
 		name    string
 	}
 	var all []symbol
-	for lines := bufio.NewScanner(r); ; {
-		if !lines.Scan() {
-			if err := lines.Err(); err != nil {
-				return nil, err
-			}
-			break
-		}
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 3 || !strings.ContainsAny(fields[1], "tTwW") {
 			continue
@@ -52,15 +49,10 @@ func readSymbols(r io.Reader) (*symbols, error) {
 		}
 		all = append(all, symbol{address, fields[2]})
 	}
-	slices.SortStableFunc(all, func(a, b symbol) int {
-		switch {
-		case a.address < b.address:
-			return -1
-		case a.address > b.address:
-			return 1
-		}
-		return 0
-	})
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b symbol) int { return cmp.Compare(a.address, b.address) })
 	s := &symbols{}
 	for _, one := range all {
 		s.addresses = append(s.addresses, one.address)
@@ -85,9 +77,9 @@ func (s *symbols) at(address uint64) (name string, entry bool) {
 	return s.names[i], entry
 }
 
-// readBlocks adds up the profiler's file by function, the most instructions first.
-func readBlocks(r io.Reader, s *symbols) ([]function, error) {
-	byName := map[string]*function{}
+// readBlocks adds up the profiler's file by function.
+func readBlocks(r io.Reader, s *symbols) (map[string]function, error) {
+	functions := map[string]function{}
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		var address, size, executions uint64
@@ -95,31 +87,88 @@ func readBlocks(r io.Reader, s *symbols) ([]function, error) {
 			return nil, fmt.Errorf("block %q: %w", lines.Text(), err)
 		}
 		name, entry := s.at(address)
-		f := byName[name]
-		if f == nil {
-			f = &function{name: name}
-			byName[name] = f
-		}
-		f.instructions += size * executions
+		f := functions[name]
+		f.instructions += float64(size * executions)
 		if entry {
-			f.calls += executions
+			f.calls += float64(executions)
+		}
+		functions[name] = f
+	}
+	return functions, lines.Err()
+}
+
+// perTransaction divides by the number of transactions.
+func perTransaction(functions map[string]function) (map[string]function, error) {
+	transactions := functions[call].calls / 2
+	if transactions == 0 {
+		return nil, fmt.Errorf("nobody has called %s", call)
+	}
+	for name, f := range functions {
+		functions[name] = function{f.instructions / transactions, f.calls / transactions}
+	}
+	return functions, nil
+}
+
+// medians is the median of each function, 0 where most intervals do not have it.
+func medians(intervals []map[string]function) map[string]function {
+	names := map[string]bool{}
+	for _, one := range intervals {
+		for name := range one {
+			names[name] = true
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	all := make([]function, 0, len(byName))
-	for _, f := range byName {
-		all = append(all, *f)
-	}
-	slices.SortFunc(all, func(a, b function) int {
-		if a.instructions != b.instructions {
-			if a.instructions > b.instructions {
-				return -1
-			}
-			return 1
+	median := func(of func(map[string]function) float64) float64 {
+		var values []float64
+		for _, one := range intervals {
+			values = append(values, of(one))
 		}
-		return strings.Compare(a.name, b.name)
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	functions := map[string]function{}
+	for name := range names {
+		f := function{
+			median(func(one map[string]function) float64 { return one[name].instructions }),
+			median(func(one map[string]function) float64 { return one[name].calls }),
+		}
+		if f.instructions > 0 {
+			functions[name] = f
+		}
+	}
+	return functions
+}
+
+// bySegment adds up functions by the segment that they belong to.
+func bySegment(functions map[string]function) map[string]float64 {
+	names := workload.Segments()
+	sums := map[string]float64{}
+	for name, f := range functions {
+		segment := sharedSegment
+		if i, ok := workload.SegmentOfFunction(name); ok {
+			segment = names[i]
+		} else if isEntry(name) {
+			segment = names[0]
+		}
+		sums[segment] += f.instructions
+	}
+	return sums
+}
+
+// isEntry says whether a function is the program itself, or its way into the kernel and back.
+func isEntry(name string) bool {
+	return name == userSpace || strings.Contains(name, "syscall") || strings.Contains(name, "SYSCALL") || strings.HasPrefix(name, "__sys_") ||
+		strings.HasPrefix(name, "__x64_sys_")
+}
+
+// writeFunctions writes a table for people, the most instructions first.
+func writeFunctions(path string, functions map[string]function) error {
+	names := slices.SortedFunc(maps.Keys(functions), func(a, b string) int {
+		return cmp.Or(cmp.Compare(functions[b].instructions, functions[a].instructions), strings.Compare(a, b))
 	})
-	return all, nil
+	var text strings.Builder
+	fmt.Fprintln(&text, "instructions   calls  function, for one transaction")
+	for _, name := range names {
+		fmt.Fprintf(&text, "%12.1f %7.2f  %s\n", functions[name].instructions, functions[name].calls, name)
+	}
+	return os.WriteFile(path, []byte(text.String()), 0o644)
 }

@@ -55,11 +55,8 @@ func run(ctx context.Context, length time.Duration, out string, g guarded) (err 
 		}
 	}()
 	b := &bed{cluster: c, progress: p, length: length}
-	os.WriteFile("/proc/sys/net/core/bpf_jit_kallsyms", []byte("1"), 0)
-	if dir := os.Getenv("TESTBED_ARTIFACTS"); dir != "" {
-		if _, err := os.Stat(dir + "/blocks"); err == nil {
-			b.profiler = &profiler{blocks: dir + "/blocks", functions: dir}
-		}
+	if b.profiler, err = newProfiler(os.Getenv("TESTBED_ARTIFACTS")); err != nil {
+		return err
 	}
 	t, err := b.measureAll(ctx)
 	if err != nil {
@@ -68,6 +65,9 @@ func run(ctx context.Context, length time.Duration, out string, g guarded) (err 
 	r, err := t.run(started, ".")
 	if err != nil {
 		return err
+	}
+	if b.profiler != nil {
+		r.Breakdown = b.profiler.breakdown()
 	}
 	if err := result.Save(out, r); err != nil {
 		return err

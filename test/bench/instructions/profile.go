@@ -5,7 +5,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,93 +17,147 @@ import (
 
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
 	"github.com/antrea-oncache/antrea/test/testbed/marker"
 )
 
-// profiler counts instructions by function.
-type profiler struct {
-	// blocks is the directory in which the testbed's profiler writes what it has counted, functions that for the tables.
-	blocks, functions string
-	intervals         int
-}
-
 const (
-	// profileLength is how long is counted.
-	profileLength = 300 * time.Millisecond
+	// intervals are so many, so short, so far apart that what an agent does every second or so is in few of them.
+	intervals      = 9
+	intervalLength = 50 * time.Millisecond
+	intervalPause  = 50 * time.Millisecond
+	// profileTolerance is how much the sum of all functions may differ from the instructions that were counted as time.
+	profileTolerance = 0.03
+	profileMethod    = "Executed instructions of TCP request/response with one flow, counted by the emulator for each function of the kernel and " +
+		"each eBPF program, none left out and no sampling: the median of %d intervals of %s. Functions that many others use (memory, " +
+		"locks, buffers) are a segment of their own."
+	// call is executed once for each message that is sent: twice in a transaction.
+	call = "__sys_sendto"
+	// sharedSegment is what many others use.
+	sharedSegment = "buffers, memory, locks"
 )
 
-func (f *profiler) count(ctx context.Context, name string, p protocol, link benchbed.Link, state result.State, length time.Duration) error {
+// profiled says of which measurements there is a profile.
+func profiled(r row, p protocol) bool { return p == tcp && (r == bare || r == overlay || r == oncache) }
+
+// profiler finds out which functions take the instructions.
+type profiler struct {
+	// blocks is where the testbed's profiler writes what it has counted, tables where functions are listed for people.
+	blocks, tables string
+	read           int // how many of the files in blocks
+	segments       map[result.State]map[string]float64
+}
+
+// newProfiler returns nil where the testbed has no profiler.
+func newProfiler(artifacts string) (*profiler, error) {
+	blocks := filepath.Join(artifacts, "blocks")
+	if _, err := os.Stat(blocks); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	// eBPF programs get symbols when they are loaded.
+	if err := os.WriteFile("/proc/sys/net/core/bpf_jit_kallsyms", []byte("1"), 0); err != nil {
+		return nil, err
+	}
+	return &profiler{blocks: blocks, tables: artifacts, segments: map[result.State]map[string]float64{}}, nil
+}
+
+// profile counts the instructions of a transaction by function; it fails if their sum is not the known one.
+func (f *profiler) profile(ctx context.Context, r row, p protocol, link benchbed.Link, known uint64) error {
+	length := intervals*(intervalLength+intervalPause) + time.Second
 	done := make(chan error, 1)
 	go func() {
-		_, err := roundTrip(ctx, p, link, state, 1100*time.Millisecond)
+		_, err := roundTrip(ctx, p, link, r.state(), length)
 		done <- err
 	}()
-	if err := f.waitForTraffic(ctx, link); err != nil {
+	if err := waitForTraffic(ctx, link); err != nil {
 		return err
 	}
-	marker.Begin()
-	time.Sleep(profileLength)
-	marker.End()
+	for range intervals {
+		time.Sleep(intervalPause)
+		marker.Begin()
+		time.Sleep(intervalLength)
+		marker.End()
+	}
 	if err := <-done; err != nil {
 		return err
 	}
-	in, err := os.Open(filepath.Join(f.blocks, strconv.Itoa(f.intervals)))
+	symbols, err := kernelSymbols()
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	f.intervals++
-	list, err := os.Open("/proc/kallsyms")
-	if err != nil {
-		return err
-	}
-	defer list.Close()
-	s, err := readSymbols(list)
-	if err != nil {
-		return err
-	}
-	functions, err := readBlocks(in, s)
-	if err != nil {
-		return err
-	}
-	out, err := os.Create(filepath.Join(f.functions, name))
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	var total, round uint64
-	for _, fn := range functions {
-		total += fn.instructions
-		if fn.name == "__sys_sendto" {
-			round += fn.calls
+	var all []map[string]function
+	for range intervals {
+		one, err := f.readInterval(symbols)
+		if err != nil {
+			return err
 		}
+		all = append(all, one)
 	}
-	fmt.Fprintf(out, "total %d\n", total)
-	for _, fn := range functions {
-		fmt.Fprintf(out, "%10.1f %8.3f %s\n", 2*float64(fn.instructions)/float64(round), 2*float64(fn.calls)/float64(round), fn.name)
+	functions := medians(all)
+	if err := writeFunctions(filepath.Join(f.tables, fmt.Sprintf("functions-%s-%s.txt", p, r.state())), functions); err != nil {
+		return err
+	}
+	f.segments[r.state()] = bySegment(functions)
+	sum := 0.0
+	for _, one := range functions {
+		sum += one.instructions
+	}
+	if math.Abs(sum/float64(known)-1) > profileTolerance {
+		return fmt.Errorf("%s, %s: the profile adds up to %.0f instructions, but a transaction takes %d", r, p, sum, known)
 	}
 	return nil
 }
 
+// readInterval reads the next file of the profiler: functions by name, for one transaction.
+func (f *profiler) readInterval(s *symbols) (map[string]function, error) {
+	file, err := os.Open(filepath.Join(f.blocks, strconv.Itoa(f.read)))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	f.read++
+	functions, err := readBlocks(file, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	return perTransaction(functions)
+}
+
+func kernelSymbols() (*symbols, error) {
+	file, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readSymbols(file)
+}
+
+// breakdown is the profile by segment.
+func (f *profiler) breakdown() *result.Breakdown {
+	b := &result.Breakdown{Workload: tcp.workload().Name, Unit: "instructions/transaction", Method: fmt.Sprintf(profileMethod, intervals, intervalLength)}
+	for _, name := range append(workload.Segments(), sharedSegment) {
+		values := map[result.State]float64{}
+		for state, segments := range f.segments {
+			values[state] = segments[name]
+		}
+		b.Segments = append(b.Segments, result.Segment{Name: name, Values: values})
+	}
+	return b
+}
+
 // waitForTraffic waits until the server receives as many packets as a workload in its steady state.
-func (f *profiler) waitForTraffic(ctx context.Context, link benchbed.Link) error {
-	tick := time.NewTicker(50 * time.Millisecond)
+func waitForTraffic(ctx context.Context, link benchbed.Link) error {
+	const interval, packets = 50 * time.Millisecond, 100
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	for before := uint64(1 << 62); ; {
-		text, err := link.Server.ReadFile("/proc/thread-self/net/snmp")
+	for before := uint64(math.MaxUint64) - packets; ; {
+		received, err := receivedPackets(link.Server)
 		if err != nil {
 			return err
 		}
-		_, values, _ := strings.Cut(string(text), "\nIp: ")
-		fields := strings.Fields(values)
-		if len(fields) < 3 {
-			return fmt.Errorf("/proc/net/snmp says %q", text)
-		}
-		received, err := strconv.ParseUint(fields[2], 10, 64)
-		if err != nil {
-			return err
-		}
-		if received > before+100 {
+		if received > before+packets {
 			return nil
 		}
 		before = received
@@ -110,4 +167,20 @@ func (f *profiler) waitForTraffic(ctx context.Context, link benchbed.Link) error
 		case <-tick.C:
 		}
 	}
+}
+
+// receivedPackets is the counter ipInReceives (RFC 4293).
+func receivedPackets(at benchbed.Space) (uint64, error) {
+	const path = "/proc/thread-self/net/snmp"
+	text, err := at.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	// Two lines: names, values.
+	_, values, _ := strings.Cut(string(text), "\nIp: ")
+	fields := strings.Fields(values)
+	if len(fields) < 3 {
+		return 0, fmt.Errorf("%s has no values of Ip: %q", path, text)
+	}
+	return strconv.ParseUint(fields[2], 10, 64)
 }

@@ -20,7 +20,9 @@ var segments = []segment{
 		"__sysvec_reschedule", "sysvec_reschedule", "sk_wait_data", "wait_woken", "prepare_task_switch", "pick_next_task"}},
 	{"IP, routing, neighbours", []string{"ip_", "__ip_", "fib_", "ip6_", "ipv6_", "neigh_", "dst_", "rt_", "icmp"}},
 	{"netfilter and conntrack", []string{"nf_", "__nf_", "ipt_", "ip6t_", "xt_", "nft_", "nfqnl", "conntrack_", "tcp_in_window", "nat_", "ipv4_conntrack", "ipv4_confirm"}},
-	{"VXLAN device", []string{"vxlan_", "udp_tunnel", "iptunnel_", "gro_cell", "udp4_lib", "udp_rcv", "__udp4_lib", "udp_queue_rcv", "udp_unicast_rcv", "skb_tunnel", "udpv6_"}},
+	{"Open vSwitch", []string{"ovs_", "masked_flow_lookup", "flow_lookup", "do_execute_actions", "execute_set_action", "execute_masked_set_action", "key_extract",
+		"clone_execute", "internal_dev_", "do_output", "push_eth", "check_header", "ct_dispatch"}},
+	{"tunnel device", []string{"vxlan_", "geneve_", "udp_tunnel", "iptunnel_", "gro_cell", "udp4_lib", "udp_rcv", "__udp4_lib", "udp_queue_rcv", "udp_unicast_rcv", "skb_tunnel", "udpv6_"}},
 	{"eBPF programs", []string{"bpf_", "__bpf_", "htab_", "__htab_", "lookup_nulls_elem", "tcx_", "skb_do_redirect"}},
 	{"veth", []string{"veth_", "__dev_forward_skb", "dev_forward_skb", "____dev_forward_skb", "skb_scrub_packet"}},
 	{"hand-over to the other Node's CPU", []string{"enqueue_to_backlog", "get_rps_cpu", "net_rps_", "__smp_call", "smp_call", "generic_smp_call", "generic_exec_single",
@@ -31,6 +33,18 @@ var segments = []segment{
 
 // programSegment is the first of segments: what is left.
 const programSegment = 0
+
+// Segments are the names of the parts of a packet's way, in its order. The first is what SegmentOfFunction has no other for.
+func Segments() (names []string) {
+	for _, s := range segments {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// SegmentOfFunction is the segment of a kernel function by its name; ok is false for what many of them use (buffers, memory,
+// locks).
+func SegmentOfFunction(function string) (segment int, ok bool) { return segmentOfFunction(function) }
 
 // segmentOf finds the segment of a sample. own says that it is of the program that measures; another program's sample belongs
 // to the network only if it was interrupted for it.

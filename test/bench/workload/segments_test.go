@@ -21,7 +21,7 @@ func TestCountSegments(t *testing.T) {
 		{"interrupted soaker", "bench \n\tffff8 veth_xmit\n\tffff8 net_rx_action\n\tffff8 asm_sysvec_call_function_single\n\tffff8 main.spin\n\n", "veth"},
 		{"soaker", "bench \n\tffff8 main.spin\n\n", ""},
 		{"other program's network", "sshd \n\tffff8 tcp_sendmsg\n\n", ""},
-		{"end without an empty line", "sockperf \n\tffff8 vxlan_xmit\n", "VXLAN device"},
+		{"end without an empty line", "sockperf \n\tffff8 vxlan_xmit\n", "tunnel device"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			counts, err := countSegments(strings.NewReader(c.script), "sockperf")

@@ -37,8 +37,9 @@ type Options struct {
 	// CountInstructions makes time a count of executed instructions, InstructionTime each. It wants a virtual machine, which has
 	// one processor then and knows no caches: the same path takes the same time wherever and whenever it is measured.
 	CountInstructions bool
-	// Profiler, if not empty, is a plugin for QEMU, and BlocksDir the directory for what it counts (see test/testbed/marker).
-	Profiler, BlocksDir string
+	// Profiler, with CountInstructions, is a plugin of QEMU that counts instructions by their address between two marks (package
+	// marker), into the directory "blocks" in LogDir; "" for none.
+	Profiler string
 	// StateDir is an existing directory for private files of this machine. A virtual machine must see it, so it must not be
 	// under /tmp or /run.
 	StateDir string

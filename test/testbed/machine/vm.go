@@ -58,7 +58,11 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	if o.CountInstructions {
 		accel, accelArgs = counter()
 		if o.Profiler != "" {
-			accelArgs = append(accelArgs, "-plugin", "file="+o.Profiler+",out="+o.BlocksDir)
+			blocks := filepath.Join(o.LogDir, "blocks")
+			if err := os.MkdirAll(blocks, 0o755); err != nil {
+				return nil, err
+			}
+			accelArgs = append(accelArgs, "-plugin", "file="+o.Profiler+",out="+blocks)
 		}
 	}
 	if err := checkQEMU(accel); err != nil {

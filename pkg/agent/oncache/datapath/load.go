@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 )
 
@@ -39,6 +40,9 @@ type Datapath struct {
 	// Adopted is true when the maps are those that an earlier agent had pinned.
 	Adopted bool
 
+	// jiffy is the length of the kernel's tick in nanoseconds.
+	jiffy uint64
+
 	control   *mapped[bpfOncControl]
 	endpoints *mapped[bpfOncEndpoint]
 	nodes     *mapped[bpfOncNode]
@@ -49,6 +53,11 @@ type Datapath struct {
 func Load(opts Options) (_ *Datapath, err error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("raise the locked-memory limit for eBPF maps: %w", err)
+	}
+	// The coarse clock goes on with each tick.
+	var tick unix.Timespec
+	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick); err != nil {
+		return nil, fmt.Errorf("read the resolution of CLOCK_MONOTONIC_COARSE: %w", err)
 	}
 	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6)
 	if err != nil {
@@ -65,7 +74,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 			m.Pinning = ebpf.PinByName
 		}
 	}
-	d := &Datapath{opts: opts, layout: layout, Adopted: statErr == nil}
+	d := &Datapath{opts: opts, layout: layout, Adopted: statErr == nil, jiffy: uint64(tick.Nano())}
 	defer func() {
 		if err != nil {
 			d.Close()

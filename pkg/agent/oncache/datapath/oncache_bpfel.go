@@ -17,6 +17,7 @@ type bpfOncControl struct {
 	_             structs.HostLayout
 	Mode          uint32
 	Generation    uint32
+	LeaseJiffies  uint64
 	LeaseNs       uint64
 	UplinkIfindex uint32
 	UplinkIp4     uint32
@@ -175,6 +176,7 @@ type bpfOncValidity struct {
 	_           structs.HostLayout
 	Tag         uint32
 	Proved      uint32
+	Until       uint64
 	Lease       uint64
 	Endpoint    uint32
 	EndpointGen uint32

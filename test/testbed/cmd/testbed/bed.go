@@ -35,7 +35,7 @@ type bed struct {
 type bedFlags struct {
 	machine           string
 	countInstructions bool
-	profile           bool
+	profiler          string
 }
 
 func (f *bedFlags) add(flags *pflag.FlagSet) {
@@ -43,12 +43,12 @@ func (f *bedFlags) add(flags *pflag.FlagSet) {
 		`where to run: "host", "vm", or "" to choose (default $TESTBED_MACHINE)`)
 	flags.BoolVar(&f.countInstructions, "count-instructions", false,
 		fmt.Sprintf("a virtual machine with one processor, whose time is a count of executed instructions: one is %s", machine.InstructionTime))
-	flags.BoolVar(&f.profile, "profile", false, "")
+	flags.StringVar(&f.profiler, "profiler", "", "a plugin of QEMU that counts instructions by their address between two marks of PROGRAM, into $TESTBED_ARTIFACTS/blocks")
 }
 
 // args are the flags on a command line.
 func (f *bedFlags) args() []string {
-	return []string{"--machine=" + f.machine, fmt.Sprintf("--count-instructions=%t", f.countInstructions)}
+	return []string{"--machine=" + f.machine, fmt.Sprintf("--count-instructions=%t", f.countInstructions), "--profiler=" + f.profiler}
 }
 
 // startBed starts control plane and machine at the same time. dir and logDir exist; dir is private.
@@ -72,18 +72,9 @@ func startBed(ctx context.Context, flags bedFlags, dir, logDir string, p *progre
 		return err
 	})
 	g.Go(func() (err error) {
-		var profiler, blocks string
-		if flags.profile {
-			profiler = filepath.Join(filepath.Dir(exe), "profiler.so")
-			blocks = filepath.Join(logDir, "blocks")
-			if err := os.MkdirAll(blocks, 0o755); err != nil {
-				return err
-			}
-		}
 		b.machine, err = machine.Start(gctx, machine.Options{
-			Profiler: profiler, BlocksDir: blocks,
 			Kind: machine.Kind(flags.machine), CountInstructions: flags.countInstructions, StateDir: dir, LogDir: logDir, Progress: p,
-			GuestCommand: []string{exe, "guest"},
+			Profiler: flags.profiler, GuestCommand: []string{exe, "guest"},
 		})
 		return err
 	})
