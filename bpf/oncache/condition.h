@@ -37,7 +37,7 @@ static __always_inline enum onc_reason valid(const struct onc_validity *v, const
 		return because(ONC_STALE_NODE);
 	if (v->proved != PROVED_BOTH)
 		return because(ONC_NOT_PROVED);
-	if (v->until < bpf_jiffies64())
+	if (v->lease < bpf_jiffies64())
 		return because(ONC_LEASE);
 	return ONC_HIT;
 }

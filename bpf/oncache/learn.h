@@ -17,8 +17,7 @@ static __always_inline enum onc_reason now_valid(struct onc_validity *v, const s
 		return ONC_NOT_ESTABLISHED;
 	if (epoch != word_epoch(word))
 		return ONC_STALE_EPOCH;
-	v->until = bpf_jiffies64() + c->lease_jiffies;
-	v->lease = bpf_ktime_get_coarse_ns() + c->lease_ns;
+	v->lease = bpf_jiffies64() + c->lease;
 	v->endpoint = endpoint;
 	v->endpoint_gen = word_generation(word);
 	v->node = node;
@@ -50,7 +49,6 @@ static __always_inline bool renew(struct onc_validity *own, const struct onc_val
 {
 	if (!same_validity(own, fresh))
 		return false;
-	own->until = fresh->until;
 	own->lease = fresh->lease;
 	if (own->proved != fresh->proved)
 		__sync_fetch_and_or(&own->proved, fresh->proved);

@@ -33,8 +33,7 @@ struct onc_flow6 {
 struct onc_validity {
 	__u32 tag;
 	__u32 proved;
-	__u64 until; /* valid until, in jiffies: Linux reads them without a call, a clock with three */
-	__u64 lease; /* the same for people, ns of CLOCK_MONOTONIC_COARSE */
+	__u64 lease; /* valid until, in jiffies: Linux reads them without a call, a clock takes three */
 	__u32 endpoint;
 	__u32 endpoint_gen;
 	__u32 node;
@@ -110,8 +109,8 @@ struct onc_ticket {
 struct onc_control {
 	__u32 mode; /* MODE_* */
 	__u32 generation;
-	__u64 lease_jiffies;
-	__u64 lease_ns; /* the same */
+	__u64 lease; /* how long one runs, in jiffies */
+	__u64 now;   /* jiffies when oncache_jiffies last ran */
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];

@@ -49,8 +49,8 @@ func newCostWorld(t *testing.T, f family, flows uint32) *costWorld {
 		w.inAddresses += 20
 	}
 	const forever = 1 << 62
-	setEgress := func(e bpfOncEgress, tag uint32) bpfOncEgress { e.V.Tag, e.V.Until = tag, forever; return e }
-	setIngress := func(e bpfOncIngress, tag uint32) bpfOncIngress { e.V.Tag, e.V.Until = tag, forever; return e }
+	setEgress := func(e bpfOncEgress, tag uint32) bpfOncEgress { e.V.Tag, e.V.Lease = tag, forever; return e }
+	setIngress := func(e bpfOncIngress, tag uint32) bpfOncIngress { e.V.Tag, e.V.Lease = tag, forever; return e }
 	if f.inner6 {
 		fillFlows(t, w.objects.EgressFlows6, w.outKey, tag6, setEgress, flows)
 		fillFlows(t, w.objects.IngressFlows6, w.inKey, tag6, setIngress, flows)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -49,11 +50,10 @@ const flowBatch = 4096
 
 // Flows calls yield for every entry until it returns false. Entries that come and go meanwhile may be missed.
 func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {
-		return fmt.Errorf("read CLOCK_MONOTONIC_COARSE: %w", err)
+	now, err := d.now()
+	if err != nil {
+		return err
 	}
-	now := uint64(ts.Nano())
 	more := true
 	walk := func(walk func() (bool, error)) {
 		if more && err == nil {
@@ -75,6 +75,24 @@ func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
 	return err
 }
 
+// moment is a point in time by both clocks of the programs.
+type moment struct {
+	monotonic uint64 // ns of CLOCK_MONOTONIC_COARSE
+	jiffies   uint64
+}
+
+func (d *Datapath) now() (m moment, err error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {
+		return m, fmt.Errorf("read CLOCK_MONOTONIC_COARSE: %w", err)
+	}
+	frame := make([]byte, 14) // the least that a program can be run with
+	if _, err := d.objects.OncacheJiffies.Run(&ebpf.RunOptions{Data: frame}); err != nil {
+		return m, fmt.Errorf("read jiffies: %w", err)
+	}
+	return moment{uint64(ts.Nano()), atomic.LoadUint64(&d.control.elements[0].Now)}, nil
+}
+
 // ends is a flow key of either family.
 type ends struct {
 	source, destination netip.AddrPort
@@ -89,26 +107,26 @@ func (k bpfOncFlow6) ends() ends {
 	return ends{netip.AddrPortFrom(addr6(k.Saddr), port(k.Sport)), netip.AddrPortFrom(addr6(k.Daddr), port(k.Dport)), k.Proto}
 }
 
-func (d *Datapath) egressFlow(now uint64, e ends, v bpfOncEgress) Flow {
+func (d *Datapath) egressFlow(now moment, e ends, v bpfOncEgress) Flow {
 	f := d.flow(now, e, v.V)
-	f.Direction, f.Packets, f.Bytes, f.Age = DirectionEgress, v.Packets, v.Bytes, time.Duration(now-v.Created)
+	f.Direction, f.Packets, f.Bytes, f.Age = DirectionEgress, v.Packets, v.Bytes, time.Duration(now.monotonic-v.Created)
 	return f
 }
 
-func (d *Datapath) ingressFlow(now uint64, e ends, v bpfOncIngress) Flow {
+func (d *Datapath) ingressFlow(now moment, e ends, v bpfOncIngress) Flow {
 	f := d.flow(now, e, v.V)
-	f.Direction, f.Packets, f.Bytes, f.Age = DirectionIngress, v.Packets, v.Bytes, time.Duration(now-v.Created)
+	f.Direction, f.Packets, f.Bytes, f.Age = DirectionIngress, v.Packets, v.Bytes, time.Duration(now.monotonic-v.Created)
 	return f
 }
 
-func (d *Datapath) flow(now uint64, e ends, v bpfOncValidity) Flow {
+func (d *Datapath) flow(now moment, e ends, v bpfOncValidity) Flow {
 	f := Flow{
 		Source:           e.source,
 		Destination:      e.destination,
 		Protocol:         e.protocol,
 		EndpointSlot:     int(v.Endpoint),
 		NodeSlot:         int(v.Node),
-		LeaseLeft:        time.Duration(int64(v.Lease - now)),
+		LeaseLeft:        time.Duration(int64(v.Lease-now.jiffies)) * d.jiffy,
 		OwnProved:        v.Proved&1 != 0,
 		OtherProved:      v.Proved&2 != 0,
 		CurrentEverybody: v.AllGen == d.control.elements[0].Generation,

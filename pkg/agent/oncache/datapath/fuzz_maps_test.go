@@ -92,7 +92,7 @@ func validity(e *oracle.Entry, tag uint32) bpfOncValidity {
 		v.Proved |= 2
 	}
 	if e.Running {
-		v.Until = 1 << 62
+		v.Lease = 1 << 62
 	}
 	return v
 }

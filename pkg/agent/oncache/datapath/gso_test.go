@@ -120,7 +120,7 @@ func (w *world) receiveToo(p packet) (pod int) {
 	require.NoError(t, w.SetEndpoint(slot, Endpoint{IfIndex: podIf, IPv4: peerPodIP, MAC: podMAC, GatewayMAC: gatewayMAC}))
 	w.SetNode(nodeSlot, nodeIP)
 	key := bpfOncFlow4{Saddr: wire4(p.src), Daddr: wire4(p.dst), Sport: port(p.sport), Dport: port(p.dport), Proto: unix.IPPROTO_TCP}
-	e := bpfOncIngress{V: bpfOncValidity{Tag: tag4(key), Proved: 3, Until: 1 << 62, Endpoint: slot, EndpointGen: 1,
+	e := bpfOncIngress{V: bpfOncValidity{Tag: tag4(key), Proved: 3, Lease: 1 << 62, Endpoint: slot, EndpointGen: 1,
 		Node: nodeSlot, NodeGen: w.nodes.elements[nodeSlot].Generation, AllGen: w.control.elements[0].Generation}}
 	require.NoError(t, w.objects.IngressFlows4.Put(key, e))
 	c := &w.control.elements[0]
@@ -139,7 +139,7 @@ func small(p packet) packet {
 // of both devices.
 func newLiveWorld(t *testing.T) (w *world, pod, uplink int) {
 	w = newWorldWith(t, family{}, Options{MaxFlows: 4096})
-	w.control.elements[0].LeaseJiffies = 1 << 32
+	w.control.elements[0].Lease = 1 << 32
 	pod = socketInPod(t, "pod0p")
 	atPeer, err := netlink.LinkByName("up0p")
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -40,8 +41,8 @@ type Datapath struct {
 	// Adopted is true when the maps are those that an earlier agent had pinned.
 	Adopted bool
 
-	// jiffy is the length of the kernel's tick in nanoseconds.
-	jiffy uint64
+	// jiffy is the time between two ticks of the kernel.
+	jiffy time.Duration
 
 	control   *mapped[bpfOncControl]
 	endpoints *mapped[bpfOncEndpoint]
@@ -74,7 +75,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 			m.Pinning = ebpf.PinByName
 		}
 	}
-	d := &Datapath{opts: opts, layout: layout, Adopted: statErr == nil, jiffy: uint64(tick.Nano())}
+	d := &Datapath{opts: opts, layout: layout, Adopted: statErr == nil, jiffy: time.Duration(tick.Nano())}
 	defer func() {
 		if err != nil {
 			d.Close()

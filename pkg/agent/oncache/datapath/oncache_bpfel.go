@@ -17,8 +17,8 @@ type bpfOncControl struct {
 	_             structs.HostLayout
 	Mode          uint32
 	Generation    uint32
-	LeaseJiffies  uint64
-	LeaseNs       uint64
+	Lease         uint64
+	Now           uint64
 	UplinkIfindex uint32
 	UplinkIp4     uint32
 	UplinkIp6     [4]uint32
@@ -176,7 +176,6 @@ type bpfOncValidity struct {
 	_           structs.HostLayout
 	Tag         uint32
 	Proved      uint32
-	Until       uint64
 	Lease       uint64
 	Endpoint    uint32
 	EndpointGen uint32
@@ -207,6 +206,7 @@ const (
 	bpfProgOncacheEgressInit  = "oncache_egress_init"
 	bpfProgOncacheIngress     = "oncache_ingress"
 	bpfProgOncacheIngressInit = "oncache_ingress_init"
+	bpfProgOncacheJiffies     = "oncache_jiffies"
 	bpfVarOncProgramType      = "onc_program_type"
 	bpfVarOncReasonType       = "onc_reason_type"
 )
@@ -257,6 +257,7 @@ type bpfProgramSpecs struct {
 	OncacheEgressInit  *ebpf.ProgramSpec `ebpf:"oncache_egress_init"`
 	OncacheIngress     *ebpf.ProgramSpec `ebpf:"oncache_ingress"`
 	OncacheIngressInit *ebpf.ProgramSpec `ebpf:"oncache_ingress_init"`
+	OncacheJiffies     *ebpf.ProgramSpec `ebpf:"oncache_jiffies"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -355,6 +356,7 @@ type bpfPrograms struct {
 	OncacheEgressInit  *ebpf.Program `ebpf:"oncache_egress_init"`
 	OncacheIngress     *ebpf.Program `ebpf:"oncache_ingress"`
 	OncacheIngressInit *ebpf.Program `ebpf:"oncache_ingress_init"`
+	OncacheJiffies     *ebpf.Program `ebpf:"oncache_jiffies"`
 }
 
 func (p *bpfPrograms) Close() error {
@@ -363,6 +365,7 @@ func (p *bpfPrograms) Close() error {
 		p.OncacheEgressInit,
 		p.OncacheIngress,
 		p.OncacheIngressInit,
+		p.OncacheJiffies,
 	)
 }
 

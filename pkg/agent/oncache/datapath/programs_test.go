@@ -169,12 +169,12 @@ func (w *world) expire() {
 	var key bpfOncFlow4
 	var egress bpfOncEgress
 	for it := w.objects.EgressFlows4.Iterate(); it.Next(&key, &egress); {
-		egress.V.Until = 1
+		egress.V.Lease = 1
 		require.NoError(w.t, w.objects.EgressFlows4.Put(key, egress))
 	}
 	var ingress bpfOncIngress
 	for it := w.objects.IngressFlows4.Iterate(); it.Next(&key, &ingress); {
-		ingress.V.Until = 1
+		ingress.V.Lease = 1
 		require.NoError(w.t, w.objects.IngressFlows4.Put(key, ingress))
 	}
 }

@@ -52,8 +52,7 @@ type Endpoint struct {
 // SetUplink writes everything about the uplink and the lease; call it while disabled or before BumpAll.
 func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 	c := &d.control.elements[0]
-	atomic.StoreUint64(&c.LeaseNs, leaseNs)
-	atomic.StoreUint64(&c.LeaseJiffies, leaseNs/d.jiffy)
+	atomic.StoreUint64(&c.Lease, leaseNs/uint64(d.jiffy))
 	atomic.StoreUint32(&c.UplinkIfindex, uint32(u.IfIndex))
 	atomic.StoreUint32(&c.UplinkIp4, wire4(u.IPv4))
 	c.UplinkIp6 = wire6(u.IPv6)
