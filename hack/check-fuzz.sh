@@ -29,7 +29,7 @@ global generation        | condition.h | v->all_gen != c->generation            
 generation of the Pod    | condition.h | v->endpoint_gen != word_generation(endpoint_word(ep)) | 0
 generation of the Node   | condition.h | v->node_gen != node->generation         | 0
 other direction proved   | condition.h | v->proved != PROVED_BOTH                | !v->proved
-lease                    | condition.h | v->lease < bpf_ktime_get_coarse_ns()    | 0
+lease                    | condition.h | v->lease < bpf_jiffies64()              | 0
 recycled entry           | condition.h | == flow_hash(p)                         | != 0
 outer source             | ingress.h   | !is_source(o, node)                     | 0
 outer destination MAC    | outer.h     | !same_mac(eth->h_dest, c->uplink_mac)   | 0
@@ -40,6 +40,7 @@ packet for another host  | outer.h     | skb->pkt_type != PACKET_HOST \|\|      
 CE that cannot be merged | tunnel.h    | return outer == ECN_NOT_ECT             | return true
 CE outside               | tunnel.h    | ecn == ECN_CE ? ECN_ECT_0 : ecn         | ecn
 source port              | tunnel.h    | hash ^= hash << 16                      | hash ^= hash << 15
+hash that a packet has   | tunnel.h    | !known \|\| skb->hash                    | !known
 checksum after CE        | csum.h      | bpf_htons(0xfffb)                       | bpf_htons(0xfffc)
 epoch                    | learn.h     | epoch != word_epoch(word)               | 0
 no epoch                 | learn.h     | !epoch                                  | 0

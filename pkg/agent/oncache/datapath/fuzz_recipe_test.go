@@ -152,13 +152,6 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			c.packet.Hash = r.word()
 		}
 	},
-	// A packet without a hash, of a flow whose hash is known, or, by chance, is not.
-	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
-		c.packet.Hash = 0
-		if c.state.Entry != nil {
-			c.state.Entry.Hash = r.word() * uint32(r.next()%2)
-		}
-	},
 	// ECN outside and inside.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
 		codePoints := r.next()
@@ -174,6 +167,13 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 		}
 		if c.ingress {
 			repairOuter(c.packet.Frame)
+		}
+	},
+	// A flow whose hash is known, and half of the time a packet that has none.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		c.packet.Hash *= uint32(r.next() % 2)
+		if c.state.Entry != nil {
+			c.state.Entry.Hash = r.word()
 		}
 	},
 }
