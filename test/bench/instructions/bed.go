@@ -134,7 +134,7 @@ func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link 
 	if b.profiler == nil || !profiled(r, p) {
 		return nil
 	}
-	return b.profiler.profile(ctx, r, p, link, t[r][p])
+	return b.profiler.profile(ctx, r, p, link)
 }
 
 // measureFast is measure, and fails if the traffic did not take the fast path.
