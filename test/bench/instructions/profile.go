@@ -22,10 +22,11 @@ import (
 )
 
 const (
-	// intervals are so many, so short, so far apart that what an agent does every second or so is in few of them.
-	intervals      = 9
-	intervalLength = 50 * time.Millisecond
-	intervalPause  = 50 * time.Millisecond
+	// What others do meanwhile (ovs-vswitchd for some milliseconds every 100 ms, the agents more rarely) is in few of so short
+	// intervals, whose distance is no divisor of theirs.
+	intervals      = 15
+	intervalLength = 20 * time.Millisecond
+	intervalPause  = 17 * time.Millisecond
 	// profileTolerance is how much the sum of all functions may differ from the median of the transactions at the same time, which
 	// has no interrupts of timers in it.
 	profileTolerance = 0.05
