@@ -50,6 +50,8 @@ static __always_inline bool renew(struct onc_validity *own, const struct onc_val
 	if (!same_validity(own, fresh))
 		return false;
 	own->lease = fresh->lease;
+	if (own->hash != fresh->hash)
+		own->hash = fresh->hash;
 	if (own->proved != fresh->proved)
 		__sync_fetch_and_or(&own->proved, fresh->proved);
 	return true;

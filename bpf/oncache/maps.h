@@ -7,7 +7,8 @@
 #define BPF_F_MMAPABLE 1024
 #endif
 
-/* On/off, global generation, this Node's uplink. Written by the agent through mmap, as are endpoints and nodes. */
+/* On/off, global generation, this Node's uplink. Written by the agent through mmap, as are endpoints and nodes. Only
+ * the time is oncache_jiffies'. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

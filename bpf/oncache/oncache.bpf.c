@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* ONCache: four programs that repeat for an established flow what Open vSwitch was seen to do with it. Design:
- * docs/design/oncache.md. Programs never drop a packet they have not begun to change; whatever they do not understand
- * goes to Open vSwitch untouched. */
+/* ONCache: four programs that repeat for an established flow what Open vSwitch was seen to do with it, and one that
+ * tells the agent the time. Design: docs/design/oncache.md. Programs never drop a packet they have not begun to change;
+ * whatever they do not understand goes to Open vSwitch untouched. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <linux/bpf.h>

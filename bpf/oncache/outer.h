@@ -37,9 +37,9 @@ static __always_inline enum onc_reason expected(struct __sk_buff *skb, const str
 static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, const struct onc_control *c, bool six,
 						       struct outer *o)
 {
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	void *data = start(skb), *limit = end(skb);
 
-	if (data + (six ? OUTER6_LEN : OUTER4_LEN) > end || ether_type(data + L2_LEN) != ether_type_of(six))
+	if (data + (six ? OUTER6_LEN : OUTER4_LEN) > limit || ether_type(data + L2_LEN) != ether_type_of(six))
 		return because(ONC_NOT_TUNNEL);
 	if (six) {
 		struct ipv6hdr *ip = data + L2_LEN;
@@ -117,17 +117,17 @@ static __always_inline bool learn_template(struct __sk_buff *skb, const struct o
 					   __u32 gen)
 {
 	__u64 h[sizeof(node->header) / 8] = {};
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	void *data = start(skb), *limit = end(skb);
 	__u32 old = node->claim;
 
 	if (by_ip6(node)) {
-		if (data + OUTER6_LEN > end)
+		if (data + OUTER6_LEN > limit)
 			return false;
 		__builtin_memcpy(h, data, OUTER6_LEN);
 		if (!normalize6(h, c, node) || !normalize_udp((void *)h + L2_LEN + IP6_LEN, c))
 			return false;
 	} else {
-		if (data + OUTER4_LEN > end)
+		if (data + OUTER4_LEN > limit)
 			return false;
 		__builtin_memcpy(h, data, OUTER4_LEN);
 		if (!normalize4(h, c, node) || !normalize_udp((void *)h + L2_LEN + IP4_LEN, c))

@@ -27,7 +27,8 @@ static __always_inline __u32 ticket_of(__u32 mark)
 }
 
 /* issue writes a ticket and its number. Two CPUs may write one slot at the same time: every field is later either
- * compared with the packet or checked against what the agent announced, so a mixed ticket is worthless, not wrong. */
+ * compared with the packet or checked against what the agent announced, so a mixed ticket is worthless, not wrong. Only
+ * unhashed is neither: a tunnel packet's source port depends on it until the next lease, nothing else. */
 static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p,
 				  __u32 endpoint, __u32 node)
 {

@@ -38,9 +38,8 @@ static __always_inline long shrink(struct __sk_buff *skb, bool outer_six, bool i
 	return bpf_skb_adjust_room(skb, outer_six ? -ENCAP6_LEN : -ENCAP4_LEN, BPF_ADJ_ROOM_MAC, flags);
 }
 
-/* hash_of is the kernel's hash of the packet's flow, before encapsulation. TCP sockets give their packets one. Of
- * others the kernel computes it, with known the same each time: it is what skb_get_hash would have left in the packet.
- */
+/* hash_of is the kernel's hash of the packet's flow, before encapsulation. Connected sockets give their packets one. Of
+ * others the kernel computes it, the same each time: known is what skb_get_hash would leave in the packet. */
 static __always_inline __u32 hash_of(struct __sk_buff *skb, __u32 known)
 {
 	if (!known || skb->hash)

@@ -101,7 +101,7 @@ func readBlocks(r io.Reader, s *symbols) (map[string]function, error) {
 func perTransaction(functions map[string]function) (map[string]function, error) {
 	transactions := functions[call].calls / 2
 	if transactions == 0 {
-		return nil, fmt.Errorf("nobody has called %s", call)
+		return nil, fmt.Errorf("no block begins %s: nothing was sent in this interval, or /proc/kallsyms shows no addresses", call)
 	}
 	for name, f := range functions {
 		functions[name] = function{f.instructions / transactions, f.calls / transactions}
@@ -146,18 +146,10 @@ func bySegment(functions map[string]function) map[string]float64 {
 		segment := sharedSegment
 		if i, ok := workload.SegmentOfFunction(name); ok {
 			segment = names[i]
-		} else if isEntry(name) {
-			segment = names[0]
 		}
 		sums[segment] += f.instructions
 	}
 	return sums
-}
-
-// isEntry says whether a function is the program itself, or its way into the kernel and back.
-func isEntry(name string) bool {
-	return name == userSpace || strings.Contains(name, "syscall") || strings.Contains(name, "SYSCALL") || strings.HasPrefix(name, "__sys_") ||
-		strings.HasPrefix(name, "__x64_sys_")
 }
 
 // writeFunctions writes a table for people, the most instructions first.

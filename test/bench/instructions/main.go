@@ -6,6 +6,9 @@
 // with netkit devices. It runs in a machine whose time is a count of instructions (`testbed run --count-instructions`), which
 // needs no quiet and gives the same numbers again. Run it with `make cost`.
 //
+// With the testbed's profiler (`--profiler`) it also counts the instructions of each function of the kernel and of each eBPF program: a
+// breakdown in the result, and functions-*.txt in $TESTBED_ARTIFACTS.
+//
 // What is not in an instruction, caches above all, is not in the numbers. It fails when a number is more than 2 % above the one
 // recorded in test/bench/bands.json; -record records.
 package main

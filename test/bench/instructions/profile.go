@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
@@ -31,8 +33,8 @@ const (
 	// has no interrupts of timers in it.
 	profileTolerance = 0.05
 	profileMethod    = "Executed instructions of TCP request/response with one flow, counted by the emulator for each function of the kernel and " +
-		"each eBPF program, none left out and no sampling: the median of %d intervals of %s. Functions that many others use (memory, " +
-		"locks, buffers) are a segment of their own."
+		"each eBPF program, every block of code in %d intervals of %s; of each function the median, so that what runs in fewer than half of " +
+		"them is left out. Functions that many others use (memory, locks, buffers) are a segment of their own."
 	// call is executed once for each message that is sent: twice in a transaction.
 	call = "__sys_sendto"
 	// sharedSegment is what many others use.
@@ -68,23 +70,26 @@ func newProfiler(artifacts string) (*profiler, error) {
 // profile counts the instructions of a transaction by function; it fails if their sum is not what the workload itself has measured.
 func (f *profiler) profile(ctx context.Context, r row, p protocol, link benchbed.Link) error {
 	length := intervals*(intervalLength+intervalPause) + time.Second
-	done := make(chan error, 1)
 	var measured uint64
-	go func() {
-		var err error
-		measured, err = roundTrip(ctx, p, link, r.state(), length)
-		done <- err
-	}()
-	if err := waitForTraffic(ctx, link); err != nil {
+	// Each of the two ends when the other one fails.
+	group, together := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		measured, err = roundTrip(together, p, link, r.state(), length)
 		return err
-	}
-	for range intervals {
-		time.Sleep(intervalPause)
-		marker.Begin()
-		time.Sleep(intervalLength)
-		marker.End()
-	}
-	if err := <-done; err != nil {
+	})
+	group.Go(func() error {
+		if err := waitForTraffic(together, link); err != nil {
+			return err
+		}
+		for range intervals {
+			time.Sleep(intervalPause)
+			marker.Begin()
+			time.Sleep(intervalLength)
+			marker.End()
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	symbols, err := kernelSymbols()
@@ -167,7 +172,7 @@ func waitForTraffic(ctx context.Context, link benchbed.Link) error {
 		before = received
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("waiting for more than %d packets in %s, %d packets were received until now: %w", packets, interval, received, ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -14,7 +14,7 @@ type segment struct {
 // segments are in the order of the table. Functions that many of them use (buffers, memory, locks) are in none: what they
 // take is charged to their caller.
 var segments = []segment{
-	{name: "program and system calls"},
+	{"program and system calls", []string{"user space", "__sys_", "__x64_sys_", "x64_sys_call", "do_syscall_64", "entry_SYSCALL", "syscall_"}},
 	{"TCP and socket", []string{"tcp_", "__tcp_", "sock_", "inet_", "__sock_", "ip_queue_xmit", "__ip_queue_xmit", "udp_sendmsg", "udp_recvmsg", "inet6_"}},
 	{"wake-up and scheduling", []string{"try_to_wake_up", "__wake_up", "schedule", "__schedule", "ttwu_", "sock_def_readable", "sched_", "finish_task_switch",
 		"__sysvec_reschedule", "sysvec_reschedule", "sk_wait_data", "wait_woken", "prepare_task_switch", "pick_next_task"}},
@@ -34,17 +34,13 @@ var segments = []segment{
 // programSegment is the first of segments: what is left.
 const programSegment = 0
 
-// Segments are the names of the parts of a packet's way, in its order. The first is what SegmentOfFunction has no other for.
+// Segments are the names of the parts of a packet's way, in its order.
 func Segments() (names []string) {
 	for _, s := range segments {
 		names = append(names, s.name)
 	}
 	return names
 }
-
-// SegmentOfFunction is the segment of a kernel function by its name; ok is false for what many of them use (buffers, memory,
-// locks).
-func SegmentOfFunction(function string) (segment int, ok bool) { return segmentOfFunction(function) }
 
 // segmentOf finds the segment of a sample. own says that it is of the program that measures; another program's sample belongs
 // to the network only if it was interrupted for it.
@@ -53,15 +49,16 @@ func segmentOf(own bool, chain []string) (int, bool) {
 		return 0, false
 	}
 	for _, function := range chain {
-		if i, ok := segmentOfFunction(function); ok {
+		if i, ok := SegmentOfFunction(function); ok {
 			return i, true
 		}
 	}
 	return programSegment, own
 }
 
-// segmentOfFunction prefers the longest beginning: tcp_ is TCP's, tcp_in_window conntrack's.
-func segmentOfFunction(function string) (segment int, ok bool) {
+// SegmentOfFunction finds the segment of a kernel function by its name, or of "user space"; ok is false for what many segments use. It
+// prefers the longest beginning: tcp_ is TCP's, tcp_in_window conntrack's.
+func SegmentOfFunction(function string) (segment int, ok bool) {
 	longest := 0
 	for i, s := range segments {
 		for _, begin := range s.functions {

@@ -55,6 +55,9 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 		return nil, err
 	}
 	accel, accelArgs := accelerator()
+	if o.Profiler != "" && !o.CountInstructions {
+		return nil, fmt.Errorf("profiler %s: it wants a machine that counts instructions (--count-instructions)", o.Profiler)
+	}
 	if o.CountInstructions {
 		accel, accelArgs = counter()
 		if o.Profiler != "" {

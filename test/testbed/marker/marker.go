@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package marker sets the marks between which the testbed's profiler counts instructions (test/testbed/machine/profiler). They
-// are instructions that do nothing, so that they can be executed wherever nobody counts.
+// are instructions of x86-64 that do nothing, so that they can be executed wherever nobody counts.
 package marker
 
 // Begin begins an interval.

@@ -32,7 +32,7 @@ type Flow struct {
 	NodeSlot         int
 	Packets, Bytes   uint64
 	Age              time.Duration
-	LeaseLeft        time.Duration // not positive: the next packet asks Open vSwitch
+	LeaseLeft        time.Duration // negative: the next packet asks Open vSwitch
 	OwnProved        bool
 	OtherProved      bool
 	CurrentEndpoint  bool // generations still match
@@ -42,7 +42,7 @@ type Flow struct {
 
 // Active says whether the next packet of the flow would take the fast path, as far as the entry decides.
 func (f *Flow) Active() bool {
-	return f.OwnProved && f.OtherProved && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft > 0
+	return f.OwnProved && f.OtherProved && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft >= 0
 }
 
 // flowBatch is the number of entries per system call.
@@ -81,6 +81,7 @@ type moment struct {
 	jiffies   uint64
 }
 
+// now asks both clocks. That of the programs tells the time to nobody else, so a program is run for it.
 func (d *Datapath) now() (m moment, err error) {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {

@@ -49,7 +49,8 @@ type Endpoint struct {
 	MAC, GatewayMAC net.HardwareAddr
 }
 
-// SetUplink writes everything about the uplink and the lease; call it while disabled or before BumpAll.
+// SetUplink writes everything about the uplink, and the lease in ns, of which whole ticks of the kernel count; call it while disabled or
+// before BumpAll.
 func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 	c := &d.control.elements[0]
 	atomic.StoreUint64(&c.Lease, leaseNs/uint64(d.jiffy))

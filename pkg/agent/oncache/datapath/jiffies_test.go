@@ -1,0 +1,28 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestJiffies: leases are as long in the kernel's ticks as they are said to be in seconds.
+func TestJiffies(t *testing.T) {
+	w := newWorld(t)
+	require.EqualValues(t, 5*time.Second/w.jiffy, w.control.elements[0].Lease)
+	begin, err := w.now()
+	require.NoError(t, err)
+	var jiffies, clock time.Duration
+	require.Eventually(t, func() bool {
+		end, err := w.now()
+		require.NoError(t, err)
+		jiffies, clock = time.Duration(end.jiffies-begin.jiffies)*w.jiffy, time.Duration(end.monotonic-begin.monotonic)
+		return clock >= 300*time.Millisecond
+	}, time.Minute, 10*time.Millisecond)
+	// The two are not read at the same time.
+	require.InDelta(t, clock, jiffies, float64(clock)/4)
+}
