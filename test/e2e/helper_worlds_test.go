@@ -95,7 +95,8 @@ func (w *worlds) apply(t *testing.T, next *policy.World) {
 	}
 	require.NoError(t, removing.Wait())
 	for name, labels := range next.Namespaces {
-		if maps.Equal(w.current.Namespaces[name], labels) {
+		// Namespaces outlive clusters: at first they may have the labels of another test.
+		if now, known := w.current.Namespaces[name]; known && maps.Equal(now, labels) {
 			continue
 		}
 		creating.Go(func() error { return w.labelNamespace(name, labels) })
