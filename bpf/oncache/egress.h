@@ -14,7 +14,7 @@ static __always_inline bool redirected(const struct ethhdr *eth, const struct on
 /* egress_condition: may this packet use entry f? On ONC_HIT *node is the Node to send it to, *hash the flow's if known.
  */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
-							const struct packet *p, const struct onc_egress *f,
+							const struct packet *p, struct onc_egress *f,
 							struct onc_node **node, __u32 *hash)
 {
 	struct ethhdr *eth = (void *)(long)skb->data;

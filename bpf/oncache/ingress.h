@@ -7,8 +7,7 @@
  * Ethernet header must say, and *ce whether to mark congestion. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
-							 const struct onc_ingress *f, __u32 *ifindex, __u32 *macs,
-							 bool *ce)
+							 struct onc_ingress *f, __u32 *ifindex, __u32 *macs, bool *ce)
 {
 	struct onc_endpoint *ep;
 	struct onc_node *node;

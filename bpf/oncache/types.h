@@ -34,12 +34,13 @@ struct onc_validity {
 	__u32 tag;
 	__u32 proved;
 	__u64 lease; /* valid until, in jiffies: Linux reads them without a call, a clock takes three */
-	__u32 endpoint;
+	__u16 endpoint;
+	__u16 node;
 	__u32 endpoint_gen;
-	__u32 node;
 	__u32 node_gen;
 	__u32 all_gen;
-	__u32 hash; /* egress: the kernel's hash of the flow if its packets come without one, else 0 */
+	__u32 hash;   /* egress: the kernel's hash of the flow if its packets come without one, else 0 */
+	__u32 probed; /* jiffies when a packet last went to Open vSwitch to renew the lease */
 };
 
 /* egress_flows: key is the 5-tuple as the Pod sends it. The header to put in front is the Node's. */

@@ -177,12 +177,13 @@ type bpfOncValidity struct {
 	Tag         uint32
 	Proved      uint32
 	Lease       uint64
-	Endpoint    uint32
+	Endpoint    uint16
+	Node        uint16
 	EndpointGen uint32
-	Node        uint32
 	NodeGen     uint32
 	AllGen      uint32
 	Hash        uint32
+	Probed      uint32
 }
 
 // Names of all BPF objects in the ELF.
