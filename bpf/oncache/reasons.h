@@ -30,7 +30,7 @@ enum onc_reason {
 	ONC_STALE_ENDPOINT, /* evicted by the Pod's generation */
 	ONC_STALE_NODE,	    /* evicted by the Node's generation */
 	ONC_STALE_ALL,	    /* evicted by the global generation */
-	ONC_LEASE,	    /* lease over: this packet asks Open vSwitch again */
+	ONC_LEASE,	    /* lease over or near its end: this packet asks Open vSwitch again */
 
 	/* The entry is good, but not for this packet. */
 	ONC_SPOOF,   /* interface or MAC is not the one of the entry's Pod */
