@@ -60,6 +60,14 @@ func misbehaving(t *testing.T) string {
 	return conn.LocalAddr().String()
 }
 
+func TestPingCount(t *testing.T) {
+	_, address := startServer(t, "udp-echo", "--listen=127.0.0.1:0")
+	ping, err := end[report.Ping](t, start(t, "udp-ping", "--to="+address, "--rate=1000", "--count=20"))
+	require.NoError(t, err)
+	require.Equal(t, 20, ping.Sent)
+	require.Zero(t, ping.Lost)
+}
+
 func TestPingNoticesLossDuplicatesOrderAndContent(t *testing.T) {
 	ping, err := end[report.Ping](t, start(t, "udp-ping", "--to="+misbehaving(t), "--rate=500", "--duration=40ms"))
 	require.NoError(t, err)

@@ -38,6 +38,7 @@ type udpPing struct {
 	window   int
 	size     int
 	duration time.Duration
+	count    int
 	socketOptions
 	progress time.Duration
 }
@@ -52,6 +53,7 @@ func udpPingCommand() *cobra.Command {
 	f.IntVar(&p.window, "window", 0, "send no more while so many requests newer than the newest reply are under way; 0 for any number")
 	f.IntVar(&p.size, "size", 64, "payload bytes")
 	f.DurationVar(&p.duration, "duration", 0, "how long to send; 0 for until SIGTERM")
+	f.IntVar(&p.count, "count", 0, "how many to send; 0 for no limit")
 	f.IntVar(&p.tos, "tos", -1, "type of service byte")
 	f.BoolVar(&p.dontFragment, "df", false, "set DF")
 	f.DurationVar(&p.progress, "progress", 0, "how often to write \"received NUMBER of NUMBER\" to stderr")
@@ -96,7 +98,7 @@ func (p *udpPing) send(ctx context.Context, conn net.Conn, c *pingCounter, statu
 	begin := time.Now()
 	due, reported := begin, begin
 	for n := 0; ; n++ {
-		if p.duration > 0 && due.Sub(begin) >= p.duration || !waitUntil(ctx, due) || !p.waitForWindow(ctx, c) {
+		if p.count > 0 && n == p.count || p.duration > 0 && due.Sub(begin) >= p.duration || !waitUntil(ctx, due) || !p.waitForWindow(ctx, c) {
 			return
 		}
 		binary.BigEndian.PutUint64(packet[4:], uint64(n))
