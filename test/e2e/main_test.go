@@ -6,7 +6,6 @@ package e2e
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
@@ -28,12 +27,4 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
-}
-
-// short returns full, or a tenth of it in quick mode.
-func short(full time.Duration) time.Duration {
-	if quick {
-		return full / 10
-	}
-	return full
 }
