@@ -56,7 +56,7 @@ enum onc_reason {
 enum onc_program { ONC_EGRESS, ONC_EGRESS_INIT, ONC_INGRESS, ONC_INGRESS_INIT, ONC_PROGRAMS };
 
 /* because returns its argument where a test has failed. Without it clang loads the reason before each test, in case it
- * fails: of the instructions of a hit a sixth were such loads. */
+ * fails: of the instructions of the programs one in eleven was such a load. */
 static __always_inline enum onc_reason because(enum onc_reason reason)
 {
 	asm volatile("" : "+r"(reason));

@@ -89,11 +89,7 @@ func TestHashStaysWithThePacket(t *testing.T) {
 	w, pod, _ := newLiveWorld(t)
 	out := fromPod()
 	w.learn(out, toPod())
-	var entry bpfOncEgress
-	key := only[bpfOncFlow4](t, w.objects.EgressFlows4)
-	require.NoError(t, w.objects.EgressFlows4.Lookup(key, &entry))
-	entry.V.Hash = known
-	require.NoError(t, w.objects.EgressFlows4.Put(key, entry))
+	w.changeEntries(func(v *bpfOncValidity) { v.Hash = known })
 
 	seen, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 	require.NoError(t, err)

@@ -166,15 +166,20 @@ func TestEgressRefuses(t *testing.T) {
 
 // expire ends the lease of all entries.
 func (w *world) expire() {
+	w.changeEntries(func(v *bpfOncValidity) { v.Lease = 1 })
+}
+
+// changeEntries changes all IPv4 entries.
+func (w *world) changeEntries(change func(*bpfOncValidity)) {
 	var key bpfOncFlow4
 	var egress bpfOncEgress
 	for it := w.objects.EgressFlows4.Iterate(); it.Next(&key, &egress); {
-		egress.V.Lease = 1
+		change(&egress.V)
 		require.NoError(w.t, w.objects.EgressFlows4.Put(key, egress))
 	}
 	var ingress bpfOncIngress
 	for it := w.objects.IngressFlows4.Iterate(); it.Next(&key, &ingress); {
-		ingress.V.Lease = 1
+		change(&ingress.V)
 		require.NoError(w.t, w.objects.IngressFlows4.Put(key, ingress))
 	}
 }
