@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # name | file | what is there | what takes its place. Those in ticket.h and learn.h, and "learning", are for FuzzLearning.
-faults='IPv4 options             | parse.h     | ip->ihl != 5                            | 0
+faults='IPv4 options             | parse.h     | *(__u8 *)ip != 0x45                     | ip->version != 4
 fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)        | 0
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
 IPv6 length              | parse.h     | bpf_ntohs(ip->payload_len) + IP6_LEN + off != skb->len | 0
@@ -28,12 +28,12 @@ MTU                      | condition.h | inner + overhead <= node->mtu          
 global generation        | condition.h | v->all_gen != c->generation             | 0
 generation of the Pod    | condition.h | v->endpoint_gen != word_generation(endpoint_word(ep)) | 0
 generation of the Node   | condition.h | v->node_gen != node->generation         | 0
-other direction proved   | condition.h | v->proved != PROVED_BOTH                | !v->proved
+other direction proved   | condition.h | (p->udp \&\& v->proved \& PROVED_OWN)     | v->proved \& PROVED_OWN
 lease                    | condition.h | v->lease - bpf_jiffies64()              | 1ll << 62
 recycled entry           | condition.h | == flow_hash(p)                         | != 0
 outer source             | ingress.h   | !is_source(o, node)                     | 0
 outer destination MAC    | outer.h     | !same_mac(eth->h_dest, c->uplink_mac)   | 0
-outer IPv4 checksum      | outer.h     | ip4_sum(ip) != 0xffff                   | 0
+outer IPv4 checksum      | outer.h     | !ip4_intact(ip)                         | 0
 outer UDP checksum       | outer.h     | udp->check \|\| !same                   | !same
 tunnel header            | outer.h     | !same_tunnel_header(udp + 1, c->tunnel_header) \|\| | 
 packet for another host  | outer.h     | skb->pkt_type != PACKET_HOST \|\|       | 
@@ -42,6 +42,7 @@ CE outside               | tunnel.h    | ecn == ECN_CE ? ECN_ECT_0 : ecn        
 source port              | tunnel.h    | hash ^= hash << 16                      | hash ^= hash << 15
 hash that a packet has   | tunnel.h    | !known \|\| skb->hash                    | !known
 checksum after CE        | csum.h      | bpf_htons(0xfffb)                       | bpf_htons(0xfffc)
+checksum after the TTL   | csum.h      | check + (check >= 0xffff)               | check
 epoch                    | learn.h     | epoch != word_epoch(word)               | 0
 no epoch                 | learn.h     | !epoch                                  | 0
 identity of the packet   | ticket.h    | out->id != p->id \|\|                   | 

@@ -37,9 +37,17 @@ static __always_inline enum onc_reason ends(struct onc_validity *v, const struct
 	return because(ONC_LEASE);
 }
 
-/* valid: the entry was learned under what holds now, in both directions, and its lease runs. */
+/* proved: what Open vSwitch has said of this direction alone is enough for datagrams. It would call TCP segments
+ * invalid whose answers pass it by, or the other way round. */
+static __always_inline bool proved(const struct onc_validity *v, const struct packet *p)
+{
+	return likely(v->proved == PROVED_BOTH) || (p->udp && v->proved & PROVED_OWN);
+}
+
+/* valid: the entry was learned under what holds now, and its lease runs. */
 static __always_inline enum onc_reason valid(struct onc_validity *v, const struct onc_control *c,
-					     const struct onc_endpoint *ep, const struct onc_node *node)
+					     const struct onc_endpoint *ep, const struct onc_node *node,
+					     const struct packet *p)
 {
 	__s64 left;
 
@@ -49,7 +57,7 @@ static __always_inline enum onc_reason valid(struct onc_validity *v, const struc
 		return because(ONC_STALE_ENDPOINT);
 	if (v->node_gen != node->generation)
 		return because(ONC_STALE_NODE);
-	if (v->proved != PROVED_BOTH)
+	if (!proved(v, p))
 		return because(ONC_NOT_PROVED);
 	left = v->lease - bpf_jiffies64();
 	return unlikely(left < (__s64)(c->lease / 4)) ? ends(v, c, left) : ONC_HIT;

@@ -10,12 +10,6 @@ static __always_inline __u16 csum16_add(__u16 sum, __u16 addend)
 	return sum + (sum < addend);
 }
 
-/* csum_replace2 is what OVS's set_ip_ttl and the kernel's ECN code use to update an IPv4 header checksum. */
-static __always_inline void csum_replace2(__u16 *check, __u16 from, __u16 to)
-{
-	*check = ~csum16_add(csum16_add(~*check, ~from), to);
-}
-
 /* csum_fold makes 16 bits of a sum of 32 bits, to which a few carries may have been added. */
 static __always_inline __u16 csum_fold(__u64 sum)
 {
@@ -24,9 +18,8 @@ static __always_inline __u16 csum_fold(__u64 sum)
 	return sum;
 }
 
-/* ip4_sum is the one's complement sum of a 20-byte IPv4 header, which is not on the stack: 0xffff when its checksum is
- * right. */
-static __always_inline __u16 ip4_sum(const void *header)
+/* ip4_words adds up a 20-byte IPv4 header, which is not on the stack, in words of 32 bits. */
+static __always_inline __u64 ip4_words(const void *header)
 {
 	const __u32 *w = header;
 	__u64 sum = 0;
@@ -34,16 +27,35 @@ static __always_inline __u16 ip4_sum(const void *header)
 #pragma unroll
 	for (int i = 0; i < IP4_LEN / 4; i++)
 		sum += w[i];
+	return sum;
+}
+
+/* ip4_sum is the one's complement sum of an IPv4 header. */
+static __always_inline __u16 ip4_sum(const void *header)
+{
+	__u64 sum = ip4_words(header);
+
 	return csum_fold((__u32)sum + (sum >> 32));
 }
 
-/* decrease_ttl4 does what OVS's dec_ttl does. */
+/* ip4_intact: the header's checksum is right, that is the sum is 0 in one's complement. Folding twice leaves a carry in
+ * other sums, but makes 0xffff of these and of no others. */
+static __always_inline bool ip4_intact(const void *header)
+{
+	__u64 sum = ip4_words(header);
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+/* decrease_ttl4 does what OVS's dec_ttl does, in the form of the kernel's ip_decrease_ttl (include/net/ip.h): the
+ * result is the same for every checksum and every TTL but 0, with a third of the instructions. */
 static __always_inline void decrease_ttl4(struct iphdr *ip)
 {
-	__u8 ttl = ip->ttl - 1;
+	__u32 check = ip->check + bpf_htons(0x0100);
 
-	csum_replace2(&ip->check, bpf_htons(ip->ttl << 8), bpf_htons(ttl << 8));
-	ip->ttl = ttl;
+	ip->check = check + (check >= 0xffff);
+	ip->ttl--;
 }
 
 /* set_ce4 does what the kernel's IP_ECN_set_ce does to an ECT(0) or ECT(1) header (include/net/inet_ecn.h). */

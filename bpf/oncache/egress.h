@@ -27,7 +27,7 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	*node = get_node(f->v.node);
 	if (unlikely(!ep || !*node))
 		return because(ONC_NO_ENTRY);
-	reason = valid(&f->v, c, ep, *node);
+	reason = valid(&f->v, c, ep, *node, p);
 	if (unlikely(reason))
 		return reason;
 	/* The source address is the endpoint's: it is part of the key, and was checked when the entry was learned. */

@@ -21,7 +21,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 		return because(ONC_NO_ENTRY);
 	/* Read before the generation: a slot given to another Pod has a new generation first. */
 	*ifindex = *(volatile __u32 *)&ep->ifindex;
-	reason = valid(&f->v, c, ep, node);
+	reason = valid(&f->v, c, ep, node, p);
 	if (unlikely(reason))
 		return reason;
 	if (!is_source(o, node))

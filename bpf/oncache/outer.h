@@ -58,7 +58,7 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 		if (ip->protocol != IPPROTO_UDP || ip->daddr != c->uplink_ip4 || *(__u8 *)ip != 0x45 ||
 		    (ip->frag_off & bpf_htons(0xbfff)) || udp->dest != c->tunnel_port)
 			return because(ONC_NOT_TUNNEL);
-		if (ip4_sum(ip) != 0xffff)
+		if (!ip4_intact(ip))
 			return because(ONC_OUTER_HEADER);
 		*o = (struct outer){.six = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
 		return expected(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN);

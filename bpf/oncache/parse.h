@@ -93,10 +93,10 @@ static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, 
 	struct iphdr *ip = start(skb) + off;
 	enum onc_reason reason;
 
-	if ((void *)(ip + 1) > end(skb) || ip->version != 4)
+	if ((void *)(ip + 1) > end(skb))
 		return because(ONC_MALFORMED);
-	if (ip->ihl != 5)
-		return because(ONC_IP_OPTIONS);
+	if (*(__u8 *)ip != 0x45)
+		return ip->version == 4 ? because(ONC_IP_OPTIONS) : because(ONC_MALFORMED);
 	/* More-fragments or an offset; the reserved bit is refused as well. */
 	if (ip->frag_off & bpf_htons(0xbfff))
 		return because(ONC_FRAGMENT);
@@ -109,7 +109,7 @@ static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, 
 	p->headers_len = IP4_LEN;
 	reason = parse_l4(skb, off + IP4_LEN, ip->protocol, p, &p->key4.sport, &p->key4.dport);
 	/* As every router does (RFC 1812, section 5.2.2), and conntrack. */
-	return reason || ip4_sum(ip) == 0xffff ? reason : because(ONC_MALFORMED);
+	return reason || ip4_intact(ip) ? reason : because(ONC_MALFORMED);
 }
 
 static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, struct packet *p)

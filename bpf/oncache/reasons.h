@@ -26,7 +26,7 @@ enum onc_reason {
 	/* Why there was no hit. The packet got a ticket, with ONC_NO_ENTRY if it is worth learning from. ONC_NO_ENTRY
 	 * is the first and ONC_LEASE the last of them. */
 	ONC_NO_ENTRY,	    /* flow not in the cache */
-	ONC_NOT_PROVED,	    /* the other direction has not been seen yet */
+	ONC_NOT_PROVED,	    /* TCP: the other direction has not been seen yet */
 	ONC_STALE_ENDPOINT, /* evicted by the Pod's generation */
 	ONC_STALE_NODE,	    /* evicted by the Node's generation */
 	ONC_STALE_ALL,	    /* evicted by the global generation */

@@ -157,7 +157,7 @@ func flowState(f *datapath.Flow) string {
 		return "stale_endpoint"
 	case !f.CurrentNode:
 		return "stale_node"
-	case !f.OwnProved || !f.OtherProved:
+	case !f.Proved():
 		return "not_proved"
 	default:
 		return "lease"

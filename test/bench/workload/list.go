@@ -65,12 +65,14 @@ func ClusterNetwork(podDevice, cpus string) result.Network {
 	}
 }
 
-// Smoke are the workloads of the guard: one for each path through the cache.
+// Smoke are the workloads of the guard: one for each path through the cache. Datagrams in one direction are another one than their
+// request/response, because nothing but the direction itself is ever seen of them.
 func Smoke(m Machine) []Workload {
 	return []Workload{
 		requestResponse("tcp", 1),
 		requestResponse("udp", 1),
 		bulk("tcp", 1, defaultWrite),
+		bulk("udp", 1, datagram),
 		connectRequestResponse(m),
 		missesOnly(requestResponse("tcp", 1)),
 	}

@@ -40,9 +40,14 @@ type Flow struct {
 	CurrentEverybody bool
 }
 
+// Proved says whether Open vSwitch has been seen to do enough with the flow: for TCP that is with both directions.
+func (f *Flow) Proved() bool {
+	return f.OwnProved && (f.OtherProved || f.Protocol == unix.IPPROTO_UDP)
+}
+
 // Active says whether the next packet of the flow would take the fast path, as far as the entry decides.
 func (f *Flow) Active() bool {
-	return f.OwnProved && f.OtherProved && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft >= 0
+	return f.Proved() && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft >= 0
 }
 
 // flowBatch is the number of entries per system call.

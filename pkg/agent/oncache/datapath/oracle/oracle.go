@@ -201,7 +201,7 @@ func (s *State) valid(f Flow) error {
 		return Refused("stale_endpoint")
 	case e.Node != s.Node.Generation:
 		return Refused("stale_node")
-	case !e.Own || !e.Other:
+	case !e.Own || !e.Other && f.Protocol == tcp:
 		return Refused("not_proved")
 	case !e.Running:
 		return Refused("lease")
