@@ -55,17 +55,12 @@ func run(ctx context.Context, rounds int, length time.Duration, out string) (ver
 	if err := c.StartAgents(ctx); err != nil {
 		return "", err
 	}
-	d := &demo{cluster: c, progress: p, rounds: rounds, length: length, rows: newRows()}
+	d := &demo{cluster: c, progress: p, rounds: rounds, length: length, rows: newRows(), state: result.Off}
 	if err := d.makePods(ctx); err != nil {
 		return "", err
 	}
-	for _, on := range []bool{false, true} {
-		if err := d.switchGate(ctx, on); err != nil {
-			return "", err
-		}
-		if err := d.measureAll(ctx, on); err != nil {
-			return "", err
-		}
+	if err := d.measureAll(ctx); err != nil {
+		return "", err
 	}
 	shares, err := d.longFlow(ctx)
 	if err != nil {

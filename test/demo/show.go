@@ -59,7 +59,7 @@ func (d *demo) show(ctx context.Context, shares []share) error {
 	return d.table()
 }
 
-// table compares gate off, gate on and host to host. Host to host was measured next to both: ratios to it are made pair by pair.
+// table compares gate off, gate on and host to host; ratios are made round by round.
 func (d *demo) table() error {
 	fmt.Printf("\nMedian of %d measurements of %v (half of the distance of the quartiles). Latency is a round trip.\n", d.rounds, d.length)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -67,13 +67,18 @@ func (d *demo) table() error {
 	for _, r := range d.rows {
 		off, on, host := r.samples(result.Off), r.samples(result.On), r.samples(result.Bare)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t%.2f\t\n", r.name, r.result.Metric(r.metric).Unit, cell(off), cell(on), cell(host),
-			r.median(result.On)/r.median(result.Off), stats.Summarize(stats.Ratios(off, host)).Median, stats.Summarize(stats.Ratios(on, host)).Median)
+			ratio(on, off), ratio(off, host), ratio(on, host))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Println()
 	return nil
+}
+
+// ratio is the median of the ratios of the rounds.
+func ratio(a, b result.Samples) float64 {
+	return stats.Summarize(stats.Ratios(a, b)).Median
 }
 
 func cell(samples result.Samples) string {
@@ -92,5 +97,5 @@ func (d *demo) verdict(shares []share) (string, error) {
 	}
 	rr := d.row("tcp_rr")
 	return fmt.Sprintf("fast path carried at least %.2f %% of a long flow's packets in each direction; %s gate on / off = %.2f",
-		100*least, rr.name, rr.median(result.On)/rr.median(result.Off)), nil
+		100*least, rr.name, ratio(rr.samples(result.On), rr.samples(result.Off))), nil
 }

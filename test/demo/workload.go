@@ -12,7 +12,6 @@ import (
 
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/bench/stats"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
@@ -32,10 +31,10 @@ type demo struct {
 	clients  []*cluster.Pod
 	servers  []*cluster.Pod
 	rows     []*row
+	state    result.State // of the gate; begins with it off
 }
 
-// row is a workload with its results. Those with the gate off are the first rounds, those with it on the rounds after them;
-// host to host was measured next to both.
+// row is a workload with its results. In each round it is measured with the gate off and on, and host to host next to both.
 type row struct {
 	workload.Workload
 	name, metric string
@@ -119,45 +118,67 @@ func (d *demo) startServers(l bed.Link) error {
 }
 
 // switchGate changes the feature gate and restarts the agents, with the Pods and their servers running.
-func (d *demo) switchGate(ctx context.Context, on bool) error {
-	d.progress.Printf("demo: feature gate %s=%v", gate, on)
+func (d *demo) switchGate(ctx context.Context, to result.State) error {
+	if d.state == to {
+		return nil
+	}
+	d.state = to
+	d.progress.Printf("demo: feature gate %s=%v", gate, to == result.On)
 	return d.cluster.EachNode(func(n *cluster.Node) error {
-		if err := n.SetFeatureGates(map[string]bool{gate: on}); err != nil {
+		if err := n.SetFeatureGates(map[string]bool{gate: to == result.On}); err != nil {
 			return err
 		}
 		return n.RestartAgent(ctx)
 	})
 }
 
-// measureAll measures each workload between Pods and between Nodes in turn, so that whatever disturbs the machine
-// disturbs both.
-func (d *demo) measureAll(ctx context.Context, on bool) error {
-	targets := []workload.Target{{Link: d.pods(), State: result.Off}, {Link: d.hosts(), State: result.Bare}}
-	first := 0
-	if on {
-		targets[0].State, first = result.On, d.rounds
-	}
-	for _, r := range d.rows {
-		for _, t := range targets {
-			// Servers may still be starting; this also opens the way through Open vSwitch.
-			if err := warmUp(ctx, r, t); err != nil {
+// measureAll measures everything with the gate off and on in each round, in alternating order, and leaves it on.
+func (d *demo) measureAll(ctx context.Context) error {
+	for round := range d.rounds {
+		states := []result.State{result.Off, result.On}
+		if round%2 == 1 {
+			slices.Reverse(states)
+		}
+		for _, state := range states {
+			if err := d.switchGate(ctx, state); err != nil {
 				return err
 			}
-		}
-		for i := range d.rounds {
-			for _, t := range targets {
-				o, err := r.Measure(ctx, t, d.length)
-				if err != nil {
-					return fmt.Errorf("%s: %w", r.name, err)
-				}
-				for _, v := range o.Values {
-					r.result.Add(v.Metric, t.State, first+i, v.Value)
+			for _, r := range d.rows {
+				if err := d.measure(ctx, r, round); err != nil {
+					return err
 				}
 			}
+			d.progress.Printf("demo: measured round %d of %d, %s=%v", round+1, d.rounds, gate, state == result.On)
 		}
-		d.progress.Printf("demo: measured %s, %s=%v", r.name, gate, on)
+	}
+	return d.switchGate(ctx, result.On)
+}
+
+// measure measures a workload between Pods and then between Nodes, so that whatever disturbs the machine disturbs both.
+func (d *demo) measure(ctx context.Context, r *row, round int) error {
+	for _, t := range []workload.Target{{Link: d.pods(), State: d.state}, {Link: d.hosts(), State: result.Bare}} {
+		// Servers may still be starting; this also opens the way through Open vSwitch.
+		if err := warmUp(ctx, r, t); err != nil {
+			return err
+		}
+		o, err := r.Measure(ctx, t, d.length)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		for _, v := range o.Values {
+			r.add(v, t.State, round)
+		}
 	}
 	return nil
+}
+
+// add enters a measurement. Of host to host, which is measured twice in a round, it is the mean of both.
+func (r *row) add(v workload.Value, state result.State, round int) {
+	value := v.Value
+	if m := r.result.Metric(v.Name); m != nil && state == result.Bare && len(m.Samples[state]) > round {
+		value = (value + m.Samples[state][round]) / 2
+	}
+	r.result.Add(v.Metric, state, round, value)
 }
 
 func warmUp(ctx context.Context, r *row, t workload.Target) error {
@@ -179,8 +200,4 @@ func warmUp(ctx context.Context, r *row, t workload.Target) error {
 // samples are what was measured in a state.
 func (r *row) samples(state result.State) result.Samples {
 	return r.result.Metric(r.metric).Samples[state]
-}
-
-func (r *row) median(state result.State) float64 {
-	return stats.Summarize(r.samples(state).Valid()).Median
 }

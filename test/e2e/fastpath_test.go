@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"testing"
 
@@ -41,6 +42,29 @@ func testFastPath(t *testing.T, s *suite) {
 				require.LessOrEqual(t, info.Packets, uint64(ping.Sent), "%+v", info)
 			}
 		}
+	})
+	t.Run("DatagramsInOneDirection", func(t *testing.T) {
+		startServer(t, s.server.Space, "udp-echo", "--listen="+netip.AddrPortFrom(s.server.IP, udpEchoPort).String(), "--answers=1")
+		f := s.flow("UDP", 4203, udpEchoPort)
+		send := func(rate, count int) {
+			runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", "--from=:4203", to(s.server.IP, udpEchoPort),
+				fmt.Sprintf("--rate=%d", rate), fmt.Sprintf("--count=%d", count))
+		}
+		packets := func() (sent, received uint64) {
+			client, err := s.entriesOf(t, f, true)
+			require.NoError(t, err)
+			server, err := s.entriesOf(t, f, false)
+			require.NoError(t, err)
+			require.Empty(t, client.ingress, "the only answer was too early to be learned from")
+			return client.egress.Packets, server.ingress.Packets
+		}
+		send(20, 20)
+		sent, received := packets()
+		const count = 1000
+		send(500, count)
+		moreSent, moreReceived := packets()
+		require.GreaterOrEqual(t, float64(moreSent-sent), leastFast*count)
+		require.GreaterOrEqual(t, float64(moreReceived-received), leastFast*count)
 	})
 	t.Run("TCP", func(t *testing.T) {
 		startSink(t, s.server.Space)

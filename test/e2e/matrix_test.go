@@ -79,7 +79,8 @@ func TestVXLANGateOn(t *testing.T) {
 	}
 }
 
-// TestNetkitGateOn is TestGeneveGateOn with netkit devices, as far as they can make a difference.
+// TestNetkitGateOn is TestGeneveGateOn with netkit devices: always as far as they make a difference to the programs and to the CNI,
+// all of it with `make test-e2e-all`.
 func TestNetkitGateOn(t *testing.T) {
 	requireNetkit(t)
 	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
@@ -96,8 +97,22 @@ func TestNetkitGateOn(t *testing.T) {
 		area{"Forgery", testForgery},
 		area{"PodDeletion", testPodDeletion},
 		area{"AgentCrash", testAgentCrash},
-		area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
 	)
+	if all {
+		s.run(t,
+			area{"Coexistence", testCoexistence},
+			area{"NetworkPolicy", testNetworkPolicy},
+			area{"AgentRestart", testAgentRestart},
+			area{"ConnectionEnd", testConnectionEnd},
+			area{"ConntrackLiveness", testConntrackLiveness},
+			area{"BandwidthAnnotation", testBandwidthAnnotation},
+			area{"Mode", testMode},
+			area{"LongFlow", testLongFlow},
+			area{"Unavailable", testUnavailable},
+			area{"OpenVSwitch", testOpenVSwitch},
+		)
+	}
+	s.run(t, area{"GateSwitch", testGateSwitch}) // last: it makes the cluster's gate change
 }
 
 // requireNetkit skips where the machine's kernel is older than netkit. The testbed's virtual machine has it.

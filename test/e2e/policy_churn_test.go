@@ -32,7 +32,8 @@ const (
 )
 
 // testPolicyChurn changes policies, labels and Pods at random and kills agents, while new connections are tried and old ones go on.
-// E2E_CHURN_CHANGES says how often, E2E_CHURN_KILLS how often an agent is killed at a random moment of a change.
+// E2E_CHURN_CHANGES says how often, E2E_CHURN_KILLS how often an agent is killed at a random moment. With more kills than changes
+// each change has several, most of them before the agent that is killed has come as far as to know the change.
 func testPolicyChurn(t *testing.T, s *suite) {
 	rng := seeded(t)
 	c := &churn{generator: policy.NewGenerator(rng), rng: rng}
@@ -47,7 +48,7 @@ func testPolicyChurn(t *testing.T, s *suite) {
 	changes, kills := amount(t, "E2E_CHURN_CHANGES", 4, 60), amount(t, "E2E_CHURN_KILLS", 1, 10)
 	begin := time.Now()
 	for i := range changes {
-		c.step(t, i*kills/changes != (i+1)*kills/changes)
+		c.step(t, (i+1)*kills/changes-i*kills/changes)
 	}
 	stop()
 	c.report(t, changes, kills, time.Since(begin))
@@ -135,8 +136,8 @@ func (c *churn) traffic(t *testing.T) (stop func()) {
 	return sync.OnceFunc(func() { cancel(); running.Wait() })
 }
 
-// step makes one change at random. kill says that an agent is killed at a random moment of it.
-func (c *churn) step(t *testing.T, kill bool) {
+// step makes one change at random, and kills agents at random moments of it.
+func (c *churn) step(t *testing.T, kills int) {
 	t.Helper()
 	fresh, before := c.generator.Next(), c.w.current
 	next := &policy.World{Namespaces: maps.Clone(before.Namespaces), Pods: slices.Clone(before.Pods), Policies: slices.Clone(before.Policies)}
@@ -179,12 +180,10 @@ func (c *churn) step(t *testing.T, kill bool) {
 	if node {
 		what += ", " + map[bool]string{false: "a Node joins", true: "a Node leaves"}[c.thirdNode]
 	}
-	if kill {
-		what += ", an agent killed"
+	if kills > 0 {
+		what += fmt.Sprintf(", agents killed %d times", kills)
 	}
 	c.prepare(before, next)
-	victim := c.f.s.Nodes[c.rng.IntN(len(c.f.s.Nodes))]
-	after := time.Duration(c.rng.IntN(2000)) * time.Millisecond
 	c.change(t, what, next, func() {
 		if replaced != nil {
 			c.replace(t, replaced)
@@ -192,9 +191,7 @@ func (c *churn) step(t *testing.T, kill bool) {
 		if node {
 			c.toggleNode(t)
 		}
-		if kill {
-			c.kill(t, victim, after)
-		}
+		c.kill(t, kills)
 	})
 	if replaced != nil {
 		c.o.present(podKey(replaced))
@@ -357,17 +354,27 @@ func (c *churn) toggleNode(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// kill ends the agent of a Node by force at some moment and starts it again.
-func (c *churn) kill(t *testing.T, n *cluster.Node, after time.Duration) {
+// kill ends agents of random Nodes by force, each some time after the one before, and starts them again. It returns when all are
+// ready.
+func (c *churn) kill(t *testing.T, times int) {
 	t.Helper()
-	timer := time.NewTimer(after)
-	defer timer.Stop()
-	<-timer.C
-	n.KillAgent()
-	require.NoError(t, n.StartAgent())
+	for range times {
+		// An agent takes some seconds to start here: most of the times are within that, one in eight is up to 16 s.
+		within := 2 * time.Second
+		if c.rng.IntN(8) == 0 {
+			within = 16 * time.Second
+		}
+		n := c.f.s.Nodes[c.rng.IntN(len(c.f.s.Nodes))]
+		<-time.After(time.Duration(c.rng.Int64N(int64(within))))
+		n.KillAgent()
+		require.NoError(t, n.StartAgent())
+	}
+	if times == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
 	defer cancel()
-	require.NoError(t, n.WaitAgentReady(ctx))
+	require.NoError(t, c.f.s.EachNode(func(n *cluster.Node) error { return n.WaitAgentReady(ctx) }))
 }
 
 // report prints and judges what was found.

@@ -18,7 +18,9 @@ import (
 
 // echo returns what it gets.
 type echo struct {
-	listen         string
+	listen string
+	// answers is how many datagrams are returned, 0 for all.
+	answers        uint64
 	packets, bytes atomic.Uint64
 }
 
@@ -31,8 +33,9 @@ func tcpEchoCommand() *cobra.Command {
 
 func udpEchoCommand() *cobra.Command {
 	var e echo
-	cmd := &cobra.Command{Use: "udp-echo", Short: "Return every datagram to its sender", Args: cobra.NoArgs, RunE: run(e.runUDP)}
+	cmd := &cobra.Command{Use: "udp-echo", Short: "Return datagrams to their senders", Args: cobra.NoArgs, RunE: run(e.runUDP)}
 	cmd.Flags().StringVar(&e.listen, "listen", ":5002", "address and port")
+	cmd.Flags().Uint64Var(&e.answers, "answers", 0, "return only so many; 0 for all")
 	return cmd
 }
 
@@ -64,6 +67,9 @@ func (e *echo) runUDP(ctx context.Context, status io.Writer) (report.Echo, error
 			continue
 		}
 		e.count(n)
+		if e.answers > 0 && e.packets.Load() > e.answers {
+			continue
+		}
 		_, _ = udp.WriteToUDPAddrPort(buf[:n], from) // the client counts what is missing
 	}
 }

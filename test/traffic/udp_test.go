@@ -25,6 +25,19 @@ func TestPingCountsEveryReply(t *testing.T) {
 	require.LessOrEqual(t, ping.RTT.P99, ping.RTT.Max)
 }
 
+func TestEchoThatAnswersOnce(t *testing.T) {
+	echo, address := startServer(t, "udp-echo", "--listen=127.0.0.1:0", "--answers=1")
+	ping, err := end[report.Ping](t, start(t, "udp-ping", "--to="+address, "--count=20"))
+	require.NoError(t, err)
+	require.Equal(t, 20, ping.Sent)
+	require.Equal(t, 19, ping.Lost)
+	require.Equal(t, 1, ping.FirstLost)
+	echo.stop()
+	echoed, err := end[report.Echo](t, echo)
+	require.NoError(t, err)
+	require.EqualValues(t, 20, echoed.Packets)
+}
+
 // misbehaving answers requests by number: 3 not at all, 5 twice, 7 after 8, 9 with wrong content.
 func misbehaving(t *testing.T) string {
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

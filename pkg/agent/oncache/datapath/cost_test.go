@@ -54,8 +54,13 @@ var scenarios = map[string]scenario{
 // the same way is subtracted. The yardstick is a program that does one LRU lookup of the same key and nothing else; another one
 // then has the kernel make or remove the room for the outer header, which no hit can do without. Programs and yardsticks take turns, each run with a flow drawn at random; ratios are taken within a round, in which the machine is
 // busy or idle for all of them alike.
+//
+// How much of it is the lookup's differs between processors: on another one than the record's there is nothing to compare with.
 func TestCost(t *testing.T) {
-	recorded := readCosts(t)
+	recorded, processor := readCosts(t)
+	if here := thisProcessor(t); here != processor && !*costPrint && !*costRecord {
+		t.Skipf("%s is of %s, this is %s", costFile, processor, here)
+	}
 	var best map[string]cost
 	for attempt := range costAttempts {
 		measured := measureCosts(t)
@@ -240,11 +245,24 @@ func costTable(costs []cost, recorded map[string]cost) string {
 }
 
 const costHeader = `# What a hit costs in bare LRU lookups: program, median, quartiles. Written by make bench-bpf COST_ARGS=-cost.record
+processor = %s
 `
+
+// thisProcessor is the maker, family, model and stepping of the processor.
+func thisProcessor(t *testing.T) string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	require.NoError(t, err)
+	of := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		of[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return strings.Join([]string{of["vendor_id"], of["cpu family"], of["model"], of["stepping"]}, " ")
+}
 
 func writeCosts(t *testing.T, costs []cost) {
 	var b strings.Builder
-	b.WriteString(costHeader)
+	fmt.Fprintf(&b, costHeader, thisProcessor(t))
 	for _, c := range costs {
 		if c.hit {
 			fmt.Fprintf(&b, "%s = %.2f %.2f %.2f\n", c.name, c.ratio, c.low, c.high)
@@ -253,20 +271,22 @@ func writeCosts(t *testing.T, costs []cost) {
 	require.NoError(t, os.WriteFile(costFile, []byte(b.String()), 0o644))
 }
 
-func readCosts(t *testing.T) map[string]cost {
-	out := map[string]cost{}
+func readCosts(t *testing.T) (out map[string]cost, processor string) {
+	out = map[string]cost{}
 	text, err := os.ReadFile(costFile)
 	if *costRecord && os.IsNotExist(err) {
-		return out
+		return out, ""
 	}
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
-		if name, numbers, found := strings.Cut(strings.TrimSpace(line), " = "); found {
+		if name, numbers, found := strings.Cut(strings.TrimSpace(line), " = "); found && name == "processor" {
+			processor = numbers
+		} else if found {
 			c := cost{name: name}
 			_, err := fmt.Sscan(numbers, &c.ratio, &c.low, &c.high)
 			require.NoError(t, err, line)
 			out[name] = c
 		}
 	}
-	return out
+	return out, processor
 }
