@@ -71,9 +71,11 @@ func newProfiler(artifacts string) (*profiler, error) {
 func (f *profiler) profile(ctx context.Context, r row, p protocol, link benchbed.Link) error {
 	length := intervals*(intervalLength+intervalPause) + time.Second
 	var measured uint64
-	// Each of the two ends when the other one fails.
+	ctx, ended := context.WithCancel(ctx)
+	// Each of the two ends when the other one fails, and nobody waits for traffic that has ended.
 	group, together := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
+		defer ended()
 		measured, err = roundTrip(together, p, link, r.state(), length)
 		return err
 	})
@@ -158,7 +160,7 @@ func (f *profiler) breakdown() *result.Breakdown {
 
 // waitForTraffic waits until the server receives as many packets as a workload in its steady state.
 func waitForTraffic(ctx context.Context, link benchbed.Link) error {
-	const interval, packets = 50 * time.Millisecond, 100
+	const interval, packets = 50 * time.Millisecond, 30
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for before := uint64(math.MaxUint64) - packets; ; {
