@@ -1,7 +1,7 @@
 /* Copyright 2026 The antrea-oncache Authors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The two directions of a flow prove each other: an entry is used only when the other direction has been seen under the
+ * The two directions of a TCP flow prove each other: an entry is used only when the other direction has been seen under the
  * same generation. The LRU map may drop either half, the agent may evict both. Liveness: as long as packets go both ways,
  * both halves are whole again (paper, appendix D).
  *
