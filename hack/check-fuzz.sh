@@ -29,6 +29,7 @@ global generation        | condition.h | v->all_gen != c->generation            
 generation of the Pod    | condition.h | v->endpoint_gen != word_generation(endpoint_word(ep)) | 0
 generation of the Node   | condition.h | v->node_gen != node->generation         | 0
 other direction proved   | condition.h | (p->udp \&\& v->proved \& PROVED_OWN)     | v->proved & PROVED_OWN
+own direction proved     | condition.h | (p->udp \&\& v->proved \& PROVED_OWN)     | p->udp
 lease                    | condition.h | v->lease - bpf_jiffies64()              | 1ll << 62
 recycled entry           | condition.h | == flow_hash(p)                         | != 0
 outer source             | ingress.h   | !is_source(o, node)                     | 0

@@ -21,7 +21,7 @@ func (d *demo) run(started time.Time) (*result.Run, error) {
 		Schema: result.Schema, Bed: "ovs", Started: started.UTC(), Seconds: time.Since(started).Seconds(), Rounds: d.rounds, Machine: machine,
 		Networks: map[string]result.Network{network: workload.ClusterNetwork("veth", "all Nodes share all")},
 		Limits: []string{
-			"Between what is measured with the gate off and with it on the agents are restarted: minutes lie between the two.",
+			"Between what is measured with the gate off and with it on the agents are restarted: a minute lies between the two.",
 			"Bare is between Nodes on which the agents run, with their iptables rules: the mean of one measurement next to off and one next to on.",
 		},
 	}

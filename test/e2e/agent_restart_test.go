@@ -76,20 +76,15 @@ type agentEnd struct {
 	early bool
 }
 
-func killAgent(n *cluster.Node) error {
-	n.KillAgent()
-	return nil
-}
-
 // testAgentRestart ends the agents of both Nodes under traffic, in order and by force.
 func testAgentRestart(t *testing.T, s *suite) {
-	s.testAgentEnds(t, agentEnd{"SIGTERM", (*cluster.Node).StopAgent, false}, agentEnd{"SIGKILL", killAgent, false},
-		agentEnd{"SIGKILLSoonAfterItsStart", killAgent, true})
+	s.testAgentEnds(t, agentEnd{"SIGTERM", (*cluster.Node).StopAgent, false}, agentEnd{"SIGKILL", (*cluster.Node).KillAgent, false},
+		agentEnd{"SIGKILLSoonAfterItsStart", (*cluster.Node).KillAgent, true})
 }
 
 // testAgentCrash is the part of testAgentRestart for clusters in which it makes little difference how the agents end.
 func testAgentCrash(t *testing.T, s *suite) {
-	s.testAgentEnds(t, agentEnd{"SIGKILL", killAgent, false})
+	s.testAgentEnds(t, agentEnd{"SIGKILL", (*cluster.Node).KillAgent, false})
 }
 
 func (s *suite) testAgentEnds(t *testing.T, ends ...agentEnd) {

@@ -366,7 +366,7 @@ func (c *churn) kill(t *testing.T, times int) {
 		}
 		n := c.f.s.Nodes[c.rng.IntN(len(c.f.s.Nodes))]
 		<-time.After(time.Duration(c.rng.Int64N(int64(within))))
-		n.KillAgent()
+		require.NoError(t, n.KillAgent())
 		require.NoError(t, n.StartAgent())
 	}
 	if times == 0 {

@@ -66,7 +66,7 @@ func ClusterNetwork(podDevice, cpus string) result.Network {
 }
 
 // Smoke are the workloads of the guard: one for each path through the cache. Datagrams in one direction are another one than their
-// request/response, because nothing but the direction itself is ever seen of them.
+// request/response: iperf3's are answered once, too early for that to be learned from.
 func Smoke(m Machine) []Workload {
 	return []Workload{
 		requestResponse("tcp", 1),

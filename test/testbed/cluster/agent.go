@@ -120,11 +120,16 @@ func (n *Node) StopAgent() error {
 	return n.agent.Stop(agentGrace)
 }
 
-// KillAgent ends the agent with SIGKILL.
-func (n *Node) KillAgent() {
-	if n.agent != nil {
-		n.agent.Kill()
+// KillAgent ends the agent with SIGKILL. That it has ended before by itself is an error.
+func (n *Node) KillAgent() error {
+	if n.agent == nil {
+		return fmt.Errorf("%s: no agent was started", n.Name)
 	}
+	if err := running(n.agent); err != nil {
+		return fmt.Errorf("%s: the agent has ended before it was killed: %w", n.Name, err)
+	}
+	n.agent.Kill()
+	return nil
 }
 
 // WaitAgentReady waits until the agent accepts CNI requests and its /readyz is ok, except for the check "watcher": that one

@@ -293,7 +293,7 @@ func TestAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(config), "ONCache: false")
 	require.NoError(t, node.StartAgent())
-	node.KillAgent()
+	require.NoError(t, node.KillAgent())
 	require.ErrorContains(t, node.WaitAgentReady(ctx), "137")
 
 	log, err := os.ReadFile(node.AgentLog())
