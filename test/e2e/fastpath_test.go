@@ -20,7 +20,7 @@ import (
 // fewer, in whatever time: what passes before both directions are learned is more on a slow machine, not less.
 const (
 	leastFast = 0.99
-	longUDP   = 5000
+	longUDP   = 10000
 	longTCP   = 2500
 )
 
