@@ -30,7 +30,7 @@ const (
 	intervalLength = 20 * time.Millisecond
 	intervalPause  = 17 * time.Millisecond
 	// profileTolerance is how much the sum of all functions may differ from the median of the transactions at the same time, which
-	// has no interrupts of timers in it: with the gate off 6 % was seen. What it is for, blocks that are lost or counted twice, is more.
+	// has no interrupts of timers in it: with the gate off 4 % was seen. What it is for, blocks that are lost or counted twice, is more.
 	profileTolerance = 0.1
 	profileMethod    = "Executed instructions of TCP request/response with one flow, counted by the emulator for each function of the kernel and " +
 		"each eBPF program, every block of code in %d intervals of %s; of each function the median, so that what runs in fewer than half of " +

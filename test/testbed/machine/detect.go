@@ -66,7 +66,7 @@ const emulated = "max,-erms,-fsrm,-fsrs"
 // that runs for a certain time; with much longer ones timeouts of the programs would be too short.
 const InstructionTime = time.Nanosecond << instructionTimeShift
 
-const instructionTimeShift = 3
+const instructionTimeShift = 2
 
 // counter returns QEMU's arguments for a processor whose time is a count of instructions.
 func counter() (name string, args []string) {
