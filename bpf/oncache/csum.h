@@ -49,7 +49,7 @@ static __always_inline bool ip4_intact(const void *header)
 }
 
 /* decrease_ttl4 does what OVS's dec_ttl does, in the form of the kernel's ip_decrease_ttl (include/net/ip.h): the
- * result is the same for every checksum and every TTL but 0, with a third of the instructions. */
+ * result is the same for every checksum and every TTL but 0. */
 static __always_inline void decrease_ttl4(struct iphdr *ip)
 {
 	__u32 check = ip->check + bpf_htons(0x0100);

@@ -64,8 +64,13 @@ func atMost(name string, bound float64, measured func(*result.Run) stats.Summary
 
 // metric finds a metric of a workload with one flow in the first network.
 func metric(run *result.Run, name, metric string) *result.Metric {
+	return metricOn(run, name, "", metric)
+}
+
+// metricOn is metric in a certain network; "" is the first one that has the workload.
+func metricOn(run *result.Run, name, network, metric string) *result.Metric {
 	for i := range run.Results {
-		if r := &run.Results[i]; r.Workload == name && r.Flows <= 1 && r.Condition == "" {
+		if r := &run.Results[i]; r.Workload == name && (network == "" || r.Network == network) && r.Flows <= 1 && r.Condition == "" {
 			return r.Metric(metric)
 		}
 	}
@@ -87,14 +92,7 @@ func ratio(name, of string, a, b result.State) func(*result.Run) stats.Summary {
 }
 
 func removed(name, network string) func(*result.Run) stats.Summary {
-	return func(run *result.Run) stats.Summary {
-		for i := range run.Results {
-			if r := &run.Results[i]; r.Workload == name && r.Network == network {
-				return Removed(r.Metric("instructions"))
-			}
-		}
-		return stats.Summarize(nil)
-	}
+	return func(run *result.Run) stats.Summary { return Removed(metricOn(run, name, network, "instructions")) }
 }
 
 // payloadShare is the part of bare throughput that fits behind the tunnel's headers on a full wire: TCP payload per packet,
