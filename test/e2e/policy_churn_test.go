@@ -354,10 +354,11 @@ func (c *churn) toggleNode(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// kill ends agents of random Nodes by force, each some time after the one before, and starts them again. It returns when all are
-// ready.
+// kill ends agents of random Nodes by force, those of a Node each some time after the one before, and starts them again. Nodes do not
+// wait for each other. It returns when all agents are ready.
 func (c *churn) kill(t *testing.T, times int) {
 	t.Helper()
+	pauses := map[*cluster.Node][]time.Duration{}
 	for range times {
 		// An agent takes some seconds to start here: most of the times are within that, one in eight is up to 16 s.
 		within := 2 * time.Second
@@ -365,16 +366,25 @@ func (c *churn) kill(t *testing.T, times int) {
 			within = 16 * time.Second
 		}
 		n := c.f.s.Nodes[c.rng.IntN(len(c.f.s.Nodes))]
-		<-time.After(time.Duration(c.rng.Int64N(int64(within))))
-		require.NoError(t, n.KillAgent())
-		require.NoError(t, n.StartAgent())
+		pauses[n] = append(pauses[n], time.Duration(c.rng.Int64N(int64(within))))
 	}
 	if times == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout+time.Duration(times)*16*time.Second)
 	defer cancel()
-	require.NoError(t, c.f.s.EachNode(func(n *cluster.Node) error { return n.WaitAgentReady(ctx) }))
+	require.NoError(t, c.f.s.EachNode(func(n *cluster.Node) error {
+		for _, pause := range pauses[n] {
+			<-time.After(pause)
+			if err := n.KillAgent(); err != nil {
+				return err
+			}
+			if err := n.StartAgent(); err != nil {
+				return err
+			}
+		}
+		return n.WaitAgentReady(ctx)
+	}))
 }
 
 // report prints and judges what was found.

@@ -91,8 +91,22 @@ func findToolsModule() (string, error) {
 	return "", fmt.Errorf("%s, which pins the control plane's versions, is not found above any of %q: start in the repository", toolsModule, starts)
 }
 
-// pinnedVersions returns the versions that a go.mod requires, by module path.
+// pinnedVersions returns the versions that the go.mod of the control plane requires, by module path.
 func pinnedVersions(path string) (map[string]string, error) {
+	versions, err := requiredVersions(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, want := range []string{kubernetesModule, etcdModule} {
+		if versions[want] == "" {
+			return nil, fmt.Errorf("%s does not require %s", path, want)
+		}
+	}
+	return versions, nil
+}
+
+// requiredVersions returns the versions that a go.mod requires, by module path.
+func requiredVersions(path string) (map[string]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -104,11 +118,6 @@ func pinnedVersions(path string) (map[string]string, error) {
 	versions := map[string]string{}
 	for _, r := range mod.Require {
 		versions[r.Mod.Path] = r.Mod.Version
-	}
-	for _, want := range []string{kubernetesModule, etcdModule} {
-		if versions[want] == "" {
-			return nil, fmt.Errorf("%s does not require %s", path, want)
-		}
 	}
 	return versions, nil
 }

@@ -28,6 +28,25 @@ func TestPinnedVersions(t *testing.T) {
 	require.ErrorContains(t, err, etcdModule)
 }
 
+// TestSameVersions keeps the control plane from compiling again what the project has compiled: that is more than half of it, minutes on
+// a new machine.
+func TestSameVersions(t *testing.T) {
+	dir, err := findToolsModule()
+	require.NoError(t, err)
+	control, err := requiredVersions(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	project, err := requiredVersions(filepath.Join(dir, "..", "..", "go.mod"))
+	require.NoError(t, err)
+	common := 0
+	for module, version := range project {
+		if other, both := control[module]; both {
+			common++
+			require.Equal(t, version, other, "%s: raise the lower version, in go.mod or in %s/go.mod", module, toolsModule)
+		}
+	}
+	require.NotZero(t, common)
+}
+
 func TestKubernetesVersionFlags(t *testing.T) {
 	flags := kubernetesVersionFlags("v1.36.3")
 	require.Contains(t, flags, "gitVersion=v1.36.3 ")
