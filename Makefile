@@ -8,8 +8,8 @@ SHELL := /bin/bash
 # A Go older than go.mod asks for fetches the right one (some distributions turn that off).
 export GOTOOLCHAIN := $(or $(GOTOOLCHAIN),auto)
 GO ?= go
-# One way to compile for all but the race detector, which needs cgo: each other one would compile all of Kubernetes again. make lint has vet,
-# which would read all of that again, too.
+# One way to compile for all but the race detector, which needs cgo: each other one would compile all of Kubernetes again. make vet reads
+# all of that, too, which go test would do again.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 race := CGO_ENABLED=1 $(GO) test -race -vet=off
@@ -26,9 +26,9 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := lint verify-generated model test-unit test-policy test-bpf bench-smoke test-kernels cost test-e2e
-# This needs no quiet and runs beside the last of them.
-stages_beside := fuzz
+stages := vet verify-generated test-unit test-policy test-bpf bench-smoke test-kernels cost test-e2e
+# These need no quiet and run beside the last of them.
+stages_beside := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
@@ -78,12 +78,18 @@ build: ## Build all programs into bin/, statically linked
 		./test/testbed/cmd/testbed ./test/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
 
 .PHONY: lint
-lint: ## Check format and run static analysis
+lint: vet staticcheck ## Check format and run static analysis
+
+.PHONY: vet
+vet: ## Check format and go.mod and run go vet
 	@unformatted=$$(gofmt -l $(sources)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	clang-format-14 --dry-run --Werror bpf/oncache/*.[ch]
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
+
+.PHONY: staticcheck
+staticcheck: ## Run staticcheck
+	$(GO) tool staticcheck ./...
 
 .PHONY: model
 model: ## Check the coherency protocol's models with spin, broken variants included

@@ -21,7 +21,7 @@ import (
 const (
 	leastFast = 0.99
 	longUDP   = 10000
-	longTCP   = 2500
+	longTCP   = 6000
 )
 
 // testFastPath checks that the first packets of a connection go through Open vSwitch, and the others do not.
