@@ -371,8 +371,6 @@ func (c *churn) kill(t *testing.T, times int) {
 	if times == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout+time.Duration(times)*16*time.Second)
-	defer cancel()
 	require.NoError(t, c.f.s.EachNode(func(n *cluster.Node) error {
 		for _, pause := range pauses[n] {
 			<-time.After(pause)
@@ -383,6 +381,8 @@ func (c *churn) kill(t *testing.T, times int) {
 				return err
 			}
 		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
+		defer cancel()
 		return n.WaitAgentReady(ctx)
 	}))
 }
