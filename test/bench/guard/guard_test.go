@@ -62,6 +62,49 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// A ratio of this machine's is compared with the record of its own processor, or else with the one that asks least.
+func TestBandsOfProcessors(t *testing.T) {
+	on := func(processor string, values ...float64) *result.Run {
+		r := run("native", "p50", values...)
+		r.Machine.Processor = processor
+		return r
+	}
+	bands := Bands{}
+	require.NoError(t, bands.Record(on("fast", 10, 10, 10)))
+	require.NoError(t, bands.Record(on("slow", 15, 15, 15)))
+	require.NoError(t, bands.Record(on("slow", 14, 14, 14)))
+	require.Len(t, bands["native"], 4)
+	for _, c := range []struct {
+		processor string
+		measured  float64
+		failed    int
+	}{
+		{"fast", 10.9, 0}, {"fast", 11.1, 2}, {"slow", 15.3, 0}, {"slow", 15.5, 2}, {"other", 15.3, 0}, {"other", 15.5, 2},
+	} {
+		findings := bands.Check(on(c.processor, c.measured, c.measured, c.measured))
+		require.Len(t, findings, 2)
+		failed := 0
+		for _, f := range findings {
+			if f.Failed {
+				failed++
+			}
+		}
+		require.Equal(t, c.failed, failed, "%s %v", c.processor, c.measured)
+	}
+}
+
+// What runs differ by is no failure, however narrow each of them is.
+func TestRecordOfSeveralRuns(t *testing.T) {
+	bands := Bands{}
+	require.NoError(t, bands.Record(run("native", "p50", 10, 10, 10), run("native", "p50", 14, 14, 14), run("native", "p50", 11, 11, 11)))
+	require.Equal(t, 1.1, bands["native"][0].Recorded)
+	require.Equal(t, 1.5, bands["native"][0].Limit)
+	busy := run("native", "p50", 11, 11, 11)
+	busy.Machine.ForeignCPU = 0.2
+	require.ErrorContains(t, bands.Record(run("native", "p50", 10, 10, 10), busy), "20 %")
+	require.Equal(t, 1.1, bands["native"][0].Recorded)
+}
+
 func TestRecordLeavesRatesOut(t *testing.T) {
 	bands := Bands{}
 	require.NoError(t, bands.Record(run("native", "rate", 1, 2, 3)))

@@ -6,6 +6,7 @@ package guard
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/stats"
@@ -23,28 +24,33 @@ const (
 	instructionMargin = 0.02
 )
 
-// Record makes the bands of a bed from a run of the guard's workloads, in the place of the former ones. A run that shared its
+// Record makes the bands of a bed from runs of the guard's workloads, in the place of the former ones of the same processor. Runs
+// minutes apart differ by more than the measurements of one: of several, what they differ by is the spread. A run that shared its
 // machine says nothing about the code.
-func (b Bands) Record(run *result.Run) error {
-	if run.Machine.ForeignCPU > quiet {
-		return fmt.Errorf("other programs took %.0f %% of the CPUs, bands can be recorded with at most %.0f %%", 100*run.Machine.ForeignCPU, 100*quiet)
+func (b Bands) Record(runs ...*result.Run) error {
+	for _, run := range runs {
+		if run.Machine.ForeignCPU > quiet {
+			return fmt.Errorf("other programs took %.0f %% of the CPUs, bands can be recorded with at most %.0f %%", 100*run.Machine.ForeignCPU, 100*quiet)
+		}
 	}
+	first := runs[0]
 	var bands []Band
-	for i := range run.Results {
-		r := &run.Results[i]
+	for i := range first.Results {
+		r := &first.Results[i]
 		if m := r.Metric("instructions"); m != nil {
 			bands = append(bands, counts(r.Key(), m)...)
 		}
 		for _, names := range guarded {
 			for _, name := range names {
 				if m := r.Metric(name); m != nil {
-					bands = append(bands, ratios(r.Key(), m)...)
+					bands = append(bands, ratios(r.Key(), m, runs)...)
 					break
 				}
 			}
 		}
 	}
-	b[run.Bed] = bands
+	kept := slices.DeleteFunc(b[first.Bed], func(band Band) bool { return band.Processor == "" || band.Processor == first.Machine.Processor })
+	b[first.Bed] = append(kept, bands...)
 	return nil
 }
 
@@ -63,16 +69,32 @@ func counts(key string, m *result.Metric) (bands []Band) {
 }
 
 // ratios are the bands of what depends on the machine: state on relative to the others.
-func ratios(key string, m *result.Metric) (bands []Band) {
+func ratios(key string, m *result.Metric, runs []*result.Run) (bands []Band) {
 	for _, to := range []result.State{result.Bare, result.Off} {
-		s := stats.Summarize(stats.Ratios(m.Samples[result.On], m.Samples[to]))
+		band := Band{Key: key, Metric: m.Name, Processor: runs[0].Machine.Processor, State: result.On, To: to, Less: m.Less}
+		s := summarize(runs, band)
 		if s.N == 0 {
 			continue
 		}
 		margin := max(ratioMargin*s.Median, spreadMargin*(s.High-s.Low)/2)
-		bands = append(bands, Band{Key: key, Metric: m.Name, State: result.On, To: to, Less: m.Less, Limit: round(s.Median + margin), Recorded: round(s.Median)})
+		band.Limit, band.Recorded = round(s.Median+margin), round(s.Median)
+		bands = append(bands, band)
 	}
 	return bands
+}
+
+// summarize is the summary of a quantity in one run, or of the medians of several.
+func summarize(runs []*result.Run, of Band) stats.Summary {
+	if len(runs) == 1 {
+		return measure(runs[0], of)
+	}
+	var medians []float64
+	for _, run := range runs {
+		if s := measure(run, of); s.N > 0 {
+			medians = append(medians, s.Median)
+		}
+	}
+	return stats.Summarize(medians)
 }
 
 func round(v float64) float64 { return math.Round(v*1000) / 1000 }

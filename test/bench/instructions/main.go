@@ -97,15 +97,15 @@ func (g guarded) apply(r *result.Run) error {
 		}
 		return bands.Save(g.path)
 	}
-	failed := 0
-	for _, f := range bands.Check(r) {
+	failed, findings := 0, bands.Check(r)
+	for _, f := range findings {
 		if f.Failed {
 			fmt.Println("cost:", f)
 			failed++
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d numbers are too high, see above (make cost COUNT_ARGS=-record records new ones if that is meant)", failed, len(bands[r.Bed]))
+		return fmt.Errorf("%d of %d numbers are too high, see above (make cost COUNT_ARGS=-record records new ones if that is meant)", failed, len(findings))
 	}
 	return nil
 }

@@ -4,12 +4,12 @@
 package result
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -32,29 +32,23 @@ func ThisMachine() (Machine, error) {
 	if err != nil {
 		return m, err
 	}
-	m.CPU, m.Hypervisor = parseCPU(cpu)
+	m.CPU, m.Processor, m.Hypervisor = parseCPU(cpu)
 	m.LoadBefore, err = Load1()
 	return m, err
 }
 
-// parseCPU reads the model and, if there is one, that there is a hypervisor.
-func parseCPU(cpuinfo []byte) (model, hypervisor string) {
-	lines := bufio.NewScanner(bytes.NewReader(cpuinfo))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		key, value, _ := strings.Cut(lines.Text(), ":")
-		switch strings.TrimSpace(key) {
-		case "model name":
-			model = strings.TrimSpace(value)
-		case "flags":
-			if strings.Contains(value+" ", " hypervisor ") {
-				hypervisor = "yes"
-			}
-		case "": // the end of the first processor
-			return model, hypervisor
-		}
+// parseCPU reads from the first processor in cpuinfo what Machine says of it; hypervisor is "yes" if there is one.
+func parseCPU(cpuinfo []byte) (model, processor, hypervisor string) {
+	first, _, _ := bytes.Cut(cpuinfo, []byte("\n\n"))
+	of := map[string]string{}
+	for line := range strings.Lines(string(first)) {
+		key, value, _ := strings.Cut(line, ":")
+		of[strings.TrimSpace(key)] = strings.TrimSpace(value)
 	}
-	return model, hypervisor
+	if slices.Contains(strings.Fields(of["flags"]), "hypervisor") {
+		hypervisor = "yes"
+	}
+	return of["model name"], strings.Join([]string{of["vendor_id"], of["cpu family"], of["model"], of["stepping"]}, " "), hypervisor
 }
 
 // Load1 is the load average of the last minute.

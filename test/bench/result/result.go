@@ -53,7 +53,9 @@ type Run struct {
 
 // Machine is what the run was made on.
 type Machine struct {
-	CPU         string `json:"cpu"`
+	CPU string `json:"cpu"`
+	// Processor is the maker, family, model and stepping: virtual machines often have a CPU of no particular name.
+	Processor   string `json:"processor,omitempty"`
 	CPUs        int    `json:"cpus"`
 	MemoryBytes uint64 `json:"memoryBytes"`
 	Kernel      string `json:"kernel"`

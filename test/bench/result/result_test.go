@@ -57,8 +57,9 @@ func TestKey(t *testing.T) {
 }
 
 func TestParseCPU(t *testing.T) {
-	const first = "processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: fpu hypervisor lahf_lm\n\nprocessor\t: 1\nmodel name\t: Other\n"
-	model, hypervisor := parseCPU([]byte(first))
+	const first = "processor\t: 0\nvendor_id\t: GenuineSome\ncpu family\t: 6\nmodel\t\t: 167\nmodel name\t: Some CPU\nstepping\t: 8\nflags\t\t: fpu hypervisor lahf_lm\n\nprocessor\t: 1\nmodel name\t: Other\n"
+	model, processor, hypervisor := parseCPU([]byte(first))
 	require.Equal(t, "Some CPU", model)
+	require.Equal(t, "GenuineSome 6 167 8", processor)
 	require.Equal(t, "yes", hypervisor)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	bench "github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
@@ -250,14 +251,9 @@ processor = %s
 
 // thisProcessor is the maker, family, model and stepping of the processor.
 func thisProcessor(t *testing.T) string {
-	text, err := os.ReadFile("/proc/cpuinfo")
+	machine, err := bench.ThisMachine()
 	require.NoError(t, err)
-	of := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		of[strings.TrimSpace(name)] = strings.TrimSpace(value)
-	}
-	return strings.Join([]string{of["vendor_id"], of["cpu family"], of["model"], of["stepping"]}, " ")
+	return machine.Processor
 }
 
 func writeCosts(t *testing.T, costs []cost) {
