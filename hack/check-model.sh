@@ -36,6 +36,10 @@ check coherency LOSE_EVICTION 0
 for variant in PAPER SEPARATE_BUNDLES BUMP_FIRST TWO_STORES NO_LEASE; do
 	check coherency "$variant" 1
 done
+check stamps AS_BUILT 0
+for variant in NO_STAMP BUMP_FIRST OWN_COUNT WRAP; do
+	check stamps "$variant" 1
+done
 check halves AS_BUILT 0 -a -f
 check halves PROVE_ONCE 1 -a -f
 exit "$failed"

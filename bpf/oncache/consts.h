@@ -6,9 +6,12 @@
 /* skb->mark. Antrea uses bits 0-7, 30 and 31, kube-proxy 14 and 15; all bits that are not ours are kept as found.
  * EPOCH is written by Open vSwitch: this packet's connection is established and was allowed by every stage of the
  * pipeline as it was in this epoch of the local endpoint. TICKET is written by Egress and Ingress: number of the
- * ticket that holds what they saw. */
+ * ticket that holds what they saw. On the way to Open vSwitch the bits of EPOCH hold a stamp (stamp.h), which Open
+ * vSwitch takes away. No stamp is an epoch, so one that is left is no permission. */
 #define MARK_EPOCH_SHIFT 20
 #define MARK_EPOCH_MASK 0x3ff00000u
+#define MARK_STAMP 0x20000000u /* set in every stamp, and in no epoch */
+#define STAMP_NUMBER_MASK 0x1ffu
 #define MARK_TICKET_MASK 0x000f3f00u
 #define MARK_OURS (MARK_EPOCH_MASK | MARK_TICKET_MASK)
 

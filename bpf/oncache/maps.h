@@ -63,6 +63,14 @@ struct {
 	__type(value, __u32);
 } endpoint_slots SEC(".maps");
 
+/* Slot of the local Pod with an address; misses only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * ENDPOINT_SLOTS);
+	__type(key, struct onc_address);
+	__type(value, __u32);
+} endpoint_ips SEC(".maps");
+
 /* Remote Nodes by slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

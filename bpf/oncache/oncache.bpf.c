@@ -29,6 +29,7 @@
 #include "candidate.h"
 #include "condition.h"
 #include "learn.h"
+#include "stamp.h"
 #include "egress.h"
 #include "ingress.h"
 
@@ -42,7 +43,11 @@ SEC("tc") int oncache_egress(struct __sk_buff *skb)
 	count(ONC_EGRESS, reason);
 	if (reason == ONC_HIT && c)
 		return bpf_redirect(c->uplink_ifindex, 0);
-	return reason == ONC_DROPPED ? TC_SHOT : TC_NEXT;
+	if (reason == ONC_DROPPED)
+		return TC_SHOT;
+	if (reason != ONC_OFF)
+		stamp_egress(skb);
+	return TC_NEXT;
 }
 
 /* Egress hook of the uplink. Packets of the fast path have no ticket and leave at the first test. */
@@ -74,7 +79,11 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 		skb->tc_index = 0;
 		return bpf_redirect_peer(ifindex, 0);
 	}
-	return reason == ONC_DROPPED ? TC_SHOT : TC_NEXT;
+	if (reason == ONC_DROPPED)
+		return TC_SHOT;
+	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)
+		stamp_ingress(skb);
+	return TC_NEXT;
 }
 
 /* Egress hook of a Pod's host-side interface. */

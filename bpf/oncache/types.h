@@ -65,13 +65,15 @@ struct onc_ingress {
  * learn change together; ifindex is written before a generation becomes current and cleared after it is over. */
 struct onc_endpoint {
 	__u32 generation;
-	__u32 epoch; /* 1-1023; 0: nothing may be learned */
+	__u32 epoch; /* 1-511; 0: nothing may be learned */
 	__u32 ifindex;
 	__be32 ip4; /* 0: none */
 	__be32 ip6[4];
 	__u8 gateway_mac[6]; /* this and the next as they stand in the Ethernet header of what the Pod sends */
 	__u8 mac[6];
 	__u32 last_epoch; /* last one that any mark flow of this Pod may carry; the agent's memory across restarts */
+	__u32 changed;	  /* number of the last change that concerned the Pod, counted over all Pods of the Node */
+	__u32 pad;
 };
 
 /* A remote Node by one of its transport addresses. The fields up to mtu are the agent's, the rest Egress-Init's. */
@@ -122,6 +124,11 @@ struct onc_control {
 	__u8 virtual_mac[6];
 	__u8 pad[6];
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
+};
+
+/* Key of endpoint_ips: an IPv6 address, or an IPv4 address mapped to one (RFC 4291, section 2.5.5.2). */
+struct onc_address {
+	__be32 addr[4];
 };
 
 /* Keys of pod_networks: LPM tries over the Pod networks of remote Nodes. */

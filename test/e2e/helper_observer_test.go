@@ -19,6 +19,8 @@ type inForce struct {
 	// when the last agent has said that the datapath follows.
 	begun, realized, enforced time.Time
 	what                      string
+	// killed: agents ended and began meanwhile.
+	killed bool
 }
 
 // observer compares connections with the worlds that were in force when they were opened.
@@ -37,10 +39,10 @@ type span struct{ from, to time.Time }
 func (s span) has(t time.Time) bool { return !t.Before(s.from) && (s.to.IsZero() || t.Before(s.to)) }
 
 // change enters a world that is about to be shown.
-func (o *observer) change(world *policy.World, what string) *inForce {
+func (o *observer) change(world *policy.World, what string, killed bool) *inForce {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	next := &inForce{world: world, begun: time.Now(), what: what}
+	next := &inForce{world: world, begun: time.Now(), what: what, killed: killed}
 	o.worlds = append(o.worlds, next)
 	return next
 }
@@ -75,6 +77,8 @@ type findings struct {
 	// stale is, for each change that forbade what was tried, how long after it was realized the last packet was sent that arrived
 	// nevertheless; 0 when none did.
 	stale []time.Duration
+	// undisturbed are those of them in which no agent was killed.
+	undisturbed []time.Duration
 	// wrong are packets that no world has allowed since the last one that was enforced when they were sent, lost are those that all
 	// of them allowed.
 	wrong, lost []string
@@ -126,10 +130,14 @@ func (o *observer) findings() (r findings) {
 			stale[current] = max(stale[current], a.sent.Sub(current.realized))
 		}
 	}
-	for _, d := range stale {
+	for w, d := range stale {
 		r.stale = append(r.stale, d)
+		if !w.killed {
+			r.undisturbed = append(r.undisturbed, d)
+		}
 	}
 	slices.Sort(r.stale)
+	slices.Sort(r.undisturbed)
 	return r
 }
 

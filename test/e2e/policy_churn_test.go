@@ -29,6 +29,8 @@ const (
 	talkPace = 20 * time.Millisecond
 	// watched is how many new connections are tried after a change is enforced.
 	watched = 300
+	// staleLimit is how long after the OpenFlow barrier a packet may still be treated by former rules with the gate on.
+	staleLimit = 10 * time.Millisecond
 )
 
 // testPolicyChurn changes policies, labels and Pods at random and kills agents, while new connections are tried and old ones go on.
@@ -42,7 +44,7 @@ func testPolicyChurn(t *testing.T, s *suite) {
 	c.f = newField(t, s, world)
 	c.w = newWorlds(t, c.f)
 	c.o = &observer{f: c.f, absent: map[string][]span{}}
-	c.change(t, "no policies", world, nil)
+	c.change(t, "no policies", world, false, nil)
 	c.establish(t, world)
 	stop := c.traffic(t)
 	changes, kills := amount(t, "E2E_CHURN_CHANGES", 4, 60), amount(t, "E2E_CHURN_KILLS", 1, 10)
@@ -184,7 +186,7 @@ func (c *churn) step(t *testing.T, kills int) {
 		what += fmt.Sprintf(", agents killed %d times", kills)
 	}
 	c.prepare(before, next)
-	c.change(t, what, next, func() {
+	c.change(t, what, next, kills > 0, func() {
 		if replaced != nil {
 			c.replace(t, replaced)
 		}
@@ -226,10 +228,11 @@ func (c *churn) prepare(before, next *policy.World) {
 	c.mu.Unlock()
 }
 
-// change shows a world and notes when it was realized and enforced. meanwhile is called when the API shows it.
-func (c *churn) change(t *testing.T, what string, next *policy.World, meanwhile func()) {
+// change shows a world and notes when it was realized and enforced. meanwhile is called when the API shows it; killed says that
+// it kills agents.
+func (c *churn) change(t *testing.T, what string, next *policy.World, killed bool, meanwhile func()) {
 	t.Helper()
-	entry := c.o.change(next, what)
+	entry := c.o.change(next, what, killed)
 	c.w.apply(t, next)
 	if meanwhile != nil {
 		meanwhile()
@@ -407,9 +410,17 @@ func (c *churn) report(t *testing.T, changes, kills int, took time.Duration) {
 		t.Name(), changes, kills, took.Round(time.Second), r.tried, r.arrived, len(r.wrong), len(r.lost), sent)
 	printer.Printf("%s: last stale packet sent after the barrier, over %d changes that forbade something: p50 %s, p99 %s, p99.9 %s, max %s", t.Name(), len(r.stale),
 		quantile(r.stale, .5), quantile(r.stale, .99), quantile(r.stale, .999), quantile(r.stale, 1))
+	printer.Printf("%s: the same without the changes in which agents were killed: %d changes, max %s", t.Name(), len(r.undisturbed), quantile(r.undisturbed, 1))
 	const shown = 20
 	require.Empty(t, r.wrong[:min(len(r.wrong), shown)])
 	require.Empty(t, r.lost[:min(len(r.lost), shown)])
+	const enough = 20 // changes, of which some forbid something
+	if c.f.s.oncache {
+		if changes >= enough {
+			require.NotEmpty(t, r.undisturbed)
+		}
+		require.LessOrEqual(t, quantile(r.undisturbed, 1), staleLimit, "%v", r.undisturbed)
+	}
 }
 
 // received is how many packets of an established connection have arrived since it is busy.

@@ -27,7 +27,7 @@ func Firewall(ipv6 bool) string {
 	return "iptables"
 }
 
-// Mark makes the rule write an epoch (1 to 1023), in the place of the former rule. Epoch 0 is no rule: nothing may be learned.
+// Mark makes the rule write an epoch (1 to 511), in the place of the former rule. Epoch 0 is no rule: nothing may be learned.
 func (m *Marker) Mark(epoch uint32) error {
 	rule := func(action, mark string) string {
 		return fmt.Sprintf("%s -w -%s FORWARD -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark %s", Firewall(m.IPv6), action, mark)

@@ -13,7 +13,7 @@ import (
 // in the kernel (revalidators visit every megaflow within seconds; max-idle is 10 s).
 const epochReuse = 60 * time.Second
 
-// epochs hands out the 10-bit epochs of one endpoint, none of them twice within epochReuse.
+// epochs hands out the 9-bit epochs of one endpoint, none of them twice within epochReuse.
 type epochs struct {
 	last uint32
 	// retired says when each epoch was last current.

@@ -48,6 +48,8 @@ type StateStore interface {
 type slots interface {
 	EndpointState(slot int) (generation, epoch uint32)
 	PublishEndpoint(slot int, generation, epoch uint32)
+	NextChange() uint32
+	StampEndpoint(slot int, change uint32)
 	SetEndpoint(slot int, e datapath.Endpoint) error
 	ClearEndpoint(slot int) error
 	NoteEpoch(slot int, epoch uint32)

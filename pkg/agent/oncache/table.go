@@ -59,7 +59,7 @@ type endpoint struct {
 }
 
 // newTable makes a table without Pods and Nodes. former are the last epochs of Pods that an earlier agent knew: megaflows
-// may still carry them. Pods that nobody knew begin after epoch first (0..1023), which should be random, for the same
+// may still carry them. Pods that nobody knew begin after epoch first (0..511), which should be random, for the same
 // reason.
 func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr]uint32, first uint32) *table {
 	t := &table{
@@ -102,11 +102,12 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 			return
 		}
 		for i, e := range affected {
-			t.publish(e, uint32(marks[i].Epoch), true)
+			t.publish(e, uint32(marks[i].Epoch))
 			if marks[i].Epoch == 0 {
 				t.remark(e)
 			}
 		}
+		t.stamp(affected...)
 		for _, e := range removed {
 			t.remove(e)
 		}
@@ -122,9 +123,10 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 // is learned until new mark flows were written.
 func (t *table) refused(endpoints []*endpoint) {
 	for _, e := range endpoints {
-		t.publish(e, 0, true)
+		t.publish(e, 0)
 		t.remark(e)
 	}
+	t.stamp(endpoints...)
 }
 
 func (t *table) named(interfaces []string) []*endpoint {
@@ -147,14 +149,23 @@ func (t *table) nextMark(e *endpoint) coherency.Mark {
 	return coherency.Mark{InterfaceName: e.pod.InterfaceName, OFPort: e.pod.OFPort, Epoch: epoch}
 }
 
-// publish makes an epoch current and, when evict is set, every entry of the endpoint void.
-func (t *table) publish(e *endpoint, epoch uint32, evict bool) {
-	if evict {
-		e.generation++
-		t.evictions.Endpoint++
-	}
+// publish makes an epoch current and every entry of the endpoint void.
+func (t *table) publish(e *endpoint, epoch uint32) {
+	e.generation++
+	t.evictions.Endpoint++
 	e.epoch = epoch
 	t.dp.PublishEndpoint(e.slot, e.generation, epoch)
+}
+
+// stamp says that one change concerned the endpoints, and is on the switch.
+func (t *table) stamp(endpoints ...*endpoint) {
+	if len(endpoints) == 0 {
+		return
+	}
+	change := t.dp.NextChange()
+	for _, e := range endpoints {
+		t.dp.StampEndpoint(e.slot, change)
+	}
 }
 
 func (t *table) remark(e *endpoint) {
@@ -176,7 +187,8 @@ func (t *table) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	}
 	generation, _ := t.dp.EndpointState(slot)
 	e := &endpoint{pod: pod, kind: kind, ifIndex: d.IfIndex, slot: slot, generation: generation, epochs: t.epochsFor(pod.IPs)}
-	t.publish(e, 0, true)
+	t.publish(e, 0)
+	t.stamp(e)
 	if err := t.dp.SetEndpoint(slot, d); err != nil {
 		return errors.Join(err, t.dp.ClearEndpoint(slot))
 	}
@@ -196,9 +208,9 @@ func (t *table) removeEndpoint(interfaceName string) {
 }
 
 func (t *table) remove(e *endpoint) {
-	t.publish(e, 0, true)
+	t.publish(e, 0)
 	if err := t.dp.ClearEndpoint(e.slot); err != nil {
-		klog.ErrorS(err, "Could not withdraw the interface from ONCache; its generation is over, so it has no effect", "interface", e.pod.InterfaceName)
+		klog.ErrorS(err, "Could not withdraw the interface from ONCache; its generation is over, so no packet is accelerated by what is left", "interface", e.pod.InterfaceName)
 	}
 	e.epochs.retire(t.now())
 	for _, ip := range e.pod.IPs {
@@ -240,6 +252,7 @@ func (t *table) pendingMarks() (marks []coherency.Mark, serials map[string]uint6
 func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) (gone []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var written []*endpoint
 	for _, m := range marks {
 		e := t.endpoints[m.InterfaceName]
 		if e == nil {
@@ -249,9 +262,11 @@ func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) 
 		if e.serial != serials[m.InterfaceName] {
 			continue
 		}
-		t.publish(e, uint32(m.Epoch), true)
+		t.publish(e, uint32(m.Epoch))
 		delete(t.needMarks, m.InterfaceName)
+		written = append(written, e)
 	}
+	t.stamp(written...)
 	return gone
 }
 

@@ -6,8 +6,10 @@ package oncache
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,7 +25,10 @@ type fakeSlots struct {
 	log   []string
 	noted []string
 	words map[int][2]uint32
-	fail  error
+	// changed are the numbers of slots, change is the last one.
+	changed map[int]uint32
+	change  uint32
+	fail    error
 }
 
 func (f *fakeSlots) note(format string, args ...any) {
@@ -35,6 +40,13 @@ func (f *fakeSlots) EndpointState(slot int) (uint32, uint32) {
 func (f *fakeSlots) PublishEndpoint(slot int, generation, epoch uint32) {
 	f.words[slot] = [2]uint32{generation, epoch}
 	f.note("publish %d generation=%d epoch=%d", slot, generation, epoch)
+}
+func (f *fakeSlots) NextChange() uint32 { f.change++; return f.change }
+func (f *fakeSlots) StampEndpoint(slot int, change uint32) {
+	if f.changed == nil {
+		f.changed = map[int]uint32{}
+	}
+	f.changed[slot] = change
 }
 func (f *fakeSlots) SetEndpoint(slot int, e datapath.Endpoint) error {
 	f.note("set %d %v", slot, e.IPv4)
@@ -275,12 +287,45 @@ func TestRestartContinuesEpochs(t *testing.T) {
 	slots := &fakeSlots{words: map[int][2]uint32{}}
 	clock := time.Unix(1000, 0)
 	e := &env{slots: slots, clock: clock}
-	e.table = newTable(slots, func() time.Time { return e.clock }, func() {}, map[netip.Addr]uint32{netip.MustParseAddr("10.10.1.2"): 1022}, 0)
+	e.table = newTable(slots, func() time.Time { return e.clock }, func() {}, map[netip.Addr]uint32{netip.MustParseAddr("10.10.1.2"): 510}, 0)
 	e.add(t, "a", "10.10.1.2")
-	require.Equal(t, []string{"a=1023"}, describe(e.writeMarks()))
+	require.Equal(t, []string{"a=511"}, describe(e.writeMarks()))
 	_, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
-	require.Equal(t, []string{"0=1022", "0=1023", "0=1"}, slots.noted, "noted before Open vSwitch is told")
+	require.Equal(t, []string{"0=510", "0=511", "0=1"}, slots.noted, "noted before Open vSwitch is told")
 	end(nil)
+}
+
+// TestOneChangeOneStamp: however many Pods a change concerns, it takes one number, and others keep theirs. It takes none before it is on
+// the switch.
+func TestOneChangeOneStamp(t *testing.T) {
+	e := newEnv(t, "a", "b", "c")
+	last := e.slots.change
+	for _, c := range []struct {
+		change coherency.Change
+		err    error
+		slots  []int
+	}{
+		{change: coherency.Change{Interfaces: []string{"a", "c"}}, slots: []int{0, 2}},
+		{change: coherency.Change{All: true}, slots: []int{0, 1, 2}},
+		{change: coherency.Change{Interfaces: []string{"b"}}, err: errors.New("refused"), slots: []int{1}},
+		{change: coherency.Change{}},
+	} {
+		before := maps.Clone(e.slots.changed)
+		_, end := e.Begin(c.change)
+		require.Equal(t, last, e.slots.change)
+		end(c.err)
+		if len(c.slots) > 0 {
+			last++
+		}
+		require.Equal(t, last, e.slots.change)
+		for slot, former := range before {
+			want := former
+			if slices.Contains(c.slots, slot) {
+				want = last
+			}
+			require.Equal(t, want, e.slots.changed[slot], "%+v: slot %d", c, slot)
+		}
+	}
 }
 
 // TestEpochsAreNotReusedSoon: at the wrap nothing is learned until the oldest epoch has left all megaflows.

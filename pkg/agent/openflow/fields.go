@@ -97,6 +97,7 @@ var (
 	serviceGroupIDField  = reg(7, 0, 31)
 	vlanIDField          = reg(8, 0, 11)
 	ctZoneTypeField      = reg(8, 12, 15)
+	oncacheStampField    = reg(8, 16, 25)
 	tcOutputPortField    = reg(9, 0, 31)
 )
 

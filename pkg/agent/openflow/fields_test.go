@@ -94,7 +94,7 @@ func TestFieldsDoNotOverlap(t *testing.T) {
 		svcNoEndpointField, remoteSNATField, l7RedirectField, outputKindField, ctStateRestoredField, packetInOperationField,
 		targetOFPortField, swapField, endpointIPField, endpointPortField, serviceStateField, nodePortAddressField, antreaIPAMField,
 		externalAddressField, tcActionField, nestedServiceField, dsrField, remoteEndpointField, sourceExternalField,
-		sourceLocalField, egressConjunctionID, ingressConjunctionID, serviceGroupIDField, vlanIDField, ctZoneTypeField,
+		sourceLocalField, egressConjunctionID, ingressConjunctionID, serviceGroupIDField, vlanIDField, ctZoneTypeField, oncacheStampField,
 		tcOutputPortField, connSourceField, serviceCTField, snatCTField, hairpinCTField, l7CTField, ingressRuleCTLabel,
 		egressRuleCTLabel, l7VLANCTLabel, egressSNATIDField, oncacheEpochField, egressReplyField, hostLocalSourceField,
 	} {

@@ -120,7 +120,7 @@ func (g *generator) classifierFlows() []of.Flow {
 	}
 	for _, f := range g.families() {
 		flows = append(flows, g.flow(cookieDefault, tablePipelineRootClassifier, priorityNormal, matches(f.ethType),
-			g.toTable(tableClassifier)))
+			append(g.stampActions(), g.toTable(tableClassifier))...))
 	}
 	return flows
 }

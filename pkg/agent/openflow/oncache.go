@@ -10,7 +10,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-const maxEpoch = 1023
+const maxEpoch = 511
 
 // oncacheConnection is the ct_mark that a cacheable connection has: opened from the tunnel (1) or by a local Pod (3), without
 // Service translation, SNAT, hairpin and L7 redirection (bits 4-7). One masked match admits exactly these two sources: bit 0
@@ -41,6 +41,19 @@ func (g *generator) markFlows(mark coherency.Mark) []of.Flow {
 		}
 	}
 	return flows
+}
+
+// stampActions take the stamp that ONCache's programs have put into the packet mark into a register, at the root of the pipeline: so
+// every megaflow matches the stamp, those after a recirculation by their frozen state, and none from before a change of a Pod's rules
+// is met by packets that come after it. In the mark the same bits are the epoch's, which only the mark flows write.
+func (g *generator) stampActions() []of.Action {
+	if !g.features.ONCache {
+		return nil
+	}
+	return []of.Action{
+		of.MoveField{Src: oncacheEpochField.field, SrcRange: oncacheEpochField.bits, Dst: oncacheStampField.field, DstRange: oncacheStampField.bits},
+		oncacheEpochField.is(0).load(),
+	}
 }
 
 func validateMark(mark coherency.Mark) error {

@@ -361,6 +361,41 @@ func TestMarkIsLoadedOnlyForWhatMayBeCached(t *testing.T) {
 	})
 }
 
+// TestStampsSeparateMegaflows: what a packet is translated to depends on its stamp, before and behind every recirculation, and the
+// stamp leaves the switch with no packet.
+func TestStampsSeparateMegaflows(t *testing.T) {
+	const stamp = 0x2a5
+	b := newBridge(t, oncacheFeatures)
+	b.installAll()
+	for name, test := range map[string]struct {
+		packet string
+		ct     []string
+	}{
+		"new, from a Pod":               {podAToRemote, []string{ctNew, ctNew}},
+		"new, from the tunnel":          {remoteToPodA, []string{ctNew, ctNew}},
+		"new, between Pods":             {podAToPodB, []string{ctNew, ctNew}},
+		"new, to the Node":              {podAToGW, []string{ctNew, ctNew}},
+		"new, to the world":             {podAToWorld, []string{ctNew, ctNew}},
+		"established, from a Pod":       {podAToRemote + ",ct_mark=3", []string{ctEstablished}},
+		"established, from the tunnel":  {remoteToPodA + ",ct_mark=1", []string{ctEstablished}},
+		"invalid, from a Pod":           {podAToRemote, []string{"trk,inv"}},
+		"another protocol, from a Pod":  {strings.Replace(podAToPodB, "tcp", "sctp", 1), []string{ctNew, ctNew}},
+		"a fragment, from a Pod":        {strings.Replace(podAToPodB, "tcp", "ip,nw_frag=later", 1), []string{ctNew, ctNew}},
+		"a forged source, from a Pod":   {strings.Replace(podAToPodB, podAIP.String(), podBIP.String(), 1), nil},
+		"no reply yet, from the tunnel": {remoteToPodA, []string{ctNew, ctEstablished}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := b.trace(fmt.Sprintf("%s,pkt_mark=%#x", test.packet, stamp<<20|0x3f00), test.ct...)
+			megaflow, _, _ := strings.Cut(w.text[strings.Index(w.text, "\nMegaflow: ")+1:], "\n")
+			require.Contains(t, megaflow, fmt.Sprintf("pkt_mark=%#x/0x3ff00000", stamp<<20), w.text)
+			final := w.finalFlow()
+			require.Regexp(t, fmt.Sprintf("reg8=0x%x[0-9a-f]{4}[,)]", stamp), final, w.text)
+			require.Contains(t, []uint32{epochUnset, 7, 8}, w.epoch(), w.text)
+			require.Regexp(t, "pkt_mark=0x[0-9a-f]*3f00,", final, "the ticket stays: %s", w.text)
+		})
+	}
+}
+
 // The switch has exactly the flows that the golden files show, and a refused bundle leaves it alone.
 func TestSwitchAgreesWithTheFake(t *testing.T) {
 	b := newBridge(t, oncacheFeatures)

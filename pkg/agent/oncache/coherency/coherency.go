@@ -35,7 +35,7 @@ type Change struct {
 }
 
 // Mark is the content of the two mark flows (egress and ingress) of one local Pod interface: from now on Open vSwitch
-// writes Epoch (0..1023) into bits 20-29 of the packet mark of its established connections. 0 means that nothing may be
+// writes Epoch (0..511) into bits 20-29 of the packet mark of its established connections. 0 means that nothing may be
 // learned from them.
 type Mark struct {
 	InterfaceName string

@@ -156,7 +156,7 @@ func TestPodsOwnTunnel(t *testing.T) {
 	require.NoError(t, err)
 	defer tunnel.Close()
 	r := w.run(tunnel, w.podIf, 0, out.bytes(t))
-	require.Equal(t, result{verdict: next, packet: out.bytes(t), reason: "offload"}, r)
+	require.Equal(t, result{verdict: next, stamp: r.stamp, packet: out.bytes(t), reason: "offload"}, r)
 }
 
 // TestByteCounts: an entry counts frames as the Pod sends and receives them.

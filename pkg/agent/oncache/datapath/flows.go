@@ -178,7 +178,7 @@ func (d *Datapath) MapStats() ([]MapStat, error) {
 	var out []MapStat
 	for _, m := range []*ebpf.Map{
 		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
-		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
+		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
 		d.objects.Counters, d.objects.Control,
 	} {
 		info, err := m.Info()

@@ -141,7 +141,7 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	if err := run.run(s.Before.Frame); err != nil {
 		t.Skipf("the kernel does not run a program on this packet: %v", err)
 	}
-	ticket := run.contextOut.Mark
+	ticket := unstamped(run.contextOut.Mark)
 	if ticket != 0 {
 		defer func() { require.NoError(t, w.objects.Tickets.Put(ticket>>8&0x3f|ticket>>16&0xf<<6, bpfOncTicket{})) }()
 	}

@@ -28,6 +28,7 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 
 	e := &w.endpoints.elements[podSlot]
 	e.Ip4, e.Ip6 = wire4(s.Endpoint.IPv4), wire6(s.Endpoint.IPv6)
+	e.Changed = s.Endpoint.Changed
 	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Endpoint.Generation, s.Endpoint.Interface, s.Endpoint.MAC, s.Endpoint.GatewayMAC
 
 	n := &w.nodes.elements[peerSlot]

@@ -78,7 +78,7 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 	// A number in the maps.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
 		s := &c.state
-		numbers := []*uint32{&s.Mode, &s.Generation, &s.Endpoint.Generation, &s.Node.Generation, &s.Endpoint.Interface}
+		numbers := []*uint32{&s.Mode, &s.Generation, &s.Endpoint.Generation, &s.Node.Generation, &s.Endpoint.Interface, &s.Endpoint.Changed}
 		if e := s.Entry; e != nil {
 			numbers = append(numbers, &e.Everything, &e.Endpoint, &e.Node)
 		}

@@ -119,8 +119,8 @@ func (w *fuzzWorld) base(kind int) fuzzCase {
 		Mode: oracle.Enforce, Generation: 3,
 		Uplink: oracle.Uplink{IPv4: nodeIP, IPv6: nodeIP6, Port: 6081, PortMin: 1, PortMax: 65535,
 			MAC: [6]byte(uplinkMAC), VirtualMAC: [6]byte(virtualMAC), TunnelHeader: o.tunnel},
-		Endpoint: oracle.Endpoint{Generation: 4, Interface: uint32(w.podIf), MAC: [6]byte(podMAC), GatewayMAC: [6]byte(gatewayMAC),
-			IPv4: podIP, IPv6: podIP6},
+		Endpoint: oracle.Endpoint{Generation: 4, Changed: 6, Interface: uint32(w.podIf), MAC: [6]byte(podMAC), GatewayMAC: [6]byte(gatewayMAC),
+			IPv4: podIP, IPv6: podIP6, FoundBy: uint32(w.podIf), FoundAt: []netip.Addr{podIP, podIP6}},
 		Node: oracle.Node{Generation: 5, Address: o.dst, MTU: 1500, Header: header},
 		Entry: &oracle.Entry{Intact: true, Own: true, Other: true, Running: true, Everything: 3, Endpoint: 4, Node: 5,
 			MACs: [12]byte(append(append([]byte{}, podMAC...), gatewayMAC...))},
@@ -223,13 +223,19 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 		}
 		fallthrough
 	default:
-		foreign := ^uint32(ticketBits)
-		if mark&ticketBits != 0 || c.ingress {
+		stampOf := oracle.EgressStamp
+		if c.ingress {
+			stampOf = oracle.IngressStamp
+		}
+		wantMark, foreign := c.mark, ^uint32(ticketBits)
+		if stamp, ok := stampOf(&c.state, &c.packet); ok {
+			wantMark = wantMark&^epochBits | stamp<<20
+		} else if mark&ticketBits != 0 || c.ingress {
 			foreign = ^uint32(ownBits) // a new ticket, or Ingress, clears the epoch
 		}
-		if int32(r.attr.verdict) != next || !bytes.Equal(frame, c.packet.Frame) || mark&foreign != c.mark&foreign {
-			t.Fatalf("no hit (%v), but not passed on untouched: verdict %d, mark %#x\n%s\n%s",
-				refused, int32(r.attr.verdict), mark, cmp.Diff(c.packet.Frame, frame), c)
+		if int32(r.attr.verdict) != next || !bytes.Equal(frame, c.packet.Frame) || mark&foreign != wantMark&foreign {
+			t.Fatalf("no hit (%v), but not passed on untouched: verdict %d, mark %#x, want %#x\n%s\n%s",
+				refused, int32(r.attr.verdict), mark, wantMark, cmp.Diff(c.packet.Frame, frame), c)
 		}
 	}
 }

@@ -59,9 +59,11 @@ const (
 	epoch    = 7
 	next     = -1 // TC_ACT_UNSPEC
 	redirect = 7  // TC_ACT_REDIRECT
-	// ticketBits and ownBits of the mark hold a ticket's number, and that or an epoch.
+	// ticketBits of the mark hold a ticket's number, epochBits an epoch or a stamp.
 	ticketBits = 0x000f3f00
-	ownBits    = 0x3fff3f00
+	epochBits  = 0x3ff00000
+	stampBit   = 0x20000000
+	ownBits    = ticketBits | epochBits
 )
 
 // world is a loaded datapath that knows the Pod and the Node.
@@ -232,7 +234,8 @@ type skb struct {
 
 type result struct {
 	verdict int
-	mark    uint32
+	mark    uint32 // without the stamp
+	stamp   uint32 // 0: none
 	packet  []byte
 	// reason is what the program counted.
 	reason string
@@ -253,7 +256,15 @@ func (w *world) run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte,
 		verdict, err = prog.Run(opts)
 		require.NoError(w.t, err)
 	})
-	return result{verdict: int(int32(verdict)), mark: out.Mark, packet: opts.DataOut, reason: reason}
+	return result{verdict: int(int32(verdict)), mark: unstamped(out.Mark), stamp: out.Mark ^ unstamped(out.Mark), packet: opts.DataOut, reason: reason}
+}
+
+// unstamped is the mark as Open vSwitch leaves it at first.
+func unstamped(mark uint32) uint32 {
+	if mark&stampBit != 0 {
+		mark &^= epochBits
+	}
+	return mark
 }
 
 // counted returns the reason under which the one packet was counted that f passes through a program.

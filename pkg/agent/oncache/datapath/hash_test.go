@@ -41,7 +41,7 @@ func TestHashOfTheFlow(t *testing.T) {
 				send(w.egressRun, w.podIf, 0, c.before, out.bytes(t))
 			}
 			wire := w.toPeer().wrap(t, out.behindOVS(gatewayMAC, virtualMAC).bytes(t))
-			send(w.egressInitRun, w.upIf, w.egressRun.contextOut.Mark|epoch<<20, kernels, wire)
+			send(w.egressInitRun, w.upIf, unstamped(w.egressRun.contextOut.Mark)|epoch<<20, kernels, wire)
 			require.Equal(t, "learned", w.learnIngress(in).reason)
 			require.Equal(t, c.known, w.knownHash(t, out))
 
@@ -62,7 +62,7 @@ func TestHashOfTheFlow(t *testing.T) {
 			// A lease later packets come the other way, and the entry follows.
 			w.expire()
 			send(w.egressRun, w.podIf, 0, before-c.before, out.bytes(t))
-			send(w.egressInitRun, w.upIf, w.egressRun.contextOut.Mark|epoch<<20, kernels, wire)
+			send(w.egressInitRun, w.upIf, unstamped(w.egressRun.contextOut.Mark)|epoch<<20, kernels, wire)
 			require.Equal(t, kernels-c.known, w.knownHash(t, out), "after the entry was renewed")
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -47,6 +48,9 @@ type Datapath struct {
 	control   *mapped[bpfOncControl]
 	endpoints *mapped[bpfOncEndpoint]
 	nodes     *mapped[bpfOncNode]
+
+	// changes counts the changes of all endpoints.
+	changes atomic.Uint32
 }
 
 // Load creates or adopts the maps and loads the programs; nothing is attached. Maps of another layout or size are left
@@ -97,6 +101,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if d.endpoints, err = mapArray[bpfOncEndpoint](d.objects.Endpoints); err != nil {
 		return nil, err
 	}
+	d.changes.Store(d.lastChange())
 	if d.nodes, err = mapArray[bpfOncNode](d.objects.Nodes); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,11 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type bpfOncAddress struct {
+	_    structs.HostLayout
+	Addr [4]uint32
+}
+
 type bpfOncControl struct {
 	_             structs.HostLayout
 	Mode          uint32
@@ -49,6 +54,8 @@ type bpfOncEndpoint struct {
 	GatewayMac [6]uint8
 	Mac        [6]uint8
 	LastEpoch  uint32
+	Changed    uint32
+	Pad        uint32
 }
 
 type bpfOncFlow4 struct {
@@ -195,6 +202,7 @@ const (
 	bpfMapCounters            = "counters"
 	bpfMapEgressFlows4        = "egress_flows4"
 	bpfMapEgressFlows6        = "egress_flows6"
+	bpfMapEndpointIps         = "endpoint_ips"
 	bpfMapEndpointSlots       = "endpoint_slots"
 	bpfMapEndpoints           = "endpoints"
 	bpfMapIngressFlows4       = "ingress_flows4"
@@ -270,6 +278,7 @@ type bpfMapSpecs struct {
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	EgressFlows4  *ebpf.MapSpec `ebpf:"egress_flows4"`
 	EgressFlows6  *ebpf.MapSpec `ebpf:"egress_flows6"`
+	EndpointIps   *ebpf.MapSpec `ebpf:"endpoint_ips"`
 	EndpointSlots *ebpf.MapSpec `ebpf:"endpoint_slots"`
 	Endpoints     *ebpf.MapSpec `ebpf:"endpoints"`
 	IngressFlows4 *ebpf.MapSpec `ebpf:"ingress_flows4"`
@@ -313,6 +322,7 @@ type bpfMaps struct {
 	Counters      *ebpf.Map `ebpf:"counters"`
 	EgressFlows4  *ebpf.Map `ebpf:"egress_flows4"`
 	EgressFlows6  *ebpf.Map `ebpf:"egress_flows6"`
+	EndpointIps   *ebpf.Map `ebpf:"endpoint_ips"`
 	EndpointSlots *ebpf.Map `ebpf:"endpoint_slots"`
 	Endpoints     *ebpf.Map `ebpf:"endpoints"`
 	IngressFlows4 *ebpf.Map `ebpf:"ingress_flows4"`
@@ -330,6 +340,7 @@ func (m *bpfMaps) Close() error {
 		m.Counters,
 		m.EgressFlows4,
 		m.EgressFlows6,
+		m.EndpointIps,
 		m.EndpointSlots,
 		m.Endpoints,
 		m.IngressFlows4,

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -18,8 +19,8 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Epochs are 10 bits; 0 means that nothing may be learned.
-const MaxEpoch = 1023
+// MaxEpoch is the last epoch; 0 means that nothing may be learned. The upper half of what 10 bits can hold are stamps.
+const MaxEpoch = 511
 
 // MaxEndpoints and MaxNodes are the numbers of slots. Node slots also bound the number of Pod networks.
 const (
@@ -125,6 +126,38 @@ func (d *Datapath) PublishEndpoint(slot int, generation, epoch uint32) {
 	atomic.StoreUint64(endpointWord(&d.endpoints.elements[slot]), uint64(epoch)<<32|uint64(generation))
 }
 
+// stampValues is how many numbers of changes a stamp tells apart. Those that it cannot tell from 0, which packets of no known
+// Pod have, are left out.
+const stampValues = 1 << 9
+
+// NextChange is the number of a change. It must be asked for after Open vSwitch has answered the change's barrier.
+func (d *Datapath) NextChange() uint32 {
+	n := d.changes.Add(1)
+	for n%stampValues == 0 {
+		n = d.changes.Add(1)
+	}
+	return n
+}
+
+// StampEndpoint gives packets of the Pod the stamp of a change: they meet no megaflow from before it.
+func (d *Datapath) StampEndpoint(slot int, change uint32) {
+	atomic.StoreUint32(&d.endpoints.elements[slot].Changed, change)
+}
+
+// lastChange is the number of the last change that an earlier agent has counted, for megaflows outlive the agent. New maps have
+// none: what was counted in those of another version is not known, so the count begins anywhere.
+func (d *Datapath) lastChange() (last uint32) {
+	for slot := range d.endpoints.elements {
+		if n := d.endpoints.elements[slot].Changed; n != 0 && (last == 0 || int32(n-last) > 0) {
+			last = n
+		}
+	}
+	if last == 0 {
+		return rand.Uint32N(stampValues)
+	}
+	return last
+}
+
 func endpointWord(e *bpfOncEndpoint) *uint64 { return (*uint64)(unsafe.Pointer(&e.Generation)) }
 
 // SetEndpoint fills a slot. The slot must have a generation that no entry uses (PublishEndpoint first), with epoch 0.
@@ -138,7 +171,28 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 	if err := d.objects.EndpointSlots.Put(uint32(e.IfIndex), uint32(slot)); err != nil {
 		return fmt.Errorf("announce endpoint on interface index %d: %w", e.IfIndex, err)
 	}
+	for _, ip := range s.addresses() {
+		if err := d.objects.EndpointIps.Put(addressKey(ip), uint32(slot)); err != nil {
+			return fmt.Errorf("announce address %v of the endpoint on interface index %d: %w", ip, e.IfIndex, err)
+		}
+	}
 	return nil
+}
+
+// addresses are those that the slot was last filled with.
+func (s *bpfOncEndpoint) addresses() (out []netip.Addr) {
+	if s.Ip4 != 0 {
+		out = append(out, addr4(s.Ip4))
+	}
+	if s.Ip6 != [4]uint32{} {
+		out = append(out, addr6(s.Ip6))
+	}
+	return out
+}
+
+// addressKey is the key of endpoint_ips.
+func addressKey(ip netip.Addr) bpfOncAddress {
+	return bpfOncAddress{Addr: wire6(netip.AddrFrom16(ip.As16()))}
 }
 
 // NoteEpoch remembers, for an agent that starts after this one, the last epoch that Open vSwitch may write for the slot's
@@ -156,11 +210,8 @@ func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 		if s.LastEpoch == 0 {
 			continue
 		}
-		if s.Ip4 != 0 {
-			out[addr4(s.Ip4)] = s.LastEpoch
-		}
-		if s.Ip6 != [4]uint32{} {
-			out[addr6(s.Ip6)] = s.LastEpoch
+		for _, ip := range s.addresses() {
+			out[ip] = s.LastEpoch
 		}
 	}
 	return out
@@ -174,8 +225,25 @@ func (d *Datapath) ClearEndpoint(slot int) error {
 	if ifindex == 0 {
 		return nil
 	}
+	var errs []error
 	if err := d.objects.EndpointSlots.Delete(ifindex); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return fmt.Errorf("withdraw endpoint on interface index %d: %w", ifindex, err)
+		errs = append(errs, fmt.Errorf("withdraw endpoint on interface index %d: %w", ifindex, err))
+	}
+	for _, ip := range s.addresses() {
+		errs = append(errs, d.withdrawAddress(ip, slot))
+	}
+	return errors.Join(errs...)
+}
+
+// withdrawAddress forgets whose address it is, unless another slot has it by now.
+func (d *Datapath) withdrawAddress(ip netip.Addr, slot int) error {
+	var owner uint32
+	err := d.objects.EndpointIps.Lookup(addressKey(ip), &owner)
+	if err == nil && owner == uint32(slot) {
+		err = d.objects.EndpointIps.Delete(addressKey(ip))
+	}
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("withdraw endpoint address %v: %w", ip, err)
 	}
 	return nil
 }
@@ -285,7 +353,10 @@ func (d *Datapath) Reset() error {
 			d.ClearNode(slot)
 		}
 	}
-	return errors.Join(removeKeys[bpfOncPrefix4](d.objects.PodNetworks4), removeKeys[bpfOncPrefix6](d.objects.PodNetworks6))
+	return errors.Join(
+		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[bpfOncAddress](d.objects.EndpointIps), // what an agent left that was killed
+		removeKeys[bpfOncPrefix4](d.objects.PodNetworks4), removeKeys[bpfOncPrefix6](d.objects.PodNetworks6),
+	)
 }
 
 func removeKeys[K any](m *ebpf.Map) error {

@@ -50,6 +50,11 @@ type Endpoint struct {
 	IPv4, IPv6      netip.Addr
 	// Epoch is the one under whose rules may be learned; 0 for none.
 	Epoch uint32
+	// Changed is the number of the last change that concerned the Pod.
+	Changed uint32
+	// FoundBy and FoundAt are the interface and the addresses that the programs find the Pod by without an entry.
+	FoundBy uint32
+	FoundAt []netip.Addr
 }
 
 // Node is the remote Node.

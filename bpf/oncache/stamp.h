@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Stamps: what goes to Open vSwitch carries the number of the last change that concerned the local Pods that it is from
+ * and to. Open vSwitch copies that into a register, so that each of its kernel flows belongs to one number: after a
+ * change, packets have another one and meet no kernel flow from before it, however long those stay. */
+#pragma once
+
+/* later of two numbers, which come round. A Pod that there is none of has never changed. */
+static __always_inline __u32 later(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) > 0 ? a : b;
+}
+
+/* changed_at is when the Pod in a slot has changed, or else what the caller says. */
+static __always_inline __u32 changed_at(const __u32 *slot, __u32 otherwise)
+{
+	struct onc_endpoint *ep = slot ? get_endpoint(*slot) : NULL;
+
+	return ep ? *(const volatile __u32 *)&ep->changed : otherwise;
+}
+
+/* endpoint_to finds the local Pod that the IP packet at offset off is for. Whatever else the packet is, its destination
+ * stands where it always does. */
+static __always_inline const __u32 *endpoint_to(const struct __sk_buff *skb, __u32 off, bool six)
+{
+	struct onc_address key = {};
+
+	if (six) {
+		if (bpf_skb_load_bytes(skb, off + offsetof(struct ipv6hdr, daddr), key.addr, 16))
+			return NULL;
+	} else {
+		if (bpf_skb_load_bytes(skb, off + offsetof(struct iphdr, daddr), &key.addr[3], 4))
+			return NULL;
+		key.addr[2] = bpf_htonl(0xffff);
+	}
+	return bpf_map_lookup_elem(&endpoint_ips, &key);
+}
+
+/* stamp marks an IP packet whose Ethernet header, or that with one VLAN tag, ends at offset off. from is the slot of
+ * the Pod that sends it. What the frame says counts, and not what its sender has told the kernel. */
+static __always_inline void stamp(struct __sk_buff *skb, const __u32 *from, __u32 off)
+{
+	__u32 number = 0, to = 0;
+	const __u32 *slot;
+	__be16 type;
+
+	if (bpf_skb_load_bytes(skb, off - sizeof(type), &type, sizeof(type)))
+		return;
+	if (!skb->vlan_present && (type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD))) {
+		off += 4;
+		if (bpf_skb_load_bytes(skb, off - sizeof(type), &type, sizeof(type)))
+			return;
+	}
+	if (type != ether_type_of(false) && type != ether_type_of(true))
+		return;
+	slot = endpoint_to(skb, off, type == ether_type_of(true));
+	to = changed_at(slot, 0);
+	number = changed_at(from, to);
+	if (slot)
+		number = later(number, to);
+	skb->mark = (skb->mark & ~MARK_EPOCH_MASK) | MARK_STAMP | (number & STAMP_NUMBER_MASK) << MARK_EPOCH_SHIFT;
+}
+
+/* stamp_egress stamps what a Pod sends. */
+static __noinline int stamp_egress(struct __sk_buff *skb)
+{
+	__u32 ifindex = skb->ifindex;
+
+	stamp(skb, bpf_map_lookup_elem(&endpoint_slots, &ifindex), L2_LEN);
+	return 0;
+}
+
+/* stamp_ingress stamps a tunnel packet, whose outer headers are known to be as they must. */
+static __noinline int stamp_ingress(struct __sk_buff *skb)
+{
+	stamp(skb, NULL, skb->protocol == ether_type_of(true) ? OUTER6_LEN : OUTER4_LEN);
+	return 0;
+}

@@ -1,0 +1,53 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// EgressStamp returns the stamp that a packet of a Pod which is no hit carries to Open vSwitch (docs/design/oncache.md, "Stamps"),
+// and whether it gets one.
+func EgressStamp(s *State, p *Packet) (stamp uint32, ok bool) {
+	if s.Mode == Off {
+		return 0, false
+	}
+	return s.stamp(p.Frame, p.VLAN, p.Interface == s.Endpoint.FoundBy)
+}
+
+// IngressStamp does the same for a packet from the tunnel.
+func IngressStamp(s *State, p *Packet) (stamp uint32, ok bool) {
+	if s.Mode == Off {
+		return 0, false
+	}
+	outer, err := s.readTunnel(p)
+	if err != nil {
+		return 0, false
+	}
+	return s.stamp(outer.content, false, false)
+}
+
+// stamp is of an Ethernet frame with one VLAN tag at most, in it or beside it: nine bits of the number of the Pod's last change if the
+// packet is from or to it, and the highest bit, which no epoch has.
+func (s *State) stamp(frame []byte, tagged, fromPod bool) (stamp uint32, ok bool) {
+	etherType, b := be16(frame[12:]), frame[ethernetLength:]
+	if (etherType == 0x8100 || etherType == 0x88a8) && !tagged && len(b) >= 4 {
+		etherType, b = be16(b[2:]), b[4:]
+	}
+	var to netip.Addr
+	switch {
+	case etherType == 0x0800 && len(b) >= 20:
+		to = addr(b[16:20])
+	case etherType == 0x86dd && len(b) >= 40:
+		to = addr(b[24:40]).Unmap()
+	case etherType != 0x0800 && etherType != 0x86dd:
+		return 0, false
+	}
+	stamp = 1 << 9
+	if fromPod || slices.Contains(s.Endpoint.FoundAt, to) {
+		stamp |= s.Endpoint.Changed % (1 << 9)
+	}
+	return stamp, true
+}
