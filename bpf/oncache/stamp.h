@@ -5,7 +5,7 @@
  * change, packets have another one and meet no kernel flow from before it, however long those stay. */
 #pragma once
 
-/* later of two numbers, which come round. A Pod that there is none of has never changed. */
+/* later of two numbers, which come round. */
 static __always_inline __u32 later(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) > 0 ? a : b;
@@ -40,7 +40,7 @@ static __always_inline const __u32 *endpoint_to(const struct __sk_buff *skb, __u
  * the Pod that sends it. What the frame says counts, and not what its sender has told the kernel. */
 static __always_inline void stamp(struct __sk_buff *skb, const __u32 *from, __u32 off)
 {
-	__u32 number = 0, to = 0;
+	__u32 number, to;
 	const __u32 *slot;
 	__be16 type;
 
