@@ -19,6 +19,8 @@
 
 #define CANDIDATE_BITS 15 /* cells for flows that have missed once, 8 bytes each */
 
+#define PASSED_BYTES (1 << 19) /* a power of two, 56 for each event */
+
 #define ENDPOINT_SLOTS 1024 /* local Pods: the Kubernetes limit is 110 by default, 512 on the largest Nodes */
 #define NODE_SLOTS 8192	    /* remote Nodes: Kubernetes supports 5,000 */
 

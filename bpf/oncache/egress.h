@@ -132,8 +132,12 @@ static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const st
 		return egress_end(skb);
 	f = find_egress(&p);
 	reason = egress_condition(skb, c, &p, f, &node, &hash);
-	if (unlikely(reason || !f || !node))
+	if (unlikely(reason || !f || !node)) {
+		if (f && reason == ONC_LEASE)
+			see(&f->seen, &p, length - L2_LEN);
 		return wants_ticket(reason) ? egress_miss(skb, &p, reason) : reason;
+	}
+	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
 	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets);
@@ -193,6 +197,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (!learn_template(skb, c, node, fresh.v.node_gen))
 		return ONC_TEMPLATE;
 
+	tell_passed(&p);
 	fresh.v.tag = flow_hash(&p);
 	/* An IPv6 flow's hash is that of its label, which may change. */
 	if (t.unhashed && !p.six)
@@ -201,10 +206,12 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	other = find_ingress(&back);
 	prove(&fresh.v, other ? &other->v : NULL);
 	own = find_egress(&p);
-	if (own && renew(&own->v, &fresh.v))
+	if (own && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
 		return ONC_RENEWED;
 	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();
+	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
+	see_first(&fresh.seen, &p, skb->len - off);
 	store_egress(&p, &fresh);
 	return ONC_LEARNED;
 }

@@ -123,8 +123,12 @@ static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const s
 		return ingress_miss(skb, c, ONC_TCP_FLAGS);
 	f = find_ingress(&p);
 	reason = ingress_condition(skb, c, &p, o, f, ifindex, macs, &ce);
-	if (unlikely(reason || !f))
+	if (unlikely(reason || !f)) {
+		if (f && reason == ONC_LEASE)
+			see(&f->seen, &p, skb->len - o->len);
 		return wants_ticket(reason) ? ingress_miss(skb, c, reason) : reason;
+	}
+	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
 	reason = decapsulate(skb, &p, o->six, macs, ce);
@@ -209,15 +213,18 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 		return ONC_NO_ENDPOINT;
 	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
 
+	tell_passed(&p);
 	fresh.v.tag = flow_hash(&p);
 	reverse(&p, &back);
 	other = find_egress(&back);
 	prove(&fresh.v, other ? &other->v : NULL);
 	own = find_ingress(&p);
-	if (own && same_macs(own->macs, fresh.macs) && renew(&own->v, &fresh.v))
+	if (own && same_macs(own->macs, fresh.macs) && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
 		return ONC_RENEWED;
 	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();
+	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
+	see_first(&fresh.seen, &p, skb->len - L2_LEN);
 	store_ingress(&p, &fresh);
 	return ONC_LEARNED;
 }

@@ -13,11 +13,12 @@ static __always_inline enum onc_reason now_valid(struct onc_validity *v, const s
 	__u64 word = endpoint_word(ep);
 	__u32 epoch = (mark & MARK_EPOCH_MASK) >> MARK_EPOCH_SHIFT;
 
+	if ((__s64)(c->until - bpf_jiffies64()) < 0)
+		return ONC_NO_AGENT;
 	if (!epoch)
 		return ONC_NOT_ESTABLISHED;
 	if (epoch != word_epoch(word))
 		return ONC_STALE_EPOCH;
-	v->lease = bpf_jiffies64() + c->lease;
 	v->endpoint = endpoint;
 	v->endpoint_gen = word_generation(word);
 	v->node = node;
@@ -44,12 +45,33 @@ static __always_inline void prove(struct onc_validity *fresh, struct onc_validit
 	fresh->proved |= PROVED_OTHER;
 }
 
+/* The kernel regards a UDP connection as a stream when a datagram passes two seconds and more after the first one
+ * (nf_conntrack_udp_packet in net/netfilter/nf_conntrack_proto_udp.c). Two ticks of 10 ms are added. */
+#define STREAM_NS 2020000000ull
+
+/* lease_until is when a lease ends that begins now, of an entry that was made at the time created. While a UDP
+ * connection may become a stream the lease is in its last quarter from the beginning: conntrack sees a datagram every
+ * sixteenth of a full one. */
+static __always_inline __u64 lease_until(const struct onc_control *c, const struct packet *p, __u64 created)
+{
+	bool young = p->udp && bpf_ktime_get_coarse_ns() - created < STREAM_NS;
+
+	return bpf_jiffies64() + (young ? c->lease / 4 - 1 : c->lease);
+}
+
+/* begin_lease: the packet that the entry is learned from is its first probe. */
+static __always_inline void begin_lease(struct onc_validity *v, __u64 until)
+{
+	v->lease = until;
+	v->probed = bpf_jiffies64();
+}
+
 /* renew extends an entry that was confirmed unchanged. */
-static __always_inline bool renew(struct onc_validity *own, const struct onc_validity *fresh)
+static __always_inline bool renew(struct onc_validity *own, const struct onc_validity *fresh, __u64 until)
 {
 	if (!same_validity(own, fresh))
 		return false;
-	own->lease = fresh->lease;
+	own->lease = until;
 	if (own->hash != fresh->hash)
 		own->hash = fresh->hash;
 	if (own->proved != fresh->proved)

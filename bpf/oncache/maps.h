@@ -113,6 +113,12 @@ struct {
 	__type(value, __u32);
 } candidates SEC(".maps");
 
+/* TCP segments that conntrack has seen of flows in the cache; read by the agent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, PASSED_BYTES);
+} passed SEC(".maps");
+
 /* Packets by program and reason: index program * ONC_REASONS + reason. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -27,6 +27,7 @@
 #include "outer.h"
 #include "ticket.h"
 #include "candidate.h"
+#include "seen.h"
 #include "condition.h"
 #include "learn.h"
 #include "stamp.h"
@@ -110,7 +111,8 @@ SEC("tc") int oncache_jiffies(struct __sk_buff *skb)
 	return TC_NEXT;
 }
 
-/* Makes the enums part of the type information, from which the agent gets its copies. */
+/* Makes types part of the type information, from which the agent gets its copies, that no map has. */
+const struct onc_passed *onc_passed_type __attribute__((unused));
 const enum onc_program *onc_program_type __attribute__((unused));
 const enum onc_reason *onc_reason_type __attribute__((unused));
 

@@ -10,6 +10,8 @@ struct packet {
 		struct onc_flow6 key6;
 	};
 	__u32 l4;	   /* fingerprint: TCP sequence number, or UDP length and first payload bytes */
+	__be32 ack;	   /* TCP: acknowledgement number */
+	__be32 flags;	   /* TCP: word of the flags and the window */
 	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label */
 	__u32 headers_len; /* length of the IP and the TCP or UDP header */
 	__u8 ttl;
@@ -57,7 +59,6 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 
 	if (proto == IPPROTO_TCP) {
 		struct tcphdr *tcp = data + off;
-		__be32 flags;
 
 		if ((void *)(tcp + 1) > limit || tcp->doff < 5 || off + tcp->doff * 4 > skb->len)
 			return because(ONC_MALFORMED);
@@ -65,10 +66,11 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 		*sport = tcp->source;
 		*dport = tcp->dest;
 		p->l4 = tcp->seq;
-		flags = tcp_flag_word(tcp);
-		p->ends = flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+		p->ack = tcp->ack_seq;
+		p->flags = tcp_flag_word(tcp);
+		p->ends = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
 		/* A segment without ACK that opens or resets nothing is invalid to conntrack. */
-		return p->ends || flags & TCP_FLAG_ACK ? ONC_HIT : because(ONC_TCP_FLAGS);
+		return p->ends || p->flags & TCP_FLAG_ACK ? ONC_HIT : because(ONC_TCP_FLAGS);
 	}
 	if (proto == IPPROTO_UDP) {
 		struct udphdr *udp = data + off;

@@ -41,6 +41,7 @@ enum onc_reason {
 	/* What became of tickets at Egress-Init and Ingress-Init. */
 	ONC_LEARNED,	     /* entry written */
 	ONC_RENEWED,	     /* entry confirmed for another lease */
+	ONC_NO_AGENT,	     /* the agent has not looked after conntrack for too long */
 	ONC_NOT_ESTABLISHED, /* Open vSwitch put no epoch on it */
 	ONC_STALE_EPOCH,     /* decided by rules older than the endpoint's current epoch */
 	ONC_NO_TICKET,	     /* slot holds another packet's ticket */

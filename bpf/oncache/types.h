@@ -43,9 +43,19 @@ struct onc_validity {
 	__u32 probed; /* jiffies when a packet last went to Open vSwitch to renew the lease */
 };
 
+/* The last packet of an entry's direction. Conntrack does not see what takes the fast path; from this the agent knows
+ * what it would have seen. Sequence numbers are in host byte order, those of UDP are 0. */
+struct onc_seen {
+	__u32 at;     /* jiffies */
+	__u32 end;    /* TCP: sequence number that follows the last segment */
+	__u32 ack;    /* TCP: highest acknowledgement */
+	__u32 window; /* TCP: window as the last segment has it, network byte order, not scaled */
+};
+
 /* egress_flows: key is the 5-tuple as the Pod sends it. The header to put in front is the Node's. */
 struct onc_egress {
 	struct onc_validity v;
+	struct onc_seen seen;
 	__u64 packets;
 	__u64 bytes; /* frame length as the Pod sent it */
 	__u64 created;
@@ -54,6 +64,7 @@ struct onc_egress {
 /* ingress_flows: key is the inner 5-tuple as it arrives from the wire. */
 struct onc_ingress {
 	struct onc_validity v;
+	struct onc_seen seen;
 	__u64 packets;
 	__u64 bytes; /* frame length as the Pod receives it */
 	__u64 created;
@@ -114,6 +125,7 @@ struct onc_control {
 	__u32 generation;
 	__u64 lease; /* how long one runs, in jiffies */
 	__u64 now;   /* jiffies when oncache_jiffies last ran */
+	__u64 until; /* jiffies until which the agent has promised to look after conntrack */
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];
@@ -124,6 +136,12 @@ struct onc_control {
 	__u8 virtual_mac[6];
 	__u8 pad[6];
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
+};
+
+/* What the agent is told when conntrack has seen a TCP segment of a flow in the cache: whose entry to bring up to date.
+ * IPv4 addresses are mapped to IPv6 ones, as in onc_address. */
+struct onc_passed {
+	struct onc_flow6 flow;
 };
 
 /* Key of endpoint_ips: an IPv6 address, or an IPv4 address mapped to one (RFC 4291, section 2.5.5.2). */

@@ -73,6 +73,7 @@ func startONCache(ctx context.Context, p onCacheParts) (*onCache, error) {
 		TunnelPort: network.TunnelPort,
 		TunnelCsum: network.TunnelCsum,
 		Mirrored:   func() (func(string) bool, error) { return mirrored(p.bridge) },
+		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
 	}, p.pods, p.flows, state)

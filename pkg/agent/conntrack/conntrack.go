@@ -1,8 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conntrack reads the kernel's connection tracking table and marks its connections, over netlink
-// (include/uapi/linux/netfilter/nfnetlink_conntrack.h).
+// Package conntrack reads and changes the kernel's connection tracking table over netlink
+// (include/uapi/linux/netfilter/nfnetlink_conntrack.h). conntrack.go lists it, tcp.go has what is particular to TCP, table.go
+// looks up and changes single connections, tuple.go makes and reads the attributes of addresses.
 package conntrack
 
 import (
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -23,8 +25,11 @@ const (
 	typeMask = 0x3fff
 )
 
-// statusSeenReply is IPS_SEEN_REPLY: packets have been seen in both directions.
-const statusSeenReply = 1 << 1
+// Bits of a connection's status (enum ip_conntrack_status).
+const (
+	statusSeenReply = 1 << 1 // packets have been seen in both directions
+	statusAssured   = 1 << 2
+)
 
 // nfnetlinkConntrack is NFNL_SUBSYS_CTNETLINK in a message type.
 const nfnetlinkConntrack = 1 << 8
@@ -43,6 +48,12 @@ type Connection struct {
 	// differ by more than their order where addresses are translated.
 	Original, Reply Tuple
 	Mark            uint32
+	// Timeout is what is left of the entry's life, in whole seconds.
+	Timeout time.Duration
+	// Assured entries are not given up when the table is full.
+	Assured bool
+	// TCP is nil for other protocols.
+	TCP *TCP
 	// Labels are the low and the high 64 bits of the label.
 	Labels      [2]uint64
 	Established bool
@@ -132,6 +143,13 @@ func (c *Connection) read(a syscall.NetlinkRouteAttr) (err error) {
 		var status uint32
 		status, err = number[uint32](a.Value, 4)
 		c.Established = status&statusSeenReply != 0
+		c.Assured = status&statusAssured != 0
+	case nl.CTA_TIMEOUT:
+		var seconds uint32
+		seconds, err = number[uint32](a.Value, 4)
+		c.Timeout = time.Duration(seconds) * time.Second
+	case nl.CTA_PROTOINFO:
+		c.TCP, err = parseProtoInfo(a.Value)
 	case nl.CTA_LABELS:
 		// In host byte order, as Open vSwitch writes it.
 		for i := range c.Labels {
@@ -152,55 +170,4 @@ func number[T uint8 | uint16 | uint32](value []byte, size int) (n T, err error) 
 		n = T(uint64(n)<<8 | uint64(b))
 	}
 	return n, nil
-}
-
-func parseTuple(value []byte) (t Tuple, err error) {
-	parts, err := nl.ParseRouteAttr(value)
-	if err != nil {
-		return t, err
-	}
-	for _, part := range parts {
-		attributes, err := nl.ParseRouteAttr(part.Value)
-		if err != nil {
-			return t, err
-		}
-		for _, a := range attributes {
-			switch part.Attr.Type & typeMask {
-			case nl.CTA_TUPLE_IP:
-				err = t.readAddress(a)
-			case nl.CTA_TUPLE_PROTO:
-				err = t.readProtocol(a)
-			}
-			if err != nil {
-				return t, err
-			}
-		}
-	}
-	return t, nil
-}
-
-func (t *Tuple) readAddress(a syscall.NetlinkRouteAttr) error {
-	addr, ok := netip.AddrFromSlice(a.Value)
-	if !ok {
-		return fmt.Errorf("address of %d bytes", len(a.Value))
-	}
-	switch a.Attr.Type & typeMask {
-	case nl.CTA_IP_V4_SRC, nl.CTA_IP_V6_SRC:
-		t.Source = addr
-	case nl.CTA_IP_V4_DST, nl.CTA_IP_V6_DST:
-		t.Destination = addr
-	}
-	return nil
-}
-
-func (t *Tuple) readProtocol(a syscall.NetlinkRouteAttr) (err error) {
-	switch a.Attr.Type & typeMask {
-	case nl.CTA_PROTO_NUM:
-		t.Protocol, err = number[uint8](a.Value, 1)
-	case nl.CTA_PROTO_SRC_PORT:
-		t.SourcePort, err = number[uint16](a.Value, 2)
-	case nl.CTA_PROTO_DST_PORT:
-		t.DestinationPort, err = number[uint16](a.Value, 2)
-	}
-	return err
 }

@@ -16,26 +16,6 @@ import (
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// nested and attribute make what the kernel expects.
-func nested(typ int, children ...*nl.RtAttr) *nl.RtAttr {
-	a := nl.NewRtAttr(typ|unix.NLA_F_NESTED, nil)
-	for _, child := range children {
-		a.AddChild(child)
-	}
-	return a
-}
-
-func tuple(typ int, t Tuple) *nl.RtAttr {
-	source, destination := nl.CTA_IP_V4_SRC, nl.CTA_IP_V4_DST
-	if t.Source.Is6() {
-		source, destination = nl.CTA_IP_V6_SRC, nl.CTA_IP_V6_DST
-	}
-	return nested(typ,
-		nested(nl.CTA_TUPLE_IP, nl.NewRtAttr(source, t.Source.AsSlice()), nl.NewRtAttr(destination, t.Destination.AsSlice())),
-		nested(nl.CTA_TUPLE_PROTO, nl.NewRtAttr(nl.CTA_PROTO_NUM, []byte{t.Protocol}),
-			nl.NewRtAttr(nl.CTA_PROTO_SRC_PORT, nl.BEUint16Attr(t.SourcePort)), nl.NewRtAttr(nl.CTA_PROTO_DST_PORT, nl.BEUint16Attr(t.DestinationPort))))
-}
-
 // create makes an entry of the table.
 func create(t *testing.T, family uint8, c Connection) {
 	t.Helper()
@@ -46,11 +26,16 @@ func create(t *testing.T, family uint8, c Connection) {
 		status |= statusSeenReply
 	}
 	for _, a := range []*nl.RtAttr{
-		tuple(nl.CTA_TUPLE_ORIG, c.Original), tuple(nl.CTA_TUPLE_REPLY, c.Reply), nl.NewRtAttr(nl.CTA_ZONE, nl.BEUint16Attr(c.Zone)),
+		c.Original.attribute(nl.CTA_TUPLE_ORIG), c.Reply.attribute(nl.CTA_TUPLE_REPLY), nl.NewRtAttr(nl.CTA_ZONE, nl.BEUint16Attr(c.Zone)),
 		nl.NewRtAttr(nl.CTA_TIMEOUT, nl.BEUint32Attr(600)), nl.NewRtAttr(nl.CTA_STATUS, nl.BEUint32Attr(status)),
 		nl.NewRtAttr(nl.CTA_MARK, nl.BEUint32Attr(c.Mark)),
 	} {
 		request.AddData(a)
+	}
+	if c.TCP != nil {
+		request.AddData(nested(nl.CTA_PROTOINFO, nested(protoInfoTCP,
+			nl.NewRtAttr(protoInfoState, []byte{uint8(c.TCP.State)}),
+			nl.NewRtAttr(protoInfoFlagsOriginal, []byte{uint8(c.TCP.Flags[0]), 0xff}), nl.NewRtAttr(protoInfoFlagsReply, []byte{uint8(c.TCP.Flags[1]), 0xff}))))
 	}
 	if _, err := request.Execute(unix.NETLINK_NETFILTER, 0); err != nil {
 		t.Skipf("the kernel makes no connection tracking entries here: %v", err)
@@ -83,7 +68,8 @@ func TestListAndMark(t *testing.T) {
 	require.Len(t, found, 2)
 	for port, want := range map[uint16]Connection{1001: four, 1002: six} {
 		got := *found[port]
-		want.family, want.original = got.family, got.original
+		require.InDelta(t, 600, got.Timeout.Seconds(), 30)
+		want.family, want.original, want.Timeout, want.Assured = got.family, got.original, got.Timeout, true
 		require.Equal(t, want, got)
 	}
 	require.NoError(t, found[1001].SetMark(0x100, 0x100))

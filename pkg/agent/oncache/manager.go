@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
 )
 
 // DefaultPinPath is the directory of all pins.
@@ -46,6 +47,8 @@ type Config struct {
 	TunnelCsum bool
 	// Mirrored returns a function that says which interfaces' packets a mirror of Open vSwitch copies; nil for none.
 	Mirrored func() (func(interfaceName string) bool, error)
+	// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the zones that Open vSwitch tracks Pods' connections in.
+	ConntrackZoneIPv4, ConntrackZoneIPv6 uint16
 	// GatewayMAC is where Pods send to; VirtualMAC the inner destination MAC of everything in the tunnel.
 	GatewayMAC, VirtualMAC net.HardwareAddr
 }
@@ -59,7 +62,9 @@ type Manager struct {
 
 	dp    *datapath.Datapath
 	table *table
-	wake  chan struct{}
+	// tracking keeps conntrack up to date.
+	tracking *tracking.Runner
+	wake     chan struct{}
 	// unavailable is why the cache is not in use; nil when it is.
 	unavailable error
 
@@ -119,6 +124,9 @@ func (m *Manager) start() error {
 		return err
 	}
 	m.dp.SetUplink(uplink, uint64(m.config.Lease))
+	if err := m.startTracking(); err != nil {
+		return err
+	}
 	if err := m.dp.Attach(uplink.IfIndex, datapath.RoleUplink); err != nil {
 		return err
 	}
@@ -197,6 +205,7 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	}
 	go m.watchUplink(stopCh)
 	go m.watchPods(stopCh)
+	go m.tracking.Run(stopCh)
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	for {

@@ -205,8 +205,14 @@ const (
 	ctZoneSNATV6 = 65511
 )
 
-// ConntrackZones are the zones in which the connections of Pods are.
-var ConntrackZones = []uint16{ctZone, ctZoneV6}
+// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the zones in which the connections of Pods are.
+const (
+	ConntrackZoneIPv4 uint16 = ctZone
+	ConntrackZoneIPv6 uint16 = ctZoneV6
+)
+
+// ConntrackZones are both of them.
+var ConntrackZones = []uint16{ConntrackZoneIPv4, ConntrackZoneIPv6}
 
 // Flow priorities.
 const (

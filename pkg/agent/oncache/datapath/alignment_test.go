@@ -21,6 +21,8 @@ func TestAlignment(t *testing.T) {
 		"onc_flow4":    reflect.TypeFor[bpfOncFlow4](),
 		"onc_flow6":    reflect.TypeFor[bpfOncFlow6](),
 		"onc_validity": reflect.TypeFor[bpfOncValidity](),
+		"onc_seen":     reflect.TypeFor[bpfOncSeen](),
+		"onc_passed":   reflect.TypeFor[bpfOncPassed](),
 		"onc_egress":   reflect.TypeFor[bpfOncEgress](),
 		"onc_ingress":  reflect.TypeFor[bpfOncIngress](),
 		"onc_endpoint": reflect.TypeFor[bpfOncEndpoint](),

@@ -33,11 +33,22 @@ type Flow struct {
 	Packets, Bytes   uint64
 	Age              time.Duration
 	LeaseLeft        time.Duration // negative: the next packet asks Open vSwitch
+	Seen             Seen
 	OwnProved        bool
 	OtherProved      bool
 	CurrentEndpoint  bool // generations still match
 	CurrentNode      bool
 	CurrentEverybody bool
+}
+
+// Seen is the last packet of a direction, whichever way it went.
+type Seen struct {
+	// Ago is how long ago it was.
+	Ago time.Duration
+	// End and Ack are TCP's: the sequence number behind the last segment, and the highest acknowledgement.
+	End, Ack uint32
+	// ZeroWindow says that the last segment's window was 0.
+	ZeroWindow bool
 }
 
 // Proved says whether Open vSwitch has been seen to do enough with the flow: for TCP that is with both directions.
@@ -80,6 +91,39 @@ func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
 	return err
 }
 
+// Flow returns one entry of the cache, or nil if there is none.
+func (d *Datapath) Flow(direction Direction, protocol uint8, source, destination netip.AddrPort) (*Flow, error) {
+	now, err := d.now()
+	if err != nil {
+		return nil, err
+	}
+	e := ends{source, destination, protocol}
+	four := source.Addr().Is4() && destination.Addr().Is4()
+	if direction == DirectionEgress {
+		m, key := d.objects.EgressFlows6, any(e.key6())
+		if four {
+			m, key = d.objects.EgressFlows4, e.key4()
+		}
+		return lookUp(m, key, func(v bpfOncEgress) Flow { return d.egressFlow(now, e, v) })
+	}
+	m, key := d.objects.IngressFlows6, any(e.key6())
+	if four {
+		m, key = d.objects.IngressFlows4, e.key4()
+	}
+	return lookUp(m, key, func(v bpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
+}
+
+func lookUp[V any](m *ebpf.Map, key any, flow func(V) Flow) (*Flow, error) {
+	var value V
+	if err := m.Lookup(key, &value); errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read map %v: %w", m, err)
+	}
+	f := flow(value)
+	return &f, nil
+}
+
 // moment is a point in time by both clocks of the programs.
 type moment struct {
 	monotonic uint64 // ns of CLOCK_MONOTONIC_COARSE
@@ -114,18 +158,18 @@ func (k bpfOncFlow6) ends() ends {
 }
 
 func (d *Datapath) egressFlow(now moment, e ends, v bpfOncEgress) Flow {
-	f := d.flow(now, e, v.V)
+	f := d.flow(now, e, v.V, v.Seen)
 	f.Direction, f.Packets, f.Bytes, f.Age = DirectionEgress, v.Packets, v.Bytes, time.Duration(now.monotonic-v.Created)
 	return f
 }
 
 func (d *Datapath) ingressFlow(now moment, e ends, v bpfOncIngress) Flow {
-	f := d.flow(now, e, v.V)
+	f := d.flow(now, e, v.V, v.Seen)
 	f.Direction, f.Packets, f.Bytes, f.Age = DirectionIngress, v.Packets, v.Bytes, time.Duration(now.monotonic-v.Created)
 	return f
 }
 
-func (d *Datapath) flow(now moment, e ends, v bpfOncValidity) Flow {
+func (d *Datapath) flow(now moment, e ends, v bpfOncValidity, s bpfOncSeen) Flow {
 	f := Flow{
 		Source:           e.source,
 		Destination:      e.destination,
@@ -136,6 +180,11 @@ func (d *Datapath) flow(now moment, e ends, v bpfOncValidity) Flow {
 		OwnProved:        v.Proved&1 != 0,
 		OtherProved:      v.Proved&2 != 0,
 		CurrentEverybody: v.AllGen == d.control.elements[0].Generation,
+		Seen: Seen{
+			// A packet may have passed since the clock was read.
+			Ago: time.Duration(max(0, int32(uint32(now.jiffies)-s.At))) * d.jiffy,
+			End: s.End, Ack: s.Ack, ZeroWindow: s.Window == 0,
+		},
 	}
 	if f.EndpointSlot < MaxEndpoints && f.NodeSlot < MaxNodes {
 		generation, _ := d.EndpointState(f.EndpointSlot)
@@ -179,7 +228,7 @@ func (d *Datapath) MapStats() ([]MapStat, error) {
 	for _, m := range []*ebpf.Map{
 		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
 		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
-		d.objects.Counters, d.objects.Control,
+		d.objects.Passed, d.objects.Counters, d.objects.Control,
 	} {
 		info, err := m.Info()
 		if err != nil {

@@ -156,6 +156,7 @@ func populate(t testing.TB, d *Datapath, f family) *world {
 		IfIndex: w.upIf, MAC: uplinkMAC, IPv4: nodeIP, IPv6: nodeIP6, TunnelPort: 6081, PortMin: 1, PortMax: 65535,
 		TunnelHeader: [8]byte{0, 0, 0x65, 0x58}, VirtualMAC: virtualMAC,
 	}, uint64(5*time.Second))
+	require.NoError(t, d.Attend(time.Hour))
 	generation, _ := d.EndpointState(podSlot)
 	d.PublishEndpoint(podSlot, generation+1, 0)
 	require.NoError(t, d.SetEndpoint(podSlot, Endpoint{IfIndex: w.podIf, IPv4: podIP, IPv6: podIP6, MAC: podMAC, GatewayMAC: gatewayMAC}))

@@ -20,7 +20,7 @@ func TestProbe(t *testing.T) {
 	w.control.elements[0].Lease = lease
 	now, err := w.now()
 	require.NoError(t, err)
-	w.changeEntries(func(v *bpfOncValidity) { v.Lease = now.jiffies + lease/8 })
+	w.changeEntries(func(v *bpfOncValidity) { v.Lease, v.Probed = now.jiffies+lease/8, uint32(now.jiffies)-lease/16 })
 	tunnelled := fromPeer().wrap(t, in.bytes(t))
 
 	require.Equal(t, "lease", w.egress(0, out.bytes(t)).reason)

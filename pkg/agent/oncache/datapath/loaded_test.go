@@ -47,7 +47,8 @@ func borrow(t testing.TB) *Datapath {
 
 // empty makes all maps what they are when they have been made: arrays have zeros, all others nothing.
 func empty(d *Datapath) error {
-	var errs []error
+	_, err := passed(d)
+	errs := []error{err}
 	for _, m := range mapsOf(d) {
 		if m.Type() == ebpf.Array || m.Type() == ebpf.PerCPUArray {
 			errs = append(errs, zero(m))
@@ -68,12 +69,25 @@ func empty(d *Datapath) error {
 	return errors.Join(errs...)
 }
 
+// mapsOf are all maps but the ring buffer, which has no entries to look up.
 func mapsOf(d *Datapath) (all []*ebpf.Map) {
 	maps := reflect.ValueOf(d.objects.bpfMaps)
 	for i := range maps.NumField() {
-		all = append(all, maps.Field(i).Interface().(*ebpf.Map))
+		if m := maps.Field(i).Interface().(*ebpf.Map); m.Type() != ebpf.RingBuf {
+			all = append(all, m)
+		}
 	}
 	return all
+}
+
+// passed are the connections in the ring buffer, which is empty then.
+func passed(d *Datapath) (all []Connection, err error) {
+	reader, err := d.NewPassedReader()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	return all, reader.Drain(func(c Connection) { all = append(all, c) })
 }
 
 // zero makes an array what it has been when it was made.

@@ -24,6 +24,7 @@ type bpfOncControl struct {
 	Generation    uint32
 	Lease         uint64
 	Now           uint64
+	Until         uint64
 	UplinkIfindex uint32
 	UplinkIp4     uint32
 	UplinkIp6     [4]uint32
@@ -39,6 +40,7 @@ type bpfOncControl struct {
 type bpfOncEgress struct {
 	_       structs.HostLayout
 	V       bpfOncValidity
+	Seen    bpfOncSeen
 	Packets uint64
 	Bytes   uint64
 	Created uint64
@@ -81,6 +83,7 @@ type bpfOncFlow6 struct {
 type bpfOncIngress struct {
 	_       structs.HostLayout
 	V       bpfOncValidity
+	Seen    bpfOncSeen
 	Packets uint64
 	Bytes   uint64
 	Created uint64
@@ -100,6 +103,11 @@ type bpfOncNode struct {
 	Confirmed    uint64
 	Contradicted uint64
 	Header       [88]uint8
+}
+
+type bpfOncPassed struct {
+	_    structs.HostLayout
+	Flow bpfOncFlow6
 }
 
 type bpfOncPrefix4 struct {
@@ -154,14 +162,23 @@ const (
 	bpfOncReasonONC_OFFLOAD         bpfOncReason = 24
 	bpfOncReasonONC_LEARNED         bpfOncReason = 25
 	bpfOncReasonONC_RENEWED         bpfOncReason = 26
-	bpfOncReasonONC_NOT_ESTABLISHED bpfOncReason = 27
-	bpfOncReasonONC_STALE_EPOCH     bpfOncReason = 28
-	bpfOncReasonONC_NO_TICKET       bpfOncReason = 29
-	bpfOncReasonONC_REWRITTEN       bpfOncReason = 30
-	bpfOncReasonONC_TEMPLATE        bpfOncReason = 31
-	bpfOncReasonONC_DROPPED         bpfOncReason = 32
-	bpfOncReasonONC_REASONS         bpfOncReason = 33
+	bpfOncReasonONC_NO_AGENT        bpfOncReason = 27
+	bpfOncReasonONC_NOT_ESTABLISHED bpfOncReason = 28
+	bpfOncReasonONC_STALE_EPOCH     bpfOncReason = 29
+	bpfOncReasonONC_NO_TICKET       bpfOncReason = 30
+	bpfOncReasonONC_REWRITTEN       bpfOncReason = 31
+	bpfOncReasonONC_TEMPLATE        bpfOncReason = 32
+	bpfOncReasonONC_DROPPED         bpfOncReason = 33
+	bpfOncReasonONC_REASONS         bpfOncReason = 34
 )
+
+type bpfOncSeen struct {
+	_      structs.HostLayout
+	At     uint32
+	End    uint32
+	Ack    uint32
+	Window uint32
+}
 
 type bpfOncTicket struct {
 	_        structs.HostLayout
@@ -208,6 +225,7 @@ const (
 	bpfMapIngressFlows4       = "ingress_flows4"
 	bpfMapIngressFlows6       = "ingress_flows6"
 	bpfMapNodes               = "nodes"
+	bpfMapPassed              = "passed"
 	bpfMapPodNetworks4        = "pod_networks4"
 	bpfMapPodNetworks6        = "pod_networks6"
 	bpfMapTickets             = "tickets"
@@ -216,6 +234,7 @@ const (
 	bpfProgOncacheIngress     = "oncache_ingress"
 	bpfProgOncacheIngressInit = "oncache_ingress_init"
 	bpfProgOncacheJiffies     = "oncache_jiffies"
+	bpfVarOncPassedType       = "onc_passed_type"
 	bpfVarOncProgramType      = "onc_program_type"
 	bpfVarOncReasonType       = "onc_reason_type"
 )
@@ -284,6 +303,7 @@ type bpfMapSpecs struct {
 	IngressFlows4 *ebpf.MapSpec `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.MapSpec `ebpf:"ingress_flows6"`
 	Nodes         *ebpf.MapSpec `ebpf:"nodes"`
+	Passed        *ebpf.MapSpec `ebpf:"passed"`
 	PodNetworks4  *ebpf.MapSpec `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.MapSpec `ebpf:"pod_networks6"`
 	Tickets       *ebpf.MapSpec `ebpf:"tickets"`
@@ -293,6 +313,7 @@ type bpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
+	OncPassedType  *ebpf.VariableSpec `ebpf:"onc_passed_type"`
 	OncProgramType *ebpf.VariableSpec `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.VariableSpec `ebpf:"onc_reason_type"`
 }
@@ -328,6 +349,7 @@ type bpfMaps struct {
 	IngressFlows4 *ebpf.Map `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.Map `ebpf:"ingress_flows6"`
 	Nodes         *ebpf.Map `ebpf:"nodes"`
+	Passed        *ebpf.Map `ebpf:"passed"`
 	PodNetworks4  *ebpf.Map `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.Map `ebpf:"pod_networks6"`
 	Tickets       *ebpf.Map `ebpf:"tickets"`
@@ -346,6 +368,7 @@ func (m *bpfMaps) Close() error {
 		m.IngressFlows4,
 		m.IngressFlows6,
 		m.Nodes,
+		m.Passed,
 		m.PodNetworks4,
 		m.PodNetworks6,
 		m.Tickets,
@@ -356,6 +379,7 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
+	OncPassedType  *ebpf.Variable `ebpf:"onc_passed_type"`
 	OncProgramType *ebpf.Variable `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.Variable `ebpf:"onc_reason_type"`
 }

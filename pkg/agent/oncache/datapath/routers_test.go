@@ -118,6 +118,7 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 		endpoint.IPv4 = n.PodIP
 	}
 	d.SetUplink(uplink, uint64(5*time.Second))
+	require.NoError(t, d.Attend(time.Hour))
 	generation, _ := d.EndpointState(podSlot)
 	d.PublishEndpoint(podSlot, generation+1, 0)
 	require.NoError(t, d.SetEndpoint(podSlot, endpoint))

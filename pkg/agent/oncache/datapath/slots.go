@@ -65,6 +65,11 @@ func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 	c.TunnelHeader = u.TunnelHeader
 }
 
+// SetLease changes how long leases run that begin from now on.
+func (d *Datapath) SetLease(lease time.Duration) {
+	atomic.StoreUint64(&d.control.elements[0].Lease, uint64(lease/d.jiffy))
+}
+
 // Mode says what the programs do with a hit.
 type Mode uint32
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* What conntrack misses: each entry keeps what conntrack would know of the flow's last packet, and the agent is told
+ * when conntrack has seen one. docs/oncache-conntrack.md says what the agent makes of it. */
+#pragma once
+
+static __always_inline __u32 segment_end(const struct packet *p, __u32 length)
+{
+	return bpf_ntohl(p->l4) + length - p->headers_len;
+}
+
+/* see notes a packet of length bytes, from its IP header on. Acknowledgements may arrive out of order. */
+static __always_inline void see(struct onc_seen *s, const struct packet *p, __u32 length)
+{
+	__u32 ack;
+
+	s->at = bpf_jiffies64();
+	if (p->udp)
+		return;
+	ack = bpf_ntohl(p->ack);
+	s->end = segment_end(p, length);
+	s->window = p->flags >> 16;
+	if ((__s32)(ack - s->ack) > 0)
+		s->ack = ack;
+}
+
+/* see_first notes the packet that a new entry is learned from. */
+static __always_inline void see_first(struct onc_seen *s, const struct packet *p, __u32 length)
+{
+	s->at = bpf_jiffies64();
+	if (p->udp)
+		return;
+	s->end = segment_end(p, length);
+	s->ack = bpf_ntohl(p->ack);
+	s->window = p->flags >> 16;
+}
+
+/* tell_passed tells the agent that conntrack has seen a segment of the flow. When the buffer is full the agent finds
+ * the flow on its next round. */
+static __always_inline void tell_passed(const struct packet *p)
+{
+	struct onc_passed event = {};
+
+	if (p->udp)
+		return;
+	if (p->six) {
+		event.flow = p->key6;
+	} else {
+		event.flow.saddr[2] = event.flow.daddr[2] = bpf_htonl(0xffff);
+		event.flow.saddr[3] = p->key4.saddr;
+		event.flow.daddr[3] = p->key4.daddr;
+		event.flow.sport = p->key4.sport;
+		event.flow.dport = p->key4.dport;
+		event.flow.proto = p->key4.proto;
+	}
+	bpf_ringbuf_output(&passed, &event, sizeof(event), 0);
+}

@@ -1,0 +1,96 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conntrack
+
+import (
+	"fmt"
+
+	"github.com/vishvananda/netlink/nl"
+)
+
+// State is what conntrack thinks of a TCP connection (enum tcp_conntrack, include/uapi/linux/netfilter/nf_conntrack_tcp.h).
+type State uint8
+
+// States that a connection can be in once packets have passed in both directions.
+const (
+	StateSynReceived State = 2
+	StateEstablished State = 3
+	StateFinWait     State = 4
+	StateCloseWait   State = 5
+	StateLastAck     State = 6
+	StateTimeWait    State = 7
+	StateClose       State = 8
+)
+
+// stateNames are those of the kernel.
+var stateNames = []string{"NONE", "SYN_SENT", "SYN_RECV", "ESTABLISHED", "FIN_WAIT", "CLOSE_WAIT", "LAST_ACK", "TIME_WAIT", "CLOSE", "SYN_SENT2"}
+
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
+
+// Flags are what conntrack notes about one direction of a TCP connection (IP_CT_TCP_FLAG_*, same file).
+type Flags uint8
+
+// Flags that are used here.
+const (
+	// FlagDataUnacknowledged: not all data of the direction has been acknowledged. The connection's timeout is that of
+	// unacknowledged data (nf_conntrack_tcp_timeout_unacknowledged) as long as either direction has it.
+	FlagDataUnacknowledged Flags = 0x10
+	// FlagMaxAckSet: the direction's highest acknowledgement is known, and a RST of the other direction that lies before it is
+	// invalid.
+	FlagMaxAckSet Flags = 0x20
+)
+
+// TCP is what conntrack knows of a TCP connection.
+type TCP struct {
+	State State
+	// Flags are those of the original and of the reply direction.
+	Flags [2]Flags
+}
+
+// Attributes of CTA_PROTOINFO_TCP.
+const (
+	protoInfoTCP           = 1
+	protoInfoState         = 1
+	protoInfoFlagsOriginal = 4
+	protoInfoFlagsReply    = 5
+)
+
+// parseProtoInfo returns nil for protocols other than TCP.
+func parseProtoInfo(value []byte) (*TCP, error) {
+	protocols, err := nl.ParseRouteAttr(value)
+	if err != nil {
+		return nil, err
+	}
+	for _, protocol := range protocols {
+		if protocol.Attr.Type&typeMask != protoInfoTCP {
+			continue
+		}
+		attributes, err := nl.ParseRouteAttr(protocol.Value)
+		if err != nil {
+			return nil, err
+		}
+		info := &TCP{}
+		for _, a := range attributes {
+			var n uint8
+			if n, err = number[uint8](a.Value, 1); err != nil {
+				return nil, err
+			}
+			switch a.Attr.Type & typeMask {
+			case protoInfoState:
+				info.State = State(n)
+			case protoInfoFlagsOriginal:
+				info.Flags[0] = Flags(n)
+			case protoInfoFlagsReply:
+				info.Flags[1] = Flags(n)
+			}
+		}
+		return info, nil
+	}
+	return nil, nil
+}

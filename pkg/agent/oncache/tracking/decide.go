@@ -1,0 +1,104 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+)
+
+// Seen is the last segment of one direction of a connection, whichever way it went.
+type Seen struct {
+	Ago time.Duration
+	// End is the sequence number behind the segment, Ack the highest acknowledgement of the direction.
+	End, Ack   uint32
+	ZeroWindow bool
+}
+
+// Connection is a TCP connection in the cache.
+type Connection struct {
+	// Tuple has the addresses as the local Pod sends them.
+	Tuple conntrack.Tuple
+	// Egress is what the Pod sends, Ingress what it receives. One of them may be nil: no longer in the cache.
+	Egress, Ingress *Seen
+}
+
+// idle is how long ago the last segment was.
+func (c *Connection) idle() time.Duration {
+	switch {
+	case c.Egress == nil:
+		return c.Ingress.Ago
+	case c.Ingress == nil:
+		return c.Egress.Ago
+	}
+	return min(c.Egress.Ago, c.Ingress.Ago)
+}
+
+// unacknowledged says of each direction whether data of it has not been acknowledged; false where that is not known.
+func (c *Connection) unacknowledged() (egress, ingress bool) {
+	if c.Egress == nil || c.Ingress == nil {
+		return false, false
+	}
+	return int32(c.Egress.End-c.Ingress.Ack) > 0, int32(c.Ingress.End-c.Egress.Ack) > 0
+}
+
+// zeroWindow says whether the last segment of the connection had a window of 0.
+func (c *Connection) zeroWindow() bool {
+	if c.Ingress == nil || c.Egress != nil && c.Egress.Ago <= c.Ingress.Ago {
+		return c.Egress.ZeroWindow
+	}
+	return c.Ingress.ZeroWindow
+}
+
+// forget is what is cleared whenever a segment has passed conntrack, in both directions. The segment made conntrack believe
+// that data is not acknowledged, or that the highest acknowledgement is known; it does not see what follows. Without the latter a
+// RST is valid at any sequence number, as for flows that nftables' flow table gives back
+// (flow_offload_fixup_tcp, net/netfilter/nf_flow_table_core.c).
+var forget = conntrack.Change{Clear: [2]conntrack.Flags{
+	conntrack.FlagDataUnacknowledged | conntrack.FlagMaxAckSet, conntrack.FlagDataUnacknowledged | conntrack.FlagMaxAckSet,
+}}
+
+// inaccuracy is by how much times may differ that should be the same: conntrack tells whole seconds.
+const inaccuracy = 2 * time.Second
+
+// decide says what is to be changed of the entry of a connection that is idle, and whether anything is.
+func decide(c *Connection, entry *conntrack.Connection, timeouts Timeouts) (change conntrack.Change, needed bool) {
+	// In all other states the timeout is shorter than that of unacknowledged data, and conntrack has seen why.
+	if entry.TCP == nil || entry.TCP.State != conntrack.StateEstablished {
+		return change, false
+	}
+	if timeouts.age(entry.Timeout)+inaccuracy < c.idle() {
+		return change, false // conntrack has seen a later segment than the cache
+	}
+	egress, ingress := c.unacknowledged()
+	wanted := timeouts.Established
+	switch {
+	case egress || ingress:
+		wanted = min(wanted, timeouts.Unacknowledged)
+	case c.zeroWindow():
+		wanted = min(wanted, timeouts.Retransmitted)
+	}
+	// An entry that is over would be gone at once: conntrack decides when.
+	wanted = max(wanted-c.idle(), time.Second)
+	if difference := wanted - entry.Timeout; difference.Abs() > inaccuracy {
+		change.Timeout = wanted
+	}
+	original, reply := 0, 1
+	if c.Tuple != entry.Original {
+		original, reply = 1, 0
+	}
+	mark := func(direction int, unacknowledged bool) {
+		if unacknowledged {
+			change.Set[direction] = conntrack.FlagDataUnacknowledged &^ entry.TCP.Flags[direction]
+			return
+		}
+		change.Clear[direction] = conntrack.FlagDataUnacknowledged & entry.TCP.Flags[direction]
+	}
+	mark(original, egress)
+	mark(reply, ingress)
+	change.Clear[0] |= conntrack.FlagMaxAckSet & entry.TCP.Flags[0]
+	change.Clear[1] |= conntrack.FlagMaxAckSet & entry.TCP.Flags[1]
+	return change, change != conntrack.Change{}
+}

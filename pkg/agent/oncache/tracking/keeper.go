@@ -1,0 +1,94 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"sync/atomic"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+)
+
+// Table is what the keeper needs of package conntrack.
+type Table interface {
+	Get(zone uint16, tuple conntrack.Tuple) (*conntrack.Connection, error)
+	Change(zone uint16, tuple conntrack.Tuple, change conntrack.Change) (found bool, err error)
+}
+
+// Keeper changes conntrack's entries. It is for one goroutine at a time, Changed for any.
+type Keeper struct {
+	table Table
+	// zone4 and zone6 are the zones of IPv4 and IPv6.
+	zone4, zone6 uint16
+
+	changed atomic.Uint64
+}
+
+// NewKeeper makes a keeper for the connections in the zones of IPv4 and IPv6.
+func NewKeeper(table Table, zone4, zone6 uint16) *Keeper {
+	return &Keeper{table: table, zone4: zone4, zone6: zone6}
+}
+
+// Changed is how many entries were changed.
+func (k *Keeper) Changed() uint64 { return k.changed.Load() }
+
+func (k *Keeper) zone(tuple conntrack.Tuple) uint16 {
+	if tuple.Source.Is6() {
+		return k.zone6
+	}
+	return k.zone4
+}
+
+// Passed is called after conntrack has seen a segment of a connection in the cache, with the addresses of either direction.
+func (k *Keeper) Passed(tuple conntrack.Tuple) error {
+	found, err := k.table.Change(k.zone(tuple), tuple, forget)
+	if found {
+		k.changed.Add(1)
+	}
+	return err
+}
+
+// attempts is how often an entry is put right that changes its state at the same time.
+const attempts = 5
+
+// Idle is called when a connection has become idle.
+func (k *Keeper) Idle(c *Connection, timeouts Timeouts) error {
+	zone := k.zone(c.Tuple)
+	entry, err := k.table.Get(zone, c.Tuple)
+	if err != nil || entry == nil {
+		return err
+	}
+	change, needed := decide(c, entry, timeouts)
+	if !needed {
+		return nil
+	}
+	if found, err := k.table.Change(zone, c.Tuple, change); err != nil || !found {
+		return err
+	}
+	k.changed.Add(1)
+	if change.Timeout == 0 {
+		return nil
+	}
+	return k.verify(zone, c.Tuple, timeouts)
+}
+
+// verify looks whether the connection began to close before it was given the timeout of an open one: the state and the
+// timeout cannot be changed together. What closes it later gives it a timeout itself.
+func (k *Keeper) verify(zone uint16, tuple conntrack.Tuple, timeouts Timeouts) error {
+	given := conntrack.StateEstablished
+	for range attempts {
+		entry, err := k.table.Get(zone, tuple)
+		if err != nil || entry == nil || entry.TCP == nil || entry.TCP.State == given {
+			return err
+		}
+		timeout, closing := timeouts.Closing[entry.TCP.State]
+		if !closing || entry.Timeout <= timeout {
+			return nil
+		}
+		given = entry.TCP.State
+		if _, err := k.table.Change(zone, tuple, conntrack.Change{Timeout: timeout}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

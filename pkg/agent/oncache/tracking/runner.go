@@ -1,0 +1,241 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracking
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+)
+
+// merged is how long the runner waits after a segment has passed conntrack for others to do together. A RST that follows
+// more than 2 GiB after the segment, and comes earlier, would be lost: at 860 Gbit/s.
+const merged = 20 * time.Millisecond
+
+// longestPromise bounds how long the fast path goes on without an agent, for connections that become idle then.
+const longestPromise = 2 * time.Minute
+
+// Config is what a runner works with.
+type Config struct {
+	Cache *datapath.Datapath
+	// Lease is the configured one. The runner shortens it where the kernel's timeouts are shorter than three of it.
+	Lease time.Duration
+	// Tables are conntrack's, one for each of the runner's goroutines.
+	Tables [2]Table
+	// Timeouts reads the kernel's.
+	Timeouts func() (Timeouts, error)
+	// ZoneIPv4 and ZoneIPv6 are the conntrack zones of the Pods' connections.
+	ZoneIPv4, ZoneIPv6 uint16
+}
+
+// Runner runs a keeper for the flows of a cache.
+type Runner struct {
+	Config
+	afterSegments, whenIdle *Keeper
+	reader                  *datapath.PassedReader
+	failed                  atomic.Uint64
+
+	// Of the last round of the idle connections: when it was, and how many packets the cache had counted then and before.
+	last              time.Time
+	packets, previous uint64
+}
+
+// New makes a runner, which has promised to look after conntrack when it returns.
+func New(config Config) (*Runner, error) {
+	r := &Runner{
+		Config:        config,
+		afterSegments: NewKeeper(config.Tables[0], config.ZoneIPv4, config.ZoneIPv6),
+		whenIdle:      NewKeeper(config.Tables[1], config.ZoneIPv4, config.ZoneIPv6),
+	}
+	timeouts, err := config.Timeouts()
+	if err != nil {
+		return nil, err
+	}
+	if r.reader, err = config.Cache.NewPassedReader(); err != nil {
+		return nil, err
+	}
+	return r, r.attend(timeouts)
+}
+
+// Close ends Run.
+func (r *Runner) Close() error { return r.reader.Close() }
+
+// Stats are entries of conntrack that were changed after a segment had passed, those of idle connections, and failures.
+type Stats struct{ Passed, Idle, Failed uint64 }
+
+// Stats are the counts since New.
+func (r *Runner) Stats() Stats {
+	return Stats{Passed: r.afterSegments.Changed(), Idle: r.whenIdle.Changed(), Failed: r.failed.Load()}
+}
+
+// Run works until stopCh closes.
+func (r *Runner) Run(stopCh <-chan struct{}) {
+	go func() {
+		<-stopCh
+		_ = r.Close()
+	}()
+	go r.watchSegments(stopCh)
+	tick := time.NewTicker(r.pause())
+	defer tick.Stop()
+	for {
+		if err := r.Round(); err != nil {
+			r.failed.Add(1)
+			klog.ErrorS(err, "Conntrack's entries of accelerated connections that are idle were not all brought up to date")
+		}
+		select {
+		case <-stopCh:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// pause is the time between two rounds, and how long a connection must be silent to be idle.
+func (r *Runner) pause() time.Duration { return r.Lease / 2 }
+
+// attend renews the promise, and keeps the lease below the kernel's timeouts.
+func (r *Runner) attend(timeouts Timeouts) error {
+	r.Cache.SetLease(min(r.Lease, timeouts.Shortest/3))
+	return r.Cache.Attend(min(longestPromise, timeouts.Unacknowledged/2))
+}
+
+// watchSegments follows what the programs tell.
+func (r *Runner) watchSegments(stopCh <-chan struct{}) {
+	waiting := map[conntrack.Tuple]bool{}
+	note := func(c datapath.Connection) { waiting[oneOf(c)] = true }
+	for {
+		err := r.reader.Wait(time.Time{}, note)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		select {
+		case <-stopCh:
+			return
+		case <-time.After(merged):
+		}
+		if err == nil {
+			err = r.reader.Drain(note)
+		}
+		if err != nil {
+			r.failed.Add(1)
+			klog.ErrorS(err, "Could not read which segments have passed conntrack")
+		}
+		for tuple := range waiting {
+			if err := r.afterSegments.Passed(tuple); err != nil {
+				r.failed.Add(1)
+				klog.ErrorS(err, "Could not bring conntrack's entry of an accelerated connection up to date")
+			}
+		}
+		clear(waiting)
+	}
+}
+
+// oneOf is the same tuple for both directions of a connection.
+func oneOf(c datapath.Connection) conntrack.Tuple {
+	if c.Source.Compare(c.Destination) > 0 {
+		c.Source, c.Destination = c.Destination, c.Source
+	}
+	return tupleOf(c.Source, c.Destination)
+}
+
+func tupleOf(source, destination netip.AddrPort) conntrack.Tuple {
+	return conntrack.Tuple{
+		Source: source.Addr(), Destination: destination.Addr(), Protocol: unix.IPPROTO_TCP,
+		SourcePort: source.Port(), DestinationPort: destination.Port(),
+	}
+}
+
+// Round brings the entries of all connections up to date that have become idle since the last round, and in the first round
+// those of all that are idle.
+func (r *Runner) Round() error {
+	timeouts, err := r.Timeouts()
+	if err != nil {
+		return err
+	}
+	quiet, err := r.unchanged()
+	if err != nil {
+		return err
+	}
+	if quiet {
+		return r.attend(timeouts)
+	}
+	now := time.Now()
+	// Some connections are found twice, so that none is left out.
+	from, to := r.pause(), now.Sub(r.last)+2*r.pause()
+	var idle []datapath.Flow
+	if err := r.Cache.Flows(func(f datapath.Flow) bool {
+		if f.Protocol == unix.IPPROTO_TCP && f.Seen.Ago >= from && f.Seen.Ago < to {
+			idle = append(idle, f)
+		}
+		return true
+	}); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range idle {
+		if err := r.idle(&idle[i], from, timeouts); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%d of %d connections: %w", len(errs), len(idle), errs[0])
+	}
+	r.last = now
+	return r.attend(timeouts)
+}
+
+// idle looks for the other direction of a flow that has become idle.
+func (r *Runner) idle(f *datapath.Flow, from time.Duration, timeouts Timeouts) error {
+	direction := datapath.DirectionIngress
+	if f.Direction == datapath.DirectionIngress {
+		direction = datapath.DirectionEgress
+	}
+	other, err := r.Cache.Flow(direction, f.Protocol, f.Destination, f.Source)
+	if err != nil {
+		return err
+	}
+	if other != nil && other.Seen.Ago < from {
+		return nil // the connection is not idle
+	}
+	c := &Connection{Tuple: tupleOf(f.Source, f.Destination), Egress: seen(f), Ingress: seen(other)}
+	if f.Direction == datapath.DirectionIngress {
+		c = &Connection{Tuple: tupleOf(f.Destination, f.Source), Egress: seen(other), Ingress: seen(f)}
+	}
+	return r.whenIdle.Idle(c, timeouts)
+}
+
+func seen(f *datapath.Flow) *Seen {
+	if f == nil {
+		return nil
+	}
+	s := Seen(f.Seen)
+	return &s
+}
+
+// unchanged says that the cache has seen no packet during the last two rounds, so that nothing can have become idle.
+func (r *Runner) unchanged() (bool, error) {
+	counters, err := r.Cache.Counters()
+	if err != nil {
+		return false, err
+	}
+	packets := uint64(0)
+	for _, program := range []string{"egress", "ingress"} {
+		for _, reason := range []string{"hit", "observed", "lease"} {
+			packets += counters[program][reason]
+		}
+		packets += counters[program+"_init"]["learned"]
+	}
+	same := !r.last.IsZero() && packets == r.packets && packets == r.previous
+	r.previous, r.packets = r.packets, packets
+	return same, nil
+}
