@@ -37,6 +37,19 @@ static __always_inline enum onc_reason ends(struct onc_validity *v, const struct
 	return because(ONC_LEASE);
 }
 
+/* ask_too: when one direction asks Open vSwitch, the next packet of the other one does so, too. Conntrack then sees
+ * both of them at about the same time; and if its entry has gone, the direction that may open the connection opens it
+ * again before the other one's packets are lost. */
+static __always_inline void ask_too(struct onc_validity *other, const struct onc_control *c)
+{
+	__u64 now = bpf_jiffies64();
+
+	if ((__s64)(other->lease - now) < (__s64)(c->lease / 4))
+		return;
+	other->probed = now - c->lease / 16;
+	other->lease = now + c->lease / 4 - 1;
+}
+
 /* proved: what Open vSwitch has said of this direction alone is enough for datagrams. It would call TCP segments
  * invalid whose answers pass it by, or the other way round. */
 static __always_inline bool proved(const struct onc_validity *v, const struct packet *p)

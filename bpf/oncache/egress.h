@@ -101,8 +101,8 @@ static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 end
 }
 
 /* egress_miss lets Egress-Init learn from this packet, if it goes from an announced Pod to a remote Node. */
-static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct packet *p,
-						   enum onc_reason reason)
+static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct onc_control *c,
+						   const struct packet *p, enum onc_reason reason)
 {
 	__s64 endpoint = endpoint_of(skb->ifindex);
 	enum onc_reason no_ticket;
@@ -113,6 +113,15 @@ static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const 
 	node = node_of_destination(p);
 	if (node < 0)
 		return ONC_NOT_REMOTE;
+	if (reason == ONC_LEASE) {
+		struct onc_ingress *other;
+		struct packet back;
+
+		reverse(p, &back);
+		other = find_ingress(&back);
+		if (other)
+			ask_too(&other->v, c);
+	}
 	no_ticket = egress_ticket(skb, endpoint, node, reason == ONC_NO_ENTRY);
 	return no_ticket ? no_ticket : reason;
 }
@@ -135,7 +144,7 @@ static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const st
 	if (unlikely(reason || !f || !node)) {
 		if (f && reason == ONC_LEASE)
 			see(&f->seen, &p, length - L2_LEN);
-		return wants_ticket(reason) ? egress_miss(skb, &p, reason) : reason;
+		return wants_ticket(reason) ? egress_miss(skb, c, &p, reason) : reason;
 	}
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))

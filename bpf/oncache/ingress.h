@@ -103,6 +103,14 @@ static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const stru
 		}
 		return ONC_TCP_FLAGS;
 	}
+	if (reason == ONC_LEASE) {
+		struct onc_egress *answers;
+
+		reverse(&p, &back);
+		answers = find_egress(&back);
+		if (answers)
+			ask_too(&answers->v, c);
+	}
 	other = ingress_ticket(skb, &p, &o, reason == ONC_NO_ENTRY);
 	return other ? other : reason;
 }

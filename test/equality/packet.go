@@ -63,6 +63,8 @@ type Packet struct {
 
 	Flags         uint8
 	Sequence, Ack uint32
+	// Window is TCP's; nil for 1024.
+	Window *uint16
 	// TCPOptions are padded by the caller to a multiple of 4.
 	TCPOptions []byte
 	Payload    []byte
@@ -146,7 +148,11 @@ func (p *Packet) transport() []byte {
 			words = p.HeaderWords
 		}
 		h[12], h[13] = byte(words)<<4, p.Flags
-		binary.BigEndian.PutUint16(h[14:], 1024)
+		window := uint16(1024)
+		if p.Window != nil {
+			window = *p.Window
+		}
+		binary.BigEndian.PutUint16(h[14:], window)
 		h = append(h, p.TCPOptions...)
 	case unix.IPPROTO_UDP:
 		h = make([]byte, udpLength)

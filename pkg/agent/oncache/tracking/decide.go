@@ -65,15 +65,19 @@ const inaccuracy = 2 * time.Second
 
 // decide says what is to be changed of the entry of a connection that is idle, and whether anything is.
 func decide(c *Connection, entry *conntrack.Connection, timeouts Timeouts) (change conntrack.Change, needed bool) {
-	// In all other states the timeout is shorter than that of unacknowledged data, and conntrack has seen why.
-	if entry.TCP == nil || entry.TCP.State != conntrack.StateEstablished {
+	if entry.TCP == nil {
 		return change, false
 	}
-	if timeouts.age(entry.Timeout)+inaccuracy < c.idle() {
+	// In other states no data follows, and conntrack has seen all there was.
+	full, open := timeouts.Open[entry.TCP.State]
+	if !open {
+		return change, false
+	}
+	if timeouts.age(full, entry.Timeout)+inaccuracy < c.idle() {
 		return change, false // conntrack has seen a later segment than the cache
 	}
 	egress, ingress := c.unacknowledged()
-	wanted := timeouts.Established
+	wanted := full
 	switch {
 	case egress || ingress:
 		wanted = min(wanted, timeouts.Unacknowledged)

@@ -69,20 +69,19 @@ func (k *Keeper) Idle(c *Connection, timeouts Timeouts) error {
 	if change.Timeout == 0 {
 		return nil
 	}
-	return k.verify(zone, c.Tuple, timeouts)
+	return k.verify(zone, c.Tuple, entry.TCP.State, timeouts)
 }
 
-// verify looks whether the connection began to close before it was given the timeout of an open one: the state and the
-// timeout cannot be changed together. What closes it later gives it a timeout itself.
-func (k *Keeper) verify(zone uint16, tuple conntrack.Tuple, timeouts Timeouts) error {
-	given := conntrack.StateEstablished
+// verify looks whether the connection went on to another state before it was given the timeout of this one: the state and the
+// timeout cannot be changed together. A segment that comes later gives it a timeout itself.
+func (k *Keeper) verify(zone uint16, tuple conntrack.Tuple, given conntrack.State, timeouts Timeouts) error {
 	for range attempts {
 		entry, err := k.table.Get(zone, tuple)
 		if err != nil || entry == nil || entry.TCP == nil || entry.TCP.State == given {
 			return err
 		}
-		timeout, closing := timeouts.Closing[entry.TCP.State]
-		if !closing || entry.Timeout <= timeout {
+		timeout, known := timeouts.of(entry.TCP.State)
+		if !known || entry.Timeout <= timeout {
 			return nil
 		}
 		given = entry.TCP.State

@@ -17,11 +17,11 @@ import (
 // Timeouts are the kernel's, of TCP connections that are idle
 // (Documentation/networking/nf_conntrack-sysctl.rst of Linux).
 type Timeouts struct {
-	// Established is for connections in that state, Unacknowledged for those with data that is not acknowledged, and
-	// Retransmitted for those whose last window was 0.
-	Established, Unacknowledged, Retransmitted time.Duration
-	// Closing are those of the states that lead to the end.
-	Closing map[conntrack.State]time.Duration
+	// Unacknowledged is for connections with data that is not acknowledged, and Retransmitted for those whose last window was
+	// 0, if they are shorter than that of the connection's state.
+	Unacknowledged, Retransmitted time.Duration
+	// Open are those of the states in which there may be data, Ended those of the ones behind them.
+	Open, Ended map[conntrack.State]time.Duration
 	// Shortest is the shortest one of a state in which packets still flow, UDP's included: what a lease must not outlast.
 	Shortest time.Duration
 }
@@ -44,29 +44,42 @@ func ReadTimeouts(path string) (t Timeouts, err error) {
 		return time.Duration(seconds) * time.Second
 	}
 	t = Timeouts{
-		Established:    read("tcp_timeout_established"),
 		Unacknowledged: read("tcp_timeout_unacknowledged"),
 		Retransmitted:  read("tcp_timeout_max_retrans"),
-		Closing: map[conntrack.State]time.Duration{
-			conntrack.StateSynReceived: read("tcp_timeout_syn_recv"),
+		Open: map[conntrack.State]time.Duration{
+			conntrack.StateEstablished: read("tcp_timeout_established"),
 			conntrack.StateFinWait:     read("tcp_timeout_fin_wait"),
 			conntrack.StateCloseWait:   read("tcp_timeout_close_wait"),
+		},
+		Ended: map[conntrack.State]time.Duration{
+			conntrack.StateSynReceived: read("tcp_timeout_syn_recv"),
 			conntrack.StateLastAck:     read("tcp_timeout_last_ack"),
 			conntrack.StateTimeWait:    read("tcp_timeout_time_wait"),
 			conntrack.StateClose:       read("tcp_timeout_close"),
 		},
 	}
-	t.Shortest = min(t.Established, t.Unacknowledged, t.Retransmitted, t.Closing[conntrack.StateFinWait], t.Closing[conntrack.StateCloseWait],
-		read("udp_timeout"), read("udp_timeout_stream"))
+	t.Shortest = min(t.Unacknowledged, t.Retransmitted, read("udp_timeout"), read("udp_timeout_stream"))
+	for _, timeout := range t.Open {
+		t.Shortest = min(t.Shortest, timeout)
+	}
 	return t, err
 }
 
-// age is how long ago an entry of an established connection was refreshed that has left left: which timeout it was given then
-// shows in what is left, as long as that is more than the short ones.
-func (t *Timeouts) age(left time.Duration) time.Duration {
-	short := max(t.Unacknowledged, t.Retransmitted)
+// of is the timeout of a state, for connections with nothing special about them.
+func (t *Timeouts) of(state conntrack.State) (timeout time.Duration, known bool) {
+	if timeout, known = t.Open[state]; known {
+		return timeout, true
+	}
+	timeout, known = t.Ended[state]
+	return timeout, known
+}
+
+// age is how long ago an entry was refreshed that has left left, and whose state has the timeout full: which timeout it was given
+// then shows in what is left, as long as that is more than the special ones.
+func (t *Timeouts) age(full, left time.Duration) time.Duration {
+	short := min(full, max(t.Unacknowledged, t.Retransmitted))
 	if left > short {
-		return t.Established - left
+		return full - left
 	}
 	return short - left
 }

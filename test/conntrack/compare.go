@@ -1,0 +1,80 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+)
+
+// entry is one of conntrack.
+type entry = conntrack.Connection
+
+// tolerance is by how much what is left of an entry may differ: a lease, conntrack's whole seconds in both worlds, and that of the
+// agent's.
+const tolerance = lease + 3*time.Second
+
+// describe says of an entry what decides what becomes of later packets.
+func describe(e *entry) string {
+	if e == nil {
+		return "none"
+	}
+	state := "UDP"
+	if e.TCP != nil {
+		state = e.TCP.State.String()
+	}
+	return fmt.Sprintf("%s %s assured=%v answered=%v", state, e.Timeout, e.Assured, e.Established)
+}
+
+// over says that an entry is gone, or will be before the tolerance is over.
+func over(e *entry) bool { return e == nil || e.Timeout <= tolerance }
+
+// same compares a connection's entries in two worlds.
+func same(a, b *entry) bool {
+	switch {
+	case over(a) && over(b):
+		return true
+	case a == nil || b == nil:
+		return false
+	case a.TCP != nil && b.TCP != nil && a.TCP.State != b.TCP.State:
+		return false
+	}
+	return (a.Timeout-b.Timeout).Abs() <= tolerance && a.Assured == b.Assured && a.Established == b.Established
+}
+
+// difference is something that is not the same in both worlds.
+type difference struct {
+	sequence *sequence
+	text     string
+	// explained is the row of docs/oncache-conntrack.md that says why; "" for none.
+	explained string
+}
+
+// compare finds what is different with the cache on.
+func compare(s *sequence, off, on *outcome) (all []difference) {
+	add := func(format string, args ...any) {
+		all = append(all, difference{sequence: s, text: fmt.Sprintf(format, args...)})
+	}
+	uncertain := false
+	for node := range 2 {
+		a, b := off.entries[s][node], on.entries[s][node]
+		if !same(a, b) {
+			add("entry on the Node of the %s: off %s, on %s", side(node), describe(a), describe(b))
+		}
+		// What is over any moment may be over in one world already.
+		uncertain = uncertain || over(a) != over(b) || a != nil && over(a) || b != nil && over(b)
+	}
+	for _, step := range s.steps {
+		if step.packet == nil || step.last && uncertain {
+			continue
+		}
+		key := arrival{s.port, step.from, step.packet.id}
+		if off.arrived[key] != on.arrived[key] {
+			add("packet %d of the %s at %s (later=%v): arrived off %v, on %v", step.packet.id, step.from, step.at, step.last, off.arrived[key], on.arrived[key])
+		}
+	}
+	return all
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command conntrack compares what connection tracking knows of connections with the cache off and on. It makes random
+// sequences of packets and pauses, each of them the life of a TCP or UDP connection, lives them in two worlds at the same time, one
+// without the cache and one with it, and compares conntrack's entries on both Nodes and what later packets meet. A world is two
+// Nodes of package nodepair on the running kernel; timeouts are seconds instead of minutes and days, and sequence numbers jump
+// by what a window holds, so a connection lives through everything within seconds. It needs root.
+//
+// sequence.go and tcp.go make sequences, packet.go their packets; world.go is a world, run.go lives sequences in it, compare.go
+// compares.
+//
+// The last line is "conntrack: sequences=N packets=N differences=N seed=S": differences that docs/oncache-conntrack.md does not
+// explain. The exit code is 1 if there are any.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/test/sandbox"
+)
+
+// mostPrinted is how many differences are printed in full.
+const mostPrinted = 20
+
+func main() {
+	sequences := flag.Int("sequences", 400, "how many sequences")
+	batch := flag.Int("batch", 200, "how many of them at a time")
+	seed := flag.Uint64("seed", 0, "makes the same sequences again; 0 chooses one")
+	only := flag.Int("only", -1, "only the sequence with this number")
+	flag.Parse()
+	if *seed == 0 {
+		*seed = rand.Uint64()>>1 + 1
+	}
+	klog.SetOutput(os.Stderr)
+	os.Exit(sandbox.Run(context.Background(), func() int {
+		klog.LogToStderr(true)
+		r := &result{}
+		err := run(*sequences, *batch, *only, *seed, r)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "conntrack:", err)
+		}
+		fmt.Printf("conntrack: sequences=%d packets=%d differences=%d seed=%d\n", r.sequences, r.packets, r.differences, *seed)
+		if err != nil || r.differences > 0 {
+			return 1
+		}
+		return 0
+	}))
+}
+
+type result struct {
+	sequences, packets, differences int
+	hits                            uint64
+	explained                       map[string]int
+}
+
+func run(sequences, batch, only int, seed uint64, r *result) error {
+	r.explained = map[string]int{}
+	for first := 0; first < sequences; first += batch {
+		var some []*sequence
+		for i := first; i < min(first+batch, sequences); i++ {
+			if only < 0 || i == only {
+				some = append(some, newSequence(rand.New(rand.NewPCG(seed, uint64(i))), uint16(1024+i%60000)))
+			}
+		}
+		if len(some) == 0 {
+			continue
+		}
+		if err := r.batch(some, (first/batch)%4 == 3); err != nil {
+			return err
+		}
+		fmt.Printf("%d sequences, %d packets in each world (%d of them on the fast path), %d differences, explained: %v\n",
+			r.sequences, r.packets, r.hits, r.differences, r.explained)
+	}
+	return nil
+}
+
+// batch lives sequences in two new worlds; every fourth time with IPv6.
+func (r *result) batch(sequences []*sequence, ipv6 bool) error {
+	off, err := newWorld("off", false, ipv6)
+	if err != nil {
+		return err
+	}
+	defer off.close()
+	on, err := newWorld("on", true, ipv6)
+	if err != nil {
+		return err
+	}
+	defer on.close()
+	outcomes, err := runBatch([]*world{off, on}, sequences)
+	if err != nil {
+		return err
+	}
+	hits, err := on.hits()
+	if err != nil {
+		return err
+	}
+	r.hits += hits
+	for _, s := range sequences {
+		r.sequences++
+		for _, step := range s.steps {
+			if step.packet != nil {
+				r.packets++
+			}
+		}
+		for _, d := range compare(s, outcomes[0], outcomes[1]) {
+			if d.explained != "" {
+				r.explained[d.explained]++
+				continue
+			}
+			if r.differences++; r.differences <= mostPrinted {
+				d.print(os.Stdout)
+			}
+		}
+	}
+	return nil
+}
+
+func (d *difference) print(to io.Writer) {
+	fmt.Fprintf(to, "difference: %s\n  %s\n  last packet before the silence at %s\n", d.text, d.sequence, d.sequence.lastAt.Round(time.Millisecond))
+}

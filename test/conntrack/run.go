@@ -1,0 +1,194 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/afpacket"
+	"github.com/antrea-oncache/antrea/test/nodepair"
+)
+
+// inFlight is how long a packet is waited for that may have been dropped.
+const inFlight = 15 * time.Millisecond
+
+// outcome is what became of a batch of sequences in one world.
+type outcome struct {
+	// entries are conntrack's at the end of each sequence's silence, by Node.
+	entries map[*sequence][2]*entry
+	// arrived are the packets that reached the other Pod.
+	arrived map[arrival]bool
+}
+
+// receiver collects what arrives in both Pods of a world.
+type receiver struct {
+	mu      sync.Mutex
+	arrived map[arrival]bool
+	failed  error
+}
+
+func (r *receiver) run(w *world, at side, stop chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		f, ok, err := w.sockets[at].Receive(50 * time.Millisecond)
+		if err != nil {
+			r.mu.Lock()
+			r.failed = err
+			r.mu.Unlock()
+			return
+		}
+		if !ok || f.Type != afpacket.Host {
+			continue
+		}
+		if a, ok := read(f.Data, w.Nodes); ok && a.from == at.other() {
+			r.mu.Lock()
+			r.arrived[a] = true
+			r.mu.Unlock()
+		}
+	}
+}
+
+func (r *receiver) has(all []arrival) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !slices.ContainsFunc(all, func(a arrival) bool { return !r.arrived[a] })
+}
+
+// moment is one thing to do in a batch.
+type moment struct {
+	*sequence
+	step    *step
+	compare bool // read the entries
+	at      time.Duration
+}
+
+// schedule orders everything in a batch by time.
+func schedule(sequences []*sequence) (all []moment) {
+	for _, s := range sequences {
+		compared := false
+		for i := range s.steps {
+			if s.steps[i].last && !compared {
+				all = append(all, moment{s, nil, true, s.steps[i].at - least/2})
+				compared = true
+			}
+			all = append(all, moment{s, &s.steps[i], false, s.steps[i].at})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b moment) int { return int(a.at - b.at) })
+	return all
+}
+
+// runBatch lives the sequences in all worlds at the same time.
+func runBatch(worlds []*world, sequences []*sequence) ([]*outcome, error) {
+	stop := make(chan struct{})
+	outcomes, receivers := make([]*outcome, len(worlds)), make([]*receiver, len(worlds))
+	var running sync.WaitGroup
+	for i, w := range worlds {
+		receivers[i] = &receiver{arrived: map[arrival]bool{}}
+		outcomes[i] = &outcome{entries: map[*sequence][2]*entry{}, arrived: receivers[i].arrived}
+		for _, at := range []side{client, server} {
+			running.Go(func() { receivers[i].run(w, at, stop) })
+		}
+	}
+	err := play(worlds, receivers, outcomes, schedule(sequences))
+	close(stop)
+	running.Wait()
+	for _, r := range receivers {
+		if err == nil {
+			err = r.failed
+		}
+	}
+	return outcomes, err
+}
+
+// play does what is due, and waits until it has arrived: what comes next depends on it.
+func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments []moment) error {
+	begun := time.Now()
+	for len(moments) > 0 {
+		time.Sleep(time.Until(begun.Add(moments[0].at)))
+		now := time.Since(begun)
+		due := 0
+		var sent []arrival
+		seen := map[*sequence]bool{}
+		// Of each connection one thing at a time.
+		for due < len(moments) && moments[due].at <= now && !seen[moments[due].sequence] {
+			seen[moments[due].sequence] = true
+			due++
+		}
+		var comparing []*sequence
+		for _, m := range moments[:due] {
+			switch {
+			case m.compare:
+				comparing = append(comparing, m.sequence)
+			case m.step.flush:
+				if err := flush(worlds, m.sequence, m.step.from); err != nil {
+					return err
+				}
+			default:
+				sent = append(sent, arrival{m.port, m.step.from, m.step.packet.id})
+				for _, w := range worlds {
+					if err := w.sockets[m.step.from].Send(afpacket.Frame{Data: m.step.packet.frame(m.sequence, m.step.from, w.Nodes)}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		moments = moments[due:]
+		for deadline := time.Now().Add(inFlight); time.Now().Before(deadline); time.Sleep(200 * time.Microsecond) {
+			if !slices.ContainsFunc(receivers, func(r *receiver) bool { return !r.has(sent) }) {
+				break
+			}
+		}
+		if len(comparing) > 0 {
+			if err := readEntries(worlds, outcomes, comparing); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flush deletes the connection's entry on one Node.
+func flush(worlds []*world, s *sequence, on side) error {
+	protocol := "tcp"
+	if s.udp {
+		protocol = "udp"
+	}
+	for _, w := range worlds {
+		version := "ipv4"
+		if w.Inner6 {
+			version = "ipv6"
+		}
+		// It fails if there is none.
+		script := fmt.Sprintf("conntrack -D -f %s -p %s --sport %d --dport %d 2>&1 || true", version, protocol, s.port, serverPort)
+		if err := nodepair.Run(w.Nodes[on].Host, script); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readEntries(worlds []*world, outcomes []*outcome, of []*sequence) error {
+	for i, w := range worlds {
+		var tables [2]map[uint16]*entry
+		for node := range tables {
+			found, err := w.entries(node)
+			if err != nil {
+				return err
+			}
+			tables[node] = found
+		}
+		for _, s := range of {
+			outcomes[i].entries[s] = [2]*entry{tables[0][s.port], tables[1][s.port]}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// side is an end of a connection: the client is on the first Node, the server on the second.
+type side int
+
+const (
+	client side = 0
+	server side = 1
+)
+
+func (s side) other() side { return 1 - s }
+
+func (s side) String() string { return [...]string{"client", "server"}[s] }
+
+// step is a packet, or something that happens to conntrack.
+type step struct {
+	at   time.Duration // since the sequence began
+	from side
+	// packet is what from sends; flush is the side on whose Node the connection's entry is deleted.
+	packet *packet
+	flush  bool
+	// last says that the packet belongs to those that show what later packets meet.
+	last bool
+}
+
+// sequence is the life of one connection.
+type sequence struct {
+	udp   bool
+	port  uint16 // of the client
+	steps []step
+	what  []string // for people
+	// lastAt is when the last packet before the entries are compared was sent.
+	lastAt time.Duration
+}
+
+func (s *sequence) String() string {
+	return fmt.Sprintf("port %d: %s", s.port, strings.Join(s.what, ", "))
+}
+
+// least is the time between two packets of a connection: each has arrived before the next one is sent.
+const least = 10 * time.Millisecond
+
+// builder makes a sequence.
+type builder struct {
+	*rand.Rand
+	sequence
+	now time.Duration
+	// Of each side: the next sequence number, and whether it has sent FIN.
+	next   [2]uint32
+	closed [2]bool
+	// scaled says that conntrack knows the window scale: not of connections that it has met in their middle.
+	scaled bool
+	// windows are what each side offers, not scaled.
+	windows [2]uint16
+}
+
+// scale is the window scale of both sides, the largest there is (RFC 7323): with it 1 GiB may be in flight, so sequence numbers can
+// move on by as much without the packets in between.
+const scale = 14
+
+// newSequence makes a connection from a port of the client.
+func newSequence(random *rand.Rand, port uint16) *sequence {
+	b := &builder{Rand: random, windows: [2]uint16{65535, 65535}}
+	b.port, b.udp = port, random.IntN(3) == 0
+	b.next = [2]uint32{random.Uint32(), random.Uint32()}
+	if b.udp {
+		b.udpLife()
+	} else {
+		b.tcpLife()
+	}
+	return &b.sequence
+}
+
+func (b *builder) note(format string, args ...any) {
+	b.what = append(b.what, fmt.Sprintf("%.2fs ", b.now.Seconds())+fmt.Sprintf(format, args...))
+}
+
+func (b *builder) send(from side, p packet) {
+	b.now += least
+	p.id = uint16(len(b.steps) + 1)
+	b.steps = append(b.steps, step{at: b.now, from: from, packet: &p})
+}
+
+// pause passes time; most pauses are short.
+func (b *builder) pause() {
+	switch b.IntN(12) {
+	case 0:
+		b.wait(time.Duration(500+b.IntN(2500)) * time.Millisecond)
+	case 1:
+		b.wait(time.Duration(100+b.IntN(400)) * time.Millisecond)
+	default:
+		b.now += time.Duration(b.IntN(40)) * time.Millisecond
+	}
+}
+
+func (b *builder) wait(d time.Duration) {
+	b.now += d
+	b.note("wait %s", d)
+}
+
+// end is the silence before the entries are compared: at least so long that a lease is over and the agent has looked.
+func (b *builder) end() {
+	b.lastAt = b.now
+	b.now += silence + time.Duration(b.IntN(6000))*time.Millisecond
+}
+
+// silence is what the accelerated world needs to bring everything up to date.
+const silence = 2*lease + 500*time.Millisecond
+
+// later adds the packets that show what the connection's packets meet afterwards.
+func (b *builder) later(packets ...func()) {
+	first := len(b.steps)
+	b.Shuffle(len(packets), func(i, j int) { packets[i], packets[j] = packets[j], packets[i] })
+	for _, p := range packets {
+		p()
+	}
+	for i := range b.steps[first:] {
+		b.steps[first+i].last = true
+	}
+}
+
+func (b *builder) udpLife() {
+	data := func(from side) { b.send(from, packet{length: b.IntN(200)}) }
+	b.note("UDP")
+	data(client)
+	rounds := 3 + b.IntN(60)
+	gap := time.Duration(5+b.IntN(150)) * time.Millisecond
+	answered := b.IntN(8) != 0
+	b.note("%d datagrams, one every %s, answered %v", rounds, gap+least, answered)
+	for i := range rounds {
+		b.now += gap
+		data(client)
+		if answered && (b.IntN(4) != 0 || i == 0) {
+			data(server)
+		}
+		if b.IntN(40) == 0 {
+			b.wait(time.Duration(b.IntN(4000)) * time.Millisecond)
+		}
+		if b.IntN(300) == 0 {
+			b.flush()
+		}
+	}
+	b.end()
+	b.later(func() { data(server) }, func() { data(client) })
+}
+
+// flush deletes the connection's entry on one Node, as somebody with conntrack(8) does.
+func (b *builder) flush() {
+	where := side(b.IntN(2))
+	b.now += least
+	b.note("entry deleted on the Node of the %s", where)
+	b.steps = append(b.steps, step{at: b.now, from: where, flush: true})
+}

@@ -1,0 +1,224 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"time"
+
+	"github.com/antrea-oncache/antrea/test/equality"
+)
+
+// tcpLife is a TCP connection from its beginning to an end, or to no end.
+func (b *builder) tcpLife() {
+	b.note("TCP")
+	if !b.open() {
+		b.end()
+		b.later(func() { b.segment(client, 10) })
+		return
+	}
+	for range 2 + b.IntN(10) {
+		b.episode()
+		b.pause()
+	}
+	b.finish()
+	b.end()
+	if b.IntN(3) == 0 {
+		b.later(func() { b.reset(client, 0) }, func() { b.segment(server, 10) })
+		return
+	}
+	b.later(func() { b.segment(client, 10) }, func() { b.segment(server, 10) }, func() { b.ack(client) }, func() { b.ack(server) })
+}
+
+// tcp sends a segment that begins at sequence number seq.
+func (b *builder) tcp(from side, flags uint8, seq uint32, length int) {
+	p := packet{flags: flags, seq: seq, window: b.windows[from], length: length}
+	if flags&equality.ACK != 0 {
+		p.ack = b.next[from.other()]
+	}
+	b.send(from, p)
+}
+
+func (b *builder) ack(from side) { b.tcp(from, equality.ACK, b.next[from], 0) }
+
+func (b *builder) segment(from side, length int) {
+	b.tcp(from, equality.ACK|equality.PSH, b.next[from], length)
+	b.next[from] += uint32(length)
+}
+
+// open opens the connection, and says whether it is open then.
+func (b *builder) open() bool {
+	syn := func(from side) { b.tcp(from, equality.SYN, b.next[from]-1, 0) }
+	for range 1 + b.IntN(8)/7 {
+		syn(client) // sometimes twice
+	}
+	switch b.IntN(25) {
+	case 0:
+		b.note("SYN without an answer")
+		return false
+	case 1:
+		b.note("refused")
+		b.send(server, packet{flags: equality.RST | equality.ACK, ack: b.next[client]})
+		return false
+	case 2:
+		b.note("simultaneous open")
+		syn(server)
+	}
+	b.tcp(server, equality.SYN|equality.ACK, b.next[server]-1, 0)
+	b.ack(client)
+	// The window of a SYN is not scaled; from here on conntrack knows the real ones.
+	b.segment(client, 1)
+	b.ack(server)
+	b.scaled = true
+	return true
+}
+
+// episode is something that happens in an open connection.
+func (b *builder) episode() {
+	from := side(b.IntN(2))
+	switch b.IntN(14) {
+	case 0, 1, 2, 3:
+		rounds := 1 + b.IntN(15)
+		b.note("%d requests", rounds)
+		for range rounds {
+			b.segment(client, 1+b.IntN(300))
+			if b.IntN(2) == 0 {
+				b.ack(server)
+			}
+			b.segment(server, 1+b.IntN(300))
+			if b.IntN(2) == 0 {
+				b.ack(client)
+			}
+		}
+		b.ack(client)
+	case 4, 5, 6:
+		segments, window := 2+b.IntN(20), 1+b.IntN(4)
+		b.note("%s sends %d segments, one acknowledgement for %d", from, segments, window)
+		for i := range segments {
+			b.segment(from, 1+b.IntN(500))
+			if (i+1)%window == 0 || i == segments-1 {
+				b.ack(from.other())
+			}
+		}
+	case 7, 8, 9:
+		b.jumps(from)
+	case 10:
+		b.note("%s repeats a segment", from)
+		length := 1 + b.IntN(300)
+		for range 1 + b.IntN(5) {
+			b.tcp(from, equality.ACK|equality.PSH, b.next[from], length)
+			b.pause()
+		}
+		b.next[from] += uint32(length)
+		b.ack(from.other())
+	case 11:
+		b.note("%s's keepalive", from)
+		b.tcp(from, equality.ACK, b.next[from]-1, 0)
+		b.ack(from.other())
+	case 12:
+		b.zeroWindow(from)
+		b.note("open again")
+		b.windows[from] = 65535
+		b.ack(from)
+	case 13:
+		if b.IntN(8) == 0 {
+			b.flush()
+			b.scaled = false
+			b.wait(2 * lease)
+		}
+	}
+}
+
+// jumps moves sequence numbers on by up to 2^32 and more, each time by what a window holds.
+func (b *builder) jumps(from side) {
+	if !b.scaled {
+		return
+	}
+	n, step := 1+b.IntN(9), uint32(1)<<(20+b.IntN(10))
+	b.note("%s sends %d times %d MiB", from, n, step>>20)
+	for range n {
+		const length = 100
+		b.segment(from, length)
+		b.next[from] += step - 2*length
+		b.segment(from, length)
+		b.ack(from.other())
+	}
+}
+
+// zeroWindow closes the window of one side, which the other one tries to open (RFC 9293, section 3.8.6.1).
+func (b *builder) zeroWindow(of side) {
+	b.note("window of the %s is 0", of)
+	b.segment(of.other(), 100)
+	b.windows[of] = 0
+	b.ack(of)
+	for range b.IntN(4) {
+		b.wait(time.Duration(200+b.IntN(600)) * time.Millisecond)
+		b.tcp(of.other(), equality.ACK, b.next[of.other()]-1, 0)
+		b.ack(of)
+	}
+}
+
+// finish is how the connection ends, if it does.
+func (b *builder) finish() {
+	from := side(b.IntN(2))
+	switch b.IntN(13) {
+	case 0, 1, 2, 3:
+		b.note("stays open")
+	case 12:
+		b.zeroWindow(from)
+	case 4:
+		b.note("%s's data is not acknowledged", from)
+		for range 1 + b.IntN(4) {
+			b.tcp(from, equality.ACK|equality.PSH, b.next[from], 100)
+			b.pause()
+		}
+		b.next[from] += 100
+	case 5, 6:
+		b.note("%s resets", from)
+		b.reset(from, 0)
+	case 7:
+		b.jumps(from)
+		b.reset(from.other(), 0)
+		b.note("%s resets", from.other())
+	case 8:
+		b.jumps(from)
+		b.reset(from, 0)
+		b.note("%s resets", from)
+	case 9:
+		b.note("%s closes, then %s", from, from.other())
+		b.fin(from)
+		b.ack(from.other())
+		b.fin(from.other())
+		b.ack(from)
+	case 10:
+		b.note("%s closes half", from)
+		b.fin(from)
+		b.ack(from.other())
+		for range b.IntN(30) {
+			b.segment(from.other(), 100)
+			if b.IntN(2) == 0 {
+				b.ack(from)
+			}
+			b.pause()
+		}
+		b.ack(from)
+	case 11:
+		b.note("both close at once")
+		b.tcp(client, equality.FIN|equality.ACK, b.next[client], 0)
+		b.tcp(server, equality.FIN|equality.ACK, b.next[server], 0)
+		b.next[client]++
+		b.next[server]++
+		b.ack(client)
+		b.ack(server)
+	}
+}
+
+func (b *builder) fin(from side) {
+	b.tcp(from, equality.FIN|equality.ACK, b.next[from], 0)
+	b.next[from]++
+}
+
+// reset sends a RST that is off by some bytes.
+func (b *builder) reset(from side, off uint32) {
+	b.tcp(from, equality.RST|equality.ACK, b.next[from]+off, 0)
+}

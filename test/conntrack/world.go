@@ -1,0 +1,250 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
+	"github.com/antrea-oncache/antrea/test/afpacket"
+	"github.com/antrea-oncache/antrea/test/nodepair"
+	"github.com/antrea-oncache/antrea/test/sandbox"
+)
+
+// lease is short, so that a sequence of some seconds lives through several.
+const lease = time.Second
+
+// timeouts are conntrack's, in seconds: short, in the order that the kernel's have, and so different that an entry's remaining time
+// tells which of them it was given. (Unacknowledged data and retransmissions have the same one, as by default.)
+var timeouts = map[string]int{
+	"tcp_timeout_established": 120, "tcp_timeout_unacknowledged": 45, "tcp_timeout_max_retrans": 45,
+	"tcp_timeout_syn_sent": 12, "tcp_timeout_syn_recv": 8, "tcp_timeout_fin_wait": 35, "tcp_timeout_close_wait": 25,
+	"tcp_timeout_last_ack": 10, "tcp_timeout_time_wait": 16, "tcp_timeout_close": 6, "udp_timeout": 6, "udp_timeout_stream": 20,
+	// The outer packets of the tunnel are none of our business; those of the Pods are in zone 0, as everything here.
+	"tcp_be_liberal": 1,
+}
+
+const (
+	epoch    = 5
+	podSlot  = 3
+	peerSlot = 7
+)
+
+// world is two Nodes with a Pod each, with a cache or without.
+type world struct {
+	*nodepair.Pair
+	caches  []*cache
+	sockets [2]*afpacket.Socket
+	stop    chan struct{}
+}
+
+// cache is that of one Node, with what looks after conntrack.
+type cache struct {
+	*datapath.Datapath
+	runner *tracking.Runner
+	tables []*conntrack.Table
+	pins   string
+	node   *nodepair.Node
+}
+
+// newWorld makes a world.
+func newWorld(name string, accelerated, ipv6 bool) (w *world, err error) {
+	w = &world{stop: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	if w.Pair, err = nodepair.New(nodepair.Options{Inner6: ipv6}); err != nil {
+		return w, err
+	}
+	for i, n := range w.Nodes {
+		if err := w.configure(n); err != nil {
+			return w, err
+		}
+		if accelerated {
+			c, err := startCache(fmt.Sprintf("%s-%d", name, i), n, w.Nodes[1-i])
+			if err != nil {
+				return w, err
+			}
+			w.caches = append(w.caches, c)
+			go c.runner.Run(w.stop)
+		}
+		if err := n.Pod.Do(func() error {
+			device, err := net.InterfaceByName(nodepair.InPod)
+			if err != nil {
+				return err
+			}
+			w.sockets[i], err = afpacket.Open(device.Index, false)
+			return err
+		}); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// configure gives the Node what the pipeline does: what is invalid is dropped, and a policy lets the first Pod open connections
+// to the second and nobody else. The Pods' own stacks get nothing. Nothing is merged, so that packets can be counted.
+func (w *world) configure(n *nodepair.Node) error {
+	firewall := nodepair.Firewall(w.Inner6)
+	if err := (&nodepair.Marker{In: n.Host, IPv6: w.Inner6}).Mark(epoch); err != nil {
+		return err
+	}
+	for name, value := range timeouts {
+		if err := nodepair.Run(n.Host, fmt.Sprintf("echo %d >/proc/sys/net/netfilter/nf_conntrack_%s", value, name)); err != nil {
+			return err
+		}
+	}
+	script := firewall + ` -w -A FORWARD -m conntrack --ctstate INVALID -j DROP
+		` + firewall + ` -w -A FORWARD -s ` + w.Nodes[1].PodIP.String() + ` -m conntrack --ctstate NEW -j DROP
+		ethtool -K ` + nodepair.Tunnel + ` gro off
+		ethtool -K ` + nodepair.Uplink + ` gro off
+		ethtool -K ` + nodepair.PodIf + ` gro off`
+	if err := nodepair.Run(n.Host, script); err != nil {
+		return err
+	}
+	return nodepair.Run(n.Pod, firewall+" -w -t raw -A PREROUTING -i "+nodepair.InPod+" -j DROP; ethtool -K "+nodepair.InPod+" gro off")
+}
+
+func startCache(name string, n, peer *nodepair.Node) (c *cache, err error) {
+	c = &cache{pins: filepath.Join(sandbox.BPFFS, name), node: n}
+	if c.Datapath, err = datapath.Load(datapath.Options{PinPath: c.pins, MaxFlows: 1 << 16, MaxFlows6: 1 << 16}); err != nil {
+		return c, err
+	}
+	err = n.Host.Do(func() error {
+		pod, err := net.InterfaceByName(nodepair.PodIf)
+		if err != nil {
+			return err
+		}
+		uplink, err := net.InterfaceByName(nodepair.Uplink)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(c.Attach(pod.Index, datapath.RolePod), c.Attach(uplink.Index, datapath.RoleUplink)); err != nil {
+			return err
+		}
+		if err := c.announce(n, peer, pod.Index, uplink.Index); err != nil {
+			return err
+		}
+		return c.track()
+	})
+	if err != nil {
+		return c, err
+	}
+	c.SetMode(datapath.ModeEnforce)
+	return c, nil
+}
+
+// announce tells the cache of the Pod and the other Node.
+func (c *cache) announce(n, peer *nodepair.Node, podIf, uplinkIf int) error {
+	endpoint := datapath.Endpoint{IfIndex: podIf, MAC: n.PodMAC, GatewayMAC: n.Gateway}
+	if n.PodIP.Is6() {
+		endpoint.IPv6 = n.PodIP
+	} else {
+		endpoint.IPv4 = n.PodIP
+	}
+	c.SetUplink(datapath.Uplink{
+		IfIndex: uplinkIf, MAC: n.UplinkMAC, IPv4: n.Transport, TunnelPort: nodepair.TunnelPort, PortMin: 32768, PortMax: 60999,
+		TunnelHeader: [8]byte{8}, VirtualMAC: n.TunnelMAC,
+	}, uint64(lease))
+	generation, _ := c.EndpointState(podSlot)
+	c.PublishEndpoint(podSlot, generation+1, 0)
+	if err := c.SetEndpoint(podSlot, endpoint); err != nil {
+		return err
+	}
+	c.PublishEndpoint(podSlot, generation+1, epoch)
+	c.SetNode(peerSlot, peer.Transport)
+	c.SetNodeMTU(peerSlot, nodepair.WireMTU)
+	return c.AddPodNetwork(peer.PodNetwork, peerSlot)
+}
+
+// track begins to look after the conntrack table of the calling thread's namespace.
+func (c *cache) track() error {
+	var tables [2]tracking.Table
+	for i := range tables {
+		table, err := conntrack.OpenTable()
+		if err != nil {
+			return err
+		}
+		c.tables, tables[i] = append(c.tables, table), table
+	}
+	kernel, err := tracking.ReadTimeouts(tracking.SysctlPath)
+	if err != nil {
+		return err
+	}
+	c.runner, err = tracking.New(tracking.Config{
+		Cache: c.Datapath, Lease: lease, Tables: tables, Timeouts: func() (tracking.Timeouts, error) { return kernel, nil },
+	})
+	return err
+}
+
+// entries are the Pods' connections on a Node, by the client's port.
+func (w *world) entries(node int) (map[uint16]*conntrack.Connection, error) {
+	found := map[uint16]*conntrack.Connection{}
+	err := w.Nodes[node].Host.Do(func() error {
+		return conntrack.List([]uint16{0}, func(c *conntrack.Connection) bool {
+			switch {
+			case c.Original.Source == w.Nodes[0].PodIP:
+				found[c.Original.SourcePort] = c
+			case c.Original.Source == w.Nodes[1].PodIP: // opened from both sides
+				found[c.Original.DestinationPort] = c
+			}
+			return true
+		})
+	})
+	return found, err
+}
+
+// forget ends all connections, and empties the caches.
+func (w *world) forget() error {
+	for _, n := range w.Nodes {
+		if err := nodepair.Run(n.Host, "conntrack -F"); err != nil {
+			return err
+		}
+	}
+	for _, c := range w.caches {
+		c.BumpAll()
+	}
+	return nil
+}
+
+// hits are the packets that have taken the fast path.
+func (w *world) hits() (n uint64, err error) {
+	for _, c := range w.caches {
+		counters, err := c.Counters()
+		if err != nil {
+			return 0, err
+		}
+		n += counters["egress"]["hit"]
+	}
+	return n, nil
+}
+
+func (w *world) close() error {
+	close(w.stop)
+	var errs []error
+	for _, c := range w.caches {
+		errs = append(errs, c.node.Host.Do(func() error { return datapath.RemoveAll(c.pins) }))
+		for _, table := range c.tables {
+			table.Close()
+		}
+		errs = append(errs, c.Datapath.Close())
+	}
+	for _, s := range w.sockets {
+		if s != nil {
+			s.Close()
+		}
+	}
+	if w.Pair != nil {
+		w.Pair.Close()
+	}
+	return errors.Join(errs...)
+}
