@@ -4,9 +4,14 @@
  * when conntrack has seen one. docs/oncache-conntrack.md says what the agent makes of it. */
 #pragma once
 
-static __always_inline __u32 segment_end(const struct packet *p, __u32 length)
+/* see_segment notes all of a TCP segment but its acknowledgement. */
+static __always_inline void see_segment(struct onc_seen *s, const struct packet *p, __u32 length)
 {
-	return bpf_ntohl(p->l4) + length - p->headers_len;
+	__u32 data = length - p->headers_len;
+
+	s->end = bpf_ntohl(p->l4) + data;
+	s->window = p->flags >> 16;
+	s->length = data;
 }
 
 /* see notes a packet of length bytes, from its IP header on. Acknowledgements may arrive out of order. */
@@ -17,9 +22,8 @@ static __always_inline void see(struct onc_seen *s, const struct packet *p, __u3
 	s->at = bpf_jiffies64();
 	if (p->udp)
 		return;
+	see_segment(s, p, length);
 	ack = bpf_ntohl(p->ack);
-	s->end = segment_end(p, length);
-	s->window = p->flags >> 16;
 	if ((__s32)(ack - s->ack) > 0)
 		s->ack = ack;
 }
@@ -30,9 +34,8 @@ static __always_inline void see_first(struct onc_seen *s, const struct packet *p
 	s->at = bpf_jiffies64();
 	if (p->udp)
 		return;
-	s->end = segment_end(p, length);
+	see_segment(s, p, length);
 	s->ack = bpf_ntohl(p->ack);
-	s->window = p->flags >> 16;
 }
 
 /* tell_passed tells the agent that conntrack has seen a segment of the flow. When the buffer is full the agent finds

@@ -46,10 +46,11 @@ struct onc_validity {
 /* The last packet of an entry's direction. Conntrack does not see what takes the fast path; from this the agent knows
  * what it would have seen. Sequence numbers are in host byte order, those of UDP are 0. */
 struct onc_seen {
-	__u32 at;     /* jiffies */
-	__u32 end;    /* TCP: sequence number that follows the last segment */
-	__u32 ack;    /* TCP: highest acknowledgement */
-	__u32 window; /* TCP: window as the last segment has it, network byte order, not scaled */
+	__u32 at;      /* jiffies */
+	__u32 end;     /* TCP: sequence number that follows the last segment */
+	__u32 ack;     /* TCP: highest acknowledgement */
+	__be16 window; /* TCP: window of the last segment, not scaled */
+	__u16 length;  /* TCP: bytes of data in the last segment */
 };
 
 /* egress_flows: key is the 5-tuple as the Pod sends it. The header to put in front is the Node's. */

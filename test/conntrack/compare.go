@@ -63,6 +63,7 @@ func compare(s *sequence, off, on *outcome) (all []difference) {
 		a, b := off.entries[s][node], on.entries[s][node]
 		if !same(a, b) {
 			add("entry on the Node of the %s: off %s, on %s", side(node), describe(a), describe(b))
+			all[len(all)-1].explained = explain(s, a, b)
 		}
 		// What is over any moment may be over in one world already.
 		uncertain = uncertain || over(a) != over(b) || a != nil && over(a) || b != nil && over(b)
@@ -74,6 +75,7 @@ func compare(s *sequence, off, on *outcome) (all []difference) {
 		key := arrival{s.port, step.from, step.packet.id}
 		if off.arrived[key] != on.arrived[key] {
 			add("packet %d of the %s at %s (later=%v): arrived off %v, on %v", step.packet.id, step.from, step.at, step.last, off.arrived[key], on.arrived[key])
+			all[len(all)-1].explained = explainPacket(s, &step)
 		}
 	}
 	return all

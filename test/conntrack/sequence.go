@@ -41,6 +41,8 @@ type sequence struct {
 	what  []string // for people
 	// lastAt is when the last packet before the entries are compared was sent.
 	lastAt time.Duration
+	// gap is the time between two datagrams of a UDP connection.
+	gap time.Duration
 }
 
 func (s *sequence) String() string {
@@ -135,6 +137,7 @@ func (b *builder) udpLife() {
 	data(client)
 	rounds := 3 + b.IntN(60)
 	gap := time.Duration(5+b.IntN(150)) * time.Millisecond
+	b.gap = gap + 2*least
 	answered := b.IntN(8) != 0
 	b.note("%d datagrams, one every %s, answered %v", rounds, gap+least, answered)
 	for i := range rounds {

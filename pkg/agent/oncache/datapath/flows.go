@@ -43,12 +43,13 @@ type Flow struct {
 
 // Seen is the last packet of a direction, whichever way it went.
 type Seen struct {
-	// Ago is how long ago it was.
+	// At is when it was, by the kernel's ticks, and Ago how long ago.
+	At  uint32
 	Ago time.Duration
 	// End and Ack are TCP's: the sequence number behind the last segment, and the highest acknowledgement.
 	End, Ack uint32
-	// ZeroWindow says that the last segment's window was 0.
-	ZeroWindow bool
+	// ZeroWindow says that the last segment's window was 0, Data that it had data.
+	ZeroWindow, Data bool
 }
 
 // Proved says whether Open vSwitch has been seen to do enough with the flow: for TCP that is with both directions.
@@ -181,9 +182,10 @@ func (d *Datapath) flow(now moment, e ends, v bpfOncValidity, s bpfOncSeen) Flow
 		OtherProved:      v.Proved&2 != 0,
 		CurrentEverybody: v.AllGen == d.control.elements[0].Generation,
 		Seen: Seen{
+			At: s.At,
 			// A packet may have passed since the clock was read.
 			Ago: time.Duration(max(0, int32(uint32(now.jiffies)-s.At))) * d.jiffy,
-			End: s.End, Ack: s.Ack, ZeroWindow: s.Window == 0,
+			End: s.End, Ack: s.Ack, ZeroWindow: s.Window == 0, Data: s.Length > 0,
 		},
 	}
 	if f.EndpointSlot < MaxEndpoints && f.NodeSlot < MaxNodes {

@@ -177,7 +177,8 @@ type bpfOncSeen struct {
 	At     uint32
 	End    uint32
 	Ack    uint32
-	Window uint32
+	Window uint16
+	Length uint16
 }
 
 type bpfOncTicket struct {

@@ -11,10 +11,13 @@ import (
 
 // Seen is the last segment of one direction of a connection, whichever way it went.
 type Seen struct {
+	// At is when it was, by the kernel's ticks, and Ago how long ago.
+	At  uint32
 	Ago time.Duration
 	// End is the sequence number behind the segment, Ack the highest acknowledgement of the direction.
-	End, Ack   uint32
-	ZeroWindow bool
+	End, Ack uint32
+	// ZeroWindow says that the segment's window was 0, Data that it had data.
+	ZeroWindow, Data bool
 }
 
 // Connection is a TCP connection in the cache.
@@ -44,12 +47,34 @@ func (c *Connection) unacknowledged() (egress, ingress bool) {
 	return int32(c.Egress.End-c.Ingress.Ack) > 0, int32(c.Ingress.End-c.Egress.Ack) > 0
 }
 
-// zeroWindow says whether the last segment of the connection had a window of 0.
+// zeroWindow says whether the last segment of the connection had a window of 0. Where it is not known which of two was the
+// last, both must have.
 func (c *Connection) zeroWindow() bool {
-	if c.Ingress == nil || c.Egress != nil && c.Egress.Ago <= c.Ingress.Ago {
+	switch {
+	case c.Egress == nil:
+		return c.Ingress.ZeroWindow
+	case c.Ingress == nil || answers(c.Egress, c.Ingress):
 		return c.Egress.ZeroWindow
+	case answers(c.Ingress, c.Egress):
+		return c.Ingress.ZeroWindow
 	}
-	return c.Ingress.ZeroWindow
+	return c.Egress.ZeroWindow && c.Ingress.ZeroWindow
+}
+
+// answers says whether a came after b. Within a tick of the kernel there are whole round trips, so then it is the one that
+// acknowledges the other, has no data where the other has some, or answers a probe, which begins before what is acknowledged.
+func answers(a, b *Seen) bool {
+	if a.At != b.At {
+		return int32(a.At-b.At) > 0
+	}
+	acknowledges := func(a, b *Seen) bool { return int32(a.Ack-b.End) >= 0 }
+	switch {
+	case acknowledges(a, b) != acknowledges(b, a):
+		return acknowledges(a, b)
+	case a.Data != b.Data:
+		return b.Data
+	}
+	return int32(b.End-a.Ack) < 0 && int32(a.End-b.Ack) >= 0
 }
 
 // forget is what is cleared whenever a segment has passed conntrack, in both directions. The segment made conntrack believe

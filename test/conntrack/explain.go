@@ -1,0 +1,60 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "time"
+
+// Rows of docs/oncache-conntrack.md that explain differences.
+const (
+	// rowStream: a UDP connection ended just when it became a stream, before a datagram was due to pass conntrack.
+	rowStream = "UDP ends as it becomes a stream"
+	// rowDeleted: somebody has deleted the entry. The cache goes on until its lease ends.
+	rowDeleted = "entry deleted"
+)
+
+// streamAfter is when the kernel begins to regard a UDP connection as a stream.
+const streamAfter = 2 * time.Second
+
+// explain returns the row that says why entries differ, or "".
+func explain(s *sequence, off, on *entry) string {
+	deleted := s.deletions(s.lastAt)
+	if s.udp {
+		begin := time.Duration(0)
+		if len(deleted) > 0 {
+			begin = deleted[len(deleted)-1]
+		}
+		// The entry in the cache is made two datagrams after the connection's beginning, and the next probe is due a sixteenth of a
+		// lease after the last one.
+		after := s.lastAt - begin - streamAfter
+		if after > -least && after < lease/16+4*s.gap+4*least {
+			return rowStream
+		}
+	}
+	// Conntrack takes the connection up in its middle, at another packet than with the cache off: it knows no window scale, and
+	// whose packet came first is the opener.
+	if len(deleted) > 0 && (s.udp || off == nil || on == nil || off.TCP.State == on.TCP.State) {
+		return rowDeleted
+	}
+	return ""
+}
+
+// explainPacket returns the row that says why a packet arrives in one world only, or "".
+func explainPacket(s *sequence, of *step) string {
+	for _, at := range s.deletions(of.at) {
+		if of.at-at <= lease+lease/4+4*s.gap {
+			return rowDeleted
+		}
+	}
+	return ""
+}
+
+// deletions are the times at which the entry was deleted before a time.
+func (s *sequence) deletions(before time.Duration) (all []time.Duration) {
+	for _, step := range s.steps {
+		if step.flush && step.at < before {
+			all = append(all, step.at)
+		}
+	}
+	return all
+}
