@@ -40,6 +40,7 @@ hit rate                   99.00 %              100.00 %
 entries learned            3                    0
 leases renewed             4                    0
 evictions                  pod 7, node 0, all 1 -
+conntrack updates          SEE
 memory                     3.0 MiB              -
 `
 	if diff := cmp.Diff(want, oncacheSummary(s).String()); diff != "" {

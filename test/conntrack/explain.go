@@ -27,7 +27,7 @@ func explain(s *sequence, off, on *entry) string {
 		// The entry in the cache is made two datagrams after the connection's beginning, and the next probe is due a sixteenth of a
 		// lease after the last one.
 		after := s.lastAt - begin - streamAfter
-		if after > -least && after < lease/16+4*s.gap+4*least {
+		if after > -least && after < lease/16+3*s.gap+2*least {
 			return rowStream
 		}
 	}

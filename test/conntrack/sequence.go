@@ -135,9 +135,13 @@ func (b *builder) udpLife() {
 	data := func(from side) { b.send(from, packet{length: b.IntN(200)}) }
 	b.note("UDP")
 	data(client)
-	rounds := 3 + b.IntN(60)
-	gap := time.Duration(5+b.IntN(150)) * time.Millisecond
+	gap := time.Duration(5+b.IntN(60)) * time.Millisecond
 	b.gap = gap + 2*least
+	rounds := 3 + b.IntN(60)
+	if b.IntN(2) == 0 {
+		// Until the kernel has decided whether it is a stream, and not much longer.
+		rounds = int((1800*time.Millisecond + time.Duration(b.IntN(1400))*time.Millisecond) / b.gap)
+	}
 	answered := b.IntN(8) != 0
 	b.note("%d datagrams, one every %s, answered %v", rounds, gap+least, answered)
 	for i := range rounds {
@@ -146,7 +150,7 @@ func (b *builder) udpLife() {
 		if answered && (b.IntN(4) != 0 || i == 0) {
 			data(server)
 		}
-		if b.IntN(40) == 0 {
+		if b.IntN(100) == 0 {
 			b.wait(time.Duration(b.IntN(4000)) * time.Millisecond)
 		}
 		if b.IntN(300) == 0 {

@@ -34,6 +34,7 @@ func TestGeneveGateOff(t *testing.T) {
 		area{"CommandLine", testCommandLine},
 		area{"CNIInput", testCNIInput},
 		area{"Refusals", testRefusals},
+		area{"ConntrackState", testConntrackState},
 		area{"OpenVSwitch", testOpenVSwitch},
 	)
 }
@@ -49,6 +50,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},
+		area{"ConntrackState", testConntrackState},
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
 		area{"Mode", testMode},
 		area{"CommandLine", testCommandLine},

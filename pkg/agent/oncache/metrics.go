@@ -19,6 +19,8 @@ var (
 		"Packets by eBPF program and by what became of them (docs/oncache.md lists the reasons).", []string{"program", "reason"}, nil)
 	descEvictions = prometheus.NewDesc("antrea_agent_oncache_eviction_count",
 		"Generations moved on: each evicts all flows of a Pod, of a Node, or of everybody.", []string{"scope"}, nil)
+	descConntrack = prometheus.NewDesc("antrea_agent_oncache_conntrack_update_count",
+		"Conntrack entries of accelerated connections that were brought up to date: after a segment had passed conntrack, when the connection had become idle; or that could not be.", []string{"cause"}, nil)
 	descEndpoints = prometheus.NewDesc("antrea_agent_oncache_endpoint_count", "Local Pods known to ONCache.", nil, nil)
 	descPodsOnOVS = prometheus.NewDesc("antrea_agent_oncache_pods_on_ovs", "Local Pods that are kept on Open vSwitch at the moment.", nil, nil)
 	descNodes     = prometheus.NewDesc("antrea_agent_oncache_node_count", "Remote Nodes known to ONCache.", nil, nil)
@@ -27,7 +29,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (m *Manager) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descActive, descUnavailable, descPackets, descEvictions, descEndpoints, descPodsOnOVS, descNodes, descMemory} {
+	for _, d := range []*prometheus.Desc{descActive, descUnavailable, descPackets, descEvictions, descConntrack, descEndpoints, descPodsOnOVS, descNodes, descMemory} {
 		ch <- d
 	}
 }
@@ -67,6 +69,10 @@ func (m *Manager) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range stats {
 		gauge(descMemory, float64(s.Bytes), s.Name)
 	}
+	updates := m.tracking.Stats()
+	counter(descConntrack, updates.Passed, "segment")
+	counter(descConntrack, updates.Idle, "idle")
+	counter(descConntrack, updates.Failed, "failed")
 	gauge(descPodsOnOVS, float64(len(m.podsOnOVS())))
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()

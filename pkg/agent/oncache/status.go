@@ -76,6 +76,8 @@ func (m *Manager) Status() (*api.Status, error) {
 			s.MaxFlows = ms.MaxEntries
 		}
 	}
+	updates := m.tracking.Stats()
+	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
 	s.PodsOnOVS = len(m.podsOnOVS())
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()

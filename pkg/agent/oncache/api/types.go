@@ -38,6 +38,7 @@ type Status struct {
 	PodsOnOVS int       `json:"podsOnOVS"`
 	Nodes     int       `json:"nodes"`
 	Evictions Evictions `json:"evictions"`
+	Conntrack Conntrack `json:"conntrack"`
 	// Programs are packets by program and reason, without zeros.
 	Programs map[string]map[string]uint64 `json:"programs,omitempty"`
 	// MemoryBytes is the memory of all maps.
@@ -109,6 +110,14 @@ type Evictions struct {
 	Endpoint uint64 `json:"endpoint"`
 	Node     uint64 `json:"node"`
 	All      uint64 `json:"all"`
+}
+
+// Conntrack counts the updates of conntrack's entries of accelerated connections.
+type Conntrack struct {
+	// Segments are updates after conntrack had seen a segment, Idle those of connections that had become idle.
+	Segments uint64 `json:"segments"`
+	Idle     uint64 `json:"idle"`
+	Failed   uint64 `json:"failed"`
 }
 
 // ModeInfo is the mode that the operator wants.

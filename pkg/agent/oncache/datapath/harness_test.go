@@ -348,7 +348,8 @@ type packet struct {
 	protocol         layers.IPProtocol // other than TCP, UDP
 	payload          int
 	vlan             bool
-	seq              uint32
+	seq, ack         uint32
+	closedWindow     bool // of 0 instead of 500
 	corruptIPLength  int
 	corruptUDPLength int
 	flowLabel        uint32
@@ -401,8 +402,11 @@ func (p packet) bytes(t testing.TB) []byte {
 		require.NoError(t, udp.SetNetworkLayerForChecksum(network.(gopacket.NetworkLayer)))
 		stack = append(stack, udp)
 	case layers.IPProtocolTCP:
-		tcp := &layers.TCP{SrcPort: layers.TCPPort(p.sport), DstPort: layers.TCPPort(p.dport), Seq: p.seq, ACK: !strings.Contains(p.flags, "-"), Window: 500,
+		tcp := &layers.TCP{SrcPort: layers.TCPPort(p.sport), DstPort: layers.TCPPort(p.dport), Seq: p.seq, Ack: p.ack, ACK: !strings.Contains(p.flags, "-"), Window: 500,
 			SYN: strings.Contains(p.flags, "S"), FIN: strings.Contains(p.flags, "F"), RST: strings.Contains(p.flags, "R"), PSH: strings.Contains(p.flags, "P")}
+		if p.closedWindow {
+			tcp.Window = 0
+		}
 		require.NoError(t, tcp.SetNetworkLayerForChecksum(network.(gopacket.NetworkLayer)))
 		stack = append(stack, tcp)
 	}

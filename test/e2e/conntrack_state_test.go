@@ -1,0 +1,106 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/traffic/report"
+)
+
+// longTimeout is more than conntrack gives a connection with data that is not acknowledged (5 minutes); one that is open and idle has
+// five days.
+const longTimeout = 24 * time.Hour
+
+// testConntrackState checks what conntrack knows of connections that the fast path has carried (docs/oncache-conntrack.md; `make
+// test-conntrack` has the rest of it).
+func testConntrackState(t *testing.T, s *suite) {
+	t.Run("IdleConnection", func(t *testing.T) { testIdleConnection(t, s) })
+	t.Run("StreamOfDatagrams", func(t *testing.T) { testStreamOfDatagrams(t, s) })
+	if s.oncache {
+		t.Run("ResetAfter2GiB", func(t *testing.T) { testResetAfter2GiB(t, s) })
+	}
+}
+
+// testIdleConnection makes requests, and then none: the connection must be kept as long as any other that is open.
+func testIdleConnection(t *testing.T, s *suite) {
+	const port = 4903
+	startServer(t, s.server.Space, "tcp-echo", fmt.Sprintf("--listen=%s", netip.AddrPortFrom(s.server.IP, port)))
+	client := start(t, s.client.Space, "rr", to(s.server.IP, port), "--duration=5m")
+	f := s.flow("TCP", localPort(t, client), port)
+	s.waitFastIfGate(t, f)
+	require.NoError(t, client.Signal(syscall.SIGSTOP))
+	for _, n := range s.Nodes {
+		eventually(t, "conntrack of "+n.Name+" to keep an idle connection for days", func() error {
+			e, ok := conntrackOf(t, n, f)
+			switch {
+			case !ok:
+				return errors.New("it has no entry")
+			case e.state != "ESTABLISHED" || e.left < longTimeout:
+				return notYet(e.line)
+			}
+			return nil
+		})
+	}
+	require.NoError(t, client.Signal(syscall.SIGCONT))
+	s.waitFastIfGate(t, f)
+	require.Positive(t, stop[report.RR](t, client).Transactions)
+}
+
+// localPort is the one that a traffic program has connected from.
+func localPort(t *testing.T, p *cluster.Process) uint16 {
+	t.Helper()
+	waitForStatus(t, p, "connected")
+	_, line, _ := strings.Cut("\n"+p.Stderr(), "\nconnected ")
+	local, err := netip.ParseAddrPort(strings.Fields(line)[0])
+	require.NoError(t, err, line)
+	return local.Port()
+}
+
+// testStreamOfDatagrams sends datagrams for longer than the two seconds after which the kernel knows a stream, and less than a lease.
+func testStreamOfDatagrams(t *testing.T, s *suite) {
+	startEcho(t, s.server.Space, s.server.IP)
+	f := s.flow("UDP", 4904, udpEchoPort)
+	p := runTraffic[report.Ping](t, s.client.Space, time.Minute, "udp-ping", "--from=:4904", to(s.server.IP, udpEchoPort), "--rate=50", "--duration=3s")
+	requireNoLoss(t, p)
+	for _, n := range s.Nodes {
+		e, ok := conntrackOf(t, n, f)
+		require.True(t, ok, "%s has no entry of %s", n.Name, f)
+		require.Contains(t, e.line, "[ASSURED]")
+		// 120 s are a stream's, 30 s those of other datagrams.
+		require.Greater(t, e.left, 60*time.Second, e.line)
+	}
+}
+
+// testResetAfter2GiB resets a connection whose sequence numbers have gone half around since conntrack has last known them.
+func testResetAfter2GiB(t *testing.T, s *suite) {
+	const half = 1 << 31
+	sink := startSink(t, s.server.Space)
+	f := s.flow("TCP", 4905, sinkPort)
+	sender := start(t, s.client.Space, "tcp-send", "--from=:4905", to(s.server.IP, sinkPort), "--reset")
+	waitForStatus(t, sender, "connected")
+	s.waitFast(t, f)
+	waitReceived(t, sink, half+half/16, longFlowTimeout)
+	require.Equal(t, "reset", stop[report.Send](t, sender).End)
+	for _, n := range s.Nodes {
+		eventually(t, "conntrack of "+n.Name+" to see the reset", func() error {
+			if e, ok := conntrackOf(t, n, f); ok && e.left > closedTimeout {
+				return notYet(e.line)
+			}
+			return nil
+		})
+	}
+	ended := stop[report.Sink](t, sink).Connections
+	require.Len(t, ended, 1)
+	require.Equal(t, "reset", ended[0].End, "the receiver must learn that the connection is over")
+}
