@@ -26,7 +26,7 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := vet verify-generated test-unit test-policy test-bpf bench-smoke test-kernels cost test-e2e
+stages := vet verify-generated test-unit test-policy test-bpf test-conntrack bench-smoke test-kernels cost test-e2e
 # These need no quiet and run beside the last of them.
 stages_beside := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/testbed/machine.
@@ -44,11 +44,13 @@ UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
 BENCH_ARGS ?=
 SMOKE_ARGS ?=
-# How many sets of policies test-policy makes, and the seed that makes them (0: another one each time).
+# How many sets of policies test-policy makes, and the seed that makes them and those of test-conntrack (0: another one each time).
 SETS ?= 200
 SEED ?= 0
 # How often test-policy kills an agent at a random moment.
 KILLS ?= 20
+# How many connections test-conntrack makes.
+SEQUENCES ?= 400
 
 .PHONY: help
 help: ## Show this text
@@ -107,6 +109,14 @@ bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods an
 .PHONY: test-policy
 test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
 	$(GO) run ./test/policy/truthtable -sets $(SETS) -seed $(SEED) -kills $(KILLS)
+
+.PHONY: test-conntrack
+test-conntrack: ## Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
+	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(SEED)
+
+.PHONY: test-conntrack-faults
+test-conntrack-faults: ## Show that test-conntrack finds what is taken out of the cache, one mechanism after the other (root)
+	GO=$(GO) hack/check-conntrack.sh
 
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)

@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-sequences=${SEQUENCES:-300} seed=${SEED:-1}
+go=${GO:-go} sequences=${SEQUENCES:-300} seed=${SEED:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -31,7 +31,7 @@ while IFS= read -r line; do
 		echo "$name: $file has no \"$from\" any more; bring hack/check-conntrack.sh up to date"
 		exit 1
 	fi
-	(cd "$work/tree" && go generate ./pkg/agent/oncache/datapath && go build -o "$work/conntrack" ./test/conntrack)
+	(cd "$work/tree" && "$go" generate ./pkg/agent/oncache/datapath && "$go" build -o "$work/conntrack" ./test/conntrack)
 	if "$work/conntrack" -sequences "$sequences" -seed "$seed" >"$work/log" 2>&1; then
 		printf '%-28s not found in %s sequences\n' "$name" "$sequences"
 		missed=$((missed + 1))

@@ -148,7 +148,7 @@ func oncacheSummary(s api.Status) Table {
 	both("entries learned", func(d api.DirectionStats) string { return fmt.Sprint(d.Learned) })
 	both("leases renewed", func(d api.DirectionStats) string { return fmt.Sprint(d.Renewed) })
 	one("evictions", fmt.Sprintf("pod %d, node %d, all %d", s.Evictions.Endpoint, s.Evictions.Node, s.Evictions.All))
-	one("conntrack updates", fmt.Sprintf("segments %d, idle %d, failed %d", s.Conntrack.Segments, s.Conntrack.Idle, s.Conntrack.Failed))
+	one("conntrack updates", fmt.Sprintf("%d, failed %d", s.Conntrack.Segments+s.Conntrack.Idle, s.Conntrack.Failed))
 	one("memory", fmt.Sprintf("%.1f MiB", float64(s.MemoryBytes)/(1<<20)))
 	return t
 }

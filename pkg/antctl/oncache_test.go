@@ -19,6 +19,7 @@ func TestONCacheSummary(t *testing.T) {
 			Uncacheable: map[string]uint64{"tcp_flags": 4}, Learned: 3, Renewed: 4},
 		Ingress:     api.DirectionStats{Entries: 2, Active: 2, Hits: 10, MissReasons: map[string]uint64{}},
 		Evictions:   api.Evictions{Endpoint: 7, All: 1},
+		Conntrack:   api.Conntrack{Segments: 7, Idle: 4, Failed: 2},
 		MemoryBytes: 3 << 20,
 	}
 	want := `ITEM                       EGRESS               INGRESS
@@ -40,7 +41,7 @@ hit rate                   99.00 %              100.00 %
 entries learned            3                    0
 leases renewed             4                    0
 evictions                  pod 7, node 0, all 1 -
-conntrack updates          SEE
+conntrack updates          11, failed 2         -
 memory                     3.0 MiB              -
 `
 	if diff := cmp.Diff(want, oncacheSummary(s).String()); diff != "" {

@@ -64,19 +64,30 @@ func (b *builder) open() bool {
 		b.note("simultaneous open")
 		syn(server)
 	}
+	b.answerSYN()
+	return true
+}
+
+// handshake opens a connection from the client.
+func (b *builder) handshake() {
+	b.tcp(client, equality.SYN, b.next[client]-1, 0)
+	b.answerSYN()
+}
+
+// answerSYN is what follows a SYN.
+func (b *builder) answerSYN() {
 	b.tcp(server, equality.SYN|equality.ACK, b.next[server]-1, 0)
 	b.ack(client)
 	// The window of a SYN is not scaled; from here on conntrack knows the real ones.
 	b.segment(client, 1)
 	b.ack(server)
 	b.scaled = true
-	return true
 }
 
 // episode is something that happens in an open connection.
 func (b *builder) episode() {
 	from := side(b.IntN(2))
-	switch b.IntN(14) {
+	switch b.IntN(15) {
 	case 0, 1, 2, 3:
 		rounds := 1 + b.IntN(15)
 		b.note("%d requests", rounds)
@@ -121,12 +132,29 @@ func (b *builder) episode() {
 		b.windows[from] = 65535
 		b.ack(from)
 	case 13:
+		b.restart()
+	case 14:
 		if b.IntN(8) == 0 {
 			b.flush()
 			b.scaled = false
 			b.wait(2 * lease)
 		}
 	}
+}
+
+// restart is a client that has forgotten the connection and opens it again from the same port: the server answers by an
+// acknowledgement of what it knows, and the client resets that (RFC 9293, section 3.5.1).
+func (b *builder) restart() {
+	b.note("the client opens it again")
+	b.windows = [2]uint16{65535, 65535}
+	b.scaled = false
+	old := b.next[client]
+	b.next[client] += 1 << 16
+	b.tcp(client, equality.SYN, b.next[client]-1, 0)
+	b.send(server, packet{flags: equality.ACK, seq: b.next[server], ack: old, window: 65535})
+	b.send(client, packet{flags: equality.RST, seq: old})
+	b.next[server] = b.Uint32()
+	b.handshake()
 }
 
 // jumps moves sequence numbers on by up to 2^32 and more, each time by what a window holds.
@@ -173,9 +201,12 @@ func (b *builder) finish() {
 			b.pause()
 		}
 		b.next[from] += 100
-	case 5, 6:
+	case 5:
 		b.note("%s resets", from)
 		b.reset(from, 0)
+	case 6:
+		b.note("%s resets with a number that is not the next one", from)
+		b.reset(from, 1+b.Uint32()%50000)
 	case 7:
 		b.jumps(from)
 		b.reset(from.other(), 0)
