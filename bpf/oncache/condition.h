@@ -37,17 +37,15 @@ static __always_inline enum onc_reason ends(struct onc_validity *v, const struct
 	return because(ONC_LEASE);
 }
 
-/* ask_too: when one direction asks Open vSwitch, the next packet of the other one does so, too. Conntrack then sees
- * both of them at about the same time; and if its entry has gone, the direction that may open the connection opens it
- * again before the other one's packets are lost. */
+/* ask_too: when one direction asks Open vSwitch, the next packet of the other one does so, too, unless one has lately,
+ * or they would ask each other for ever. Conntrack then sees both of them at about the same time; and if its entry has
+ * gone, the direction that may open the connection opens it again before the other one's packets are lost. */
 static __always_inline void ask_too(struct onc_validity *other, const struct onc_control *c)
 {
 	__u64 now = bpf_jiffies64();
 
-	if ((__s64)(other->lease - now) < (__s64)(c->lease / 4))
-		return;
-	other->probed = now - c->lease / 16;
-	other->lease = now + c->lease / 4 - 1;
+	if ((__u32)now - other->probed >= (__u32)(c->lease / 2) && (__s64)(other->lease - now) >= (__s64)(c->lease / 4))
+		other->lease = now + c->lease / 4 - 1;
 }
 
 /* proved: what Open vSwitch has said of this direction alone is enough for datagrams. It would call TCP segments

@@ -161,8 +161,25 @@ func TestBothDirectionsAsk(t *testing.T) {
 			require.Equal(t, "hit", other())
 			w.expireDirection(Direction(first))
 			require.Equal(t, "lease", begin())
+			require.Equal(t, "hit", other(), "it has asked a moment ago")
+
+			w.changeEntries(func(v *bpfOncValidity) { v.Probed -= uint32(w.control.elements[0].Lease / 2) })
+			w.expireDirection(Direction(first))
+			require.Equal(t, "lease", begin())
 			require.Equal(t, "lease", other(), "its own lease has just begun")
 			require.Equal(t, "hit", other(), "one is enough")
+			// Both are renewed, and neither asks again because the other one does.
+			again := func() {
+				w.changeEntries(func(v *bpfOncValidity) { v.Probed -= uint32(w.control.elements[0].Lease/16) + 1 })
+			}
+			again()
+			require.Equal(t, "renewed", w.learnEgress(out).reason)
+			again()
+			require.Equal(t, "renewed", w.learnIngress(in).reason)
+			for range 3 {
+				require.Equal(t, "hit", begin())
+				require.Equal(t, "hit", other())
+			}
 		})
 	}
 }
