@@ -46,6 +46,12 @@ const (
 // run brings the Node up and serves until ctx ends or a part fails.
 func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	klog.InfoS("Starting antrea-agent", "version", version.GetFullVersionWithRuntimeInfo())
+	// First of all: from here on the agent changes what another one may be using.
+	unlock, err := lockNode(ctx, o.lockFile)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	nodeName, err := agent.NodeName()
 	if err != nil {
 		return err

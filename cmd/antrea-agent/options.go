@@ -27,13 +27,19 @@ type options struct {
 	tokenFile string
 	// policyDir is where the last known policies are kept.
 	policyDir string
+	// lockFile is locked by the only agent of the Node.
+	lockFile string
 }
 
-// defaultPolicyDir is Antrea's.
-const defaultPolicyDir = "/var/run/antrea/networkpolicy"
+const (
+	// defaultPolicyDir is Antrea's.
+	defaultPolicyDir = "/var/run/antrea/networkpolicy"
+	// defaultLockFile is in the directory that agents of one Node share, whatever their configuration and their container.
+	defaultLockFile = "/var/run/antrea/antrea-agent.lock"
+)
 
 func newOptions() *options {
-	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir}
+	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, lockFile: defaultLockFile}
 }
 
 // builtGates are the gates that change what this version does.

@@ -17,7 +17,7 @@ func completeOptions(t *testing.T, text string) (*options, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "antrea-agent.conf")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	o := &options{configFile: file}
+	o := &options{configFile: file, lockFile: filepath.Join(t.TempDir(), "lock")}
 	return o, o.complete()
 }
 

@@ -48,6 +48,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"SamePacket", testSamePacket},
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
+		area{"SharedPodNetwork", testSharedPodNetwork},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},
 		area{"ConntrackState", testConntrackState},

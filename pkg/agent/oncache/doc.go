@@ -12,6 +12,7 @@
 //	manager.go   start, stop, local Pods, mark flows
 //	uplink.go    netlink watcher: what the kernel changes under our feet
 //	conntrack.go conntrack's entries of accelerated connections (package tracking)
+//	ipsec.go     IPsec policies that hits would pass by
 //	sysctl.go    conntrack's window tracking
 //	status.go    what antctl and /metrics show
 package oncache

@@ -65,6 +65,8 @@ type Manager struct {
 	// tracking keeps conntrack up to date.
 	tracking *tracking.Runner
 	wake     chan struct{}
+	// nodesChanged tells the uplink's watcher that there may be other Nodes.
+	nodesChanged chan struct{}
 	// unavailable is why the cache is not in use; nil when it is.
 	unavailable error
 
@@ -83,7 +85,8 @@ type Manager struct {
 
 // New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, state StateStore) *Manager {
-	return &Manager{config: config, store: store, flows: flows, state: state, wake: make(chan struct{}, 1), pods: map[string]*localPod{}}
+	return &Manager{config: config, store: store, flows: flows, state: state, wake: make(chan struct{}, 1),
+		nodesChanged: make(chan struct{}, 1), pods: map[string]*localPod{}}
 }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
@@ -215,7 +218,10 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 		case <-m.wake:
 		case <-retry.C:
 		}
-		m.maintainNodes()
+		select {
+		case m.nodesChanged <- struct{}{}:
+		default:
+		}
 		if m.writeMarks() {
 			retry.Reset(retryInterval)
 		}

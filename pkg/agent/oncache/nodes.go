@@ -19,6 +19,8 @@ import (
 type node struct {
 	coherency.Node
 	slot int
+	// serial is greater than that of every Node announced before.
+	serial uint64
 }
 
 // changesNodes says whether a change alters or removes a Node that flows may refer to.
@@ -68,7 +70,8 @@ func (t *table) addNode(info coherency.Node) error {
 	if slot < 0 {
 		return fmt.Errorf("all %d Node slots are taken", len(t.slotNodes))
 	}
-	n := &node{Node: info, slot: slot}
+	t.nodeSerial++
+	n := &node{Node: info, slot: slot, serial: t.nodeSerial}
 	t.slotNodes[slot], t.nodes[info.Name] = n, append(t.nodes[info.Name], n)
 	t.dp.SetNode(slot, info.TunnelIP)
 	t.wake() // the worker finds out the MTU of the way there
@@ -95,19 +98,34 @@ func (t *table) removeNode(n *node) {
 		delete(t.nodes, n.Name)
 	}
 	for _, p := range n.PodCIDRs {
-		if t.owned(p) {
-			continue
-		}
-		if err := t.dp.RemovePodNetwork(p); err != nil {
-			klog.ErrorS(err, "Could not withdraw a Pod network from ONCache; its Node is gone, so it has no effect", "node", n.Name)
+		if err := t.inherit(n, p); err != nil {
+			klog.ErrorS(err, "Flows to a Pod network of a removed Node stay on Open vSwitch", "node", n.Name, "network", p)
 		}
 	}
 	t.dp.ClearNode(n.slot)
 }
 
-// owned says whether a known Node has the Pod network: one that has moved must not be withdrawn with its old Node.
-func (t *table) owned(p netip.Prefix) bool {
-	return slices.ContainsFunc(t.eachNode(), func(n *node) bool { return slices.Contains(n.PodCIDRs, p) })
+// inherit gives a Pod network of n, which is no longer known, to the Node that has it otherwise, or to nobody.
+func (t *table) inherit(n *node, p netip.Prefix) error {
+	heir := t.owner(p)
+	switch {
+	case heir == nil:
+		return t.dp.RemovePodNetwork(p)
+	case heir.serial < n.serial:
+		return t.dp.AddPodNetwork(p, heir.slot)
+	}
+	return nil // it has moved before: n had lost it already
+}
+
+// owner is the Node that a Pod network leads to, or nil. The controller of Nodes gives a network to one Node at a time. Should
+// several have it all the same, it leads to the one announced last, whose OpenFlow flow has replaced those of the others.
+func (t *table) owner(p netip.Prefix) (last *node) {
+	for _, n := range t.eachNode() {
+		if slices.Contains(n.PodCIDRs, p) && (last == nil || n.serial > last.serial) {
+			last = n
+		}
+	}
+	return last
 }
 
 // eachNode returns all Nodes, by slot. The caller holds mu.

@@ -32,6 +32,8 @@ type table struct {
 	nodes     map[string][]*node   // by Node name; one for each transport address in use
 	slotPods  [datapath.MaxEndpoints]*endpoint
 	slotNodes [datapath.MaxNodes]*node
+	// nodeSerial is the serial of the Node announced last.
+	nodeSerial uint64
 
 	// needMarks are the endpoints whose mark flows must be written again before they may learn.
 	needMarks map[string]bool

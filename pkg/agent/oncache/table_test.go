@@ -28,7 +28,9 @@ type fakeSlots struct {
 	// changed are the numbers of slots, change is the last one.
 	changed map[int]uint32
 	change  uint32
-	fail    error
+	// networks are the slots that Pod networks lead to.
+	networks map[netip.Prefix]int
+	fail     error
 }
 
 func (f *fakeSlots) note(format string, args ...any) {
@@ -59,9 +61,17 @@ func (f *fakeSlots) SetNode(slot int, ip netip.Addr) {
 func (f *fakeSlots) ClearNode(slot int) { f.note("clear node %d", slot) }
 func (f *fakeSlots) AddPodNetwork(p netip.Prefix, slot int) error {
 	f.note("network %v -> %d", p, slot)
+	if f.networks == nil {
+		f.networks = map[netip.Prefix]int{}
+	}
+	f.networks[p] = slot
 	return f.fail
 }
-func (f *fakeSlots) RemovePodNetwork(p netip.Prefix) error { f.note("no network %v", p); return nil }
+func (f *fakeSlots) RemovePodNetwork(p netip.Prefix) error {
+	f.note("no network %v", p)
+	delete(f.networks, p)
+	return nil
+}
 func (f *fakeSlots) NoteEpoch(slot int, epoch uint32) {
 	f.noted = append(f.noted, fmt.Sprintf("%d=%d", slot, epoch))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
@@ -89,14 +90,40 @@ func (m *Manager) watchUplinkOnce(stopCh <-chan struct{}) error {
 	if err := netlink.RouteSubscribeWithOptions(routes, done, netlink.RouteSubscribeOptions{ErrorCallback: onError}); err != nil {
 		return fmt.Errorf("subscribe to routes: %w", err)
 	}
+	policies, err := subscribe(unix.NETLINK_XFRM, nl.XFRMNLGRP_POLICY, anyMessage, done, onError)
+	if err != nil {
+		return err
+	}
+	nexthops, err := subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_NEXTHOP, changesNexthop, done, onError)
+	if err != nil {
+		return err
+	}
 	// Whatever has changed before the subscription is not reported.
 	usable := m.refreshUplink("watching the uplink")
 	retry := time.NewTicker(retryInterval)
 	defer retry.Stop()
-	maintain := time.NewTicker(m.config.Lease)
-	defer maintain.Stop()
+	tick := time.NewTicker(m.config.Lease)
+	defer tick.Stop()
 	known := neighbours{}
 	removed := false // one of the transport addresses
+	mtu := 0
+	// review says why the uplink must be looked at anew.
+	review := func() string {
+		switch {
+		case !usable:
+			return "trying again"
+		case !m.uplinkInOrder():
+			return "accelerated packets would pass by what others have set up"
+		}
+		return ""
+	}
+	// maintain reviews before it looks at the Nodes: one that IPsec covers must not be given an MTU, without which nothing goes there.
+	maintain := func() (why string) {
+		if why = review(); why == "" {
+			m.maintainNodes()
+		}
+		return why
+	}
 	for {
 		var why string
 		select {
@@ -106,20 +133,29 @@ func (m *Manager) watchUplinkOnce(stopCh <-chan struct{}) error {
 			return err
 		case <-retry.C:
 			if !usable {
-				why = "trying again"
+				why = review()
 			}
-		case <-maintain.C:
-			m.maintainNodes()
-			if usable && !m.uplinkInOrder() {
-				why = "programs of others on the uplink"
-			}
+		case <-m.nodesChanged:
+			why = maintain()
+		case <-tick.C:
+			why = maintain()
+		case <-policies:
+			why = review()
+		case <-nexthops:
+			why = "nexthop object changed"
 		case u, ok := <-links:
 			if !ok {
 				return errors.New("link updates ended")
 			}
-			if u.Link.Attrs().Name == m.config.Uplink && m.linkChanged(u) {
-				why = "link changed"
+			if u.Link.Attrs().Name != m.config.Uplink {
+				continue
 			}
+			if m.linkChanged(u) {
+				why = "link changed"
+			} else if u.Link.Attrs().MTU != mtu {
+				why = maintain()
+			}
+			mtu = u.Link.Attrs().MTU
 		case u, ok := <-addrs:
 			if !ok {
 				return errors.New("address updates ended")
@@ -192,6 +228,7 @@ func (m *Manager) refreshUplink(why string) (usable bool) {
 	klog.InfoS("Evicting all ONCache flows", "why", why, "uplink", m.config.Uplink)
 	if err != nil {
 		klog.ErrorS(err, "The transport interface is not usable now, traffic takes Open vSwitch")
+		m.suspend(err)
 	} else {
 		m.uplink = uplink
 		m.dp.SetUplink(uplink, uint64(m.config.Lease))
@@ -199,14 +236,19 @@ func (m *Manager) refreshUplink(why string) (usable bool) {
 	m.dp.BumpUplink()
 	m.uplinkEvictions.Add(1)
 	m.maintainNodes()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.suspended = err
-	m.applyMode()
+	m.suspend(err)
 	return err == nil
 }
 
-// uplinkPassedBy returns an error that names what others have put on the uplink and hits would pass by.
+// suspend switches the fast path off for the reason, or on again.
+func (m *Manager) suspend(reason error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.suspended = reason
+	m.applyMode()
+}
+
+// uplinkPassedBy returns an error that names what others have set up for packets on the uplink and hits would pass by.
 func (m *Manager) uplinkPassedBy(ifIndex int) error {
 	found, err := m.dp.PassedBy(ifIndex, datapath.RoleUplink)
 	if err != nil {
@@ -215,7 +257,7 @@ func (m *Manager) uplinkPassedBy(ifIndex int) error {
 	if len(found) > 0 {
 		return fmt.Errorf("on transport interface %s accelerated packets would pass by: %s", m.config.Uplink, strings.Join(found, "; "))
 	}
-	return nil
+	return m.ipsecOnTunnel(ifIndex)
 }
 
 // uplinkInOrder says whether the uplink's programs are where they must be and pass nothing by.

@@ -96,7 +96,7 @@ func detachClsact(ifindex int) error {
 }
 
 func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
-	qdiscs, err := dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	qdiscs, err := Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
 	if err != nil {
 		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
 	}
@@ -106,7 +106,7 @@ func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
 			continue
 		}
 		for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
-			filters, err := dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
+			filters, err := Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
 			if err != nil {
 				return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
 			}

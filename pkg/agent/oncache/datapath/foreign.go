@@ -30,7 +30,7 @@ func (d *Datapath) PassedBy(ifindex int, role Role) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find interface index %d: %w", ifindex, err)
 	}
-	qdiscs, err := dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	qdiscs, err := Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
 	if err != nil {
 		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
 	}
@@ -58,8 +58,8 @@ func (d *Datapath) PassedBy(ifindex int, role Role) ([]string, error) {
 	return out, err
 }
 
-// dump asks for a list again when the kernel says that it has changed meanwhile.
-func dump[T any](list func() (T, error)) (T, error) {
+// Dump asks for a list again when the kernel says that it has changed meanwhile.
+func Dump[T any](list func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := list()
 		if !errors.Is(err, netlink.ErrDumpInterrupted) || attempt == 10 {
@@ -89,7 +89,7 @@ func (d *Datapath) tcxPrograms(ifindex int, attach ebpf.AttachType) ([]string, e
 // filtersBehind names the filters of others that a hit does not meet. On ingress of a device where we are a filter
 // ourselves these are those with a greater priority number.
 func (d *Datapath) filtersBehind(device netlink.Link, role Role, attach ebpf.AttachType) ([]string, error) {
-	filters, err := dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, clsactParent(attach)) })
+	filters, err := Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, clsactParent(attach)) })
 	if err != nil {
 		return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
 	}

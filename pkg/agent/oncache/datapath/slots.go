@@ -253,27 +253,11 @@ func (d *Datapath) withdrawAddress(ip netip.Addr, slot int) error {
 	return nil
 }
 
-// SetNode makes slot the Node at ip with a new generation, which evicts its flows and its header template.
-func (d *Datapath) SetNode(slot int, ip netip.Addr) {
-	n := &d.nodes.elements[slot]
-	atomic.StoreUint32(&n.Mtu, 0)
-	n.Ip6 = wire6(ip)
-	atomic.StoreUint32(&n.Ip4, wire4(ip))
-	d.BumpNode(slot)
-}
-
-// BumpNode evicts the flows and the header template of a Node.
-func (d *Datapath) BumpNode(slot int) {
-	n := &d.nodes.elements[slot]
-	if atomic.AddUint32(&n.Generation, 1) == 0 {
-		atomic.AddUint32(&n.Generation, 1) // 0 means never used
-	}
-}
-
 // NodeState is what a remote Node's slot holds at the moment.
 type NodeState struct {
 	Slot int
 	IP   netip.Addr
+	MTU  int
 	// Confirmed and Contradicted say when Open vSwitch last sent to the Node with the cached header, and with another one.
 	Confirmed, Contradicted time.Duration
 }
@@ -285,7 +269,7 @@ func (d *Datapath) Nodes() []NodeState {
 		if ip := d.nodeIP(slot); ip.IsValid() {
 			n := &d.nodes.elements[slot]
 			out = append(out, NodeState{
-				Slot: slot, IP: ip,
+				Slot: slot, IP: ip, MTU: int(atomic.LoadUint32(&n.Mtu)),
 				Confirmed:    time.Duration(atomic.LoadUint64(&n.Confirmed)),
 				Contradicted: time.Duration(atomic.LoadUint64(&n.Contradicted)),
 			})
@@ -310,9 +294,6 @@ func (d *Datapath) nodeIP(slot int) netip.Addr {
 func (d *Datapath) SetNodeMTU(slot, mtu int) {
 	atomic.StoreUint32(&d.nodes.elements[slot].Mtu, uint32(mtu))
 }
-
-// ClearNode forgets a Node and evicts its flows.
-func (d *Datapath) ClearNode(slot int) { d.SetNode(slot, netip.Addr{}) }
 
 // podNetworks is the map for the family of p, and its key.
 func (d *Datapath) podNetworks(p netip.Prefix) (*ebpf.Map, any) {
@@ -353,11 +334,13 @@ func (d *Datapath) Reset() error {
 			}
 		}
 	}
+	var used []int
 	for slot := range d.nodes.elements {
 		if d.nodeIP(slot).IsValid() {
-			d.ClearNode(slot)
+			used = append(used, slot)
 		}
 	}
+	d.clearNodes(used...)
 	return errors.Join(
 		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[bpfOncAddress](d.objects.EndpointIps), // what an agent left that was killed
 		removeKeys[bpfOncPrefix4](d.objects.PodNetworks4), removeKeys[bpfOncPrefix6](d.objects.PodNetworks6),

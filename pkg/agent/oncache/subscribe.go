@@ -1,0 +1,57 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// subscribe reports, until done closes, that the kernel has sent messages to a netlink group that matter, for what package netlink
+// has no subscription. Messages that come before the last report was taken are one report. The channel is nil when the kernel
+// does not have the protocol.
+func subscribe(protocol int, group uint, matters func(syscall.NetlinkMessage) bool, done <-chan struct{}, onError func(error)) (<-chan struct{}, error) {
+	socket, err := nl.Subscribe(protocol, group)
+	if errors.Is(err, unix.EPROTONOSUPPORT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to group %d of netlink protocol %d: %w", group, protocol, err)
+	}
+	go func() {
+		<-done
+		socket.Close()
+	}()
+	changed := make(chan struct{}, 1)
+	go func() {
+		for {
+			messages, from, err := socket.Receive()
+			if err != nil {
+				onError(err)
+				return
+			}
+			if from.Pid != nl.PidKernel || !slices.ContainsFunc(messages, matters) {
+				continue
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return changed, nil
+}
+
+// anyMessage matters.
+func anyMessage(syscall.NetlinkMessage) bool { return true }
+
+// changesNexthop says whether a message is about a nexthop object that a route may use. A new one is used by none.
+func changesNexthop(m syscall.NetlinkMessage) bool {
+	return m.Header.Type == unix.RTM_DELNEXTHOP || m.Header.Type == unix.RTM_NEWNEXTHOP && m.Header.Flags&unix.NLM_F_REPLACE != 0
+}
