@@ -199,12 +199,15 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 		fresh.v.hash = skb->hash;
 	reverse(&p, &back);
 	other = find_ingress(&back);
+	if (!has_room(ONC_EGRESS, &p, &fresh.v, other ? &other->v : NULL))
+		return ONC_SHARE;
 	prove(&fresh.v, other ? &other->v : NULL);
 	own = find_egress(&p);
 	if (own && renew(&own->v, &fresh.v))
 		return ONC_RENEWED;
 	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();
+	count_new(ONC_EGRESS, p.six, t.endpoint, own ? &own->v : NULL);
 	store_egress(&p, &fresh);
 	return ONC_LEARNED;
 }

@@ -212,12 +212,15 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	fresh.v.tag = flow_hash(&p);
 	reverse(&p, &back);
 	other = find_egress(&back);
+	if (!has_room(ONC_INGRESS, &p, &fresh.v, other ? &other->v : NULL))
+		return ONC_SHARE;
 	prove(&fresh.v, other ? &other->v : NULL);
 	own = find_ingress(&p);
 	if (own && same_macs(own->macs, fresh.macs) && renew(&own->v, &fresh.v))
 		return ONC_RENEWED;
 	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();
+	count_new(ONC_INGRESS, p.six, endpoint, own ? &own->v : NULL);
 	store_ingress(&p, &fresh);
 	return ONC_LEARNED;
 }
