@@ -57,9 +57,10 @@ type Manager struct {
 	flows  FlowClient
 	state  StateStore
 
-	dp    *datapath.Datapath
-	table *table
-	wake  chan struct{}
+	dp       *datapath.Datapath
+	balancer *datapath.Balancer
+	table    *table
+	wake     chan struct{}
 	// unavailable is why the cache is not in use; nil when it is.
 	unavailable error
 
@@ -108,6 +109,9 @@ func (m *Manager) start() error {
 		opts.MaxFlows6 = m.config.MaxFlows
 	}
 	if m.dp, err = datapath.Load(opts); err != nil {
+		return err
+	}
+	if m.balancer, err = datapath.NewBalancer(m.dp); err != nil {
 		return err
 	}
 	if err := setLiberal(m.state, liberalSysctl); err != nil {
@@ -197,6 +201,7 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	}
 	go m.watchUplink(stopCh)
 	go m.watchPods(stopCh)
+	go m.watchShares(stopCh)
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	for {
