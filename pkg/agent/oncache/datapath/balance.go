@@ -19,6 +19,10 @@ import (
 // but what is shown of them: their errors are too high a count, apart from races.
 const recountInterval = time.Minute
 
+// restAfter is how many times as long as the last count took a Balancer waits before the next one: so it uses at most one part in so
+// many of a processor, however many entries there are. (A million take it half a second or more.)
+const restAfter = 20
+
 // flowMap is one of the four flow maps, by the number that the programs have for it (flow_map of tally.h).
 type flowMap int
 
@@ -59,6 +63,8 @@ type Balancer struct {
 	d       *Datapath
 	cpus    int
 	counted time.Time
+	// took is how long that has taken.
+	took time.Duration
 	// refused is what the programs have counted up to the last time.
 	refused [flowMaps][MaxEndpoints]uint64
 }
@@ -75,10 +81,13 @@ func NewBalancer(d *Datapath) (*Balancer, error) {
 // Review is called every few seconds. It costs next to nothing as long as no map is nearly full; otherwise it reads the flow maps
 // once, and a second time if entries have to go.
 func (b *Balancer) Review(now time.Time) error {
-	if !b.limit() && now.Sub(b.counted) < recountInterval {
+	since := now.Sub(b.counted)
+	if nearlyFull := b.limit(); !nearlyFull && since < recountInterval || since < restAfter*b.took {
 		return nil
 	}
+	begun := time.Now()
 	b.counted = now
+	defer func() { b.took = time.Since(begun) }()
 	held, err := b.count()
 	if err != nil {
 		return err
