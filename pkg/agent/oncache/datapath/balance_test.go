@@ -28,6 +28,7 @@ type crowd struct {
 
 func newCrowd(t *testing.T, pods int) *crowd {
 	c := &crowd{world: newWorldWith(t, family{}, Options{MaxFlows: 1, Hook: HookAuto}), cpus: ebpf.MustPossibleCPU(), clock: time.Unix(1000, 0)}
+	c.control.elements[0].Lease = 1 << 20 // no lease is over before a test says so, however slow the machine is
 	c.capacity = int(c.objects.EgressFlows4.MaxEntries())
 	c.pods = []*pod{c.pod()}
 	for n := 1; n < pods; n++ {
@@ -56,7 +57,7 @@ func (c *crowd) open(p *pod, first, n int) (learned int) {
 	return learned
 }
 
-// cached says how many of these flows of a Pod are hits, or would be if their lease ran. It makes them recently used ones.
+// cached says how many of these flows of a Pod are hits, or would be if their leases ran. It makes them recently used ones.
 func (c *crowd) cached(p *pod, first, n int) (cached int) {
 	for i := range n {
 		out, _ := p.flow(first+i, true)
