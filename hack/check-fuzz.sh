@@ -55,7 +55,8 @@ DSCP changed             | ticket.h    | out->tos != p->tos \|\|                
 TTL behind Open vSwitch  | ticket.h    | out->ttl != p->ttl + 1                  | 0
 learning: header         | egress.h    | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | egress.h    | !sent_by(\&p, ep)                       | 0
-learning: destination    | ingress.h   | !received_by(\&p, ep)                   | 0'
+learning: destination    | ingress.h   | !received_by(\&p, ep)                   | 0
+learning: share          | share.h     | !exhausted(l, n)                        | true'
 
 trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }
 

@@ -51,15 +51,14 @@ static __always_inline bool worth_learning(const struct packet *p, enum onc_prog
  * receives. */
 static __always_inline void end_flow(const struct packet *out, const struct packet *in)
 {
-	bool egress = find_egress(out), ingress = find_ingress(in);
+	struct onc_egress *egress = find_egress(out);
+	struct onc_ingress *ingress = find_ingress(in);
 
 	/* A deletion takes a lock, also when there is nothing to delete. */
 	if (egress)
-		out->six ? bpf_map_delete_elem(&egress_flows6, &out->key6)
-			 : bpf_map_delete_elem(&egress_flows4, &out->key4);
+		delete_egress(out, egress->v.endpoint);
 	if (ingress)
-		in->six ? bpf_map_delete_elem(&ingress_flows6, &in->key6)
-			: bpf_map_delete_elem(&ingress_flows4, &in->key4);
+		delete_ingress(in, ingress->v.endpoint);
 	begin_anew(out);
 	begin_anew(in);
 }

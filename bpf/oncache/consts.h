@@ -22,6 +22,7 @@
 #define PASSED_BYTES (1 << 19) /* a power of two, 56 for each event */
 
 #define ENDPOINT_SLOTS 1024 /* local Pods: the Kubernetes limit is 110 by default, 512 on the largest Nodes */
+#define FLOW_MAPS 4	    /* egress and ingress, IPv4 and IPv6: 2 * (IPv6) + (ingress) */
 #define NODE_SLOTS 8192	    /* remote Nodes: Kubernetes supports 5,000 */
 
 /* Header lengths in bytes. IP and tunnel headers have no options or extensions in anything we touch. */

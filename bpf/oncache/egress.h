@@ -206,13 +206,15 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (!learn_template(skb, c, node, fresh.v.node_gen))
 		return ONC_TEMPLATE;
 
-	tell_passed(&p);
 	fresh.v.tag = flow_hash(&p);
 	/* An IPv6 flow's hash is that of its label, which may change. */
 	if (t.unhashed && !p.six)
 		fresh.v.hash = skb->hash;
 	reverse(&p, &back);
 	other = find_ingress(&back);
+	if (!has_room(ONC_EGRESS, &p, &fresh.v, other ? &other->v : NULL))
+		return ONC_SHARE;
+	tell_passed(&p);
 	prove(&fresh.v, other ? &other->v : NULL);
 	own = find_egress(&p);
 	if (own && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
@@ -221,6 +223,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	fresh.created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - off);
+	count_new(ONC_EGRESS, p.six, t.endpoint, own ? &own->v : NULL);
 	store_egress(&p, &fresh);
 	return ONC_LEARNED;
 }

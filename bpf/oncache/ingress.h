@@ -221,10 +221,12 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 		return ONC_NO_ENDPOINT;
 	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
 
-	tell_passed(&p);
 	fresh.v.tag = flow_hash(&p);
 	reverse(&p, &back);
 	other = find_egress(&back);
+	if (!has_room(ONC_INGRESS, &p, &fresh.v, other ? &other->v : NULL))
+		return ONC_SHARE;
+	tell_passed(&p);
 	prove(&fresh.v, other ? &other->v : NULL);
 	own = find_ingress(&p);
 	if (own && same_macs(own->macs, fresh.macs) && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
@@ -233,6 +235,7 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	fresh.created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - L2_LEN);
+	count_new(ONC_INGRESS, p.six, endpoint, own ? &own->v : NULL);
 	store_ingress(&p, &fresh);
 	return ONC_LEARNED;
 }

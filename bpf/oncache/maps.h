@@ -97,6 +97,24 @@ struct {
 	__type(value, __u32);
 } pod_networks6 SEC(".maps");
 
+/* Entries of local Pods in the flow maps: index slot * FLOW_MAPS + map. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ENDPOINT_SLOTS *FLOW_MAPS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct onc_count);
+} flow_counts SEC(".maps");
+
+/* What each of the flow maps has room for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FLOW_MAPS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct onc_limit);
+} flow_limits SEC(".maps");
+
 /* Packets on their way through Open vSwitch, by ticket number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

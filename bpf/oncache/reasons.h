@@ -47,6 +47,7 @@ enum onc_reason {
 	ONC_NO_TICKET,	     /* slot holds another packet's ticket */
 	ONC_REWRITTEN,	     /* Open vSwitch changed more than TTL and MACs (NAT, DSCP) */
 	ONC_TEMPLATE,	     /* outer header is not the Node's, or cannot be cached (checksum, options) */
+	ONC_SHARE,	     /* the map is nearly full, and the Pod has its share of it */
 
 	/* Never expected: the packet was changed and then could not be finished. */
 	ONC_DROPPED,

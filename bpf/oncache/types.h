@@ -160,3 +160,16 @@ struct onc_prefix6 {
 	__u32 length;
 	__be32 addr[4];
 };
+
+/* Entries of one endpoint in one flow map. Never less than there are, but for races; corrected by the agent. */
+struct onc_count {
+	__s64 entries;
+	__u64 refused; /* packets from which no entry was made because the share was used up */
+};
+
+/* One flow map. Entries is the programs' count, corrected by the agent, the rest the agent's. */
+struct onc_limit {
+	__s64 entries;
+	__s64 full;  /* from so many entries on the map is nearly full, and shares count */
+	__s64 share; /* entries that every endpoint may have even then; 0: no limit */
+};

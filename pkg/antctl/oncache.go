@@ -90,6 +90,7 @@ var oncacheEndpointColumns = []Column[api.EndpointInfo]{
 	{"SLOT", func(e api.EndpointInfo) string { return fmt.Sprint(e.Slot) }},
 	{"GENERATION", func(e api.EndpointInfo) string { return fmt.Sprint(e.Generation) }},
 	{"EPOCH", func(e api.EndpointInfo) string { return fmt.Sprint(e.Epoch) }},
+	{"FLOWS", func(e api.EndpointInfo) string { return fmt.Sprint(e.Flows) }},
 	{"ON-OVS", func(e api.EndpointInfo) string { return cmp.Or(e.OnOVS, "-") }},
 }
 

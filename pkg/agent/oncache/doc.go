@@ -13,6 +13,7 @@
 //	uplink.go    netlink watcher: what the kernel changes under our feet
 //	conntrack.go conntrack's entries of accelerated connections (package tracking)
 //	ipsec.go     IPsec policies that hits would pass by
+//	shares.go    dividing the cache among the Pods
 //	sysctl.go    conntrack's window tracking
 //	status.go    what antctl and /metrics show
 package oncache

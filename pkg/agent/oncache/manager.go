@@ -60,8 +60,9 @@ type Manager struct {
 	flows  FlowClient
 	state  StateStore
 
-	dp    *datapath.Datapath
-	table *table
+	dp       *datapath.Datapath
+	balancer *datapath.Balancer
+	table    *table
 	// tracking keeps conntrack up to date.
 	tracking *tracking.Runner
 	wake     chan struct{}
@@ -116,6 +117,9 @@ func (m *Manager) start() error {
 		opts.MaxFlows6 = m.config.MaxFlows
 	}
 	if m.dp, err = datapath.Load(opts); err != nil {
+		return err
+	}
+	if m.balancer, err = datapath.NewBalancer(m.dp); err != nil {
 		return err
 	}
 	if err := setLiberal(m.state, liberalSysctl); err != nil {
@@ -209,6 +213,7 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	go m.watchUplink(stopCh)
 	go m.watchPods(stopCh)
 	go m.tracking.Run(stopCh)
+	go m.watchShares(stopCh)
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	for {

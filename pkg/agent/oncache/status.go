@@ -239,7 +239,7 @@ func (m *Manager) Endpoints() []api.EndpointInfo {
 	for _, e := range m.table.endpoints {
 		info := api.EndpointInfo{
 			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
-			Slot: e.slot, Generation: e.generation, Epoch: e.epoch,
+			Slot: e.slot, Generation: e.generation, Epoch: e.epoch, Flows: m.dp.FlowCount(e.slot),
 		}
 		for _, ip := range e.pod.IPs {
 			info.IPs = append(info.IPs, ip.String())

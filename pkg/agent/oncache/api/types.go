@@ -101,6 +101,8 @@ type EndpointInfo struct {
 	Generation uint32   `json:"generation"`
 	// Epoch is what Open vSwitch must write for packets that may teach the cache; 0 while nothing is learned.
 	Epoch uint32 `json:"epoch"`
+	// Flows are the Pod's entries in the cache, of both directions. It can be too high for up to a minute.
+	Flows int `json:"flows"`
 	// OnOVS is why the Pod's traffic takes Open vSwitch; "" when it may use the cache. Such a Pod has no slot.
 	OnOVS string `json:"onOVS,omitempty"`
 }

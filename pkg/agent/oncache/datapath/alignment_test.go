@@ -28,6 +28,8 @@ func TestAlignment(t *testing.T) {
 		"onc_endpoint": reflect.TypeFor[bpfOncEndpoint](),
 		"onc_node":     reflect.TypeFor[bpfOncNode](),
 		"onc_control":  reflect.TypeFor[bpfOncControl](),
+		"onc_count":    reflect.TypeFor[bpfOncCount](),
+		"onc_limit":    reflect.TypeFor[bpfOncLimit](),
 		"onc_prefix4":  reflect.TypeFor[bpfOncPrefix4](),
 		"onc_prefix6":  reflect.TypeFor[bpfOncPrefix6](),
 	} {

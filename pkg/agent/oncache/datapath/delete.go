@@ -17,17 +17,32 @@ import (
 func (d *Datapath) DeleteFlow(protocol uint8, a, b netip.AddrPort) error {
 	var errs []error
 	for _, e := range []ends{{a, b, protocol}, {b, a, protocol}} {
-		maps, key := []*ebpf.Map{d.objects.EgressFlows6, d.objects.IngressFlows6}, any(e.key6())
+		maps := []flowMap{egress6, ingress6}
 		if a.Addr().Is4() && b.Addr().Is4() {
-			maps, key = []*ebpf.Map{d.objects.EgressFlows4, d.objects.IngressFlows4}, e.key4()
+			maps = []flowMap{egress4, ingress4}
 		}
 		for _, m := range maps {
-			if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-				errs = append(errs, fmt.Errorf("delete the entry from %v to %v of map %v: %w", e.source, e.destination, m, err))
-			}
+			_, err := d.deleteEntry(m, e)
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// deleteEntry removes one entry and says whether it was there. The programs' counts are the caller's business.
+func (d *Datapath) deleteEntry(m flowMap, e ends) (found bool, err error) {
+	if m >= egress6 {
+		err = d.objectOf(m).Delete(e.key6())
+	} else {
+		err = d.objectOf(m).Delete(e.key4())
+	}
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("delete the entry from %v to %v of map %v: %w", e.source, e.destination, d.objectOf(m), err)
+	}
+	return true, nil
 }
 
 func (e ends) key4() bpfOncFlow4 {

@@ -230,7 +230,7 @@ func (d *Datapath) MapStats() ([]MapStat, error) {
 	for _, m := range []*ebpf.Map{
 		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
 		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
-		d.objects.Passed, d.objects.Counters, d.objects.Control,
+		d.objects.Passed, d.objects.Counters, d.objects.Control, d.objects.FlowCounts, d.objects.FlowLimits,
 	} {
 		info, err := m.Info()
 		if err != nil {

@@ -121,6 +121,8 @@ func (l *learning) edit(w *fuzzWorld, r *recipe) {
 		s.State.Mode = uint32(r.next()) % 3
 	case 9:
 		s.After.VLAN = true
+	case 10:
+		s.State.ShareUsedUp = true
 	default:
 		change(s.After.Frame, at, r)
 	}
@@ -150,6 +152,7 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	w.control.elements[0].Mode = s.State.Mode
 	e := &w.endpoints.elements[podSlot]
 	e.Epoch, e.Ip4, e.Ip6 = s.State.Endpoint.Epoch, wire4(s.State.Endpoint.IPv4), wire6(s.State.Endpoint.IPv6)
+	w.setShares(s.State.ShareUsedUp)
 	mark := (ticket | s.Epoch<<20) ^ l.forged
 	init.context = skb{Ifindex: s.After.Interface, Mark: mark}
 	if s.After.VLAN {
@@ -177,6 +180,17 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 		t.Fatalf("not passed on as it was: verdict %d, mark %#x, want %#x\n%s", int32(init.attr.verdict), init.contextOut.Mark, left, cmp.Diff(s.After.Frame, init.packet()))
 	}
 	return learned
+}
+
+// setShares makes the flow maps nearly full and the Pod's share of them used up, or puts no limit to them.
+func (w *fuzzWorld) setShares(usedUp bool) {
+	for m := range flowMaps {
+		w.limits.elements[m] = bpfOncLimit{Entries: 1, Full: 1}
+		w.countOf(m, podSlot).Entries = 1
+		if usedUp {
+			w.limits.elements[m].Share = 1
+		}
+	}
 }
 
 // learned says whether there is an entry for the packet behind Open vSwitch, and removes it.

@@ -48,6 +48,8 @@ type Datapath struct {
 	control   *mapped[bpfOncControl]
 	endpoints *mapped[bpfOncEndpoint]
 	nodes     *mapped[bpfOncNode]
+	counts    *mapped[bpfOncCount]
+	limits    *mapped[bpfOncLimit]
 
 	// changes counts the changes of all endpoints.
 	changes atomic.Uint32
@@ -103,6 +105,12 @@ func Load(opts Options) (_ *Datapath, err error) {
 	}
 	d.changes.Store(d.lastChange())
 	if d.nodes, err = mapArray[bpfOncNode](d.objects.Nodes); err != nil {
+		return nil, err
+	}
+	if d.counts, err = mapArray[bpfOncCount](d.objects.FlowCounts); err != nil {
+		return nil, err
+	}
+	if d.limits, err = mapArray[bpfOncLimit](d.objects.FlowLimits); err != nil {
 		return nil, err
 	}
 	if d.hook, err = chooseHook(opts.Hook, d.objects.OncacheEgressInit); err != nil {
@@ -185,5 +193,5 @@ func (d *Datapath) Commit() error {
 
 // Close releases this process's handles. Pinned maps and attached programs stay.
 func (d *Datapath) Close() error {
-	return errors.Join(d.control.unmap(), d.endpoints.unmap(), d.nodes.unmap(), d.objects.Close())
+	return errors.Join(d.control.unmap(), d.endpoints.unmap(), d.nodes.unmap(), d.counts.unmap(), d.limits.unmap(), d.objects.Close())
 }

@@ -37,6 +37,12 @@ type bpfOncControl struct {
 	TunnelHeader  [8]uint8
 }
 
+type bpfOncCount struct {
+	_       structs.HostLayout
+	Entries int64
+	Refused uint64
+}
+
 type bpfOncEgress struct {
 	_       structs.HostLayout
 	V       bpfOncValidity
@@ -89,6 +95,13 @@ type bpfOncIngress struct {
 	Created uint64
 	Macs    [12]uint8
 	Pad     [4]uint8
+}
+
+type bpfOncLimit struct {
+	_       structs.HostLayout
+	Entries int64
+	Full    int64
+	Share   int64
 }
 
 type bpfOncNode struct {
@@ -168,8 +181,9 @@ const (
 	bpfOncReasonONC_NO_TICKET       bpfOncReason = 30
 	bpfOncReasonONC_REWRITTEN       bpfOncReason = 31
 	bpfOncReasonONC_TEMPLATE        bpfOncReason = 32
-	bpfOncReasonONC_DROPPED         bpfOncReason = 33
-	bpfOncReasonONC_REASONS         bpfOncReason = 34
+	bpfOncReasonONC_SHARE           bpfOncReason = 33
+	bpfOncReasonONC_DROPPED         bpfOncReason = 34
+	bpfOncReasonONC_REASONS         bpfOncReason = 35
 )
 
 type bpfOncSeen struct {
@@ -223,6 +237,8 @@ const (
 	bpfMapEndpointIps         = "endpoint_ips"
 	bpfMapEndpointSlots       = "endpoint_slots"
 	bpfMapEndpoints           = "endpoints"
+	bpfMapFlowCounts          = "flow_counts"
+	bpfMapFlowLimits          = "flow_limits"
 	bpfMapIngressFlows4       = "ingress_flows4"
 	bpfMapIngressFlows6       = "ingress_flows6"
 	bpfMapNodes               = "nodes"
@@ -301,6 +317,8 @@ type bpfMapSpecs struct {
 	EndpointIps   *ebpf.MapSpec `ebpf:"endpoint_ips"`
 	EndpointSlots *ebpf.MapSpec `ebpf:"endpoint_slots"`
 	Endpoints     *ebpf.MapSpec `ebpf:"endpoints"`
+	FlowCounts    *ebpf.MapSpec `ebpf:"flow_counts"`
+	FlowLimits    *ebpf.MapSpec `ebpf:"flow_limits"`
 	IngressFlows4 *ebpf.MapSpec `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.MapSpec `ebpf:"ingress_flows6"`
 	Nodes         *ebpf.MapSpec `ebpf:"nodes"`
@@ -347,6 +365,8 @@ type bpfMaps struct {
 	EndpointIps   *ebpf.Map `ebpf:"endpoint_ips"`
 	EndpointSlots *ebpf.Map `ebpf:"endpoint_slots"`
 	Endpoints     *ebpf.Map `ebpf:"endpoints"`
+	FlowCounts    *ebpf.Map `ebpf:"flow_counts"`
+	FlowLimits    *ebpf.Map `ebpf:"flow_limits"`
 	IngressFlows4 *ebpf.Map `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.Map `ebpf:"ingress_flows6"`
 	Nodes         *ebpf.Map `ebpf:"nodes"`
@@ -366,6 +386,8 @@ func (m *bpfMaps) Close() error {
 		m.EndpointIps,
 		m.EndpointSlots,
 		m.Endpoints,
+		m.FlowCounts,
+		m.FlowLimits,
 		m.IngressFlows4,
 		m.IngressFlows6,
 		m.Nodes,

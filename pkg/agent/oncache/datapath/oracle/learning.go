@@ -59,6 +59,14 @@ func LearnEgress(s *Seen) error {
 	if !bytes.Equal(s.State.template(s.After.Frame), s.State.Node.Header) {
 		return Refused("template")
 	}
+	return s.State.hasRoom()
+}
+
+// hasRoom is asked for flows that have no entry in either direction.
+func (s *State) hasRoom() error {
+	if s.ShareUsedUp {
+		return Refused("share")
+	}
 	return nil
 }
 
@@ -89,7 +97,7 @@ func LearnIngress(s *Seen) error {
 	if !slices.ContainsFunc(s.State.Node.Networks, fromNode) {
 		return Refused("not_remote")
 	}
-	return nil
+	return s.State.hasRoom()
 }
 
 // same: Open vSwitch decided by the current rules, and did nothing to this very packet but route it.

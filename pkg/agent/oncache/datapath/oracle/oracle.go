@@ -28,6 +28,8 @@ type State struct {
 	Node       Node     // that the entry refers to
 	// Entry is the one of the packet's direction, the only one in the cache; nil for none.
 	Entry *Entry
+	// ShareUsedUp: the flow maps are nearly full, and the endpoint has its share of them.
+	ShareUsedUp bool
 }
 
 // Uplink is this Node's side of the tunnel.

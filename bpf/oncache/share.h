@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Shares: when a flow map is nearly full, a Pod that has its share of it makes no new entries, so that it does not
+ * evict those of others. What it has is renewed as ever. */
+#pragma once
+
+/* exhausted: the map is nearly full, and the endpoint has its share of it. CPUs that ask at the same time may make an
+ * entry each. */
+static __always_inline bool exhausted(const struct onc_limit *l, const struct onc_count *n)
+{
+	return l->share && *(const volatile __s64 *)&l->entries >= l->full &&
+	       *(const volatile __s64 *)&n->entries >= l->share;
+}
+
+/* lost_half: the connection's other half is on the fast path. TCP must not stay there with one half alone. */
+static __always_inline bool lost_half(const struct packet *p, const struct onc_validity *fresh,
+				      const struct onc_validity *other)
+{
+	return !p->udp && other && other->proved == PROVED_BOTH && same_validity(other, fresh);
+}
+
+/* has_room: may the packet's flow have the entry fresh? Yes if it takes the place of one. It must be asked before the
+ * other half is told that it is proved. */
+static __always_inline bool has_room(enum onc_program program, const struct packet *p, const struct onc_validity *fresh,
+				     const struct onc_validity *other)
+{
+	__u32 map = flow_map(program, p->six);
+	struct onc_limit *l = get_limit(map);
+	struct onc_count *n = get_count(map, fresh->endpoint);
+
+	if (!l || !n || !exhausted(l, n) || lost_half(p, fresh, other))
+		return true;
+	if (program == ONC_EGRESS ? !!find_egress(p) : !!find_ingress(p))
+		return true;
+	__sync_fetch_and_add(&n->refused, 1);
+	return false;
+}

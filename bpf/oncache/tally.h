@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Counting the entries of each local Pod: where they are made and where they end, never on a hit. What the programs do
+ * not see (evictions of the LRU maps, deletions by the agent) leaves a count too high, until the agent has counted. */
+#pragma once
+
+static __always_inline __u32 flow_map(enum onc_program program, bool six)
+{
+	return (program == ONC_INGRESS) + 2 * six;
+}
+
+static __always_inline struct onc_limit *get_limit(__u32 map)
+{
+	return bpf_map_lookup_elem(&flow_limits, &map);
+}
+
+static __always_inline struct onc_count *get_count(__u32 map, __u32 endpoint)
+{
+	__u32 index = endpoint * FLOW_MAPS + map;
+
+	return bpf_map_lookup_elem(&flow_counts, &index);
+}
+
+/* count_entry adds to the count of the map and to that of the endpoint in it. */
+static __always_inline void count_entry(__u32 map, __u32 endpoint, __s64 change)
+{
+	struct onc_limit *l = get_limit(map);
+	struct onc_count *n = get_count(map, endpoint);
+
+	if (!l || !n)
+		return;
+	__sync_fetch_and_add(&l->entries, change);
+	__sync_fetch_and_add(&n->entries, change);
+}
+
+/* count_new counts an entry of the endpoint that is about to be stored in the place of former, if that is not NULL: it
+ * may be of another endpoint, which had the address before. */
+static __always_inline void count_new(enum onc_program program, bool six, __u32 endpoint,
+				      const struct onc_validity *former)
+{
+	__u32 map = flow_map(program, six);
+
+	if (former && former->endpoint == endpoint)
+		return;
+	if (former)
+		count_entry(map, former->endpoint, -1);
+	count_entry(map, endpoint, 1);
+}
+
+/* delete_egress and delete_ingress delete an entry of the endpoint. Of two CPUs that do so one counts it. */
+static __always_inline void delete_egress(const struct packet *p, __u32 endpoint)
+{
+	if (!(p->six ? bpf_map_delete_elem(&egress_flows6, &p->key6) : bpf_map_delete_elem(&egress_flows4, &p->key4)))
+		count_entry(flow_map(ONC_EGRESS, p->six), endpoint, -1);
+}
+
+static __always_inline void delete_ingress(const struct packet *p, __u32 endpoint)
+{
+	if (!(p->six ? bpf_map_delete_elem(&ingress_flows6, &p->key6) : bpf_map_delete_elem(&ingress_flows4, &p->key4)))
+		count_entry(flow_map(ONC_INGRESS, p->six), endpoint, -1);
+}

@@ -1,0 +1,222 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/shares"
+)
+
+// recountInterval is how often entries are counted when no map seems nearly full. Then nothing depends on the programs' counts
+// but what is shown of them: their errors are too high a count, apart from races.
+const recountInterval = time.Minute
+
+// restAfter is how many times as long as the last count took a Balancer waits before the next one: so it uses at most one part in so
+// many of a processor, however many entries there are. (A million take it half a second or more.)
+const restAfter = 20
+
+// flowMap is one of the four flow maps, by the number that the programs have for it (flow_map of tally.h).
+type flowMap int
+
+const (
+	egress4 flowMap = iota
+	ingress4
+	egress6
+	ingress6
+	flowMaps
+)
+
+// opposite is the map with the other direction of the flows.
+func (m flowMap) opposite() flowMap { return m ^ 1 }
+
+// objectOf is the map itself.
+func (d *Datapath) objectOf(m flowMap) *ebpf.Map {
+	return [flowMaps]*ebpf.Map{d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6}[m]
+}
+
+// countOf is the programs' count of a slot's entries in a map.
+func (d *Datapath) countOf(m flowMap, slot int) *bpfOncCount {
+	return &d.counts.elements[slot*int(flowMaps)+int(m)]
+}
+
+// FlowCount is the number of entries of the endpoint in a slot, in all flow maps. It can be too high for up to a minute, or for the
+// time between two reviews of a Balancer when a map is nearly full.
+func (d *Datapath) FlowCount(slot int) int {
+	total := int64(0)
+	for m := range flowMaps {
+		total += max(0, atomic.LoadInt64(&d.countOf(m, slot).Entries))
+	}
+	return int(total)
+}
+
+// Balancer divides the flow maps among the endpoints: it tells the programs what the share of each is, corrects their counts,
+// and deletes entries that others have a right to. It is not safe for concurrent use.
+type Balancer struct {
+	d       *Datapath
+	cpus    int
+	counted time.Time
+	// took is how long that has taken.
+	took time.Duration
+	// refused is what the programs have counted up to the last time.
+	refused [flowMaps][MaxEndpoints]uint64
+}
+
+// NewBalancer makes the only Balancer of a Datapath.
+func NewBalancer(d *Datapath) (*Balancer, error) {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("count possible CPUs: %w", err)
+	}
+	return &Balancer{d: d, cpus: cpus}, nil
+}
+
+// Review is called every few seconds. It costs next to nothing as long as no map is nearly full; otherwise it reads the flow maps
+// once, and a second time if entries have to go.
+func (b *Balancer) Review(now time.Time) error {
+	since := now.Sub(b.counted)
+	if nearlyFull := b.limit(); !nearlyFull && since < recountInterval || since < restAfter*b.took {
+		return nil
+	}
+	begun := time.Now()
+	b.counted = now
+	defer func() { b.took = time.Since(begun) }()
+	held, err := b.count()
+	if err != nil {
+		return err
+	}
+	var plans [flowMaps][]shares.Counts
+	for m := range flowMaps {
+		l := &b.d.limits.elements[m]
+		plans[m] = shares.Plan(int(l.Full), int(l.Share), held[m])
+	}
+	err = b.drop(&plans, held)
+	for m := range flowMaps {
+		b.publish(m, held[m])
+	}
+	return err
+}
+
+// limit tells the programs the shares of as many endpoints as there are now, and says whether a map seems nearly full.
+func (b *Balancer) limit() (nearlyFull bool) {
+	var pods [2]int // with an IPv4 and with an IPv6 address
+	for slot := range b.d.endpoints.elements {
+		e := &b.d.endpoints.elements[slot]
+		if atomic.LoadUint32(&e.Ifindex) == 0 {
+			continue
+		}
+		if atomic.LoadUint32(&e.Ip4) != 0 {
+			pods[0]++
+		}
+		if e.Ip6 != [4]uint32{} {
+			pods[1]++
+		}
+	}
+	for m := range flowMaps {
+		l, capacity := &b.d.limits.elements[m], int(b.d.objectOf(m).MaxEntries())
+		full, share := shares.Full(capacity, b.cpus), shares.Share(capacity, b.cpus, pods[m/2])
+		atomic.StoreInt64(&l.Full, int64(full))
+		atomic.StoreInt64(&l.Share, int64(share))
+		nearlyFull = nearlyFull || share > 0 && atomic.LoadInt64(&l.Entries) >= int64(full)
+	}
+	return nearlyFull
+}
+
+// count counts all entries of all slots.
+func (b *Balancer) count() (held [flowMaps][]shares.Held, err error) {
+	for m := range flowMaps {
+		held[m] = make([]shares.Held, MaxEndpoints)
+		for slot := range held[m] {
+			refused := atomic.LoadUint64(&b.d.countOf(m, slot).Refused)
+			held[m][slot].Refused = int(refused - b.refused[m][slot])
+			b.refused[m][slot] = refused
+		}
+	}
+	err = b.d.Flows(func(f Flow) bool {
+		if f.EndpointSlot < MaxEndpoints {
+			held[f.in()][f.EndpointSlot].Counts[f.kind()]++
+		}
+		return true
+	})
+	return held, err
+}
+
+// drop deletes as many entries as the plans say, and takes them out of held.
+func (b *Balancer) drop(plans *[flowMaps][]shares.Counts, held [flowMaps][]shares.Held) error {
+	planned := 0
+	for m := range flowMaps {
+		for _, p := range plans[m] {
+			planned += p[shares.Void] + p.Used()
+		}
+	}
+	if planned == 0 {
+		return nil
+	}
+	var errs []error
+	remove := func(f *Flow, m flowMap) {
+		found, err := b.d.deleteEntry(m, ends{f.Source, f.Destination, f.Protocol})
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if !found {
+			return
+		}
+		k := f.kind()
+		held[m][f.EndpointSlot].Counts[k]--
+		plans[m][f.EndpointSlot][k]--
+	}
+	err := b.d.Flows(func(f Flow) bool {
+		m, k := f.in(), f.kind()
+		if f.EndpointSlot >= MaxEndpoints || plans[m][f.EndpointSlot][k] <= 0 {
+			return true
+		}
+		remove(&f, m)
+		// TCP must not stay on the fast path with one direction alone.
+		if f.Protocol == unix.IPPROTO_TCP && k != shares.Void {
+			f.Source, f.Destination = f.Destination, f.Source
+			remove(&f, m.opposite())
+		}
+		return true
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// publish makes what was counted the programs' count. What they have counted meanwhile is lost, until the next time.
+func (b *Balancer) publish(m flowMap, held []shares.Held) {
+	total := int64(0)
+	for slot, h := range held {
+		n := int64(h.Counts[shares.Void] + h.Used())
+		atomic.StoreInt64(&b.d.countOf(m, slot).Entries, n)
+		total += n
+	}
+	atomic.StoreInt64(&b.d.limits.elements[m].Entries, total)
+}
+
+// in is the map that the flow's entry is in.
+func (f *Flow) in() flowMap {
+	m := egress4
+	if f.Direction == DirectionIngress {
+		m = ingress4
+	}
+	if !f.Source.Addr().Is4() {
+		m += egress6
+	}
+	return m
+}
+
+func (f *Flow) kind() shares.Kind {
+	switch {
+	case !f.CurrentEverybody || !f.CurrentEndpoint || !f.CurrentNode:
+		return shares.Void
+	case f.LeaseLeft < 0:
+		return shares.Idle
+	}
+	return shares.Live
+}

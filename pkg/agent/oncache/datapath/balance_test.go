@@ -1,0 +1,294 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/shares"
+)
+
+// crowd is a Node with several Pods and small flow maps of its own.
+type crowd struct {
+	*world
+	pods     []*pod
+	capacity int
+	cpus     int
+	balancer *Balancer
+	clock    time.Time
+}
+
+func newCrowd(t *testing.T, pods int) *crowd {
+	c := &crowd{world: newWorldWith(t, family{}, Options{MaxFlows: 1, Hook: HookAuto}), cpus: ebpf.MustPossibleCPU(), clock: time.Unix(1000, 0)}
+	c.control.elements[0].Lease = 1 << 20 // no lease is over before a test says so, however slow the machine is
+	c.capacity = int(c.objects.EgressFlows4.MaxEntries())
+	c.pods = []*pod{c.pod()}
+	for n := 1; n < pods; n++ {
+		c.pods = append(c.pods, c.neighbour(n))
+	}
+	var err error
+	c.balancer, err = NewBalancer(c.Datapath)
+	require.NoError(t, err)
+	return c
+}
+
+// review does what the agent does once per lease.
+func (c *crowd) review() {
+	c.clock = c.clock.Add(5 * time.Second)
+	require.NoError(c.t, c.balancer.Review(c.clock))
+}
+
+// open opens n UDP flows of a Pod from the first one on, packets to the peer only, and says how many were cached.
+func (c *crowd) open(p *pod, first, n int) (learned int) {
+	for i := range n {
+		out, _ := p.flow(first+i, true)
+		if p.learnEgress(out).reason == "learned" {
+			learned++
+		}
+	}
+	return learned
+}
+
+// cached says how many of these flows of a Pod are hits, or would be if their leases ran. It makes them recently used ones.
+func (c *crowd) cached(p *pod, first, n int) (cached int) {
+	for i := range n {
+		out, _ := p.flow(first+i, true)
+		switch reason := p.egress(0, out.bytes(c.t)).reason; reason {
+		case "hit", "lease":
+			cached++
+		default:
+			require.Equal(c.t, "no_entry", reason)
+		}
+	}
+	return cached
+}
+
+// held is how many entries each Pod has, in fact.
+func (c *crowd) held() []int {
+	held := make([]int, len(c.pods))
+	for _, f := range c.flows() {
+		held[f.EndpointSlot-podSlot]++
+	}
+	return held
+}
+
+// TestFloodCostsOthersNothing: a Pod opens three times more flows than the map holds, while another Pod's flows are in use or
+// idle. Without shares all that are idle go.
+func TestFloodCostsOthersNothing(t *testing.T) {
+	const used, idle = 20, 20
+	for name, shared := range map[string]bool{"without shares": false, "with shares": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrowd(t, 2)
+			flooder, victim := c.pods[0], c.pods[1]
+			if shared {
+				c.review()
+			}
+			require.Equal(t, used+idle, c.open(victim, 0, used+idle))
+			learned, evicted, checks := 0, 0, 0
+			for batch := range 30 {
+				learned += c.open(flooder, batch*c.capacity/10, c.capacity/10)
+				checks += used
+				for n := range used {
+					if c.cached(victim, n, 1) == 0 {
+						evicted++
+						c.open(victim, n, 1)
+					}
+				}
+				if shared && batch%10 == 9 { // the flood fills the map in less time
+					c.review()
+				}
+			}
+			gone := idle - c.cached(victim, used, idle)
+			t.Logf("%d flows of one Pod, %d of them cached, through a map of %d: of another Pod's flows those in use were evicted %d times in %d checks; idle ones evicted: %d of %d",
+				3*c.capacity, learned, c.capacity, evicted, checks, gone, idle)
+			if !shared {
+				require.Equal(t, idle, gone, "the flood is none")
+				return
+			}
+			require.Zero(t, evicted)
+			require.Zero(t, gone)
+			full := shares.Full(c.capacity, c.cpus)
+			require.InDelta(t, full, c.held()[0]+c.held()[1], 10, "the flooder has what nobody else wants")
+		})
+	}
+}
+
+// TestNewcomersGetTheirShares: a Pod has all that it can have when others come. All flows are in use.
+func TestNewcomersGetTheirShares(t *testing.T) {
+	c := newCrowd(t, 4)
+	c.review()
+	full, share := shares.Full(c.capacity, c.cpus), shares.Share(c.capacity, c.cpus, 4)
+	require.Equal(t, full, c.open(c.pods[0], 0, c.capacity))
+	opened := 0
+	step := (shares.Usable(c.capacity, c.cpus) - full) / 3
+	for opened < share {
+		n := min(step, share-opened)
+		for _, newcomer := range c.pods[1:] {
+			require.Equal(t, n, c.open(newcomer, opened, n))
+		}
+		opened += n
+		c.review()
+	}
+	held := c.held()
+	t.Logf("share %d, nearly full from %d on; held: %v", share, full, held)
+	require.Equal(t, []int{share, share, share}, held[1:])
+	require.Equal(t, share, held[0], "down to its share")
+	for _, p := range c.pods {
+		require.Zero(t, c.open(p, 50000, 100), "all have their shares")
+	}
+}
+
+// TestIdleFlowsMakeWay: new flows of a Pod that has its share replace its own idle ones, as the oldest do in an LRU map, and nobody
+// else's.
+func TestIdleFlowsMakeWay(t *testing.T) {
+	c := newCrowd(t, 2)
+	c.review()
+	require.Equal(t, 100, c.open(c.pods[1], 0, 100))
+	had := c.open(c.pods[0], 0, c.capacity)
+	c.expireAll()
+	const first = 30000
+	n := shares.Share(c.capacity, c.cpus, 2) / 8 // at most at a time
+	require.Zero(t, c.open(c.pods[0], first, n))
+	c.review()
+	require.Equal(t, n, c.open(c.pods[0], first, 2*n))
+	require.Equal(t, []int{had, 100}, c.held())
+	require.Equal(t, 100, c.cached(c.pods[1], 0, 100))
+}
+
+// TestConnectionsGoWhole: of TCP both directions go.
+func TestConnectionsGoWhole(t *testing.T) {
+	c := newCrowd(t, 2)
+	c.review()
+	full := shares.Full(c.capacity, c.cpus)
+	for n := range full {
+		out, in := c.pods[0].flow(n, false)
+		c.pods[0].learn(out, in)
+	}
+	require.Equal(t, 100, c.open(c.pods[1], 0, 100))
+	c.review()
+	halves := map[uint16]int{}
+	for _, f := range c.flows() {
+		if f.Protocol == unix.IPPROTO_TCP {
+			halves[min(f.Source.Port(), f.Destination.Port())]++
+		}
+	}
+	require.Len(t, halves, full-100)
+	for port, n := range halves {
+		require.Equal(t, 2, n, "port %d", port)
+	}
+	require.Equal(t, [2]int64{int64(full - 100), int64(full - 100)}, c.pods[0].counts())
+}
+
+// TestRemovedPod: what it leaves is void, goes when room is needed, and is not the fault of who gets its slot.
+func TestRemovedPod(t *testing.T) {
+	c := newCrowd(t, 2)
+	c.review()
+	require.Equal(t, shares.Full(c.capacity, c.cpus), c.open(c.pods[0], 0, c.capacity))
+	generation, _ := c.EndpointState(podSlot)
+	c.PublishEndpoint(podSlot, generation+1, 0)
+	require.NoError(t, c.ClearEndpoint(podSlot))
+	next := c.pods[0]
+	next.ip = next.ip.Next().Next().Next()
+	next.announce()
+	require.Zero(t, c.open(next, 0, 1), "the count is the former Pod's")
+	c.review()
+	require.Equal(t, [2]int64{0, 0}, next.counts())
+	require.Equal(t, 100, c.open(next, 0, 100))
+}
+
+// TestRecount: what the programs cannot count is corrected: at once when it matters, otherwise every minute.
+func TestRecount(t *testing.T) {
+	c := newCrowd(t, 2)
+	c.open(c.pods[0], 0, 10)
+	wrong := func(n int64) {
+		c.countOf(egress4, podSlot).Entries, c.limits.elements[egress4].Entries = n, n
+	}
+	wrong(7)
+	c.review()
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].counts(), "an agent that starts")
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].totals())
+	wrong(12)
+	c.review()
+	require.Equal(t, [2]int64{12, 0}, c.pods[0].counts(), "costs nothing")
+	c.clock = c.clock.Add(recountInterval)
+	c.review()
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].counts())
+	wrong(int64(c.capacity))
+	c.review()
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].counts(), "seemed nearly full")
+}
+
+// TestOnePodHasItAll: where there is nobody to share with, the LRU map alone decides.
+func TestOnePodHasItAll(t *testing.T) {
+	c := newCrowd(t, 1)
+	c.review()
+	n := 2 * c.capacity
+	require.Equal(t, n, c.open(c.pods[0], 0, n))
+}
+
+// TestShortConnectionsDoNotDrift: counts are right after any number of connections, made and ended at the same time by several threads.
+func TestShortConnectionsDoNotDrift(t *testing.T) {
+	c := newCrowd(t, 2)
+	c.review()
+	const workers, connections = 4, 3000
+	var group sync.WaitGroup
+	errs := make(chan error, workers)
+	for worker := range workers {
+		p := c.pods[worker%2]
+		frames := make([][3][]byte, 16)
+		for n := range frames {
+			out, _ := p.flow(worker*100+n, false)
+			fin := out
+			fin.flags = "F"
+			c.note(t, out.bytes(t), 14)
+			frames[n] = [3][]byte{out.bytes(t), toPeer().wrap(t, out.behindOVS(gatewayMAC, virtualMAC).bytes(t)), fin.bytes(t)}
+		}
+		group.Go(func() { errs <- p.connect(frames, connections) })
+	}
+	group.Wait()
+	for range workers {
+		require.NoError(t, <-errs)
+	}
+	require.Empty(t, c.flows())
+	for _, p := range c.pods {
+		require.Equal(t, [2]int64{0, 0}, p.counts())
+	}
+	require.Equal(t, [2]int64{0, 0}, c.pods[0].totals())
+	counters, err := c.Counters()
+	require.NoError(t, err)
+	require.NotZero(t, counters["egress_init"]["learned"])
+	require.Zero(t, counters["egress_init"]["share"])
+}
+
+// connect passes packets of connections through Egress and Egress-Init, each of which ends at once.
+func (p *pod) connect(frames [][3][]byte, connections int) error {
+	for n := range connections {
+		f := frames[n%len(frames)]
+		mark, err := p.through(p.objects.OncacheEgress, p.podIf, 0, f[0])
+		if err == nil {
+			_, err = p.through(p.objects.OncacheEgressInit, p.upIf, mark|epoch<<20, f[1])
+		}
+		if err == nil {
+			_, err = p.through(p.objects.OncacheEgress, p.podIf, 0, f[2])
+		}
+		if err != nil {
+			return fmt.Errorf("connection %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// through passes a packet through a program and returns its mark, without looking at what was counted.
+func (p *pod) through(program *ebpf.Program, ifindex int, mark uint32, frame []byte) (uint32, error) {
+	in, out := skb{Ifindex: uint32(ifindex), Mark: mark}, skb{}
+	_, err := program.Run(&ebpf.RunOptions{Data: frame, DataOut: make([]byte, len(frame)+256), Context: in, ContextOut: &out})
+	return unstamped(out.Mark), err
+}

@@ -1,0 +1,26 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// watchShares divides the cache among the Pods, at once and once per lease. It waits neither for Open vSwitch nor for what does.
+func (m *Manager) watchShares(stopCh <-chan struct{}) {
+	tick := time.NewTicker(m.config.Lease)
+	defer tick.Stop()
+	for {
+		if err := m.balancer.Review(time.Now()); err != nil {
+			klog.ErrorS(err, "Could not divide the cache among the Pods, trying again", "after", m.config.Lease)
+		}
+		select {
+		case <-stopCh:
+			return
+		case <-tick.C:
+		}
+	}
+}
