@@ -124,7 +124,7 @@ func TestIPv6RoutesAndNeighbors(t *testing.T) {
 	routes, neighbors = podRoutes6(t)
 	require.Empty(t, routes)
 	require.Empty(t, neighbors)
-	entries, err := podSet{familyIPv6}.entries()
+	entries, err := familyIPv6.podSet().entries()
 	require.NoError(t, err)
 	require.Equal(t, []netip.Prefix{localCIDR6}, entries)
 }

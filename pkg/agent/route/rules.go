@@ -6,6 +6,7 @@ package route
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,8 @@ type ruleParams struct {
 	gateway string
 	// podCIDR is invalid where Pods have no addresses of the family; then there are rules for tunnel packets only.
 	podCIDR netip.Prefix
-	podSet  string
+	// podSet and nodeSet are the names of ipsets.
+	podSet, nodeSet string
 	// tunnelProtocol is the IP protocol of tunnel packets ("udp", "tcp", protocolGRE); tunnelPort is 0 for one without ports.
 	tunnelProtocol string
 	tunnelPort     uint16
@@ -76,11 +78,20 @@ func desiredTables(p ruleParams) []table {
 }
 
 // rawTable keeps tunnel packets out of the host's connection tracking: they would cost a lookup each and fill the table
-// with one entry per inner flow. Only UDP tunnels have the cheap exact match that this needs.
+// with one entry per inner flow. Only UDP tunnels have the cheap exact match that this needs. In front of that it drops what
+// is no other Node's: see mangleTable.
 func rawTable(p ruleParams) table {
 	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
 	t := table{name: tableRaw, chains: []string{in, out}}
 	if p.tunnelProtocol == "udp" {
+		tunnel := portMatch("udp", "--dport", p.tunnelPort)
+		toNode := []string{"-m", "addrtype", "--dst-type", "LOCAL", "-j", "DROP"}
+		if p.podCIDR.IsValid() {
+			t.add(in, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
+		}
+		// Other Nodes know these addresses only. They do not know all that a Pod could send to and that its Node masquerades.
+		t.add(in, "drop tunnel packets to addresses that no Node sends them to",
+			slices.Concat(tunnel, []string{"-m", "set", "!", "--match-set", p.nodeSet, "dst"}, toNode)...)
 		t.add(in, "do not track incoming tunnel packets",
 			append(portMatch("udp", "--dport", p.tunnelPort), "-m", "addrtype", "--dst-type", "LOCAL", "-j", "NOTRACK")...)
 		t.add(out, "do not track outgoing tunnel packets",
@@ -89,10 +100,21 @@ func rawTable(p ruleParams) table {
 	return t
 }
 
-// mangleTable marks what the Node itself sends to local Pods: the pipeline lets kubelet probes through by this mark.
+// mangleTable marks what the Node itself sends to local Pods: the pipeline lets kubelet probes through by this mark. It also
+// drops what would become a tunnel packet of this Node, although Open vSwitch has not made it: a packet of a Pod, which is
+// masqueraded on its way out, or one whose destination was translated. FORWARD comes behind that translation, and its mangle
+// table in front of kube-proxy's rules, which accept in the filter table.
 func mangleTable(p ruleParams) table {
-	out := chainPrefix + chainOutput
-	t := table{name: tableMangle, chains: []string{out}}
+	forward, out := chainPrefix+chainForward, chainPrefix+chainOutput
+	t := table{name: tableMangle, chains: []string{forward, out}}
+	if p.tunnelProtocol == "udp" {
+		tunnel := portMatch("udp", "--dport", p.tunnelPort)
+		toNode := []string{"-m", "set", "--match-set", p.nodeSet, "dst", "-j", "DROP"}
+		if p.podCIDR.IsValid() {
+			t.add(forward, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
+		}
+		t.add(forward, "drop translated packets to the tunnel of a Node", slices.Concat(tunnel, translated(), toNode)...)
+	}
 	if !p.podCIDR.IsValid() {
 		return t
 	}
@@ -110,6 +132,9 @@ func filterTable(p ruleParams) table {
 	}
 
 	tunnel := portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)
+	if p.tunnelProtocol == "udp" {
+		t.add(in, "drop translated packets to the tunnel", slices.Concat(tunnel, translated(), []string{"-j", "DROP"})...)
+	}
 	t.add(in, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
 	t.add(out, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
 	for _, s := range p.ports.services() {
@@ -145,6 +170,9 @@ func natTable(p ruleParams) table {
 func (t *table) add(chain, comment string, args ...string) {
 	t.rules = append(t.rules, rule{chain: chain, args: append([]string{"-m", "comment", "--comment", "Antrea: " + comment}, args...)})
 }
+
+// translated matches packets whose destination was translated, as kube-proxy does for Services. Tunnel packets are not tracked.
+func translated() []string { return []string{"-m", "conntrack", "--ctstate", "DNAT"} }
 
 // portMatch returns a fresh slice with spare capacity of zero, so that appending to it twice never shares memory.
 func portMatch(protocol, direction string, port uint16) []string {
