@@ -72,7 +72,7 @@ func tunnelProtocol(tunnelType config.TunnelType) (string, error) {
 	return "", fmt.Errorf("unknown tunnel type %q, want geneve, vxlan, gre or stt", tunnelType)
 }
 
-// desiredTables returns the rules of antrea-compat 4.7 for encap mode, in a fixed order.
+// desiredTables returns the rules of antrea-compat 4.7 for encap mode, and those that keep Pods out of the tunnel, in a fixed order.
 func desiredTables(p ruleParams) []table {
 	return []table{rawTable(p), mangleTable(p), filterTable(p), natTable(p)}
 }
