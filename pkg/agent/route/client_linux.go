@@ -66,23 +66,23 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		c.interval = DefaultSyncInterval
 	}
 	for _, u := range []struct {
-		family  family
-		pods    bool
-		podCIDR netip.Prefix
-		tunnel  bool
+		family    family
+		pods      bool
+		podCIDR   netip.Prefix
+		transport netip.Addr
 	}{
-		{familyIPv4, network.IPv4Enabled, node.PodIPv4CIDR, node.Uplink.IPv4.IsValid()},
-		{familyIPv6, network.IPv6Enabled, node.PodIPv6CIDR, node.Uplink.IPv6.IsValid()},
+		{familyIPv4, network.IPv4Enabled, node.PodIPv4CIDR, node.Uplink.IPv4.Addr()},
+		{familyIPv6, network.IPv6Enabled, node.PodIPv6CIDR, node.Uplink.IPv6.Addr()},
 	} {
 		switch {
 		case u.pods && (!u.family.has(u.podCIDR.Addr()) || u.podCIDR != u.podCIDR.Masked()):
 			return nil, fmt.Errorf("the Pod CIDR %s of Node %s is not an %s network address with prefix length", u.podCIDR, node.Name, u.family.name)
 		case !u.pods && u.podCIDR.IsValid():
 			return nil, fmt.Errorf("the network does not have %s, but Node %s has the Pod CIDR %s", u.family.name, node.Name, u.podCIDR)
-		case !u.pods && !u.tunnel:
+		case !u.pods && !u.transport.IsValid():
 			continue
 		}
-		s, err := newStack(u.family, u.podCIDR, node.Addresses, params)
+		s, err := newStack(u.family, u.podCIDR, u.transport, node.Addresses, params)
 		if err != nil {
 			return nil, err
 		}

@@ -160,6 +160,8 @@ func (b *injectionBed) newClient(t *testing.T) *Client {
 		network.IPv4Enabled, network.IPv6Enabled = false, true
 		node.PodIPv4CIDR, node.PodIPv6CIDR = netip.Prefix{}, b.podCIDR
 		node.Uplink = config.Uplink{IPv6: netip.MustParsePrefix(b.transport + b.prefix)}
+	} else {
+		node.Uplink = config.Uplink{IPv4: netip.MustParsePrefix(b.transport + b.prefix)}
 	}
 	c, err := NewClient(network, node, Options{})
 	require.NoError(t, err)

@@ -52,6 +52,8 @@ type ruleParams struct {
 	podCIDR netip.Prefix
 	// podSet and nodeSet are the names of ipsets.
 	podSet, nodeSet string
+	// transport is this Node's transport address; invalid where it has none of the family.
+	transport netip.Addr
 	// tunnelProtocol is the IP protocol of tunnel packets ("udp", "tcp", protocolGRE); tunnelPort is 0 for one without ports.
 	tunnelProtocol string
 	tunnelPort     uint16
@@ -90,8 +92,13 @@ func rawTable(p ruleParams) table {
 			t.add(in, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
 		}
 		// Other Nodes know these addresses only. They do not know all that a Pod could send to and that its Node masquerades.
+		// The transport address is in the set. To compare it costs a fraction of the look-up, and is enough for nearly all packets.
+		var others []string
+		if p.transport.IsValid() {
+			others = []string{"!", "-d", p.transport.String()}
+		}
 		t.add(in, "drop tunnel packets to addresses that no Node sends them to",
-			slices.Concat(tunnel, []string{"-m", "set", "!", "--match-set", p.nodeSet, "dst"}, toNode)...)
+			slices.Concat(others, tunnel, []string{"-m", "set", "!", "--match-set", p.nodeSet, "dst"}, toNode)...)
 		t.add(in, "do not track incoming tunnel packets",
 			append(portMatch("udp", "--dport", p.tunnelPort), "-m", "addrtype", "--dst-type", "LOCAL", "-j", "NOTRACK")...)
 		t.add(out, "do not track outgoing tunnel packets",
@@ -113,7 +120,8 @@ func mangleTable(p ruleParams) table {
 		if p.podCIDR.IsValid() {
 			t.add(forward, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
 		}
-		t.add(forward, "drop translated packets to the tunnel of a Node", slices.Concat(tunnel, translated(), toNode)...)
+		t.add(forward, "drop translated packets to the tunnel of a Node",
+			slices.Concat(tunnel, []string{"-m", "conntrack", "--ctstate", "DNAT"}, toNode)...)
 	}
 	if !p.podCIDR.IsValid() {
 		return t
@@ -133,9 +141,12 @@ func filterTable(p ruleParams) table {
 
 	tunnel := portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)
 	if p.tunnelProtocol == "udp" {
-		t.add(in, "drop translated packets to the tunnel", slices.Concat(tunnel, translated(), []string{"-j", "DROP"})...)
+		// The kernel's translations of destinations, as for Services. Tunnel packets of Nodes are not tracked.
+		t.add(in, "accept tunnel packets", append(tunnel, "-m", "conntrack", "!", "--ctstate", "DNAT", "-j", "ACCEPT")...)
+		t.add(in, "drop translated packets to the tunnel", append(tunnel, "-j", "DROP")...)
+	} else {
+		t.add(in, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
 	}
-	t.add(in, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
 	t.add(out, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
 	for _, s := range p.ports.services() {
 		t.add(in, "accept "+s.name, append(portMatch(s.protocol, "--dport", s.port), "-j", "ACCEPT")...)
@@ -170,9 +181,6 @@ func natTable(p ruleParams) table {
 func (t *table) add(chain, comment string, args ...string) {
 	t.rules = append(t.rules, rule{chain: chain, args: append([]string{"-m", "comment", "--comment", "Antrea: " + comment}, args...)})
 }
-
-// translated matches packets whose destination was translated, as kube-proxy does for Services. Tunnel packets are not tracked.
-func translated() []string { return []string{"-m", "conntrack", "--ctstate", "DNAT"} }
 
 // portMatch returns a fresh slice with spare capacity of zero, so that appending to it twice never shares memory.
 func portMatch(protocol, direction string, port uint16) []string {

@@ -32,8 +32,8 @@ type stack struct {
 	nodes nodeAddresses
 }
 
-func newStack(f family, podCIDR netip.Prefix, own []netip.Addr, params ruleParams) (*stack, error) {
-	params.podCIDR, params.podSet, params.nodeSet = podCIDR, f.podIPSet, f.nodeIPSet
+func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.Addr, params ruleParams) (*stack, error) {
+	params.podCIDR, params.podSet, params.nodeSet, params.transport = podCIDR, f.podIPSet, f.nodeIPSet, transport
 	w, err := newFirewall(f, params)
 	if err != nil {
 		return nil, err
