@@ -134,7 +134,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 	i.node = &config.NodeConfig{
 		Name: i.options.NodeName, OVSBridge: i.options.OVSBridge,
 		PodIPv4CIDR: info.podIPv4CIDR, PodIPv6CIDR: info.podIPv6CIDR,
-		NodeIP: info.nodeIP(), Uplink: *uplink, MTU: mtu,
+		NodeIP: info.nodeIP(), Uplink: *uplink, Addresses: tunnelAddresses(uplink, info.addresses), MTU: mtu,
 	}
 	i.network = &config.NetworkConfig{
 		TrafficEncapMode: i.options.TrafficEncapMode, TunnelType: i.options.TunnelType,

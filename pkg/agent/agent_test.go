@@ -201,6 +201,7 @@ func TestInitializeOnAFreshNode(t *testing.T) {
 	require.Equal(t, netip.MustParseAddr("192.168.0.1"), node.NodeIP)
 	require.Equal(t, "eth0", node.Uplink.Name)
 	require.Equal(t, netip.MustParsePrefix("192.168.0.1/24"), node.Uplink.IPv4)
+	require.Equal(t, []netip.Addr{netip.MustParseAddr("192.168.0.1")}, node.Addresses)
 	require.Equal(t, 1450, node.MTU)
 	require.EqualValues(t, config.TunnelOFPort, node.TunnelOFPort)
 	require.EqualValues(t, config.GatewayOFPort, node.Gateway.OFPort)

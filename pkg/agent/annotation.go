@@ -39,6 +39,17 @@ func transportAnnotation(uplink *config.Uplink, nodeAddresses []netip.Addr) stri
 	return strings.Join(addresses, ",")
 }
 
+// tunnelAddresses are all addresses that peers may choose for tunnel packets.
+func tunnelAddresses(uplink *config.Uplink, nodeAddresses []netip.Addr) []netip.Addr {
+	addresses := slices.Clone(nodeAddresses)
+	for _, prefix := range []netip.Prefix{uplink.IPv4, uplink.IPv6} {
+		if prefix.IsValid() && !slices.Contains(addresses, prefix.Addr()) {
+			addresses = append(addresses, prefix.Addr())
+		}
+	}
+	return addresses
+}
+
 // annotateNode sets the annotation to value, or removes it when value is empty.
 func annotateNode(ctx context.Context, kube kubernetes.Interface, name, value string) error {
 	var v any

@@ -281,6 +281,20 @@ func TestTransportAnnotation(t *testing.T) {
 	}
 }
 
+func TestTunnelAddresses(t *testing.T) {
+	addresses := func(texts ...string) (all []netip.Addr) {
+		for _, text := range texts {
+			all = append(all, netip.MustParseAddr(text))
+		}
+		return all
+	}
+	node := addresses("192.168.0.1", "fd00::1", "203.0.113.1")
+	uplink := config.Uplink{IPv4: netip.MustParsePrefix("172.16.0.1/24"), IPv6: netip.MustParsePrefix("fd00::1/64")}
+	require.Equal(t, addresses("192.168.0.1", "fd00::1", "203.0.113.1", "172.16.0.1"), tunnelAddresses(&uplink, node))
+	require.Equal(t, node, tunnelAddresses(&config.Uplink{IPv4: netip.MustParsePrefix("192.168.0.1/24")}, node))
+	require.Len(t, node, 3, "the Node's addresses are not changed")
+}
+
 func TestAnnotateNode(t *testing.T) {
 	kube := fake.NewClientset(testNode([]string{"10.10.1.0/24"}))
 	get := func() map[string]string {

@@ -48,7 +48,7 @@ func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
 	s := newSuite(t, "vxlan", true, families(ipv6Only, ipv6Only))
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"Forgery", testForgery}, area{"FastPath", testFastPath})
+	s.run(t, area{"Forgery", testForgery}, area{"Injection", testInjection}, area{"FastPath", testFastPath})
 	if all {
 		s.run(t, area{"SamePacket", testSamePacket})
 	}
@@ -60,6 +60,7 @@ func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
 	s.run(t, area{"PolicyTruthTable", testPolicyTruthTable}, area{"PolicyChurn", testPolicyChurn})
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
+	s.run(t, area{"Injection", testInjection})
 }
 
 // useIPv6 makes all tests from here on use the IPv6 addresses of Pods and Nodes.

@@ -21,6 +21,7 @@ import (
 var everyConfiguration = []area{
 	{"Connectivity", testConnectivity},
 	{"Forgery", testForgery},
+	{"Injection", testInjection},
 	{"PodDeletion", testPodDeletion},
 }
 
@@ -63,13 +64,14 @@ func TestGeneveGateOn(t *testing.T) {
 }
 
 func TestVXLANGateOff(t *testing.T) {
-	newSuite(t, "vxlan", false).run(t, area{"Connectivity", testConnectivity})
+	newSuite(t, "vxlan", false).run(t, area{"Connectivity", testConnectivity}, area{"Injection", testInjection})
 }
 
 func TestVXLANGateOn(t *testing.T) {
 	s := newSuite(t, "vxlan", true, defaultCache)
 	s.run(t,
 		area{"Connectivity", testConnectivity},
+		area{"Injection", testInjection},
 		area{"FastPath", testFastPath},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"SamePacket", testSamePacket},

@@ -80,8 +80,10 @@ type NodeConfig struct {
 	// PodIPv4CIDR, PodIPv6CIDR are the Node's Pod networks; zero when the family is absent.
 	PodIPv4CIDR, PodIPv6CIDR netip.Prefix
 	// NodeIP is the address in the Node object that peers use when no transport address is configured.
-	NodeIP       netip.Addr
-	Uplink       Uplink
+	NodeIP netip.Addr
+	Uplink Uplink
+	// Addresses are all to which peers may send tunnel packets: those of the Node object and the transport addresses.
+	Addresses    []netip.Addr
 	Gateway      GatewayConfig
 	TunnelOFPort uint32
 	// MTU is what Pods and the gateway use.

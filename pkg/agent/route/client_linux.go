@@ -31,6 +31,7 @@ type Options struct {
 // All its work is done on the calling goroutine, in the network namespace of that goroutine's thread. Its methods may be
 // called concurrently.
 type Client struct {
+	ownNode  string
 	stacks   []*stack
 	interval time.Duration
 }
@@ -60,28 +61,28 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 	} else if params.tunnelPort == 0 {
 		return nil, fmt.Errorf("tunnel type %s has port 0, want the port in use", network.TunnelType)
 	}
-	c := &Client{interval: options.SyncInterval}
+	c := &Client{ownNode: node.Name, interval: options.SyncInterval}
 	if c.interval == 0 {
 		c.interval = DefaultSyncInterval
 	}
 	for _, u := range []struct {
-		family  family
-		pods    bool
-		podCIDR netip.Prefix
-		tunnel  bool
+		family    family
+		pods      bool
+		podCIDR   netip.Prefix
+		transport netip.Addr
 	}{
-		{familyIPv4, network.IPv4Enabled, node.PodIPv4CIDR, node.Uplink.IPv4.IsValid()},
-		{familyIPv6, network.IPv6Enabled, node.PodIPv6CIDR, node.Uplink.IPv6.IsValid()},
+		{familyIPv4, network.IPv4Enabled, node.PodIPv4CIDR, node.Uplink.IPv4.Addr()},
+		{familyIPv6, network.IPv6Enabled, node.PodIPv6CIDR, node.Uplink.IPv6.Addr()},
 	} {
 		switch {
 		case u.pods && (!u.family.has(u.podCIDR.Addr()) || u.podCIDR != u.podCIDR.Masked()):
 			return nil, fmt.Errorf("the Pod CIDR %s of Node %s is not an %s network address with prefix length", u.podCIDR, node.Name, u.family.name)
 		case !u.pods && u.podCIDR.IsValid():
 			return nil, fmt.Errorf("the network does not have %s, but Node %s has the Pod CIDR %s", u.family.name, node.Name, u.podCIDR)
-		case !u.pods && !u.tunnel:
+		case !u.pods && !u.transport.IsValid():
 			continue
 		}
-		s, err := newStack(u.family, u.podCIDR, params)
+		s, err := newStack(u.family, u.podCIDR, u.transport, node.Addresses, params)
 		if err != nil {
 			return nil, err
 		}
@@ -126,10 +127,28 @@ func (c *Client) sync(ctx context.Context) error {
 // stays even if it is not in podCIDRs: the caller may have listed the Nodes just before.
 func (c *Client) Reconcile(podCIDRs []netip.Prefix) error {
 	return c.each(func(s *stack) error {
-		if !s.hasPods() {
-			return nil
+		err := s.reconcileNodes()
+		if s.hasPods() {
+			err = errors.Join(err, s.reconcile(podCIDRs))
 		}
-		return s.reconcile(podCIDRs)
+		return err
+	})
+}
+
+// SetNodeAddresses implements Interface. Addresses of this Node are added to those that it has had since the start: other Nodes
+// may go on sending to a former one for a while.
+func (c *Client) SetNodeAddresses(nodeName string, addresses []netip.Addr) error {
+	return c.each(func(s *stack) error {
+		var err error
+		if nodeName == c.ownNode {
+			err = s.addOwnAddresses(addresses)
+		} else {
+			err = s.setNodeAddresses(nodeName, addresses)
+		}
+		if err != nil {
+			return fmt.Errorf("set the addresses of Node %s to %v: %w", nodeName, addresses, err)
+		}
+		return nil
 	})
 }
 

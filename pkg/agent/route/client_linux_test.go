@@ -142,8 +142,8 @@ func TestRunRepairs(t *testing.T) {
 	require.NoError(t, deleteRoute(&netlink.Route{Dst: toIPNet(peerCIDR), LinkIndex: link}))
 	eventually("route", func() bool { return gatewayRoutes(t)["10.10.1.0/24"] == "10.10.1.1 onlink" })
 
-	require.NoError(t, podSet{familyIPv4}.remove(peerCIDR))
-	require.NoError(t, podSet{familyIPv4}.remove(localCIDR))
+	require.NoError(t, familyIPv4.podSet().remove(peerCIDR))
+	require.NoError(t, familyIPv4.podSet().remove(localCIDR))
 	eventually("ipset", func() bool { return slices.Equal([]string{"10.10.0.0/24", "10.10.1.0/24"}, setEntries(t)) })
 
 	close(stopCh)
@@ -292,7 +292,7 @@ func TestInitializeNamesWhatTheKernelLacks(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)
 	dir := t.TempDir()
-	script := "#!/bin/sh\ncat >/dev/null\necho 'line 4: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING' >&2\nexit 4\n"
+	script := "#!/bin/sh\ncat >/dev/null\necho 'line 6: RULE_APPEND failed (No such file or directory): rule in chain ANTREA-PREROUTING' >&2\nexit 4\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "iptables-restore"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	err := newTestClient(t, Options{}).Initialize()

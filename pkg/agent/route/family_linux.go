@@ -22,8 +22,8 @@ type family struct {
 	// protocol selects iptables or ip6tables, restoreProgram and saveProgram its tools for many rules at once.
 	protocol                    iptables.Protocol
 	restoreProgram, saveProgram string
-	// podIPSet is the set of all Pod CIDRs of the cluster.
-	podIPSet string
+	// podIPSet is the set of all Pod CIDRs of the cluster, nodeIPSet that of all addresses that its Nodes may send tunnel packets to.
+	podIPSet, nodeIPSet string
 	// staticNeighbors says that remote gateways need neighbor entries.
 	staticNeighbors bool
 	// sysctls are the kernel settings that Pods need, with the gateway port's name.
@@ -38,6 +38,7 @@ var familyIPv4 = family{
 	restoreProgram: "iptables-restore",
 	saveProgram:    "iptables-save",
 	podIPSet:       "ANTREA-POD-IP",
+	nodeIPSet:      "ANTREA-NODE-IP",
 	sysctls:        ipv4Sysctls,
 }
 
@@ -49,6 +50,7 @@ var familyIPv6 = family{
 	restoreProgram:  "ip6tables-restore",
 	saveProgram:     "ip6tables-save",
 	podIPSet:        "ANTREA-POD-IP6",
+	nodeIPSet:       "ANTREA-NODE-IP6",
 	staticNeighbors: true,
 	sysctls:         ipv6Sysctls,
 }

@@ -14,7 +14,11 @@ type Interface interface {
 	Initialize() error
 	// Run re-adds what somebody removed, every 60 s, until stopCh closes.
 	Run(stopCh <-chan struct{})
-	// Reconcile deletes routes on the gateway whose destination is neither the local Pod CIDR nor in podCIDRs.
+	// SetNodeAddresses says to which addresses other Nodes may send tunnel packets for a Node; without addresses, the Node has gone.
+	// The addresses of a new Node come before its flows. Idempotent.
+	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
+	// Reconcile deletes routes on the gateway whose destination is neither the local Pod CIDR nor in podCIDRs, and addresses of
+	// Nodes that SetNodeAddresses has not given since the start.
 	Reconcile(podCIDRs []netip.Prefix) error
 	// AddRoutes makes peerPodCIDR reachable through the peer's gateway address. Idempotent.
 	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -16,69 +17,103 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const podSetType = "hash:net"
+const ipsetType = "hash:net"
 
-// podSet is the ipset of all Pod CIDRs. It is kept through netlink and not with the ipset program: one message takes
+// ipset is a set of networks of one family. It is kept through netlink and not with the ipset program: one message takes
 // microseconds where starting a program takes tens of milliseconds, once per Node of the cluster; errors arrive as numbers
 // and not as text; and the image needs no further program.
-type podSet struct {
+type ipset struct {
 	family family
+	name   string
 }
+
+func (f family) podSet() ipset  { return ipset{f, f.podIPSet} }
+func (f family) nodeSet() ipset { return ipset{f, f.nodeIPSet} }
 
 // ensure creates the set if it is absent. A set of the same name but another type or family is an error: deleting it
 // could break the rules of whoever made it.
-func (s podSet) ensure() error {
-	name := s.family.podIPSet
+func (s ipset) ensure() error {
 	have, err := s.list()
 	if errors.Is(err, unix.ENOENT) {
 		err = ipsetCall(func() error {
-			return netlink.IpsetCreate(name, podSetType, netlink.IpsetCreateOptions{Family: uint8(s.family.af)})
+			return netlink.IpsetCreate(s.name, ipsetType, netlink.IpsetCreateOptions{Family: uint8(s.family.af)})
 		})
 		if err != nil {
-			return fmt.Errorf("create ipset %s of type %s: %w", name, podSetType, explainIPSet(err))
+			return fmt.Errorf("create ipset %s of type %s: %w", s.name, ipsetType, explainIPSet(err))
 		}
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look up ipset %s: %w", name, explainIPSet(err))
+		return fmt.Errorf("look up ipset %s: %w", s.name, explainIPSet(err))
 	}
-	if have.TypeName != podSetType || int(have.Family) != s.family.af {
-		return fmt.Errorf("ipset %s has type %s and family %d, want %s and %d: remove it", name, have.TypeName, have.Family, podSetType, s.family.af)
+	if have.TypeName != ipsetType || int(have.Family) != s.family.af {
+		return fmt.Errorf("ipset %s has type %s and family %d, want %s and %d: remove it", s.name, have.TypeName, have.Family, ipsetType, s.family.af)
 	}
 	return nil
 }
 
+// sync makes the set, if it is absent, and adds what it lacks.
+func (s ipset) sync(want map[netip.Prefix]bool) error {
+	if err := s.ensure(); err != nil {
+		return err
+	}
+	have, err := s.entries()
+	if err != nil {
+		return err
+	}
+	for _, network := range slices.SortedFunc(maps.Keys(want), comparePrefixes) {
+		if _, found := slices.BinarySearchFunc(have, network, comparePrefixes); !found {
+			if err := s.add(network); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeOthers removes what is not in known.
+func (s ipset) removeOthers(known map[netip.Prefix]bool) error {
+	have, err := s.entries()
+	errs := []error{err}
+	for _, network := range have {
+		if !known[network] {
+			errs = append(errs, s.remove(network))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // add returns without error when the entry exists.
-func (s podSet) add(cidr netip.Prefix) error {
+func (s ipset) add(cidr netip.Prefix) error {
 	err := ipsetCall(func() error {
 		entry := s.entry(cidr)
 		entry.Replace = true
-		return netlink.IpsetAdd(s.family.podIPSet, entry)
+		return netlink.IpsetAdd(s.name, entry)
 	})
 	if err != nil {
-		return fmt.Errorf("add %s to ipset %s: %w", cidr, s.family.podIPSet, explainIPSet(err))
+		return fmt.Errorf("add %s to ipset %s: %w", cidr, s.name, explainIPSet(err))
 	}
 	return nil
 }
 
 // remove returns without error when the entry does not exist.
-func (s podSet) remove(cidr netip.Prefix) error {
+func (s ipset) remove(cidr netip.Prefix) error {
 	err := ipsetCall(func() error {
 		entry := s.entry(cidr)
 		entry.Replace = true
-		return netlink.IpsetDel(s.family.podIPSet, entry)
+		return netlink.IpsetDel(s.name, entry)
 	})
 	if err != nil {
-		return fmt.Errorf("delete %s from ipset %s: %w", cidr, s.family.podIPSet, explainIPSet(err))
+		return fmt.Errorf("delete %s from ipset %s: %w", cidr, s.name, explainIPSet(err))
 	}
 	return nil
 }
 
 // entries returns the members in order.
-func (s podSet) entries() ([]netip.Prefix, error) {
+func (s ipset) entries() ([]netip.Prefix, error) {
 	result, err := s.list()
 	if err != nil {
-		return nil, fmt.Errorf("list ipset %s: %w", s.family.podIPSet, explainIPSet(err))
+		return nil, fmt.Errorf("list ipset %s: %w", s.name, explainIPSet(err))
 	}
 	var cidrs []netip.Prefix
 	for _, e := range result.Entries {
@@ -90,15 +125,15 @@ func (s podSet) entries() ([]netip.Prefix, error) {
 	return cidrs, nil
 }
 
-func (s podSet) list() (result *netlink.IPSetResult, err error) {
+func (s ipset) list() (result *netlink.IPSetResult, err error) {
 	err = ipsetCall(func() error {
-		result, err = netlink.IpsetList(s.family.podIPSet)
+		result, err = netlink.IpsetList(s.name)
 		return err
 	})
 	return result, err
 }
 
-func (s podSet) entry(cidr netip.Prefix) *netlink.IPSetEntry {
+func (s ipset) entry(cidr netip.Prefix) *netlink.IPSetEntry {
 	return &netlink.IPSetEntry{IP: cidr.Addr().AsSlice(), CIDR: uint8(cidr.Bits())}
 }
 

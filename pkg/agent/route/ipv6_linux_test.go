@@ -90,7 +90,7 @@ func TestIPv6RoutesAndNeighbors(t *testing.T) {
 	rules := run(t, "ip6tables-save")
 	require.Contains(t, rules, `-A ANTREA-POSTROUTING -s fd00:10:10::/64 ! -o antrea-gw0`)
 	require.Contains(t, rules, `! --match-set ANTREA-POD-IP6 dst -j MASQUERADE`)
-	require.Contains(t, rules, `-A ANTREA-INPUT -p udp -m comment --comment "Antrea: accept tunnel packets" -m udp --dport 6081 -j ACCEPT`)
+	require.Contains(t, rules, `-A ANTREA-INPUT -p udp -m comment --comment "Antrea: accept tunnel packets" -m udp --dport 6081 -m conntrack ! --ctstate DNAT -j ACCEPT`)
 
 	require.NoError(t, c.AddRoutes(peerCIDR, "node2", peerIP, peerGateway))
 	require.NoError(t, c.AddRoutes(peerCIDR6, "node2", peerIP, peerGateway6))
@@ -124,7 +124,7 @@ func TestIPv6RoutesAndNeighbors(t *testing.T) {
 	routes, neighbors = podRoutes6(t)
 	require.Empty(t, routes)
 	require.Empty(t, neighbors)
-	entries, err := podSet{familyIPv6}.entries()
+	entries, err := familyIPv6.podSet().entries()
 	require.NoError(t, err)
 	require.Equal(t, []netip.Prefix{localCIDR6}, entries)
 }

@@ -11,16 +11,17 @@ import (
 // jump leads from a built-in chain to the custom chain.
 type jump struct {
 	table, chain string
-	// first puts a new jump at the head of the chain: accept rules are useless below a firewall's final REJECT. FORWARD
-	// and POSTROUTING are appended to instead, since kube-proxy's rules (source ranges of LoadBalancers, its own
+	// first puts a new jump at the head of the chain: accept rules are useless below a firewall's final REJECT, and drop rules
+	// below somebody's ACCEPT. FORWARD of the filter table and POSTROUTING are appended to instead, since kube-proxy's rules (source ranges of LoadBalancers, its own
 	// masquerade) must be seen first.
 	first bool
 }
 
 // jumps are all jump rules, in the order of the tables.
 var jumps = []jump{
-	{table: tableRaw, chain: chainPrerouting},
+	{table: tableRaw, chain: chainPrerouting, first: true},
 	{table: tableRaw, chain: chainOutput},
+	{table: tableMangle, chain: chainForward, first: true},
 	{table: tableMangle, chain: chainOutput},
 	{table: tableFilter, chain: chainInput, first: true},
 	{table: tableFilter, chain: chainForward},

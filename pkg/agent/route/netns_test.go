@@ -139,7 +139,7 @@ func gatewayRoutes(t *testing.T) map[string]string {
 
 func setEntries(t *testing.T) []string {
 	t.Helper()
-	entries, err := podSet{familyIPv4}.entries()
+	entries, err := familyIPv4.podSet().entries()
 	require.NoError(t, err)
 	var texts []string
 	for _, e := range entries {

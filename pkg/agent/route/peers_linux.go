@@ -46,19 +46,7 @@ func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 		}
 		klog.InfoS("Deleted unknown route on gateway", "destination", r.cidr, "gateway", r.gateway)
 	}
-	errs = append(errs, s.removeUnknownNeighbors(known, link))
-	entries, err := s.set.entries()
-	if err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	for _, cidr := range entries {
-		if known[cidr] {
-			continue
-		}
-		if err := s.set.remove(cidr); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, s.removeUnknownNeighbors(known, link), s.set.removeOthers(known))
 	return errors.Join(errs...)
 }
 

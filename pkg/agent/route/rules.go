@@ -6,6 +6,7 @@ package route
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,10 @@ type ruleParams struct {
 	gateway string
 	// podCIDR is invalid where Pods have no addresses of the family; then there are rules for tunnel packets only.
 	podCIDR netip.Prefix
-	podSet  string
+	// podSet and nodeSet are the names of ipsets.
+	podSet, nodeSet string
+	// transport is this Node's transport address; invalid where it has none of the family.
+	transport netip.Addr
 	// tunnelProtocol is the IP protocol of tunnel packets ("udp", "tcp", protocolGRE); tunnelPort is 0 for one without ports.
 	tunnelProtocol string
 	tunnelPort     uint16
@@ -70,17 +74,31 @@ func tunnelProtocol(tunnelType config.TunnelType) (string, error) {
 	return "", fmt.Errorf("unknown tunnel type %q, want geneve, vxlan, gre or stt", tunnelType)
 }
 
-// desiredTables returns the rules of antrea-compat 4.7 for encap mode, in a fixed order.
+// desiredTables returns the rules of antrea-compat 4.7 for encap mode, and those that keep Pods out of the tunnel, in a fixed order.
 func desiredTables(p ruleParams) []table {
 	return []table{rawTable(p), mangleTable(p), filterTable(p), natTable(p)}
 }
 
 // rawTable keeps tunnel packets out of the host's connection tracking: they would cost a lookup each and fill the table
-// with one entry per inner flow. Only UDP tunnels have the cheap exact match that this needs.
+// with one entry per inner flow. Only UDP tunnels have the cheap exact match that this needs. In front of that it drops what
+// is no other Node's: see mangleTable.
 func rawTable(p ruleParams) table {
 	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
 	t := table{name: tableRaw, chains: []string{in, out}}
 	if p.tunnelProtocol == "udp" {
+		tunnel := portMatch("udp", "--dport", p.tunnelPort)
+		toNode := []string{"-m", "addrtype", "--dst-type", "LOCAL", "-j", "DROP"}
+		if p.podCIDR.IsValid() {
+			t.add(in, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
+		}
+		// Other Nodes know these addresses only. They do not know all that a Pod could send to and that its Node masquerades.
+		// The transport address is in the set. To compare it costs a fraction of the look-up, and is enough for nearly all packets.
+		var others []string
+		if p.transport.IsValid() {
+			others = []string{"!", "-d", p.transport.String()}
+		}
+		t.add(in, "drop tunnel packets to addresses that no Node sends them to",
+			slices.Concat(others, tunnel, []string{"-m", "set", "!", "--match-set", p.nodeSet, "dst"}, toNode)...)
 		t.add(in, "do not track incoming tunnel packets",
 			append(portMatch("udp", "--dport", p.tunnelPort), "-m", "addrtype", "--dst-type", "LOCAL", "-j", "NOTRACK")...)
 		t.add(out, "do not track outgoing tunnel packets",
@@ -89,10 +107,22 @@ func rawTable(p ruleParams) table {
 	return t
 }
 
-// mangleTable marks what the Node itself sends to local Pods: the pipeline lets kubelet probes through by this mark.
+// mangleTable marks what the Node itself sends to local Pods: the pipeline lets kubelet probes through by this mark. It also
+// drops what would become a tunnel packet of this Node, although Open vSwitch has not made it: a packet of a Pod, which is
+// masqueraded on its way out, or one whose destination was translated. FORWARD comes behind that translation, and its mangle
+// table in front of kube-proxy's rules, which accept in the filter table.
 func mangleTable(p ruleParams) table {
-	out := chainPrefix + chainOutput
-	t := table{name: tableMangle, chains: []string{out}}
+	forward, out := chainPrefix+chainForward, chainPrefix+chainOutput
+	t := table{name: tableMangle, chains: []string{forward, out}}
+	if p.tunnelProtocol == "udp" {
+		tunnel := portMatch("udp", "--dport", p.tunnelPort)
+		toNode := []string{"-m", "set", "--match-set", p.nodeSet, "dst", "-j", "DROP"}
+		if p.podCIDR.IsValid() {
+			t.add(forward, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
+		}
+		t.add(forward, "drop translated packets to the tunnel of a Node",
+			slices.Concat(tunnel, []string{"-m", "conntrack", "--ctstate", "DNAT"}, toNode)...)
+	}
 	if !p.podCIDR.IsValid() {
 		return t
 	}
@@ -110,7 +140,13 @@ func filterTable(p ruleParams) table {
 	}
 
 	tunnel := portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)
-	t.add(in, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
+	if p.tunnelProtocol == "udp" {
+		// The kernel's translations of destinations, as for Services. Tunnel packets of Nodes are not tracked.
+		t.add(in, "accept tunnel packets", append(tunnel, "-m", "conntrack", "!", "--ctstate", "DNAT", "-j", "ACCEPT")...)
+		t.add(in, "drop translated packets to the tunnel", append(tunnel, "-j", "DROP")...)
+	} else {
+		t.add(in, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
+	}
 	t.add(out, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
 	for _, s := range p.ports.services() {
 		t.add(in, "accept "+s.name, append(portMatch(s.protocol, "--dport", s.port), "-j", "ACCEPT")...)

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func geneveParams() ruleParams {
 	return ruleParams{
-		gateway: "antrea-gw0", podCIDR: netip.MustParsePrefix("10.10.0.0/24"), podSet: "ANTREA-POD-IP",
+		gateway: "antrea-gw0", podCIDR: netip.MustParsePrefix("10.10.0.0/24"), podSet: "ANTREA-POD-IP", nodeSet: "ANTREA-NODE-IP", transport: netip.MustParseAddr("192.168.77.101"),
 		tunnelProtocol: "udp", tunnelPort: 6081,
 	}
 }

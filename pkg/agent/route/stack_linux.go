@@ -20,23 +20,28 @@ type stack struct {
 	gateway string
 	// podCIDR is invalid where Pods have no addresses of the family: only tunnel packets use it then.
 	podCIDR netip.Prefix
-	set     podSet
+	set     ipset
+	nodeSet ipset
 
 	firewallMutex sync.Mutex
 	firewall      *firewall
 
-	// mutex guards peers together with the routes, neighbors and set entries in the kernel that stand for them.
+	// mutex guards peers and nodes together with the routes, neighbors and set entries in the kernel that stand for them.
 	mutex sync.Mutex
 	peers map[netip.Prefix]podRoute
+	nodes nodeAddresses
 }
 
-func newStack(f family, podCIDR netip.Prefix, params ruleParams) (*stack, error) {
-	params.podCIDR, params.podSet = podCIDR, f.podIPSet
+func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.Addr, params ruleParams) (*stack, error) {
+	params.podCIDR, params.podSet, params.nodeSet, params.transport = podCIDR, f.podIPSet, f.nodeIPSet, transport
 	w, err := newFirewall(f, params)
 	if err != nil {
 		return nil, err
 	}
-	return &stack{family: f, gateway: params.gateway, podCIDR: podCIDR, set: podSet{f}, firewall: w, peers: map[netip.Prefix]podRoute{}}, nil
+	return &stack{
+		family: f, gateway: params.gateway, podCIDR: podCIDR, set: f.podSet(), nodeSet: f.nodeSet(), firewall: w,
+		peers: map[netip.Prefix]podRoute{}, nodes: nodeAddresses{own: f.hosts(own), others: map[string][]netip.Prefix{}},
+	}, nil
 }
 
 // hasPods says whether Pods have addresses of the family.
@@ -47,10 +52,11 @@ func (s *stack) initialize() error {
 		if err := applySysctls(s.family.sysctls(s.gateway)); err != nil {
 			return err
 		}
-		// The set must exist before the rule that matches it, and hold the local CIDR: else Pod to Pod would be masqueraded.
-		if err := s.syncSet(); err != nil {
-			return err
-		}
+	}
+	// The sets must exist before the rules that match them. That of Pods must hold the local CIDR, else Pod to Pod would be
+	// masqueraded, that of Nodes this Node's addresses, else tunnel packets would be dropped.
+	if err := s.syncSets(); err != nil {
+		return err
 	}
 	return s.syncFirewall(context.Background())
 }
@@ -58,11 +64,11 @@ func (s *stack) initialize() error {
 // sync repairs every part even if another one fails.
 func (s *stack) sync(ctx context.Context) error {
 	if !s.hasPods() {
-		return s.syncFirewall(ctx)
+		return errors.Join(s.syncSets(), s.syncFirewall(ctx))
 	}
 	return errors.Join(
 		applySysctls(s.family.sysctls(s.gateway)),
-		s.syncSet(),
+		s.syncSets(),
 		s.syncFirewall(ctx),
 		s.syncRoutes(),
 	)
@@ -74,24 +80,14 @@ func (s *stack) syncFirewall(ctx context.Context) error {
 	return s.firewall.apply(ctx)
 }
 
-func (s *stack) syncSet() error {
+func (s *stack) syncSets() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if err := s.set.ensure(); err != nil {
-		return err
+	err := s.nodeSet.sync(s.nodes.known())
+	if s.hasPods() {
+		err = errors.Join(err, s.set.sync(s.knownCIDRs(nil)))
 	}
-	have, err := s.set.entries()
-	if err != nil {
-		return err
-	}
-	for _, cidr := range slices.SortedFunc(maps.Keys(s.knownCIDRs(nil)), comparePrefixes) {
-		if _, found := slices.BinarySearchFunc(have, cidr, comparePrefixes); !found {
-			if err := s.set.add(cidr); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 func (s *stack) syncRoutes() error {

@@ -42,6 +42,7 @@ type FlowClient interface {
 
 // RouteClient is what the controller needs of route.Interface.
 type RouteClient interface {
+	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 	Reconcile(podCIDRs []netip.Prefix) error
 	AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error
 	DeleteRoutes(peerPodCIDR netip.Prefix) error
@@ -104,9 +105,7 @@ func (c *Controller) enqueue(object any) {
 		klog.ErrorS(err, "Unexpected object in Node watch", "type", fmt.Sprintf("%T", object))
 		return
 	}
-	if name.Name != c.ownNode {
-		c.queue.Add(name.Name)
-	}
+	c.queue.Add(name.Name)
 }
 
 // Run works until ctx ends. It installs nothing before the informer has synced.
@@ -229,15 +228,25 @@ func (c *Controller) reconcile() error {
 	return nil
 }
 
-// syncNode brings one Node from what is installed to what its object says. What is installed stays when the object has
+// syncNode brings one Node from what is installed to what its object says. Of this Node that is its addresses. What is installed stays when the object has
 // become unusable: it is more likely right than nothing.
 func (c *Controller) syncNode(name string) error {
 	node, err := c.lister.Get(name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("get Node %s: %w", name, err)
 	}
+	exists := err == nil
+	if exists {
+		// Even of a Node that cannot be connected: other Nodes may find it usable.
+		if err := c.routes.SetNodeAddresses(name, tunnelAddresses(node)); err != nil {
+			return err
+		}
+	}
+	if name == c.ownNode {
+		return nil
+	}
 	var want *Peer
-	if err == nil {
+	if exists {
 		if want, err = peerOf(node, c.pods, c.uplink); err != nil {
 			return err
 		}
@@ -260,6 +269,9 @@ func (c *Controller) syncNode(name string) error {
 	}
 	if len(ops) > 0 {
 		klog.InfoS("Updated flows and routes of Node", "node", name, "peer", want)
+	}
+	if !exists {
+		return c.routes.SetNodeAddresses(name, nil)
 	}
 	return conflict
 }

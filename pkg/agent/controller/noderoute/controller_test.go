@@ -35,9 +35,15 @@ var (
 type recorder struct {
 	mutex sync.Mutex
 	calls []string
+	// addresses are those of all Nodes. Calls that set them are not among the others.
+	addresses map[string]string
 	// failures is how often each call has still to fail; failed counts those that did.
 	failures map[string]int
 	failed   map[string]int
+}
+
+func newRecorder(failures map[string]int) *recorder {
+	return &recorder{addresses: map[string]string{}, failures: failures, failed: map[string]int{}}
 }
 
 func (r *recorder) call(format string, args ...any) error {
@@ -53,14 +59,45 @@ func (r *recorder) call(format string, args ...any) error {
 	return nil
 }
 
+func (r *recorder) SetNodeAddresses(node string, addresses []netip.Addr) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	text := fmt.Sprintf("addresses %s %v", node, addresses)
+	switch {
+	case r.failures[text] > 0:
+		r.failures[text]--
+		r.failed[text]++
+		return errors.New("planned failure")
+	case len(addresses) == 0:
+		delete(r.addresses, node)
+	default:
+		r.addresses[node] = fmt.Sprint(addresses)
+	}
+	return nil
+}
+
+func (r *recorder) addressesOf(node string) string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.addresses[node]
+}
+
 func (r *recorder) InstallNodeFlows(node string, peers map[netip.Prefix]openflow.Peer) error {
+	if r.addressesOf(node) == "" {
+		return fmt.Errorf("flows of Node %s come before its addresses", node)
+	}
 	gateways, ip := map[netip.Prefix]netip.Addr{}, netip.Addr{}
 	for cidr, p := range peers {
 		gateways[cidr], ip = p.Gateway, p.TunnelIP
 	}
 	return r.call("flows+ %s %v %s", node, gateways, ip) // fmt prints maps in the order of their keys' bytes
 }
-func (r *recorder) UninstallNodeFlows(node string) error { return r.call("flows- %s", node) }
+func (r *recorder) UninstallNodeFlows(node string) error {
+	if r.addressesOf(node) == "" {
+		return fmt.Errorf("the addresses of Node %s go before its flows", node)
+	}
+	return r.call("flows- %s", node)
+}
 func (r *recorder) AddRoutes(cidr netip.Prefix, node string, ip, gateway netip.Addr) error {
 	return r.call("route+ %s %s %s %s", cidr, node, ip, gateway)
 }
@@ -111,7 +148,7 @@ func start(t *testing.T, failures map[string]int, nodes ...*corev1.Node) *fixtur
 	if failures == nil {
 		failures = map[string]int{}
 	}
-	f := &fixture{t: t, client: fake.NewClientset(objects...), recorder: &recorder{failures: failures, failed: map[string]int{}}}
+	f := &fixture{t: t, client: fake.NewClientset(objects...), recorder: newRecorder(failures)}
 	factory := informers.NewSharedInformerFactory(f.client, 0)
 	var err error
 	f.controller, err = New(factory.Core().V1().Nodes(), f.recorder, f.recorder,
@@ -318,9 +355,41 @@ func TestRemovalCleansUpAfterFailedAddition(t *testing.T) {
 	f.expect(flows2, "route- 10.10.2.0/24", "flows- node2")
 }
 
+// Of every Node, this one included, all addresses are known that some Node may send tunnel packets to.
+func TestAddressesOfAllNodes(t *testing.T) {
+	f := start(t, map[string]int{"addresses node2 [192.168.0.2]": 2}, own, node2, node("no-cidr-yet", "192.168.0.4", ""))
+	f.waitSynced()
+	require.Equal(t, 2, f.failuresOf("addresses node2 [192.168.0.2]"), "a failure is repeated before the controller has synced")
+	require.Equal(t, []string{flows2, route2, reconcile2}, f.take())
+	becomes := func(name, addresses string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return f.addressesOf(name) == addresses }, 20*time.Second, time.Millisecond,
+			"addresses of %s: %s, want %s", name, f.addressesOf(name), addresses)
+	}
+	becomes("node1", "[192.168.0.1]")
+	becomes("node2", "[192.168.0.2]")
+	becomes("no-cidr-yet", "[192.168.0.4]")
+
+	all := node("node2", "192.168.0.2", "10.10.2.0/24")
+	all.Annotations = map[string]string{TransportAddressesAnnotation: "172.16.0.2,fd00::2"}
+	all.Status.Addresses = append(all.Status.Addresses,
+		corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "203.0.113.2"}, corev1.NodeAddress{Type: corev1.NodeHostName, Address: "192.0.2.2"})
+	f.update(all)
+	becomes("node2", "[172.16.0.2 fd00::2 192.168.0.2 203.0.113.2]")
+	f.update(node("node1", "192.168.0.11", "10.10.1.0/24"))
+	becomes("node1", "[192.168.0.11]")
+
+	unusable := node("node2", "192.168.0.2", "no network")
+	unusable.Annotations = map[string]string{TransportAddressesAnnotation: "no address"}
+	f.update(unusable)
+	becomes("node2", "[192.168.0.2]")
+	f.remove("node2")
+	becomes("node2", "")
+}
+
 func TestRunEndsWithoutSync(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0) // never started
-	r := &recorder{}
+	r := newRecorder(nil)
 	c, err := New(factory.Core().V1().Nodes(), r, r, &config.NetworkConfig{IPv4Enabled: true}, &config.NodeConfig{Name: "node1"})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -6,6 +6,7 @@ package noderoute
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,6 +106,12 @@ func transportAddress(node *corev1.Node, cidr netip.Prefix, uplink families) (ne
 	}
 	return netip.Addr{}, inputErrorf("no address of Node %s, neither in annotation %s nor in InternalIP and ExternalIP addresses, is of a family "+
 		"that this Node's transport interface has (IPv4: %t, IPv6: %t)", node.Name, TransportAddressesAnnotation, uplink.ipv4, uplink.ipv6)
+}
+
+// tunnelAddresses returns all addresses of the Node that some Node may choose as its transport address.
+func tunnelAddresses(node *corev1.Node) []netip.Addr {
+	annotated, _ := annotatedAddresses(node) // who reads an unusable annotation does not connect the Node
+	return slices.Concat(annotated, nodeAddresses(node, corev1.NodeInternalIP), nodeAddresses(node, corev1.NodeExternalIP))
 }
 
 func annotatedAddresses(node *corev1.Node) ([]netip.Addr, error) {
