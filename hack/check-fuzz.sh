@@ -56,6 +56,7 @@ TTL behind Open vSwitch  | ticket.h    | out->ttl != p->ttl + 1                 
 learning: header         | egress.h    | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | egress.h    | !sent_by(\&p, ep)                       | 0
 learning: destination    | ingress.h   | !received_by(\&p, ep)                   | 0
+learning: no agent       | learn.h     | (__s64)(c->until - bpf_jiffies64()) < 0 | 0
 learning: share          | share.h     | !exhausted(l, n)                        | true'
 
 trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }

@@ -214,8 +214,8 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	other = find_ingress(&back);
 	if (!has_room(ONC_EGRESS, &p, &fresh.v, other ? &other->v : NULL))
 		return ONC_SHARE;
-	tell_passed(&p);
 	prove(&fresh.v, other ? &other->v : NULL);
+	tell_passed(&p, &fresh.v);
 	own = find_egress(&p);
 	if (own && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
 		return ONC_RENEWED;

@@ -226,8 +226,8 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	other = find_egress(&back);
 	if (!has_room(ONC_INGRESS, &p, &fresh.v, other ? &other->v : NULL))
 		return ONC_SHARE;
-	tell_passed(&p);
 	prove(&fresh.v, other ? &other->v : NULL);
+	tell_passed(&p, &fresh.v);
 	own = find_ingress(&p);
 	if (own && same_macs(own->macs, fresh.macs) && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
 		return ONC_RENEWED;

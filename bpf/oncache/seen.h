@@ -38,13 +38,13 @@ static __always_inline void see_first(struct onc_seen *s, const struct packet *p
 	s->ack = bpf_ntohl(p->ack);
 }
 
-/* tell_passed tells the agent that conntrack has seen a segment of the flow. When the buffer is full the agent finds
- * the flow on its next round. */
-static __always_inline void tell_passed(const struct packet *p)
+/* tell_passed tells the agent that conntrack has seen a segment of the flow, if that is on the fast path: of others it
+ * sees everything. When the buffer is full the agent finds the flow when it has become idle. */
+static __always_inline void tell_passed(const struct packet *p, const struct onc_validity *v)
 {
 	struct onc_passed event = {};
 
-	if (p->udp)
+	if (p->udp || v->proved != PROVED_BOTH)
 		return;
 	if (p->six) {
 		event.flow = p->key6;

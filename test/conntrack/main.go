@@ -31,6 +31,13 @@ import (
 // mostPrinted is how many differences are printed in full.
 const mostPrinted = 20
 
+// mostFailed is how many batches in a row may be too slow altogether. A batch gets smaller when the machine is too slow for many of it,
+// down to leastBatch.
+const (
+	mostFailed = 5
+	leastBatch = 10
+)
+
 func main() {
 	sequences := flag.Int("sequences", 400, "how many sequences")
 	batch := flag.Int("batch", 200, "how many of them at a time")
@@ -64,47 +71,59 @@ type result struct {
 
 func run(sequences, batch, only int, seed uint64, r *result) error {
 	r.explained = map[string]int{}
-	for first := 0; first < sequences; first += batch {
-		var some []*sequence
-		for i := first; i < min(first+batch, sequences); i++ {
-			if only < 0 || i == only {
-				some = append(some, newSequence(rand.New(rand.NewPCG(seed, uint64(i))), uint16(1024+i%60000)))
-			}
+	var waiting []*sequence
+	for i := range sequences {
+		if only < 0 || i == only {
+			waiting = append(waiting, newSequence(rand.New(rand.NewPCG(seed, uint64(i))), uint16(1024+i%60000)))
 		}
-		if len(some) == 0 {
-			continue
-		}
-		if err := r.batch(some, (first/batch)%4 == 3); err != nil {
+	}
+	for batches, failed := 0, 0; len(waiting) > 0; batches++ {
+		some := waiting[:min(batch, len(waiting))]
+		slow, err := r.batch(some, batches%4 == 3)
+		if err != nil {
 			return err
 		}
-		fmt.Printf("%d sequences, %d packets in each world (%d of them on the fast path), %d differences, explained: %v\n",
-			r.sequences, r.packets, r.hits, r.differences, r.explained)
+		waiting = append(slow, waiting[len(some):]...)
+		if len(slow) > len(some)/4 {
+			batch = max(batch/2, leastBatch)
+		}
+		if len(slow) < len(some) {
+			failed = 0
+		} else if failed++; failed == mostFailed {
+			return fmt.Errorf("this machine is too slow for %d connections at a time: pauses are longer than they should be", len(some))
+		}
+		fmt.Printf("%d sequences, %d packets in each world (%d of them on the fast path), %d differences, explained: %v, too slow: %d\n",
+			r.sequences, r.packets, r.hits, r.differences, r.explained, len(slow))
 	}
 	return nil
 }
 
-// batch lives sequences in two new worlds; every fourth time with IPv6.
-func (r *result) batch(sequences []*sequence, ipv6 bool) error {
+// batch lives sequences in two new worlds; every fourth time with IPv6. It returns those that must be lived again.
+func (r *result) batch(sequences []*sequence, ipv6 bool) (slow []*sequence, err error) {
 	off, err := newWorld("off", false, ipv6)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer off.close()
 	on, err := newWorld("on", true, ipv6)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer on.close()
-	outcomes, err := runBatch([]*world{off, on}, sequences)
+	outcomes, tooSlow, err := runBatch([]*world{off, on}, sequences)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	hits, err := on.hits()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.hits += hits
 	for _, s := range sequences {
+		if tooSlow[s] {
+			slow = append(slow, s)
+			continue
+		}
 		r.sequences++
 		for _, step := range s.steps {
 			if step.packet != nil {
@@ -121,7 +140,7 @@ func (r *result) batch(sequences []*sequence, ipv6 bool) error {
 			}
 		}
 	}
-	return nil
+	return slow, nil
 }
 
 func (d *difference) print(to io.Writer) {

@@ -22,6 +22,9 @@ type outcome struct {
 	entries map[*sequence][2]*entry
 	// arrived are the packets that reached the other Pod.
 	arrived map[arrival]bool
+	// listed are conntrack's tables as they were last read.
+	listed   [2]map[uint16]*entry
+	listedAt time.Time
 }
 
 // receiver collects what arrives in both Pods of a world.
@@ -86,10 +89,15 @@ func schedule(sequences []*sequence) (all []moment) {
 	return all
 }
 
-// runBatch lives the sequences in all worlds at the same time.
-func runBatch(worlds []*world, sequences []*sequence) ([]*outcome, error) {
+// stretched is by how much a pause may be longer than it should: a busy machine must not make it one that conntrack's timeouts and
+// leases would be exceeded in.
+const stretched = lease / 2
+
+// runBatch lives the sequences in all worlds at the same time. It returns those that the machine was too slow for, which say nothing.
+func runBatch(worlds []*world, sequences []*sequence) (outcomes []*outcome, slow map[*sequence]bool, err error) {
 	stop := make(chan struct{})
-	outcomes, receivers := make([]*outcome, len(worlds)), make([]*receiver, len(worlds))
+	outcomes = make([]*outcome, len(worlds))
+	receivers := make([]*receiver, len(worlds))
 	var running sync.WaitGroup
 	for i, w := range worlds {
 		receivers[i] = &receiver{arrived: map[arrival]bool{}}
@@ -98,7 +106,7 @@ func runBatch(worlds []*world, sequences []*sequence) ([]*outcome, error) {
 			running.Go(func() { receivers[i].run(w, at, stop) })
 		}
 	}
-	err := play(worlds, receivers, outcomes, schedule(sequences))
+	slow, err = play(worlds, receivers, outcomes, schedule(sequences))
 	close(stop)
 	running.Wait()
 	for _, r := range receivers {
@@ -106,12 +114,13 @@ func runBatch(worlds []*world, sequences []*sequence) ([]*outcome, error) {
 			err = r.failed
 		}
 	}
-	return outcomes, err
+	return outcomes, slow, err
 }
 
 // play does what is due, and waits until it has arrived: what comes next depends on it.
-func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments []moment) error {
+func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments []moment) (slow map[*sequence]bool, err error) {
 	begun := time.Now()
+	slow, late := map[*sequence]bool{}, map[*sequence]time.Duration{}
 	for len(moments) > 0 {
 		time.Sleep(time.Until(begun.Add(moments[0].at)))
 		now := time.Since(begun)
@@ -125,18 +134,23 @@ func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments [
 		}
 		var comparing []*sequence
 		for _, m := range moments[:due] {
+			lag := time.Since(begun) - m.at
+			if before, known := late[m.sequence]; known && lag-before > stretched {
+				slow[m.sequence] = true
+			}
+			late[m.sequence] = lag
 			switch {
 			case m.compare:
 				comparing = append(comparing, m.sequence)
 			case m.step.flush:
 				if err := flush(worlds, m.sequence, m.step.from); err != nil {
-					return err
+					return slow, err
 				}
 			default:
 				sent = append(sent, arrival{m.port, m.step.from, m.step.packet.id})
 				for _, w := range worlds {
 					if err := w.sockets[m.step.from].Send(afpacket.Frame{Data: m.step.packet.frame(m.sequence, m.step.from, w.Nodes)}); err != nil {
-						return err
+						return slow, err
 					}
 				}
 			}
@@ -149,11 +163,11 @@ func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments [
 		}
 		if len(comparing) > 0 {
 			if err := readEntries(worlds, outcomes, comparing); err != nil {
-				return err
+				return slow, err
 			}
 		}
 	}
-	return nil
+	return slow, nil
 }
 
 // flush deletes the connection's entry on one Node.
@@ -176,18 +190,24 @@ func flush(worlds []*world, s *sequence, on side) error {
 	return nil
 }
 
+// fresh is how old a table may be: the silence before it is read is much longer.
+const fresh = 200 * time.Millisecond
+
 func readEntries(worlds []*world, outcomes []*outcome, of []*sequence) error {
 	for i, w := range worlds {
-		var tables [2]map[uint16]*entry
-		for node := range tables {
-			found, err := w.entries(node)
-			if err != nil {
-				return err
+		o := outcomes[i]
+		if time.Since(o.listedAt) > fresh {
+			o.listedAt = time.Now()
+			for node := range o.listed {
+				found, err := w.entries(node)
+				if err != nil {
+					return err
+				}
+				o.listed[node] = found
 			}
-			tables[node] = found
 		}
 		for _, s := range of {
-			outcomes[i].entries[s] = [2]*entry{tables[0][s.port], tables[1][s.port]}
+			o.entries[s] = [2]*entry{o.listed[0][s.port], o.listed[1][s.port]}
 		}
 	}
 	return nil

@@ -95,7 +95,7 @@ func (l *learning) innerOffset() int {
 func (l *learning) edit(w *fuzzWorld, r *recipe) {
 	at := []int{14, l.innerOffset()}[r.next()%2] + fields[int(r.next())%len(fields)]
 	s := &l.seen
-	switch r.next() % 12 {
+	switch r.next() % 13 {
 	case 0: // the same change on both sides: another packet of which all is well
 		change(s.Before.Frame, at+len(s.Before.Frame)-len(s.After.Frame), peek(r))
 		change(s.After.Frame, at, r)
@@ -123,6 +123,8 @@ func (l *learning) edit(w *fuzzWorld, r *recipe) {
 		s.After.VLAN = true
 	case 10:
 		s.State.ShareUsedUp = true
+	case 11:
+		s.State.Unattended = true
 	default:
 		change(s.After.Frame, at, r)
 	}
@@ -153,6 +155,10 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	e := &w.endpoints.elements[podSlot]
 	e.Epoch, e.Ip4, e.Ip6 = s.State.Endpoint.Epoch, wire4(s.State.Endpoint.IPv4), wire6(s.State.Endpoint.IPv6)
 	w.setShares(s.State.ShareUsedUp)
+	w.control.elements[0].Until = 1 << 62
+	if s.State.Unattended {
+		w.control.elements[0].Until = 0
+	}
 	mark := (ticket | s.Epoch<<20) ^ l.forged
 	init.context = skb{Ifindex: s.After.Interface, Mark: mark}
 	if s.After.VLAN {

@@ -174,7 +174,8 @@ func (r *Runner) Round() error {
 	from, to := r.pause(), now.Sub(r.last)+2*r.pause()
 	var idle []datapath.Flow
 	if err := r.Cache.Flows(func(f datapath.Flow) bool {
-		if f.Protocol == unix.IPPROTO_TCP && f.Seen.Ago >= from && f.Seen.Ago < to {
+		// Of a connection that has only been learned in one direction, conntrack sees everything.
+		if f.Protocol == unix.IPPROTO_TCP && f.Proved() && f.Seen.Ago >= from && f.Seen.Ago < to {
 			idle = append(idle, f)
 		}
 		return true

@@ -59,12 +59,15 @@ func LearnEgress(s *Seen) error {
 	if !bytes.Equal(s.State.template(s.After.Frame), s.State.Node.Header) {
 		return Refused("template")
 	}
-	return s.State.hasRoom()
+	return s.State.mayKeep()
 }
 
-// hasRoom is asked for flows that have no entry in either direction.
-func (s *State) hasRoom() error {
-	if s.ShareUsedUp {
+// mayKeep is asked for flows that have no entry in either direction.
+func (s *State) mayKeep() error {
+	switch {
+	case s.Unattended:
+		return Refused("no_agent")
+	case s.ShareUsedUp:
 		return Refused("share")
 	}
 	return nil
@@ -97,7 +100,7 @@ func LearnIngress(s *Seen) error {
 	if !slices.ContainsFunc(s.State.Node.Networks, fromNode) {
 		return Refused("not_remote")
 	}
-	return s.State.hasRoom()
+	return s.State.mayKeep()
 }
 
 // same: Open vSwitch decided by the current rules, and did nothing to this very packet but route it.

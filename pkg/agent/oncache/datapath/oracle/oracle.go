@@ -30,6 +30,8 @@ type State struct {
 	Entry *Entry
 	// ShareUsedUp: the flow maps are nearly full, and the endpoint has its share of them.
 	ShareUsedUp bool
+	// Unattended: no agent has promised to keep conntrack right at this time.
+	Unattended bool
 }
 
 // Uplink is this Node's side of the tunnel.
