@@ -68,7 +68,9 @@ func TestMapStatsHaveAllMaps(t *testing.T) {
 	stats, err := w.MapStats()
 	require.NoError(t, err)
 	for _, s := range stats {
-		require.NotZero(t, s.Bytes, s.Name)
+		if s.Name != bpfMapPassed || minor(t, kernelRelease(t)) >= 6004 { // before, the kernel did not tell of ring buffers
+			require.NotZero(t, s.Bytes, s.Name)
+		}
 		got = append(got, s.Name)
 	}
 	require.ElementsMatch(t, want, got)
