@@ -23,6 +23,9 @@ func (m *Manager) startTracking() error {
 		Timeouts: func() (tracking.Timeouts, error) { return tracking.ReadTimeouts(tracking.SysctlPath) },
 		ZoneIPv4: m.config.ConntrackZoneIPv4, ZoneIPv6: m.config.ConntrackZoneIPv6,
 	})
+	if err != nil {
+		return err
+	}
 	m.tracking = runner
-	return err
+	return nil
 }

@@ -190,6 +190,9 @@ func (m *Manager) abandon() {
 	if m.dp != nil {
 		m.dp.SetMode(datapath.ModeOff)
 	}
+	if m.tracking != nil {
+		m.tracking.Close()
+	}
 	if err := Cleanup(m.config.PinPath, m.state); err != nil {
 		klog.ErrorS(err, "Could not remove all of ONCache")
 	}

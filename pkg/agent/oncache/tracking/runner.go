@@ -111,6 +111,7 @@ func (r *Runner) attend(timeouts Timeouts) error {
 
 // watchSegments follows what the programs tell.
 func (r *Runner) watchSegments(stopCh <-chan struct{}) {
+	var complaints complaints
 	waiting := map[conntrack.Tuple]bool{}
 	note := func(c datapath.Connection) { waiting[oneOf(c)] = true }
 	for {
@@ -128,15 +129,25 @@ func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 		}
 		if err != nil {
 			r.failed.Add(1)
-			klog.ErrorS(err, "Could not read which segments have passed conntrack")
+			complaints.say(err, "Could not read which segments have passed conntrack")
 		}
 		for tuple := range waiting {
 			if err := r.afterSegments.Passed(tuple); err != nil {
 				r.failed.Add(1)
-				klog.ErrorS(err, "Could not bring conntrack's entry of an accelerated connection up to date")
+				complaints.say(err, "Could not bring conntrack's entries of accelerated connections up to date")
 			}
 		}
 		clear(waiting)
+	}
+}
+
+// complaints are logged once a minute at most: what fails for one segment may fail for a thousand of them every second.
+type complaints struct{ last time.Time }
+
+func (c *complaints) say(err error, what string) {
+	if time.Since(c.last) >= time.Minute {
+		c.last = time.Now()
+		klog.ErrorS(err, what)
 	}
 }
 
