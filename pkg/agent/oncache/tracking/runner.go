@@ -61,10 +61,11 @@ func New(config Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.reader, err = config.Cache.NewPassedReader(); err != nil {
+	if err := r.attend(timeouts); err != nil {
 		return nil, err
 	}
-	return r, r.attend(timeouts)
+	r.reader, err = config.Cache.NewPassedReader()
+	return r, err
 }
 
 // Close ends Run.
@@ -85,28 +86,34 @@ func (r *Runner) Run(stopCh <-chan struct{}) {
 		_ = r.Close()
 	}()
 	go r.watchSegments(stopCh)
-	tick := time.NewTicker(r.pause())
-	defer tick.Stop()
+	var complaints complaints
 	for {
+		begun := time.Now()
 		if err := r.Round(); err != nil {
 			r.failed.Add(1)
-			klog.ErrorS(err, "Conntrack's entries of accelerated connections that are idle were not all brought up to date")
+			complaints.say(err, "Could not bring conntrack's entries of all idle connections up to date")
 		}
 		select {
 		case <-stopCh:
 			return
-		case <-tick.C:
+		case <-time.After(rest(r.pause(), time.Since(begun))):
 		}
 	}
 }
 
-// pause is the time between two rounds, and how long a connection must be silent to be idle.
+// rest is the time until the next round, after one that took took: to read a million entries takes a second, and should take no
+// more than a twentieth of a processor. Conntrack's timeouts are minutes; the promise must not end before.
+func rest(pause, took time.Duration) time.Duration {
+	return min(max(pause, 20*took), longestPromise/4)
+}
+
+// pause is the least time between two rounds, and how long a connection must be silent to be idle.
 func (r *Runner) pause() time.Duration { return r.Lease / 2 }
 
 // attend renews the promise, and keeps the lease below the kernel's timeouts.
 func (r *Runner) attend(timeouts Timeouts) error {
 	r.Cache.SetLease(min(r.Lease, timeouts.Shortest/3))
-	return r.Cache.Attend(min(longestPromise, timeouts.Unacknowledged/2))
+	return r.Cache.Attend(max(min(longestPromise, timeouts.Unacknowledged/2), 2*r.pause()))
 }
 
 // watchSegments follows what the programs tell.
