@@ -11,13 +11,22 @@ static __always_inline bool redirected(const struct ethhdr *eth, const struct on
 	return same_mac(eth->h_source, ep->mac) && same_mac(eth->h_dest, c->virtual_mac);
 }
 
+/* from_endpoint: the frame comes from the Pod's interface, with its MAC addresses. */
+static __always_inline bool from_endpoint(struct __sk_buff *skb, const struct onc_control *c,
+					  const struct onc_endpoint *ep)
+{
+	struct ethhdr *eth = (void *)(long)skb->data;
+
+	return (void *)(eth + 1) <= (void *)(long)skb->data_end && ep->ifindex == skb->ifindex &&
+	       (same_macs(eth, ep->gateway_mac) || redirected(eth, c, ep));
+}
+
 /* egress_condition: may this packet use entry f? On ONC_HIT *node is the Node to send it to, *hash the flow's if known.
  */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, struct onc_egress *f,
 							struct onc_node **node, __u32 *hash)
 {
-	struct ethhdr *eth = (void *)(long)skb->data;
 	struct onc_endpoint *ep;
 	enum onc_reason reason;
 
@@ -31,8 +40,7 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	if (unlikely(reason))
 		return reason;
 	/* The source address is the endpoint's: it is part of the key, and was checked when the entry was learned. */
-	if (unlikely((void *)(eth + 1) > (void *)(long)skb->data_end || ep->ifindex != skb->ifindex ||
-		     (!same_macs(eth, ep->gateway_mac) && !redirected(eth, c, ep))))
+	if (unlikely(!from_endpoint(skb, c, ep)))
 		return because(ONC_SPOOF);
 	if (unlikely(!fits(skb, p, *node)))
 		return because(ONC_MTU);
@@ -101,8 +109,8 @@ static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 end
 }
 
 /* egress_miss lets Egress-Init learn from this packet, if it goes from an announced Pod to a remote Node. */
-static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct onc_control *c,
-						   const struct packet *p, enum onc_reason reason)
+static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct packet *p,
+						   enum onc_reason reason)
 {
 	__s64 endpoint = endpoint_of(skb->ifindex);
 	enum onc_reason no_ticket;
@@ -113,17 +121,25 @@ static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const 
 	node = node_of_destination(p);
 	if (node < 0)
 		return ONC_NOT_REMOTE;
-	if (reason == ONC_LEASE) {
-		struct onc_ingress *other;
-		struct packet back;
-
-		reverse(p, &back);
-		other = find_ingress(&back);
-		if (other)
-			ask_too(&other->v, c);
-	}
 	no_ticket = egress_ticket(skb, endpoint, node, reason == ONC_NO_ENTRY);
 	return no_ticket ? no_ticket : reason;
+}
+
+/* egress_probe: the packet asks Open vSwitch about its entry. What it says counts if the Pod has sent it. */
+static __always_inline void egress_probe(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
+					 struct onc_egress *f, __u32 length)
+{
+	struct onc_endpoint *ep = get_endpoint(f->v.endpoint);
+	struct onc_ingress *other;
+	struct packet back;
+
+	if (!ep || !from_endpoint(skb, c, ep))
+		return;
+	see(&f->seen, p, length);
+	reverse(p, &back);
+	other = find_ingress(&back);
+	if (other)
+		ask_too(&other->v, c);
 }
 
 static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const struct onc_control *c, bool six)
@@ -143,8 +159,8 @@ static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const st
 	reason = egress_condition(skb, c, &p, f, &node, &hash);
 	if (unlikely(reason || !f || !node)) {
 		if (f && reason == ONC_LEASE)
-			see(&f->seen, &p, length - L2_LEN);
-		return wants_ticket(reason) ? egress_miss(skb, c, &p, reason) : reason;
+			egress_probe(skb, c, &p, f, length - L2_LEN);
+		return wants_ticket(reason) ? egress_miss(skb, &p, reason) : reason;
 	}
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))

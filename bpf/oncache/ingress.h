@@ -103,16 +103,26 @@ static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const stru
 		}
 		return ONC_TCP_FLAGS;
 	}
-	if (reason == ONC_LEASE) {
-		struct onc_egress *answers;
-
-		reverse(&p, &back);
-		answers = find_egress(&back);
-		if (answers)
-			ask_too(&answers->v, c);
-	}
 	other = ingress_ticket(skb, &p, &o, reason == ONC_NO_ENTRY);
 	return other ? other : reason;
+}
+
+/* ingress_probe: the packet asks Open vSwitch about its entry. What it says counts if it comes from the entry's Node.
+ */
+static __always_inline void ingress_probe(const struct onc_control *c, const struct packet *p, const struct outer *o,
+					  struct onc_ingress *f, __u32 length)
+{
+	struct onc_node *node = get_node(f->v.node);
+	struct onc_egress *other;
+	struct packet back;
+
+	if (!node || !is_source(o, node))
+		return;
+	see(&f->seen, p, length);
+	reverse(p, &back);
+	other = find_egress(&back);
+	if (other)
+		ask_too(&other->v, c);
 }
 
 static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const struct onc_control *c,
@@ -133,7 +143,7 @@ static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const s
 	reason = ingress_condition(skb, c, &p, o, f, ifindex, macs, &ce);
 	if (unlikely(reason || !f)) {
 		if (f && reason == ONC_LEASE)
-			see(&f->seen, &p, skb->len - o->len);
+			ingress_probe(c, &p, o, f, skb->len - o->len);
 		return wants_ticket(reason) ? ingress_miss(skb, c, reason) : reason;
 	}
 	see(&f->seen, &p, skb->len - o->len);
