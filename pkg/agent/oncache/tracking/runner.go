@@ -6,6 +6,7 @@ package tracking
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -188,8 +189,7 @@ func (r *Runner) Round() error {
 		return r.attend(timeouts)
 	}
 	now := time.Now()
-	// Some connections are found twice, so that none is left out.
-	from, to := r.pause(), now.Sub(r.last)+2*r.pause()
+	from, to := r.window(now)
 	var idle []datapath.Flow
 	if err := r.Cache.Flows(func(f datapath.Flow) bool {
 		// Of a connection that has only been learned in one direction, conntrack sees everything.
@@ -213,6 +213,15 @@ func (r *Runner) Round() error {
 	return r.attend(timeouts)
 }
 
+// window is for how long connections have been idle that a round looks at: in the first one any time. Some are found twice, so
+// that none is left out.
+func (r *Runner) window(now time.Time) (from, to time.Duration) {
+	if r.last.IsZero() {
+		return r.pause(), math.MaxInt64
+	}
+	return r.pause(), now.Sub(r.last) + 2*r.pause()
+}
+
 // idle looks for the other direction of a flow that has become idle.
 func (r *Runner) idle(f *datapath.Flow, from time.Duration, timeouts Timeouts) error {
 	direction := datapath.DirectionIngress
@@ -225,6 +234,9 @@ func (r *Runner) idle(f *datapath.Flow, from time.Duration, timeouts Timeouts) e
 	}
 	if other != nil && other.Seen.Ago < from {
 		return nil // the connection is not idle
+	}
+	if other == nil && !f.OtherProved {
+		return nil // no segment has taken the fast path: conntrack has seen them all
 	}
 	c := &Connection{Tuple: tupleOf(f.Source, f.Destination), Egress: seen(f), Ingress: seen(other)}
 	if f.Direction == datapath.DirectionIngress {
