@@ -235,9 +235,6 @@ func (r *Runner) idle(f *datapath.Flow, from time.Duration, timeouts Timeouts) e
 	if other != nil && other.Seen.Ago < from {
 		return nil // the connection is not idle
 	}
-	if other == nil && !f.OtherProved {
-		return nil // no segment has taken the fast path: conntrack has seen them all
-	}
 	c := &Connection{Tuple: tupleOf(f.Source, f.Destination), Egress: seen(f), Ingress: seen(other)}
 	if f.Direction == datapath.DirectionIngress {
 		c = &Connection{Tuple: tupleOf(f.Destination, f.Source), Egress: seen(other), Ingress: seen(f)}

@@ -29,3 +29,16 @@ func TestOneOf(t *testing.T) {
 	require.EqualValues(t, 80, one.DestinationPort)
 	require.NotEqual(t, one, oneOf(datapath.Connection{Source: b, Destination: netip.MustParseAddrPort("10.0.0.9:81")}))
 }
+
+// TestWindow: the first round of an agent looks at all connections that became idle while there was none.
+func TestWindow(t *testing.T) {
+	r := &Runner{Config: Config{Lease: 10 * time.Second}}
+	now := time.Now()
+	from, to := r.window(now)
+	require.Equal(t, 5*time.Second, from)
+	require.Greater(t, to, 100*24*time.Hour, "how long jiffies of 32 bits can tell")
+	r.last = now.Add(-6 * time.Second)
+	from, to = r.window(now)
+	require.Equal(t, 5*time.Second, from)
+	require.Equal(t, 16*time.Second, to)
+}
