@@ -12,8 +12,9 @@ import (
 // State is what conntrack thinks of a TCP connection (enum tcp_conntrack, include/uapi/linux/netfilter/nf_conntrack_tcp.h).
 type State uint8
 
-// States that a connection can be in once packets have passed in both directions.
+// States of connections.
 const (
+	StateSynSent     State = 1
 	StateSynReceived State = 2
 	StateEstablished State = 3
 	StateFinWait     State = 4
@@ -21,6 +22,7 @@ const (
 	StateLastAck     State = 6
 	StateTimeWait    State = 7
 	StateClose       State = 8
+	StateSynSent2    State = 9
 )
 
 // stateNames are those of the kernel.

@@ -26,7 +26,7 @@ var kernel = Timeouts{
 		conntrack.StateEstablished: 120 * time.Hour, conntrack.StateFinWait: 120 * time.Second, conntrack.StateCloseWait: 60 * time.Second,
 	},
 	Ended: map[conntrack.State]time.Duration{
-		conntrack.StateSynReceived: 60 * time.Second, conntrack.StateLastAck: 30 * time.Second,
+		conntrack.StateSynSent: 110 * time.Second, conntrack.StateSynReceived: 60 * time.Second, conntrack.StateLastAck: 30 * time.Second,
 		conntrack.StateTimeWait: 120 * time.Second, conntrack.StateClose: 10 * time.Second,
 	},
 }

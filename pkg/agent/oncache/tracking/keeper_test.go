@@ -87,6 +87,10 @@ func TestConnectionClosesMeanwhile(t *testing.T) {
 			},
 			[]conntrack.Change{opened, {Timeout: 120 * time.Second}, {Timeout: 30 * time.Second}},
 		},
+		"was opened again": {
+			[]*conntrack.Connection{entryOf(conntrack.StateSynSent, long, 0, 0), entryOf(conntrack.StateSynSent, 110*time.Second, 0, 0)},
+			[]conntrack.Change{opened, {Timeout: 110 * time.Second}},
+		},
 		"has gone": {[]*conntrack.Connection{nil}, []conntrack.Change{opened}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,9 +111,9 @@ func TestReadTimeouts(t *testing.T) {
 	write := func(name, value string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "nf_conntrack_"+name), []byte(value+"\n"), 0o600))
 	}
-	for i, name := range strings.Fields(`tcp_timeout_established tcp_timeout_unacknowledged tcp_timeout_max_retrans tcp_timeout_syn_recv tcp_timeout_fin_wait
+	for i, name := range strings.Fields(`tcp_timeout_established tcp_timeout_unacknowledged tcp_timeout_max_retrans tcp_timeout_syn_sent tcp_timeout_syn_recv tcp_timeout_fin_wait
 		tcp_timeout_close_wait tcp_timeout_last_ack tcp_timeout_time_wait tcp_timeout_close udp_timeout udp_timeout_stream`) {
-		write(name, []string{"432000", "300", "301", "60", "120", "61", "30", "119", "10", "31", "180"}[i])
+		write(name, []string{"432000", "300", "301", "110", "60", "120", "61", "30", "119", "10", "31", "180"}[i])
 	}
 	got, err := ReadTimeouts(dir)
 	require.NoError(t, err)

@@ -20,7 +20,8 @@ type Timeouts struct {
 	// Unacknowledged is for connections with data that is not acknowledged, and Retransmitted for those whose last window was
 	// 0, if they are shorter than that of the connection's state.
 	Unacknowledged, Retransmitted time.Duration
-	// Open are those of the states in which there may be data, Ended those of the ones behind them.
+	// Open are those of the states in which there may be data, Ended those of the ones behind them, and of
+	// those that a new connection with the same addresses begins in.
 	Open, Ended map[conntrack.State]time.Duration
 	// Shortest is the shortest one of a state in which packets still flow, UDP's included: what a lease must not outlast.
 	Shortest time.Duration
@@ -52,6 +53,9 @@ func ReadTimeouts(path string) (t Timeouts, err error) {
 			conntrack.StateCloseWait:   read("tcp_timeout_close_wait"),
 		},
 		Ended: map[conntrack.State]time.Duration{
+			// The kernel has no sysctl for the second one, of simultaneous opens.
+			conntrack.StateSynSent:     read("tcp_timeout_syn_sent"),
+			conntrack.StateSynSent2:    read("tcp_timeout_syn_sent"),
 			conntrack.StateSynReceived: read("tcp_timeout_syn_recv"),
 			conntrack.StateLastAck:     read("tcp_timeout_last_ack"),
 			conntrack.StateTimeWait:    read("tcp_timeout_time_wait"),
