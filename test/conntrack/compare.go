@@ -73,6 +73,10 @@ func compare(s *sequence, off, on *outcome) (all []difference) {
 			continue
 		}
 		key := arrival{s.port, step.from, step.packet.id}
+		if step.packet.lost && (off.arrived[key] || on.arrived[key]) {
+			add("packet %d of the %s at %s was not lost", step.packet.id, step.from, step.at)
+			continue
+		}
 		if off.arrived[key] != on.arrived[key] {
 			add("packet %d of the %s at %s (later=%v): arrived off %v, on %v", step.packet.id, step.from, step.at, step.last, off.arrived[key], on.arrived[key])
 			all[len(all)-1].explained = explainPacket(s, &step)

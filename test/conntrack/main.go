@@ -7,7 +7,7 @@
 // Nodes of package nodepair on the running kernel; timeouts are seconds instead of minutes and days, and sequence numbers jump
 // by what a window holds, so a connection lives through everything within seconds. It needs root.
 //
-// sequence.go and tcp.go make sequences, packet.go their packets; world.go is a world, run.go lives sequences in it, compare.go
+// sequence.go and tcp.go make sequences, packet.go their packets, some of which loss.go loses on the wire; world.go is a world, run.go lives sequences in it, compare.go
 // compares.
 //
 // The last line is "conntrack: sequences=N packets=N differences=N seed=S": differences that docs/oncache-conntrack.md does not

@@ -23,7 +23,8 @@ type packet struct {
 	seq    uint32
 	ack    uint32
 	window uint16
-	length int // of the payload
+	length int  // of the payload
+	lost   bool // on the wire
 }
 
 // synOptions are window scale and SACK permitted, padded.
@@ -47,6 +48,9 @@ func (p *packet) frame(s *sequence, from side, nodes [2]*nodepair.Node) []byte {
 		e.TCPOptions = synOptions
 	}
 	e.Window = &p.window
+	if p.lost {
+		e.TTL = lostTTL
+	}
 	return e.Bytes()
 }
 

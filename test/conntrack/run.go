@@ -147,7 +147,9 @@ func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments [
 					return slow, err
 				}
 			default:
-				sent = append(sent, arrival{m.port, m.step.from, m.step.packet.id})
+				if !m.step.packet.lost {
+					sent = append(sent, arrival{m.port, m.step.from, m.step.packet.id})
+				}
 				for _, w := range worlds {
 					if err := w.sockets[m.step.from].Send(afpacket.Frame{Data: m.step.packet.frame(m.sequence, m.step.from, w.Nodes)}); err != nil {
 						return slow, err

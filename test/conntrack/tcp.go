@@ -87,7 +87,7 @@ func (b *builder) answerSYN() {
 // episode is something that happens in an open connection.
 func (b *builder) episode() {
 	from := side(b.IntN(2))
-	switch b.IntN(15) {
+	switch b.IntN(17) {
 	case 0, 1, 2, 3:
 		rounds := 1 + b.IntN(15)
 		b.note("%d requests", rounds)
@@ -133,6 +133,8 @@ func (b *builder) episode() {
 		b.ack(from)
 	case 13:
 		b.restart()
+	case 15, 16:
+		b.loses(from)
 	case 14:
 		if b.IntN(8) == 0 {
 			b.flush()
@@ -140,6 +142,30 @@ func (b *builder) episode() {
 			b.wait(2 * lease)
 		}
 	}
+}
+
+// lose makes the wire lose the last packet.
+func (b *builder) lose() { b.steps[len(b.steps)-1].packet.lost = true }
+
+// loses is a segment, or the acknowledgement of one, that does not arrive and is sent again.
+func (b *builder) loses(from side) {
+	length := 1 + b.IntN(300)
+	data := func() { b.tcp(from, equality.ACK|equality.PSH, b.next[from], length) }
+	data()
+	if b.IntN(2) == 0 {
+		b.note("%s's segment is lost", from)
+		b.lose()
+	} else {
+		b.note("the acknowledgement of the %s's segment is lost", from)
+		b.next[from] += uint32(length)
+		b.ack(from.other())
+		b.lose()
+		b.next[from] -= uint32(length)
+	}
+	b.pause()
+	data()
+	b.next[from] += uint32(length)
+	b.ack(from.other())
 }
 
 // restart is a client that has forgotten the connection and opens it again from the same port: the server answers by an
@@ -189,7 +215,7 @@ func (b *builder) zeroWindow(of side) {
 // finish is how the connection ends, if it does.
 func (b *builder) finish() {
 	from := side(b.IntN(2))
-	switch b.IntN(13) {
+	switch b.IntN(16) {
 	case 0, 1, 2, 3:
 		b.note("stays open")
 	case 12:
@@ -233,6 +259,20 @@ func (b *builder) finish() {
 			b.pause()
 		}
 		b.ack(from)
+	case 13:
+		b.note("%s's FIN is lost", from)
+		b.fin(from)
+		b.lose()
+	case 14:
+		b.note("%s's RST is lost", from)
+		b.reset(from, 0)
+		b.lose()
+	case 15:
+		b.note("%s's last segments are lost", from)
+		for range 1 + b.IntN(3) {
+			b.segment(from, 100)
+			b.lose()
+		}
 	case 11:
 		b.note("both close at once")
 		b.tcp(client, equality.FIN|equality.ACK, b.next[client], 0)

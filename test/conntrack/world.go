@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/cilium/ebpf/link"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
@@ -43,6 +45,7 @@ type world struct {
 	caches  []*cache
 	sockets [2]*afpacket.Socket
 	stop    chan struct{}
+	losses  []link.Link
 }
 
 // cache is that of one Node, with what looks after conntrack.
@@ -111,6 +114,11 @@ func (w *world) configure(n *nodepair.Node) error {
 	if err := nodepair.Run(n.Host, script); err != nil {
 		return err
 	}
+	loss, err := lossyWire(n, w.Inner6)
+	if err != nil {
+		return err
+	}
+	w.losses = append(w.losses, loss)
 	return nodepair.Run(n.Pod, firewall+" -w -t raw -A PREROUTING -i "+nodepair.InPod+" -j DROP; ethtool -K "+nodepair.InPod+" gro off")
 }
 
@@ -242,6 +250,9 @@ func (w *world) close() error {
 		if s != nil {
 			s.Close()
 		}
+	}
+	for _, l := range w.losses {
+		errs = append(errs, l.Close())
 	}
 	if w.Pair != nil {
 		w.Pair.Close()

@@ -122,6 +122,7 @@ func TestReadTimeouts(t *testing.T) {
 	require.Equal(t, 120*time.Hour, got.Open[conntrack.StateEstablished])
 	require.Equal(t, 61*time.Second, got.Open[conntrack.StateCloseWait])
 	require.Equal(t, 31*time.Second, got.Shortest)
+	require.Equal(t, 110*time.Second, got.Ended[conntrack.StateSynSent])
 	write("tcp_timeout_close_wait", "7")
 	got, err = ReadTimeouts(dir)
 	require.NoError(t, err)

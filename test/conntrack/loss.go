@@ -1,0 +1,54 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+
+	"github.com/antrea-oncache/antrea/test/nodepair"
+)
+
+// lostTTL marks packets that the wire loses: what the Pod sends them with. On the wire it is that or one less. It is odd.
+const lostTTL = 33
+
+// lossyWire loses packets before anything of the Node sees them, by the inner TTL or hop limit. (Generic XDP would let redirected
+// packets pass, which are those of the fast path.)
+func lossyWire(n *nodepair.Node, inner6 bool) (l link.Link, err error) {
+	// Outer Ethernet, IPv4, UDP and VXLAN, inner Ethernet, and what is before the TTL.
+	offset := int32(14 + 20 + 8 + 8 + 14 + 8)
+	if inner6 {
+		offset--
+	}
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "Dual BSD/GPL", Instructions: asm.Instructions{
+		asm.LoadMem(asm.R2, asm.R1, 0, asm.Word), // data
+		asm.LoadMem(asm.R3, asm.R1, 4, asm.Word), // its end
+		asm.Mov.Imm(asm.R0, 2),                   // XDP_PASS
+		asm.Mov.Reg(asm.R4, asm.R2),
+		asm.Add.Imm(asm.R4, offset+1),
+		asm.JGT.Reg(asm.R4, asm.R3, "end"),
+		asm.LoadMem(asm.R5, asm.R2, int16(offset), asm.Byte),
+		asm.Or.Imm(asm.R5, 1),
+		asm.JNE.Imm(asm.R5, lostTTL, "end"),
+		asm.Mov.Imm(asm.R0, 1), // XDP_DROP
+		asm.Return().WithSymbol("end"),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("load the program that loses packets: %w", err)
+	}
+	defer program.Close()
+	err = n.Host.Do(func() error {
+		uplink, err := net.InterfaceByName(nodepair.Uplink)
+		if err != nil {
+			return err
+		}
+		l, err = link.AttachXDP(link.XDPOptions{Program: program, Interface: uplink.Index, Flags: link.XDPDriverMode})
+		return err
+	})
+	return l, err
+}
