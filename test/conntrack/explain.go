@@ -3,7 +3,13 @@
 
 package main
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/test/equality"
+)
 
 // Rows of docs/oncache-conntrack.md that explain differences.
 const (
@@ -11,6 +17,8 @@ const (
 	rowStream = "UDP ends as it becomes a stream"
 	// rowDeleted: somebody has deleted the entry. The cache goes on until its lease ends.
 	rowDeleted = "entry deleted"
+	// rowReset: a RST has not the sequence number that conntrack expects. With the cache it expects none.
+	rowReset = "RST that is not the next sequence number"
 )
 
 // streamAfter is when the kernel begins to regard a UDP connection as a stream.
@@ -31,6 +39,9 @@ func explain(s *sequence, off, on *entry) string {
 			return rowStream
 		}
 	}
+	if !s.udp && s.reset() && off != nil && on != nil && off.TCP.State == conntrack.StateEstablished && on.TCP.State == conntrack.StateClose {
+		return rowReset
+	}
 	// Conntrack takes the connection up in its middle, at another packet than with the cache off: it knows no window scale, and
 	// whose packet came first is the opener.
 	if len(deleted) > 0 && (s.udp || off == nil || on == nil || off.TCP.State == on.TCP.State) {
@@ -47,6 +58,11 @@ func explainPacket(s *sequence, of *step) string {
 		}
 	}
 	return ""
+}
+
+// reset says whether somebody has sent RST.
+func (s *sequence) reset() bool {
+	return slices.ContainsFunc(s.steps, func(step step) bool { return step.packet != nil && !step.last && step.packet.flags&equality.RST != 0 })
 }
 
 // deletions are the times at which the entry was deleted before a time.

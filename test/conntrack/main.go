@@ -79,7 +79,7 @@ func run(sequences, batch, only int, seed uint64, r *result) error {
 	}
 	for batches, failed := 0, 0; len(waiting) > 0; batches++ {
 		some := waiting[:min(batch, len(waiting))]
-		slow, err := r.batch(some, batches%4 == 3)
+		slow, err := r.batch(some, batches%2 == 1)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func run(sequences, batch, only int, seed uint64, r *result) error {
 	return nil
 }
 
-// batch lives sequences in two new worlds; every fourth time with IPv6. It returns those that must be lived again.
+// batch lives sequences in two new worlds; every second time with IPv6. It returns those that must be lived again.
 func (r *result) batch(sequences []*sequence, ipv6 bool) (slow []*sequence, err error) {
 	off, err := newWorld("off", false, ipv6)
 	if err != nil {

@@ -28,7 +28,7 @@ const lease = time.Second
 var timeouts = map[string]int{
 	"tcp_timeout_established": 120, "tcp_timeout_unacknowledged": 45, "tcp_timeout_max_retrans": 45,
 	"tcp_timeout_syn_sent": 12, "tcp_timeout_syn_recv": 8, "tcp_timeout_fin_wait": 35, "tcp_timeout_close_wait": 25,
-	"tcp_timeout_last_ack": 10, "tcp_timeout_time_wait": 16, "tcp_timeout_close": 6, "udp_timeout": 6, "udp_timeout_stream": 20,
+	"tcp_timeout_last_ack": 16, "tcp_timeout_time_wait": 20, "tcp_timeout_close": 14, "udp_timeout": 14, "udp_timeout_stream": 35,
 	// The outer packets of the tunnel are none of our business; those of the Pods are in zone 0, as everything here.
 	"tcp_be_liberal": 1,
 }

@@ -23,6 +23,9 @@ import (
 // more than 2 GiB after the segment, and comes earlier, would be lost: at 860 Gbit/s.
 const merged = 20 * time.Millisecond
 
+// shortestLease bounds what a sysctl can do to the rate of probes and rounds.
+const shortestLease = 200 * time.Millisecond
+
 // longestPromise bounds how long the fast path goes on without an agent, for connections that become idle then.
 const longestPromise = 2 * time.Minute
 
@@ -46,6 +49,8 @@ type Runner struct {
 	reader                  *datapath.PassedReader
 	failed                  atomic.Uint64
 
+	// lease is how long leases run at present.
+	lease time.Duration
 	// Of the last round of the idle connections: when it was, and how many packets the cache had counted then and before.
 	last              time.Time
 	packets, previous uint64
@@ -109,11 +114,12 @@ func rest(pause, took time.Duration) time.Duration {
 }
 
 // pause is the least time between two rounds, and how long a connection must be silent to be idle.
-func (r *Runner) pause() time.Duration { return r.Lease / 2 }
+func (r *Runner) pause() time.Duration { return r.lease / 2 }
 
 // attend renews the promise, and keeps the lease below the kernel's timeouts.
 func (r *Runner) attend(timeouts Timeouts) error {
-	r.Cache.SetLease(min(r.Lease, timeouts.Shortest/3))
+	r.lease = max(min(r.Lease, timeouts.Shortest/3), shortestLease)
+	r.Cache.SetLease(r.lease)
 	return r.Cache.Attend(max(min(longestPromise, timeouts.Unacknowledged/2), 2*r.pause()))
 }
 
@@ -206,11 +212,16 @@ func (r *Runner) Round() error {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) > 0 {
-		return fmt.Errorf("%d of %d connections: %w", len(errs), len(idle), errs[0])
+	if len(errs) > 0 && len(errs) == len(idle) {
+		r.previous = 0 // look again, also when no packet has come
+		return fmt.Errorf("all of %d connections: %w", len(idle), errs[0])
 	}
 	r.last = now
-	return r.attend(timeouts)
+	if err := r.attend(timeouts); err != nil || len(errs) == 0 {
+		return err
+	}
+	// A connection that the kernel refuses to change must not end the promise to all others.
+	return fmt.Errorf("%d of %d connections: %w", len(errs), len(idle), errs[0])
 }
 
 // window is for how long connections have been idle that a round looks at: in the first one any time. Some are found twice, so

@@ -32,7 +32,7 @@ func TestOneOf(t *testing.T) {
 
 // TestWindow: the first round of an agent looks at all connections that became idle while there was none.
 func TestWindow(t *testing.T) {
-	r := &Runner{Config: Config{Lease: 10 * time.Second}}
+	r := &Runner{lease: 10 * time.Second}
 	now := time.Now()
 	from, to := r.window(now)
 	require.Equal(t, 5*time.Second, from)
