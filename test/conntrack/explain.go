@@ -28,19 +28,26 @@ const streamAfter = 2 * time.Second
 func explain(s *sequence, off, on *entry) string {
 	deleted := s.deletions(s.lastAt)
 	if s.udp {
-		begin := time.Duration(0)
+		begin := s.begun
 		if len(deleted) > 0 {
-			begin = deleted[len(deleted)-1]
+			begin += deleted[len(deleted)-1]
 		}
 		// The entry in the cache is made two datagrams after the connection's beginning, and the next probe is due a sixteenth of a
 		// lease after the last one.
-		after := s.lastAt - begin - streamAfter
+		after := s.ended - begin - streamAfter
 		if after > -least && after < lease/16+3*s.gap+2*least {
 			return rowStream
 		}
 	}
-	if !s.udp && s.reset() && off != nil && on != nil && off.TCP.State == conntrack.StateEstablished && on.TCP.State == conntrack.StateClose {
-		return rowReset
+	if !s.udp && s.reset() && off != nil && on != nil {
+		closed := func(e *entry) bool { return e.TCP.State == conntrack.StateClose }
+		ignored := func(e *entry) bool {
+			return e.TCP.State == conntrack.StateEstablished && e.Timeout <= time.Duration(timeouts["tcp_timeout_close"])*time.Second
+		}
+		// Before the agent has reacted to the last segment that has passed conntrack, it is the other way round.
+		if ignored(off) && closed(on) || closed(off) && ignored(on) {
+			return rowReset
+		}
 	}
 	// Conntrack takes the connection up in its middle, at another packet than with the cache off: it knows no window scale, and
 	// whose packet came first is the opener.

@@ -73,6 +73,16 @@ type moment struct {
 	at      time.Duration
 }
 
+// sent notes when a packet of the sequence was sent.
+func (s *sequence) sent(at time.Duration, last bool) {
+	if s.begun == 0 {
+		s.begun = at
+	}
+	if !last {
+		s.ended = at
+	}
+}
+
 // schedule orders everything in a batch by time.
 func schedule(sequences []*sequence) (all []moment) {
 	for _, s := range sequences {
@@ -148,7 +158,8 @@ func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments [
 				}
 			default:
 				if !m.step.packet.lost {
-					sent = append(sent, arrival{m.port, m.step.from, m.step.packet.id})
+					m.sent(time.Since(begun), m.step.last)
+				sent = append(sent, arrival{m.port, m.step.from, m.step.packet.id})
 				}
 				for _, w := range worlds {
 					if err := w.sockets[m.step.from].Send(afpacket.Frame{Data: m.step.packet.frame(m.sequence, m.step.from, w.Nodes)}); err != nil {

@@ -41,6 +41,8 @@ type sequence struct {
 	what  []string // for people
 	// lastAt is when the last packet before the entries are compared was sent.
 	lastAt time.Duration
+	// begun and ended are when the first and the last packet before the silence were sent in fact.
+	begun, ended time.Duration
 	// gap is the time between two datagrams of a UDP connection.
 	gap time.Duration
 }
@@ -57,9 +59,8 @@ type builder struct {
 	*rand.Rand
 	sequence
 	now time.Duration
-	// Of each side: the next sequence number, and whether it has sent FIN.
-	next   [2]uint32
-	closed [2]bool
+	// next are the sides' next sequence numbers.
+	next [2]uint32
 	// scaled says that conntrack knows the window scale: not of connections that it has met in their middle.
 	scaled bool
 	// windows are what each side offers, not scaled.

@@ -211,19 +211,6 @@ func (w *world) entries(node int) (map[uint16]*conntrack.Connection, error) {
 	return found, err
 }
 
-// forget ends all connections, and empties the caches.
-func (w *world) forget() error {
-	for _, n := range w.Nodes {
-		if err := nodepair.Run(n.Host, "conntrack -F"); err != nil {
-			return err
-		}
-	}
-	for _, c := range w.caches {
-		c.BumpAll()
-	}
-	return nil
-}
-
 // hits are the packets that have taken the fast path.
 func (w *world) hits() (n uint64, err error) {
 	for _, c := range w.caches {
