@@ -159,7 +159,7 @@ func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments [
 			default:
 				if !m.step.packet.lost {
 					m.sent(time.Since(begun), m.step.last)
-				sent = append(sent, arrival{m.port, m.step.from, m.step.packet.id})
+					sent = append(sent, arrival{m.port, m.step.from, m.step.packet.id})
 				}
 				for _, w := range worlds {
 					if err := w.sockets[m.step.from].Send(afpacket.Frame{Data: m.step.packet.frame(m.sequence, m.step.from, w.Nodes)}); err != nil {
