@@ -28,8 +28,8 @@ struct onc_flow6 {
 #define PROVED_BOTH (PROVED_OWN | PROVED_OTHER)
 
 /* What every flow entry must satisfy to be used. Generations are compared with those of the slots. The tag is a hash of
- * the key: an LRU map may give an element to another flow while a program reads it. It stands first, is overwritten
- * first and compared last. */
+ * the key: an LRU map may give an element to another flow while a program reads it. It is compared last. What a mixture
+ * of two entries could do is in the design: the kernel promises no order of its copy. */
 struct onc_validity {
 	__u32 tag;
 	__u32 proved;
