@@ -99,8 +99,7 @@ func schedule(sequences []*sequence) (all []moment) {
 	return all
 }
 
-// stretched is by how much a pause may be longer than it should: a busy machine must not make it one that conntrack's timeouts and
-// leases would be exceeded in.
+// stretched is by how much a sequence may be longer than it should: a busy machine must not make other gaps and pauses of it.
 const stretched = lease / 2
 
 // runBatch lives the sequences in all worlds at the same time. It returns those that the machine was too slow for, which say nothing.
@@ -145,10 +144,12 @@ func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments [
 		var comparing []*sequence
 		for _, m := range moments[:due] {
 			lag := time.Since(begun) - m.at
-			if before, known := late[m.sequence]; known && lag-before > stretched {
+			if _, begun := late[m.sequence]; !begun {
+				late[m.sequence] = lag
+			}
+			if lag-late[m.sequence] > stretched {
 				slow[m.sequence] = true
 			}
-			late[m.sequence] = lag
 			switch {
 			case m.compare:
 				comparing = append(comparing, m.sequence)
