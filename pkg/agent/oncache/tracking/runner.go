@@ -212,16 +212,16 @@ func (r *Runner) Round() error {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) > 0 && len(errs) == len(idle) {
-		r.previous = 0 // look again, also when no packet has come
-		return fmt.Errorf("all of %d connections: %w", len(idle), errs[0])
-	}
+	// A connection that the kernel refuses to change is tried twice, as all are. It must not end the promise to the others; but where
+	// every one fails, there is nothing to promise.
 	r.last = now
-	if err := r.attend(timeouts); err != nil || len(errs) == 0 {
+	if len(errs) > 0 {
+		err = fmt.Errorf("%d of %d connections: %w", len(errs), len(idle), errs[0])
+	}
+	if len(errs) > 0 && len(errs) == len(idle) {
 		return err
 	}
-	// A connection that the kernel refuses to change must not end the promise to all others.
-	return fmt.Errorf("%d of %d connections: %w", len(errs), len(idle), errs[0])
+	return errors.Join(err, r.attend(timeouts))
 }
 
 // window is for how long connections have been idle that a round looks at: in the first one any time. Some are found twice, so
