@@ -44,7 +44,7 @@ UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
 BENCH_ARGS ?=
 SMOKE_ARGS ?=
-# How many sets of policies test-policy makes, and the seed that makes them and those of test-conntrack (0: another one each time).
+# How many sets test-policy and test-objects make, and the seed that makes them and those of test-conntrack (0: another one each time).
 SETS ?= 200
 SEED ?= 0
 # How often test-policy kills an agent at a random moment.
@@ -101,6 +101,7 @@ model: ## Check the coherency protocol's models with spin, broken variants inclu
 test-unit: build ## Run unit tests (root runs more of them)
 	bin/testbed prepare
 	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
+	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy
 
 .PHONY: bench-controller
 bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods and 10,000 policies
@@ -117,6 +118,12 @@ test-conntrack: ## Compare what conntrack knows with the cache off and on, over 
 .PHONY: test-conntrack-faults
 test-conntrack-faults: ## Show that test-conntrack finds what is taken out of the cache, one mechanism after the other (root)
 	GO=$(GO) hack/check-conntrack.sh
+
+.PHONY: test-objects
+test-objects: ## Compare clusters that meet bad objects, requests and files with clusters that do not: SETS=N, SEED=S (root)
+	@mkdir -p bin
+	$(GO) test -c -o bin/objects.test ./test/objects
+	cd test/objects && GOGC=400 $(CURDIR)/bin/objects.test -test.timeout=0 -sets $(SETS) -seed $(SEED)
 
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)

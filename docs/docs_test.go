@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -459,4 +460,42 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Each direct dependency is in the table of CONTRIBUTING.md with its reason, and nothing else is.
+func TestDependencies(t *testing.T) {
+	file, err := modfile.Parse("go.mod", []byte(read(t, "go.mod")), nil)
+	require.NoError(t, err)
+	var direct []string
+	for _, r := range file.Require {
+		if !r.Indirect {
+			direct = append(direct, r.Mod.Path)
+		}
+	}
+	var described []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (`+"`.*?)"+` \| .+ \|$`).FindAllStringSubmatch(section(t, read(t, "CONTRIBUTING.md"), "## Dependencies"), -1) {
+		for _, name := range strings.Split(row[1], ", ") {
+			described = append(described, strings.Trim(name, "`"))
+		}
+	}
+	require.ElementsMatch(t, direct, described)
+}
+
+// Each reason of a problem has a row that says what to do.
+func TestProblems(t *testing.T) {
+	var reasons []string
+	constant := regexp.MustCompile(`(?m)^(?:const)?\s+\w+\s+(?:problem\.Reason|reason)\s+= "(\w+)"$`)
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "pkg"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range constant.FindAllSubmatch(text, -1) {
+			reasons = append(reasons, string(found[1]))
+		}
+		return err
+	}))
+	require.Contains(t, reasons, "PolicyNotRealized")
+	described := rows(t, read(t, "docs/problems.md"))
+	require.ElementsMatch(t, reasons, slices.Collect(maps.Keys(described)))
 }

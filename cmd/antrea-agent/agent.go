@@ -6,16 +6,15 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent"
@@ -26,7 +25,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
@@ -56,6 +58,13 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
+	problems := problem.NewRecorder()
+	if err := legacyregistry.Registerer().Register(problems); err != nil {
+		return fmt.Errorf("register the metric of problems: %w", err)
+	}
+	defer legacyregistry.Registerer().Unregister(problems)
+	problem.SendEvents(ctx, problems, clients.Kube, nodeName)
+	recovery.ReportTo(problems)
 	initializerOptions, err := initializerOptions(o.config, nodeName)
 	if err != nil {
 		return err
@@ -93,18 +102,19 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	policies, err := networkpolicy.New(&policySource{kube: clients.Kube, config: clients.Config, nodeName: nodeName}, flows,
-		ovsctl.NewVswitchd(o.config.OVSRunDir), store, o.policyDir)
+	source, err := newPolicySource(clients.Kube, clients.Config, nodeName)
 	if err != nil {
 		return err
 	}
+	policies := networkpolicy.New(source, flows, ovsctl.NewVswitchd(o.config.OVSRunDir), store, o.policyDir, problems)
 	fastStats := newFastStats(onCache.manager)
-	listener, err := net.Listen("tcp", net.JoinHostPort("0.0.0.0", strconv.Itoa(o.config.APIPort)))
+	listener, err := generic.Listen(o.config.APIPort)
 	if err != nil {
-		return fmt.Errorf("listening on apiPort: %w", err)
+		return err
 	}
 	api, err := newAPIServer(ctx, o, clients.Reviews, listener, &apiParts{
 		node: state.Node, store: store, flows: flows, bridge: bridge, onCache: onCache, policies: policies, fastStats: fastStats, kube: clients.Kube,
+		problems: problems,
 	})
 	if err != nil {
 		return err
@@ -117,11 +127,11 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		}))
 	podInformer := localPods.Core().V1().Pods()
 	podLister, podsSynced := podInformer.Lister(), podInformer.Informer().HasSynced
-	if _, err := podInformer.Informer().AddEventHandler(pods.handler()); err != nil {
+	if _, err := podInformer.Informer().AddEventHandler(recovery.Handler("pods", "Pod", pods.handler())); err != nil {
 		return fmt.Errorf("watch local Pods: %w", err)
 	}
 
-	nodeRoutes, err := noderoute.New(allNodes.Core().V1().Nodes(), flows, state.Routes, state.Network, state.Node)
+	nodeRoutes, err := noderoute.New(allNodes.Core().V1().Nodes(), flows, state.Routes, state.Network, state.Node, problems)
 	if err != nil {
 		return err
 	}
@@ -140,7 +150,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	localPods.Start(ctx.Done())
 	podsInstalled := make(chan struct{})
 	background := func(run func(context.Context)) {
-		group.Go(func() error { run(ctx); return nil })
+		group.Go(func() error { recovery.Keep(ctx, "agent", run); return nil })
 	}
 	background(func(ctx context.Context) { state.Rounds.Run(ctx, state.Reconnected) })
 	background(initializer.MaintainGateway)
@@ -149,6 +159,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if o.cutsConnections() {
 		background(newCutter(policies, onCache.manager).Run)
 	}
+	background(source.Run)
 	background(policies.Run)
 	if fastStats != nil {
 		background(fastStats.Run)
@@ -204,7 +215,7 @@ func waitFor(ctx context.Context, group *errgroup.Group) error {
 // retryUntilDone reports whether step has succeeded before ctx ended.
 func retryUntilDone(ctx context.Context, what string, step func() error) bool {
 	for {
-		err := step()
+		err := recovery.Call("agent", recovery.Part(what), step)
 		if err == nil {
 			return true
 		}

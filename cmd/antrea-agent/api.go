@@ -23,11 +23,13 @@ import (
 	policyhandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/ovsflows"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
+	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/problems"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/explain"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/querier"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
@@ -44,12 +46,20 @@ type apiParts struct {
 	// fastStats is nil without ONCache.
 	fastStats *networkpolicy.FastStats
 	kube      kubernetes.Interface
+	problems  *problem.Recorder
 }
 
-// routes are the API's endpoints.
+// changes are the endpoints that change something.
+func (p *apiParts) changes() map[string]http.HandlerFunc {
+	changes := map[string]http.HandlerFunc{"/loglevel": loglevel.HandleSet()}
+	maps.Copy(changes, p.onCache.changes)
+	return changes
+}
+
+// routes are the endpoints that are read.
 func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
 	info := &querier.Agent{
-		Node: p.node, Interfaces: p.store, OpenFlow: p.flows, OVSDB: p.bridge, Policies: p.policies, APIPort: o.config.APIPort,
+		Node: p.node, Interfaces: p.store, OpenFlow: p.flows, OVSDB: p.bridge, Policies: p.policies, Problems: p.problems, APIPort: o.config.APIPort,
 		PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
 	}
 	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
@@ -62,6 +72,7 @@ func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
 		"/networkpolicies": policyhandler.HandlePolicies(p.policies, policyStats(p.flows, dumper, p.fastStats)),
 		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, p.policies, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(p.store),
+		"/problems":        problems.HandleFunc(p.problems),
 	}
 	maps.Copy(routes, p.onCache.routes)
 	routes["/oncache/explain"] = explainhandler.HandleFunc(p.explainer())
@@ -86,8 +97,8 @@ func (p *apiParts) explainer() *explain.Explainer {
 func newAPIServer(ctx context.Context, o *options, reviews kubernetes.Interface, listener net.Listener, parts *apiParts) (*apiserver.Server, error) {
 	server, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, TokenFile: o.tokenFile, Client: reviews,
-		Routes:          parts.routes(o),
-		LivenessChecks:  map[string]func() error{"ovs": openFlowCheck(parts.flows)},
+		Routes: parts.routes(o), Changes: parts.changes(),
+		LivenessChecks:  map[string]func() error{"ovs": parts.flows.ConnectionError},
 		ReadinessChecks: map[string]func() error{"watcher": watcherCheck(parts.policies)},
 		EnableMetrics:   *o.config.EnablePrometheusMetrics,
 		CipherSuites:    splitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
@@ -96,15 +107,6 @@ func newAPIServer(ctx context.Context, o *options, reviews kubernetes.Interface,
 		return nil, errors.Join(err, listener.Close())
 	}
 	return server, nil
-}
-
-func openFlowCheck(flows interface{ IsConnected() bool }) func() error {
-	return func() error {
-		if flows.IsConnected() {
-			return nil
-		}
-		return errors.New("no OpenFlow connection to the bridge")
-	}
 }
 
 // watcherCheck fails while policies are not up to date.

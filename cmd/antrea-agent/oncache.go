@@ -39,7 +39,8 @@ type onCacheParts struct {
 type onCache struct {
 	// manager is nil when the feature gate is off.
 	manager *oncache.Manager
-	routes  map[string]http.HandlerFunc
+	// routes answer GET, changes PUT.
+	routes, changes map[string]http.HandlerFunc
 }
 
 // startONCache starts the cache, or with the gate off removes what an earlier agent left of it, and returns the handlers
@@ -51,9 +52,10 @@ func startONCache(ctx context.Context, p onCacheParts) (*onCache, error) {
 		if err := oncache.Cleanup(oncache.DefaultPinPath, state); err != nil {
 			return nil, fmt.Errorf("feature gate %s is off, but removing its programs and settings failed: %w", features.ONCache, err)
 		}
-		return &onCache{routes: map[string]http.HandlerFunc{
-			"/oncache": oncachehandler.HandleFunc(nil), "/oncache/mode": oncachehandler.HandleMode(nil),
-		}}, nil
+		return &onCache{
+			routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(nil), "/oncache/mode": oncachehandler.HandleMode(nil)},
+			changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(nil)},
+		}, nil
 	}
 	mode, err := datapath.ParseMode(p.config.ONCache.Mode)
 	if err != nil {
@@ -82,9 +84,11 @@ func startONCache(ctx context.Context, p onCacheParts) (*onCache, error) {
 	}
 	manager.Start()
 	go manager.Run(ctx.Done())
-	return &onCache{manager: manager, routes: map[string]http.HandlerFunc{
-		"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager),
-	}}, nil
+	return &onCache{
+		manager: manager,
+		routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)},
+		changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(manager)},
+	}, nil
 }
 
 // mirrored says of which interfaces a mirror of the bridge wants to see the packets. One on the tunnel port

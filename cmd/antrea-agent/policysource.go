@@ -5,14 +5,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"strconv"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -32,11 +26,25 @@ const (
 // policySource watches antrea-controller. It does so at an Endpoint of its Service, not through the Service's address, for
 // which the agent itself may have to care.
 type policySource struct {
-	kube kubernetes.Interface
 	// config has the agent's credentials.
 	config   *rest.Config
 	nodeName string
+	where    *whereabouts
 }
+
+func newPolicySource(kube kubernetes.Interface, config *rest.Config, nodeName string) (*policySource, error) {
+	where, err := newWhereabouts(kube)
+	if err != nil {
+		return nil, err
+	}
+	return &policySource{config: config, nodeName: nodeName, where: where}, nil
+}
+
+// Run follows where antrea-controller is until ctx ends. Without it Watch does nothing but wait.
+func (s *policySource) Run(ctx context.Context) { s.where.run(ctx) }
+
+// Moved implements networkpolicy.Source.
+func (s *policySource) Moved() <-chan struct{} { return s.where.moved() }
 
 var _ networkpolicy.Source = (*policySource)(nil)
 
@@ -64,49 +72,16 @@ func (s *policySource) Watch(ctx context.Context, resource networkpolicy.Resourc
 
 // controllerConfig says how to reach antrea-controller now.
 func (s *policySource) controllerConfig(ctx context.Context) (*rest.Config, error) {
-	_, err := s.kube.CoreV1().Services(controllerNamespace).Get(ctx, controllerService, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, networkpolicy.ErrNoController
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find antrea-controller: %w", err)
-	}
-	slices, err := s.kube.DiscoveryV1().EndpointSlices(controllerNamespace).List(ctx, metav1.ListOptions{
-		LabelSelector: discoveryv1.LabelServiceName + "=" + controllerService,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find antrea-controller: %w", err)
-	}
-	address, err := readyEndpoint(slices.Items)
+	address, ca, err := s.where.find(ctx)
 	if err != nil {
 		return nil, err
-	}
-	ca, err := s.kube.CoreV1().ConfigMaps(controllerNamespace).Get(ctx, controllerCA, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("find the authority of antrea-controller's certificate: %w", err)
-	}
-	if ca.Data[controllerCAKey] == "" {
-		return nil, fmt.Errorf("ConfigMap %s/%s has no %s", controllerNamespace, controllerCA, controllerCAKey)
 	}
 	config := rest.CopyConfig(s.config)
 	config.Host = "https://" + address
 	config.TLSClientConfig = rest.TLSClientConfig{
-		CAData:     []byte(ca.Data[controllerCAKey]),
+		CAData:     []byte(ca),
 		ServerName: controllerService + "." + controllerNamespace + ".svc",
 		CertFile:   s.config.CertFile, CertData: s.config.CertData, KeyFile: s.config.KeyFile, KeyData: s.config.KeyData,
 	}
 	return config, nil
-}
-
-// readyEndpoint returns host and port of the first Endpoint that is ready.
-func readyEndpoint(slices []discoveryv1.EndpointSlice) (string, error) {
-	for _, slice := range slices {
-		for _, endpoint := range slice.Endpoints {
-			ready := endpoint.Conditions.Ready
-			if (ready == nil || *ready) && len(endpoint.Addresses) > 0 && len(slice.Ports) > 0 && slice.Ports[0].Port != nil {
-				return net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port))), nil
-			}
-		}
-	}
-	return "", errors.New("no antrea-controller is ready")
 }

@@ -18,7 +18,7 @@ import (
 // nil without ONCache.
 func policyStats(flows openflow.Client, dumper openflow.FlowDumper, fast *networkpolicy.FastStats) policyhandler.Stats {
 	return func(ctx context.Context) (map[uint32]apis.RuleStats, error) {
-		tables, err := flows.GetFlowTableStatus()
+		tables, err := flows.GetFlowTableStatus(ctx)
 		if err != nil {
 			return nil, err
 		}

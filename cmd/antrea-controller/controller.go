@@ -8,22 +8,28 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
-	"strconv"
+	"os"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/version"
 )
+
+// agentAccount is the agents' service account, in the controller's Namespace.
+const agentAccount = "antrea-agent"
 
 // run serves until ctx ends or a part fails.
 func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
@@ -31,7 +37,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	var cert *certificate.Certificate
 	var err error
 	if *o.config.SelfSignedCert {
-		cert, err = certificate.Generate(o.namespace)
+		cert, err = certificate.Shared(ctx, clients.Kube, o.namespace)
 	} else {
 		cert, err = certificate.Read(o.certificateDir)
 	}
@@ -42,16 +48,18 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the Kubernetes API %s: %w", clients.Config.Host, err)
 	}
-	publisher := &certificate.Publisher{CA: cert.CA, Namespace: o.namespace, Client: clients.Kube, Dynamic: dynamicClient}
-
 	store := networkpolicy.NewStore()
+	leader := leadership.New(clients.Kube, o.namespace, identity(), store.EndWatches)
+	publisher := &certificate.Publisher{
+		CA: cert.CA, Namespace: o.namespace, Client: clients.Kube, Dynamic: dynamicClient, Serving: leader.Serving,
+	}
 	policies, err := networkpolicy.NewController(clients.Kube, store)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(o.config.APIPort)))
+	listener, err := generic.Listen(o.config.APIPort)
 	if err != nil {
-		return fmt.Errorf("listening on apiPort: %w", err)
+		return err
 	}
 	routes := map[string]http.HandlerFunc{
 		"/featuregates": featuregates.HandleFunc(o.gates, clients.Kube, o.namespace, o.configMap),
@@ -59,7 +67,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	maps.Copy(routes, controllerinfo.Routes())
 	api, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, Certificate: cert, TokenFile: o.tokenFile, Client: clients.Reviews,
-		Store: store, Synced: policies.Synced(), Routes: routes,
+		Store: store, Synced: policies.Synced(), Serving: leader.Serving, Routes: routes,
+		AgentAccount: serviceaccount.MakeUsername(o.namespace, agentAccount), NodeOfPod: policies.NodeOfPod,
 		EnableMetrics: *o.config.EnablePrometheusMetrics,
 		CipherSuites:  splitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
 	})
@@ -69,9 +78,19 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 
 	// Parts run in group; the first that fails ends them all.
 	group, ctx := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context){policies.Run, cert.Run, publisher.Run} {
+	lead := func(ctx context.Context) { leader.Run(ctx, policies.Synced()) }
+	for _, part := range []func(context.Context){policies.Run, cert.Run, publisher.Run, lead} {
 		group.Go(func() error { part(ctx); return nil })
 	}
 	group.Go(func() error { return api.Run(ctx) })
 	return group.Wait()
+}
+
+// identity tells this process from all others, those of the same Pod included.
+func identity() string {
+	name := os.Getenv("POD_NAME")
+	if name == "" {
+		name, _ = os.Hostname()
+	}
+	return name + "_" + uuid.NewString()
 }

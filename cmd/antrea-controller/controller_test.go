@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -181,6 +183,7 @@ func TestController(t *testing.T) {
 	testWatches(t, f, policy)
 	testAggregation(t, f)
 	testRights(t, f)
+	testAgents(t, f)
 	f.stop()
 }
 
@@ -284,9 +287,83 @@ func testAggregation(t *testing.T, f *fixture) {
 	require.Len(t, list.Items, 1)
 	require.Len(t, list.Items[0].GroupMembers, 2, "without a Node, the members of all Nodes")
 	require.NotEmpty(t, list.ResourceVersion)
-	body, err := f.admin.Kube.Discovery().RESTClient().Get().AbsPath("/apis/system.antrea.io/v1beta1/controllerinfos/antrea-controller").DoRaw(t.Context())
-	require.NoError(t, err)
+	// The aggregator learns of each APIService's CA by itself.
+	var body []byte
+	f.eventually("the other API behind the aggregator", func() error {
+		body, err = f.admin.Kube.Discovery().RESTClient().Get().AbsPath("/apis/system.antrea.io/v1beta1/controllerinfos/antrea-controller").DoRaw(t.Context())
+		return err
+	})
 	require.Contains(t, string(body), `"version"`)
+}
+
+// testAgents asks with a token as the kubelet mounts it into an agent's Pod: kube-apiserver says of which Node it is.
+func testAgents(t *testing.T, f *fixture) {
+	const account = "antrea-agent"
+	_, err := f.admin.Kube.CoreV1().ServiceAccounts("kube-system").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = f.admin.Kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"controlplane.antrea.io"}, Resources: []string{"networkpolicies"}, Verbs: []string{"list", "watch"},
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = f.admin.Kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: account},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: account}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	pod, err := f.admin.Kube.CoreV1().Pods("kube-system").Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "antrea-agent-x"},
+		Spec: corev1.PodSpec{
+			NodeName: "node-1", ServiceAccountName: account, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	token := func(bound *authenticationv1.BoundObjectReference) string {
+		request, err := f.admin.Kube.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), account,
+			&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		return request.Status.Token
+	}
+	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), certificate.ConfigMap, metav1.GetOptions{})
+	require.NoError(t, err)
+	direct := &rest.Config{
+		Host:            fmt.Sprintf("https://127.0.0.1:%d", f.port),
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca.Data[certificate.Key]), ServerName: certificate.ServerName("kube-system")},
+	}
+	aggregated := &rest.Config{Host: f.admin.Config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: f.admin.Config.CAData, CAFile: f.admin.Config.CAFile}}
+	ofPod := token(&authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID})
+	for name, config := range map[string]*rest.Config{"direct": direct, "through the aggregator": aggregated} {
+		for _, tc := range []struct {
+			name, token, node, err string
+		}{
+			{"its own Node", ofPod, "node-1", ""},
+			{"another Node", ofPod, "node-2", "allowed: nodeName=node-1"},
+			{"all Nodes", ofPod, "", "allowed: nodeName=node-1"},
+			{"a token that is bound to nothing", token(nil), "node-1", "the token of this agent is bound to no Pod"},
+		} {
+			config := rest.CopyConfig(config)
+			config.BearerToken = tc.token
+			client, err := controlplane.NewForConfig(config)
+			require.NoError(t, err)
+			options := metav1.ListOptions{}
+			if tc.node != "" {
+				options = controlplane.OfNode(tc.node)
+			}
+			_, listError := client.NetworkPolicies().List(t.Context(), options)
+			w, watchError := client.NetworkPolicies().Watch(t.Context(), options)
+			if tc.err == "" {
+				require.NoError(t, listError, "%s, %s", name, tc.name)
+				require.NoError(t, watchError, "%s, %s", name, tc.name)
+				w.Stop()
+				continue
+			}
+			require.ErrorContains(t, listError, tc.err, "%s, %s", name, tc.name)
+			require.ErrorContains(t, watchError, tc.err, "%s, %s", name, tc.name)
+		}
+	}
 }
 
 func testRights(t *testing.T, f *fixture) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -95,6 +97,13 @@ func TestParseNode(t *testing.T) {
 			want:   &nodeInfo{podIPv4CIDR: prefixes("10.20.0.0/24")[0], addresses: addresses("192.168.0.1")},
 			nodeIP: "192.168.0.1",
 		},
+		{
+			name: "what is wrong beside what is right", node: testNode([]string{"0.0.0.0/0", "garbage", "10.10.1.0/24"}, internalIP("127.0.0.1"), internalIP("node1"), internalIP("192.168.0.1")),
+			want:   &nodeInfo{podIPv4CIDR: prefixes("10.10.1.0/24")[0], addresses: addresses("192.168.0.1")},
+			nodeIP: "192.168.0.1",
+		},
+		{name: "impossible Pod CIDR", node: testNode([]string{"0.0.0.0/0"}, internalIP("192.168.0.1")), err: "0.0.0.0/0"},
+		{name: "impossible address", node: testNode([]string{"10.10.1.0/24"}, internalIP("127.0.0.1")), err: "loopback"},
 		{name: "no Pod CIDR", node: testNode(nil, internalIP("192.168.0.1")), err: "--allocate-node-cidrs"},
 		{name: "no address", node: testNode([]string{"10.10.1.0/24"}, hostname), err: "InternalIP"},
 		{name: "bad Pod CIDR", node: testNode([]string{"10.10.1.0"}, internalIP("192.168.0.1")), err: "10.10.1.0"},
@@ -140,6 +149,20 @@ func TestWaitForNodeUntilItIsComplete(t *testing.T) {
 	_, err = waitForNode(short, kube, "other", nil, time.Millisecond)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, `"other"`)
+}
+
+// TestWaitingForTheNodeIsCheap: an agent whose Node gets no Pod network for an hour.
+func TestWaitingForTheNodeIsCheap(t *testing.T) {
+	lines := logtest.Capture(t)
+	synctest.Test(t, func(t *testing.T) {
+		kube := fake.NewClientset(testNode(nil, internalIP("192.168.0.1")))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err := waitForNode(ctx, kube, "node1", nil, nodePollInterval)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.LessOrEqual(t, len(kube.Actions()), 3600/15+10)
+	})
+	require.Len(t, lines("Waiting for the Node object"), 1)
 }
 
 func TestChooseTransport(t *testing.T) {

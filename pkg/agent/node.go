@@ -16,14 +16,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 const (
 	nodeNameEnv = "NODE_NAME"
-	// nodePollInterval is the time between two looks at a Node object that is not complete yet.
+	// nodePollInterval is the first delay between two looks at a Node object that is not complete yet.
 	nodePollInterval = time.Second
-	// waitLogInterval is the time between two messages that say what is waited for.
-	waitLogInterval = 10 * time.Second
 )
 
 // NodeName returns the name of the Node that this process runs on: the environment variable NODE_NAME, else the host
@@ -63,9 +64,11 @@ func (n *nodeInfo) nodeIP() netip.Addr {
 	return n.addresses[0]
 }
 
-// waitForNode reads the Node object until parseNode accepts it or ctx ends.
+// waitForNode reads the Node object until parseNode accepts it or ctx ends. Delays grow from interval to 30 times that: many Nodes
+// may wait for the same thing, such as a kube-controller-manager that gives out Pod networks. The log has a line for each reason.
 func waitForNode(ctx context.Context, kube kubernetes.Interface, name string, fallback []netip.Prefix, interval time.Duration) (*nodeInfo, error) {
-	var lastLog time.Time
+	delays := retry.Delays{Backoff: retry.Backoff{Min: interval, Max: 30 * interval}}
+	logged := ""
 	for {
 		node, err := kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		var info *nodeInfo
@@ -75,14 +78,12 @@ func waitForNode(ctx context.Context, kube kubernetes.Interface, name string, fa
 		if err == nil {
 			return info, nil
 		}
-		if time.Since(lastLog) >= waitLogInterval {
-			klog.InfoS("Waiting for the Node object", "node", name, "reason", err)
-			lastLog = time.Now()
+		if reason := err.Error(); reason != logged {
+			klog.InfoS("Waiting for the Node object", "node", name, "reason", reason)
+			logged = reason
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for Node %q: %w (last: %w)", name, ctx.Err(), err)
-		case <-time.After(interval):
+		if ctxErr := retry.Sleep(ctx, delays.Next()); ctxErr != nil {
+			return nil, fmt.Errorf("wait for Node %q: %w (last: %w)", name, ctxErr, err)
 		}
 	}
 }
@@ -91,10 +92,10 @@ func waitForNode(ctx context.Context, kube kubernetes.Interface, name string, fa
 func parseNode(node *corev1.Node, fallback []netip.Prefix) (*nodeInfo, error) {
 	info := &nodeInfo{transportAnnotation: node.Annotations[transportAddressesAnnotation]}
 	cidrs, err := podCIDRs(node)
-	if err != nil {
-		return nil, err
-	}
 	if len(cidrs) == 0 {
+		if err != nil {
+			return nil, err
+		}
 		cidrs = fallback
 	}
 	for _, cidr := range cidrs {
@@ -108,36 +109,50 @@ func parseNode(node *corev1.Node, fallback []netip.Prefix) (*nodeInfo, error) {
 	if len(cidrs) == 0 {
 		return nil, errors.New("spec.podCIDR is empty; kube-controller-manager sets it when run with --allocate-node-cidrs")
 	}
+	var wrong []error
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
 		for _, address := range node.Status.Addresses {
 			if address.Type != kind {
 				continue
 			}
 			addr, err := netip.ParseAddr(address.Address)
+			if err == nil {
+				err = config.CheckNodeAddress(addr)
+			}
 			if err != nil {
-				return nil, fmt.Errorf("status.addresses: %s %q: %w", kind, address.Address, err)
+				wrong = append(wrong, fmt.Errorf("status.addresses: %s %q: %w", kind, address.Address, err))
+				continue
 			}
 			info.addresses = append(info.addresses, addr.Unmap())
 		}
 	}
 	if len(info.addresses) == 0 {
-		return nil, errors.New("status.addresses has no InternalIP or ExternalIP; the kubelet sets it")
+		return nil, errors.Join(append(wrong, errors.New("status.addresses has no usable InternalIP or ExternalIP; the kubelet sets it"))...)
 	}
 	return info, nil
 }
 
-func podCIDRs(node *corev1.Node) ([]netip.Prefix, error) {
+// podCIDRs returns the Pod networks that a Node can have, without an error if there are others beside them: peers read the
+// object in the same way (package noderoute), and report what is wrong with it.
+func podCIDRs(node *corev1.Node) (cidrs []netip.Prefix, err error) {
 	texts := node.Spec.PodCIDRs
 	if len(texts) == 0 && node.Spec.PodCIDR != "" {
 		texts = []string{node.Spec.PodCIDR}
 	}
-	var cidrs []netip.Prefix
+	var wrong []error
 	for _, text := range texts {
 		cidr, err := netip.ParsePrefix(text)
+		if err == nil {
+			err = config.CheckPodCIDR(cidr)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("spec.podCIDRs: %w", err)
+			wrong = append(wrong, fmt.Errorf("spec.podCIDRs: %q: %w", text, err))
+			continue
 		}
 		cidrs = append(cidrs, cidr)
+	}
+	if len(cidrs) == 0 {
+		return nil, errors.Join(wrong...)
 	}
 	return cidrs, nil
 }

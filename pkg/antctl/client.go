@@ -24,6 +24,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 )
 
+// maxResponse bounds what antctl takes from a server: in an agent's Pod it shares the agent's memory.
+const maxResponse = 64 << 20
+
+// maxRedirects is how often a server may send on to another of its paths.
+const maxRedirects = 3
+
 // connection is what the global flags say about the server.
 type connection struct {
 	server     string
@@ -66,7 +72,8 @@ func newLoopbackClient(mode Mode, server, tokenFile string) (*client, error) {
 		return nil, fmt.Errorf("reading the token of the %s (is it running?): %w", mode, err)
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	return &client{http: &http.Client{Transport: transport}, base: base, token: strings.TrimSpace(string(token))}, nil
+	httpClient := &http.Client{Transport: transport, CheckRedirect: stayAtServer}
+	return &client{http: httpClient, base: base, token: strings.TrimSpace(string(token))}, nil
 }
 
 // newKubernetesClient asks the Kubernetes API: the kubeconfig of the flag, of KUBECONFIG, of the home directory, or the
@@ -88,7 +95,22 @@ func newKubernetesClient(conn connection) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address of the Kubernetes API %q: %w", config.Host, err)
 	}
+	httpClient.CheckRedirect = stayAtServer
 	return &client{http: httpClient, base: base}, nil
+}
+
+// stayAtServer is for http.Client.CheckRedirect: the user's token is meant for one server, and the client library would send it
+// to any other that this one names.
+func stayAtServer(next *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
+		return fmt.Errorf("the server %s sends on to %s://%s, which antctl does not follow: ask that server with --server if it is right",
+			first.Host, next.URL.Scheme, next.URL.Host)
+	}
+	if len(via) > maxRedirects {
+		return fmt.Errorf("the server %s has sent on %d times", first.Host, len(via))
+	}
+	return nil
 }
 
 func serverURL(server string) (*url.URL, error) {
@@ -102,11 +124,11 @@ func serverURL(server string) (*url.URL, error) {
 	return base, nil
 }
 
-// get returns the body of a successful answer; otherwise the error is what the server says.
-func (c *client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+// do returns the body of a successful answer; otherwise the error is what the server says.
+func (c *client) do(ctx context.Context, method, path string, query url.Values) ([]byte, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("asking %s: %w", target, err)
 	}
@@ -114,15 +136,18 @@ func (c *client) get(ctx context.Context, path string, query url.Values) ([]byte
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	klog.V(2).InfoS("Sending request", "url", target.String())
+	klog.V(2).InfoS("Sending request", "method", method, "url", target.String())
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("asking the server: %w", err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", target, err)
+	}
+	if len(body) > maxResponse {
+		return nil, fmt.Errorf("the answer of %s is larger than %d MiB; name an object or use a filter", target, maxResponse>>20)
 	}
 	klog.V(2).InfoS("Received response", "url", target.String(), "status", response.Status, "bytes", len(body))
 	if response.StatusCode != http.StatusOK {

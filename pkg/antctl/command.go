@@ -61,7 +61,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 			if endpoint.Query != nil {
 				query = endpoint.Query(query)
 			}
-			return c.get(ctx, endpoint.Path, query)
+			return c.do(ctx, endpoint.method(query), endpoint.Path, query)
 		}))
 	}
 	for _, group := range []Group{Get, ONCache} {
@@ -104,35 +104,44 @@ func newSubcommand(d *Definition, endpoint *Endpoint, ask func(context.Context, 
 		cmd.Flags().StringP("output", "o", string(output), "Output format: json, table or yaml")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		format := output
-		if !endpoint.TextOnly {
-			value, err := cmd.Flags().GetString("output")
-			if err != nil {
-				return err
-			}
-			if format, err = parseFormat(value); err != nil {
-				return err
-			}
+		if err := d.execute(cmd, args, endpoint, output, ask); err != nil {
+			// Servers have a say in most errors.
+			return cleanError{err}
 		}
-		query, err := d.query(cmd, args)
-		if err != nil {
-			return err
-		}
-		body, err := ask(cmd.Context(), query)
-		if err != nil {
-			return err
-		}
-		result, err := endpoint.response(query).Read(body)
-		if err != nil {
-			return err
-		}
-		if endpoint.TextOnly {
-			_, err = fmt.Fprint(cmd.OutOrStdout(), result.Text)
-			return err
-		}
-		return write(cmd.OutOrStdout(), result, format)
+		return nil
 	}
 	return cmd
+}
+
+// execute asks and prints the answer, in the format of the flag --output unless the endpoint has only text.
+func (d *Definition) execute(cmd *cobra.Command, args []string, endpoint *Endpoint, format Format,
+	ask func(context.Context, url.Values) ([]byte, error)) error {
+	if !endpoint.TextOnly {
+		value, err := cmd.Flags().GetString("output")
+		if err != nil {
+			return err
+		}
+		if format, err = parseFormat(value); err != nil {
+			return err
+		}
+	}
+	query, err := d.query(cmd, args)
+	if err != nil {
+		return err
+	}
+	body, err := ask(cmd.Context(), query)
+	if err != nil {
+		return err
+	}
+	result, err := endpoint.response(query).Read(body)
+	if err != nil {
+		return err
+	}
+	if endpoint.TextOnly {
+		_, err = fmt.Fprint(cmd.OutOrStdout(), cleanText(result.Text))
+		return err
+	}
+	return write(cmd.OutOrStdout(), result, format)
 }
 
 func (d *Definition) query(cmd *cobra.Command, args []string) (url.Values, error) {

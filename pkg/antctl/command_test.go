@@ -33,13 +33,15 @@ const (
 	gatesJSON = `[{"component":"agent","name":"AntreaProxy","status":"Enabled","version":"GA"},{"component":"agent","name":"ONCache","status":"Disabled","version":"ALPHA"}]`
 )
 
-// server answers like an agent and records the last query.
+// server answers like an agent, whose state only PUT changes, and records the last query.
 func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
 	t.Helper()
 	lastQuery = &url.Values{}
+	changes := map[string]string{"/loglevel": "level", "/oncache/mode": "mode"}
 	answers := map[string]string{
 		"/agentinfo": agentInfoJSON, "/podinterfaces": podInterfacesJSON, "/featuregates": gatesJSON,
 		"/ovsflows": `[{"flow":"z"},{"flow":"a"}]`, "/version": `{"gitVersion":"v0.1.0"}`, "/loglevel": `{"level":2}`,
+		"/oncache/mode": `{"mode":"observe"}`,
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*lastQuery = r.URL.Query()
@@ -47,6 +49,8 @@ func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
 		case r.Header.Get("Authorization") != "Bearer secret":
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","code":401}`))
+		case (r.Method == http.MethodPut) != (changes[r.URL.Path] != "" && r.URL.Query().Has(changes[r.URL.Path])):
+			http.Error(w, r.Method+" is wrong here", http.StatusMethodNotAllowed)
 		case r.URL.Query().Get("name") == "absent":
 			http.Error(w, `podinterface "absent" not found`, http.StatusNotFound)
 		case r.URL.Query().Get("namespace") == "empty":
@@ -116,7 +120,10 @@ func TestOutput(t *testing.T) {
 		{"version", []string{"version"}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\n"},
 		{"version as JSON", []string{"version", "-o", "json"}, url.Values{}, "{\n  \"agentVersion\": \"v0.1.0\",\n  \"antctlVersion\": \"v0.2.0\"\n}\n"},
 		{"version as table", []string{"version", "-o", "table"}, url.Values{}, "ANTCTL-VERSION AGENT-VERSION\nv0.2.0         v0.1.0\n"},
-		{"log-level", []string{"log-level", "2"}, url.Values{"level": {"2"}}, "level: 2\n"},
+		{"log-level", []string{"log-level"}, url.Values{}, "level: 2\n"},
+		{"log-level set", []string{"log-level", "2"}, url.Values{"level": {"2"}}, "level: 2\n"},
+		{"mode", []string{"oncache", "mode"}, url.Values{}, "MODE\nobserve\n"},
+		{"mode set", []string{"oncache", "mode", "observe"}, url.Values{"mode": {"observe"}}, "MODE\nobserve\n"},
 		{"server as URL", []string{"version", "-s", "https://" + address}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

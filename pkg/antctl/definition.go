@@ -4,6 +4,7 @@
 package antctl
 
 import (
+	"net/http"
 	"net/url"
 )
 
@@ -47,16 +48,25 @@ type Flag struct {
 	Bool      bool
 }
 
-// Endpoint answers a command: GET Path with the arguments as query.
+// Endpoint answers a command: GET Path with the arguments as query, or PUT when they ask for a change.
 type Endpoint struct {
 	Path     string
 	Response Response
+	// ChangedBy is the parameter that asks for a change; empty if there is none.
+	ChangedBy string
 	// ResponseFor, when set, replaces Response by what suits the query.
 	ResponseFor func(query url.Values) Response
 	// Query, when set, makes the request's query of the arguments and flags.
 	Query func(url.Values) url.Values
 	// TextOnly commands print Result.Text and have no flag --output.
 	TextOnly bool
+}
+
+func (e *Endpoint) method(query url.Values) string {
+	if e.ChangedBy != "" && query.Has(e.ChangedBy) {
+		return http.MethodPut
+	}
+	return http.MethodGet
 }
 
 func (e *Endpoint) response(query url.Values) Response {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -24,7 +25,7 @@ var agentDefinitions = []Definition{
 		Short:   "Show or set the log verbosity",
 		Example: "  antctl log-level\n  antctl log-level 4",
 		Args:    []Arg{{Name: "level"}},
-		Agent: &Endpoint{Path: "/loglevel", Response: Object(
+		Agent: &Endpoint{Path: "/loglevel", ChangedBy: "level", Response: Object(
 			Column[apis.LogLevel]{"LEVEL", func(l apis.LogLevel) string { return strconv.Itoa(l.Level) }},
 		)},
 	},
@@ -59,6 +60,11 @@ var agentDefinitions = []Definition{
 		Agent: &Endpoint{Path: "/ovsflows", Response: UnsortedList(
 			Column[apis.OVSFlow]{"", func(f apis.OVSFlow) string { return f.Flow }},
 		)},
+	},
+	{
+		Use: "problems", Aliases: []string{"problem"}, Group: Get,
+		Short: "Print what the agent refuses or cannot handle",
+		Agent: &Endpoint{Path: "/problems", Response: UnsortedList(problemColumns...)},
 	},
 	{
 		Use: "featuregates", Group: Get,
@@ -99,6 +105,16 @@ var podInterfaceColumns = []Column[apis.PodInterface]{
 	{"CONTAINER-ID", func(p apis.PodInterface) string {
 		return p.ContainerID[:min(len(p.ContainerID), shortContainerID)]
 	}},
+}
+
+var problemColumns = []Column[apis.Problem]{
+	{"REASON", func(p apis.Problem) string { return p.Reason }},
+	{"KIND", func(p apis.Problem) string { return p.Kind }},
+	{"NAMESPACE", func(p apis.Problem) string { return p.Namespace }},
+	{"NAME", func(p apis.Problem) string { return p.Name }},
+	{"SINCE", func(p apis.Problem) string { return p.Since.UTC().Format(time.RFC3339) }},
+	{"TIMES", func(p apis.Problem) string { return strconv.Itoa(p.Times) }},
+	{"MESSAGE", func(p apis.Problem) string { return p.Message }},
 }
 
 func namespacedName(ref corev1.ObjectReference) string {

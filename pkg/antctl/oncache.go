@@ -55,7 +55,7 @@ var oncacheModeDefinition = Definition{
 		"A restart of the agent returns to oncache.mode of its configuration.",
 	Example: "  antctl oncache mode\n  antctl oncache mode observe",
 	Args:    []Arg{{Name: "mode"}},
-	Agent: &Endpoint{Path: "/oncache/mode", Response: Object(
+	Agent: &Endpoint{Path: "/oncache/mode", ChangedBy: "mode", Response: Object(
 		Column[api.ModeInfo]{"MODE", func(m api.ModeInfo) string { return m.Mode }},
 	)},
 }

@@ -44,14 +44,18 @@ func write(w io.Writer, result Result, format Format) error {
 		if err != nil {
 			return fmt.Errorf("writing JSON: %w", err)
 		}
-		_, err = fmt.Fprintf(w, "%s\n", body)
+		_, err = io.WriteString(w, cleanJSON(string(body))+"\n")
 		return err
 	case FormatYAML:
-		body, err := yaml.Marshal(result.Data)
+		body, err := json.Marshal(result.Data)
 		if err != nil {
 			return fmt.Errorf("writing YAML: %w", err)
 		}
-		_, err = w.Write(body)
+		// JSON is YAML, but for controls that JSON may have in its strings.
+		if body, err = yaml.JSONToYAML([]byte(cleanYAML(string(body)))); err != nil {
+			return fmt.Errorf("writing YAML: %w", err)
+		}
+		_, err = io.WriteString(w, cleanYAML(string(body)))
 		return err
 	default:
 		_, err := io.WriteString(w, result.Table.String())
@@ -72,7 +76,7 @@ func (t Table) String() string {
 	for _, row := range rows {
 		line := slices.Clone(row)
 		for i := range line {
-			if line[i] == "" {
+			if line[i] = clean(line[i]); line[i] == "" {
 				line[i] = noValue
 			}
 		}

@@ -24,7 +24,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kube-openapi/pkg/common"
 
@@ -65,6 +64,8 @@ type Config struct {
 	// Store is what is served, once Synced is closed.
 	Store  *networkpolicy.Store
 	Synced <-chan struct{}
+	// Serving, if set, returns an error while the objects of Store must not be served, because another controller serves.
+	Serving func() error
 	// Routes are further paths, GET only.
 	Routes map[string]http.HandlerFunc
 	// EnableMetrics serves the process's Kubernetes metrics registry at /metrics.
@@ -73,11 +74,18 @@ type Config struct {
 	// k8s.io/component-base/cli/flag.
 	CipherSuites  []string
 	MinTLSVersion string
+	// AgentAccount is the user name of the agents' service account. Such a user sees only what concerns its own Node.
+	AgentAccount string
+	// NodeOfPod finds the Node of a Pod of an agent whose token does not name it, empty if the Pod is not known.
+	NodeOfPod func(namespace, name, uid string) string
+	// Limits of slow and unknown clients; what is not set has its default.
+	Limits generic.Limits
 }
 
 // Server is the API server. It serves while Run runs.
 type Server struct {
 	generic *genericapiserver.GenericAPIServer
+	serving *generic.Serving
 }
 
 // New makes the server and writes the loopback token.
@@ -96,16 +104,16 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 			return errors.New("not all objects of the Kubernetes API are read yet")
 		}
 	}))
-
-	serving := genericoptions.NewSecureServingOptions()
-	serving.Listener = c.Listener
-	serving.BindPort = c.Listener.Addr().(*net.TCPAddr).Port
-	serving.CipherSuites, serving.MinTLSVersion = c.CipherSuites, c.MinTLSVersion
-	serving.ServerCert.GeneratedCert = c.Certificate
-	if err := generic.ServeHTTPS(config, serving); err != nil {
-		return nil, err
+	if c.Serving == nil {
+		c.Serving = func() error { return nil }
 	}
-	if err := generic.DelegateAuth(ctx, config, c.Client, true); err != nil {
+	config.AddReadyzChecks(healthz.NamedCheck("leadership", func(*http.Request) error { return c.Serving() }))
+
+	serving := &generic.Serving{
+		Listener: c.Listener, Certificate: c.Certificate, CipherSuites: c.CipherSuites, MinTLSVersion: c.MinTLSVersion,
+		Client: c.Client, Aggregated: true, Limits: c.Limits,
+	}
+	if err := serving.Apply(ctx, config); err != nil {
 		return nil, err
 	}
 	server, err := config.Complete(nil).New("antrea-controller-apiserver", genericapiserver.NewEmptyDelegate())
@@ -114,20 +122,19 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	}
 	server.ShutdownTimeout = shutdownTimeout
 	group := genericapiserver.NewDefaultAPIGroupInfo(controlplane.GroupName, scheme, parameterCodec, codecs)
-	group.VersionedResourcesStorageMap[v1beta2.SchemeGroupVersion.Version] = registry.Resources(c.Store, c.Synced)
+	group.VersionedResourcesStorageMap[v1beta2.SchemeGroupVersion.Version] = registry.Resources(c.Store, c.Synced, c.Serving,
+		registry.Agents{Account: c.AgentAccount, NodeOfPod: c.NodeOfPod})
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("serving %s: %w", v1beta2.SchemeGroupVersion, err)
 	}
-	for path, handle := range c.Routes {
-		server.Handler.NonGoRestfulMux.HandleFunc(path, generic.GetOnly(handle))
-	}
+	generic.Install(server, c.Routes, nil)
 	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}
-	return &Server{generic: server}, nil
+	return &Server{generic: server, serving: serving}, nil
 }
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	return s.generic.PrepareRun().RunWithContext(ctx)
+	return s.serving.Run(ctx, s.generic)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
@@ -50,6 +51,11 @@ type fixture struct {
 // start serves what a controller makes of one Pod on node-1 and a policy for it, but only when synced is closed.
 func start(t *testing.T) *fixture {
 	t.Helper()
+	return startWith(t, &apiservertest.Kubernetes{}, generic.Limits{})
+}
+
+func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.Limits) *fixture {
+	t.Helper()
 	f := &fixture{t: t, synced: make(chan struct{})}
 	f.kube = fake.NewClientset(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}},
@@ -57,6 +63,10 @@ func start(t *testing.T) *fixture {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"},
 			Spec:       corev1.PodSpec{NodeName: "node-1"},
 			Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
+		},
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "antrea-agent-x", UID: "uid-agent"},
+			Spec:       corev1.PodSpec{NodeName: "node-1", HostNetwork: true},
 		},
 		&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "policy", UID: "uid-1"}},
 	)
@@ -72,8 +82,9 @@ func start(t *testing.T) *fixture {
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	ctx, cancel := context.WithCancel(context.Background())
 	server, err := New(ctx, &Config{
-		Listener: listener, Certificate: cert, TokenFile: tokenFile, Client: apiservertest.Start(t, &apiservertest.Kubernetes{}),
+		Listener: listener, Certificate: cert, TokenFile: tokenFile, Client: apiservertest.Start(t, reviews),
 		Store: store, Synced: f.synced, Routes: controllerinfo.Routes(), EnableMetrics: true,
+		AgentAccount: "system:serviceaccount:kube-system:antrea-agent", NodeOfPod: controller.NodeOfPod, Limits: limits,
 	})
 	require.NoError(t, err)
 	done := make(chan error, 2)

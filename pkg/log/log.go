@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package log sets klog up for a long-running component: its flags, and limits on the size and the number of log files
-// (klog itself limits the size only when it writes into one named file, and never deletes any).
+// (klog itself limits the size only when it writes into one named file, and never deletes any) and on its verbosity.
 package log
 
 import (
@@ -19,6 +19,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 )
+
+// MaxLevel is the highest verbosity. From the next one on the client library logs the bodies of requests and answers
+// (k8s.io/client-go/rest/request.go, logBody), in which there are tokens.
+const MaxLevel = 7
 
 const (
 	maxFilesFlag  = "log_file_max_num"
@@ -43,8 +47,16 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"How many log files of each severity to keep in --log_dir, the current one included; 0 keeps all")
 }
 
-// Apply makes klog limit the size of every file. Call it after the flags were parsed and before the first message.
+// Apply makes klog limit the size of every file, and lowers a verbosity above MaxLevel. Call it after the flags were parsed
+// and before the first message.
 func (o *Options) Apply() error {
+	verbosity := o.klogFlags.Lookup("v").Value
+	if level, err := strconv.Atoi(verbosity.String()); err == nil && level > MaxLevel {
+		if err := verbosity.Set(strconv.Itoa(MaxLevel)); err != nil {
+			return fmt.Errorf("-v=%d: lowering it to %d: %w", level, MaxLevel, err)
+		}
+		klog.InfoS("The verbosity is lower than asked for, because tokens would be logged", "asked", level, "verbosity", MaxLevel)
+	}
 	text := o.klogFlags.Lookup("log_file_max_size").Value.String()
 	megabytes, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {

@@ -39,6 +39,20 @@ func TestKeepNewest(t *testing.T) {
 	require.ErrorContains(t, keepNewest(filepath.Join(dir, "absent"), "antrea-agent", 2), "absent")
 }
 
+// Above MaxLevel the client library logs tokens.
+func TestVerbosity(t *testing.T) {
+	defer klog.CaptureState().Restore()
+	for asked, want := range map[string]int{"0": 0, "4": 4, "7": 7, "8": 7, "100": 7} {
+		var o Options
+		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		o.AddFlags(fs)
+		require.NoError(t, fs.Parse([]string{"-v=" + asked}))
+		require.NoError(t, o.Apply())
+		require.True(t, klog.V(klog.Level(want)).Enabled(), asked)
+		require.False(t, klog.V(klog.Level(want+1)).Enabled(), asked)
+	}
+}
+
 func TestFlags(t *testing.T) {
 	defer func(size uint64) { klog.MaxSize = size }(klog.MaxSize)
 	var o Options

@@ -30,7 +30,7 @@ func testOpenVSwitch(t *testing.T, s *suite) {
 		ovsdbServer.stop(t, s.node1)
 		log := followLog(t, s.node1)
 		require.NoError(t, s.node1.StartAgent())
-		log.waitFor(t, "Waiting for ovsdb-server", ovsRunDir+"/db.sock")
+		log.waitFor(t, "OVSDB cannot be reached", ovsRunDir+"/db.sock")
 		ovsdbServer.start(t, s.node1)
 		log.waitFor(t, "Waiting for Open vSwitch")
 		vswitchd.start(t, s.node1)

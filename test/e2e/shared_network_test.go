@@ -36,7 +36,7 @@ func testSharedPodNetwork(t *testing.T, s *suite) {
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: s.node2.IPs[0].Next().Next().String()}}
 	_, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	log.waitFor(t, "Pod CIDR is still in use", name, s.node2.Name)
+	log.waitFor(t, "PodCIDROverlaps", name, s.node2.Name)
 	r.waitFastIfGate(t)
 	require.Equal(t, before, networks())
 

@@ -16,9 +16,15 @@ import (
 // Allowed tells whether the connection may be opened: egress of the source and ingress of the destination both allow it. The
 // Pods are this World's, though the probe may have been made for another one in which they had other labels.
 func (w *World) Allowed(p *Probe) bool {
+	return w.AllowedBy(p, networkingv1.PolicyTypeEgress) && w.AllowedBy(p, networkingv1.PolicyTypeIngress)
+}
+
+// AllowedBy tells whether the policies of one end allow the connection: those of its source (egress) or of its destination (ingress).
+// Pods that are not in the World may be the other end.
+func (w *World) AllowedBy(p *Probe, direction networkingv1.PolicyType) bool {
 	here := *p
 	here.From, here.To = w.pod(p.From), w.pod(p.To)
-	return w.allows(&here, networkingv1.PolicyTypeEgress) && w.allows(&here, networkingv1.PolicyTypeIngress)
+	return w.allows(&here, direction)
 }
 
 // pod is the World's Pod with the name of one of another World.

@@ -63,6 +63,9 @@ const (
 	AgentHealthy         AgentConditionType = "AgentHealthy"
 	OVSDBConnectionUp    AgentConditionType = "OVSDBConnectionUp"
 	OpenflowConnectionUp AgentConditionType = "OpenflowConnectionUp"
+	// Degraded is true while the agent refuses or cannot handle an object, a file or a peer; the rest works. Antrea has no
+	// such condition.
+	Degraded AgentConditionType = "Degraded"
 )
 
 // AgentCondition is the state of one aspect of the agent's health.
@@ -85,6 +88,20 @@ type PodInterface struct {
 	PortUUID      string   `json:"portUUID,omitempty"`
 	OFPort        uint32   `json:"ofPort,omitempty"`
 	ContainerID   string   `json:"containerID,omitempty"`
+}
+
+// Problem is one element of the body of /problems: something that the agent refuses or cannot handle.
+type Problem struct {
+	// Reason is in CamelCase, as that of an Event.
+	Reason string `json:"reason"`
+	// Kind is that of a Kubernetes object, or File (the name is its path), or Peer (the name is its address).
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Since is when the problem was found, Times how often since then.
+	Since   metav1.Time `json:"since"`
+	Times   int         `json:"times"`
+	Message string      `json:"message"`
 }
 
 // OVSFlow is one element of the body of /ovsflows: a flow as ovs-ofctl prints it, or a table name.

@@ -3,9 +3,10 @@
 
 // Package apiserver is the agent's HTTPS API: health checks, metrics, and the endpoints that antctl reads.
 //
-// Who may read: a bearer token is checked by the Kubernetes API (TokenReview), a client certificate against the
-// cluster's client CA when the cluster publishes one, and the path is allowed or not by SubjectAccessReview. The
-// loopback token that the server writes into a file at start may do everything; the health paths are open to everyone.
+// Who may read (GET) and change (PUT): a bearer token is checked by the Kubernetes API (TokenReview), a client certificate
+// against the cluster's client CA when the cluster publishes one, and method and path are allowed or not by
+// SubjectAccessReview. The loopback token that the server writes into a file at start may do everything; the health paths are
+// open to everyone.
 package apiserver
 
 import (
@@ -22,7 +23,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
@@ -43,8 +43,10 @@ type Config struct {
 	TokenFile string
 	// Client is for TokenReview, SubjectAccessReview and reading the cluster's client CA.
 	Client kubernetes.Interface
-	// Routes are the endpoints by path.
+	// Routes are the endpoints by path, which answer GET.
 	Routes map[string]http.HandlerFunc
+	// Changes answer PUT at paths of Routes.
+	Changes map[string]http.HandlerFunc
 	// LivenessChecks are named checks of /livez besides the built-in ones.
 	LivenessChecks map[string]func() error
 	// ReadinessChecks are named checks of /readyz besides the built-in ones and LivenessChecks.
@@ -55,11 +57,14 @@ type Config struct {
 	// k8s.io/component-base/cli/flag.
 	CipherSuites  []string
 	MinTLSVersion string
+	// Limits of slow and unknown clients; what is not set has its default.
+	Limits generic.Limits
 }
 
 // Server is the API server. It serves while Run runs.
 type Server struct {
 	generic  *genericapiserver.GenericAPIServer
+	serving  *generic.Serving
 	caBundle []byte
 }
 
@@ -85,32 +90,27 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
-	serving := genericoptions.NewSecureServingOptions()
-	serving.Listener = c.Listener
-	serving.BindPort = c.Listener.Addr().(*net.TCPAddr).Port
-	serving.CipherSuites, serving.MinTLSVersion = c.CipherSuites, c.MinTLSVersion
-	if serving.ServerCert.GeneratedCert, err = dynamiccertificates.NewStaticCertKeyContent("antrea-agent-api", cert, key); err != nil {
+	content, err := dynamiccertificates.NewStaticCertKeyContent("antrea-agent-api", cert, key)
+	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
-	if err := generic.ServeHTTPS(config, serving); err != nil {
+	serving := &generic.Serving{
+		Listener: c.Listener, Certificate: content, CipherSuites: c.CipherSuites, MinTLSVersion: c.MinTLSVersion,
+		Client: c.Client, Limits: c.Limits,
+	}
+	if err := serving.Apply(ctx, config); err != nil {
 		return nil, err
 	}
-	if err := generic.DelegateAuth(ctx, config, c.Client, false); err != nil {
-		return nil, err
-	}
-
 	server, err := config.Complete(nil).New("antrea-agent-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("making the API server: %w", err)
 	}
 	server.ShutdownTimeout = shutdownTimeout
-	for path, handle := range c.Routes {
-		server.Handler.NonGoRestfulMux.HandleFunc(path, generic.GetOnly(handle))
-	}
+	generic.Install(server, c.Routes, c.Changes)
 	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}
-	return &Server{generic: server, caBundle: cert}, nil
+	return &Server{generic: server, serving: serving, caBundle: cert}, nil
 }
 
 // CABundle returns the PEM certificates with which a remote client can verify the server under the name localhost.
@@ -118,5 +118,5 @@ func (s *Server) CABundle() []byte { return s.caBundle }
 
 // Run serves until ctx ends, then lets open requests finish for at most a second.
 func (s *Server) Run(ctx context.Context) error {
-	return s.generic.PrepareRun().RunWithContext(ctx)
+	return s.serving.Run(ctx, s.generic)
 }

@@ -29,8 +29,31 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
 )
+
+// A handler that panics answers this request with an error; the log has its path, and the server goes on.
+func TestPanicOfAHandler(t *testing.T) {
+	problems := problem.NewRecorder()
+	recovery.ReportTo(problems)
+	f := start(t, &apiservertest.Kubernetes{}, func(c *Config) {
+		c.Routes["/bad"] = func(http.ResponseWriter, *http.Request) { panic("boom") }
+	})
+	for path, want := range map[string]int{"/bad": http.StatusInternalServerError, "/hello": http.StatusOK} {
+		request, err := http.NewRequest(http.MethodGet, f.url+path, nil)
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+f.token)
+		response, err := f.client.Do(request)
+		require.NoError(t, err)
+		response.Body.Close()
+		require.Equal(t, want, response.StatusCode, path)
+	}
+	list, _ := problems.List()
+	require.Len(t, list, 1)
+	require.Contains(t, list[0].Message, "boom")
+}
 
 type fixture struct {
 	t      *testing.T
@@ -106,25 +129,38 @@ func start(t *testing.T, kubernetes *apiservertest.Kubernetes, change func(*Conf
 
 func (f *fixture) do(method, path, token string) (int, string) {
 	f.t.Helper()
-	req, err := http.NewRequest(method, f.url+path, nil)
+	status, body, err := f.try(method, path, token)
 	require.NoError(f.t, err)
+	return status, body
+}
+
+func (f *fixture) try(method, path, token string) (int, string, error) {
+	req, err := http.NewRequest(method, f.url+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := f.client.Do(req)
-	require.NoError(f.t, err)
+	if err != nil {
+		return 0, "", err
+	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	require.NoError(f.t, err)
-	return resp.StatusCode, string(body)
+	return resp.StatusCode, string(body), err
 }
 
 func TestAccess(t *testing.T) {
 	kubernetes := &apiservertest.Kubernetes{
-		Users:   map[string]string{"antctl-token": "antctl", "nobody-token": "nobody"},
-		Allowed: map[string][]string{"antctl": {"/hello"}},
+		Users:   map[string]string{"antctl-token": "antctl", "nobody-token": "nobody", "operator-token": "operator"},
+		Allowed: map[string][]string{"antctl": {"/hello", "/state"}, "operator": {"put /state"}},
 	}
-	f := start(t, kubernetes, nil)
+	var changes atomic.Int32
+	f := start(t, kubernetes, func(c *Config) {
+		c.Routes["/state"] = func(http.ResponseWriter, *http.Request) {}
+		c.Changes = map[string]http.HandlerFunc{"/state": func(http.ResponseWriter, *http.Request) { changes.Add(1) }}
+	})
 	for _, tc := range []struct {
 		name, method, path, token string
 		status                    int
@@ -135,6 +171,14 @@ func TestAccess(t *testing.T) {
 		{"loopback token, feature off", "GET", "/oncache", f.token, 503, "oncache is not enabled\n"},
 		{"loopback token, no such path", "GET", "/nothing", f.token, 404, ""},
 		{"loopback token, write", "POST", "/hello", f.token, 405, "allowed: GET"},
+		{"loopback token, write where that is possible", "POST", "/state", f.token, 405, "allowed: GET, PUT"},
+		{"loopback token, change", "PUT", "/state", f.token, 200, ""},
+		{"change with the right to get", "PUT", "/state", "antctl-token", 403, "forbidden"},
+		{"change with the right to put", "PUT", "/state", "operator-token", 200, ""},
+		{"get with the right to put", "GET", "/state", "operator-token", 403, "forbidden"},
+		{"change, no token", "PUT", "/state", "", 403, "forbidden"},
+		{"the library's path for any log level", "PUT", "/debug/flags/v", f.token, 404, ""},
+		{"profiles", "GET", "/debug/pprof/goroutine?debug=1", f.token, 200, "goroutine profile"},
 		{"allowed user", "GET", "/hello", "antctl-token", 200, "world"},
 		{"allowed user, other path", "GET", "/oncache", "antctl-token", 403, "forbidden"},
 		{"user without rights", "GET", "/hello", "nobody-token", 403, "forbidden"},
@@ -153,6 +197,7 @@ func TestAccess(t *testing.T) {
 			require.Contains(t, body, tc.body)
 		})
 	}
+	require.EqualValues(t, 2, changes.Load())
 	before := kubernetes.Reviews.Load()
 	f.do("GET", "/hello", f.token)
 	require.Equal(t, before, kubernetes.Reviews.Load(), "the loopback token must not depend on the Kubernetes API")

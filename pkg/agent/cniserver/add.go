@@ -15,8 +15,12 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
+
+// maxAllocations bounds how often ADD asks for another address.
+const maxAllocations = 256
 
 // add connects a container. For a container that is connected already it returns the same result if everything is still in
 // place, and otherwise removes what there is and starts again, so that a repeated ADD never leaks. When it fails, nothing
@@ -56,7 +60,7 @@ func (s *Server) add(ctx context.Context, req *request) (result *current.Result,
 		return nil, err
 	}
 	defer unlockName()
-	if err := s.claimName(req); err != nil {
+	if err := s.claimName(ctx, req); err != nil {
 		return nil, err
 	}
 	return s.connect(ctx, req, pod)
@@ -87,7 +91,7 @@ func (s *Server) waitForNetwork(ctx context.Context) error {
 
 // claimName makes sure that nothing has the host interface's name. It removes what an earlier attempt for this container
 // left and refuses what belongs to another one.
-func (s *Server) claimName(req *request) error {
+func (s *Server) claimName(ctx context.Context, req *request) error {
 	owned, portExists, err := s.ownsName(req.hostInterface, req.containerID)
 	if err != nil {
 		return err
@@ -96,13 +100,15 @@ func (s *Server) claimName(req *request) error {
 		return errorf(cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE, "the name %s of the host interface is used by another container, want a sandbox with another ID", req.hostInterface)
 	}
 	if !portExists {
-		return configError(deleteHostLink(req.hostInterface))
+		return s.deleteLink(req.hostInterface)
 	}
-	return s.removeInterface(req.hostInterface)
+	return s.removeInterface(ctx, req.hostInterface)
 }
 
 // undoStack holds what takes back the steps of an ADD.
 type undoStack []func(context.Context) error
+
+func (u *undoStack) push(step func(context.Context) error) { *u = append(*u, step) }
 
 // unwind takes the steps back, last first, and stops at the first failure: an address must not become free for others while
 // flows or a port with it exist.
@@ -117,30 +123,38 @@ func (u undoStack) unwind(ctx context.Context) error {
 	return nil
 }
 
-// connect does the steps of ADD under both locks, with the name free.
+// connect does the steps of ADD under both locks, with the name free, or none of them.
 func (s *Server) connect(ctx context.Context, req *request, pod ns.NetNS) (result *current.Result, err error) {
 	var undo undoStack
+	connected := false
 	defer func() {
-		if err == nil {
-			return
-		}
-		if undoErr := undo.unwind(ctx); undoErr != nil {
-			klog.ErrorS(undoErr, "Could not undo a failed ADD, DEL has to", "container", req.containerID, "interface", req.hostInterface)
-			code := cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE
-			if coded := (*cniError)(nil); errors.As(err, &coded) {
-				code = coded.code
-			}
-			err = errorf(code, "%w; undoing it failed: %w", err, undoErr)
+		if !connected { // after an error, or a panic, which goes on to the request's boundary
+			err = s.takeBack(ctx, req, undo, err)
 		}
 	}()
+	result, err = s.connectSteps(ctx, req, pod, &undo)
+	connected = err == nil
+	return result, err
+}
 
-	ipam, err := s.ipam.prepare(req)
-	if err != nil {
-		return nil, err
+// takeBack returns err, and whether taking back what has been done before it failed, too.
+func (s *Server) takeBack(ctx context.Context, req *request, undo undoStack, err error) error {
+	undoErr := undo.unwind(ctx)
+	if undoErr == nil {
+		return err
 	}
-	// A step whose fate can be unknown after an error is taken back even when it fails; its undo therefore comes first.
-	undo = append(undo, ipam.del)
-	addresses, err := ipam.add(ctx, pod.Path())
+	klog.ErrorS(undoErr, "Could not undo a failed ADD, DEL has to", "container", req.containerID, "interface", req.hostInterface)
+	code := cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE
+	if coded := (*cniError)(nil); errors.As(err, &coded) {
+		code = coded.code
+	}
+	return errorf(code, "%w; undoing it failed: %w", err, undoErr)
+}
+
+// connectSteps adds to undo what takes back what it has done. A step whose fate can be unknown after an error is taken back even
+// when it fails; its undo therefore comes first.
+func (s *Server) connectSteps(ctx context.Context, req *request, pod ns.NetNS, undo *undoStack) (*current.Result, error) {
+	addresses, err := s.allocate(ctx, req, pod, undo)
 	if err != nil {
 		return nil, err
 	}
@@ -151,34 +165,103 @@ func (s *Server) connect(ctx context.Context, req *request, pod ns.NetNS) (resul
 	if err := createPair(pod, pair); err != nil {
 		return nil, configError(err)
 	}
-	undo = append(undo, func(context.Context) error { return configError(deleteHostLink(pair.hostName)) })
+	undo.push(func(context.Context) error { return s.deleteLink(pair.hostName) })
+	s.did("pair created")
 	if err := s.configurePair(pod, pair); err != nil {
 		return nil, configError(err)
 	}
+	s.did("pair configured")
 	iface := s.newInterfaceConfig(req, pair)
-	undo = append(undo, func(context.Context) error { return s.deletePort(pair.hostName) })
+	undo.push(func(context.Context) error { return s.deletePort(pair.hostName) })
 	if err := s.createPort(ctx, iface); err != nil {
 		return nil, configError(err)
 	}
-	if result, err = s.result(req, iface); err != nil {
+	result, err := s.result(req, iface)
+	if err != nil {
 		return nil, err
 	}
-	if s.cfg.Policies != nil {
-		undo = append(undo, func(context.Context) error { s.cfg.Policies.PodLeaves(iface); return nil })
-		if err := s.cfg.Policies.PodArrives(iface); err != nil {
-			return nil, configError(fmt.Errorf("install the policies of host interface %s: %w", iface.InterfaceName, err))
-		}
-	}
-	undo = append(undo, func(context.Context) error { return s.uninstallFlows(pair.hostName) })
-	if err := s.flows.InstallPodFlows(iface.InterfaceName, iface.IPs, iface.MAC, iface.OFPort); err != nil {
-		return nil, configError(fmt.Errorf("install flows of host interface %s: %w", iface.InterfaceName, err))
+	if err := s.admit(ctx, iface, undo); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, configError(fmt.Errorf("the runtime has given up: %w", err))
 	}
 	s.store.AddInterface(iface)
+	s.did("interface stored")
 	s.announceInBackground(pod, pair)
 	return result, nil
+}
+
+// allocate leases addresses that no interface of the Node has. The plugin may give one that has: it knows nothing of the
+// leases in another directory, which the CNI configuration has named before.
+func (s *Server) allocate(ctx context.Context, req *request, pod ns.NetNS, undo *undoStack) ([]podAddress, error) {
+	ipam, err := s.ipam.prepare(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.leases.note(s.leaseDirOf(req)); err != nil {
+		return nil, errorf(cnipb.ErrorCode_IPAM_FAILURE, "%w", err)
+	}
+	s.did("directory of the leases noted")
+	undo.push(func(ctx context.Context) error {
+		defer s.did("lease released")
+		return ipam.del(ctx)
+	})
+	for attempt := 1; ; attempt++ {
+		addresses, err := ipam.add(ctx, pod.Path())
+		if err != nil && attempt == 1 {
+			// An ADD or DEL that an agent did not live to finish has left the container its addresses; it gets no others.
+			if err := ipam.del(ctx); err != nil {
+				return nil, err
+			}
+			addresses, err = ipam.add(ctx, pod.Path())
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.did("address leased")
+		inUse := s.addressInUse(addresses)
+		if inUse == nil {
+			return addresses, nil
+		}
+		if attempt == maxAllocations {
+			return nil, errorf(cnipb.ErrorCode_IPAM_FAILURE, "%s has given %d addresses in use, the last one %w", hostLocalType, attempt, inUse)
+		}
+		klog.InfoS("Asking for another address", "container", req.containerID, "reason", inUse)
+		// The next one that the plugin gives is the one after this.
+		if err := ipam.del(ctx); err != nil {
+			return nil, err
+		}
+		s.did("address in use released")
+	}
+}
+
+// addressInUse returns an error that names an address which an interface has.
+func (s *Server) addressInUse(addresses []podAddress) error {
+	for _, a := range addresses {
+		if c, ok := s.store.GetInterfaceByIP(a.prefix.Addr()); ok {
+			return fmt.Errorf("%s of interface %s: its lease is in another directory", a.prefix.Addr(), c.InterfaceName)
+		}
+	}
+	return nil
+}
+
+// admit puts the policies of the Pod in force and then lets its packets pass.
+func (s *Server) admit(ctx context.Context, iface *interfacestore.InterfaceConfig, undo *undoStack) error {
+	if s.cfg.Policies != nil {
+		undo.push(func(context.Context) error { s.cfg.Policies.PodLeaves(iface); return nil })
+		if err := s.cfg.Policies.PodArrives(iface); err != nil {
+			return configError(fmt.Errorf("install the policies of host interface %s: %w", iface.InterfaceName, err))
+		}
+		s.did("policies installed")
+	}
+	undo.push(func(context.Context) error { s.store.DeleteInterface(iface); return nil })
+	undo.push(func(ctx context.Context) error { return s.uninstallFlows(ctx, iface.InterfaceName) })
+	if err := s.flows.InstallPodFlows(ctx, iface.InterfaceName, iface.IPs, iface.MAC, iface.OFPort); err != nil {
+		return configError(fmt.Errorf("install flows of host interface %s: %w", iface.InterfaceName, err))
+	}
+	s.did("flows installed")
+	return nil
 }
 
 func (s *Server) newPodInterface(req *request, addresses []podAddress) (*podInterface, error) {
@@ -243,6 +326,7 @@ func (s *Server) createPort(ctx context.Context, iface *interfacestore.Interface
 	if err != nil {
 		return fmt.Errorf("create OVS port %s: %w", iface.InterfaceName, err)
 	}
+	s.did("port created")
 	ctx, cancel := context.WithTimeout(ctx, ofPortTimeout)
 	defer cancel()
 	ofPort, err := s.ports.GetOFPort(ctx, iface.InterfaceName)
@@ -260,7 +344,9 @@ func (s *Server) announceInBackground(pod ns.NetNS, pair *podInterface) {
 		klog.ErrorS(err, "Not announcing the addresses of the Pod", "interface", pair.hostName)
 		return
 	}
-	s.background.Go(func() { announce(s.stopping, fd, pair) })
+	s.background.Go(func() {
+		_ = recovery.Call("announcement", recovery.Part("announcement of Pods"), func() error { announce(s.stopping, fd, pair); return nil })
+	})
 }
 
 // configError gives an error without a code the one of a failure to configure the interface (102).

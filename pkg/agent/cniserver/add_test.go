@@ -520,3 +520,15 @@ func TestAddRefusesNetworkNamespaces(t *testing.T) {
 		})
 	}
 }
+
+// What an agent that was killed has leased to the container must not make ADD fail for ever.
+func TestAddReleasesWhatTheContainerHasLeased(t *testing.T) {
+	h := newReadyHarness(t)
+	p := h.newPod("web")
+	require.NoError(t, os.MkdirAll(h.leases, 0o755))
+	h.lease("10.10.1.9", p.containerID)
+	h.mustAdd(p)
+	require.Len(t, h.leaseOwners(), 1)
+	h.mustDel(p)
+	h.requireNothing(p)
+}

@@ -41,7 +41,7 @@ func (s *Server) disconnect(ctx context.Context, req *request, name string) erro
 			return err
 		}
 		if owned {
-			if err := s.removeInterface(name); err != nil {
+			if err := s.removeInterface(ctx, name); err != nil {
 				return err
 			}
 		} else {
@@ -52,26 +52,40 @@ func (s *Server) disconnect(ctx context.Context, req *request, name string) erro
 	if err != nil {
 		return err
 	}
-	return ipam.del(ctx)
+	if err := ipam.del(ctx); err != nil {
+		return err
+	}
+	s.did("lease released")
+	return nil
 }
 
 // removeInterface removes whatever exists under a name that the caller has locked. Flows go first, so that an OpenFlow port
 // number that is used again can never inherit them; it stops at the first failure to keep that order.
-func (s *Server) removeInterface(name string) error {
-	if err := s.uninstallFlows(name); err != nil {
+func (s *Server) removeInterface(ctx context.Context, name string) error {
+	if err := s.uninstallFlows(ctx, name); err != nil {
 		return err
 	}
 	if err := s.deletePort(name); err != nil {
 		return err
 	}
 	s.store.DeleteInterface(&interfacestore.InterfaceConfig{InterfaceName: name})
-	return configError(deleteHostLink(name))
+	s.did("interface forgotten")
+	return s.deleteLink(name)
 }
 
-func (s *Server) uninstallFlows(name string) error {
-	if err := s.flows.UninstallPodFlows(name); err != nil {
+func (s *Server) deleteLink(name string) error {
+	if err := deleteHostLink(name); err != nil {
+		return configError(err)
+	}
+	s.did("pair deleted")
+	return nil
+}
+
+func (s *Server) uninstallFlows(ctx context.Context, name string) error {
+	if err := s.flows.UninstallPodFlows(ctx, name); err != nil {
 		return configError(fmt.Errorf("uninstall flows of host interface %s: %w", name, err))
 	}
+	s.did("flows uninstalled")
 	return nil
 }
 
@@ -79,6 +93,7 @@ func (s *Server) deletePort(name string) error {
 	if err := s.ports.DeletePort(name); err != nil {
 		return configError(fmt.Errorf("delete OVS port %s: %w", name, err))
 	}
+	s.did("port deleted")
 	return nil
 }
 

@@ -38,12 +38,14 @@ func TestDel(t *testing.T) {
 		{"network namespace not given", func(h *harness, p *pod) { p.netns = "" }},
 		{"veth pair gone", func(h *harness, p *pod) { require.NoError(h.t, deleteHostLink(p.hostInterface())) }},
 		{"OVS port gone", func(h *harness, p *pod) { require.NoError(h.t, h.ports.Fake.DeletePort(p.hostInterface())) }},
-		{"flows gone", func(h *harness, p *pod) { require.NoError(h.t, h.flows.UninstallPodFlows(p.hostInterface())) }},
+		{"flows gone", func(h *harness, p *pod) {
+			require.NoError(h.t, h.flows.UninstallPodFlows(h.t.Context(), p.hostInterface()))
+		}},
 		{"lease gone", func(h *harness, p *pod) { require.NoError(h.t, os.Remove(filepath.Join(h.leases, "10.10.1.2"))) }},
 		{"unknown to the store", forget},
 		{"only the veth pair left", func(h *harness, p *pod) {
 			forget(h, p)
-			require.NoError(h.t, h.flows.UninstallPodFlows(p.hostInterface()))
+			require.NoError(h.t, h.flows.UninstallPodFlows(h.t.Context(), p.hostInterface()))
 			require.NoError(h.t, h.ports.Fake.DeletePort(p.hostInterface()))
 			require.NoError(h.t, h.server.releaseLeases(p.containerID, p.ifname))
 		}},
@@ -186,10 +188,6 @@ func TestAddFailureLeavesNothing(t *testing.T) {
 			h.server.ipam.podCIDRs[0] = netip.MustParsePrefix("10.10.1.0/30")
 			h.mustAdd(h.newPod("first"))
 		}, cnipb.ErrorCode_IPAM_FAILURE, "no IP addresses available"},
-		{"address leased to the container already", func(h *harness, p *pod) {
-			require.NoError(h.t, os.MkdirAll(h.leases, 0o755))
-			require.NoError(h.t, os.WriteFile(filepath.Join(h.leases, "10.10.1.9"), []byte(p.containerID+"\r\neth0"), 0o600))
-		}, cnipb.ErrorCode_IPAM_FAILURE, "duplicate allocation"},
 		{"look-up of the OVS port", func(h *harness, p *pod) { h.ports.fail("GetPort", boom) }, cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE, "boom"},
 		{"MTU that the kernel refuses", func(h *harness, p *pod) { h.server.cfg.Node.MTU = 10 }, cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE, "create veth pair"},
 		{"second default route", func(h *harness, p *pod) {

@@ -92,7 +92,7 @@ type fakeFlows struct {
 	before       func(operation, name string)
 }
 
-func (f *fakeFlows) InstallPodFlows(name string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+func (f *fakeFlows) InstallPodFlows(_ context.Context, name string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.before != nil {
@@ -103,7 +103,7 @@ func (f *fakeFlows) InstallPodFlows(name string, ips []netip.Addr, mac net.Hardw
 	return f.installErr
 }
 
-func (f *fakeFlows) UninstallPodFlows(name string) error {
+func (f *fakeFlows) UninstallPodFlows(_ context.Context, name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.before != nil {

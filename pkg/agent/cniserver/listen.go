@@ -33,10 +33,10 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := grpc.NewServer()
+	server := newGRPCServer(defaultConnectionTimes)
 	cnipb.RegisterCniServer(server, s)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- serveLimited(server, listener) }()
 	klog.InfoS("Serving CNI requests", "socket", s.cfg.Socket)
 
 	select {

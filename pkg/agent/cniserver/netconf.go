@@ -4,12 +4,17 @@
 package cniserver
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/pkg/types"
+	types040 "github.com/containernetworking/cni/pkg/types/040"
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/cni/pkg/utils"
 	"github.com/containernetworking/cni/pkg/version"
@@ -34,6 +39,8 @@ type networkConfig struct {
 	mtu        int
 	dns        types.DNS
 	prevResult *current.Result
+	// dataDir is ipam.dataDir, where host-local keeps its leases; "" is its default.
+	dataDir string
 	// raw has every top-level key, ipam the keys of "ipam", as they were given.
 	raw, ipam map[string]json.RawMessage
 }
@@ -70,6 +77,10 @@ func parseNetworkConfig(cmd command, data []byte) (*networkConfig, error) {
 		if err := version.ParsePrevResult(&fields.PluginConf); err != nil {
 			return nil, errorf(cnipb.ErrorCode_DECODING_FAILURE, "decode prevResult of network %q: %w", conf.name, err)
 		}
+		// The library's conversion cannot bear elements that are null.
+		if err := checkElements(fields.PrevResult); err != nil {
+			return nil, errorf(cnipb.ErrorCode_DECODING_FAILURE, "prevResult of network %q: %w", conf.name, err)
+		}
 		prev, err := current.NewResultFromResult(fields.PrevResult)
 		if err != nil {
 			return nil, errorf(cnipb.ErrorCode_DECODING_FAILURE, "convert prevResult of network %q from version %q: %w", conf.name, conf.cniVersion, err)
@@ -82,7 +93,34 @@ func parseNetworkConfig(cmd command, data []byte) (*networkConfig, error) {
 	if err := json.Unmarshal(conf.raw["ipam"], &conf.ipam); err != nil {
 		return nil, errorf(cnipb.ErrorCode_DECODING_FAILURE, "decode ipam of network %q: %w", conf.name, err)
 	}
+	var ipam struct {
+		DataDir string `json:"dataDir"`
+	}
+	if err := json.Unmarshal(conf.raw["ipam"], &ipam); err != nil {
+		return nil, errorf(cnipb.ErrorCode_DECODING_FAILURE, "decode ipam of network %q: %w", conf.name, err)
+	}
+	if conf.dataDir = ipam.DataDir; conf.dataDir != "" && !filepath.IsAbs(conf.dataDir) {
+		return nil, errorf(cnipb.ErrorCode_INVALID_NETWORK_CONFIG, "ipam.dataDir %q of network %q is not an absolute path", conf.dataDir, conf.name)
+	}
 	return conf, nil
+}
+
+// checkElements refuses a result with an element that is null.
+func checkElements(result types.Result) error {
+	switch r := result.(type) {
+	case *types040.Result: // 0.3.0 to 0.4.0
+		return errors.Join(noneIsNull("interfaces", r.Interfaces), noneIsNull("ips", r.IPs), noneIsNull("routes", r.Routes))
+	case *current.Result:
+		return errors.Join(noneIsNull("interfaces", r.Interfaces), noneIsNull("ips", r.IPs), noneIsNull("routes", r.Routes))
+	}
+	return fmt.Errorf("unknown kind of result %T", result)
+}
+
+func noneIsNull[T any](field string, elements []*T) error {
+	if i := slices.Index(elements, nil); i >= 0 {
+		return fmt.Errorf("%s[%d] is null, want an object", field, i)
+	}
+	return nil
 }
 
 type ipamRange struct {
@@ -97,25 +135,27 @@ func (c *networkConfig) hostLocalConfig(podCIDRs []netip.Prefix, dataDir string)
 	for _, cidr := range podCIDRs {
 		ranges = append(ranges, []ipamRange{{Subnet: cidr.Masked().String(), Gateway: gatewayOf(cidr).String()}})
 	}
-	ipam := map[string]any{}
-	for key, value := range c.ipam {
-		ipam[key] = value
-	}
-	// host-local adds a range from these keys to "ranges".
-	for _, key := range []string{"subnet", "rangeStart", "rangeEnd", "gateway"} {
-		delete(ipam, key)
-	}
+	// host-local adds a range from subnet, rangeStart, rangeEnd and gateway to "ranges".
+	ipam := without(c.ipam, "subnet", "rangeStart", "rangeEnd", "gateway", "ranges", "dataDir")
 	ipam["ranges"] = ranges
-	if dataDir != "" {
+	if dataDir = cmp.Or(dataDir, c.dataDir); dataDir != "" {
 		ipam["dataDir"] = dataDir
 	}
-	config := map[string]any{}
-	for key, value := range c.raw {
-		config[key] = value
-	}
-	delete(config, "prevResult")
-	config["ipam"] = ipam
+	config := without(c.raw, "cniVersion", "name", "prevResult", "ipam")
+	config["cniVersion"], config["name"], config["ipam"] = c.cniVersion, c.name, ipam
 	return json.Marshal(config)
+}
+
+// without copies an object but for some keys, in any case of letters: the plugin's decoder takes "Name" for "name" too, and would
+// otherwise see another value than the server.
+func without(object map[string]json.RawMessage, keys ...string) map[string]any {
+	rest := map[string]any{}
+	for key, value := range object {
+		if !slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, key) }) {
+			rest[key] = value
+		}
+	}
+	return rest
 }
 
 // gatewayOf returns the first address of a Pod CIDR after the network's own.

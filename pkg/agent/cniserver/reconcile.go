@@ -18,6 +18,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 // Reconcile brings what an earlier agent left in line with the Node's Pods; call it before networkReady closes. For each
@@ -26,7 +28,8 @@ import (
 // that it releases every lease whose address is neither in the status of a Pod nor in the store.
 //
 // It waits for podsSynced or the end of ctx. An interface that fails does not stop the others: the errors are joined, and
-// the caller may call again. pods may hold Pods of other Nodes; they count as gone.
+// the caller may call again. One with which the agent panics is reported, and no error. pods may hold Pods of other Nodes;
+// they count as gone.
 func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, podsSynced cache.InformerSynced) error {
 	select {
 	case <-s.networkReady:
@@ -39,7 +42,11 @@ func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, pods
 	}
 	var errs []error
 	for _, c := range s.store.GetInterfacesByType(interfacestore.ContainerInterface) {
-		if err := s.reconcileInterface(ctx, c, pods); err != nil {
+		subject := problem.Subject{Kind: "Pod", Namespace: c.PodNamespace, Name: c.PodName}
+		if err := recovery.Call(boundaryName, subject, func() error { return s.reconcileInterface(ctx, c, pods) }, "interface", c.InterfaceName); recovery.Is(err) {
+			// It would do so again. This Pod stays without flows; neither the others nor the Node wait for it.
+			continue
+		} else if err != nil {
 			errs = append(errs, fmt.Errorf("reconcile interface %s of Pod %s/%s: %w", c.InterfaceName, c.PodNamespace, c.PodName, err))
 		}
 	}
@@ -68,15 +75,31 @@ func (s *Server) reconcileInterface(ctx context.Context, listed *interfacestore.
 	pod, err := pods.Pods(c.PodNamespace).Get(c.PodName)
 	if apierrors.IsNotFound(err) || err == nil && !s.isLocalPod(pod) {
 		klog.InfoS("Removing the interface of a Pod that is gone", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
-		if err := s.removeInterface(c.InterfaceName); err != nil {
+		if err := s.removeRestored(ctx, c.InterfaceName); err != nil {
 			return err
 		}
-		return s.releaseLeases(c.ContainerID, c.IFDev)
+		if err := s.releaseLeases(c.ContainerID, c.IFDev); err != nil {
+			return err
+		}
+		s.did("lease released")
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("look up the Pod: %w", err)
 	}
 	return s.restoreInterface(ctx, c)
+}
+
+// removeRestored is removeInterface, but the device goes before the port. Nobody may ever ask for it again, as a runtime
+// does after a DEL that was interrupted: should the agent end half-way, the next one finds what is left by the port.
+func (s *Server) removeRestored(ctx context.Context, name string) error {
+	if err := s.uninstallFlows(ctx, name); err != nil {
+		return err
+	}
+	if err := s.deleteLink(name); err != nil {
+		return err
+	}
+	return s.removeInterface(ctx, name)
 }
 
 // restoreInterface installs the flows of an interface again, or removes it when it does not work any more; the address then
@@ -88,11 +111,12 @@ func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.Interfa
 	}
 	if ofPort == 0 {
 		klog.InfoS("Removing an interface that does not work any more", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
-		return s.removeInterface(c.InterfaceName)
+		return s.removeRestored(ctx, c.InterfaceName)
 	}
-	if err := s.flows.InstallPodFlows(c.InterfaceName, c.IPs, c.MAC, ofPort); err != nil {
+	if err := s.flows.InstallPodFlows(ctx, c.InterfaceName, c.IPs, c.MAC, ofPort); err != nil {
 		return fmt.Errorf("install flows: %w", err)
 	}
+	s.did("flows installed")
 	if c.OVSPortConfig == nil || c.OFPort != ofPort {
 		restored := *c
 		restored.OVSPortConfig = &interfacestore.OVSPortConfig{OFPort: ofPort}

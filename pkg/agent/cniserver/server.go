@@ -4,10 +4,12 @@
 package cniserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -34,12 +36,14 @@ type PodPorts interface {
 	DeletePort(name string) error
 	GetOFPort(ctx context.Context, name string) (uint32, error)
 	GetPort(name string) (*ovsconfig.Port, bool, error)
+	GetExternalIDs() (map[string]string, error)
+	SetExternalID(key, value string) error
 }
 
 // PodFlows is what the server needs of the OpenFlow pipeline; openflow.Client has it.
 type PodFlows interface {
-	InstallPodFlows(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
-	UninstallPodFlows(interfaceName string) error
+	InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
+	UninstallPodFlows(ctx context.Context, interfaceName string) error
 }
 
 // Interfaces is what the server needs of the interface store; interfacestore.InterfaceStore has it.
@@ -48,6 +52,7 @@ type Interfaces interface {
 	DeleteInterface(*interfacestore.InterfaceConfig)
 	GetInterfaceByName(name string) (*interfacestore.InterfaceConfig, bool)
 	GetContainerInterface(containerID string) (*interfacestore.InterfaceConfig, bool)
+	GetInterfaceByIP(netip.Addr) (*interfacestore.InterfaceConfig, bool)
 	GetInterfacesByType(interfacestore.InterfaceType) []*interfacestore.InterfaceConfig
 }
 
@@ -73,7 +78,8 @@ type Config struct {
 	DisableTXChecksumOffload bool
 	// Policies, if set, are in force before a Pod is connected.
 	Policies PodPolicies
-	// IPAMDataDir is where host-local keeps its leases; "" means host-local's default, /var/lib/cni/networks.
+	// IPAMDataDir is where host-local keeps its leases whatever the CNI configuration says; "" leaves it to that, whose default is
+	// /var/lib/cni/networks.
 	IPAMDataDir string
 }
 
@@ -86,6 +92,8 @@ type Server struct {
 	flows PodFlows
 	store Interfaces
 	ipam  *hostLocal
+	// leases knows where ipam has leased addresses.
+	leases *leaseDirs
 
 	networkReady        <-chan struct{}
 	networkReadyTimeout time.Duration
@@ -98,6 +106,9 @@ type Server struct {
 	stopping   context.Context
 	stop       context.CancelFunc
 	background sync.WaitGroup
+
+	// afterStep, if set, is called by did.
+	afterStep func(step string)
 }
 
 // New returns a server that does nothing before Run. ADD waits until networkReady is closed: the caller closes it once
@@ -127,6 +138,7 @@ func New(cfg Config, ports PodPorts, flows PodFlows, store Interfaces, networkRe
 		flows:               flows,
 		store:               store,
 		ipam:                &hostLocal{podCIDRs: podCIDRs, dataDir: cfg.IPAMDataDir, fallbackDir: defaultPluginDir},
+		leases:              &leaseDirs{ports: ports, installed: leaseDir{networkName, filepath.Clean(cmp.Or(cfg.IPAMDataDir, defaultLeaseDir))}},
 		networkReady:        networkReady,
 		networkReadyTimeout: defaultNetworkReadyTimeout,
 		containerLocks:      newKeyedLocks(),

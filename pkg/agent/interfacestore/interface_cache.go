@@ -71,10 +71,11 @@ func (s *interfaceCache) AddInterface(c *InterfaceConfig) {
 	}
 	s.insert(c)
 	s.mu.Unlock()
+	// In any case: see notify.
+	defer notify(s.subscribers, Event{Added: c})
 	if replaced {
-		s.notify(Event{Deleted: old})
+		notify(s.subscribers, Event{Deleted: old})
 	}
-	s.notify(Event{Added: c})
 }
 
 func (s *interfaceCache) DeleteInterface(c *InterfaceConfig) {
@@ -87,7 +88,7 @@ func (s *interfaceCache) DeleteInterface(c *InterfaceConfig) {
 	}
 	s.mu.Unlock()
 	if ok {
-		s.notify(Event{Deleted: old})
+		notify(s.subscribers, Event{Deleted: old})
 	}
 }
 
@@ -97,10 +98,14 @@ func (s *interfaceCache) Subscribe(callback func(Event)) {
 	s.subscribers = append(s.subscribers, callback)
 }
 
-func (s *interfaceCache) notify(e Event) {
-	for _, callback := range s.subscribers {
-		callback(e)
+// notify calls the callbacks one after the other. Should one panic, the others learn of the change all the same before that goes
+// on to the caller's boundary: the store has changed, so they would never hear of it again.
+func notify(callbacks []func(Event), e Event) {
+	if len(callbacks) == 0 {
+		return
 	}
+	defer notify(callbacks[1:], e)
+	callbacks[0](e)
 }
 
 func (s *interfaceCache) insert(c *InterfaceConfig) {

@@ -115,6 +115,26 @@ func TestEventsOfAReplacementComeInOrderAndMayReadTheStore(t *testing.T) {
 	require.Len(t, s.ListInterfaces(), 1)
 }
 
+func TestPanicOfASubscriberLeavesNobodyInTheDark(t *testing.T) {
+	s := NewInterfaceStore()
+	var events []Event
+	panics := false
+	s.Subscribe(func(Event) {
+		if panics {
+			panic("boom")
+		}
+	})
+	s.Subscribe(func(e Event) { events = append(events, e) })
+	old, current := pod("web", "default", "c1", "10.10.0.2", 5), pod("web", "default", "c1", "10.10.0.3", 6)
+	s.AddInterface(old)
+	panics = true
+	require.Panics(t, func() { s.AddInterface(current) })
+	require.Panics(t, func() { s.DeleteInterface(current) })
+	require.Equal(t, []Event{{Added: old}, {Deleted: old}, {Added: current}, {Deleted: current}}, events)
+	panics = false
+	s.AddInterface(old) // no lock is held
+}
+
 func TestInitializeReplacesTheContentAndKeepsTheLastOfEachName(t *testing.T) {
 	s := NewInterfaceStore()
 	s.AddInterface(pod("web", "default", "c1", "10.10.0.2", 5))

@@ -17,3 +17,6 @@
 //	sysctl.go    conntrack's window tracking
 //	status.go    what antctl and /metrics show
 package oncache
+
+// boundaryName is what panics of the cache are counted by.
+const boundaryName = "oncache"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 // DefaultPinPath is the directory of all pins.
@@ -230,7 +231,9 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 		case m.nodesChanged <- struct{}{}:
 		default:
 		}
-		if m.writeMarks() {
+		again := true
+		_ = recovery.Call(boundaryName, recovery.Part("ONCache marks"), func() error { again = m.writeMarks(); return nil })
+		if again {
 			retry.Reset(retryInterval)
 		}
 	}

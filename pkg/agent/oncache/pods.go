@@ -13,6 +13,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 // localPod is a Pod that the store has shown. It is announced to the cache, or stays on Open vSwitch for a reason.
@@ -40,7 +42,11 @@ func (m *Manager) podChanged(added, removed *Pod) {
 func (m *Manager) addPod(pod Pod, seen captures) *localPod {
 	p := &localPod{Pod: pod}
 	m.pods[pod.InterfaceName] = p
-	if err := m.announce(p, seen); err != nil {
+	err := recovery.Call(boundaryName, problem.Subject{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}, func() error { return m.announce(p, seen) })
+	if recovery.Is(err) {
+		m.withdraw(p)
+	}
+	if err != nil {
 		p.onOVS = err.Error()
 		klog.InfoS("Pod stays on Open vSwitch", "pod", klog.KRef(pod.Namespace, pod.Name), "interface", pod.InterfaceName, "reason", err)
 	}
@@ -55,6 +61,10 @@ func (m *Manager) announce(p *localPod, seen captures) error {
 	}
 	p.ifIndex, p.kind = device.Attrs().Index, device.Type()
 	if p.role, err = podRole(device); err != nil {
+		return err
+	}
+	// Pods without a slot are looked at once per lease: that must not attach and detach programs each time.
+	if err := m.table.room(p.InterfaceName); err != nil {
 		return err
 	}
 	if err := m.bypass(p, seen); err != nil {
@@ -138,7 +148,7 @@ func (m *Manager) watchPods(stopCh <-chan struct{}) {
 		case <-stopCh:
 			return
 		case <-tick.C:
-			m.reviewPods(m.readCaptures())
+			_ = recovery.Call(boundaryName, recovery.Part("ONCache Pods"), func() error { m.reviewPods(m.readCaptures()); return nil })
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 // watchShares divides the cache among the Pods, at once and once per lease. It waits neither for Open vSwitch nor for what does.
@@ -14,7 +16,7 @@ func (m *Manager) watchShares(stopCh <-chan struct{}) {
 	tick := time.NewTicker(m.config.Lease)
 	defer tick.Stop()
 	for {
-		if err := m.balancer.Review(time.Now()); err != nil {
+		if err := recovery.Call(boundaryName, recovery.Part("ONCache shares"), func() error { return m.balancer.Review(time.Now()) }); err != nil {
 			klog.ErrorS(err, "Could not divide the cache among the Pods, trying again", "after", m.config.Lease)
 		}
 		select {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 // subscribe reports, until done closes, that the kernel has sent messages to a netlink group that matter, for what package netlink
@@ -29,12 +31,11 @@ func subscribe(protocol int, group uint, matters func(syscall.NetlinkMessage) bo
 		socket.Close()
 	}()
 	changed := make(chan struct{}, 1)
-	go func() {
+	receive := func() error {
 		for {
 			messages, from, err := socket.Receive()
 			if err != nil {
-				onError(err)
-				return
+				return err
 			}
 			if from.Pid != nl.PidKernel || !slices.ContainsFunc(messages, matters) {
 				continue
@@ -44,7 +45,8 @@ func subscribe(protocol int, group uint, matters func(syscall.NetlinkMessage) bo
 			default:
 			}
 		}
-	}()
+	}
+	go func() { onError(recovery.Call(boundaryName, recovery.Part("ONCache netlink subscription"), receive)) }()
 	return changed, nil
 }
 

@@ -84,6 +84,12 @@ var _ coherency.Interceptor = (*table)(nil)
 // Begin implements coherency.Interceptor.
 func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	t.mu.Lock()
+	begun := false
+	defer func() {
+		if !begun { // a panic
+			t.mu.Unlock()
+		}
+	}()
 	removed := t.named(c.RemovedInterfaces)
 	affected := t.named(c.Interfaces)
 	// A stale megaflow may still send to the Node's old address. Only a new epoch of every endpoint keeps the cache
@@ -97,6 +103,7 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	for i, e := range affected {
 		marks[i] = t.nextMark(e)
 	}
+	begun = true
 	return marks, func(err error) {
 		defer t.mu.Unlock()
 		if err != nil {
@@ -176,6 +183,20 @@ func (t *table) remark(e *endpoint) {
 	t.wake()
 }
 
+// room returns an error when there is no slot for another Pod.
+func (t *table) room(interfaceName string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.endpoints[interfaceName] != nil || slices.Contains(t.slotPods[:], nil) {
+		return nil
+	}
+	return t.noRoom(interfaceName)
+}
+
+func (t *table) noRoom(interfaceName string) error {
+	return fmt.Errorf("interface %s: all %d endpoint slots are taken; the Pod stays on Open vSwitch", interfaceName, len(t.slotPods))
+}
+
 // addEndpoint gives a Pod with an interface of that kind a slot. It learns nothing until its mark flows are written.
 func (t *table) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	t.mu.Lock()
@@ -185,7 +206,7 @@ func (t *table) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	}
 	slot := slices.Index(t.slotPods[:], nil)
 	if slot < 0 {
-		return fmt.Errorf("interface %s: all %d endpoint slots are taken; the Pod stays on Open vSwitch", pod.InterfaceName, len(t.slotPods))
+		return t.noRoom(pod.InterfaceName)
 	}
 	generation, _ := t.dp.EndpointState(slot)
 	e := &endpoint{pod: pod, kind: kind, ifIndex: d.IfIndex, slot: slot, generation: generation, epochs: t.epochsFor(pod.IPs)}

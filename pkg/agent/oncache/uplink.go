@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 // localPortRange is net.ipv4.ip_local_port_range, from which the kernel's VXLAN device takes outer source ports
@@ -54,7 +55,10 @@ func (n neighbours) changed(ip net.IP, mac net.HardwareAddr) bool {
 // old one. Open vSwitch is not involved: its tunnel asks the kernel for each packet.
 func (m *Manager) watchUplink(stopCh <-chan struct{}) {
 	for {
-		err := m.watchUplinkOnce(stopCh)
+		err := recovery.Call(boundaryName, recovery.Part("ONCache uplink"), func() error { return m.watchUplinkOnce(stopCh) })
+		if recovery.Is(err) {
+			m.suspend(err) // until it has been looked at anew
+		}
 		select {
 		case <-stopCh:
 			return

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -21,22 +23,35 @@ import (
 // flows (about 2 s).
 const switchTimeout = 30 * time.Second
 
+// bundleTimeout also gives a slow machine with 100,000 policy rules time to get to the end. A healthy vswitchd needs 0.04 ms for a flow.
+func bundleTimeout(flows int) time.Duration {
+	return switchTimeout + time.Duration(flows)*time.Millisecond
+}
+
 var errNotInitialized = errors.New("the OpenFlow client is not initialized: call Initialize first")
 
 // client implements Client.
 //
-// Locks, in the order in which they may be taken: changeMu, the Interceptor's (from Begin to end), mu. Whoever holds the
-// Interceptor's lock may therefore call InstallMarkFlows and UninstallMarkFlows, which take only mu, but nothing else that
-// changes flows.
+// Locks, in the order in which they may be taken: changes, the Interceptor's (from Begin to end), sending, mu. Whoever holds
+// the Interceptor's lock may therefore call InstallMarkFlows and UninstallMarkFlows, which take only the last two, but nothing
+// else that changes flows. The switch is waited for with the first three: nobody waits for them without a bound, and what
+// only reads takes mu alone.
 type client struct {
 	sw            of.Switch
 	setTableNames func(map[uint8]string) error
 
-	// changeMu serialises everything that calls the Interceptor; pods and nodes change only while it is held.
-	changeMu    sync.Mutex
+	// changes serialises everything that calls the Interceptor; pods and nodes change only while it is held.
+	changes     turn
 	interceptor coherency.Interceptor
 
-	// mu is held while a bundle is sent and its outcome is entered into the caches.
+	// networks has the Pod networks that flows lead to other Nodes, and nodeNetworks the same by Node. Those of two Nodes never
+	// overlap: their flows would match the same packets, or be the same. They change only while changes is held.
+	networks     prefixindex.Index[string]
+	nodeNetworks map[string][]netip.Prefix
+
+	// sending is held while a bundle is sent and its outcome is entered into the caches.
+	sending turn
+	// mu protects what follows. What is written only with sending held, too, can be read with either.
 	mu sync.Mutex
 	// pipeline and features change in Initialize only.
 	pipeline *pipeline
@@ -54,9 +69,9 @@ type client struct {
 	marks  *flowCache
 	// policies has, for each rule and each flow that rules share, one object.
 	policies *flowCache
-	// policy says which rules use which of these flows; it changes only while changeMu is held.
+	// policy says which rules use which of these flows; it changes only while changes and mu are held.
 	policy *policyState
-	// stalePoliciesDeleted says that no policy flow of a former round is left; it is protected by changeMu.
+	// stalePoliciesDeleted says that no policy flow of a former round is left; it is protected by changes.
 	stalePoliciesDeleted bool
 }
 
@@ -68,18 +83,23 @@ func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, feature
 		setTableNames: setTableNames,
 		pipeline:      newPipeline(features),
 		features:      features,
+		changes:       newTurn(),
+		sending:       newTurn(),
 		interceptor:   noInterceptor{},
 		pods:          newFlowCache(),
 		nodes:         newFlowCache(),
 		marks:         newFlowCache(),
 		policies:      newFlowCache(),
 		policy:        newPolicyState(),
+		nodeNetworks:  map[string][]netip.Prefix{},
 	}
 }
 
 func (c *client) Initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error) {
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	if err := c.changes.take(ctx); err != nil {
+		return nil, err
+	}
+	defer c.changes.give()
 	if c.generator != nil {
 		return nil, errors.New("the OpenFlow client is already initialized")
 	}
@@ -105,6 +125,8 @@ func (c *client) Initialize(ctx context.Context, round RoundInfo, node *config.N
 
 // setIPv6 adds what IPv6 needs to the pipeline: which families Pods have is not known before the Node is.
 func (c *client) setIPv6() {
+	c.sending <- struct{}{}
+	defer c.sending.give()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.features.IPv6 = true
@@ -125,6 +147,8 @@ func (c *client) installBase(round RoundInfo, node *config.NodeConfig) error {
 }
 
 func (c *client) setGenerator(g *generator, prevRound *uint16) {
+	c.sending <- struct{}{}
+	defer c.sending.give()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generator, c.prevRound, c.baseKeys = g, prevRound, map[string]bool{}
@@ -140,8 +164,10 @@ func deleteRound(round uint16) of.FlowMod {
 }
 
 func (c *client) ReplayFlows() error {
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	if err := c.changes.takeSoon(); err != nil {
+		return err
+	}
+	defer c.changes.give()
 	if c.generator == nil {
 		return errNotInitialized
 	}
@@ -153,8 +179,10 @@ func (c *client) ReplayFlows() error {
 }
 
 func (c *client) DeleteStaleFlows() error {
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	if err := c.changes.takeSoon(); err != nil {
+		return err
+	}
+	defer c.changes.give()
 	if c.generator == nil {
 		return errNotInitialized
 	}
@@ -173,8 +201,9 @@ func (c *client) DeleteStaleFlows() error {
 }
 
 func (c *client) SetInterceptor(interceptor coherency.Interceptor) {
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	// Without a bound: the turn comes, at the latest when the switch turns out to be hung.
+	c.changes <- struct{}{}
+	defer c.changes.give()
 	c.interceptor = interceptor
 }
 
@@ -192,8 +221,10 @@ func (c *client) GetNodeFlowKeys(nodeName string) []string {
 	return c.nodes.matchStrings(nodeName)
 }
 
-func (c *client) GetFlowTableStatus() ([]TableStatus, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), switchTimeout)
+func (c *client) ConnectionError() error { return c.sw.ConnectionError() }
+
+func (c *client) GetFlowTableStatus(ctx context.Context) ([]TableStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, switchTimeout)
 	defer cancel()
 	counts, err := c.sw.TableFlowCounts(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,16 +14,20 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-func (c *client) InstallPodFlows(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+func (c *client) InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
 	if err := validatePod(interfaceName, ips, mac, ofPort); err != nil {
 		return err
 	}
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	// The caller may have left when they are read.
+	ips, mac = slices.Clone(ips), slices.Clone(mac)
+	return c.changeFor(ctx, interfaceName, func() error { return c.installPodFlows(interfaceName, ips, mac, ofPort) })
+}
+
+func (c *client) installPodFlows(interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
 	if c.generator == nil {
 		return errNotInitialized
 	}
-	flows := c.generator.podFlows(ips, slices.Clone(mac), ofPort)
+	flows := c.generator.podFlows(ips, mac, ofPort)
 	if err := c.checkNotBase(flows); err != nil {
 		return fmt.Errorf("interface %s with MAC address %v, OpenFlow port %d: %w", interfaceName, mac, ofPort, err)
 	}
@@ -38,9 +43,11 @@ func (c *client) InstallPodFlows(interfaceName string, ips []netip.Addr, mac net
 	return nil
 }
 
-func (c *client) UninstallPodFlows(interfaceName string) error {
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+func (c *client) UninstallPodFlows(ctx context.Context, interfaceName string) error {
+	return c.changeFor(ctx, interfaceName, func() error { return c.uninstallPodFlows(interfaceName) })
+}
+
+func (c *client) uninstallPodFlows(interfaceName string) error {
 	if c.generator == nil {
 		return errNotInitialized
 	}
@@ -55,8 +62,10 @@ func (c *client) InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) 
 	if err := validateNode(nodeName, peers); err != nil {
 		return err
 	}
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	if err := c.changes.takeSoon(); err != nil {
+		return err
+	}
+	defer c.changes.give()
 	if c.generator == nil {
 		return errNotInitialized
 	}
@@ -66,21 +75,35 @@ func (c *client) InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) 
 				return fmt.Errorf("remote Node %s: the Pod network %v overlaps the local one, %v", nodeName, cidr, f.podCIDR)
 			}
 		}
+		for other, holder := range c.networks.Overlapping(cidr) {
+			if holder != nodeName {
+				return fmt.Errorf("remote Node %s: the Pod network %v overlaps %v of remote Node %s, whose flows must go first", nodeName, cidr, other, holder)
+			}
+		}
 	}
 	flows := c.generator.nodeFlows(peers)
 	if err := c.checkNotBase(flows); err != nil {
 		return fmt.Errorf("remote Node %s: %w", nodeName, err)
 	}
-	p := c.nodes.plan(nodeName, flows)
-	change := coherency.Change{
-		Nodes: coherencyNodes(nodeName, peers),
-		// A network that another Node had: flows to it are affected, which the change cannot express.
-		All: p.takesOver,
-	}
-	if err := c.commit(change, nil, p); err != nil {
+	change := coherency.Change{Nodes: coherencyNodes(nodeName, peers)}
+	if err := c.commit(change, nil, c.nodes.plan(nodeName, flows)); err != nil {
 		return fmt.Errorf("install the flows of remote Node %s: %w", nodeName, err)
 	}
+	c.setNetworks(nodeName, sortedPrefixes(peers))
 	return nil
+}
+
+// setNetworks notes whose flows match which Pod networks. The caller holds changeMu.
+func (c *client) setNetworks(nodeName string, cidrs []netip.Prefix) {
+	for _, cidr := range c.nodeNetworks[nodeName] {
+		c.networks.Delete(cidr)
+	}
+	for _, cidr := range cidrs {
+		c.networks.Set(cidr, nodeName)
+	}
+	if c.nodeNetworks[nodeName] = cidrs; len(cidrs) == 0 {
+		delete(c.nodeNetworks, nodeName)
+	}
 }
 
 // coherencyNodes groups the Pod networks of a Node by the transport address that leads to them.
@@ -98,8 +121,10 @@ func coherencyNodes(name string, peers map[netip.Prefix]Peer) []coherency.Node {
 }
 
 func (c *client) UninstallNodeFlows(nodeName string) error {
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	if err := c.changes.takeSoon(); err != nil {
+		return err
+	}
+	defer c.changes.give()
 	if c.generator == nil {
 		return errNotInitialized
 	}
@@ -107,6 +132,7 @@ func (c *client) UninstallNodeFlows(nodeName string) error {
 	if err := c.commit(change, nil, c.nodes.plan(nodeName, nil)); err != nil {
 		return fmt.Errorf("remove the flows of remote Node %s: %w", nodeName, err)
 	}
+	c.setNetworks(nodeName, nil)
 	return nil
 }
 
@@ -121,8 +147,10 @@ func (c *client) checkNotBase(flows []of.Flow) error {
 }
 
 func (c *client) InstallMarkFlows(marks []coherency.Mark) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if err := c.sending.takeSoon(); err != nil {
+		return err
+	}
+	defer c.sending.give()
 	if c.generator == nil {
 		return errNotInitialized
 	}
@@ -137,8 +165,10 @@ func (c *client) InstallMarkFlows(marks []coherency.Mark) error {
 }
 
 func (c *client) UninstallMarkFlows(interfaceNames []string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if err := c.sending.takeSoon(); err != nil {
+		return err
+	}
+	defer c.sending.give()
 	if c.generator == nil {
 		return errNotInitialized
 	}

@@ -84,17 +84,25 @@ func TestRefusedArguments(t *testing.T) {
 		call func() error
 		want string
 	}{
-		{"interface without name", func() error { return c.InstallPodFlows("", []netip.Addr{podAIP}, podAMAC, podAPort) }, "without name"},
-		{"interface without address", func() error { return c.InstallPodFlows("pod-a", nil, podAMAC, podAPort) }, "no address"},
+		{"interface without name", func() error {
+			return c.InstallPodFlows(context.Background(), "", []netip.Addr{podAIP}, podAMAC, podAPort)
+		}, "without name"},
+		{"interface without address", func() error { return c.InstallPodFlows(context.Background(), "pod-a", nil, podAMAC, podAPort) }, "no address"},
 		{"interface with an IPv4 address in IPv6 notation", func() error {
-			return c.InstallPodFlows("pod-a", []netip.Addr{netip.MustParseAddr("::ffff:10.10.0.11")}, podAMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{netip.MustParseAddr("::ffff:10.10.0.11")}, podAMAC, podAPort)
 		}, "::ffff:10.10.0.11"},
-		{"interface without MAC", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, nil, podAPort) }, "MAC"},
-		{"interface without port", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, 0) }, "port 0"},
+		{"interface without MAC", func() error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, nil, podAPort)
+		}, "MAC"},
+		{"interface without port", func() error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, 0)
+		}, "port 0"},
 		{"interface on a reserved port", func() error {
-			return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, of.PortController)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, of.PortController)
 		}, "OpenFlow port"},
-		{"interface with the gateway's MAC", func() error { return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, gwMAC, podAPort) }, "belongs to the gateway"},
+		{"interface with the gateway's MAC", func() error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, gwMAC, podAPort)
+		}, "belongs to the gateway"},
 		{"Node without name", func() error { return c.InstallNodeFlows("", remotePeers) }, "without name"},
 		{"Node without tunnel address", func() error { return c.InstallNodeFlows("node-b", peersVia(netip.Addr{})) }, "tunnel address"},
 		{"Node without Pod network", func() error { return c.InstallNodeFlows("node-b", nil) }, "without Pod network"},
@@ -128,7 +136,7 @@ func TestInstallSendsOnlyDifferences(t *testing.T) {
 
 	fake.ClearHistory()
 	moved := netip.MustParseAddr("10.10.0.99")
-	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{moved}, podAMAC, podAPort))
+	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{moved}, podAMAC, podAPort))
 	require.Len(t, fake.History(), 1)
 	var deletes, adds int
 	for _, mod := range fake.History()[0] {
@@ -147,11 +155,11 @@ func TestInstallSendsOnlyDifferences(t *testing.T) {
 	require.NoError(t, c.InstallNodeFlows("node-b", peersVia(otherPeer)))
 	require.Len(t, fake.History()[1], 1, "only the tunnel destination changes")
 
-	require.NoError(t, c.UninstallPodFlows("pod-a"))
+	require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-a"))
 	require.NoError(t, c.UninstallNodeFlows("node-b"))
 	require.Equal(t, base, fake.Flows())
 	fake.ClearHistory()
-	require.NoError(t, c.UninstallPodFlows("pod-a"))
+	require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-a"))
 	require.NoError(t, c.UninstallNodeFlows("node-b"))
 	require.Empty(t, fake.History())
 }
@@ -162,8 +170,10 @@ func TestFailedChangeLeavesEverythingAsBefore(t *testing.T) {
 		change func(c Client) error
 	}{
 		{"new interface", installPodB},
-		{"changed interface", func(c Client) error { return c.InstallPodFlows("pod-a", []netip.Addr{podBIP}, podBMAC, podBPort) }},
-		{"removed interface", func(c Client) error { return c.UninstallPodFlows("pod-a") }},
+		{"changed interface", func(c Client) error {
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podBIP}, podBMAC, podBPort)
+		}},
+		{"removed interface", func(c Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") }},
 		{"changed Node", func(c Client) error {
 			return c.InstallNodeFlows("node-b", peersVia(netip.MustParseAddr("192.168.77.103")))
 		}},
@@ -204,7 +214,7 @@ func TestReplay(t *testing.T) {
 	t.Run("after the switch lost its flows", func(t *testing.T) {
 		fake.Disconnect()
 		require.ErrorIs(t, installPodA(NewClient(fake, noTableNames, defaultFeatures)), errNotInitialized)
-		require.ErrorIs(t, c.UninstallPodFlows("pod-b"), of.ErrDisconnected)
+		require.ErrorIs(t, c.UninstallPodFlows(context.Background(), "pod-b"), of.ErrDisconnected)
 		fake.Reconnect(true)
 		require.Empty(t, fake.Flows())
 		require.NoError(t, c.ReplayFlows())
@@ -240,14 +250,14 @@ func TestChangeOfUnknownFateIsCorrectedByTheNextOne(t *testing.T) {
 			// The switch does it, but its answer does not arrive.
 			require.NoError(t, installPodB(c))
 			done := fake.Flows()
-			require.NoError(t, c.UninstallPodFlows("pod-b"))
+			require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-b"))
 			fake.FailNext(fate)
 			require.ErrorIs(t, installPodB(c), fate)
 			for _, flow := range newFlows(want, done) {
 				require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: flow}}))
 			}
 
-			require.NoError(t, c.UninstallPodFlows("pod-b"))
+			require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-b"))
 			require.Equal(t, want, fake.Flows())
 			require.True(t, r.changes[len(r.changes)-1].All)
 			require.NoError(t, installPodA(c))
@@ -303,37 +313,42 @@ func TestDeleteStaleFlowsOnFirstStart(t *testing.T) {
 	require.Empty(t, fake.History())
 }
 
-// The Pod network of a Node may be given to another one before the first is removed.
-func TestNetworkMovesBetweenNodes(t *testing.T) {
-	c, fake := newTestClient(t, defaultFeatures)
-	r := &recorder{}
-	c.SetInterceptor(r)
-	require.NoError(t, installRemoteNode(c))
-	require.False(t, r.changes[0].All)
-	other := netip.MustParseAddr("192.168.77.103")
-	require.NoError(t, c.InstallNodeFlows("node-c", peersVia(other)))
-	require.True(t, r.changes[1].All, "flows to the old Node are affected")
-	want := fake.Flows()
+// Flows of two Nodes never match the same packets: nothing that becomes of one Node touches another one's flows.
+func TestNetworksOfTwoNodesDoNotOverlap(t *testing.T) {
+	for name, overlapping := range map[string]string{"equal": "10.10.1.0/24", "a part": "10.10.1.0/25", "a part without the gateway": "10.10.1.128/25"} {
+		t.Run(name, func(t *testing.T) {
+			c, fake := newTestClient(t, defaultFeatures)
+			r := &recorder{}
+			c.SetInterceptor(r)
+			require.NoError(t, installRemoteNode(c))
+			want := fake.Flows()
+			cidr := netip.MustParsePrefix(overlapping)
+			other := map[netip.Prefix]Peer{cidr: {cidr.Addr().Next(), netip.MustParseAddr("192.168.77.103")}}
+			require.ErrorContains(t, c.InstallNodeFlows("node-c", other), "overlaps "+remoteCIDR.String()+" of remote Node node-b")
+			require.NoError(t, c.UninstallNodeFlows("node-c"))
+			require.Equal(t, want, fake.Flows())
 
-	require.NoError(t, c.UninstallNodeFlows("node-b"))
-	require.Equal(t, want, fake.Flows(), "the flows are the new Node's")
-	require.NoError(t, c.ReplayFlows())
-	require.Equal(t, want, fake.Flows())
-	require.NoError(t, c.UninstallNodeFlows("node-c"))
-	require.Nil(t, c.GetNodeFlowKeys("node-c"))
-	require.NotContains(t, render(c.pipeline, fake.Flows()), "192.168.77.10")
+			require.NoError(t, c.UninstallNodeFlows("node-b"))
+			require.NoError(t, c.InstallNodeFlows("node-c", other))
+			require.ErrorContains(t, installRemoteNode(c), "of remote Node node-c")
+			require.NotContains(t, render(c.pipeline, fake.Flows()), remotePeer.String())
+			for _, change := range r.changes {
+				require.False(t, change.All)
+			}
+		})
+	}
 }
 
 func TestFlowTableStatus(t *testing.T) {
 	c, _ := newTestClient(t, defaultFeatures)
 	require.NoError(t, installPodA(c))
-	status, err := c.GetFlowTableStatus()
+	status, err := c.GetFlowTableStatus(t.Context())
 	require.NoError(t, err)
 	require.Len(t, status, 29)
 	require.Equal(t, TableStatus{ID: 1, Name: "ARPSpoofGuard", FlowCount: 3}, status[1])
 	require.Equal(t, TableStatus{ID: 13, Name: "EgressRule", FlowCount: 1}, status[13])
 	require.NoError(t, c.Disconnect())
-	_, err = c.GetFlowTableStatus()
+	_, err = c.GetFlowTableStatus(t.Context())
 	require.ErrorIs(t, err, of.ErrDisconnected)
 }
 
@@ -360,7 +375,7 @@ func TestIPv6AddressesGetNoFlowsWithoutIPv6PodNetwork(t *testing.T) {
 	require.NoError(t, installPodA(c))
 	want := fake.Flows()
 	v6 := netip.MustParseAddr("fd00::11")
-	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podAIP, v6}, podAMAC, podAPort))
+	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP, v6}, podAMAC, podAPort))
 	require.Equal(t, want, fake.Flows())
 	require.NoError(t, c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR6: {remoteGW6, remotePeer}}))
 	require.Equal(t, want, fake.Flows())
@@ -369,7 +384,7 @@ func TestIPv6AddressesGetNoFlowsWithoutIPv6PodNetwork(t *testing.T) {
 func TestInstalledFlowsDoNotShareMemoryWithTheCaller(t *testing.T) {
 	c, fake := newTestClient(t, defaultFeatures)
 	mac := slices.Clone(podAMAC)
-	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, mac, podAPort))
+	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, mac, podAPort))
 	want := flowStrings(fake.Flows())
 	copy(mac, net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	require.NoError(t, c.ReplayFlows())

@@ -15,8 +15,8 @@ import (
 // safe for concurrent use.
 type flowCache struct {
 	objects map[string][]of.Flow
-	// owners says whose version of a flow the switch holds. When two objects have a flow with the same key (a Pod network
-	// that has moved to another Node, before the old Node was removed) it is the last one installed.
+	// owners says whose version of a flow the switch holds. When two objects have a flow with the same key (an address or a port
+	// that another interface has now, before the old one was removed) it is the last one installed.
 	owners map[string]string
 }
 

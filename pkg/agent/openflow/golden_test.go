@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -53,10 +54,10 @@ func TestObjectFlowsGolden(t *testing.T) {
 		{"node.txt", testNode, installRemoteNode},
 		{"mark.txt", testNode, installMark},
 		{"pod_dualstack.txt", dualStackNode, func(c Client) error {
-			return c.InstallPodFlows("pod-a", []netip.Addr{podAIP, podA6IP}, podAMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP, podA6IP}, podAMAC, podAPort)
 		}},
 		{"pod_ipv6.txt", ipv6Node, func(c Client) error {
-			return c.InstallPodFlows("pod-a", []netip.Addr{podA6IP}, podAMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podA6IP}, podAMAC, podAPort)
 		}},
 		{"node_dualstack.txt", dualStackNode, func(c Client) error {
 			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}})

@@ -105,11 +105,11 @@ func newTestClientOf(t *testing.T, features Features, node *config.NodeConfig) (
 }
 
 func installPodA(c Client) error {
-	return c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, podAPort)
+	return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, podAPort)
 }
 
 func installPodB(c Client) error {
-	return c.InstallPodFlows("pod-b", []netip.Addr{podBIP}, podBMAC, podBPort)
+	return c.InstallPodFlows(context.Background(), "pod-b", []netip.Addr{podBIP}, podBMAC, podBPort)
 }
 
 func installRemoteNode(c Client) error {

@@ -61,17 +61,17 @@ func TestInterceptorIsTold(t *testing.T) {
 		{"new interface", nil, installPodA, coherency.Change{}},
 		{"identical interface", installPodA, installPodA, coherency.Change{}},
 		{"interface with a new address", installPodA, func(c Client) error {
-			return c.InstallPodFlows("pod-a", []netip.Addr{podBIP}, podAMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podBIP}, podAMAC, podAPort)
 		}, coherency.Change{Interfaces: []string{"pod-a"}}},
 		{"interface with a second address", installPodA, func(c Client) error {
-			return c.InstallPodFlows("pod-a", []netip.Addr{podAIP, podBIP}, podAMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP, podBIP}, podAMAC, podAPort)
 		}, coherency.Change{Interfaces: []string{"pod-a"}}},
 		{"interface that takes the port of another one", installPodA, func(c Client) error {
-			return c.InstallPodFlows("pod-b", []netip.Addr{podBIP}, podBMAC, podAPort)
+			return c.InstallPodFlows(context.Background(), "pod-b", []netip.Addr{podBIP}, podBMAC, podAPort)
 		}, coherency.Change{All: true}},
-		{"removed interface", installPodA, func(c Client) error { return c.UninstallPodFlows("pod-a") },
+		{"removed interface", installPodA, func(c Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") },
 			coherency.Change{RemovedInterfaces: []string{"pod-a"}}},
-		{"unknown interface removed", nil, func(c Client) error { return c.UninstallPodFlows("pod-a") },
+		{"unknown interface removed", nil, func(c Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") },
 			coherency.Change{RemovedInterfaces: []string{"pod-a"}}},
 		{"new Node", nil, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
 		{"identical Node", installRemoteNode, installRemoteNode, coherency.Change{Nodes: []coherency.Node{nodeB}}},
@@ -114,7 +114,7 @@ func TestMarksTravelWithTheChange(t *testing.T) {
 	r := &recorder{marks: []coherency.Mark{markOf("pod-a", podAPort, 3)}}
 	c.SetInterceptor(r)
 	fake.ClearHistory()
-	require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podBIP}, podAMAC, podAPort))
+	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podBIP}, podAMAC, podAPort))
 	require.Len(t, fake.History(), 1, "the change and the mark are one bundle")
 	require.Equal(t, []uint64{3, 3}, epochs(c, fake, podAPort))
 
@@ -129,7 +129,7 @@ func TestMarksTravelWithTheChange(t *testing.T) {
 	})
 	t.Run("a new port moves the flows", func(t *testing.T) {
 		r.marks = []coherency.Mark{markOf("pod-a", podBPort, 5)}
-		require.NoError(t, c.InstallPodFlows("pod-a", []netip.Addr{podAIP}, podAMAC, podBPort))
+		require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, podBPort))
 		require.Empty(t, epochs(c, fake, podAPort))
 		require.Equal(t, []uint64{5, 5}, epochs(c, fake, podBPort))
 	})
@@ -143,7 +143,7 @@ func TestMarksTravelWithTheChange(t *testing.T) {
 	t.Run("removal of the interface removes the mark in the same bundle", func(t *testing.T) {
 		r.marks = nil
 		fake.ClearHistory()
-		require.NoError(t, c.UninstallPodFlows("pod-a"))
+		require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-a"))
 		require.Len(t, fake.History(), 1)
 		require.Empty(t, epochs(c, fake, podBPort))
 	})

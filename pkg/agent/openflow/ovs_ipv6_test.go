@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -28,8 +29,8 @@ func newBridge6(t *testing.T, node *config.NodeConfig) *bridge {
 		}
 		return []netip.Addr{v6}
 	}
-	require.NoError(t, b.c.InstallPodFlows("pod-a", ips(podAIP, podA6IP), podAMAC, podAPort))
-	require.NoError(t, b.c.InstallPodFlows("pod-b", ips(podBIP, podB6IP), podBMAC, podBPort))
+	require.NoError(t, b.c.InstallPodFlows(context.Background(), "pod-a", ips(podAIP, podA6IP), podAMAC, podAPort))
+	require.NoError(t, b.c.InstallPodFlows(context.Background(), "pod-b", ips(podBIP, podB6IP), podBMAC, podBPort))
 	peers := map[netip.Prefix]Peer{remoteCIDR6: {remoteGW6, remotePeer6}}
 	if node.PodIPv4CIDR.IsValid() {
 		peers[remoteCIDR] = Peer{remoteGW, remotePeer}

@@ -25,7 +25,7 @@ import (
 // bridge is a real bridge in a private Open vSwitch with the pipeline on it.
 type bridge struct {
 	*ovstest.OVS
-	t *testing.T
+	t testing.TB
 	c *client
 }
 
@@ -33,12 +33,12 @@ const bridgeName = "br-int"
 
 // newBridge makes a bridge with the gateway, the tunnel and two Pods. All ports are dummies: the tunnel needs no real
 // device to see which packets go there.
-func newBridge(t *testing.T, features Features) *bridge {
+func newBridge(t testing.TB, features Features) *bridge {
 	t.Helper()
 	return newBridgeOf(t, features, testNode)
 }
 
-func newBridgeOf(t *testing.T, features Features, node *config.NodeConfig) *bridge {
+func newBridgeOf(t testing.TB, features Features, node *config.NodeConfig) *bridge {
 	t.Helper()
 	o := ovstest.Start(t)
 	socket := o.AddBridge(bridgeName)
@@ -428,21 +428,21 @@ func TestSwitchAgreesWithTheFake(t *testing.T) {
 		r := &recorder{marks: []coherency.Mark{markOf("pod-a", podAPort, 99)}}
 		b.c.SetInterceptor(r)
 		podC := netip.MustParseAddr("10.10.0.13")
-		err := b.c.InstallPodFlows("pod-c", []netip.Addr{podC}, mustMAC("0a:00:00:00:00:13"), 13)
+		err := b.c.InstallPodFlows(context.Background(), "pod-c", []netip.Addr{podC}, mustMAC("0a:00:00:00:00:13"), 13)
 		require.Error(t, err)
 		require.Equal(t, []string{"begin", "end with error"}, r.events)
 		require.Equal(t, want, dumpFlows(b.OVS))
 		require.Nil(t, b.c.GetPodFlowKeys("pod-c"))
 
 		b.Vsctl("clear", "bridge", bridgeName, "flow_tables")
-		require.NoError(t, b.c.InstallPodFlows("pod-c", []netip.Addr{podC}, mustMAC("0a:00:00:00:00:13"), 13))
+		require.NoError(t, b.c.InstallPodFlows(context.Background(), "pod-c", []netip.Addr{podC}, mustMAC("0a:00:00:00:00:13"), 13))
 		require.Equal(t, uint32(99), b.trace(podAToRemote+",ct_mark=3", ctEstablished).epoch())
 		r.marks = []coherency.Mark{markOf("pod-a", podAPort, 7)}
-		require.NoError(t, b.c.UninstallPodFlows("pod-c"))
+		require.NoError(t, b.c.UninstallPodFlows(context.Background(), "pod-c"))
 		require.Equal(t, want, dumpFlows(b.OVS))
 	})
 	t.Run("table status counts the switch's flows", func(t *testing.T) {
-		status, err := b.c.GetFlowTableStatus()
+		status, err := b.c.GetFlowTableStatus(t.Context())
 		require.NoError(t, err)
 		total := 0
 		for _, table := range status {

@@ -14,6 +14,15 @@ import (
 )
 
 func (c *client) UpdatePolicyRules(install []*PolicyRule, remove []uint32) error {
+	return c.updatePolicyRules(install, remove, true)
+}
+
+func (c *client) UpdatePolicyRulesOnTop(install []*PolicyRule, remove []uint32) error {
+	return c.updatePolicyRules(install, remove, false)
+}
+
+// updatePolicyRules changes rules, and takes those of former rounds away if replace is set.
+func (c *client) updatePolicyRules(install []*PolicyRule, remove []uint32, replace bool) error {
 	for _, r := range install {
 		if err := validatePolicyRule(r); err != nil {
 			return err
@@ -22,35 +31,51 @@ func (c *client) UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
 			return fmt.Errorf("policy rule %d is both installed and removed in one change", r.FlowID)
 		}
 	}
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	if err := c.changes.takeSoon(); err != nil {
+		return err
+	}
+	defer c.changes.give()
 	if c.generator == nil {
 		return errNotInitialized
 	}
 	change := c.policy.change(c.generator)
 	for _, id := range remove {
-		change.set(id, nil)
+		if err := change.set(id, nil); err != nil {
+			return err
+		}
 	}
 	for _, r := range install {
-		change.set(r.FlowID, r)
+		if err := change.set(r.FlowID, r); err != nil {
+			return err
+		}
 	}
 	plans := change.plans(c.policies)
-	stale := c.stalePolicies()
+	var stale []of.FlowMod
+	if replace {
+		stale = c.stalePolicies()
+	}
 	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p plan) bool { return len(p.mods) > 0 }) && !c.needsResync() {
-		change.apply()
+		c.applyPolicies(change)
 		return nil
 	}
 	// Nobody knows which Pods the rules of former rounds were applied to.
 	if err := c.commit(coherency.Change{Interfaces: change.interfaces(), All: len(stale) > 0}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}
-	change.apply()
-	c.stalePoliciesDeleted = true
+	c.applyPolicies(change)
+	c.stalePoliciesDeleted = c.stalePoliciesDeleted || replace
 	return nil
 }
 
+// applyPolicies enters what the switch has accepted.
+func (c *client) applyPolicies(change *policyChange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change.apply()
+}
+
 // stalePolicies deletes the policy flows of former rounds. They stay in force until the present policies are known; from then
-// on they must not complete the conjunctions of present rules. The caller holds changeMu.
+// on they must not complete the conjunctions of present rules. The caller holds changes.
 func (c *client) stalePolicies() []of.FlowMod {
 	if c.prevRound == nil || c.stalePoliciesDeleted {
 		return nil
@@ -65,18 +90,16 @@ func (c *client) stalePolicies() []of.FlowMod {
 }
 
 func (c *client) GetPolicyFlowKeys(flowIDs []uint32) []string {
-	c.changeMu.Lock()
-	defer c.changeMu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.generator == nil {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change := c.policy.change(c.generator)
 	objects := map[string]bool{}
 	for _, id := range flowIDs {
 		objects[ruleObject(id)] = true
-		for key := range change.keys(c.policy.rules[id]) {
+		for key := range c.generator.keyDelta(nil, c.policy.rules[id]).added {
+			key = key.at(c.policy.tiers[id])
 			objects[key.String()] = true
 		}
 	}

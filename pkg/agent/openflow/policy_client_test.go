@@ -251,3 +251,25 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))
 	require.Len(t, fake.History(), 1, "only the first change deletes them")
 }
+
+// Rules can be installed on top of those of an earlier agent, which are replaced only then.
+func TestPoliciesOnTopOfFormerRounds(t *testing.T) {
+	fake := of.NewFake()
+	former := NewClient(fake, noTableNames, oncacheFeatures)
+	_, err := former.Initialize(t.Context(), RoundInfo{RoundNum: testRound - 1}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(former))
+
+	previous := uint16(testRound - 1)
+	c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
+	_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.NoError(t, c.UpdatePolicyRulesOnTop([]*PolicyRule{ingress(3, policyPodB, everybody)}, nil))
+	require.NoError(t, c.UpdatePolicyRulesOnTop(nil, nil))
+	require.Contains(t, render(c.pipeline, fake.Flows()), "nw_src=10.10.1.20 actions=conjunction(2,1/3)")
+	require.NoError(t, c.UpdatePolicyRules(nil, nil))
+
+	fresh, want := newTestClient(t, oncacheFeatures)
+	require.NoError(t, install(ingress(3, policyPodB, everybody))(fresh))
+	require.Equal(t, render(fresh.pipeline, want.Flows()), render(c.pipeline, fake.Flows()))
+}

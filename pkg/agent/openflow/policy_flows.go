@@ -38,12 +38,14 @@ type clauseKey struct {
 	service PolicyService
 	// v6 is the IP version of a service.
 	v6 bool
+	// tier is that of the rules that share the flow.
+	tier tier
 }
 
 // String is unique: it names the flow in the flow cache.
 func (k clauseKey) String() string {
-	return fmt.Sprintf("%v drop=%t port=%d prefix=%v source=%t service=%+v v6=%t", k.direction, k.drop, k.ofPort, k.prefix, k.source,
-		k.service, k.v6)
+	return fmt.Sprintf("%v drop=%t port=%d prefix=%v source=%t service=%+v v6=%t tier=%d", k.direction, k.drop, k.ofPort, k.prefix, k.source,
+		k.service, k.v6, k.tier)
 }
 
 // clause is a rule's dimension: the packet must match one of its keys.
@@ -66,14 +68,8 @@ func (g *generator) appliedClause(r *PolicyRule, drop bool) clause {
 	return keys
 }
 
-func (g *generator) peerClause(r *PolicyRule) clause {
-	var keys clause
-	for _, peer := range r.Peers {
-		if g.carries(peer.Addr()) {
-			keys = append(keys, clauseKey{direction: r.Direction, prefix: peer.Masked(), source: r.Direction == PolicyIngress})
-		}
-	}
-	return keys
+func (r *PolicyRule) peerKey(peer netip.Prefix) clauseKey {
+	return clauseKey{direction: r.Direction, prefix: peer, source: r.Direction == PolicyIngress}
 }
 
 func (g *generator) serviceClause(r *PolicyRule) clause {
@@ -86,21 +82,24 @@ func (g *generator) serviceClause(r *PolicyRule) clause {
 	return keys
 }
 
-// clauses returns the dimensions of the rule in the order of their clause numbers: source, destination, service. It returns
-// nil for a rule that allows nothing.
-func (g *generator) clauses(r *PolicyRule) []clause {
-	applied, peers, services := g.appliedClause(r, false), g.peerClause(r), g.serviceClause(r)
-	if len(applied) == 0 || len(peers) == 0 {
-		return nil
+// layout says which of a rule's clauses is which dimension of its conjunction. The zero value is that of a rule that allows
+// nothing.
+type layout struct{ peers, applied, services dimension }
+
+// layout numbers the dimensions of the rule: source, destination, service.
+func (g *generator) layout(r *PolicyRule) layout {
+	if r == nil || len(g.appliedClause(r, false)) == 0 || g.peersOf(r).none() {
+		return layout{}
 	}
-	dimensions := []clause{peers, applied}
+	clauses := uint8(2)
+	if len(r.Services) > 0 {
+		clauses = 3
+	}
+	source, destination, service := dimension{1, clauses}, dimension{2, clauses}, dimension{3, clauses}
 	if r.Direction == PolicyEgress {
-		dimensions = []clause{applied, peers}
+		return layout{peers: destination, applied: source, services: service}
 	}
-	if len(services) > 0 {
-		dimensions = append(dimensions, services)
-	}
-	return dimensions
+	return layout{peers: source, applied: destination, services: service}
 }
 
 // carries tells whether the pipeline has flows for the address's family.
@@ -120,7 +119,7 @@ func (g *generator) clauseFlow(key clauseKey, actions []of.Action) of.Flow {
 	if key.drop {
 		table = tables.defaultRule
 	}
-	return g.flow(cookieNetworkPolicy, table, priorityNormal, g.clauseMatch(key), actions...)
+	return g.flow(cookieNetworkPolicy, table, key.tier.priority(), g.clauseMatch(key), actions...)
 }
 
 func (g *generator) clauseMatch(key clauseKey) []of.Match {

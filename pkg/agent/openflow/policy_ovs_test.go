@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -157,12 +158,19 @@ func TestCutConnections(t *testing.T) {
 
 // Whatever the rules are, the switch does what EvaluatePolicy says.
 func TestPolicyOnOVSAgreesWithEvaluation(t *testing.T) {
+	for _, maxUsers := range []int{maxConjunctions, 2, 1} {
+		t.Run(fmt.Sprintf("%d rules share a flow", maxUsers), func(t *testing.T) { testPolicyAgrees(t, maxUsers) })
+	}
+}
+
+func testPolicyAgrees(t *testing.T, maxUsers int) {
 	const rounds, probes = 6, 20
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	b := newBridge(t, oncacheFeatures)
 	b.installAll()
+	b.c.policy.maxUsers = maxUsers
 	addresses := []netip.Addr{podAIP, podBIP, remotePodIP, netip.MustParseAddr("10.10.1.21"), netip.MustParseAddr("10.10.1.130")}
 	peers := prefixes("10.10.1.20/32", "10.10.1.21/32", "10.10.1.128/25", "10.10.0.0/24", "10.10.0.11/32", "0.0.0.0/0", "::/0", "192.0.2.0/24")
 	var services []PolicyService
@@ -243,4 +251,40 @@ func (w walk) register(name string) uint32 {
 	}
 	value, _ := strconv.ParseUint(m[1], 0, 32)
 	return uint32(value)
+}
+
+// Single changes of many peers leave the flows that the outcome alone would have given.
+func TestChangedPeersOnOVS(t *testing.T) {
+	const members = 1000
+	b := newBridge(t, oncacheFeatures)
+	edit := AddressSet{}.Edit()
+	for i := range members {
+		edit.Add(netip.AddrFrom4([4]byte{10, byte(20 + i>>16), byte(i >> 8), byte(i)}))
+	}
+	withPeers := func() []*PolicyRule {
+		var rules []*PolicyRule
+		for id := range uint32(10) {
+			r := ingress(2+id, policyPodA, prefixes("10.20.0.0/32"), tcp(80+uint16(id)))
+			r.PeerAddresses = []AddressSet{edit.Set()}
+			rules = append(rules, r)
+		}
+		return rules
+	}
+	began := time.Now()
+	require.NoError(t, b.c.UpdatePolicyRules(withPeers(), nil))
+	t.Logf("%d peers of ten rules: %v", members, time.Since(began))
+	longest := time.Duration(0)
+	for i := range 10 {
+		edit.Remove(netip.AddrFrom4([4]byte{10, 20, 0, byte(i)}))
+		edit.Add(netip.AddrFrom4([4]byte{10, 99, 0, byte(i)}))
+		began = time.Now()
+		require.NoError(t, b.c.UpdatePolicyRules(withPeers(), nil))
+		longest = max(longest, time.Since(began))
+	}
+	t.Logf("one of them changes: at most %v", longest)
+	fresh, fake := newTestClient(t, oncacheFeatures)
+	require.NoError(t, fresh.UpdatePolicyRules(withPeers(), nil))
+	want := flowStrings(fake.Flows())
+	slices.Sort(want)
+	require.Equal(t, want, dumpFlows(b.OVS))
 }

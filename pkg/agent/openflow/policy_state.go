@@ -18,14 +18,23 @@ type dimension struct{ clause, clauses uint8 }
 type users map[uint32]dimension
 
 // policyState is which rules the switch holds, and which of them use each shared flow. The flows themselves are in the flow
-// cache. It is changed under the client's changeMu only.
+// cache. It is changed under the client's changes and mu only.
 type policyState struct {
 	rules map[uint32]*PolicyRule
 	users map[clauseKey]users
+	// tiers are those of rules that are not at the first one.
+	tiers map[uint32]tier
+	// free has, by key of the first tier, the first tier at which a flow may have room, unless that is the first one.
+	free map[clauseKey]tier
+	// maxUsers is maxConjunctions; tests set less.
+	maxUsers int
 }
 
 func newPolicyState() *policyState {
-	return &policyState{rules: map[uint32]*PolicyRule{}, users: map[clauseKey]users{}}
+	return &policyState{
+		rules: map[uint32]*PolicyRule{}, users: map[clauseKey]users{}, tiers: map[uint32]tier{}, free: map[clauseKey]tier{},
+		maxUsers: maxConjunctions,
+	}
 }
 
 // policyChange is a change of several rules that has been computed but not yet made.
@@ -36,12 +45,18 @@ type policyChange struct {
 	users map[clauseKey]users
 	// rules holds the new state of changed rules; nil for removed ones.
 	rules map[uint32]*PolicyRule
+	// tiers and free hold the new values of what changes in the state's.
+	tiers map[uint32]tier
+	free  map[clauseKey]tier
 	// affected are interfaces of Pods that the changed rules are or were applied to.
 	affected map[string]bool
 }
 
 func (s *policyState) change(g *generator) *policyChange {
-	return &policyChange{state: s, g: g, users: map[clauseKey]users{}, rules: map[uint32]*PolicyRule{}, affected: map[string]bool{}}
+	return &policyChange{
+		state: s, g: g, users: map[clauseKey]users{}, rules: map[uint32]*PolicyRule{}, tiers: map[uint32]tier{}, free: map[clauseKey]tier{},
+		affected: map[string]bool{},
+	}
 }
 
 // rule returns the rule as it would be after the change.
@@ -52,48 +67,40 @@ func (c *policyChange) rule(id uint32) *PolicyRule {
 	return c.state.rules[id]
 }
 
-// set makes the rule with this id be r; nil removes it.
-func (c *policyChange) set(id uint32, r *PolicyRule) {
-	before, after := c.keys(c.rule(id)), c.keys(r)
-	changed := false
-	for key := range before {
-		if _, stays := after[key]; !stays {
-			delete(c.usersOf(key), id)
-			changed = true
+// set makes the rule with this id be r; nil removes it. After an error the change is to be forgotten.
+func (c *policyChange) set(id uint32, r *PolicyRule) error {
+	old, from, to := c.rule(id), c.tierOf(id), tier(0)
+	delta := c.g.keyDelta(old, r)
+	if r != nil {
+		to = from
+		if c.crowded(id, from, delta.added) != nil {
+			all := c.g.keyDelta(nil, r).added
+			var err error
+			if to, err = c.chooseTier(id, all); err != nil {
+				return err
+			}
+			if to != from {
+				delta = &keyDelta{removed: c.g.keyDelta(old, nil).removed, added: all}
+			}
 		}
 	}
-	for key, d := range after {
-		if old, had := before[key]; !had || old != d {
-			c.usersOf(key)[id] = d
-			changed = true
-		}
+	for _, key := range delta.removed {
+		placed := key.at(from)
+		delete(c.usersOf(placed), id)
+		c.vacate(placed)
 	}
-	for _, rule := range []*PolicyRule{c.rule(id), r} {
-		if rule != nil && changed {
+	for key, d := range delta.added {
+		c.usersOf(key.at(to))[id] = d
+	}
+	for _, rule := range []*PolicyRule{old, r} {
+		if rule != nil && !delta.empty() {
 			for _, pod := range rule.AppliedTo {
 				c.affected[pod.InterfaceName] = true
 			}
 		}
 	}
-	c.rules[id] = r
-}
-
-// keys returns all shared flows that the rule uses.
-func (c *policyChange) keys(r *PolicyRule) map[clauseKey]dimension {
-	if r == nil {
-		return nil
-	}
-	keys := map[clauseKey]dimension{}
-	clauses := c.g.clauses(r)
-	for i, clause := range clauses {
-		for _, key := range clause {
-			keys[key] = dimension{uint8(i + 1), uint8(len(clauses))}
-		}
-	}
-	for _, key := range c.g.appliedClause(r, true) {
-		keys[key] = dimension{}
-	}
-	return keys
+	c.rules[id], c.tiers[id] = r, to
+	return nil
 }
 
 // usersOf returns the users of a flow for changing.
@@ -113,7 +120,7 @@ func (c *policyChange) plans(cache *flowCache) []plan {
 	plans := make([]plan, 0, len(c.rules)+len(c.users))
 	for _, id := range slices.Sorted(maps.Keys(c.rules)) {
 		var flows []of.Flow
-		if r := c.rules[id]; r != nil && c.g.clauses(r) != nil {
+		if r := c.rules[id]; r != nil && c.g.layout(r) != (layout{}) {
 			flows = c.g.ruleFlows(r)
 		}
 		plans = append(plans, cache.plan(ruleObject(id), flows))
@@ -162,4 +169,5 @@ func (c *policyChange) apply() {
 			c.state.users[key] = u
 		}
 	}
+	c.applyTiers()
 }

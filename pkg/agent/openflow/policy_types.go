@@ -29,7 +29,7 @@ func (d PolicyDirection) String() string {
 }
 
 // PolicyRule is one rule of a Kubernetes NetworkPolicy as flows express it: a connection is allowed if its local end is one
-// of AppliedTo, its other end is in Peers, and its protocol and destination port are in Services. Pods that a rule of a
+// of AppliedTo, its other end is in Peers or PeerAddresses, and its protocol and destination port are in Services. Pods that a rule of a
 // direction is applied to are isolated in that direction: what no rule allows is dropped.
 //
 // A PolicyRule must not be changed once it was given to the Client.
@@ -39,9 +39,11 @@ type PolicyRule struct {
 	Direction PolicyDirection
 	// AppliedTo are local Pods. A rule without any has no flows.
 	AppliedTo []PolicyPod
-	// Peers are the other ends; overlaps are allowed. Without any nobody is allowed: the rule only isolates. Everybody is
-	// 0.0.0.0/0 and ::/0.
+	// Peers and PeerAddresses are the other ends; overlaps are allowed. Without any nobody is allowed: the rule only isolates.
+	// Everybody is 0.0.0.0/0 and ::/0.
 	Peers []netip.Prefix
+	// PeerAddresses are those that may be many and change often, as members of groups. Rules share them.
+	PeerAddresses []AddressSet
 	// Services are alternatives. Without any every protocol and port is allowed.
 	Services []PolicyService
 }

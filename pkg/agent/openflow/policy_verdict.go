@@ -57,7 +57,8 @@ func (r *PolicyRule) allows(c PolicyConnection) bool {
 	if r.Direction == PolicyEgress {
 		peer = c.Destination
 	}
-	if !slices.ContainsFunc(r.Peers, func(p netip.Prefix) bool { return p.Contains(peer) }) {
+	if !slices.ContainsFunc(r.PeerAddresses, func(s AddressSet) bool { return s.Contains(peer) }) &&
+		!slices.ContainsFunc(r.Peers, func(p netip.Prefix) bool { return p.Contains(peer) }) {
 		return false
 	}
 	return len(r.Services) == 0 ||

@@ -13,6 +13,9 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
+// errInterrupted is what the Interceptor is told of a change that has panicked.
+var errInterrupted = errors.New("the change of the flows did not come to an end")
+
 // noInterceptor is in place while nobody has called SetInterceptor.
 type noInterceptor struct{}
 
@@ -22,15 +25,29 @@ func (noInterceptor) Begin(coherency.Change) ([]coherency.Mark, func(error)) {
 
 // commit is the only way in which flows change, apart from mark flows on their own. It tells the Interceptor, and sends
 // one atomic bundle of first (may be nil), the plans, and the marks that the Interceptor wants. The caches change only
-// when the switch has accepted. The caller holds changeMu.
+// when the switch has accepted. The caller holds changes.
 func (c *client) commit(change coherency.Change, first []of.FlowMod, plans ...plan) (err error) {
 	resync := c.needsResync()
 	change.All = change.All || resync
 	marks, end := c.interceptor.Begin(change)
-	defer func() { end(err) }()
+	finished := false
+	defer func() {
+		if !finished { // a panic: nobody knows what the switch has been told
+			err = errInterrupted
+			c.setResync(true)
+		}
+		end(err)
+	}()
+	err = c.commitMarked(change, marks, resync, first, plans)
+	finished = true
+	return err
+}
 
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *client) commitMarked(change coherency.Change, marks []coherency.Mark, resync bool, first []of.FlowMod, plans []plan) error {
+	if err := c.sending.takeSoon(); err != nil {
+		return err
+	}
+	defer c.sending.give()
 	markPlans, err := c.planMarks(marks, change.RemovedInterfaces)
 	if err != nil {
 		return err
@@ -42,17 +59,21 @@ func (c *client) commit(change coherency.Change, first []of.FlowMod, plans ...pl
 		return err
 	}
 	if resync {
-		c.resync = false
+		c.setResync(false)
 	}
 	return nil
 }
 
-// commitEverything sends all flows. When it fails the next change will do so. The caller holds changeMu.
+// commitEverything sends all flows. When it fails the next change will do so. The caller holds changes.
 func (c *client) commitEverything() error {
-	c.mu.Lock()
-	c.resync = true
-	c.mu.Unlock()
+	c.setResync(true)
 	return c.commit(coherency.Change{}, nil)
+}
+
+func (c *client) setResync(resync bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resync = resync
 }
 
 func (c *client) needsResync() bool {
@@ -62,7 +83,7 @@ func (c *client) needsResync() bool {
 }
 
 // everything replaces all flows of the current round by base flows and caches. Flows that the caches do not know, because
-// the switch did not tell what became of them, are removed thereby. The caller holds mu.
+// the switch did not tell what became of them, are removed thereby. The caller holds sending.
 func (c *client) everything() []of.FlowMod {
 	mods := []of.FlowMod{deleteRound(c.generator.round)}
 	for _, flows := range [][]of.Flow{c.generator.base(), c.pods.all(), c.nodes.all(), c.policies.all(), c.marks.all()} {
@@ -73,7 +94,7 @@ func (c *client) everything() []of.FlowMod {
 	return mods
 }
 
-// planMarks returns what makes the mark flows those of marks, and removes the ones of removed. The caller holds mu.
+// planMarks returns what makes the mark flows those of marks, and removes the ones of removed. The caller holds sending.
 func (c *client) planMarks(marks []coherency.Mark, removed []string) ([]plan, error) {
 	if len(marks) > 0 && !c.features.ONCache {
 		return nil, errors.New("ONCache mark flows need the feature gate ONCache, which is off")
@@ -98,19 +119,23 @@ func (c *client) planMarks(marks []coherency.Mark, removed []string) ([]plan, er
 	return plans, nil
 }
 
-// send commits one bundle, unless there is nothing to change, and then enters the plans into the caches. The caller holds mu.
+// send commits one bundle, unless there is nothing to change, and then enters the plans into the caches. The caller holds sending.
 func (c *client) send(mods []of.FlowMod, plans []plan) error {
 	for _, p := range plans {
 		mods = append(mods, p.mods...)
 	}
 	if len(mods) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), switchTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout(len(mods)))
 		defer cancel()
 		if err := c.sw.Commit(ctx, mods); err != nil {
-			c.resync = c.resync || fateUnknown(err)
+			if fateUnknown(err) {
+				c.setResync(true)
+			}
 			return err
 		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, p := range plans {
 		p.apply()
 	}

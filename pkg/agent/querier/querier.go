@@ -6,8 +6,9 @@ package querier
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,13 +17,15 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/version"
 )
 
 // OpenFlow is what the agent's OpenFlow client tells about the bridge.
 type OpenFlow interface {
-	IsConnected() bool
-	GetFlowTableStatus() ([]openflow.TableStatus, error)
+	// ConnectionError is nil while the switch answers.
+	ConnectionError() error
+	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
 }
 
 // OVSDB is what the agent's OVSDB client tells about Open vSwitch.
@@ -40,6 +43,11 @@ type Policies interface {
 	Counts() (policies, addressGroups, appliedToGroups int)
 }
 
+// Problems knows what the agent refuses or cannot handle at present.
+type Problems interface {
+	List() (problems []problem.Problem, dropped int)
+}
+
 // Agent collects the agent's own state. All fields are required, except the Pod's name and namespace, which are empty
 // when the agent does not run in a Pod.
 type Agent struct {
@@ -48,6 +56,7 @@ type Agent struct {
 	OpenFlow   OpenFlow
 	OVSDB      OVSDB
 	Policies   Policies
+	Problems   Problems
 
 	PodName, PodNamespace string
 	APIPort               int
@@ -57,7 +66,7 @@ type Agent struct {
 
 // AgentInfo returns the present state. What cannot be read shows as a condition with status False and its error as the
 // message.
-func (a *Agent) AgentInfo(context.Context) apis.AgentInfo {
+func (a *Agent) AgentInfo(ctx context.Context) apis.AgentInfo {
 	info := apis.AgentInfo{
 		Version:                version.GetFullVersion(),
 		NodeRef:                corev1.ObjectReference{Kind: "Node", Name: a.Node.Name},
@@ -83,7 +92,7 @@ func (a *Agent) AgentInfo(context.Context) apis.AgentInfo {
 
 	ovsVersion, ovsdbErr := a.OVSDB.Version()
 	info.OVSInfo.Version = ovsVersion
-	openflowErr := a.flowCounts(&info.OVSInfo)
+	openflowErr := a.flowCounts(ctx, &info.OVSInfo)
 
 	now := metav1.NewTime(time.Now())
 	condition := func(kind apis.AgentConditionType, err error) {
@@ -97,16 +106,36 @@ func (a *Agent) AgentInfo(context.Context) apis.AgentInfo {
 	condition(apis.AgentHealthy, nil)
 	condition(apis.OVSDBConnectionUp, ovsdbErr)
 	condition(apis.OpenflowConnectionUp, openflowErr)
+	info.AgentConditions = append(info.AgentConditions, a.degraded(now))
 	return info
 }
 
-var errNotConnected = errors.New("no OpenFlow connection to the bridge")
+// shownProblems bounds the message of the condition; antctl get problems shows all.
+const shownProblems = 3
 
-func (a *Agent) flowCounts(info *apis.OVSInfo) error {
-	if !a.OpenFlow.IsConnected() {
-		return errNotConnected
+func (a *Agent) degraded(now metav1.Time) apis.AgentCondition {
+	c := apis.AgentCondition{Type: apis.Degraded, Status: corev1.ConditionFalse, LastHeartbeatTime: now}
+	problems, dropped := a.Problems.List()
+	if len(problems) == 0 {
+		return c
 	}
-	tables, err := a.OpenFlow.GetFlowTableStatus()
+	c.Status, c.Reason = corev1.ConditionTrue, string(problems[0].Reason)
+	var shown []string
+	for _, p := range problems[:min(len(problems), shownProblems)] {
+		shown = append(shown, fmt.Sprintf("%s (%s): %s", p.Subject, p.Reason, p.Message))
+	}
+	c.Message = strings.Join(shown, "; ")
+	if more := len(problems) - len(shown) + dropped; more > 0 {
+		c.Message += fmt.Sprintf("; and %d more (antctl get problems)", more)
+	}
+	return c
+}
+
+func (a *Agent) flowCounts(ctx context.Context, info *apis.OVSInfo) error {
+	if err := a.OpenFlow.ConnectionError(); err != nil {
+		return err
+	}
+	tables, err := a.OpenFlow.GetFlowTableStatus(ctx)
 	if err != nil {
 		return err
 	}

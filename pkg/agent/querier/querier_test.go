@@ -4,6 +4,7 @@
 package querier
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
 type fakeOpenFlow struct {
@@ -21,8 +23,14 @@ type fakeOpenFlow struct {
 	err       error
 }
 
-func (f fakeOpenFlow) IsConnected() bool { return f.connected }
-func (f fakeOpenFlow) GetFlowTableStatus() ([]openflow.TableStatus, error) {
+func (f fakeOpenFlow) ConnectionError() error {
+	if f.connected {
+		return nil
+	}
+	return errors.New("ovs-vswitchd has not answered an echo for 12s")
+}
+
+func (f fakeOpenFlow) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
 	return []openflow.TableStatus{{ID: 0, Name: "PipelineRootClassifier", FlowCount: 3}, {ID: 1, Name: "ARPSpoofGuard"}}, f.err
 }
 
@@ -38,13 +46,17 @@ type fakePolicies struct{}
 
 func (fakePolicies) Counts() (policies, addressGroups, appliedToGroups int) { return 3, 2, 1 }
 
+type fakeProblems []problem.Problem
+
+func (f fakeProblems) List() (problems []problem.Problem, dropped int) { return f, 0 }
+
 func testAgent() *Agent {
 	return &Agent{
 		Node: &config.NodeConfig{
 			Name: "n1", OVSBridge: "br-int", PodIPv4CIDR: netip.MustParsePrefix("10.10.0.0/24"),
 			Uplink: config.Uplink{IPv4: netip.MustParsePrefix("192.168.0.1/24"), IPv6: netip.MustParsePrefix("fd00::1/64")},
 		},
-		Interfaces: fakeInterfaces(2), OpenFlow: fakeOpenFlow{connected: true}, OVSDB: fakeOVSDB{}, Policies: fakePolicies{}, APIPort: 10350,
+		Interfaces: fakeInterfaces(2), OpenFlow: fakeOpenFlow{connected: true}, OVSDB: fakeOVSDB{}, Policies: fakePolicies{}, Problems: fakeProblems{}, APIPort: 10350,
 		PodName: "antrea-agent-x", PodNamespace: "kube-system",
 	}
 }
@@ -69,17 +81,24 @@ func TestConditions(t *testing.T) {
 		says   string
 	}{
 		{"all well", func(*Agent) {}, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionTrue,
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionTrue, apis.Degraded: corev1.ConditionFalse,
 		}, ""},
 		{"no OVSDB", func(a *Agent) { a.OVSDB = fakeOVSDB{errors.New("database gone")} }, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionFalse, apis.OpenflowConnectionUp: corev1.ConditionTrue,
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionFalse, apis.OpenflowConnectionUp: corev1.ConditionTrue, apis.Degraded: corev1.ConditionFalse,
 		}, "database gone"},
 		{"no OpenFlow connection", func(a *Agent) { a.OpenFlow = fakeOpenFlow{} }, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionFalse,
-		}, "no OpenFlow connection"},
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionFalse, apis.Degraded: corev1.ConditionFalse,
+		}, "has not answered an echo for 12s"},
 		{"flow counts fail", func(a *Agent) { a.OpenFlow = fakeOpenFlow{true, errors.New("timed out")} }, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionFalse,
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionFalse, apis.Degraded: corev1.ConditionFalse,
 		}, "timed out"},
+		{"problems", func(a *Agent) {
+			p := problem.Problem{Reason: "R", Subject: problem.Subject{Kind: "Node", Name: "n7"}, Message: "overlaps"}
+			a.Problems = fakeProblems{p, p, p, p, p}
+		}, map[apis.AgentConditionType]corev1.ConditionStatus{
+			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionTrue,
+			apis.Degraded: corev1.ConditionTrue,
+		}, "Node n7 (R): overlaps; Node n7 (R): overlaps; Node n7 (R): overlaps; and 2 more (antctl get problems)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := testAgent()

@@ -19,6 +19,9 @@ import (
 // DefaultSyncInterval is how often Run repairs the host network.
 const DefaultSyncInterval = time.Minute
 
+// minRetryDelay is the time until the first repetition of what Run has failed at. It doubles up to the interval.
+const minRetryDelay = time.Second
+
 // Options are the settings of a Client that other Nodes need not share.
 type Options struct {
 	// Ports are opened in the Node's firewall.
@@ -105,17 +108,25 @@ func (c *Client) Run(stopCh <-chan struct{}) {
 	klog.InfoS("Starting host network sync", "interval", c.interval)
 	defer klog.InfoS("Stopped host network sync")
 	ctx := wait.ContextForChannel(stopCh)
-	ticker := time.NewTicker(c.interval)
-	defer ticker.Stop()
+	delay := c.interval
+	failures := 0
 	for {
 		select {
 		case <-stopCh:
 			return
-		case <-ticker.C:
-			if err := c.sync(ctx); err != nil && ctx.Err() == nil {
-				klog.ErrorS(err, "Host network is not as it should be, will try again", "after", c.interval)
-			}
+		case <-time.After(delay):
 		}
+		err := c.sync(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if delay = c.interval; err == nil {
+			failures = 0
+			continue
+		}
+		delay = min(delay, minRetryDelay<<min(failures, 10))
+		failures++
+		klog.ErrorS(err, "Host network is not as it should be, will try again", "after", delay)
 	}
 }
 

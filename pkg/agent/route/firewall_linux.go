@@ -9,14 +9,24 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/coreos/go-iptables/iptables"
 )
 
-// commandTimeout bounds one run of an iptables program, which may wait for the lock that another program holds.
-const commandTimeout = time.Minute
+const (
+	// lockWait is how long, in seconds, an iptables program waits for the lock that another one holds, as kube-proxy does for
+	// each of its changes.
+	lockWait = 5
+	// commandTimeout bounds one run of an iptables program.
+	commandTimeout = 20 * time.Second
+	// maxAttempts is how often it is run when the lock is held for longer, or another program's change got in the way.
+	maxAttempts = 4
+	// exitResourceProblem is what iptables programs end with then (iptables(8), RESOURCE_PROBLEM in xshared.h).
+	exitResourceProblem = 4
+)
 
 // firewall brings the desired iptables rules of one family into the kernel.
 type firewall struct {
@@ -24,10 +34,12 @@ type firewall struct {
 	ipt           *iptables.IPTables
 	restore, save string
 	tables        []table
+	// lockWait is lockWait, less in tests.
+	lockWait int
 }
 
 func newFirewall(f family, p ruleParams) (*firewall, error) {
-	ipt, err := iptables.New(iptables.IPFamily(f.protocol), iptables.Timeout(int(commandTimeout/time.Second)))
+	ipt, err := iptables.New(iptables.IPFamily(f.protocol), iptables.Timeout(lockWait))
 	if err != nil {
 		return nil, fmt.Errorf("%s firewall: iptables program unusable: %w", f.name, err)
 	}
@@ -43,7 +55,7 @@ func newFirewall(f family, p ruleParams) (*firewall, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
 	}
-	return &firewall{family: f, ipt: ipt, restore: restore, save: save, tables: desiredTables(p)}, nil
+	return &firewall{family: f, ipt: ipt, restore: restore, save: save, tables: desiredTables(p), lockWait: lockWait}, nil
 }
 
 // apply replaces the content of the custom chains in one transaction per table, then makes sure of exactly one jump to
@@ -66,19 +78,37 @@ func (w *firewall) apply(ctx context.Context) error {
 }
 
 func (w *firewall) restoreChains(ctx context.Context) error {
-	if _, stderr, err := runProgram(ctx, restoreText(w.tables), w.restore, "--noflush", "--wait"); err != nil {
-		return explainRestore(w.family.restoreProgram, w.tables, stderr, err)
+	return retryBusy(func() error {
+		_, stderr, err := runProgram(ctx, restoreText(w.tables), w.restore, "--noflush", "--wait="+strconv.Itoa(w.lockWait))
+		if err != nil {
+			return explainRestore(w.family.restoreProgram, w.tables, stderr, err)
+		}
+		return nil
+	})
+}
+
+// retryBusy repeats what another program's use of the tables may have hindered. The programs wait for the lock by themselves.
+func retryBusy(run func() error) (err error) {
+	for range maxAttempts {
+		var exit interface{ ExitCode() int }
+		if err = run(); !errors.As(err, &exit) || exit.ExitCode() != exitResourceProblem {
+			return err
+		}
 	}
-	return nil
+	return err
 }
 
 // rules returns the rules of all tables, one line each, by table. To list each chain by itself takes a process per jump.
 func (w *firewall) rules(ctx context.Context) (map[string][]string, error) {
-	stdout, stderr, err := runProgram(ctx, "", w.save)
-	if err != nil {
-		return nil, fmt.Errorf("%s: list all rules by %s: %w: %s", w.family.name, w.family.saveProgram, err, strings.TrimSpace(stderr))
-	}
-	return rulesByTable(stdout), nil
+	var stdout string
+	err := retryBusy(func() (err error) {
+		var stderr string
+		if stdout, stderr, err = runProgram(ctx, "", w.save); err != nil {
+			return fmt.Errorf("%s: list all rules by %s: %w: %s", w.family.name, w.family.saveProgram, err, strings.TrimSpace(stderr))
+		}
+		return nil
+	})
+	return rulesByTable(stdout), err
 }
 
 // runProgram runs a program that gets input. When ctx ends first, or it takes too long, the error says so.
@@ -98,17 +128,18 @@ func runProgram(ctx context.Context, input, program string, args ...string) (std
 func (w *firewall) ensureJump(j jump, listing []string) (err error) {
 	add, remove := jumpChanges(j, listing)
 	if add {
-		if j.first {
-			err = w.ipt.Insert(j.table, j.chain, 1, j.args()...)
-		} else {
-			err = w.ipt.Append(j.table, j.chain, j.args()...)
-		}
+		err = retryBusy(func() error {
+			if j.first {
+				return w.ipt.Insert(j.table, j.chain, 1, j.args()...)
+			}
+			return w.ipt.Append(j.table, j.chain, j.args()...)
+		})
 		if err != nil {
 			return fmt.Errorf("%s: add to table %s, chain %s the rule %q: %w", w.family.name, j.table, j.chain, strings.Join(j.args(), " "), err)
 		}
 	}
 	for _, args := range remove {
-		if err := w.ipt.Delete(j.table, j.chain, args...); err != nil {
+		if err := retryBusy(func() error { return w.ipt.Delete(j.table, j.chain, args...) }); err != nil {
 			return fmt.Errorf("%s: delete from table %s, chain %s the superfluous rule %q: %w", w.family.name, j.table, j.chain, strings.Join(args, " "), err)
 		}
 	}

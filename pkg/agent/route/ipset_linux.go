@@ -52,7 +52,7 @@ func (s ipset) ensure() error {
 	return nil
 }
 
-// sync makes the set, if it is absent, and adds what it lacks.
+// sync makes the set, if it is absent, and adds what it lacks, even if something of it is refused.
 func (s ipset) sync(want map[netip.Prefix]bool) error {
 	if err := s.ensure(); err != nil {
 		return err
@@ -61,14 +61,13 @@ func (s ipset) sync(want map[netip.Prefix]bool) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, network := range slices.SortedFunc(maps.Keys(want), comparePrefixes) {
 		if _, found := slices.BinarySearchFunc(have, network, comparePrefixes); !found {
-			if err := s.add(network); err != nil {
-				return err
-			}
+			errs = append(errs, s.add(network))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // removeOthers removes what is not in known.

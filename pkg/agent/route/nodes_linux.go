@@ -4,6 +4,7 @@
 package route
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 )
@@ -14,17 +15,37 @@ type nodeAddresses struct {
 	own []netip.Prefix
 	// others are those of other Nodes by name, in order.
 	others map[string][]netip.Prefix
+	// holders counts the Nodes that have an address: several have it while one is renamed, or when one lies.
+	holders map[netip.Prefix]int
+}
+
+func newNodeAddresses(own []netip.Prefix) nodeAddresses {
+	n := nodeAddresses{own: own, others: map[string][]netip.Prefix{}, holders: map[netip.Prefix]int{}}
+	for _, p := range own {
+		n.holders[p]++
+	}
+	return n
+}
+
+// set replaces the addresses of another Node.
+func (n nodeAddresses) set(name string, addresses []netip.Prefix) {
+	for _, p := range addresses {
+		n.holders[p]++
+	}
+	for _, p := range n.others[name] {
+		if n.holders[p]--; n.holders[p] == 0 {
+			delete(n.holders, p)
+		}
+	}
+	if n.others[name] = addresses; len(addresses) == 0 {
+		delete(n.others, name)
+	}
 }
 
 func (n nodeAddresses) known() map[netip.Prefix]bool {
-	known := map[netip.Prefix]bool{}
-	for _, p := range n.own {
+	known := make(map[netip.Prefix]bool, len(n.holders))
+	for p := range n.holders {
 		known[p] = true
-	}
-	for _, addresses := range n.others {
-		for _, p := range addresses {
-			known[p] = true
-		}
 	}
 	return known
 }
@@ -44,19 +65,23 @@ func (f family) hosts(addresses []netip.Addr) []netip.Prefix {
 func (s *stack) addOwnAddresses(addresses []netip.Addr) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	var errs []error
 	for _, p := range s.family.hosts(addresses) {
 		if slices.Contains(s.nodes.own, p) {
 			continue
 		}
 		if err := s.nodeSet.add(p); err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		s.nodes.own = append(s.nodes.own, p)
+		s.nodes.holders[p]++
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// setNodeAddresses notes the addresses when the set has them; after an error it can be repeated.
+// setNodeAddresses notes addresses as the set has them. One that is refused holds up neither the others nor other Nodes, but
+// former addresses stay until all that follow them are there; after an error it can be repeated.
 func (s *stack) setNodeAddresses(name string, addresses []netip.Addr) error {
 	want := s.family.hosts(addresses)
 	s.mutex.Lock()
@@ -65,26 +90,34 @@ func (s *stack) setNodeAddresses(name string, addresses []netip.Addr) error {
 	if slices.Equal(before, want) {
 		return nil
 	}
+	have := slices.Clone(before)
+	var errs []error
 	for _, p := range want {
-		if err := s.nodeSet.add(p); err != nil {
-			return err
-		}
-	}
-	if len(want) > 0 {
-		s.nodes.others[name] = want
-	} else {
-		delete(s.nodes.others, name)
-	}
-	// Two Nodes have the same address while one is renamed.
-	known := s.nodes.known()
-	for _, p := range before {
-		if known[p] {
+		if slices.Contains(before, p) {
 			continue
 		}
-		if err := s.nodeSet.remove(p); err != nil {
-			s.nodes.others[name] = before
-			return err
+		if err := s.nodeSet.add(p); err != nil {
+			errs = append(errs, err)
+			continue
 		}
+		have = append(have, p)
+	}
+	slices.SortFunc(have, comparePrefixes)
+	s.nodes.set(name, have)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, p := range before {
+		if slices.Contains(want, p) {
+			continue
+		}
+		if s.nodes.holders[p] == 1 {
+			if err := s.nodeSet.remove(p); err != nil {
+				return err
+			}
+		}
+		have = slices.DeleteFunc(slices.Clone(have), func(h netip.Prefix) bool { return h == p })
+		s.nodes.set(name, have)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.
 	}
 	return &stack{
 		family: f, gateway: params.gateway, podCIDR: podCIDR, set: f.podSet(), nodeSet: f.nodeSet(), firewall: w,
-		peers: map[netip.Prefix]podRoute{}, nodes: nodeAddresses{own: f.hosts(own), others: map[string][]netip.Prefix{}},
+		peers: map[netip.Prefix]podRoute{}, nodes: newNodeAddresses(f.hosts(own)),
 	}, nil
 }
 

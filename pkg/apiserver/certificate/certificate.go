@@ -21,8 +21,9 @@ import (
 const (
 	// Service is the Service that leads to the controller.
 	Service = "antrea"
-	// maxAge is how long a generated certificate is valid; each start of the controller makes a new one.
-	maxAge = 10 * 365 * 24 * time.Hour
+	// maxAge is how long a generated certificate is valid before and after it was made. A clock without a battery may be wrong
+	// by more than ten years at start.
+	maxAge = 30 * 365 * 24 * time.Hour
 )
 
 // Certificate is the controller's certificate and the CA that it is verified by.
@@ -45,13 +46,18 @@ func Generate(namespace string) (*Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
+	return static(cert, key, cert)
+}
+
+// static is a certificate that does not change while the controller runs.
+func static(cert, key, ca []byte) (*Certificate, error) {
 	content, err := dynamiccertificates.NewStaticCertKeyContent("self-signed", cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
 	return &Certificate{
 		CertKeyContentProvider: content,
-		CA:                     func() ([]byte, error) { return cert, nil },
+		CA:                     func() ([]byte, error) { return ca, nil },
 		Run:                    func(context.Context) {},
 	}, nil
 }

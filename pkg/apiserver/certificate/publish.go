@@ -44,13 +44,17 @@ type Publisher struct {
 	Namespace string
 	Client    kubernetes.Interface
 	Dynamic   dynamic.Interface
+	// Serving, if set, returns an error while another controller serves, which publishes its own CA.
+	Serving func() error
 }
 
 // Run publishes the CA, and again whenever it or an object has changed, until ctx ends.
 func (p *Publisher) Run(ctx context.Context) {
 	for {
 		wait := checkInterval
-		if err := p.publish(ctx); err != nil && ctx.Err() == nil {
+		if p.Serving != nil && p.Serving() != nil {
+			wait = retryInterval
+		} else if err := p.publish(ctx); err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "Failed to publish the controller's CA, will try again", "after", retryInterval)
 			wait = retryInterval
 		}

@@ -10,10 +10,16 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	unionauth "k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/path"
 	"k8s.io/apiserver/pkg/authorization/union"
@@ -22,6 +28,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -43,42 +50,27 @@ const (
 
 var alwaysAllowedPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
 
-// DelegateAuth lets the Kubernetes API decide who a client of the server configured by c is and what it may read; client is
-// for that. Health paths are open to everyone. With aggregated set, the cluster's aggregator may say who its clients are.
-// The server works without the ConfigMap that publishes the cluster's CAs: then client certificates are not looked at.
-func DelegateAuth(ctx context.Context, c *genericapiserver.Config, client kubernetes.Interface, aggregated bool) error {
-	authentication := authenticatorfactory.DelegatingAuthenticatorConfig{
-		// Anonymous clients must get as far as authorization, which lets them see the health paths.
-		Anonymous:                &apiserver.AnonymousAuthConfig{Enabled: true},
-		TokenAccessReviewClient:  client.AuthenticationV1(),
-		TokenAccessReviewTimeout: reviewTimeout,
-		WebhookRetryBackoff:      genericoptions.DefaultAuthWebhookRetryBackoff(),
-		CacheTTL:                 reviewCacheTTL,
-	}
+// delegateAuth lets the Kubernetes API decide who a client of the server configured by c is and what it may read; client is
+// for that. Health paths are open to everyone, and nothing else to those who do not say who they are. With aggregated set, the
+// cluster's aggregator may say who its clients are. The server works without the ConfigMap that publishes the cluster's CAs:
+// then client certificates are not looked at.
+func delegateAuth(ctx context.Context, c *genericapiserver.Config, client kubernetes.Interface, aggregated bool, limits Limits) (*tokens, error) {
+	var authenticators []authenticator.Request
 	published, err := clusterCAs(ctx, client)
 	if err != nil {
 		klog.InfoS("The API server accepts no client certificates", "reason", err.Error())
-	} else {
-		if authentication.ClientCertificateCAContentProvider, err = caOf(published, clientCAKey); err != nil {
-			klog.InfoS("The API server accepts no client certificates of users", "reason", err.Error())
-		} else if err := c.Authentication.ApplyClientCert(authentication.ClientCertificateCAContentProvider, c.SecureServing); err != nil {
-			return fmt.Errorf("setting up client certificates for the API server: %w", err)
-		}
-		if aggregated {
-			if authentication.RequestHeaderConfig, err = aggregator(published); err != nil {
-				klog.InfoS("The API server does not accept the cluster's aggregator", "reason", err.Error())
-			} else if err := c.Authentication.ApplyClientCert(authentication.RequestHeaderConfig.CAContentProvider, c.SecureServing); err != nil {
-				return fmt.Errorf("setting up the aggregator's certificate for the API server: %w", err)
-			}
-		}
+	} else if authenticators, err = certificateAuthenticators(c, published, aggregated); err != nil {
+		return nil, err
 	}
-	if c.Authentication.Authenticator, _, err = authentication.New(); err != nil {
-		return fmt.Errorf("setting up authentication for the API server: %w", err)
-	}
+	tokens := newTokens(client.AuthenticationV1().TokenReviews(), c.LoopbackClientConfig.BearerToken, limits, clock.RealClock{})
+	authenticators = append(authenticators, bearertoken.New(tokens))
+	// Anonymous clients must get as far as authorization, which lets them see the health paths.
+	c.Authentication.Authenticator = unionauth.NewFailOnError(group.NewAuthenticatedGroupAdder(unionauth.New(authenticators...)),
+		anonymous.NewAuthenticator(nil))
 
 	allowedPaths, err := path.NewAuthorizer(alwaysAllowedPaths)
 	if err != nil {
-		return fmt.Errorf("setting up authorization for the API server: %w", err)
+		return nil, fmt.Errorf("setting up authorization for the API server: %w", err)
 	}
 	delegated, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client.AuthorizationV1(),
@@ -87,10 +79,42 @@ func DelegateAuth(ctx context.Context, c *genericapiserver.Config, client kubern
 		WebhookRetryBackoff:       genericoptions.DefaultAuthWebhookRetryBackoff(),
 	}.New()
 	if err != nil {
-		return fmt.Errorf("setting up authorization for the API server: %w", err)
+		return nil, fmt.Errorf("setting up authorization for the API server: %w", err)
 	}
-	c.Authorization.Authorizer = union.New(authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup), allowedPaths, delegated)
-	return nil
+	c.Authorization.Authorizer, err = union.New(
+		union.NamedAuthorizer{AuthorizerName: "privileged", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)},
+		union.NamedAuthorizer{AuthorizerName: "paths", Authorizer: allowedPaths},
+		union.NamedAuthorizer{AuthorizerName: "delegated", Authorizer: authorizer.AuthorizerFunc(newAccess(delegated, limits, clock.RealClock{}).Authorize)},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("setting up authorization for the API server: %w", err)
+	}
+	return tokens, nil
+}
+
+// certificateAuthenticators accept the cluster's aggregator and users, as far as published says whom to trust.
+func certificateAuthenticators(c *genericapiserver.Config, published map[string]string, aggregated bool) ([]authenticator.Request, error) {
+	var authenticators []authenticator.Request
+	if aggregated {
+		if proxy, err := aggregator(published); err != nil {
+			klog.InfoS("The API server does not accept the cluster's aggregator", "reason", err.Error())
+		} else if err := c.Authentication.ApplyClientCert(proxy.CAContentProvider, c.SecureServing); err != nil {
+			return nil, fmt.Errorf("setting up the aggregator's certificate for the API server: %w", err)
+		} else {
+			// Its headers are to be removed from requests.
+			c.Authentication.RequestHeaderConfig = proxy
+			authenticators = append(authenticators, headerrequest.NewDynamicVerifyOptionsSecure(proxy.CAContentProvider.VerifyOptions,
+				proxy.AllowedClientNames, proxy.UsernameHeaders, proxy.UIDHeaders, proxy.GroupHeaders, proxy.ExtraHeaderPrefixes))
+		}
+	}
+	if ca, err := caOf(published, clientCAKey); err != nil {
+		klog.InfoS("The API server accepts no client certificates of users", "reason", err.Error())
+	} else if err := c.Authentication.ApplyClientCert(ca, c.SecureServing); err != nil {
+		return nil, fmt.Errorf("setting up client certificates for the API server: %w", err)
+	} else {
+		authenticators = append(authenticators, x509.NewDynamic(ca.VerifyOptions, x509.CommonNameUserConversion))
+	}
+	return authenticators, nil
 }
 
 // clusterCAs returns what the cluster publishes for delegated authentication as it is now; a later CA is trusted after the

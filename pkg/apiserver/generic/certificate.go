@@ -15,12 +15,13 @@ import (
 	"time"
 )
 
-// clockSkew is how much later than this machine's a client's clock may begin the certificate's life.
-const clockSkew = time.Hour
-
 // SelfSigned makes a certificate for the given names, which verifies itself, and its key, both in PEM. The first name is the
 // subject's. The key is ECDSA P-256: it takes a thousandth of the time of the RSA keys that k8s.io/client-go/util/cert makes,
 // which were two thirds of what the agent's start cost.
+//
+// The certificate is valid from maxAge ago for twice that time. It lives as long as the process does, and is trusted because it
+// was published, so the dates protect nothing; but when the clock was wrong at start, and then jumps, by years even, clients
+// must not find it expired or not valid yet.
 func SelfSigned(maxAge time.Duration, dnsNames []string, addresses ...net.IP) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -29,7 +30,7 @@ func SelfSigned(maxAge time.Duration, dnsNames []string, addresses ...net.IP) (c
 	now := time.Now()
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("%s@%d", dnsNames[0], now.Unix())},
-		NotBefore:             now.Add(-clockSkew),
+		NotBefore:             now.Add(-maxAge),
 		NotAfter:              now.Add(maxAge),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -8,14 +8,21 @@ import (
 	"net/http"
 )
 
-// GetOnly refuses other methods than GET.
-func GetOnly(handle http.HandlerFunc) http.HandlerFunc {
+// byMethod answers GET with read, and PUT with change unless that is nil. It refuses everything else.
+func byMethod(read, change http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			w.Header().Set("Allow", http.MethodGet)
-			http.Error(w, fmt.Sprintf("method %s is not allowed; allowed: GET", r.Method), http.StatusMethodNotAllowed)
-			return
+		switch {
+		case r.Method == http.MethodGet:
+			read(w, r)
+		case r.Method == http.MethodPut && change != nil:
+			change(w, r)
+		default:
+			allowed := http.MethodGet
+			if change != nil {
+				allowed += ", " + http.MethodPut
+			}
+			w.Header().Set("Allow", allowed)
+			http.Error(w, fmt.Sprintf("method %s is not allowed; allowed: %s", r.Method, allowed), http.StatusMethodNotAllowed)
 		}
-		handle(w, r)
 	}
 }

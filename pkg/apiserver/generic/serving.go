@@ -4,22 +4,48 @@
 package generic
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
 )
 
 // loopbackMaxAge is far more than a process lives; each start makes a new certificate.
 const loopbackMaxAge = 10 * 365 * 24 * time.Hour
 
-// ServeHTTPS sets the server up that c configures to serve as o says, and makes its loopback client with a new bearer token
-// and a certificate of its own, which c gets as LoopbackClientConfig. It is WithLoopback of package options, with keys of
-// SelfSigned.
-func ServeHTTPS(c *genericapiserver.Config, o *genericoptions.SecureServingOptions) error {
+// Serving is how a server is reached and by whom.
+type Serving struct {
+	// Listener is where to serve, TCP; Run closes it.
+	Listener net.Listener
+	// Certificate is the server's own. It is asked again at each change that it announces.
+	Certificate dynamiccertificates.CertKeyContentProvider
+	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in
+	// k8s.io/component-base/cli/flag.
+	CipherSuites  []string
+	MinTLSVersion string
+	// Client is for TokenReview, SubjectAccessReview and reading the cluster's CAs.
+	Client kubernetes.Interface
+	// Aggregated says that the cluster's aggregator may say who its clients are.
+	Aggregated bool
+	Limits     Limits
+}
+
+// Apply sets the server up that c configures. It makes its loopback client with a new bearer token and a certificate of its
+// own, which c gets as LoopbackClientConfig: it is WithLoopback of package options, with keys of SelfSigned.
+func (s *Serving) Apply(ctx context.Context, c *genericapiserver.Config) error {
+	s.Limits = s.Limits.complete()
+	o := genericoptions.NewSecureServingOptions()
+	o.Listener = newIdleListener(s.Listener.Addr())
+	o.BindPort = s.Listener.Addr().(*net.TCPAddr).Port
+	o.CipherSuites, o.MinTLSVersion = s.CipherSuites, s.MinTLSVersion
+	o.ServerCert.GeneratedCert = s.Certificate
 	if err := o.ApplyTo(&c.SecureServing); err != nil {
 		return fmt.Errorf("setting up HTTPS for the API server: %w", err)
 	}
@@ -37,5 +63,36 @@ func ServeHTTPS(c *genericapiserver.Config, o *genericoptions.SecureServingOptio
 	if c.LoopbackClientConfig, err = c.SecureServing.NewLoopbackClientConfig(uuid.NewString(), cert); err != nil {
 		return fmt.Errorf("making the API server's loopback client: %w", err)
 	}
+	// Install serves the profiles. The library would add a path that sets any log level.
+	c.EnableProfiling = false
+	tokens, err := delegateAuth(ctx, c, s.Client, s.Aggregated, s.Limits)
+	if err != nil {
+		return err
+	}
+	guard(c, s.Limits, tokens)
 	return nil
 }
+
+// idleListener is what the library's own HTTP server listens on, whose limits cannot be set: nobody ever connects. The library
+// still needs that server to run for its idea of when a server has started and ended. The real one is in server.go.
+type idleListener struct {
+	address net.Addr
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func newIdleListener(address net.Addr) *idleListener {
+	return &idleListener{address: address, closed: make(chan struct{})}
+}
+
+func (l *idleListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *idleListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *idleListener) Addr() net.Addr { return l.address }

@@ -28,8 +28,9 @@ import (
 // for too early would take policies for deleted that the controller has not seen yet.
 const syncTimeout = 10 * time.Second
 
-// Resources returns the storage of all resources by name. Nothing is served before synced is closed.
-func Resources(store *networkpolicy.Store, synced <-chan struct{}) map[string]rest.Storage {
+// Resources returns the storage of all resources by name. Nothing is served before synced is closed, nor while serving
+// returns an error, and to agents only what concerns their Nodes.
+func Resources(store *networkpolicy.Store, synced <-chan struct{}, serving func() error, agents Agents) map[string]rest.Storage {
 	storage := map[string]rest.Storage{}
 	for _, r := range []*resource{
 		{
@@ -48,7 +49,7 @@ func Resources(store *networkpolicy.Store, synced <-chan struct{}) map[string]re
 			newList:   func() runtime.Object { return &controlplane.AppliedToGroupList{} },
 		},
 	} {
-		r.store, r.synced = store, synced
+		r.store, r.synced, r.serving, r.agents = store, synced, serving, agents
 		r.TableConvertor = rest.NewDefaultTableConvertor(controlplane.Resource(r.kind.String()))
 		storage[r.kind.String()] = r
 	}
@@ -65,6 +66,8 @@ type resource struct {
 	newList    func() runtime.Object
 	store      *networkpolicy.Store
 	synced     <-chan struct{}
+	serving    func() error
+	agents     Agents
 }
 
 var (
@@ -83,12 +86,21 @@ func (r *resource) NamespaceScoped() bool   { return false }
 func (r *resource) GetSingularName() string { return r.singular }
 func (r *resource) ShortNames() []string    { return r.shortNames }
 
-// Get returns one object.
+// Get returns one object; an agent gets what concerns its Node of it.
 func (r *resource) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	if err := r.waitForSync(ctx); err != nil {
 		return nil, err
 	}
-	object := r.store.Get(r.kind, name)
+	node, err := r.agents.nodeOf(ctx)
+	if err != nil {
+		return nil, r.forbidden(name, err)
+	}
+	var object runtime.Object
+	if node == "" {
+		object = r.store.Get(r.kind, name)
+	} else if objects, _ := r.store.List(r.kind, networkpolicy.Selection{Node: node, Name: name}); len(objects) == 1 {
+		object = objects[0]
+	}
 	if object == nil {
 		return nil, apierrors.NewNotFound(controlplane.Resource(r.kind.String()), name)
 	}
@@ -97,11 +109,8 @@ func (r *resource) Get(ctx context.Context, name string, _ *metav1.GetOptions) (
 
 // List returns the selected objects.
 func (r *resource) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
-	selected, err := selectionOf(options)
+	selected, err := r.selection(ctx, options)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.waitForSync(ctx); err != nil {
 		return nil, err
 	}
 	objects, version := r.store.List(r.kind, selected)
@@ -119,17 +128,14 @@ func (r *resource) List(ctx context.Context, options *internalversion.ListOption
 
 // Watch begins with all selected objects, whatever resource version the client names.
 func (r *resource) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
-	selected, err := selectionOf(options)
+	selected, err := r.selection(ctx, options)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.waitForSync(ctx); err != nil {
 		return nil, err
 	}
 	// The same condition as the API machinery's for a watch list; for others it does not expect the annotation. It sets
 	// SendInitialEvents by itself for clients that know nothing of it.
 	asked := options != nil && options.SendInitialEvents != nil && *options.SendInitialEvents && options.AllowWatchBookmarks
-	return r.store.Watch(r.kind, selected, func(version string) runtime.Object {
+	w := r.store.Watch(r.kind, selected, func(version string) runtime.Object {
 		bookmark := r.newObject()
 		object := bookmark.(metav1.Object)
 		object.SetResourceVersion(version)
@@ -137,7 +143,44 @@ func (r *resource) Watch(ctx context.Context, options *internalversion.ListOptio
 			object.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 		}
 		return bookmark
-	}), nil
+	})
+	// Serving may have ended after it was looked at, and all watches before this one was there.
+	if err := r.refuseOnStandby(); err != nil {
+		w.Stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (r *resource) refuseOnStandby() error {
+	if err := r.serving(); err != nil {
+		return apierrors.NewServiceUnavailable(err.Error())
+	}
+	return nil
+}
+
+// selection waits until there is something to select from, and returns what the client of this request selects and may see.
+func (r *resource) selection(ctx context.Context, options *internalversion.ListOptions) (networkpolicy.Selection, error) {
+	selected, err := selectionOf(options)
+	if err != nil {
+		return selected, err
+	}
+	if err := r.waitForSync(ctx); err != nil {
+		return selected, err
+	}
+	node, err := r.agents.nodeOf(ctx)
+	if err != nil {
+		return selected, r.forbidden("", err)
+	}
+	if node != "" && selected.Node != node {
+		return selected, r.forbidden("", fmt.Errorf("the agent of Node %q asks for %s=%q; allowed: %s=%s",
+			node, v1beta2.NodeNameField, selected.Node, v1beta2.NodeNameField, node))
+	}
+	return selected, nil
+}
+
+func (r *resource) forbidden(name string, reason error) error {
+	return apierrors.NewForbidden(controlplane.Resource(r.kind.String()), name, reason)
 }
 
 func (r *resource) waitForSync(ctx context.Context) error {
@@ -145,7 +188,7 @@ func (r *resource) waitForSync(ctx context.Context) error {
 	defer timer.Stop()
 	select {
 	case <-r.synced:
-		return nil
+		return r.refuseOnStandby()
 	case <-ctx.Done():
 		return apierrors.NewServiceUnavailable(ctx.Err().Error())
 	case <-timer.C:

@@ -62,6 +62,15 @@ func (c *Controller) Run(ctx context.Context) {
 // policies.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
+// NodeOfPod returns the Node of a Pod, empty if no Pod of that name has this UID or it is not scheduled.
+func (c *Controller) NodeOfPod(namespace, name, uid string) string {
+	pod, err := c.factory.Core().V1().Pods().Lister().Pods(namespace).Get(name)
+	if err != nil || string(pod.UID) != uid {
+		return ""
+	}
+	return pod.Spec.NodeName
+}
+
 func (c *Controller) set(object any) {
 	err := c.store.apply(func(core *core) ([]change, error) {
 		switch object := object.(type) {
@@ -76,7 +85,7 @@ func (c *Controller) set(object any) {
 		}
 	})
 	if err != nil {
-		klog.ErrorS(err, "Left an object unconsidered")
+		klog.ErrorS(err, "Cannot read all of an object, what cannot be read allows nothing")
 	}
 }
 

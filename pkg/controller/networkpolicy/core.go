@@ -15,6 +15,8 @@ type core struct {
 	policies           map[string]*policy
 	groups             map[string]*group
 	namespaceSelectors map[string]*namespaceSelector
+	// unreadable counts the policies of which something cannot be read.
+	unreadable int
 }
 
 func newCore() *core {

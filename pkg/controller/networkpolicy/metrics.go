@@ -20,6 +20,12 @@ var watching = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Name: "antrea_controller_watches", Help: "Open watches by resource", StabilityLevel: metrics.ALPHA,
 }, []string{"resource"})
 
+// unreadable counts the policies of which something cannot be read. The log says what.
+var unreadable = metrics.NewGauge(&metrics.GaugeOpts{
+	Name: "antrea_controller_network_policy_unreadable_count", Help: "NetworkPolicies of which a part cannot be read and allows nothing",
+	StabilityLevel: metrics.ALPHA,
+})
+
 func newCounter(name, help string) *metrics.Counter {
 	return metrics.NewCounter(&metrics.CounterOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 }
@@ -29,4 +35,5 @@ func init() {
 		legacyregistry.MustRegister(counter)
 	}
 	legacyregistry.MustRegister(watching)
+	legacyregistry.MustRegister(unreadable)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 )
 
 // Resource is one of the three resources that agents watch.
@@ -50,4 +52,28 @@ type change struct {
 	update func(node string) runtime.Object
 	// only, when not nil, are the Nodes for which update can return something, sorted.
 	only []string
+}
+
+// ownCopy returns an object for one client. Objects are the same for all clients, but the encoder of k8s.io/apimachinery writes
+// to an object's TypeMeta (it restores what was there). Everything else is shared.
+func ownCopy(o runtime.Object) runtime.Object {
+	switch o := o.(type) {
+	case *controlplane.NetworkPolicy:
+		own := *o
+		return &own
+	case *controlplane.AddressGroup:
+		own := *o
+		return &own
+	case *controlplane.AddressGroupPatch:
+		own := *o
+		return &own
+	case *controlplane.AppliedToGroup:
+		own := *o
+		return &own
+	case *controlplane.AppliedToGroupPatch:
+		own := *o
+		return &own
+	default:
+		return o
+	}
 }

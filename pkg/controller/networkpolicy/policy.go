@@ -35,22 +35,21 @@ func (p *policy) bare() runtime.Object {
 	return &controlplane.NetworkPolicy{ObjectMeta: p.object.ObjectMeta, SourceRef: p.object.SourceRef}
 }
 
-// SetNetworkPolicy adds or changes a policy. On error, which means that the policy has a selector that no API server
-// accepts, nothing changes.
+// SetNetworkPolicy adds or changes a policy. The error is about what of it cannot be read: that allows nothing, and the changes are
+// those of all the rest.
 func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, error) {
 	next, err := translate(source)
-	if err != nil {
-		return nil, err
-	}
 	t := newTransaction()
 	ns := c.namespace(source.Namespace)
 	old := ns.policies[source.Name]
 	if old != nil && old.source.UID == source.UID {
+		c.countUnreadable(old.translation, next)
 		old.source, old.translation = source, next
 		c.updatePolicy(t, old)
-		return t.changes(), nil
+		return t.changes(), err
 	}
 	p := &policy{source: source, translation: next}
+	c.countUnreadable(nil, next)
 	ns.policies[source.Name] = p
 	c.policies[string(source.UID)] = p
 	p.object = p.build(ns)
@@ -59,7 +58,7 @@ func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, e
 	if old != nil { // deleted and made again; last, so that groups that both use stay
 		c.removePolicy(t, old)
 	}
-	return t.changes(), nil
+	return t.changes(), err
 }
 
 // DeleteNetworkPolicy removes a policy.
@@ -77,9 +76,20 @@ func (c *core) DeleteNetworkPolicy(key types.NamespacedName) []change {
 }
 
 func (c *core) removePolicy(t *transaction, p *policy) {
+	c.countUnreadable(p.translation, nil)
 	delete(c.policies, string(p.source.UID))
 	c.unrefer(t, p, p.applied, p.peers)
 	t.deleted(p)
+}
+
+// countUnreadable notes that a policy is now read otherwise. Each may be nil.
+func (c *core) countUnreadable(before, now *translation) {
+	if before != nil && len(before.unreadable) > 0 {
+		c.unreadable--
+	}
+	if now != nil && len(now.unreadable) > 0 {
+		c.unreadable++
+	}
 }
 
 // updatePolicy makes the object and the references of a policy what its translation and its Namespace ask for.

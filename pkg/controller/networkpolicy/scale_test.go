@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/test/cost"
 )
 
 // scale is the size of a cluster. Each Namespace has as many applications as policies, and ten Pods of each. Its policies
@@ -202,13 +202,6 @@ func waitUntil(condition func() bool) {
 	}
 }
 
-// cpuTime is what this process has used so far.
-func cpuTime(b *testing.B) time.Duration {
-	var usage unix.Rusage
-	require.NoError(b, unix.Getrusage(unix.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
 func heapMiB() float64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -223,15 +216,15 @@ func BenchmarkScale(b *testing.B) {
 	s := scale{nodes: 5000, namespaces: 500, applications: 20}
 	store := NewStore()
 	before := heapMiB()
-	cpu := cpuTime(b)
+	cpu := cost.ProcessorTime(b)
 	s.fill(b, store)
-	computed, computation := cpuTime(b)-cpu, heapMiB()-before
+	computed, computation := cost.ProcessorTime(b)-cpu, heapMiB()-before
 	require.Len(b, store.core.pods, 100000)
 	require.Len(b, store.core.policies, 10000)
-	cpu = cpuTime(b)
+	cpu = cost.ProcessorTime(b)
 	var all agents
 	all.connect(b, store, s.nodes)
-	connected := cpuTime(b) - cpu
+	connected := cost.ProcessorTime(b) - cpu
 	b.Run("start", func(b *testing.B) {
 		b.ReportMetric(0, "ns/op")
 		b.ReportMetric(computed.Seconds(), "compute-cpu-s")
@@ -262,7 +255,7 @@ func BenchmarkScale(b *testing.B) {
 		b.Run(bc.name, func(b *testing.B) {
 			events := 0
 			runtime.GC()
-			begin := cpuTime(b)
+			begin := cost.ProcessorTime(b)
 			for i := range b.N {
 				pod := s.pod(bc.target[0], bc.target[1], bc.target[2])
 				bc.change(pod, i+1)
@@ -277,7 +270,7 @@ func BenchmarkScale(b *testing.B) {
 				}))
 				waitUntil(func() bool { return all.received.Load() >= want })
 			}
-			b.ReportMetric(float64(cpuTime(b)-begin)/float64(b.N)/1e6, "cpu-ms/op")
+			b.ReportMetric(float64(cost.ProcessorTime(b)-begin)/float64(b.N)/1e6, "cpu-ms/op")
 			b.ReportMetric(float64(events)/float64(b.N), "events/op")
 		})
 	}

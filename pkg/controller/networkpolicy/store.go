@@ -47,7 +47,7 @@ func (s *Store) Get(resource Resource, name string) runtime.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.core.object(resource, name); o != nil {
-		return o.full("")
+		return ownCopy(o.full(""))
 	}
 	return nil
 }
@@ -125,14 +125,12 @@ func (s *Store) selected(resource Resource, selection Selection) []object {
 // The first version is 1: clients take 0 for "any".
 func (s *Store) versionText() string { return strconv.FormatUint(s.version+1, 10) }
 
-// apply gives the core one event and tells the watchers what it has changed.
+// apply gives the core one event and tells the watchers what it has changed. An error may be about a part of the event only.
 func (s *Store) apply(event func(*core) ([]change, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changes, err := event(s.core)
-	if err != nil {
-		return err
-	}
+	unreadable.Set(float64(s.core.unreadable))
 	if len(changes) > 0 {
 		s.version++
 	}
@@ -141,7 +139,7 @@ func (s *Store) apply(event func(*core) ([]change, error)) error {
 		s.index(&changes[i])
 		s.tell(&changes[i])
 	}
-	return nil
+	return err
 }
 
 func (s *Store) index(ch *change) {

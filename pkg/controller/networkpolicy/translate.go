@@ -4,12 +4,15 @@
 package networkpolicy
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	netutils "k8s.io/utils/net"
 
@@ -22,6 +25,8 @@ type translation struct {
 	// peers are the selectors of all address groups that rules name, each once.
 	peers []groupSelector
 	rules []controlplane.NetworkPolicyRule
+	// unreadable says what could not be read.
+	unreadable []string
 }
 
 // noOrder is the priority of rules that have no order.
@@ -33,80 +38,144 @@ var everywhere = []controlplane.IPBlock{
 	{CIDR: controlplane.IPNet{IP: netip.IPv6Unspecified().AsSlice()}},
 }
 
-// translate reads a policy as the API's documentation (networking.k8s.io/v1) defines it.
+// translate reads a policy as the API's documentation (networking.k8s.io/v1) defines it. What of it cannot be read, which no API
+// server accepts, allows nothing, and the rest means what it says: the policy isolates its Pods all the same. The error is about
+// what could not be read.
 func translate(source *networkingv1.NetworkPolicy) (*translation, error) {
 	t := &translation{}
-	var err error
-	if t.applied, err = newGroupSelector(source.Namespace, nil, &source.Spec.PodSelector); err != nil {
-		return nil, fmt.Errorf("NetworkPolicy %s/%s: spec.%w", source.Namespace, source.Name, err)
+	applied, err := newGroupSelector(source.Namespace, nil, &source.Spec.PodSelector)
+	if err != nil {
+		// Any Pod of the Namespace may be meant. None of them may be opened: other policies may isolate it.
+		applied = groupSelector{namespace: source.Namespace, pods: labels.Everything()}
+		t.cannotRead("spec.", fmt.Errorf("%w: all Pods of the Namespace are isolated", err))
 	}
+	t.applied = applied
+	t.checkTypes(source.Spec.PolicyTypes)
 	if hasType(source, networkingv1.PolicyTypeIngress) {
 		for i, rule := range source.Spec.Ingress {
-			from, err := t.peer(source.Namespace, rule.From, false)
-			if err != nil {
-				return nil, fmt.Errorf("NetworkPolicy %s/%s: spec.ingress[%d].from%w", source.Namespace, source.Name, i, err)
-			}
-			t.rules = append(t.rules, controlplane.NetworkPolicyRule{
-				Direction: controlplane.DirectionIn, From: from, Services: services(rule.Ports), Priority: noOrder,
-			})
+			t.ingress(fmt.Sprintf("spec.ingress[%d].", i), source.Namespace, rule)
 		}
 		if len(source.Spec.Ingress) == 0 {
-			t.rules = append(t.rules, controlplane.NetworkPolicyRule{Direction: controlplane.DirectionIn, Priority: noOrder})
+			t.isolate(controlplane.DirectionIn)
 		}
 	}
 	if hasType(source, networkingv1.PolicyTypeEgress) {
 		for i, rule := range source.Spec.Egress {
-			to, err := t.peer(source.Namespace, rule.To, hasNamedPort(rule.Ports))
-			if err != nil {
-				return nil, fmt.Errorf("NetworkPolicy %s/%s: spec.egress[%d].to%w", source.Namespace, source.Name, i, err)
-			}
-			t.rules = append(t.rules, controlplane.NetworkPolicyRule{
-				Direction: controlplane.DirectionOut, To: to, Services: services(rule.Ports), Priority: noOrder,
-			})
+			t.egress(fmt.Sprintf("spec.egress[%d].", i), source.Namespace, rule)
 		}
 		if len(source.Spec.Egress) == 0 {
-			t.rules = append(t.rules, controlplane.NetworkPolicyRule{Direction: controlplane.DirectionOut, Priority: noOrder})
+			t.isolate(controlplane.DirectionOut)
 		}
 	}
-	return t, nil
+	if err != nil {
+		t.allowNothing()
+	}
+	if len(t.unreadable) == 0 {
+		return t, nil
+	}
+	return t, fmt.Errorf("NetworkPolicy %s/%s: %s", source.Namespace, source.Name, strings.Join(t.unreadable, "; "))
+}
+
+func (t *translation) cannotRead(place string, err error) {
+	t.unreadable = append(t.unreadable, place+err.Error())
+}
+
+// isolate adds a rule that allows nothing.
+func (t *translation) isolate(direction controlplane.Direction) {
+	t.rules = append(t.rules, controlplane.NetworkPolicyRule{Direction: direction, Priority: noOrder})
+}
+
+// allowNothing leaves of the rules that they isolate, once for each direction.
+func (t *translation) allowNothing() {
+	rules := t.rules
+	t.rules, t.peers = nil, nil
+	for _, rule := range rules {
+		if !slices.ContainsFunc(t.rules, func(r controlplane.NetworkPolicyRule) bool { return r.Direction == rule.Direction }) {
+			t.isolate(rule.Direction)
+		}
+	}
+}
+
+func (t *translation) ingress(place, namespace string, rule networkingv1.NetworkPolicyIngressRule) {
+	services := t.services(place, rule.Ports)
+	if len(services) == 0 && len(rule.Ports) > 0 { // Without services it would allow all ports.
+		t.isolate(controlplane.DirectionIn)
+		return
+	}
+	from := t.peer(place+"from", namespace, rule.From, false)
+	t.rules = append(t.rules, controlplane.NetworkPolicyRule{Direction: controlplane.DirectionIn, From: from, Services: services, Priority: noOrder})
+}
+
+func (t *translation) egress(place, namespace string, rule networkingv1.NetworkPolicyEgressRule) {
+	services := t.services(place, rule.Ports)
+	if len(services) == 0 && len(rule.Ports) > 0 {
+		t.isolate(controlplane.DirectionOut)
+		return
+	}
+	to := t.peer(place+"to", namespace, rule.To, hasNamedPort(rule.Ports))
+	t.rules = append(t.rules, controlplane.NetworkPolicyRule{Direction: controlplane.DirectionOut, To: to, Services: services, Priority: noOrder})
+}
+
+// checkTypes notes which policyTypes cannot be read.
+func (t *translation) checkTypes(types []networkingv1.PolicyType) {
+	for i, policyType := range types {
+		if !isType(policyType) {
+			t.cannotRead("spec.policyTypes", fmt.Errorf("[%d]: %q: must be Ingress or Egress, taken for both", i, policyType))
+		}
+	}
+}
+
+func isType(policyType networkingv1.PolicyType) bool {
+	return policyType == networkingv1.PolicyTypeIngress || policyType == networkingv1.PolicyTypeEgress
 }
 
 // hasType says whether a policy isolates Pods in that direction. Without policyTypes it is ingress, and egress if there are
-// rules for it.
+// rules for it. A type that cannot be read may be either.
 func hasType(source *networkingv1.NetworkPolicy, policyType networkingv1.PolicyType) bool {
 	if len(source.Spec.PolicyTypes) > 0 {
-		return slices.Contains(source.Spec.PolicyTypes, policyType)
+		return slices.ContainsFunc(source.Spec.PolicyTypes, func(t networkingv1.PolicyType) bool { return t == policyType || !isType(t) })
 	}
 	return policyType == networkingv1.PolicyTypeIngress || len(source.Spec.Egress) > 0
 }
 
 // peer translates the peers of one rule; none means all. resolvePorts asks for the Pods among all, whose named ports are
-// needed.
-func (t *translation) peer(namespace string, peers []networkingv1.NetworkPolicyPeer, resolvePorts bool) (controlplane.NetworkPolicyPeer, error) {
+// needed. A peer that cannot be read is nobody.
+func (t *translation) peer(place, namespace string, peers []networkingv1.NetworkPolicyPeer, resolvePorts bool) controlplane.NetworkPolicyPeer {
 	var out controlplane.NetworkPolicyPeer
 	if len(peers) == 0 {
 		out.IPBlocks = everywhere
 		if resolvePorts {
 			t.addGroup(&out, allPods)
 		}
-		return out, nil
+		return out
 	}
 	for i, peer := range peers {
-		if peer.IPBlock != nil {
-			block, err := ipBlock(peer.IPBlock)
-			if err != nil {
-				return out, fmt.Errorf("[%d].ipBlock: %w", i, err)
-			}
-			out.IPBlocks = append(out.IPBlocks, block)
-			continue
+		if err := t.addPeer(&out, namespace, peer); err != nil {
+			t.cannotRead(place, fmt.Errorf("[%d]%w", i, err))
 		}
-		selector, err := newGroupSelector(namespace, peer.NamespaceSelector, peer.PodSelector)
-		if err != nil {
-			return out, fmt.Errorf("[%d].%w", i, err)
-		}
-		t.addGroup(&out, selector)
 	}
-	return out, nil
+	return out
+}
+
+func (t *translation) addPeer(out *controlplane.NetworkPolicyPeer, namespace string, peer networkingv1.NetworkPolicyPeer) error {
+	selects := peer.PodSelector != nil || peer.NamespaceSelector != nil
+	if (peer.IPBlock != nil) == selects {
+		return errors.New(": must have either an ipBlock or selectors")
+	}
+	if peer.IPBlock != nil {
+		block, err := ipBlock(peer.IPBlock)
+		if err != nil {
+			return fmt.Errorf(".ipBlock: %w", err)
+		}
+		out.IPBlocks = append(out.IPBlocks, block)
+		return nil
+	}
+	selector, err := newGroupSelector(namespace, peer.NamespaceSelector, peer.PodSelector)
+	if err != nil {
+		return fmt.Errorf(".%w", err)
+	}
+	t.addGroup(out, selector)
+	return nil
 }
 
 func (t *translation) addGroup(peer *controlplane.NetworkPolicyPeer, selector groupSelector) {
@@ -151,9 +220,19 @@ func ipNet(text string) (controlplane.IPNet, error) {
 	return controlplane.IPNet{IP: controlplane.IPAddress(parsed.IP), PrefixLength: int32(bits)}, nil
 }
 
-func services(ports []networkingv1.NetworkPolicyPort) []controlplane.Service {
+// services leaves out ports that cannot be read. JSON cannot express those of other types, and an agent could take an endPort
+// alone for all ports.
+func (t *translation) services(place string, ports []networkingv1.NetworkPolicyPort) []controlplane.Service {
 	var out []controlplane.Service
-	for _, port := range ports {
+	for i, port := range ports {
+		switch {
+		case port.Port != nil && port.Port.Type != intstr.Int && port.Port.Type != intstr.String:
+			t.cannotRead(place+"ports", fmt.Errorf("[%d].port: must be a number or a name, not of type %d", i, port.Port.Type))
+			continue
+		case port.Port == nil && port.EndPort != nil:
+			t.cannotRead(place+"ports", fmt.Errorf("[%d].endPort: %d: must have a port", i, *port.EndPort))
+			continue
+		}
 		protocol := controlplane.ProtocolTCP
 		if port.Protocol != nil {
 			protocol = controlplane.Protocol(*port.Protocol)

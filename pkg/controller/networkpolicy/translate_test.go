@@ -4,9 +4,14 @@
 package networkpolicy
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 const everywhereText = "0.0.0.0/0 ::/0"
@@ -103,19 +108,101 @@ ingress:
 	}
 }
 
-func TestTranslateRefuses(t *testing.T) {
-	for _, tc := range []struct{ name, spec, message string }{
-		{"operator", "{podSelector: {matchExpressions: [{key: a, operator: Like}]}}", "NetworkPolicy ns/p: spec.podSelector"},
-		{"peer", "{podSelector: {}, ingress: [{}, {from: [{namespaceSelector: {matchExpressions: [{key: a, operator: In}]}}]}]}", "spec.ingress[1].from[0].namespaceSelector"},
-		{"cidr", "{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 10.0.0.0}}]}]}", "spec.ingress[0].from[0].ipBlock: cidr"},
-		{"except", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8, except: [x]}}]}]}", "spec.egress[0].to[0].ipBlock: except[0]"},
+// What no API server accepts can still be in its storage. It allows nothing, and the policy isolates all the same.
+func TestTranslateUnreadable(t *testing.T) {
+	block := func(cidr string) networkingv1.NetworkPolicyPeer {
+		return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr}}
+	}
+	odd := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
+	oddPort := networkingv1.NetworkPolicyPort{Port: &intstr.IntOrString{Type: 7, IntVal: 80}}
+	port := networkingv1.NetworkPolicyPort{Port: ptr.To(intstr.FromInt32(443))}
+	const in, out = networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress
+	type (
+		peers = []networkingv1.NetworkPolicyPeer
+		ports = []networkingv1.NetworkPolicyPort
+	)
+	for _, tc := range []struct {
+		name    string
+		types   []networkingv1.PolicyType
+		odd     bool
+		peers   peers
+		ports   ports
+		applied string
+		rules   []string
+		message string
+	}{
+		{
+			"podSelector", []networkingv1.PolicyType{in, out}, true, peers{block("10.0.0.0/8")}, nil,
+			"namespace=ns", []string{"In from=[] ports=[]", "Out to=[] ports=[]"}, "NetworkPolicy ns/p: spec.podSelector",
+		},
+		{
+			"empty peer", []networkingv1.PolicyType{in}, false, peers{{}, block("10.0.0.0/8")}, nil,
+			"namespace=ns;podSelector=app=web", []string{"In from=[10.0.0.0/8] ports=[]"}, "spec.ingress[0].from[0]: must have either an ipBlock or selectors",
+		},
+		{
+			"empty peer alone", []networkingv1.PolicyType{out}, false, peers{{}}, ports{port},
+			"namespace=ns;podSelector=app=web", []string{"Out to=[] ports=[TCP:443]"}, "spec.egress[0].to[0]: must have",
+		},
+		{
+			"peer of two kinds", []networkingv1.PolicyType{in}, false,
+			peers{{PodSelector: &metav1.LabelSelector{}, IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}}}, nil,
+			"namespace=ns;podSelector=app=web", []string{"In from=[] ports=[]"}, "spec.ingress[0].from[0]: must have",
+		},
+		{
+			"selectors of peers", []networkingv1.PolicyType{in}, false, peers{{PodSelector: odd}, {NamespaceSelector: odd}, {PodSelector: &metav1.LabelSelector{}}}, nil,
+			"namespace=ns;podSelector=app=web", []string{"In from=[{namespace=ns}] ports=[]"}, "spec.ingress[0].from[1].namespaceSelector",
+		},
+		{
+			"cidr", []networkingv1.PolicyType{out}, false, peers{block("10.0.0.0"), block("10.1.0.0/16")}, nil,
+			"namespace=ns;podSelector=app=web", []string{"Out to=[10.1.0.0/16] ports=[]"}, "spec.egress[0].to[0].ipBlock: cidr",
+		},
+		{
+			"except", []networkingv1.PolicyType{in}, false, peers{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/8", Except: []string{"x"}}}}, nil,
+			"namespace=ns;podSelector=app=web", []string{"In from=[] ports=[]"}, "spec.ingress[0].from[0].ipBlock: except[0]",
+		},
+		{
+			"type of a port", []networkingv1.PolicyType{in}, false, nil, ports{oddPort, port},
+			"namespace=ns;podSelector=app=web", []string{"In from=[" + everywhereText + "] ports=[TCP:443]"}, "spec.ingress[0].ports[0].port: must be a number or a name, not of type 7",
+		},
+		{
+			"type of the only port", []networkingv1.PolicyType{in, out}, false, nil, ports{oddPort},
+			"namespace=ns;podSelector=app=web", []string{"In from=[] ports=[]", "Out to=[] ports=[]"}, "spec.egress[0].ports[0].port",
+		},
+		{
+			"endPort alone", []networkingv1.PolicyType{in}, false, nil, ports{{EndPort: ptr.To[int32](80)}},
+			"namespace=ns;podSelector=app=web", []string{"In from=[] ports=[]"}, "spec.ingress[0].ports[0].endPort: 80: must have a port",
+		},
+		{
+			"policyTypes", []networkingv1.PolicyType{"ingress"}, false, peers{block("10.0.0.0/8")}, nil,
+			"namespace=ns;podSelector=app=web", []string{"In from=[10.0.0.0/8] ports=[]", "Out to=[10.0.0.0/8] ports=[]"},
+			`spec.policyTypes[0]: "ingress": must be Ingress or Egress`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newCore()
-			changes, err := c.SetNetworkPolicy(makePolicy(t, "ns/p", tc.spec))
-			require.ErrorContains(t, err, tc.message)
-			require.Empty(t, changes)
-			require.Empty(t, c.policies)
+			store := NewStore()
+			set := func(np *networkingv1.NetworkPolicy) error {
+				return store.apply(func(c *core) ([]change, error) { return c.SetNetworkPolicy(np) })
+			}
+			np := makePolicy(t, "ns/p", "podSelector: {matchLabels: {app: web}}")
+			np.Spec.PolicyTypes = tc.types
+			if tc.odd {
+				np.Spec.PodSelector = *odd
+			}
+			np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: tc.peers, Ports: tc.ports}}
+			np.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: tc.peers, Ports: tc.ports}}
+			require.ErrorContains(t, set(np), tc.message)
+			p := store.core.policies["uid-p"]
+			require.Equal(t, tc.applied, p.translation.applied.normalized())
+			var rules []string
+			for _, rule := range p.object.Rules {
+				rules = append(rules, ruleText(store.core, rule))
+			}
+			require.Equal(t, tc.rules, rules)
+			_, err := json.Marshal(p.object)
+			require.NoError(t, err, "agents can be told")
+			require.Equal(t, 1, store.core.unreadable)
+			require.NoError(t, set(makePolicy(t, "ns/p", "podSelector: {}")))
+			require.Zero(t, store.core.unreadable)
 		})
 	}
 }

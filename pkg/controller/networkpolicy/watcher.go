@@ -87,6 +87,7 @@ func (w *watcher) deliver(event watch.Event) bool {
 		return false
 	default:
 	}
+	event.Object = ownCopy(event.Object)
 	select {
 	case w.result <- event:
 		return true

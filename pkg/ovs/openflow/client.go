@@ -7,19 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-const (
-	// minRetryDelay and maxRetryDelay bound the pause between two attempts to connect, which doubles each time.
-	minRetryDelay = 100 * time.Millisecond
-	maxRetryDelay = 2 * time.Second
-	// retryLogInterval is how often failing attempts are logged.
-	retryLogInterval = 5 * time.Second
-)
+// backoff is for a process on the same machine, which flows are missing without: an attempt costs little.
+var backoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second, Lasting: 10 * time.Second}
 
 // errClosed is why a client that was closed is not connected.
 var errClosed = errors.New("the client is closed")
@@ -27,15 +25,20 @@ var errClosed = errors.New("the client is closed")
 // client is the real Switch.
 type client struct {
 	path        string
+	dial        func(ctx context.Context) (*conn, error)
 	reconnected chan struct{}
 	// ctx ends with Close.
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	// peer belongs to the goroutine that connects.
+	peer *retry.Peer
 
 	mu         sync.Mutex
 	connecting bool
 	conn       *conn
+	// dialErr is why the last attempt to connect failed, nil after a successful one.
+	dialErr error
 }
 
 var _ Switch = (*client)(nil)
@@ -43,8 +46,16 @@ var _ Switch = (*client)(nil)
 // NewSwitch returns a Switch for the unix socket at socketPath, <OVS rundir>/<bridge>.mgmt. It does nothing until
 // Connect is called.
 func NewSwitch(socketPath string) Switch {
+	return newClient(socketPath, openUnix(socketPath), echoInterval)
+}
+
+func newClient(name string, open func(context.Context) (net.Conn, error), echoInterval time.Duration) *client {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &client{path: socketPath, reconnected: make(chan struct{}, 1), ctx: ctx, cancel: cancel}
+	return &client{
+		path: name, reconnected: make(chan struct{}, 1), ctx: ctx, cancel: cancel,
+		dial: func(ctx context.Context) (*conn, error) { return dial(ctx, open, echoInterval) },
+		peer: retry.NewPeer("The OpenFlow switch", backoff, "socket", name),
+	}
 }
 
 // Connect implements Switch. It may be called again only if it returned an error.
@@ -85,45 +96,39 @@ func (s *client) Connect(ctx context.Context) (<-chan struct{}, error) {
 
 // dialUntil dials until it succeeds or ctx ends.
 func (s *client) dialUntil(ctx context.Context) (*conn, error) {
-	delay := minRetryDelay
-	var logged time.Time
 	for {
-		c, err := dial(ctx, s.path)
+		c, err := s.dial(ctx)
+		s.setDialError(err)
 		if err == nil {
 			return c, nil
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w, last error: %w", ctx.Err(), err)
 		}
-		if now := time.Now(); now.Sub(logged) >= retryLogInterval {
-			logged = now
-			klog.ErrorS(err, "Failed to connect to the OpenFlow switch, trying again", "socket", s.path)
+		if ctxErr := retry.Sleep(ctx, s.peer.Failed(err)); ctxErr != nil {
+			return nil, fmt.Errorf("%w, last error: %w", ctxErr, err)
 		}
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-		}
-		delay = min(2*delay, maxRetryDelay)
 	}
+}
+
+func (s *client) setDialError(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dialErr = err
 }
 
 // maintain replaces the connection whenever it ends, until Close.
 func (s *client) maintain(c *conn) {
 	defer s.wg.Done()
-	for {
-		select {
-		case <-c.closed:
-		case <-s.ctx.Done():
-			c.close(errClosed)
+	for s.watch(c) {
+		c.wg.Wait()
+		if retry.Sleep(s.ctx, s.peer.Failed(c.reason())) != nil {
 			return
 		}
-		c.wg.Wait()
-		klog.ErrorS(c.disconnected(), "Lost the connection to the OpenFlow switch", "socket", s.path)
 		next, err := s.dialUntil(s.ctx)
 		if err != nil {
 			return
 		}
-		klog.InfoS("Connected to the OpenFlow switch again", "socket", s.path)
 		s.mu.Lock()
 		s.conn = next
 		s.mu.Unlock()
@@ -135,11 +140,31 @@ func (s *client) maintain(c *conn) {
 	}
 }
 
+// watch returns true when the connection has ended, and false when the client was closed.
+func (s *client) watch(c *conn) bool {
+	settled := time.NewTimer(s.peer.Connected())
+	defer settled.Stop()
+	for {
+		select {
+		case <-c.closed:
+			return true
+		case <-settled.C:
+			s.peer.Settle()
+		case <-s.ctx.Done():
+			c.close(errClosed)
+			return false
+		}
+	}
+}
+
 // current returns the connection, which may have ended in the meantime.
 func (s *client) current() (*conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn == nil {
+		if s.dialErr != nil {
+			return nil, fmt.Errorf("OpenFlow switch at %s: %w: %w", s.path, ErrDisconnected, s.dialErr)
+		}
 		return nil, fmt.Errorf("OpenFlow switch at %s: %w", s.path, ErrDisconnected)
 	}
 	return s.conn, nil
@@ -176,17 +201,25 @@ func (s *client) TableFlowCounts(ctx context.Context) (map[uint8]int, error) {
 }
 
 // IsConnected implements Switch.
-func (s *client) IsConnected() bool {
+func (s *client) IsConnected() bool { return s.ConnectionError() == nil }
+
+// ConnectionError implements Switch. It has the reason for which the connection ended, and why it could not be made again.
+func (s *client) ConnectionError() error {
 	c, err := s.current()
 	if err != nil {
-		return false
+		return err
 	}
 	select {
 	case <-c.closed:
-		return false
 	default:
-		return true
+		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dialErr != nil {
+		return fmt.Errorf("%w; last attempt to connect: %w", c.disconnected(), s.dialErr)
+	}
+	return c.disconnected()
 }
 
 // Close implements Switch. It ends everything that waits, with ErrDisconnected, and may be called again.

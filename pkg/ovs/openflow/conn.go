@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -18,11 +20,9 @@ import (
 const (
 	// handshakeTimeout bounds dialling, hello and the first barrier.
 	handshakeTimeout = 5 * time.Second
-	// backgroundTimeout bounds the sending of a message that nobody waits for.
-	backgroundTimeout = 5 * time.Second
 	// maxParts bounds the multipart replies to one request; 254 tables need one.
 	maxParts = 64
-	// maxBackground bounds the echo replies and discards that wait to be sent. OVS has one echo request at a time.
+	// maxBackground bounds the echo messages and discards that wait to be sent. OVS has one echo request at a time.
 	maxBackground = 64
 )
 
@@ -33,6 +33,8 @@ type conn struct {
 	// writing is a mutex that can be waited for with a context.
 	writing    chan struct{}
 	background chan []byte
+	// alive is set by every sign of life of the switch.
+	alive atomic.Bool
 	// closed is closed after err has been set.
 	closed chan struct{}
 	wg     sync.WaitGroup
@@ -53,27 +55,33 @@ type call struct {
 	notify chan struct{}
 }
 
-// dial connects to the unix socket, agrees on OpenFlow 1.3 and returns once the switch has answered a barrier.
-func dial(ctx context.Context, path string) (*conn, error) {
+// dial connects with open, agrees on OpenFlow 1.3 and returns once the switch has answered a barrier.
+func dial(ctx context.Context, open func(context.Context) (net.Conn, error), echoInterval time.Duration) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	nc, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	nc, err := open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c, err := handshake(ctx, nc)
 	if err != nil {
 		_ = nc.Close()
-		return nil, fmt.Errorf("handshake with the OpenFlow switch at %s: %w", path, err)
+		return nil, fmt.Errorf("handshake with the OpenFlow switch: %w", err)
 	}
+	c.wg.Add(1)
+	go c.echoLoop(echoInterval)
 	return c, nil
+}
+
+// openUnix opens the unix socket at path.
+func openUnix(path string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) }
 }
 
 func handshake(ctx context.Context, nc net.Conn) (*conn, error) {
 	// What interrupts the hello when ctx ends is the deadline that it then gets.
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	const helloXID = 1
 	if _, err := nc.Write(appendHello(nil, helloXID)); err != nil {
 		return nil, err
 	}
@@ -125,18 +133,28 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// disconnected is the error of everything that is asked for after the connection's end.
-func (c *conn) disconnected() error {
+// reason is why the connection has ended.
+func (c *conn) reason() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fmt.Errorf("%w: %w", ErrDisconnected, c.err)
+	return c.err
 }
+
+// disconnected is the error of everything that is asked for after the connection's end.
+func (c *conn) disconnected() error { return fmt.Errorf("%w: %w", ErrDisconnected, c.reason()) }
 
 func (c *conn) readLoop(r *bufio.Reader) {
 	defer c.wg.Done()
+	defer func() {
+		if value := recover(); value != nil {
+			// One message that nobody has thought of costs the connection, as others do that are wrong.
+			c.fail(fmt.Errorf("panic while a message of the switch was read, please report it: %v\n%s", value, debug.Stack()))
+		}
+	}()
 	for {
 		m, err := readMessage(r)
 		if err == nil {
+			c.alive.Store(true)
 			err = c.handle(m)
 		}
 		if err != nil {
@@ -200,11 +218,10 @@ func (c *conn) backgroundLoop() {
 	for {
 		select {
 		case data := <-c.background:
-			ctx, cancel := context.WithTimeout(context.Background(), backgroundTimeout)
-			if err := c.write(ctx, data); err != nil {
+			// Bounded by the connection's life, and that by echoLoop.
+			if err := c.write(context.Background(), data); err != nil {
 				c.fail(err)
 			}
-			cancel()
 		case <-c.closed:
 			return
 		}
@@ -306,7 +323,7 @@ func (c *conn) write(ctx context.Context, data []byte) error {
 		_ = c.nc.SetWriteDeadline(time.Unix(1, 0))
 		close(interrupted)
 	})
-	_, err := c.nc.Write(data)
+	err := c.writeAll(data)
 	if !stop() {
 		// The deadline must not hit the next write.
 		<-interrupted

@@ -106,7 +106,7 @@ func TestHandshake(t *testing.T) {
 		{"another version after the hello", "OpenFlow version 1", append(goodHello(), header(1, typeBarrierReply)...)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := dial(t.Context(), serve(t, tc.hello, nil))
+			c, err := dial(t.Context(), openUnix(serve(t, tc.hello, nil)), echoInterval)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				return
@@ -118,7 +118,7 @@ func TestHandshake(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		_, err := dial(ctx, serve(t, nil, nil))
+		_, err := dial(ctx, openUnix(serve(t, nil, nil)), echoInterval)
 		require.Error(t, err)
 		require.Error(t, ctx.Err())
 	})
@@ -243,6 +243,12 @@ func TestBadReplies(t *testing.T) {
 			}
 			return b
 		}, countTables, "more than 64 messages"},
+		{"length 0", func(message) []byte { return []byte{4, typeBarrierReply, 0, 0, 0, 0, 0, 0} }, countTables, "has the length 0"},
+		{"another version in mid-stream", func(m message) []byte {
+			b := reply(typeBarrierReply, m.xid)
+			b[0] = 1
+			return b
+		}, countTables, "has the OpenFlow version 1: want 4"},
 		{"too short a length", func(m message) []byte { return []byte{4, typeBarrierReply, 0, 3, 0, 0, 0, 0} }, countTables, "has the length 3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -12,7 +12,17 @@
 // A Switch applies FlowMods. NewSwitch returns the real one, NewFake one in memory for tests of pipelines. Commit is one
 // atomic bundle: afterwards all mods are in the flow tables or none is, and the error is a *FlowError that names the flow
 // the switch refused, and wraps the *Error of the switch. When the connection is lost the client dials again by itself and
-// reports it on Connect's channel; it does not replay anything, since only its user knows what should be there.
+// reports it on Connect's channel; it does not replay anything, since only its user knows what should be there. Delays between
+// attempts grow (package retry), and the log has one line per outage.
+//
+// # Liveness
+//
+// A vswitchd that hangs keeps its sockets open. So the client sends an echo request every 4 s, and ends the connection when
+// three of them have brought no sign of life, a message or room for more of what is written (liveness.go). Whoever waits for an
+// answer has it then (ErrDisconnected), and later calls fail at once. A bundle that was open is dropped with the connection; one
+// whose commit was sent may be applied when vswitchd goes on. That is before it answers the handshake of the next connection,
+// because a bundle's commit is sent only when everything before it was answered, and the agent sends one bundle at a time: what is
+// sent after the reconnection comes last.
 //
 // # On the wire
 //

@@ -97,6 +97,13 @@ func (f *Fake) IsConnected() bool {
 	return f.connected
 }
 
+// ConnectionError implements Switch.
+func (f *Fake) ConnectionError() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.usable(context.Background())
+}
+
 // Close implements Switch.
 func (f *Fake) Close() error {
 	f.mu.Lock()

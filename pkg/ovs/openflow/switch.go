@@ -10,8 +10,9 @@ import (
 // Switch is one bridge as seen through its OpenFlow management socket. Commit and Barrier may be called concurrently.
 // NewSwitch makes the real one, NewFake one in memory for tests of pipelines.
 type Switch interface {
-	// Connect dials the socket, retrying with a log message every few seconds until it succeeds or ctx ends, and from
-	// then on reconnects by itself until Close. reconnected receives a value (capacity 1, never blocks) after each later
+	// Connect dials the socket, retrying with growing delay until it succeeds or ctx ends, and from then on reconnects by
+	// itself until Close. The log has one line when the switch cannot be reached or does not answer echo requests, and one
+	// when that is over. reconnected receives a value (capacity 1, never blocks) after each later
 	// reconnection: flows may be gone.
 	Connect(ctx context.Context) (reconnected <-chan struct{}, err error)
 	// Commit applies mods in order as one atomic bundle and returns after a barrier reply: either all of them are in the
@@ -23,5 +24,7 @@ type Switch interface {
 	// TableFlowCounts returns the number of flows per table (tables without flows may be absent).
 	TableFlowCounts(ctx context.Context) (map[uint8]int, error)
 	IsConnected() bool
+	// ConnectionError is why IsConnected is false, nil when it is true.
+	ConnectionError() error
 	Close() error
 }

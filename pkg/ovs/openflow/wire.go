@@ -15,6 +15,9 @@ const version13 = 4
 // headerSize is the size of ofp_header: version, type, length (16 bits), xid (32 bits).
 const headerSize = 8
 
+// helloXID is the transaction id of messages that no call waits for.
+const helloXID = 0
+
 // Message types (OpenFlow 1.3, section A.1).
 const (
 	typeHello            = 0
@@ -70,6 +73,9 @@ func appendHello(b []byte, xid uint32) []byte {
 }
 
 func appendBarrier(b []byte, xid uint32) []byte { return appendHeader(b, typeBarrierRequest, 0, xid) }
+
+// appendEchoRequest appends an OFPT_ECHO_REQUEST. Its transaction id is that of the client's hello, which no call has.
+func appendEchoRequest(b []byte) []byte { return appendHeader(b, typeEchoRequest, 0, helloXID) }
 
 func appendEchoReply(b []byte, request message) []byte {
 	return append(appendHeader(b, typeEchoReply, len(request.body), request.xid), request.body...)

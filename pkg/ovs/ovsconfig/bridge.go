@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -30,6 +31,8 @@ type bridgeClient struct {
 	conn         *Connection
 	name         string
 	datapathType string
+	// timeout is operationTimeout; tests shorten it.
+	timeout time.Duration
 }
 
 // Option changes what NewBridgeClient returns.
@@ -42,7 +45,7 @@ func WithDatapathType(datapathType string) Option {
 
 // NewBridgeClient returns the client of one bridge. It does not create the bridge. Close closes conn.
 func NewBridgeClient(conn *Connection, bridgeName string, opts ...Option) BridgeClient {
-	b := &bridgeClient{conn: conn, name: bridgeName, datapathType: DefaultDatapathType}
+	b := &bridgeClient{conn: conn, name: bridgeName, datapathType: DefaultDatapathType, timeout: operationTimeout}
 	for _, opt := range opts {
 		opt(b)
 	}

@@ -15,18 +15,15 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/client"
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-const (
-	// attemptTimeout bounds one attempt to connect and to read the monitored tables.
-	attemptTimeout = 5 * time.Second
-	retryInterval  = 500 * time.Millisecond
-	// waitLogInterval is the time between two messages that say what is waited for.
-	waitLogInterval = 5 * time.Second
-	// livenessInterval is how often a lost connection is looked for in case its notification was missed: libovsdb
-	// does not deliver that to a channel on which nobody waits at that instant.
-	livenessInterval = time.Second
-)
+// attemptTimeout bounds one attempt to connect and to read the monitored tables.
+const attemptTimeout = 5 * time.Second
+
+// backoff is for a process on the same machine: an attempt costs little.
+var backoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second, Lasting: 10 * time.Second}
 
 var errConnectionClosed = errors.New("the OVSDB connection was closed")
 
@@ -35,22 +32,32 @@ var errConnectionClosed = errors.New("the OVSDB connection was closed")
 type Connection struct {
 	address string
 	model   model.ClientDBModel
+	// echoInterval is as the constant; tests shorten it.
+	echoInterval time.Duration
+	// peer belongs to the goroutine that connects.
+	peer *retry.Peer
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	mu sync.Mutex
-	// current is nil while disconnected.
+	// current is nil while disconnected, lastErr is why, as far as is known.
 	current client.Client
+	lastErr error
 	// changed is closed and replaced at every change of the database copy or of the connection.
 	changed chan struct{}
 }
 
 // NewOVSDBConnection connects to ovsdb-server at address ("unix:/var/run/openvswitch/db.sock"). While the server is absent
-// it keeps trying, with a log message every few seconds, until ctx ends. ctx bounds the first connection only; Close ends
+// it keeps trying, with growing delay, until ctx ends. The log has one line when the server is absent, does not answer, or sends
+// what cannot be right, and one when that is over. ctx bounds the first connection only; Close ends
 // the connection.
 func NewOVSDBConnection(ctx context.Context, address string) (*Connection, error) {
+	return newConnection(ctx, address, echoInterval)
+}
+
+func newConnection(ctx context.Context, address string, echoInterval time.Duration) (*Connection, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); !ok || !strings.HasPrefix(path, "/") {
 		return nil, fmt.Errorf("OVSDB address %q: want unix: and an absolute path, such as unix:/var/run/openvswitch/db.sock", address)
 	}
@@ -58,15 +65,18 @@ func NewOVSDBConnection(ctx context.Context, address string) (*Connection, error
 	if err != nil {
 		return nil, err
 	}
-	c := &Connection{address: address, model: m, done: make(chan struct{}), changed: make(chan struct{})}
+	c := &Connection{
+		address: address, model: m, echoInterval: echoInterval, done: make(chan struct{}), changed: make(chan struct{}),
+		peer: retry.NewPeer("OVSDB", backoff, "address", address),
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	cl, err := c.connect(ctx)
+	s, err := c.connect(ctx)
 	if err != nil {
 		c.cancel()
 		return nil, err
 	}
-	c.setCurrent(cl)
-	go c.supervise(cl)
+	c.setCurrent(s.Client, nil)
+	go c.supervise(s)
 	return c, nil
 }
 
@@ -76,34 +86,68 @@ func (c *Connection) Close() {
 	<-c.done
 }
 
+// guarded is a client and what stands between it and the server.
+type guarded struct {
+	client.Client
+	guard *guard
+}
+
+// end closes both, for the reason err.
+func (g *guarded) end(err error) {
+	// First the guard: then nothing that the client waits for keeps it from closing.
+	g.guard.close(err)
+	g.Close()
+}
+
 // connect tries until it succeeds or ctx ends.
-func (c *Connection) connect(ctx context.Context) (client.Client, error) {
-	var lastLog time.Time
+func (c *Connection) connect(ctx context.Context) (*guarded, error) {
+	var last error
 	for {
-		cl, err := c.attempt(ctx)
+		g, err := c.attempt(ctx)
 		if err == nil {
-			return cl, nil
+			return g, nil
+		}
+		// What an attempt says that ctx has cut short is of less use than what an earlier one has found.
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		err = last
+		c.setCurrent(nil, err)
+		if ctx.Err() == nil {
+			_ = retry.Sleep(ctx, c.peer.Failed(err))
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("connect to OVSDB at %s: %w (last attempt: %w)", c.address, ctx.Err(), err)
 		}
-		if time.Since(lastLog) >= waitLogInterval {
-			klog.InfoS("Waiting for ovsdb-server", "address", c.address, "reason", err)
-			lastLog = time.Now()
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("connect to OVSDB at %s: %w (last attempt: %w)", c.address, ctx.Err(), err)
-		case <-time.After(retryInterval):
-		}
 	}
 }
 
-func (c *Connection) attempt(ctx context.Context) (client.Client, error) {
+func (c *Connection) attempt(ctx context.Context) (*guarded, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	guard, socket, err := newGuard(ctx, strings.TrimPrefix(c.address, "unix:"), c.model, c.echoInterval)
+	if err != nil {
+		return nil, err
+	}
+	// What ends the attempt is the guard. libovsdb goes on writing into the answer to a call whose context has ended.
+	stop := context.AfterFunc(ctx, func() { guard.close(fmt.Errorf("wait for the answers of ovsdb-server: %w", ctx.Err())) })
+	defer stop()
+	cl, err := c.open(context.WithoutCancel(ctx), "unix:"+socket)
+	if err != nil {
+		// When the guard has ended the connection it knows the reason, and the client only that it has ended.
+		if reason := guard.reason(); reason != nil {
+			err = reason
+		}
+		guard.close(err)
+		return nil, err
+	}
+	return &guarded{cl, guard}, nil
+}
+
+// open returns a client that has read the monitored tables.
+func (c *Connection) open(ctx context.Context, address string) (client.Client, error) {
 	logger := klog.Background().WithName("libovsdb")
-	cl, err := client.NewOVSDBClient(c.model, client.WithEndpoint(c.address), client.WithLogger(&logger))
+	cl, err := client.NewOVSDBClient(c.model, client.WithEndpoint(address), client.WithLogger(&logger))
 	if err != nil {
 		return nil, err
 	}
@@ -122,48 +166,58 @@ func (c *Connection) attempt(ctx context.Context) (client.Client, error) {
 	return cl, nil
 }
 
-func (c *Connection) supervise(cl client.Client) {
+func (c *Connection) supervise(g *guarded) {
 	defer close(c.done)
-	for {
-		lost := waitUntilLost(c.ctx, cl)
-		c.setCurrent(nil)
-		cl.Close()
-		if !lost {
+	for c.watch(g) {
+		reason := g.guard.reason()
+		c.setCurrent(nil, reason)
+		g.end(reason)
+		if retry.Sleep(c.ctx, c.peer.Failed(reason)) != nil {
 			return
 		}
-		klog.InfoS("OVSDB connection lost, reconnecting", "address", c.address)
-		var err error
-		if cl, err = c.connect(c.ctx); err != nil {
+		next, err := c.connect(c.ctx)
+		if err != nil {
 			return
 		}
-		klog.InfoS("OVSDB reconnected", "address", c.address)
-		c.setCurrent(cl)
+		g = next
+		c.setCurrent(g.Client, nil)
 	}
+	c.setCurrent(nil, errConnectionClosed)
+	g.end(errConnectionClosed)
 }
 
-// waitUntilLost returns true when the server went away and false when ctx ended.
-func waitUntilLost(ctx context.Context, cl client.Client) bool {
-	ticker := time.NewTicker(livenessInterval)
-	defer ticker.Stop()
+// watch returns true when the connection has ended, and false when Close was called.
+func (c *Connection) watch(g *guarded) bool {
+	settled := time.NewTimer(c.peer.Connected())
+	defer settled.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-c.ctx.Done():
 			return false
-		case <-cl.DisconnectNotify():
+		case <-g.guard.closed:
 			return true
-		case <-ticker.C:
-			if cl.CurrentEndpoint() == "" {
-				return true
-			}
+		case <-g.DisconnectNotify():
+			// The client has ended it, for example because its copy has become inconsistent.
+			g.guard.close(errors.New("the OVSDB client has ended the connection"))
+			return true
+		case <-settled.C:
+			c.peer.Settle()
 		}
 	}
 }
 
-func (c *Connection) setCurrent(cl client.Client) {
+func (c *Connection) setCurrent(cl client.Client, err error) {
 	c.mu.Lock()
-	c.current = cl
+	c.current, c.lastErr = cl, err
 	c.mu.Unlock()
 	c.notify()
+}
+
+// disconnected is why there is no connection.
+func (c *Connection) disconnected() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lastErr
 }
 
 func (c *Connection) notify() {
@@ -195,7 +249,7 @@ func (c *Connection) waitFor(ctx context.Context, condition func(client.Client) 
 			return errConnectionClosed
 		case <-ctx.Done():
 			if cl == nil {
-				return fmt.Errorf("no connection to OVSDB at %s: %w", c.address, ctx.Err())
+				return fmt.Errorf("no connection to OVSDB at %s: %w (%w)", c.address, ctx.Err(), c.disconnected())
 			}
 			return ctx.Err()
 		}

@@ -2,6 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ovsconfig configures one OVS bridge through OVSDB.
+//
+// BridgeClient (interfaces.go) is implemented by bridge.go, port.go, port_update.go, mirror.go and vswitch.go on the sessions of
+// transaction.go, and in memory by fake.go. connection.go keeps a libovsdb client connected. Between it and ovsdb-server stands a
+// guard (guard.go): a server that does not answer echo requests, or sends what cannot be right (vetter.go, vetrows.go), loses its
+// connection, and operations wait for a better one or fail. What the database says is believed as a whole or not at all: a row
+// that is referred to but missing is an error, never the absence of a port.
 package ovsconfig
 
 import (

@@ -18,6 +18,9 @@ import (
 // maxPortName is the length of a Linux device name without its final zero byte (IFNAMSIZ - 1).
 const maxPortName = 15
 
+// maxOFPort bounds the numbers that OVS gives to ports, that of the bridge itself (OFPP_LOCAL, 65534) included: 16 bits.
+const maxOFPort = 0xffff
+
 func (b *bridgeClient) CreatePort(name string, externalIDs map[string]string) (string, error) {
 	return b.createPort(&interfaceRow{Name: name}, externalIDs)
 }
@@ -97,8 +100,8 @@ func (b *bridgeClient) DeletePort(name string) error {
 		if err != nil || !found {
 			return err
 		}
-		port := &portRow{Name: name}
-		if found, err := s.get(port); err != nil || !found || !slices.Contains(br.Ports, port.UUID) {
+		port, found, err := s.portOf(br, name)
+		if err != nil || !found {
 			return err
 		}
 		ops, err := s.Where(br).Mutate(br,
@@ -132,10 +135,18 @@ func (b *bridgeClient) GetOFPort(ctx context.Context, name string) (uint32, erro
 		if *iface.OFPort < 0 {
 			return false, fmt.Errorf("ovs-vswitchd could not add it: %s", describeError(iface.Error))
 		}
-		ofPort = uint32(*iface.OFPort)
-		return true, nil
+		ofPort, err = checkOFPort(iface)
+		return true, err
 	})
 	return ofPort, err
+}
+
+// checkOFPort returns the port that vswitchd has given to the interface, which is not nil.
+func checkOFPort(iface *interfaceRow) (uint32, error) {
+	if *iface.OFPort < 1 || *iface.OFPort > maxOFPort {
+		return 0, fmt.Errorf("column ofport of interface %q is %d: want 1 to %d", iface.Name, *iface.OFPort, maxOFPort)
+	}
+	return uint32(*iface.OFPort), nil
 }
 
 func errNoPort(name, bridge string) error {
@@ -202,8 +213,15 @@ func newPort(port *portRow, iface *interfaceRow) (*Port, error) {
 		UUID: port.UUID, Name: port.Name, Type: iface.Type,
 		Options: maps.Clone(iface.Options), ExternalIDs: maps.Clone(port.ExternalIDs),
 	}
+	if port.Name == "" || iface.Name == "" {
+		return nil, fmt.Errorf("port %s and its interface %s have the names %q and %q: want a name in both tables", port.UUID, iface.UUID, port.Name, iface.Name)
+	}
 	if iface.OFPort != nil && *iface.OFPort > 0 {
-		p.OFPort = uint32(*iface.OFPort)
+		ofPort, err := checkOFPort(iface)
+		if err != nil {
+			return nil, err
+		}
+		p.OFPort = ofPort
 	}
 	if iface.MAC != nil {
 		mac, err := net.ParseMAC(*iface.MAC)

@@ -31,7 +31,7 @@ var errIncomplete = errors.New("the copy of the database is incomplete")
 
 // do is wait for operations that have no time bound of their own.
 func (b *bridgeClient) do(operation string, f func(*session) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
 	return b.wait(ctx, operation, func(s *session) (bool, error) { return true, f(s) })
 }
@@ -108,12 +108,30 @@ func (s *session) mustBridge(name string) (*bridgeRow, error) {
 
 // port returns a port of the bridge and its interface; false when the bridge has none of that name.
 func (s *session) port(br *bridgeRow, name string) (*portRow, *interfaceRow, bool, error) {
-	port := &portRow{Name: name}
-	if found, err := s.get(port); err != nil || !found || !slices.Contains(br.Ports, port.UUID) {
+	port, found, err := s.portOf(br, name)
+	if err != nil || !found {
 		return nil, nil, false, err
 	}
 	iface, err := s.interfaceOf(port)
 	return port, iface, err == nil, err
+}
+
+// portOf returns a port of the bridge. That there is none of that name is believed only if the copy holds all of the bridge's.
+func (s *session) portOf(br *bridgeRow, name string) (*portRow, bool, error) {
+	port := &portRow{Name: name}
+	found, err := s.get(port)
+	if err != nil {
+		return nil, false, err
+	}
+	if found && slices.Contains(br.Ports, port.UUID) {
+		return port, true, nil
+	}
+	for _, uuid := range br.Ports {
+		if err := s.follow(&portRow{UUID: uuid}, "port "+uuid); err != nil {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
 }
 
 func (s *session) interfaceOf(port *portRow) (*interfaceRow, error) {

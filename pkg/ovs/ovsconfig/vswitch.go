@@ -94,7 +94,7 @@ func (b *bridgeClient) insertDatapath(s *session, root *rootRow) ([]ovsdb.Operat
 
 // Capabilities waits until vswitchd has reported them.
 func (b *bridgeClient) Capabilities() (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
 	var capabilities map[string]string
 	operation := fmt.Sprintf("read the capabilities of datapath %q", b.datapathType)

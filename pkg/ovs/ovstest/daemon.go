@@ -52,6 +52,14 @@ func startDaemon(cmd *exec.Cmd, netns *os.File) (*daemon, error) {
 	return d, nil
 }
 
+// signal sends the process a signal.
+func (d *daemon) signal(t TB, signal syscall.Signal) {
+	t.Helper()
+	if err := d.cmd.Process.Signal(signal); err != nil {
+		t.Fatalf("ovstest: send %v to %s (process %d): %v", signal, d.cmd.Path, d.cmd.Process.Pid, err)
+	}
+}
+
 // stop kills the process and waits for its end.
 func (d *daemon) stop(t TB) {
 	t.Helper()

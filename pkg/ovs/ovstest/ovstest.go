@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -152,6 +153,30 @@ func (o *OVS) KillVswitchd() {
 		// A killed process leaves it behind, and clients would look for the socket of this process.
 		_ = os.Remove(filepath.Join(o.RunDir, "ovs-vswitchd.pid"))
 	}
+}
+
+// HangVswitchd makes vswitchd do nothing more, with all its sockets open, until ResumeVswitchd.
+func (o *OVS) HangVswitchd() {
+	o.t.Helper()
+	o.vswitchd.signal(o.t, syscall.SIGSTOP)
+}
+
+// ResumeVswitchd ends what HangVswitchd began.
+func (o *OVS) ResumeVswitchd() {
+	o.t.Helper()
+	o.vswitchd.signal(o.t, syscall.SIGCONT)
+}
+
+// HangDB and ResumeDB do the same with ovsdb-server.
+func (o *OVS) HangDB() {
+	o.t.Helper()
+	o.db.signal(o.t, syscall.SIGSTOP)
+}
+
+// ResumeDB ends what HangDB began.
+func (o *OVS) ResumeDB() {
+	o.t.Helper()
+	o.db.signal(o.t, syscall.SIGCONT)
 }
 
 // AddBridge makes a bridge with the userspace datapath and, when given, only those OpenFlow protocols ("OpenFlow10",

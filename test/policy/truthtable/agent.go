@@ -20,6 +20,7 @@ import (
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
@@ -60,10 +61,7 @@ func runAgent(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	policies, err := agentpolicy.New(remoteSource{t.Source}, flows, atOnce{}, interfaces, t.Dir)
-	if err != nil {
-		return err
-	}
+	policies := agentpolicy.New(remoteSource{t.Source}, flows, atOnce{}, interfaces, t.Dir, problem.NewRecorder())
 	go policies.Run(ctx)
 	<-policies.Synced()
 	if err := n.installPods(flows, t.Pods); err != nil {

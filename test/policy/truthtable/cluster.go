@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/netip"
 	"path/filepath"
@@ -21,11 +20,12 @@ import (
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
-	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	controller "github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/test/policy"
+	"github.com/antrea-oncache/antrea/test/policy/feed"
 )
 
 // cluster is antrea-controller and the agents' policy controllers of all Nodes.
@@ -65,10 +65,7 @@ func newCluster(ctx context.Context, world *policy.World, flows map[string]agent
 				interfaces.AddInterface(connected(pod, podPort(i)))
 			}
 		}
-		local, err := agentpolicy.New(&source{c.store, node}, client, atOnce{}, interfaces, filepath.Join(dir, node))
-		if err != nil {
-			return c, err
-		}
+		local := agentpolicy.New(&source{c.store, node}, client, atOnce{}, interfaces, filepath.Join(dir, node), problem.NewRecorder())
 		c.agents[node] = local
 		c.done.Go(func() { local.Run(ctx) })
 		<-local.Synced()
@@ -171,32 +168,17 @@ type source struct {
 	node  string
 }
 
-var scheme = func() *runtime.Scheme {
-	s := runtime.NewScheme()
-	if err := errors.Join(v1beta2.AddToScheme(s), controlplane.AddToScheme(s)); err != nil {
-		panic(err)
-	}
-	return s
-}()
-
 var resources = map[agentpolicy.Resource]controller.Resource{
 	agentpolicy.NetworkPolicies: controller.NetworkPolicies,
 	agentpolicy.AddressGroups:   controller.AddressGroups,
 	agentpolicy.AppliedToGroups: controller.AppliedToGroups,
 }
 
+// Moved implements agentpolicy.Source.
+func (*source) Moved() <-chan struct{} { return nil }
+
 // Watch implements agentpolicy.Source.
 func (s *source) Watch(_ context.Context, resource agentpolicy.Resource) (watch.Interface, error) {
 	internal := s.store.Watch(resources[resource], controller.Selection{Node: s.node}, func(string) runtime.Object { return &v1beta2.NetworkPolicy{} })
-	return watch.Filter(internal, func(event watch.Event) (watch.Event, bool) {
-		if event.Type == watch.Bookmark {
-			return event, true
-		}
-		converted, err := scheme.ConvertToVersion(event.Object, v1beta2.SchemeGroupVersion)
-		if err != nil {
-			panic(err)
-		}
-		event.Object = converted
-		return event, true
-	}), nil
+	return feed.Converted(internal), nil
 }

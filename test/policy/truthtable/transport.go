@@ -15,6 +15,7 @@ import (
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/test/policy/feed"
 )
 
 // An agent that is a process of its own watches antrea-controller, which is in this one, over a Unix socket: it sends the name of a
@@ -72,7 +73,7 @@ func (s *source) serve(ctx context.Context, conn net.Conn) {
 }
 
 func messageOf(event watch.Event) message {
-	kinds, _, err := scheme.ObjectKinds(event.Object)
+	kinds, _, err := feed.Scheme.ObjectKinds(event.Object)
 	if err != nil {
 		panic(err)
 	}
@@ -85,6 +86,9 @@ func messageOf(event watch.Event) message {
 
 // remoteSource is the agent's end.
 type remoteSource struct{ path string }
+
+// Moved implements agentpolicy.Source.
+func (remoteSource) Moved() <-chan struct{} { return nil }
 
 // Watch implements agentpolicy.Source.
 func (s remoteSource) Watch(_ context.Context, resource agentpolicy.Resource) (watch.Interface, error) {
@@ -109,7 +113,7 @@ func (d *eventDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	if err := d.json.Decode(&m); err != nil {
 		return "", nil, err
 	}
-	object, err := scheme.New(v1beta2.SchemeGroupVersion.WithKind(m.Kind))
+	object, err := feed.Scheme.New(v1beta2.SchemeGroupVersion.WithKind(m.Kind))
 	if err != nil {
 		return "", nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -27,12 +29,16 @@ const configMapPath = "/api/v1/namespaces/kube-system/configmaps/extension-apise
 type Kubernetes struct {
 	// Users are user names by bearer token.
 	Users map[string]string
-	// Allowed are the non-resource paths that a user may GET.
+	// Extra is what else is known of users, by bearer token.
+	Extra map[string]map[string]authenticationv1.ExtraValue
+	// Allowed is what a user may do: a path to GET, or verb and path ("put /loglevel"), or verb and resource ("list pods").
 	Allowed map[string][]string
 	// ClientCA is published as the cluster's client CA in PEM; empty means that the ConfigMap does not exist.
 	ClientCA string
-	// Reviews counts the token reviews.
-	Reviews atomic.Int32
+	// Reviews counts the token reviews, AccessReviews those of access.
+	Reviews, AccessReviews atomic.Int32
+	// Failing makes all reviews fail.
+	Failing atomic.Bool
 }
 
 // Start serves k over HTTP until the test ends and returns a client of it.
@@ -40,7 +46,10 @@ func Start(t *testing.T, k *Kubernetes) kubernetes.Interface {
 	t.Helper()
 	server := httptest.NewServer(k)
 	t.Cleanup(server.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	// The rates are those of package kubernetes; this API reads JSON only.
+	client, err := kubernetes.NewForConfig(&rest.Config{
+		Host: server.URL, QPS: 200, Burst: 400, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
+	})
 	require.NoError(t, err)
 	return client
 }
@@ -48,21 +57,25 @@ func Start(t *testing.T, k *Kubernetes) kubernetes.Interface {
 // ServeHTTP is the API.
 func (k *Kubernetes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case k.Failing.Load():
+		http.Error(w, "failing as the test asks for", http.StatusBadRequest) // which is not tried again
 	case strings.HasSuffix(r.URL.Path, "/tokenreviews"):
 		k.Reviews.Add(1)
 		var review authenticationv1.TokenReview
 		read(r, &review)
 		user, ok := k.Users[review.Spec.Token]
-		review.Status = authenticationv1.TokenReviewStatus{Authenticated: ok, User: authenticationv1.UserInfo{Username: user}}
+		review.Status = authenticationv1.TokenReviewStatus{
+			Authenticated: ok, User: authenticationv1.UserInfo{Username: user, Extra: k.Extra[review.Spec.Token]},
+		}
+		if !ok {
+			review.Status.Error = "invalid bearer token" // as kube-apiserver does
+		}
 		write(w, http.StatusCreated, &review)
 	case strings.HasSuffix(r.URL.Path, "/subjectaccessreviews"):
+		k.AccessReviews.Add(1)
 		var review authorizationv1.SubjectAccessReview
 		read(r, &review)
-		if attributes := review.Spec.NonResourceAttributes; attributes != nil && attributes.Verb == "get" {
-			for _, path := range k.Allowed[review.Spec.User] {
-				review.Status.Allowed = review.Status.Allowed || path == attributes.Path
-			}
-		}
+		review.Status.Allowed = k.allows(&review.Spec)
 		write(w, http.StatusCreated, &review)
 	case r.URL.Path == configMapPath && k.ClientCA != "":
 		write(w, http.StatusOK, &corev1.ConfigMap{
@@ -75,6 +88,15 @@ func (k *Kubernetes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Status:   metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound, Message: r.URL.Path + " not found",
 		})
 	}
+}
+
+func (k *Kubernetes) allows(spec *authorizationv1.SubjectAccessReviewSpec) bool {
+	allowed := k.Allowed[spec.User]
+	if resource := spec.ResourceAttributes; resource != nil {
+		return slices.Contains(allowed, resource.Verb+" "+resource.Resource)
+	}
+	path := spec.NonResourceAttributes
+	return path != nil && (slices.Contains(allowed, path.Verb+" "+path.Path) || path.Verb == "get" && slices.Contains(allowed, path.Path))
 }
 
 func read(r *http.Request, into any) {

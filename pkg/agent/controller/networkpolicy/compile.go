@@ -52,8 +52,9 @@ func (s *state) compile(np *v1beta2.NetworkPolicy) (map[ruleKey]*wantedRule, err
 
 // part is what a rule allows to some of its Pods or peers: those for which the services' names stand for the same ports.
 type part struct {
-	applied []openflow.PolicyPod
-	peers   []netip.Prefix
+	applied   []openflow.PolicyPod
+	peers     []netip.Prefix
+	addresses []openflow.AddressSet
 }
 
 func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[ruleKey]*wantedRule) error {
@@ -74,7 +75,6 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 	if len(applied) == 0 {
 		return nil
 	}
-	members := s.peerMembers(peer)
 	var blocks []netip.Prefix
 	for _, block := range peer.IPBlocks {
 		prefixes, err := blockPrefixes(block)
@@ -102,14 +102,14 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 		return parts[key], nil
 	}
 	if direction == openflow.PolicyIngress {
-		peers := append(memberPrefixes(members), blocks...)
+		addresses := s.addressesOf(peer)
 		for _, name := range sortedPods(applied) {
 			p, err := partFor(applied[name].ports)
 			if err != nil {
 				return err
 			}
 			p.applied = append(p.applied, applied[name].interfaces...)
-			p.peers = peers
+			p.peers, p.addresses = blocks, addresses
 		}
 	} else {
 		var pods []openflow.PolicyPod
@@ -121,24 +121,26 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 			return err
 		}
 		p.applied, p.peers = pods, blocks
-		if !slices.ContainsFunc(rule.Services, isNamed) {
-			p.peers = append(p.peers, memberPrefixes(members)...)
-			members = nil
+		var classes []portClass
+		if slices.ContainsFunc(rule.Services, isNamed) {
+			classes = s.portClassesOf(peer)
+		} else {
+			p.addresses = s.addressesOf(peer)
 		}
-		for _, name := range sortedPods(members) {
-			if p, err = partFor(members[name].ports); err != nil {
+		for _, class := range classes {
+			if p, err = partFor(class.ports); err != nil {
 				return err
 			}
 			p.applied = pods
-			p.peers = append(p.peers, memberPrefixes(group{name: members[name]})...)
+			p.addresses = append(p.addresses, class.addresses)
 		}
 	}
 	for ports, p := range parts {
 		wanted := &wantedRule{index: index, PolicyRule: openflow.PolicyRule{
-			Direction: direction, AppliedTo: p.applied, Peers: p.peers, Services: services[ports],
+			Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: services[ports],
 		}}
 		if ports == "none" {
-			wanted.Peers = nil
+			wanted.Peers, wanted.PeerAddresses = nil, nil
 		}
 		rules[ruleKey{np.Name, hash, ports}] = wanted
 	}
@@ -163,7 +165,7 @@ type appliedPod struct {
 func (s *state) appliedPods(np *v1beta2.NetworkPolicy) map[podName]appliedPod {
 	pods := map[podName]appliedPod{}
 	for _, name := range np.AppliedToGroups {
-		for pod, m := range s.appliedToGroups[name] {
+		for pod, m := range s.appliedToGroups[name].all() {
 			interfaces := s.interfaces[pod]
 			if len(interfaces) == 0 {
 				continue // Its ADD has not come yet, or its DEL has.
@@ -178,25 +180,26 @@ func (s *state) appliedPods(np *v1beta2.NetworkPolicy) map[podName]appliedPod {
 	return pods
 }
 
-func (s *state) peerMembers(peer v1beta2.NetworkPolicyPeer) group {
-	if len(peer.AddressGroups) == 1 {
-		return s.addressGroups[peer.AddressGroups[0]]
-	}
-	members := group{}
+// addressesOf returns the addresses of each of the groups. The rule shares them: nothing is copied, whatever their number.
+func (s *state) addressesOf(peer v1beta2.NetworkPolicyPeer) []openflow.AddressSet {
+	var sets []openflow.AddressSet
 	for _, name := range peer.AddressGroups {
-		maps.Copy(members, s.addressGroups[name])
-	}
-	return members
-}
-
-func memberPrefixes(members group) []netip.Prefix {
-	var prefixes []netip.Prefix
-	for _, name := range sortedPods(members) {
-		for _, ip := range members[name].ips {
-			prefixes = append(prefixes, netip.PrefixFrom(ip, ip.BitLen()))
+		if addresses := s.addressGroups[name].addresses; addresses.Len() > 0 {
+			sets = append(sets, addresses)
 		}
 	}
-	return prefixes
+	return sets
+}
+
+// portClassesOf returns the members of the groups by what names of ports mean there.
+func (s *state) portClassesOf(peer v1beta2.NetworkPolicyPeer) []portClass {
+	var classes []portClass
+	for _, name := range peer.AddressGroups {
+		for _, class := range s.addressGroups[name].byPorts.All() {
+			classes = append(classes, class)
+		}
+	}
+	return classes
 }
 
 var protocolNumbers = map[v1beta2.Protocol]uint8{
@@ -218,6 +221,8 @@ func resolveServices(services []v1beta2.Service, ports []v1beta2.NamedPort) ([]o
 			return nil, fmt.Errorf("protocol %q: must be TCP, UDP or SCTP", protocol)
 		}
 		switch {
+		case service.Port == nil && service.EndPort != nil:
+			return nil, fmt.Errorf("ports up to %d: must have a first port", *service.EndPort)
 		case service.Port == nil:
 			resolved = append(resolved, openflow.PolicyService{Protocol: number})
 		case isNamed(service):

@@ -5,7 +5,6 @@ package networkpolicy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,7 +16,8 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
-	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 const (
@@ -29,6 +29,7 @@ const (
 // FlowClient is what the controller needs of openflow.Client.
 type FlowClient interface {
 	UpdatePolicyRules(install []*openflow.PolicyRule, remove []uint32) error
+	UpdatePolicyRulesOnTop(install []*openflow.PolicyRule, remove []uint32) error
 }
 
 // Controller keeps the flows of all policies that concern this Node.
@@ -36,15 +37,27 @@ type Controller struct {
 	flows    FlowClient
 	datapath Datapath
 	store    interfacestore.InterfaceStore
+	problems problem.Reporter
 
-	// realizeMu serialises realizations; it is held while the switch is asked. It is taken before mu.
+	// realizeMu serialises realizations; it is held while the switch is asked. It is taken before mu. It protects what
+	// realize.go needs from one realization to the next.
 	realizeMu sync.Mutex
-	// initialDone is set, under realizeMu, when synced is closed.
+	// initialDone is set when synced is closed.
 	initialDone bool
+	// onTop is set while rules of former rounds have to stay in force.
+	onTop bool
+	// taken are the policies of the present realization.
+	taken sets.Set[string]
+	// silences counts realizations one after the other that the switch did not answer.
+	silences int
+	// retry wakes the controller when a refused policy is to be tried again.
+	retry *time.Timer
 	// mu protects what follows and is never held while the switch is asked.
 	mu       sync.Mutex
 	state    *state
 	realized *realized
+	// refusals are policies that are not in force as they are, by name.
+	refusals map[string]*refusal
 	// unsynced are resources whose first complete set has not arrived. Until it is empty nothing is realized.
 	unsynced sets.Set[Resource]
 	// realizing are policies of which the switch is being told.
@@ -63,27 +76,33 @@ type Controller struct {
 	onRealized, onEnforced func()
 
 	watchers []*watcher
+	// fresh tells that no agent has worked on this Node before: nothing was ever kept, and no Pod is connected.
+	fresh bool
+	// link is protected by mu.
+	link link
 }
 
 // New makes the controller. Pods' interfaces come from store, policies from source. dir is where the last known
-// policies are kept for times when antrea-controller cannot be reached.
-func New(source Source, flows FlowClient, datapath Datapath, store interfacestore.InterfaceStore, dir string) (*Controller, error) {
+// policies are kept for times when antrea-controller cannot be reached. store has the Pods that an earlier agent has connected.
+// Policies that cannot be realized are reported to problems.
+func New(source Source, flows FlowClient, datapath Datapath, store interfacestore.InterfaceStore, dir string, problems problem.Reporter) *Controller {
 	c := &Controller{
-		flows: flows, datapath: datapath, store: store,
-		state: newState(), realized: newRealized(), unsynced: sets.New[Resource](), unenforced: sets.New[string](),
+		flows: flows, datapath: datapath, store: store, problems: problems,
+		state: newState(), realized: newRealized(), refusals: map[string]*refusal{}, unsynced: sets.New[Resource](), unenforced: sets.New[string](),
 		wake: make(chan struct{}, 1), realizedSome: make(chan struct{}, 1), synced: make(chan struct{}),
+		fresh: isEmpty(dir) && len(store.GetInterfacesByType(interfacestore.ContainerInterface)) == 0,
 	}
-	if err := c.addWatchers(source, dir); err != nil {
-		return nil, err
-	}
+	c.addWatchers(source, dir)
 	for _, w := range c.watchers {
 		c.unsynced.Insert(w.resource)
 	}
+	c.retry = time.AfterFunc(maxRefusalDelay, c.poke)
+	c.retry.Stop()
 	store.Subscribe(c.interfaceChanged)
 	for _, i := range store.GetInterfacesByType(interfacestore.ContainerInterface) {
 		c.setInterface(i)
 	}
-	return c, nil
+	return c
 }
 
 // Run works until ctx ends.
@@ -99,9 +118,11 @@ func (c *Controller) Run(ctx context.Context) {
 		whenever(ctx, c.realizedSome, func() error { return c.confirm(ctx) }, "Could not learn when the datapath follows the NetworkPolicies, will try again")
 	})
 	running.Wait()
+	c.retry.Stop()
 }
 
-// Synced is closed when the policies that were known at start, to antrea-controller or else from files, are realized.
+// Synced is closed when the policies that were known at start, to antrea-controller or else from files, are realized, or
+// refused and replaced by isolation.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
 // whenever does something each time that wake has a value, and again after a growing delay if it fails, until ctx ends.
@@ -114,7 +135,7 @@ func whenever(ctx context.Context, wake chan struct{}, do func() error, failure 
 			return
 		case <-wake:
 		}
-		err := do()
+		err := recovery.Call(controllerName, recovery.Part(controllerName), do)
 		if err == nil || ctx.Err() != nil {
 			next = backoff
 			continue
@@ -145,75 +166,10 @@ func notify(wake chan<- struct{}) {
 
 // update changes the state under the lock and has the changes realized soon.
 func (c *Controller) update(change func(*state)) {
+	defer c.poke()
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	change(c.state)
-	c.mu.Unlock()
-	c.poke()
-}
-
-// realize brings the switch in line with all dirty policies. All of them go into one bundle, so an edited policy is never
-// without its rules in between. If the switch refuses that, each policy is tried on its own.
-func (c *Controller) realize() error {
-	c.realizeMu.Lock()
-	defer c.realizeMu.Unlock()
-	c.mu.Lock()
-	if len(c.unsynced) > 0 {
-		c.mu.Unlock()
-		return nil
-	}
-	dirty := c.state.dirty.Clone()
-	c.mu.Unlock()
-	if len(dirty) == 0 && c.initialDone {
-		return nil
-	}
-
-	err := c.realizePolicies(dirty)
-	if refused := (*of.FlowError)(nil); len(dirty) > 1 && errors.As(err, &refused) {
-		var errs []error
-		for _, name := range sets.List(dirty) {
-			errs = append(errs, c.realizePolicies(sets.New(name)))
-		}
-		err = errors.Join(errs...)
-	}
-	if err == nil && !c.initialDone {
-		klog.InfoS("Realized the initial NetworkPolicies", "policies", len(dirty))
-		c.initialDone = true
-		close(c.synced)
-	}
-	return err
-}
-
-// realizePolicies makes one change for the named policies. Those that failed are dirty again.
-func (c *Controller) realizePolicies(names sets.Set[string]) error {
-	c.mu.Lock()
-	c.state.dirty = c.state.dirty.Difference(names)
-	c.realizing = names
-	ops, planErr := c.realized.plan(c.state, names)
-	c.mu.Unlock()
-	if planErr != nil {
-		// A policy that makes no sense does so until it changes: trying again is of no use, nor is withholding the others.
-		klog.ErrorS(planErr, "Some NetworkPolicies cannot be realized; what was realized of them stays")
-	}
-	err := c.flows.UpdatePolicyRules(ops.install, ops.remove)
-	c.mu.Lock()
-	c.realizing = nil
-	if err != nil {
-		c.realized.abandon(ops)
-		c.state.dirty = c.state.dirty.Union(names)
-	} else {
-		c.realized.commit(ops)
-		c.unenforced = c.unenforced.Union(names)
-	}
-	c.mu.Unlock()
-	if err != nil {
-		return fmt.Errorf("realize NetworkPolicies %v: %w", sets.List(names), err)
-	}
-	klog.V(2).InfoS("Realized NetworkPolicies", "policies", sets.List(names), "installedRules", len(ops.install), "removedRules", len(ops.remove))
-	notify(c.realizedSome)
-	if c.onRealized != nil {
-		c.onRealized()
-	}
-	return nil
 }
 
 // OnRealized has a function called after each change of the rules, which must return soon. Call it before Run.
@@ -223,22 +179,25 @@ func (c *Controller) OnRealized(changed func()) { c.onRealized = changed }
 func (c *Controller) OnEnforced(enforced func()) { c.onEnforced = enforced }
 
 // PodArrives realizes the policies that are applied to the Pod of an interface which is about to be connected. It returns
-// when they are in force, or with an error.
+// when they are in force, those that the switch refuses as isolation, or with an error.
 func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
-	c.mu.Lock()
-	c.setInterface(i)
-	c.mu.Unlock()
-	err := c.realize()
-	if err == nil {
-		return nil
-	}
-	c.poke()
+	c.enterInterface(i)
+	// Refused policies are tried again at other times.
+	err := c.realizeChanges(0)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if pod := (podName{Namespace: i.PodNamespace, Name: i.PodName}); c.state.policiesOf(pod).HasAny(sets.List(c.state.dirty)...) {
-		return err
+	if err != nil {
+		c.poke()
 	}
 	// Policies of other Pods do not matter here.
+	for name := range c.state.policiesOf(podName{Namespace: i.PodNamespace, Name: i.PodName}) {
+		if err != nil && c.state.dirty.Has(name) {
+			return err
+		}
+		if r := c.refusals[name]; r != nil && r.open {
+			return fmt.Errorf("%v can neither be realized nor be replaced by isolation: %w", r.subject, r.err)
+		}
+	}
 	return nil
 }
 
@@ -256,6 +215,12 @@ func (c *Controller) interfaceChanged(e interfacestore.Event) {
 			c.setInterface(e.Added)
 		}
 	})
+}
+
+func (c *Controller) enterInterface(i *interfacestore.InterfaceConfig) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setInterface(i)
 }
 
 // setInterface enters an interface, if it is a Pod's and has a port. The caller holds mu, or is alone.

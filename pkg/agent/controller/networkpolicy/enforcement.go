@@ -41,11 +41,14 @@ func (c *Controller) confirm(ctx context.Context) error {
 	return nil
 }
 
-// Enforced tells whether no packet is treated any more by former rules of the policy. An OpenFlow barrier is not enough for that:
+// Enforced tells whether no packet is treated any more by former rules of the policy, or by what replaces a refused one. An OpenFlow barrier is not enough for that:
 // Open vSwitch has to go through its megaflows.
 func (c *Controller) Enforced(policy string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.refusals[policy] != nil {
+		return false
+	}
 	for _, waiting := range []sets.Set[string]{c.state.dirty, c.realizing, c.unenforced, c.confirming} {
 		if waiting.Has(policy) {
 			return false

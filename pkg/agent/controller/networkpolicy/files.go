@@ -10,52 +10,123 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/sets"
+	"time"
 )
 
-// files keeps the objects of one resource, each as JSON in a file that has its name.
-type files struct{ dir string }
+const (
+	// inventorySuffix is of the two files that say what there is: one in the directory, one beside it.
+	inventorySuffix = ".inventory"
+	// compactionSlack is how much longer than twice its first size a file may become before it is written anew.
+	compactionSlack = 64 << 10
+	// maxFileName is what Linux allows (NAME_MAX of linux/limits.h).
+	maxFileName = 255
+)
 
-// temporarySuffix is of files that are being written.
-const temporarySuffix = ".tmp"
+// files keeps the objects of one resource, each in a file that has its name, and an inventory of them, twice. An object's file
+// is written before the inventories say so: what they do not confirm is in doubt.
+type files struct {
+	dir      string
+	resource Resource
+	inventory
+	// complete is set while the inventories on disk say all that there is. Otherwise there are none.
+	complete bool
+	// inventorySize is the size of both, inventoryBase what it was when they were written anew.
+	inventorySize, inventoryBase int64
+}
 
-func newFiles(dir string) (*files, error) {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, fmt.Errorf("make the directory for the last known policies: %w", err)
-	}
-	return &files{dir: dir}, nil
+func newFiles(dir string, r Resource) *files {
+	return &files{dir: filepath.Join(dir, directories[r]), resource: r, inventory: inventory{entries: map[string]*entry{}}}
+}
+
+func (f *files) inventories() [2]string {
+	return [2]string{filepath.Join(f.dir, inventorySuffix), f.dir + inventorySuffix}
 }
 
 func (f *files) path(name string) (string, error) {
-	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, temporarySuffix) {
+	if name == "" || len(name)+len(temporarySuffix) > maxFileName || strings.HasPrefix(name, ".") || strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, temporarySuffix) {
 		return "", fmt.Errorf("object name %q cannot be that of a file", name)
 	}
 	return filepath.Join(f.dir, name), nil
 }
 
-// save writes the object's file, so that a reader sees the former content or the new one.
-func (f *files) save(name string, object any) error {
-	path, err := f.path(name)
-	if err != nil {
-		return err
+// names returns those of all files that may be of objects.
+func (f *files) names() ([]string, error) {
+	entries, err := os.ReadDir(f.dir)
+	var names []string
+	for _, e := range entries {
+		if e.Name() != inventorySuffix && !strings.HasSuffix(e.Name(), temporarySuffix) {
+			names = append(names, e.Name())
+		}
 	}
-	content, err := json.Marshal(object)
-	if err != nil {
-		return fmt.Errorf("save %s: %w", path, err)
-	}
-	if err := os.WriteFile(path+temporarySuffix, content, 0o640); err != nil {
-		return err
-	}
-	return os.Rename(path+temporarySuffix, path)
+	return names, err
 }
 
-// remove deletes the object's file, if there is one.
+// doubt takes the inventories away: until replace has succeeded what is on disk may be less than what is in force.
+func (f *files) doubt() error {
+	f.complete = false
+	var errs []error
+	for _, path := range f.inventories() {
+		// A file that cannot be removed can perhaps be emptied.
+		if err := os.RemoveAll(path); err != nil && os.Truncate(path, 0) != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// replace makes objects all that is kept.
+func (f *files) replace(objects []any) error {
+	if err := f.doubt(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.dir, 0o750); err != nil {
+		return err
+	}
+	f.inventory = inventory{position: position{Run: max(time.Now().UnixNano(), f.Run+1)}, entries: map[string]*entry{}}
+	var errs []error
+	for _, object := range objects {
+		record := f.next(object)
+		errs = append(errs, f.inventory.enter(record), f.writeObject(record, object))
+	}
+	// What is left over may be taken for newer than the inventories.
+	if err := f.removeOthers(); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	errs = append(errs, f.writeInventories())
+	return errors.Join(errs...)
+}
+
+// save keeps an object or a patch of one. It costs what object is large, not what it is a patch of; but for that see outgrown.
+// After an error that leaves complete set only this object is in doubt.
+func (f *files) save(object any) error {
+	if !f.complete {
+		return nil // All will be replaced.
+	}
+	record := f.next(object)
+	if record.Patch && f.entries[record.Name] == nil {
+		return fmt.Errorf("patch of %s, of which nothing is stored", record.Name)
+	}
+	if err := f.inventory.enter(record); err != nil {
+		return err
+	}
+	return errors.Join(f.writeObject(record, object), f.appendInventories(record))
+}
+
+// remove forgets the object.
 func (f *files) remove(name string) error {
+	if !f.complete || f.entries[name] == nil {
+		return nil
+	}
+	f.Seq++
+	record := &inventoryRecord{position: f.position, Resource: f.resource, Name: name, Gone: true}
+	if err := errors.Join(f.inventory.enter(record), f.appendInventories(record)); err != nil {
+		return err
+	}
 	path, err := f.path(name)
 	if err != nil {
-		return err
+		return nil // It was never written.
 	}
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -63,47 +134,133 @@ func (f *files) remove(name string) error {
 	return nil
 }
 
-// names returns the names of all objects.
-func (f *files) names() ([]string, error) {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), temporarySuffix) {
-			names = append(names, entry.Name())
-		}
-	}
-	return names, nil
+// next makes the inventory's record for an object or a patch.
+func (f *files) next(object any) *inventoryRecord {
+	f.Seq++
+	record := &inventoryRecord{position: f.position, Resource: f.resource}
+	record.Name, record.Patch, record.summary = summarize(object)
+	return record
 }
 
-// removeExcept deletes the files of all other objects.
-func (f *files) removeExcept(keep sets.Set[string]) error {
-	names, err := f.names()
-	for _, name := range names {
-		if !keep.Has(name) {
-			err = errors.Join(err, f.remove(name))
-		}
+// outgrown tells whether the object's file should be written anew: its patches are longer than what they change, so that on
+// average a patch costs three times its length. The object, as it is then, is to be saved.
+func (f *files) outgrown(name string) bool {
+	e := f.entries[name]
+	return f.complete && e != nil && (e.size < 0 || e.size > 2*e.base+compactionSlack)
+}
+
+func (f *files) writeObject(r *inventoryRecord, object any) error {
+	path, err := f.path(r.Name)
+	if err != nil {
+		return nil // Trying again is of no use. The inventories say what to isolate, which a reader does who misses the file.
 	}
+	record := objectRecord{position: r.position, Resource: r.Resource, Name: r.Name}
+	if r.Patch {
+		record.Patch = object
+	} else {
+		record.Object = object
+	}
+	payload, err := json.Marshal(&record)
+	if err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	e := f.entries[r.Name]
+	if r.Patch {
+		if e.size, err = appendToJournal(path, e.size, payload); err != nil {
+			e.size = -1 // No later patch may hide that this one is missing.
+		}
+		return err
+	}
+	if err := removeDirectory(path); err != nil {
+		return err
+	}
+	e.size, err = writeJournal(path, payload)
+	e.base = e.size
 	return err
 }
 
-// load reads all objects. A file that cannot be read does not keep the others away: the errors are joined.
-func load[T any](f *files) ([]*T, error) {
-	names, err := f.names()
-	var objects []*T
-	for _, name := range names {
-		object := new(T)
-		content, readErr := os.ReadFile(filepath.Join(f.dir, name))
-		if readErr == nil {
-			readErr = json.Unmarshal(content, object)
-		}
-		if readErr != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Join(f.dir, name), readErr))
-			continue
-		}
-		objects = append(objects, object)
+// removeDirectory removes a directory that is where a file should be.
+func removeDirectory(path string) error {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return nil
 	}
-	return objects, err
+	return os.RemoveAll(path)
+}
+
+// removeOthers removes what is no object's file.
+func (f *files) removeOthers() error {
+	present, err := os.ReadDir(f.dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range present {
+		if f.entries[e.Name()] == nil {
+			errs = append(errs, os.RemoveAll(filepath.Join(f.dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeInventories makes both new.
+func (f *files) writeInventories() error {
+	payloads := make([][]byte, 0, 1+len(f.entries))
+	add := func(record *inventoryRecord) error {
+		payload, err := json.Marshal(record)
+		payloads = append(payloads, payload)
+		return err
+	}
+	err := add(&inventoryRecord{position: f.position, Resource: f.resource})
+	for name, e := range f.entries {
+		err = errors.Join(err, add(&inventoryRecord{position: e.position, Resource: f.resource, Name: name, summary: e.summary}))
+	}
+	for _, path := range f.inventories() {
+		size, writeErr := writeJournal(path, payloads...)
+		err = errors.Join(err, writeErr)
+		f.inventorySize, f.inventoryBase = size, size
+	}
+	if err != nil {
+		return errors.Join(err, f.doubt())
+	}
+	f.complete = true
+	return nil
+}
+
+// appendInventories has both say what has changed. If one cannot, there is none.
+func (f *files) appendInventories(record *inventoryRecord) error {
+	payload, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	size := f.inventorySize
+	for _, path := range f.inventories() {
+		newSize, appendErr := appendToJournal(path, size, payload)
+		err, f.inventorySize = errors.Join(err, appendErr), newSize
+	}
+	if err != nil {
+		return errors.Join(err, f.doubt())
+	}
+	if f.inventorySize > 2*f.inventoryBase+compactionSlack {
+		return f.writeInventories()
+	}
+	return nil
+}
+
+// isEmpty tells whether nothing was ever kept in any directory below dir.
+func isEmpty(dir string) bool {
+	for _, r := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
+		f := newFiles(dir, r)
+		if names, err := f.names(); len(names) > 0 || (err != nil && !errors.Is(err, fs.ErrNotExist)) {
+			return false
+		}
+		if paths := f.inventories(); slices.ContainsFunc(paths[:], exists) {
+			return false
+		}
+	}
+	return true
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -5,11 +5,15 @@ package networkpolicy
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/trie"
 )
 
 // podName is a Pod's namespace and name.
@@ -21,8 +25,21 @@ type member struct {
 	ports []v1beta2.NamedPort
 }
 
-// group is an AddressGroup or an AppliedToGroup. It is replaced, not changed: whoever holds one may read it.
-type group map[podName]member
+// group is an AddressGroup or an AppliedToGroup. It is replaced, not changed: whoever holds one may read it. A group that was
+// made of another one shares with it what is equal, so a change costs what changes, however many members there are.
+type group struct {
+	pods trie.Map[*member]
+	// addresses are those of all members.
+	addresses openflow.AddressSet
+	// byPorts are the addresses of members with equal named ports, by the text of these.
+	byPorts trie.Map[portClass]
+}
+
+// portClass is the members of a group for which every name of a port means the same.
+type portClass struct {
+	ports     []v1beta2.NamedPort
+	addresses openflow.AddressSet
+}
 
 func newGroup(members []v1beta2.GroupMember) (group, error) {
 	return group{}.patched(members, nil)
@@ -30,42 +47,133 @@ func newGroup(members []v1beta2.GroupMember) (group, error) {
 
 // patched returns the group without removed and with added members. A Pod that is in both lists has changed.
 func (g group) patched(added, removed []v1beta2.GroupMember) (group, error) {
-	result := make(group, len(g)+len(added))
-	for name, m := range g {
-		result[name] = m
-	}
+	edit := g.edit()
 	for _, m := range removed {
 		if m.Pod != nil {
-			delete(result, podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name})
+			edit.remove(podKey(podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}))
 		}
 	}
 	for _, m := range added {
 		if m.Pod == nil {
-			return nil, fmt.Errorf("a group member is no Pod: %+v", m)
+			return group{}, fmt.Errorf("a group member is no Pod: %+v", m)
 		}
 		name := podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}
-		converted := member{ports: m.Ports}
+		converted := &member{ports: m.Ports}
 		for _, ip := range m.IPs {
 			addr, err := ip.Addr()
 			if err != nil {
-				return nil, fmt.Errorf("group member %s: %w", name, err)
+				return group{}, fmt.Errorf("group member %s: %w", name, err)
 			}
 			converted.ips = append(converted.ips, addr)
 		}
-		result[name] = converted
+		edit.set(podKey(name), converted)
 	}
-	return result, nil
+	return edit.group(), nil
+}
+
+// keySeparator is in no name, and before everything that is: keys have the order of comparePods.
+const keySeparator = "\x00"
+
+func podKey(name podName) string { return name.Namespace + keySeparator + name.Name }
+
+// has tells whether the Pod is a member.
+func (g group) has(name podName) bool {
+	_, ok := g.pods.Get(podKey(name))
+	return ok
+}
+
+// all yields the members, sorted.
+func (g group) all() iter.Seq2[podName, *member] {
+	return func(yield func(podName, *member) bool) {
+		for key, m := range g.pods.All() {
+			namespace, name, _ := strings.Cut(key, keySeparator)
+			if !yield(podName{Namespace: namespace, Name: name}, m) {
+				return
+			}
+		}
+	}
 }
 
 // members returns the group as the API has it, sorted.
 func (g group) members() []v1beta2.GroupMember {
-	members := make([]v1beta2.GroupMember, 0, len(g))
-	for _, name := range sortedPods(g) {
-		m := v1beta2.GroupMember{Pod: &v1beta2.PodReference{Namespace: name.Namespace, Name: name.Name}, Ports: g[name].ports}
-		for _, ip := range g[name].ips {
+	members := make([]v1beta2.GroupMember, 0, g.pods.Len())
+	for name, converted := range g.all() {
+		m := v1beta2.GroupMember{Pod: &v1beta2.PodReference{Namespace: name.Namespace, Name: name.Name}, Ports: converted.ports}
+		for _, ip := range converted.ips {
 			m.IPs = append(m.IPs, v1beta2.IPAddress(ip.AsSlice()))
 		}
 		members = append(members, m)
 	}
 	return members
+}
+
+// groupEdit makes a group of another one.
+type groupEdit struct {
+	pods      *trie.Edit[*member]
+	addresses *openflow.AddressEdit
+	byPorts   *trie.Edit[portClass]
+	// classes are those that have changed.
+	classes map[string]*classEdit
+}
+
+type classEdit struct {
+	ports     []v1beta2.NamedPort
+	addresses *openflow.AddressEdit
+}
+
+func (g group) edit() *groupEdit {
+	return &groupEdit{g.pods.Edit(), g.addresses.Edit(), g.byPorts.Edit(), map[string]*classEdit{}}
+}
+
+// class returns the addresses of members with such ports, for changing.
+func (e *groupEdit) class(ports []v1beta2.NamedPort) *openflow.AddressEdit {
+	key := portsText(ports)
+	class := e.classes[key]
+	if class == nil {
+		known, _ := e.byPorts.Get(key)
+		class = &classEdit{ports, known.addresses.Edit()}
+		e.classes[key] = class
+	}
+	return class.addresses
+}
+
+func (e *groupEdit) remove(key string) {
+	old, ok := e.pods.Get(key)
+	if !ok {
+		return
+	}
+	e.pods.Delete(key)
+	for _, ip := range old.ips {
+		e.addresses.Remove(ip)
+		e.class(old.ports).Remove(ip)
+	}
+}
+
+func (e *groupEdit) set(key string, m *member) {
+	e.remove(key)
+	e.pods.Put(key, m)
+	for _, ip := range m.ips {
+		e.addresses.Add(ip)
+		e.class(m.ports).Add(ip)
+	}
+}
+
+func (e *groupEdit) group() group {
+	for key, class := range e.classes {
+		if addresses := class.addresses.Set(); addresses.Len() == 0 {
+			e.byPorts.Delete(key)
+		} else {
+			e.byPorts.Put(key, portClass{class.ports, addresses})
+		}
+	}
+	return group{e.pods.Map(), e.addresses.Set(), e.byPorts.Map()}
+}
+
+// portsText is equal for equal ports only.
+func portsText(ports []v1beta2.NamedPort) string {
+	var b strings.Builder
+	for _, port := range ports {
+		fmt.Fprintf(&b, "%q %d %q,", port.Name, port.Port, port.Protocol)
+	}
+	return b.String()
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
@@ -27,7 +28,10 @@ import (
 type fakeFlows struct {
 	mu    sync.Mutex
 	rules map[uint32]*openflow.PolicyRule
-	calls int
+	// calls are changes that were accepted, bundles all.
+	calls, bundles int
+	// replaced says that rules of former rounds are gone.
+	replaced bool
 	// fail, if set, decides which changes are refused.
 	fail func(install []*openflow.PolicyRule) error
 }
@@ -35,14 +39,24 @@ type fakeFlows struct {
 func newFakeFlows() *fakeFlows { return &fakeFlows{rules: map[uint32]*openflow.PolicyRule{}} }
 
 func (f *fakeFlows) UpdatePolicyRules(install []*openflow.PolicyRule, remove []uint32) error {
+	return f.update(install, remove, true)
+}
+
+func (f *fakeFlows) UpdatePolicyRulesOnTop(install []*openflow.PolicyRule, remove []uint32) error {
+	return f.update(install, remove, false)
+}
+
+func (f *fakeFlows) update(install []*openflow.PolicyRule, remove []uint32, replace bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.bundles++
 	if f.fail != nil {
 		if err := f.fail(install); err != nil {
 			return err
 		}
 	}
 	f.calls++
+	f.replaced = f.replaced || replace
 	for _, id := range remove {
 		delete(f.rules, id)
 	}
@@ -72,10 +86,23 @@ func ruleText(r *openflow.PolicyRule) string {
 	for _, p := range r.Peers {
 		peers = append(peers, strings.TrimSuffix(p.String(), "/32"))
 	}
+	for _, addr := range addressesOf(r) {
+		peers = append(peers, strings.TrimSuffix(netip.PrefixFrom(addr, addr.BitLen()).String(), "/32"))
+	}
 	for _, s := range r.Services {
 		services = append(services, fmt.Sprintf("%d:%d/%x", s.Protocol, s.Port, s.Mask))
 	}
 	return fmt.Sprintf("%v [%s] peers [%s] services [%s]", r.Direction, strings.Join(pods, " "), strings.Join(peers, " "), strings.Join(services, " "))
+}
+
+// addressesOf returns the members of groups that are peers of the rule, sorted.
+func addressesOf(r *openflow.PolicyRule) []netip.Addr {
+	var addresses []netip.Addr
+	for _, set := range r.PeerAddresses {
+		addresses = slices.AppendSeq(addresses, set.All())
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	return slices.Compact(addresses)
 }
 
 func pod(name string) *v1beta2.PodReference {
@@ -193,12 +220,12 @@ type bench struct {
 	flows    *fakeFlows
 	datapath fakeDatapath
 	store    interfacestore.InterfaceStore
+	problems *problem.Recorder
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, flows: newFakeFlows(), store: interfacestore.NewInterfaceStore()}
-	c, err := New(nil, b.flows, &b.datapath, b.store, t.TempDir())
-	require.NoError(t, err)
+	b := &bench{t: t, flows: newFakeFlows(), store: interfacestore.NewInterfaceStore(), problems: problem.NewRecorder()}
+	c := New(nil, b.flows, &b.datapath, b.store, t.TempDir(), b.problems)
 	c.unsynced.Clear()
 	b.Controller = c
 	return b

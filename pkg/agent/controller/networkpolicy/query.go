@@ -41,9 +41,10 @@ func byName[T metav1.Object](objects []T) []T {
 // AddressGroups returns the groups of peers, ordered by name.
 func (c *Controller) AddressGroups() []*v1beta2.AddressGroup {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	known := maps.Clone(c.state.addressGroups)
+	c.mu.Unlock()
 	var groups []*v1beta2.AddressGroup
-	for name, g := range c.state.addressGroups {
+	for name, g := range known {
 		group := &v1beta2.AddressGroup{GroupMembers: g.members()}
 		group.Name = name
 		groups = append(groups, group)
@@ -54,9 +55,10 @@ func (c *Controller) AddressGroups() []*v1beta2.AddressGroup {
 // AppliedToGroups returns the groups of Pods that policies are applied to, with their members on this Node, ordered by name.
 func (c *Controller) AppliedToGroups() []*v1beta2.AppliedToGroup {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	known := maps.Clone(c.state.appliedToGroups)
+	c.mu.Unlock()
 	var groups []*v1beta2.AppliedToGroup
-	for name, g := range c.state.appliedToGroups {
+	for name, g := range known {
 		group := &v1beta2.AppliedToGroup{GroupMembers: g.members()}
 		group.Name = name
 		groups = append(groups, group)

@@ -5,14 +5,14 @@ package networkpolicy
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
 // realized is what the switch holds: rules by policy and key.
@@ -27,35 +27,49 @@ func newRealized() *realized {
 
 // operations take some policies from what is realized to what is wanted, in one change of the switch.
 type operations struct {
-	// rules are the rules of each policy afterwards; nil for a policy that is gone.
+	// rules are the rules of each policy afterwards; none for a policy that is gone.
 	rules map[string]map[ruleKey]*openflow.PolicyRule
 	// install may hold rules that the switch has already.
 	install []*openflow.PolicyRule
 	remove  []uint32
+	// versions are those of the policies that are planned; nil for one that is gone.
+	versions map[string]*v1beta2.NetworkPolicy
+	// guarded are those whose rules are those of guard.
+	guarded sets.Set[string]
+	// senseless says why some of these have no other rules.
+	senseless map[string]error
 }
 
-// plan computes the operations for the named policies. Policies that cannot be told yet are left as they are. The error joins
-// one for each policy that makes no sense; those are left as they are, too. Ids are taken for new rules; commit or abandon
-// must follow.
-func (r *realized) plan(s *state, names sets.Set[string]) (*operations, error) {
-	ops := &operations{rules: map[string]map[ruleKey]*openflow.PolicyRule{}}
-	var errs []error
+// plan computes the operations for the named policies. Policies that cannot be told yet are left as they are. Those that
+// isGuarded names, and those that make no sense, become guards. Ids are taken for new rules; commit or abandon must follow.
+func (r *realized) plan(s *state, names sets.Set[string], isGuarded func(name string, version *v1beta2.NetworkPolicy) bool) *operations {
+	ops := &operations{
+		rules: map[string]map[ruleKey]*openflow.PolicyRule{}, versions: map[string]*v1beta2.NetworkPolicy{},
+		guarded: sets.New[string](), senseless: map[string]error{},
+	}
 	for _, name := range sets.List(names) {
 		version, ok := s.resolve(name)
 		if !ok {
 			continue
 		}
-		wanted := map[ruleKey]*wantedRule{}
+		ops.versions[name] = version
+		var wanted map[ruleKey]*wantedRule
 		if version != nil {
-			var err error
-			if wanted, err = s.compile(version); err != nil {
-				errs = append(errs, fmt.Errorf("policy %s of %+v: %w", name, version.SourceRef, err))
-				continue
+			err := recovery.Call(controllerName, subjectOf(version), func() (err error) {
+				wanted, err = s.compile(version)
+				return err
+			})
+			if err != nil {
+				ops.senseless[name] = err
+			}
+			if err != nil || isGuarded(name, version) {
+				ops.guarded.Insert(name)
+				wanted = r.guard(s, version, wanted)
 			}
 		}
 		r.planPolicy(ops, name, wanted)
 	}
-	return ops, errors.Join(errs...)
+	return ops
 }
 
 func (r *realized) planPolicy(ops *operations, name string, wanted map[ruleKey]*wantedRule) {

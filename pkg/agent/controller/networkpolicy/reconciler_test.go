@@ -4,17 +4,13 @@
 package networkpolicy
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 const everything = "0.0.0.0/0"
@@ -71,30 +67,6 @@ func TestCompile(t *testing.T) {
 				networkPolicy("np", "applied", test.rule),
 			)
 			b.requireRules(test.want...)
-		})
-	}
-}
-
-func TestPolicyThatMakesNoSense(t *testing.T) {
-	protocol, port, end := v1beta2.Protocol("ICMP"), service(v1beta2.ProtocolTCP, 100), int32(99)
-	port.EndPort = &end
-	for _, test := range []struct {
-		name string
-		rule v1beta2.NetworkPolicyRule
-	}{
-		{"protocol", in(block(everything), v1beta2.Service{Protocol: &protocol})},
-		{"range", in(block(everything), port)},
-		{"port", in(block(everything), service(v1beta2.ProtocolTCP, 65536))},
-		{"direction", v1beta2.NetworkPolicyRule{Direction: "Up"}},
-		{"block", in(v1beta2.NetworkPolicyPeer{IPBlocks: []v1beta2.IPBlock{{CIDR: v1beta2.IPNet{IP: []byte{1}, PrefixLength: 8}}}})},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t)
-			b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
-			b.set(appliedToGroup("applied", memberOf("a1")), networkPolicy("bad", "applied", in(block("10.0.0.0/8"))))
-			b.requireRules("Ingress [a1@1] peers [10.0.0.0/8] services []")
-			b.set(networkPolicy("bad", "applied", test.rule), networkPolicy("good", "applied", out(block(everything))))
-			b.requireRules("Ingress [a1@1] peers [10.0.0.0/8] services []", "Egress [a1@1] peers [0.0.0.0/0] services []")
 		})
 	}
 }
@@ -193,28 +165,6 @@ func TestEvents(t *testing.T) {
 		require.NoError(t, b.realize())
 		<-b.Synced()
 	})
-}
-
-func TestRefusedChange(t *testing.T) {
-	b := newBench(t)
-	b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
-	b.store.AddInterface(iface("b1", "b1", 2, "10.0.0.2"))
-	b.set(appliedToGroup("a", memberOf("a1")), appliedToGroup("b", memberOf("b1")))
-	refused := &of.FlowError{Flow: "f", Err: errors.New("no")}
-	b.flows.fail = func(install []*openflow.PolicyRule) error {
-		if slices.ContainsFunc(install, func(r *openflow.PolicyRule) bool { return r.Direction == openflow.PolicyEgress }) {
-			return refused
-		}
-		return nil
-	}
-	b.set(networkPolicy("bad", "a", out(block(everything))), networkPolicy("good", "b", in(block(everything))))
-	require.ErrorIs(t, b.realize(), refused)
-	const good = "Ingress [b1@2] peers [0.0.0.0/0] services []"
-	require.Equal(t, []string{good}, b.flows.text(), "one policy does not keep another away")
-	require.NoError(t, b.PodArrives(iface("b1", "b1", 3, "10.0.0.2")), "its policies are realized")
-	require.ErrorIs(t, b.PodArrives(iface("a1", "a1", 4, "10.0.0.1")), refused)
-	b.flows.fail = nil
-	b.requireRules("Ingress [b1@3] peers [0.0.0.0/0] services []", "Egress [a1@4] peers [0.0.0.0/0] services []")
 }
 
 func TestRuleIDs(t *testing.T) {

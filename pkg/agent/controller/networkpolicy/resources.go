@@ -32,35 +32,34 @@ var directories = map[Resource]string{
 type change struct {
 	name  string
 	apply func(*state)
-	// saved returns the object as it is to be saved after apply; nil when it is gone.
-	saved func(*state) any
+	// stored is the object or the patch that is to be kept on disk; nil when the object is gone.
+	stored any
 }
 
 // setObject is the change by an object that is new or complete.
 func setObject(object any) (change, error) {
 	switch o := object.(type) {
 	case *v1beta2.NetworkPolicy:
-		return change{name: o.Name, apply: func(s *state) { s.setPolicy(o) }, saved: func(*state) any { return o }}, nil
+		return change{name: o.Name, apply: func(s *state) { s.setPolicy(o) }, stored: o}, nil
 	case *v1beta2.AddressGroup:
 		g, err := newGroup(o.GroupMembers)
-		return change{name: o.Name, apply: func(s *state) { s.setAddressGroup(o.Name, g) }, saved: func(*state) any { return o }}, err
+		return change{name: o.Name, apply: func(s *state) { s.setAddressGroup(o.Name, g) }, stored: o}, err
 	case *v1beta2.AppliedToGroup:
 		g, err := newGroup(o.GroupMembers)
-		return change{name: o.Name, apply: func(s *state) { s.setAppliedToGroup(o.Name, g) }, saved: func(*state) any { return o }}, err
+		return change{name: o.Name, apply: func(s *state) { s.setAppliedToGroup(o.Name, g) }, stored: o}, err
 	}
 	return change{}, fmt.Errorf("unexpected object of type %T", object)
 }
 
 // deleteObject is the change by the deletion of an object.
 func deleteObject(object any) (change, error) {
-	gone := func(*state) any { return nil }
 	switch o := object.(type) {
 	case *v1beta2.NetworkPolicy:
-		return change{o.Name, func(s *state) { s.deletePolicy(o.Name) }, gone}, nil
+		return change{o.Name, func(s *state) { s.deletePolicy(o.Name) }, nil}, nil
 	case *v1beta2.AddressGroup:
-		return change{o.Name, func(s *state) { s.deleteAddressGroup(o.Name) }, gone}, nil
+		return change{o.Name, func(s *state) { s.deleteAddressGroup(o.Name) }, nil}, nil
 	case *v1beta2.AppliedToGroup:
-		return change{o.Name, func(s *state) { s.deleteAppliedToGroup(o.Name) }, gone}, nil
+		return change{o.Name, func(s *state) { s.deleteAppliedToGroup(o.Name) }, nil}, nil
 	}
 	return change{}, fmt.Errorf("unexpected object of type %T", object)
 }
@@ -75,22 +74,14 @@ func modifyObject(object any, current *state) (change, error) {
 			return change{}, fmt.Errorf("patch of unknown AddressGroup %s", o.Name)
 		}
 		g, err := old.patched(o.AddedGroupMembers, o.RemovedGroupMembers)
-		return change{o.Name, func(s *state) { s.setAddressGroup(o.Name, g) }, func(*state) any {
-			saved := &v1beta2.AddressGroup{GroupMembers: g.members()}
-			saved.Name = o.Name
-			return saved
-		}}, err
+		return change{o.Name, func(s *state) { s.setAddressGroup(o.Name, g) }, o}, err
 	case *v1beta2.AppliedToGroupPatch:
 		old, known := current.appliedToGroups[o.Name]
 		if !known {
 			return change{}, fmt.Errorf("patch of unknown AppliedToGroup %s", o.Name)
 		}
 		g, err := old.patched(o.AddedGroupMembers, o.RemovedGroupMembers)
-		return change{o.Name, func(s *state) { s.setAppliedToGroup(o.Name, g) }, func(*state) any {
-			saved := &v1beta2.AppliedToGroup{GroupMembers: g.members()}
-			saved.Name = o.Name
-			return saved
-		}}, err
+		return change{o.Name, func(s *state) { s.setAppliedToGroup(o.Name, g) }, o}, err
 	}
 	return setObject(object)
 }
@@ -105,6 +96,29 @@ func (s *state) names(r Resource) []string {
 	default:
 		return slices.Collect(maps.Keys(s.policies))
 	}
+}
+
+// object returns the resource's object as the API has it; nil if there is none.
+func (s *state) object(r Resource, name string) any {
+	switch r {
+	case AddressGroups:
+		if g, known := s.addressGroups[name]; known {
+			o := &v1beta2.AddressGroup{GroupMembers: g.members()}
+			o.Name = name
+			return o
+		}
+	case AppliedToGroups:
+		if g, known := s.appliedToGroups[name]; known {
+			o := &v1beta2.AppliedToGroup{GroupMembers: g.members()}
+			o.Name = name
+			return o
+		}
+	default:
+		if p := s.policies[name]; p != nil {
+			return p.latest
+		}
+	}
+	return nil
 }
 
 // deleteNamed deletes the object of the resource.

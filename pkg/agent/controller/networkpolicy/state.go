@@ -26,6 +26,8 @@ type state struct {
 	// byAddressGroup, byAppliedToGroup have the names of policies that refer to a group, known or not.
 	byAddressGroup, byAppliedToGroup index
 	dirty                            sets.Set[string]
+
+	doubt doubt
 }
 
 // policy is one policy; latest is nil when it has been deleted.
@@ -34,6 +36,11 @@ type policy struct {
 	// effective is the latest version all groups of which were known at some time: groups and policies arrive in any order,
 	// and until a version is complete the one before stays in force.
 	effective *v1beta2.NetworkPolicy
+	// tolerated is a version that is in force although groups of it are not known (doubt.go).
+	tolerated *v1beta2.NetworkPolicy
+	// accepted is the last version that the switch has accepted as it is. Its rules are in force, as far as its groups allow them,
+	// while a later one is refused.
+	accepted *v1beta2.NetworkPolicy
 }
 
 // index maps the name of a group to those of policies.
@@ -61,6 +68,7 @@ func newState() *state {
 		byAddressGroup:   index{},
 		byAppliedToGroup: index{},
 		dirty:            sets.New[string](),
+		doubt:            doubt{stored: sets.New[Resource]()},
 	}
 }
 
@@ -76,7 +84,7 @@ func addressGroupsOf(p *v1beta2.NetworkPolicy) []string {
 
 // versions returns each version of the policy that may still be needed.
 func (p *policy) versions() []*v1beta2.NetworkPolicy {
-	return slices.DeleteFunc([]*v1beta2.NetworkPolicy{p.latest, p.effective}, func(v *v1beta2.NetworkPolicy) bool { return v == nil })
+	return slices.DeleteFunc([]*v1beta2.NetworkPolicy{p.latest, p.effective, p.accepted}, func(v *v1beta2.NetworkPolicy) bool { return v == nil })
 }
 
 // reindex calls change and brings the indexes in line with what it did to the policy.
@@ -165,15 +173,18 @@ func (s *state) deleteInterface(pod podName, interfaceName string) {
 func (s *state) policiesOf(pod podName) sets.Set[string] {
 	names := sets.New[string]()
 	for name, g := range s.appliedToGroups {
-		if _, isMember := g[pod]; isMember {
+		if g.has(pod) {
 			names = names.Union(s.byAppliedToGroup[name])
 		}
 	}
 	return names
 }
 
-// complete tells whether all groups of the policy are known.
+// complete tells whether all groups of the policy are known, or need not be.
 func (s *state) complete(p *v1beta2.NetworkPolicy) bool {
+	if s.tolerates(p) {
+		return true
+	}
 	for _, name := range addressGroupsOf(p) {
 		if _, known := s.addressGroups[name]; !known {
 			return false
@@ -195,13 +206,25 @@ func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
 		return nil, true
 	}
 	if p.latest != p.effective && s.complete(p.latest) {
-		dirty := s.dirty.Has(name)
-		s.reindex(name, func(p *policy) { p.effective = p.latest })
-		if !dirty {
-			s.dirty.Delete(name)
-		}
+		s.note(name, func(p *policy) { p.effective = p.latest })
 	}
 	return p.effective, p.effective != nil && s.complete(p.effective)
+}
+
+// note is reindex for what makes no policy dirty.
+func (s *state) note(name string, change func(p *policy)) {
+	dirty := s.dirty.Has(name)
+	s.reindex(name, change)
+	if !dirty {
+		s.dirty.Delete(name)
+	}
+}
+
+// accept notes that the version is in force as it is.
+func (s *state) accept(name string, version *v1beta2.NetworkPolicy) {
+	if p := s.policies[name]; p != nil && version != nil && p.accepted != version {
+		s.note(name, func(p *policy) { p.accepted = version })
+	}
 }
 
 func comparePods(a, b podName) int {

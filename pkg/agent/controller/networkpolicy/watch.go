@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,16 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 const (
 	// fallbackDelay is how long antrea-controller is waited for at start before the last known policies are used.
 	fallbackDelay = 5 * time.Second
-	// reconnectDelay is the time between two attempts to watch; a watch that has lasted that long is renewed at once.
-	reconnectDelay = 5 * time.Second
-	// firstReconnectDelay is the time between two attempts as long as there was no complete set.
-	firstReconnectDelay = 500 * time.Millisecond
+	// doubtDelay is how long antrea-controller is waited for at start when what is kept is damaged: until then the rules of the
+	// former agent stay in force, after it Pods are isolated that damaged files may concern.
+	doubtDelay = 30 * time.Second
+	// storeRetryDelay is the time between two attempts to write what could not be written.
+	storeRetryDelay = 30 * time.Second
+)
+
+// Reasons of problems with what is kept on disk.
+const (
+	ReasonStoredPolicyUnreadable problem.Reason = "StoredPolicyUnreadable"
+	ReasonPolicyNotStored        problem.Reason = "PolicyNotStored"
 )
 
 // ErrNoController is what a Source returns when the cluster has no antrea-controller, as opposed to one that does not answer.
@@ -33,6 +41,9 @@ var ErrNoController = errors.New("there is no antrea-controller in the cluster")
 // Source opens watches of what concerns the Node, as package v1beta2 describes them.
 type Source interface {
 	Watch(ctx context.Context, resource Resource) (watch.Interface, error)
+	// Moved returns a channel that is closed when antrea-controller is, from now on, found somewhere else than at the time of
+	// the call: an attempt that has failed is then worth repeating. nil if that is not known.
+	Moved() <-chan struct{}
 }
 
 // watcher follows one resource. Its goroutine alone changes the resource's objects.
@@ -42,33 +53,46 @@ type watcher struct {
 	source   Source
 	files    *files
 	// reconnectDelay and firstReconnectDelay are as the constants; tests shorten them.
-	reconnectDelay, firstReconnectDelay, fallbackDelay time.Duration
+	reconnectDelay, firstReconnectDelay, fallbackDelay, doubtDelay, storeRetryDelay time.Duration
+	// delays are those between attempts; pause uses them.
+	delays retry.Delays
+	// giveUp ends the time that antrea-controller is waited for at start, storeAgain that until a next attempt to write.
+	giveUp, storeAgain *time.Timer
+	// stored is what was found on disk, once it was looked for; began is when the watcher has begun.
+	stored *loaded
+	began  time.Time
 	// synced is set once a complete set has arrived, or the last known one was used. connected says whether a complete set
 	// has arrived on a watch that is still open; it is protected by the controller's mu.
 	synced, connected bool
 }
 
-func (c *Controller) addWatchers(source Source, dir string) error {
+// addWatchers makes the watchers. Whatever is wrong with dir, they work.
+func (c *Controller) addWatchers(source Source, dir string) {
 	for _, resource := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
-		f, err := newFiles(filepath.Join(dir, directories[resource]))
-		if err != nil {
-			return err
-		}
-		c.watchers = append(c.watchers, &watcher{
-			c: c, resource: resource, source: source, files: f,
+		w := &watcher{
+			c: c, resource: resource, source: source, files: newFiles(dir, resource),
 			reconnectDelay: reconnectDelay, firstReconnectDelay: firstReconnectDelay, fallbackDelay: fallbackDelay,
-		})
+			doubtDelay: doubtDelay, storeRetryDelay: storeRetryDelay, giveUp: stoppedTimer(), storeAgain: stoppedTimer(),
+		}
+		c.watchers = append(c.watchers, w)
 	}
-	return nil
+}
+
+func stoppedTimer() *time.Timer {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return timer
 }
 
 func (w *watcher) run(ctx context.Context) {
-	giveUp := time.NewTimer(w.fallbackDelay)
-	defer giveUp.Stop()
+	w.began = time.Now()
+	w.giveUp.Reset(w.fallbackDelay)
+	defer w.giveUp.Stop()
+	defer w.storeAgain.Stop()
 	for ctx.Err() == nil {
-		began := time.Now()
-		err := w.follow(ctx, giveUp.C)
-		w.setConnected(false)
+		began, moved := time.Now(), w.source.Moved()
+		err := recovery.Call(controllerName, recovery.Part("watch of "+string(w.resource)), func() error { return w.follow(ctx) })
+		w.setConnected(false, err)
 		if ctx.Err() != nil {
 			return
 		}
@@ -76,26 +100,12 @@ func (w *watcher) run(ctx context.Context) {
 		if errors.Is(err, ErrNoController) {
 			w.fallBack(err)
 		}
-		delay := w.reconnectDelay
-		switch {
-		case !w.synced:
-			delay = w.firstReconnectDelay
-		case time.Since(began) >= w.reconnectDelay:
-			delay = 0
-		}
-		timer := time.NewTimer(delay)
-		select {
-		case <-ctx.Done():
-		case <-giveUp.C:
-			w.fallBack(err)
-		case <-timer.C:
-		}
-		timer.Stop()
+		w.pause(ctx, began, moved, err)
 	}
 }
 
 // follow opens a watch and enters its events until it ends, for the reason that it returns.
-func (w *watcher) follow(ctx context.Context, giveUp <-chan time.Time) error {
+func (w *watcher) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type opened struct {
@@ -104,8 +114,13 @@ func (w *watcher) follow(ctx context.Context, giveUp <-chan time.Time) error {
 	}
 	opening := make(chan opened, 1)
 	go func() {
-		stream, err := w.source.Watch(ctx, w.resource)
-		opening <- opened{stream, err}
+		var o opened
+		// The boundary around follow does not reach here.
+		o.err = recovery.Call(controllerName, recovery.Part("opening of the watch of "+string(w.resource)), func() (err error) {
+			o.stream, err = w.source.Watch(ctx, w.resource)
+			return err
+		})
+		opening <- o
 	}()
 	var stream watch.Interface
 	for stream == nil {
@@ -115,8 +130,10 @@ func (w *watcher) follow(ctx context.Context, giveUp <-chan time.Time) error {
 				return o.err
 			}
 			stream = o.stream
-		case <-giveUp:
+		case <-w.giveUp.C:
 			w.fallBack(errors.New("antrea-controller does not answer"))
+		case <-w.storeAgain.C:
+			w.storeAll()
 		}
 	}
 	defer stream.Stop()
@@ -126,8 +143,10 @@ func (w *watcher) follow(ctx context.Context, giveUp <-chan time.Time) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-giveUp:
+		case <-w.giveUp.C:
 			w.fallBack(errors.New("antrea-controller does not send its policies"))
+		case <-w.storeAgain.C:
+			w.storeAll()
 		case event, open := <-stream.ResultChan():
 			switch {
 			case !open:
@@ -140,7 +159,7 @@ func (w *watcher) follow(ctx context.Context, giveUp <-chan time.Time) error {
 					if err := w.replace(initial); err != nil {
 						return err
 					}
-					w.setConnected(true)
+					w.setConnected(true, nil)
 					initial = nil
 				}
 			case !complete && event.Type == watch.Added:
@@ -154,11 +173,23 @@ func (w *watcher) follow(ctx context.Context, giveUp <-chan time.Time) error {
 	}
 }
 
-// enter applies one event that comes after the complete set. After an error only a new complete set is right.
+// enter applies one event that comes after the complete set. After an error only a new complete set is right. What is kept on
+// disk is never older than what is in force.
 func (w *watcher) enter(event watch.Event) error {
+	ch, err := w.changeOf(event)
+	if err != nil {
+		return err
+	}
+	w.store(ch)
+	w.c.update(ch.apply)
+	w.compact(ch.name)
+	return nil
+}
+
+// changeOf makes a change of an event.
+func (w *watcher) changeOf(event watch.Event) (ch change, err error) {
 	w.c.mu.Lock()
-	var ch change
-	var err error
+	defer w.c.mu.Unlock()
 	switch event.Type {
 	case watch.Added:
 		ch, err = setObject(event.Object)
@@ -169,46 +200,20 @@ func (w *watcher) enter(event watch.Event) error {
 	default:
 		err = fmt.Errorf("unexpected event %s", event.Type)
 	}
-	var saved any
-	if err == nil {
-		ch.apply(w.c.state)
-		saved = ch.saved(w.c.state)
-	}
-	w.c.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	w.c.poke()
-	w.save(ch.name, saved)
-	return nil
+	return ch, err
 }
 
-// save writes what is known to disk. A failure is only logged: it may matter after a restart without antrea-controller.
-func (w *watcher) save(name string, object any) {
-	var err error
-	if object == nil {
-		err = w.files.remove(name)
-	} else {
-		err = w.files.save(name, object)
-	}
-	if err != nil {
-		klog.ErrorS(err, "Could not save what antrea-controller has sent", "resource", w.resource, "name", name)
-	}
-}
-
-// replace makes objects all that there are.
+// replace makes objects all that there are. Until all are written nothing on disk is valid.
 func (w *watcher) replace(objects []any) error {
 	changes, err := w.changes(objects)
 	if err != nil {
 		return err
 	}
-	keep := w.applyAll(changes)
-	for _, ch := range changes {
-		w.save(ch.name, ch.saved(nil))
+	if err := w.files.doubt(); err != nil {
+		w.notStored(err)
 	}
-	if err := w.files.removeExcept(keep); err != nil {
-		klog.ErrorS(err, "Could not remove what antrea-controller does not know any more", "resource", w.resource)
-	}
+	w.applyAll(changes, func(s *state) { s.answered(w.resource) })
+	w.storeAll()
 	return nil
 }
 
@@ -224,65 +229,28 @@ func (w *watcher) changes(objects []any) ([]change, error) {
 	return changes, nil
 }
 
-// applyAll makes the changed objects all that there are, and notes that the resource is complete. It returns their names.
-func (w *watcher) applyAll(changes []change) sets.Set[string] {
+// applyAll makes the changed objects all that there are, with what else is to be noted, and that the resource is complete.
+func (w *watcher) applyAll(changes []change, note func(*state)) {
 	keep := sets.New[string]()
-	w.c.mu.Lock()
-	for _, ch := range changes {
-		ch.apply(w.c.state)
-		keep.Insert(ch.name)
-	}
-	for _, name := range w.c.state.names(w.resource) {
-		if !keep.Has(name) {
-			w.c.state.deleteNamed(w.resource, name)
+	w.c.update(func(s *state) {
+		for _, ch := range changes {
+			ch.apply(s)
+			keep.Insert(ch.name)
 		}
-	}
-	w.c.unsynced.Delete(w.resource)
-	w.c.mu.Unlock()
+		for _, name := range s.names(w.resource) {
+			if !keep.Has(name) {
+				s.deleteNamed(w.resource, name)
+			}
+		}
+		note(s)
+		w.c.unsynced.Delete(w.resource)
+	})
 	w.synced = true
-	w.c.poke()
-	return keep
 }
 
-// fallBack uses what was saved, unless a complete set has arrived before.
-func (w *watcher) fallBack(reason error) {
-	if w.synced {
-		return
-	}
-	objects, err := w.loadSaved()
-	if err != nil {
-		klog.ErrorS(err, "Could not read all of what antrea-controller has sent to an earlier agent", "resource", w.resource)
-	}
-	changes, err := w.changes(objects)
-	if err != nil {
-		klog.ErrorS(err, "What antrea-controller has sent to an earlier agent makes no sense", "resource", w.resource)
-	}
-	w.applyAll(changes)
-	klog.InfoS("Using what antrea-controller has sent to an earlier agent", "resource", w.resource, "objects", len(changes), "reason", reason)
-}
-
-func (w *watcher) loadSaved() ([]any, error) {
-	switch w.resource {
-	case AddressGroups:
-		return loadAny[v1beta2.AddressGroup](w.files)
-	case AppliedToGroups:
-		return loadAny[v1beta2.AppliedToGroup](w.files)
-	default:
-		return loadAny[v1beta2.NetworkPolicy](w.files)
-	}
-}
-
-func loadAny[T any](f *files) ([]any, error) {
-	loaded, err := load[T](f)
-	objects := make([]any, len(loaded))
-	for i, object := range loaded {
-		objects[i] = object
-	}
-	return objects, err
-}
-
-func (w *watcher) setConnected(connected bool) {
+func (w *watcher) setConnected(connected bool, reason error) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	w.connected = connected
+	w.c.noteLink(reason)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -15,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
@@ -26,11 +25,13 @@ import (
 type fakeSource struct {
 	mu      sync.Mutex
 	err     error
+	moved   chan struct{}
+	tries   int
 	streams map[Resource]chan *watch.FakeWatcher
 }
 
 func newFakeSource() *fakeSource {
-	s := &fakeSource{streams: map[Resource]chan *watch.FakeWatcher{}}
+	s := &fakeSource{moved: make(chan struct{}), streams: map[Resource]chan *watch.FakeWatcher{}}
 	for r := range directories {
 		s.streams[r] = make(chan *watch.FakeWatcher)
 	}
@@ -46,6 +47,7 @@ func (s *fakeSource) setError(err error) {
 func (s *fakeSource) Watch(ctx context.Context, r Resource) (watch.Interface, error) {
 	s.mu.Lock()
 	err := s.err
+	s.tries++
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -57,6 +59,20 @@ func (s *fakeSource) Watch(ctx context.Context, r Resource) (watch.Interface, er
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+func (s *fakeSource) Moved() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.moved
+}
+
+// move says that antrea-controller is somewhere else.
+func (s *fakeSource) move() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.moved)
+	s.moved = make(chan struct{})
 }
 
 // sendAll answers the next watch of each resource with a complete set. The streams stay open.
@@ -87,18 +103,25 @@ func resourceOf(object runtime.Object) Resource {
 // agent is a running controller.
 type agent struct {
 	*Controller
-	t     *testing.T
-	flows *fakeFlows
+	t        *testing.T
+	flows    *fakeFlows
+	problems *problem.Recorder
 }
 
+// startAgent makes an agent on a Node with one Pod, a1.
 func startAgent(t *testing.T, source Source, dir string) *agent {
-	a := &agent{t: t, flows: newFakeFlows()}
+	return newAgent(t, source, dir, iface("a1", "a1", 1, "10.0.0.1"))
+}
+
+// newAgent makes an agent that finds the interfaces, and does not fall back.
+func newAgent(t *testing.T, source Source, dir string, interfaces ...*interfacestore.InterfaceConfig) *agent {
+	a := &agent{t: t, flows: newFakeFlows(), problems: problem.NewRecorder()}
 	store := interfacestore.NewInterfaceStore()
-	store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
-	c, err := New(source, a.flows, &fakeDatapath{}, store, dir)
-	require.NoError(t, err)
-	a.Controller = c
-	for _, w := range c.watchers {
+	for _, i := range interfaces {
+		store.AddInterface(i)
+	}
+	a.Controller = New(source, a.flows, &fakeDatapath{}, store, dir, a.problems)
+	for _, w := range a.watchers {
 		w.firstReconnectDelay, w.reconnectDelay, w.fallbackDelay = time.Millisecond, time.Millisecond, time.Hour
 	}
 	return a
@@ -223,7 +246,7 @@ func TestControllerThatDoesNotAnswer(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			source := newFakeSource()
-			a := startAgent(t, source, t.TempDir())
+			a := newAgent(t, source, t.TempDir())
 			for _, w := range a.watchers {
 				w.fallbackDelay = 10 * time.Millisecond
 			}
@@ -233,26 +256,4 @@ func TestControllerThatDoesNotAnswer(t *testing.T) {
 			require.Empty(t, a.flows.text())
 		})
 	}
-}
-
-func TestFiles(t *testing.T) {
-	f, err := newFiles(filepath.Join(t.TempDir(), "made", "here"))
-	require.NoError(t, err)
-	require.NoError(t, f.save("one", watchedGroup))
-	require.NoError(t, f.save("two", addressGroup("two")))
-	require.NoError(t, f.remove("absent"))
-	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "broken"), []byte("{"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "half.tmp"), []byte("{"), 0o600))
-	loaded, err := load[v1beta2.AddressGroup](f)
-	require.ErrorContains(t, err, "broken")
-	require.NotContains(t, err.Error(), "half")
-	require.Len(t, loaded, 2)
-	require.Equal(t, watchedGroup, loaded[0])
-	for _, name := range []string{"", ".", "..", "a/b", "a.tmp"} {
-		require.ErrorContains(t, f.save(name, watchedGroup), "cannot be that of a file")
-	}
-	require.NoError(t, f.removeExcept(sets.New("two")))
-	names, err := f.names()
-	require.NoError(t, err)
-	require.Equal(t, []string{"two"}, names)
 }

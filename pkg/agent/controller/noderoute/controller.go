@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -21,11 +20,12 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 const (
 	controllerName = "NodeRouteController"
-	resyncPeriod   = time.Minute
 	workers        = 4
 	minRetryDelay  = 100 * time.Millisecond
 	maxRetryDelay  = 30 * time.Second
@@ -50,48 +50,45 @@ type RouteClient interface {
 
 // Controller keeps flows and routes to all other Nodes.
 type Controller struct {
-	ownNode string
-	// pods are the families in use between Pods, uplink those of this Node's transport addresses.
-	pods, uplink families
-	flows        FlowClient
-	routes       RouteClient
-	lister       corelisters.NodeLister
-	synced       cache.InformerSynced
-	queue        workqueue.TypedRateLimitingInterface[string]
-	state        *state
+	local    local
+	flows    FlowClient
+	routes   RouteClient
+	problems problem.Reporter
+	lister   corelisters.NodeLister
+	synced   cache.InformerSynced
+	queue    workqueue.TypedRateLimitingInterface[string]
+	claims   *claims
+	state    *state
 
 	// initial are the Nodes that existed at start and have not been handled yet; nil before they are known.
 	initialMutex sync.Mutex
 	initial      map[string]bool
 	installed    chan struct{}
+	install      sync.Once
 }
 
-// New registers the controller with the informer, which the caller starts after this and before or after Run.
-func New(nodes coreinformers.NodeInformer, flows FlowClient, routes RouteClient, network *config.NetworkConfig, node *config.NodeConfig) (*Controller, error) {
-	var own []netip.Prefix
-	for _, cidr := range []netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR} {
-		if cidr.IsValid() {
-			own = append(own, cidr.Masked())
-		}
-	}
+// New registers the controller with the informer, which the caller starts after this and before or after Run. What is wrong with
+// Nodes goes to problems.
+func New(nodes coreinformers.NodeInformer, flows FlowClient, routes RouteClient, network *config.NetworkConfig, node *config.NodeConfig,
+	problems problem.Reporter) (*Controller, error) {
 	c := &Controller{
-		ownNode: node.Name,
-		pods:    families{ipv4: network.IPv4Enabled, ipv6: network.IPv6Enabled},
-		uplink:  families{ipv4: node.Uplink.IPv4.IsValid(), ipv6: node.Uplink.IPv6.IsValid()},
-		flows:   flows,
-		routes:  routes,
-		lister:  nodes.Lister(),
+		local:    newLocal(network, node),
+		flows:    flows,
+		routes:   routes,
+		problems: problems,
+		lister:   nodes.Lister(),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: controllerName}),
-		state:     newState(node.Name, own),
+		claims:    newClaims(),
+		state:     newState(),
 		installed: make(chan struct{}),
 	}
-	registration, err := nodes.Informer().AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{
+	registration, err := nodes.Informer().AddEventHandler(recovery.Handler(controllerName, "Node", cache.ResourceEventHandlerFuncs{
 		AddFunc:    c.enqueue,
 		UpdateFunc: func(_, current any) { c.enqueue(current) },
 		DeleteFunc: c.enqueue,
-	}, resyncPeriod)
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("watch Nodes: %w", err)
 	}
@@ -110,7 +107,8 @@ func (c *Controller) enqueue(object any) {
 
 // Run works until ctx ends. It installs nothing before the informer has synced.
 func (c *Controller) Run(ctx context.Context) {
-	defer c.queue.ShutDown()
+	// Not when this returns: after a panic it is run again.
+	context.AfterFunc(ctx, c.queue.ShutDown)
 	klog.InfoS("Starting controller", "controller", controllerName)
 	defer klog.InfoS("Stopped controller", "controller", controllerName)
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced) {
@@ -128,13 +126,12 @@ func (c *Controller) Run(ctx context.Context) {
 		})
 	}
 	<-ctx.Done()
-	c.queue.ShutDown()
 	running.Wait()
 }
 
 // Synced is closed when flows and routes to all Nodes that existed at start are installed and unknown routes are gone: the
-// flows of the agent's previous run are needed no longer. Nodes that cannot be connected because of what their objects say
-// (no usable address, a Pod CIDR of another Node) do not delay it; failing clients do.
+// flows of the agent's previous run are needed no longer. Nodes that cannot be connected because of what their objects say, or
+// because Open vSwitch or the kernel refuses it, do not delay it; what isTransient does.
 func (c *Controller) Synced() <-chan struct{} {
 	return c.installed
 }
@@ -151,7 +148,10 @@ func (c *Controller) noteInitialNodes() error {
 	}
 	initial := map[string]bool{}
 	for _, node := range nodes {
-		if node.Name != c.ownNode {
+		// All claims are known before the first Node is connected: the younger one of two never comes first.
+		// One that cannot be read is tried again as its own.
+		_ = recovery.Call(controllerName, subject(node.Name, ""), func() error { c.claims.set(node.Name, readNode(node)); return nil })
+		if node.Name != c.local.name {
 			initial[node.Name] = true
 		}
 	}
@@ -164,6 +164,7 @@ func (c *Controller) noteInitialNodes() error {
 	if len(initial) == 0 {
 		c.queue.Add(reconcileKey)
 	}
+	c.queue.Add(c.local.name) // even if it has no object
 	return nil
 }
 
@@ -187,16 +188,12 @@ func (c *Controller) handleNext() bool {
 	}
 	defer c.queue.Done(key)
 	err := c.handle(key)
-	var invalid inputError
 	var conflict conflictError
 	switch {
 	case err == nil:
 		c.queue.Forget(key)
-	case errors.As(err, &invalid):
-		klog.ErrorS(err, "Node not usable, waiting for it to change", "node", key)
-		c.queue.Forget(key)
 	case errors.As(err, &conflict):
-		klog.InfoS("Pod CIDR is still in use, will try again", "node", key, "podCIDR", conflict.cidr, "holder", conflict.holder)
+		klog.InfoS("Pod CIDR is still in use, will try again", "node", key, "podCIDR", conflict.cidr, "holder", conflict.holder, "held", conflict.held)
 		c.queue.AddRateLimited(key)
 	default:
 		klog.ErrorS(err, "Node not connected, will try again", "node", key, "attempts", c.queue.NumRequeues(key))
@@ -207,12 +204,18 @@ func (c *Controller) handleNext() bool {
 
 func (c *Controller) handle(key string) error {
 	if key == reconcileKey {
-		return c.reconcile()
+		return recovery.Call(controllerName, recovery.Part("start-up of Nodes"), c.reconcile)
 	}
-	err := c.syncNode(key)
-	var invalid inputError
+	// A panic is this Node's, and counts as a refusal: it would come again, and start-up must not wait for it.
+	err := recovery.Call(controllerName, subject(key, ""), func() error { return c.syncNode(key) })
 	var conflict conflictError
-	if err == nil || errors.As(err, &invalid) || errors.As(err, &conflict) {
+	refused := err != nil && !errors.As(err, &conflict) && !isTransient(err)
+	if refused {
+		c.problems.Report(ReasonNodeNotConnected, subject(key, ""), fmt.Sprintf("Node %s is not connected as it should be, which is tried again: %v", key, err))
+	} else if err == nil {
+		c.problems.Resolve(ReasonNodeNotConnected, subject(key, ""))
+	}
+	if !isTransient(err) {
 		c.noteHandled(key)
 	}
 	return err
@@ -220,84 +223,19 @@ func (c *Controller) handle(key string) error {
 
 // reconcile ends the start-up.
 func (c *Controller) reconcile() error {
-	if err := c.routes.Reconcile(c.state.cidrs(c.ownNode)); err != nil {
+	own := subject(c.local.name, "")
+	err := c.routes.Reconcile(c.state.cidrs())
+	if isTransient(err) {
 		return fmt.Errorf("reconcile routes: %w", err)
 	}
-	klog.InfoS("Flows and routes to all Nodes are installed", "nodes", len(c.Peers()))
-	close(c.installed)
-	return nil
-}
-
-// syncNode brings one Node from what is installed to what its object says. Of this Node that is its addresses. What is installed stays when the object has
-// become unusable: it is more likely right than nothing.
-func (c *Controller) syncNode(name string) error {
-	node, err := c.lister.Get(name)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("get Node %s: %w", name, err)
+	c.install.Do(func() {
+		klog.InfoS("Flows and routes to Nodes are installed", "nodes", len(c.Peers()))
+		close(c.installed)
+	})
+	if err != nil {
+		c.problems.Report(ReasonRoutesNotReconciled, own, fmt.Sprintf("routes and addresses of a former agent could not be removed, which is tried again: %v", err))
+		return fmt.Errorf("reconcile routes: %w", err)
 	}
-	exists := err == nil
-	if exists {
-		// Even of a Node that cannot be connected: other Nodes may find it usable.
-		if err := c.routes.SetNodeAddresses(name, tunnelAddresses(node)); err != nil {
-			return err
-		}
-	}
-	if name == c.ownNode {
-		return nil
-	}
-	var want *Peer
-	if exists {
-		if want, err = peerOf(node, c.pods, c.uplink); err != nil {
-			return err
-		}
-	}
-	ops, conflict := c.state.plan(name, want)
-	if conflict != nil {
-		want = nil
-	}
-	defer func() {
-		for _, waiter := range c.state.settle(name, want) {
-			c.queue.Add(waiter)
-		}
-	}()
-	for _, op := range ops {
-		c.state.begin(op)
-		if err := c.execute(op); err != nil {
-			return err
-		}
-		c.state.succeed(op)
-	}
-	if len(ops) > 0 {
-		klog.InfoS("Updated flows and routes of Node", "node", name, "peer", want)
-	}
-	if !exists {
-		return c.routes.SetNodeAddresses(name, nil)
-	}
-	return conflict
-}
-
-func (c *Controller) execute(op operation) error {
-	switch op.kind {
-	case installFlows:
-		peers := make(map[netip.Prefix]openflow.Peer, len(op.peer.Networks))
-		for _, n := range op.peer.Networks {
-			peers[n.CIDR] = openflow.Peer{Gateway: gatewayOf(n.CIDR), TunnelIP: n.IP}
-		}
-		if err := c.flows.InstallNodeFlows(op.peer.Name, peers); err != nil {
-			return fmt.Errorf("install flows to Node %s, networks %v: %w", op.peer.Name, op.peer.Networks, err)
-		}
-	case uninstallFlows:
-		if err := c.flows.UninstallNodeFlows(op.peer.Name); err != nil {
-			return fmt.Errorf("uninstall flows to Node %s: %w", op.peer.Name, err)
-		}
-	case addRoute:
-		if err := c.routes.AddRoutes(op.network.CIDR, op.peer.Name, op.network.IP, gatewayOf(op.network.CIDR)); err != nil {
-			return fmt.Errorf("add route to Pod CIDR %s of Node %s: %w", op.network.CIDR, op.peer.Name, err)
-		}
-	case deleteRoute:
-		if err := c.routes.DeleteRoutes(op.network.CIDR); err != nil {
-			return fmt.Errorf("delete route to Pod CIDR %s of Node %s: %w", op.network.CIDR, op.peer.Name, err)
-		}
-	}
+	c.problems.Resolve(ReasonRoutesNotReconciled, own)
 	return nil
 }

@@ -4,7 +4,6 @@
 package noderoute
 
 import (
-	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -71,7 +70,7 @@ type flows struct {
 // are removed and made anew, so that all that is derived from them forgets the old CIDR.
 func plan(name string, have installed, want *Peer) []operation {
 	var ops []operation
-	for _, cidr := range slices.SortedFunc(maps.Keys(have.routes), comparePrefixes) {
+	for _, cidr := range slices.SortedFunc(maps.Keys(have.routes), netip.Prefix.Compare) {
 		if want == nil || !slices.Contains(want.cidrs(), cidr) {
 			ops = append(ops, operation{kind: deleteRoute, peer: Peer{Name: name}, network: Network{CIDR: cidr}})
 		}
@@ -92,8 +91,4 @@ func plan(name string, have installed, want *Peer) []operation {
 		}
 	}
 	return ops
-}
-
-func comparePrefixes(a, b netip.Prefix) int {
-	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 }

@@ -88,10 +88,7 @@ func TestPlan(t *testing.T) {
 // do plans and lets every operation succeed.
 func do(t *testing.T, s *state, name string, want *Peer) (ops []string, woken []string) {
 	t.Helper()
-	planned, err := s.plan(name, want)
-	if err != nil {
-		want = nil
-	}
+	want, planned, _ := s.plan(name, want)
 	for _, op := range planned {
 		s.begin(op)
 		s.succeed(op)
@@ -99,38 +96,45 @@ func do(t *testing.T, s *state, name string, want *Peer) (ops []string, woken []
 	return texts(planned), s.settle(name, want)
 }
 
-func TestTwoNodesClaimOneCIDR(t *testing.T) {
-	s := newState("own", prefixes("10.0.0.0/24"))
-	do(t, s, "old", peer("old", "192.168.0.1", "10.0.1.0/24"))
+func TestCIDRIsHeldUntilItsFlowsAreGone(t *testing.T) {
+	for name, cidr := range map[string]string{"the same": "10.0.1.0/24", "a part": "10.0.1.128/25", "more": "10.0.0.0/16"} {
+		t.Run(name, func(t *testing.T) {
+			s := newState()
+			do(t, s, "old", peer("old", "192.168.0.1", "10.0.1.0/24"))
+			want := peer("new", "192.168.0.2", cidr, "fd00::/64")
 
-	ops, err := s.plan("new", peer("new", "192.168.0.2", "10.0.1.0/24"))
-	require.Empty(t, ops)
-	require.Equal(t, conflictError{node: "new", holder: "old", cidr: netip.MustParsePrefix("10.0.1.0/24")}, err)
-	require.Empty(t, s.settle("new", nil))
+			possible, ops, err := s.plan("new", want)
+			require.Equal(t, peer("new", "192.168.0.2", "fd00::/64"), possible, "the other network need not wait")
+			require.Equal(t, []string{"install flows new 192.168.0.2 [fd00::/64]", "add route new fd00::/64"}, texts(ops))
+			require.Equal(t, conflictError{node: "new", holder: "old", cidr: prefixes(cidr)[0], held: prefixes("10.0.1.0/24")[0]}, err)
+			for _, op := range ops {
+				s.begin(op)
+				s.succeed(op)
+			}
+			require.Empty(t, s.settle("new", possible))
 
-	planned, err := s.plan("old", nil)
-	require.NoError(t, err)
-	s.begin(planned[0])
-	s.succeed(planned[0])
-	s.begin(planned[1])
-	require.Empty(t, s.settle("old", nil), "the flows may still exist: the CIDR is not free")
-	_, err = s.plan("new", peer("new", "192.168.0.2", "10.0.1.0/24"))
-	require.Error(t, err)
-	s.succeed(planned[1])
-	require.Equal(t, []string{"new"}, s.settle("old", nil), "who waited is told")
+			_, planned, err := s.plan("old", nil)
+			require.NoError(t, err)
+			s.begin(planned[0])
+			s.succeed(planned[0])
+			s.begin(planned[1])
+			require.Empty(t, s.settle("old", nil), "the flows may still exist: the CIDR is not free")
+			_, _, err = s.plan("new", want)
+			require.Error(t, err)
+			s.succeed(planned[1])
+			require.Equal(t, []string{"new"}, s.settle("old", nil), "who waited is told")
 
-	ops2, woken := do(t, s, "new", peer("new", "192.168.0.2", "10.0.1.0/24"))
-	require.Equal(t, []string{"install flows new 192.168.0.2 [10.0.1.0/24]", "add route new 10.0.1.0/24"}, ops2)
-	require.Empty(t, woken)
-	require.Equal(t, []Peer{*peer("new", "192.168.0.2", "10.0.1.0/24")}, s.peers())
-	require.Equal(t, prefixes("10.0.1.0/24"), s.cidrs("own"))
-
-	_, err = s.plan("thief", peer("thief", "192.168.0.3", "10.0.0.0/24"))
-	require.ErrorContains(t, err, "Node own still holds")
+			ops2, woken := do(t, s, "new", want)
+			require.Equal(t, []string{"uninstall flows new", fmt.Sprintf("install flows new 192.168.0.2 [%s fd00::/64]", cidr), "add route new " + cidr}, ops2)
+			require.Empty(t, woken)
+			require.Equal(t, []Peer{*want}, s.peers())
+			require.ElementsMatch(t, want.cidrs(), s.cidrs())
+		})
+	}
 }
 
 func TestTwoNodesSwapCIDRs(t *testing.T) {
-	s := newState("own", nil)
+	s := newState()
 	do(t, s, "a", peer("a", "192.168.0.1", "10.0.1.0/24"))
 	do(t, s, "b", peer("b", "192.168.0.2", "10.0.2.0/24"))
 	wantA, wantB := peer("a", "192.168.0.1", "10.0.2.0/24"), peer("b", "192.168.0.2", "10.0.1.0/24")
@@ -145,11 +149,11 @@ func TestTwoNodesSwapCIDRs(t *testing.T) {
 }
 
 func TestStateForgetsGoneNodes(t *testing.T) {
-	s := newState("own", nil)
+	s := newState()
 	do(t, s, "a", peer("a", "192.168.0.1", "10.0.1.0/24"))
 	do(t, s, "a", nil)
 	do(t, s, "never seen", nil)
 	require.Empty(t, s.nodes)
-	require.Empty(t, s.holders)
+	require.Zero(t, s.holders.Len())
 	require.Empty(t, s.peers())
 }

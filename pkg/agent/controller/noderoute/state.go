@@ -10,16 +10,18 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
 )
 
-// conflictError says that another Node holds the CIDR. It goes away when that Node does.
+// conflictError says that what connects another Node has not gone yet. It goes away when that has.
 type conflictError struct {
 	node, holder string
-	cidr         netip.Prefix
+	cidr, held   netip.Prefix
 }
 
 func (e conflictError) Error() string {
-	return fmt.Sprintf("Node %s claims Pod CIDR %s, which Node %s still holds", e.node, e.cidr, e.holder)
+	return fmt.Sprintf("Pod CIDR %s of Node %s has to wait for the flows of Node %s to %s to go", e.cidr, e.node, e.holder, e.held)
 }
 
 // state is what is installed for all Nodes, and which Node holds which Pod CIDR. Workers of different Nodes use it at the
@@ -27,60 +29,71 @@ func (e conflictError) Error() string {
 type state struct {
 	mutex sync.Mutex
 	nodes map[string]*installed
-	// holders gives each CIDR to the first Node that claims it, until its flows and routes are gone: flows of two Nodes
-	// for one CIDR match the same packets, so removing the old ones would remove the new ones.
-	holders map[netip.Prefix]string
+	// holders has each CIDR that a Node wants, or that it has flows or routes for still. Those of two Nodes never overlap:
+	// their flows would match the same packets.
+	holders prefixindex.Index[string]
 	// waiting are the Nodes to look at again when a CIDR becomes free.
 	waiting map[netip.Prefix]map[string]bool
 }
 
-// newState gives the Node's own CIDRs to it for ever.
-func newState(own string, cidrs []netip.Prefix) *state {
-	s := &state{nodes: map[string]*installed{}, holders: map[netip.Prefix]string{}, waiting: map[netip.Prefix]map[string]bool{}}
-	for _, cidr := range cidrs {
-		s.holders[cidr] = own
-	}
-	return s
+func newState() *state {
+	return &state{nodes: map[string]*installed{}, waiting: map[netip.Prefix]map[string]bool{}}
 }
 
-// plan lists what to do for the Node, and claims its CIDRs. When a CIDR belongs to another Node, the Node is treated as if
-// it wanted nothing, and a conflictError comes with the operations: they must be done all the same, as they free the CIDRs
-// that the Node had before.
-func (s *state) plan(name string, want *Peer) ([]operation, error) {
+// plan lists what to do for the Node, and claims its CIDRs. CIDRs that overlap what another Node holds are left out, with a
+// conflictError: what is returned, nil for nothing, is to be reached all the same, as it frees CIDRs that the Node had before.
+func (s *state) plan(name string, want *Peer) (possible *Peer, ops []operation, conflict error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	var conflict error
+	possible = &Peer{Name: name}
 	if want != nil {
-		for _, cidr := range want.cidrs() {
-			if holder, held := s.holders[cidr]; held && holder != name {
-				conflict = conflictError{node: name, holder: holder, cidr: cidr}
-				if s.waiting[cidr] == nil {
-					s.waiting[cidr] = map[string]bool{}
-				}
-				s.waiting[cidr][name] = true
-				want = nil
-				break
+		for _, network := range want.Networks {
+			held, holder := s.holder(name, network.CIDR)
+			if holder == "" {
+				possible.Networks = append(possible.Networks, network)
+				continue
 			}
+			conflict = conflictError{node: name, holder: holder, cidr: network.CIDR, held: held}
+			if s.waiting[held] == nil {
+				s.waiting[held] = map[string]bool{}
+			}
+			s.waiting[held][name] = true
 		}
 	}
-	if want != nil {
-		node := s.nodes[name]
-		if node == nil {
-			node = &installed{routes: map[netip.Prefix]netip.Addr{}}
-			s.nodes[name] = node
-		}
-		for _, cidr := range want.cidrs() {
-			if s.holders[cidr] != name {
-				s.holders[cidr] = name
-				node.holds = append(node.holds, cidr)
-			}
-		}
+	if len(possible.Networks) == 0 {
+		possible = nil
+	} else {
+		s.hold(possible)
 	}
 	have := installed{}
 	if node := s.nodes[name]; node != nil {
 		have = *node
 	}
-	return plan(name, have, want), conflict
+	return possible, plan(name, have, possible), conflict
+}
+
+// holder returns a CIDR that overlaps the given one, and which other Node holds it.
+func (s *state) holder(name string, cidr netip.Prefix) (netip.Prefix, string) {
+	for held, holder := range s.holders.Overlapping(cidr) {
+		if holder != name {
+			return held, holder
+		}
+	}
+	return netip.Prefix{}, ""
+}
+
+func (s *state) hold(peer *Peer) {
+	node := s.nodes[peer.Name]
+	if node == nil {
+		node = &installed{routes: map[netip.Prefix]netip.Addr{}}
+		s.nodes[peer.Name] = node
+	}
+	for _, cidr := range peer.cidrs() {
+		if !slices.Contains(node.holds, cidr) {
+			s.holders.Set(cidr, peer.Name)
+			node.holds = append(node.holds, cidr)
+		}
+	}
 }
 
 // begin notes that op, which comes from plan, is about to be tried. From here on its effect may exist.
@@ -130,7 +143,7 @@ func (s *state) settle(name string, want *Peer) (woken []string) {
 			holds = append(holds, cidr)
 			continue
 		}
-		delete(s.holders, cidr)
+		s.holders.Delete(cidr)
 		woken = slices.AppendSeq(woken, maps.Keys(s.waiting[cidr]))
 		delete(s.waiting, cidr)
 	}
@@ -140,6 +153,19 @@ func (s *state) settle(name string, want *Peer) (woken []string) {
 	}
 	slices.Sort(woken)
 	return slices.Compact(woken)
+}
+
+// transport returns the addresses that the Node's flows lead to, by CIDR: all that there may be, or those that are known to be right.
+func (s *state) transport(name string, known bool) map[netip.Prefix]netip.Addr {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	addresses := map[netip.Prefix]netip.Addr{}
+	if node := s.nodes[name]; node != nil && node.flows != nil && (node.flows.known || !known) {
+		for _, n := range node.flows.peer.Networks {
+			addresses[n.CIDR] = n.IP
+		}
+	}
+	return addresses
 }
 
 // peers lists the Nodes whose flows are known to be right, by name.
@@ -157,14 +183,14 @@ func (s *state) peers() []Peer {
 }
 
 // cidrs lists all that is held by peers, in order.
-func (s *state) cidrs(own string) []netip.Prefix {
+func (s *state) cidrs() []netip.Prefix {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var cidrs []netip.Prefix
-	for _, cidr := range slices.SortedFunc(maps.Keys(s.holders), comparePrefixes) {
-		if s.holders[cidr] != own {
-			cidrs = append(cidrs, cidr)
-		}
+	for cidr := range s.holders.All() {
+		cidrs = append(cidrs, cidr)
 	}
 	return cidrs
 }
+
+func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -4,6 +4,7 @@
 package tracking
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -13,10 +14,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 // merged is how long the runner waits after a segment has passed conntrack for others to do together. A RST that follows
@@ -91,11 +94,11 @@ func (r *Runner) Run(stopCh <-chan struct{}) {
 		<-stopCh
 		_ = r.Close()
 	}()
-	go r.watchSegments(stopCh)
+	go recovery.Keep(wait.ContextForChannel(stopCh), "oncache", func(context.Context) { r.watchSegments(stopCh) })
 	var complaints complaints
 	for {
 		begun := time.Now()
-		if err := r.Round(); err != nil {
+		if err := recovery.Call("oncache", recovery.Part("ONCache conntrack"), r.Round); err != nil {
 			r.failed.Add(1)
 			complaints.say(err, "Could not bring conntrack's entries of all idle connections up to date")
 		}

@@ -64,23 +64,35 @@ type ModeController interface {
 	SetMode(datapath.Mode) error
 }
 
-// HandleMode serves /oncache/mode: api.ModeInfo, changed first by the parameter mode. nil means that the feature gate is
-// off.
+const modeParameter = "mode"
+
+// HandleMode answers GET of /oncache/mode with an api.ModeInfo. nil means that the feature gate is off.
 func HandleMode(c ModeController) http.HandlerFunc {
 	if c == nil {
 		return handlers.NotEnabled("oncache")
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		if name := r.URL.Query().Get("mode"); name != "" {
-			mode, err := datapath.ParseMode(name)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
-				return
-			}
-			if err := c.SetMode(mode); err != nil {
-				http.Error(w, err.Error(), http.StatusConflict)
-				return
-			}
+		if handlers.RefuseChange(w, r, modeParameter) {
+			return
+		}
+		handlers.WriteJSON(w, api.ModeInfo{Mode: c.Mode().String()})
+	}
+}
+
+// HandleSetMode answers PUT of /oncache/mode: it changes to the mode in the parameter of that name.
+func HandleSetMode(c ModeController) http.HandlerFunc {
+	if c == nil {
+		return handlers.NotEnabled("oncache")
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		mode, err := datapath.ParseMode(r.URL.Query().Get(modeParameter))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if err := c.SetMode(mode); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
 		}
 		handlers.WriteJSON(w, api.ModeInfo{Mode: c.Mode().String()})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
 type fake struct {
@@ -27,6 +28,55 @@ func (f *fake) Flows(filter oncache.FlowFilter) ([]api.FlowInfo, error) {
 }
 func (f *fake) Nodes() []api.NodeInfo         { return []api.NodeInfo{} }
 func (f *fake) Endpoints() []api.EndpointInfo { return []api.EndpointInfo{{Pod: "ns/a"}} }
+
+type fakeMode struct {
+	mode datapath.Mode
+	err  error
+}
+
+func (f *fakeMode) Mode() datapath.Mode { return f.mode }
+func (f *fakeMode) SetMode(m datapath.Mode) error {
+	if f.err == nil {
+		f.mode = m
+	}
+	return f.err
+}
+
+func TestMode(t *testing.T) {
+	for _, tc := range []struct {
+		name, method, query string
+		off                 bool
+		err                 error
+		status              int
+		body                string
+		after               datapath.Mode
+	}{
+		{name: "read", method: "GET", status: 200, body: `{"mode":"enforce"}`, after: datapath.ModeEnforce},
+		{name: "set", method: "PUT", query: "mode=observe", status: 200, body: `{"mode":"observe"}`, after: datapath.ModeObserve},
+		{name: "set by GET", method: "GET", query: "mode=off", status: 405, body: "use PUT with the same parameter mode", after: datapath.ModeEnforce},
+		{name: "no mode", method: "PUT", status: 400, body: `mode "" does not exist`, after: datapath.ModeEnforce},
+		{name: "refused", method: "PUT", query: "mode=off", err: errors.New("unavailable"), status: 409, body: "unavailable", after: datapath.ModeEnforce},
+		{name: "read, gate off", method: "GET", off: true, status: 503, body: "oncache is not enabled", after: datapath.ModeEnforce},
+		{name: "set, gate off", method: "PUT", query: "mode=off", off: true, status: 503, body: "oncache is not enabled", after: datapath.ModeEnforce},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := &fakeMode{mode: datapath.ModeEnforce, err: tc.err}
+			var c ModeController
+			if !tc.off {
+				c = f
+			}
+			handle := HandleMode(c)
+			if tc.method == "PUT" {
+				handle = HandleSetMode(c)
+			}
+			w := httptest.NewRecorder()
+			handle(w, httptest.NewRequest(tc.method, "/oncache/mode?"+tc.query, nil))
+			require.Equal(t, tc.status, w.Code)
+			require.Contains(t, w.Body.String(), tc.body)
+			require.Equal(t, tc.after, f.mode)
+		})
+	}
+}
 
 func TestHandler(t *testing.T) {
 	tests := []struct {

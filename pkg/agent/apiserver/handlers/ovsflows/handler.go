@@ -25,7 +25,7 @@ import (
 
 // Pipeline knows the tables and what was installed for whom.
 type Pipeline interface {
-	GetFlowTableStatus() ([]openflow.TableStatus, error)
+	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
 	GetPodFlowKeys(interfaceName string) []string
 	GetPolicyFlowKeys(flowIDs []uint32) []string
 }
@@ -119,7 +119,7 @@ func (h *handler) flows(ctx context.Context, query url.Values) ([]string, error)
 	case query.Has("type") && !strings.EqualFold(query.Get("type"), "K8sNP"):
 		return nil, badFilter("type %q: this version knows policies of type K8sNP only", query.Get("type"))
 	case namesOnly:
-		return h.tableNames()
+		return h.tableNames(ctx)
 	case pod != "":
 		return h.podFlows(ctx, pod, namespace)
 	case policy != "":
@@ -131,8 +131,8 @@ func (h *handler) flows(ctx context.Context, query url.Values) ([]string, error)
 	}
 }
 
-func (h *handler) tableNames() ([]string, error) {
-	tables, err := h.pipeline.GetFlowTableStatus()
+func (h *handler) tableNames(ctx context.Context) ([]string, error) {
+	tables, err := h.pipeline.GetFlowTableStatus(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (h *handler) flowsOf(ctx context.Context, keys []string) ([]string, error) 
 }
 
 func (h *handler) tableFlows(ctx context.Context, wanted []string) ([]string, error) {
-	tables, err := h.pipeline.GetFlowTableStatus()
+	tables, err := h.pipeline.GetFlowTableStatus(ctx)
 	if err != nil {
 		return nil, err
 	}

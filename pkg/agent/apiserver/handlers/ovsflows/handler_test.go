@@ -20,7 +20,7 @@ import (
 
 type fakePipeline struct{ err error }
 
-func (p fakePipeline) GetFlowTableStatus() ([]openflow.TableStatus, error) {
+func (p fakePipeline) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
 	return []openflow.TableStatus{{ID: 0, Name: "PipelineRootClassifier"}, {ID: 3, Name: "Classifier"}, {ID: 12, Name: "Output"}}, p.err
 }
 

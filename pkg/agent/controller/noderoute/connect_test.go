@@ -4,6 +4,7 @@
 package noderoute
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -75,17 +76,19 @@ func TestPeerOf(t *testing.T) {
 			if tc.uplink == (families{}) {
 				tc.uplink = tc.families
 			}
-			got, err := peerOf(node, tc.families, tc.uplink)
+			o, all := readNode(node), newClaims()
+			all.set("node2", o)
+			l := local{name: "node1", pods: tc.families, uplink: tc.uplink}
+			got, findings := l.peer(o, all, nil)
 			switch {
 			case tc.wantErr != "":
-				require.ErrorContains(t, err, tc.wantErr)
-				require.ErrorContains(t, err, "node2")
-				require.ErrorAs(t, err, &inputError{})
+				require.Contains(t, fmt.Sprint(findings), tc.wantErr)
+				require.Nil(t, got)
 			case tc.wantNone:
-				require.NoError(t, err)
+				require.Empty(t, findings)
 				require.Nil(t, got)
 			default:
-				require.NoError(t, err)
+				require.Empty(t, findings)
 				want := peer("node2", tc.wantIP)
 				for _, cidr := range tc.wantCIDRs {
 					ip := tc.wantIP

@@ -1,0 +1,86 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cniserver
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var manyPods = flag.Int("pods", 100, "how many Pods TestManyPods connects")
+
+// No bound of the server is in the way of more than 1,024 Pods on a Node (-pods=2000), and what it does itself takes as long for
+// the last Pod as for the first. host-local does become slower: at each ADD it reads all leases, twice.
+func TestManyPods(t *testing.T) {
+	h := newReadyHarness(t, func(c *Config) { c.Node.PodIPv4CIDR = netip.MustParsePrefix("10.10.0.0/20") })
+	pods := make([]*pod, *manyPods)
+	own := make([]time.Duration, len(pods)) // of an ADD, without host-local
+	steps := map[string][]time.Duration{}
+	last := time.Time{}
+	h.server.afterStep = func(step string) {
+		steps[step] = append(steps[step], time.Since(last))
+		last = time.Now()
+	}
+	for i := range pods {
+		// A Deployment's Pods have the same first characters: nothing but the hash tells the names of their interfaces apart.
+		pods[i] = h.newPod(fmt.Sprintf("frontend-%d", i))
+		begin := time.Now()
+		last = begin
+		response, err := h.server.CmdAdd(t.Context(), h.request(pods[i]))
+		require.NoError(t, err)
+		if e := response.GetError(); e != nil {
+			// The hash has 24 bits. The runtime's next sandbox has another ID.
+			require.Contains(t, e.Message, "is used by another container")
+			h.requireLeases(i)
+			pods[i].containerID += "-again"
+			h.mustAdd(pods[i])
+		}
+		leasing := steps["address leased"]
+		own[i] = time.Since(begin) - leasing[len(leasing)-1]
+	}
+	h.requireLeases(len(pods))
+	require.Len(t, h.flows.all(), len(pods))
+	require.Len(t, h.store.ListInterfaces(), len(pods))
+	sample := len(pods) / 5
+	h.server.afterStep = nil
+	for step, took := range steps {
+		if len(took) == len(pods) {
+			t.Logf("%s: %s at first, %s at last", step, median(took[:sample]), median(took[len(pods)-sample:]))
+		}
+	}
+	first, atLast := median(own[:sample]), median(own[len(pods)-sample:])
+	t.Logf("%d ADDs without host-local, median of the first %d: %s, of the last: %s", len(pods), sample, first, atLast)
+	require.Less(t, atLast, 3*first+20*time.Millisecond)
+
+	var deleting sync.WaitGroup
+	for part := range slices.Chunk(pods, len(pods)/8+1) {
+		deleting.Go(func() {
+			for _, p := range part {
+				if response, err := h.server.CmdDel(t.Context(), h.request(p)); err != nil || response.Error != nil {
+					t.Errorf("%s: %v %v", p.name, err, response)
+				}
+			}
+		})
+	}
+	deleting.Wait()
+	h.requireLeases(0)
+	require.Empty(t, h.flows.all())
+	require.Empty(t, h.store.ListInterfaces())
+}
+
+func (h *harness) requireLeases(n int) {
+	h.t.Helper()
+	require.Len(h.t, h.leaseOwners(), n)
+}
+
+func median(durations []time.Duration) time.Duration {
+	return slices.Sorted(slices.Values(durations))[len(durations)/2]
+}

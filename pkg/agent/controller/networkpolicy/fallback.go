@@ -1,0 +1,110 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+)
+
+// fallBack uses what is kept, unless a complete set has arrived before. Damage makes it wait for antrea-controller until doubtDelay
+// has passed since the start: as long as nothing is realized, the rules of the former agent are in force.
+func (w *watcher) fallBack(reason error) {
+	if w.synced {
+		return
+	}
+	if w.stored == nil {
+		w.stored = w.load()
+	}
+	if left := w.doubtDelay - time.Since(w.began); len(w.stored.damages) > 0 && left > 0 {
+		w.giveUp.Reset(left)
+		return
+	}
+	w.applyAll(w.stored.changes, func(s *state) { s.fellBack(w.resource, w.stored.lost) })
+	klog.InfoS("Using what antrea-controller has sent to an earlier agent", "resource", w.resource, "objects", len(w.stored.changes), "reason", reason)
+	if w.c.fresh {
+		// The next agent finds Pods: it has to know that they are without policies because there were none.
+		w.storeAll()
+	}
+}
+
+// load reads what is kept, and reports what of it cannot be used.
+func (w *watcher) load() *loaded {
+	if w.c.fresh {
+		return &loaded{}
+	}
+	stored := w.files.load()
+	for _, d := range stored.damages {
+		w.c.problems.Report(ReasonStoredPolicyUnreadable, file(d.path), d.message)
+	}
+	return stored
+}
+
+func file(path string) problem.Subject { return problem.Subject{Kind: problem.KindFile, Name: path} }
+
+// store keeps what the change says, before it is applied.
+func (w *watcher) store(ch change) {
+	var err error
+	if ch.stored == nil {
+		err = w.files.remove(ch.name)
+	} else {
+		err = w.files.save(ch.stored)
+	}
+	if err != nil {
+		w.notStored(err)
+	}
+}
+
+// compact writes the object's file anew when it has grown by many patches.
+func (w *watcher) compact(name string) {
+	if !w.files.outgrown(name) {
+		return
+	}
+	w.c.mu.Lock()
+	object := w.c.state.object(w.resource, name)
+	w.c.mu.Unlock()
+	if err := w.files.save(object); err != nil {
+		w.notStored(err)
+	}
+}
+
+// storeAll writes all objects anew. What was damaged is right then.
+func (w *watcher) storeAll() {
+	w.c.mu.Lock()
+	var objects []any
+	for _, name := range w.c.state.names(w.resource) {
+		if name != doubtName {
+			objects = append(objects, w.c.state.object(w.resource, name))
+		}
+	}
+	w.c.mu.Unlock()
+	if err := w.files.replace(objects); err != nil {
+		w.notStored(err)
+		return
+	}
+	w.storeAgain.Stop()
+	w.c.problems.Resolve(ReasonPolicyNotStored, file(w.files.dir))
+	if w.stored != nil {
+		for _, d := range w.stored.damages {
+			w.c.problems.Resolve(ReasonStoredPolicyUnreadable, file(d.path))
+		}
+		w.stored = nil
+	}
+}
+
+// notStored reports that what is on disk is not all that is in force, and has it written again later.
+func (w *watcher) notStored(err error) {
+	first, more, _ := strings.Cut(err.Error(), "\n")
+	if more != "" {
+		first = fmt.Sprintf("%s, and %d more errors", first, 1+strings.Count(more, "\n"))
+	}
+	w.c.problems.Report(ReasonPolicyNotStored, file(w.files.dir), first+
+		"; an agent that starts without antrea-controller may isolate Pods. What is to be kept is written again every "+w.storeRetryDelay.String())
+	w.storeAgain.Reset(w.storeRetryDelay)
+}

@@ -1,0 +1,427 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+var damagedStores = flag.Int("damaged-stores", 100, "stores that TestDamagedStoreOpensNothing damages")
+
+const localPods, peerPods, groupCount = 5, 5, 4
+
+func localName(i int) string { return fmt.Sprintf("l%d", i) }
+
+func localIP(i int) string { return fmt.Sprintf("10.0.0.%d", i+1) }
+
+func localInterface(i int) *interfacestore.InterfaceConfig {
+	return iface(localName(i), localName(i), uint32(i+1), localIP(i))
+}
+
+func peerIP(i int) string { return fmt.Sprintf("10.0.1.%d", i+1) }
+
+// randomSet makes objects and events as antrea-controller may send them.
+type randomSet struct {
+	*rand.Rand
+	// present are the objects that there are, by resource and name.
+	present map[Resource]map[string]runtime.Object
+}
+
+func newRandomSet(rng *rand.Rand) *randomSet {
+	s := &randomSet{Rand: rng, present: map[Resource]map[string]runtime.Object{NetworkPolicies: {}, AddressGroups: {}, AppliedToGroups: {}}}
+	for i := range groupCount {
+		s.put(s.addressGroup(i))
+		s.put(s.appliedToGroup(i))
+		s.put(s.policy(i))
+	}
+	return s
+}
+
+func (s *randomSet) put(o runtime.Object) { s.present[resourceOf(o)][o.(metav1.Object).GetName()] = o }
+
+func (s *randomSet) some(n int, of func(int) v1beta2.GroupMember) []v1beta2.GroupMember {
+	var members []v1beta2.GroupMember
+	for i := range n {
+		if s.IntN(2) == 0 {
+			members = append(members, of(i))
+		}
+	}
+	return members
+}
+
+// A Pod says the same of its ports in all groups.
+func (s *randomSet) local(i int) v1beta2.GroupMember {
+	return memberOf(localName(i), fmt.Sprintf("http:TCP:%d", 80+i%2))
+}
+
+func (s *randomSet) peer(i int) v1beta2.GroupMember {
+	return memberOf(fmt.Sprintf("p%d", i), peerIP(i), fmt.Sprintf("http:TCP:%d", 80+i%2))
+}
+
+func (s *randomSet) addressGroup(i int) *v1beta2.AddressGroup {
+	return addressGroup(fmt.Sprintf("peers%d", i), s.some(peerPods, s.peer)...)
+}
+
+func (s *randomSet) appliedToGroup(i int) *v1beta2.AppliedToGroup {
+	return appliedToGroup(fmt.Sprintf("applied%d", i), s.some(localPods, s.local)...)
+}
+
+func (s *randomSet) policy(i int) *v1beta2.NetworkPolicy {
+	np := networkPolicy(fmt.Sprintf("np%d", i), fmt.Sprintf("applied%d", s.IntN(groupCount)))
+	if s.IntN(3) == 0 {
+		np.AppliedToGroups = append(np.AppliedToGroups, fmt.Sprintf("applied%d", s.IntN(groupCount)))
+	}
+	for range 1 + s.IntN(3) {
+		peer := []v1beta2.NetworkPolicyPeer{
+			{}, groups(fmt.Sprintf("peers%d", s.IntN(groupCount))), block("10.0.1.0/24", "10.0.1.2/32"),
+			groups(fmt.Sprintf("peers%d", s.IntN(groupCount)), fmt.Sprintf("peers%d", s.IntN(groupCount))),
+		}[s.IntN(4)]
+		services := [][]v1beta2.Service{nil, {service("TCP", 80)}, {service("TCP", "http")}, {service("UDP", nil)}}[s.IntN(4)]
+		if s.IntN(2) == 0 {
+			np.Rules = append(np.Rules, in(peer, services...))
+		} else {
+			np.Rules = append(np.Rules, out(peer, services...))
+		}
+	}
+	return np
+}
+
+// event changes what is present.
+func (s *randomSet) event() watch.Event {
+	i := s.IntN(groupCount)
+	switch s.IntN(5) {
+	case 0:
+		name := fmt.Sprintf("np%d", i)
+		if old := s.present[NetworkPolicies][name]; old != nil && s.IntN(3) == 0 {
+			delete(s.present[NetworkPolicies], name)
+			return watch.Event{Type: watch.Deleted, Object: old}
+		}
+		np := s.policy(i)
+		s.put(np)
+		return watch.Event{Type: watch.Modified, Object: np}
+	case 1, 2:
+		p := &v1beta2.AddressGroupPatch{AddedGroupMembers: s.some(peerPods, s.peer), RemovedGroupMembers: s.some(peerPods, s.peer)}
+		p.Name = fmt.Sprintf("peers%d", i)
+		return watch.Event{Type: watch.Modified, Object: p}
+	default:
+		p := &v1beta2.AppliedToGroupPatch{AddedGroupMembers: s.some(localPods, s.local), RemovedGroupMembers: s.some(localPods, s.local)}
+		p.Name = fmt.Sprintf("applied%d", i)
+		return watch.Event{Type: watch.Modified, Object: p}
+	}
+}
+
+func (a *agent) watcher(r Resource) *watcher {
+	return a.watchers[slices.IndexFunc(a.watchers, func(w *watcher) bool { return w.resource == r })]
+}
+
+func eventResource(o runtime.Object) Resource {
+	switch o.(type) {
+	case *v1beta2.AddressGroupPatch:
+		return AddressGroups
+	case *v1beta2.AppliedToGroupPatch:
+		return AppliedToGroups
+	}
+	return resourceOf(o)
+}
+
+// answer has antrea-controller answer for one resource.
+func (a *agent) answer(r Resource, objects ...any) {
+	require.NoError(a.t, a.watcher(r).replace(objects))
+}
+
+func (s *randomSet) answer(a *agent) {
+	for r, objects := range s.present {
+		var all []any
+		for _, o := range objects {
+			all = append(all, o)
+		}
+		a.answer(r, all...)
+	}
+}
+
+// fallBackAll has an agent use what is kept.
+func (a *agent) fallBackAll() {
+	for _, w := range a.watchers {
+		w.fallBack(errors.New("away"))
+	}
+	require.NoError(a.t, a.realize())
+}
+
+func (f *fakeFlows) all() []*openflow.PolicyRule {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var rules []*openflow.PolicyRule
+	for _, r := range f.rules {
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// verdicts are what rules allow each local Pod: by Pod, then "Ingress 10.0.1.1 6:80".
+func verdicts(rules []*openflow.PolicyRule) [localPods]map[string]bool {
+	var all [localPods]map[string]bool
+	for i := range localPods {
+		all[i] = map[string]bool{}
+		local := netip.MustParseAddr(localIP(i))
+		for p := range peerPods + 1 { // One is in no group, and in the blocks.
+			peer := netip.MustParseAddr(peerIP(p))
+			for _, to := range []openflow.PolicyConnection{{Protocol: of.IPProtoTCP, DestinationPort: 80}, {Protocol: of.IPProtoTCP, DestinationPort: 81}, {Protocol: of.IPProtoUDP, DestinationPort: 53}} {
+				to.Source, to.Destination = peer, local
+				all[i][fmt.Sprintf("Ingress %v %d:%d", peer, to.Protocol, to.DestinationPort)] = openflow.EvaluatePolicy(rules, openflow.PolicyIngress, to).Allowed
+				to.Source, to.Destination = local, peer
+				all[i][fmt.Sprintf("Egress %v %d:%d", peer, to.Protocol, to.DestinationPort)] = openflow.EvaluatePolicy(rules, openflow.PolicyEgress, to).Allowed
+			}
+		}
+	}
+	return all
+}
+
+// storeFiles returns the paths of all that is kept below dir, relative to it: first the inventories.
+func storeFiles(t *testing.T, dir string) (inventories, objects []string) {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(dir, path)
+		if strings.HasSuffix(path, inventorySuffix) {
+			inventories = append(inventories, relative)
+		} else {
+			objects = append(objects, relative)
+		}
+		return err
+	}))
+	return inventories, objects
+}
+
+// damages change a file in place. older is the directory as it was some changes ago, other is another file of it.
+var damages = map[string]func(t *testing.T, rng *rand.Rand, path, other, older string){
+	"truncated": func(t *testing.T, rng *rand.Rand, path, _, _ string) {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(path, rng.Int64N(info.Size())))
+	},
+	"truncated by a record": func(t *testing.T, _ *rand.Rand, path, _, _ string) {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		payloads, err := decodeJournal(content)
+		require.NoError(t, err)
+		last := payloads[len(payloads)-1]
+		require.NoError(t, os.Truncate(path, int64(len(content)-len(last)-recordHeaderSize)))
+	},
+	"bits flipped": func(t *testing.T, rng *rand.Rand, path, _, _ string) {
+		edit(t, path, func(content []byte) []byte {
+			for range 1 + rng.IntN(3) {
+				content[rng.IntN(len(content))] ^= 1 << rng.IntN(8)
+			}
+			return content
+		})
+	},
+	"bytes inserted": func(t *testing.T, rng *rand.Rand, path, _, _ string) {
+		edit(t, path, func(content []byte) []byte {
+			return slices.Insert(content, rng.IntN(len(content)+1), []byte("null")...)
+		})
+	},
+	"deleted": func(t *testing.T, _ *rand.Rand, path, _, _ string) { require.NoError(t, os.Remove(path)) },
+	"empty":   func(t *testing.T, _ *rand.Rand, path, _, _ string) { require.NoError(t, os.Truncate(path, 0)) },
+	"another version": func(t *testing.T, _ *rand.Rand, path, _, _ string) {
+		edit(t, path, func(content []byte) []byte { content[len(journalMagic)-1]++; return content })
+	},
+	"another schema": func(t *testing.T, _ *rand.Rand, path, _, _ string) {
+		edit(t, path, func(content []byte) []byte {
+			payloads, err := decodeJournal(content)
+			require.NoError(t, err)
+			payloads[0] = append([]byte(`{"tier":"emergency",`), payloads[0][1:]...)
+			return encodeJournal(payloads...)
+		})
+	},
+	"upstream Antrea's": func(t *testing.T, _ *rand.Rand, path, _, _ string) {
+		// A NetworkPolicy as Kubernetes encodes it in protobuf: magic, then runtime.Unknown with the kind and the object.
+		require.NoError(t, os.WriteFile(path, []byte("k8s\x00\n3\n!controlplane.antrea.io/v1beta2\x12\x0eNetworkPolicy\x12\x0c\n\x0a\n\x03np0\x12\x00\x1a\x00"), 0o640))
+	},
+	"the former agent's": func(t *testing.T, _ *rand.Rand, path, _, _ string) {
+		require.NoError(t, os.WriteFile(path, []byte(`{"metadata":{"name":"np0"},"appliedToGroups":["applied0"]}`), 0o640))
+	},
+	"huge": func(t *testing.T, _ *rand.Rand, path, _, _ string) { require.NoError(t, os.Truncate(path, 1<<40)) },
+	"binary": func(t *testing.T, rng *rand.Rand, path, _, _ string) {
+		edit(t, path, func(content []byte) []byte {
+			for i := range content {
+				content[i] = byte(rng.IntN(256))
+			}
+			return content
+		})
+	},
+	"another file's": func(t *testing.T, _ *rand.Rand, path, other, _ string) {
+		content, err := os.ReadFile(other)
+		if err == nil {
+			require.NoError(t, os.WriteFile(path, content, 0o640))
+		}
+	},
+	"older": func(t *testing.T, _ *rand.Rand, path, _, older string) {
+		if content, err := os.ReadFile(older); err == nil {
+			require.NoError(t, os.WriteFile(path, content, 0o640))
+		}
+	},
+	"a directory": func(t *testing.T, _ *rand.Rand, path, _, _ string) {
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, os.MkdirAll(filepath.Join(path, "inside"), 0o750))
+	},
+}
+
+func edit(t *testing.T, path string, change func([]byte) []byte) {
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, change(content), 0o640))
+}
+
+// concerned returns the local Pods that a damaged file may make less open: those that it concerns, and no other.
+func (s *randomSet) concerned(a *agent, file string) (pods [localPods]bool) {
+	resource, name := filepath.Split(file)
+	for _, p := range a.state.policies {
+		related := slices.Contains(addressGroupsOf(p.latest), name) && resource == directories[AddressGroups]+"/" ||
+			p.latest.Name == name || slices.Contains(p.latest.AppliedToGroups, name)
+		if !related {
+			continue
+		}
+		for i := range localPods {
+			if _, applied := a.state.appliedPods(p.latest)[podName{Namespace: "ns", Name: localName(i)}]; applied {
+				pods[i] = true
+			}
+		}
+	}
+	return pods
+}
+
+// Whatever becomes of files: no Pod is more open after a restart without antrea-controller; as long as one file only is
+// damaged no Pod is touched that it does not concern; and antrea-controller makes all as it was.
+func TestDamagedStoreOpensNothing(t *testing.T) {
+	kinds := []string{}
+	for kind := range damages {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	isolated := 0
+	for seed := range uint64(*damagedStores) {
+		rng := rand.New(rand.NewPCG(seed, 14))
+		dir, older, set := t.TempDir(), t.TempDir(), newRandomSet(rng)
+		former := newAgent(t, nil, dir)
+		set.answer(former)
+		for _, step := range rng.Perm(20) {
+			switch step {
+			case 0:
+				require.NoError(t, os.RemoveAll(older))
+				require.NoError(t, os.CopyFS(older, os.DirFS(dir)))
+			case 1:
+				for _, r := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
+					former.watcher(r).storeAll()
+				}
+			default:
+				e := set.event()
+				require.NoError(t, former.watcher(eventResource(e.Object)).enter(e))
+			}
+		}
+		var interfaces []*interfacestore.InterfaceConfig
+		for i := range localPods {
+			interfaces = append(interfaces, localInterface(i))
+			former.setInterface(interfaces[i])
+		}
+		require.NoError(t, former.realize())
+		requireNoProblems(t, former)
+		before := verdicts(former.flows.all())
+
+		undamaged := newAgent(t, nil, dir, interfaces...)
+		undamaged.fallBackAll()
+		require.Equal(t, former.flows.text(), undamaged.flows.text(), "seed %d", seed)
+
+		inventories, objects := storeFiles(t, dir)
+		files := append(slices.Clone(inventories), objects...)
+		chosen := rng.Perm(len(files))[:1+rng.IntN(3)*rng.IntN(3)]
+		if rng.IntN(5) == 0 { // Both inventories of one resource.
+			resource := directories[slices.Sorted(maps.Keys(directories))[rng.IntN(len(directories))]]
+			chosen = slices.DeleteFunc(rng.Perm(len(inventories)), func(n int) bool { return !strings.HasPrefix(inventories[n], resource) })
+		}
+		what := []string{fmt.Sprintf("seed %d", seed)}
+		for _, n := range chosen {
+			kind := kinds[rng.IntN(len(kinds))]
+			if len(chosen) > 1 && n < len(inventories) && kind == "older" {
+				kind = "deleted" // Several older files that agree with each other cannot be told from a store that is not damaged.
+			}
+			what = append(what, files[n]+" "+kind)
+			other := files[(n+1+rng.IntN(len(files)-1))%len(files)]
+			damages[kind](t, rng, filepath.Join(dir, files[n]), filepath.Join(dir, other), filepath.Join(older, files[n]))
+		}
+		failure := strings.Join(what, ", ")
+
+		// Some Pods are there, the others come.
+		there := rng.IntN(localPods + 1)
+		after := newAgent(t, nil, dir, interfaces[:there]...)
+		after.fallBackAll()
+		for _, i := range interfaces[there:] {
+			require.NoError(t, after.PodArrives(i))
+		}
+		var concerned [localPods]bool
+		if len(chosen) == 1 && !slices.Contains(inventories, files[chosen[0]]) {
+			concerned = set.concerned(former, files[chosen[0]])
+		}
+		for i, allowed := range verdicts(after.flows.all()) {
+			for connection, open := range allowed {
+				if open {
+					require.True(t, before[i][connection], "%s: %s of %s is open now\nbefore %v\nafter %v", failure, connection, localName(i), former.flows.text(), after.flows.text())
+				}
+				if len(chosen) == 1 && !concerned[i] {
+					require.Equal(t, before[i][connection], open, "%s: %s of %s\nbefore %v\nafter %v", failure, connection, localName(i), former.flows.text(), after.flows.text())
+				}
+			}
+		}
+		if problems, _ := after.problems.List(); len(problems) > 0 {
+			isolated++
+		} else {
+			require.Equal(t, former.flows.text(), after.flows.text(), failure)
+		}
+
+		for r := range directories {
+			var current []any
+			for _, name := range former.state.names(r) {
+				current = append(current, former.state.object(r, name))
+			}
+			after.answer(r, current...)
+		}
+		require.NoError(t, after.realize())
+		require.Equal(t, former.flows.text(), after.flows.text(), failure)
+		problems, _ := after.problems.List()
+		require.Empty(t, problems, failure)
+		if seed%10 == 0 {
+			again := newAgent(t, nil, dir, interfaces...)
+			again.fallBackAll()
+			require.Equal(t, former.flows.text(), again.flows.text(), failure)
+		}
+	}
+	require.Greater(t, isolated, *damagedStores/2)
+	t.Logf("%d of %d damaged stores were reported, none opened anything", isolated, *damagedStores)
+}
+
+func requireNoProblems(t *testing.T, a *agent) {
+	t.Helper()
+	problems, _ := a.problems.List()
+	require.Empty(t, problems)
+}

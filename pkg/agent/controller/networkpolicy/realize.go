@@ -1,0 +1,333 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+const (
+	// patience is how often the switch may fail to answer before what it was asked is suspected.
+	patience = 3
+	// recoveryTime is how long it may take to answer again after that, asked every recoveryStep.
+	recoveryTime = 10 * time.Second
+	recoveryStep = 200 * time.Millisecond
+)
+
+// realize brings the switch in line with all dirty policies, and tries refused ones again that are due. It fails if the switch
+// does not answer; refused policies are no failure.
+func (c *Controller) realize() error { return c.realizeChanges(maxRetries) }
+
+// realizeChanges puts all dirty policies into one bundle, so an edited policy is never without its rules in between. If the
+// switch refuses that, the policies that it refuses are found, and the others realized. Then so many refused ones are tried
+// again at most, each on its own.
+func (c *Controller) realizeChanges(retries int) error {
+	c.realizeMu.Lock()
+	defer c.realizeMu.Unlock()
+	dirty, due, known := c.outstanding(retries)
+	if !known || len(dirty) == 0 && len(due) == 0 && c.initialDone {
+		return nil
+	}
+	if err := c.realizeAll(dirty, due); err != nil {
+		c.silences++
+		return fmt.Errorf("realize NetworkPolicies: %w", err)
+	}
+	c.silences = 0
+	c.scheduleRetry()
+	if !c.initialDone {
+		klog.InfoS("Realized the initial NetworkPolicies", "policies", len(dirty))
+		c.initialDone = true
+		close(c.synced)
+	}
+	return nil
+}
+
+// outstanding returns the policies to realize and the refused ones to try again, once all are known.
+func (c *Controller) outstanding(retries int) (dirty sets.Set[string], due []string, known bool) {
+	c.mu.Lock()
+	// A panic must not leave it locked: every ADD would wait for good.
+	defer c.mu.Unlock()
+	if len(c.unsynced) > 0 {
+		return nil, nil, false
+	}
+	c.state.settleDoubt(!c.initialDone)
+	due = c.dueRefusals(retries)
+	dirty = c.takeOpen(c.state.dirty.Clone())
+	c.taken = dirty.Clone().Insert(due...)
+	return dirty, due, true
+}
+
+// takeOpen returns names without those policies of which the switch refuses even the guard: they wait until they are due,
+// and must not have every change of others refused. The caller holds mu.
+func (c *Controller) takeOpen(names sets.Set[string]) sets.Set[string] {
+	for name := range names {
+		r, p := c.refusals[name], c.state.policies[name]
+		if r != nil && r.open && p != nil && p.latest == r.version {
+			names.Delete(name)
+			c.state.dirty.Delete(name)
+		}
+	}
+	return names
+}
+
+func (c *Controller) realizeAll(dirty sets.Set[string], due []string) error {
+	if len(dirty) > 0 || !c.initialDone {
+		ops, err := c.attempt(dirty, c.isRefusedVersion)
+		if isRefused(err) {
+			err = c.separate(ops, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range due {
+		if err := c.tryAgain(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func always(string, *v1beta2.NetworkPolicy) bool { return true }
+func never(string, *v1beta2.NetworkPolicy) bool  { return false }
+
+// separate realizes policies that the switch has refused together, for the given cause, but for those that it refuses. In
+// between their guards are in force, and so is what an earlier agent has realized, if this is the first time.
+func (c *Controller) separate(refused *operations, cause error) error {
+	klog.ErrorS(cause, "Open vSwitch refuses a change of NetworkPolicies, looking for the policies that it refuses", "policies", len(refused.versions))
+	c.onTop = !c.initialDone
+	defer func() { c.onTop = false }()
+	names := slices.Sorted(maps.Keys(refused.versions))
+	open, err := c.bisect(names, nil, always)
+	if err != nil {
+		return err
+	}
+	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return refused.guarded.Has(name) || open[name] != nil })
+	if len(open) > 0 {
+		cause = nil // It may be about their guards.
+	}
+	bad, err := c.bisect(rest, cause, never)
+	if err != nil {
+		return err
+	}
+	if err := c.refuseAll(refused.versions, open, bad); err != nil {
+		return err
+	}
+	if !c.onTop {
+		return nil
+	}
+	if err := survive(c.flows.UpdatePolicyRules, nil, nil); err != nil {
+		return err
+	}
+	c.announce()
+	return nil
+}
+
+// announce tells others that the rules have changed.
+func (c *Controller) announce() {
+	notify(c.realizedSome)
+	if c.onRealized != nil {
+		c.onRealized()
+	}
+}
+
+// refuseAll notes what the switch refuses. These policies stay dirty: their groups may have changed since their guards were
+// made. The error is about policies that are gone and of which the switch refuses the end.
+func (c *Controller) refuseAll(versions map[string]*v1beta2.NetworkPolicy, open, bad map[string]error) error {
+	defer c.poke()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for _, refused := range []map[string]error{open, bad} {
+		for _, name := range slices.Sorted(maps.Keys(refused)) {
+			if version := versions[name]; version != nil {
+				c.refuse(version, refused[name], open[name] != nil)
+			} else {
+				errs = append(errs, fmt.Errorf("remove the rules of policy %s: %w", name, refused[name]))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// bisect realizes the policies, or their guards, that the switch accepts, and says why it refuses the others. cause is why
+// it refuses all of them together, nil if it was not asked. It needs about 2 log2(n) changes for each that is refused.
+func (c *Controller) bisect(names []string, cause error, isGuarded func(string, *v1beta2.NetworkPolicy) bool) (map[string]error, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	if cause == nil {
+		if _, cause = c.attempt(sets.New(names...), isGuarded); !isRefused(cause) {
+			return nil, cause
+		}
+	}
+	if len(names) == 1 {
+		return map[string]error{names[0]: cause}, nil
+	}
+	left, right := names[:len(names)/2], names[len(names)/2:]
+	refused, err := c.bisect(left, nil, isGuarded)
+	if err != nil {
+		return nil, err
+	}
+	if len(refused) > 0 || len(right) == 1 {
+		cause = nil // Otherwise it is about the right ones.
+	}
+	others, err := c.bisect(right, cause, isGuarded)
+	if refused == nil {
+		return others, err
+	}
+	maps.Copy(refused, others)
+	return refused, err
+}
+
+// tryAgain tries a refused policy, first its guard if the switch has refused that, too. It fails only if the switch does not
+// answer.
+func (c *Controller) tryAgain(name string) error {
+	c.mu.Lock()
+	r := c.refusals[name]
+	open := r != nil && r.open
+	if r != nil {
+		r.postpone()
+	}
+	c.mu.Unlock()
+	if r == nil {
+		return nil // Other changes have solved it.
+	}
+	if open {
+		if accepted, err := c.tryOne(name, always); !accepted || err != nil {
+			return err
+		}
+	}
+	_, err := c.tryOne(name, never)
+	return err
+}
+
+// tryOne tries a policy or its guard and notes the outcome.
+func (c *Controller) tryOne(name string, isGuarded func(string, *v1beta2.NetworkPolicy) bool) (accepted bool, err error) {
+	ops, err := c.attempt(sets.New(name), isGuarded)
+	if !isRefused(err) {
+		return err == nil, err
+	}
+	refused := map[string]error{name: err}
+	if ops.guarded.Has(name) {
+		return false, c.refuseAll(ops.versions, refused, nil)
+	}
+	return false, c.refuseAll(ops.versions, nil, refused)
+}
+
+// attempt is change for policies that the switch may answer nothing to. It is asked something else before, if it has not
+// answered for some time, to tell whose fault that is.
+func (c *Controller) attempt(names sets.Set[string], isGuarded func(string, *v1beta2.NetworkPolicy) bool) (*operations, error) {
+	if c.silences < patience {
+		return c.change(names, isGuarded)
+	}
+	var err error
+	for began := time.Now(); ; time.Sleep(recoveryStep) {
+		if err = survive(c.flows.UpdatePolicyRulesOnTop, nil, nil); err == nil || time.Since(began) > recoveryTime {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnwell, err)
+	}
+	ops, err := c.change(names, isGuarded)
+	if err != nil && !isRefused(err) {
+		err = &unanswered{err}
+	}
+	return ops, err
+}
+
+// change makes one change for the named policies. Those that failed are dirty again.
+func (c *Controller) change(names sets.Set[string], isGuarded func(string, *v1beta2.NetworkPolicy) bool) (*operations, error) {
+	ops := c.plan(names, isGuarded)
+	update := c.flows.UpdatePolicyRules
+	if c.onTop {
+		update = c.flows.UpdatePolicyRulesOnTop
+	}
+	err := survive(update, ops.install, ops.remove)
+	c.conclude(names, ops, err)
+	if err != nil {
+		return ops, err
+	}
+	klog.V(2).InfoS("Realized NetworkPolicies", "policies", sets.List(names), "installedRules", len(ops.install), "removedRules", len(ops.remove))
+	if !c.onTop { // Otherwise rules of former rounds allow more than is known here.
+		c.announce()
+	}
+	return ops, nil
+}
+
+// survive makes an error of a panic, which counts as a refusal.
+func survive(update func([]*openflow.PolicyRule, []uint32) error, install []*openflow.PolicyRule, remove []uint32) error {
+	return recovery.Call(controllerName, recovery.Part(controllerName), func() error { return update(install, remove) })
+}
+
+// plan notes that the switch is about to be told of the named policies. Should it panic, they stay dirty.
+func (c *Controller) plan(names sets.Set[string], isGuarded func(string, *v1beta2.NetworkPolicy) bool) *operations {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	planned := c.withoutEarlyEnds(names)
+	ops := c.realized.plan(c.state, planned, isGuarded)
+	c.state.dirty = c.state.dirty.Difference(planned)
+	c.realizing = planned
+	return ops
+}
+
+// withoutEarlyEnds leaves policies out that are gone, if others have changed since the realization began: what takes over from one
+// that has gone meanwhile must not come later than its end. The caller holds mu.
+func (c *Controller) withoutEarlyEnds(names sets.Set[string]) sets.Set[string] {
+	if c.taken.IsSuperset(c.state.dirty) {
+		return names
+	}
+	planned := sets.New[string]()
+	for name := range names {
+		if c.state.policies[name] != nil {
+			planned.Insert(name)
+		}
+	}
+	return planned
+}
+
+// conclude enters what has become of a plan.
+func (c *Controller) conclude(names sets.Set[string], ops *operations, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.realizing = nil
+	if err != nil {
+		c.realized.abandon(ops)
+		c.state.dirty = c.state.dirty.Union(names)
+		return
+	}
+	c.realized.commit(ops)
+	c.unenforced = c.unenforced.Union(names)
+	c.settle(ops)
+}
+
+// settle notes what has become of policies by a change that the switch has accepted. The caller holds mu.
+func (c *Controller) settle(ops *operations) {
+	for name, version := range ops.versions {
+		err, senseless := ops.senseless[name]
+		switch {
+		case senseless:
+			c.refuseSenseless(version, err)
+		case !ops.guarded.Has(name):
+			c.state.accept(name, version)
+			c.accept(name)
+		case c.isRefusedVersion(name, version):
+			c.isolated(c.refusals[name])
+		default:
+			c.state.dirty.Insert(name) // The policy itself is to be tried yet.
+		}
+	}
+}

@@ -1,0 +1,306 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+)
+
+// position orders records. Run is the time at which all objects were last written anew, Seq counts the changes since.
+type position struct {
+	Run int64  `json:"run"`
+	Seq uint64 `json:"seq"`
+}
+
+// objectRecord is a record of an object's file: the object, then patches.
+type objectRecord struct {
+	position
+	Resource Resource `json:"resource"`
+	Name     string   `json:"name"`
+	// Object and Patch are values of v1beta2 when they are encoded and json.RawMessage when they are decoded. One is nil.
+	Object any `json:"object,omitempty"`
+	Patch  any `json:"patch,omitempty"`
+}
+
+// inventoryRecord is a record of an inventory: what one change has done to the set of objects. The first one has no name.
+type inventoryRecord struct {
+	position
+	Resource Resource `json:"resource"`
+	Name     string   `json:"name,omitempty"`
+	Gone     bool     `json:"gone,omitempty"`
+	// Patch means that Pods and NoPods change the entry that there is.
+	Patch bool `json:"patch,omitempty"`
+	summary
+}
+
+// summary is what has to be known of an object to close what may be open without it. It is kept apart from the object.
+type summary struct {
+	// AppliedTo and Directions are a policy's, Source says where it comes from.
+	AppliedTo  []string                        `json:"appliedTo,omitempty"`
+	Directions []v1beta2.Direction             `json:"directions,omitempty"`
+	Source     *v1beta2.NetworkPolicyReference `json:"source,omitempty"`
+	// Pods are members of an AppliedToGroup, NoPods those that a patch removes; each as namespace/name.
+	Pods   []string `json:"pods,omitempty"`
+	NoPods []string `json:"noPods,omitempty"`
+}
+
+// summarize returns the name of an object or a patch, and what the inventory says of it.
+func summarize(object any) (name string, patch bool, s summary) {
+	switch o := object.(type) {
+	case *v1beta2.NetworkPolicy:
+		return o.Name, false, summary{AppliedTo: o.AppliedToGroups, Directions: directionsOf(o), Source: o.SourceRef}
+	case *v1beta2.AddressGroup:
+		return o.Name, false, summary{}
+	case *v1beta2.AddressGroupPatch:
+		return o.Name, true, summary{}
+	case *v1beta2.AppliedToGroup:
+		return o.Name, false, summary{Pods: podTexts(o.GroupMembers)}
+	case *v1beta2.AppliedToGroupPatch:
+		return o.Name, true, summary{Pods: podTexts(o.AddedGroupMembers), NoPods: podTexts(o.RemovedGroupMembers)}
+	}
+	return "", false, summary{}
+}
+
+// directionsOf returns the directions in which the policy isolates. One that is not known may mean both.
+func directionsOf(np *v1beta2.NetworkPolicy) []v1beta2.Direction {
+	both := []v1beta2.Direction{v1beta2.DirectionIn, v1beta2.DirectionOut}
+	var directions []v1beta2.Direction
+	for i := range np.Rules {
+		d := np.Rules[i].Direction
+		if !slices.Contains(both, d) {
+			return both
+		}
+		if !slices.Contains(directions, d) {
+			directions = append(directions, d)
+		}
+	}
+	return directions
+}
+
+func podTexts(members []v1beta2.GroupMember) []string {
+	var pods []string
+	for _, m := range members {
+		if m.Pod != nil {
+			pods = append(pods, m.Pod.Namespace+"/"+m.Pod.Name)
+		}
+	}
+	return pods
+}
+
+// unreadable returns what takes the place of an object of which only the summary is known; nil if nothing is needed.
+func (s summary) unreadable(r Resource, name string) any {
+	switch r {
+	case NetworkPolicies:
+		np := &v1beta2.NetworkPolicy{AppliedToGroups: s.AppliedTo, SourceRef: s.Source, Rules: isolatingRules(s.Directions)}
+		np.Name = name
+		return np
+	case AppliedToGroups:
+		g := &v1beta2.AppliedToGroup{}
+		g.Name = name
+		for _, pod := range s.Pods {
+			namespace, name, _ := strings.Cut(pod, "/")
+			g.GroupMembers = append(g.GroupMembers, v1beta2.GroupMember{Pod: &v1beta2.PodReference{Namespace: namespace, Name: name}})
+		}
+		return g
+	}
+	return nil // Nobody is in an AddressGroup that is not known.
+}
+
+// isolatingRules allow nothing in the directions.
+func isolatingRules(directions []v1beta2.Direction) []v1beta2.NetworkPolicyRule {
+	var rules []v1beta2.NetworkPolicyRule
+	for _, d := range directions {
+		rules = append(rules, v1beta2.NetworkPolicyRule{Direction: d, Priority: -1})
+	}
+	return rules
+}
+
+// inventory is what an inventory file says.
+type inventory struct {
+	position
+	entries map[string]*entry
+}
+
+// entry is what the inventory knows of one object.
+type entry struct {
+	position
+	summary
+	// size is the present size of the object's file, negative when a patch is missing there. base is the size that it had when
+	// it was written anew. Both are only known of what this process has written.
+	size, base int64
+}
+
+func decodeInventory(payloads [][]byte, r Resource) (*inventory, error) {
+	x := &inventory{entries: map[string]*entry{}}
+	for i, payload := range payloads {
+		var record inventoryRecord
+		if err := decodeStrictly(payload, &record); err != nil {
+			return nil, err
+		}
+		switch {
+		case record.Resource != r:
+			return nil, fmt.Errorf("the inventory is of %q, want %q", record.Resource, r)
+		case i == 0:
+			x.position = record.position
+			continue
+		case record.Name == "":
+			return nil, fmt.Errorf("record %d has no name", i)
+		}
+		if err := x.enter(&record); err != nil {
+			return nil, err
+		}
+	}
+	if len(payloads) == 0 {
+		return nil, errors.New("the inventory has no record")
+	}
+	return x, nil
+}
+
+// enter applies a change.
+func (x *inventory) enter(record *inventoryRecord) error {
+	x.Seq = max(x.Seq, record.Seq)
+	e := x.entries[record.Name]
+	switch {
+	case record.Gone:
+		delete(x.entries, record.Name)
+		return nil
+	case !record.Patch:
+		x.entries[record.Name] = &entry{position: record.position, summary: record.summary}
+		return nil
+	case e == nil:
+		return fmt.Errorf("a change of %s, which is not there", record.Name)
+	}
+	e.position = record.position
+	if len(record.Pods)+len(record.NoPods) > 0 {
+		gone := func(pod string) bool { return slices.Contains(record.NoPods, pod) || slices.Contains(record.Pods, pod) }
+		e.Pods = append(slices.DeleteFunc(slices.Clone(e.Pods), gone), record.Pods...)
+	}
+	return nil
+}
+
+// decodeStrictly refuses what this version does not know: it may be a restriction.
+func decodeStrictly(content []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something after the end of the record")
+	}
+	return nil
+}
+
+// decodeObject makes an object of the records of its file. It returns the position of the last one.
+func decodeObject(payloads [][]byte, r Resource, name string) (object any, last position, err error) {
+	if len(payloads) == 0 {
+		return nil, last, errors.New("the file has no record")
+	}
+	var patches []json.RawMessage
+	for i, payload := range payloads {
+		var whole, patch json.RawMessage
+		record := objectRecord{Object: &whole, Patch: &patch}
+		if err := decodeStrictly(payload, &record); err != nil {
+			return nil, last, err
+		}
+		if record.Resource != r || record.Name != name {
+			return nil, last, fmt.Errorf("the file is that of %q of %q, want %q of %q", record.Name, record.Resource, name, r)
+		}
+		if (len(whole) > 0) != (i == 0) || (len(patch) > 0) == (i == 0) {
+			return nil, last, fmt.Errorf("record %d: want an object first, then patches", i)
+		}
+		if i == 0 {
+			object = newObject(r)
+			err = decodeStrictly(whole, object)
+		} else {
+			patches = append(patches, patch)
+		}
+		if err != nil {
+			return nil, last, err
+		}
+		if i > 0 && (record.Run != last.Run || record.Seq <= last.Seq) {
+			return nil, last, fmt.Errorf("record %d comes before the one that it follows", i)
+		}
+		last = record.position
+	}
+	if err := applyPatches(object, patches); err != nil {
+		return nil, last, err
+	}
+	if got, _, _ := summarize(object); got != name {
+		return nil, last, fmt.Errorf("the object is named %q, want %q", got, name)
+	}
+	return object, last, nil
+}
+
+func newObject(r Resource) any {
+	switch r {
+	case AddressGroups:
+		return &v1beta2.AddressGroup{}
+	case AppliedToGroups:
+		return &v1beta2.AppliedToGroup{}
+	}
+	return &v1beta2.NetworkPolicy{}
+}
+
+func applyPatches(object any, patches []json.RawMessage) error {
+	if len(patches) == 0 {
+		return nil
+	}
+	switch o := object.(type) {
+	case *v1beta2.AddressGroup:
+		return foldMembers(&o.GroupMembers, patches, func(p *v1beta2.AddressGroupPatch) (added, removed []v1beta2.GroupMember) {
+			return p.AddedGroupMembers, p.RemovedGroupMembers
+		})
+	case *v1beta2.AppliedToGroup:
+		return foldMembers(&o.GroupMembers, patches, func(p *v1beta2.AppliedToGroupPatch) (added, removed []v1beta2.GroupMember) {
+			return p.AddedGroupMembers, p.RemovedGroupMembers
+		})
+	}
+	return fmt.Errorf("patches of a %T", object)
+}
+
+func foldMembers[P any](members *[]v1beta2.GroupMember, patches []json.RawMessage, changes func(*P) (added, removed []v1beta2.GroupMember)) error {
+	byPod := map[podName]v1beta2.GroupMember{}
+	add := func(added []v1beta2.GroupMember) error {
+		for _, m := range added {
+			if m.Pod == nil {
+				return errors.New("a group member is no Pod")
+			}
+			byPod[podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name}] = m
+		}
+		return nil
+	}
+	if err := add(*members); err != nil {
+		return err
+	}
+	for _, content := range patches {
+		patch := new(P)
+		if err := decodeStrictly(content, patch); err != nil {
+			return err
+		}
+		added, removed := changes(patch)
+		for _, m := range removed {
+			if m.Pod != nil {
+				delete(byPod, podName{Namespace: m.Pod.Namespace, Name: m.Pod.Name})
+			}
+		}
+		if err := add(added); err != nil {
+			return err
+		}
+	}
+	*members = make([]v1beta2.GroupMember, 0, len(byPod))
+	for _, name := range slices.SortedFunc(maps.Keys(byPod), comparePods) {
+		*members = append(*members, byPod[name])
+	}
+	return nil
+}

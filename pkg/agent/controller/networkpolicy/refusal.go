@@ -1,0 +1,161 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// PolicyNotRealized is the reason of problems with policies that are not in force as they are.
+const PolicyNotRealized problem.Reason = "PolicyNotRealized"
+
+const (
+	// minRefusalDelay and maxRefusalDelay bound the time, which doubles, until a refused policy is tried again.
+	minRefusalDelay = time.Second
+	maxRefusalDelay = 5 * time.Minute
+	// maxRetries bounds how many refused policies are tried again in one go: Pods may be waiting.
+	maxRetries = 20
+	// maxErrorText bounds what is reported of an error: it may name a flow of 64 KB.
+	maxErrorText = 600
+)
+
+// refusal is a policy that cannot be realized. Its guard is in force instead.
+type refusal struct {
+	version *v1beta2.NetworkPolicy
+	subject problem.Subject
+	err     error
+	// open is set when the switch refuses the guard, too.
+	open bool
+	// delay is the time from the last attempt to the next one, which is due then. Both are 0 for a policy that makes no
+	// sense: that does not change until the policy does.
+	delay time.Duration
+	due   time.Time
+}
+
+// unanswered is the error of a change that the switch did not answer although it has answered others.
+type unanswered struct{ err error }
+
+func (e *unanswered) Error() string {
+	return fmt.Sprintf("the switch answers other changes, but not this one: %v", e.err)
+}
+
+func (e *unanswered) Unwrap() error { return e.err }
+
+// errUnwell is part of the error of a switch that takes no change at all.
+var errUnwell = errors.New("the switch takes no change")
+
+// isRefused tells whether an error is about what was to be changed, as opposed to a switch that does not answer.
+func isRefused(err error) bool {
+	if silent := (*unanswered)(nil); errors.As(err, &silent) {
+		return true
+	}
+	return err != nil && !errors.Is(err, errUnwell) && !errors.Is(err, of.ErrDisconnected) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+}
+
+// subjectOf is the NetworkPolicy that a policy was made of.
+func subjectOf(np *v1beta2.NetworkPolicy) problem.Subject {
+	if ref := np.SourceRef; ref != nil {
+		return problem.Subject{Kind: "NetworkPolicy", Namespace: ref.Namespace, Name: ref.Name, UID: string(ref.UID)}
+	}
+	return problem.Subject{Kind: "NetworkPolicy", Name: np.Name}
+}
+
+// refuse notes that a version of a policy cannot be realized, and reports it. The caller holds mu.
+func (c *Controller) refuse(version *v1beta2.NetworkPolicy, err error, open bool) {
+	r := c.refusals[version.Name]
+	if r == nil || r.version != version {
+		r = &refusal{version: version, subject: subjectOf(version)}
+		c.refusals[version.Name] = r
+		r.postpone()
+	}
+	r.err, r.open = err, open
+	c.report(r)
+}
+
+// postpone makes the policy due later than the last time.
+func (r *refusal) postpone() {
+	r.delay = min(max(2*r.delay, minRefusalDelay), maxRefusalDelay)
+	r.due = time.Now().Add(r.delay)
+}
+
+// isolated notes that the guard is in force. The caller holds mu.
+func (c *Controller) isolated(r *refusal) {
+	if r.open {
+		r.open = false
+		c.report(r)
+	}
+}
+
+// refuseSenseless does so for one that makes no sense. The caller holds mu.
+func (c *Controller) refuseSenseless(version *v1beta2.NetworkPolicy, err error) {
+	r := &refusal{version: version, subject: subjectOf(version), err: err}
+	c.refusals[version.Name] = r
+	c.report(r)
+}
+
+func (c *Controller) report(r *refusal) {
+	text := r.err.Error()
+	if len(text) > maxErrorText {
+		text = text[:maxErrorText/2] + " ... " + text[len(text)-maxErrorText/2:]
+	}
+	effect := "its Pods are isolated on this Node, but for what was in force of it before"
+	if r.open {
+		effect = "its Pods on this Node are not isolated either, because Open vSwitch refuses that, too; new ones are not started"
+	}
+	c.problems.Report(PolicyNotRealized, r.subject, fmt.Sprintf("cannot be realized: %s; %s", text, effect))
+}
+
+// accept notes that a policy is in force, or gone. The caller holds mu.
+func (c *Controller) accept(name string) {
+	if r := c.refusals[name]; r != nil {
+		delete(c.refusals, name)
+		c.problems.Resolve(PolicyNotRealized, r.subject)
+	}
+}
+
+// isRefusedVersion tells whether the version is one that is known to be refused. The caller holds mu.
+func (c *Controller) isRefusedVersion(name string, version *v1beta2.NetworkPolicy) bool {
+	r := c.refusals[name]
+	return r != nil && r.version == version
+}
+
+// dueRefusals returns the policies that are to be tried again now, those first that have waited longest. The caller holds mu.
+func (c *Controller) dueRefusals(limit int) []string {
+	now := time.Now()
+	var names []string
+	for name, r := range c.refusals {
+		if r.delay > 0 && !r.due.After(now) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(c.refusals[a].due.Compare(c.refusals[b].due), cmp.Compare(a, b))
+	})
+	return names[:min(limit, len(names))]
+}
+
+// scheduleRetry has the controller woken when the next refused policy is due.
+func (c *Controller) scheduleRetry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var next time.Time
+	for _, r := range c.refusals {
+		if r.delay > 0 && (next.IsZero() || r.due.Before(next)) {
+			next = r.due
+		}
+	}
+	c.retry.Stop()
+	if !next.IsZero() {
+		c.retry.Reset(max(time.Until(next), 0))
+	}
+}

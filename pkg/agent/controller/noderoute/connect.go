@@ -1,0 +1,175 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package noderoute
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+)
+
+// local is this Node, as the agent found it at its start. It is right whatever Node objects say.
+type local struct {
+	name string
+	// networks are the Pod networks in use, addresses those of the Node.
+	networks  []netip.Prefix
+	addresses []netip.Addr
+	// pods are the families in use between Pods, uplink those of this Node's transport addresses.
+	pods, uplink families
+}
+
+func newLocal(network *config.NetworkConfig, node *config.NodeConfig) local {
+	l := local{
+		name:      node.Name,
+		addresses: slices.Clone(node.Addresses),
+		pods:      families{ipv4: network.IPv4Enabled, ipv6: network.IPv6Enabled},
+		uplink:    families{ipv4: node.Uplink.IPv4.IsValid(), ipv6: node.Uplink.IPv6.IsValid()},
+	}
+	for _, cidr := range []netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR} {
+		if cidr.IsValid() {
+			l.networks = append(l.networks, cidr.Masked())
+		}
+	}
+	for _, p := range []netip.Prefix{node.Uplink.IPv4, node.Uplink.IPv6} {
+		if p.IsValid() {
+			l.addresses = append(l.addresses, p.Addr())
+		}
+	}
+	return l
+}
+
+func (l *local) overlaps(cidr netip.Prefix) bool {
+	return slices.ContainsFunc(l.networks, cidr.Overlaps)
+}
+
+// peer says how this Node connects another one: nil for not at all. Each Pod network is decided by itself, so that a Node with a wrong one
+// of one IP version keeps the other. have are the addresses that the Node's networks lead to now: they are kept when
+// the object has none that can be used, because they are more likely right than nothing.
+func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (*Peer, []finding) {
+	findings := slices.Clone(o.findings)
+	peer := &Peer{Name: o.name}
+	for _, cidr := range o.cidrs {
+		if lost := lostClaim(cidr, all.verdict(o.name, cidr)); lost != nil {
+			findings = append(findings, *lost)
+			continue
+		}
+		if !l.pods.has(cidr.Addr()) || l.overlaps(cidr) {
+			continue // of the latter, this Node is told
+		}
+		if i := slices.IndexFunc(l.addresses, cidr.Contains); i >= 0 {
+			findings = append(findings, finding{ReasonPodCIDRInvalid,
+				fmt.Sprintf("Pod CIDR %s has in it the address %s of Node %s, want a network without addresses of Nodes", cidr, l.addresses[i], l.name)})
+			continue
+		}
+		ip, why := l.transportAddress(o, cidr, all, have[cidr])
+		if why != "" {
+			findings = append(findings, finding{ReasonNodeAddressInvalid, why})
+		}
+		if ip.IsValid() {
+			peer.Networks = append(peer.Networks, Network{CIDR: cidr, IP: ip})
+		}
+	}
+	if len(peer.Networks) == 0 {
+		return nil, findings
+	}
+	return peer, findings
+}
+
+// lostClaim says why a Pod network is not the Node's, nil if it is.
+func lostClaim(cidr netip.Prefix, v verdict) *finding {
+	switch {
+	case v.won:
+		return nil
+	case len(v.crowd) > 0:
+		return &finding{ReasonPodCIDRInvalid, fmt.Sprintf("Pod CIDR %s has in it addresses of the Nodes %s, want a network without addresses of Nodes",
+			cidr, strings.Join(v.crowd, " and "))}
+	}
+	return &finding{ReasonPodCIDROverlaps, fmt.Sprintf("Pod CIDR %s overlaps %s of the older Node %s, want a network of its own",
+		cidr, v.byCIDR, v.by)}
+}
+
+// transportAddress returns where tunnel packets for a Pod CIDR of the Node go: an address of the CIDR's family, as Antrea
+// does it, else one of the other family that this Node has too. Of several it is the first in the annotation, else an
+// internal, else an external address of the Node. It says why when that is none of what the object asks for.
+func (l *local) transportAddress(o *object, cidr netip.Prefix, all *claims, have netip.Addr) (addr netip.Addr, why string) {
+	order := []families{{ipv4: l.uplink.ipv4}, {ipv6: l.uplink.ipv6}}
+	if cidr.Addr().Is6() {
+		order[0], order[1] = order[1], order[0]
+	}
+	for _, source := range o.addresses {
+		for _, family := range order {
+			for _, addr := range source {
+				if o.unreadable || !family.has(addr) {
+					continue
+				}
+				wrong := l.unusable(addr, all)
+				if wrong == "" {
+					return addr, why
+				}
+				why = wrong
+			}
+		}
+	}
+	if why == "" && !o.unreadable {
+		why = fmt.Sprintf("no address, neither in annotation %s nor in %s and %s addresses, is one that tunnel packets can be sent to and of a family "+
+			"that the transport interface of Node %s has (IPv4: %t, IPv6: %t)",
+			TransportAddressesAnnotation, corev1.NodeInternalIP, corev1.NodeExternalIP, l.name, l.uplink.ipv4, l.uplink.ipv6)
+	}
+	if have.IsValid() && l.unusable(have, all) == "" {
+		return have, why
+	}
+	return netip.Addr{}, why
+}
+
+// unusable says why this Node cannot send tunnel packets to an address. Several Nodes with one address are no reason: that happens
+// when a Node gets another name or an address is given to a new Node, and only who is wrong misses packets.
+func (l *local) unusable(addr netip.Addr, all *claims) string {
+	if slices.Contains(l.addresses, addr) {
+		return fmt.Sprintf("address %s is that of Node %s, want the Node's own", addr, l.name)
+	}
+	const inside = "address %s is in the Pod network %s of Node %s, want one outside of all Pod networks"
+	for _, n := range l.networks {
+		if n.Contains(addr) {
+			return fmt.Sprintf(inside, addr, n, l.name)
+		}
+	}
+	if networks, names := all.winnersOver(host(addr), ""); len(names) > 0 {
+		return fmt.Sprintf(inside, addr, networks[0].CIDR, names[0])
+	}
+	return ""
+}
+
+// own is what is wrong with this Node. It goes on all the same: its Pods reach those Nodes that nothing is wrong with.
+func (l *local) own(o *object, all *claims) []finding {
+	var findings []finding
+	if o != nil {
+		findings = slices.Clone(o.findings)
+		for _, cidr := range o.cidrs {
+			if lost := lostClaim(cidr, all.verdict(o.name, cidr)); lost != nil {
+				lost.text += "; other Nodes send what is for it elsewhere"
+				findings = append(findings, *lost)
+			}
+		}
+	}
+	for _, n := range l.networks {
+		if o != nil && len(o.cidrs) > 0 && !slices.Contains(o.cidrs, n) {
+			findings = append(findings, finding{ReasonPodCIDRChanged,
+				fmt.Sprintf("its agent uses the Pod CIDR %s, its object has %v: restart the agent", n, o.cidrs)})
+		}
+		networks, names := all.winnersOver(n, l.name)
+		for i, name := range names {
+			if i == maxAddresses {
+				break
+			}
+			findings = append(findings, finding{ReasonPodCIDROverlaps,
+				fmt.Sprintf("its Pod CIDR %s overlaps %s of Node %s, whose Pods it does not reach, want a network of its own", n, networks[i].CIDR, name)})
+		}
+	}
+	return findings
+}

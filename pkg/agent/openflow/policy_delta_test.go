@@ -1,0 +1,246 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+func TestAddressSet(t *testing.T) {
+	a, b, c := netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.3"), netip.MustParseAddr("2001:db8::1")
+	mapped := netip.AddrFrom16(a.As16())
+	var none AddressSet
+	edit := none.Edit()
+	for _, addr := range []netip.Addr{c, b, a, mapped} {
+		edit.Add(addr)
+	}
+	first := edit.Set()
+	edit.Remove(b)
+	edit.Remove(a)
+	edit.Remove(netip.MustParseAddr("10.0.0.9"))
+	second := edit.Set()
+	edit.Remove(a)
+	third := edit.Set()
+
+	require.Equal(t, []netip.Addr{a, b, c}, slices.Collect(first.All()))
+	require.Equal(t, []netip.Addr{a, c}, slices.Collect(second.All()), "added twice, removed once")
+	require.Equal(t, []netip.Addr{c}, slices.Collect(third.All()))
+	require.Empty(t, slices.Collect(none.All()))
+	require.Equal(t, 3, first.Len())
+	for _, addr := range []netip.Addr{a, mapped, b, c} {
+		require.True(t, first.Contains(addr), addr)
+		require.False(t, none.Contains(addr), addr)
+	}
+	require.False(t, third.Contains(mapped))
+	for addr := range first.All() {
+		require.Equal(t, a, addr, "it ends when nobody wants more")
+		break
+	}
+}
+
+func setOf(addresses ...netip.Addr) AddressSet {
+	edit := AddressSet{}.Edit()
+	for _, addr := range addresses {
+		edit.Add(addr)
+	}
+	return edit.Set()
+}
+
+// peerSource makes rules whose peers overlap, change in small steps, or altogether.
+type peerSource struct {
+	rng       *rand.Rand
+	addresses []netip.Addr
+	sets      []AddressSet
+}
+
+func (s *peerSource) step() {
+	i := s.rng.IntN(len(s.sets))
+	if s.rng.IntN(6) == 0 {
+		s.sets[i] = setOf(s.addresses[:s.rng.IntN(3)]...)
+		return
+	}
+	edit := s.sets[i].Edit()
+	for range s.rng.IntN(3) {
+		addr := s.addresses[s.rng.IntN(len(s.addresses))]
+		if s.rng.IntN(2) == 0 {
+			edit.Add(addr)
+		} else {
+			edit.Remove(addr)
+		}
+	}
+	s.sets[i] = edit.Set()
+}
+
+func (s *peerSource) rule(id uint32) *PolicyRule {
+	r := &PolicyRule{FlowID: id, Direction: PolicyIngress}
+	if id%2 == 0 {
+		r.Direction = PolicyEgress
+	}
+	if s.rng.IntN(8) == 0 {
+		r.Direction = PolicyDirection(1 + s.rng.IntN(2))
+	}
+	pods := []PolicyPod{{InterfaceName: "pod-a", OFPort: podAPort, IPs: []netip.Addr{podAIP, podA6IP}}, policyPodB}
+	r.AppliedTo = pods[s.rng.IntN(2) : 1+s.rng.IntN(2)]
+	for i, set := range s.sets {
+		if i%3 == int(id%3) || s.rng.IntN(6) == 0 {
+			r.PeerAddresses = append(r.PeerAddresses, set)
+		}
+	}
+	if s.rng.IntN(3) > 0 {
+		r.Peers = prefixes("10.10.1.20/32", "10.10.1.0/24", "2001:db8::1/128")[:s.rng.IntN(4)]
+	}
+	if s.rng.IntN(3) == 0 {
+		r.Services = []PolicyService{tcp(80), tcp(81)}[:s.rng.IntN(3)]
+	}
+	return r
+}
+
+// After any sequence of changes, some of which are refused or have an unknown fate, the switch has the flows that it would have
+// if it were told of the outcome alone.
+func TestChangedPeersEqualFreshOnes(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for _, node := range []struct {
+		name string
+		of   func() (*client, *of.Fake)
+	}{
+		{"IPv4", func() (*client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, testNode) }},
+		{"IPv6", func() (*client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, ipv6Node) }},
+		{"both", func() (*client, *of.Fake) { return newTestClientOf(t, oncacheFeatures, dualStackNode) }},
+	} {
+		t.Run(node.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 0))
+			s := &peerSource{rng: rng, sets: make([]AddressSet, 5)}
+			for _, text := range []string{"10.10.1.20", "10.10.1.21", "10.10.1.22", "2001:db8::1", "2001:db8::2"} {
+				s.addresses = append(s.addresses, netip.MustParseAddr(text))
+			}
+			c, fake := node.of()
+			rules := map[uint32]*PolicyRule{}
+			for range 100 {
+				s.step()
+				after := maps.Clone(rules)
+				var install []*PolicyRule
+				var remove []uint32
+				for id := uint32(2); id < 7; id++ {
+					switch rng.IntN(4) {
+					case 0:
+						remove = append(remove, id)
+						delete(after, id)
+					case 1, 2:
+						after[id] = s.rule(id)
+						install = append(install, after[id])
+					}
+				}
+				if failure := []error{nil, nil, nil, errRefused, of.ErrDisconnected}[rng.IntN(5)]; failure != nil {
+					bundles := len(fake.History())
+					fake.FailNext(failure)
+					if err := c.UpdatePolicyRules(install, remove); err != nil {
+						require.ErrorIs(t, err, failure)
+						require.Len(t, fake.History(), bundles)
+						continue
+					}
+					require.Len(t, fake.History(), bundles, "there was nothing to send")
+					rules = after
+					// The failure waits for the next bundle.
+					require.ErrorIs(t, c.ReplayFlows(), failure)
+					continue
+				}
+				require.NoError(t, c.UpdatePolicyRules(install, remove))
+				rules = after
+
+				fresh, want := node.of()
+				require.NoError(t, fresh.UpdatePolicyRules(slices.Collect(maps.Values(rules)), nil))
+				require.Equal(t, render(fresh.pipeline, want.Flows()), render(c.pipeline, fake.Flows()))
+				require.Equal(t, fresh.policy.users, c.policy.users)
+			}
+		})
+	}
+}
+
+func TestCommonPeers(t *testing.T) {
+	a, b, c := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("2001:db8::1")
+	first := setOf(a, a, b, c)
+	edit := first.Edit()
+	edit.Remove(a)
+	edit.Remove(a)
+	edit.Add(netip.MustParseAddr("10.0.0.9"))
+	second := edit.Set()
+	rule := func(peers []netip.Prefix, sets ...AddressSet) *PolicyRule {
+		return &PolicyRule{Peers: peers, PeerAddresses: sets}
+	}
+	for _, test := range []struct {
+		name      string
+		mine, its *PolicyRule
+		prefixes  []netip.Prefix
+		addresses []netip.Addr
+	}{
+		{"the same", rule(everybody, first), rule(everybody, first), everybody, []netip.Addr{a, b, c}},
+		{"a member has gone, another has come", rule(nil, first), rule(nil, second), nil, []netip.Addr{b, c}},
+		{"it is in another group now", rule(nil, first), rule(nil, second, setOf(a)), nil, []netip.Addr{a, b, c}},
+		{"it is a block now", rule(nil, first), rule(prefixes("10.0.0.1/32"), second), nil, []netip.Addr{a, b, c}},
+		{"a block is a member now", rule(prefixes("10.0.0.1/32", "10.0.0.0/24")), rule(nil, first), prefixes("10.0.0.1/32"), nil},
+		{"the group has gone", rule(everybody, first), rule(nil), nil, nil},
+		{"the group was made anew", rule(nil, first), rule(nil, setOf(b)), nil, []netip.Addr{b}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			prefixes, sets := test.mine.CommonPeers(test.its)
+			require.Equal(t, test.prefixes, prefixes)
+			var addresses []netip.Addr
+			for _, s := range sets {
+				addresses = slices.AppendSeq(addresses, s.All())
+			}
+			require.Equal(t, test.addresses, addresses)
+		})
+	}
+}
+
+// What a changed address costs depends on how many flows change, not on how many peers the rule has.
+func TestOnlyChangedPeersAreLookedAt(t *testing.T) {
+	edit := AddressSet{}.Edit()
+	for i := range 50_000 {
+		edit.Add(netip.AddrFrom4([4]byte{10, 20, byte(i >> 8), byte(i)}))
+	}
+	many := edit.Set()
+	other := setOf(netip.MustParseAddr("10.30.0.1"))
+	withSets := func(sets ...AddressSet) *PolicyRule {
+		r := ingress(2, policyPodA, prefixes("192.0.2.0/24"), tcp(80))
+		r.PeerAddresses = sets
+		return r
+	}
+	c, fake := newTestClient(t, oncacheFeatures)
+	rule := withSets(many, other)
+	require.NoError(t, install(rule)(c))
+	fake.ClearHistory()
+	change := many.Edit()
+	change.Add(netip.MustParseAddr("10.40.0.1"))
+	change.Remove(netip.MustParseAddr("10.20.0.0"))
+	changed := change.Set()
+	for _, test := range []struct {
+		name string
+		rule *PolicyRule
+		// removed and added are how many flows the rule leaves and joins.
+		removed, added int
+	}{
+		{"a peer comes, another one goes", withSets(changed, other), 1, 1},
+		{"and a set comes before it", withSets(setOf(netip.MustParseAddr("10.50.0.1")), changed, other), 1, 2},
+		{"and a set before it goes", withSets(changed), 2, 1},
+		{"a block goes", func() *PolicyRule { r := withSets(many, other); r.Peers = nil; return r }(), 1, 0},
+		{"another Pod", func() *PolicyRule { r := withSets(many, other); r.AppliedTo = []PolicyPod{policyPodB}; return r }(), 2, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var delta *keyDelta
+			require.Less(t, testing.AllocsPerRun(3, func() { delta = c.generator.keyDelta(rule, test.rule) }), 300.0)
+			require.Len(t, delta.removed, test.removed)
+			require.Len(t, delta.added, test.added)
+		})
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+	"github.com/antrea-oncache/antrea/test/cost"
+)
+
+// BenchmarkPolicyScale measures many rules of one Node on a real Open vSwitch in user space. All of them have a port in
+// common, and with one Pod that, too.
+func BenchmarkPolicyScale(b *testing.B) {
+	for _, size := range []struct{ rules, pods int }{{10_000, 100}, {100_000, 100}, {100_000, 1}} {
+		b.Run(fmt.Sprintf("rules=%d/pods=%d", size.rules, size.pods), func(b *testing.B) {
+			for range b.N {
+				measurePolicyScale(b, size.rules, size.pods)
+			}
+		})
+	}
+}
+
+func measurePolicyScale(b *testing.B, rules, pods int) {
+	bridge := newBridge(b, oncacheFeatures)
+	bridge.installAll()
+	c, o := bridge.c, bridge.OVS
+	rule := func(i int) *PolicyRule {
+		pod := policyPodA
+		if n := i % pods; n > 0 {
+			pod = PolicyPod{InterfaceName: fmt.Sprint("pod-", n), OFPort: uint32(1000 + n), IPs: []netip.Addr{nthPeer(1<<20 + n)}}
+		}
+		return ingress(uint32(10+i), pod, []netip.Prefix{host(nthPeer(i))}, tcp(80))
+	}
+	report := func(name string, do func()) {
+		began, agent, vswitchd := time.Now(), cost.ProcessorTime(b), vswitchdTime(b, o)
+		do()
+		b.ReportMetric(float64(time.Since(began).Microseconds())/1000, name+"-ms")
+		if name == "install" || name == "replay" {
+			b.ReportMetric(float64((cost.ProcessorTime(b) - agent).Milliseconds()), name+"-agent-cpu-ms")
+			b.ReportMetric(float64((vswitchdTime(b, o) - vswitchd).Milliseconds()), name+"-vswitchd-cpu-ms")
+		}
+	}
+	heap, resident := heapMiB(), residentMiB(b, o)
+	all := make([]*PolicyRule, rules)
+	for i := range all {
+		all[i] = rule(i)
+	}
+	report("install", func() { require.NoError(b, c.UpdatePolicyRules(all, nil)) })
+	b.ReportMetric(heapMiB()-heap, "agent-MiB")
+	b.ReportMetric(residentMiB(b, o)-resident, "vswitchd-MiB")
+	flows := 0
+	status, err := c.GetFlowTableStatus(b.Context())
+	require.NoError(b, err)
+	for _, table := range status {
+		flows += table.FlowCount
+	}
+	b.ReportMetric(float64(flows), "flows")
+	report("one-more", func() { require.NoError(b, install(rule(rules))(c)) })
+	report("one-less", func() { require.NoError(b, c.UpdatePolicyRules(nil, []uint32{10})) })
+	// What a packet costs that the kernel's datapath does not know, and the start of ovs-appctl.
+	trace := func(name string, peer netip.Addr, allowed bool) {
+		var w walk
+		report(name, func() { w = bridge.trace(opening(PolicyConnection{peer, podAIP, of.IPProtoTCP, 80}), ctNew, ctNew) })
+		require.Equal(b, allowed, len(w.outputs) > 0, w.text)
+	}
+	trace("trace-first", nthPeer(pods), true)
+	trace("trace-last", nthPeer(rules-pods), true)
+	trace("trace-none", nthPeer(1<<19), false)
+	report("replay", func() { require.NoError(b, c.ReplayFlows()) })
+}
+
+func heapMiB() float64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc) / (1 << 20)
+}
+
+var residentSize = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
+
+// residentMiB is the memory of ovs-vswitchd.
+func residentMiB(b *testing.B, o *ovstest.OVS) float64 {
+	kib, err := strconv.Atoi(residentSize.FindStringSubmatch(vswitchdFile(b, o, "status"))[1])
+	require.NoError(b, err)
+	return float64(kib) / 1024
+}
+
+// vswitchdTime is what ovs-vswitchd has used (proc(5), utime and stime, in hundredths of a second).
+func vswitchdTime(b *testing.B, o *ovstest.OVS) time.Duration {
+	_, rest, _ := strings.Cut(vswitchdFile(b, o, "stat"), ") ")
+	fields := strings.Fields(rest)
+	var ticks int
+	for _, field := range fields[11:13] {
+		n, err := strconv.Atoi(field)
+		require.NoError(b, err)
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+// vswitchdFile reads a file of ovs-vswitchd in /proc.
+func vswitchdFile(b *testing.B, o *ovstest.OVS, name string) string {
+	pid, err := os.ReadFile(filepath.Join(o.RunDir, "ovs-vswitchd.pid"))
+	require.NoError(b, err)
+	content, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), name))
+	require.NoError(b, err)
+	return string(content)
+}

@@ -1,0 +1,116 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import "fmt"
+
+// maxConjunctions is how many rules share a flow at most: an OpenFlow message holds 4,090 conjunctions.
+const maxConjunctions = 2000
+
+// tier is a priority of the rule tables. Rules that share an address, port or service share a flow, and a flow has no room
+// for any number of them; those that find no room are at the next tier. All flows of a rule are at its tier, because a
+// conjunction is of one priority. Rules only allow, so it does not matter which one is asked first, and Open vSwitch goes on
+// to lower priorities when no conjunction is complete at a higher one.
+type tier uint8
+
+// tiers is their number: the lowest priority is 1, since 0 is the table's miss.
+const tiers = priorityNormal
+
+func (t tier) priority() uint16 { return priorityNormal - uint16(t) }
+
+// at is the key at a tier. Drops are not shared by conjunctions: there is one whatever the number of rules.
+func (k clauseKey) at(t tier) clauseKey {
+	if !k.drop {
+		k.tier = t
+	}
+	return k
+}
+
+// tierOf returns the rule's tier as it would be after the change.
+func (c *policyChange) tierOf(id uint32) tier {
+	if t, changed := c.tiers[id]; changed {
+		return t
+	}
+	return c.state.tiers[id]
+}
+
+// chooseTier returns where the rule with this id has room for flows of these keys. It stays where it is, if possible.
+func (c *policyChange) chooseTier(id uint32, keys map[clauseKey]dimension) (tier, error) {
+	if c.rule(id) != nil {
+		if t := c.tierOf(id); c.crowded(id, t, keys) == nil {
+			return t, nil
+		}
+	}
+	var first tier
+	for key := range keys {
+		first = max(first, c.firstFree(key.at(0)))
+	}
+	var full clauseKey
+	for t := first; t < tiers; t++ {
+		key := c.crowded(id, t, keys)
+		if key == nil {
+			return t, nil
+		}
+		full = *key
+	}
+	return 0, fmt.Errorf("policy rule %d finds no room in %d flows of %d rules each (the last was {%v}): at most %d rules can have an "+
+		"address, Pod or service in common", id, tiers, c.state.maxUsers, full, tiers*c.state.maxUsers)
+}
+
+// crowded returns a key that has no room for the rule at the tier, nil if there is none.
+func (c *policyChange) crowded(id uint32, t tier, keys map[clauseKey]dimension) *clauseKey {
+	for key := range keys {
+		placed := key.at(t)
+		u := c.usersAt(placed)
+		if _, has := u[id]; has || key.drop || len(u) < c.state.maxUsers {
+			continue
+		}
+		if base := key.at(0); c.firstFree(base) == t {
+			c.free[base] = t + 1
+		}
+		return &placed
+	}
+	return nil
+}
+
+// usersAt returns the users of a flow for reading.
+func (c *policyChange) usersAt(key clauseKey) users {
+	if u, changed := c.users[key]; changed {
+		return u
+	}
+	return c.state.users[key]
+}
+
+// firstFree is the first tier at which the key may have room.
+func (c *policyChange) firstFree(base clauseKey) tier {
+	if t, changed := c.free[base]; changed {
+		return t
+	}
+	return c.state.free[base]
+}
+
+// vacate notes that a flow has lost a user.
+func (c *policyChange) vacate(key clauseKey) {
+	if base := key.at(0); key.tier < c.firstFree(base) {
+		c.free[base] = key.tier
+	}
+}
+
+// applyTiers makes the state reflect that the switch has accepted the change.
+func (c *policyChange) applyTiers() {
+	for id, t := range c.tiers {
+		if t == 0 {
+			delete(c.state.tiers, id)
+		} else {
+			c.state.tiers[id] = t
+		}
+	}
+	for base, t := range c.free {
+		if t == 0 {
+			delete(c.state.free, base)
+		} else {
+			c.state.free[base] = t
+		}
+	}
+}

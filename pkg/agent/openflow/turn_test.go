@@ -1,0 +1,132 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// slowSwitch takes bundles when the test lets it.
+type slowSwitch struct {
+	*of.Fake
+	hung   atomic.Bool
+	resume chan struct{}
+}
+
+func (s *slowSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
+	if s.hung.Load() {
+		select {
+		case <-s.resume:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return s.Fake.Commit(ctx, mods)
+}
+
+// slowClient is an initialized client with pod-a installed. It belongs into a synctest bubble.
+func slowClient(t *testing.T) (*slowSwitch, *client) {
+	s := &slowSwitch{Fake: of.NewFake(), resume: make(chan struct{})}
+	c := NewClient(s, noTableNames, oncacheFeatures).(*client)
+	_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	require.NoError(t, err)
+	require.NoError(t, installPodA(c))
+	return s, c
+}
+
+// TestCallersOfAHungSwitch has calls queue behind a change that the switch does not answer. None waits longer than it wants to.
+func TestCallersOfAHungSwitch(t *testing.T) {
+	installB := func(ctx context.Context, c *client) error {
+		return c.InstallPodFlows(ctx, "pod-b", []netip.Addr{podBIP}, podBMAC, podBPort)
+	}
+	for _, tc := range []struct {
+		name string
+		call func(ctx context.Context, c *client) error
+		// wait is the longest that the call may take, with a context of one second. A real switch is found to be hung sooner.
+		wait time.Duration
+		err  error
+	}{
+		{"install a Pod", installB, time.Second, context.DeadlineExceeded},
+		{"remove a Pod", func(ctx context.Context, c *client) error { return c.UninstallPodFlows(ctx, "pod-a") }, time.Second, context.DeadlineExceeded},
+		{"a change without context", func(_ context.Context, c *client) error { return c.UninstallNodeFlows("n") }, 2 * switchTimeout, context.DeadlineExceeded},
+		{"marks", func(_ context.Context, c *client) error {
+			return c.InstallMarkFlows([]coherency.Mark{{InterfaceName: "pod-a", OFPort: podAPort, Epoch: 1}})
+		}, 2 * switchTimeout, context.DeadlineExceeded},
+		{"read a Pod's flows", func(_ context.Context, c *client) error {
+			if len(c.GetPodFlowKeys("pod-a")) == 0 {
+				return context.Canceled
+			}
+			return nil
+		}, 0, nil},
+		{"read a rule's flows", func(_ context.Context, c *client) error { c.GetPolicyFlowKeys([]uint32{1}); return nil }, 0, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := slowClient(t)
+				s.hung.Store(true)
+				first := make(chan error, 1)
+				go func() { first <- installB(t.Context(), c) }()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				err := tc.call(ctx, c)
+				require.LessOrEqual(t, time.Since(began), tc.wait)
+				require.ErrorIs(t, err, tc.err)
+				<-first
+			})
+		})
+	}
+}
+
+// TestChangeGoesOnWithoutItsCaller: the switch answers after the caller has left. What it holds is known all the same, so that
+// the next change does not replace all flows.
+func TestChangeGoesOnWithoutItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := slowClient(t)
+		s.ClearHistory()
+		s.hung.Store(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		ips, mac := []netip.Addr{podBIP}, append(podBMAC[:0:0], podBMAC...)
+		go func() { left <- c.InstallPodFlows(ctx, "pod-b", ips, mac, podBPort) }()
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, <-left, context.Canceled)
+		// What a caller passes is its own again.
+		ips[0], mac[5] = podAIP, 0xff
+		s.hung.Store(false)
+		close(s.resume)
+		synctest.Wait()
+		require.Len(t, s.History(), 1)
+		require.NotEmpty(t, c.GetPodFlowKeys("pod-b"))
+		require.NoError(t, installPodB(c))
+		require.NoError(t, c.UninstallPodFlows(t.Context(), "pod-a"))
+		require.Len(t, s.History(), 2, "pod-b was there already, and pod-a went alone")
+	})
+}
+
+// TestTimeoutMakesTheNextChangeReplaceEverything: when the switch has not answered its fate is unknown.
+func TestTimeoutMakesTheNextChangeReplaceEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := slowClient(t)
+		s.hung.Store(true)
+		require.ErrorIs(t, installPodB(c), context.DeadlineExceeded)
+		s.hung.Store(false)
+		s.ClearHistory()
+		require.NoError(t, c.UninstallPodFlows(t.Context(), "pod-b"))
+		require.Len(t, s.History(), 1)
+		require.Equal(t, of.DeleteByCookie, s.History()[0][0].Command)
+	})
+}

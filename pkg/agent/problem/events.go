@@ -1,0 +1,62 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package problem
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+)
+
+const (
+	component = "antrea-agent"
+	kindNode  = "Node"
+)
+
+// SendEvents makes an Event of type Warning of each problem that is new or has another message, from now until ctx ends.
+// client-go's broadcaster counts repetitions up instead of making new Events, and limits them for each object.
+//
+// The Event is about the object, if the object concerns this Node alone or few others. Of a remote Node all agents of the
+// cluster know the same; that Node's own agent makes the Event, and here the problem is shown without one. Files and
+// peers are about this Node.
+func SendEvents(ctx context.Context, r *Recorder, kube kubernetes.Interface, nodeName string) {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kube.CoreV1().Events("")})
+	r.sendTo(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component, Host: nodeName}), nodeName)
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+}
+
+func (r *Recorder) sendTo(events record.EventRecorder, nodeName string) {
+	r.listen(func(p Problem) {
+		if about := involved(p.Subject, nodeName); about != nil {
+			events.Event(about, corev1.EventTypeWarning, string(p.Reason), p.Message)
+		}
+	})
+}
+
+// involved is the object that an Event is about; nil for no Event.
+func involved(s Subject, nodeName string) *corev1.ObjectReference {
+	// As kubelet does it: the Events of a Node that `kubectl describe` shows have its name for a UID.
+	own := &corev1.ObjectReference{Kind: kindNode, APIVersion: "v1", Name: nodeName, UID: types.UID(nodeName)}
+	reference := &corev1.ObjectReference{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, UID: types.UID(s.UID)}
+	switch s.Kind {
+	case kindNode:
+		if s.Name != nodeName {
+			return nil
+		}
+		return own
+	case "Pod":
+		reference.APIVersion = "v1"
+	case "NetworkPolicy":
+		reference.APIVersion = "networking.k8s.io/v1"
+	default:
+		return own
+	}
+	return reference
+}

@@ -1,0 +1,165 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package problem collects what the agent refuses or cannot do because of one object, one file or one peer.
+//
+// A part of the agent that meets such a thing reports it here and goes on with everything else: a problem delays neither
+// readiness nor other objects. The same part resolves it when the thing is right or gone. events.go makes Kubernetes
+// Events of problems, metrics.go a metric; `antctl get problems` and the agent's condition Degraded show them, too.
+package problem
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// maxProblems bounds what is kept: whoever can create objects must not be able to fill the agent's memory.
+const maxProblems = 1000
+
+// maxNamespaced is how many of them may be with objects of Namespaces: nor must their users hide what is wrong with the Node.
+const maxNamespaced = maxProblems - 100
+
+// Reason says in CamelCase what is wrong, as the reason of a Kubernetes Event.
+type Reason string
+
+// Kinds of subjects that are no Kubernetes objects.
+const (
+	KindFile = "File"
+	KindPeer = "Peer"
+)
+
+// Subject is what the problem is with.
+type Subject struct {
+	// Kind is a Kubernetes kind (Node, NetworkPolicy, Pod) or one of the kinds above.
+	Kind string
+	// Namespace is empty for what has none, Name is a path for a file, an address for a peer.
+	Namespace, Name string
+	// UID is the object's, if known.
+	UID string
+}
+
+func (s Subject) String() string {
+	if s.Namespace != "" {
+		return fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name)
+	}
+	return fmt.Sprintf("%s %s", s.Kind, s.Name)
+}
+
+// key tells subjects apart: an object that was made again under its name is the same subject.
+type key struct {
+	reason                Reason
+	kind, namespace, name string
+}
+
+// Problem is one thing that is wrong.
+type Problem struct {
+	Reason  Reason
+	Subject Subject
+	// Message says what was found and what would be right.
+	Message string
+	// Since is when it was reported first, Times how often since then.
+	Since time.Time
+	Times int
+}
+
+// Reporter takes reports. Its methods can be called at any time, under any lock: they do no I/O.
+type Reporter interface {
+	// Report enters a problem, or renews it. Repeat it as often as is convenient: only news is logged and made an Event.
+	Report(reason Reason, subject Subject, message string)
+	// Resolve ends the problem that has this reason and subject, if there is one.
+	Resolve(reason Reason, subject Subject)
+}
+
+// Recorder keeps the problems of one agent.
+type Recorder struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	problems map[key]*Problem
+	// namespaced counts those of problems whose subject has a Namespace.
+	namespaced int
+	// dropped counts reports that found maxProblems others, or maxNamespaced.
+	dropped int
+	// listeners are told of each problem that is new or has another message, with mu held.
+	listeners []func(Problem)
+}
+
+var _ Reporter = (*Recorder)(nil)
+
+// NewRecorder makes an empty Recorder.
+func NewRecorder() *Recorder {
+	return &Recorder{now: time.Now, problems: map[key]*Problem{}}
+}
+
+func keyOf(reason Reason, s Subject) key {
+	return key{reason: reason, kind: s.Kind, namespace: s.Namespace, name: s.Name}
+}
+
+// Report implements Reporter.
+func (r *Recorder) Report(reason Reason, subject Subject, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := keyOf(reason, subject)
+	p := r.problems[k]
+	if p != nil {
+		p.Times++
+		if p.Message == message {
+			return
+		}
+		p.Message, p.Subject = message, subject
+	} else {
+		if len(r.problems) >= maxProblems || k.namespace != "" && r.namespaced >= maxNamespaced {
+			r.dropped++
+			return
+		}
+		if k.namespace != "" {
+			r.namespaced++
+		}
+		p = &Problem{Reason: reason, Subject: subject, Message: message, Since: r.now(), Times: 1}
+		r.problems[k] = p
+	}
+	klog.ErrorS(nil, "Problem", "reason", reason, "subject", subject, "message", message)
+	for _, tell := range r.listeners {
+		tell(*p)
+	}
+}
+
+// Resolve implements Reporter.
+func (r *Recorder) Resolve(reason Reason, subject Subject) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := keyOf(reason, subject)
+	if p := r.problems[k]; p != nil {
+		delete(r.problems, k)
+		if k.namespace != "" {
+			r.namespaced--
+		}
+		klog.InfoS("Problem is solved", "reason", k.reason, "subject", p.Subject)
+	}
+}
+
+// List returns the present problems, ordered by reason and subject, and how many more were not kept.
+func (r *Recorder) List() (problems []Problem, dropped int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.problems {
+		problems = append(problems, *p)
+	}
+	slices.SortFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Reason, b.Reason), strings.Compare(a.Subject.String(), b.Subject.String()))
+	})
+	return problems, r.dropped
+}
+
+// listen has a function called with each problem that is new or has another message. It must not call the Recorder.
+func (r *Recorder) listen(tell func(Problem)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listeners = append(r.listeners, tell)
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// What servers and the objects of others say must not steer the user's terminal: move its cursor, change its title, hide text or
+// turn it around.
+
+// clean makes one line of text printable: everything that is not is shown as Go would write it in a string.
+func clean(text string) string { return cleanBut(text, "") }
+
+// cleanText is clean for text of several lines.
+func cleanText(text string) string { return cleanBut(text, "\n") }
+
+func cleanBut(text, allowed string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, "\\x%02x", text[0])
+		case !steers(r) || strings.ContainsRune(allowed, r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString("\\n")
+		case r == '\t':
+			b.WriteString("\\t")
+		case r == '\r':
+			b.WriteString("\\r")
+		case r < utf8.RuneSelf:
+			fmt.Fprintf(&b, "\\x%02x", r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			fmt.Fprintf(&b, "\\U%08x", r)
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// cleanJSON is for JSON, whose encoder leaves some of these characters as they are. They are within strings, where their escapes
+// mean the same.
+func cleanJSON(text string) string {
+	return escapeEncoded(text, func(r rune) string {
+		high, low := utf16.EncodeRune(r)
+		return fmt.Sprintf("\\u%04x\\u%04x", high, low)
+	})
+}
+
+// cleanYAML is the same for YAML. In strings without double quotes the escapes stand for themselves.
+func cleanYAML(text string) string {
+	return escapeEncoded(text, func(r rune) string { return fmt.Sprintf("\\U%08x", r) })
+}
+
+// escapeEncoded calls wide for characters of more than 16 bits.
+func escapeEncoded(text string, wide func(rune) string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\t' || !steers(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteString(wide(r))
+		}
+	}
+	return b.String()
+}
+
+// steers says whether a character is none that is seen: controls (C0, C1, DEL), formats (among them those for the direction of
+// text), and what separates lines and paragraphs.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs)
+}
+
+// cleanError is an error that can be printed.
+type cleanError struct{ error }
+
+func (e cleanError) Error() string { return clean(e.error.Error()) }
+
+func (e cleanError) Unwrap() error { return e.error }

@@ -1,0 +1,122 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// connections are those of a listener. As long as no request was allowed on a connection it is a guest, and when there are
+// too many guests the oldest one is ended: strangers can neither use up the process's memory nor keep others out.
+type connections struct {
+	net.Listener
+	limit, limitOfSource int
+
+	mu sync.Mutex
+	// guests are all, ofSource those of each source, oldest first.
+	guests   *list.List
+	ofSource map[netip.Prefix]*list.List
+}
+
+func newConnections(listener net.Listener, limits Limits) *connections {
+	return &connections{
+		Listener: listener, limit: limits.Guests, limitOfSource: limits.GuestsOfSource,
+		guests: list.New(), ofSource: map[netip.Prefix]*list.List{},
+	}
+}
+
+// connection is one of them. The elements are its places in both lists, nil when it is no guest.
+type connection struct {
+	net.Conn
+	all             *connections
+	source          netip.Prefix
+	among, ofSource *list.Element
+}
+
+// Accept returns the next connection, a guest.
+func (c *connections) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	guest := &connection{Conn: conn, all: c, source: sourceOf(conn.RemoteAddr().String())}
+	for _, old := range c.welcome(guest) {
+		_ = old.Conn.Close()
+	}
+	return guest, nil
+}
+
+// welcome enters a guest and returns those who must go for it.
+func (c *connections) welcome(guest *connection) []*connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := c.ofSource[guest.source]
+	if same == nil {
+		same = list.New()
+		c.ofSource[guest.source] = same
+	}
+	guest.among, guest.ofSource = c.guests.PushBack(guest), same.PushBack(guest)
+	var ended []*connection
+	end := func(l *list.List) {
+		oldest := l.Front().Value.(*connection)
+		c.remove(oldest)
+		ended = append(ended, oldest)
+	}
+	if same.Len() > c.limitOfSource {
+		end(same)
+	}
+	if c.guests.Len() > c.limit {
+		end(c.guests)
+	}
+	return ended
+}
+
+// remove makes a connection no guest. The lock is held.
+func (c *connections) remove(guest *connection) {
+	if guest.among == nil {
+		return
+	}
+	c.guests.Remove(guest.among)
+	same := c.ofSource[guest.source]
+	same.Remove(guest.ofSource)
+	if same.Len() == 0 {
+		delete(c.ofSource, guest.source)
+	}
+	guest.among, guest.ofSource = nil, nil
+}
+
+// admit makes the connection one that stays.
+func (c *connection) admit() {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.all.remove(c)
+}
+
+// Close closes the connection.
+func (c *connection) Close() error {
+	c.admit()
+	return c.Conn.Close()
+}
+
+type connectionKey struct{}
+
+// withConnection is for http.Server.ConnContext.
+func withConnection(ctx context.Context, conn net.Conn) context.Context {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
+	return context.WithValue(ctx, connectionKey{}, conn)
+}
+
+// admitConnection lets the connection of a request that is allowed stay.
+func admitConnection(ctx context.Context) {
+	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
+		c.admit()
+	}
+}

@@ -1,0 +1,70 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"time"
+)
+
+// Limits bound what clients can cost a server before it knows them, and what slow ones can cost it ever. The zero value
+// stands for DefaultLimits, field by field.
+type Limits struct {
+	// Header is how long a client may take for the TLS handshake, and for the header of each request.
+	Header time.Duration
+	// Body is how long a client may take for the body of a request.
+	Body time.Duration
+	// Write is how long a client may leave a piece of the answer, or an event of a watch, unread.
+	Write time.Duration
+	// Idle is how long a connection may stay open between two requests.
+	Idle time.Duration
+	// HeaderBytes and BodyBytes are the largest header and body of a request.
+	HeaderBytes int
+	BodyBytes   int64
+	// Guests is how many connections may be open at once on which no request was allowed yet, GuestsOfSource how many of
+	// them from one address (IPv6: one /64). A further one ends the oldest.
+	Guests, GuestsOfSource int
+	// Reviews is how many unknown tokens are reviewed per second, ReviewsOfSource how many of one source. ReviewsOfUser is
+	// how many new questions per second are asked about what one user may do. All admit burstSeconds' worth at once.
+	Reviews, ReviewsOfSource, ReviewsOfUser int
+}
+
+// burstSeconds is for how long a client that was silent before may exceed a rate.
+const burstSeconds = 4
+
+// DefaultLimits suit a cluster of 5,000 Nodes, all of which connect to a controller at once. Requests here have no bodies,
+// but the Kubernetes API passes on what users send.
+func DefaultLimits() Limits {
+	return Limits{
+		Header: 10 * time.Second, Body: 10 * time.Second, Write: 30 * time.Second, Idle: 90 * time.Second,
+		HeaderBytes: 64 << 10, BodyBytes: 16 << 10,
+		Guests: 1000, GuestsOfSource: 100,
+		Reviews: 50, ReviewsOfSource: 5, ReviewsOfUser: 20,
+	}
+}
+
+// complete replaces what is not set by the defaults.
+func (l Limits) complete() Limits {
+	defaults := DefaultLimits()
+	durations := map[*time.Duration]time.Duration{
+		&l.Header: defaults.Header, &l.Body: defaults.Body, &l.Write: defaults.Write, &l.Idle: defaults.Idle,
+	}
+	for limit, value := range durations {
+		if *limit == 0 {
+			*limit = value
+		}
+	}
+	numbers := map[*int]int{
+		&l.HeaderBytes: defaults.HeaderBytes, &l.Guests: defaults.Guests, &l.GuestsOfSource: defaults.GuestsOfSource,
+		&l.Reviews: defaults.Reviews, &l.ReviewsOfSource: defaults.ReviewsOfSource, &l.ReviewsOfUser: defaults.ReviewsOfUser,
+	}
+	for limit, value := range numbers {
+		if *limit == 0 {
+			*limit = value
+		}
+	}
+	if l.BodyBytes == 0 {
+		l.BodyBytes = defaults.BodyBytes
+	}
+	return l
+}

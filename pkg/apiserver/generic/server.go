@@ -1,0 +1,113 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/routes"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// Clients with HTTP/2 have this many requests at once per connection. The aggregator has all its users' in a few.
+	maxStreams = 100
+	// Requests have no bodies worth a buffer.
+	streamBuffer     = 64 << 10
+	connectionBuffer = 1 << 20
+	// An HTTP/2 connection that is silent for so long is asked for a sign of life.
+	pingAfter = 30 * time.Second
+)
+
+// Install serves further paths: reads answers GET, changes PUT. It also serves Go's profiles below /debug/pprof.
+func Install(server *genericapiserver.GenericAPIServer, reads, changes map[string]http.HandlerFunc) {
+	mux := server.Handler.NonGoRestfulMux
+	for path, read := range reads {
+		mux.HandleFunc(path, byMethod(read, changes[path]))
+	}
+	routes.Profiling{}.Install(mux)
+}
+
+// Run serves what server has until ctx ends, with s as it was applied to server's configuration. Open requests may then go on
+// for server.ShutdownTimeout; watches end at once.
+func (s *Serving) Run(ctx context.Context, server *genericapiserver.GenericAPIServer) error {
+	prepared := server.PrepareRun()
+	group, ctx := errgroup.WithContext(ctx)
+	certificates, err := s.certificates(ctx, server.SecureServingInfo)
+	if err != nil {
+		return err
+	}
+	httpServer := s.newHTTPServer(server.Handler, certificates)
+	group.Go(func() error { return prepared.RunWithContext(ctx) })
+	group.Go(func() error {
+		klog.InfoS("Serving the API", "address", s.Listener.Addr().String())
+		if err := httpServer.ServeTLS(newConnections(s.Listener, s.Limits), "", ""); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serving the API on %s: %w", s.Listener.Addr(), err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.ShutdownTimeout)
+		defer cancel()
+		if err := httpServer.Shutdown(patience); err != nil {
+			klog.InfoS("Ended connections with open requests", "after", server.ShutdownTimeout)
+		}
+		// What is left then is only connections; there is nothing to be done about an error.
+		_ = httpServer.Close()
+		return nil
+	})
+	return group.Wait()
+}
+
+func (s *Serving) newHTTPServer(handler http.Handler, certificates *tls.Config) *http.Server {
+	return &http.Server{
+		Handler: handler, TLSConfig: certificates, ConnContext: withConnection,
+		ReadHeaderTimeout: s.Limits.Header, IdleTimeout: s.Limits.Idle, MaxHeaderBytes: s.Limits.HeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
+			SendPingTimeout: pingAfter, PingTimeout: s.Limits.Header, WriteByteTimeout: s.Limits.Write,
+		},
+		ErrorLog: log.New(serverLog{}, "", 0),
+	}
+}
+
+// certificates is the TLS configuration that info asks for. It follows changes of certificates until ctx ends.
+func (s *Serving) certificates(ctx context.Context, info *genericapiserver.SecureServingInfo) (*tls.Config, error) {
+	base := &tls.Config{MinVersion: max(tls.VersionTLS12, info.MinTLSVersion), CipherSuites: info.CipherSuites, NextProtos: []string{"h2", "http/1.1"}}
+	if info.ClientCA != nil {
+		// The authenticators verify them.
+		base.ClientAuth = tls.RequestClientCert
+	}
+	controller := dynamiccertificates.NewDynamicServingCertificateController(base, info.ClientCA, info.Cert, info.SNICerts, nil)
+	if info.ClientCA != nil {
+		info.ClientCA.AddListener(controller)
+	}
+	info.Cert.AddListener(controller)
+	if err := controller.RunOnce(); err != nil {
+		return nil, fmt.Errorf("reading the API server's certificates: %w", err)
+	}
+	go controller.Run(1, ctx.Done())
+	served := base.Clone()
+	served.GetConfigForClient = controller.GetConfigForClient
+	return served, nil
+}
+
+// serverLog takes what net/http has to say, most of which strangers can cause.
+type serverLog struct{}
+
+func (serverLog) Write(p []byte) (int, error) {
+	klog.V(4).InfoS("HTTP server", "message", strings.TrimSpace(string(p)))
+	return len(p), nil
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const library = "github.com/contiv/libOpenflow"
+
+// libraryNames are all names of the library that are used, by file. What is added here is read back from a real switch in
+// ovs_encode_test.go, and is one name more to look up when the library is exchanged.
+var libraryNames = map[string][]string{
+	"encode.go": {"ByteArrayField", "FC_DELETE", "FC_DELETE_STRICT", "FindFieldHeaderByName", "FlowMod", "NewFlowMod", "OFPG_ANY"},
+	"encodeactions.go": {
+		"Action", "FindFieldHeaderByName", "Instruction", "NewActionDecNwTtl", "NewActionOutput", "NewActionSetField",
+		"NewInstrApplyActions", "NewInstrGotoTable", "NewNXActionCTNAT", "NewNXActionConjunction", "NewNXActionConnTrack",
+		"NewNXActionRegLoad", "NewNXActionRegMove", "NewNXActionResubmitTableAction", "NewOutputFromField", "OFPP_IN_PORT",
+	},
+}
+
+// The library has no maintainer any more. It is used by these files of this package alone, so that it can be exchanged.
+func TestUseOfTheLibrary(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	used := map[string][]string{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		if names := namesOfLibrary(t, path); names != nil {
+			relative, err := filepath.Rel(filepath.Join(root, "pkg/ovs/openflow"), path)
+			require.NoError(t, err)
+			used[relative] = names
+		}
+		return nil
+	}))
+	require.Equal(t, libraryNames, used)
+}
+
+// namesOfLibrary are the names of the library that a file uses, in order; nil if it does not import it.
+func namesOfLibrary(t *testing.T, path string) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, nil, parser.ImportsOnly)
+	require.NoError(t, err)
+	i := slices.IndexFunc(file.Imports, func(s *ast.ImportSpec) bool {
+		imported, err := strconv.Unquote(s.Path.Value)
+		return err == nil && (imported == library || strings.HasPrefix(imported, library+"/"))
+	})
+	if i < 0 {
+		return nil
+	}
+	require.NotNil(t, file.Imports[i].Name, "%s: import it under a name", path)
+	alias := file.Imports[i].Name.Name
+	file, err = parser.ParseFile(fset, path, nil, 0)
+	require.NoError(t, err)
+	names := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if of, ok := selector.X.(*ast.Ident); ok && of.Name == alias {
+				names[selector.Sel.Name] = true
+			}
+		}
+		return true
+	})
+	return slices.Sorted(maps.Keys(names))
+}

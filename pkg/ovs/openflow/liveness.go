@@ -1,0 +1,63 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// echoInterval is the time between two echo requests to the switch. When maxSilent of them have brought no sign of life
+	// (12 s) it counts as hung. Requests are counted, not time, so that a pause of this process is no silence of the switch.
+	echoInterval = 4 * time.Second
+	maxSilent    = 3
+	// writeSize is how much is written at once: that the switch makes room for more is a sign of life.
+	writeSize = 64 << 10
+)
+
+// errHung is why a connection to a switch ends that runs but does nothing.
+var errHung = errors.New("ovs-vswitchd has not answered an echo")
+
+// echoLoop asks the switch for signs of life and ends the connection when there are none: whoever waits for an answer then
+// knows that none will come, and a bundle that is still open is dropped with the connection.
+func (c *conn) echoLoop(interval time.Duration) {
+	defer c.wg.Done()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for silent := 0; ; {
+		select {
+		case <-ticker.C:
+		case <-c.closed:
+			return
+		}
+		if silent++; c.alive.Swap(false) {
+			silent = 0
+		}
+		if silent == maxSilent {
+			c.fail(fmt.Errorf("%w for %v", errHung, maxSilent*interval))
+			return
+		}
+		select {
+		// No call waits for the reply, it counts as any message does.
+		case c.background <- appendEchoRequest(nil):
+		default:
+		}
+	}
+}
+
+// writeAll writes data in pieces. Behind each piece but the last the switch has taken something of what came before.
+func (c *conn) writeAll(data []byte) error {
+	for part := range slices.Chunk(data, writeSize) {
+		if _, err := c.nc.Write(part); err != nil {
+			return err
+		}
+		if len(part) == writeSize {
+			c.alive.Store(true)
+		}
+	}
+	return nil
+}

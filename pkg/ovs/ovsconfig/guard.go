@@ -1,0 +1,217 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsconfig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
+
+const (
+	// echoInterval is the time between two echo requests (RFC 7047, 4.1.11). When maxSilent of them have brought no sign of
+	// life ovsdb-server counts as hung, after 12 s. Requests are counted, not time: a pause of this process is no silence.
+	echoInterval = 4 * time.Second
+	maxSilent    = 3
+	// maxMessage bounds a message of ovsdb-server. 10,000 ports are about 10 MB.
+	maxMessage = 256 << 20
+)
+
+// echoID is the id of the guard's own requests; those of libovsdb are numbers.
+const echoID = `"antrea-guard"`
+
+var errHung = errors.New("ovsdb-server has not answered an echo")
+
+// guard stands between libovsdb and ovsdb-server, because libovsdb believes what it is sent: some answers end the process
+// (it panics in goroutines of its own), others are dropped in part, and its copy of the database is wrong from then on. A
+// message that the guard's vetter refuses ends the connection instead; so does a server that does not answer.
+//
+// libovsdb can only dial a path. So the guard listens on a socket in a directory of its own, for one connection, and removes
+// both as soon as that is there.
+type guard struct {
+	server net.Conn
+	// library is nil until libovsdb has dialled.
+	library net.Conn
+	vet     *vetter
+	// alive is set by each message of the server.
+	alive atomic.Bool
+	// writing protects writes to the server.
+	writing sync.Mutex
+
+	mu     sync.Mutex
+	err    error
+	closed chan struct{}
+}
+
+// newGuard connects to ovsdb-server at path and returns the path at which libovsdb finds it. The guard lives until close, or
+// an error, and stops listening when ctx ends.
+func newGuard(ctx context.Context, path string, m model.ClientDBModel, interval time.Duration) (*guard, string, error) {
+	server, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, "", err
+	}
+	closed := make(chan struct{})
+	g := &guard{server: server, vet: newVetter(m, closed), closed: closed}
+	dir, err := os.MkdirTemp("", "antrea-ovsdb")
+	if err != nil {
+		return nil, "", errors.Join(err, server.Close())
+	}
+	socket := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, "", errors.Join(err, server.Close(), os.RemoveAll(dir))
+	}
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	go func() {
+		library, err := listener.Accept()
+		stop()
+		if closeErr := errors.Join(listener.Close(), os.RemoveAll(dir)); err == nil && !errors.Is(closeErr, net.ErrClosed) {
+			err = closeErr
+		}
+		g.run(library, err, interval)
+	}()
+	return g, socket, nil
+}
+
+// run passes messages on from when libovsdb has connected, or ends the guard if it could not.
+func (g *guard) run(library net.Conn, err error, interval time.Duration) {
+	if err != nil {
+		g.close(fmt.Errorf("wait for libovsdb: %w", err))
+		return
+	}
+	g.mu.Lock()
+	g.library = library
+	ended := g.err != nil
+	g.mu.Unlock()
+	if ended {
+		_ = library.Close()
+		return
+	}
+	go g.pass(library, g.toServer, "libovsdb")
+	go g.pass(g.server, g.toLibrary, "ovsdb-server")
+	go g.echo(interval)
+}
+
+// close ends both connections for the reason err; the first one counts.
+func (g *guard) close(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err != nil {
+		return
+	}
+	g.err = err
+	_ = g.server.Close()
+	if g.library != nil {
+		_ = g.library.Close()
+	}
+	close(g.closed)
+}
+
+// reason is why the guard has ended, nil while it has not.
+func (g *guard) reason() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// pass gives each message of one side to handle, until an error ends the guard.
+func (g *guard) pass(from io.Reader, handle func(json.RawMessage) error, name string) {
+	limited := &limitedReader{r: from}
+	decoder := json.NewDecoder(limited)
+	for {
+		var message json.RawMessage
+		if err := decoder.Decode(&message); err != nil {
+			g.close(fmt.Errorf("read from %s: %w", name, err))
+			return
+		}
+		limited.read = 0
+		if err := handle(message); err != nil {
+			g.close(err)
+			return
+		}
+	}
+}
+
+func (g *guard) toServer(message json.RawMessage) error {
+	if err := g.vet.request(message); err != nil {
+		return err
+	}
+	return g.writeServer(message)
+}
+
+func (g *guard) writeServer(message []byte) error {
+	g.writing.Lock()
+	defer g.writing.Unlock()
+	_, err := g.server.Write(message)
+	return err
+}
+
+func (g *guard) toLibrary(message json.RawMessage) error {
+	g.alive.Store(true)
+	concernsLibrary, err := g.vet.message(message)
+	if err != nil {
+		return fmt.Errorf("ovsdb-server has sent what it should not: %w", err)
+	}
+	if !concernsLibrary {
+		return nil
+	}
+	_, err = g.library.Write(message)
+	return err
+}
+
+// echo asks the server for signs of life.
+func (g *guard) echo(interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for silent := 0; ; {
+		select {
+		case <-ticker.C:
+		case <-g.closed:
+			return
+		}
+		if silent++; g.alive.Swap(false) {
+			silent = 0
+		}
+		if silent == maxSilent {
+			g.close(fmt.Errorf("%w for %v", errHung, maxSilent*interval))
+			return
+		}
+		// A hung server may leave no room for more, and whoever writes then holds the lock.
+		if g.writing.TryLock() {
+			_ = g.server.SetWriteDeadline(time.Now().Add(interval))
+			_, err := g.server.Write([]byte(`{"method":"echo","params":[],"id":` + echoID + `}`))
+			_ = g.server.SetWriteDeadline(time.Time{})
+			g.writing.Unlock()
+			if err != nil {
+				g.close(fmt.Errorf("send an echo request to ovsdb-server: %w", err))
+				return
+			}
+		}
+	}
+}
+
+// limitedReader refuses to read more than maxMessage without somebody setting read to 0.
+type limitedReader struct {
+	r    io.Reader
+	read int
+}
+
+func (l *limitedReader) Read(b []byte) (int, error) {
+	if l.read > maxMessage {
+		return 0, fmt.Errorf("a message has more than %d bytes", maxMessage)
+	}
+	n, err := l.r.Read(b)
+	l.read += n
+	return n, err
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retry
+
+import (
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// Peer is another process that this one keeps a connection to. Its methods are called by the goroutine that connects. The
+// zero time of a process is an outage, too, but one is not logged before an attempt has failed.
+type Peer struct {
+	name   string
+	values []any
+	delays Delays
+
+	// began is the time of the first failure of the present outage, zero without one; failures counts since then.
+	began    time.Time
+	failures int
+	// connected is when the present connection came up, zero without one.
+	connected time.Time
+}
+
+// NewPeer makes a Peer. Log lines begin with its name and end with values, which are as those of klog.InfoS.
+func NewPeer(name string, backoff Backoff, values ...any) *Peer {
+	return &Peer{name: name, values: values, delays: Delays{Backoff: backoff}}
+}
+
+// Failed notes that an attempt to connect has failed, or that the connection has ended, for the reason err. It returns the
+// time to wait before the next attempt.
+func (p *Peer) Failed(err error) time.Duration {
+	p.Settle()
+	p.connected = time.Time{}
+	p.failures++
+	if p.began.IsZero() {
+		p.began = time.Now()
+		klog.ErrorS(err, p.name+" cannot be reached, will keep trying", p.values...)
+	}
+	return p.delays.Next()
+}
+
+// Connected notes that an attempt was successful. It returns the time after which Settle is to be called.
+func (p *Peer) Connected() time.Duration {
+	p.connected = time.Now()
+	return p.delays.Lasting
+}
+
+// Settle ends the outage if the connection has lasted. A peer that accepts connections and ends them at once is in one long
+// outage therefore, not in many short ones.
+func (p *Peer) Settle() {
+	if p.connected.IsZero() || time.Since(p.connected) < p.delays.Lasting {
+		return
+	}
+	p.delays.Reset()
+	if p.began.IsZero() {
+		return
+	}
+	values := append([]any{"duration", p.connected.Sub(p.began).Round(time.Millisecond), "failures", p.failures}, p.values...)
+	klog.InfoS(p.name+" can be reached again", values...)
+	p.began, p.failures = time.Time{}, 0
+}

@@ -1,0 +1,29 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lockorder finds, without running the programs, which lock may be waited for while which other is held, and fails on
+// a cycle: two goroutines that go round it from two sides wait for each other for ever.
+//
+// A lock is a field (type and name), a package's variable or a function's. Locks are sync.Mutex, sync.RWMutex (reading counts like
+// writing: a waiting writer stops further readers), sync.Once while its function runs, channels of a type called turn, and
+// the channels in channelLocks. All instances of a field are one lock; where two are certainly not the same, allowed in the
+// test has the reason.
+//
+// What is followed, path by path, in functions as the compiler sees them (golang.org/x/tools/go/ssa):
+//   - the region from Lock to Unlock, also by defer; a take that failed is not held; what TryLock gets is held, but
+//     never waited for;
+//   - calls, those of an interface to all implementations in the program, those of a function value to all functions that may have got
+//     there (go/callgraph/vta), such as callbacks in fields;
+//   - functions that return with a lock held, those that release what their caller took (also if they are returned,
+//     such as an unlock function), and goroutines that are handed a lock;
+//   - functions that are given to a library, as if it called them at once (but for those in laterCalls).
+//
+// What it does not see:
+//   - locks of libraries, and methods of values that libraries got as an empty interface, such as String;
+//   - waits for anything else: a channel, a WaitGroup, a condition;
+//   - an order that is kept by the instance, such as by key;
+//   - methods that nothing in the program reaches;
+//   - function values that no code in the program provides. Such a call is reported, and must be in the test's list, if the
+//     function that makes it holds a lock itself, but not if only its caller does; so must a lock that
+//     has no name, such as one that is passed as a parameter.
+package lockorder
