@@ -50,6 +50,7 @@ type agent struct {
 	policies   *agentpolicy.Controller
 	nodeRoutes *noderoute.Controller
 	cni        *cniserver.Server
+	problems   *problem.Recorder
 	// ready is closed when Pods can be connected.
 	ready   chan struct{}
 	cancel  context.CancelFunc
@@ -103,9 +104,9 @@ func (h *host) start() error {
 	podInformer := pods.Core().V1().Pods()
 	podLister, podsSynced := podInformer.Lister(), podInformer.Informer().HasSynced
 	var err error
-	problems := problem.NewRecorder()
-	a.policies = agentpolicy.New(&source{h.plane, h.name()}, flows, atOnce{}, store, h.dir, problems)
-	if a.nodeRoutes, err = noderoute.New(nodes.Core().V1().Nodes(), flows, h.routes, network, node, problems); err != nil {
+	a.problems = problem.NewRecorder()
+	a.policies = agentpolicy.New(&source{h.plane, h.name()}, flows, atOnce{}, store, h.dir, a.problems)
+	if a.nodeRoutes, err = noderoute.New(nodes.Core().V1().Nodes(), flows, h.routes, network, node, a.problems); err != nil {
 		return err
 	}
 	a.cni, err = cniserver.New(cniserver.Config{

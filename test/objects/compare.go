@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -30,6 +31,8 @@ type state struct {
 	// policies are the good policies that the agent of a Node knows.
 	policies  map[string][]string
 	incidents []string
+	// problems are what the agents report, to be read when something differs.
+	problems []string
 
 	// What follows says what may differ; connected are the Pods that are, by namespace/name.
 	connected map[string]bool
@@ -58,6 +61,10 @@ func (w *World) look(p *phase) *state {
 		s.routes[h.name()], s.addresses[h.name()] = h.routes.snapshot()
 		for _, np := range h.policies.NetworkPolicies() {
 			s.policies[h.name()] = append(s.policies[h.name()], np.Name)
+		}
+		problems, _ := h.problems.List()
+		for _, p := range problems {
+			s.problems = append(s.problems, fmt.Sprintf("%s reports %s of %s since %s: %s", h.name(), p.Reason, p.Subject, p.Since.Format(time.TimeOnly), p.Message))
 		}
 	}
 	return s

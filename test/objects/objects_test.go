@@ -98,25 +98,25 @@ func TestObjects(t *testing.T) {
 func checkSet(t *testing.T, r *Runtime, p *progress) (bad, collateral int) {
 	s := NewScript(p.Seed, uint64(p.Set))
 	without := live(t, r, s, withoutBad)
-	compare := func(life int) (phase string, found []string) {
+	compare := func(life int) Difference {
 		if slices.Contains(p.Crashed, life) {
-			return "that was interrupted", []string{"the process has panicked"}
+			return Difference{Phase: "that was interrupted", Found: []string{"the process has panicked"}}
 		}
 		p.begin(t, life)
 		return s.Compare(without, live(t, r, s, life))
 	}
-	phase, found := compare(withAll)
-	if len(found) == 0 {
+	together := compare(withAll)
+	if len(together.Found) == 0 {
 		return len(s.Bad), 0
 	}
 	for i, b := range s.Bad {
-		if phase, found := compare(i); len(found) > 0 {
-			report(p, phase, b.String(), found)
+		if alone := compare(i); len(alone.Found) > 0 {
+			report(p, b.String(), alone)
 			collateral++
 		}
 	}
 	if collateral == 0 {
-		report(p, phase, fmt.Sprintf("only together: %v", s.Bad), found)
+		report(p, fmt.Sprintf("only together: %v", s.Bad), together)
 		collateral = 1
 	}
 	return len(s.Bad), collateral
@@ -127,17 +127,18 @@ func TestNothingDiffersWithoutBadObjects(t *testing.T) {
 	r := newRuntime(t)
 	for set := range uint64(4) {
 		s := NewScript(rand.Uint64(), set)
-		phase, found := s.Compare(live(t, r, s, withoutBad), live(t, r, s, withoutBad))
-		require.Empty(t, found, phase)
+		require.Empty(t, s.Compare(live(t, r, s, withoutBad), live(t, r, s, withoutBad)))
 	}
 }
 
-func report(p *progress, phase, what string, found []string) {
-	fmt.Printf("seed %d, set %d, phase %s: %s\n", p.Seed, p.Set, phase, what)
-	for _, f := range found[:min(len(found), mostPrinted)] {
-		fmt.Println("   ", f)
-	}
-	if len(found) > mostPrinted {
-		fmt.Println("    and", len(found)-mostPrinted, "more")
+func report(p *progress, what string, d Difference) {
+	fmt.Printf("seed %d, set %d, phase %s: %s\n", p.Seed, p.Set, d.Phase, what)
+	for _, lines := range [][]string{d.Found, d.Problems} {
+		for _, line := range lines[:min(len(lines), mostPrinted)] {
+			fmt.Println("   ", line)
+		}
+		if len(lines) > mostPrinted {
+			fmt.Println("    and", len(lines)-mostPrinted, "more")
+		}
 	}
 }

@@ -80,15 +80,24 @@ func (s *Script) disconnectLate(w *World) {
 	}
 }
 
-// Compare returns the differences between two lives of the set, at most one phase's.
-func (s *Script) Compare(a, b []*state) (phase string, found []string) {
+// Difference is what two lives of a set differ in, at most one phase's. The zero value says that they do not.
+type Difference struct {
+	// Phase is the first one that differs, Found what differs in it.
+	Phase string
+	Found []string
+	// Problems are what the agents of the second life reported then.
+	Problems []string
+}
+
+// Compare returns the difference between two lives of the set, the first without anything bad.
+func (s *Script) Compare(a, b []*state) Difference {
 	for i, p := range s.phases {
 		if len(a[i].incidents) > 0 {
-			return p.name, append(found, fmt.Sprint("without anything bad: ", a[i].incidents))
+			return Difference{p.name, []string{fmt.Sprint("without anything bad: ", a[i].incidents)}, a[i].problems}
 		}
-		if found = differences(a[i], b[i]); len(found) > 0 {
-			return p.name, found
+		if found := differences(a[i], b[i]); len(found) > 0 {
+			return Difference{p.name, found, b[i].problems}
 		}
 	}
-	return "", nil
+	return Difference{}
 }

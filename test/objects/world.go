@@ -93,9 +93,9 @@ func (w *World) Close() error {
 	return errors.Join(err, os.RemoveAll(w.dir))
 }
 
-// settleTime is longer than anything is waited for: the controller (5 s), another attempt (10 s at most), the network of a
-// Node that begins (30 s), the age of a round (10 s).
-const settleTime = 45 * time.Second
+// settleTime is longer than anything is waited for, one after the other: the next attempt to watch the controller (a minute, as nothing
+// tells these agents where it is), the age of a round (10 s). Agents that begin wait 30 s at most.
+const settleTime = 90 * time.Second
 
 // settle lets time pass until nothing is left to be done.
 func (w *World) settle() {
