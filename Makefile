@@ -26,7 +26,7 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := vet verify-generated test-unit test-policy test-bpf test-conntrack bench-smoke test-kernels cost test-e2e
+stages := vet verify-generated test-unit test-policy test-objects test-bpf test-conntrack bench-smoke test-kernels cost test-e2e
 # These need no quiet and run beside the last of them.
 stages_beside := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/testbed/machine.
@@ -44,8 +44,9 @@ UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
 BENCH_ARGS ?=
 SMOKE_ARGS ?=
-# How many sets test-policy and test-objects make, and the seed that makes them and those of test-conntrack (0: another one each time).
-SETS ?= 200
+# How many sets test-policy (200) and test-objects (40) make, and the seed that makes them and those of test-conntrack (0: another one each
+# time).
+SETS ?=
 SEED ?= 0
 # How often test-policy kills an agent at a random moment.
 KILLS ?= 20
@@ -109,7 +110,7 @@ bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods an
 
 .PHONY: test-policy
 test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
-	$(GO) run ./test/policy/truthtable -sets $(SETS) -seed $(SEED) -kills $(KILLS)
+	$(GO) run ./test/policy/truthtable -sets $(or $(SETS),200) -seed $(SEED) -kills $(KILLS)
 
 .PHONY: test-conntrack
 test-conntrack: ## Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
@@ -123,7 +124,7 @@ test-conntrack-faults: ## Show that test-conntrack finds what is taken out of th
 test-objects: ## Compare clusters that meet bad objects, requests and files with clusters that do not: SETS=N, SEED=S (root)
 	@mkdir -p bin
 	$(GO) test -c -o bin/objects.test ./test/objects
-	cd test/objects && GOGC=400 $(CURDIR)/bin/objects.test -test.timeout=0 -sets $(SETS) -seed $(SEED)
+	cd test/objects && GOGC=400 $(CURDIR)/bin/objects.test -test.timeout=0 -sets $(or $(SETS),40) -seed $(SEED)
 
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
 
 var (
@@ -24,6 +25,9 @@ var (
 	seed = flag.Uint64("seed", 0, "makes the same sets again; 0 chooses one")
 	only = flag.Int("only", -1, "only the set with this number")
 )
+
+// setsPerLine is after how many sets there is a line that says how far it is.
+const setsPerLine = 10
 
 // mostPrinted is how many differences of one case are printed.
 const mostPrinted = 5
@@ -80,13 +84,17 @@ func newRuntime(t *testing.T) *Runtime {
 // bad object alone, to tell which it was.
 func TestObjects(t *testing.T) {
 	r := newRuntime(t)
-	p := readProgress(t)
+	p := readAccount(t)
+	lines := progress.New(os.Stderr)
 	for ; p.Set < *sets; p.next() {
 		if *only >= 0 && p.Set != *only {
 			continue
 		}
 		bad, collateral := checkSet(t, r, p)
 		p.Bad, p.Collateral = p.Bad+bad, p.Collateral+collateral
+		if (p.Set+1)%setsPerLine == 0 {
+			lines.Printf("objects: %d of %d sets, collateral %d, seed %d", p.Set+1, *sets, p.Collateral, p.Seed)
+		}
 	}
 	summary = fmt.Sprintf("objects: sets=%d bad=%d collateral=%d seed=%d", *sets, p.Bad, p.Collateral, p.Seed)
 	if p.Collateral > 0 {
@@ -95,7 +103,7 @@ func TestObjects(t *testing.T) {
 }
 
 // checkSet returns how many bad objects a set has, and how many of them differences are due to.
-func checkSet(t *testing.T, r *Runtime, p *progress) (bad, collateral int) {
+func checkSet(t *testing.T, r *Runtime, p *account) (bad, collateral int) {
 	s := NewScript(p.Seed, uint64(p.Set))
 	without := live(t, r, s, withoutBad)
 	compare := func(life int) Difference {
@@ -131,7 +139,7 @@ func TestNothingDiffersWithoutBadObjects(t *testing.T) {
 	}
 }
 
-func report(p *progress, what string, d Difference) {
+func report(p *account, what string, d Difference) {
 	fmt.Printf("seed %d, set %d, phase %s: %s\n", p.Seed, p.Set, d.Phase, what)
 	for _, lines := range [][]string{d.Found, d.Problems} {
 		for _, line := range lines[:min(len(lines), mostPrinted)] {

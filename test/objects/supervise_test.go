@@ -16,8 +16,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
-// progress is what a process leaves to the next one if it panics.
-type progress struct {
+// account is what a process leaves to the next one if it panics.
+type account struct {
 	Seed            uint64
 	Set             int
 	Bad, Collateral int
@@ -26,23 +26,23 @@ type progress struct {
 	Crashed []int
 }
 
-// progressFile is the environment variable with the path of the file with the progress.
-const progressFile = "OBJECTS_PROGRESS"
+// accountFile is the environment variable with the path of its file.
+const accountFile = "OBJECTS_ACCOUNT"
 
 // panicked is the exit code of a Go program that panics.
 const panicked = 2
 
 // supervise runs the tests, in a process of their own, until they have ended without a panic.
 func supervise(run func() int) int {
-	if path := os.Getenv(progressFile); path == "" {
-		file, err := os.CreateTemp("", "objects-progress")
+	if path := os.Getenv(accountFile); path == "" {
+		file, err := os.CreateTemp("", "objects-account")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "objects:", err)
 			return 1
 		}
 		file.Close()
 		defer os.Remove(file.Name())
-		os.Setenv(progressFile, file.Name())
+		os.Setenv(accountFile, file.Name())
 	}
 	for {
 		code := sandbox.Run(context.Background(), run)
@@ -54,7 +54,7 @@ func supervise(run func() int) int {
 
 // noteCrash enters that the life which was begun has ended the process. It is false when that was none with bad objects.
 func noteCrash() bool {
-	p, err := loadProgress()
+	p, err := loadAccount()
 	if err != nil || p.Life == withoutBad {
 		return false
 	}
@@ -62,28 +62,28 @@ func noteCrash() bool {
 	return p.save() == nil
 }
 
-func loadProgress() (*progress, error) {
-	content, err := os.ReadFile(os.Getenv(progressFile))
+func loadAccount() (*account, error) {
+	content, err := os.ReadFile(os.Getenv(accountFile))
 	if err != nil {
 		return nil, err
 	}
-	p := &progress{Life: withoutBad}
+	p := &account{Life: withoutBad}
 	if len(content) == 0 {
 		return p, nil
 	}
 	return p, json.Unmarshal(content, p)
 }
 
-func (p *progress) save() error {
+func (p *account) save() error {
 	content, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(os.Getenv(progressFile), content, 0o600)
+	return os.WriteFile(os.Getenv(accountFile), content, 0o600)
 }
 
-func readProgress(t *testing.T) *progress {
-	p, err := loadProgress()
+func readAccount(t *testing.T) *account {
+	p, err := loadAccount()
 	require.NoError(t, err)
 	if p.Seed == 0 {
 		if p.Seed = *seed; p.Seed == 0 {
@@ -95,10 +95,10 @@ func readProgress(t *testing.T) *progress {
 }
 
 // begin notes that a life begins. What was counted of the set is counted again if it is interrupted.
-func (p *progress) begin(t *testing.T, life int) {
+func (p *account) begin(t *testing.T, life int) {
 	saved := *p
 	saved.Life = life
 	require.NoError(t, saved.save())
 }
 
-func (p *progress) next() { p.Set, p.Crashed = p.Set+1, nil }
+func (p *account) next() { p.Set, p.Crashed = p.Set+1, nil }
