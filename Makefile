@@ -62,6 +62,16 @@ deps: ## Install what building and testing needs (Debian 12, root)
 	hack/install-deps.sh
 	$(GO) mod download
 
+# What make test, make demo and make demo-up say before they install anything: the minutes they take at first, and later.
+minutes-test := 60 45
+minutes-demo := 15 8
+minutes-demo-up := 8 3
+announced := before-test before-demo before-demo-up
+.PHONY: $(announced)
+$(announced): before-%:
+	@hack/preflight.sh "make $*" $(minutes-$*)
+deps: | $(filter $(announced),$(MAKECMDGOALS:%=before-%))
+
 .PHONY: generate
 generate: ## Generate eBPF objects, protobuf code and API types' methods again
 	hack/update-codegen-proto.sh
@@ -198,16 +208,16 @@ test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices
 test: export KERNEL_TESTS_SKIP := ^TestCost|^(TestSamePacketAsTheKernel|TestECN)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$
 test: export FUZZTIME := 200s
 test: export COUNT_ARGS := -out=.testbed/instructions.json
-test: deps ## Run everything that CI runs, with the time of each stage
+test: before-test deps ## Run everything that CI runs, with the time of each stage
 	hack/run-stages.sh $(stages) -- $(stages_beside)
 
 .PHONY: demo
-demo: deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
+demo: before-demo deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
 	$(GO) build -o bin/demo ./test/demo
 	bin/testbed run -- bin/demo $(DEMO_ARGS)
 
 .PHONY: demo-up
-demo-up: deps build ## Start a two-Node cluster with ONCache that stays (root)
+demo-up: before-demo-up deps build ## Start a two-Node cluster with ONCache that stays (root)
 	bin/testbed up $(UP_ARGS)
 
 .PHONY: shell

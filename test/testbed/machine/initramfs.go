@@ -13,23 +13,30 @@ import (
 )
 
 // initScript is the initramfs' /init: it loads what a kernel needs to mount the host's file system, makes that the root and
-// hands over to the guest command. %s is the guest command, quoted for the shell inside single quotes.
+// hands over to the guest command. /tmp and /run are the guest's own, but for directories that the host lends it. The first %s are
+// these, the second is the guest command, both as words in double quotes.
 const initScript = `#!/bin/sh
 for module in /modules/*; do
   [ ! -e "$module" ] || insmod "$module"
 done
 mount -t virtiofs rootfs /newroot || exec echo "` + "testbed: " + `mounting the host's file system failed"
+mount -o bind /newroot /host
 mount -t proc proc /newroot/proc
 mount -t sysfs sys /newroot/sys
 mount -t devtmpfs dev /newroot/dev
 mount -t tmpfs tmp /newroot/tmp
 mount -t tmpfs run /newroot/run
+for dir in %s; do
+  mkdir -p "/newroot$dir" && mount -o bind "/host$dir" "/newroot$dir" || exec echo "` + "testbed: " + `lending $dir failed"
+done
+umount /host
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=linux
 exec switch_root /newroot /bin/sh -c '%s; echo o >/proc/sysrq-trigger; sleep 60'
 `
 
 // initramfs returns an initramfs with busybox, initScript and kernel modules, which are loaded in the given order.
-func initramfs(guestCommand, modules []string) ([]byte, error) {
+// lent are directories below the host's /tmp or /run that the guest sees, too.
+func initramfs(guestCommand, modules, lent []string) ([]byte, error) {
 	path, err := exec.LookPath("busybox")
 	if err != nil {
 		return nil, fmt.Errorf("busybox-static is needed for the initramfs: %w", err)
@@ -38,19 +45,20 @@ func initramfs(guestCommand, modules []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := make([]string, 0, len(guestCommand))
-	for _, word := range guestCommand {
-		if strings.ContainsAny(word, `'"\$ `+"`") {
-			return nil, fmt.Errorf("the path %q has characters that the boot script cannot have (quotes, blanks, $, \\)", word)
-		}
-		words = append(words, `"`+word+`"`)
+	command, err := shellWords(guestCommand)
+	if err != nil {
+		return nil, err
+	}
+	directories, err := shellWords(lent)
+	if err != nil {
+		return nil, err
 	}
 	var out cpio
-	for _, dir := range []string{"bin", "modules", "newroot"} {
+	for _, dir := range []string{"bin", "modules", "newroot", "host"} {
 		out.add(dir, 0o040755, nil)
 	}
 	out.add("bin/busybox", 0o100755, busybox)
-	for _, applet := range []string{"sh", "mount", "switch_root", "echo", "insmod"} {
+	for _, applet := range []string{"sh", "mount", "umount", "mkdir", "switch_root", "echo", "insmod"} {
 		out.add("bin/"+applet, 0o120777, []byte("busybox"))
 	}
 	for i, module := range modules {
@@ -60,8 +68,20 @@ func initramfs(guestCommand, modules []string) ([]byte, error) {
 		}
 		out.add(fmt.Sprintf("modules/%02d-%s", i, filepath.Base(module)), 0o100644, data)
 	}
-	out.add("init", 0o100755, fmt.Appendf(nil, initScript, strings.Join(words, " ")))
+	out.add("init", 0o100755, fmt.Appendf(nil, initScript, directories, command))
 	return out.finish(), nil
+}
+
+// shellWords quotes words for the init script.
+func shellWords(words []string) (string, error) {
+	quoted := make([]string, 0, len(words))
+	for _, word := range words {
+		if strings.ContainsAny(word, `'"\$ `+"`") {
+			return "", fmt.Errorf("the path %q has characters that the boot script cannot have (quotes, blanks, $, \\)", word)
+		}
+		quoted = append(quoted, `"`+word+`"`)
+	}
+	return strings.Join(quoted, " "), nil
 }
 
 // cpio builds an archive in the "newc" format (Linux: Documentation/driver-api/early-userspace/buffer-format.rst).

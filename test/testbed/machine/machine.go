@@ -40,8 +40,10 @@ type Options struct {
 	// Profiler, with CountInstructions, is a plugin of QEMU that counts instructions by their address between two marks (package
 	// marker), into the directory "blocks" in LogDir; "" for none.
 	Profiler string
-	// StateDir is an existing directory for private files of this machine. A virtual machine must see it, so it must not be
-	// under /tmp or /run.
+	// Directories are those that commands in the machine will use. A virtual machine sees the host's file system without /tmp and /run,
+	// but with these and the ones below if they are there.
+	Directories []string
+	// StateDir is an existing directory for private files of this machine.
 	StateDir string
 	// LogDir is an existing directory for log files (console.log, virtiofsd.log).
 	LogDir string

@@ -38,7 +38,7 @@ func TestInitramfs(t *testing.T) {
 	dir := t.TempDir()
 	module := filepath.Join(dir, "virtiofs.ko")
 	require.NoError(t, os.WriteFile(module, []byte("module"), 0o600))
-	archive, err := initramfs([]string{"/opt/testbed", "guest", "/state/guest.json"}, []string{module})
+	archive, err := initramfs([]string{"/opt/testbed", "guest", "/state/guest.json"}, []string{module}, []string{"/tmp/clone"})
 	require.NoError(t, err)
 	cmd := exec.Command("busybox", "cpio", "-i")
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(archive)
@@ -52,6 +52,7 @@ func TestInitramfs(t *testing.T) {
 	require.Equal(t, "module", string(packed))
 	init, err := os.ReadFile(filepath.Join(dir, "init"))
 	require.NoError(t, err)
+	require.Contains(t, string(init), `for dir in "/tmp/clone"; do`)
 	require.Contains(t, string(init), `/bin/sh -c '"/opt/testbed" "guest" "/state/guest.json"; echo o`)
 	out, err = exec.Command(filepath.Join(dir, "bin", "busybox"), "sh", "-n", filepath.Join(dir, "init")).CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -62,7 +63,7 @@ func TestInitramfsRefusesPathsThatTheShellWouldSplit(t *testing.T) {
 		t.Skip("busybox-static is not installed")
 	}
 	for _, path := range []string{"/with blank", "/with'quote", "/with$dollar"} {
-		_, err := initramfs([]string{path}, nil)
+		_, err := initramfs([]string{path}, nil, nil)
 		require.ErrorContains(t, err, path)
 	}
 }
@@ -79,8 +80,29 @@ func TestUnknownKernel(t *testing.T) {
 
 func TestCheckVisible(t *testing.T) {
 	require.NoError(t, CheckVisible("/usr"))
+	require.NoError(t, CheckVisible(t.TempDir()), "it can be lent")
 	require.ErrorContains(t, CheckVisible("/tmp"), "is not visible")
 	require.ErrorContains(t, CheckVisible("/var/run"), "/run is not visible", "symbolic links are followed")
+	require.ErrorContains(t, CheckVisible("/proc/self"), "which has a /proc of its own")
+}
+
+func TestLentDirectories(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "lent")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	inner := filepath.Join(dir, "inner")
+	require.NoError(t, os.Mkdir(inner, 0o755))
+	other := dir + "-other"
+	require.NoError(t, os.Mkdir(other, 0o755))
+	defer os.RemoveAll(other)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(inner, link))
+
+	lent, err := lentDirectories([]string{"/usr", inner, other, dir, link})
+	require.NoError(t, err)
+	require.Equal(t, []string{dir, other}, lent, "what is below another one is lent with it")
+	_, err = lentDirectories([]string{filepath.Join(dir, "absent")})
+	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestConsole(t *testing.T) {

@@ -71,10 +71,9 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	if err := checkQEMU(accel); err != nil {
 		return nil, err
 	}
-	for _, path := range []string{o.StateDir, o.GuestCommand[0], parts.modulesRoot} {
-		if err := CheckVisible(path); err != nil {
-			return nil, err
-		}
+	lent, err := lentDirectories(append(o.Directories, o.StateDir, filepath.Dir(o.GuestCommand[0]), parts.modulesRoot))
+	if err != nil {
+		return nil, err
 	}
 	v := &vm{o: o}
 	defer func() {
@@ -90,7 +89,7 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	if err != nil {
 		return nil, err
 	}
-	initrd, err := v.writeGuestFiles(guest.Config{Secret: secret, ModulesRoot: parts.modulesRoot}, modules)
+	initrd, err := v.writeGuestFiles(guest.Config{Secret: secret, ModulesRoot: parts.modulesRoot}, modules, lent)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +155,7 @@ type vm struct {
 	console   *console
 }
 
-func (v *vm) writeGuestFiles(config guest.Config, modules []string) (initrd string, err error) {
+func (v *vm) writeGuestFiles(config guest.Config, modules, lent []string) (initrd string, err error) {
 	data, err := json.Marshal(config)
 	if err != nil {
 		return "", err
@@ -165,7 +164,7 @@ func (v *vm) writeGuestFiles(config guest.Config, modules []string) (initrd stri
 	if err := os.WriteFile(configFile, data, 0o600); err != nil {
 		return "", err
 	}
-	archive, err := initramfs(append(v.o.GuestCommand, configFile), modules)
+	archive, err := initramfs(append(v.o.GuestCommand, configFile), modules, lent)
 	if err != nil {
 		return "", err
 	}
@@ -249,21 +248,4 @@ func (v *vm) cleanup() {
 		os.Remove("/run/virtiofsd/" + strings.ReplaceAll(socket, "/", ".") + ".pid")
 	}
 	os.RemoveAll(v.socketDir)
-}
-
-// CheckVisible returns an error for a path that a virtual machine does not see.
-func CheckVisible(path string) error {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	if abs, err = filepath.EvalSymlinks(abs); err != nil {
-		return err
-	}
-	for _, hidden := range []string{"/tmp", "/run", "/dev", "/proc", "/sys"} {
-		if abs == hidden || strings.HasPrefix(abs, hidden+"/") {
-			return fmt.Errorf("%s is not visible in the virtual machine, which has a %s of its own: use another directory", abs, hidden)
-		}
-	}
-	return nil
 }

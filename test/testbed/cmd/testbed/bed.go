@@ -57,6 +57,10 @@ func startBed(ctx context.Context, flags bedFlags, dir, logDir string, p *progre
 	if err != nil {
 		return nil, err
 	}
+	workingDir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
 	b := &bed{dir: dir, logDir: logDir}
 	defer func() {
 		if err != nil {
@@ -73,7 +77,7 @@ func startBed(ctx context.Context, flags bedFlags, dir, logDir string, p *progre
 	})
 	g.Go(func() (err error) {
 		b.machine, err = machine.Start(gctx, machine.Options{
-			Kind: machine.Kind(flags.machine), CountInstructions: flags.countInstructions, StateDir: dir, LogDir: logDir, Progress: p,
+			Kind: machine.Kind(flags.machine), CountInstructions: flags.countInstructions, Directories: []string{workingDir, logDir}, StateDir: dir, LogDir: logDir, Progress: p,
 			Profiler: flags.profiler, GuestCommand: []string{exe, "guest"},
 		})
 		return err
@@ -120,18 +124,6 @@ func (b *bed) Close() {
 	if b.controlPlane != nil {
 		b.controlPlane.Close()
 	}
-}
-
-// workingDir returns the working directory for commands in a machine of this kind.
-func workingDir(kind machine.Kind) (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	if kind == machine.KindVM {
-		err = machine.CheckVisible(dir)
-	}
-	return dir, err
 }
 
 // emptyDir makes dir an empty directory; it refuses to empty one that it has not made.

@@ -79,7 +79,7 @@ func run(ctx context.Context, flags bedFlags, artifacts string, args []string) e
 	if err != nil {
 		return err
 	}
-	wd, err := workingDir(b.machine.Kind())
+	wd, err := os.Getwd()
 	if err != nil {
 		return err
 	}

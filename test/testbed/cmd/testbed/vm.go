@@ -51,14 +51,13 @@ func runInVM(ctx context.Context, kernel machine.Kernel, directory string, args 
 	if directory, err = filepath.Abs(directory); err != nil {
 		return err
 	}
-	for _, path := range []string{args[0], directory} {
-		if err := machine.CheckVisible(path); err != nil {
-			return err
-		}
+	workingDir, err := os.Getwd()
+	if err != nil {
+		return err
 	}
 	p := progress.New(os.Stderr)
 	m, err := machine.Start(ctx, machine.Options{
-		Kind: machine.KindVM, Kernel: kernel, StateDir: dir, LogDir: dir, Progress: p, GuestCommand: []string{exe, "guest"},
+		Kind: machine.KindVM, Kernel: kernel, Directories: []string{workingDir, filepath.Dir(args[0]), directory}, StateDir: dir, LogDir: dir, Progress: p, GuestCommand: []string{exe, "guest"},
 	})
 	if err != nil {
 		return err
