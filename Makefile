@@ -97,6 +97,12 @@ lint: vet staticcheck ## Check format and run static analysis
 vet: ## Check format and go.mod and run go vet
 	@unformatted=$$(gofmt -l $(sources)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	clang-format-14 --dry-run --Werror bpf/oncache/*.[ch]
+	@for header in bpf/oncache/*.h; do \
+		echo "#include \"$$header\"" | clang-14 -target bpf -mcpu=v3 -fsyntax-only -Wall -Werror -Wno-unused-function -I. -I/usr/include/$$(gcc -dumpmachine) -x c - || \
+			{ echo "$$header does not include all that it uses"; exit 1; }; \
+	done
+	hack/check-fuzz.sh --match
+	hack/check-conntrack.sh --match
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Shows that test-conntrack finds faults: each line of the table below takes one thing out that keeps conntrack true, in a copy
-# of the tree, and the comparison must find differences then.
+# of the tree, and the comparison must find differences then. With --match it only checks that the table matches the code.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,7 +19,7 @@ data that is unacknowledged % pkg/agent/oncache/tracking/decide.go % case egress
 window of 0 % pkg/agent/oncache/tracking/decide.go % case c.zeroWindow(): % case false:
 end of a segment % bpf/oncache/seen.h % bpf_ntohl(p->l4) + data % bpf_ntohl(p->l4)'
 
-echo "copying the tree"
+match=${1:-}
 mkdir "$work/tree"
 git ls-files -z | xargs -0 cp --parents -t "$work/tree"
 missed=0
@@ -31,6 +31,7 @@ while IFS= read -r line; do
 		echo "$name: $file has no \"$from\" any more; bring hack/check-conntrack.sh up to date"
 		exit 1
 	fi
+	[ ! "$match" ] || continue
 	(cd "$work/tree" && "$go" generate ./pkg/agent/oncache/datapath && "$go" build -o "$work/conntrack" ./test/conntrack)
 	if "$work/conntrack" -sequences "$sequences" -seed "$seed" >"$work/log" 2>&1; then
 		printf '%-28s not found in %s sequences\n' "$name" "$sequences"
@@ -43,5 +44,6 @@ while IFS= read -r line; do
 	fi
 	cp "$file" "$work/tree/$file"
 done <<<"$faults"
+[ ! "$match" ] || exit 0
 echo "faults that test-conntrack did not find: $missed"
 [ "$missed" = 0 ]

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Candidates: flows that have missed once. To learn the two directions of a connection and to forget them at its end
- * costs more than one request and its answer can gain. So a flow gets tickets from its second packet with data on.
- * The end of a flow is here, too: it makes the flow a new one. */
+ * costs more than one request and its answer can gain. So a flow gets tickets from its second packet with data on. */
 #pragma once
+
+#include "flow.h"
 
 /* cell_of is where a flow is noted, by its hash. */
 static __always_inline __u32 *cell_of(__u32 hash)
@@ -45,20 +46,4 @@ static __always_inline bool worth_learning(const struct packet *p, enum onc_prog
 		return true;
 	reverse(p, &back);
 	return program == ONC_EGRESS ? !!find_ingress(&back) : !!find_egress(&back);
-}
-
-/* end_flow forgets both directions of a connection that opens or closes: out is its key as the Pod sends, in as it
- * receives. */
-static __always_inline void end_flow(const struct packet *out, const struct packet *in)
-{
-	struct onc_egress *egress = find_egress(out);
-	struct onc_ingress *ingress = find_ingress(in);
-
-	/* A deletion takes a lock, also when there is nothing to delete. */
-	if (egress)
-		delete_egress(out, egress->v.endpoint);
-	if (ingress)
-		delete_ingress(in, ingress->v.endpoint);
-	begin_anew(out);
-	begin_anew(in);
 }

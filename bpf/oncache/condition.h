@@ -3,6 +3,9 @@
 /* The hit condition of both directions, all of it that is not parsing. */
 #pragma once
 
+#include "flow.h"
+#include "node.h"
+
 /* endpoint_word reads generation and epoch of a local Pod in one load. */
 static __always_inline __u64 endpoint_word(const struct onc_endpoint *ep)
 {
@@ -25,14 +28,14 @@ static __always_inline bool belongs(const struct onc_validity *v, const struct p
 	return *(const volatile __u32 *)&v->tag == flow_hash(p);
 }
 
-/* ends says what becomes of a packet in the last quarter of a lease: every sixteenth of the lease one asks Open
- * vSwitch, so that the others need not when it is over. */
-static __always_inline enum onc_reason ends(struct onc_validity *v, const struct onc_control *c, __s64 left)
+/* near_lease_end decides about a packet in the last quarter of a lease. One packet in every sixteenth of the lease asks
+ * Open vSwitch, so that the others need not ask when the lease is over. */
+static __always_inline enum onc_reason near_lease_end(struct onc_validity *v, const struct onc_control *c, __s64 left)
 {
 	__u32 now = bpf_jiffies64();
 
 	if (left >= 0 && now - v->probed < (__u32)(c->lease / 16))
-		return ONC_HIT;
+		return ONC_OK;
 	v->probed = now;
 	return because(ONC_LEASE);
 }
@@ -71,14 +74,14 @@ static __always_inline enum onc_reason valid(struct onc_validity *v, const struc
 	if (!proved(v, p))
 		return because(ONC_NOT_PROVED);
 	left = v->lease - bpf_jiffies64();
-	return unlikely(left < (__s64)(c->lease / 4)) ? ends(v, c, left) : ONC_HIT;
+	return unlikely(left < (__s64)(c->lease / 4)) ? near_lease_end(v, c, left) : ONC_OK;
 }
 
 /* fits: each packet that leaves, after segmentation, fits the route to the Node, and the sum of them an IP length
  * field. */
 static __always_inline bool fits(const struct __sk_buff *skb, const struct packet *p, const struct onc_node *node)
 {
-	__u32 overhead = (by_ip6(node) ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN;
+	__u32 overhead = (reached_by_ip6(node) ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN;
 	__u32 inner = skb->gso_size ? L2_LEN + p->headers_len + skb->gso_size : skb->len;
 
 	return inner + overhead <= node->mtu && skb->len + overhead <= 0xffff;

@@ -48,3 +48,10 @@
 #define MODE_OFF 0     /* every packet takes Open vSwitch, nothing is learned */
 #define MODE_OBSERVE 1 /* entries are learned and hits counted, but every packet takes Open vSwitch */
 #define MODE_ENFORCE 2 /* hits take the fast path */
+
+/* The two ECN bits of TOS and traffic class (RFC 3168). */
+#define ECN_MASK 3
+#define ECN_NOT_ECT 0
+#define ECN_ECT_1 1
+#define ECN_ECT_0 2
+#define ECN_CE 3

@@ -4,6 +4,15 @@
  * is the same even where two representations of a sum exist. */
 #pragma once
 
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "consts.h"
+
 static __always_inline __u16 csum16_add(__u16 sum, __u16 addend)
 {
 	sum += addend;

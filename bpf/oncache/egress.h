@@ -3,6 +3,19 @@
 /* Egress sits where packets of a Pod enter the host; Egress-Init where tunnel packets leave on the uplink. */
 #pragma once
 
+#include "candidate.h"
+#include "condition.h"
+#include "end.h"
+#include "flow.h"
+#include "learn.h"
+#include "maps.h"
+#include "parse.h"
+#include "seen.h"
+#include "share.h"
+#include "template.h"
+#include "ticket.h"
+#include "tunnel.h"
+
 /* redirected: a Pod that an ICMP redirect has told of the remote gateway sends to the virtual MAC, as Open vSwitch
  * answered its ARP. */
 static __always_inline bool redirected(const struct ethhdr *eth, const struct onc_control *c,
@@ -21,7 +34,7 @@ static __always_inline bool from_endpoint(struct __sk_buff *skb, const struct on
 	       (same_macs(eth, ep->gateway_mac) || redirected(eth, c, ep));
 }
 
-/* egress_condition: may this packet use entry f? On ONC_HIT *node is the Node to send it to, *hash the flow's if known.
+/* egress_condition: may this packet use entry f? On ONC_OK *node is the Node to send it to, *hash the flow's if known.
  */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, struct onc_egress *f,
@@ -45,7 +58,7 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	if (unlikely(!fits(skb, p, *node)))
 		return because(ONC_MTU);
 	*hash = *(const volatile __u32 *)&f->v.hash;
-	return belongs(&f->v, p) ? ONC_HIT : because(ONC_NO_ENTRY);
+	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
 
 /* egress_owner: the packet comes from the interface of the Pod that has its source address. */
@@ -58,22 +71,23 @@ static __always_inline bool egress_owner(struct __sk_buff *skb, const struct pac
 }
 
 /* read_egress parses a packet as a Pod sends it. */
-static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool six, struct packet *p)
+static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool ipv6, struct packet *p)
 {
 	void *ip;
 
-	pull(skb, L2_LEN + (six ? IP6_LEN : IP4_LEN) + TCP_LEN);
+	pull(skb, L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN) + TCP_LEN);
 	/* On a netkit device nobody has read the frame yet: a packet socket of the Pod can say one thing and send
 	 * another. */
 	ip = (void *)(long)skb->data + L2_LEN;
-	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(six)))
+	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(ipv6)))
 		return because(ONC_NOT_IP);
-	return parse(skb, L2_LEN, six, p);
+	return parse(skb, L2_LEN, ipv6, p);
 }
 
-/* again reads the packet another time for those who are not a hit, so that a hit keeps nothing for them. They begin
- * with an empty packet: Linux 6.1 refuses programs that could read what the other IP version would have written. */
-static __always_inline enum onc_reason again(struct __sk_buff *skb, struct packet *p)
+/* read_egress_again reads the packet another time for those who are not a hit, so that a hit keeps nothing for them.
+ * They begin with an empty packet: Linux 6.1 refuses programs that could read what the other IP version would have
+ * written. */
+static __always_inline enum onc_reason read_egress_again(struct __sk_buff *skb, struct packet *p)
 {
 	if (skb->protocol == ether_type_of(true))
 		return read_egress(skb, true, p);
@@ -84,11 +98,11 @@ static __always_inline enum onc_reason again(struct __sk_buff *skb, struct packe
 static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 {
 	struct packet p = {}, back;
-	enum onc_reason reason = again(skb, &p);
+	enum onc_reason reason = read_egress_again(skb, &p);
 
 	if (reason)
 		return reason;
-	if (p.ends && egress_owner(skb, &p)) {
+	if (p.syn_fin_rst && egress_owner(skb, &p)) {
 		reverse(&p, &back);
 		end_flow(&p, &back);
 	}
@@ -101,7 +115,7 @@ static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 end
 {
 	struct onc_endpoint *ep = get_endpoint(endpoint);
 	struct packet p = {};
-	enum onc_reason reason = again(skb, &p);
+	enum onc_reason reason = read_egress_again(skb, &p);
 
 	if (!reason && ep && (!fresh || (sent_by(&p, ep) && worth_learning(&p, ONC_EGRESS, skb->len - L2_LEN))))
 		issue(skb, ONC_EGRESS, &p, endpoint, node);
@@ -142,7 +156,7 @@ static __always_inline void egress_probe(struct __sk_buff *skb, const struct onc
 		ask_too(&other->v, c);
 }
 
-static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const struct onc_control *c, bool six)
+static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
 {
 	struct onc_node *node = NULL;
 	enum onc_reason reason;
@@ -150,10 +164,10 @@ static __always_inline enum onc_reason egress_of(struct __sk_buff *skb, const st
 	struct packet p;
 	__u32 length = skb->len, hash;
 
-	reason = read_egress(skb, six, &p);
+	reason = read_egress(skb, ipv6, &p);
 	if (unlikely(reason))
 		return reason;
-	if (unlikely(p.ends))
+	if (unlikely(p.syn_fin_rst))
 		return egress_end(skb);
 	f = find_egress(&p);
 	reason = egress_condition(skb, c, &p, f, &node, &hash);
@@ -178,9 +192,9 @@ static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struc
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_IP;
 	if (skb->protocol == ether_type_of(false))
-		return egress_of(skb, c, false);
+		return egress_ip(skb, c, false);
 	if (skb->protocol == ether_type_of(true))
-		return egress_of(skb, c, true);
+		return egress_ip(skb, c, true);
 	return ONC_NOT_IP;
 }
 
@@ -205,7 +219,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (reason)
 		return reason;
 	/* Merged into the packet with the ticket: the flow has just ended. */
-	if (p.ends)
+	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_EGRESS, &p, &t);
 	if (reason)
@@ -224,7 +238,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 
 	fresh.v.tag = flow_hash(&p);
 	/* An IPv6 flow's hash is that of its label, which may change. */
-	if (t.unhashed && !p.six)
+	if (t.unhashed && !p.ipv6)
 		fresh.v.hash = skb->hash;
 	reverse(&p, &back);
 	other = find_ingress(&back);
@@ -239,7 +253,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	fresh.created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - off);
-	count_new(ONC_EGRESS, p.six, t.endpoint, own ? &own->v : NULL);
+	count_new(ONC_EGRESS, p.ipv6, t.endpoint, own ? &own->v : NULL);
 	store_egress(&p, &fresh);
 	return ONC_LEARNED;
 }

@@ -3,6 +3,9 @@
 /* Flow keys of both address families, and the lookups that take them. */
 #pragma once
 
+#include "maps.h"
+#include "parse.h"
+
 static __always_inline bool same4(const struct onc_flow4 *a, const struct onc_flow4 *b)
 {
 	return a->saddr == b->saddr && a->daddr == b->daddr && a->sport == b->sport && a->dport == b->dport &&
@@ -34,8 +37,8 @@ static __always_inline bool same_macs(const void *a, const void *b)
 /* reverse is the key of the same flow as the other direction carries it; all else is left out. */
 static __always_inline void reverse(const struct packet *p, struct packet *back)
 {
-	back->six = p->six;
-	if (p->six) {
+	back->ipv6 = p->ipv6;
+	if (p->ipv6) {
 		back->key6 = (struct onc_flow6){.sport = p->key6.dport, .dport = p->key6.sport, .proto = p->key6.proto};
 		__builtin_memcpy(back->key6.saddr, p->key6.daddr, 16);
 		__builtin_memcpy(back->key6.daddr, p->key6.saddr, 16);
@@ -50,9 +53,9 @@ static __always_inline void reverse(const struct packet *p, struct packet *back)
 
 static __always_inline __u32 flow_hash(const struct packet *p)
 {
-	__u32 ports = p->six ? (__u32)p->key6.sport << 16 | p->key6.dport : (__u32)p->key4.sport << 16 | p->key4.dport;
-	__u32 s = p->six ? p->key6.saddr[1] ^ p->key6.saddr[3] : p->key4.saddr;
-	__u32 d = p->six ? p->key6.daddr[1] ^ p->key6.daddr[3] : p->key4.daddr;
+	__u32 ports = p->ipv6 ? (__u32)p->key6.sport << 16 | p->key6.dport : (__u32)p->key4.sport << 16 | p->key4.dport;
+	__u32 s = p->ipv6 ? p->key6.saddr[1] ^ p->key6.saddr[3] : p->key4.saddr;
+	__u32 d = p->ipv6 ? p->key6.daddr[1] ^ p->key6.daddr[3] : p->key4.daddr;
 	__u32 h = s * 0x9e3779b1u ^ d * 0x85ebca6bu ^ ports * 0xc2b2ae35u;
 
 	h ^= h >> 15;
@@ -63,7 +66,7 @@ static __always_inline __u32 flow_hash(const struct packet *p)
  * registers. */
 static __always_inline struct onc_egress *find_egress(const struct packet *p)
 {
-	if (p->six) {
+	if (p->ipv6) {
 		struct onc_flow6 key = p->key6;
 		return bpf_map_lookup_elem(&egress_flows6, &key);
 	}
@@ -73,7 +76,7 @@ static __always_inline struct onc_egress *find_egress(const struct packet *p)
 
 static __always_inline struct onc_ingress *find_ingress(const struct packet *p)
 {
-	if (p->six) {
+	if (p->ipv6) {
 		struct onc_flow6 key = p->key6;
 		return bpf_map_lookup_elem(&ingress_flows6, &key);
 	}
@@ -83,7 +86,7 @@ static __always_inline struct onc_ingress *find_ingress(const struct packet *p)
 
 static __always_inline void store_egress(const struct packet *p, const struct onc_egress *e)
 {
-	if (p->six)
+	if (p->ipv6)
 		bpf_map_update_elem(&egress_flows6, &p->key6, e, BPF_ANY);
 	else
 		bpf_map_update_elem(&egress_flows4, &p->key4, e, BPF_ANY);
@@ -91,49 +94,19 @@ static __always_inline void store_egress(const struct packet *p, const struct on
 
 static __always_inline void store_ingress(const struct packet *p, const struct onc_ingress *i)
 {
-	if (p->six)
+	if (p->ipv6)
 		bpf_map_update_elem(&ingress_flows6, &p->key6, i, BPF_ANY);
 	else
 		bpf_map_update_elem(&ingress_flows4, &p->key4, i, BPF_ANY);
 }
 
-/* node_of_source and node_of_destination return the slot of the remote Node whose Pod network holds the address, or -1.
- */
-static __always_inline __s64 node_of4(__be32 addr)
-{
-	struct onc_prefix4 key = {.length = 32, .addr = addr};
-	__u32 *slot = bpf_map_lookup_elem(&pod_networks4, &key);
-
-	return slot ? (__s64)*slot : -1;
-}
-
-static __always_inline __s64 node_of6(const __be32 *addr)
-{
-	struct onc_prefix6 key = {.length = 128};
-	__u32 *slot;
-
-	__builtin_memcpy(key.addr, addr, 16);
-	slot = bpf_map_lookup_elem(&pod_networks6, &key);
-	return slot ? (__s64)*slot : -1;
-}
-
-static __always_inline __s64 node_of_source(const struct packet *p)
-{
-	return p->six ? node_of6(p->key6.saddr) : node_of4(p->key4.saddr);
-}
-
-static __always_inline __s64 node_of_destination(const struct packet *p)
-{
-	return p->six ? node_of6(p->key6.daddr) : node_of4(p->key4.daddr);
-}
-
 /* sent_by and received_by: the address is the endpoint's own. */
 static __always_inline bool sent_by(const struct packet *p, const struct onc_endpoint *ep)
 {
-	return p->six ? same_ip6(p->key6.saddr, ep->ip6) : p->key4.saddr == ep->ip4;
+	return p->ipv6 ? same_ip6(p->key6.saddr, ep->ip6) : p->key4.saddr == ep->ip4;
 }
 
 static __always_inline bool received_by(const struct packet *p, const struct onc_endpoint *ep)
 {
-	return p->six ? same_ip6(p->key6.daddr, ep->ip6) : p->key4.daddr == ep->ip4;
+	return p->ipv6 ? same_ip6(p->key6.daddr, ep->ip6) : p->key4.daddr == ep->ip4;
 }

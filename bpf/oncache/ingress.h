@@ -3,7 +3,20 @@
 /* Ingress sits where packets arrive on the uplink; Ingress-Init where packets leave the host towards a Pod. */
 #pragma once
 
-/* ingress_condition: may this packet use entry f? On ONC_HIT *ifindex is the Pod's host-side interface, macs what its
+#include "candidate.h"
+#include "condition.h"
+#include "end.h"
+#include "flow.h"
+#include "learn.h"
+#include "maps.h"
+#include "outer.h"
+#include "parse.h"
+#include "seen.h"
+#include "share.h"
+#include "ticket.h"
+#include "tunnel.h"
+
+/* ingress_condition: may this packet use entry f? On ONC_OK *ifindex is the Pod's host-side interface, macs what its
  * Ethernet header must say, and *ce whether to mark congestion. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
@@ -33,7 +46,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	if (skb->gso_size && p->udp)
 		return because(ONC_OFFLOAD);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
-	return belongs(&f->v, p) ? ONC_HIT : because(ONC_NO_ENTRY);
+	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
 
 /* ingress_owner returns the slot of the Node that owns the inner source, if the packet comes from there, or -1. */
@@ -42,7 +55,7 @@ static __always_inline __s64 ingress_owner(const struct packet *p, const struct 
 	__s64 slot = node_of_source(p);
 	struct onc_node *node = slot < 0 ? NULL : get_node(slot);
 
-	*reason = !node ? ONC_NOT_REMOTE : is_source(o, node) ? ONC_HIT : ONC_OUTER_SOURCE;
+	*reason = !node ? ONC_NOT_REMOTE : is_source(o, node) ? ONC_OK : ONC_OUTER_SOURCE;
 	return *reason ? -1 : slot;
 }
 
@@ -61,19 +74,19 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 
 /* read_outer checks the outer headers and says of which EtherType the inner packet is. Nothing is pulled that is not
  * needed: a TCP acknowledgement over IPv4 has less than IPv6 needs. */
-static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, bool six,
+static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
 						  struct outer *o, __be16 *inner)
 {
 	enum onc_reason reason;
 
-	pull(skb, (six ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
-	reason = outer_condition(skb, c, six, o);
+	pull(skb, (ipv6 ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
+	reason = outer_condition(skb, c, ipv6, o);
 	if (unlikely(reason))
 		return reason;
-	*inner = ether_type((void *)(long)skb->data + (six ? OUTER6_LEN : OUTER4_LEN));
+	*inner = ether_type((void *)(long)skb->data + (ipv6 ? OUTER6_LEN : OUTER4_LEN));
 	if (*inner == ether_type_of(true))
 		pull(skb, o->len + IP6_LEN + TCP_LEN);
-	return ONC_HIT;
+	return ONC_OK;
 }
 
 /* ingress_miss does what is to be done about a packet that is no hit: the flow ends, or it gets a ticket. It reads the
@@ -95,7 +108,7 @@ static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const stru
 	other = parse_type(skb, o.len, inner, &p);
 	if (other)
 		return other;
-	if (p.ends) {
+	if (p.syn_fin_rst) {
 		/* Only the Node that owns the address may end its flows. */
 		if (ingress_owner(&p, &o, &other) >= 0) {
 			reverse(&p, &back);
@@ -125,8 +138,8 @@ static __always_inline void ingress_probe(const struct onc_control *c, const str
 		ask_too(&other->v, c);
 }
 
-static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const struct onc_control *c,
-						  const struct outer *o, bool six, __u32 *ifindex)
+static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, const struct onc_control *c,
+						     const struct outer *o, bool ipv6, __u32 *ifindex)
 {
 	enum onc_reason reason;
 	struct onc_ingress *f;
@@ -134,10 +147,10 @@ static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const s
 	struct packet p;
 	bool ce = false;
 
-	reason = parse(skb, o->len, six, &p);
+	reason = parse(skb, o->len, ipv6, &p);
 	if (unlikely(reason))
 		return reason;
-	if (unlikely(p.ends))
+	if (unlikely(p.syn_fin_rst))
 		return ingress_miss(skb, c, ONC_TCP_FLAGS);
 	f = find_ingress(&p);
 	reason = ingress_condition(skb, c, &p, o, f, ifindex, macs, &ce);
@@ -149,7 +162,7 @@ static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const s
 	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	reason = decapsulate(skb, &p, o->six, macs, ce);
+	reason = decapsulate(skb, &p, o->ipv6, macs, ce);
 	if (unlikely(reason))
 		return reason;
 	f->packets++;
@@ -157,22 +170,22 @@ static __always_inline enum onc_reason ingress_of(struct __sk_buff *skb, const s
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason ingress_from(struct __sk_buff *skb, const struct onc_control *c, bool six,
-						    __u32 *ifindex)
+static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+						     __u32 *ifindex)
 {
 	enum onc_reason reason;
 	struct outer o;
 	__be16 inner;
 
-	reason = read_outer(skb, c, six, &o, &inner);
+	reason = read_outer(skb, c, ipv6, &o, &inner);
 	if (reason)
 		return reason;
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
 	if (inner == ether_type_of(false))
-		return ingress_of(skb, c, &o, false, ifindex);
+		return ingress_inner(skb, c, &o, false, ifindex);
 	if (inner == ether_type_of(true))
-		return ingress_of(skb, c, &o, true, ifindex);
+		return ingress_inner(skb, c, &o, true, ifindex);
 	return ONC_NOT_IP;
 }
 
@@ -181,9 +194,9 @@ static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const stru
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_TUNNEL;
 	if (skb->protocol == ether_type_of(false))
-		return ingress_from(skb, c, false, ifindex);
+		return ingress_outer(skb, c, false, ifindex);
 	if (skb->protocol == ether_type_of(true))
-		return ingress_from(skb, c, true, ifindex);
+		return ingress_outer(skb, c, true, ifindex);
 	return ONC_NOT_TUNNEL;
 }
 
@@ -194,9 +207,9 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	struct onc_endpoint *ep;
 	struct onc_egress *other;
 	struct onc_ticket t;
-	struct onc_node *n;
+	struct onc_node *node;
 	struct ethhdr *eth;
-	__s64 endpoint, node;
+	__s64 endpoint_slot, node_slot;
 	enum onc_reason reason;
 
 	if (skb->vlan_present)
@@ -206,23 +219,23 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	if (reason)
 		return reason;
 	/* Merged into the packet with the ticket: the flow has just ended. */
-	if (p.ends)
+	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_INGRESS, &p, &t);
 	if (reason)
 		return reason;
-	endpoint = endpoint_of(skb->ifindex);
-	if (endpoint < 0)
+	endpoint_slot = endpoint_of(skb->ifindex);
+	if (endpoint_slot < 0)
 		return ONC_NO_ENDPOINT;
 	/* The ticket's Node is not used: only the owner of the inner source address may send it. */
-	node = node_of_source(&p);
-	if (node < 0)
+	node_slot = node_of_source(&p);
+	if (node_slot < 0)
 		return ONC_NOT_REMOTE;
-	ep = get_endpoint(endpoint);
-	n = get_node(node);
-	if (!ep || !n)
+	ep = get_endpoint(endpoint_slot);
+	node = get_node(node_slot);
+	if (!ep || !node)
 		return ONC_NO_ENDPOINT;
-	reason = now_valid(&fresh.v, c, endpoint, ep, node, n, mark);
+	reason = now_valid(&fresh.v, c, endpoint_slot, ep, node_slot, node, mark);
 	if (reason)
 		return reason;
 	eth = (void *)(long)skb->data;
@@ -245,7 +258,7 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	fresh.created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - L2_LEN);
-	count_new(ONC_INGRESS, p.six, endpoint, own ? &own->v : NULL);
+	count_new(ONC_INGRESS, p.ipv6, endpoint_slot, own ? &own->v : NULL);
 	store_ingress(&p, &fresh);
 	return ONC_LEARNED;
 }

@@ -3,12 +3,14 @@
 /* Learning: called when a ticket was redeemed and the packet carries the epoch of Open vSwitch. */
 #pragma once
 
+#include "condition.h"
+
 /* now_valid fills v with what an entry learned at this moment depends on. Each generation is read before the fields
  * that it guards; the agent writes them in the opposite order, so a change in between makes the entry stale at birth.
  */
-static __always_inline enum onc_reason now_valid(struct onc_validity *v, const struct onc_control *c, __u32 endpoint,
-						 const struct onc_endpoint *ep, __u32 node, const struct onc_node *n,
-						 __u32 mark)
+static __always_inline enum onc_reason now_valid(struct onc_validity *v, const struct onc_control *c,
+						 __u32 endpoint_slot, const struct onc_endpoint *ep, __u32 node_slot,
+						 const struct onc_node *node, __u32 mark)
 {
 	__u64 word = endpoint_word(ep);
 	__u32 epoch = (mark & MARK_EPOCH_MASK) >> MARK_EPOCH_SHIFT;
@@ -19,13 +21,13 @@ static __always_inline enum onc_reason now_valid(struct onc_validity *v, const s
 		return ONC_NOT_ESTABLISHED;
 	if (epoch != word_epoch(word))
 		return ONC_STALE_EPOCH;
-	v->endpoint = endpoint;
+	v->endpoint = endpoint_slot;
 	v->endpoint_gen = word_generation(word);
-	v->node = node;
-	v->node_gen = *(const volatile __u32 *)&n->generation;
+	v->node = node_slot;
+	v->node_gen = *(const volatile __u32 *)&node->generation;
 	v->all_gen = *(const volatile __u32 *)&c->generation;
 	v->proved = PROVED_OWN;
-	return ONC_HIT;
+	return ONC_OK;
 }
 
 static __always_inline bool same_validity(const struct onc_validity *a, const struct onc_validity *b)

@@ -3,6 +3,13 @@
 /* All maps. Sizes of the flow maps are set by the agent before loading (oncache.maxFlows). */
 #pragma once
 
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "consts.h"
+#include "reasons.h"
+#include "types.h"
+
 #ifndef BPF_F_MMAPABLE
 #define BPF_F_MMAPABLE 1024
 #endif

@@ -3,38 +3,12 @@
 /* ONCache: four programs that repeat for an established flow what Open vSwitch was seen to do with it, and one that
  * tells the agent the time. Design: docs/design/oncache.md. Programs never drop a packet they have not begun to change;
  * whatever they do not understand goes to Open vSwitch untouched. */
-#include <stdbool.h>
-#include <stddef.h>
 #include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
-#include <linux/in.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/tcp.h>
-#include <linux/udp.h>
-#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "consts.h"
-#include "reasons.h"
-#include "types.h"
-#include "maps.h"
-#include "csum.h"
-#include "parse.h"
-#include "flow.h"
-#include "tunnel.h"
-#include "outer.h"
-#include "ticket.h"
-#include "tally.h"
-#include "candidate.h"
-#include "seen.h"
-#include "condition.h"
-#include "learn.h"
-#include "share.h"
-#include "stamp.h"
 #include "egress.h"
 #include "ingress.h"
+#include "stamp.h"
 
 /* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. skb->ifindex is the
  * host-side device's at both. */

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* What a tunnel packet's outer headers must be: on arrival (Ingress), and to become a Node's template (Egress-Init). */
+/* What the outer headers of a tunnel packet must be when it arrives (Ingress). */
 #pragma once
+
+#include <linux/if_packet.h>
+
+#include "flow.h"
+#include "node.h"
 
 /* Where a tunnel packet came from. */
 struct outer {
-	bool six;
+	bool ipv6;
 	__u8 tos;
 	__u32 len; /* of everything in front of the inner IP header */
 	__be32 src4;
@@ -17,10 +22,10 @@ static __always_inline bool same_tunnel_header(const void *a, const void *b)
 	return *(__u32 *)a == *(__u32 *)b && *(__u32 *)(a + 4) == *(__u32 *)(b + 4);
 }
 
-/* expected checks what follows the outer IP header, up to the inner Ethernet header; length is what the IP header says
- * that follows it. */
-static __always_inline enum onc_reason expected(struct __sk_buff *skb, const struct onc_control *c, struct udphdr *udp,
-						__u32 off, __u16 length)
+/* outer_udp_condition checks what follows the outer IP header, up to the inner Ethernet header; length is what the IP
+ * header says that follows it. */
+static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
+							   struct udphdr *udp, __u32 off, __u16 length)
 {
 	struct ethhdr *eth = (void *)(long)skb->data;
 	struct ethhdr *inner = (void *)(udp + 1) + TUNNEL_LEN;
@@ -29,28 +34,28 @@ static __always_inline enum onc_reason expected(struct __sk_buff *skb, const str
 	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !same_tunnel_header(udp + 1, c->tunnel_header) ||
 	    !same_mac(inner->h_dest, c->virtual_mac))
 		return because(ONC_OUTER_HEADER);
-	return ONC_HIT;
+	return ONC_OK;
 }
 
-/* outer_condition: is this a tunnel packet for this Node, of exactly the form that its peers send? six is a constant,
+/* outer_condition: is this a tunnel packet for this Node, of exactly the form that its peers send? ipv6 is a constant,
  * so that a hit does nothing for the other IP version. */
-static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, const struct onc_control *c, bool six,
+static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
 						       struct outer *o)
 {
 	void *data = start(skb), *limit = end(skb);
 
-	if (data + (six ? OUTER6_LEN : OUTER4_LEN) > limit || ether_type(data + L2_LEN) != ether_type_of(six))
+	if (data + (ipv6 ? OUTER6_LEN : OUTER4_LEN) > limit || ether_type(data + L2_LEN) != ether_type_of(ipv6))
 		return because(ONC_NOT_TUNNEL);
-	if (six) {
+	if (ipv6) {
 		struct ipv6hdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP6_LEN;
 
 		if (ip->nexthdr != IPPROTO_UDP || !same_ip6((__be32 *)&ip->daddr, c->uplink_ip6) || ip->version != 6 ||
 		    udp->dest != c->tunnel_port)
 			return because(ONC_NOT_TUNNEL);
-		*o = (struct outer){.six = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
+		*o = (struct outer){.ipv6 = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
 		__builtin_memcpy(o->src6, &ip->saddr, 16);
-		return expected(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len));
+		return outer_udp_condition(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len));
 	} else {
 		struct iphdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP4_LEN;
@@ -60,96 +65,13 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 			return because(ONC_NOT_TUNNEL);
 		if (!ip4_intact(ip))
 			return because(ONC_OUTER_HEADER);
-		*o = (struct outer){.six = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
-		return expected(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN);
+		*o = (struct outer){.ipv6 = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
+		return outer_udp_condition(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN);
 	}
 }
 
 /* is_source: the outer source is the Node's transport address. */
 static __always_inline bool is_source(const struct outer *o, const struct onc_node *node)
 {
-	return o->six ? by_ip6(node) && same_ip6(o->src6, node->ip6) : node->ip4 && o->src4 == node->ip4;
-}
-
-/* normalize4 and normalize6 zero what differs from packet to packet, and refuse what cannot be a template. */
-static __always_inline bool normalize4(void *h, const struct onc_control *c, const struct onc_node *node)
-{
-	struct iphdr *ip = h + L2_LEN;
-
-	if (((struct ethhdr *)h)->h_proto != bpf_htons(ETH_P_IP) || *(__u8 *)ip != 0x45 ||
-	    (ip->frag_off & bpf_htons(0xbfff)) || ip->protocol != IPPROTO_UDP || ip->saddr != c->uplink_ip4 ||
-	    ip->daddr != node->ip4)
-		return false;
-	ip->tos &= ~ECN_MASK;
-	ip->tot_len = 0;
-	ip->id = 0;
-	ip->check = 0;
-	return true;
-}
-
-static __always_inline bool normalize6(void *h, const struct onc_control *c, const struct onc_node *node)
-{
-	struct ipv6hdr *ip = h + L2_LEN;
-
-	if (((struct ethhdr *)h)->h_proto != bpf_htons(ETH_P_IPV6) || ip->version != 6 || ip->nexthdr != IPPROTO_UDP ||
-	    !same_ip6((__be32 *)&ip->saddr, c->uplink_ip6) || !same_ip6((__be32 *)&ip->daddr, node->ip6))
-		return false;
-	*(__u16 *)ip &= ~bpf_htons(ECN_MASK << 4);
-	ip->payload_len = 0;
-	return true;
-}
-
-static __always_inline bool normalize_udp(struct udphdr *udp, const struct onc_control *c)
-{
-	struct ethhdr *inner = (void *)(udp + 1) + TUNNEL_LEN;
-
-	if (udp->dest != c->tunnel_port || udp->check || !same_tunnel_header(udp + 1, c->tunnel_header))
-		return false;
-	udp->source = 0;
-	udp->len = 0;
-	inner->h_proto = 0; /* both address families share the template */
-	return true;
-}
-
-/* learn_template compares the headers that Open vSwitch put in front with the Node's template, or makes them the
- * template when the Node has none of this generation. */
-static __always_inline bool learn_template(struct __sk_buff *skb, const struct onc_control *c, struct onc_node *node,
-					   __u32 gen)
-{
-	__u64 h[sizeof(node->header) / 8] = {};
-	void *data = start(skb), *limit = end(skb);
-	__u32 old = node->claim;
-
-	if (by_ip6(node)) {
-		if (data + OUTER6_LEN > limit)
-			return false;
-		__builtin_memcpy(h, data, OUTER6_LEN);
-		if (!normalize6(h, c, node) || !normalize_udp((void *)h + L2_LEN + IP6_LEN, c))
-			return false;
-	} else {
-		if (data + OUTER4_LEN > limit)
-			return false;
-		__builtin_memcpy(h, data, OUTER4_LEN);
-		if (!normalize4(h, c, node) || !normalize_udp((void *)h + L2_LEN + IP4_LEN, c))
-			return false;
-	}
-
-	if (node->template_gen != gen) {
-		/* Another CPU is writing it, or knows a later generation. */
-		if ((__s32)(gen - old) <= 0 || __sync_val_compare_and_swap(&node->claim, old, gen) != old)
-			return false;
-		__builtin_memcpy(node->header, h, sizeof(h));
-		node->header_sum = ip4_sum((void *)node->header + L2_LEN);
-		node->confirmed = bpf_ktime_get_coarse_ns();
-		__sync_lock_test_and_set(&node->template_gen, gen);
-		return true;
-	}
-#pragma unroll
-	for (int i = 0; i < sizeof(h) / 8; i++)
-		if (h[i] != ((__u64 *)node->header)[i]) {
-			node->contradicted = bpf_ktime_get_coarse_ns();
-			return false;
-		}
-	node->confirmed = bpf_ktime_get_coarse_ns();
-	return true;
+	return o->ipv6 ? reached_by_ip6(node) && same_ip6(o->src6, node->ip6) : node->ip4 && o->src4 == node->ip4;
 }

@@ -3,7 +3,23 @@
 /* Parsing of one IP packet, strict: whatever is unusual is refused with its reason. */
 #pragma once
 
-/* What the programs need of a packet. six says which key is used. */
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "consts.h"
+#include "csum.h"
+#include "reasons.h"
+#include "types.h"
+
+/* What the programs need of a packet. ipv6 says which key is used. */
 struct packet {
 	union {
 		struct onc_flow4 key4;
@@ -16,8 +32,8 @@ struct packet {
 	__u32 headers_len; /* length of the IP and the TCP or UDP header */
 	__u8 ttl;
 	__u8 tos;
-	bool ends; /* SYN, FIN or RST is set */
-	bool six;
+	bool syn_fin_rst; /* one of these flags is set: the connection opens or closes */
+	bool ipv6;
 	bool udp;
 };
 
@@ -27,9 +43,9 @@ static __always_inline __be16 ether_type(const void *ip)
 	return *(const __be16 *)(ip - sizeof(__be16));
 }
 
-static __always_inline __be16 ether_type_of(bool six)
+static __always_inline __be16 ether_type_of(bool ipv6)
 {
-	return six ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+	return ipv6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 }
 
 /* start and end are the bounds of what can be read of the packet. They are read each time: of a value that clang has
@@ -68,9 +84,9 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 		p->l4 = tcp->seq;
 		p->ack = tcp->ack_seq;
 		p->flags = tcp_flag_word(tcp);
-		p->ends = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+		p->syn_fin_rst = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
 		/* A segment without ACK that opens or resets nothing is invalid to conntrack. */
-		return p->ends || p->flags & TCP_FLAG_ACK ? ONC_HIT : because(ONC_TCP_FLAGS);
+		return p->syn_fin_rst || p->flags & TCP_FLAG_ACK ? ONC_OK : because(ONC_TCP_FLAGS);
 	}
 	if (proto == IPPROTO_UDP) {
 		struct udphdr *udp = data + off;
@@ -85,7 +101,7 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 		p->l4 = (__u32)udp->len << 16;
 		if ((void *)(udp + 1) + sizeof(__u32) <= limit)
 			p->l4 ^= *(__u32 *)(udp + 1);
-		return ONC_HIT;
+		return ONC_OK;
 	}
 	return because(ONC_PROTOCOL);
 }
@@ -144,20 +160,20 @@ static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, 
 	return parse_l4(skb, off + IP6_LEN, ip->nexthdr, p, &p->key6.sport, &p->key6.dport);
 }
 
-/* parse reads the IP packet that starts at offset off and must fill the rest of the frame. Returns ONC_HIT when it is
+/* parse reads the IP packet that starts at offset off and must fill the rest of the frame. Returns ONC_OK when it is
  * an ordinary TCP or UDP packet. Lengths are compared with skb->len: data_end covers the linear part only. On the fast
- * path six is a constant, so that what the other IP version needs is not there at all. */
-static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, bool six, struct packet *p)
+ * path ipv6 is a constant, so that what the other IP version needs is not there at all. */
+static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, bool ipv6, struct packet *p)
 {
 	enum onc_reason reason;
 
-	p->ends = false;
+	p->syn_fin_rst = false;
 	p->udp = false;
-	reason = six ? parse6(skb, off, p) : parse4(skb, off, p);
-	p->six = six;
+	reason = ipv6 ? parse6(skb, off, p) : parse4(skb, off, p);
+	p->ipv6 = ipv6;
 	if (unlikely(reason))
 		return reason;
-	return p->ttl > 1 ? ONC_HIT : because(ONC_TTL);
+	return p->ttl > 1 ? ONC_OK : because(ONC_TTL);
 }
 
 /* parse_type does the same with a packet of EtherType type. */

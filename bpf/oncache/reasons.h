@@ -3,6 +3,10 @@
 /* Every way a packet can go, counted per program. The Go names, metrics and documentation are made from this enum. */
 #pragma once
 
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
 enum onc_reason {
 	/* The packet took the fast path. */
 	ONC_HIT,
@@ -55,6 +59,10 @@ enum onc_reason {
 	ONC_REASONS
 };
 
+/* What a check returns when nothing speaks against the fast path. Its number is that of ONC_HIT, so that a reason is
+ * true in a condition; only what has sent the packet on its way returns ONC_HIT. */
+#define ONC_OK ONC_HIT
+
 enum onc_program { ONC_EGRESS, ONC_EGRESS_INIT, ONC_INGRESS, ONC_INGRESS_INIT, ONC_PROGRAMS };
 
 /* because returns its argument where a test has failed. Without it clang loads the reason before each test, in case it
@@ -62,7 +70,7 @@ enum onc_program { ONC_EGRESS, ONC_EGRESS_INIT, ONC_INGRESS, ONC_INGRESS_INIT, O
 static __always_inline enum onc_reason because(enum onc_reason reason)
 {
 	asm volatile("" : "+r"(reason));
-	if (reason == ONC_HIT)
+	if (reason == ONC_OK)
 		__builtin_unreachable();
 	return reason;
 }

@@ -4,6 +4,9 @@
  * when conntrack has seen one. docs/oncache-conntrack.md says what the agent makes of it. */
 #pragma once
 
+#include "maps.h"
+#include "parse.h"
+
 /* see_segment notes all of a TCP segment but its acknowledgement. */
 static __always_inline void see_segment(struct onc_seen *s, const struct packet *p, __u32 length)
 {
@@ -46,7 +49,7 @@ static __always_inline void tell_passed(const struct packet *p, const struct onc
 
 	if (p->udp || v->proved != PROVED_BOTH)
 		return;
-	if (p->six) {
+	if (p->ipv6) {
 		event.flow = p->key6;
 	} else {
 		event.flow.saddr[2] = event.flow.daddr[2] = bpf_htonl(0xffff);

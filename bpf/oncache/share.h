@@ -4,6 +4,10 @@
  * evict those of others. What it has is renewed as ever. */
 #pragma once
 
+#include "flow.h"
+#include "learn.h"
+#include "tally.h"
+
 /* exhausted: the map is nearly full, and the endpoint has its share of it. CPUs that ask at the same time may make an
  * entry each. */
 static __always_inline bool exhausted(const struct onc_limit *l, const struct onc_count *n)
@@ -24,7 +28,7 @@ static __always_inline bool lost_half(const struct packet *p, const struct onc_v
 static __always_inline bool has_room(enum onc_program program, const struct packet *p, const struct onc_validity *fresh,
 				     const struct onc_validity *other)
 {
-	__u32 map = flow_map(program, p->six);
+	__u32 map = flow_map(program, p->ipv6);
 	struct onc_limit *l = get_limit(map);
 	struct onc_count *n = get_count(map, fresh->endpoint);
 

@@ -5,6 +5,11 @@
  * change, packets have another one and meet no kernel flow from before it, however long those stay. */
 #pragma once
 
+#include <stddef.h>
+
+#include "maps.h"
+#include "parse.h"
+
 /* later of two numbers, which come round. */
 static __always_inline __u32 later(__u32 a, __u32 b)
 {
@@ -21,11 +26,11 @@ static __always_inline __u32 changed_at(const __u32 *slot, __u32 otherwise)
 
 /* endpoint_to finds the local Pod that the IP packet at offset off is for. Whatever else the packet is, its destination
  * stands where it always does. */
-static __always_inline const __u32 *endpoint_to(const struct __sk_buff *skb, __u32 off, bool six)
+static __always_inline const __u32 *endpoint_to(const struct __sk_buff *skb, __u32 off, bool ipv6)
 {
 	struct onc_address key = {};
 
-	if (six) {
+	if (ipv6) {
 		if (bpf_skb_load_bytes(skb, off + offsetof(struct ipv6hdr, daddr), key.addr, 16))
 			return NULL;
 	} else {

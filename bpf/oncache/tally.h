@@ -4,9 +4,12 @@
  * not see (evictions of the LRU maps, deletions by the agent) leaves a count too high, until the agent has counted. */
 #pragma once
 
-static __always_inline __u32 flow_map(enum onc_program program, bool six)
+#include "maps.h"
+#include "parse.h"
+
+static __always_inline __u32 flow_map(enum onc_program program, bool ipv6)
 {
-	return (program == ONC_INGRESS) + 2 * six;
+	return (program == ONC_INGRESS) + 2 * ipv6;
 }
 
 static __always_inline struct onc_limit *get_limit(__u32 map)
@@ -35,10 +38,10 @@ static __always_inline void count_entry(__u32 map, __u32 endpoint, __s64 change)
 
 /* count_new counts an entry of the endpoint that is about to be stored in the place of former, if that is not NULL: it
  * may be of another endpoint, which had the address before. */
-static __always_inline void count_new(enum onc_program program, bool six, __u32 endpoint,
+static __always_inline void count_new(enum onc_program program, bool ipv6, __u32 endpoint,
 				      const struct onc_validity *former)
 {
-	__u32 map = flow_map(program, six);
+	__u32 map = flow_map(program, ipv6);
 
 	if (former && former->endpoint == endpoint)
 		return;
@@ -50,12 +53,13 @@ static __always_inline void count_new(enum onc_program program, bool six, __u32 
 /* delete_egress and delete_ingress delete an entry of the endpoint. Of two CPUs that do so one counts it. */
 static __always_inline void delete_egress(const struct packet *p, __u32 endpoint)
 {
-	if (!(p->six ? bpf_map_delete_elem(&egress_flows6, &p->key6) : bpf_map_delete_elem(&egress_flows4, &p->key4)))
-		count_entry(flow_map(ONC_EGRESS, p->six), endpoint, -1);
+	if (!(p->ipv6 ? bpf_map_delete_elem(&egress_flows6, &p->key6) : bpf_map_delete_elem(&egress_flows4, &p->key4)))
+		count_entry(flow_map(ONC_EGRESS, p->ipv6), endpoint, -1);
 }
 
 static __always_inline void delete_ingress(const struct packet *p, __u32 endpoint)
 {
-	if (!(p->six ? bpf_map_delete_elem(&ingress_flows6, &p->key6) : bpf_map_delete_elem(&ingress_flows4, &p->key4)))
-		count_entry(flow_map(ONC_INGRESS, p->six), endpoint, -1);
+	if (!(p->ipv6 ? bpf_map_delete_elem(&ingress_flows6, &p->key6)
+		      : bpf_map_delete_elem(&ingress_flows4, &p->key4)))
+		count_entry(flow_map(ONC_INGRESS, p->ipv6), endpoint, -1);
 }

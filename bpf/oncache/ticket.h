@@ -3,6 +3,8 @@
 /* Tickets: what Egress or Ingress saw of a packet, kept while Open vSwitch handles it. */
 #pragma once
 
+#include "flow.h"
+
 #define TICKET_REDEEMED 0xffffffffu
 
 /* A ticket is not overwritten while its packet may still be on its way: of a batch of packets of one flow that all
@@ -41,7 +43,7 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 	if (t->program != TICKET_REDEEMED && now - t->issued < TICKET_KEPT_NS)
 		return;
-	if (p->six)
+	if (p->ipv6)
 		t->key6 = p->key6;
 	else
 		t->key4 = p->key4;
@@ -52,7 +54,7 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	t->id = p->id;
 	t->ttl = p->ttl;
 	t->tos = p->tos;
-	t->six = p->six;
+	t->ipv6 = p->ipv6;
 	t->unhashed = !skb->hash;
 	t->issued = now;
 }
@@ -67,12 +69,12 @@ static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program progr
 	if (!t)
 		return ONC_NO_TICKET;
 	*out = *t;
-	if (out->program != program || out->id != p->id || out->l4 != p->l4 || out->six != p->six)
+	if (out->program != program || out->id != p->id || out->l4 != p->l4 || out->ipv6 != p->ipv6)
 		return ONC_NO_TICKET;
 	t->program = TICKET_REDEEMED;
-	if (p->six ? !same6(&out->key6, &p->key6) : !same4(&out->key4, &p->key4))
+	if (p->ipv6 ? !same6(&out->key6, &p->key6) : !same4(&out->key4, &p->key4))
 		return ONC_REWRITTEN;
 	if (out->tos != p->tos || out->ttl != p->ttl + 1)
 		return ONC_REWRITTEN;
-	return ONC_HIT;
+	return ONC_OK;
 }

@@ -4,11 +4,9 @@
  * that the verifier wants and that cannot be false. */
 #pragma once
 
-#define ECN_MASK 3
-#define ECN_NOT_ECT 0
-#define ECN_ECT_1 1
-#define ECN_ECT_0 2
-#define ECN_CE 3
+#include "csum.h"
+#include "node.h"
+#include "parse.h"
 
 /* Since Linux 6.3; older kernels answer EINVAL, which means Open vSwitch. */
 #define ADJ_ROOM_DECAP_L3_IPV4 (1ULL << 7)
@@ -21,21 +19,21 @@
 #define ADJ_ROOM_ENCAP                                                                                                 \
 	(ADJ_ROOM_FLAGS | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_ENCAP_L2(L2_LEN) | BPF_F_ADJ_ROOM_ENCAP_L2_ETH)
 
-static __always_inline long grow(struct __sk_buff *skb, bool six)
+static __always_inline long grow(struct __sk_buff *skb, bool ipv6)
 {
-	return six ? bpf_skb_adjust_room(skb, ENCAP6_LEN, BPF_ADJ_ROOM_MAC,
-					 ADJ_ROOM_ENCAP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6)
-		   : bpf_skb_adjust_room(skb, ENCAP4_LEN, BPF_ADJ_ROOM_MAC,
-					 ADJ_ROOM_ENCAP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4);
+	return ipv6 ? bpf_skb_adjust_room(skb, ENCAP6_LEN, BPF_ADJ_ROOM_MAC,
+					  ADJ_ROOM_ENCAP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6)
+		    : bpf_skb_adjust_room(skb, ENCAP4_LEN, BPF_ADJ_ROOM_MAC,
+					  ADJ_ROOM_ENCAP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4);
 }
 
-static __always_inline long shrink(struct __sk_buff *skb, bool outer_six, bool inner_six)
+static __always_inline long shrink(struct __sk_buff *skb, bool outer_ipv6, bool inner_ipv6)
 {
 	__u64 flags = ADJ_ROOM_FLAGS;
 
-	if (outer_six != inner_six)
-		flags |= inner_six ? ADJ_ROOM_DECAP_L3_IPV6 : ADJ_ROOM_DECAP_L3_IPV4;
-	return bpf_skb_adjust_room(skb, outer_six ? -ENCAP6_LEN : -ENCAP4_LEN, BPF_ADJ_ROOM_MAC, flags);
+	if (outer_ipv6 != inner_ipv6)
+		flags |= inner_ipv6 ? ADJ_ROOM_DECAP_L3_IPV6 : ADJ_ROOM_DECAP_L3_IPV4;
+	return bpf_skb_adjust_room(skb, outer_ipv6 ? -ENCAP6_LEN : -ENCAP4_LEN, BPF_ADJ_ROOM_MAC, flags);
 }
 
 /* hash_of is the kernel's hash of the packet's flow, before encapsulation. Connected sockets give their packets one. Of
@@ -62,12 +60,6 @@ static __always_inline __u8 outer_ecn(__u8 tos)
 	__u8 ecn = tos & ECN_MASK;
 
 	return ecn == ECN_CE ? ECN_ECT_0 : ecn;
-}
-
-/* by_ip6 says which of its addresses the Node is reached by. */
-static __always_inline bool by_ip6(const struct onc_node *node)
-{
-	return !node->ip4;
 }
 
 /* copy copies bytes, a multiple of four, in the largest words. Of memory whose alignment the compiler does not know,
@@ -112,10 +104,10 @@ static __always_inline void fill_outer6(void *data, const struct onc_node *node,
 }
 
 /* finish_inner decrements the TTL of the inner packet, and says in the Ethernet header before it what it is. */
-static __always_inline void finish_inner(struct __sk_buff *skb, void *ip, bool six)
+static __always_inline void finish_inner(struct __sk_buff *skb, void *ip, bool ipv6)
 {
-	*(__be16 *)(ip - sizeof(__be16)) = ether_type_of(six);
-	if (six)
+	*(__be16 *)(ip - sizeof(__be16)) = ether_type_of(ipv6);
+	if (ipv6)
 		decrease_hop_limit(skb, ip);
 	else
 		decrease_ttl4(ip);
@@ -126,29 +118,29 @@ static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const 
 						   const struct onc_node *node, const struct packet *p, __u32 hash,
 						   __u16 id)
 {
-	bool six = by_ip6(node);
+	bool ipv6 = reached_by_ip6(node);
 	__be16 port = source_port(hash, c);
-	__u32 length = skb->len - L2_LEN + (six ? ENCAP6_LEN : ENCAP4_LEN); /* of the outer IP packet */
-	__u32 inner_len = p->six ? IP6_LEN : IP4_LEN;
+	__u32 length = skb->len - L2_LEN + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN); /* of the outer IP packet */
+	__u32 inner_len = p->ipv6 ? IP6_LEN : IP4_LEN;
 	__u8 ecn = outer_ecn(p->tos);
 	void *data;
 
 	/* A Pod's own tunnel (EALREADY), GSO types the kernel cannot nest (ENOTSUPP). */
-	if (unlikely(grow(skb, six)))
+	if (unlikely(grow(skb, ipv6)))
 		return ONC_OFFLOAD;
 	data = (void *)(long)skb->data;
-	if (six) {
+	if (ipv6) {
 		if (data + OUTER6_LEN + inner_len > (void *)(long)skb->data_end)
 			return ONC_DROPPED;
 		fill_outer6(data, node, length, ecn, port);
-		finish_inner(skb, data + OUTER6_LEN, p->six);
+		finish_inner(skb, data + OUTER6_LEN, p->ipv6);
 	} else {
 		if (data + OUTER4_LEN + inner_len > (void *)(long)skb->data_end)
 			return ONC_DROPPED;
 		fill_outer4(data, node, length, ecn, id, port);
-		finish_inner(skb, data + OUTER4_LEN, p->six);
+		finish_inner(skb, data + OUTER4_LEN, p->ipv6);
 	}
-	return ONC_HIT;
+	return ONC_OK;
 }
 
 /* merge_ecn says whether the fast path can do what IP_ECN_decapsulate does: it leaves alone what must be logged,
@@ -164,25 +156,25 @@ static __always_inline bool merge_ecn(__u8 outer, __u8 inner, bool *ce)
 }
 
 /* decapsulate removes the outer headers, writes the MACs and decrements the TTL. ONC_OFFLOAD: packet untouched. */
-static __always_inline enum onc_reason decapsulate(struct __sk_buff *skb, const struct packet *p, bool outer_six,
+static __always_inline enum onc_reason decapsulate(struct __sk_buff *skb, const struct packet *p, bool outer_ipv6,
 						   const __u32 *macs, bool ce)
 {
 	struct ethhdr *eth;
 	void *ip;
 
-	if (unlikely(shrink(skb, outer_six, p->six)))
+	if (unlikely(shrink(skb, outer_ipv6, p->ipv6)))
 		return ONC_OFFLOAD;
 	eth = (void *)(long)skb->data;
 	ip = eth + 1;
-	if (ip + (p->six ? IP6_LEN : IP4_LEN) > (void *)(long)skb->data_end)
+	if (ip + (p->ipv6 ? IP6_LEN : IP4_LEN) > (void *)(long)skb->data_end)
 		return ONC_DROPPED;
 	copy(eth, macs, sizeof(eth->h_dest) + sizeof(eth->h_source));
-	if (unlikely(ce && p->six))
+	if (unlikely(ce && p->ipv6))
 		set_ce6(skb, ip);
 	else if (unlikely(ce))
 		set_ce4(ip);
-	finish_inner(skb, ip, p->six);
+	finish_inner(skb, ip, p->ipv6);
 	/* One checksum level less was proved: the outer UDP header is gone. Fails when none was; nothing to do then. */
 	bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
-	return ONC_HIT;
+	return ONC_OK;
 }

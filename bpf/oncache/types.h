@@ -3,6 +3,8 @@
 /* Structures shared with the agent (generated to Go by bpf2go, layout guarded by a test). */
 #pragma once
 
+#include <linux/types.h>
+
 /* 5-tuples in network byte order, exactly as the packet at the hook carries them. */
 struct onc_flow4 {
 	__be32 saddr;
@@ -115,7 +117,7 @@ struct onc_ticket {
 	__u32 id; /* IPv4 identification or IPv6 flow label */
 	__u8 ttl;
 	__u8 tos;
-	__u8 six;
+	__u8 ipv6;
 	__u8 unhashed; /* the kernel had no hash of the packet's flow yet */
 	__u64 issued;  /* ns of CLOCK_MONOTONIC_COARSE */
 };

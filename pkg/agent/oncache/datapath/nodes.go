@@ -26,7 +26,7 @@ func (d *Datapath) ClearNode(slot int) { d.clearNodes(slot) }
 // clearNodes is ClearNode for several slots, with one time of waiting.
 //
 // A hit compares the Node's generation once, and reads the Node's address, MTU and header after that: whether there is an IPv4
-// address decides what it puts in front (by_ip6 in tunnel.h). So no order of stores is enough for a program that has compared
+// address decides what it puts in front (reached_by_ip6 in node.h). So no order of stores is enough for a program that has compared
 // already when the first of them is made. The generation ends first; when those programs have come to their end nobody uses
 // the fields, and they can change. Nothing is learned under the generation in between: who clears a slot has withdrawn
 // its Pod networks and published new epochs. Should it be, the generation that fillNode ends with makes it stale.

@@ -206,7 +206,7 @@ type bpfOncTicket struct {
 	Id       uint32
 	Ttl      uint8
 	Tos      uint8
-	Six      uint8
+	Ipv6     uint8
 	Unhashed uint8
 	Issued   uint64
 }

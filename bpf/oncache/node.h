@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* Remote Nodes: who owns an address of a Pod, and how the Node is reached. */
+#pragma once
+
+#include "maps.h"
+#include "parse.h"
+
+/* reached_by_ip6 tells whether the Node is reached by its IPv6 address. */
+static __always_inline bool reached_by_ip6(const struct onc_node *node)
+{
+	return !node->ip4;
+}
+
+/* node_of_source and node_of_destination return the slot of the remote Node whose Pod network holds the address, or -1.
+ */
+static __always_inline __s64 node_of4(__be32 addr)
+{
+	struct onc_prefix4 key = {.length = 32, .addr = addr};
+	__u32 *slot = bpf_map_lookup_elem(&pod_networks4, &key);
+
+	return slot ? (__s64)*slot : -1;
+}
+
+static __always_inline __s64 node_of6(const __be32 *addr)
+{
+	struct onc_prefix6 key = {.length = 128};
+	__u32 *slot;
+
+	__builtin_memcpy(key.addr, addr, 16);
+	slot = bpf_map_lookup_elem(&pod_networks6, &key);
+	return slot ? (__s64)*slot : -1;
+}
+
+static __always_inline __s64 node_of_source(const struct packet *p)
+{
+	return p->ipv6 ? node_of6(p->key6.saddr) : node_of4(p->key4.saddr);
+}
+
+static __always_inline __s64 node_of_destination(const struct packet *p)
+{
+	return p->ipv6 ? node_of6(p->key6.daddr) : node_of4(p->key4.daddr);
+}
