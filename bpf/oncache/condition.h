@@ -52,7 +52,7 @@ static __always_inline void ask_too(struct onc_validity *other, const struct onc
 }
 
 /* proved: what Open vSwitch has said of this direction alone is enough for datagrams. It would call TCP segments
- * invalid whose answers pass it by, or the other way round. */
+ * invalid whose answers bypass it, or the other way round. */
 static __always_inline bool proved(const struct onc_validity *v, const struct packet *p)
 {
 	return likely(v->proved == PROVED_BOTH) || (p->udp && v->proved & PROVED_OWN);

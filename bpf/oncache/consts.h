@@ -45,8 +45,8 @@
 #define TC_SHOT 2    /* TC_ACT_SHOT: drop; only after a packet was changed half-way, and counted */
 
 /* onc_control.mode */
-#define MODE_OFF 0     /* every packet takes Open vSwitch, nothing is learned */
-#define MODE_OBSERVE 1 /* entries are learned and hits counted, but every packet takes Open vSwitch */
+#define MODE_OFF 0     /* every packet takes the slow path, nothing is learned */
+#define MODE_OBSERVE 1 /* entries are learned and hits counted, but every packet takes the slow path */
 #define MODE_ENFORCE 2 /* hits take the fast path */
 
 /* The two ECN bits of TOS and traffic class (RFC 3168). */

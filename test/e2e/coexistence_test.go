@@ -16,7 +16,7 @@ import (
 )
 
 // testCoexistence puts on the host side of the client's interface what others put there. The Pod must go over to Open vSwitch
-// while accelerated packets would pass it by, and return, without a lost packet.
+// while accelerated packets would bypass it, and return, without a lost packet.
 func testCoexistence(t *testing.T, s *suite) {
 	device := s.endpoint(t, s.client).InterfaceName
 	tc := func(words string) func(*testing.T) {

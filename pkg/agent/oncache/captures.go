@@ -37,7 +37,7 @@ func (c captures) of(p *localPod) error {
 }
 
 // readCaptures finds out what is captured now. What cannot be read counts as not there, and is logged.
-func (m *Manager) readCaptures() captures {
+func readCaptures(config *Config) captures {
 	var c captures
 	f, err := os.Open(packetSockets)
 	if err == nil {
@@ -47,8 +47,8 @@ func (m *Manager) readCaptures() captures {
 	if err != nil {
 		klog.ErrorS(err, "Could not find out which interfaces are captured")
 	}
-	if m.config.Mirrored != nil {
-		if c.mirrored, err = m.config.Mirrored(); err != nil {
+	if config.Mirrored != nil {
+		if c.mirrored, err = config.Mirrored(); err != nil {
 			klog.ErrorS(err, "Could not read the mirrors of Open vSwitch")
 		}
 	}

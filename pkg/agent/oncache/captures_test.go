@@ -34,7 +34,7 @@ func TestPacketSocketOfThisKernel(t *testing.T) {
 	defer unix.Close(fd)
 	const loopback, allProtocols = 1, unix.ETH_P_ALL << 8 // network byte order
 	require.NoError(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: loopback, Protocol: allProtocols}))
-	seen := (&Manager{}).readCaptures()
+	seen := readCaptures(&Config{})
 	require.ErrorContains(t, seen.of(&localPod{ifIndex: loopback}), "captured")
 	require.NoError(t, seen.of(&localPod{ifIndex: 99999}))
 }

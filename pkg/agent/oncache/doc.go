@@ -8,14 +8,18 @@
 // With bpf/oncache it is one unit. It depends on the rest of the agent through the interfaces in interfaces.go and the
 // types of package coherency only:
 //
-//	table.go     the deterministic core: OpenFlow changes in, generations and epochs out
-//	manager.go   start, stop, local Pods, mark flows
-//	uplink.go    netlink watcher: what the kernel changes under our feet
-//	conntrack.go conntrack's entries of accelerated connections (package tracking)
-//	ipsec.go     IPsec policies that hits would pass by
-//	shares.go    dividing the cache among the Pods
-//	sysctl.go    conntrack's window tracking
-//	status.go    what antctl and /metrics show
+//	table.go, nodes.go, epochs.go  the deterministic core: OpenFlow changes in, generations and epochs out
+//	manager.go                     start, stop and mark flows; it composes what follows
+//	pods.go, captures.go           which local Pods use the cache, and whose packets somebody wants to see
+//	mode.go                        the wanted mode, and off while the uplink cannot carry the fast path
+//	uplink.go                      what the kernel changes under our feet: the transport interface and the ways to Nodes
+//	uplink_device.go               which transport interfaces the programs understand
+//	uplink_watch.go, uplink_events.go, subscribe.go  the kernel's messages, and which of them matter
+//	ipsec.go                       IPsec policies that hits would bypass
+//	conntrack.go                   conntrack's entries of accelerated connections (package tracking)
+//	shares.go                      dividing the cache among the Pods
+//	sysctl.go                      conntrack's window tracking
+//	status.go, metrics.go          what antctl and /metrics show
 package oncache
 
 // boundaryName is what panics of the cache are counted by.

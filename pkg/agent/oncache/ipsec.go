@@ -77,7 +77,7 @@ func (p *tunnelPackets) coveredBy(policies []ipsecPolicy) error {
 				continue
 			}
 			if !policy.passes {
-				return fmt.Errorf("the IPsec policy %s covers tunnel packets from %v to %v; accelerated packets would pass it by", &policy, w.src, w.dst)
+				return fmt.Errorf("the IPsec policy %s covers tunnel packets from %v to %v; accelerated packets would bypass it", &policy, w.src, w.dst)
 			}
 			if !policy.partial {
 				break
@@ -114,9 +114,9 @@ func (p *ipsecPolicy) String() string {
 	return fmt.Sprintf("src %v dst %v dir %s priority %d", p.src, p.dst, direction, p.priority)
 }
 
-// ipsecOnTunnel returns an error that names an IPsec policy which hits would pass by: the kernel applies policies where it routes
+// ipsecOnTunnel returns an error that names an IPsec policy which hits would bypass: the kernel applies policies where it routes
 // and delivers packets, and the fast path does neither.
-func (m *Manager) ipsecOnTunnel(ifIndex int) error {
+func (k *uplinkKeeper) ipsecOnTunnel(ifIndex int) error {
 	policies, err := readIPsecPolicies()
 	if err != nil || len(policies) == 0 {
 		return err
@@ -125,16 +125,16 @@ func (m *Manager) ipsecOnTunnel(ifIndex int) error {
 	if err != nil {
 		return fmt.Errorf("find interface index %d: %w", ifIndex, err)
 	}
-	packets := tunnelPackets{port: m.config.TunnelPort, ifIndexes: []int{ifIndex}}
+	packets := tunnelPackets{port: k.config.TunnelPort, ifIndexes: []int{ifIndex}}
 	if master := device.Attrs().MasterIndex; master != 0 {
 		packets.ifIndexes = append(packets.ifIndexes, master)
 	}
-	for _, ip := range []netip.Addr{m.config.UplinkIPv4, m.config.UplinkIPv6} {
+	for _, ip := range []netip.Addr{k.config.UplinkIPv4, k.config.UplinkIPv6} {
 		if ip.IsValid() {
 			packets.local = append(packets.local, ip)
 		}
 	}
-	for _, n := range m.dp.Nodes() {
+	for _, n := range k.dp.Nodes() {
 		packets.remote = append(packets.remote, n.IP)
 	}
 	return packets.coveredBy(policies)

@@ -9,11 +9,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -67,28 +65,17 @@ type Manager struct {
 	// tracking keeps conntrack up to date.
 	tracking *tracking.Runner
 	wake     chan struct{}
-	// nodesChanged tells the uplink's watcher that there may be other Nodes.
-	nodesChanged chan struct{}
+	pods     *podAnnouncer
+	uplink   *uplinkKeeper
 	// unavailable is why the cache is not in use; nil when it is.
 	unavailable error
-
-	// uplinkEvictions counts the evictions of everything that the uplink has caused.
-	uplinkEvictions atomic.Uint64
-
-	podsMu sync.Mutex           // taken before the table's lock
-	pods   map[string]*localPod // by interface name
-
-	mu     sync.Mutex
-	uplink datapath.Uplink
-	mode   datapath.Mode // wanted
-	// suspended is why the uplink cannot carry the fast path at the moment; nil when it can.
-	suspended error
 }
 
 // New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, state StateStore) *Manager {
-	return &Manager{config: config, store: store, flows: flows, state: state, wake: make(chan struct{}, 1),
-		nodesChanged: make(chan struct{}, 1), pods: map[string]*localPod{}}
+	m := &Manager{config: config, store: store, flows: flows, state: state, wake: make(chan struct{}, 1)}
+	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
+	return m
 }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
@@ -97,7 +84,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, state StateStore
 func (m *Manager) Start() {
 	if err := m.start(); err != nil {
 		m.unavailable = err
-		klog.ErrorS(err, "ONCache is not available on this Node: all traffic takes Open vSwitch")
+		klog.ErrorS(err, "ONCache is not available on this Node: all traffic takes the slow path")
 		m.abandon()
 		return
 	}
@@ -109,18 +96,11 @@ func (m *Manager) start() error {
 	if m.config.TunnelCsum {
 		return errors.New("tunnelCsum is true: the fast path sends and accepts tunnel packets without an outer UDP checksum only")
 	}
-	uplink, err := readUplink(m.config)
+	uplink, err := readUplink(&m.config)
 	if err != nil {
 		return err
 	}
-	opts := datapath.Options{PinPath: m.config.PinPath, MaxFlows: m.config.MaxFlows, Hook: m.config.Hook}
-	if m.config.IPv6 {
-		opts.MaxFlows6 = m.config.MaxFlows
-	}
-	if m.dp, err = datapath.Load(opts); err != nil {
-		return err
-	}
-	if m.balancer, err = datapath.NewBalancer(m.dp); err != nil {
+	if err := m.load(); err != nil {
 		return err
 	}
 	if err := setLiberal(m.state, liberalSysctl); err != nil {
@@ -135,24 +115,12 @@ func (m *Manager) start() error {
 	if err := m.startTracking(); err != nil {
 		return err
 	}
-	if err := m.dp.Attach(uplink.IfIndex, datapath.RoleUplink); err != nil {
+	if err := m.uplink.begin(m.dp, uplink); err != nil {
 		return err
 	}
-	m.uplink = uplink
-	m.table = newTable(m.dp, time.Now, func() {
-		select {
-		case m.wake <- struct{}{}:
-		default:
-		}
-	}, former, rand.Uint32N(datapath.MaxEpoch))
-	wanted := map[int]bool{uplink.IfIndex: true}
-	seen := m.readCaptures()
-	for _, pod := range m.store.Pods() {
-		if p := m.addPod(pod, seen); p.onOVS == "" {
-			wanted[p.ifIndex] = true
-		}
-	}
-	if err := m.detachExcept(wanted); err != nil {
+	m.table = newTable(m.dp, time.Now, m.poke, former, rand.Uint32N(datapath.MaxEpoch))
+	wanted := m.pods.begin(m.dp, m.table, m.store.Pods())
+	if err := m.detachExcept(append(wanted, uplink.IfIndex)); err != nil {
 		return err
 	}
 	if err := m.dp.Commit(); err != nil {
@@ -160,24 +128,41 @@ func (m *Manager) start() error {
 	}
 	// Nothing can fail from here on.
 	m.flows.SetInterceptor(m.table)
-	m.store.Subscribe(m.podChanged)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mode = m.config.Mode
-	m.suspended = m.uplinkPassedBy(uplink.IfIndex)
-	m.applyMode()
+	m.store.Subscribe(m.pods.changed)
+	m.uplink.mode.begin(m.config.Mode, m.uplink.bypassed(uplink.IfIndex))
 	return nil
+}
+
+// load loads or adopts the programs and their maps.
+func (m *Manager) load() (err error) {
+	opts := datapath.Options{PinPath: m.config.PinPath, MaxFlows: m.config.MaxFlows, Hook: m.config.Hook}
+	if m.config.IPv6 {
+		opts.MaxFlows6 = m.config.MaxFlows
+	}
+	if m.dp, err = datapath.Load(opts); err != nil {
+		return err
+	}
+	m.balancer, err = datapath.NewBalancer(m.dp)
+	return err
+}
+
+// poke wakes the worker, which writes mark flows.
+func (m *Manager) poke() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
 }
 
 // detachExcept removes programs from interfaces that are not ours any more (Pods deleted while no agent ran, an uplink
 // that is not used now).
-func (m *Manager) detachExcept(wanted map[int]bool) error {
+func (m *Manager) detachExcept(wanted []int) error {
 	attached, err := datapath.Attached(m.config.PinPath)
 	if err != nil {
 		return err
 	}
 	for _, i := range attached {
-		if !wanted[i] {
+		if !slices.Contains(wanted, i) {
 			if err := m.dp.Detach(i); err != nil {
 				return err
 			}
@@ -203,8 +188,7 @@ func (m *Manager) abandon() {
 func Suspend(pinPath string) error { return datapath.Suspend(pinPath) }
 
 // Cleanup removes programs, maps and pins, and puts the sysctl's old value back; clsact qdiscs stay, because others may use
-// them. It is what an agent with the
-// gate off calls at start; with nothing there it does nothing.
+// them. An agent with the gate off calls it at start; with nothing there it does nothing.
 func Cleanup(pinPath string, state StateStore) error {
 	return errors.Join(datapath.RemoveAll(pinPath), restoreLiberal(state, liberalSysctl))
 }
@@ -214,8 +198,8 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	if m.unavailable != nil {
 		return
 	}
-	go m.watchUplink(stopCh)
-	go m.watchPods(stopCh)
+	go m.uplink.watch(stopCh)
+	go m.pods.watch(stopCh)
 	go m.tracking.Run(stopCh)
 	go m.watchShares(stopCh)
 	retry := time.NewTimer(0)
@@ -228,7 +212,7 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 		case <-retry.C:
 		}
 		select {
-		case m.nodesChanged <- struct{}{}:
+		case m.uplink.nodesChanged <- struct{}{}:
 		default:
 		}
 		again := true
@@ -261,66 +245,19 @@ func (m *Manager) SetMode(mode datapath.Mode) error {
 	if m.unavailable != nil {
 		return fmt.Errorf("ONCache is not available on this Node: %w", m.unavailable)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.mode == datapath.ModeOff && mode != datapath.ModeOff {
-		// Connections may have closed and others opened while nobody looked.
-		m.dp.BumpUplink()
-		m.uplinkEvictions.Add(1)
-	}
-	klog.InfoS("Changed the ONCache mode", "from", m.mode, "to", mode)
-	m.mode = mode
-	m.applyMode()
+	former := m.uplink.mode.want(mode)
+	klog.InfoS("Changed the ONCache mode", "from", former, "to", mode)
 	return nil
 }
 
 // Mode is the wanted mode, whether or not the cache can work at the moment.
 func (m *Manager) Mode() datapath.Mode {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mode
+	wanted, _ := m.uplink.mode.state()
+	return wanted
 }
 
-// applyMode tells the programs; the caller holds mu.
-func (m *Manager) applyMode() {
-	if m.suspended == nil {
-		m.dp.SetMode(m.mode)
-	} else {
-		m.dp.SetMode(datapath.ModeOff)
-	}
-}
-
-// readUplink looks up the transport device and refuses those that the programs do not understand.
-func readUplink(c Config) (datapath.Uplink, error) {
-	u := datapath.Uplink{IPv4: c.UplinkIPv4, IPv6: c.UplinkIPv6, TunnelPort: c.TunnelPort, VirtualMAC: c.VirtualMAC}
-	device, err := netlink.LinkByName(c.Uplink)
-	if err != nil {
-		return u, fmt.Errorf("transport interface %s: %w", c.Uplink, err)
-	}
-	attrs := device.Attrs()
-	if attrs.EncapType != "ether" || len(attrs.HardwareAddr) != 6 {
-		return u, fmt.Errorf("transport interface %s is of type %q; the fast path needs Ethernet", c.Uplink, attrs.EncapType)
-	}
-	u.IfIndex, u.MAC = attrs.Index, attrs.HardwareAddr
-	switch c.TunnelType {
-	case "geneve":
-		// Version 0, no options, protocol Ethernet (RFC 8926), VNI 0. The kernel's device uses ports from 1.
-		u.TunnelHeader = [8]byte{0, 0, 0x65, 0x58}
-		u.PortMin, u.PortMax = 1, 65535
-	case "vxlan":
-		// Flag I, VNI 0 (RFC 7348). The kernel's device uses the local port range.
-		u.TunnelHeader = [8]byte{0x08}
-		if u.PortMin, u.PortMax, err = localPortRange(); err != nil {
-			return u, err
-		}
-	default:
-		return u, fmt.Errorf("tunnelType %q: the fast path knows geneve and vxlan", c.TunnelType)
-	}
-	return u, nil
-}
-
-// EvictConnection makes the cache forget the connection between two addresses. Its packets take Open vSwitch, and teach the
-// cache only what that does with them.
+// EvictConnection makes the cache forget the connection between two addresses. Its packets take the slow path, and the
+// cache learns only what Open vSwitch does with them.
 func (m *Manager) EvictConnection(protocol uint8, a, b netip.AddrPort) error {
 	if m.unavailable != nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 var (
 	descActive = prometheus.NewDesc("antrea_agent_oncache_active",
-		"1 when established flows take the ONCache fast path, 0 when all traffic takes Open vSwitch.", nil, nil)
+		"1 when established flows take the ONCache fast path, 0 when all traffic takes the slow path.", nil, nil)
 	descUnavailable = prometheus.NewDesc("antrea_agent_oncache_unavailable_info",
 		"Present with value 1 when this Node cannot carry the fast path; the label says why.", []string{"reason"}, nil)
 	descPackets = prometheus.NewDesc("antrea_agent_oncache_packet_count",
@@ -73,12 +73,12 @@ func (m *Manager) Collect(ch chan<- prometheus.Metric) {
 	counter(descConntrack, updates.Passed, "segment")
 	counter(descConntrack, updates.Idle, "idle")
 	counter(descConntrack, updates.Failed, "failed")
-	gauge(descPodsOnOVS, float64(len(m.podsOnOVS())))
+	gauge(descPodsOnOVS, float64(len(m.pods.onOVS())))
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	gauge(descEndpoints, float64(len(m.table.endpoints)))
 	gauge(descNodes, float64(len(m.table.nodes)))
 	counter(descEvictions, m.table.evictions.Endpoint, "endpoint")
 	counter(descEvictions, m.table.evictions.Node, "node")
-	counter(descEvictions, m.table.evictions.All+m.uplinkEvictions.Load(), "all")
+	counter(descEvictions, m.table.evictions.All+m.uplink.evictions.Load(), "all")
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -23,28 +24,58 @@ type localPod struct {
 	ifIndex int // 0 when it has no interface
 	kind    string
 	role    datapath.Role
-	// onOVS is why its traffic takes Open vSwitch; "" when it is announced.
+	// onOVS is why its traffic takes the slow path; "" when it is announced.
 	onOVS string
 }
 
-func (m *Manager) podChanged(added, removed *Pod) {
-	m.podsMu.Lock()
-	defer m.podsMu.Unlock()
+// podAnnouncer decides which of the local Pods use the cache, and attaches the programs to their interfaces.
+type podAnnouncer struct {
+	config *Config
+	// dp and table are set before the first Pod is added.
+	dp    *datapath.Datapath
+	table *table
+
+	mu   sync.Mutex           // taken before the table's lock
+	pods map[string]*localPod // by interface name
+}
+
+func newPodAnnouncer(config *Config) *podAnnouncer {
+	return &podAnnouncer{config: config, pods: map[string]*localPod{}}
+}
+
+// begin adds the Pods that are there at start, and returns the indexes of the interfaces that programs are attached to.
+func (a *podAnnouncer) begin(dp *datapath.Datapath, t *table, present []Pod) (attached []int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dp, a.table = dp, t
+	seen := readCaptures(a.config)
+	for _, pod := range present {
+		if p := a.add(pod, seen); p.onOVS == "" {
+			attached = append(attached, p.ifIndex)
+		}
+	}
+	return attached
+}
+
+// changed is told of each change of the interface store.
+func (a *podAnnouncer) changed(added, removed *Pod) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if removed != nil {
-		m.removePod(removed.InterfaceName)
+		a.remove(removed.InterfaceName)
 	}
 	if added != nil {
-		m.addPod(*added, captures{})
+		a.add(*added, captures{})
 	}
 }
 
-// addPod announces a Pod if nothing speaks against it. The caller holds podsMu.
-func (m *Manager) addPod(pod Pod, seen captures) *localPod {
+// add announces a Pod if nothing speaks against it. The caller holds mu.
+func (a *podAnnouncer) add(pod Pod, seen captures) *localPod {
 	p := &localPod{Pod: pod}
-	m.pods[pod.InterfaceName] = p
-	err := recovery.Call(boundaryName, problem.Subject{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}, func() error { return m.announce(p, seen) })
+	a.pods[pod.InterfaceName] = p
+	err := recovery.Call(boundaryName, problem.Subject{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}, func() error { return a.announce(p, seen) })
 	if recovery.Is(err) {
-		m.withdraw(p)
+		a.withdraw(p)
 	}
 	if err != nil {
 		p.onOVS = err.Error()
@@ -54,7 +85,7 @@ func (m *Manager) addPod(pod Pod, seen captures) *localPod {
 }
 
 // announce attaches to the Pod's interface and gives it a slot. On error nothing of the cache is left on the interface.
-func (m *Manager) announce(p *localPod, seen captures) error {
+func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	device, err := netlink.LinkByName(p.InterfaceName)
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", p.InterfaceName, err)
@@ -64,13 +95,13 @@ func (m *Manager) announce(p *localPod, seen captures) error {
 		return err
 	}
 	// Pods without a slot are looked at once per lease: that must not attach and detach programs each time.
-	if err := m.table.room(p.InterfaceName); err != nil {
+	if err := a.table.room(p.InterfaceName); err != nil {
 		return err
 	}
-	if err := m.bypass(p, seen); err != nil {
+	if err := a.bypassed(p, seen); err != nil {
 		return err
 	}
-	e := datapath.Endpoint{IfIndex: p.ifIndex, MAC: p.MAC, GatewayMAC: m.config.GatewayMAC}
+	e := datapath.Endpoint{IfIndex: p.ifIndex, MAC: p.MAC, GatewayMAC: a.config.GatewayMAC}
 	for _, ip := range p.IPs {
 		if ip.Is4() {
 			e.IPv4 = ip
@@ -78,11 +109,11 @@ func (m *Manager) announce(p *localPod, seen captures) error {
 			e.IPv6 = ip
 		}
 	}
-	if err := m.dp.Attach(p.ifIndex, p.role); err != nil {
+	if err := a.dp.Attach(p.ifIndex, p.role); err != nil {
 		return err
 	}
-	if err := m.table.addEndpoint(p.Pod, p.kind, e); err != nil {
-		return errors.Join(err, m.dp.Detach(p.ifIndex))
+	if err := a.table.addEndpoint(p.Pod, p.kind, e); err != nil {
+		return errors.Join(err, a.dp.Detach(p.ifIndex))
 	}
 	return nil
 }
@@ -102,65 +133,65 @@ func podRole(device netlink.Link) (datapath.Role, error) {
 	return 0, fmt.Errorf("its interface is of kind %q, which has no peer device; want veth or netkit", device.Type())
 }
 
-// removePod forgets a Pod. The caller holds podsMu.
-func (m *Manager) removePod(interfaceName string) {
-	p := m.pods[interfaceName]
-	delete(m.pods, interfaceName)
+// remove forgets a Pod. The caller holds mu.
+func (a *podAnnouncer) remove(interfaceName string) {
+	p := a.pods[interfaceName]
+	delete(a.pods, interfaceName)
 	if p != nil {
-		m.withdraw(p)
+		a.withdraw(p)
 	}
 }
 
 // withdraw evicts a Pod's flows and removes the programs from its interface. The endpoint is usually gone already when the
 // Pod is deleted: the bundle that removed the Pod's flows said so.
-func (m *Manager) withdraw(p *localPod) {
-	m.table.removeEndpoint(p.InterfaceName)
+func (a *podAnnouncer) withdraw(p *localPod) {
+	a.table.removeEndpoint(p.InterfaceName)
 	if p.ifIndex == 0 {
 		return
 	}
-	if err := m.dp.Detach(p.ifIndex); err != nil {
+	if err := a.dp.Detach(p.ifIndex); err != nil {
 		klog.ErrorS(err, "Could not remove ONCache programs from an interface", "interface", p.InterfaceName)
 	}
 }
 
-// bypass returns an error that says what a hit of the Pod would pass by: then its packets must take Open vSwitch.
-func (m *Manager) bypass(p *localPod, seen captures) error {
+// bypassed returns an error that says what hits of the Pod would bypass: then its packets must take the slow path.
+func (a *podAnnouncer) bypassed(p *localPod, seen captures) error {
 	if err := seen.of(p); err != nil {
 		return err
 	}
-	found, err := m.dp.PassedBy(p.ifIndex, p.role)
+	found, err := a.dp.Bypassed(p.ifIndex, p.role)
 	if err != nil {
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("accelerated packets would pass by: %s", strings.Join(found, "; "))
+		return fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; "))
 	}
 	return nil
 }
 
-// watchPods looks once per lease at what others do to the Pods' interfaces. It waits for Open vSwitch, so it is not part of
+// watch looks once per lease at what others do to the Pods' interfaces. It waits for Open vSwitch, so it is not part of
 // the uplink's watcher.
-func (m *Manager) watchPods(stopCh <-chan struct{}) {
-	tick := time.NewTicker(m.config.Lease)
+func (a *podAnnouncer) watch(stopCh <-chan struct{}) {
+	tick := time.NewTicker(a.config.Lease)
 	defer tick.Stop()
 	for {
 		select {
 		case <-stopCh:
 			return
 		case <-tick.C:
-			_ = recovery.Call(boundaryName, recovery.Part("ONCache Pods"), func() error { m.reviewPods(m.readCaptures()); return nil })
+			_ = recovery.Call(boundaryName, recovery.Part("ONCache Pods"), func() error { a.review(readCaptures(a.config)); return nil })
 		}
 	}
 }
 
-// reviewPods withdraws Pods whose packets must be seen on the way, announces those again of which that is over, and puts
+// review withdraws Pods whose packets must be seen on the way, announces those again of which that is over, and puts
 // programs back that somebody has removed or has put others behind.
-func (m *Manager) reviewPods(seen captures) {
-	m.podsMu.Lock()
-	defer m.podsMu.Unlock()
-	for _, p := range m.pods {
+func (a *podAnnouncer) review(seen captures) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.pods {
 		if p.onOVS != "" {
-			if err := m.announce(p, seen); err != nil {
+			if err := a.announce(p, seen); err != nil {
 				p.onOVS = err.Error()
 				continue
 			}
@@ -168,23 +199,23 @@ func (m *Manager) reviewPods(seen captures) {
 			p.onOVS = ""
 			continue
 		}
-		err := m.bypass(p, seen)
+		err := a.bypassed(p, seen)
 		if err == nil {
-			err = m.keepInPlace(p.ifIndex, p.role)
+			err = a.keepInPlace(p.ifIndex, p.role)
 		}
 		if err != nil {
 			klog.InfoS("Pod goes over to Open vSwitch", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName, "reason", err)
 			p.onOVS = err.Error()
-			m.withdraw(p)
+			a.withdraw(p)
 		}
 	}
 }
 
-func (m *Manager) keepInPlace(ifIndex int, role datapath.Role) error {
-	ok, err := m.dp.InPlace(ifIndex, role)
+func (a *podAnnouncer) keepInPlace(ifIndex int, role datapath.Role) error {
+	ok, err := a.dp.InPlace(ifIndex, role)
 	if err != nil || ok {
 		return err
 	}
 	klog.InfoS("Attaching ONCache programs again: they were removed, or others were attached behind them", "ifindex", ifIndex)
-	return m.dp.Attach(ifIndex, role)
+	return a.dp.Attach(ifIndex, role)
 }

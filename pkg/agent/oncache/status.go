@@ -28,21 +28,11 @@ func (m *Manager) Status() (*api.Status, error) {
 		return &api.Status{State: api.StateUnavailable, Reason: m.unavailable.Error()}, nil
 	}
 	s := &api.Status{
-		State: api.StateActive, Hook: string(m.dp.Hook()), Uplink: m.config.Uplink,
+		Hook: string(m.dp.Hook()), Uplink: m.config.Uplink,
 		Tunnel:       fmt.Sprintf("%s/%d", m.config.TunnelType, m.config.TunnelPort),
 		LeaseSeconds: int(m.config.Lease / time.Second),
 	}
-	m.mu.Lock()
-	s.Mode = m.mode.String()
-	switch {
-	case m.suspended != nil:
-		s.State, s.Reason = api.StateSuspended, m.suspended.Error()
-	case m.mode == datapath.ModeObserve:
-		s.State = api.StateObserving
-	case m.mode == datapath.ModeOff:
-		s.State = api.StateOff
-	}
-	m.mu.Unlock()
+	s.Mode, s.State, s.Reason = m.stateNow()
 	counters, err := m.dp.Counters()
 	if err != nil {
 		return nil, err
@@ -78,12 +68,26 @@ func (m *Manager) Status() (*api.Status, error) {
 	}
 	updates := m.tracking.Stats()
 	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
-	s.PodsOnOVS = len(m.podsOnOVS())
+	s.PodsOnOVS = len(m.pods.onOVS())
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	s.Endpoints, s.Nodes, s.Evictions = len(m.table.endpoints), len(m.table.nodes), m.table.evictions
-	s.Evictions.All += m.uplinkEvictions.Load()
+	s.Evictions.All += m.uplink.evictions.Load()
 	return s, nil
+}
+
+// stateNow returns the wanted mode, and what the cache does at the moment with the reason why it is not active.
+func (m *Manager) stateNow() (mode, state, reason string) {
+	wanted, suspended := m.uplink.mode.state()
+	switch {
+	case suspended != nil:
+		return wanted.String(), api.StateSuspended, suspended.Error()
+	case wanted == datapath.ModeObserve:
+		return wanted.String(), api.StateObserving, ""
+	case wanted == datapath.ModeOff:
+		return wanted.String(), api.StateOff, ""
+	}
+	return wanted.String(), api.StateActive, ""
 }
 
 func directionStats(fast, learn map[string]uint64) api.DirectionStats {
@@ -208,12 +212,12 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	return out
 }
 
-// podsOnOVS lists the Pods that were not announced, with the reason.
-func (m *Manager) podsOnOVS() []api.EndpointInfo {
+// onOVS lists the Pods that were not announced, with the reason.
+func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 	out := []api.EndpointInfo{}
-	m.podsMu.Lock()
-	defer m.podsMu.Unlock()
-	for _, p := range m.pods {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.pods {
 		if p.onOVS == "" {
 			continue
 		}
@@ -233,7 +237,7 @@ func (m *Manager) Endpoints() []api.EndpointInfo {
 	if m.unavailable != nil {
 		return []api.EndpointInfo{}
 	}
-	out := m.podsOnOVS()
+	out := m.pods.onOVS()
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	for _, e := range m.table.endpoints {

@@ -379,12 +379,12 @@ func TestHalfAnnouncedNodeIsWithdrawn(t *testing.T) {
 }
 
 func TestNeighbours(t *testing.T) {
-	n := neighbours{}
+	n := neighbors{}
 	mac1, mac2 := net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}
 	ip := net.ParseIP("192.168.77.12")
 	require.False(t, n.changed(ip, mac1), "first seen")
 	require.False(t, n.changed(ip, mac1), "confirmed")
 	require.False(t, n.changed(ip, nil), "failed for now")
 	require.True(t, n.changed(ip, mac2))
-	require.False(t, n.changed(net.ParseIP("192.168.77.13"), mac1), "another neighbour")
+	require.False(t, n.changed(net.ParseIP("192.168.77.13"), mac1), "another neighbor")
 }

@@ -109,7 +109,7 @@ type ClientConnectionConfig struct {
 
 // ONCacheConfig configures the fast path of the feature gate ONCache.
 type ONCacheConfig struct {
-	// Mode is "enforce", "observe" (learn and count, but let every packet take Open vSwitch) or "off". Default enforce. It
+	// Mode is "enforce", "observe" (learn and count, but let every packet take the slow path) or "off". Default enforce. It
 	// can be changed live with antctl oncache mode.
 	Mode string `yaml:"mode,omitempty" json:"mode,omitempty"`
 	// MaxFlows is the number of entries in each of the two flow maps; the least recently used make room. Default 1048576.

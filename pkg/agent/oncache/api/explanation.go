@@ -7,7 +7,7 @@ package api
 const (
 	// PathFast: established connections take the fast path.
 	PathFast = "fast"
-	// PathSlow: all packets take Open vSwitch.
+	// PathSlow: all packets take the slow path.
 	PathSlow = "slow"
 	// PathDenied: policies do not allow the connection to be opened. One that was opened before may go on.
 	PathDenied = "denied"

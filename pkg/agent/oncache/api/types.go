@@ -8,14 +8,14 @@ package api
 const (
 	// StateActive: established flows take the fast path.
 	StateActive = "Active"
-	// StateObserving: flows are learned and hits counted, but all traffic takes Open vSwitch (oncache.mode: observe).
+	// StateObserving: flows are learned and hits counted, but all traffic takes the slow path (oncache.mode: observe).
 	StateObserving = "Observing"
-	// StateOff: all traffic takes Open vSwitch (oncache.mode: off).
+	// StateOff: all traffic takes the slow path (oncache.mode: off).
 	StateOff = "Off"
 	// StateSuspended: the transport interface is not usable at the moment, or carries programs of others that accelerated
-	// packets would pass by; all traffic takes Open vSwitch.
+	// packets would bypass; all traffic takes the slow path.
 	StateSuspended = "Suspended"
-	// StateUnavailable: this kernel or a device cannot carry the fast path; all traffic takes Open vSwitch.
+	// StateUnavailable: this kernel or a device cannot carry the fast path; all traffic takes the slow path.
 	StateUnavailable = "Unavailable"
 )
 
@@ -72,7 +72,7 @@ type FlowInfo struct {
 	Destination string `json:"destination"`
 	Pod         string `json:"pod"` // namespace/name of the local Pod
 	Node        string `json:"node"`
-	// State is "active", or why the next packet takes Open vSwitch.
+	// State is "active", or why the next packet takes the slow path.
 	State   string `json:"state"`
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
@@ -103,7 +103,7 @@ type EndpointInfo struct {
 	Epoch uint32 `json:"epoch"`
 	// Flows are the Pod's entries in the cache, of both directions. It can be too high for up to a minute.
 	Flows int `json:"flows"`
-	// OnOVS is why the Pod's traffic takes Open vSwitch; "" when it may use the cache. Such a Pod has no slot.
+	// OnOVS is why the Pod's traffic takes the slow path; "" when it may use the cache. Such a Pod has no slot.
 	OnOVS string `json:"onOVS,omitempty"`
 }
 

@@ -157,13 +157,13 @@ func TestForeignThingsStay(t *testing.T) {
 	})
 }
 
-// TestPassedBy: everything of others that accelerated packets do not meet is named, and nothing else.
-func TestPassedBy(t *testing.T) {
+// TestBypassed: everything of others that accelerated packets do not meet is named, and nothing else.
+func TestBypassed(t *testing.T) {
 	type place struct {
 		name string
 		// on puts something on an interface.
 		on func(t *testing.T, ifindex int)
-		// want is what PassedBy names, by hook and role; absent: nothing.
+		// want is what Bypassed names, by hook and role; absent: nothing.
 		tcxPod, tcxUplink, clsactPod, clsactUplink string
 		// tcx needs TCX on the kernel.
 		tcx bool
@@ -201,26 +201,26 @@ func TestPassedBy(t *testing.T) {
 				if hook == HookClsact {
 					onPod, onUplink = tc.clsactPod, tc.clsactUplink
 				}
-				requirePassedBy(t, d, pod, RolePod, onPod)
-				requirePassedBy(t, d, up, RoleUplink, onUplink)
+				requireBypassed(t, d, pod, RolePod, onPod)
+				requireBypassed(t, d, up, RoleUplink, onUplink)
 			})
 		})
 	}
 }
 
-// TestPassedByOnNetkit: Egress runs before the host side sees a packet at all.
-func TestPassedByOnNetkit(t *testing.T) {
+// TestBypassedOnNetkit: Egress runs before the host side sees a packet at all.
+func TestBypassedOnNetkit(t *testing.T) {
 	p := newNetkitPod(t, "nk0")
 	pins := filepath.Join(sandbox.BPFFS, "passed")
 	d := load(t, pins, HookAuto)
 	t.Cleanup(func() { require.NoError(t, RemoveAll(pins)) })
 	require.NoError(t, d.Attach(p.primary, RoleNetkitPod))
-	requirePassedBy(t, d, p.primary, RoleNetkitPod, "")
+	requireBypassed(t, d, p.primary, RoleNetkitPod, "")
 	l := attachTCX(t, p.primary, foreign(t), ebpf.AttachTCXIngress)
-	requirePassedBy(t, d, p.primary, RoleNetkitPod, "TCX program foreign")
+	requireBypassed(t, d, p.primary, RoleNetkitPod, "TCX program foreign")
 	require.NoError(t, l.Close())
 	f := addFilter(t, p.primary, foreign(t), ebpf.AttachTCXIngress, 1)
-	requirePassedBy(t, d, p.primary, RoleNetkitPod, "TC filter bpf, priority 1 on ingress")
+	requireBypassed(t, d, p.primary, RoleNetkitPod, "TC filter bpf, priority 1 on ingress")
 	require.NoError(t, netlink.FilterDel(f))
 
 	other, err := link.AttachNetkit(link.NetkitOptions{Interface: p.primary, Program: foreign(t), Attach: ebpf.AttachNetkitPeer})
@@ -264,9 +264,9 @@ func requireTakesTheLastPlace(t *testing.T, d *Datapath, ifindex int, role Role,
 	require.Equal(t, 1, attached(t, ifindex)[d.programs(role)[0].name], "once")
 }
 
-func requirePassedBy(t *testing.T, d *Datapath, ifindex int, role Role, want string) {
+func requireBypassed(t *testing.T, d *Datapath, ifindex int, role Role, want string) {
 	t.Helper()
-	found, err := d.PassedBy(ifindex, role)
+	found, err := d.Bypassed(ifindex, role)
 	require.NoError(t, err)
 	if want == "" {
 		require.Empty(t, found)

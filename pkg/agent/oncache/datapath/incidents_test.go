@@ -120,7 +120,7 @@ func TestCVE_2023_1668_ProtocolZero(t *testing.T) {
 	}
 }
 
-// TestCVE_2016_10377_MalformedIP: a malformed IP packet passed by Open vSwitch's access control.
+// TestCVE_2016_10377_MalformedIP: a malformed IP packet bypassed Open vSwitch's access control.
 func TestCVE_2016_10377_MalformedIP(t *testing.T) {
 	w := newFuzzWorld(t)
 	for _, kind := range []int{0, toPodKind} {

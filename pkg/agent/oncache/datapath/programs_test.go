@@ -93,7 +93,7 @@ func (w *world) checkEncapsulated(t *testing.T, inner packet, got []byte) {
 	require.Empty(t, cmp.Diff(o.wrap(t, inner.behindOVS(gatewayMAC, virtualMAC).bytes(t)), got))
 }
 
-// TestEgressRefuses lists packets of a learned flow that must take Open vSwitch, untouched.
+// TestEgressRefuses lists packets of a learned flow that must take the slow path, untouched.
 func TestEgressRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -186,7 +186,7 @@ func (w *world) changeEntries(change func(*bpfOncValidity)) {
 	}
 }
 
-// TestIngressRefuses lists tunnel packets of a learned flow that must take Open vSwitch, untouched.
+// TestIngressRefuses lists tunnel packets of a learned flow that must take the slow path, untouched.
 func TestIngressRefuses(t *testing.T) {
 	other := netip.MustParseAddr("192.168.77.66")
 	tests := []struct {
@@ -257,7 +257,7 @@ func TestIngressRefuses(t *testing.T) {
 	}
 }
 
-// TestClosingEndsBothEntries: after FIN the next packet of either direction takes Open vSwitch.
+// TestClosingEndsBothEntries: after FIN the next packet of either direction takes the slow path.
 func TestClosingEndsBothEntries(t *testing.T) {
 	for _, flag := range []string{"S", "F", "R"} {
 		t.Run("egress "+flag, func(t *testing.T) {
@@ -424,7 +424,7 @@ func TestEvictedFlowIsRelearned(t *testing.T) {
 }
 
 // TestDatagramsInOneDirection: of datagrams each direction is enough for itself. Otherwise a stream that was answered once,
-// at its beginning, would take Open vSwitch as long as it lasts, or from the next eviction on.
+// at its beginning, would take the slow path as long as it lasts, or from the next eviction on.
 func TestDatagramsInOneDirection(t *testing.T) {
 	for name, f := range families {
 		t.Run(name, func(t *testing.T) {

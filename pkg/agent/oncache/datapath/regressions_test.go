@@ -153,7 +153,7 @@ func TestRedirectedPod(t *testing.T) {
 	w.checkEncapsulated(t, out, r.packet)
 }
 
-// TestObserve: everything is learned and counted, and every packet takes Open vSwitch.
+// TestObserve: everything is learned and counted, and every packet takes the slow path.
 func TestObserve(t *testing.T) {
 	w := newWorld(t)
 	w.SetMode(ModeObserve)

@@ -201,7 +201,7 @@ func TestHalfOfARefusedConnection(t *testing.T) {
 	a.learnIngress(in) // takes the share of ingress
 	require.Equal(t, "learned", a.learnEgress(otherOut).reason)
 	require.Equal(t, "share", a.learnIngress(otherIn).reason)
-	require.Equal(t, "not_proved", a.egress(0, otherOut.bytes(t)).reason, "its answers take Open vSwitch")
+	require.Equal(t, "not_proved", a.egress(0, otherOut.bytes(t)).reason, "its answers take the slow path")
 }
 
 // TestLostHalfNeedsNoRoom: a half that was evicted comes back to the one that is there, or TCP would stay on the fast path in one

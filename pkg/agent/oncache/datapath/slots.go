@@ -74,9 +74,9 @@ func (d *Datapath) SetLease(lease time.Duration) {
 type Mode uint32
 
 const (
-	// ModeOff: every packet takes Open vSwitch and nothing is learned.
+	// ModeOff: every packet takes the slow path and nothing is learned.
 	ModeOff Mode = iota
-	// ModeObserve: entries are learned and hits counted, but every packet takes Open vSwitch.
+	// ModeObserve: entries are learned and hits counted, but every packet takes the slow path.
 	ModeObserve
 	// ModeEnforce: hits take the fast path.
 	ModeEnforce

@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 )
 
-// Egress returns the frame that leaves on the uplink, or why the packet must take Open vSwitch. The design leaves the
+// Egress returns the frame that leaves on the uplink, or why the packet must take the slow path. The design leaves the
 // identification of an outer IPv4 header open; identification is what the frame gets.
 func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
 	if s.Mode == Off {

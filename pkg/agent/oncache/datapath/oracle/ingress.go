@@ -15,7 +15,7 @@ type tunnel struct {
 	content []byte // inner frame
 }
 
-// Ingress returns the frame that the Pod gets, or why the packet must take Open vSwitch.
+// Ingress returns the frame that the Pod gets, or why the packet must take the slow path.
 func Ingress(s *State, p *Packet) ([]byte, error) {
 	if s.Mode == Off {
 		return nil, Refused("off")

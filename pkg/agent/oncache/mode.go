@@ -1,0 +1,68 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+)
+
+// modeControl decides in which mode the programs run: the wanted one, or off while the uplink cannot carry the fast path.
+type modeControl struct {
+	// set gives the programs a mode. evict makes all entries void; it is called before programs that were off by request begin
+	// again, because connections may have closed and others opened meanwhile.
+	set   func(datapath.Mode)
+	evict func()
+
+	mu     sync.Mutex
+	wanted datapath.Mode
+	// suspended is why the uplink cannot carry the fast path at the moment; nil when it can.
+	suspended error
+}
+
+// begin sets the first mode, and why the uplink cannot carry the fast path yet, nil if it can.
+func (c *modeControl) begin(mode datapath.Mode, suspended error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wanted, c.suspended = mode, suspended
+	c.apply()
+}
+
+// want changes the wanted mode and returns the former one.
+func (c *modeControl) want(mode datapath.Mode) (former datapath.Mode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	former = c.wanted
+	if former == datapath.ModeOff && mode != datapath.ModeOff {
+		c.evict()
+	}
+	c.wanted = mode
+	c.apply()
+	return former
+}
+
+// suspend switches the fast path off for the reason, or on again with nil.
+func (c *modeControl) suspend(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.suspended = reason
+	c.apply()
+}
+
+// state returns the wanted mode, and why it cannot be used at the moment.
+func (c *modeControl) state() (wanted datapath.Mode, suspended error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wanted, c.suspended
+}
+
+// apply tells the programs. The caller holds mu.
+func (c *modeControl) apply() {
+	if c.suspended != nil {
+		c.set(datapath.ModeOff)
+		return
+	}
+	c.set(c.wanted)
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"errors"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// uplinkWatch tells those of the kernel's messages that matter from the others, from one subscription to the next.
+type uplinkWatch struct {
+	keeper *uplinkKeeper
+	events *uplinkEvents
+	// usable is what the last look at the uplink has found.
+	usable bool
+	// retry is for an uplink that is not usable, tick for what nobody reports.
+	retry, tick *time.Ticker
+
+	neighbors neighbors
+	// addressRemoved is set while one of the transport addresses is gone.
+	addressRemoved bool
+	mtu            int
+}
+
+// watchOnce follows the uplink until stopCh closes, or fails when a subscription ends.
+func (k *uplinkKeeper) watchOnce(stopCh <-chan struct{}) error {
+	done := make(chan struct{})
+	defer close(done)
+	events, err := subscribeUplink(done)
+	if err != nil {
+		return err
+	}
+	w := &uplinkWatch{keeper: k, events: events, neighbors: neighbors{}, retry: time.NewTicker(retryInterval), tick: time.NewTicker(k.config.Lease)}
+	defer w.retry.Stop()
+	defer w.tick.Stop()
+	// Changes from before the subscription are not reported.
+	w.usable = k.refresh("watching the uplink")
+	for {
+		why, stopped, err := w.next(stopCh)
+		if stopped || err != nil {
+			return err
+		}
+		if why != "" {
+			w.usable = k.refresh(why)
+		}
+	}
+}
+
+// next waits for one event, and says why the uplink must be looked at anew, "" if it need not.
+func (w *uplinkWatch) next(stopCh <-chan struct{}) (why string, stopped bool, err error) {
+	select {
+	case <-stopCh:
+		return "", true, nil
+	case err = <-w.events.failed:
+	case <-w.retry.C:
+		if !w.usable {
+			why = w.review()
+		}
+	case <-w.keeper.nodesChanged:
+		why = w.maintain()
+	case <-w.tick.C:
+		why = w.maintain()
+	case <-w.events.policies:
+		why = w.review()
+	case <-w.events.nexthops:
+		why = "nexthop object changed"
+	case u, ok := <-w.events.links:
+		why, err = w.linkChanged(u), endedUnless(ok)
+	case u, ok := <-w.events.addresses:
+		why, err = w.addressChanged(u), endedUnless(ok)
+	case u, ok := <-w.events.neighbors:
+		if err = endedUnless(ok); ok && u.LinkIndex == w.keeper.uplink.IfIndex && w.neighbors.changed(u.IP, u.HardwareAddr) {
+			why = "next hop changed its MAC"
+		}
+	case u, ok := <-w.events.routes:
+		if err = endedUnless(ok); ok && w.keeper.routesNodes(u.Dst) {
+			why = "route changed"
+		}
+	}
+	return why, false, err
+}
+
+func endedUnless(open bool) error {
+	if !open {
+		return errors.New("a netlink subscription ended")
+	}
+	return nil
+}
+
+// review says why the uplink must be looked at anew although no message said so, "" if it need not.
+func (w *uplinkWatch) review() string {
+	switch {
+	case !w.usable:
+		return "trying again"
+	case !w.keeper.inOrder():
+		return "accelerated packets would bypass what others have set up"
+	}
+	return ""
+}
+
+// maintain reviews before it looks at the Nodes: one that IPsec covers must not be given an MTU, without which nothing goes there.
+func (w *uplinkWatch) maintain() (why string) {
+	if why = w.review(); why == "" {
+		w.keeper.maintainNodes()
+	}
+	return why
+}
+
+// linkChanged takes an update of a device. A changed MTU alone leaves the cached headers right.
+func (w *uplinkWatch) linkChanged(u netlink.LinkUpdate) (why string) {
+	if u.Link == nil || u.Link.Attrs().Name != w.keeper.config.Uplink {
+		return ""
+	}
+	attrs := u.Link.Attrs()
+	otherMTU := attrs.MTU != w.mtu
+	w.mtu = attrs.MTU
+	switch {
+	case attrs.Index != w.keeper.uplink.IfIndex, attrs.HardwareAddr.String() != w.keeper.uplink.MAC.String(),
+		u.Header.Type == unix.RTM_DELLINK, attrs.OperState == netlink.OperDown:
+		return "link changed"
+	case otherMTU:
+		return w.maintain()
+	}
+	return ""
+}
+
+// addressChanged takes an update of an address. A lease or lifetime that is renewed reports an address that has been there all the
+// time.
+func (w *uplinkWatch) addressChanged(u netlink.AddrUpdate) (why string) {
+	if !w.keeper.isTransport(u.LinkAddress.IP) || u.NewAddr && !w.addressRemoved {
+		return ""
+	}
+	w.addressRemoved = !u.NewAddr
+	return "transport address changed"
+}
