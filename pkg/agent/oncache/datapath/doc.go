@@ -12,4 +12,9 @@
 //	<layout>/maps/<map>         maps; layout is a digest of all key, value and map types, so that an agent with other
 //	                            structures never misreads them
 //	links/<ifindex>-<program>   TCX and netkit links; where the kernel has no TCX there are clsact filters instead
+//
+// Files: load.go, attach.go, clsact.go and foreign.go load and attach; flows.go, delete.go, counters.go and balance.go read and
+// trim the cache; uplink.go, mode.go, endpoints.go, stamps.go, nodes.go and pod_networks.go write what the programs are told,
+// in memory that they share (mapped.go, wire.go); reset.go and suspend.go end what an earlier agent has begun; passed.go hands
+// on what conntrack has seen.
 package datapath

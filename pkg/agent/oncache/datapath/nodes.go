@@ -7,10 +7,56 @@ import (
 	"fmt"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"k8s.io/klog/v2"
 )
+
+// MaxNodes is the number of slots for remote Nodes. It also bounds the number of Pod networks.
+const MaxNodes = 8192
+
+// NodeState is what a remote Node's slot holds at the moment.
+type NodeState struct {
+	Slot int
+	IP   netip.Addr
+	MTU  int
+	// Confirmed and Contradicted say when Open vSwitch last sent to the Node with the cached header, and with another one.
+	Confirmed, Contradicted time.Duration
+}
+
+// Nodes lists the slots in use. It takes no lock: a slot that is being changed may be missed or seen twice.
+func (d *Datapath) Nodes() []NodeState {
+	var out []NodeState
+	for slot := range d.nodes.elements {
+		if ip := d.nodeIP(slot); ip.IsValid() {
+			n := &d.nodes.elements[slot]
+			out = append(out, NodeState{
+				Slot: slot, IP: ip, MTU: int(atomic.LoadUint32(&n.Mtu)),
+				Confirmed:    time.Duration(atomic.LoadUint64(&n.Confirmed)),
+				Contradicted: time.Duration(atomic.LoadUint64(&n.Contradicted)),
+			})
+		}
+	}
+	return out
+}
+
+// nodeIP is the zero Addr for a slot that is not in use.
+func (d *Datapath) nodeIP(slot int) netip.Addr {
+	n := &d.nodes.elements[slot]
+	if ip := atomic.LoadUint32(&n.Ip4); ip != 0 {
+		return addr4(ip)
+	}
+	if n.Ip6 != [4]uint32{} {
+		return addr6(n.Ip6)
+	}
+	return netip.Addr{}
+}
+
+// SetNodeMTU says how large a packet to the Node may be, encapsulation included. A new slot has 0: nothing fits.
+func (d *Datapath) SetNodeMTU(slot, mtu int) {
+	atomic.StoreUint32(&d.nodes.elements[slot].Mtu, uint32(mtu))
+}
 
 // SetNode makes slot the Node at ip with a new generation, which evicts its flows and its header template.
 func (d *Datapath) SetNode(slot int, ip netip.Addr) {

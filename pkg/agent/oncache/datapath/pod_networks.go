@@ -1,0 +1,39 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+)
+
+// podNetworks is the map for the family of p, and its key.
+func (d *Datapath) podNetworks(p netip.Prefix) (*ebpf.Map, any) {
+	length := uint32(p.Bits())
+	if p.Addr().Is4() {
+		return d.objects.PodNetworks4, bpfOncPrefix4{Length: length, Addr: wire4(p.Masked().Addr())}
+	}
+	return d.objects.PodNetworks6, bpfOncPrefix6{Length: length, Addr: wire6(p.Masked().Addr())}
+}
+
+// AddPodNetwork says that the Node in slot owns a Pod network.
+func (d *Datapath) AddPodNetwork(p netip.Prefix, slot int) error {
+	networks, key := d.podNetworks(p)
+	if err := networks.Put(key, uint32(slot)); err != nil {
+		return fmt.Errorf("announce Pod network %v: %w", p, err)
+	}
+	return nil
+}
+
+// RemovePodNetwork undoes AddPodNetwork; an absent network is no error.
+func (d *Datapath) RemovePodNetwork(p netip.Prefix) error {
+	networks, key := d.podNetworks(p)
+	if err := networks.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("withdraw Pod network %v: %w", p, err)
+	}
+	return nil
+}

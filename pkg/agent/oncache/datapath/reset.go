@@ -1,0 +1,46 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+)
+
+// Reset withdraws all endpoints, Nodes and Pod networks of an earlier agent and evicts all flows. Generations go on.
+func (d *Datapath) Reset() error {
+	d.BumpAll()
+	for slot := range d.endpoints.elements {
+		s := &d.endpoints.elements[slot]
+		if generation, epoch := d.EndpointState(slot); s.Ifindex != 0 || epoch != 0 {
+			d.PublishEndpoint(slot, generation+1, 0)
+			if err := d.ClearEndpoint(slot); err != nil {
+				return err
+			}
+		}
+	}
+	var used []int
+	for slot := range d.nodes.elements {
+		if d.nodeIP(slot).IsValid() {
+			used = append(used, slot)
+		}
+	}
+	d.clearNodes(used...)
+	return errors.Join(
+		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[bpfOncAddress](d.objects.EndpointIps), // what an agent left that was killed
+		removeKeys[bpfOncPrefix4](d.objects.PodNetworks4), removeKeys[bpfOncPrefix6](d.objects.PodNetworks6),
+	)
+}
+
+func removeKeys[K any](m *ebpf.Map) error {
+	var key K
+	for m.NextKey(nil, &key) == nil {
+		if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("empty map %v: %w", m, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// stampValues is how many numbers of changes a stamp tells apart. Those that it cannot tell from 0, which packets of no known
+// Pod have, are left out.
+const stampValues = 1 << 9
+
+// NextChange is the number of a change. It must be asked for after Open vSwitch has answered the change's barrier.
+func (d *Datapath) NextChange() uint32 {
+	n := d.changes.Add(1)
+	for n%stampValues == 0 {
+		n = d.changes.Add(1)
+	}
+	return n
+}
+
+// StampEndpoint gives packets of the Pod the stamp of a change: they meet no megaflow from before it.
+func (d *Datapath) StampEndpoint(slot int, change uint32) {
+	atomic.StoreUint32(&d.endpoints.elements[slot].Changed, change)
+}
+
+// lastChange is the number of the last change that an earlier agent has counted, for megaflows outlive the agent. New maps have
+// none: what was counted in those of another version is not known, so the count begins anywhere.
+func (d *Datapath) lastChange() (last uint32) {
+	for slot := range d.endpoints.elements {
+		if n := d.endpoints.elements[slot].Changed; n != 0 && (last == 0 || int32(n-last) > 0) {
+			last = n
+		}
+	}
+	if last == 0 {
+		return rand.Uint32N(stampValues)
+	}
+	return last
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// Uplink is the device that carries tunnel packets, and the form of these.
+type Uplink struct {
+	IfIndex int
+	MAC     net.HardwareAddr
+	// IPv4 and IPv6 are this Node's transport addresses; the zero Addr when it has none of the family.
+	IPv4, IPv6 netip.Addr
+	// TunnelPort is the UDP destination port; PortMin (included) and PortMax (excluded) the range of source ports.
+	TunnelPort, PortMin, PortMax uint16
+	// TunnelHeader is the only tunnel header that is accepted, as on the wire.
+	TunnelHeader [8]byte
+	// VirtualMAC is the inner destination MAC of everything in the tunnel.
+	VirtualMAC net.HardwareAddr
+}
+
+// SetUplink writes everything about the uplink, and the lease in ns, of which whole ticks of the kernel count; call it while disabled or
+// before BumpAll.
+func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
+	c := &d.control.elements[0]
+	atomic.StoreUint64(&c.Lease, leaseNs/uint64(d.jiffy))
+	atomic.StoreUint32(&c.UplinkIfindex, uint32(u.IfIndex))
+	atomic.StoreUint32(&c.UplinkIp4, wire4(u.IPv4))
+	c.UplinkIp6 = wire6(u.IPv6)
+	c.TunnelPort = wirePort(u.TunnelPort)
+	c.PortMin, c.PortMax = u.PortMin, u.PortMax
+	copy(c.UplinkMac[:], u.MAC)
+	copy(c.VirtualMac[:], u.VirtualMAC)
+	c.TunnelHeader = u.TunnelHeader
+}
+
+// SetLease changes how long leases run that begin from now on.
+func (d *Datapath) SetLease(lease time.Duration) {
+	atomic.StoreUint64(&d.control.elements[0].Lease, uint64(lease/d.jiffy))
+}
+
+// BumpUplink evicts every flow and the header templates of all Nodes.
+func (d *Datapath) BumpUplink() {
+	for slot := range d.nodes.elements {
+		if d.nodeIP(slot).IsValid() {
+			d.BumpNode(slot)
+		}
+	}
+	d.BumpAll()
+}
+
+// BumpAll evicts every flow.
+func (d *Datapath) BumpAll() uint32 { return atomic.AddUint32(&d.control.elements[0].Generation, 1) }
