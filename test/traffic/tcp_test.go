@@ -101,8 +101,12 @@ func TestSinkWithoutAddressHasBothIPVersions(t *testing.T) {
 	require.NoError(t, err)
 	addr.Flags = unix.IFA_F_NODAD
 	require.NoError(t, netlink.AddrAdd(near, addr))
-	// The kernel routes to the address once it has noticed that the link is up, which it does in the background.
-	require.Eventually(t, func() bool { _, err := netlink.RouteGet(addr.IP); return err == nil }, time.Minute, 10*time.Millisecond)
+	// The kernel delivers to the address once it has noticed that the link is up, which it does in the background; before, it looks for a
+	// neighbor with the address.
+	require.Eventually(t, func() bool {
+		routes, err := netlink.RouteGet(addr.IP)
+		return err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL
+	}, time.Minute, 10*time.Millisecond)
 	_, listening := startServer(t, "tcp-sink", "--listen=:0")
 	_, port, err := net.SplitHostPort(listening)
 	require.NoError(t, err)
