@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"regexp"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
@@ -114,4 +116,14 @@ func vethPair(t *testing.T) {
 			return err == nil && link.Attrs().OperState == netlink.OperUp
 		}, 5*time.Second, time.Millisecond, "carrier of %s", name)
 	}
+}
+
+// waitUntilLocal waits until the kernel delivers to an IPv6 address that was just added. It does so once it has noticed, in the
+// background, that the link is up; before that it looks for a neighbor with the address.
+func waitUntilLocal(t *testing.T, ip net.IP) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		routes, err := netlink.RouteGet(ip)
+		return err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL
+	}, time.Minute, 10*time.Millisecond, "%v is an address of this host", ip)
 }

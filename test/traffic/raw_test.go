@@ -4,8 +4,11 @@
 package main
 
 import (
+	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
@@ -99,7 +102,9 @@ func TestIPv6ChecksumsAreRight(t *testing.T) {
 	require.NoError(t, err)
 	addr.Flags = unix.IFA_F_NODAD
 	require.NoError(t, netlink.AddrAdd(far, addr))
+	waitUntilLocal(t, addr.IP)
 	mac := "--destination-mac=" + far.Attrs().HardwareAddr.String()
+	received, refused := udp6Counter(t, "Udp6InDatagrams"), udp6Counter(t, "Udp6InCsumErrors")
 	echo, _ := startServer(t, "udp-echo", "--listen=[2001:db8::2]:7")
 	_, err = end[report.Sent](t, start(t, "send-raw", "--device=near", mac, "--source=2001:db8::1", "--destination=2001:db8::2",
 		"--proto=udp", "--source-port=7777", "--port=7", "--count=3"))
@@ -107,7 +112,9 @@ func TestIPv6ChecksumsAreRight(t *testing.T) {
 	_, err = end[report.Sent](t, start(t, "send-raw", "--device=near", mac, "--source=2001:db8::1", "--destination=2001:db8::2",
 		"--proto=udp", "--source-port=7777", "--port=7", "--count=3", "--bad-checksum"))
 	require.NoError(t, err)
-	// Through the loopback device, after what came before.
+	require.Eventually(t, func() bool {
+		return udp6Counter(t, "Udp6InDatagrams") == received+3 && udp6Counter(t, "Udp6InCsumErrors") == refused+3
+	}, time.Minute, 10*time.Millisecond, "three datagrams are received and three are refused")
 	ping, err := end[report.Ping](t, start(t, "udp-ping", "--to=[2001:db8::2]:7", "--rate=100", "--duration=100ms", "--tos=4", "--df"))
 	require.NoError(t, err)
 	require.Zero(t, ping.Lost)
@@ -115,6 +122,22 @@ func TestIPv6ChecksumsAreRight(t *testing.T) {
 	result, err := end[report.Echo](t, echo)
 	require.NoError(t, err)
 	require.EqualValues(t, ping.Sent+3, result.Packets)
+}
+
+// udp6Counter reads a counter of this network namespace. The kernel counts a datagram when a program has read it.
+func udp6Counter(t *testing.T, name string) (count int) {
+	t.Helper()
+	content, err := os.ReadFile("/proc/self/net/snmp6")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(content)) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
+			count, err = strconv.Atoi(fields[1])
+			require.NoError(t, err)
+			return count
+		}
+	}
+	require.Fail(t, "the kernel has no counter "+name)
+	return 0
 }
 
 func TestCaptureFilters(t *testing.T) {

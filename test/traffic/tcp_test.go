@@ -101,12 +101,7 @@ func TestSinkWithoutAddressHasBothIPVersions(t *testing.T) {
 	require.NoError(t, err)
 	addr.Flags = unix.IFA_F_NODAD
 	require.NoError(t, netlink.AddrAdd(near, addr))
-	// The kernel delivers to the address once it has noticed that the link is up, which it does in the background; before, it looks for a
-	// neighbor with the address.
-	require.Eventually(t, func() bool {
-		routes, err := netlink.RouteGet(addr.IP)
-		return err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL
-	}, time.Minute, 10*time.Millisecond)
+	waitUntilLocal(t, addr.IP)
 	_, listening := startServer(t, "tcp-sink", "--listen=:0")
 	_, port, err := net.SplitHostPort(listening)
 	require.NoError(t, err)
