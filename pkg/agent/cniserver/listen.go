@@ -38,6 +38,7 @@ func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- serveLimited(server, listener) }()
 	klog.InfoS("Serving CNI requests", "socket", s.cfg.Socket)
+	s.background.Go(func() { s.readmit(s.stopping, readmitInterval) })
 
 	select {
 	case err = <-served:

@@ -28,7 +28,8 @@ import (
 // that it releases every lease whose address is neither in the status of a Pod nor in the store.
 //
 // It waits for podsSynced or the end of ctx. An interface that fails does not stop the others: the errors are joined, and
-// the caller may call again. One with which the agent panics is reported, and no error. pods may hold Pods of other Nodes;
+// the caller may call again. One with which the agent panics is reported, and no error. Nor is one for which Open vSwitch refuses
+// both the policies and isolation: it gets no flows, and Run tries it again. pods may hold Pods of other Nodes;
 // they count as gone.
 func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, podsSynced cache.InformerSynced) error {
 	select {
@@ -46,6 +47,9 @@ func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, pods
 		if err := recovery.Call(boundaryName, subject, func() error { return s.reconcileInterface(ctx, c, pods) }, "interface", c.InterfaceName); recovery.Is(err) {
 			// It would do so again. This Pod stays without flows; neither the others nor the Node wait for it.
 			continue
+		} else if isLasting(err) {
+			klog.ErrorS(err, "A Pod stays disconnected until its policies can be put in force", "pod", klog.KRef(c.PodNamespace, c.PodName), "interface", c.InterfaceName)
+			s.closed.add(c, pods)
 		} else if err != nil {
 			errs = append(errs, fmt.Errorf("reconcile interface %s of Pod %s/%s: %w", c.InterfaceName, c.PodNamespace, c.PodName, err))
 		}
@@ -102,7 +106,7 @@ func (s *Server) removeRestored(ctx context.Context, name string) error {
 	return s.removeInterface(ctx, name)
 }
 
-// restoreInterface installs the flows of an interface again, or removes it when it does not work any more; the address then
+// restoreInterface installs the flows of an interface again, once its policies are in force, or removes it when it does not work any more; the address then
 // stays allocated until the runtime's DEL.
 func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.InterfaceConfig) error {
 	ofPort, err := s.workingOFPort(ctx, c.InterfaceName)
@@ -113,17 +117,27 @@ func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.Interfa
 		klog.InfoS("Removing an interface that does not work any more", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
 		return s.removeRestored(ctx, c.InterfaceName)
 	}
+	restored := c
+	if c.OVSPortConfig == nil || c.OFPort != ofPort {
+		moved := *c
+		moved.OVSPortConfig = &interfacestore.OVSPortConfig{OFPort: ofPort}
+		if c.OVSPortConfig != nil {
+			moved.PortUUID = c.PortUUID
+		}
+		restored = &moved
+	}
+	if s.cfg.Policies != nil {
+		if err := s.cfg.Policies.PodArrives(restored); err != nil {
+			return fmt.Errorf("install policies: %w", err)
+		}
+		s.did("policies installed")
+	}
 	if err := s.flows.InstallPodFlows(ctx, c.InterfaceName, c.IPs, c.MAC, ofPort); err != nil {
 		return fmt.Errorf("install flows: %w", err)
 	}
 	s.did("flows installed")
-	if c.OVSPortConfig == nil || c.OFPort != ofPort {
-		restored := *c
-		restored.OVSPortConfig = &interfacestore.OVSPortConfig{OFPort: ofPort}
-		if c.OVSPortConfig != nil {
-			restored.PortUUID = c.PortUUID
-		}
-		s.store.AddInterface(&restored)
+	if restored != c {
+		s.store.AddInterface(restored)
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ type Interfaces interface {
 
 // PodPolicies is what the server needs of NetworkPolicy.
 type PodPolicies interface {
-	// PodArrives returns once the policies that are known to be applied to the interface's Pod are in force.
+	// PodArrives returns once the policies that are known to be applied to the interface's Pod are in force. An error with the method
+	// Lasting that returns true says that they, and isolation, are refused: asking again at once is of no use.
 	PodArrives(*interfacestore.InterfaceConfig) error
 	// PodLeaves takes PodArrives back.
 	PodLeaves(*interfacestore.InterfaceConfig)
@@ -94,6 +95,9 @@ type Server struct {
 	ipam  *hostLocal
 	// leases knows where ipam has leased addresses.
 	leases *leaseDirs
+
+	// closed are Pods that wait for their policies.
+	closed closedPods
 
 	networkReady        <-chan struct{}
 	networkReadyTimeout time.Duration

@@ -5,7 +5,6 @@ package networkpolicy
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -179,7 +178,8 @@ func (c *Controller) OnRealized(changed func()) { c.onRealized = changed }
 func (c *Controller) OnEnforced(enforced func()) { c.onEnforced = enforced }
 
 // PodArrives realizes the policies that are applied to the Pod of an interface which is about to be connected. It returns
-// when they are in force, those that the switch refuses as isolation, or with an error.
+// when they are in force, those that the switch refuses as isolation, or with an error. If the switch refuses isolation, too, the error
+// has a method Lasting, which returns true.
 func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
 	c.enterInterface(i)
 	// Refused policies are tried again at other times.
@@ -195,7 +195,7 @@ func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
 			return err
 		}
 		if r := c.refusals[name]; r != nil && r.open {
-			return fmt.Errorf("%v can neither be realized nor be replaced by isolation: %w", r.subject, r.err)
+			return &notIsolatedError{r.subject, r.err}
 		}
 	}
 	return nil

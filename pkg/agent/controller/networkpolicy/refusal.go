@@ -54,6 +54,21 @@ func (e *unanswered) Unwrap() error { return e.err }
 // errUnwell is part of the error of a switch that takes no change at all.
 var errUnwell = errors.New("the switch takes no change")
 
+// notIsolatedError says that the switch refuses a policy and the isolation in place of it.
+type notIsolatedError struct {
+	policy problem.Subject
+	err    error
+}
+
+func (e *notIsolatedError) Error() string {
+	return fmt.Sprintf("%v can neither be realized nor be replaced by isolation: %v", e.policy, e.err)
+}
+
+func (e *notIsolatedError) Unwrap() error { return e.err }
+
+// Lasting tells that it is of no use to ask again at once: the policy is tried again after a growing delay.
+func (e *notIsolatedError) Lasting() bool { return true }
+
 // isRefused tells whether an error is about what was to be changed, as opposed to a switch that does not answer.
 func isRefused(err error) bool {
 	if silent := (*unanswered)(nil); errors.As(err, &silent) {
@@ -110,7 +125,7 @@ func (c *Controller) report(r *refusal) {
 	}
 	effect := "its Pods are isolated on this Node, but for what was in force of it before"
 	if r.open {
-		effect = "its Pods on this Node are not isolated either, because Open vSwitch refuses that, too; new ones are not started"
+		effect = "its Pods on this Node are not isolated either, because Open vSwitch refuses that, too; new ones are not started, and an agent that starts leaves the present ones disconnected"
 	}
 	c.problems.Report(PolicyNotRealized, r.subject, fmt.Sprintf("cannot be realized: %s; %s", text, effect))
 }

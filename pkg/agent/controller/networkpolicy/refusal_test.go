@@ -230,6 +230,9 @@ func TestRefusedIsolation(t *testing.T) {
 		require.NoError(t, b.PodArrives(iface("b1", "b1", 3, "10.0.0.2")))
 		require.ErrorContains(t, b.PodArrives(iface("a1", "a1", 4, "10.0.0.1")), "NetworkPolicy ns/bad can neither be realized nor be replaced by isolation")
 		require.ErrorIs(t, b.PodArrives(iface("a1", "a1", 4, "10.0.0.1")), errRefused)
+		var lasting interface{ Lasting() bool }
+		require.ErrorAs(t, b.PodArrives(iface("a1", "a1", 4, "10.0.0.1")), &lasting)
+		require.True(t, lasting.Lasting())
 		require.Equal(t, bundles+1, b.flows.bundles)
 
 		refuse(func(r *openflow.PolicyRule) bool { return r.Direction == openflow.PolicyEgress && len(r.Peers) > 0 })

@@ -1,0 +1,91 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cniserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+)
+
+// readmitInterval is the time between two attempts to install the flows of Pods that Reconcile has left closed.
+const readmitInterval = 30 * time.Second
+
+// isLasting tells whether an error of PodPolicies says that asking again at once is of no use: Open vSwitch refuses the Pod's policies
+// and refuses to isolate the Pod.
+func isLasting(err error) bool {
+	var lasting interface{ Lasting() bool }
+	return errors.As(err, &lasting) && lasting.Lasting()
+}
+
+// closedPods are the interfaces of present Pods that got no flows at Reconcile, because no policies could be put in force for them.
+// Their packets are dropped once the flows of the former agent are gone: closed is better than open.
+type closedPods struct {
+	mu     sync.Mutex
+	byName map[string]*interfacestore.InterfaceConfig
+	pods   corelisters.PodLister
+}
+
+func (c *closedPods) add(i *interfacestore.InterfaceConfig, pods corelisters.PodLister) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byName == nil {
+		c.byName = map[string]*interfacestore.InterfaceConfig{}
+	}
+	c.byName[i.InterfaceName], c.pods = i, pods
+}
+
+func (c *closedPods) remove(i *interfacestore.InterfaceConfig) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byName, i.InterfaceName)
+}
+
+func (c *closedPods) list() ([]*interfacestore.InterfaceConfig, corelisters.PodLister) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var interfaces []*interfacestore.InterfaceConfig
+	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
+		interfaces = append(interfaces, c.byName[name])
+	}
+	return interfaces, c.pods
+}
+
+// readmit tries the closed Pods again until ctx ends.
+func (s *Server) readmit(ctx context.Context, interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.readmitAll(ctx)
+		}
+	}
+}
+
+func (s *Server) readmitAll(ctx context.Context) {
+	interfaces, pods := s.closed.list()
+	for _, c := range interfaces {
+		subject := problem.Subject{Kind: "Pod", Namespace: c.PodNamespace, Name: c.PodName}
+		err := recovery.Call(boundaryName, subject, func() error { return s.reconcileInterface(ctx, c, pods) }, "interface", c.InterfaceName)
+		if err != nil {
+			klog.V(2).InfoS("A Pod stays disconnected", "pod", klog.KRef(c.PodNamespace, c.PodName), "interface", c.InterfaceName, "reason", err)
+			continue
+		}
+		s.closed.remove(c)
+		klog.InfoS("A Pod that was left disconnected at start has its policies and flows now", "pod", klog.KRef(c.PodNamespace, c.PodName), "interface", c.InterfaceName)
+	}
+}
