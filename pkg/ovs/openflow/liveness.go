@@ -12,9 +12,10 @@ import (
 
 const (
 	// echoInterval is the time between two echo requests to the switch. When maxSilent of them have brought no sign of life
-	// (12 s) it counts as hung. Requests are counted, not time, so that a pause of this process is no silence of the switch.
-	echoInterval = 4 * time.Second
-	maxSilent    = 3
+	// (30 s) the switch counts as hung: one on an overloaded machine has been silent for 12 s. Requests are counted, not time, so a
+	// pause of this process does not look like silence of the switch.
+	echoInterval = 5 * time.Second
+	maxSilent    = 6
 	// writeSize is how much is written at once: that the switch makes room for more is a sign of life.
 	writeSize = 64 << 10
 )

@@ -21,9 +21,10 @@ import (
 
 const (
 	// echoInterval is the time between two echo requests (RFC 7047, 4.1.11). When maxSilent of them have brought no sign of
-	// life ovsdb-server counts as hung, after 12 s. Requests are counted, not time: a pause of this process is no silence.
-	echoInterval = 4 * time.Second
-	maxSilent    = 3
+	// life, ovsdb-server counts as hung, after 30 s as ovs-vswitchd does. Requests are counted, not time, so a pause of this process
+	// does not look like silence of the server.
+	echoInterval = 5 * time.Second
+	maxSilent    = 6
 	// maxMessage bounds a message of ovsdb-server. 10,000 ports are about 10 MB.
 	maxMessage = 256 << 20
 )

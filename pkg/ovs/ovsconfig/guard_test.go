@@ -320,7 +320,7 @@ func TestHungDatabase(t *testing.T) {
 	require.Error(t, <-done)
 	require.Less(t, time.Since(began), operationTimeout)
 	require.Eventually(t, func() bool { cl, _ := conn.snapshot(); return cl == nil }, 10*time.Second, time.Millisecond)
-	require.ErrorContains(t, conn.disconnected(), "ovsdb-server has not answered an echo for 300ms")
+	require.ErrorContains(t, conn.disconnected(), "ovsdb-server has not answered an echo for 600ms")
 
 	ovs.ResumeDB()
 	require.NoError(t, c.SetOVSOtherConfig(map[string]string{"k": "after"}))
