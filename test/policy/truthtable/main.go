@@ -73,7 +73,7 @@ type result struct{ sets, probes, wrong int }
 
 // run checks sets of policies one after the other.
 func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, r *result) error {
-	generator := policy.NewGenerator(rand.New(rand.NewPCG(seed, 0)))
+	generator := policy.NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 0)))
 	world := generator.Next()
 	c, f, err := start(ctx, t, world)
 	if err != nil {
