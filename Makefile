@@ -112,6 +112,10 @@ bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods an
 test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
 	$(GO) run ./test/policy/truthtable -sets $(or $(SETS),200) -seed $(SEED) -kills $(KILLS)
 
+.PHONY: policy-faults
+policy-faults: ## Show that test-policy finds faults that are put into controller and agent: SETS=N, SEED=S (root)
+	GO=$(GO) SETS=$(or $(SETS),40) SEED=$(or $(filter-out 0,$(SEED)),1) hack/check-policy.sh
+
 .PHONY: test-conntrack
 test-conntrack: ## Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
 	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(SEED)
