@@ -12,9 +12,9 @@ import (
 
 const (
 	// replaced is how many Pods of a hundred end from one World to the next.
-	replaced = 15
+	replaced = 25
 	// maxEnded is how many Pods that have ended remain.
-	maxEnded = 6
+	maxEnded = 10
 )
 
 var (
@@ -59,7 +59,7 @@ func (g *Generator) turnPods(w *World) {
 		return
 	}
 	for _, pod := range g.last.Ended {
-		if g.chance(70) {
+		if g.chance(80) {
 			ended := *pod
 			ended.Labels = g.podLabels()
 			w.Ended = append(w.Ended, &ended)
@@ -100,11 +100,11 @@ func (g *Generator) hosts() []*Pod {
 // choosePorts gives the Pod named ports in its containers. A name is unique in a container, so it may have several numbers.
 func (g *Generator) choosePorts(pod *Pod) {
 	pod.Ports, pod.SidecarPorts, pod.InitPorts = g.containerPorts(80), nil, nil
-	if g.chance(40) {
-		pod.SidecarPorts = g.containerPorts(60)
+	if g.chance(50) {
+		pod.SidecarPorts = g.containerPorts(70)
 	}
-	if g.chance(40) {
-		pod.InitPorts = g.containerPorts(60)
+	if g.chance(50) {
+		pod.InitPorts = g.containerPorts(70)
 	}
 }
 

@@ -41,7 +41,9 @@ func (g *Generator) policy(i int) *networkingv1.NetworkPolicy {
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespaceName(g.rng.IntN(namespaces)), Name: fmt.Sprintf("np%d", i), UID: types.UID(fmt.Sprintf("uid-%d-%d", g.set, i)),
 	}}
-	policy.Spec.PodSelector = g.selector()
+	if g.chance(75) {
+		policy.Spec.PodSelector = g.selector()
+	}
 	policy.Spec.PolicyTypes = g.policyTypes()
 	for range g.rng.IntN(3) {
 		policy.Spec.Ingress = append(policy.Spec.Ingress, g.ingress())
@@ -53,7 +55,7 @@ func (g *Generator) policy(i int) *networkingv1.NetworkPolicy {
 // policyTypes are one or both directions, or none: then the rules tell.
 func (g *Generator) policyTypes() []networkingv1.PolicyType {
 	both := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
-	return [][]networkingv1.PolicyType{nil, both[:1], both[1:], both}[g.rng.IntN(4)]
+	return [][]networkingv1.PolicyType{nil, nil, both[:1], both[1:], both}[g.rng.IntN(5)]
 }
 
 func (g *Generator) ingress() networkingv1.NetworkPolicyIngressRule {
@@ -66,11 +68,11 @@ func (g *Generator) egress() networkingv1.NetworkPolicyEgressRule {
 
 // egresses are up to two rules. No rules may be no list or an empty one, which mean the same.
 func (g *Generator) egresses() []networkingv1.NetworkPolicyEgressRule {
-	var rules []networkingv1.NetworkPolicyEgressRule
-	if g.chance(50) {
-		rules = []networkingv1.NetworkPolicyEgressRule{}
+	rules := []networkingv1.NetworkPolicyEgressRule{}
+	if g.chance(25) {
+		rules = nil
 	}
-	for range g.rng.IntN(3) {
+	for range pick(g.rng, []int{0, 0, 1, 2}) {
 		rules = append(rules, g.egress())
 	}
 	return rules
@@ -130,10 +132,10 @@ func (g *Generator) requirement(key string, values ...string) metav1.LabelSelect
 }
 
 func (g *Generator) selector() metav1.LabelSelector {
-	switch g.rng.IntN(7) {
-	case 0, 1:
+	switch g.rng.IntN(8) {
+	case 0:
 		return metav1.LabelSelector{}
-	case 2:
+	case 1, 2:
 		return matchLabels("app", pick(g.rng, []string{"a", "b"}), "tier", "x")
 	case 3:
 		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{g.requirement("tier", "x")}}
@@ -164,7 +166,7 @@ func (g *Generator) namespaceSelector() *metav1.LabelSelector {
 
 func (g *Generator) peers() []networkingv1.NetworkPolicyPeer {
 	var peers []networkingv1.NetworkPolicyPeer
-	for range g.rng.IntN(3) {
+	for range pick(g.rng, []int{0, 1, 1, 2, 2, 3}) {
 		var peer networkingv1.NetworkPolicyPeer
 		switch g.rng.IntN(4) {
 		case 0:
@@ -198,7 +200,7 @@ func (g *Generator) block() *networkingv1.IPBlock {
 
 // ranges are from the first port to the last one.
 var ranges = [][2]int32{
-	{79, 443}, {80, 8081}, {80, 80}, {400, 443}, {400, 8081}, {1, 65535}, {1, 80}, {443, 65534}, {8080, 65535}, {32769, 65535}, {65535, 65535},
+	{79, 443}, {80, 8081}, {80, 80}, {400, 443}, {400, 8081}, {1, 65535}, {1, 80}, {443, 65534}, {443, 65535}, {8080, 65535}, {32769, 65535}, {65535, 65535},
 }
 
 func (g *Generator) ports() []networkingv1.NetworkPolicyPort {
@@ -209,12 +211,12 @@ func (g *Generator) ports() []networkingv1.NetworkPolicyPort {
 			protocol := pick(g.rng, protocols)
 			port.Protocol = &protocol
 		}
-		switch g.rng.IntN(5) {
+		switch g.rng.IntN(6) {
 		case 0:
 		case 1, 2:
 			name := intstr.FromString(pick(g.rng, names))
 			port.Port = &name
-		case 3:
+		case 3, 4:
 			r := pick(g.rng, ranges)
 			first, last := intstr.FromInt32(r[0]), r[1]
 			port.Port, port.EndPort = &first, &last

@@ -53,7 +53,7 @@ func (g *Generator) Probes(w *World) []*Probe {
 // service is one that a policy names or one beside it, a named port of the destination, or any.
 func (g *Generator) service(limits []service, to *Pod) service {
 	switch n := g.rng.IntN(10); {
-	case n < 4 && len(limits) > 0:
+	case n < 3 && len(limits) > 0:
 		return pick(g.rng, limits)
 	case n < 7:
 		if ports := slices.Concat(to.Ports, to.SidecarPorts, to.InitPorts); len(ports) > 0 {
