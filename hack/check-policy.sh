@@ -20,7 +20,6 @@ Pods in their Node's network | controller/networkpolicy/pod.go | source.Spec.Hos
 ports of sidecars           | controller/networkpolicy/pod.go | *container.RestartPolicy == corev1.ContainerRestartPolicyAlways | false
 sidecars not told apart     | controller/networkpolicy/controller.go | , RestartPolicy: container.RestartPolicy |
 ports of init containers    | controller/networkpolicy/pod.go | container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways | true
-ports of a new Pod          | controller/networkpolicy/pod.go | reflect.DeepEqual(a, b) | reflect.DeepEqual(a.IPs, b.IPs)
 empty egress as a direction | controller/networkpolicy/translate.go | || len(source.Spec.Egress) > 0 | || source.Spec.Egress != nil
 egress without types        | controller/networkpolicy/translate.go | || len(source.Spec.Egress) > 0 |
 one type taken for both     | controller/networkpolicy/translate.go | if len(source.Spec.PolicyTypes) > 0 { | if len(source.Spec.PolicyTypes) > 1 {

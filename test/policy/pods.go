@@ -100,10 +100,10 @@ func (g *Generator) hosts() []*Pod {
 // choosePorts gives the Pod named ports in its containers. A name is unique in a container, so it may have several numbers.
 func (g *Generator) choosePorts(pod *Pod) {
 	pod.Ports, pod.SidecarPorts, pod.InitPorts = g.containerPorts(80), nil, nil
-	if g.chance(50) {
+	if g.chance(40) {
 		pod.SidecarPorts = g.containerPorts(70)
 	}
-	if g.chance(50) {
+	if g.chance(40) {
 		pod.InitPorts = g.containerPorts(70)
 	}
 }
@@ -114,7 +114,7 @@ func (g *Generator) containerPorts(percent int) []corev1.ContainerPort {
 	for _, name := range names[:2] {
 		if g.chance(percent) {
 			protocol := corev1.ProtocolTCP
-			if g.chance(50) {
+			if g.chance(35) {
 				protocol = pick(g.rng, protocols)
 			}
 			ports = append(ports, corev1.ContainerPort{Name: name, Protocol: protocol, ContainerPort: int32(pick(g.rng, numbers))})

@@ -72,7 +72,7 @@ func (g *Generator) egresses() []networkingv1.NetworkPolicyEgressRule {
 	if g.chance(25) {
 		rules = nil
 	}
-	for range pick(g.rng, []int{0, 0, 1, 2}) {
+	for range pick(g.rng, []int{0, 0, 1, 1, 2}) {
 		rules = append(rules, g.egress())
 	}
 	return rules
@@ -211,12 +211,15 @@ func (g *Generator) ports() []networkingv1.NetworkPolicyPort {
 			protocol := pick(g.rng, protocols)
 			port.Protocol = &protocol
 		}
-		switch g.rng.IntN(6) {
+		switch g.rng.IntN(7) {
 		case 0:
-		case 1, 2:
+		case 1, 2, 3:
+			if g.chance(60) {
+				port.Protocol = nil // as most named ports have
+			}
 			name := intstr.FromString(pick(g.rng, names))
 			port.Port = &name
-		case 3, 4:
+		case 4, 5:
 			r := pick(g.rng, ranges)
 			first, last := intstr.FromInt32(r[0]), r[1]
 			port.Port, port.EndPort = &first, &last
