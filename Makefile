@@ -128,6 +128,15 @@ bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods an
 test-policy: ## Compare packets under random NetworkPolicies with the specification: SETS=N, SEED=S, KILLS=N (root)
 	$(GO) run ./test/policy/truthtable -sets $(or $(SETS),200) -seed $(SEED) -kills $(KILLS)
 
+.PHONY: policy-faults
+policy-faults: ## Show that test-policy finds faults that are put into controller and agent: SETS=N, SEED=S (root)
+	GO=$(GO) SETS=$(or $(SETS),40) SEED=$(or $(filter-out 0,$(SEED)),1) hack/check-policy.sh
+
+.PHONY: policy-opinion
+policy-opinion: ## Compare what test-policy takes for the specification with another project's matcher: SETS=N, SEED=S
+	cd test/policy/cyclonus && $(GO) vet . && $(GO) mod tidy -diff && \
+		$(GO) test -count=1 -v . -args -sets $(or $(SETS),1000) -seed $(SEED)
+
 .PHONY: test-conntrack
 test-conntrack: ## Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
 	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(SEED)

@@ -29,19 +29,27 @@ func (w *World) AllowedBy(p *Probe, direction networkingv1.PolicyType) bool {
 
 // pod is the World's Pod with the name of one of another World.
 func (w *World) pod(other *Pod) *Pod {
-	i := slices.IndexFunc(w.Pods, func(p *Pod) bool { return p.Namespace == other.Namespace && p.Name == other.Name })
-	if i < 0 {
-		return other
+	for _, pods := range [][]*Pod{w.Pods, w.Hosts} {
+		for _, p := range pods {
+			if p.Namespace == other.Namespace && p.Name == other.Name {
+				return p
+			}
+		}
 	}
-	return w.Pods[i]
+	return other
 }
 
 // allows is the specification's sentence: "If no network policies select a pod in that direction, all is allowed; else what
-// any rule of any of them allows".
+// any rule of any of them allows". What a Pod's own Node sends to it is always allowed. The behaviour of policies for Pods in the
+// network of their Node is not defined; here it is the most common one of the two that the documentation names: selectors do not
+// match them, and their packets are those of any other address.
 func (w *World) allows(p *Probe, direction networkingv1.PolicyType) bool {
 	subject, peer := p.To, p.From
 	if direction == networkingv1.PolicyTypeEgress {
 		subject, peer = p.From, p.To
+	}
+	if subject.HostNetwork || direction == networkingv1.PolicyTypeIngress && peer.HostNetwork && peer.Node == subject.Node {
+		return true
 	}
 	isolated := false
 	for _, policy := range w.Policies {
@@ -93,6 +101,9 @@ func (w *World) peerMatches(namespace string, peer *networkingv1.NetworkPolicyPe
 	if peer.IPBlock != nil {
 		return inBlock(peer.IPBlock, pod, p)
 	}
+	if pod.HostNetwork {
+		return false
+	}
 	inNamespace := pod.Namespace == namespace
 	if peer.NamespaceSelector != nil {
 		inNamespace = matches(peer.NamespaceSelector, w.Namespaces[pod.Namespace])
@@ -126,10 +137,8 @@ func portMatches(ports []networkingv1.NetworkPolicyPort, p *Probe, namesCount bo
 		case port.Port == nil:
 			return true
 		case port.Port.Type == intstr.String:
-			for _, c := range p.To.Ports {
-				if namesCount && c.Name == port.Port.StrVal && c.Protocol == protocol && uint16(c.ContainerPort) == p.Port {
-					return true
-				}
+			if namesCount && p.To.hasPort(port.Port.StrVal, protocol, p.Port) {
+				return true
 			}
 		case port.EndPort != nil:
 			if int32(p.Port) >= port.Port.IntVal && int32(p.Port) <= *port.EndPort {
@@ -140,6 +149,14 @@ func portMatches(ports []networkingv1.NetworkPolicyPort, p *Probe, namesCount bo
 		}
 	}
 	return false
+}
+
+// hasPort tells whether a container that lives as long as the Pod has a port with this name, protocol and number. Ports of containers that
+// have ended before the others begin are nobody's. Nor has a Pod in the network of its Node any: its ports are the Node's.
+func (p *Pod) hasPort(name string, protocol corev1.Protocol, number uint16) bool {
+	return !p.HostNetwork && slices.ContainsFunc(slices.Concat(p.Ports, p.SidecarPorts), func(c corev1.ContainerPort) bool {
+		return c.Name == name && c.Protocol == protocol && uint16(c.ContainerPort) == number
+	})
 }
 
 // matches is a label selector; an empty one matches everything.

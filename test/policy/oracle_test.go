@@ -4,7 +4,6 @@
 package policy
 
 import (
-	"math/rand/v2"
 	"net/netip"
 	"testing"
 
@@ -64,6 +63,8 @@ func TestAllowed(t *testing.T) {
 	policy.Spec.PolicyTypes = nil
 	policy.Spec.Egress = nil
 	require.True(t, w.Allowed(&Probe{From: db, To: frontend, Protocol: corev1.ProtocolTCP, Port: 1}), "without policyTypes and egress rules it is about ingress only")
+	policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{}
+	require.True(t, w.Allowed(&Probe{From: db, To: frontend, Protocol: corev1.ProtocolTCP, Port: 1}), "an empty list of egress rules is none")
 }
 
 func TestAllowedKnowsThePodsOfItsWorld(t *testing.T) {
@@ -79,22 +80,39 @@ func TestAllowedKnowsThePodsOfItsWorld(t *testing.T) {
 	require.True(t, after.Allowed(probe), "the label is gone")
 }
 
-func TestGeneratorIsReproducibleAndVaried(t *testing.T) {
-	a, b := NewGenerator(rand.New(rand.NewPCG(1, 2))), NewGenerator(rand.New(rand.NewPCG(1, 2)))
-	allowed, denied := 0, 0
-	for range 50 {
-		w := a.Next()
-		require.Equal(t, w, b.Next())
-		probes := a.Probes(w)
-		require.Len(t, b.Probes(w), len(probes))
-		for _, p := range probes {
-			if w.Allowed(p) {
-				allowed++
-			} else {
-				denied++
-			}
-		}
+// The names of ports are those of containers that live as long as the Pod.
+func TestAllowedByNameOfPort(t *testing.T) {
+	client := &Pod{Namespace: "a", Name: "client"}
+	port := func(number int32) []corev1.ContainerPort {
+		return []corev1.ContainerPort{{Name: "web", Protocol: corev1.ProtocolTCP, ContainerPort: number}}
 	}
-	require.Greater(t, allowed, 100)
-	require.Greater(t, denied, 100)
+	server := &Pod{Namespace: "a", Name: "server", Ports: port(80), SidecarPorts: port(81), InitPorts: port(82)}
+	allow := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}, Spec: networkingv1.NetworkPolicySpec{
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{{Port: ptr.To(intstr.FromString("web"))}}}},
+	}}
+	w := &World{Namespaces: map[string]map[string]string{"a": {}}, Pods: []*Pod{client, server}, Policies: []*networkingv1.NetworkPolicy{allow}}
+	for number, want := range map[uint16]bool{80: true, 81: true, 82: false, 83: false} {
+		require.Equal(t, want, w.Allowed(&Probe{From: client, To: server, Protocol: corev1.ProtocolTCP, Port: number}), "port %d", number)
+	}
+	require.False(t, w.Allowed(&Probe{From: client, To: server, Protocol: corev1.ProtocolUDP, Port: 80}))
+}
+
+// Selectors do not match a Pod in the network of its Node, whose address an ipBlock may contain.
+func TestAllowedForPodsInTheirNodesNetwork(t *testing.T) {
+	pod := &Pod{Namespace: "a", Name: "pod", Node: "node-1", IPv4: netip.MustParseAddr("10.0.0.1")}
+	host := &Pod{Namespace: "a", Name: "host", Node: "node-2", HostNetwork: true, IPv4: netip.MustParseAddr("192.0.2.2")}
+	own := &Pod{Namespace: "a", Name: "own", Node: "node-1", HostNetwork: true, IPv4: netip.MustParseAddr("192.0.2.1")}
+	peers := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
+	p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}, Spec: networkingv1.NetworkPolicySpec{
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{From: peers}}, Egress: []networkingv1.NetworkPolicyEgressRule{{To: peers}},
+	}}
+	w := &World{Namespaces: map[string]map[string]string{"a": {}}, Pods: []*Pod{pod}, Hosts: []*Pod{host, own}, Policies: []*networkingv1.NetworkPolicy{p}}
+	in, out := &Probe{From: host, To: pod, Protocol: corev1.ProtocolTCP, Port: 80}, &Probe{From: pod, To: host, Protocol: corev1.ProtocolTCP, Port: 80}
+	require.False(t, w.Allowed(in))
+	require.False(t, w.Allowed(out))
+	require.True(t, w.Allowed(&Probe{From: own, To: pod, Protocol: corev1.ProtocolTCP, Port: 80}), "from the Pod's own Node")
+	require.True(t, w.AllowedBy(in, networkingv1.PolicyTypeEgress), "policies are not about the Node")
+	peers[0] = networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24", Except: []string{"192.0.2.1/32"}}}
+	require.True(t, w.Allowed(in))
+	require.True(t, w.Allowed(out))
 }

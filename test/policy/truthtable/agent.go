@@ -54,7 +54,7 @@ func runAgent(in io.Reader, out io.Writer) error {
 	interfaces := interfacestore.NewInterfaceStore()
 	for i, pod := range slices.Concat(t.Pods, markerPods) {
 		if pod.Node == n.name() {
-			interfaces.AddInterface(connected(pod, podPort(i)))
+			interfaces.AddInterface(connected(pod, i))
 		}
 	}
 	flows, err := n.startPipeline(ctx, t.Bridge, t.Round)

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -32,8 +31,10 @@ import (
 type cluster struct {
 	api    *fake.Clientset
 	agents map[string]*agentpolicy.Controller
-	store  *controller.Store
-	marks  int
+	// interfaces are those that the agents know, by Node.
+	interfaces map[string]interfacestore.InterfaceStore
+	store      *controller.Store
+	marks      int
 	// marker is the id of the last marker's rule by Node.
 	marker map[string]string
 	cancel context.CancelFunc
@@ -48,7 +49,10 @@ func (atOnce) WaitRevalidation(context.Context) error { return nil }
 // newCluster starts a cluster whose agents install their rules with flows, by the name of the Node. dir is for agents' files.
 func newCluster(ctx context.Context, world *policy.World, flows map[string]agentpolicy.FlowClient, dir string) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &cluster{api: fake.NewClientset(), agents: map[string]*agentpolicy.Controller{}, store: controller.NewStore(), marker: map[string]string{}, cancel: cancel}
+	c := &cluster{
+		api: fake.NewClientset(), agents: map[string]*agentpolicy.Controller{}, interfaces: map[string]interfacestore.InterfaceStore{},
+		store: controller.NewStore(), marker: map[string]string{}, cancel: cancel,
+	}
 	if err := c.create(ctx, world); err != nil {
 		return c, err
 	}
@@ -62,9 +66,10 @@ func newCluster(ctx context.Context, world *policy.World, flows map[string]agent
 		interfaces := interfacestore.NewInterfaceStore()
 		for i, pod := range slices.Concat(world.Pods, markerPods) {
 			if pod.Node == node {
-				interfaces.AddInterface(connected(pod, podPort(i)))
+				interfaces.AddInterface(connected(pod, i))
 			}
 		}
+		c.interfaces[node] = interfaces
 		local := agentpolicy.New(&source{c.store, node}, client, atOnce{}, interfaces, filepath.Join(dir, node), problem.NewRecorder())
 		c.agents[node] = local
 		c.done.Go(func() { local.Run(ctx) })
@@ -78,10 +83,11 @@ func (c *cluster) stop() {
 	c.done.Wait()
 }
 
-func connected(pod *policy.Pod, ofPort uint32) *interfacestore.InterfaceConfig {
+// connected is the interface of a Pod in a place.
+func connected(pod *policy.Pod, place int) *interfacestore.InterfaceConfig {
 	return &interfacestore.InterfaceConfig{
-		Type: interfacestore.ContainerInterface, InterfaceName: pod.Namespace + "-" + pod.Name, IPs: []netip.Addr{pod.IPv4, pod.IPv6},
-		OVSPortConfig:            &interfacestore.OVSPortConfig{OFPort: ofPort},
+		Type: interfacestore.ContainerInterface, InterfaceName: interfaceName(place), IPs: []netip.Addr{pod.IPv4, pod.IPv6},
+		OVSPortConfig:            &interfacestore.OVSPortConfig{OFPort: podPort(place)},
 		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodNamespace: pod.Namespace, PodName: pod.Name},
 	}
 }
@@ -100,50 +106,13 @@ func (c *cluster) create(ctx context.Context, world *policy.World) error {
 			return err
 		}
 	}
-	for _, pod := range slices.Concat(world.Pods, markerPods) {
+	for _, pod := range slices.Concat(objects(world), markerPods) {
 		if _, err := c.api.CoreV1().Pods(pod.Namespace).Create(ctx, pod.Object(), metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
 	for _, p := range world.Policies {
 		if _, err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// change makes the API show another world with the same Pods, by as few requests as possible.
-func (c *cluster) change(ctx context.Context, before, after *policy.World) error {
-	for _, p := range before.Policies {
-		if slices.Contains(after.Policies, p) {
-			continue
-		}
-		if err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil {
-			return err
-		}
-	}
-	for name, labels := range after.Namespaces {
-		if maps.Equal(before.Namespaces[name], labels) {
-			continue
-		}
-		if _, err := c.api.CoreV1().Namespaces().Update(ctx, namespaceObject(name, labels), metav1.UpdateOptions{}); err != nil {
-			return err
-		}
-	}
-	for _, p := range after.Policies {
-		if slices.Contains(before.Policies, p) {
-			continue
-		}
-		if _, err := c.api.NetworkingV1().NetworkPolicies(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-	}
-	for i, pod := range after.Pods {
-		if maps.Equal(before.Pods[i].Labels, pod.Labels) {
-			continue
-		}
-		if _, err := c.api.CoreV1().Pods(pod.Namespace).Update(ctx, pod.Object(), metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 	}

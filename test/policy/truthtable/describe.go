@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/test/policy"
@@ -18,11 +19,11 @@ func describe(world *policy.World) {
 	for _, name := range slices.Sorted(maps.Keys(world.Namespaces)) {
 		fmt.Println("# Namespace", name, world.Namespaces[name])
 	}
-	for _, pod := range world.Pods {
-		fmt.Println("# Pod", podKey(pod), pod.Node, pod.Labels, pod.IPv4, pod.IPv6)
-		for _, port := range pod.Ports {
-			fmt.Printf("#   port %s %d/%s\n", port.Name, port.ContainerPort, port.Protocol)
-		}
+	for _, pod := range objects(world) {
+		fmt.Println("# Pod", podKey(pod), pod.Node, pod.Labels, pod.IPv4, pod.IPv6, pod.Phase)
+		describePorts("port", pod.Ports)
+		describePorts("port of a sidecar", pod.SidecarPorts)
+		describePorts("port of an init container", pod.InitPorts)
 	}
 	for _, p := range world.Policies {
 		object := p.DeepCopy()
@@ -32,5 +33,11 @@ func describe(world *policy.World) {
 			text = []byte("# " + err.Error())
 		}
 		fmt.Printf("---\n%s", text)
+	}
+}
+
+func describePorts(what string, ports []corev1.ContainerPort) {
+	for _, port := range ports {
+		fmt.Printf("#   %s %s %d/%s\n", what, port.Name, port.ContainerPort, port.Protocol)
 	}
 }

@@ -142,7 +142,8 @@ func (f *fabric) toOtherNode(n *node, id uint32) []byte {
 
 // exchange sends frames and returns where each has arrived, by its number, when all have arrived that will. Fences say when that
 // is: an ARP request behind the frames of each Pod, which its bridge delivers to the gateway when it is through with them; then a packet
-// through the tunnel, behind those that go there; then an ARP request that the gateway sends to all Pods of its bridge.
+// through the tunnel, behind those that go there; then an ARP request that the gateway sends to all Pods of its bridge, also behind its own
+// frames.
 func (f *fabric) exchange(frames []outgoing) (map[uint32][]*port, error) {
 	f.mu.Lock()
 	clear(f.arrived)
@@ -185,14 +186,16 @@ func (f *fabric) exchange(frames []outgoing) (map[uint32][]*port, error) {
 // sendWithFences sends the frames of each Pod with a fence behind them and waits for the fences.
 func (f *fabric) sendWithFences(frames []outgoing) error {
 	var fences []fence
+	bursts := map[*port][][]byte{}
+	for _, o := range frames {
+		bursts[o.at] = append(bursts[o.at], o.frame)
+	}
 	for _, n := range f.nodes {
+		if err := n.gateway.send(bursts[n.gateway]...); err != nil {
+			return err
+		}
 		for _, p := range n.pods {
-			var burst [][]byte
-			for _, o := range frames {
-				if o.at == p {
-					burst = append(burst, o.frame)
-				}
-			}
+			burst := bursts[p]
 			id := f.nextID()
 			burst = append(burst, wire.ARP(p.mac, n.gateway.mac, p.ipv4, n.gatewayIPv4(), id))
 			if err := p.send(burst...); err != nil {

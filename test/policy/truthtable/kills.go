@@ -228,12 +228,12 @@ func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error
 	trials := k.f.trials(probes)
 	var frames []outgoing
 	for _, t := range trials {
-		frames = append(frames, outgoing{k.f.port(t.From), wire.Opening(k.f.leg(t), protocolNumbers[t.Protocol], t.id)})
+		frames = append(frames, outgoing{k.f.source(t), wire.Opening(k.f.leg(t), protocolNumbers[t.Protocol], t.id)})
 	}
 	const step = 3 // of the data of established connections; which one does not matter
 	for _, t := range k.open {
-		frames = append(frames, outgoing{k.f.port(t.From), wire.Data(k.f.leg(t), protocolNumbers[t.Protocol], t.id, step, false)},
-			outgoing{k.f.port(t.To), wire.Data(k.f.legBack(t), protocolNumbers[t.Protocol], t.id, step+1, true)})
+		frames = append(frames, outgoing{k.f.source(t), wire.Data(k.f.leg(t), protocolNumbers[t.Protocol], t.id, step, false)},
+			outgoing{k.f.destination(t), wire.Data(k.f.legBack(t), protocolNumbers[t.Protocol], t.id, step+1, true)})
 	}
 	arrived, err := k.f.exchange(frames)
 	if err != nil {
@@ -249,7 +249,7 @@ func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error
 	}
 	for _, t := range k.open {
 		k.r.established += 2
-		if !slices.Equal(arrived[t.id+1+step], []*port{k.f.port(t.To)}) || !slices.Equal(arrived[t.id+2+step], []*port{k.f.port(t.From)}) {
+		if !slices.Equal(arrived[t.id+1+step], []*port{k.f.destination(t)}) || !slices.Equal(arrived[t.id+2+step], []*port{k.f.source(t)}) {
 			k.r.lost++
 			fmt.Printf("kill %d: %v, which is established, has lost a packet\n", k.r.kills, t)
 		}

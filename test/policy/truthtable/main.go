@@ -37,6 +37,7 @@ const mostTraces = 3
 func main() {
 	sets := flag.Int("sets", 200, "how many sets of policies")
 	seed := flag.Uint64("seed", 0, "makes the same sets again; 0 chooses one")
+	first := flag.Bool("first", false, "ends with the first set that has a wrong answer")
 	kills := flag.Int("kills", 0, "how often an agent, as a process of its own, is killed at a random moment")
 	if len(os.Args) > 1 && os.Args[1] == agentOrder {
 		klog.LogToStderr(false)
@@ -53,7 +54,7 @@ func main() {
 	klog.LogToStderr(false)
 	var r result
 	h := &host{}
-	err := h.try(func() error { return run(context.Background(), h, *sets, *seed, &r) })
+	err := h.try(func() error { return run(context.Background(), h, *sets, *seed, *first, &r) })
 	var killed killResult
 	if err == nil && *kills > 0 {
 		err = h.try(func() error { return runKills(context.Background(), h, *kills, *seed, &killed) })
@@ -71,15 +72,15 @@ func main() {
 
 type result struct{ sets, probes, wrong int }
 
-// run checks sets of policies one after the other.
-func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, r *result) error {
-	generator := policy.NewGenerator(rand.New(rand.NewPCG(seed, 0)))
+// run checks sets of policies one after the other, all or up to the first one that has a wrong answer.
+func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r *result) error {
+	generator := policy.NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 0)))
 	world := generator.Next()
 	c, f, err := start(ctx, t, world)
 	if err != nil {
 		return err
 	}
-	for r.sets < sets {
+	for r.sets < sets && !(first && r.wrong > 0) {
 		if err := c.settle(ctx, f); err != nil {
 			return err
 		}

@@ -30,8 +30,8 @@ type node struct {
 	identity
 	ovs     *ovstest.OVS
 	gateway *port
-	// pods are the ports of the Pods by namespace/name.
-	pods map[string]*port
+	// pods are the ports of the Pods by IPv4 address.
+	pods map[netip.Addr]*port
 }
 
 // identity is what follows from a Node's number.
@@ -60,17 +60,17 @@ func (n identity) podCIDRs() []netip.Prefix {
 // peer is the other Node.
 func (n identity) peer() identity { return identity{3 - n.number} }
 
-// Port, name, MAC address and epoch of the Pod with this place in the world.
-func podPort(i int) uint32               { return uint32(firstPodPort + i) }
-func podMAC(i int) net.HardwareAddr      { return net.HardwareAddr{0x0a, 0, 0, 0, 0x10, byte(i)} }
-func podEpoch(i int) uint16              { return uint16(1 + i) }
-func interfaceName(p *policy.Pod) string { return p.Namespace + "-" + p.Name }
+// Port, its name, MAC address and epoch of any Pod that has this place in the world.
+func podPort(i int) uint32          { return uint32(firstPodPort + i) }
+func interfaceName(i int) string    { return fmt.Sprint("place-", i) }
+func podMAC(i int) net.HardwareAddr { return net.HardwareAddr{0x0a, 0, 0, 0, 0x10, byte(i)} }
+func podEpoch(i int) uint16         { return uint16(1 + i) }
 
 func podKey(p *policy.Pod) string { return p.Namespace + "/" + p.Name }
 
 // newNode starts the switch of a Node with the ports of its Pods. receive is given what leaves through any port.
 func newNode(t ovstest.TB, number byte, world *policy.World, receive func(*port, []byte)) (*node, error) {
-	n := &node{identity: identity{number}, ovs: ovstest.Start(t), pods: map[string]*port{}}
+	n := &node{identity: identity{number}, ovs: ovstest.Start(t), pods: map[netip.Addr]*port{}}
 	n.ovs.Vsctl("add-br", uplinkBridge, "--", "set", "bridge", uplinkBridge, "datapath_type=dummy", "fail_mode=standalone",
 		"other_config:hwaddr="+n.tunnelMAC().String())
 	n.ovs.Vsctl("add-br", bridgeName, "--", "set", "bridge", bridgeName, "datapath_type=dummy", "fail_mode=secure", "--",
@@ -83,8 +83,8 @@ func newNode(t ovstest.TB, number byte, world *policy.World, receive func(*port,
 	ports := []*port{n.gateway}
 	for i, pod := range world.Pods {
 		if pod.Node == n.name() {
-			p := &port{name: interfaceName(pod), ofPort: podPort(i), mac: podMAC(i), ipv4: pod.IPv4}
-			n.pods[podKey(pod)] = p
+			p := &port{name: interfaceName(i), ofPort: podPort(i), mac: podMAC(i), ipv4: pod.IPv4}
+			n.pods[pod.IPv4] = p
 			ports = append(ports, p)
 		}
 	}

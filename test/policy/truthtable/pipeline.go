@@ -48,10 +48,10 @@ func (n identity) installPods(flows openflow.Client, pods []*policy.Pod) error {
 		if pod.Node != n.name() {
 			continue
 		}
-		if err := flows.InstallPodFlows(context.Background(), interfaceName(pod), []netip.Addr{pod.IPv4, pod.IPv6}, podMAC(i), podPort(i)); err != nil {
+		if err := flows.InstallPodFlows(context.Background(), interfaceName(i), []netip.Addr{pod.IPv4, pod.IPv6}, podMAC(i), podPort(i)); err != nil {
 			return err
 		}
-		mark := coherency.Mark{InterfaceName: interfaceName(pod), OFPort: podPort(i), Epoch: podEpoch(i)}
+		mark := coherency.Mark{InterfaceName: interfaceName(i), OFPort: podPort(i), Epoch: podEpoch(i)}
 		if err := flows.InstallMarkFlows([]coherency.Mark{mark}); err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func (f *fabric) run(trials []*trial) error {
 func (f *fabric) runRound(round []*trial) error {
 	var frames []outgoing
 	for _, t := range round {
-		frames = append(frames, outgoing{f.port(t.From), wire.Opening(f.leg(t), protocolNumbers[t.Protocol], t.id)})
+		frames = append(frames, outgoing{f.source(t), wire.Opening(f.leg(t), protocolNumbers[t.Protocol], t.id)})
 	}
 	arrived, err := f.exchange(frames)
 	if err != nil {
@@ -94,40 +94,59 @@ func (f *fabric) runRound(round []*trial) error {
 	var answers []outgoing
 	for _, t := range round {
 		if t.arrivals = arrived[t.id]; t.delivered(f) {
-			answers = append(answers, outgoing{f.port(t.To), wire.Answer(f.legBack(t), protocolNumbers[t.Protocol], t.id)})
+			answers = append(answers, outgoing{f.destination(t), wire.Answer(f.legBack(t), protocolNumbers[t.Protocol], t.id)})
 		}
 	}
 	if arrived, err = f.exchange(answers); err != nil {
 		return err
 	}
 	for _, t := range round {
-		t.answered = slices.Equal(arrived[t.id], []*port{f.port(t.From)})
+		t.answered = slices.Equal(arrived[t.id], []*port{f.source(t)})
 	}
 	return nil
 }
 
-func (f *fabric) port(p *policy.Pod) *port { return f.nodes[p.Node].pods[podKey(p)] }
+// port is where a Pod is that exchanges packets with another one. A Pod in the network of a Node is behind the gateway of the other Node.
+func (f *fabric) port(p, other *policy.Pod) *port { return f.portOn(f.at(p, other), p) }
+
+func (f *fabric) portOn(n *node, p *policy.Pod) *port {
+	if p.HostNetwork {
+		return n.gateway
+	}
+	return n.pods[p.IPv4]
+}
+
+// at is the Node with the port of p that exchanges packets with another Pod.
+func (f *fabric) at(p, other *policy.Pod) *node {
+	if p.HostNetwork {
+		return f.nodes[other.Node]
+	}
+	return f.nodes[p.Node]
+}
+
+func (f *fabric) source(t *trial) *port      { return f.port(t.From, t.To) }
+func (f *fabric) destination(t *trial) *port { return f.port(t.To, t.From) }
 
 func (f *fabric) leg(t *trial) wire.Leg {
 	source, destination := ends(t.Probe, t.sourcePort)
-	return wire.Leg{SourceMAC: f.port(t.From).mac, DestinationMAC: f.nextHop(t.From, t.To), Source: source, Destination: destination}
+	return wire.Leg{SourceMAC: f.source(t).mac, DestinationMAC: f.nextHop(t.From, t.To), Source: source, Destination: destination}
 }
 
 func (f *fabric) legBack(t *trial) wire.Leg {
 	source, destination := ends(t.Probe, t.sourcePort)
-	return wire.Leg{SourceMAC: f.port(t.To).mac, DestinationMAC: f.nextHop(t.To, t.From), Source: destination, Destination: source}
+	return wire.Leg{SourceMAC: f.destination(t).mac, DestinationMAC: f.nextHop(t.To, t.From), Source: destination, Destination: source}
 }
 
 // nextHop is the MAC address to which from sends packets for to.
 func (f *fabric) nextHop(from, to *policy.Pod) []byte {
-	if from.Node == to.Node {
-		return f.port(to).mac
+	if n := f.at(from, to); n == f.at(to, from) {
+		return f.portOn(n, to).mac
 	}
 	return f.nodes[from.Node].gateway.mac
 }
 
 // delivered tells whether the packet has come to its destination once, and nowhere else.
-func (t *trial) delivered(f *fabric) bool { return slices.Equal(t.arrivals, []*port{f.port(t.To)}) }
+func (t *trial) delivered(f *fabric) bool { return slices.Equal(t.arrivals, []*port{f.destination(t)}) }
 
 // right tells whether what became of the connection is what the specification says.
 func (t *trial) right(f *fabric, allowed bool) bool {
@@ -171,7 +190,7 @@ func (t *trial) place(f *fabric) string {
 // trace is what Open vSwitch says about the opening packet on both Nodes, and the flows of policy rules there.
 func (f *fabric) trace(t *trial) string {
 	var b strings.Builder
-	l, from, to := f.leg(t), f.nodes[t.From.Node], f.nodes[t.To.Node]
+	l, from, to := f.leg(t), f.at(t.From, t.To), f.at(t.To, t.From)
 	show := func(n *node, inPort uint32) {
 		fmt.Fprintf(&b, "--- %s: flows of policies\n", n.name())
 		for _, flow := range n.ovs.DumpFlows(bridgeName) {
@@ -182,7 +201,7 @@ func (f *fabric) trace(t *trial) string {
 		fmt.Fprintf(&b, "--- %s: the packet\n%s\n", n.name(), n.ovs.Appctl("ofproto/trace", bridgeName, fmt.Sprint("in_port=", inPort),
 			fmt.Sprintf("%x", wire.Opening(l, protocolNumbers[t.Protocol], t.id)), "--ct-next", "trk,new", "--ct-next", "trk,new"))
 	}
-	show(from, f.port(t.From).ofPort)
+	show(from, f.source(t).ofPort)
 	if to != from {
 		l.SourceMAC, l.DestinationMAC = from.gateway.mac, config.GlobalVirtualMAC
 		show(to, config.TunnelOFPort)

@@ -1,0 +1,108 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+func TestGeneratorIsReproducibleAndVaried(t *testing.T) {
+	a, b := NewGenerator(rand.New(rand.NewPCG(1, 2))), NewGenerator(rand.New(rand.NewPCG(1, 2)))
+	allowed, denied := 0, 0
+	for range 50 {
+		w := a.Next()
+		require.Equal(t, w, b.Next())
+		probes := a.Probes(w)
+		require.Len(t, b.Probes(w), len(probes))
+		for _, p := range probes {
+			if w.Allowed(p) {
+				allowed++
+			} else {
+				denied++
+			}
+		}
+	}
+	require.Greater(t, allowed, 100)
+	require.Greater(t, denied, 100)
+}
+
+// What has once been missed is in the worlds: each of these comes often enough for a few dozen sets.
+func TestTurnoverIsVaried(t *testing.T) {
+	a, b := NewGeneratorWithTurnover(rand.New(rand.NewPCG(1, 2))), NewGeneratorWithTurnover(rand.New(rand.NewPCG(1, 2)))
+	seen := map[string]int{}
+	var last *World
+	for range 40 {
+		w := a.Next()
+		require.Equal(t, w, b.Next())
+		require.LessOrEqual(t, len(w.Policies), maxPolicies)
+		addresses := map[any]*Pod{}
+		for _, pod := range w.Pods {
+			require.NotContains(t, addresses, pod.IPv4)
+			addresses[pod.IPv4] = pod
+			seen["name with two numbers"] += sameNames(pod.Ports, pod.SidecarPorts)
+			seen["ports of init containers"] += len(pod.InitPorts)
+		}
+		for _, pod := range w.Ended {
+			require.NotEqual(t, addresses[pod.IPv4].UID(), pod.UID())
+			seen[string(pod.Phase)]++
+		}
+		seenPolicies(seen, last, w)
+		for _, p := range a.Probes(w) {
+			if p.Port == 65535 {
+				seen["probe of the last port"]++
+			}
+			if p.To.HostNetwork || p.From.HostNetwork {
+				seen["probe of a Node's Pod"]++
+			}
+		}
+		b.Probes(w)
+		last = w
+	}
+	for _, what := range []string{
+		"name with two numbers", "ports of init containers", "Succeeded", "Failed", "edited", "empty egress without types", "endPort 65535",
+		"probe of the last port", "probe of a Node's Pod",
+	} {
+		require.Greater(t, seen[what], 10, what)
+	}
+}
+
+func sameNames(a, b []corev1.ContainerPort) (n int) {
+	for _, port := range a {
+		if slices.ContainsFunc(b, func(p corev1.ContainerPort) bool {
+			return p.Name == port.Name && p.Protocol == port.Protocol && p.ContainerPort != port.ContainerPort
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
+func seenPolicies(seen map[string]int, last, w *World) {
+	for _, p := range w.Policies {
+		if last != nil && slices.ContainsFunc(last.Policies, func(o *networkingv1.NetworkPolicy) bool { return o != p && o.UID == p.UID }) {
+			seen["edited"]++
+		}
+		if p.Spec.PolicyTypes == nil && p.Spec.Egress != nil && len(p.Spec.Egress) == 0 {
+			seen["empty egress without types"]++
+		}
+		var ports []networkingv1.NetworkPolicyPort
+		for _, rule := range p.Spec.Ingress {
+			ports = append(ports, rule.Ports...)
+		}
+		for _, rule := range p.Spec.Egress {
+			ports = append(ports, rule.Ports...)
+		}
+		for _, port := range ports {
+			if port.EndPort != nil && *port.EndPort == 65535 {
+				seen["endPort 65535"]++
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// service is what a probe asks for.
+type service struct {
+	protocol corev1.Protocol
+	port     uint16
+}
+
+// Probes are all ordered pairs of Pods, each with several ports, protocols and IP versions, and pairs of a Pod and a Pod in the network
+// of another Node, each with one. The Pod's own Node is left out: what it sends is always allowed, which its firewall marks, and the
+// specification leaves open whether what it is sent is.
+func (g *Generator) Probes(w *World) []*Probe {
+	var probes []*Probe
+	limits := boundaries(w)
+	add := func(from, to *Pod, six bool) {
+		s := g.service(limits, to)
+		probes = append(probes, &Probe{From: from, To: to, IPv6: six, Protocol: s.protocol, Port: s.port})
+	}
+	for _, from := range w.Pods {
+		for _, to := range w.Pods {
+			if from == to {
+				continue // A Pod reaches itself without leaving it.
+			}
+			for _, six := range []bool{false, true} {
+				for range 2 {
+					add(from, to, six)
+				}
+			}
+		}
+		for _, host := range w.Hosts {
+			if host.Node == from.Node {
+				continue
+			}
+			six := g.chance(50)
+			add(host, from, six)
+			add(from, host, six)
+		}
+	}
+	return probes
+}
+
+// service is one that a policy names or one beside it, a named port of the destination, or any.
+func (g *Generator) service(limits []service, to *Pod) service {
+	switch n := g.rng.IntN(10); {
+	case n < 3 && len(limits) > 0:
+		return pick(g.rng, limits)
+	case n < 7:
+		if ports := slices.Concat(to.Ports, to.SidecarPorts, to.InitPorts); len(ports) > 0 {
+			port := pick(g.rng, ports)
+			return service{port.Protocol, uint16(port.ContainerPort)}
+		}
+	}
+	return service{pick(g.rng, protocols), pick(g.rng, numbers)}
+}
+
+// boundaries are the first and last ports that policies name, and those before and after.
+func boundaries(w *World) []service {
+	var limits []service
+	add := func(ports []networkingv1.NetworkPolicyPort) {
+		for _, port := range ports {
+			if port.Port == nil || port.Port.Type != intstr.Int {
+				continue
+			}
+			protocol := corev1.ProtocolTCP
+			if port.Protocol != nil {
+				protocol = *port.Protocol
+			}
+			last := port.Port.IntVal
+			if port.EndPort != nil {
+				last = *port.EndPort
+			}
+			for _, number := range []int32{port.Port.IntVal - 1, port.Port.IntVal, last, last + 1} {
+				if number > 0 && number <= 65535 {
+					limits = append(limits, service{protocol, uint16(number)})
+				}
+			}
+		}
+	}
+	for _, p := range w.Policies {
+		for _, rule := range p.Spec.Ingress {
+			add(rule.Ports)
+		}
+		for _, rule := range p.Spec.Egress {
+			add(rule.Ports)
+		}
+	}
+	return limits
+}
