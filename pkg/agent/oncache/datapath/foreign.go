@@ -24,7 +24,7 @@ var unshaped = []string{"noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq", "mq"
 // egress, which bpf_redirect_peer skips. What runs before our programs is not concerned. Programs at the same hook as ours
 // are not listed: Attach takes the last place, and InPlace tells when it is lost.
 //
-// Not seen are chains of netfilter's netdev family and packet sockets; see docs/design/oncache.md, "Coexistence".
+// Not seen are chains of netfilter's netdev family and packet sockets; see docs/design/oncache-hooks.md, "Coexistence".
 func (d *Datapath) PassedBy(ifindex int, role Role) ([]string, error) {
 	device, err := netlink.LinkByIndex(ifindex)
 	if err != nil {
