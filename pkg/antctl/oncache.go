@@ -50,8 +50,8 @@ var oncacheModeDefinition = Definition{
 	Short: "Show or change what the ONCache fast path does on this Node",
 	Long: "Show or change what the ONCache fast path does on this Node, at once and without losing a packet:\n" +
 		"  enforce  established flows take the fast path\n" +
-		"  observe  flows are learned and would-be hits counted, but all traffic takes Open vSwitch\n" +
-		"  off      all traffic takes Open vSwitch\n" +
+		"  observe  flows are learned and would-be hits counted, but all traffic takes the slow path (Open vSwitch)\n" +
+		"  off      all traffic takes the slow path\n" +
 		"A restart of the agent returns to oncache.mode of its configuration.",
 	Example: "  antctl oncache mode\n  antctl oncache mode observe",
 	Args:    []Arg{{Name: "mode"}},

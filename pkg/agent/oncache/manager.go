@@ -97,7 +97,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, state StateStore
 func (m *Manager) Start() {
 	if err := m.start(); err != nil {
 		m.unavailable = err
-		klog.ErrorS(err, "ONCache is not available on this Node: all traffic takes Open vSwitch")
+		klog.ErrorS(err, "ONCache is not available on this Node: all traffic takes the slow path (Open vSwitch)")
 		m.abandon()
 		return
 	}

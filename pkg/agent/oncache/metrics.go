@@ -12,7 +12,7 @@ import (
 
 var (
 	descActive = prometheus.NewDesc("antrea_agent_oncache_active",
-		"1 when established flows take the ONCache fast path, 0 when all traffic takes Open vSwitch.", nil, nil)
+		"1 when established flows take the ONCache fast path, 0 when all traffic takes the slow path (Open vSwitch).", nil, nil)
 	descUnavailable = prometheus.NewDesc("antrea_agent_oncache_unavailable_info",
 		"Present with value 1 when this Node cannot carry the fast path; the label says why.", []string{"reason"}, nil)
 	descPackets = prometheus.NewDesc("antrea_agent_oncache_packet_count",

@@ -133,7 +133,7 @@ func (m *Manager) bypass(p *localPod, seen captures) error {
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("accelerated packets would pass by: %s", strings.Join(found, "; "))
+		return fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; "))
 	}
 	return nil
 }

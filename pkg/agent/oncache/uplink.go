@@ -117,7 +117,7 @@ func (m *Manager) watchUplinkOnce(stopCh <-chan struct{}) error {
 		case !usable:
 			return "trying again"
 		case !m.uplinkInOrder():
-			return "accelerated packets would pass by what others have set up"
+			return "accelerated packets would bypass what others have set up"
 		}
 		return ""
 	}
@@ -231,7 +231,7 @@ func (m *Manager) refreshUplink(why string) (usable bool) {
 	}
 	klog.InfoS("Evicting all ONCache flows", "why", why, "uplink", m.config.Uplink)
 	if err != nil {
-		klog.ErrorS(err, "The transport interface is not usable now, traffic takes Open vSwitch")
+		klog.ErrorS(err, "The transport interface is not usable now, traffic takes the slow path (Open vSwitch)")
 		m.suspend(err)
 	} else {
 		m.uplink = uplink
@@ -259,7 +259,7 @@ func (m *Manager) uplinkPassedBy(ifIndex int) error {
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("on transport interface %s accelerated packets would pass by: %s", m.config.Uplink, strings.Join(found, "; "))
+		return fmt.Errorf("on transport interface %s accelerated packets would bypass: %s", m.config.Uplink, strings.Join(found, "; "))
 	}
 	return m.ipsecOnTunnel(ifIndex)
 }
