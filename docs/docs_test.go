@@ -117,10 +117,15 @@ func TestEveryReasonHasItsRow(t *testing.T) {
 			require.NotEmpty(t, cell, reason)
 		}
 	}
-	// The design names reasons in parentheses.
-	for _, list := range regexp.MustCompile("\\((`[a-z][a-z0-9_]*`(, )?)+\\)").FindAllString(read(t, "docs/design/oncache.md"), -1) {
-		for _, name := range regexp.MustCompile(`[a-z0-9_]+`).FindAllString(list, -1) {
-			require.Contains(t, reasons, name, "docs/design/oncache.md")
+	// The pages of the design name reasons in parentheses.
+	for file, text := range documents(t) {
+		if !strings.HasPrefix(file, "docs/design/") {
+			continue
+		}
+		for _, list := range regexp.MustCompile("\\((`[a-z][a-z0-9_]*`(, )?)+\\)").FindAllString(text, -1) {
+			for _, name := range regexp.MustCompile(`[a-z0-9_]+`).FindAllString(list, -1) {
+				require.Contains(t, reasons, name, file)
+			}
 		}
 	}
 }

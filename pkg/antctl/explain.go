@@ -12,9 +12,9 @@ import (
 
 var oncacheExplainDefinition = Definition{
 	Use: "explain", Group: ONCache,
-	Short: "Say what becomes of connections from one Pod to a port of another",
-	Long: "Say what becomes of connections from one Pod to a port of another, one of which is on this Node: whether policies\n" +
-		"allow them, by which rule, whether they take the fast path, and if not, why.",
+	Short: "Explain how connections from one Pod to a port of another are treated",
+	Long: "Explain how connections from one Pod to a port of another are treated, if one of the Pods is on this Node: whether\n" +
+		"policies allow them, by which rule, whether they take the fast path, and if not, why.",
 	Example: "  antctl oncache explain --from ns1/client --to ns2/server --port 80\n  antctl oncache explain --from ns1/client --to ns2/dns --port 53 --protocol UDP",
 	Flags: []Flag{
 		{Name: "from", Usage: "The Pod that opens the connection, NAMESPACE/NAME"},

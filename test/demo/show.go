@@ -61,7 +61,7 @@ func (d *demo) show(ctx context.Context, shares []share) error {
 
 // table compares gate off, gate on and host to host; ratios are made round by round.
 func (d *demo) table() error {
-	fmt.Printf("\nMedian of %d measurements of %v (half of the distance of the quartiles). Latency is a round trip.\n", d.rounds, d.length)
+	fmt.Printf("\nMedian of %d measurements of %v (half the interquartile range). Latency is a round trip.\n", d.rounds, d.length)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "workload\tunit\tgate off\tgate on\thost to host\ton / off\toff / host\ton / host\t\n")
 	for _, r := range d.rows {

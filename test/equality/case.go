@@ -67,8 +67,8 @@ type Case struct {
 	// Arrivals is how many frames the packet makes at Wire, at Receiver, and back at Sender. Of a packet that always takes the slow
 	// path it is what to wait for with the cache off: what came then must come with the cache on.
 	Arrivals map[Point]int
-	// Unlike, if set, is the same with the cache on, where the design accepts a difference (docs/design/oncache.md, "The same
-	// packet"): the packets are not compared.
+	// Unlike, if set, is the same with the cache on, where the design accepts a difference
+	// (docs/design/oncache-same-packet.md): the packets are not compared.
 	Unlike map[Point]int
 	// Completed says that a device on the way may have completed a missing checksum.
 	Completed bool

@@ -36,7 +36,7 @@ func TooBig(w World, f Flow, limit int) []Case {
 }
 
 // Forwarded are packets that the receiving Pod passes on to another host; again says that they enter a tunnel once more. Then
-// what has come by the fast path in segments of TCP is segmented there, see "The same packet" in docs/design/oncache.md.
+// what has come by the fast path in segments of TCP is segmented there, see docs/design/oncache-same-packet.md.
 func Forwarded(w World, f Flow, again bool) []Case {
 	s := &stream{world: w, flow: f}
 	s.add("small packet", Fast, delivered, func(*Packet) {})

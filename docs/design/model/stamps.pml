@@ -1,8 +1,8 @@
 /* Copyright 2026 The antrea-oncache Authors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stamps of packets from one local Pod to another, with Open vSwitch's stale megaflows and slow handlers: see "Stamps" in
- * docs/design/oncache.md. `make model` checks that the protocol as built holds, and that each of the broken variants below is
+ * Stamps of packets from one local Pod to another, with Open vSwitch's stale megaflows and slow handlers: see
+ * docs/design/oncache-stamps.md. `make model` checks that the protocol as built holds, and that each of the broken variants below is
  * caught:
  *
  *   -DNO_STAMP    packets carry nothing: Open vSwitch without ONCache

@@ -46,9 +46,9 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"met", []float64{11, 11, 11}, met},
 		{"missed", []float64{13, 13, 13}, missed},
-		{"met by the median", []float64{11, 11, 13}, "met by the median, within the spread"},
-		{"missed by the median", []float64{11, 13, 13}, "missed by the median, within the spread"},
-		{"one value proves nothing", []float64{20}, "missed by the median, within the spread"},
+		{"met by the median", []float64{11, 11, 13}, "met by the median, within the interval"},
+		{"missed by the median", []float64{11, 13, 13}, "missed by the median, within the interval"},
+		{"one value proves nothing", []float64{20}, "missed by the median, within the interval"},
 		{"not measured", nil, notMeasured},
 	} {
 		t.Run(c.name, func(t *testing.T) {

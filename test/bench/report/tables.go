@@ -75,7 +75,7 @@ func (d *document) verdicts(run *result.Run) {
 	if compared == 0 {
 		verdict = notMeasured
 	}
-	d.printf("| workloads that are slower with the gate on than off beyond the spread, of %d | none | %s | %s |\n", compared, which, verdict)
+	d.printf("| workloads that are slower with the gate on than off, beyond the confidence interval, of %d | none | %s | %s |\n", compared, which, verdict)
 }
 
 // interval is a median with its interval.
@@ -91,7 +91,7 @@ func interval(s stats.Summary) string {
 
 // results is the table of all results.
 func (d *document) results(run *result.Run) {
-	d.printf("\n### All results\n\nThe median of each state with half the distance of its quartiles. Ratios are of speed: above 1 is better. " +
+	d.printf("\n### All results\n\nThe median of each state with half its interquartile range. Ratios are of speed: above 1 is better. " +
 		"\"=\" means that 1 lies within the interval.\n\n")
 	d.printf("| Workload | Metric | bare | off | on | on vs. bare | on vs. off | CPU on / bare | CPU on / off |\n|---|---|---|---|---|---|---|---|---|\n")
 	for i := range run.Results {

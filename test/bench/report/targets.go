@@ -45,8 +45,8 @@ var targets = map[string][]target{
 		{name: "map memory of one Node with room for 2^20 IPv4 flows, MB", bound: constant(350), measured: mapMemory, most: true, exact: true},
 	},
 	"instructions": {
-		{name: "TCP round trip: share of what the overlay adds that is removed", bound: constant(0.80), measured: removed("tcp_rr", "veth"), exact: true},
-		{name: "UDP round trip: share of what the overlay adds that is removed", bound: constant(0.86), measured: removed("udp_rr", "veth"), exact: true},
+		{name: "TCP round trip: share of the overlay's overhead that is removed", bound: constant(0.80), measured: removed("tcp_rr", "veth"), exact: true},
+		{name: "UDP round trip: share of the overlay's overhead that is removed", bound: constant(0.86), measured: removed("udp_rr", "veth"), exact: true},
 		{name: "the same of TCP with netkit devices", bound: constant(0.84), measured: removed("tcp_rr", "netkit"), exact: true},
 		{name: "the same of UDP with netkit devices", bound: constant(0.89), measured: removed("udp_rr", "netkit"), exact: true},
 	},
@@ -123,9 +123,9 @@ func (t target) verdict(run *result.Run) (s stats.Summary, bound float64, text s
 	unclear := !t.exact && s.Against(bound) == stats.Unclear
 	switch {
 	case unclear && good:
-		return s, bound, "met by the median, within the spread"
+		return s, bound, "met by the median, within the interval"
 	case unclear:
-		return s, bound, "missed by the median, within the spread"
+		return s, bound, "missed by the median, within the interval"
 	case good:
 		return s, bound, met
 	}

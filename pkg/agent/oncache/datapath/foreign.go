@@ -19,12 +19,12 @@ import (
 // unshaped are root qdiscs that neither delay nor drop on purpose. Passing them by changes nothing that somebody has asked for.
 var unshaped = []string{"noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq", "mq"}
 
-// Bypassed names what others have put on an interface that a packet of the fast path would bypass, although a packet of
+// Bypassed names what others have put on an interface that a packet of the fast path would pass by, although a packet of
 // the slow path meets it: TC filters and programs behind the point where a hit leaves, and on a Pod's interface everything on
 // egress, which bpf_redirect_peer skips. What runs before our programs is not concerned. Programs at the same hook as ours
 // are not listed: Attach takes the last place, and InPlace tells when it is lost.
 //
-// Not seen are chains of netfilter's netdev family and packet sockets; see docs/design/oncache.md, "Coexistence".
+// Not seen are chains of netfilter's netdev family and packet sockets; see docs/design/oncache-hooks.md, "Coexistence".
 func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 	device, err := netlink.LinkByIndex(ifindex)
 	if err != nil {

@@ -34,7 +34,7 @@ func outside(frame []byte) (*inner, []byte, error) {
 }
 
 // LearnEgress says whether Egress-Init may make an entry of what it has seen: Before as the Pod sent it, After as it leaves on
-// the uplink. The design: "Tickets", "Learning and proving".
+// the uplink. The design: docs/design/oncache-learning.md, "Tickets", "Learning and proving".
 func LearnEgress(s *Seen) error {
 	if s.State.Mode == Off {
 		return Refused("off")

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle says what the design (docs/design/oncache.md, "When a packet is a hit" and "What a hit does") wants done
+// Package oracle says what the design ("When a packet is a hit" in docs/design/oncache.md, docs/design/oncache-same-packet.md) wants done
 // with a packet. It is for tests only: the eBPF programs are run next to it, and whatever they let through that it refuses,
 // or change in another way, is a fault of one of the two. It is written from the design and RFCs, not from the programs, and
 // for reading, not for speed.

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// EgressStamp returns the stamp that a packet of a Pod which is no hit carries to Open vSwitch (docs/design/oncache.md, "Stamps"),
+// EgressStamp returns the stamp that a packet of a Pod which is no hit carries to Open vSwitch (docs/design/oncache-stamps.md),
 // and whether it gets one.
 func EgressStamp(s *State, p *Packet) (stamp uint32, ok bool) {
 	if s.Mode == Off {
