@@ -41,5 +41,5 @@ func TestPanicWithinAChange(t *testing.T) {
 	sw.panics, r.changes = false, nil
 	require.NoError(t, installPodA(c))
 	require.True(t, r.changes[0].All)
-	require.Empty(t, c.(*client).resync)
+	require.False(t, c.(*client).store.NeedsResync())
 }

@@ -1,0 +1,54 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"slices"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+const tablePipelineRootClassifier = "PipelineRootClassifier"
+
+// classification is the feature that separates the protocols that the pipeline knows; others are dropped.
+type classification struct{}
+
+func registerClassification(c *core) { c.register("classification", classification{}) }
+
+func (classification) tables(Features) []tableSpec {
+	return []tableSpec{{name: tablePipelineRootClassifier, stage: stageRoot, miss: missDrop}}
+}
+
+func (classification) baseFlows(g *generator) []of.Flow {
+	flows := []of.Flow{
+		g.flow(cookieDefault, tablePipelineRootClassifier, priorityNormal, matches(of.EthType(of.EthTypeARP)),
+			g.toTable(tableARPSpoofGuard)),
+	}
+	for _, f := range g.families() {
+		flows = append(flows, g.flow(cookieDefault, tablePipelineRootClassifier, priorityNormal, matches(f.ethType),
+			append(slices.Clone(g.rootActions), g.toTable(tableClassifier))...))
+	}
+	return flows
+}
+
+// missFlows is the flow of lowest priority of every table. It is registered for all features by the core.
+type missFlows struct{}
+
+func (missFlows) tables(Features) []tableSpec { return nil }
+
+func (missFlows) baseFlows(g *generator) []of.Flow {
+	var flows []of.Flow
+	for _, spec := range g.pipeline.tables {
+		var actions []of.Action
+		switch spec.miss {
+		case missNext:
+			actions = []of.Action{g.toNext(spec.name)}
+		case missToGateway:
+			actions = []of.Action{toGateway.load(), g.toTable(tableL2ForwardingCalc)}
+		case missDrop:
+		}
+		flows = append(flows, g.flow(cookieDefault, spec.name, priorityMiss, nil, actions...))
+	}
+	return flows
+}
