@@ -31,24 +31,3 @@ func (classification) baseFlows(g *generator) []of.Flow {
 	}
 	return flows
 }
-
-// missFlows is the flow of lowest priority of every table. It is registered for all features by the core.
-type missFlows struct{}
-
-func (missFlows) tables(Features) []tableSpec { return nil }
-
-func (missFlows) baseFlows(g *generator) []of.Flow {
-	var flows []of.Flow
-	for _, spec := range g.pipeline.tables {
-		var actions []of.Action
-		switch spec.miss {
-		case missNext:
-			actions = []of.Action{g.toNext(spec.name)}
-		case missToGateway:
-			actions = []of.Action{toGateway.load(), g.toTable(tableL2ForwardingCalc)}
-		case missDrop:
-		}
-		flows = append(flows, g.flow(cookieDefault, spec.name, priorityMiss, nil, actions...))
-	}
-	return flows
-}

@@ -31,8 +31,6 @@ type family struct {
 	gateway netip.Addr
 	// podCIDR is the local Pod network.
 	podCIDR netip.Prefix
-	// checked is the table after SpoofGuard.
-	checked uint8
 }
 
 // families returns the address families that the pipeline carries: those of the Node's Pods.
@@ -46,7 +44,6 @@ func (g *generator) families() []family {
 			dst:     of.IPv4Dst,
 			gateway: g.node.Gateway.IPv4,
 			podCIDR: g.node.PodIPv4CIDR,
-			checked: g.firstOf(stageConntrackState),
 		})
 	}
 	if g.node.PodIPv6CIDR.IsValid() {
@@ -57,7 +54,6 @@ func (g *generator) families() []family {
 			dst:     of.IPv6Dst,
 			gateway: g.node.Gateway.IPv6,
 			podCIDR: g.node.PodIPv6CIDR,
-			checked: g.id(tableIPv6),
 		})
 	}
 	return families

@@ -142,7 +142,7 @@ func gatewayFlows(g *generator) []of.Flow {
 				fromGateway.load(), sourceLocal.load(), g.toTable(tableSpoofGuard)),
 			// The host may use any source address.
 			g.flow(category, tableSpoofGuard, priorityNormal, matches(f.ethType, of.InPort(gw.OFPort)),
-				of.GotoTable{Table: f.checked}),
+				afterSpoofGuard(g, f)),
 			g.flow(category, tableL3Forwarding, priorityHigh, matches(f.ethType, f.dst(host(f.gateway))),
 				of.SetEthDst{MAC: gw.MAC}, toGateway.load(), g.toTable(tableL3DecTTL)),
 			// Replies go back through the gateway that the connection came from, wherever their address would route them: the
@@ -192,7 +192,7 @@ func podFlows(g *generator, ips []netip.Addr, mac net.HardwareAddr, ofPort uint3
 			flows = append(flows,
 				g.flow(category, tableSpoofGuard, priorityNormal,
 					matches(f.ethType, of.InPort(ofPort), of.EthSrc(mac), f.src(host(ip))),
-					of.GotoTable{Table: f.checked}),
+					afterSpoofGuard(g, f)),
 				g.flow(category, tableL3Forwarding, priorityNormal, matches(f.ethType, rewriteMAC.match(), f.dst(host(ip))),
 					of.SetEthSrc{MAC: g.node.Gateway.MAC}, of.SetEthDst{MAC: mac}, g.toTable(tableL3DecTTL)),
 			)
@@ -202,6 +202,14 @@ func podFlows(g *generator, ips []netip.Addr, mac net.HardwareAddr, ofPort uint3
 		flows = append(flows, neighborFlows(g, ips, mac, ofPort)...)
 	}
 	return flows
+}
+
+// afterSpoofGuard leads packets of the family on that have passed SpoofGuard.
+func afterSpoofGuard(g *generator, f family) of.Action {
+	if f.gateway.Is6() {
+		return g.toTable(tableIPv6)
+	}
+	return of.GotoTable{Table: g.firstOf(stageConntrackState)}
 }
 
 // arpSpoofGuardFlow admits ARP packets in which the port speaks for its own address.

@@ -112,9 +112,10 @@ func (s *Store) CommitMarks(marks []coherency.Mark, removed []string) error {
 
 // send commits one bundle, unless there is nothing to change, and then enters the plans into the caches. The caller holds sending.
 func (s *Store) send(mods []of.FlowMod, plans []Plan) error {
+	round := s.currentRound()
 	for _, p := range plans {
-		if p.cache == nil || p.cache.store != s {
-			return fmt.Errorf("plan of the object %q, whose cache is not one of this store: nothing would replay it", p.name)
+		if err := s.check(p, round); err != nil {
+			return err
 		}
 		mods = append(mods, p.mods...)
 	}
@@ -132,6 +133,20 @@ func (s *Store) send(mods []of.FlowMod, plans []Plan) error {
 	defer s.mu.Unlock()
 	for _, p := range plans {
 		p.apply()
+	}
+	return nil
+}
+
+// check refuses what would be lost at the next replay, or would outlive the round.
+func (s *Store) check(p Plan, round Deletion) error {
+	if p.cache == nil || p.cache.store != s {
+		return fmt.Errorf("plan of the object %q, whose cache is not one of this store: nothing would replay its flows", p.name)
+	}
+	for i := range p.mods {
+		if flow := &p.mods[i].Flow; p.mods[i].Command == of.Add && (flow.Cookie^round.Cookie)&round.Mask != 0 {
+			return fmt.Errorf("flow %q of the object %q has the cookie %#x, which is not of the present round: must have %#x in the bits %#x",
+				flow.Key(), p.name, flow.Cookie, round.Cookie, round.Mask)
+		}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ type Store struct {
 	mu sync.Mutex
 	// caches are all that there are, in the order in which they were made, which is that of the replay.
 	caches []*Cache
-	// round matches all flows that the caches may hold.
+	// round matches all flows that the caches may hold. It is set before the first Commit.
 	round Deletion
 	// resync makes the next change carry everything: nothing is installed yet, flows are lost, or a change has an unknown
 	// fate.
@@ -83,11 +83,17 @@ func (s *Store) SetInterceptor(interceptor coherency.Interceptor) {
 	s.interceptor = interceptor
 }
 
-// SetRound says what matches all flows that the caches hold from now on. Call it before the first Commit.
+// SetRound says what matches the flows of this Store's round, which are all that it will hold. Call it before the first Commit.
 func (s *Store) SetRound(round Deletion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.round = round
+}
+
+func (s *Store) currentRound() Deletion {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.round
 }
 
 // NeedsResync tells whether the next Commit sends everything, whatever its plans.
