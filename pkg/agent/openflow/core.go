@@ -52,14 +52,14 @@ func newCore(sw of.Switch, setTableNames func(map[uint8]string) error, features 
 
 func (c *core) Initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error) {
 	var reconnected <-chan struct{}
-	err := c.store.ChangeWithin(ctx, func() (err error) {
-		reconnected, err = c.initialize(ctx, round, node, network)
+	err := c.store.ChangeWithin(ctx, func(t flowstore.Turn) (err error) {
+		reconnected, err = c.initialize(ctx, t, round, node, network)
 		return err
 	})
 	return reconnected, err
 }
 
-func (c *core) initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error) {
+func (c *core) initialize(ctx context.Context, t flowstore.Turn, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error) {
 	if c.current() != nil {
 		return nil, errors.New("the OpenFlow client is already initialized")
 	}
@@ -70,7 +70,7 @@ func (c *core) initialize(ctx context.Context, round RoundInfo, node *config.Nod
 	if err != nil {
 		return nil, fmt.Errorf("connect to the bridge's OpenFlow socket: %w", err)
 	}
-	if err := c.installBase(round, node); err != nil {
+	if err := c.installBase(t, round, node); err != nil {
 		if closeErr := c.connection.Close(); closeErr != nil {
 			klog.ErrorS(closeErr, "Failed to close the OpenFlow connection after a failed initialization")
 		}
@@ -80,7 +80,7 @@ func (c *core) initialize(ctx context.Context, round RoundInfo, node *config.Nod
 	return reconnected, nil
 }
 
-func (c *core) installBase(round RoundInfo, node *config.NodeConfig) error {
+func (c *core) installBase(t flowstore.Turn, round RoundInfo, node *config.NodeConfig) error {
 	g := c.newGenerator(round.RoundNum, node)
 	plans, err := c.planBase(g)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *core) installBase(round RoundInfo, node *config.NodeConfig) error {
 	}
 	c.setGenerator(g, round.PrevRoundNum)
 	c.store.SetRound(deleteRound(round.RoundNum))
-	if err := c.store.CommitEverything(plans...); err != nil {
+	if err := t.CommitEverything(plans...); err != nil {
 		c.setGenerator(nil, nil)
 		return fmt.Errorf("install the base flows of round %d: %w", round.RoundNum, err)
 	}
@@ -170,7 +170,9 @@ func deleteRound(round uint16) flowstore.Deletion {
 }
 
 func (c *core) ReplayFlows() error {
-	err := c.store.Change(func() error { return c.generate(func(*generator) error { return c.store.CommitEverything() }) })
+	err := c.store.Change(func(t flowstore.Turn) error {
+		return c.generate(t, func(t turn) error { return t.CommitEverything() })
+	})
 	if err != nil {
 		return fmt.Errorf("replay all flows: %w", err)
 	}
@@ -179,10 +181,10 @@ func (c *core) ReplayFlows() error {
 }
 
 func (c *core) DeleteStaleFlows() error {
-	return c.store.Change(func() error { return c.generate(c.deleteStaleFlows) })
+	return c.store.Change(func(t flowstore.Turn) error { return c.generate(t, c.deleteStaleFlows) })
 }
 
-func (c *core) deleteStaleFlows(g *generator) error {
+func (c *core) deleteStaleFlows(t turn) error {
 	rounds := c.formerRounds()
 	if len(rounds) == 0 {
 		return nil
@@ -192,8 +194,8 @@ func (c *core) deleteStaleFlows(g *generator) error {
 		deletions = append(deletions, deleteRound(round))
 	}
 	// Nobody knows any more whose flows these are.
-	if err := c.store.Commit(coherency.Change{All: true}, deletions); err != nil {
-		return fmt.Errorf("delete the flows of the rounds from %d to before %d: %w", rounds[0], g.round, err)
+	if err := t.Commit(coherency.Change{All: true}, deletions); err != nil {
+		return fmt.Errorf("delete the flows of the rounds from %d to before %d: %w", rounds[0], t.g.round, err)
 	}
 	return nil
 }

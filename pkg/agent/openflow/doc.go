@@ -3,7 +3,7 @@
 
 // Package openflow is the agent's view of the bridge: which OpenFlow tables exist, which flows are in them, and the Client
 // that installs and removes them. It is the only package that changes flows. What has to surround every change (atomicity, the
-// flow cache for replay, the coherency with ONCache) is in one place: Store.Commit in package flowstore.
+// flow cache for replay, the coherency with ONCache) is in one place: Turn.Commit in package flowstore.
 //
 // A feature is a type that owns its tables, its base flows and the flows that it installs. feature.go says what it must have
 // and what it gets; client.go lists the features:

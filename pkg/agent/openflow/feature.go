@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
@@ -35,12 +36,18 @@ type registration struct {
 	feature
 }
 
-// socket is all that a feature has of the client. There is no other way to the switch than commit, and it takes only
+// socket is all that a feature has of the client. There is no other way to the switch than Commit in its turn, and it takes only
 // plans of caches that came from cache: they are replayed, whatever becomes of the feature.
 type socket struct{ core *core }
 
-// register adds a feature. Call it before Initialize, and once for each name.
+// register adds a feature. That it comes too late, or under the name of another one, is a programming error.
 func (c *core) register(name string, f feature) *socket {
+	if c.current() != nil {
+		panic(fmt.Sprintf("the feature %s is registered after Initialize", name))
+	}
+	if slices.ContainsFunc(c.registered, func(r registration) bool { return r.name == name }) {
+		panic(fmt.Sprintf("two features are registered as %s", name))
+	}
 	c.registered = append(c.registered, registration{name, f})
 	return &socket{c}
 }
@@ -48,20 +55,21 @@ func (c *core) register(name string, f feature) *socket {
 // cache returns an empty cache for the flows of one kind of objects, which is the name that logs call it by.
 func (s *socket) cache(objects string) *flowstore.Cache { return s.core.store.NewCache(objects) }
 
-// change calls change with the turn to change flows, which it waits for 30 s at most. g stays the same.
-func (s *socket) change(change func(g *generator) error) error {
-	return s.core.store.Change(func() error { return s.core.generate(change) })
+// turn is the right to change flows, and what to make them with.
+type turn struct {
+	flowstore.Turn
+	g *generator
+}
+
+// change calls change when it is its turn, which it waits for 30 s at most.
+func (s *socket) change(change func(turn) error) error {
+	return s.core.store.Change(func(t flowstore.Turn) error { return s.core.generate(t, change) })
 }
 
 // changeFor is change for a caller that waits no longer than ctx lasts; a change that has begun goes on without it. part
 // says what is changed, for the error that a panic becomes.
-func (s *socket) changeFor(ctx context.Context, part string, change func(g *generator) error) error {
-	return s.core.store.ChangeFor(ctx, part, func() error { return s.core.generate(change) })
-}
-
-// commit sends one atomic bundle: deletions (may be nil), and what plans have planned. It belongs into a change.
-func (s *socket) commit(change coherency.Change, deletions []flowstore.Deletion, plans ...flowstore.Plan) error {
-	return s.core.store.Commit(change, deletions, plans...)
+func (s *socket) changeFor(ctx context.Context, part string, change func(turn) error) error {
+	return s.core.store.ChangeFor(ctx, part, func(t flowstore.Turn) error { return s.core.generate(t, change) })
 }
 
 // setPlanMarks and commitMarks are for the feature ONCache alone; see flowstore.Store.
@@ -76,9 +84,6 @@ func (s *socket) generator() *generator { return s.core.current() }
 // formerRounds returns the rounds before the present one whose flows the switch may still hold.
 func (s *socket) formerRounds() []uint16 { return s.core.formerRounds() }
 
-// needsResync tells whether a commit has something to send even if its plans are empty.
-func (s *socket) needsResync() bool { return s.core.store.NeedsResync() }
-
 // checkNotBase refuses flows that would replace base flows, and take them along when they are removed.
 func (s *socket) checkNotBase(flows []of.Flow) error {
 	for _, flow := range flows {
@@ -89,11 +94,11 @@ func (s *socket) checkNotBase(flows []of.Flow) error {
 	return nil
 }
 
-// generate calls change with the generator, of which there is none before Initialize.
-func (c *core) generate(change func(g *generator) error) error {
+// generate adds the generator to the turn, of which there is none before Initialize.
+func (c *core) generate(t flowstore.Turn, change func(turn) error) error {
 	g := c.current()
 	if g == nil {
 		return errNotInitialized
 	}
-	return change(g)
+	return change(turn{t, g})
 }

@@ -146,8 +146,8 @@ func TestOnlyWhatIsReplayedIsInstalled(t *testing.T) {
 			want := fake.Flows()
 			flow := c.generator.flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(podAPort)))
 			flow.Cookie = cookie(test.round, cookiePodMeter)
-			err := meter.socket.change(func(*generator) error {
-				return meter.socket.commit(coherency.Change{}, nil, test.cache(meter).Plan("pod-a", []of.Flow{flow}))
+			err := meter.socket.change(func(t turn) error {
+				return t.Commit(coherency.Change{}, nil, test.cache(meter).Plan("pod-a", []of.Flow{flow}))
 			})
 			require.ErrorContains(t, err, test.want)
 			require.Equal(t, want, fake.Flows())
@@ -176,6 +176,10 @@ func TestFeaturesDoNotClash(t *testing.T) {
 	require.ErrorContains(t, initialize(clash{base: func(g *generator) []of.Flow {
 		return []of.Flow{g.flow(cookiePodMeter, tableOutput, priorityMiss, nil)}
 	}}), `tables and clash have the same base flow "table=28,priority=0"`)
+	c, _ := newTestClient(t, defaultFeatures)
+	require.PanicsWithValue(t, "the feature clash is registered after Initialize", func() { c.register("clash", clash{}) })
+	c = NewClient(of.NewFake(), noTableNames, defaultFeatures).(*client)
+	require.PanicsWithValue(t, "two features are registered as NetworkPolicy", func() { newNetworkPolicy(c.core) })
 	for _, test := range []struct {
 		name string
 		spec tableSpec

@@ -61,16 +61,16 @@ func (n *nodeConnectivity) InstallNodeFlows(nodeName string, peers map[netip.Pre
 	if err := validateNode(nodeName, peers); err != nil {
 		return err
 	}
-	return n.socket.change(func(g *generator) error {
-		if err := n.checkNetworks(g, nodeName, peers); err != nil {
+	return n.socket.change(func(t turn) error {
+		if err := n.checkNetworks(t.g, nodeName, peers); err != nil {
 			return fmt.Errorf("remote Node %s: %w", nodeName, err)
 		}
-		flows := nodeFlows(g, peers)
+		flows := nodeFlows(t.g, peers)
 		if err := n.socket.checkNotBase(flows); err != nil {
 			return fmt.Errorf("remote Node %s: %w", nodeName, err)
 		}
 		change := coherency.Change{Nodes: coherencyNodes(nodeName, peers)}
-		if err := n.socket.commit(change, nil, n.nodes.Plan(nodeName, flows)); err != nil {
+		if err := t.Commit(change, nil, n.nodes.Plan(nodeName, flows)); err != nil {
 			return fmt.Errorf("install the flows of remote Node %s: %w", nodeName, err)
 		}
 		n.setNetworks(nodeName, sortedPrefixes(peers))
@@ -123,9 +123,9 @@ func coherencyNodes(name string, peers map[netip.Prefix]Peer) []coherency.Node {
 }
 
 func (n *nodeConnectivity) UninstallNodeFlows(nodeName string) error {
-	return n.socket.change(func(*generator) error {
+	return n.socket.change(func(t turn) error {
 		change := coherency.Change{RemovedNodes: []string{nodeName}}
-		if err := n.socket.commit(change, nil, n.nodes.Plan(nodeName, nil)); err != nil {
+		if err := t.Commit(change, nil, n.nodes.Plan(nodeName, nil)); err != nil {
 			return fmt.Errorf("remove the flows of remote Node %s: %w", nodeName, err)
 		}
 		n.setNetworks(nodeName, nil)

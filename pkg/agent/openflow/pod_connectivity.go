@@ -79,16 +79,16 @@ func (p *podConnectivity) InstallPodFlows(ctx context.Context, interfaceName str
 	}
 	// The caller may have left when they are read.
 	ips, mac = slices.Clone(ips), slices.Clone(mac)
-	return p.socket.changeFor(ctx, flowsOf(interfaceName), func(g *generator) error {
-		return p.install(g, interfaceName, ips, mac, ofPort)
+	return p.socket.changeFor(ctx, flowsOf(interfaceName), func(t turn) error {
+		return p.install(t, interfaceName, ips, mac, ofPort)
 	})
 }
 
 // flowsOf is what a change changes, for errors.
 func flowsOf(interfaceName string) string { return "flows of interface " + interfaceName }
 
-func (p *podConnectivity) install(g *generator, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
-	flows := podFlows(g, ips, mac, ofPort)
+func (p *podConnectivity) install(t turn, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+	flows := podFlows(t.g, ips, mac, ofPort)
 	if err := p.socket.checkNotBase(flows); err != nil {
 		return fmt.Errorf("interface %s with MAC address %v, OpenFlow port %d: %w", interfaceName, mac, ofPort, err)
 	}
@@ -98,16 +98,16 @@ func (p *podConnectivity) install(g *generator, interfaceName string, ips []neti
 	if plan.Replaces {
 		change.Interfaces = []string{interfaceName}
 	}
-	if err := p.socket.commit(change, nil, plan); err != nil {
+	if err := t.Commit(change, nil, plan); err != nil {
 		return fmt.Errorf("install the flows of interface %s: %w", interfaceName, err)
 	}
 	return nil
 }
 
 func (p *podConnectivity) UninstallPodFlows(ctx context.Context, interfaceName string) error {
-	return p.socket.changeFor(ctx, flowsOf(interfaceName), func(*generator) error {
+	return p.socket.changeFor(ctx, flowsOf(interfaceName), func(t turn) error {
 		change := coherency.Change{RemovedInterfaces: []string{interfaceName}}
-		if err := p.socket.commit(change, nil, p.pods.Plan(interfaceName, nil)); err != nil {
+		if err := t.Commit(change, nil, p.pods.Plan(interfaceName, nil)); err != nil {
 			return fmt.Errorf("remove the flows of interface %s: %w", interfaceName, err)
 		}
 		return nil

@@ -40,10 +40,10 @@ func (*podMeter) baseFlows(g *generator) []of.Flow {
 }
 
 func (m *podMeter) InstallMeter(interfaceName string, ofPort uint32) error {
-	return m.socket.change(func(g *generator) error {
-		flow := g.flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(ofPort)), g.toNext(tablePodMeter))
+	return m.socket.change(func(t turn) error {
+		flow := t.g.flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(ofPort)), t.g.toNext(tablePodMeter))
 		change := coherency.Change{Interfaces: []string{interfaceName}}
-		if err := m.socket.commit(change, nil, m.meters.Plan(interfaceName, []of.Flow{flow})); err != nil {
+		if err := t.Commit(change, nil, m.meters.Plan(interfaceName, []of.Flow{flow})); err != nil {
 			return fmt.Errorf("install the meter of interface %s: %w", interfaceName, err)
 		}
 		return nil

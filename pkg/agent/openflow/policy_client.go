@@ -45,11 +45,11 @@ func (n *networkPolicy) updatePolicyRules(install []*PolicyRule, remove []uint32
 			return fmt.Errorf("policy rule %d is both installed and removed in one change", r.FlowID)
 		}
 	}
-	return n.socket.change(func(g *generator) error { return n.update(g, install, remove, replace) })
+	return n.socket.change(func(t turn) error { return n.update(t, install, remove, replace) })
 }
 
-func (n *networkPolicy) update(g *generator, install []*PolicyRule, remove []uint32, replace bool) error {
-	change := n.policy.change(policyFlows{g})
+func (n *networkPolicy) update(t turn, install []*PolicyRule, remove []uint32, replace bool) error {
+	change := n.policy.change(policyFlows{t.g})
 	for _, id := range remove {
 		if err := change.set(id, nil); err != nil {
 			return err
@@ -65,12 +65,12 @@ func (n *networkPolicy) update(g *generator, install []*PolicyRule, remove []uin
 	if replace {
 		stale = n.stalePolicies()
 	}
-	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) && !n.socket.needsResync() {
+	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) && !t.NeedsResync() {
 		n.apply(change)
 		return nil
 	}
 	// Nobody knows which Pods the rules of former rounds were applied to.
-	if err := n.socket.commit(coherency.Change{Interfaces: change.interfaces(), All: len(stale) > 0}, stale, plans...); err != nil {
+	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: len(stale) > 0}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}
 	n.apply(change)

@@ -12,7 +12,7 @@ import (
 )
 
 // Cache is what the switch holds of one kind of objects (interfaces, Nodes): for each object, by name, its flows. It comes from
-// Store.NewCache and changes only when the switch has accepted a Plan in Store.Commit.
+// Store.NewCache and changes only when the switch has accepted a Plan in Turn.Commit.
 type Cache struct {
 	store *Store
 	name  string
@@ -41,7 +41,7 @@ type Plan struct {
 func (p Plan) Empty() bool { return len(p.mods) == 0 }
 
 // Plan computes how the object's flows become flows; nil means none. The caller sees to it that no other change of the cache
-// comes between Plan and Commit: it makes both in one change (Store.Change, Store.ChangeFor, Store.CommitMarks).
+// comes between Plan and Commit: it has the Turn for both, or is called by CommitMarks.
 func (c *Cache) Plan(name string, flows []of.Flow) Plan {
 	p := Plan{cache: c, name: name, flows: flows}
 	wanted := make(map[string]bool, len(flows))

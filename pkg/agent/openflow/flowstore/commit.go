@@ -48,9 +48,10 @@ func (s *Store) SetPlanMarks(planMarks PlanMarks) { s.planMarks = planMarks }
 
 // Commit is the only way in which flows change, apart from mark flows on their own. It tells the Interceptor, and sends
 // one atomic bundle of the deletions (may be nil), the plans, and the marks that the Interceptor wants. The caches change only
-// when the switch has accepted. It belongs into a change (Change, ChangeFor).
-func (s *Store) Commit(change coherency.Change, deletions []Deletion, plans ...Plan) (err error) {
-	resync := s.NeedsResync()
+// when the switch has accepted.
+func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Plan) (err error) {
+	s := t.store
+	resync := t.NeedsResync()
 	change.All = change.All || resync
 	marks, end := s.interceptor.Begin(change)
 	finished := false
@@ -66,10 +67,10 @@ func (s *Store) Commit(change coherency.Change, deletions []Deletion, plans ...P
 	return err
 }
 
-// CommitEverything sends all that the caches hold, and plans. When it fails the next change will do so. It belongs into a change.
-func (s *Store) CommitEverything(plans ...Plan) error {
-	s.setResync(true)
-	return s.Commit(coherency.Change{}, nil, plans...)
+// CommitEverything sends all that the caches hold, and plans. When it fails the next change will do so.
+func (t Turn) CommitEverything(plans ...Plan) error {
+	t.store.setResync(true)
+	return t.Commit(coherency.Change{}, nil, plans...)
 }
 
 func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, resync bool, deletions []Deletion, plans []Plan) error {

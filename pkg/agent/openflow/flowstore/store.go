@@ -96,11 +96,11 @@ func (s *Store) currentRound() Deletion {
 	return s.round
 }
 
-// NeedsResync tells whether the next Commit sends everything, whatever its plans.
-func (s *Store) NeedsResync() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.resync
+// NeedsResync tells whether Commit will send everything, whatever its plans.
+func (t Turn) NeedsResync() bool {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	return t.store.resync
 }
 
 func (s *Store) setResync(resync bool) {

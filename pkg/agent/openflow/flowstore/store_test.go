@@ -50,22 +50,21 @@ func TestWhatWasCommittedIsReplayed(t *testing.T) {
 		if refused {
 			fake.FailNext(of.ErrDisconnected)
 		}
-		err := s.Change(func() error {
-			return s.Commit(coherency.Change{}, nil, caches[i].Plan(fmt.Sprint("object ", rng.IntN(3)), flows))
+		err := s.Change(func(turn Turn) error {
+			return turn.Commit(coherency.Change{}, nil, caches[i].Plan(fmt.Sprint("object ", rng.IntN(3)), flows))
 		})
 		if err != nil {
 			require.True(t, refused)
 			require.ErrorIs(t, err, of.ErrDisconnected)
-			require.True(t, s.NeedsResync())
 			continue
 		}
 		want := fake.Flows()
 		fake.Disconnect()
 		fake.Reconnect(true)
-		err = s.Change(func() error { return s.CommitEverything() })
+		err = s.Change(func(turn Turn) error { return turn.CommitEverything() })
 		if refused && err != nil { // The change before was none, so the failure was for this one.
 			require.ErrorIs(t, err, of.ErrDisconnected)
-			require.NoError(t, s.Change(func() error { return s.CommitEverything() }))
+			require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything() }))
 		} else {
 			require.NoError(t, err)
 		}
@@ -80,7 +79,7 @@ func TestFlowOfTwoObjects(t *testing.T) {
 	cache := s.NewCache("objects")
 	commit := func(p Plan) {
 		t.Helper()
-		require.NoError(t, s.Change(func() error { return s.Commit(coherency.Change{}, nil, p) }))
+		require.NoError(t, s.Change(func(turn Turn) error { return turn.Commit(coherency.Change{}, nil, p) }))
 	}
 	commit(cache.Plan("a", []of.Flow{flow(1, 1)}))
 	taken := flow(1, 1)
