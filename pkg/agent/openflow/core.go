@@ -34,7 +34,7 @@ type core struct {
 	store         *flowstore.Store
 	// base has the base flows, by feature. It is the first cache, and so the first to be replayed.
 	base *flowstore.Cache
-	// registered does not change after NewClient.
+	// registered does not change after Initialize.
 	registered []registration
 
 	// mu protects what follows, which changes in Initialize only.
@@ -47,7 +47,9 @@ type core struct {
 
 func newCore(sw of.Switch, setTableNames func(map[uint8]string) error, features Features) *core {
 	store := flowstore.New(sw)
-	return &core{connection: sw, setTableNames: setTableNames, store: store, base: store.NewCache("features"), features: features}
+	c := &core{connection: sw, setTableNames: setTableNames, store: store, base: store.NewCache("features"), features: features}
+	c.register("tables", missFlows{})
+	return c
 }
 
 func (c *core) Initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error) {
@@ -122,7 +124,7 @@ func (c *core) newGenerator(round uint16, node *config.NodeConfig) *generator {
 func (c *core) planBase(g *generator) ([]flowstore.Plan, error) {
 	owners := map[string]string{}
 	var plans []flowstore.Plan
-	for _, r := range append([]registration{{"tables", missFlows{}}}, c.registered...) {
+	for _, r := range c.registered {
 		flows := r.baseFlows(g)
 		for _, flow := range flows {
 			key := flow.Key()

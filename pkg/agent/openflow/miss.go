@@ -7,7 +7,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// missFlows has the flow of lowest priority of every table, whichever feature has the table. The core has it beside the features.
+// missFlows is the feature that has the flow of lowest priority of every table, whichever feature has the table.
 type missFlows struct{}
 
 func (missFlows) tables(Features) []tableSpec { return nil }
