@@ -73,20 +73,7 @@ func validate(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
-	for _, ch := range choices(c) {
-		i := slices.IndexFunc(ch.known, func(known string) bool { return strings.EqualFold(known, *ch.value) })
-		if i < 0 {
-			fail("%s: %q is not a valid value; allowed: %s", ch.name, *ch.value, strings.Join(ch.known, ", "))
-			continue
-		}
-		*ch.value = ch.known[i]
-		if gates.Enabled(features.ONCache) && ch.withONCache != nil && !slices.Contains(ch.withONCache, *ch.value) {
-			fail("%s: %q cannot be combined with featureGates.ONCache true; allowed: %s", ch.name, *ch.value, strings.Join(ch.withONCache, ", "))
-		}
-		if !slices.Contains(ch.built, *ch.value) {
-			fail("%s: %q is not supported by this version; supported: %s", ch.name, *ch.value, strings.Join(ch.built, ", "))
-		}
-	}
+	errs = append(errs, validateChoices(c, gates)...)
 	for _, s := range unbuiltSwitches(c) {
 		if s.on {
 			fail("%s: true is not supported by this version; supported: false", s.name)
@@ -96,24 +83,7 @@ func validate(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) error {
 		fail("secondaryNetwork.ovsBridges: %d bridges are not supported by this version; supported: none", n)
 	}
 
-	inRange := func(name string, value, low, high int64) {
-		if value < low || value > high {
-			fail("%s: %d is out of range; allowed: %d to %d", name, value, low, high)
-		}
-	}
-	inRange("tunnelPort", int64(c.TunnelPort), 0, 65535)
-	inRange("apiPort", int64(c.APIPort), 1, 65535)
-	inRange("clusterPort", int64(c.ClusterPort), 1, 65535)
-	inRange("wireGuard.port", int64(c.WireGuard.Port), 1, 65535)
-	inRange("packetInRate", int64(c.PacketInRate), 1, 1<<31-1)
-	if c.DefaultMTU != 0 {
-		// 576 is what every IPv4 host must be able to reassemble (RFC 791), 65000 Antrea's upper limit.
-		inRange("defaultMTU", int64(c.DefaultMTU), 576, 65000)
-	}
-	inRange("oncache.maxFlows", int64(c.ONCache.MaxFlows), 1024, 1<<24)
-	// Less than half of the shortest conntrack timeout that a lease must keep alive: 30 s, for UDP that is younger than 2 s.
-	inRange("oncache.leaseSeconds", int64(c.ONCache.LeaseSeconds), 1, 10)
-
+	errs = append(errs, validateRanges(c)...)
 	for _, device := range []struct{ name, value string }{
 		{"ovsBridge", c.OVSBridge}, {"hostGateway", c.HostGateway}, {"transportInterface", c.TransportInterface},
 	} {
@@ -129,6 +99,47 @@ func validate(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) error {
 		fail("tlsCipherSuites: %q: %w; allowed: %s", c.TLSCipherSuites, err, strings.Join(cliflag.TLSCipherPossibleValues(), ", "))
 	}
 	return errors.Join(errs...)
+}
+
+// validateChoices returns which values are not among the known ones, or not built.
+func validateChoices(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) (errs []error) {
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, ch := range choices(c) {
+		i := slices.IndexFunc(ch.known, func(known string) bool { return strings.EqualFold(known, *ch.value) })
+		if i < 0 {
+			fail("%s: %q is not a valid value; allowed: %s", ch.name, *ch.value, strings.Join(ch.known, ", "))
+			continue
+		}
+		*ch.value = ch.known[i]
+		if gates.Enabled(features.ONCache) && ch.withONCache != nil && !slices.Contains(ch.withONCache, *ch.value) {
+			fail("%s: %q cannot be combined with featureGates.ONCache true; allowed: %s", ch.name, *ch.value, strings.Join(ch.withONCache, ", "))
+		}
+		if !slices.Contains(ch.built, *ch.value) {
+			fail("%s: %q is not supported by this version; supported: %s", ch.name, *ch.value, strings.Join(ch.built, ", "))
+		}
+	}
+	return errs
+}
+
+func validateRanges(c *agentconfig.AgentConfig) (errs []error) {
+	inRange := func(name string, value, low, high int64) {
+		if value < low || value > high {
+			errs = append(errs, fmt.Errorf("%s: %d is out of range; allowed: %d to %d", name, value, low, high))
+		}
+	}
+	inRange("tunnelPort", int64(c.TunnelPort), 0, 65535)
+	inRange("apiPort", int64(c.APIPort), 1, 65535)
+	inRange("clusterPort", int64(c.ClusterPort), 1, 65535)
+	inRange("wireGuard.port", int64(c.WireGuard.Port), 1, 65535)
+	inRange("packetInRate", int64(c.PacketInRate), 1, 1<<31-1)
+	if c.DefaultMTU != 0 {
+		// 576 is what every IPv4 host must be able to reassemble (RFC 791), 65000 Antrea's upper limit.
+		inRange("defaultMTU", int64(c.DefaultMTU), 576, 65000)
+	}
+	inRange("oncache.maxFlows", int64(c.ONCache.MaxFlows), 1024, 1<<24)
+	// Less than half of the shortest conntrack timeout that a lease must keep alive: 30 s, for UDP that is younger than 2 s.
+	inRange("oncache.leaseSeconds", int64(c.ONCache.LeaseSeconds), 1, 10)
+	return errs
 }
 
 func validateCIDRs(c *agentconfig.AgentConfig) (errs []error) {

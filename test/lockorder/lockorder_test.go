@@ -35,7 +35,7 @@ func TestLocksHaveAnOrder(t *testing.T) {
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(unknown)), slices.Collect(maps.Keys(order.Unknown)), "%v", order.Unknown)
 	// It would be easy to see no cycle by not seeing locks at all: these are the orders that the sources promise.
-	client := "pkg/agent/openflow.client."
+	client := "pkg/agent/openflow/flowstore.Store."
 	for _, edge := range []Edge{
 		{client + "changes", "pkg/agent/oncache.table.mu"},
 		{"pkg/agent/oncache.table.mu", client + "sending"},

@@ -221,7 +221,7 @@ func TestReplay(t *testing.T) {
 		require.Equal(t, want, fake.Flows())
 	})
 	t.Run("removes flows of unknown fate", func(t *testing.T) {
-		stray := c.generator.podFlows([]netip.Addr{netip.MustParseAddr("10.10.0.66")}, podBMAC, 66)
+		stray := podFlows(c.generator, []netip.Addr{netip.MustParseAddr("10.10.0.66")}, podBMAC, 66)
 		require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stray[0]}}))
 		require.NoError(t, c.ReplayFlows())
 		require.Equal(t, want, fake.Flows())
@@ -331,7 +331,7 @@ func TestNetworksOfTwoNodesDoNotOverlap(t *testing.T) {
 			require.NoError(t, c.UninstallNodeFlows("node-b"))
 			require.NoError(t, c.InstallNodeFlows("node-c", other))
 			require.ErrorContains(t, installRemoteNode(c), "of remote Node node-c")
-			require.NotContains(t, render(c.pipeline, fake.Flows()), remotePeer.String())
+			require.NotContains(t, render(c.generator.pipeline, fake.Flows()), remotePeer.String())
 			for _, change := range r.changes {
 				require.False(t, change.All)
 			}
@@ -394,7 +394,7 @@ func TestInstalledFlowsDoNotShareMemoryWithTheCaller(t *testing.T) {
 // epochs returns the epochs that the mark flows of the port load.
 func epochs(c *client, fake *of.Fake, port uint32) []uint64 {
 	var out []uint64
-	mark := c.pipeline.ids[tableONCacheMark]
+	mark := c.generator.pipeline.ids[tableONCacheMark]
 	for _, flow := range fake.Flows() {
 		if flow.Table != mark || flow.Priority == priorityMiss {
 			continue

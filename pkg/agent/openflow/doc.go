@@ -2,17 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package openflow is the agent's view of the bridge: which OpenFlow tables exist, which flows are in them, and the Client
-// that installs and removes them. It is the only package that sends flow changes, so what has to surround every change
-// (atomicity, the flow cache for replay, the coherency with ONCache) is in one place: Client.commit.
+// that installs and removes them. It is the only package that changes flows. What has to surround every change (atomicity, the
+// flow cache for replay, the coherency with ONCache) is in one place: Turn.Commit in package flowstore.
 //
-// Files: tables.go (which tables, in which order), fields.go (register, mark and cookie allocation), one file per feature
-// that owns flows (pod_connectivity.go, node_connectivity.go, ipv6.go, conntrack.go, network_policy.go, oncache.go), policy_*.go
-// (rules of NetworkPolicies; policy_tiers.go is where rules go that find no room in a shared flow), flow_cache.go
-// (what the switch is believed to hold), client.go and client_changes.go (transactions).
+// A feature is a type that owns its tables, its base flows and the flows that it installs. feature.go says what it must have
+// and what it gets; client.go lists the features:
 //
-// NetworkPolicies: policy_client.go takes rules, whose peers may be very many and are immutable sets (addressset.go). policy_delta.go and
-// policy_peers.go find how the flows of a rule differ from those on the switch, without looking at peers that both share.
-// policy_state.go knows which rules share a flow, policy_tiers.go where they find room, policy_flows.go makes the flows.
+//   - classification.go: the root of the pipeline;
+//   - pod_connectivity.go and ipv6.go: local Pods, the gateway, forwarding and output;
+//   - node_connectivity.go: the tunnel and remote Nodes;
+//   - connection_tracking.go: conntrack;
+//   - network_policy.go and policy_*.go: NetworkPolicies;
+//   - oncache.go: the marks that ONCache learns from;
+//   - reserved.go: tables of Antrea's features that are not built.
+//
+// Under the features are core.go (initialization, rounds, replay, status), generator.go (what flows are made with), tables.go (in
+// which order tables are), miss.go (what each table does with packets that no flow matches), fields.go (allocation of registers,
+// marks, cookies and priorities) and validation.go (what arguments must be). interfaces.go declares the Client; a feature's
+// part of it is beside the feature.
+//
+// Groups are not there yet. A feature will have them through its socket as it has caches now, and flowstore will replay them
+// before the flows, which refer to them.
+//
+// NetworkPolicies: policy_client.go takes rules (policy_types.go), whose peers may be very many and are immutable sets
+// (addressset.go). policy_delta.go and policy_peers.go find how the flows of a rule differ from those on the switch, without looking at
+// peers that both share. policy_state.go knows which rules share a flow, policy_tiers.go where rules go that find no room in
+// a shared flow, policy_flows.go makes the flows. policy_stats.go reads what rules have let pass; policy_verdict.go tells what
+// rules say about a connection, without a switch.
 //
 // Table names, table order, register and mark layout, priorities, cookies and flows are those of Antrea in encap
 // mode, because tests and tools address them; rules beyond the 2,000th on one flow are at lower priorities. What Pods may send

@@ -10,13 +10,15 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// generator turns configuration into flows. It holds no state and sends nothing: equal input gives equal flows in equal
-// order.
+// generator is what features make flows with: the tables, the round, and the Node's addresses and ports. It holds no state and
+// sends nothing, and it knows no feature.
 type generator struct {
 	*pipeline
 	features Features
 	round    uint16
 	node     *config.NodeConfig
+	// rootActions are what features do to each IP packet where it enters the pipeline.
+	rootActions []of.Action
 }
 
 // family is what differs between IPv4 and IPv6 in flows that exist for both.
@@ -29,8 +31,6 @@ type family struct {
 	gateway netip.Addr
 	// podCIDR is the local Pod network.
 	podCIDR netip.Prefix
-	// checked is the table after SpoofGuard.
-	checked uint8
 }
 
 // families returns the address families that the pipeline carries: those of the Node's Pods.
@@ -44,7 +44,6 @@ func (g *generator) families() []family {
 			dst:     of.IPv4Dst,
 			gateway: g.node.Gateway.IPv4,
 			podCIDR: g.node.PodIPv4CIDR,
-			checked: g.firstOf(stageConntrackState),
 		})
 	}
 	if g.node.PodIPv6CIDR.IsValid() {
@@ -55,7 +54,6 @@ func (g *generator) families() []family {
 			dst:     of.IPv6Dst,
 			gateway: g.node.Gateway.IPv6,
 			podCIDR: g.node.PodIPv6CIDR,
-			checked: g.id(tableIPv6),
 		})
 	}
 	return families
@@ -82,45 +80,3 @@ func (g *generator) flow(category cookieCategory, table string, priority uint16,
 // toTable and toNext are the usual last actions.
 func (g *generator) toTable(name string) of.Action { return of.GotoTable{Table: g.id(name)} }
 func (g *generator) toNext(name string) of.Action  { return of.GotoTable{Table: g.next(name)} }
-
-// base returns the flows that exist whatever Pods and Nodes there are.
-func (g *generator) base() []of.Flow {
-	flows := g.missFlows()
-	flows = append(flows, g.classifierFlows()...)
-	flows = append(flows, g.gatewayFlows()...)
-	flows = append(flows, g.ipv6Flows()...)
-	flows = append(flows, g.tunnelFlows()...)
-	flows = append(flows, g.forwardingFlows()...)
-	flows = append(flows, g.conntrackFlows()...)
-	return append(flows, g.policyBypassFlows()...)
-}
-
-// missFlows returns the flow of lowest priority of every table.
-func (g *generator) missFlows() []of.Flow {
-	var flows []of.Flow
-	for _, spec := range g.tables {
-		var actions []of.Action
-		switch spec.miss {
-		case missNext:
-			actions = []of.Action{g.toNext(spec.name)}
-		case missToGateway:
-			actions = []of.Action{toGateway.load(), g.toTable(tableL2ForwardingCalc)}
-		case missDrop:
-		}
-		flows = append(flows, g.flow(cookieDefault, spec.name, priorityMiss, nil, actions...))
-	}
-	return flows
-}
-
-// classifierFlows separates the protocols that the pipeline knows; others are dropped.
-func (g *generator) classifierFlows() []of.Flow {
-	flows := []of.Flow{
-		g.flow(cookieDefault, tablePipelineRootClassifier, priorityNormal, matches(of.EthType(of.EthTypeARP)),
-			g.toTable(tableARPSpoofGuard)),
-	}
-	for _, f := range g.families() {
-		flows = append(flows, g.flow(cookieDefault, tablePipelineRootClassifier, priorityNormal, matches(f.ethType),
-			append(g.stampActions(), g.toTable(tableClassifier))...))
-	}
-	return flows
-}

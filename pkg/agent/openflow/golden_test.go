@@ -28,14 +28,15 @@ func TestBasePipelineGolden(t *testing.T) {
 		{"base_minimal.txt", minimalFeatures, testNode},
 		{"base_dualstack.txt", oncacheFeatures, dualStackNode},
 		{"base_ipv6.txt", oncacheFeatures, ipv6Node},
+		{"base_all.txt", Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, TrafficControl: true, ONCache: true, CutConnections: true}, testNode},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			c, fake := newTestClientOf(t, test.features, test.node)
 			var b strings.Builder
-			for id, spec := range c.pipeline.tables {
+			for id, spec := range c.generator.pipeline.tables {
 				fmt.Fprintf(&b, "%d %s\n", id, spec.name)
 			}
-			b.WriteString("\n" + render(c.pipeline, fake.Flows()))
+			b.WriteString("\n" + render(c.generator.pipeline, fake.Flows()))
 			requireGolden(t, test.file, b.String())
 		})
 	}
@@ -68,7 +69,7 @@ func TestObjectFlowsGolden(t *testing.T) {
 			c, fake := newTestClientOf(t, oncacheFeatures, test.node)
 			base := fake.Flows()
 			require.NoError(t, test.install(c))
-			requireGolden(t, test.file, render(c.pipeline, newFlows(base, fake.Flows())))
+			requireGolden(t, test.file, render(c.generator.pipeline, newFlows(base, fake.Flows())))
 		})
 	}
 }
@@ -79,7 +80,7 @@ func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
 	c, fake := newTestClient(t, oncacheFeatures)
 	require.NoError(t, installPodA(c))
 	require.NoError(t, installRemoteNode(c))
-	first, mark := c.pipeline.firstOf(stageEgressSecurity), c.pipeline.id(tableONCacheMark)
+	first, mark := c.generator.pipeline.firstOf(stageEgressSecurity), c.generator.pipeline.id(tableONCacheMark)
 	newOnly := map[string]bool{}
 	for _, m := range []of.Match{of.CTState("+new+trk")} {
 		newOnly[fmt.Sprint(m)] = true

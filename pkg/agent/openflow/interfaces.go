@@ -5,8 +5,6 @@ package openflow
 
 import (
 	"context"
-	"net"
-	"net/netip"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
@@ -22,7 +20,8 @@ type RoundInfo struct {
 
 // Client is the only way to change the OpenFlow pipeline. Every method sends one atomic bundle, waits for the barrier
 // and updates its flow cache only on success; calling it again with the same arguments changes nothing on the switch. What
-// takes no context waits 30 s for its turn at most; what only reads what is known never waits for the switch.
+// takes no context waits 30 s for its turn at most; what only reads what is known never waits for the switch. The features'
+// parts of it are declared beside them.
 type Client interface {
 	// Initialize connects (retrying until ctx ends), removes flows that already carry the new round, and installs the
 	// base flows of all features. The returned channel receives a value after each later reconnection of the switch;
@@ -33,31 +32,11 @@ type Client interface {
 	// DeleteStaleFlows removes flows of the previous round.
 	DeleteStaleFlows() error
 
-	// InstallPodFlows makes the local Pod behind ofPort reachable and lets it send from ips and mac only.
-	// The caller waits no longer than ctx lasts, be it for its turn or for the switch. A change that has begun goes on without
-	// the caller: after an error of ctx the flows may come to be installed or removed yet.
-	InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
-	UninstallPodFlows(ctx context.Context, interfaceName string) error
-	// InstallNodeFlows sends traffic for the Pod CIDRs of a remote Node (the keys of peers) to that Node. It refuses CIDRs that
-	// overlap the local ones, or those of a Node whose flows are installed.
-	InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) error
-	UninstallNodeFlows(nodeName string) error
+	PodClient
+	NodeClient
+	PolicyClient
+	MarkClient
 
-	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
-	// that a changed rule is or was applied to are named to the Interceptor. The first call of a process, which may be without
-	// rules, also removes all policy rules of former rounds, in the same bundle.
-	UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
-	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force beside the present ones, as far as these
-	// do not have the same flows. UpdatePolicyRules is to be called when all present ones are installed.
-	UpdatePolicyRulesOnTop(install []*PolicyRule, remove []uint32) error
-	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
-	GetPolicyFlowKeys(flowIDs []uint32) []string
-
-	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
-	// endpoint). It does not call the Interceptor. It fails when the feature gate ONCache is off.
-	InstallMarkFlows(marks []coherency.Mark) error
-	// UninstallMarkFlows removes the mark flows of the interfaces. It does not call the Interceptor.
-	UninstallMarkFlows(interfaceNames []string) error
 	// SetInterceptor makes every later bundle go through the Interceptor. Call it once, before controllers run.
 	SetInterceptor(coherency.Interceptor)
 
@@ -65,20 +44,9 @@ type Client interface {
 	IsConnected() bool
 	// ConnectionError is why IsConnected is false, nil when it is true.
 	ConnectionError() error
-	// GetPodFlowKeys, GetNodeFlowKeys return the match strings of cached flows, for antctl get ovsflows.
-	GetPodFlowKeys(interfaceName string) []string
-	GetNodeFlowKeys(nodeName string) []string
 	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.
 	GetFlowTableStatus(ctx context.Context) ([]TableStatus, error)
 	Disconnect() error
-}
-
-// Peer is how one Pod CIDR of a remote Node is reached.
-type Peer struct {
-	// Gateway is the remote gateway's address in the Pod CIDR.
-	Gateway netip.Addr
-	// TunnelIP is the transport address that tunnel packets are sent to, of either family.
-	TunnelIP netip.Addr
 }
 
 // TableStatus is one row of the pipeline.

@@ -27,7 +27,7 @@ var (
 // ipv6Flows is what the bridge does itself with IPv6: neighbor discovery and multicast are switched by plain flooding and MAC
 // learning. From Pods it takes only what neighborFlows admits: a Pod that could send router advertisements, redirects or
 // false neighbor advertisements would draw the traffic of others to itself (CVE-2020-10749).
-func (g *generator) ipv6Flows() []of.Flow {
+func ipv6Flows(g *generator) []of.Flow {
 	if !g.features.IPv6 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (g *generator) ipv6Flows() []of.Flow {
 //
 // A message whose options Open vSwitch cannot read, such as one with two link-layer addresses, has neither target nor
 // address for it. It matches no flow of these.
-func (g *generator) neighborFlows(ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) []of.Flow {
+func neighborFlows(g *generator, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) []of.Flow {
 	const category = cookiePodConnectivity
 	linkLocal := linkLocalAddress(mac)
 	flows := []of.Flow{

@@ -4,12 +4,72 @@
 package openflow
 
 import (
+	"slices"
+	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
+// Table names.
+const (
+	tableAntreaPolicyEgressRule    = "AntreaPolicyEgressRule"
+	tableEgressRule                = "EgressRule"
+	tableEgressDefaultRule         = "EgressDefaultRule"
+	tableEgressMetric              = "EgressMetric"
+	tableIngressSecurityClassifier = "IngressSecurityClassifier"
+	tableAntreaPolicyIngressRule   = "AntreaPolicyIngressRule"
+	tableIngressRule               = "IngressRule"
+	tableIngressDefaultRule        = "IngressDefaultRule"
+	tableIngressMetric             = "IngressMetric"
+)
+
+// networkPolicy is the feature that admits connections by rules. What Client offers of it is in policy_client.go.
+type networkPolicy struct {
+	socket *socket
+	// policies has, for each rule and each flow that rules share, one object.
+	policies *flowstore.Cache
+	// stalePoliciesDeleted says that no policy flow of a former round is left. It is read and written within changes.
+	stalePoliciesDeleted bool
+
+	// mu protects policy, which says which rules use which of the flows; it changes only within changes.
+	mu     sync.Mutex
+	policy *policyState
+}
+
+func newNetworkPolicy(c *core) *networkPolicy {
+	n := &networkPolicy{policy: newPolicyState()}
+	n.socket = c.register("NetworkPolicy", n)
+	n.policies = n.socket.cache("policyObjects")
+	return n
+}
+
+func (*networkPolicy) tables(features Features) []tableSpec {
+	specs := []tableSpec{
+		{name: tableEgressRule, stage: stageEgressSecurity},
+		{name: tableEgressDefaultRule, stage: stageEgressSecurity},
+		{name: tableEgressMetric, stage: stageEgressSecurity},
+		{name: tableIngressSecurityClassifier, stage: stageIngressSecurity},
+		{name: tableIngressRule, stage: stageIngressSecurity},
+		{name: tableIngressDefaultRule, stage: stageIngressSecurity},
+		{name: tableIngressMetric, stage: stageIngressSecurity},
+	}
+	if features.AntreaPolicy {
+		specs = append(specs,
+			tableSpec{name: tableAntreaPolicyEgressRule, stage: stageEgressSecurity, before: tableEgressRule},
+			tableSpec{name: tableAntreaPolicyIngressRule, stage: stageIngressSecurity, before: tableIngressRule},
+		)
+	}
+	return specs
+}
+
+func (*networkPolicy) baseFlows(g *generator) []of.Flow {
+	return slices.Concat(policyBypassFlows(g), cutFlows(g))
+}
+
 // policyBypassFlows lets packets pass the policy tables that policies do not apply to: of established connections (a
 // policy decides whether a connection may be opened), of the Node itself, and packets that leave the Node.
-func (g *generator) policyBypassFlows() []of.Flow {
+func policyBypassFlows(g *generator) []of.Flow {
 	const category = cookieNetworkPolicy
 	egressTable, ingressTable, priority := tableEgressRule, tableIngressRule, uint16(priorityHigh)
 	if g.features.AntreaPolicy {
@@ -32,6 +92,18 @@ func (g *generator) policyBypassFlows() []of.Flow {
 				g.flow(category, ingressTable, priority, matches(f.ethType, of.CTState(state)), g.toTable(tableIngressMetric)),
 			)
 		}
+	}
+	return flows
+}
+
+// cutFlows drops what belongs to connections that were cut, in both directions, before anything else can become of it.
+func cutFlows(g *generator) []of.Flow {
+	if !g.features.CutConnections {
+		return nil
+	}
+	var flows []of.Flow
+	for _, f := range g.families() {
+		flows = append(flows, g.flow(cookieNetworkPolicy, tableConntrackState, priorityNormal, matches(f.ethType, of.CTState("+trk"), cutCT.match())))
 	}
 	return flows
 }

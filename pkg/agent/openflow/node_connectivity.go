@@ -4,17 +4,141 @@
 package openflow
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 const arpOpRequest, arpOpReply = 1, 2
 
+// NodeClient is the part of Client that is about remote Nodes.
+type NodeClient interface {
+	// InstallNodeFlows sends traffic for the Pod CIDRs of a remote Node (the keys of peers) to that Node. It refuses CIDRs that
+	// overlap the local ones, or those of a Node whose flows are installed.
+	InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) error
+	UninstallNodeFlows(nodeName string) error
+	// GetNodeFlowKeys returns the match strings of cached flows, for antctl get ovsflows.
+	GetNodeFlowKeys(nodeName string) []string
+}
+
+// Peer is how one Pod CIDR of a remote Node is reached.
+type Peer struct {
+	// Gateway is the remote gateway's address in the Pod CIDR.
+	Gateway netip.Addr
+	// TunnelIP is the transport address that tunnel packets are sent to, of either family.
+	TunnelIP netip.Addr
+}
+
+// nodeConnectivity is the feature that connects the Node to others through the tunnel. It uses the tables of Pod connectivity.
+type nodeConnectivity struct {
+	socket *socket
+	nodes  *flowstore.Cache
+
+	// networks has the Pod networks that flows lead to other Nodes, and nodeNetworks the same by Node. Those of two Nodes never
+	// overlap: their flows would match the same packets, or be the same. They change only within a change.
+	networks     prefixindex.Index[string]
+	nodeNetworks map[string][]netip.Prefix
+}
+
+func newNodeConnectivity(c *core) *nodeConnectivity {
+	n := &nodeConnectivity{nodeNetworks: map[string][]netip.Prefix{}}
+	n.socket = c.register("Node connectivity", n)
+	n.nodes = n.socket.cache("nodes")
+	return n
+}
+
+func (*nodeConnectivity) tables(Features) []tableSpec { return nil }
+
+func (*nodeConnectivity) baseFlows(g *generator) []of.Flow { return tunnelFlows(g) }
+
+func (n *nodeConnectivity) InstallNodeFlows(nodeName string, peers map[netip.Prefix]Peer) error {
+	if err := validateNode(nodeName, peers); err != nil {
+		return err
+	}
+	return n.socket.change(func(t turn) error {
+		if err := n.checkNetworks(t.g, nodeName, peers); err != nil {
+			return fmt.Errorf("remote Node %s: %w", nodeName, err)
+		}
+		flows := nodeFlows(t.g, peers)
+		if err := n.socket.checkNotBase(flows); err != nil {
+			return fmt.Errorf("remote Node %s: %w", nodeName, err)
+		}
+		change := coherency.Change{Nodes: coherencyNodes(nodeName, peers)}
+		if err := t.Commit(change, nil, n.nodes.Plan(nodeName, flows)); err != nil {
+			return fmt.Errorf("install the flows of remote Node %s: %w", nodeName, err)
+		}
+		n.setNetworks(nodeName, sortedPrefixes(peers))
+		return nil
+	})
+}
+
+// checkNetworks refuses Pod networks that overlap the local ones or another Node's.
+func (n *nodeConnectivity) checkNetworks(g *generator, nodeName string, peers map[netip.Prefix]Peer) error {
+	for cidr := range peers {
+		for _, f := range g.families() {
+			if cidr.Overlaps(f.podCIDR) {
+				return fmt.Errorf("the Pod network %v overlaps the local one, %v", cidr, f.podCIDR)
+			}
+		}
+		for other, holder := range n.networks.Overlapping(cidr) {
+			if holder != nodeName {
+				return fmt.Errorf("the Pod network %v overlaps %v of remote Node %s, whose flows must go first", cidr, other, holder)
+			}
+		}
+	}
+	return nil
+}
+
+// setNetworks notes whose flows match which Pod networks. It belongs into a change.
+func (n *nodeConnectivity) setNetworks(nodeName string, cidrs []netip.Prefix) {
+	for _, cidr := range n.nodeNetworks[nodeName] {
+		n.networks.Delete(cidr)
+	}
+	for _, cidr := range cidrs {
+		n.networks.Set(cidr, nodeName)
+	}
+	if n.nodeNetworks[nodeName] = cidrs; len(cidrs) == 0 {
+		delete(n.nodeNetworks, nodeName)
+	}
+}
+
+// coherencyNodes groups the Pod networks of a Node by the transport address that leads to them.
+func coherencyNodes(name string, peers map[netip.Prefix]Peer) []coherency.Node {
+	var nodes []coherency.Node
+	for _, cidr := range sortedPrefixes(peers) {
+		ip := peers[cidr].TunnelIP
+		i := slices.IndexFunc(nodes, func(n coherency.Node) bool { return n.TunnelIP == ip })
+		if i < 0 {
+			i, nodes = len(nodes), append(nodes, coherency.Node{Name: name, TunnelIP: ip})
+		}
+		nodes[i].PodCIDRs = append(nodes[i].PodCIDRs, cidr)
+	}
+	return nodes
+}
+
+func (n *nodeConnectivity) UninstallNodeFlows(nodeName string) error {
+	return n.socket.change(func(t turn) error {
+		change := coherency.Change{RemovedNodes: []string{nodeName}}
+		if err := t.Commit(change, nil, n.nodes.Plan(nodeName, nil)); err != nil {
+			return fmt.Errorf("remove the flows of remote Node %s: %w", nodeName, err)
+		}
+		n.setNetworks(nodeName, nil)
+		return nil
+	})
+}
+
+func (n *nodeConnectivity) GetNodeFlowKeys(nodeName string) []string {
+	return n.nodes.MatchStrings(nodeName)
+}
+
 // tunnelFlows admits what other Nodes send and maps the virtual MAC address to the tunnel port.
-func (g *generator) tunnelFlows() []of.Flow {
+func tunnelFlows(g *generator) []of.Flow {
 	const category = cookiePodConnectivity
 	port := g.node.TunnelOFPort
 	return []of.Flow{
@@ -28,12 +152,12 @@ func (g *generator) tunnelFlows() []of.Flow {
 
 // nodeFlows returns the flows of one remote Node. IPv6 needs no responder: the host has a permanent neighbor entry for the
 // remote gateway (package route).
-func (g *generator) nodeFlows(peers map[netip.Prefix]Peer) []of.Flow {
+func nodeFlows(g *generator, peers map[netip.Prefix]Peer) []of.Flow {
 	const category = cookiePodConnectivity
 	var flows []of.Flow
 	for _, cidr := range sortedPrefixes(peers) {
 		if gateway := peers[cidr].Gateway; gateway.Is4() && g.node.Gateway.IPv4.IsValid() {
-			flows = append(flows, g.arpResponderFlow(gateway))
+			flows = append(flows, arpResponderFlow(g, gateway))
 		}
 		for _, f := range g.families() {
 			if !f.contains(cidr.Addr()) {
@@ -49,7 +173,7 @@ func (g *generator) nodeFlows(peers map[netip.Prefix]Peer) []of.Flow {
 
 // arpResponderFlow answers ARP requests for a remote gateway with the virtual MAC address: that is how the host's routes
 // to remote Pods, whose next hop the remote gateway is, lead into the tunnel.
-func (g *generator) arpResponderFlow(ip netip.Addr) of.Flow {
+func arpResponderFlow(g *generator, ip netip.Addr) of.Flow {
 	mac := macValue(config.GlobalVirtualMAC)
 	return g.flow(cookiePodConnectivity, tableARPResponder, priorityNormal,
 		matches(of.EthType(of.EthTypeARP), of.ARPOp(arpOpRequest), of.ARPTPA(ip)),

@@ -4,18 +4,99 @@
 package openflow
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
+const tableONCacheMark = "ONCacheMark"
+
 const maxEpoch = 511
 
-// oncacheConnection is the ct_mark that a cacheable connection has: opened from the tunnel (1) or by a local Pod (3), without
+// oncacheConnectionMark, under oncacheConnectionMask, is the ct_mark that a cacheable connection has: opened from the tunnel (1) or by a local Pod (3), without
 // Service translation, SNAT, hairpin and L7 redirection (bits 4-7). One masked match admits exactly these two sources: bit 0
 // must be set, bit 1 may be anything, bits 2-7 must be clear.
 const oncacheConnectionMark, oncacheConnectionMask = 0x1, 0xfd
+
+// MarkClient is the part of Client that is about ONCache's mark flows. It is called by whoever is behind the Interceptor.
+type MarkClient interface {
+	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
+	// endpoint). It does not call the Interceptor. It fails when the feature gate ONCache is off.
+	InstallMarkFlows(marks []coherency.Mark) error
+	// UninstallMarkFlows removes the mark flows of the interfaces. It does not call the Interceptor.
+	UninstallMarkFlows(interfaceNames []string) error
+}
+
+// oncacheMarks is the feature that marks packets which the cache may learn from. Its flows travel with the changes of the others:
+// the Interceptor says with each change which marks are to come with it.
+type oncacheMarks struct {
+	socket *socket
+	marks  *flowstore.Cache
+}
+
+func newONCacheMarks(c *core) *oncacheMarks {
+	o := &oncacheMarks{}
+	o.socket = c.register("ONCache", o)
+	o.marks = o.socket.cache("marks")
+	o.socket.setPlanMarks(o.plan)
+	return o
+}
+
+func (*oncacheMarks) tables(features Features) []tableSpec {
+	if !features.ONCache {
+		return nil
+	}
+	return []tableSpec{{name: tableONCacheMark, stage: stageOutput, before: tableOutput}}
+}
+
+func (*oncacheMarks) baseFlows(*generator) []of.Flow { return nil }
+
+func (o *oncacheMarks) InstallMarkFlows(marks []coherency.Mark) error {
+	if err := o.socket.commitMarks(marks, nil); err != nil {
+		return fmt.Errorf("install %d ONCache marks: %w", len(marks), err)
+	}
+	return nil
+}
+
+func (o *oncacheMarks) UninstallMarkFlows(interfaceNames []string) error {
+	if err := o.socket.commitMarks(nil, interfaceNames); err != nil {
+		return fmt.Errorf("remove the ONCache marks of interfaces %q: %w", interfaceNames, err)
+	}
+	return nil
+}
+
+// plan returns what makes the mark flows those of marks, and removes the ones of removed.
+func (o *oncacheMarks) plan(marks []coherency.Mark, removed []string) ([]flowstore.Plan, error) {
+	g := o.socket.generator()
+	if g == nil {
+		return nil, errNotInitialized
+	}
+	if len(marks) > 0 && !g.features.ONCache {
+		return nil, errors.New("ONCache mark flows need the feature gate ONCache, which is off")
+	}
+	var plans []flowstore.Plan
+	planned := map[string]bool{}
+	for _, mark := range marks {
+		if err := validateMark(mark); err != nil {
+			return nil, err
+		}
+		if planned[mark.InterfaceName] {
+			return nil, fmt.Errorf("two ONCache marks of interface %s in one change", mark.InterfaceName)
+		}
+		planned[mark.InterfaceName] = true
+		if !slices.Contains(removed, mark.InterfaceName) {
+			plans = append(plans, o.marks.Plan(mark.InterfaceName, markFlows(g, mark)))
+		}
+	}
+	for _, name := range removed {
+		plans = append(plans, o.marks.Plan(name, nil))
+	}
+	return plans, nil
+}
 
 // markFlows returns the flows that write the endpoint's epoch into the packet mark, one per direction. They match only
 // packets of established connections that travel between the Pod and the tunnel and that all policy tables have let pass:
@@ -24,7 +105,7 @@ const oncacheConnectionMark, oncacheConnectionMask = 0x1, 0xfd
 // ONCache relies on the verdict and the mark being decided in one translation: a kernel megaflow that still applies old
 // rules must also still write the old epoch. So no established packet is recirculated between the first policy table and
 // ONCacheMark; ct(commit), which recirculates, concerns new connections only and goes past this table.
-func (g *generator) markFlows(mark coherency.Mark) []of.Flow {
+func markFlows(g *generator, mark coherency.Mark) []of.Flow {
 	load := of.LoadField{Field: oncacheEpochField.field, Range: oncacheEpochField.bits, Value: uint64(mark.Epoch)}
 	var flows []of.Flow
 	for _, f := range g.families() {
@@ -43,11 +124,11 @@ func (g *generator) markFlows(mark coherency.Mark) []of.Flow {
 	return flows
 }
 
-// stampActions take the stamp that ONCache's programs have put into the packet mark into a register, at the root of the pipeline: so
+// rootActions take the stamp that ONCache's programs have put into the packet mark into a register, at the root of the pipeline: so
 // every megaflow matches the stamp, those after a recirculation by their frozen state, and none from before a change of a Pod's rules
 // is met by packets that come after it. In the mark the same bits are the epoch's, which only the mark flows write.
-func (g *generator) stampActions() []of.Action {
-	if !g.features.ONCache {
+func (*oncacheMarks) rootActions(features Features) []of.Action {
+	if !features.ONCache {
 		return nil
 	}
 	return []of.Action{

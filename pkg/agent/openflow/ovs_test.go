@@ -106,7 +106,7 @@ func (b *bridge) trace(flow string, ctNext ...string) walk {
 	for _, m := range tableLine.FindAllStringSubmatch(w.text, -1) {
 		id, err := strconv.Atoi(m[1])
 		require.NoError(b.t, err)
-		w.tables = append(w.tables, b.c.pipeline.tables[id].name)
+		w.tables = append(w.tables, b.c.generator.pipeline.tables[id].name)
 	}
 	w.recirculations = strings.Count(w.text, "resume conntrack")
 	for _, m := range outputLine.FindAllStringSubmatch(w.text, -1) {
@@ -416,10 +416,10 @@ func TestSwitchAgreesWithTheFake(t *testing.T) {
 	})
 	t.Run("refused bundle", func(t *testing.T) {
 		// A table limit refuses the addition of the Pod, after other parts of the bundle have been accepted.
-		limited := fmt.Sprintf("flow_tables:%d=@t", b.c.pipeline.id(tableL3Forwarding))
+		limited := fmt.Sprintf("flow_tables:%d=@t", b.c.generator.pipeline.id(tableL3Forwarding))
 		count := 0
 		for _, line := range want {
-			if strings.Contains(line, fmt.Sprintf("table=%d,", b.c.pipeline.id(tableL3Forwarding))) {
+			if strings.Contains(line, fmt.Sprintf("table=%d,", b.c.generator.pipeline.id(tableL3Forwarding))) {
 				count++
 			}
 		}

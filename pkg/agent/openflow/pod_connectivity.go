@@ -4,15 +4,122 @@
 package openflow
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
+// Table names.
+const (
+	tableARPSpoofGuard    = "ARPSpoofGuard"
+	tableARPResponder     = "ARPResponder"
+	tableClassifier       = "Classifier"
+	tableSpoofGuard       = "SpoofGuard"
+	tableIPv6             = "IPv6"
+	tableL3Forwarding     = "L3Forwarding"
+	tableL3DecTTL         = "L3DecTTL"
+	tableL2ForwardingCalc = "L2ForwardingCalc"
+	tableOutput           = "Output"
+)
+
+// PodClient is the part of Client that is about local Pods.
+type PodClient interface {
+	// InstallPodFlows makes the local Pod behind ofPort reachable and lets it send from ips and mac only.
+	// The caller waits no longer than ctx lasts, be it for its turn or for the switch. A change that has begun goes on without
+	// the caller: after an error of ctx the flows may come to be installed or removed yet.
+	InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
+	UninstallPodFlows(ctx context.Context, interfaceName string) error
+	// GetPodFlowKeys returns the match strings of cached flows, for antctl get ovsflows.
+	GetPodFlowKeys(interfaceName string) []string
+}
+
+// podConnectivity is the feature that connects local Pods, the gateway and each other. What IPv6 needs is in ipv6.go.
+type podConnectivity struct {
+	socket *socket
+	pods   *flowstore.Cache
+}
+
+func newPodConnectivity(c *core) *podConnectivity {
+	p := &podConnectivity{}
+	p.socket = c.register("Pod connectivity", p)
+	p.pods = p.socket.cache("interfaces")
+	return p
+}
+
+func (*podConnectivity) tables(features Features) []tableSpec {
+	specs := []tableSpec{
+		{name: tableARPSpoofGuard, stage: stageARPValidation, miss: missDrop},
+		{name: tableARPResponder, stage: stageARPOutput, miss: missDrop},
+		{name: tableClassifier, stage: stageClassifier, miss: missDrop},
+		{name: tableSpoofGuard, stage: stageValidation, miss: missDrop},
+		{name: tableL3Forwarding, stage: stageRouting, miss: missToGateway},
+		{name: tableL3DecTTL, stage: stageRouting},
+		{name: tableL2ForwardingCalc, stage: stageSwitching},
+		{name: tableOutput, stage: stageOutput, miss: missDrop},
+	}
+	if features.IPv6 {
+		specs = append(specs, tableSpec{name: tableIPv6, stage: stageValidation})
+	}
+	return specs
+}
+
+func (*podConnectivity) baseFlows(g *generator) []of.Flow {
+	return slices.Concat(gatewayFlows(g), ipv6Flows(g), forwardingFlows(g))
+}
+
+func (p *podConnectivity) InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+	if err := validatePod(interfaceName, ips, mac, ofPort); err != nil {
+		return err
+	}
+	// The caller may have left when they are read.
+	ips, mac = slices.Clone(ips), slices.Clone(mac)
+	return p.socket.changeFor(ctx, flowsOf(interfaceName), func(t turn) error {
+		return p.install(t, interfaceName, ips, mac, ofPort)
+	})
+}
+
+// flowsOf is what a change changes, for errors.
+func flowsOf(interfaceName string) string { return "flows of interface " + interfaceName }
+
+func (p *podConnectivity) install(t turn, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+	flows := podFlows(t.g, ips, mac, ofPort)
+	if err := p.socket.checkNotBase(flows); err != nil {
+		return fmt.Errorf("interface %s with MAC address %v, OpenFlow port %d: %w", interfaceName, mac, ofPort, err)
+	}
+	plan := p.pods.Plan(interfaceName, flows)
+	// A flow that belonged to another interface: that one is affected too, in a way that the change cannot express.
+	change := coherency.Change{All: plan.TakesOver}
+	if plan.Replaces {
+		change.Interfaces = []string{interfaceName}
+	}
+	if err := t.Commit(change, nil, plan); err != nil {
+		return fmt.Errorf("install the flows of interface %s: %w", interfaceName, err)
+	}
+	return nil
+}
+
+func (p *podConnectivity) UninstallPodFlows(ctx context.Context, interfaceName string) error {
+	return p.socket.changeFor(ctx, flowsOf(interfaceName), func(t turn) error {
+		change := coherency.Change{RemovedInterfaces: []string{interfaceName}}
+		if err := t.Commit(change, nil, p.pods.Plan(interfaceName, nil)); err != nil {
+			return fmt.Errorf("remove the flows of interface %s: %w", interfaceName, err)
+		}
+		return nil
+	})
+}
+
+func (p *podConnectivity) GetPodFlowKeys(interfaceName string) []string {
+	return p.pods.MatchStrings(interfaceName)
+}
+
 // gatewayFlows lets the host stack send into and receive from the bridge.
-func (g *generator) gatewayFlows() []of.Flow {
+func gatewayFlows(g *generator) []of.Flow {
 	const category = cookiePodConnectivity
 	gw := g.node.Gateway
 	flows := []of.Flow{
@@ -23,7 +130,7 @@ func (g *generator) gatewayFlows() []of.Flow {
 	}
 	if gw.IPv4.IsValid() {
 		flows = append(flows,
-			g.arpSpoofGuardFlow(gw.OFPort, gw.IPv4, gw.MAC),
+			arpSpoofGuardFlow(g, gw.OFPort, gw.IPv4, gw.MAC),
 			// Local Pods and the gateway resolve each other by plain flooding.
 			g.flow(category, tableARPResponder, priorityLow, matches(of.EthType(of.EthTypeARP)), of.Normal{}),
 		)
@@ -35,7 +142,7 @@ func (g *generator) gatewayFlows() []of.Flow {
 				fromGateway.load(), sourceLocal.load(), g.toTable(tableSpoofGuard)),
 			// The host may use any source address.
 			g.flow(category, tableSpoofGuard, priorityNormal, matches(f.ethType, of.InPort(gw.OFPort)),
-				of.GotoTable{Table: f.checked}),
+				afterSpoofGuard(g, f)),
 			g.flow(category, tableL3Forwarding, priorityHigh, matches(f.ethType, f.dst(host(f.gateway))),
 				of.SetEthDst{MAC: gw.MAC}, toGateway.load(), g.toTable(tableL3DecTTL)),
 			// Replies go back through the gateway that the connection came from, wherever their address would route them: the
@@ -48,7 +155,7 @@ func (g *generator) gatewayFlows() []of.Flow {
 }
 
 // forwardingFlows is routing and output that does not depend on which Pods and Nodes exist.
-func (g *generator) forwardingFlows() []of.Flow {
+func forwardingFlows(g *generator) []of.Flow {
 	const category = cookiePodConnectivity
 	var flows []of.Flow
 	for _, f := range g.families() {
@@ -66,7 +173,7 @@ func (g *generator) forwardingFlows() []of.Flow {
 }
 
 // podFlows returns the flows of one local Pod. Addresses of families that the pipeline does not carry get no flow.
-func (g *generator) podFlows(ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) []of.Flow {
+func podFlows(g *generator, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) []of.Flow {
 	const category = cookiePodConnectivity
 	flows := []of.Flow{
 		g.flow(category, tableClassifier, priorityLow, matches(of.InPort(ofPort)),
@@ -76,7 +183,7 @@ func (g *generator) podFlows(ips []netip.Addr, mac net.HardwareAddr, ofPort uint
 	}
 	for _, ip := range ips {
 		if ip.Is4() && g.node.Gateway.IPv4.IsValid() {
-			flows = append(flows, g.arpSpoofGuardFlow(ofPort, ip, mac))
+			flows = append(flows, arpSpoofGuardFlow(g, ofPort, ip, mac))
 		}
 		for _, f := range g.families() {
 			if !f.contains(ip) {
@@ -85,20 +192,28 @@ func (g *generator) podFlows(ips []netip.Addr, mac net.HardwareAddr, ofPort uint
 			flows = append(flows,
 				g.flow(category, tableSpoofGuard, priorityNormal,
 					matches(f.ethType, of.InPort(ofPort), of.EthSrc(mac), f.src(host(ip))),
-					of.GotoTable{Table: f.checked}),
+					afterSpoofGuard(g, f)),
 				g.flow(category, tableL3Forwarding, priorityNormal, matches(f.ethType, rewriteMAC.match(), f.dst(host(ip))),
 					of.SetEthSrc{MAC: g.node.Gateway.MAC}, of.SetEthDst{MAC: mac}, g.toTable(tableL3DecTTL)),
 			)
 		}
 	}
 	if g.features.IPv6 && slices.ContainsFunc(ips, isIPv6) {
-		flows = append(flows, g.neighborFlows(ips, mac, ofPort)...)
+		flows = append(flows, neighborFlows(g, ips, mac, ofPort)...)
 	}
 	return flows
 }
 
+// afterSpoofGuard leads packets of the family on that have passed SpoofGuard.
+func afterSpoofGuard(g *generator, f family) of.Action {
+	if f.gateway.Is6() {
+		return g.toTable(tableIPv6)
+	}
+	return of.GotoTable{Table: g.firstOf(stageConntrackState)}
+}
+
 // arpSpoofGuardFlow admits ARP packets in which the port speaks for its own address.
-func (g *generator) arpSpoofGuardFlow(ofPort uint32, ip netip.Addr, mac net.HardwareAddr) of.Flow {
+func arpSpoofGuardFlow(g *generator, ofPort uint32, ip netip.Addr, mac net.HardwareAddr) of.Flow {
 	return g.flow(cookiePodConnectivity, tableARPSpoofGuard, priorityNormal,
 		matches(of.EthType(of.EthTypeARP), of.InPort(ofPort), of.ARPSPA(ip), of.ARPSHA(mac)),
 		g.toTable(tableARPResponder))

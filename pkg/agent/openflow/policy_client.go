@@ -10,19 +10,33 @@ import (
 	"strings"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-func (c *client) UpdatePolicyRules(install []*PolicyRule, remove []uint32) error {
-	return c.updatePolicyRules(install, remove, true)
+// PolicyClient is the part of Client that is about NetworkPolicies.
+type PolicyClient interface {
+	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
+	// that a changed rule is or was applied to are named to the Interceptor. The first call of a process, which may be without
+	// rules, also removes all policy rules of former rounds, in the same bundle.
+	UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
+	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force beside the present ones, as far as these
+	// do not have the same flows. UpdatePolicyRules is to be called when all present ones are installed.
+	UpdatePolicyRulesOnTop(install []*PolicyRule, remove []uint32) error
+	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
+	GetPolicyFlowKeys(flowIDs []uint32) []string
 }
 
-func (c *client) UpdatePolicyRulesOnTop(install []*PolicyRule, remove []uint32) error {
-	return c.updatePolicyRules(install, remove, false)
+func (n *networkPolicy) UpdatePolicyRules(install []*PolicyRule, remove []uint32) error {
+	return n.updatePolicyRules(install, remove, true)
+}
+
+func (n *networkPolicy) UpdatePolicyRulesOnTop(install []*PolicyRule, remove []uint32) error {
+	return n.updatePolicyRules(install, remove, false)
 }
 
 // updatePolicyRules changes rules, and takes those of former rounds away if replace is set.
-func (c *client) updatePolicyRules(install []*PolicyRule, remove []uint32, replace bool) error {
+func (n *networkPolicy) updatePolicyRules(install []*PolicyRule, remove []uint32, replace bool) error {
 	for _, r := range install {
 		if err := validatePolicyRule(r); err != nil {
 			return err
@@ -31,14 +45,11 @@ func (c *client) updatePolicyRules(install []*PolicyRule, remove []uint32, repla
 			return fmt.Errorf("policy rule %d is both installed and removed in one change", r.FlowID)
 		}
 	}
-	if err := c.changes.takeSoon(); err != nil {
-		return err
-	}
-	defer c.changes.give()
-	if c.generator == nil {
-		return errNotInitialized
-	}
-	change := c.policy.change(c.generator)
+	return n.socket.change(func(t turn) error { return n.update(t, install, remove, replace) })
+}
+
+func (n *networkPolicy) update(t turn, install []*PolicyRule, remove []uint32, replace bool) error {
+	change := n.policy.change(policyFlows{t.g})
 	for _, id := range remove {
 		if err := change.set(id, nil); err != nil {
 			return err
@@ -49,63 +60,63 @@ func (c *client) updatePolicyRules(install []*PolicyRule, remove []uint32, repla
 			return err
 		}
 	}
-	plans := change.plans(c.policies)
-	var stale []of.FlowMod
+	plans := change.plans(n.policies)
+	var stale []flowstore.Deletion
 	if replace {
-		stale = c.stalePolicies()
+		stale = n.stalePolicies()
 	}
-	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p plan) bool { return len(p.mods) > 0 }) && !c.needsResync() {
-		c.applyPolicies(change)
+	if len(stale) == 0 && !slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) && !t.NeedsResync() {
+		n.apply(change)
 		return nil
 	}
 	// Nobody knows which Pods the rules of former rounds were applied to.
-	if err := c.commit(coherency.Change{Interfaces: change.interfaces(), All: len(stale) > 0}, stale, plans...); err != nil {
+	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: len(stale) > 0}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}
-	c.applyPolicies(change)
-	c.stalePoliciesDeleted = c.stalePoliciesDeleted || replace
+	n.apply(change)
+	n.stalePoliciesDeleted = n.stalePoliciesDeleted || replace
 	return nil
 }
 
-// applyPolicies enters what the switch has accepted.
-func (c *client) applyPolicies(change *policyChange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// apply enters what the switch has accepted.
+func (n *networkPolicy) apply(change *policyChange) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	change.apply()
 }
 
 // stalePolicies deletes the policy flows of former rounds. They stay in force until the present policies are known; from then
-// on they must not complete the conjunctions of present rules. The caller holds changes.
-func (c *client) stalePolicies() []of.FlowMod {
-	if c.prevRound == nil || c.stalePoliciesDeleted {
+// on they must not complete the conjunctions of present rules. It belongs into a change.
+func (n *networkPolicy) stalePolicies() (deletions []flowstore.Deletion) {
+	if n.stalePoliciesDeleted {
 		return nil
 	}
-	var mods []of.FlowMod
-	for round := *c.prevRound; round != c.generator.round; round++ {
-		mods = append(mods, of.FlowMod{
-			Command: of.DeleteByCookie, Flow: of.Flow{Cookie: cookie(round, cookieNetworkPolicy)}, CookieMask: cookieRoundMask | cookieCategoryMask,
+	for _, round := range n.socket.formerRounds() {
+		deletions = append(deletions, flowstore.Deletion{
+			Cookie: cookie(round, cookieNetworkPolicy), Mask: cookieRoundMask | cookieCategoryMask,
 		})
 	}
-	return mods
+	return deletions
 }
 
-func (c *client) GetPolicyFlowKeys(flowIDs []uint32) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.generator == nil {
+func (n *networkPolicy) GetPolicyFlowKeys(flowIDs []uint32) []string {
+	g := n.socket.generator()
+	if g == nil {
 		return nil
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	objects := map[string]bool{}
 	for _, id := range flowIDs {
 		objects[ruleObject(id)] = true
-		for key := range c.generator.keyDelta(nil, c.policy.rules[id]).added {
-			key = key.at(c.policy.tiers[id])
+		for key := range (policyFlows{g}).keyDelta(nil, n.policy.rules[id]).added {
+			key = key.at(n.policy.tiers[id])
 			objects[key.String()] = true
 		}
 	}
 	var keys []string
 	for object := range objects {
-		keys = append(keys, c.policies.matchStrings(object)...)
+		keys = append(keys, n.policies.MatchStrings(object)...)
 	}
 	slices.Sort(keys)
 	return keys

@@ -62,7 +62,7 @@ func TestPolicyFlowsGolden(t *testing.T) {
 			base := fake.Flows()
 			require.NoError(t, install(test.rules...)(c))
 			require.Len(t, fake.History(), 1)
-			requireGolden(t, test.file, render(c.pipeline, newFlows(base, fake.Flows())))
+			requireGolden(t, test.file, render(c.generator.pipeline, newFlows(base, fake.Flows())))
 
 			t.Run("replay", func(t *testing.T) {
 				want := fake.Flows()
@@ -116,7 +116,7 @@ func TestPolicyRuleIsModified(t *testing.T) {
 				}
 			}
 			require.NoError(t, fresh.UpdatePolicyRules(final, nil))
-			require.Equal(t, render(fresh.pipeline, want.Flows()), render(c.pipeline, fake.Flows()))
+			require.Equal(t, render(fresh.generator.pipeline, want.Flows()), render(c.generator.pipeline, fake.Flows()))
 		})
 	}
 }
@@ -237,7 +237,7 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 	c := NewClient(fake, noTableNames, oncacheFeatures).(*client)
 	_, err = c.Initialize(ctx, RoundInfo{RoundNum: testRound, PrevRoundNum: &previous}, testNode, testNetwork)
 	require.NoError(t, err)
-	require.Contains(t, render(c.pipeline, fake.Flows()), "nw_src=10.10.1.21 actions=conjunction(2,1/3)")
+	require.Contains(t, render(c.generator.pipeline, fake.Flows()), "nw_src=10.10.1.21 actions=conjunction(2,1/3)")
 	r := &recorder{}
 	c.SetInterceptor(r)
 	fake.ClearHistory()
@@ -247,7 +247,7 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 
 	fresh, want := newTestClient(t, oncacheFeatures)
 	require.NoError(t, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))(fresh))
-	require.Equal(t, render(fresh.pipeline, want.Flows()), render(c.pipeline, fake.Flows()))
+	require.Equal(t, render(fresh.generator.pipeline, want.Flows()), render(c.generator.pipeline, fake.Flows()))
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))
 	require.Len(t, fake.History(), 1, "only the first change deletes them")
 }
@@ -266,10 +266,10 @@ func TestPoliciesOnTopOfFormerRounds(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.UpdatePolicyRulesOnTop([]*PolicyRule{ingress(3, policyPodB, everybody)}, nil))
 	require.NoError(t, c.UpdatePolicyRulesOnTop(nil, nil))
-	require.Contains(t, render(c.pipeline, fake.Flows()), "nw_src=10.10.1.20 actions=conjunction(2,1/3)")
+	require.Contains(t, render(c.generator.pipeline, fake.Flows()), "nw_src=10.10.1.20 actions=conjunction(2,1/3)")
 	require.NoError(t, c.UpdatePolicyRules(nil, nil))
 
 	fresh, want := newTestClient(t, oncacheFeatures)
 	require.NoError(t, install(ingress(3, policyPodB, everybody))(fresh))
-	require.Equal(t, render(fresh.pipeline, want.Flows()), render(c.pipeline, fake.Flows()))
+	require.Equal(t, render(fresh.generator.pipeline, want.Flows()), render(c.generator.pipeline, fake.Flows()))
 }

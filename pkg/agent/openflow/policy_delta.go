@@ -17,7 +17,7 @@ func (d *keyDelta) empty() bool { return len(d.removed)+len(d.added) == 0 }
 
 // keyDelta compares two versions of a rule, either of which may be nil. Peers may be very many, so as long as their flows have the
 // same place in the conjunction only those are looked at that come and go.
-func (g *generator) keyDelta(old, r *PolicyRule) *keyDelta {
+func (g policyFlows) keyDelta(old, r *PolicyRule) *keyDelta {
 	delta := &keyDelta{added: map[clauseKey]dimension{}}
 	delta.addFixed(g.fixedKeys(old), g.fixedKeys(r))
 	before, after := g.layout(old).peers, g.layout(r).peers
@@ -52,7 +52,7 @@ func (d *keyDelta) addFixed(before, after map[clauseKey]dimension) {
 }
 
 // fixedKeys returns the shared flows that a rule uses, except for the peers'.
-func (g *generator) fixedKeys(r *PolicyRule) map[clauseKey]dimension {
+func (g policyFlows) fixedKeys(r *PolicyRule) map[clauseKey]dimension {
 	keys := map[clauseKey]dimension{}
 	if r == nil {
 		return keys

@@ -10,6 +10,9 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
+// policyFlows makes the flows of policy rules.
+type policyFlows struct{ *generator }
+
 // policyTables are the tables and fields of one direction.
 type policyTables struct {
 	rule, defaultRule, metric string
@@ -52,7 +55,7 @@ func (k clauseKey) String() string {
 type clause []clauseKey
 
 // appliedClause is the local end of the rule's connections, in the rule table or, with drop, in the default rule table.
-func (g *generator) appliedClause(r *PolicyRule, drop bool) clause {
+func (g policyFlows) appliedClause(r *PolicyRule, drop bool) clause {
 	var keys clause
 	for _, pod := range r.AppliedTo {
 		if r.Direction == PolicyIngress {
@@ -72,7 +75,7 @@ func (r *PolicyRule) peerKey(peer netip.Prefix) clauseKey {
 	return clauseKey{direction: r.Direction, prefix: peer, source: r.Direction == PolicyIngress}
 }
 
-func (g *generator) serviceClause(r *PolicyRule) clause {
+func (g policyFlows) serviceClause(r *PolicyRule) clause {
 	var keys clause
 	for _, service := range r.Services {
 		for _, f := range g.families() {
@@ -87,7 +90,7 @@ func (g *generator) serviceClause(r *PolicyRule) clause {
 type layout struct{ peers, applied, services dimension }
 
 // layout numbers the dimensions of the rule: source, destination, service.
-func (g *generator) layout(r *PolicyRule) layout {
+func (g policyFlows) layout(r *PolicyRule) layout {
 	if r == nil || len(g.appliedClause(r, false)) == 0 || g.peersOf(r).none() {
 		return layout{}
 	}
@@ -103,7 +106,7 @@ func (g *generator) layout(r *PolicyRule) layout {
 }
 
 // carries tells whether the pipeline has flows for the address's family.
-func (g *generator) carries(addr netip.Addr) bool {
+func (g policyFlows) carries(addr netip.Addr) bool {
 	for _, f := range g.families() {
 		if f.contains(addr) {
 			return true
@@ -113,7 +116,7 @@ func (g *generator) carries(addr netip.Addr) bool {
 }
 
 // clauseFlow returns the flow of the key with its conjunctions, or the drop.
-func (g *generator) clauseFlow(key clauseKey, actions []of.Action) of.Flow {
+func (g policyFlows) clauseFlow(key clauseKey, actions []of.Action) of.Flow {
 	tables := key.direction.tables()
 	table := tables.rule
 	if key.drop {
@@ -122,7 +125,7 @@ func (g *generator) clauseFlow(key clauseKey, actions []of.Action) of.Flow {
 	return g.flow(cookieNetworkPolicy, table, key.tier.priority(), g.clauseMatch(key), actions...)
 }
 
-func (g *generator) clauseMatch(key clauseKey) []of.Match {
+func (g policyFlows) clauseMatch(key clauseKey) []of.Match {
 	if key.ofPort != 0 {
 		return matches(targetOFPortField.is(key.ofPort).match())
 	}
@@ -159,7 +162,7 @@ func serviceMatch(s PolicyService) []of.Match {
 //
 // The hit notes the rule's id in a register; ConntrackCommit copies it into the connection label. So a connection exists for
 // conntrack only when both directions allow it, and no packet is recirculated between the policy tables.
-func (g *generator) ruleFlows(r *PolicyRule) []of.Flow {
+func (g policyFlows) ruleFlows(r *PolicyRule) []of.Flow {
 	tables := r.Direction.tables()
 	var flows []of.Flow
 	for _, f := range g.families() {

@@ -16,7 +16,7 @@ type peers struct {
 }
 
 // peersOf returns the peers of a rule, none if it is nil.
-func (g *generator) peersOf(r *PolicyRule) peers {
+func (g policyFlows) peersOf(r *PolicyRule) peers {
 	p := peers{v4: g.node.PodIPv4CIDR.IsValid(), v6: g.node.PodIPv6CIDR.IsValid()}
 	if r == nil {
 		return p

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -18,7 +19,7 @@ type dimension struct{ clause, clauses uint8 }
 type users map[uint32]dimension
 
 // policyState is which rules the switch holds, and which of them use each shared flow. The flows themselves are in the flow
-// cache. It is changed under the client's changes and mu only.
+// cache. It is changed within changes, under the feature's mu.
 type policyState struct {
 	rules map[uint32]*PolicyRule
 	users map[clauseKey]users
@@ -40,7 +41,7 @@ func newPolicyState() *policyState {
 // policyChange is a change of several rules that has been computed but not yet made.
 type policyChange struct {
 	state *policyState
-	g     *generator
+	g     policyFlows
 	// users holds the flows whose users change, in their new state.
 	users map[clauseKey]users
 	// rules holds the new state of changed rules; nil for removed ones.
@@ -52,7 +53,7 @@ type policyChange struct {
 	affected map[string]bool
 }
 
-func (s *policyState) change(g *generator) *policyChange {
+func (s *policyState) change(g policyFlows) *policyChange {
 	return &policyChange{
 		state: s, g: g, users: map[clauseKey]users{}, rules: map[uint32]*PolicyRule{}, tiers: map[uint32]tier{}, free: map[clauseKey]tier{},
 		affected: map[string]bool{},
@@ -116,21 +117,21 @@ func (c *policyChange) usersOf(key clauseKey) users {
 }
 
 // plans returns the change as plans of the flow cache.
-func (c *policyChange) plans(cache *flowCache) []plan {
-	plans := make([]plan, 0, len(c.rules)+len(c.users))
+func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
+	plans := make([]flowstore.Plan, 0, len(c.rules)+len(c.users))
 	for _, id := range slices.Sorted(maps.Keys(c.rules)) {
 		var flows []of.Flow
 		if r := c.rules[id]; r != nil && c.g.layout(r) != (layout{}) {
 			flows = c.g.ruleFlows(r)
 		}
-		plans = append(plans, cache.plan(ruleObject(id), flows))
+		plans = append(plans, cache.Plan(ruleObject(id), flows))
 	}
 	for key, u := range c.users {
 		var flows []of.Flow
 		if len(u) > 0 {
 			flows = []of.Flow{c.g.clauseFlow(key, u.actions(key))}
 		}
-		plans = append(plans, cache.plan(key.String(), flows))
+		plans = append(plans, cache.Plan(key.String(), flows))
 	}
 	return plans
 }

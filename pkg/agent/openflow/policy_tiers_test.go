@@ -156,7 +156,7 @@ func requireTiers(t *testing.T, c *client, fake *of.Fake) {
 		require.LessOrEqual(t, conjunctions, c.policy.maxUsers)
 	}
 	for id, r := range c.policy.rules {
-		if want := int(c.generator.layout(r).peers.clauses); want > 0 {
+		if want := int((policyFlows{c.generator}).layout(r).peers.clauses); want > 0 {
 			require.Len(t, clauses[id], want, "rule %d", id)
 			require.Equal(t, c.policy.tiers[id].priority(), priorities[id])
 		}

@@ -4,7 +4,9 @@
 package openflow
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 )
 
 // Features says which features the pipeline must have tables for.
@@ -21,7 +23,7 @@ type Features struct {
 	CutConnections bool
 }
 
-// stage is a group of neighbouring tables with one purpose.
+// stage is a group of neighbouring tables with one purpose. Packets pass the stages in this order.
 type stage uint8
 
 const (
@@ -51,96 +53,19 @@ const (
 	missToGateway
 )
 
-// Table names.
-const (
-	tablePipelineRootClassifier    = "PipelineRootClassifier"
-	tableARPSpoofGuard             = "ARPSpoofGuard"
-	tableARPResponder              = "ARPResponder"
-	tableClassifier                = "Classifier"
-	tableSpoofGuard                = "SpoofGuard"
-	tableIPv6                      = "IPv6"
-	tableUnSNAT                    = "UnSNAT"
-	tableConntrackZone             = "ConntrackZone"
-	tableConntrackState            = "ConntrackState"
-	tablePreRoutingClassifier      = "PreRoutingClassifier"
-	tableSessionAffinity           = "SessionAffinity"
-	tableServiceLB                 = "ServiceLB"
-	tableEndpointDNAT              = "EndpointDNAT"
-	tableDNAT                      = "DNAT"
-	tableAntreaPolicyEgressRule    = "AntreaPolicyEgressRule"
-	tableEgressRule                = "EgressRule"
-	tableEgressDefaultRule         = "EgressDefaultRule"
-	tableEgressMetric              = "EgressMetric"
-	tableL3Forwarding              = "L3Forwarding"
-	tableEgressMark                = "EgressMark"
-	tableL3DecTTL                  = "L3DecTTL"
-	tableSNATMark                  = "SNATMark"
-	tableSNAT                      = "SNAT"
-	tableL2ForwardingCalc          = "L2ForwardingCalc"
-	tableTrafficControl            = "TrafficControl"
-	tableIngressSecurityClassifier = "IngressSecurityClassifier"
-	tableAntreaPolicyIngressRule   = "AntreaPolicyIngressRule"
-	tableIngressRule               = "IngressRule"
-	tableIngressDefaultRule        = "IngressDefaultRule"
-	tableIngressMetric             = "IngressMetric"
-	tableConntrackCommit           = "ConntrackCommit"
-	tableONCacheMark               = "ONCacheMark"
-	tableOutput                    = "Output"
-)
-
-// tableSpec is one row of the registry.
+// tableSpec is one table of the pipeline.
 type tableSpec struct {
 	name  string
 	stage stage
 	miss  missAction
-	// needed is nil when every configuration has the table.
-	needed func(Features) bool
+	// before and after, of which one may be set, place the table beside another one of the same stage, of whichever feature. Several
+	// at one place are in the order in which their features are registered. Tables without either are in the order in which
+	// their feature lists them; in each stage they are all of one feature, so that no order is a matter of chance.
+	before, after string
 }
 
-func needsProxy(f Features) bool          { return f.AntreaProxy }
-func needsNoProxy(f Features) bool        { return !f.AntreaProxy }
-func needsAntreaPolicy(f Features) bool   { return f.AntreaPolicy }
-func needsEgress(f Features) bool         { return f.Egress }
-func needsTrafficControl(f Features) bool { return f.TrafficControl }
-func needsONCache(f Features) bool        { return f.ONCache }
-func needsIPv6(f Features) bool           { return f.IPv6 }
-
-// tableSpecs lists every table in pipeline order.
-var tableSpecs = []tableSpec{
-	{tablePipelineRootClassifier, stageRoot, missDrop, nil},
-	{tableARPSpoofGuard, stageARPValidation, missDrop, nil},
-	{tableARPResponder, stageARPOutput, missDrop, nil},
-	{tableClassifier, stageClassifier, missDrop, nil},
-	{tableSpoofGuard, stageValidation, missDrop, nil},
-	{tableIPv6, stageValidation, missNext, needsIPv6},
-	{tableUnSNAT, stageConntrackState, missNext, needsProxy},
-	{tableConntrackZone, stageConntrackState, missNext, nil},
-	{tableConntrackState, stageConntrackState, missNext, nil},
-	{tablePreRoutingClassifier, stagePreRouting, missNext, needsProxy},
-	{tableSessionAffinity, stagePreRouting, missNext, needsProxy},
-	{tableServiceLB, stagePreRouting, missNext, needsProxy},
-	{tableEndpointDNAT, stagePreRouting, missNext, needsProxy},
-	{tableDNAT, stagePreRouting, missNext, needsNoProxy},
-	{tableAntreaPolicyEgressRule, stageEgressSecurity, missNext, needsAntreaPolicy},
-	{tableEgressRule, stageEgressSecurity, missNext, nil},
-	{tableEgressDefaultRule, stageEgressSecurity, missNext, nil},
-	{tableEgressMetric, stageEgressSecurity, missNext, nil},
-	{tableL3Forwarding, stageRouting, missToGateway, nil},
-	{tableEgressMark, stageRouting, missToGateway, needsEgress},
-	{tableL3DecTTL, stageRouting, missNext, nil},
-	{tableSNATMark, stagePostRouting, missNext, needsProxy},
-	{tableSNAT, stagePostRouting, missNext, needsProxy},
-	{tableL2ForwardingCalc, stageSwitching, missNext, nil},
-	{tableTrafficControl, stageSwitching, missNext, needsTrafficControl},
-	{tableIngressSecurityClassifier, stageIngressSecurity, missNext, nil},
-	{tableAntreaPolicyIngressRule, stageIngressSecurity, missNext, needsAntreaPolicy},
-	{tableIngressRule, stageIngressSecurity, missNext, nil},
-	{tableIngressDefaultRule, stageIngressSecurity, missNext, nil},
-	{tableIngressMetric, stageIngressSecurity, missNext, nil},
-	{tableConntrackCommit, stageConntrackCommit, missNext, nil},
-	{tableONCacheMark, stageOutput, missNext, needsONCache},
-	{tableOutput, stageOutput, missDrop, nil},
-}
+// place returns the table that this one stands beside, "" for none.
+func (s tableSpec) place() string { return s.before + s.after }
 
 // pipeline is the set of tables of one configuration; a table's OpenFlow id is its index.
 type pipeline struct {
@@ -148,15 +73,58 @@ type pipeline struct {
 	ids    map[string]uint8
 }
 
-func newPipeline(features Features) *pipeline {
-	p := &pipeline{ids: map[string]uint8{}}
-	for _, spec := range tableSpecs {
-		if spec.needed == nil || spec.needed(features) {
-			p.ids[spec.name] = uint8(len(p.tables))
-			p.tables = append(p.tables, spec)
+// newPipeline puts the tables of all features, one element for each, in order. A table without a place of its own is a
+// programming error.
+func newPipeline(features [][]tableSpec) *pipeline {
+	placed := anchors(features)
+	beside := func(spec tableSpec) int {
+		i := slices.IndexFunc(placed, func(other tableSpec) bool {
+			return other.name == spec.place() && other.stage == spec.stage && other.place() == ""
+		})
+		if i < 0 {
+			panic(fmt.Sprintf("table %s is to be beside %s, but its stage has no such table", spec.name, spec.place()))
+		}
+		return i
+	}
+	relative := slices.DeleteFunc(slices.Concat(features...), func(spec tableSpec) bool { return spec.place() == "" })
+	for _, spec := range relative {
+		if spec.before != "" {
+			placed = slices.Insert(placed, beside(spec), spec)
 		}
 	}
+	for _, spec := range slices.Backward(relative) {
+		if spec.after != "" {
+			placed = slices.Insert(placed, beside(spec)+1, spec)
+		}
+	}
+	p := &pipeline{tables: placed, ids: map[string]uint8{}}
+	for id, spec := range placed {
+		if _, exists := p.ids[spec.name]; exists {
+			panic(fmt.Sprintf("there are two tables %s", spec.name))
+		}
+		p.ids[spec.name] = uint8(id)
+	}
 	return p
+}
+
+// anchors returns the tables that are not placed beside others.
+func anchors(features [][]tableSpec) []tableSpec {
+	var placed []tableSpec
+	owners := map[stage]int{}
+	for i, specs := range features {
+		for _, spec := range specs {
+			if spec.place() != "" {
+				continue
+			}
+			if owner, owned := owners[spec.stage]; owned && owner != i {
+				panic(fmt.Sprintf("table %s must say beside which table it is: another feature has tables in its stage, too", spec.name))
+			}
+			owners[spec.stage] = i
+			placed = append(placed, spec)
+		}
+	}
+	slices.SortStableFunc(placed, func(a, b tableSpec) int { return cmp.Compare(a.stage, b.stage) })
+	return placed
 }
 
 // id returns the OpenFlow id of a table. Asking for a table that the enabled features do not have is a programming error.

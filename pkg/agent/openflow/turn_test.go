@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -59,10 +60,10 @@ func TestCallersOfAHungSwitch(t *testing.T) {
 	}{
 		{"install a Pod", installB, time.Second, context.DeadlineExceeded},
 		{"remove a Pod", func(ctx context.Context, c *client) error { return c.UninstallPodFlows(ctx, "pod-a") }, time.Second, context.DeadlineExceeded},
-		{"a change without context", func(_ context.Context, c *client) error { return c.UninstallNodeFlows("n") }, 2 * switchTimeout, context.DeadlineExceeded},
+		{"a change without context", func(_ context.Context, c *client) error { return c.UninstallNodeFlows("n") }, 2 * flowstore.SwitchTimeout, context.DeadlineExceeded},
 		{"marks", func(_ context.Context, c *client) error {
 			return c.InstallMarkFlows([]coherency.Mark{{InterfaceName: "pod-a", OFPort: podAPort, Epoch: 1}})
-		}, 2 * switchTimeout, context.DeadlineExceeded},
+		}, 2 * flowstore.SwitchTimeout, context.DeadlineExceeded},
 		{"read a Pod's flows", func(_ context.Context, c *client) error {
 			if len(c.GetPodFlowKeys("pod-a")) == 0 {
 				return context.Canceled

@@ -50,22 +50,11 @@ func (s *state) compile(np *v1beta2.NetworkPolicy) (map[ruleKey]*wantedRule, err
 	return rules, nil
 }
 
-// part is what a rule allows to some of its Pods or peers: those for which the services' names stand for the same ports.
-type part struct {
-	applied   []openflow.PolicyPod
-	peers     []netip.Prefix
-	addresses []openflow.AddressSet
-}
-
 func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[ruleKey]*wantedRule) error {
 	rule := &np.Rules[index]
-	direction, peer := openflow.PolicyIngress, rule.From
-	switch rule.Direction {
-	case v1beta2.DirectionIn:
-	case v1beta2.DirectionOut:
-		direction, peer = openflow.PolicyEgress, rule.To
-	default:
-		return fmt.Errorf("direction %q: must be %s or %s", rule.Direction, v1beta2.DirectionIn, v1beta2.DirectionOut)
+	direction, peer, err := otherEnd(rule)
+	if err != nil {
+		return err
 	}
 	hash, err := ruleHash(rule)
 	if err != nil {
@@ -75,76 +64,123 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 	if len(applied) == 0 {
 		return nil
 	}
-	var blocks []netip.Prefix
-	for _, block := range peer.IPBlocks {
-		prefixes, err := blockPrefixes(block)
-		if err != nil {
-			return err
-		}
-		blocks = append(blocks, prefixes...)
+	blocks, err := peerBlocks(peer)
+	if err != nil {
+		return err
 	}
-
-	// Ports belong to the destination, and names are resolved there.
-	parts := map[string]*part{}
-	services := map[string][]openflow.PolicyService{}
-	partFor := func(ports []v1beta2.NamedPort) (*part, error) {
-		resolved, err := resolveServices(rule.Services, ports)
-		if err != nil {
-			return nil, err
-		}
-		key := servicesText(resolved)
-		if len(resolved) == 0 && len(rule.Services) > 0 {
-			key = "none" // Nothing is allowed here, as opposed to everything.
-		}
-		if parts[key] == nil {
-			parts[key], services[key] = &part{}, resolved
-		}
-		return parts[key], nil
+	split := s.splitIngress
+	if direction == openflow.PolicyEgress {
+		split = s.splitEgress
 	}
-	if direction == openflow.PolicyIngress {
-		addresses := s.addressesOf(peer)
-		for _, name := range sortedPods(applied) {
-			p, err := partFor(applied[name].ports)
-			if err != nil {
-				return err
-			}
-			p.applied = append(p.applied, applied[name].interfaces...)
-			p.peers, p.addresses = blocks, addresses
-		}
-	} else {
-		var pods []openflow.PolicyPod
-		for _, name := range sortedPods(applied) {
-			pods = append(pods, applied[name].interfaces...)
-		}
-		p, err := partFor(nil)
-		if err != nil {
-			return err
-		}
-		p.applied, p.peers = pods, blocks
-		var classes []portClass
-		if slices.ContainsFunc(rule.Services, isNamed) {
-			classes = s.portClassesOf(peer)
-		} else {
-			p.addresses = s.addressesOf(peer)
-		}
-		for _, class := range classes {
-			if p, err = partFor(class.ports); err != nil {
-				return err
-			}
-			p.applied = pods
-			p.addresses = append(p.addresses, class.addresses)
-		}
+	parts, err := split(rule.Services, applied, peer, blocks)
+	if err != nil {
+		return err
 	}
 	for ports, p := range parts {
 		wanted := &wantedRule{index: index, PolicyRule: openflow.PolicyRule{
-			Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: services[ports],
+			Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: p.services,
 		}}
-		if ports == "none" {
+		if ports == noPorts {
 			wanted.Peers, wanted.PeerAddresses = nil, nil
 		}
 		rules[ruleKey{np.Name, hash, ports}] = wanted
 	}
 	return nil
+}
+
+// otherEnd returns the direction of a rule, and whom it allows to be at the other end.
+func otherEnd(rule *v1beta2.NetworkPolicyRule) (openflow.PolicyDirection, v1beta2.NetworkPolicyPeer, error) {
+	switch rule.Direction {
+	case v1beta2.DirectionIn:
+		return openflow.PolicyIngress, rule.From, nil
+	case v1beta2.DirectionOut:
+		return openflow.PolicyEgress, rule.To, nil
+	}
+	return 0, v1beta2.NetworkPolicyPeer{}, fmt.Errorf("direction %q: must be %s or %s", rule.Direction, v1beta2.DirectionIn, v1beta2.DirectionOut)
+}
+
+func peerBlocks(peer v1beta2.NetworkPolicyPeer) (blocks []netip.Prefix, err error) {
+	for _, block := range peer.IPBlocks {
+		prefixes, err := blockPrefixes(block)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, prefixes...)
+	}
+	return blocks, nil
+}
+
+// part is what a rule allows to some of its Pods or peers: those for which the services' names stand for the same ports.
+// Ports belong to the destination, and names are resolved there.
+type part struct {
+	applied   []openflow.PolicyPod
+	peers     []netip.Prefix
+	addresses []openflow.AddressSet
+	services  []openflow.PolicyService
+}
+
+// noPorts is the key of the part in which none of the services' names stands for a port: nothing is allowed there, as opposed
+// to everything.
+const noPorts = "none"
+
+// ruleParts are the parts of a rule by the text of their services.
+type ruleParts map[string]*part
+
+// add returns the part of those whose names stand for ports, a new one if there is none.
+func (parts ruleParts) add(services []v1beta2.Service, ports []v1beta2.NamedPort) (*part, error) {
+	resolved, err := resolveServices(services, ports)
+	if err != nil {
+		return nil, err
+	}
+	key := servicesText(resolved)
+	if len(resolved) == 0 && len(services) > 0 {
+		key = noPorts
+	}
+	if parts[key] == nil {
+		parts[key] = &part{services: resolved}
+	}
+	return parts[key], nil
+}
+
+// splitIngress has a part for each meaning that the names have at the Pods that the rule is applied to.
+func (s *state) splitIngress(services []v1beta2.Service, applied map[podName]appliedPod, peer v1beta2.NetworkPolicyPeer, blocks []netip.Prefix) (ruleParts, error) {
+	parts := ruleParts{}
+	addresses := s.addressesOf(peer)
+	for _, name := range sortedPods(applied) {
+		p, err := parts.add(services, applied[name].ports)
+		if err != nil {
+			return nil, err
+		}
+		p.applied = append(p.applied, applied[name].interfaces...)
+		p.peers, p.addresses = blocks, addresses
+	}
+	return parts, nil
+}
+
+// splitEgress has a part for each meaning that the names have at peers, and one for blocks, where they have none.
+func (s *state) splitEgress(services []v1beta2.Service, applied map[podName]appliedPod, peer v1beta2.NetworkPolicyPeer, blocks []netip.Prefix) (ruleParts, error) {
+	parts := ruleParts{}
+	var pods []openflow.PolicyPod
+	for _, name := range sortedPods(applied) {
+		pods = append(pods, applied[name].interfaces...)
+	}
+	p, err := parts.add(services, nil)
+	if err != nil {
+		return nil, err
+	}
+	p.applied, p.peers = pods, blocks
+	if !slices.ContainsFunc(services, isNamed) {
+		p.addresses = s.addressesOf(peer)
+		return parts, nil
+	}
+	for _, class := range s.portClassesOf(peer) {
+		if p, err = parts.add(services, class.ports); err != nil {
+			return nil, err
+		}
+		p.applied = pods
+		p.addresses = append(p.addresses, class.addresses)
+	}
+	return parts, nil
 }
 
 func ruleHash(rule *v1beta2.NetworkPolicyRule) (string, error) {

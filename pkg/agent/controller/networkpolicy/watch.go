@@ -108,6 +108,33 @@ func (w *watcher) run(ctx context.Context) {
 func (w *watcher) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	stream, err := w.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer stream.Stop()
+	r := received{w: w}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.giveUp.C:
+			w.fallBack(errors.New("antrea-controller does not send its policies"))
+		case <-w.storeAgain.C:
+			w.storeAll()
+		case event, open := <-stream.ResultChan():
+			if !open {
+				return errors.New("antrea-controller has ended it")
+			}
+			if err := r.receive(event); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// open opens a watch, and does what is due while antrea-controller does not answer.
+func (w *watcher) open(ctx context.Context) (watch.Interface, error) {
 	type opened struct {
 		stream watch.Interface
 		err    error
@@ -122,55 +149,46 @@ func (w *watcher) follow(ctx context.Context) error {
 		})
 		opening <- o
 	}()
-	var stream watch.Interface
-	for stream == nil {
+	for {
 		select {
 		case o := <-opening:
-			if o.err != nil {
-				return o.err
-			}
-			stream = o.stream
+			return o.stream, o.err
 		case <-w.giveUp.C:
 			w.fallBack(errors.New("antrea-controller does not answer"))
 		case <-w.storeAgain.C:
 			w.storeAll()
 		}
 	}
-	defer stream.Stop()
-	var initial []any
-	complete := false
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-w.giveUp.C:
-			w.fallBack(errors.New("antrea-controller does not send its policies"))
-		case <-w.storeAgain.C:
-			w.storeAll()
-		case event, open := <-stream.ResultChan():
-			switch {
-			case !open:
-				return errors.New("antrea-controller has ended it")
-			case event.Type == watch.Error:
-				return apierrors.FromObject(event.Object)
-			case event.Type == watch.Bookmark:
-				if !complete {
-					complete = true
-					if err := w.replace(initial); err != nil {
-						return err
-					}
-					w.setConnected(true, nil)
-					initial = nil
-				}
-			case !complete && event.Type == watch.Added:
-				initial = append(initial, event.Object)
-			default:
-				if err := w.enter(event); err != nil {
-					return err
-				}
-			}
+}
+
+// received is what has come on one watch: first a complete set, then changes of it.
+type received struct {
+	w *watcher
+	// initial are the objects of the set until it is complete.
+	initial  []any
+	complete bool
+}
+
+func (r *received) receive(event watch.Event) error {
+	switch {
+	case event.Type == watch.Error:
+		return apierrors.FromObject(event.Object)
+	case event.Type == watch.Bookmark:
+		if r.complete {
+			return nil
 		}
+		r.complete = true
+		if err := r.w.replace(r.initial); err != nil {
+			return err
+		}
+		r.w.setConnected(true, nil)
+		r.initial = nil
+		return nil
+	case !r.complete && event.Type == watch.Added:
+		r.initial = append(r.initial, event.Object)
+		return nil
 	}
+	return r.w.enter(event)
 }
 
 // enter applies one event that comes after the complete set. After an error only a new complete set is right. What is kept on

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openflow
+package flowstore
 
 import (
 	"maps"
@@ -11,36 +11,39 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// flowCache is what the switch holds of one category of flows: for each object (interface, Node) its flows. It is not
-// safe for concurrent use.
-type flowCache struct {
+// Cache is what the switch holds of one kind of objects (interfaces, Nodes): for each object, by name, its flows. It comes from
+// Store.NewCache and changes only when the switch has accepted a Plan in Turn.Commit.
+type Cache struct {
+	store *Store
+	name  string
+	// objects and owners are written with the store's sending and mu held, so that either protects who reads them.
 	objects map[string][]of.Flow
 	// owners says whose version of a flow the switch holds. When two objects have a flow with the same key (an address or a port
 	// that another interface has now, before the old one was removed) it is the last one installed.
 	owners map[string]string
 }
 
-func newFlowCache() *flowCache {
-	return &flowCache{objects: map[string][]of.Flow{}, owners: map[string]string{}}
-}
-
-// plan is a change of one object that has been computed but not yet made.
-type plan struct {
-	cache *flowCache
+// Plan is a change of one object that has been computed but not yet made.
+type Plan struct {
+	cache *Cache
 	name  string
 	// flows is the object's new state; nil removes the object.
 	flows []of.Flow
 	// mods takes the switch from the cached state to the new one.
 	mods []of.FlowMod
-	// replaces is set when flows that the object already had are changed or deleted.
-	replaces bool
-	// takesOver is set when a flow of another object is overwritten.
-	takesOver bool
+	// Replaces is set when flows that the object already had are changed or deleted.
+	Replaces bool
+	// TakesOver is set when a flow of another object is overwritten.
+	TakesOver bool
 }
 
-// plan computes how the object's flows become flows; nil means none.
-func (c *flowCache) plan(name string, flows []of.Flow) plan {
-	p := plan{cache: c, name: name, flows: flows}
+// Empty tells whether the switch need not be told anything.
+func (p Plan) Empty() bool { return len(p.mods) == 0 }
+
+// Plan computes how the object's flows become flows; nil means none. The caller sees to it that no other change of the cache
+// comes between Plan and Commit: it has the Turn for both, or is called by CommitMarks.
+func (c *Cache) Plan(name string, flows []of.Flow) Plan {
+	p := Plan{cache: c, name: name, flows: flows}
 	wanted := make(map[string]bool, len(flows))
 	for i := range flows {
 		wanted[flows[i].Key()] = true
@@ -54,7 +57,7 @@ func (c *flowCache) plan(name string, flows []of.Flow) plan {
 		current[key] = flow
 		if !wanted[key] {
 			p.mods = append(p.mods, of.FlowMod{Command: of.DeleteStrict, Flow: flow})
-			p.replaces = true
+			p.Replaces = true
 		}
 	}
 	for _, flow := range flows {
@@ -64,20 +67,20 @@ func (c *flowCache) plan(name string, flows []of.Flow) plan {
 			continue
 		}
 		p.mods = append(p.mods, of.FlowMod{Command: of.Add, Flow: flow})
-		p.replaces = p.replaces || exists
+		p.Replaces = p.Replaces || exists
 		if owner, owned := c.owners[key]; owned && owner != name {
-			p.takesOver = true
+			p.TakesOver = true
 		}
 	}
 	// A known object that gets more flows is changed too.
 	if _, known := c.objects[name]; known && len(p.mods) > 0 {
-		p.replaces = true
+		p.Replaces = true
 	}
 	return p
 }
 
 // apply makes the cache reflect that the switch has accepted the plan. The cache must not have changed since.
-func (p plan) apply() {
+func (p Plan) apply() {
 	for _, flow := range p.cache.objects[p.name] {
 		if key := flow.Key(); p.cache.owners[key] == p.name {
 			delete(p.cache.owners, key)
@@ -94,7 +97,7 @@ func (p plan) apply() {
 }
 
 // all returns the flows on the switch, ordered by object name.
-func (c *flowCache) all() []of.Flow {
+func (c *Cache) all() []of.Flow {
 	var flows []of.Flow
 	for _, name := range slices.Sorted(maps.Keys(c.objects)) {
 		for _, flow := range c.objects[name] {
@@ -106,8 +109,17 @@ func (c *flowCache) all() []of.Flow {
 	return flows
 }
 
-// matchStrings returns the matches of an object's flows; nil when there is none.
-func (c *flowCache) matchStrings(name string) []string {
+// Owner returns the object whose version of the flow with this key the switch holds, "" if there is none.
+func (c *Cache) Owner(key string) string {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	return c.owners[key]
+}
+
+// MatchStrings returns the matches of an object's flows; nil when there is none.
+func (c *Cache) MatchStrings(name string) []string {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
 	var matches []string
 	for _, flow := range c.objects[name] {
 		matches = append(matches, flow.MatchString())

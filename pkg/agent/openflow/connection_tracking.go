@@ -7,8 +7,28 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// conntrackFlows sends every IP packet through conntrack once, and commits what has passed all policy tables.
-func (g *generator) conntrackFlows() []of.Flow {
+// Table names.
+const (
+	tableConntrackZone   = "ConntrackZone"
+	tableConntrackState  = "ConntrackState"
+	tableConntrackCommit = "ConntrackCommit"
+)
+
+// connectionTracking is the feature that sends every IP packet through conntrack once, and commits what has passed all
+// policy tables.
+type connectionTracking struct{}
+
+func registerConnectionTracking(c *core) { c.register("connection tracking", connectionTracking{}) }
+
+func (connectionTracking) tables(Features) []tableSpec {
+	return []tableSpec{
+		{name: tableConntrackZone, stage: stageConntrackState},
+		{name: tableConntrackState, stage: stageConntrackState},
+		{name: tableConntrackCommit, stage: stageConntrackCommit},
+	}
+}
+
+func (connectionTracking) baseFlows(g *generator) []of.Flow {
 	const category = cookiePodConnectivity
 	var flows []of.Flow
 	for _, f := range g.families() {
@@ -28,18 +48,6 @@ func (g *generator) conntrackFlows() []of.Flow {
 					moveBits(egressConjunctionID, egressRuleCTLabel),
 				}}),
 		)
-	}
-	return append(flows, g.cutFlows()...)
-}
-
-// cutFlows drops what belongs to connections that were cut, in both directions, before anything else can become of it.
-func (g *generator) cutFlows() []of.Flow {
-	if !g.features.CutConnections {
-		return nil
-	}
-	var flows []of.Flow
-	for _, f := range g.families() {
-		flows = append(flows, g.flow(cookieNetworkPolicy, tableConntrackState, priorityNormal, matches(f.ethType, of.CTState("+trk"), cutCT.match())))
 	}
 	return flows
 }

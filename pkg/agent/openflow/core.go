@@ -1,0 +1,229 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// connection is what the core does with the switch itself. Flows change through the store alone.
+type connection interface {
+	Connect(ctx context.Context) (reconnected <-chan struct{}, err error)
+	TableFlowCounts(ctx context.Context) (map[uint8]int, error)
+	IsConnected() bool
+	ConnectionError() error
+	Close() error
+}
+
+// core is the part of the client that does not depend on which features there are: the connection, the rounds, the replay. For the
+// order of locks see flowstore.Store; mu comes after its sending.
+type core struct {
+	connection    connection
+	setTableNames func(map[uint8]string) error
+	store         *flowstore.Store
+	// base has the base flows, by feature. It is the first cache, and so the first to be replayed.
+	base *flowstore.Cache
+	// registered does not change after Initialize.
+	registered []registration
+
+	// mu protects what follows, which changes in Initialize only.
+	mu       sync.Mutex
+	features Features
+	// generator is nil until Initialize.
+	generator *generator
+	prevRound *uint16
+}
+
+func newCore(sw of.Switch, setTableNames func(map[uint8]string) error, features Features) *core {
+	store := flowstore.New(sw)
+	c := &core{connection: sw, setTableNames: setTableNames, store: store, base: store.NewCache("features"), features: features}
+	c.register("tables", missFlows{})
+	return c
+}
+
+func (c *core) Initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error) {
+	var reconnected <-chan struct{}
+	err := c.store.ChangeWithin(ctx, func(t flowstore.Turn) (err error) {
+		reconnected, err = c.initialize(ctx, t, round, node, network)
+		return err
+	})
+	return reconnected, err
+}
+
+func (c *core) initialize(ctx context.Context, t flowstore.Turn, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error) {
+	if c.current() != nil {
+		return nil, errors.New("the OpenFlow client is already initialized")
+	}
+	if err := validateConfig(node, network); err != nil {
+		return nil, err
+	}
+	reconnected, err := c.connection.Connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the bridge's OpenFlow socket: %w", err)
+	}
+	if err := c.installBase(t, round, node); err != nil {
+		if closeErr := c.connection.Close(); closeErr != nil {
+			klog.ErrorS(closeErr, "Failed to close the OpenFlow connection after a failed initialization")
+		}
+		return nil, err
+	}
+	klog.InfoS("Initialized the OpenFlow pipeline", "tables", len(c.current().tables), "round", round.RoundNum)
+	return reconnected, nil
+}
+
+func (c *core) installBase(t flowstore.Turn, round RoundInfo, node *config.NodeConfig) error {
+	g := c.newGenerator(round.RoundNum, node)
+	plans, err := c.planBase(g)
+	if err != nil {
+		return err
+	}
+	c.setGenerator(g, round.PrevRoundNum)
+	c.store.SetRound(deleteRound(round.RoundNum))
+	if err := t.CommitEverything(plans...); err != nil {
+		c.setGenerator(nil, nil)
+		return fmt.Errorf("install the base flows of round %d: %w", round.RoundNum, err)
+	}
+	if err := c.setTableNames(g.names()); err != nil {
+		c.setGenerator(nil, nil)
+		return fmt.Errorf("name the OpenFlow tables: %w", err)
+	}
+	return nil
+}
+
+// newGenerator makes the pipeline of the registered features.
+func (c *core) newGenerator(round uint16, node *config.NodeConfig) *generator {
+	c.mu.Lock()
+	features := c.features
+	c.mu.Unlock()
+	// Which families Pods have is not known before the Node is.
+	features.IPv6 = features.IPv6 || node.PodIPv6CIDR.IsValid()
+	var specs [][]tableSpec
+	g := &generator{features: features, round: round, node: node}
+	for _, r := range c.registered {
+		specs = append(specs, r.tables(features))
+		if actor, ok := r.feature.(rootActor); ok {
+			g.rootActions = append(g.rootActions, actor.rootActions(features)...)
+		}
+	}
+	g.pipeline = newPipeline(specs)
+	return g
+}
+
+// planBase plans the base flows of each feature. No two features may have the same flow.
+func (c *core) planBase(g *generator) ([]flowstore.Plan, error) {
+	owners := map[string]string{}
+	var plans []flowstore.Plan
+	for _, r := range c.registered {
+		flows := r.baseFlows(g)
+		for _, flow := range flows {
+			key := flow.Key()
+			if other, owned := owners[key]; owned {
+				return nil, fmt.Errorf("%s and %s have the same base flow %q", other, r.name, key)
+			}
+			owners[key] = r.name
+		}
+		plans = append(plans, c.base.Plan(r.name, flows))
+	}
+	return plans, nil
+}
+
+func (c *core) setGenerator(g *generator, prevRound *uint16) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generator, c.prevRound = g, prevRound
+	if g != nil {
+		c.features = g.features
+	}
+}
+
+// current returns the generator, nil before Initialize.
+func (c *core) current() *generator {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.generator
+}
+
+// formerRounds returns the rounds whose flows the switch may still hold.
+func (c *core) formerRounds() (rounds []uint16) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.prevRound == nil {
+		return nil
+	}
+	for round := *c.prevRound; round != c.generator.round; round++ {
+		rounds = append(rounds, round)
+	}
+	return rounds
+}
+
+func deleteRound(round uint16) flowstore.Deletion {
+	return flowstore.Deletion{Cookie: roundCookie(round), Mask: cookieRoundMask}
+}
+
+func (c *core) ReplayFlows() error {
+	err := c.store.Change(func(t flowstore.Turn) error {
+		return c.generate(t, func(t turn) error { return t.CommitEverything() })
+	})
+	if err != nil {
+		return fmt.Errorf("replay all flows: %w", err)
+	}
+	klog.InfoS("Replayed all flows", c.store.Counts()...)
+	return nil
+}
+
+func (c *core) DeleteStaleFlows() error {
+	return c.store.Change(func(t flowstore.Turn) error { return c.generate(t, c.deleteStaleFlows) })
+}
+
+func (c *core) deleteStaleFlows(t turn) error {
+	rounds := c.formerRounds()
+	if len(rounds) == 0 {
+		return nil
+	}
+	var deletions []flowstore.Deletion
+	for _, round := range rounds {
+		deletions = append(deletions, deleteRound(round))
+	}
+	// Nobody knows any more whose flows these are.
+	if err := t.Commit(coherency.Change{All: true}, deletions); err != nil {
+		return fmt.Errorf("delete the flows of the rounds from %d to before %d: %w", rounds[0], t.g.round, err)
+	}
+	return nil
+}
+
+func (c *core) SetInterceptor(interceptor coherency.Interceptor) { c.store.SetInterceptor(interceptor) }
+
+func (c *core) IsConnected() bool { return c.connection.IsConnected() }
+
+func (c *core) ConnectionError() error { return c.connection.ConnectionError() }
+
+func (c *core) GetFlowTableStatus(ctx context.Context) ([]TableStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
+	defer cancel()
+	counts, err := c.connection.TableFlowCounts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count the flows of each table: %w", err)
+	}
+	g := c.current()
+	if g == nil {
+		return nil, errNotInitialized
+	}
+	status := make([]TableStatus, len(g.tables))
+	for i, spec := range g.tables {
+		status[i] = TableStatus{ID: uint8(i), Name: spec.name, FlowCount: counts[uint8(i)]}
+	}
+	return status, nil
+}
+
+func (c *core) Disconnect() error { return c.connection.Close() }

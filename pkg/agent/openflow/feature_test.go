@@ -1,0 +1,212 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+)
+
+// newMeteredClient returns an initialized client that has the pretended feature, too.
+func newMeteredClient(t *testing.T, sw of.Switch, round RoundInfo) (*client, *podMeter, <-chan struct{}) {
+	t.Helper()
+	c := NewClient(sw, noTableNames, oncacheFeatures).(*client)
+	meter := newPodMeter(c.core) // the line that is to be added to NewClient
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	reconnected, err := c.Initialize(ctx, round, testNode, testNetwork)
+	require.NoError(t, err)
+	return c, meter, reconnected
+}
+
+// meterFlows returns the flows of the pretended feature, without its table's miss, and the rounds that they are of.
+func meterFlows(flows []of.Flow) (own []string, rounds []uint16) {
+	for _, flow := range flows {
+		if flow.Cookie&cookieCategoryMask == uint64(cookiePodMeter)<<cookieCategoryShift {
+			own = append(own, flow.Key())
+			rounds = append(rounds, uint16(flow.Cookie>>cookieRoundShift))
+		}
+	}
+	return own, rounds
+}
+
+// A feature that nothing but its own file and its registration knows is in the pipeline, and is replayed.
+func TestPretendedFeature(t *testing.T) {
+	fake := of.NewFake()
+	c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
+	var tables []string
+	for _, spec := range c.generator.tables {
+		tables = append(tables, spec.name)
+	}
+	i := slices.Index(tables, tablePodMeter)
+	require.Equal(t, []string{tableEgressMark, tablePodMeter, tableL3DecTTL}, tables[i-1:i+2])
+	own, _ := meterFlows(fake.Flows())
+	require.Len(t, own, 1, "the base flow")
+
+	r := &recorder{}
+	c.SetInterceptor(r)
+	require.NoError(t, meter.InstallMeter("pod-a", podAPort))
+	require.Equal(t, []coherency.Change{{Interfaces: []string{"pod-a"}}}, r.changes, "the change goes through the one commit")
+	require.NoError(t, installPodA(c))
+	want := fake.Flows()
+	own, _ = meterFlows(want)
+	require.Len(t, own, 2)
+
+	t.Run("the switch loses its flows", func(t *testing.T) {
+		fake.Disconnect()
+		fake.Reconnect(true)
+		require.Empty(t, fake.Flows())
+		require.NoError(t, c.ReplayFlows())
+		require.Equal(t, want, fake.Flows())
+	})
+	t.Run("a change of another feature has an unknown fate", func(t *testing.T) {
+		fake.FailNext(of.ErrDisconnected)
+		require.ErrorIs(t, installPodB(c), of.ErrDisconnected)
+		fake.Reconnect(true)
+		require.NoError(t, c.UninstallPodFlows(t.Context(), "pod-b"))
+		require.Equal(t, want, fake.Flows())
+	})
+	t.Run("a change of its own has an unknown fate", func(t *testing.T) {
+		fake.FailNext(of.ErrDisconnected)
+		require.ErrorIs(t, meter.InstallMeter("pod-b", podBPort), of.ErrDisconnected)
+		require.NoError(t, c.ReplayFlows())
+		require.Equal(t, want, fake.Flows(), "what the switch did not accept is not replayed")
+	})
+	t.Run("another round", func(t *testing.T) {
+		require.NoError(t, meter.InstallMeter("pod-b", podBPort))
+		previous := uint16(testRound)
+		c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous})
+		require.NoError(t, meter.InstallMeter("pod-a", podAPort))
+		own, rounds := meterFlows(fake.Flows())
+		require.Len(t, own, 3)
+		require.ElementsMatch(t, []uint16{testRound, testRound + 1, testRound + 1}, rounds, "pod-b's stays until all is there")
+		require.NoError(t, c.DeleteStaleFlows())
+		own, rounds = meterFlows(fake.Flows())
+		require.Len(t, own, 2)
+		require.Equal(t, []uint16{testRound + 1, testRound + 1}, rounds)
+	})
+}
+
+// The same on a real switch that is killed.
+func TestPretendedFeatureAfterSwitchRestart(t *testing.T) {
+	o := ovstest.Start(t)
+	socket := o.AddBridge(bridgeName)
+	former, meter, _ := newMeteredClient(t, of.NewSwitch(socket), RoundInfo{RoundNum: testRound})
+	require.NoError(t, meter.InstallMeter("pod-b", podBPort))
+	require.NoError(t, former.Disconnect())
+
+	previous := uint16(testRound)
+	c, meter, reconnected := newMeteredClient(t, of.NewSwitch(socket), RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous})
+	defer func() { require.NoError(t, c.Disconnect()) }()
+	require.NoError(t, meter.InstallMeter("pod-a", podAPort))
+	require.Contains(t, strings.Join(dumpFlows(o), "\n"), "in_port=12")
+	require.NoError(t, c.DeleteStaleFlows())
+	want := dumpFlows(o)
+	require.NotContains(t, strings.Join(want, "\n"), "in_port=12")
+	require.Contains(t, strings.Join(want, "\n"), "in_port=11")
+
+	o.KillVswitchd()
+	o.StartVswitchd()
+	select {
+	case <-reconnected:
+	case <-time.After(20 * time.Second):
+		t.Fatal("no reconnection")
+	}
+	require.NoError(t, c.ReplayFlows())
+	require.Equal(t, want, dumpFlows(o))
+}
+
+// What would not be replayed, or would outlive its round, does not get to the switch.
+func TestOnlyWhatIsReplayedIsInstalled(t *testing.T) {
+	_, other, _ := newMeteredClient(t, of.NewFake(), RoundInfo{RoundNum: testRound})
+	for _, test := range []struct {
+		name  string
+		cache func(m *podMeter) *flowstore.Cache
+		round uint16
+		want  string
+	}{
+		{"a cache that the feature has made itself", func(*podMeter) *flowstore.Cache { return &flowstore.Cache{} }, testRound, "nothing would replay"},
+		{"a cache of another client", func(*podMeter) *flowstore.Cache { return other.meters }, testRound, "nothing would replay"},
+		{"a flow of another round", func(m *podMeter) *flowstore.Cache { return m.meters }, testRound - 1, "not of the present round"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fake := of.NewFake()
+			c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
+			want := fake.Flows()
+			flow := c.generator.flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(podAPort)))
+			flow.Cookie = cookie(test.round, cookiePodMeter)
+			err := meter.socket.change(func(t turn) error {
+				return t.Commit(coherency.Change{}, nil, test.cache(meter).Plan("pod-a", []of.Flow{flow}))
+			})
+			require.ErrorContains(t, err, test.want)
+			require.Equal(t, want, fake.Flows())
+		})
+	}
+}
+
+// clash is a feature with tables and base flows that others have, too.
+type clash struct {
+	specs []tableSpec
+	base  func(*generator) []of.Flow
+}
+
+func (f clash) tables(Features) []tableSpec { return f.specs }
+
+func (f clash) baseFlows(g *generator) []of.Flow { return f.base(g) }
+
+func TestFeaturesDoNotClash(t *testing.T) {
+	none := func(*generator) []of.Flow { return nil }
+	initialize := func(f feature) error {
+		c := NewClient(of.NewFake(), noTableNames, defaultFeatures).(*client)
+		c.register("clash", f)
+		_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+		return err
+	}
+	require.ErrorContains(t, initialize(clash{base: func(g *generator) []of.Flow {
+		return []of.Flow{g.flow(cookiePodMeter, tableOutput, priorityMiss, nil)}
+	}}), `tables and clash have the same base flow "table=28,priority=0"`)
+	c, _ := newTestClient(t, defaultFeatures)
+	require.PanicsWithValue(t, "the feature clash is registered after Initialize", func() { c.register("clash", clash{}) })
+	c = NewClient(of.NewFake(), noTableNames, defaultFeatures).(*client)
+	require.PanicsWithValue(t, "two features are registered as NetworkPolicy", func() { newNetworkPolicy(c.core) })
+	for _, test := range []struct {
+		name string
+		spec tableSpec
+		want string
+	}{
+		{"a table that there is", tableSpec{name: tableOutput, stage: stageOutput, before: tableOutput}, "there are two tables Output"},
+		{"a stage that has tables", tableSpec{name: tablePodMeter, stage: stageOutput}, "table PodMeter must say beside which table it is: another feature has tables in its stage, too"},
+		{"beside a table that there is not", tableSpec{name: tablePodMeter, stage: stageOutput, after: tableSNAT},
+			"table PodMeter is to be beside SNAT, but its stage has no such table"},
+		{"beside a table of another stage", tableSpec{name: tablePodMeter, stage: stageOutput, after: tableL3DecTTL},
+			"table PodMeter is to be beside L3DecTTL, but its stage has no such table"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			require.PanicsWithValue(t, test.want, func() { _ = initialize(clash{[]tableSpec{test.spec}, none}) })
+		})
+	}
+}
+
+func TestTableOrder(t *testing.T) {
+	p := newPipeline([][]tableSpec{
+		{{name: "b1", stage: stageOutput, before: "B"}, {name: "a1", stage: stageOutput, after: "A"}},
+		{{name: "A", stage: stageOutput}, {name: "B", stage: stageOutput}, {name: "root", stage: stageRoot}},
+		{{name: "b2", stage: stageOutput, before: "B"}, {name: "a2", stage: stageOutput, after: "A"}},
+	})
+	var order []string
+	for _, spec := range p.tables {
+		order = append(order, spec.name)
+	}
+	require.Equal(t, []string{"root", "A", "a1", "a2", "b1", "b2", "B"}, order)
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// Tables of features that Antrea has and this project does not have yet.
+const (
+	tableUnSNAT               = "UnSNAT"
+	tablePreRoutingClassifier = "PreRoutingClassifier"
+	tableSessionAffinity      = "SessionAffinity"
+	tableServiceLB            = "ServiceLB"
+	tableEndpointDNAT         = "EndpointDNAT"
+	tableDNAT                 = "DNAT"
+	tableEgressMark           = "EgressMark"
+	tableSNATMark             = "SNATMark"
+	tableSNAT                 = "SNAT"
+	tableTrafficControl       = "TrafficControl"
+)
+
+// reservedTables has these tables, so that tools which address them find them. Packets pass them untouched. A feature that is
+// built takes its rows from here.
+type reservedTables struct{}
+
+func registerReservedTables(c *core) { c.register("reserved tables", reservedTables{}) }
+
+func (reservedTables) tables(features Features) []tableSpec {
+	var specs []tableSpec
+	if features.AntreaProxy {
+		specs = append(specs,
+			tableSpec{name: tableUnSNAT, stage: stageConntrackState, before: tableConntrackZone},
+			tableSpec{name: tablePreRoutingClassifier, stage: stagePreRouting},
+			tableSpec{name: tableSessionAffinity, stage: stagePreRouting},
+			tableSpec{name: tableServiceLB, stage: stagePreRouting},
+			tableSpec{name: tableEndpointDNAT, stage: stagePreRouting},
+			tableSpec{name: tableSNATMark, stage: stagePostRouting},
+			tableSpec{name: tableSNAT, stage: stagePostRouting},
+		)
+	} else {
+		specs = append(specs, tableSpec{name: tableDNAT, stage: stagePreRouting})
+	}
+	if features.Egress {
+		specs = append(specs, tableSpec{name: tableEgressMark, stage: stageRouting, miss: missToGateway, before: tableL3DecTTL})
+	}
+	if features.TrafficControl {
+		specs = append(specs, tableSpec{name: tableTrafficControl, stage: stageSwitching, after: tableL2ForwardingCalc})
+	}
+	return specs
+}
+
+func (reservedTables) baseFlows(*generator) []of.Flow { return nil }
