@@ -60,7 +60,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"nil action", "unknown type <nil>", actions(nil)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := encodeFlowMod(&tc.mod, 1)
+			_, err := encodeFlowMod(&tc.mod, version13, 1)
 			require.ErrorContains(t, err, tc.err)
 			var fe *FlowError
 			require.ErrorAs(t, err, &fe)
@@ -85,7 +85,7 @@ func TestOutGroupIsAlwaysAny(t *testing.T) {
 		{Command: DeleteStrict},
 		{Command: DeleteByCookie, CookieMask: 1},
 	} {
-		b, err := encodeFlowMod(&mod, 7)
+		b, err := encodeFlowMod(&mod, version13, 7)
 		require.NoError(t, err)
 		require.Equal(t, uint32(7), binary.BigEndian.Uint32(b[4:]), "xid")
 		require.Equal(t, len(b), int(binary.BigEndian.Uint16(b[2:])), "length")
@@ -100,7 +100,7 @@ func TestHugeFlowsAreRefusedNotTruncated(t *testing.T) {
 		for i := range mod.Flow.Actions {
 			mod.Flow.Actions[i] = LoadField{FieldReg0, all, 1}
 		}
-		_, err := encodeFlowMod(&mod, 1)
+		_, err := encodeFlowMod(&mod, version13, 1)
 		require.ErrorContains(t, err, "want at most 65511", "%d actions", n)
 	}
 }
