@@ -73,7 +73,8 @@ type (
 	// Controller sends the packet to the clients that subscribed with the id Controller (NXAST_CONTROLLER2).
 	Controller struct {
 		ID uint16
-		// MaxLen is how many bytes of the packet to send; 0 stands for all, as does 0xffff.
+		// MaxLen is how many bytes of the packet to send; 0 stands for all, as does 0xffff. OVS 3.1 sends all of it whatever this is,
+		// since it keeps no packets that could be asked for later.
 		MaxLen uint16
 		// UserData comes back in the PacketIn.
 		UserData []byte

@@ -117,13 +117,18 @@ func (g GroupEntry) String() string {
 		if s.Param != 0 {
 			fmt.Fprintf(&b, ",selection_method_param=%d", s.Param)
 		}
-		if names := fieldNames(s.Fields); len(names) > 0 {
+		switch names := fieldNames(s.Fields); len(names) {
+		case 0:
+		case 1:
+			b.WriteString(",fields=" + names[0])
+		default:
 			b.WriteString(",fields(" + strings.Join(names, ",") + ")")
 		}
 	}
 	for i := range g.Buckets {
 		b.WriteString(",bucket=")
-		if g.Type == GroupSelect {
+		// ovs-ofctl leaves out a weight of 1.
+		if g.Type == GroupSelect && g.Buckets[i].Weight != 1 {
 			fmt.Fprintf(&b, "weight:%d,", g.Buckets[i].Weight)
 		}
 		b.WriteString("actions=" + actionsText(g.Buckets[i].Actions))

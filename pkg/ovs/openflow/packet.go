@@ -12,10 +12,10 @@ import (
 
 // PacketIn is a packet that a Controller action sent (NXT_PACKET_IN2, OVS's nicira-ext.h).
 type PacketIn struct {
-	// Data is the packet from its Ethernet header on, cut off at Controller.MaxLen; Length is how long it was.
+	// Data is the packet from its Ethernet header on, and Length how long it was if the switch cut it off.
 	Data   []byte
 	Length uint32
-	// Table and Cookie are those of the flow that had the action.
+	// Table and Cookie are those of the flow that had the action, 0 of a packet that is Paused: OVS does not say them. UserData can.
 	Table  uint8
 	Cookie uint64
 	// Reason is why the packet was sent (OFPR_*); 1 is an action.
