@@ -200,7 +200,7 @@ func parseSetField(b []byte) (Action, error) {
 			return SetTunnelDst{ip}, nil
 		}
 	}
-	return SetField{m.Field, m.Value, m.Mask}, nil
+	return SetField(m), nil
 }
 
 // parseController decodes the properties of NXAST_CONTROLLER2.

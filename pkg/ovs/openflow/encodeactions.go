@@ -117,7 +117,7 @@ func appendAction(b []byte, v version, a Action) ([]byte, error) {
 	case MoveField:
 		return appendMove(b, v, a)
 	case SetField:
-		return appendSetField(b, v, Match{Field: a.Field, Value: a.Value, Mask: a.Mask})
+		return appendSetField(b, v, Match(a))
 	case SetEthSrc:
 		return appendSetField(b, v, Match{Field: FieldEthSrc, Value: a.MAC})
 	case SetEthDst:

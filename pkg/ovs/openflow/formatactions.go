@@ -33,7 +33,7 @@ func actionText(a Action) string {
 	case MoveField:
 		return fmt.Sprintf("move:%s->%s", subfield(a.Src, a.SrcRange), subfield(a.Dst, a.DstRange))
 	case SetField:
-		return setFieldText(Match{Field: a.Field, Value: a.Value, Mask: a.Mask})
+		return setFieldText(Match(a))
 	case SetEthSrc:
 		return setFieldText(Match{Field: FieldEthSrc, Value: a.MAC})
 	case SetEthDst:

@@ -5,6 +5,7 @@ package openflow
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net"
 	"testing"
 
@@ -27,6 +28,9 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte{4, typeBarrierReply, 0, 7, 0, 0, 0, 10})
 	f.Add([]byte{4, typeBarrierReply, 0xff, 0xff, 0, 0, 0, 10, 1})
 	f.Add([]byte{5, typeBarrierReply, 0, 8, 0, 0, 0, 10})
+	for _, m := range recordedMessages(f) {
+		f.Add(m)
+	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		a, b := net.Pipe()
 		defer a.Close()
@@ -34,10 +38,7 @@ func FuzzStream(f *testing.F) {
 		c := newConn(a, version13, 10)
 		request, err := c.begin(2)
 		require.NoError(t, err)
-		mods := make([]bundled, 3)
-		for i := range mods {
-			mods[i] = &FlowMod{}
-		}
+		mods := []bundled{&FlowMod{}, &GroupMod{}, &FlowMod{}}
 		bundle, err := c.begin(bundleXIDs{mods: len(mods)}.count())
 		require.NoError(t, err)
 
@@ -80,15 +81,40 @@ func FuzzParsers(f *testing.F) {
 	f.Add(uint8(version13), uint8(typeError), []byte{0xff, 0xff, 0, 1, 0})
 	f.Add(uint8(version13), uint8(typeMultipartReply), []byte{0, 3, 0, 1, 0, 0, 0, 0, 1})
 	f.Add(uint8(version13), uint8(typeExperimenter), appendBundleControl(nil, version13, 1, 2, 3)[headerSize:])
+	for _, m := range recordedMessages(f) {
+		f.Add(m[0], m[1], m[headerSize:])
+		// Flows and groups by themselves, and what is in them.
+		f.Add(m[0], m[1], m[min(headerSize+multipartHeaderSize, len(m)):])
+	}
 	f.Fuzz(func(_ *testing.T, v, typ uint8, body []byte) {
 		checkParsers(message{version: version(v), typ: typ, body: body})
 	})
 }
 
+// checkParsers calls every parser, and what comes of it the encoders: errors are right, panics are not.
 func checkParsers(m message) {
 	_ = checkHello(m, version13)
 	_ = parseError(m.body).Error()
 	parseBundleReply(m)
 	moreParts(m)
 	_ = parseTableStats(m, map[uint8]int{})
+	_ = understand(m)
+	for typ := range uint16(multipartMeterFeatures + 1) {
+		if len(m.body) >= multipartHeaderSize {
+			body := bytes.Clone(m.body)
+			binary.BigEndian.PutUint16(body, typ)
+			_ = understandMultipart(message{version: m.version, typ: typeMultipartReply, body: body})
+		}
+	}
+	if actions, err := parseActions(m.body); err == nil {
+		_ = actionsText(actions)
+		_, _ = appendActions(nil, version13, actions)
+		_, _ = appendActions(nil, version15, actions)
+	}
+	if len(m.body) >= 8 {
+		body := bytes.Clone(m.body)
+		binary.BigEndian.PutUint32(body, nxExperimenter)
+		binary.BigEndian.PutUint32(body[4:], nxtPacketIn2)
+		_ = understand(message{version: m.version, typ: typeExperimenter, body: body})
+	}
 }
