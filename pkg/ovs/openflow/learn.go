@@ -49,7 +49,8 @@ type LearnSpec struct {
 	Value []byte
 }
 
-// LearnField makes the learned flow match the field f of the packet that is learned from.
+// LearnField makes the learned flow match the field f of the packet that is learned from. Like the constructors below it panics
+// when a field is none of the Field constants.
 func LearnField(f Field) LearnSpec { return LearnCopy(f, f) }
 
 // LearnCopy makes the learned flow match dst where the packet that is learned from has src.
