@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -25,7 +24,7 @@ var errClosed = errors.New("the client is closed")
 // client is the real Switch.
 type client struct {
 	path        string
-	dial        func(ctx context.Context) (*conn, error)
+	dialer      dialer
 	reconnected chan struct{}
 	// ctx ends with Close.
 	ctx    context.Context
@@ -39,22 +38,34 @@ type client struct {
 	conn       *conn
 	// dialErr is why the last attempt to connect failed, nil after a successful one.
 	dialErr error
+	// subscriptions end with Close.
+	subscriptions []*PacketIns
 }
 
 var _ Switch = (*client)(nil)
 
 // NewSwitch returns a Switch for the unix socket at socketPath, <OVS rundir>/<bridge>.mgmt. It does nothing until
 // Connect is called.
-func NewSwitch(socketPath string) Switch {
-	return newClient(socketPath, openUnix(socketPath), echoInterval)
+func NewSwitch(socketPath string, options ...Option) Switch {
+	d := dialer{open: openUnix(socketPath), echoInterval: echoInterval, version: version13}
+	for _, option := range options {
+		option(&d)
+	}
+	return newClient(socketPath, d)
 }
 
-func newClient(name string, open func(context.Context) (net.Conn, error), echoInterval time.Duration) *client {
+// Option changes how a Switch speaks.
+type Option func(*dialer)
+
+// WithOpenFlow15 makes the Switch speak OpenFlow 1.5 instead of 1.3: groups can have a Selection, and LoadField of a whole field
+// is in the switch, and in what it says of itself, a SetField.
+func WithOpenFlow15() Option { return func(d *dialer) { d.version = version15 } }
+
+func newClient(name string, d dialer) *client {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &client{
 		path: name, reconnected: make(chan struct{}, 1), ctx: ctx, cancel: cancel,
-		dial: func(ctx context.Context) (*conn, error) { return dial(ctx, open, echoInterval) },
-		peer: retry.NewPeer("The OpenFlow switch", backoff, "socket", name),
+		dialer: d, peer: retry.NewPeer("The OpenFlow switch", backoff, "socket", name),
 	}
 }
 
@@ -97,7 +108,7 @@ func (s *client) Connect(ctx context.Context) (<-chan struct{}, error) {
 // dialUntil dials until it succeeds or ctx ends.
 func (s *client) dialUntil(ctx context.Context) (*conn, error) {
 	for {
-		c, err := s.dial(ctx)
+		c, err := s.dialer.dial(ctx)
 		s.setDialError(err)
 		if err == nil {
 			return c, nil
@@ -170,36 +181,6 @@ func (s *client) current() (*conn, error) {
 	return s.conn, nil
 }
 
-// Commit implements Switch.
-func (s *client) Commit(ctx context.Context, mods []FlowMod) error {
-	if len(mods) == 0 {
-		return nil
-	}
-	c, err := s.current()
-	if err != nil {
-		return err
-	}
-	return c.commit(ctx, mods)
-}
-
-// Barrier implements Switch.
-func (s *client) Barrier(ctx context.Context) error {
-	c, err := s.current()
-	if err != nil {
-		return err
-	}
-	return c.barrier(ctx)
-}
-
-// TableFlowCounts implements Switch.
-func (s *client) TableFlowCounts(ctx context.Context) (map[uint8]int, error) {
-	c, err := s.current()
-	if err != nil {
-		return nil, err
-	}
-	return c.tableFlowCounts(ctx)
-}
-
 // IsConnected implements Switch.
 func (s *client) IsConnected() bool { return s.ConnectionError() == nil }
 
@@ -226,7 +207,12 @@ func (s *client) ConnectionError() error {
 func (s *client) Close() error {
 	s.mu.Lock()
 	s.cancel()
+	subscriptions := s.subscriptions
+	s.subscriptions = nil
 	s.mu.Unlock()
+	for _, p := range subscriptions {
+		p.Close()
+	}
 	s.wg.Wait()
 	return nil
 }

@@ -18,9 +18,7 @@ import (
 )
 
 const (
-	// handshakeTimeout bounds dialling, hello and the first barrier.
-	handshakeTimeout = 5 * time.Second
-	// maxParts bounds the multipart replies to one request; 254 tables need one.
+	// maxParts bounds the multipart replies to most requests; 254 tables need one.
 	maxParts = 64
 	// maxBackground bounds the echo messages and discards that wait to be sent. OVS has one echo request at a time.
 	maxBackground = 64
@@ -29,7 +27,10 @@ const (
 // conn is one connection to the switch, from the hello to the first error. One goroutine reads it; another one sends
 // what nobody waits for, so that reading never waits for a write.
 type conn struct {
-	nc net.Conn
+	nc      net.Conn
+	version version
+	// packetIn gets each packet-in; nil on connections that get none. It must not block.
+	packetIn func(*PacketIn)
 	// writing is a mutex that can be waited for with a context.
 	writing    chan struct{}
 	background chan []byte
@@ -49,67 +50,18 @@ type conn struct {
 // are in the range: the switch cannot make them grow beyond it.
 type call struct {
 	first, last uint32
-	errors      map[uint32]*Error
-	replies     map[uint32][]message
+	// maxParts bounds the replies to one request.
+	maxParts int
+	errors   map[uint32]*Error
+	replies  map[uint32][]message
 	// notify has room for one value and gets one after each answer.
 	notify chan struct{}
 }
 
-// dial connects with open, agrees on OpenFlow 1.3 and returns once the switch has answered a barrier.
-func dial(ctx context.Context, open func(context.Context) (net.Conn, error), echoInterval time.Duration) (*conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer cancel()
-	nc, err := open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := handshake(ctx, nc)
-	if err != nil {
-		_ = nc.Close()
-		return nil, fmt.Errorf("handshake with the OpenFlow switch: %w", err)
-	}
-	c.wg.Add(1)
-	go c.echoLoop(echoInterval)
-	return c, nil
-}
-
-// openUnix opens the unix socket at path.
-func openUnix(path string) func(context.Context) (net.Conn, error) {
-	return func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) }
-}
-
-func handshake(ctx context.Context, nc net.Conn) (*conn, error) {
-	// What interrupts the hello when ctx ends is the deadline that it then gets.
-	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	if _, err := nc.Write(appendHello(nil, helloXID)); err != nil {
-		return nil, err
-	}
-	r := bufio.NewReader(nc)
-	hello, err := readMessage(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkHello(hello); err != nil {
-		return nil, err
-	}
-	if !stop() {
-		return nil, ctx.Err()
-	}
-	c := newConn(nc, helloXID+1)
-	c.wg.Add(2)
-	go c.readLoop(r)
-	go c.backgroundLoop()
-	if err := c.barrier(ctx); err != nil {
-		c.close(err)
-		return nil, err
-	}
-	return c, nil
-}
-
-func newConn(nc net.Conn, nextXID uint32) *conn {
+func newConn(nc net.Conn, v version, nextXID uint32) *conn {
 	return &conn{
 		nc:         nc,
+		version:    v,
 		writing:    make(chan struct{}, 1),
 		background: make(chan []byte, maxBackground),
 		closed:     make(chan struct{}),
@@ -166,8 +118,8 @@ func (c *conn) readLoop(r *bufio.Reader) {
 
 // handle gives m to whom it concerns; an error means that the stream cannot be trusted any more.
 func (c *conn) handle(m message) error {
-	if m.version != version13 {
-		return fmt.Errorf("message of type %d has the OpenFlow version %d: want 4", m.typ, m.version)
+	if m.version != c.version {
+		return fmt.Errorf("message of type %d has the OpenFlow version %d: want %d", m.typ, uint8(m.version), uint8(c.version))
 	}
 	switch m.typ {
 	case typeEchoRequest:
@@ -177,7 +129,12 @@ func (c *conn) handle(m message) error {
 		default:
 			return fmt.Errorf("%d messages already wait to be sent: cannot answer an echo request", maxBackground)
 		}
-	case typeError, typeExperimenter, typeMultipartReply, typeBarrierReply:
+	case typeExperimenter:
+		if isPacketIn(m) {
+			return c.handlePacketIn(m)
+		}
+		return c.deliver(m)
+	case typeError, typeMultipartReply, typeBarrierReply, typeBundleControl:
 		return c.deliver(m)
 	}
 	// What nobody asked for (port status, ...) is no error.
@@ -196,8 +153,8 @@ func (c *conn) deliver(m message) error {
 				cl.errors[m.xid] = parseError(m.body)
 			}
 		} else {
-			if len(cl.replies[m.xid]) == maxParts {
-				return fmt.Errorf("more than %d messages in reply to one request", maxParts)
+			if len(cl.replies[m.xid]) == cl.maxParts {
+				return fmt.Errorf("more than %d messages in reply to one request", cl.maxParts)
 			}
 			cl.replies[m.xid] = append(cl.replies[m.xid], m)
 		}
@@ -240,11 +197,12 @@ func (c *conn) begin(n int) (*call, error) {
 		c.nextXID = 1
 	}
 	cl := &call{
-		first:   c.nextXID,
-		last:    c.nextXID + uint32(n) - 1,
-		errors:  map[uint32]*Error{},
-		replies: map[uint32][]message{},
-		notify:  make(chan struct{}, 1),
+		first:    c.nextXID,
+		last:     c.nextXID + uint32(n) - 1,
+		maxParts: maxParts,
+		errors:   map[uint32]*Error{},
+		replies:  map[uint32][]message{},
+		notify:   make(chan struct{}, 1),
 	}
 	c.nextXID = cl.last + 1
 	c.calls = append(c.calls, cl)
@@ -341,35 +299,23 @@ func (c *conn) write(ctx context.Context, data []byte) error {
 
 // barrier returns when the switch has done everything that was sent before.
 func (c *conn) barrier(ctx context.Context) error {
-	_, err := c.request(ctx, appendBarrier)
+	_, err := c.request(ctx, maxParts, func(b []byte, xid uint32) []byte { return appendBarrier(b, c.version, xid) })
 	if err != nil {
 		return fmt.Errorf("barrier: %w", err)
 	}
 	return nil
 }
 
-// tableFlowCounts asks for OFPMP_TABLE.
-func (c *conn) tableFlowCounts(ctx context.Context) (map[uint8]int, error) {
-	replies, err := c.request(ctx, appendTableStatsRequest)
-	if err != nil {
-		return nil, fmt.Errorf("table statistics: %w", err)
-	}
-	counts := map[uint8]int{}
-	for _, m := range replies {
-		if err := parseTableStats(m, counts); err != nil {
-			return nil, err
-		}
-	}
-	return counts, nil
-}
-
-// request sends what build appends and returns the replies to it.
-func (c *conn) request(ctx context.Context, build func(b []byte, xid uint32) []byte) ([]message, error) {
+// request sends what build appends and returns the replies to it, at most parts.
+func (c *conn) request(ctx context.Context, parts int, build func(b []byte, xid uint32) []byte) ([]message, error) {
 	cl, err := c.begin(1)
 	if err != nil {
 		return nil, err
 	}
 	defer c.end(cl)
+	c.mu.Lock()
+	cl.maxParts = parts
+	c.mu.Unlock()
 	if err := c.write(ctx, build(nil, cl.first)); err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func converse(nc net.Conn, hello []byte, s script) {
 		case m.typ == typeHello:
 		case m.typ == typeBarrierRequest && first:
 			first = false
-			out = appendHeader(nil, typeBarrierReply, 0, m.xid)
+			out = appendHeader(nil, version13, typeBarrierReply, 0, m.xid)
 		default:
 			if out = s(m); out == nil {
 				continue
@@ -70,7 +70,7 @@ func converse(nc net.Conn, hello []byte, s script) {
 	}
 }
 
-func goodHello() []byte { return appendHello(nil, 1) }
+func goodHello() []byte { return appendHello(nil, version13, 1) }
 
 func connectScript(t *testing.T, s script) (Switch, <-chan struct{}) {
 	t.Helper()
@@ -83,7 +83,7 @@ func connectScript(t *testing.T, s script) (Switch, <-chan struct{}) {
 
 func TestHandshake(t *testing.T) {
 	header := func(version, typ uint8, body ...byte) []byte {
-		b := appendHeader(nil, typ, len(body), 1)
+		b := appendHeader(nil, version13, typ, len(body), 1)
 		b[0] = version
 		return append(b, body...)
 	}
@@ -106,7 +106,7 @@ func TestHandshake(t *testing.T) {
 		{"another version after the hello", "OpenFlow version 1", append(goodHello(), header(1, typeBarrierReply)...)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := dial(t.Context(), openUnix(serve(t, tc.hello, nil)), echoInterval)
+			c, err := testDial(t.Context(), openUnix(serve(t, tc.hello, nil)))
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				return
@@ -118,7 +118,7 @@ func TestHandshake(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		_, err := dial(ctx, openUnix(serve(t, nil, nil)), echoInterval)
+		_, err := testDial(ctx, openUnix(serve(t, nil, nil)))
 		require.Error(t, err)
 		require.Error(t, ctx.Err())
 	})
@@ -133,8 +133,8 @@ func TestEchoIsAnsweredWithItsData(t *testing.T) {
 			return nil
 		case typeBarrierRequest:
 			// The echo request comes in the middle of another transaction.
-			b := append(appendHeader(nil, typeEchoRequest, 3, 0xabcdef), "abc"...)
-			return append(b, appendHeader(nil, typeBarrierReply, 0, m.xid)...)
+			b := append(appendHeader(nil, version13, typeEchoRequest, 3, 0xabcdef), "abc"...)
+			return append(b, appendHeader(nil, version13, typeBarrierReply, 0, m.xid)...)
 		}
 		return nil
 	})
@@ -196,7 +196,7 @@ func TestStuckSwitch(t *testing.T) {
 // TestBadReplies has a switch that answers wrongly: no call must succeed or hang.
 func TestBadReplies(t *testing.T) {
 	reply := func(typ uint8, xid uint32, body ...byte) []byte {
-		return append(appendHeader(nil, typ, len(body), xid), body...)
+		return append(appendHeader(nil, version13, typ, len(body), xid), body...)
 	}
 	for _, tc := range []struct {
 		name   string
@@ -215,7 +215,7 @@ func TestBadReplies(t *testing.T) {
 			case m.typ == typeBarrierRequest:
 				return reply(typeBarrierReply, m.xid)
 			case binary.BigEndian.Uint16(m.body[12:]) == bundleClose:
-				return appendBundleControl(nil, m.xid, binary.BigEndian.Uint32(m.body[8:]), bundleClose+1)
+				return appendBundleControl(nil, version13, m.xid, binary.BigEndian.Uint32(m.body[8:]), bundleClose+1)
 			}
 			return nil
 		}, commitOne, "gave no reply to the control message 4"},
@@ -269,7 +269,7 @@ func TestTransactionIDsWrapAround(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
-	c := newConn(a, 0xfffffff0)
+	c := newConn(a, version13, 0xfffffff0)
 	first, err := c.begin(10)
 	require.NoError(t, err)
 	second, err := c.begin(10)
@@ -279,4 +279,10 @@ func TestTransactionIDsWrapAround(t *testing.T) {
 	c.end(first)
 	c.end(second)
 	require.Empty(t, c.calls)
+}
+
+// testDial makes a connection that speaks OpenFlow 1.3.
+func testDial(ctx context.Context, open func(context.Context) (net.Conn, error)) (*conn, error) {
+	d := dialer{open: open, echoInterval: echoInterval, version: version13}
+	return d.dial(ctx)
 }

@@ -1,24 +1,42 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openflow changes the flows of one OVS bridge over its OpenFlow management socket (<rundir>/<bridge>.mgmt).
+// Package openflow changes the flows, groups and meters of one OVS bridge over its OpenFlow management socket
+// (<rundir>/<bridge>.mgmt), and exchanges packets with it.
 //
 // # What it does
 //
 // A Flow is a plain value: table, priority, cookie, matches and actions. Flow.Key identifies it in the switch, and
 // Flow.Key and Flow.String are in the syntax of ovs-ofctl(8), so that they can be compared with a dump. Constructors
-// such as IPv4Dst and Reg make the matches.
+// such as IPv4Dst and Reg make the matches; action.go and learn.go have the actions. A GroupEntry has buckets of actions, a
+// MeterEntry a rate.
 //
-// A Switch applies FlowMods. NewSwitch returns the real one, NewFake one in memory for tests of pipelines. Commit is one
-// atomic bundle: afterwards all mods are in the flow tables or none is, and the error is a *FlowError that names the flow
-// the switch refused, and wraps the *Error of the switch. When the connection is lost the client dials again by itself and
-// reports it on Connect's channel; it does not replay anything, since only its user knows what should be there. Delays between
-// attempts grow (package retry), and the log has one line per outage.
+// A Switch applies them. NewSwitch returns the real one, NewFake one in memory for tests of pipelines. Commit, for flows, and
+// Apply, for a Transaction of groups and flows, are one atomic bundle: afterwards all mods are in the tables or none is, and
+// the error is a *FlowError or *GroupError that names what the switch refused, and wraps the *Error of the switch. OpenFlow has
+// no bundles for meters; Apply sends their changes before and behind the bundle (transaction.go). When the connection is lost
+// the client dials again by itself and reports it on Connect's channel; it does not replay anything, since only its user knows
+// what should be there. Delays between attempts grow (package retry), and the log has one line per outage.
+//
+// # Groups after a restart
+//
+// A flow has a cookie, and a restarted agent finds the flows of the former one by it. A group has nothing but its id. So GroupIDs
+// gives each agent ids that the switch does not have: a restarted agent describes the groups first (DumpGroups), reserves
+// their ids, and takes others for its own. When all its own groups and flows are there, the ones that it has no id of are stale
+// (GroupIDs.Stale), and deleting them is one Transaction (StaleGroupMods), behind the deletion of the old flows. A group that is
+// deleted takes the flows with it that still point to it, so that is the order.
+//
+// # Packets
+//
+// A Controller action sends a packet to the connections with its controller id. PacketIns opens a connection for one id, with a
+// queue that has an end: what does not fit is dropped and counted, so that a flood of packets neither takes memory nor delays
+// anything else. Of the packets of a Controller with Pause the switch keeps nothing: the PacketIn has the whole state, and Resume
+// hands it back.
 //
 // # Liveness
 //
-// A vswitchd that hangs keeps its sockets open. So the client sends an echo request every 4 s, and ends the connection when
-// three of them have brought no sign of life, a message or room for more of what is written (liveness.go). Whoever waits for an
+// A vswitchd that hangs keeps its sockets open. So the client sends an echo request every 5 s, and ends the connection when
+// six of them have brought no sign of life, a message or room for more of what is written (liveness.go). Whoever waits for an
 // answer has it then (ErrDisconnected), and later calls fail at once. A bundle that was open is dropped with the connection; one
 // whose commit was sent may be applied when vswitchd goes on. That is before it answers the handshake of the next connection,
 // because a bundle's commit is sent only when everything before it was answered, and the agent sends one bundle at a time: what is
@@ -27,24 +45,23 @@
 // # On the wire
 //
 // The protocol is OpenFlow 1.3 with Nicira's extended matches and actions (OVS's nicira-ext.h) and the bundles of ONF
-// extension 230, which OVS speaks on 1.3. OVS checks a flow when it is added to a bundle, and a flow that fails that
+// extension 230, which OVS speaks on 1.3. WithOpenFlow15 makes it OpenFlow 1.5, which a group with a Selection needs: OVS has no
+// message for it in 1.3, and a connection has one version. OVS checks a flow when it is added to a bundle, and a flow that fails that
 // check is left out of the bundle without spoiling it: a commit sent blindly behind the flows would then commit the
 // others. Commit therefore sends open, all flows and close in one write, looks at what came back up to the close reply,
 // and only then sends commit and a barrier in a second write; or discard.
 //
-// Messages are made by github.com/contiv/libOpenflow, whose encoder is good, save for what this package does around it:
+// library.go has what github.com/contiv/libOpenflow encodes rightly: fields of matches, output, dec_ttl, set_field, load, move,
+// resubmit, conjunction and goto_table. The rest is encoded beside it (encode*.go), because the library lacks it or gets it wrong:
 //
-//   - masks and values of matches are computed here (the library's mask of bits 0..0 is 0);
-//   - out_group is set in the finished message (the library sends out_port twice, so that a deletion restricted to a
-//     port or a group would delete every flow);
-//   - lengths are checked (the library counts in 16 bits and wraps around).
+//   - flow mods: it sends out_port twice, so that a deletion restricted to a port or a group would delete every flow;
+//   - lengths: it counts in 16 bits and wraps around, so whatever is too long is refused here;
+//   - groups, meters, learn, controller2, ct with nat, masked set_field, packet-out, OpenFlow 1.5, and newer fields.
 //
-// # Why the decoder is ours
-//
-// Nothing that the switch sends reaches the library. Its decoder panics on ordinary messages (ip_frag, nw_ttl or meter in
-// flow statistics, table statistics, packet-in2), and its message stream decodes in 25 goroutines over one queue, so that
-// replies overtake each other and a panic ends the process. This package needs few kinds of messages: hello, error, echo,
-// barrier and bundle replies, and table statistics. parse.go decodes them from bytes, every access behind a length check,
-// and fuzz tests run it on arbitrary input. One goroutine reads the connection, so replies keep their order; a message
-// has at most 64 KiB, which bounds what a reader allocates.
+// Nothing that the switch sends reaches the library. Its decoder panics on ordinary messages (ip_frag, nw_ttl or meter in flow
+// statistics, table statistics, packet-in2), and its message stream decodes in 25 goroutines over one queue, so that replies
+// overtake each other and a panic ends the process. decode*.go, dump.go, parse.go and packet.go read what the switch sends, every
+// access behind a length check, and fuzz tests run them on arbitrary input and on messages of a real switch. One goroutine reads a
+// connection, so replies keep their order; a message has at most 64 KiB, and an answer a bounded number of messages, which bounds
+// what a reader allocates.
 package openflow

@@ -7,18 +7,24 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-
-	ofp "github.com/contiv/libOpenflow/openflow13"
 )
 
 // tableAll is every table, in deletions (OpenFlow 1.3, section A.3.4.1, OFPTT_ALL).
 const tableAll = 0xff
 
-// outGroupOffset is where ofp_flow_mod has out_group (OpenFlow 1.3, section A.3.4.1).
-const outGroupOffset = 40
-
 // maxMessage is the largest message that fits the 16-bit length of the header.
 const maxMessage = math.MaxUint16
+
+// Values of OpenFlow 1.3, section A.3.4.1 (OFPFC_*, OFP_NO_BUFFER, OFPP_ANY, OFPG_ANY).
+const (
+	flowAdd          = 0
+	flowDelete       = 3
+	flowDeleteStrict = 4
+
+	noBuffer = 0xffffffff
+	portAny  = 0xffffffff
+	groupAny = 0xffffffff
+)
 
 // FlowError is the refusal of one FlowMod of a Commit, by this package or by the switch.
 type FlowError struct {
@@ -44,84 +50,65 @@ func describe(mod *FlowMod) string {
 }
 
 // encodeFlowMod returns the OFPT_FLOW_MOD message of mod. Its errors are *FlowError.
-func encodeFlowMod(mod *FlowMod, xid uint32) ([]byte, error) {
-	data, err := marshalFlowMod(mod, xid)
+func encodeFlowMod(mod *FlowMod, v version, xid uint32) ([]byte, error) {
+	data, err := marshalFlowMod(mod, v, xid)
+	if err == nil && len(data) > maxBundled {
+		err = fmt.Errorf("the message has %d bytes, want at most %d", len(data), maxBundled)
+	}
 	if err != nil {
 		return nil, &FlowError{Flow: describe(mod), Err: err}
 	}
+	binary.BigEndian.PutUint16(data[2:], uint16(len(data)))
 	return data, nil
 }
 
-func marshalFlowMod(mod *FlowMod, xid uint32) ([]byte, error) {
-	m := ofp.NewFlowMod()
-	m.Xid = xid
+// flowHeader is what comes before the match of an OFPT_FLOW_MOD.
+type flowHeader struct {
+	cookie, cookieMask       uint64
+	table, command           uint8
+	idleTimeout, hardTimeout uint16
+	priority                 uint16
+}
+
+// append appends the OpenFlow header, without the length, and the fixed part of an OFPT_FLOW_MOD.
+func (h flowHeader) append(b []byte, v version, xid uint32) []byte {
+	b = appendHeader(b, v, typeFlowMod, 0, xid)
+	b = binary.BigEndian.AppendUint64(b, h.cookie)
+	b = binary.BigEndian.AppendUint64(b, h.cookieMask)
+	b = append(b, h.table, h.command)
+	b = binary.BigEndian.AppendUint16(b, h.idleTimeout)
+	b = binary.BigEndian.AppendUint16(b, h.hardTimeout)
+	b = binary.BigEndian.AppendUint16(b, h.priority)
+	b = binary.BigEndian.AppendUint32(b, noBuffer)
+	b = binary.BigEndian.AppendUint32(b, portAny)
+	b = binary.BigEndian.AppendUint32(b, groupAny)
+	return append(b, 0, 0, 0, 0)
+}
+
+func marshalFlowMod(mod *FlowMod, v version, xid uint32) ([]byte, error) {
+	f := &mod.Flow
 	switch mod.Command {
-	case Add:
-		if err := fillFlow(m, &mod.Flow); err != nil {
-			return nil, err
+	case Add, DeleteStrict:
+		if f.Table == tableAll {
+			return nil, fmt.Errorf("table %d: want 0..%d, %d stands for all tables", f.Table, tableAll-1, tableAll)
 		}
-		m.Cookie = mod.Flow.Cookie
-		instructions, size, err := encodeActions(mod.Flow.Actions, mod.Flow.Table)
+		matches, err := normalize(f.Match)
 		if err != nil {
 			return nil, err
 		}
-		// The library adds lengths in 16 bits without a check.
-		if total := int(m.Len()) + size; total > maxBundled {
-			return nil, fmt.Errorf("the message has %d bytes, want at most %d", total, maxBundled)
+		if mod.Command == DeleteStrict {
+			// A strict deletion would otherwise also ask for an equal cookie: mask 0 means any.
+			return appendMatch(flowHeader{table: f.Table, command: flowDeleteStrict, priority: f.Priority}.append(nil, v, xid), matches), nil
 		}
-		for _, instr := range instructions {
-			m.AddInstruction(instr)
-		}
-	case DeleteStrict:
-		// A strict deletion would otherwise also ask for an equal cookie: mask 0 means any.
-		m.Command = ofp.FC_DELETE_STRICT
-		if err := fillFlow(m, &mod.Flow); err != nil {
-			return nil, err
-		}
+		b := flowHeader{cookie: f.Cookie, table: f.Table, command: flowAdd, priority: f.Priority,
+			idleTimeout: f.IdleTimeout, hardTimeout: f.HardTimeout}.append(nil, v, xid)
+		return appendInstructions(appendMatch(b, matches), v, f.Actions, f.Table)
 	case DeleteByCookie:
 		if mod.CookieMask == 0 {
 			return nil, fmt.Errorf("the cookie mask 0 would delete every flow of the switch: want a mask with bits set")
 		}
-		m.Command = ofp.FC_DELETE
-		m.TableId = tableAll
-		m.Cookie, m.CookieMask = mod.Flow.Cookie, mod.CookieMask
+		return appendMatch(flowHeader{cookie: f.Cookie, cookieMask: mod.CookieMask, table: tableAll, command: flowDelete}.append(nil, v, xid), nil), nil
 	default:
 		return nil, fmt.Errorf("unknown command %d: want Add, DeleteStrict or DeleteByCookie", mod.Command)
 	}
-	data, err := m.MarshalBinary()
-	if err != nil {
-		return nil, fmt.Errorf("marshal flow mod: %w", err)
-	}
-	// The library writes out_port here: were out_port ever set, a deletion would be wider than asked.
-	binary.BigEndian.PutUint32(data[outGroupOffset:], ofp.OFPG_ANY)
-	return data, nil
-}
-
-func fillFlow(m *ofp.FlowMod, f *Flow) error {
-	if f.Table == tableAll {
-		return fmt.Errorf("table %d: want 0..%d, %d stands for all tables", f.Table, tableAll-1, tableAll)
-	}
-	m.TableId, m.Priority = f.Table, f.Priority
-	matches, err := normalize(f.Match)
-	if err != nil {
-		return err
-	}
-	for _, match := range matches {
-		field, err := ofp.FindFieldHeaderByName(match.Field.spec().header, match.Mask != nil)
-		if err != nil {
-			return fmt.Errorf("match on %v: %w", match.Field, err)
-		}
-		field.Value = rawBytes(match.Value)
-		if match.Mask != nil {
-			field.Mask = rawBytes(match.Mask)
-		}
-		m.Match.AddField(*field)
-	}
-	return nil
-}
-
-// rawBytes is the payload of an OXM as the library wants it: values and masks are made by this package, since the
-// library's own constructors are missing for some fields and wrong for others (NXRange(0,0) has the mask 0).
-func rawBytes(b []byte) *ofp.ByteArrayField {
-	return &ofp.ByteArrayField{Data: b, Length: uint8(len(b))}
 }

@@ -59,33 +59,83 @@ func TestEncodeRefuses(t *testing.T) {
 		{"pointer to an action", "by value", actions(&pointerAction{})},
 		{"nil action", "unknown type <nil>", actions(nil)},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, err := encodeFlowMod(&tc.mod, 1)
-			require.ErrorContains(t, err, tc.err)
-			var fe *FlowError
-			require.ErrorAs(t, err, &fe)
-			require.NotEmpty(t, fe.Flow)
-
-			s := NewFake()
-			_, err = s.Connect(t.Context())
-			require.NoError(t, err)
-			good := FlowMod{Flow: Flow{Table: 1}}
-			require.ErrorAs(t, s.Commit(t.Context(), []FlowMod{good, tc.mod}), &fe)
-			require.Empty(t, s.Flows(), "a refused bundle changes nothing")
-		})
+		t.Run(tc.name, func(t *testing.T) { requireRefused(t, tc.mod, tc.err) })
 	}
+}
+
+// requireRefused has mod refused before it is sent, by the encoder and the Fake.
+func requireRefused(t *testing.T, mod FlowMod, text string) {
+	t.Helper()
+	for _, v := range []version{version13, version15} {
+		_, err := encodeFlowMod(&mod, v, 1)
+		require.ErrorContains(t, err, text)
+		var fe *FlowError
+		require.ErrorAs(t, err, &fe)
+		require.NotEmpty(t, fe.Flow)
+	}
+	s := NewFake()
+	_, err := s.Connect(t.Context())
+	require.NoError(t, err)
+	good := FlowMod{Flow: Flow{Table: 1}}
+	var fe *FlowError
+	require.ErrorAs(t, s.Commit(t.Context(), []FlowMod{good, mod}), &fe)
+	require.Empty(t, s.Flows(), "a refused bundle changes nothing")
+}
+
+func TestEncodeRefusesActions(t *testing.T) {
+	ip := netip.MustParseAddr("10.0.0.0")
+	nat := func(n NATTo) Action { return CT{Commit: true, NATTo: &n} }
+	learn := func(s LearnSpec) Action { return Learn{Specs: []LearnSpec{s}} }
+	for _, tc := range []struct {
+		name, err string
+		actions   []Action
+	}{
+		{"meter not first", "must be the first one of a flow", []Action{Normal{}, Meter{5}}},
+		{"group beyond the last", "want at most 0xffffff00", []Action{Group{0xfffffffc}}},
+		{"resubmit from a port of over 16 bits", "want a port below 65280", []Action{ResubmitFrom{Port: 70000, Table: 7}}},
+		{"set of an unknown field", "unknown field Field(99)", []Action{SetField{Field: 99}}},
+		{"set of too few bytes", "has 1 bytes, want 4", []Action{SetField{Field: FieldReg0, Value: []byte{1}}}},
+		{"set under a short mask", "mask 01 has 1 bytes, want 4", []Action{SetField{FieldReg0, make([]byte, 4), []byte{1}}}},
+		{"set outside the mask", "bits outside the mask", []Action{SetField{FieldReg0, []byte{0, 0, 0, 2}, []byte{0, 0, 0, 1}}}},
+		{"nat without commit", "with commit only", []Action{CT{NATTo: &NATTo{}}}},
+		{"nat twice", "not both", []Action{CT{Commit: true, NAT: true, NATTo: &NATTo{}}}},
+		{"force without commit", "force: wants commit", []Action{CT{Force: true}}},
+		{"zone twice", "either a number or 16 bits", []Action{CT{Zone: 1, ZoneField: FieldReg0, ZoneRange: Range{0, 15}}}},
+		{"zone of 8 bits", "either a number or 16 bits", []Action{CT{ZoneField: FieldReg0, ZoneRange: Range{0, 7}}}},
+		{"zone outside its field", "has 32 bits only", []Action{CT{ZoneField: FieldReg0, ZoneRange: Range{20, 35}}}},
+		{"nat to mixed versions", "want two of one IP version", []Action{nat(NATTo{First: ip, Last: netip.MustParseAddr("fd00::1")})}},
+		{"nat to reversed addresses", "first not above the last", []Action{nat(NATTo{First: ip.Next(), Last: ip})}},
+		{"nat to a last address only", "first not above the last", []Action{nat(NATTo{Last: ip})}},
+		{"nat to a zone", "without zone", []Action{nat(NATTo{First: netip.MustParseAddr("fe80::1%eth0")})}},
+		{"nat to reversed ports", "not above the last", []Action{nat(NATTo{First: ip, FirstPort: 2, LastPort: 1})}},
+		{"nat to a last port only", "not above the last", []Action{nat(NATTo{First: ip, LastPort: 1})}},
+		{"nat to ports only", "without an address", []Action{nat(NATTo{FirstPort: 1})}},
+		{"nat, hash and random", "at most one of them", []Action{nat(NATTo{First: ip, Hash: true, Random: true})}},
+		{"learn into table 255", "table 255", []Action{Learn{Table: 255}}},
+		{"learn of an unknown kind", "unknown kind 3", []Action{learn(LearnSpec{Kind: 3})}},
+		{"learned output of a constant", "want the field that has the port", []Action{learn(LearnSpec{Kind: LearnOutput})}},
+		{"learn from bits outside", "has 32 bits only", []Action{learn(LearnLoadField(FieldReg0, all, FieldReg0, Range{1, 32}))}},
+		{"learn of bits outside", "has 32 bits only", []Action{learn(LearnSpec{Dst: FieldReg0, DstRange: Range{1, 32}})}},
+		{"learn of different widths", "source has 4 bits and the destination 32", []Action{learn(LearnLoadField(FieldReg0, all, FieldReg0, Range{0, 3}))}},
+		{"learn of a long constant", "want 1 bytes with a value of at most 4 bits", []Action{learn(LearnSpec{Dst: FieldReg0, DstRange: Range{0, 3}, Value: []byte{16}})}},
+		{"learn of a constant of wrong size", "want 4 bytes", []Action{learn(LearnSpec{Dst: FieldReg0, DstRange: all, Value: []byte{1}})}},
+		{"an action of over 64 KiB", "want at most 65535", []Action{Note{make([]byte, 70000)}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { requireRefused(t, FlowMod{Flow: Flow{Table: 5, Actions: tc.actions}}, tc.err) })
+	}
+	requireRefused(t, FlowMod{Flow: Flow{Match: []Match{{Field: FieldXXReg0 + 3, Value: make([]byte, 16)}}}}, "want matches on the four registers")
 }
 
 type pointerAction struct{ Normal }
 
-// TestOutGroupIsAlwaysAny guards against the library's sending of out_port in its place.
+// TestOutGroupIsAlwaysAny guards against a deletion that is wider than asked.
 func TestOutGroupIsAlwaysAny(t *testing.T) {
 	for _, mod := range []FlowMod{
 		{Command: Add, Flow: Flow{Actions: []Action{Output{5}}}},
 		{Command: DeleteStrict},
 		{Command: DeleteByCookie, CookieMask: 1},
 	} {
-		b, err := encodeFlowMod(&mod, 7)
+		b, err := encodeFlowMod(&mod, version13, 7)
 		require.NoError(t, err)
 		require.Equal(t, uint32(7), binary.BigEndian.Uint32(b[4:]), "xid")
 		require.Equal(t, len(b), int(binary.BigEndian.Uint16(b[2:])), "length")
@@ -100,7 +150,7 @@ func TestHugeFlowsAreRefusedNotTruncated(t *testing.T) {
 		for i := range mod.Flow.Actions {
 			mod.Flow.Actions[i] = LoadField{FieldReg0, all, 1}
 		}
-		_, err := encodeFlowMod(&mod, 1)
+		_, err := encodeFlowMod(&mod, version13, 1)
 		require.ErrorContains(t, err, "want at most 65511", "%d actions", n)
 	}
 }

@@ -12,24 +12,33 @@ import (
 	"sync"
 )
 
-// Fake is a Switch in memory, for tests of what makes flows. It refuses the flows that the real client refuses before it
-// sends anything; what only a switch can refuse (a missing prerequisite) it accepts. All methods may be called
-// concurrently.
+// Fake is a Switch in memory, for tests of what makes flows. It refuses what the real client refuses before it sends
+// anything, and like Open vSwitch groups and meters that exist or do not, and flows that point to such. Other things that only
+// a switch can refuse (a missing prerequisite) it accepts. All methods may be called concurrently.
 type Fake struct {
-	mu          sync.Mutex
-	flows       map[string]Flow
-	history     [][]FlowMod
-	failures    []error
-	connected   bool
-	closed      bool
-	reconnected chan struct{}
+	version version
+
+	mu            sync.Mutex
+	state         fakeState
+	history       [][]FlowMod
+	packetOuts    []PacketOut
+	resumed       []FakeResume
+	subscriptions []*PacketIns
+	failures      []error
+	connected     bool
+	closed        bool
+	reconnected   chan struct{}
 }
 
 var _ Switch = (*Fake)(nil)
 
 // NewFake returns a switch without flows that is not connected yet.
-func NewFake() *Fake {
-	return &Fake{flows: map[string]Flow{}, reconnected: make(chan struct{}, 1)}
+func NewFake(options ...Option) *Fake {
+	d := dialer{version: version13}
+	for _, option := range options {
+		option(&d)
+	}
+	return &Fake{version: d.version, state: newFakeState(), reconnected: make(chan struct{}, 1)}
 }
 
 // Connect implements Switch.
@@ -45,12 +54,17 @@ func (f *Fake) Connect(ctx context.Context) (<-chan struct{}, error) {
 
 // Commit implements Switch.
 func (f *Fake) Commit(ctx context.Context, mods []FlowMod) error {
+	return f.Apply(ctx, Transaction{Flows: mods})
+}
+
+// Apply implements Switch.
+func (f *Fake) Apply(ctx context.Context, t Transaction) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(ctx); err != nil {
 		return err
 	}
-	if len(mods) == 0 {
+	if len(t.Meters)+len(t.Groups)+len(t.Flows) == 0 {
 		return nil
 	}
 	if len(f.failures) > 0 {
@@ -58,14 +72,12 @@ func (f *Fake) Commit(ctx context.Context, mods []FlowMod) error {
 		f.failures = f.failures[1:]
 		return err
 	}
-	flows := maps.Clone(f.flows)
-	for i := range mods {
-		if err := apply(flows, &mods[i]); err != nil {
-			return err
-		}
+	state, err := f.state.apply(&t, f.version)
+	f.state = state
+	if err != nil {
+		return err
 	}
-	f.flows = flows
-	f.history = append(f.history, slices.Clone(mods))
+	f.history = append(f.history, slices.Clone(t.Flows))
 	return nil
 }
 
@@ -84,7 +96,7 @@ func (f *Fake) TableFlowCounts(ctx context.Context) (map[uint8]int, error) {
 		return nil, err
 	}
 	counts := map[uint8]int{}
-	for _, flow := range f.flows {
+	for _, flow := range f.state.flows {
 		counts[flow.Table]++
 	}
 	return counts, nil
@@ -107,8 +119,13 @@ func (f *Fake) ConnectionError() error {
 // Close implements Switch.
 func (f *Fake) Close() error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.connected, f.closed = false, true
+	subscriptions := f.subscriptions
+	f.subscriptions = nil
+	f.mu.Unlock()
+	for _, p := range subscriptions {
+		p.Close()
+	}
 	return nil
 }
 
@@ -119,12 +136,13 @@ func (f *Fake) Disconnect() {
 	f.connected = false
 }
 
-// Reconnect connects again and signals it on Connect's channel. loseFlows says that the switch has restarted.
+// Reconnect connects again and signals it on Connect's channel. loseFlows says that the switch has restarted: groups and
+// meters are gone, too.
 func (f *Fake) Reconnect(loseFlows bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if loseFlows {
-		f.flows = map[string]Flow{}
+		f.state = newFakeState()
 	}
 	f.connected = true
 	select {
@@ -144,18 +162,18 @@ func (f *Fake) FailNext(err error) {
 func (f *Fake) Flows() []Flow {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.SortedFunc(maps.Values(f.flows), func(a, b Flow) int { return strings.Compare(a.Key(), b.Key()) })
+	return slices.SortedFunc(maps.Values(f.state.flows), func(a, b Flow) int { return strings.Compare(a.Key(), b.Key()) })
 }
 
 // Flow returns the flow with the given Key.
 func (f *Fake) Flow(key string) (Flow, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	flow, ok := f.flows[key]
+	flow, ok := f.state.flows[key]
 	return flow, ok
 }
 
-// History returns the mods of every Commit that succeeded, in order; its length is the number of bundles.
+// History returns the changes of flows of every Commit and Apply that succeeded, in order; its length is their number.
 func (f *Fake) History() [][]FlowMod {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,21 +194,6 @@ func (f *Fake) usable(ctx context.Context) error {
 	}
 	if f.closed || !f.connected {
 		return fmt.Errorf("fake switch: %w", ErrDisconnected)
-	}
-	return nil
-}
-
-func apply(flows map[string]Flow, mod *FlowMod) error {
-	if _, err := encodeFlowMod(mod, 0); err != nil {
-		return err
-	}
-	switch key := mod.Flow.Key(); mod.Command {
-	case Add:
-		flows[key] = mod.Flow
-	case DeleteStrict:
-		delete(flows, key)
-	case DeleteByCookie:
-		maps.DeleteFunc(flows, func(_ string, flow Flow) bool { return (flow.Cookie^mod.Flow.Cookie)&mod.CookieMask == 0 })
 	}
 	return nil
 }

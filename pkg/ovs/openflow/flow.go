@@ -3,19 +3,17 @@
 
 package openflow
 
-import (
-	"net"
-	"net/netip"
-)
-
 // Flow is one OpenFlow entry as a plain value. Table, Priority and Match identify it; equal flows have equal Key.
 type Flow struct {
 	Table    uint8
 	Priority uint16
 	Cookie   uint64
 	Match    []Match
-	// Actions run in order; no action at all means drop. GotoTable must be last.
+	// Actions run in order; no action at all means drop. Meter must be first, GotoTable last.
 	Actions []Action
+	// IdleTimeout and HardTimeout are the seconds after its last packet and after its addition at which the switch deletes the
+	// flow; 0 means never.
+	IdleTimeout, HardTimeout uint16
 }
 
 // Command is what a FlowMod does.
@@ -75,8 +73,22 @@ const (
 	FieldCTLabel
 	FieldPktMark
 	FieldConjID
+	FieldTCPSrc
+	FieldUDPSrc
+	FieldSCTPSrc
+	FieldICMPType
+	FieldICMPCode
+	// FieldIPTOS is the IPv4 type of service or IPv6 traffic class without its two ECN bits, which are 0: the DSCP is in bits 2..7.
+	FieldIPTOS
+	// FieldVLANID has the VLAN id in bits 0..11; bit 12 says that there is a VLAN header.
+	FieldVLANID
+	FieldTunnelIPv4Src
+	FieldTunnelIPv6Src
 	// FieldReg0 + n is register n, n = 0..15.
 	FieldReg0
+	// FieldXXReg0 + n is registers 4n..4n+3 as one field of 128 bits, n = 0..3, register 4n the most significant. It is for
+	// actions; a match is on the registers.
+	FieldXXReg0 = FieldReg0 + numRegs
 )
 
 // Match is one match criterion. Value and Mask are big endian, as long as the field; a nil Mask matches exactly.
@@ -85,72 +97,3 @@ type Match struct {
 	Value []byte
 	Mask  []byte
 }
-
-// Action is one of the concrete action types below.
-type Action interface{ isAction() }
-
-type (
-	// LoadField writes Value into the bits Range of Field (NXAST_REG_LOAD).
-	LoadField struct {
-		Field Field
-		Range Range
-		Value uint64
-	}
-	// MoveField copies bits from Src to Dst (NXAST_REG_MOVE); the ranges are equally long.
-	MoveField struct {
-		Src      Field
-		SrcRange Range
-		Dst      Field
-		DstRange Range
-	}
-	SetEthSrc struct{ MAC net.HardwareAddr }
-	SetEthDst struct{ MAC net.HardwareAddr }
-	// SetTunnelDst sets tun_dst or tun_ipv6_dst, by the address's family.
-	SetTunnelDst struct{ IP netip.Addr }
-	DecTTL       struct{}
-	Output       struct{ Port uint32 }
-	// OutputField sends to the port whose number is in Field[Range].
-	OutputField struct {
-		Field Field
-		Range Range
-	}
-	// OutputInPort sends the packet back where it came from.
-	OutputInPort struct{}
-	// Normal is the bridge's own MAC-learning switch.
-	Normal struct{}
-	// Resubmit looks the packet up in Table, then continues with the next action.
-	Resubmit  struct{ Table uint8 }
-	GotoTable struct{ Table uint8 }
-	// CT sends the packet through conntrack.
-	CT struct {
-		Commit bool
-		Zone   uint16
-		// Table receives the packet with ct_state set (recirculation); 0 means none.
-		Table uint8
-		// NAT applies the NAT of an existing connection ("nat" without arguments).
-		NAT bool
-		// Exec are LoadField and MoveField actions on ct_mark and ct_label; with Commit only.
-		Exec []Action
-	}
-	// Conjunction makes the flow clause Clause (1-based) of NClauses of conjunction ID.
-	Conjunction struct {
-		ID       uint32
-		Clause   uint8
-		NClauses uint8
-	}
-)
-
-func (LoadField) isAction()    {}
-func (MoveField) isAction()    {}
-func (SetEthSrc) isAction()    {}
-func (SetEthDst) isAction()    {}
-func (SetTunnelDst) isAction() {}
-func (DecTTL) isAction()       {}
-func (Output) isAction()       {}
-func (OutputField) isAction()  {}
-func (OutputInPort) isAction() {}
-func (Normal) isAction()       {}
-func (Resubmit) isAction()     {}
-func (GotoTable) isAction()    {}
-func (CT) isAction()           {}
-func (Conjunction) isAction()  {}

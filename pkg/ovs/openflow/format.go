@@ -19,10 +19,11 @@ var matchOrder = func() []Field {
 	for i := range numRegs {
 		o = append(o, FieldReg0+Field(i))
 	}
-	return append(o, FieldTunnelID, FieldTunnelIPv4Dst, FieldTunnelIPv6Dst, FieldInPort, FieldEthSrc, FieldEthDst,
-		FieldIPv4Src, FieldIPv4Dst, FieldIPv6Src, FieldIPv6Dst, FieldARPSPA, FieldARPTPA, FieldIPProto, FieldARPOp,
-		FieldARPSHA, FieldARPTHA, FieldICMPv6Type, FieldICMPv6Code, FieldNDTarget,
-		FieldNDSLL, FieldNDTLL, FieldTCPDst, FieldUDPDst, FieldSCTPDst)
+	return append(o, FieldTunnelID, FieldTunnelIPv4Src, FieldTunnelIPv6Src, FieldTunnelIPv4Dst, FieldTunnelIPv6Dst,
+		FieldInPort, FieldVLANID, FieldEthSrc, FieldEthDst, FieldIPv4Src, FieldIPv4Dst, FieldIPv6Src, FieldIPv6Dst, FieldARPSPA,
+		FieldARPTPA, FieldIPProto, FieldARPOp, FieldIPTOS, FieldARPSHA, FieldARPTHA, FieldICMPType, FieldICMPCode, FieldICMPv6Type,
+		FieldICMPv6Code, FieldNDTarget, FieldNDSLL, FieldNDTLL, FieldTCPSrc, FieldUDPSrc, FieldSCTPSrc, FieldTCPDst, FieldUDPDst,
+		FieldSCTPDst)
 }()
 
 // Key identifies the flow in the switch: "table=10,priority=200,ip,reg1=0x2,nw_src=10.0.0.0/24", in the syntax of
@@ -38,7 +39,14 @@ func (f Flow) MatchString() string { return join(fmt.Sprintf("table=%d", f.Table
 // String is the flow as ovs-ofctl dump-flows prints it, without counters: "cookie=0x1, table=10, priority=200,ip
 // actions=output:5".
 func (f Flow) String() string {
-	return join(fmt.Sprintf("cookie=%#x, table=%d, priority=%d", f.Cookie, f.Table, f.Priority), f.matchText()) +
+	var timeouts string
+	if f.IdleTimeout != 0 {
+		timeouts += fmt.Sprintf("idle_timeout=%d, ", f.IdleTimeout)
+	}
+	if f.HardTimeout != 0 {
+		timeouts += fmt.Sprintf("hard_timeout=%d, ", f.HardTimeout)
+	}
+	return join(fmt.Sprintf("cookie=%#x, table=%d, %spriority=%d", f.Cookie, f.Table, timeouts, f.Priority), f.matchText()) +
 		" actions=" + actionsText(f.Actions)
 }
 
@@ -64,6 +72,8 @@ func (f Flow) matchText() string {
 		case field == FieldEthType && protocol.name != "":
 			parts = append(parts, protocol.name)
 		case field == FieldIPProto && protocol.full:
+		case field == FieldVLANID:
+			parts = append(parts, vlanText(m))
 		default:
 			parts = append(parts, field.spec().match+"="+field.spec().text(m.Value, m.Mask))
 		}
@@ -122,6 +132,21 @@ func portText(value, _ []byte) string {
 	return fmt.Sprint(port)
 }
 
+// vlanPresent is the bit of FieldVLANID that says that there is a VLAN header.
+const vlanPresent = 0x1000
+
+// vlanText formats "dl_vlan=5" for a VLAN id, else "vlan_tci=0x1000/0x1000".
+func vlanText(m *Match) string {
+	value, mask := binary.BigEndian.Uint16(m.Value), uint16(vlanPresent|0xfff)
+	if m.Mask != nil {
+		mask = binary.BigEndian.Uint16(m.Mask)
+	}
+	if mask&(vlanPresent|0xfff) == vlanPresent|0xfff && value&vlanPresent != 0 {
+		return fmt.Sprintf("dl_vlan=%d", value&0xfff)
+	}
+	return fmt.Sprintf("vlan_tci=0x%04x/0x%04x", value, mask)
+}
+
 func ethTypeText(value, _ []byte) string {
 	return fmt.Sprintf("0x%04x", binary.BigEndian.Uint16(value))
 }
@@ -148,6 +173,14 @@ func decimalText(value, mask []byte) string {
 		return new(big.Int).SetBytes(value).String()
 	}
 	return fmt.Sprintf("%#x/%#x", new(big.Int).SetBytes(value), new(big.Int).SetBytes(mask))
+}
+
+// tosText formats the value in decimal under a mask, too.
+func tosText(value, mask []byte) string {
+	if mask == nil {
+		return decimalText(value, nil)
+	}
+	return masked(decimalText(value, nil), hex(mask))
 }
 
 func hexText(value, mask []byte) string {

@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -31,12 +32,18 @@ func actionText(a Action) string {
 		return fmt.Sprintf("load:%s->%s", hex(binary.BigEndian.AppendUint64(nil, a.Value)), subfield(a.Field, a.Range))
 	case MoveField:
 		return fmt.Sprintf("move:%s->%s", subfield(a.Src, a.SrcRange), subfield(a.Dst, a.DstRange))
+	case SetField:
+		return setFieldText(Match(a))
 	case SetEthSrc:
-		return fmt.Sprintf("set_field:%v->eth_src", a.MAC)
+		return setFieldText(Match{Field: FieldEthSrc, Value: a.MAC})
 	case SetEthDst:
-		return fmt.Sprintf("set_field:%v->eth_dst", a.MAC)
+		return setFieldText(Match{Field: FieldEthDst, Value: a.MAC})
 	case SetTunnelDst:
-		return fmt.Sprintf("set_field:%v->%s", a.IP.Unmap(), tunnelDstField(a.IP).spec().match)
+		return setFieldText(Match{Field: tunnelDstField(a.IP), Value: a.IP.Unmap().AsSlice()})
+	case PushVLAN:
+		return fmt.Sprintf("push_vlan:0x%04x", a.EthType)
+	case PopVLAN:
+		return "pop_vlan"
 	case DecTTL:
 		return "dec_ttl"
 	case Output:
@@ -48,13 +55,25 @@ func actionText(a Action) string {
 	case Normal:
 		return "NORMAL"
 	case Resubmit:
-		return fmt.Sprintf("resubmit(,%d)", a.Table)
+		return resubmitText(ResubmitFrom{Port: PortInPort, Table: a.Table})
+	case ResubmitFrom:
+		return resubmitText(a)
 	case GotoTable:
 		return fmt.Sprintf("goto_table:%d", a.Table)
+	case Group:
+		return fmt.Sprintf("group:%d", a.ID)
+	case Meter:
+		return fmt.Sprintf("meter:%d", a.ID)
+	case Controller:
+		return controllerText(a)
 	case CT:
 		return ctText(a)
 	case Conjunction:
 		return fmt.Sprintf("conjunction(%d,%d/%d)", a.ID, a.Clause, a.NClauses)
+	case Learn:
+		return learnText(a)
+	case Note:
+		return "note:" + dottedHex(a.Data)
 	default:
 		return fmt.Sprintf("%T", a)
 	}
@@ -70,27 +89,61 @@ func outputText(port uint32) string {
 	return fmt.Sprintf("output:%d", port)
 }
 
-func ctText(a CT) string {
+// setFieldText formats "set_field:0x5/0xf->reg0". A value that cannot be sent is shown as it is.
+func setFieldText(m Match) string {
+	s := m.Field.spec()
+	if s == nil || len(m.Value) != s.bytes() || (m.Mask != nil && len(m.Mask) != s.bytes()) {
+		return fmt.Sprintf("set_field:%x->%v", m.Value, m.Field)
+	}
+	if allBytes(m.Mask, 0xff) {
+		m.Mask = nil
+	}
+	return "set_field:" + s.text(m.Value, m.Mask) + "->" + s.name
+}
+
+func resubmitText(a ResubmitFrom) string {
+	var port, table, ct string
+	if a.Port != PortInPort {
+		port = portText(binary.BigEndian.AppendUint32(nil, a.Port), nil)
+	}
+	if a.Table != tableAll {
+		table = fmt.Sprint(a.Table)
+	} else if port != "" && !a.CT {
+		return "resubmit:" + port
+	}
+	if a.CT {
+		ct = ",ct"
+	}
+	return "resubmit(" + port + "," + table + ct + ")"
+}
+
+func controllerText(a Controller) string {
 	var parts []string
-	if a.Commit {
-		parts = append(parts, "commit")
+	add := func(set bool, format string, value any) {
+		if set {
+			parts = append(parts, fmt.Sprintf(format, value))
+		}
 	}
-	if a.Table != 0 {
-		parts = append(parts, fmt.Sprintf("table=%d", a.Table))
+	add(a.MaxLen != 0 && a.MaxLen != controllerMaxLen, "max_len=%d", a.MaxLen)
+	add(a.ID != 0, "id=%d", a.ID)
+	add(len(a.UserData) > 0, "userdata=%s", dottedHex(a.UserData))
+	if a.Pause {
+		parts = append(parts, "pause")
 	}
-	if a.Zone != 0 {
-		parts = append(parts, fmt.Sprintf("zone=%d", a.Zone))
+	add(a.Meter != 0, "meter_id=%d", a.Meter)
+	if rest := len(parts); rest == 0 || (rest == 1 && strings.HasPrefix(parts[0], "max_len=")) {
+		return fmt.Sprintf("CONTROLLER:%d", cmp.Or(a.MaxLen, controllerMaxLen))
 	}
-	if a.NAT {
-		parts = append(parts, "nat")
+	return "controller(" + strings.Join(parts, ",") + ")"
+}
+
+// dottedHex formats bytes as "01.0a.ff".
+func dottedHex(b []byte) string {
+	parts := make([]string, len(b))
+	for i, v := range b {
+		parts[i] = fmt.Sprintf("%02x", v)
 	}
-	if len(a.Exec) > 0 {
-		parts = append(parts, "exec("+joinActions(a.Exec)+")")
-	}
-	if len(parts) == 0 {
-		return "ct"
-	}
-	return "ct(" + strings.Join(parts, ",") + ")"
+	return strings.Join(parts, ".")
 }
 
 // subfield formats "NXM_NX_REG0[0..3]", "[5]" for one bit and "[]" for the whole field.

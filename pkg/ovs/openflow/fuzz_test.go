@@ -5,6 +5,7 @@ package openflow
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net"
 	"testing"
 
@@ -14,27 +15,30 @@ import (
 // FuzzStream feeds arbitrary bytes to the reader of a connection on which two calls wait. Nothing may panic, and what is
 // kept must stay within the bounds that the code states, whatever comes.
 func FuzzStream(f *testing.F) {
-	stats := appendHeader(nil, typeMultipartReply, 8+24, 11)
+	stats := appendHeader(nil, version13, typeMultipartReply, 8+24, 11)
 	stats = append(stats, 0, multipartTable, 0, 1, 0, 0, 0, 0)
 	stats = append(stats, append([]byte{7, 0, 0, 0, 0, 0, 0, 9}, make([]byte, 16)...)...)
 	f.Add(stats)
 	f.Add(bytes.Repeat(stats, maxParts+1))
-	f.Add(append(appendHello(nil, 1), appendBarrier(nil, 12)...))
-	f.Add(append(appendHeader(nil, typeError, 12, 10), 0xff, 0xff, 9, 9, 0x4f, 0x4e, 0x46, 0, 1, 2, 3, 4))
-	f.Add(append(appendHeader(nil, typeError, 2, 10), 0, 4))
-	f.Add(appendBundleControl(nil, 20, 20, bundleClose+1))
-	f.Add(bytes.Repeat(appendHeader(nil, typeEchoRequest, 0, 5), maxBackground+1))
+	f.Add(append(appendHello(nil, version13, 1), appendBarrier(nil, version13, 12)...))
+	f.Add(append(appendHeader(nil, version13, typeError, 12, 10), 0xff, 0xff, 9, 9, 0x4f, 0x4e, 0x46, 0, 1, 2, 3, 4))
+	f.Add(append(appendHeader(nil, version13, typeError, 2, 10), 0, 4))
+	f.Add(appendBundleControl(nil, version13, 20, 20, bundleClose+1))
+	f.Add(bytes.Repeat(appendHeader(nil, version13, typeEchoRequest, 0, 5), maxBackground+1))
 	f.Add([]byte{4, typeBarrierReply, 0, 7, 0, 0, 0, 10})
 	f.Add([]byte{4, typeBarrierReply, 0xff, 0xff, 0, 0, 0, 10, 1})
 	f.Add([]byte{5, typeBarrierReply, 0, 8, 0, 0, 0, 10})
+	for _, m := range recordedMessages(f) {
+		f.Add(m)
+	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		a, b := net.Pipe()
 		defer a.Close()
 		defer b.Close()
-		c := newConn(a, 10)
+		c := newConn(a, version13, 10)
 		request, err := c.begin(2)
 		require.NoError(t, err)
-		mods := adds(make([]Flow, 3)...)
+		mods := []bundled{&FlowMod{}, &GroupMod{}, &FlowMod{}}
 		bundle, err := c.begin(bundleXIDs{mods: len(mods)}.count())
 		require.NoError(t, err)
 
@@ -76,16 +80,41 @@ func FuzzParsers(f *testing.F) {
 	f.Add(uint8(6), uint8(typeHello), []byte{0, 2, 0, 4, 0, 0, 0, 0, 0, 1, 0, 4})
 	f.Add(uint8(version13), uint8(typeError), []byte{0xff, 0xff, 0, 1, 0})
 	f.Add(uint8(version13), uint8(typeMultipartReply), []byte{0, 3, 0, 1, 0, 0, 0, 0, 1})
-	f.Add(uint8(version13), uint8(typeExperimenter), appendBundleControl(nil, 1, 2, 3)[headerSize:])
-	f.Fuzz(func(_ *testing.T, version, typ uint8, body []byte) {
-		checkParsers(message{version: version, typ: typ, body: body})
+	f.Add(uint8(version13), uint8(typeExperimenter), appendBundleControl(nil, version13, 1, 2, 3)[headerSize:])
+	for _, m := range recordedMessages(f) {
+		f.Add(m[0], m[1], m[headerSize:])
+		// Flows and groups by themselves, and what is in them.
+		f.Add(m[0], m[1], m[min(headerSize+multipartHeaderSize, len(m)):])
+	}
+	f.Fuzz(func(_ *testing.T, v, typ uint8, body []byte) {
+		checkParsers(message{version: version(v), typ: typ, body: body})
 	})
 }
 
+// checkParsers calls every parser, and what comes of it the encoders: errors are right, panics are not.
 func checkParsers(m message) {
-	_ = checkHello(m)
+	_ = checkHello(m, version13)
 	_ = parseError(m.body).Error()
-	parseBundleReply(m.body)
+	parseBundleReply(m)
 	moreParts(m)
 	_ = parseTableStats(m, map[uint8]int{})
+	_ = understand(m)
+	for typ := range uint16(multipartMeterFeatures + 1) {
+		if len(m.body) >= multipartHeaderSize {
+			body := bytes.Clone(m.body)
+			binary.BigEndian.PutUint16(body, typ)
+			_ = understandMultipart(message{version: m.version, typ: typeMultipartReply, body: body})
+		}
+	}
+	if actions, err := parseActions(m.body); err == nil {
+		_ = actionsText(actions)
+		_, _ = appendActions(nil, version13, actions)
+		_, _ = appendActions(nil, version15, actions)
+	}
+	if len(m.body) >= 8 {
+		body := bytes.Clone(m.body)
+		binary.BigEndian.PutUint32(body, nxExperimenter)
+		binary.BigEndian.PutUint32(body[4:], nxtPacketIn2)
+		_ = understand(message{version: m.version, typ: typeExperimenter, body: body})
+	}
 }

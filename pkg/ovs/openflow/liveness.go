@@ -44,7 +44,7 @@ func (c *conn) echoLoop(interval time.Duration) {
 		}
 		select {
 		// No call waits for the reply, it counts as any message does.
-		case c.background <- appendEchoRequest(nil):
+		case c.background <- appendEchoRequest(nil, c.version):
 		default:
 		}
 	}

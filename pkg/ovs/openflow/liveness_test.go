@@ -64,9 +64,9 @@ func (p *pipeSwitch) serve(nc net.Conn) {
 		case typeEchoRequest:
 			answers <- appendEchoReply(nil, m)
 		case typeBarrierRequest:
-			answers <- appendHeader(nil, typeBarrierReply, 0, m.xid)
+			answers <- appendHeader(nil, version13, typeBarrierReply, 0, m.xid)
 			if handshake = false; p.ends.Load() {
-				answers <- []byte{version13, typeBarrierReply, 0, 0, 0, 0, 0, 0}
+				answers <- []byte{byte(version13), typeBarrierReply, 0, 0, 0, 0, 0, 0}
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func TestReconnectionsAreRare(t *testing.T) {
 	lines := logtest.Capture(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipeSwitch{t: t}
-		c := newClient("test", p.open, echoInterval)
+		c := newClient("test", dialer{open: p.open, echoInterval: echoInterval, version: version13})
 		_, err := c.Connect(t.Context())
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
@@ -115,7 +115,7 @@ func TestHungSwitch(t *testing.T) {
 	lines := logtest.Capture(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipeSwitch{t: t}
-		c := newClient("test", p.open, echoInterval)
+		c := newClient("test", dialer{open: p.open, echoInterval: echoInterval, version: version13})
 		reconnected, err := c.Connect(t.Context())
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
@@ -152,12 +152,12 @@ func TestEndlessMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		c := newConn(ours, 1)
+		c := newConn(ours, version13, 1)
 		c.wg.Add(3)
 		go c.readLoop(bufio.NewReader(ours))
 		go c.backgroundLoop()
 		go c.echoLoop(echoInterval)
-		_, err := theirs.Write([]byte{version13, typeBarrierReply, 0xff, 0xff, 0, 0, 0, 1})
+		_, err := theirs.Write([]byte{byte(version13), typeBarrierReply, 0xff, 0xff, 0, 0, 0, 1})
 		require.NoError(t, err)
 		go func() {
 			for {
@@ -178,7 +178,7 @@ func TestSlowReaderIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		c := newConn(ours, 1)
+		c := newConn(ours, version13, 1)
 		c.wg.Add(1)
 		go c.echoLoop(echoInterval)
 		written := make(chan error, 1)
@@ -202,7 +202,7 @@ func TestHungVswitchdOnOVS(t *testing.T) {
 	const interval = 200 * time.Millisecond
 	ovs := ovstest.Start(t)
 	socket := ovs.AddBridge(testBridge, "OpenFlow13")
-	s := newClient(socket, openUnix(socket), interval)
+	s := newClient(socket, dialer{open: openUnix(socket), echoInterval: interval, version: version13})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	reconnected, err := s.Connect(t.Context())
 	require.NoError(t, err)

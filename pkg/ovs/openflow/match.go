@@ -68,6 +68,30 @@ func UDPDst(port, mask uint16) Match { return match16(FieldUDPDst, port, mask) }
 // SCTPDst is TCPDst for SCTP.
 func SCTPDst(port, mask uint16) Match { return match16(FieldSCTPDst, port, mask) }
 
+// TCPSrc matches the bits mask of the TCP source port; mask 0xffff is one port.
+func TCPSrc(port, mask uint16) Match { return match16(FieldTCPSrc, port, mask) }
+
+// UDPSrc is TCPSrc for UDP.
+func UDPSrc(port, mask uint16) Match { return match16(FieldUDPSrc, port, mask) }
+
+// SCTPSrc is TCPSrc for SCTP.
+func SCTPSrc(port, mask uint16) Match { return match16(FieldSCTPSrc, port, mask) }
+
+// ICMPType matches the ICMP type (RFC 792).
+func ICMPType(t uint8) Match { return Match{Field: FieldICMPType, Value: []byte{t}} }
+
+// ICMPCode matches the ICMP code.
+func ICMPCode(c uint8) Match { return Match{Field: FieldICMPCode, Value: []byte{c}} }
+
+// DSCP matches the 6 bits of the differentiated services code point (RFC 2474) of IPv4 or IPv6.
+func DSCP(dscp uint8) Match { return Match{Field: FieldIPTOS, Value: []byte{dscp << 2}} }
+
+// VLANID matches packets with a VLAN header that has the id, 0..4095.
+func VLANID(id uint16) Match { return match16(FieldVLANID, id|vlanPresent, math.MaxUint16) }
+
+// HasVLAN matches packets with any VLAN header.
+func HasVLAN() Match { return match16(FieldVLANID, vlanPresent, vlanPresent) }
+
 // ARPOp matches the ARP operation: 1 request, 2 reply (RFC 826).
 func ARPOp(op uint16) Match { return match16(FieldARPOp, op, math.MaxUint16) }
 
@@ -106,6 +130,14 @@ func tunnelDstField(ip netip.Addr) Field {
 		return FieldTunnelIPv4Dst
 	}
 	return FieldTunnelIPv6Dst
+}
+
+// TunnelSrc matches the outer source address of a decapsulated packet, IPv4 or IPv6.
+func TunnelSrc(ip netip.Addr) Match {
+	if ip.Unmap().Is4() {
+		return matchAddr(FieldTunnelIPv4Src, ip.Unmap())
+	}
+	return matchAddr(FieldTunnelIPv6Src, ip.Unmap())
 }
 
 // TunnelID matches the tunnel key (VNI of Geneve and VXLAN).

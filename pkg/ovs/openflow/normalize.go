@@ -52,6 +52,9 @@ func (m *Match) check() error {
 	if s == nil {
 		return fmt.Errorf("match on unknown field %v: want one of the Field constants", m.Field)
 	}
+	if m.Field >= FieldXXReg0 {
+		return fmt.Errorf("match on %s: want matches on the four registers that it is made of", s.match)
+	}
 	if len(m.Value) != s.bytes() {
 		return fmt.Errorf("match on %s: the value %#x has %d bytes, want %d", s.match, m.Value, len(m.Value), s.bytes())
 	}

@@ -247,6 +247,6 @@ func TestConnectWaitsForTheSwitch(t *testing.T) {
 func TestConnectToABridgeWithoutOpenFlow13(t *testing.T) {
 	ovs, _, _ := connectOVS(t)
 	socket := ovs.AddBridge("br-old", "OpenFlow10", "OpenFlow15")
-	_, err := dial(t.Context(), openUnix(socket), echoInterval)
+	_, err := testDial(t.Context(), openUnix(socket))
 	require.ErrorContains(t, err, "add OpenFlow13 to the bridge's protocols")
 }

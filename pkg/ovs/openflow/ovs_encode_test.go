@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,11 +23,22 @@ const testBridge = "br-test"
 func connectOVS(t *testing.T) (*ovstest.OVS, Switch, <-chan struct{}) {
 	t.Helper()
 	ovs := ovstest.Start(t)
-	s := NewSwitch(ovs.AddBridge(testBridge, "OpenFlow10", "OpenFlow13", "OpenFlow15"))
+	ovs.AddBridge(testBridge, "OpenFlow10", "OpenFlow13", "OpenFlow15")
+	s := NewSwitch(ovs.MgmtSocket(testBridge))
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	reconnected, err := s.Connect(t.Context())
 	require.NoError(t, err)
 	return ovs, s, reconnected
+}
+
+// connect returns another client.
+func connect(t *testing.T, socket string, options ...Option) Switch {
+	t.Helper()
+	s := NewSwitch(socket, options...)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	_, err := s.Connect(t.Context())
+	require.NoError(t, err)
+	return s
 }
 
 func adds(flows ...Flow) []FlowMod {
@@ -113,6 +125,17 @@ var everyMatch = []struct {
 		TunnelDst(netip.MustParseAddr("192.0.2.1")), EthSrc(macA), EthDst(macA), PktMark(1, 0xffffffff), CTState("+trk"),
 		CTMark(2, 0xffffffff), CTLabel(Range{0, 127}, 3), IPv4Src(netip.MustParsePrefix("10.0.0.1/32")),
 		IPv4Dst(netip.MustParsePrefix("10.0.0.0/8"))}},
+	{"tcp,tp_src=1024", []Match{ip4, IPProto(IPProtoTCP), TCPSrc(1024, 0xffff)}},
+	{"tcp,tp_src=1024,tp_dst=80", []Match{ip4, IPProto(IPProtoTCP), TCPSrc(1024, 0xffff), TCPDst(80, 0xffff)}},
+	{"udp6,tp_src=0x400/0xfc00", []Match{ip6, IPProto(IPProtoUDP), UDPSrc(1024, 0xfc00)}},
+	{"sctp,tp_src=9", []Match{ip4, IPProto(IPProtoSCTP), SCTPSrc(9, 0xffff)}},
+	{"icmp,icmp_type=8,icmp_code=0", []Match{ip4, IPProto(IPProtoICMP), ICMPType(8), ICMPCode(0)}},
+	{"ip,nw_tos=252", []Match{ip4, DSCP(63)}},
+	{"ipv6,nw_tos=4", []Match{ip6, DSCP(1)}},
+	{"dl_vlan=5", []Match{VLANID(5)}},
+	{"vlan_tci=0x1000/0x1000", []Match{HasVLAN()}},
+	{"tun_src=192.0.2.2,tun_dst=192.0.2.1", []Match{TunnelSrc(netip.MustParseAddr("192.0.2.2")), TunnelDst(netip.MustParseAddr("192.0.2.1"))}},
+	{"tun_ipv6_src=2001:db8::2", []Match{TunnelSrc(netip.MustParseAddr("2001:db8::2"))}},
 }
 
 // everyAction has every action type; the values are what ovs-ofctl prints.
@@ -180,6 +203,62 @@ var everyAction = []struct {
 		CT{Commit: true, Zone: 1, NAT: true, Exec: []Action{LoadField{FieldCTMark, all, 1}}}}},
 	{"conjunction(77,1/2)", []Match{ip4}, []Action{Conjunction{77, 1, 2}}},
 	{"conjunction(77,3/3),conjunction(78,2/2)", []Match{ip4}, []Action{Conjunction{77, 3, 3}, Conjunction{78, 2, 2}}},
+	{"load:0x3f->NXM_OF_IP_TOS[2..7]", []Match{ip4}, []Action{LoadField{FieldIPTOS, Range{2, 7}, 63}}},
+	{"load:0x1->NXM_NX_XXREG3[0..63],load:0x2->NXM_NX_XXREG3[64..127]", nil, []Action{
+		LoadField{FieldXXReg0 + 3, Range{0, 63}, 1}, LoadField{FieldXXReg0 + 3, Range{64, 127}, 2}}},
+	{"set_field:0x5->reg0", nil, []Action{SetField{Field: reg(0), Value: []byte{0, 0, 0, 5}}}},
+	{"set_field:0x5/0xf->reg0", nil, []Action{SetField{reg(0), []byte{0, 0, 0, 5}, []byte{0, 0, 0, 15}}}},
+	{"set_field:10.0.0.1->ip_src", []Match{ip4}, []Action{SetField{Field: FieldIPv4Src, Value: []byte{10, 0, 0, 1}}}},
+	{"set_field:fd00::1->ipv6_dst", []Match{ip6}, []Action{SetField{Field: FieldIPv6Dst, Value: netip.MustParseAddr("fd00::1").AsSlice()}}},
+	{"push_vlan:0x8100,set_field:4101->vlan_vid,output:1", nil, []Action{PushVLAN{0x8100}, SetField{Field: FieldVLANID, Value: []byte{0x10, 5}}, Output{1}}},
+	{"pop_vlan,output:1", []Match{HasVLAN()}, []Action{PopVLAN{}, Output{1}}},
+	{"resubmit(3,7)", nil, []Action{ResubmitFrom{Port: 3, Table: 7}}},
+	{"resubmit(LOCAL,7)", nil, []Action{ResubmitFrom{Port: PortLocal, Table: 7}}},
+	{"resubmit:3", nil, []Action{ResubmitFrom{Port: 3, Table: 255}}},
+	{"resubmit(,)", nil, []Action{Resubmit{255}}},
+	{"resubmit(,7,ct)", []Match{ip4, CTState("+trk-inv")}, []Action{ResubmitFrom{Port: PortInPort, Table: 7, CT: true}}},
+	{"resubmit(,7),resubmit(,8),resubmit(,9)", nil, []Action{Resubmit{7}, Resubmit{8}, Resubmit{9}}},
+	{"load:0x1->NXM_NX_REG7[],group:5", nil, []Action{LoadField{reg(7), all, 1}, Group{5}}},
+	{"meter:7,output:1", nil, []Action{Meter{7}, Output{1}}},
+	{"meter:7,goto_table:30", nil, []Action{Meter{7}, GotoTable{30}}},
+	{"meter:7", nil, []Action{Meter{7}}},
+	{"CONTROLLER:65535", nil, []Action{Controller{}}},
+	{"CONTROLLER:128", nil, []Action{Controller{MaxLen: 128}}},
+	{"controller(id=8,userdata=01.02.ff,pause)", nil, []Action{Controller{ID: 8, UserData: []byte{1, 2, 255}, Pause: true}}},
+	{"controller(max_len=128,id=8,userdata=00,meter_id=7)", nil, []Action{Controller{ID: 8, MaxLen: 128, UserData: []byte{0}, Meter: 7}}},
+	{"ct(commit,table=30,zone=65520,nat(dst=10.0.0.9:80),exec(load:0x1->NXM_NX_CT_MARK[4]))", tcp4, []Action{CT{Commit: true, Table: 30, Zone: 65520,
+		NATTo: &NATTo{First: netip.MustParseAddr("10.0.0.9"), FirstPort: 80}, Exec: []Action{LoadField{FieldCTMark, Range{4, 4}, 1}}}}},
+	{"ct(commit,table=30,zone=65510,nat(dst=[fd00::9]:80))", []Match{ip6, IPProto(IPProtoTCP)}, []Action{CT{Commit: true, Table: 30, Zone: 65510,
+		NATTo: &NATTo{First: netip.MustParseAddr("fd00::9"), FirstPort: 80}}}},
+	{"ct(commit,zone=65521,nat(src=169.254.0.253))", []Match{ip4}, []Action{CT{Commit: true, Zone: 65521,
+		NATTo: &NATTo{Source: true, First: netip.MustParseAddr("169.254.0.253")}}}},
+	{"ct(commit,nat(src=10.0.0.1-10.0.0.9:1000-2000,persistent,random))", tcp4, []Action{CT{Commit: true, NATTo: &NATTo{Source: true,
+		First: netip.MustParseAddr("10.0.0.1"), Last: netip.MustParseAddr("10.0.0.9"), FirstPort: 1000, LastPort: 2000, Persistent: true, Random: true}}}},
+	{"ct(commit,nat(src=fd00::1-fd00::9,hash))", []Match{ip6}, []Action{CT{Commit: true, NATTo: &NATTo{Source: true,
+		First: netip.MustParseAddr("fd00::1"), Last: netip.MustParseAddr("fd00::9"), Hash: true}}}},
+	{"ct(commit,nat(src=[fd00::1]-[fd00::9]:7-8))", []Match{ip6, IPProto(IPProtoUDP)}, []Action{CT{Commit: true, NATTo: &NATTo{Source: true,
+		First: netip.MustParseAddr("fd00::1"), Last: netip.MustParseAddr("fd00::9"), FirstPort: 7, LastPort: 8}}}},
+	{"ct(commit,nat(dst))", []Match{ip4}, []Action{CT{Commit: true, NATTo: &NATTo{}}}},
+	{"ct(commit,force,table=30,zone=NXM_NX_REG8[0..15])", []Match{ip4}, []Action{CT{Commit: true, Force: true, Table: 30, ZoneField: reg(8), ZoneRange: Range{0, 15}}}},
+	{"ct(commit,exec(set_field:0x5->ct_mark))", []Match{ip4}, []Action{CT{Commit: true, Exec: []Action{SetField{Field: FieldCTMark, Value: []byte{0, 0, 0, 5}}}}}},
+	{"note:01.02.03.00.00.00", nil, []Action{Note{[]byte{1, 2, 3, 0, 0, 0}}}},
+	{"learn(table=40,hard_timeout=300,priority=200,delete_learned,cookie=0x3000000000005,eth_type=0x800,nw_proto=6," +
+		"NXM_OF_TCP_DST[],NXM_OF_IP_DST[],NXM_OF_IP_SRC[],load:NXM_NX_REG4[0..15]->NXM_NX_REG4[0..15],load:0x2->NXM_NX_REG4[16..18]," +
+		"load:0x1->NXM_NX_REG0[9],load:NXM_NX_REG3[]->NXM_NX_REG3[])", tcp4, []Action{Learn{Table: 40, Priority: 200, HardTimeout: 300,
+		Cookie: 0x3000000000005, DeleteLearned: true, Specs: []LearnSpec{
+			LearnValue(FieldEthType, uint64(EthTypeIPv4)), LearnValue(FieldIPProto, uint64(IPProtoTCP)),
+			LearnField(FieldTCPDst), LearnField(FieldIPv4Dst), LearnField(FieldIPv4Src),
+			LearnLoadField(reg(4), Range{0, 15}, reg(4), Range{0, 15}), LearnLoadValue(reg(4), Range{16, 18}, 2),
+			LearnLoadValue(reg(0), Range{9, 9}, 1), LearnLoadField(reg(3), all, reg(3), all)}}}},
+	{"learn(table=40,idle_timeout=1,fin_idle_timeout=2,fin_hard_timeout=3,send_flow_rem,eth_type=0x86dd,NXM_NX_IPV6_SRC[]=NXM_NX_IPV6_DST[]," +
+		"NXM_NX_REG1[0..3]=0,NXM_NX_REG1[4..7]=0x5,load:NXM_NX_XXREG3[]->NXM_NX_XXREG3[],output:OXM_OF_IN_PORT[])", []Match{ip6}, []Action{Learn{Table: 40,
+		Priority: 32768, IdleTimeout: 1, FinIdleTimeout: 2, FinHardTimeout: 3, SendFlowRemoved: true, Specs: []LearnSpec{
+			LearnValue(FieldEthType, uint64(EthTypeIPv6)), LearnCopy(FieldIPv6Src, FieldIPv6Dst),
+			{Kind: LearnMatch, Dst: reg(1), DstRange: Range{0, 3}, Value: []byte{0}}, {Kind: LearnMatch, Dst: reg(1), DstRange: Range{4, 7}, Value: []byte{5}},
+			LearnLoadField(FieldXXReg0+3, Range{0, 127}, FieldXXReg0+3, Range{0, 127}), {Kind: LearnOutput, Src: FieldInPort, SrcRange: all}}}}},
+	{"learn(table=40,priority=1,eth_type=0x800,ip_dst=10.0.0.1,reg2=0x7,NXM_NX_REG1[0..15]=NXM_NX_REG2[16..31])", []Match{ip4}, []Action{Learn{
+		Table: 40, Priority: 1, Specs: []LearnSpec{LearnValue(FieldEthType, uint64(EthTypeIPv4)), LearnValue(FieldIPv4Dst, 0x0a000001), LearnValue(reg(2), 7),
+			{Kind: LearnMatch, Dst: reg(1), DstRange: Range{0, 15}, Src: reg(2), SrcRange: Range{16, 31}}}}}},
 }
 
 // TestEveryMatchAndActionOnOVS installs every match and action, and compares Flow.String with what ovs-ofctl prints.
@@ -199,13 +278,18 @@ func TestEveryMatchAndActionOnOVS(t *testing.T) {
 	for _, a := range everyAction {
 		add(a.match, a.actions)
 	}
-	require.NoError(t, s.Commit(t.Context(), adds(flows...)))
+	require.NoError(t, s.Apply(t.Context(), Transaction{
+		Meters: []MeterMod{{Meter: MeterEntry{ID: 7, Rate: 1000}}},
+		Groups: []GroupMod{{Group: GroupEntry{ID: 5}}},
+		Flows:  adds(flows...),
+	}))
 	if diff := cmp.Diff(want, ovs.DumpFlows(testBridge)); diff != "" {
 		t.Fatalf("flows differ (- Flow.String, + ovs-ofctl):\n%s", diff)
 	}
 	counts, err := s.TableFlowCounts(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[uint8]int{20: len(flows)}, counts)
+	t.Run("what the switch says of them is what was sent", func(t *testing.T) { requireDumped(t, s, version13, flows) })
 
 	t.Run("MatchString filters dump-flows", func(t *testing.T) {
 		for _, f := range flows[1:len(everyMatch)] {
@@ -221,6 +305,67 @@ func TestEveryMatchAndActionOnOVS(t *testing.T) {
 			require.Equal(t, len(flows)-i-1, counts[20], "after deleting %s", f.Key())
 		}
 	})
+}
+
+// requireDumped compares flows with what s says of its table, as text and as messages. They have different priorities.
+func requireDumped(t *testing.T, s Switch, v version, flows []Flow) {
+	t.Helper()
+	dumped, err := s.DumpFlows(t.Context(), flows[0].Table)
+	require.NoError(t, err)
+	require.Len(t, dumped, len(flows))
+	slices.SortFunc(dumped, func(a, b FlowStats) int { return int(a.Flow.Priority) - int(b.Flow.Priority) })
+	for i := range flows {
+		want, err := encodeFlowMod(&FlowMod{Flow: flows[i]}, v, 1)
+		require.NoError(t, err)
+		got, err := encodeFlowMod(&FlowMod{Flow: dumped[i].Flow}, v, 1)
+		require.NoError(t, err)
+		require.Equal(t, want, got, flows[i].String())
+		if v == version13 {
+			require.Equal(t, flows[i].String(), dumped[i].Flow.String())
+		}
+		require.Less(t, dumped[i].Age, waitTime)
+	}
+}
+
+// TestEveryMatchAndActionWithOpenFlow15 does the same with OpenFlow 1.5, in which loads and moves are other actions.
+func TestEveryMatchAndActionWithOpenFlow15(t *testing.T) {
+	ovs, _, _ := connectOVS(t)
+	s := connect(t, ovs.MgmtSocket(testBridge), WithOpenFlow15())
+	var flows []Flow
+	for i, m := range everyMatch {
+		flows = append(flows, Flow{Table: 20, Priority: uint16(1 + i), Match: m.match, Cookie: 5})
+	}
+	for _, a := range everyAction {
+		flows = append(flows, Flow{Table: 20, Priority: uint16(1 + len(flows)), Match: a.match, Actions: a.actions, HardTimeout: 1000, IdleTimeout: 999})
+	}
+	require.NoError(t, s.Apply(t.Context(), Transaction{
+		Meters: []MeterMod{{Meter: MeterEntry{ID: 7, Rate: 1000}}},
+		Groups: []GroupMod{{Group: GroupEntry{ID: 5}}},
+		Flows:  adds(flows...),
+	}))
+	requireDumped(t, s, version15, flows)
+	// What the switch says of them with OpenFlow 1.5 is what ovs-ofctl reads there.
+	dumped, err := s.DumpFlows(t.Context(), 20)
+	require.NoError(t, err)
+	slices.SortFunc(dumped, func(a, b FlowStats) int { return int(a.Flow.Priority) - int(b.Flow.Priority) })
+	var texts []string
+	for _, f := range dumped {
+		texts = append(texts, f.Flow.String())
+	}
+	var want []string
+	for line := range strings.Lines(ovs.Ofctl("-OOpenFlow15", "--no-stats", "--no-names", "--sort", "dump-flows", testBridge)) {
+		if line = strings.TrimSpace(line); strings.Contains(line, "actions=") {
+			// A cookie of 0 is not printed without statistics.
+			want = append(want, "cookie="+strings.TrimPrefix(line, "cookie="))
+		}
+	}
+	for i := range texts {
+		texts[i] = strings.TrimPrefix(strings.TrimPrefix(texts[i], "cookie=0x0, "), "cookie=")
+		want[i] = strings.TrimPrefix(want[i], "cookie=")
+	}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Fatalf("flows differ (- ovs-ofctl, + Flow.String):\n%s", diff)
+	}
 }
 
 // TestLargeFlowAndBundle has one flow near the limit of a message, and 5,000 flows in one bundle.

@@ -13,8 +13,8 @@ import (
 // helloVersionBitmap is the only element type of OFPT_HELLO (OpenFlow 1.3.1, section A.5.1).
 const helloVersionBitmap = 1
 
-// checkHello returns an error unless the sender of hello speaks OpenFlow 1.3.
-func checkHello(m message) error {
+// checkHello returns an error unless the sender of hello speaks v.
+func checkHello(m message, v version) error {
 	if m.typ == typeError {
 		return fmt.Errorf("the switch refused the connection: %w", parseError(m.body))
 	}
@@ -27,17 +27,17 @@ func checkHello(m message) error {
 			return fmt.Errorf("hello has an element of the length %d: want 4..%d", length, len(b))
 		}
 		if typ == helloVersionBitmap && length >= 8 {
-			if bitmap := binary.BigEndian.Uint32(b[4:]); bitmap&(1<<version13) == 0 {
-				return fmt.Errorf("the switch offers the OpenFlow versions %#b: want version 4 (OpenFlow 1.3), "+
-					"add OpenFlow13 to the bridge's protocols", bitmap)
+			if bitmap := binary.BigEndian.Uint32(b[4:]); bitmap&(1<<v) == 0 {
+				return fmt.Errorf("the switch offers the OpenFlow versions %#b: want version %d (%v), "+
+					"add OpenFlow1%d to the bridge's protocols", bitmap, uint8(v), v, v-1)
 			}
 			return nil
 		}
 		// Elements are padded to 8 bytes.
 		b = b[min((length+7)/8*8, len(b)):]
 	}
-	if m.version < version13 {
-		return fmt.Errorf("the switch offers the OpenFlow version %d at most: want 4 (OpenFlow 1.3)", m.version)
+	if m.version < v {
+		return fmt.Errorf("the switch offers the OpenFlow version %d at most: want %d (%v)", uint8(m.version), uint8(v), v)
 	}
 	return nil
 }
@@ -60,18 +60,24 @@ func parseError(body []byte) *Error {
 	return e
 }
 
-// bundleReply is ONF_ET_BUNDLE_CONTROL from the switch.
+// bundleReply is ONF_ET_BUNDLE_CONTROL, or OFPT_BUNDLE_CONTROL, from the switch.
 type bundleReply struct {
 	id  uint32
 	typ uint16
 }
 
-// parseBundleReply decodes the body of an experimenter message; ok is false if it is something else.
-func parseBundleReply(body []byte) (r bundleReply, ok bool) {
-	if len(body) < 16 || binary.BigEndian.Uint32(body) != onfExperimenter || binary.BigEndian.Uint32(body[4:]) != bundleControl {
+// parseBundleReply decodes an answer to a bundle control message; ok is false if it is something else.
+func parseBundleReply(m message) (r bundleReply, ok bool) {
+	b := m.body
+	if m.version == version13 {
+		if m.typ != typeExperimenter || len(b) < 16 || binary.BigEndian.Uint32(b) != onfExperimenter || binary.BigEndian.Uint32(b[4:]) != bundleControl {
+			return bundleReply{}, false
+		}
+		b = b[8:]
+	} else if m.typ != typeBundleControl || len(b) < 8 {
 		return bundleReply{}, false
 	}
-	return bundleReply{id: binary.BigEndian.Uint32(body[8:]), typ: binary.BigEndian.Uint16(body[12:])}, true
+	return bundleReply{id: binary.BigEndian.Uint32(b), typ: binary.BigEndian.Uint16(b[4:])}, true
 }
 
 // multipartHeaderSize is the size of the type, flags and padding of a multipart message.

@@ -1,0 +1,164 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+// PacketIns receives the packet-ins of one controller id, in a queue with an end: what comes while it is full is dropped and
+// counted. It has a connection of its own, since a connection has one id, and so that packets do not delay flows; when that is
+// lost it connects again by itself.
+type PacketIns struct {
+	id      uint16
+	packets chan *PacketIn
+	dropped atomic.Uint64
+	// end ends what fills the queue.
+	end  func()
+	once sync.Once
+
+	// mu guards closing packets against filling it.
+	mu     sync.Mutex
+	closed bool
+}
+
+func newPacketIns(id uint16, capacity int) (*PacketIns, error) {
+	if capacity < 1 {
+		return nil, fmt.Errorf("packet-ins for the controller id %d: a queue of %d packets, want at least 1", id, capacity)
+	}
+	return &PacketIns{id: id, packets: make(chan *PacketIn, capacity)}, nil
+}
+
+// Packets is the queue. It is closed by Close.
+func (p *PacketIns) Packets() <-chan *PacketIn { return p.packets }
+
+// Dropped is how many packets have come while the queue was full.
+func (p *PacketIns) Dropped() uint64 { return p.dropped.Load() }
+
+// Close ends the subscription. It may be called again.
+func (p *PacketIns) Close() {
+	p.once.Do(func() {
+		p.end()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.closed = true
+		close(p.packets)
+	})
+}
+
+// offer puts packet into the queue if there is room.
+func (p *PacketIns) offer(packet *PacketIn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	select {
+	case p.packets <- packet:
+	default:
+		if p.dropped.Add(1) == 1 {
+			klog.InfoS("A packet-in was dropped because its queue is full, later ones are only counted", "controllerID", p.id, "capacity", cap(p.packets))
+		}
+	}
+}
+
+// appendPacketInSetUp appends what makes a connection one for the packet-ins of id. Connections to a bridge's management socket
+// get no messages of their own accord until they say how much of a packet they want (OVS's ofproto/connmgr.c); all other
+// messages of that kind stay off.
+func appendPacketInSetUp(b []byte, v version, id uint16) []byte {
+	b = appendNicira(b, v, nxtSetPacketInFormat, 4, helloXID)
+	b = binary.BigEndian.AppendUint32(b, packetInFormat2)
+	b = append(appendNicira(b, v, nxtSetControllerID, 8, helloXID), 0, 0, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint16(b, id)
+	// Masks of reasons for packet-ins, port status and removed flows, each as master or equal and as slave.
+	const everyReason = 0x3f
+	b = appendNicira(b, v, nxtSetAsyncConfig, 6*4, helloXID)
+	for _, mask := range []uint32{everyReason, everyReason, 0, 0, 0, 0} {
+		b = binary.BigEndian.AppendUint32(b, mask)
+	}
+	b = appendHeader(b, v, typeSetConfig, 4, helloXID)
+	return append(b, 0, 0, controllerMaxLen>>8, controllerMaxLen&0xff)
+}
+
+// handlePacketIn gives a packet-in to whom it concerns.
+func (c *conn) handlePacketIn(m message) error {
+	if c.packetIn == nil {
+		return nil
+	}
+	p, err := parsePacketIn(m)
+	if err != nil {
+		return err
+	}
+	c.packetIn(p)
+	return nil
+}
+
+// PacketIns implements Switch.
+func (s *client) PacketIns(ctx context.Context, id uint16, capacity int) (*PacketIns, error) {
+	p, err := newPacketIns(id, capacity)
+	if err != nil {
+		return nil, err
+	}
+	d := s.dialer
+	d.packetIn = p.offer
+	d.setUp = func(b []byte) []byte { return appendPacketInSetUp(b, d.version, id) }
+	c := newClient(s.path, d)
+	c.peer = retry.NewPeer("The OpenFlow switch, for packet-ins,", backoff, "socket", s.path, "controllerID", id)
+	p.end = func() {
+		_ = c.Close()
+		s.forget(p)
+	}
+	s.mu.Lock()
+	if s.ctx.Err() != nil {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("packet-ins for the controller id %d: %w", id, errClosed)
+	}
+	s.subscriptions = append(s.subscriptions, p)
+	s.mu.Unlock()
+	if _, err := c.Connect(ctx); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("packet-ins for the controller id %d: %w", id, err)
+	}
+	return p, nil
+}
+
+// forget makes Close leave p alone.
+func (s *client) forget(p *PacketIns) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscriptions = slices.DeleteFunc(s.subscriptions, func(other *PacketIns) bool { return other == p })
+}
+
+// PacketOut implements Switch.
+func (s *client) PacketOut(ctx context.Context, p PacketOut) error {
+	c, err := s.current()
+	if err != nil {
+		return err
+	}
+	if err := c.order(ctx, func(xid uint32) ([]byte, error) { return encodePacketOut(&p, c.version, xid) }); err != nil {
+		return fmt.Errorf("packet-out of %d bytes with the actions %s: %w", len(p.Data), actionsText(p.Actions), explain(err, p.Actions))
+	}
+	return nil
+}
+
+// Resume implements Switch.
+func (s *client) Resume(ctx context.Context, p *PacketIn, changes ...Match) error {
+	c, err := s.current()
+	if err != nil {
+		return err
+	}
+	if err := c.order(ctx, func(xid uint32) ([]byte, error) { return encodeResume(p, changes, c.version, xid) }); err != nil {
+		return fmt.Errorf("resume a packet of table %d and cookie %#x: %w", p.Table, p.Cookie, err)
+	}
+	return nil
+}
