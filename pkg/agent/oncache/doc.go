@@ -14,6 +14,7 @@
 //	conntrack.go conntrack's entries of accelerated connections (package tracking)
 //	ipsec.go     IPsec policies that hits would pass by
 //	shares.go    dividing the cache among the Pods
+//	bridge.go    mirrors of the bridge, and what it keeps for the cache
 //	sysctl.go    conntrack's window tracking
 //	status.go    what antctl and /metrics show
 package oncache
