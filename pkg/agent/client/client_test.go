@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,7 +52,9 @@ func startController(t *testing.T) (port int32, authority string, asked <-chan s
 func start(t *testing.T, objects ...runtime.Object) *client.Provider {
 	provider, err := client.NewProvider(fake.NewClientset(objects...), &rest.Config{BearerToken: "secret"})
 	require.NoError(t, err)
-	go provider.Run(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { provider.Run(t.Context()) })
+	t.Cleanup(running.Wait)
 	return provider
 }
 
