@@ -10,6 +10,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -68,10 +69,12 @@ func (c *Component) Command() *cobra.Command {
 
 // runUntilSignal calls Run until SIGTERM or an interrupt, or until ctx ends. A second signal ends the process at once.
 func (c *Component) runUntilSignal(ctx context.Context, logs *log.Options) error {
+	var cleaning sync.WaitGroup
+	defer cleaning.Wait()
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	go logs.Run(ctx)
+	cleaning.Go(func() { logs.Run(ctx) })
 	klog.InfoS("Starting "+c.Name, "version", version.GetFullVersionWithRuntimeInfo())
 	err := c.Run(ctx)
 	if ctx.Err() != nil {
