@@ -252,7 +252,7 @@ func TestControllerMetrics(t *testing.T) {
 func TestRanges(t *testing.T) {
 	table := rows(t, read(t, "docs/configuration.md"))
 	keys := rows(t, section(t, read(t, "docs/oncache.md"), "### Configuration keys"))
-	checks := regexp.MustCompile(`inRange\("(oncache\.\w+|defaultMTU)", [^,]+, (\d+), ([\d<]+)\)`).FindAllStringSubmatch(read(t, "cmd/antrea-agent/validate.go"), -1)
+	checks := regexp.MustCompile(`inRange\("(oncache\.\w+|defaultMTU)", [^,]+, (\d+), ([\d<]+)\)`).FindAllStringSubmatch(read(t, "pkg/config/agent/validate.go"), -1)
 	require.Len(t, checks, 3)
 	for _, m := range checks {
 		high := m[3]

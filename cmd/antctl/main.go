@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/antctl"
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 // tokenFile can be set at link time, for tests.

@@ -20,11 +20,11 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
@@ -112,7 +112,7 @@ func startAgentAPI(t *testing.T, tokenFile string) (address string) {
 		Listener: listener, TokenFile: tokenFile, Client: apiservertest.Start(t, &apiservertest.Kubernetes{}),
 		Routes: map[string]http.HandlerFunc{
 			"/podinterfaces": podinterface.HandleFunc(store),
-			"/featuregates":  featuregates.HandleFunc(gates),
+			"/featuregates":  featuregates.HandleAgent(gates),
 			"/ovsflows":      handlers.NotEnabled("ovsflows"),
 		},
 	})

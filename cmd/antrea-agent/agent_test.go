@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
@@ -73,7 +73,7 @@ func addUplink(t *testing.T) {
 	require.NoError(t, netlink.LinkSetUp(eth0))
 }
 
-func node(name, ip, podCIDR string) *corev1.Node {
+func nodeObject(name, ip, podCIDR string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       corev1.NodeSpec{PodCIDR: podCIDR, PodCIDRs: []string{podCIDR}},
@@ -151,7 +151,7 @@ func TestAgent(t *testing.T) {
 	require.NoError(t, err)
 	o.config.OVSDatapathType = "netdev" // not an acceptable setting, but there may be no kernel module here
 	o.tokenFile, o.policyDir = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy")
-	kube := fake.NewClientset(node("node1", "192.168.0.1", "10.10.1.0/24"), node("node2", "192.168.0.2", "10.10.2.0/24"))
+	kube := fake.NewClientset(nodeObject("node1", "192.168.0.1", "10.10.1.0/24"), nodeObject("node2", "192.168.0.2", "10.10.2.0/24"))
 	clients := &kubernetes.Clients{Kube: kube, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
 
 	for round := 1; round <= 2; round++ { // the second time it is a restart

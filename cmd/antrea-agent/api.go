@@ -7,106 +7,95 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/agentinfo"
 	explainhandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/explain"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/loglevel"
 	policyhandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/ovsflows"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/problems"
-	"github.com/antrea-oncache/antrea/pkg/agent/config"
-	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/explain"
-	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
-	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/querier"
-	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
+	"github.com/antrea-oncache/antrea/pkg/agent/stats"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
+	"github.com/antrea-oncache/antrea/pkg/config"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
-// apiParts is what the API shows.
-type apiParts struct {
-	node     *config.NodeConfig
-	store    interfacestore.InterfaceStore
-	flows    openflow.Client
-	bridge   ovsconfig.BridgeClient
-	onCache  *onCache
-	policies *networkpolicy.Controller
-	// fastStats is nil without ONCache.
-	fastStats *networkpolicy.FastStats
-	kube      kubernetes.Interface
-	problems  *problem.Recorder
-}
-
-// changes are the endpoints that change something.
-func (p *apiParts) changes() map[string]http.HandlerFunc {
-	changes := map[string]http.HandlerFunc{"/loglevel": loglevel.HandleSet()}
-	maps.Copy(changes, p.onCache.changes)
-	return changes
-}
-
-// routes are the endpoints that are read.
-func (p *apiParts) routes(o *options) map[string]http.HandlerFunc {
-	info := &querier.Agent{
-		Node: p.node, Interfaces: p.store, OpenFlow: p.flows, OVSDB: p.bridge, Policies: p.policies, Problems: p.problems, APIPort: o.config.APIPort,
-		PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
+// newAPIServer makes the API server. It listens from then on, and serves when it is run.
+func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *controllers) (*apiserver.Server, error) {
+	listener, err := generic.Listen(o.config.APIPort)
+	if err != nil {
+		return nil, err
 	}
-	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
-	routes := map[string]http.HandlerFunc{
-		"/addressgroups":   policyhandler.HandleAddressGroups(p.policies),
-		"/agentinfo":       agentinfo.HandleFunc(info),
-		"/appliedtogroups": policyhandler.HandleAppliedToGroups(p.policies),
-		"/featuregates":    featuregates.HandleFunc(o.gates),
-		"/loglevel":        loglevel.HandleFunc(),
-		"/networkpolicies": policyhandler.HandlePolicies(p.policies, policyStats(p.flows, dumper, p.fastStats)),
-		"/ovsflows":        ovsflows.HandleFunc(p.flows, p.store, p.policies, dumper),
-		"/podinterfaces":   podinterface.HandleFunc(p.store),
-		"/problems":        problems.HandleFunc(p.problems),
-	}
-	maps.Copy(routes, p.onCache.routes)
-	routes["/oncache/explain"] = explainhandler.HandleFunc(p.explainer())
-	return routes
-}
-
-// explainer knows this Node's rules and its cache.
-func (p *apiParts) explainer() *explain.Explainer {
-	e := &explain.Explainer{
-		Interfaces: p.store, Policies: p.policies,
-		FindPod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
-			return p.kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-		},
-	}
-	if p.onCache.manager != nil {
-		e.Cache = p.onCache.manager
-	}
-	return e
-}
-
-// newAPIServer makes the API server on listener, which it takes over.
-func newAPIServer(ctx context.Context, o *options, reviews kubernetes.Interface, listener net.Listener, parts *apiParts) (*apiserver.Server, error) {
 	server, err := apiserver.New(ctx, &apiserver.Config{
-		Listener: listener, TokenFile: o.tokenFile, Client: reviews,
-		Routes: parts.routes(o), Changes: parts.changes(),
-		LivenessChecks:  map[string]func() error{"ovs": parts.flows.ConnectionError},
-		ReadinessChecks: map[string]func() error{"watcher": watcherCheck(parts.policies)},
+		Listener: listener, TokenFile: o.tokenFile, Client: n.clients.Reviews,
+		Routes: routes(o, n, cache, c), Changes: changes(cache),
+		LivenessChecks:  map[string]func() error{"ovs": n.flows.ConnectionError},
+		ReadinessChecks: map[string]func() error{"watcher": watcherCheck(c.policies)},
 		EnableMetrics:   *o.config.EnablePrometheusMetrics,
-		CipherSuites:    splitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
+		CipherSuites:    config.SplitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
 	})
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	return server, nil
+}
+
+// changes are the endpoints that change something.
+func changes(cache *onCache) map[string]http.HandlerFunc {
+	changes := map[string]http.HandlerFunc{"/loglevel": loglevel.HandleSet()}
+	maps.Copy(changes, cache.changes)
+	return changes
+}
+
+// routes are the endpoints that are read.
+func routes(o *options, n *node, cache *onCache, c *controllers) map[string]http.HandlerFunc {
+	info := &querier.Agent{
+		Node: n.Node, Interfaces: n.store, OpenFlow: n.flows, OVSDB: n.bridge, Policies: c.policies, Problems: n.problems,
+		APIPort: o.config.APIPort, PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
+	}
+	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
+	ruleStats := &stats.Reader{Tables: n.flows, Dumper: dumper}
+	if c.fastStats != nil {
+		ruleStats.FastPath = c.fastStats
+	}
+	routes := map[string]http.HandlerFunc{
+		"/addressgroups":   policyhandler.HandleAddressGroups(c.policies),
+		"/agentinfo":       agentinfo.HandleFunc(info),
+		"/appliedtogroups": policyhandler.HandleAppliedToGroups(c.policies),
+		"/featuregates":    featuregates.HandleAgent(o.gates),
+		"/loglevel":        loglevel.HandleFunc(),
+		"/networkpolicies": policyhandler.HandlePolicies(c.policies, ruleStats.Read),
+		"/oncache/explain": explainhandler.HandleFunc(explainer(n, cache, c)),
+		"/ovsflows":        ovsflows.HandleFunc(n.flows, n.store, c.policies, dumper),
+		"/podinterfaces":   podinterface.HandleFunc(n.store),
+		"/problems":        problems.HandleFunc(n.problems),
+	}
+	maps.Copy(routes, cache.routes)
+	return routes
+}
+
+// explainer knows this Node's rules and its cache.
+func explainer(n *node, cache *onCache, c *controllers) *explain.Explainer {
+	e := &explain.Explainer{
+		Interfaces: n.store, Policies: c.policies,
+		FindPod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+			return n.clients.Kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+	}
+	if cache.manager != nil {
+		e.Cache = cache.manager
+	}
+	return e
 }
 
 // watcherCheck fails while policies are not up to date.

@@ -2,72 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command antrea-agent connects the Pods of one Node to the cluster's network.
+//
+// options.go reads the configuration file. agent.go brings the Node up and then runs what works on it: oncache.go builds the
+// cache, controllers.go the controllers, api.go the HTTPS API. startup.go has the order in which the parts become ready.
 package main
 
 import (
 	"context"
-	"errors"
 	"os"
-	"os/signal"
-
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
-	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
-	"github.com/antrea-oncache/antrea/pkg/log"
-	"github.com/antrea-oncache/antrea/pkg/version"
+	"github.com/antrea-oncache/antrea/pkg/component"
 )
 
-func main() {
-	err := newCommand().Execute()
-	klog.Flush()
-	if err != nil {
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(newComponent().Execute()) }
 
-func newCommand() *cobra.Command {
-	opts := newOptions()
-	logs := &log.Options{}
-	cmd := &cobra.Command{
-		Use:           "antrea-agent",
-		Short:         "The Antrea agent runs on each Node and connects its Pods",
-		Version:       version.GetFullVersionWithRuntimeInfo(),
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(*cobra.Command, []string) error {
-			err := errors.Join(logs.Apply(), opts.complete())
-			if err == nil {
-				err = runUntilSignal(opts, logs)
-			}
+// newComponent is the agent as a program. Flows, routes and firewall rules stay when it ends: Pods keep their connectivity while
+// the agent restarts.
+func newComponent() *component.Component {
+	o := newOptions()
+	return &component.Component{
+		Name:      "antrea-agent",
+		Short:     "The Antrea agent runs on each Node and connects its Pods",
+		Configure: o.complete,
+		Run: func(ctx context.Context) error {
+			clients, err := kubernetes.New(o.config.ClientConnection, o.config.KubeAPIServerOverride)
 			if err != nil {
-				klog.ErrorS(err, "antrea-agent stops")
+				return err
 			}
-			return err
+			return run(ctx, o, clients)
 		},
 	}
-	opts.addFlags(cmd.Flags())
-	logs.AddFlags(cmd.Flags())
-	return cmd
-}
-
-// runUntilSignal runs the agent until SIGTERM or an interrupt; a second signal ends the process at once. Flows, routes
-// and firewall rules stay: Pods keep their connectivity while the agent restarts.
-func runUntilSignal(opts *options, logs *log.Options) error {
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, os.Interrupt)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-	go logs.Run(ctx)
-	clients, err := kubernetes.New(opts.config.ClientConnection, opts.config.KubeAPIServerOverride)
-	if err != nil {
-		return err
-	}
-	err = run(ctx, opts, clients)
-	if ctx.Err() != nil {
-		klog.InfoS("antrea-agent stops as asked", "reason", context.Cause(ctx), "result", err)
-		return nil
-	}
-	return err
 }

@@ -13,7 +13,7 @@ import (
 func TestCommand(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		cmd := newCommand()
+		cmd := newComponent().Command()
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
 		cmd.SetArgs(args)

@@ -17,105 +17,42 @@ func completeOptions(t *testing.T, text string) (*options, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "antrea-agent.conf")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	o := &options{configFile: file, lockFile: filepath.Join(t.TempDir(), "lock")}
-	return o, o.complete()
+	o := &options{lockFile: filepath.Join(t.TempDir(), "lock")}
+	return o, o.complete(file)
 }
 
-func TestOptionsAccepted(t *testing.T) {
-	for name, text := range map[string]string{
-		"empty":                         "",
-		"unknown keys":                  "noSuchKey: 1\noncache: {noSuchKey: 2}",
-		"ONCache on with its defaults":  "featureGates: {ONCache: true}",
-		"ONCache on with VXLAN":         "featureGates: {ONCache: true}\ntunnelType: vxlan\ntunnelPort: 4790",
-		"ONCache on, everything said":   "featureGates: {ONCache: true}\ntrafficEncapMode: encap\ntrafficEncryptionMode: none\ntunnelType: geneve\noncache: {maxFlows: 1024, leaseSeconds: 10, mode: off}",
-		"choices in another case":       "trafficEncapMode: Encap\ntunnelType: GENEVE",
-		"a gate without effect":         "featureGates: {Egress: true, NodeIPAM: true}",
-		"gate AllAlpha":                 "featureGates: {AllAlpha: true}",
-		"ipsec settings without ipsec":  "ipsec: {authenticationMode: cert}",
-		"lists":                         "podCIDRs: 10.10.0.0/24, fd00:10::/64\ntransportInterfaceCIDRs: [192.168.0.0/16]\negress: {exceptCIDRs: [10.0.0.0/8]}",
-		"TLS settings":                  "tlsMinVersion: VersionTLS12\ntlsCipherSuites: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-		"Pods with netkit":              "podInterfaceType: Netkit",
-		"lowest MTU":                    "defaultMTU: 576",
-		"service CIDR of both families": "serviceCIDR: 10.96.0.0/12\nserviceCIDRv6: fd00:96::/112",
-	} {
-		t.Run(name, func(t *testing.T) {
-			o, err := completeOptions(t, text)
-			require.NoError(t, err)
-			require.Equal(t, "encap", o.config.TrafficEncapMode)
-			require.Contains(t, []string{"geneve", "vxlan"}, o.config.TunnelType)
-		})
-	}
-}
-
-func TestOptionsRefused(t *testing.T) {
-	const gate = "featureGates: {ONCache: true}\n"
+func TestOptions(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
-		errs       []string
+		onCache    bool
+		cuts       bool
+		err        string
 	}{
-		{"unknown gate", "featureGates: {OnCache: true}", []string{`unknown feature gate "OnCache"`, "valid feature gates: ", "ONCache", "TrafficControl"}},
-		{"locked gate", "featureGates: {AntreaProxy: false}", []string{"AntreaProxy"}},
-
-		{"ONCache with noEncap", gate + "trafficEncapMode: noEncap", []string{`trafficEncapMode: "noEncap" cannot be combined with featureGates.ONCache true; allowed: encap`}},
-		{"ONCache with hybrid", gate + "trafficEncapMode: hybrid", []string{`trafficEncapMode: "hybrid" cannot be combined with featureGates.ONCache true; allowed: encap`}},
-		{"ONCache with networkPolicyOnly", gate + "trafficEncapMode: networkPolicyOnly", []string{`"networkPolicyOnly" cannot be combined with featureGates.ONCache true`}},
-		{"ONCache with ipsec", gate + "trafficEncryptionMode: ipsec", []string{`trafficEncryptionMode: "ipsec" cannot be combined with featureGates.ONCache true; allowed: none`}},
-		{"ONCache with wireGuard", gate + "trafficEncryptionMode: wireGuard", []string{`trafficEncryptionMode: "wireGuard" cannot be combined with featureGates.ONCache true; allowed: none`}},
-		{"ONCache with gre", gate + "tunnelType: gre", []string{`tunnelType: "gre" cannot be combined with featureGates.ONCache true; allowed: geneve, vxlan`}},
-		{"ONCache with stt", gate + "tunnelType: stt", []string{`tunnelType: "stt" cannot be combined with featureGates.ONCache true; allowed: geneve, vxlan`}},
-		{"ONCache by AllAlpha", "featureGates: {AllAlpha: true}\ntrafficEncapMode: noEncap", []string{"cannot be combined with featureGates.ONCache"}},
-		{"ONCache, no flows to speak of", gate + "oncache: {maxFlows: 10}", []string{"oncache.maxFlows: 10 is out of range; allowed: 1024 to 16777216"}},
-		{"ONCache, unknown mode", "oncache: {mode: faster}", []string{"oncache.mode", "faster", "enforce", "observe", "off"}},
-		{"ONCache, lease too long", "oncache: {leaseSeconds: 120}", []string{"oncache.leaseSeconds: 120 is out of range; allowed: 1 to 10"}},
-
-		{"noEncap", "trafficEncapMode: noencap", []string{`trafficEncapMode: "noEncap" is not supported by this version; supported: encap`}},
-		{"wireGuard", "trafficEncryptionMode: WireGuard", []string{`trafficEncryptionMode: "wireGuard" is not supported by this version; supported: none`}},
-		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
-		{"nftables", "hostNetworkMode: nftables", []string{`hostNetworkMode: "nftables" is not supported by this version; supported: iptables`}},
-		{"dsr", "antreaProxy: {defaultLoadBalancerMode: dsr}", []string{"antreaProxy.defaultLoadBalancerMode"}},
-		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
-		{"proxyAll", "antreaProxy: {proxyAll: true}", []string{"antreaProxy.proxyAll: true is not supported"}},
-		{"noSNAT", "noSNAT: true", []string{"noSNAT: true is not supported"}},
-		{"flow exporter", "flowExporter: {enable: true}", []string{"flowExporter.enable: true is not supported"}},
-		{"NodePortLocal", "nodePortLocal: {enable: true}", []string{"nodePortLocal.enable: true is not supported"}},
-		{"multicast", "multicast: {enable: true}", []string{"multicast.enable: true is not supported"}},
-		{"multicluster", "multicluster: {enableGateway: true}", []string{"multicluster.enableGateway: true is not supported"}},
-		{"secondary network", "secondaryNetwork: {ovsBridges: [{bridgeName: br-ext}]}", []string{"secondaryNetwork.ovsBridges: 1 bridges are not supported"}},
-
-		{"unknown Pod interface", "podInterfaceType: ipvlan", []string{`podInterfaceType: "ipvlan" is not a valid value; allowed: auto, veth, netkit`}},
-		{"unknown mode", "trafficEncapMode: tunnel", []string{`trafficEncapMode: "tunnel" is not a valid value; allowed: encap, noEncap, hybrid, networkPolicyOnly`}},
-		{"unknown datapath", "ovsDatapathType: netdev", []string{`ovsDatapathType: "netdev" is not a valid value; allowed: system`}},
-		{"tunnel port", "tunnelPort: 70000", []string{"tunnelPort: 70000 is out of range; allowed: 0 to 65535"}},
-		{"API port", "apiPort: -1", []string{"apiPort: -1 is out of range"}},
-		{"MTU", "defaultMTU: 100", []string{"defaultMTU: 100 is out of range; allowed: 576 to 65000"}},
-		{"gateway name", "hostGateway: a-very-long-gateway-name", []string{"hostGateway", "at most 15 characters"}},
-		{"Pod CIDR", "podCIDRs: 10.10.0.0", []string{`podCIDRs: "10.10.0.0" is not a CIDR`}},
-		{"transport CIDR", "transportInterfaceCIDRs: [eth0]", []string{`transportInterfaceCIDRs: "eth0" is not a CIDR`}},
-		{"TLS version", "tlsMinVersion: TLS12", []string{"tlsMinVersion", "VersionTLS12"}},
-		{"TLS cipher suite", "tlsCipherSuites: NONE", []string{"tlsCipherSuites", "NONE", "allowed: "}},
-		{"several at once", gate + "trafficEncapMode: noEncap\ntunnelType: stt\napiPort: 100000", []string{"trafficEncapMode", "tunnelType", "apiPort"}},
-		{"no YAML", "a: b: c", []string{"antrea-agent.conf"}},
+		{name: "empty"},
+		{name: "unknown keys and a gate without effect", text: "noSuchKey: 1\nfeatureGates: {Egress: true}"},
+		{name: "gate and choice", text: "featureGates: {ONCache: true}\nnetworkPolicy: {establishedConnections: Cut}", onCache: true, cuts: true},
+		{name: "no YAML", text: "a: b: c", err: "antrea-agent.conf: parsing agent configuration"},
+		{name: "wrong type", text: "apiPort: many", err: "apiPort"},
+		{name: "unknown gate", text: "featureGates: {OnCache: true}", err: `unknown feature gate "OnCache"`},
+		{name: "bad value", text: "apiPort: -1", err: "antrea-agent.conf: apiPort: -1 is out of range"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := completeOptions(t, tc.text)
-			require.Error(t, err)
-			for _, part := range tc.errs {
-				require.ErrorContains(t, err, part)
+			o, err := completeOptions(t, tc.text)
+			if tc.err != "" {
+				require.ErrorContains(t, err, tc.err)
+				return
 			}
+			require.NoError(t, err)
+			require.Equal(t, tc.onCache, o.gates.Enabled(features.ONCache))
+			require.Equal(t, tc.cuts, o.cutsConnections())
 		})
 	}
 }
 
 func TestOptionsWithoutFile(t *testing.T) {
-	o := &options{}
-	require.NoError(t, o.complete())
+	o := newOptions()
+	require.NoError(t, o.complete(""))
 	require.False(t, o.gates.Enabled(features.ONCache))
-
-	o = &options{configFile: filepath.Join(t.TempDir(), "absent.conf")}
-	require.ErrorContains(t, o.complete(), "absent.conf")
-}
-
-func TestGatesWithoutEffect(t *testing.T) {
-	require.Equal(t, []string{"BGPPolicy", "Egress"},
-		gatesWithoutEffect(map[string]bool{"Egress": true, "BGPPolicy": true, "ONCache": true, "Traceflow": false, "NodeIPAM": true, "AllAlpha": true}))
+	require.Equal(t, "br-int", o.config.OVSBridge)
+	require.ErrorContains(t, o.complete(filepath.Join(t.TempDir(), "absent.conf")), "absent.conf")
 }

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
@@ -23,9 +22,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
+	"github.com/antrea-oncache/antrea/pkg/config"
 	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
-	"github.com/antrea-oncache/antrea/pkg/version"
 )
 
 // agentAccount is the agents' service account, in the controller's Namespace.
@@ -33,7 +32,6 @@ const agentAccount = "antrea-agent"
 
 // run serves until ctx ends or a part fails.
 func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
-	klog.InfoS("Starting antrea-controller", "version", version.GetFullVersionWithRuntimeInfo())
 	var cert *certificate.Certificate
 	var err error
 	if *o.config.SelfSignedCert {
@@ -62,7 +60,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	routes := map[string]http.HandlerFunc{
-		"/featuregates": featuregates.HandleFunc(o.gates, clients.Kube, o.namespace, o.configMap),
+		"/featuregates": featuregates.HandleController(o.gates, clients.Kube, o.namespace, o.configMap),
 	}
 	maps.Copy(routes, controllerinfo.Routes())
 	api, err := apiserver.New(ctx, &apiserver.Config{
@@ -70,7 +68,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		Store: store, Synced: policies.Synced(), Serving: leader.Serving, Routes: routes,
 		AgentAccount: serviceaccount.MakeUsername(o.namespace, agentAccount), NodeOfPod: policies.NodeOfPod,
 		EnableMetrics: *o.config.EnablePrometheusMetrics,
-		CipherSuites:  splitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
+		CipherSuites:  config.SplitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -25,11 +25,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 	clients "github.com/antrea-oncache/antrea/pkg/client/kubernetes"
-	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	"github.com/antrea-oncache/antrea/pkg/config"
 	testcontrolplane "github.com/antrea-oncache/antrea/test/testbed/controlplane"
 	"github.com/antrea-oncache/antrea/test/testbed/freeport"
 )
@@ -55,15 +56,15 @@ func startKubernetes(t *testing.T) *fixture {
 	t.Cleanup(kube.Close)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, kube.WriteKubeconfig(kubeconfig, "127.0.0.1"))
-	admin, err := clients.New(agentconfig.ClientConnectionConfig{Kubeconfig: kubeconfig, QPS: 1000, Burst: 1000}, "")
+	admin, err := clients.New(config.ClientConnectionConfig{Kubeconfig: kubeconfig, QPS: 1000, Burst: 1000}, "")
 	require.NoError(t, err)
 	ports, err := freeport.Loopback(1)
 	require.NoError(t, err)
 	conf := filepath.Join(t.TempDir(), "antrea-controller.conf")
 	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "apiPort: %d\nclientConnection: {kubeconfig: %s}\n", ports[0], kubeconfig), 0o600))
 	o := newOptions()
-	o.configFile, o.tokenFile = conf, filepath.Join(t.TempDir(), "token")
-	require.NoError(t, o.complete())
+	o.tokenFile = filepath.Join(t.TempDir(), "token")
+	require.NoError(t, o.complete(conf))
 	return &fixture{t: t, admin: admin, port: ports[0], options: o}
 }
 
@@ -96,13 +97,13 @@ func (f *fixture) eventually(what string, condition func() error) {
 // direct is a client that connects as agents do: to the controller, with the CA of the ConfigMap. It fails unless the
 // controller is ready.
 func (f *fixture) direct() (*controlplane.Client, error) {
-	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(f.t.Context(), certificate.ConfigMap, metav1.GetOptions{})
+	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(f.t.Context(), apis.ControllerCA, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	config := rest.CopyConfig(f.admin.Config)
 	config.Host = fmt.Sprintf("https://127.0.0.1:%d", f.port)
-	config.TLSClientConfig = rest.TLSClientConfig{CAData: []byte(ca.Data[certificate.Key]), ServerName: certificate.ServerName("kube-system")}
+	config.TLSClientConfig = rest.TLSClientConfig{CAData: []byte(ca.Data[apis.ControllerCAKey]), ServerName: apis.ControllerServerName("kube-system")}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -251,7 +252,7 @@ func testAggregation(t *testing.T, f *fixture) {
 	services := f.admin.Kube.CoreV1().Services("kube-system")
 	// There are no Nodes here that could carry an endpoint; a name leads to this machine.
 	_, err := services.Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: certificate.Service},
+		ObjectMeta: metav1.ObjectMeta{Name: apis.ControllerService},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(f.port)}},
 		},
@@ -267,7 +268,7 @@ func testAggregation(t *testing.T, f *fixture) {
 			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
 			"spec": map[string]any{
 				"group": gv.Group, "version": gv.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-				"service": map[string]any{"name": certificate.Service, "namespace": "kube-system", "port": int64(f.port)},
+				"service": map[string]any{"name": apis.ControllerService, "namespace": "kube-system", "port": int64(f.port)},
 			},
 		}}, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -327,11 +328,11 @@ func testAgents(t *testing.T, f *fixture) {
 		require.NoError(t, err)
 		return request.Status.Token
 	}
-	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), certificate.ConfigMap, metav1.GetOptions{})
+	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 	require.NoError(t, err)
 	direct := &rest.Config{
 		Host:            fmt.Sprintf("https://127.0.0.1:%d", f.port),
-		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca.Data[certificate.Key]), ServerName: certificate.ServerName("kube-system")},
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca.Data[apis.ControllerCAKey]), ServerName: apis.ControllerServerName("kube-system")},
 	}
 	aggregated := &rest.Config{Host: f.admin.Config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: f.admin.Config.CAData, CAFile: f.admin.Config.CAFile}}
 	ofPod := token(&authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID})
@@ -369,12 +370,12 @@ func testAgents(t *testing.T, f *fixture) {
 func testRights(t *testing.T, f *fixture) {
 	_, err := f.direct()
 	require.NoError(t, err)
-	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), certificate.ConfigMap, metav1.GetOptions{})
+	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 	require.NoError(t, err)
 	for token, want := range map[string]string{"": "forbidden", "wrong": "Unauthorized"} {
 		client, err := controlplane.NewForConfig(&rest.Config{
 			Host: fmt.Sprintf("https://127.0.0.1:%d", f.port), BearerToken: token,
-			TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca.Data[certificate.Key]), ServerName: certificate.ServerName("kube-system")},
+			TLSClientConfig: rest.TLSClientConfig{CAData: []byte(ca.Data[apis.ControllerCAKey]), ServerName: apis.ControllerServerName("kube-system")},
 		})
 		require.NoError(t, err)
 		_, err = client.NetworkPolicies().List(t.Context(), metav1.ListOptions{})

@@ -6,67 +6,26 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
-	"os/signal"
-
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
-	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
-	"github.com/antrea-oncache/antrea/pkg/log"
-	"github.com/antrea-oncache/antrea/pkg/version"
+	"github.com/antrea-oncache/antrea/pkg/component"
 )
 
-func main() {
-	err := newCommand().Execute()
-	klog.Flush()
-	if err != nil {
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(newComponent().Execute()) }
 
-func newCommand() *cobra.Command {
-	opts := newOptions()
-	logs := &log.Options{}
-	cmd := &cobra.Command{
-		Use:           "antrea-controller",
-		Short:         "The Antrea controller computes NetworkPolicies for all agents",
-		Version:       version.GetFullVersionWithRuntimeInfo(),
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(*cobra.Command, []string) error {
-			err := errors.Join(logs.Apply(), opts.complete())
-			if err == nil {
-				err = runUntilSignal(opts, logs)
-			}
+func newComponent() *component.Component {
+	o := newOptions()
+	return &component.Component{
+		Name:      "antrea-controller",
+		Short:     "The Antrea controller computes NetworkPolicies for all agents",
+		Configure: o.complete,
+		Run: func(ctx context.Context) error {
+			clients, err := kubernetes.New(o.config.ClientConnection, o.config.KubeAPIServerOverride)
 			if err != nil {
-				klog.ErrorS(err, "antrea-controller stops")
+				return err
 			}
-			return err
+			return run(ctx, o, clients)
 		},
 	}
-	opts.addFlags(cmd.Flags())
-	logs.AddFlags(cmd.Flags())
-	return cmd
-}
-
-// runUntilSignal runs the controller until SIGTERM or an interrupt; a second signal ends the process at once.
-func runUntilSignal(opts *options, logs *log.Options) error {
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, os.Interrupt)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-	go logs.Run(ctx)
-	clients, err := kubernetes.New(opts.config.ClientConnection, opts.config.KubeAPIServerOverride)
-	if err != nil {
-		return err
-	}
-	err = run(ctx, opts, clients)
-	if ctx.Err() != nil {
-		klog.InfoS("antrea-controller stops as asked", "reason", context.Cause(ctx), "result", err)
-		return nil
-	}
-	return err
 }

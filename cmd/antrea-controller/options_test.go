@@ -29,9 +29,9 @@ func TestOptions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := newOptions()
-			o.configFile = filepath.Join(t.TempDir(), "antrea-controller.conf")
-			require.NoError(t, os.WriteFile(o.configFile, []byte(tc.text), 0o600))
-			err := o.complete()
+			configFile := filepath.Join(t.TempDir(), "antrea-controller.conf")
+			require.NoError(t, os.WriteFile(configFile, []byte(tc.text), 0o600))
+			err := o.complete(configFile)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				return
@@ -42,8 +42,7 @@ func TestOptions(t *testing.T) {
 	}
 	o := newOptions()
 	require.Equal(t, "kube-system", o.namespace)
-	o.configFile = "/absent/antrea-controller.conf"
-	require.ErrorContains(t, o.complete(), "/absent/antrea-controller.conf")
+	require.ErrorContains(t, o.complete("/absent/antrea-controller.conf"), "/absent/antrea-controller.conf")
 }
 
 func TestEnvironment(t *testing.T) {

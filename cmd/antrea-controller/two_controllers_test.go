@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
+	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 	"github.com/antrea-oncache/antrea/test/testbed/freeport"
 )
@@ -23,9 +23,9 @@ func TestTwoControllers(t *testing.T) {
 	f.createPolicy()
 	f.startController()
 	published := func() string {
-		ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), certificate.ConfigMap, metav1.GetOptions{})
+		ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 		require.NoError(t, err)
-		return ca.Data[certificate.Key]
+		return ca.Data[apis.ControllerCAKey]
 	}
 	ca := published()
 	client, err := f.direct()

@@ -4,9 +4,12 @@
 package agent
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	configfile "github.com/antrea-oncache/antrea/pkg/config"
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 )
 
 // Options is what the Initializer needs of the configuration file, parsed and checked.
@@ -33,4 +36,35 @@ type Options struct {
 	SNATFullyRandomPorts bool
 	// ServiceNAT says that the pipeline translates Service addresses, for which the datapath must be able to do NAT.
 	ServiceNAT bool
+}
+
+// NewOptions takes the options of the own Node from a configuration that is valid. It fails for a CIDR that is none.
+func NewOptions(c *agentconfig.AgentConfig, nodeName string) (*Options, error) {
+	podCIDRs, err := parsePrefixes("podCIDRs", configfile.SplitList(c.PodCIDRs))
+	if err != nil {
+		return nil, err
+	}
+	transportCIDRs, err := parsePrefixes("transportInterfaceCIDRs", c.TransportInterfaceCIDRs)
+	if err != nil {
+		return nil, err
+	}
+	return &Options{
+		NodeName: nodeName, OVSBridge: c.OVSBridge, HostGateway: c.HostGateway,
+		TrafficEncapMode: config.TrafficEncapMode(c.TrafficEncapMode), TunnelType: config.TunnelType(c.TunnelType),
+		TunnelPort: uint16(c.TunnelPort), TunnelCsum: c.TunnelCsum, DefaultMTU: c.DefaultMTU,
+		TransportInterface: c.TransportInterface, TransportInterfaceCIDRs: transportCIDRs, PodCIDRs: podCIDRs,
+		SNATFullyRandomPorts: c.SNATFullyRandomPorts,
+	}, nil
+}
+
+func parsePrefixes(key string, texts []string) ([]netip.Prefix, error) {
+	var prefixes []netip.Prefix
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
 }

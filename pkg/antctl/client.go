@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 // maxResponse bounds what antctl takes from a server: in an agent's Pod it shares the agent's memory.
@@ -57,9 +57,9 @@ func newClient(env Environment, conn connection, tokenFile string) (*client, err
 // of the component and kept in memory.
 func newLoopbackClient(mode Mode, server, tokenFile string) (*client, error) {
 	if server == "" {
-		port := apis.DefaultAgentPort
+		port := apis.AgentPort
 		if mode == ModeController {
-			port = apis.DefaultControllerPort
+			port = apis.ControllerPort
 		}
 		server = fmt.Sprintf("https://127.0.0.1:%d", port)
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	apiserverapis "github.com/antrea-oncache/antrea/pkg/apiserver/apis"
 )
 
 // definitions are all commands.
@@ -140,7 +141,7 @@ func agentStatus(info apis.AgentInfo) string {
 }
 
 // featureGatesText is a titled table per component.
-func featureGatesText(gates []apis.FeatureGate) string {
+func featureGatesText(gates []apiserverapis.FeatureGate) string {
 	var text string
 	for _, component := range []struct{ name, title string }{
 		{"agent", "Antrea Agent Feature Gates"}, {"controller", "Antrea Controller Feature Gates"},

@@ -24,8 +24,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
@@ -105,7 +106,7 @@ func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.L
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(f.ca))
-	f.http = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: certificate.ServerName("kube-system")}}}
+	f.http = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: apis.ControllerServerName("kube-system")}}}
 	t.Cleanup(f.http.CloseIdleConnections)
 	f.url, f.token = "https://"+listener.Addr().String(), string(token)
 	require.Eventually(t, func() bool {
@@ -145,7 +146,7 @@ func (f *fixture) do(method, path, token, accept string) (int, string) {
 func (f *fixture) client() *controlplane.Client {
 	f.t.Helper()
 	client, err := controlplane.NewForConfig(&rest.Config{
-		Host: f.url, BearerToken: f.token, TLSClientConfig: rest.TLSClientConfig{CAData: f.ca, ServerName: certificate.ServerName("kube-system")},
+		Host: f.url, BearerToken: f.token, TLSClientConfig: rest.TLSClientConfig{CAData: f.ca, ServerName: apis.ControllerServerName("kube-system")},
 	})
 	require.NoError(f.t, err)
 	return client

@@ -108,6 +108,9 @@ var controllerGates = []featuregate.Feature{
 // controllerOnlyGates mean nothing to the agent.
 var controllerOnlyGates = []featuregate.Feature{AdminNetworkPolicy, ClusterNetworkPolicy, NodeIPAM}
 
+// builtAgentGates are the agent's gates that change what this version does; none of the controller's does.
+var builtAgentGates = []featuregate.Feature{ONCache}
+
 // AgentGates returns the gates that the agent displays, sorted by name.
 func AgentGates() []featuregate.Feature {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(specs)), func(f featuregate.Feature) bool {
@@ -118,6 +121,24 @@ func AgentGates() []featuregate.Feature {
 // ControllerGates returns the gates that the controller displays, sorted by name.
 func ControllerGates() []featuregate.Feature {
 	return slices.Sorted(slices.Values(controllerGates))
+}
+
+// AgentGatesWithoutEffect returns the agent's gates that overrides (a configuration file's featureGates) switch on by name and
+// that this version does not act on, sorted.
+func AgentGatesWithoutEffect(overrides map[string]bool) []string {
+	return withoutEffect(overrides, AgentGates(), builtAgentGates)
+}
+
+// ControllerGatesWithoutEffect is the same for the controller.
+func ControllerGatesWithoutEffect(overrides map[string]bool) []string {
+	return withoutEffect(overrides, ControllerGates(), nil)
+}
+
+func withoutEffect(overrides map[string]bool, displayed, built []featuregate.Feature) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(overrides)), func(name string) bool {
+		gate := featuregate.Feature(name)
+		return !overrides[name] || !slices.Contains(displayed, gate) || slices.Contains(built, gate)
+	})
 }
 
 // New returns the gates at their defaults, changed by overrides (a configuration file's featureGates). It fails for a

@@ -47,6 +47,12 @@ func TestSets(t *testing.T) {
 	}
 }
 
+func TestGatesWithoutEffect(t *testing.T) {
+	overrides := map[string]bool{"Egress": true, "BGPPolicy": true, "ONCache": true, "Traceflow": false, "NodeIPAM": true, "AllAlpha": true}
+	require.Equal(t, []string{"BGPPolicy", "Egress"}, AgentGatesWithoutEffect(overrides))
+	require.Equal(t, []string{"Egress", "NodeIPAM"}, ControllerGatesWithoutEffect(overrides))
+}
+
 func contains(features []featuregate.Feature, want featuregate.Feature) bool {
 	for _, f := range features {
 		if f == want {

@@ -42,7 +42,7 @@ func TestLocksHaveAnOrder(t *testing.T) {
 		{client + "sending", client + "mu"},
 		{client + "sending", "pkg/ovs/openflow.conn.writing"},
 		{"pkg/agent/oncache.Manager.podsMu", "pkg/agent/oncache.table.mu"},
-		{"pkg/agent/interfacestore.interfaceCache.changeMu", "cmd/antrea-agent.podFeed.mu"},
+		{"pkg/agent/interfacestore.interfaceCache.changeMu", "pkg/agent/oncache/podfeed.Feed.mu"},
 		{"pkg/agent/controller/networkpolicy.Controller.realizeMu", client + "changes"},
 		{"pkg/controller/networkpolicy.Store.mu", "pkg/controller/networkpolicy.watcher.mu"},
 	} {

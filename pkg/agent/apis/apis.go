@@ -1,22 +1,13 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apis holds what the agent's HTTP API and antctl must agree on: JSON bodies, ports, the token file. Field names are those
-// of Antrea.
+// Package apis has the JSON bodies of the agent's HTTPS API. Field names are those of Antrea. Like pkg/agent/oncache/api it is
+// for clients, too, and needs nothing of the agent.
 package apis
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// LoopbackTokenFile is where a component writes the bearer token with which antctl in the same Pod may do everything.
-const LoopbackTokenFile = "/var/run/antrea/apiserver/loopback-client-token"
-
-// DefaultAgentPort and DefaultControllerPort are the HTTPS ports of the components.
-const (
-	DefaultAgentPort      = 10350
-	DefaultControllerPort = 10349
 )
 
 // AgentInfo is the body of /agentinfo: one object.
@@ -107,17 +98,6 @@ type Problem struct {
 // OVSFlow is one element of the body of /ovsflows: a flow as ovs-ofctl prints it, or a table name.
 type OVSFlow struct {
 	Flow string `json:"flow,omitempty"`
-}
-
-// FeatureGate is one element of the body of /featuregates.
-type FeatureGate struct {
-	// Component is "agent" or "controller".
-	Component string `json:"component,omitempty"`
-	Name      string `json:"name,omitempty"`
-	// Status is Enabled or Disabled.
-	Status string `json:"status,omitempty"`
-	// Version is the stage: ALPHA, BETA, GA or DEPRECATED.
-	Version string `json:"version,omitempty"`
 }
 
 // LogLevel is the body of /loglevel.

@@ -27,10 +27,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/loglevel"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/log"
 )

@@ -8,6 +8,8 @@ package config
 import (
 	"net"
 	"net/netip"
+
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 )
 
 const (
@@ -23,31 +25,31 @@ const (
 type TrafficEncapMode string
 
 const (
-	TrafficEncapModeEncap             TrafficEncapMode = "encap"
-	TrafficEncapModeNoEncap           TrafficEncapMode = "noEncap"
-	TrafficEncapModeHybrid            TrafficEncapMode = "hybrid"
-	TrafficEncapModeNetworkPolicyOnly TrafficEncapMode = "networkPolicyOnly"
+	TrafficEncapModeEncap             TrafficEncapMode = agentconfig.EncapModeEncap
+	TrafficEncapModeNoEncap           TrafficEncapMode = agentconfig.EncapModeNoEncap
+	TrafficEncapModeHybrid            TrafficEncapMode = agentconfig.EncapModeHybrid
+	TrafficEncapModeNetworkPolicyOnly TrafficEncapMode = agentconfig.EncapModeNetworkPolicyOnly
 )
 
 // TunnelType is the OVS interface type of the tunnel port.
 type TunnelType string
 
 const (
-	TunnelTypeGeneve TunnelType = "geneve"
-	TunnelTypeVXLAN  TunnelType = "vxlan"
-	TunnelTypeGRE    TunnelType = "gre"
-	TunnelTypeSTT    TunnelType = "stt"
+	TunnelTypeGeneve TunnelType = agentconfig.TunnelGeneve
+	TunnelTypeVXLAN  TunnelType = agentconfig.TunnelVXLAN
+	TunnelTypeGRE    TunnelType = agentconfig.TunnelGRE
+	TunnelTypeSTT    TunnelType = agentconfig.TunnelSTT
 )
 
 // PodInterfaceType is the kind of device pair that connects a Pod.
 type PodInterfaceType string
 
 const (
-	PodInterfaceVeth PodInterfaceType = "veth"
+	PodInterfaceVeth PodInterfaceType = agentconfig.PodInterfaceVeth
 	// PodInterfaceNetkit (Linux 6.7) runs ONCache's Egress as part of the Pod's own transmission.
-	PodInterfaceNetkit PodInterfaceType = "netkit"
+	PodInterfaceNetkit PodInterfaceType = agentconfig.PodInterfaceNetkit
 	// PodInterfaceAuto leaves the choice to the agent: veth in this version.
-	PodInterfaceAuto PodInterfaceType = "auto"
+	PodInterfaceAuto PodInterfaceType = agentconfig.PodInterfaceAuto
 )
 
 // GlobalVirtualMAC is the inner destination MAC of every packet in the tunnel.

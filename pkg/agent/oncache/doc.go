@@ -18,6 +18,7 @@
 //	ipsec.go                       IPsec policies that hits would bypass
 //	conntrack.go                   conntrack's entries of accelerated connections (package tracking)
 //	shares.go                      dividing the cache among the Pods
+//	bridge.go                      mirrors of the bridge, and the state that it keeps for the cache
 //	sysctl.go                      conntrack's window tracking
 //	status.go, metrics.go          what antctl and /metrics show
 package oncache

@@ -44,6 +44,15 @@ type StateStore interface {
 	Set(key, value string) error
 }
 
+// Bridge is what the cache needs of the Open vSwitch bridge, as OVSDB has it.
+type Bridge interface {
+	// MirroredPorts are the ports whose packets a mirror wants to see.
+	MirroredPorts() ([]string, error)
+	GetExternalIDs() (map[string]string, error)
+	SetExternalID(key, value string) error
+	DeleteExternalID(key string) error
+}
+
 // slots is the part of the datapath that the core writes.
 type slots interface {
 	EndpointState(slot int) (generation, epoch uint32)

@@ -15,16 +15,13 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
-const (
-	// Service is the Service that leads to the controller.
-	Service = "antrea"
-	// maxAge is how long a generated certificate is valid before and after it was made. A clock without a battery may be wrong
-	// by more than ten years at start.
-	maxAge = 30 * 365 * 24 * time.Hour
-)
+// maxAge is how long a generated certificate is valid before and after it was made. A clock without a battery may be wrong by
+// more than ten years at start.
+const maxAge = 30 * 365 * 24 * time.Hour
 
 // Certificate is the controller's certificate and the CA that it is verified by.
 type Certificate struct {
@@ -35,13 +32,11 @@ type Certificate struct {
 	Run func(ctx context.Context)
 }
 
-// ServerName is the name in the certificate: that of Service in a Namespace, as DNS knows it.
-func ServerName(namespace string) string { return Service + "." + namespace + ".svc" }
-
 // Generate makes a self-signed certificate, in memory only.
 func Generate(namespace string) (*Certificate, error) {
+	server := apis.ControllerServerName(namespace)
 	cert, key, err := generic.SelfSigned(maxAge, []string{
-		Service, Service + "." + namespace, ServerName(namespace), ServerName(namespace) + ".cluster.local", "localhost",
+		apis.ControllerService, apis.ControllerService + "." + namespace, server, server + ".cluster.local", "localhost",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)

@@ -22,6 +22,8 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 const patience = 60 * time.Second
@@ -78,21 +80,21 @@ func TestPublish(t *testing.T) {
 		old  map[string]string // of the ConfigMap; nil: there is none
 	}{
 		{"no ConfigMap", nil},
-		{"the CA of an earlier start", map[string]string{Key: "old", "other": "kept"}},
-		{"up to date", map[string]string{Key: "new CA"}},
+		{"the CA of an earlier start", map[string]string{apis.ControllerCAKey: "old", "other": "kept"}},
+		{"up to date", map[string]string{apis.ControllerCAKey: "new CA"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			kube := fake.NewClientset()
 			if tc.old != nil {
-				kube = fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: ConfigMap}, Data: tc.old})
+				kube = fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: apis.ControllerCA}, Data: tc.old})
 			}
 			// The second APIService does not exist.
 			services := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), apiService(APIServices[0], "b2xk"))
 			p := &Publisher{CA: func() ([]byte, error) { return []byte("new CA"), nil }, Namespace: "kube-system", Client: kube, Dynamic: services}
 			require.NoError(t, p.publish(t.Context()))
-			got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), ConfigMap, metav1.GetOptions{})
+			got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 			require.NoError(t, err)
-			require.Equal(t, "new CA", got.Data[Key])
+			require.Equal(t, "new CA", got.Data[apis.ControllerCAKey])
 			require.Equal(t, tc.old["other"], got.Data["other"])
 			service, err := services.Resource(apiServiceResource).Get(t.Context(), APIServices[0], metav1.GetOptions{})
 			require.NoError(t, err)
@@ -125,8 +127,8 @@ func TestPublishingIsTriedAgain(t *testing.T) {
 	done := make(chan struct{})
 	go func() { p.Run(ctx); close(done) }()
 	require.Eventually(t, func() bool {
-		got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), ConfigMap, metav1.GetOptions{})
-		return err == nil && got.Data[Key] == "CA"
+		got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
+		return err == nil && got.Data[apis.ControllerCAKey] == "CA"
 	}, patience, 50*time.Millisecond)
 	cancel()
 	<-done

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 // TestClockJumps: agents verify a generated certificate whatever the clocks were when it was made and are now.
@@ -35,7 +37,7 @@ func TestClockJumps(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := authorities[0].Verify(x509.VerifyOptions{
-				Roots: roots, DNSName: ServerName("kube-system"), CurrentTime: time.Now().Add(tc.jump),
+				Roots: roots, DNSName: apis.ControllerServerName("kube-system"), CurrentTime: time.Now().Add(tc.jump),
 			})
 			require.NoError(t, err)
 		})

@@ -19,13 +19,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 const (
-	// ConfigMap has the CA under Key, in the controller's Namespace.
-	ConfigMap = "antrea-ca"
-	Key       = "ca.crt"
-
 	// checkInterval is how often what was published is compared with what should be; retryInterval applies after an error.
 	checkInterval = time.Minute
 	retryInterval = 2 * time.Second
@@ -84,23 +82,23 @@ func (p *Publisher) publish(ctx context.Context) error {
 
 func (p *Publisher) publishConfigMap(ctx context.Context, ca []byte) error {
 	maps := p.Client.CoreV1().ConfigMaps(p.Namespace)
-	current, err := maps.Get(ctx, ConfigMap, metav1.GetOptions{})
+	current, err := maps.Get(ctx, apis.ControllerCA, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = maps.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: ConfigMap, Namespace: p.Namespace, Labels: map[string]string{"app": "antrea"}},
-			Data:       map[string]string{Key: string(ca)},
+			ObjectMeta: metav1.ObjectMeta{Name: apis.ControllerCA, Namespace: p.Namespace, Labels: map[string]string{"app": "antrea"}},
+			Data:       map[string]string{apis.ControllerCAKey: string(ca)},
 		}, metav1.CreateOptions{})
-	case err == nil && current.Data[Key] != string(ca):
+	case err == nil && current.Data[apis.ControllerCAKey] != string(ca):
 		current = current.DeepCopy()
 		if current.Data == nil {
 			current.Data = map[string]string{}
 		}
-		current.Data[Key] = string(ca)
+		current.Data[apis.ControllerCAKey] = string(ca)
 		_, err = maps.Update(ctx, current, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("writing the CA into ConfigMap %s/%s: %w", p.Namespace, ConfigMap, err)
+		return fmt.Errorf("writing the CA into ConfigMap %s/%s: %w", p.Namespace, apis.ControllerCA, err)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 const (
@@ -73,7 +75,7 @@ func keep(ctx context.Context, client kubernetes.Interface, namespace string, ol
 	}
 	secrets := client.CoreV1().Secrets(namespace)
 	crt, key := cert.CurrentCertKeyContent()
-	data := map[string][]byte{corev1.TLSCertKey: crt, corev1.TLSPrivateKeyKey: key, Key: crt}
+	data := map[string][]byte{corev1.TLSCertKey: crt, corev1.TLSPrivateKeyKey: key, apis.ControllerCAKey: crt}
 	if old == nil {
 		_, err = secrets.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Secret, Labels: map[string]string{"app": "antrea"}},
@@ -89,16 +91,16 @@ func keep(ctx context.Context, client kubernetes.Interface, namespace string, ol
 
 // fromSecret reads what the Secret keeps; the error says why that cannot be used.
 func fromSecret(secret *corev1.Secret, namespace string, now time.Time) (*Certificate, error) {
-	crt, key, ca := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[Key]
+	crt, key, ca := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[apis.ControllerCAKey]
 	pair, err := tls.X509KeyPair(crt, key)
 	if err != nil {
 		return nil, fmt.Errorf("%s and %s: %w", corev1.TLSCertKey, corev1.TLSPrivateKeyKey, err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("%s has no certificate in PEM", Key)
+		return nil, fmt.Errorf("%s has no certificate in PEM", apis.ControllerCAKey)
 	}
-	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: ServerName(namespace), CurrentTime: now}); err != nil {
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: apis.ControllerServerName(namespace), CurrentTime: now}); err != nil {
 		return nil, err
 	}
 	if left := pair.Leaf.NotAfter.Sub(now); left < renewBefore {

@@ -16,6 +16,8 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
 func ca(t *testing.T, c *Certificate, err error) string {
@@ -36,7 +38,7 @@ func TestSharedSurvivesRestarts(t *testing.T) {
 	kept, err := kube.CoreV1().Secrets("kube-system").Get(t.Context(), Secret, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, corev1.SecretTypeTLS, kept.Type)
-	require.Equal(t, want, string(kept.Data[Key]))
+	require.Equal(t, want, string(kept.Data[apis.ControllerCAKey]))
 }
 
 func TestUnusableSecretIsReplaced(t *testing.T) {
@@ -60,7 +62,7 @@ func TestUnusableSecretIsReplaced(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			secret := &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: Secret, Labels: map[string]string{"kept": "yes"}},
-				Data:       map[string][]byte{corev1.TLSCertKey: tc.crt, corev1.TLSPrivateKeyKey: tc.key, Key: tc.ca},
+				Data:       map[string][]byte{corev1.TLSCertKey: tc.crt, corev1.TLSPrivateKeyKey: tc.key, apis.ControllerCAKey: tc.ca},
 			}
 			_, err := fromSecret(secret, "kube-system", time.Now())
 			require.Error(t, err)
@@ -69,7 +71,7 @@ func TestUnusableSecretIsReplaced(t *testing.T) {
 			made := ca(t, cert, err)
 			kept, err := kube.CoreV1().Secrets("kube-system").Get(t.Context(), Secret, metav1.GetOptions{})
 			require.NoError(t, err)
-			require.Equal(t, made, string(kept.Data[Key]))
+			require.Equal(t, made, string(kept.Data[apis.ControllerCAKey]))
 			require.Equal(t, "yes", kept.Labels["kept"])
 			_, err = fromSecret(kept, "kube-system", time.Now())
 			require.NoError(t, err)
@@ -87,7 +89,7 @@ func TestTwoControllersStartAtOnce(t *testing.T) {
 	kube.PrependReactor("create", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return false, nil, kube.Tracker().Create(action.GetResource(), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: Secret},
-			Data:       map[string][]byte{corev1.TLSCertKey: crt, corev1.TLSPrivateKeyKey: key, Key: crt},
+			Data:       map[string][]byte{corev1.TLSCertKey: crt, corev1.TLSPrivateKeyKey: key, apis.ControllerCAKey: crt},
 		}, "kube-system")
 	})
 	cert, err := Shared(t.Context(), kube, "kube-system")
@@ -128,16 +130,16 @@ func TestOnlyTheServingControllerPublishes(t *testing.T) {
 	go standby.Run(t.Context())
 	go leader.Run(t.Context())
 	published := func() string {
-		got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), ConfigMap, metav1.GetOptions{})
+		got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 		if err != nil {
 			return ""
 		}
-		return got.Data[Key]
+		return got.Data[apis.ControllerCAKey]
 	}
 	require.Eventually(t, func() bool { return published() == "leader" }, patience, 10*time.Millisecond)
 	for _, action := range kube.Actions() {
 		if write, ok := action.(clienttesting.CreateAction); ok {
-			require.Equal(t, "leader", write.GetObject().(*corev1.ConfigMap).Data[Key])
+			require.Equal(t, "leader", write.GetObject().(*corev1.ConfigMap).Data[apis.ControllerCAKey])
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	"github.com/antrea-oncache/antrea/pkg/config"
 )
 
 const (
@@ -33,7 +33,7 @@ type Clients struct {
 }
 
 // New returns clients of the API that connection and the configuration key kubeAPIServerOverride say.
-func New(connection agentconfig.ClientConnectionConfig, override string) (*Clients, error) {
+func New(connection config.ClientConnectionConfig, override string) (*Clients, error) {
 	config, err := configOf(connection, override)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func New(connection agentconfig.ClientConnectionConfig, override string) (*Clien
 
 // configOf is the kubeconfig of the configuration file, or the Pod's service account, at the overriding address if there is
 // one.
-func configOf(connection agentconfig.ClientConnectionConfig, override string) (config *rest.Config, err error) {
+func configOf(connection config.ClientConnectionConfig, override string) (config *rest.Config, err error) {
 	if kubeconfig := connection.Kubeconfig; kubeconfig != "" {
 		if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 			return nil, fmt.Errorf("clientConnection.kubeconfig %s: %w", kubeconfig, err)

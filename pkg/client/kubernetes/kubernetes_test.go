@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	"github.com/antrea-oncache/antrea/pkg/config"
 )
 
 func TestNew(t *testing.T) {
@@ -33,7 +33,7 @@ current-context: x
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Setenv("KUBERNETES_SERVICE_HOST", "")
-			clients, err := New(agentconfig.ClientConnectionConfig{Kubeconfig: tc.kubeconfig}, tc.override)
+			clients, err := New(config.ClientConnectionConfig{Kubeconfig: tc.kubeconfig}, tc.override)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				return

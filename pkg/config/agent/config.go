@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agent is the configuration file of antrea-agent (antrea-agent.conf): the keys, defaults and meaning that
-// Antrea users know, and the section oncache. It only reads; cmd/antrea-agent decides which values are acceptable.
+// Antrea users know, and the sections oncache and networkPolicy. Parse reads the file, Validate decides which values are
+// acceptable.
 package agent
+
+import "github.com/antrea-oncache/antrea/pkg/config"
 
 // AgentConfig is antrea-agent.conf. Pointers distinguish "not set" from false where the default is true.
 type AgentConfig struct {
 	// ClientConnection says how to reach the Kubernetes API; without a kubeconfig the Pod's service account is used.
-	ClientConnection ClientConnectionConfig `yaml:"clientConnection,omitempty" json:"clientConnection,omitempty"`
+	ClientConnection config.ClientConnectionConfig `yaml:"clientConnection,omitempty" json:"clientConnection,omitempty"`
 	// FeatureGates overrides the defaults of pkg/features.
 	FeatureGates map[string]bool `yaml:"featureGates,omitempty" json:"featureGates,omitempty"`
 
@@ -96,15 +99,6 @@ type AgentConfig struct {
 	SecondaryNetwork        SecondaryNetworkConfig        `yaml:"secondaryNetwork,omitempty" json:"secondaryNetwork,omitempty"`
 	Multicluster            MulticlusterConfig            `yaml:"multicluster,omitempty" json:"multicluster,omitempty"`
 	HostNetworkAcceleration HostNetworkAccelerationConfig `yaml:"hostNetworkAcceleration,omitempty" json:"hostNetworkAcceleration,omitempty"`
-}
-
-// ClientConnectionConfig is how a component reaches the Kubernetes API.
-type ClientConnectionConfig struct {
-	// Kubeconfig is a file name; empty means the in-cluster service account.
-	Kubeconfig string `yaml:"kubeconfig,omitempty" json:"kubeconfig,omitempty"`
-	// QPS and Burst limit requests; 0 is the client library's default.
-	QPS   float32 `yaml:"qps,omitempty" json:"qps,omitempty"`
-	Burst int     `yaml:"burst,omitempty" json:"burst,omitempty"`
 }
 
 // ONCacheConfig configures the fast path of the feature gate ONCache.

@@ -8,8 +8,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/apis"
+	"github.com/antrea-oncache/antrea/pkg/config"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 	DefaultHostProcPathPrefix = "/host"
 	DefaultHostGateway        = "antrea-gw0"
 	DefaultServiceCIDR        = "10.96.0.0/12"
-	DefaultAPIPort            = apis.DefaultAgentPort
+	DefaultAPIPort            = apis.AgentPort
 	DefaultClusterPort        = 10351
 	DefaultPacketInRate       = 5000
 	DefaultWireGuardPort      = 51820
@@ -41,65 +41,52 @@ func Parse(text []byte) (*AgentConfig, error) {
 }
 
 func (c *AgentConfig) setDefaults() {
-	setDefault(&c.OVSBridge, DefaultOVSBridge)
-	setDefault(&c.OVSDatapathType, DefaultOVSDatapathType)
-	setDefault(&c.OVSRunDir, DefaultOVSRunDir)
-	setDefault(&c.CNISocket, DefaultCNISocket)
-	setDefault(&c.HostProcPathPrefix, DefaultHostProcPathPrefix)
-	setDefault(&c.HostGateway, DefaultHostGateway)
-	setDefault(&c.TrafficEncapMode, string(config.TrafficEncapModeEncap))
-	setDefault(&c.TunnelType, string(config.TunnelTypeGeneve))
-	setDefault(&c.TrafficEncryptionMode, "none")
-	setDefault(&c.PodInterfaceType, string(config.PodInterfaceAuto))
-	setDefault(&c.PacketInRate, DefaultPacketInRate)
-	setDefault(&c.HostNetworkMode, "iptables")
-	setDefault(&c.ServiceCIDR, DefaultServiceCIDR)
-	setDefault(&c.APIPort, DefaultAPIPort)
-	setDefault(&c.ClusterPort, DefaultClusterPort)
-	setPointer(&c.EnablePrometheusMetrics, true)
+	config.SetDefault(&c.OVSBridge, DefaultOVSBridge)
+	config.SetDefault(&c.OVSDatapathType, DefaultOVSDatapathType)
+	config.SetDefault(&c.OVSRunDir, DefaultOVSRunDir)
+	config.SetDefault(&c.CNISocket, DefaultCNISocket)
+	config.SetDefault(&c.HostProcPathPrefix, DefaultHostProcPathPrefix)
+	config.SetDefault(&c.HostGateway, DefaultHostGateway)
+	config.SetDefault(&c.TrafficEncapMode, EncapModeEncap)
+	config.SetDefault(&c.TunnelType, TunnelGeneve)
+	config.SetDefault(&c.TrafficEncryptionMode, "none")
+	config.SetDefault(&c.PodInterfaceType, PodInterfaceAuto)
+	config.SetDefault(&c.PacketInRate, DefaultPacketInRate)
+	config.SetDefault(&c.HostNetworkMode, "iptables")
+	config.SetDefault(&c.ServiceCIDR, DefaultServiceCIDR)
+	config.SetDefault(&c.APIPort, DefaultAPIPort)
+	config.SetDefault(&c.ClusterPort, DefaultClusterPort)
+	config.SetDefaultPointer(&c.EnablePrometheusMetrics, true)
 
-	setDefault(&c.ONCache.Mode, "enforce")
+	config.SetDefault(&c.ONCache.Mode, "enforce")
 	if c.ONCache.Mode == "false" {
 		c.ONCache.Mode = "off" // what YAML 1.1 makes of a bare off
 	}
-	setDefault(&c.ONCache.MaxFlows, DefaultONCacheMaxFlows)
-	setDefault(&c.ONCache.LeaseSeconds, DefaultONCacheLease)
-	setDefault(&c.NetworkPolicy.EstablishedConnections, "keep")
+	config.SetDefault(&c.ONCache.MaxFlows, DefaultONCacheMaxFlows)
+	config.SetDefault(&c.ONCache.LeaseSeconds, DefaultONCacheLease)
+	config.SetDefault(&c.NetworkPolicy.EstablishedConnections, ConnectionsKeep)
 
-	setPointer(&c.AntreaProxy.Enable, true)
-	setPointer(&c.AntreaProxy.ProxyLoadBalancerIPs, true)
-	setDefault(&c.AntreaProxy.DefaultLoadBalancerMode, "nat")
-	setDefault(&c.AntreaProxy.ServiceHealthCheckServerBindAddress, "0.0.0.0:10256")
-	setDefault(&c.WireGuard.Port, DefaultWireGuardPort)
-	setDefault(&c.IPsec.AuthenticationMode, "psk")
-	setDefault(&c.Egress.MaxEgressIPsPerNode, 255)
-	setPointer(&c.Egress.UniqueMACForSubInterfaces, true)
-	setPointer(&c.Memberlist.GossipVerifyIncoming, true)
-	setPointer(&c.Memberlist.GossipVerifyOutgoing, true)
-	setDefault(&c.FlowExporter.FlowCollectorAddr, "flow-aggregator/flow-aggregator:4739:tls")
-	setDefault(&c.FlowExporter.FlowPollInterval, "5s")
-	setDefault(&c.FlowExporter.ActiveFlowExportTimeout, "5s")
-	setDefault(&c.FlowExporter.IdleFlowExportTimeout, "15s")
-	setDefault(&c.NodePortLocal.PortRange, "61000-62000")
+	config.SetDefaultPointer(&c.AntreaProxy.Enable, true)
+	config.SetDefaultPointer(&c.AntreaProxy.ProxyLoadBalancerIPs, true)
+	config.SetDefault(&c.AntreaProxy.DefaultLoadBalancerMode, "nat")
+	config.SetDefault(&c.AntreaProxy.ServiceHealthCheckServerBindAddress, "0.0.0.0:10256")
+	config.SetDefault(&c.WireGuard.Port, DefaultWireGuardPort)
+	config.SetDefault(&c.IPsec.AuthenticationMode, "psk")
+	config.SetDefault(&c.Egress.MaxEgressIPsPerNode, 255)
+	config.SetDefaultPointer(&c.Egress.UniqueMACForSubInterfaces, true)
+	config.SetDefaultPointer(&c.Memberlist.GossipVerifyIncoming, true)
+	config.SetDefaultPointer(&c.Memberlist.GossipVerifyOutgoing, true)
+	config.SetDefault(&c.FlowExporter.FlowCollectorAddr, "flow-aggregator/flow-aggregator:4739:tls")
+	config.SetDefault(&c.FlowExporter.FlowPollInterval, "5s")
+	config.SetDefault(&c.FlowExporter.ActiveFlowExportTimeout, "5s")
+	config.SetDefault(&c.FlowExporter.IdleFlowExportTimeout, "15s")
+	config.SetDefault(&c.NodePortLocal.PortRange, "61000-62000")
 	if len(c.Multicast.IGMPQueryVersions) == 0 {
 		c.Multicast.IGMPQueryVersions = []int{1, 2, 3}
 	}
-	setDefault(&c.Multicast.IGMPQueryInterval, "125s")
-	setDefault(&c.AuditLogging.MaxSize, 500)
-	setPointer(&c.AuditLogging.MaxBackups, 3)
-	setPointer(&c.AuditLogging.MaxAge, 28)
-	setPointer(&c.AuditLogging.Compress, true)
-}
-
-func setDefault[T comparable](value *T, def T) {
-	var zero T
-	if *value == zero {
-		*value = def
-	}
-}
-
-func setPointer[T any](value **T, def T) {
-	if *value == nil {
-		*value = &def
-	}
+	config.SetDefault(&c.Multicast.IGMPQueryInterval, "125s")
+	config.SetDefault(&c.AuditLogging.MaxSize, 500)
+	config.SetDefaultPointer(&c.AuditLogging.MaxBackups, 3)
+	config.SetDefaultPointer(&c.AuditLogging.MaxAge, 28)
+	config.SetDefaultPointer(&c.AuditLogging.Compress, true)
 }

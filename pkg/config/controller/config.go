@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package controller is the configuration file of antrea-controller (antrea-controller.conf): the keys, defaults and meaning
-// that Antrea users know. It only reads; cmd/antrea-controller decides which values are acceptable.
+// that Antrea users know. Parse reads the file, Validate decides which values are acceptable.
 package controller
 
 import (
@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	"github.com/antrea-oncache/antrea/pkg/apis"
+	"github.com/antrea-oncache/antrea/pkg/config"
 )
 
 // ControllerConfig is antrea-controller.conf. Pointers distinguish "not set" from false where the default is true.
 type ControllerConfig struct {
 	// ClientConnection says how to reach the Kubernetes API; without a kubeconfig the Pod's service account is used.
-	ClientConnection agentconfig.ClientConnectionConfig `json:"clientConnection,omitempty"`
+	ClientConnection config.ClientConnectionConfig `json:"clientConnection,omitempty"`
 	// FeatureGates overrides the defaults of pkg/features.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 	// APIPort is the port of the controller's HTTPS API. Default 10349.
@@ -73,13 +73,13 @@ func Parse(text []byte) (*ControllerConfig, error) {
 	if err := yaml.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("parsing controller configuration: %w", err)
 	}
-	setDefault(&c.APIPort, apis.DefaultControllerPort)
-	setPointer(&c.EnablePrometheusMetrics, true)
-	setPointer(&c.SelfSignedCert, true)
-	setDefault(&c.NodeIPAM.NodeCIDRMaskSizeIPv4, 24)
-	setDefault(&c.NodeIPAM.NodeCIDRMaskSizeIPv6, 64)
-	setPointer(&c.IPsecCSRSigner.SelfSignedCA, true)
-	setPointer(&c.IPsecCSRSigner.AutoApprove, true)
+	config.SetDefault(&c.APIPort, apis.ControllerPort)
+	config.SetDefaultPointer(&c.EnablePrometheusMetrics, true)
+	config.SetDefaultPointer(&c.SelfSignedCert, true)
+	config.SetDefault(&c.NodeIPAM.NodeCIDRMaskSizeIPv4, 24)
+	config.SetDefault(&c.NodeIPAM.NodeCIDRMaskSizeIPv6, 64)
+	config.SetDefaultPointer(&c.IPsecCSRSigner.SelfSignedCA, true)
+	config.SetDefaultPointer(&c.IPsecCSRSigner.AutoApprove, true)
 	return &c, nil
 }
 
@@ -92,17 +92,4 @@ func UnknownKeys(text []byte) error {
 	}
 	unknown, err := json.UnmarshalStrict(data, &c)
 	return errors.Join(append(unknown, err)...)
-}
-
-func setDefault[T comparable](value *T, def T) {
-	var zero T
-	if *value == zero {
-		*value = def
-	}
-}
-
-func setPointer[T any](value **T, def T) {
-	if *value == nil {
-		*value = &def
-	}
 }

@@ -3,7 +3,7 @@
 
 // Package networkpolicy makes the policies that antrea-controller has computed for this Node flows of Open vSwitch.
 //
-// watch.go follows the three resources of controlplane.antrea.io, resources.go enters what they say into state.go. files.go
+// watch.go follows the three resources of controlplane.antrea.io, which source.go asks antrea-controller for; resources.go enters what they say into state.go. files.go
 // keeps it on disk for times when antrea-controller is away, as records (records.go) in files with checksums (journal.go);
 // load.go reads them, fallback.go uses what it finds, doubt.go isolates the Pods of which they do not say enough.
 //

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -254,7 +255,7 @@ func TestFirstStartWithoutController(t *testing.T) {
 
 // As long as nothing is realized the rules of the former agent are in force: damage is worth waiting for antrea-controller.
 func TestDamageWaitsLonger(t *testing.T) {
-	for name, reason := range map[string]error{"refused": errors.New("refused"), "absent": ErrNoController} {
+	for name, reason := range map[string]error{"refused": errors.New("refused"), "absent": client.ErrNoController} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := keptStore(t)

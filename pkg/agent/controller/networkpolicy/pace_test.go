@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
@@ -34,7 +35,7 @@ func TestAttemptsToWatchAreRare(t *testing.T) {
 		setup func(ctx context.Context, s *fakeSource)
 	}{
 		{"refuses", func(_ context.Context, s *fakeSource) { s.setError(errors.New("refused")) }},
-		{"there is none", func(_ context.Context, s *fakeSource) { s.setError(ErrNoController) }},
+		{"there is none", func(_ context.Context, s *fakeSource) { s.setError(client.ErrNoController) }},
 		{"ends watches at once", func(ctx context.Context, s *fakeSource) {
 			for r := range directories {
 				go func() {

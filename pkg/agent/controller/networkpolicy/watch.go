@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/retry"
@@ -34,17 +35,6 @@ const (
 	ReasonStoredPolicyUnreadable problem.Reason = "StoredPolicyUnreadable"
 	ReasonPolicyNotStored        problem.Reason = "PolicyNotStored"
 )
-
-// ErrNoController is what a Source returns when the cluster has no antrea-controller, as opposed to one that does not answer.
-var ErrNoController = errors.New("there is no antrea-controller in the cluster")
-
-// Source opens watches of what concerns the Node, as package v1beta2 describes them.
-type Source interface {
-	Watch(ctx context.Context, resource Resource) (watch.Interface, error)
-	// Moved returns a channel that is closed when antrea-controller is, from now on, found somewhere else than at the time of
-	// the call: an attempt that has failed is then worth repeating. nil if that is not known.
-	Moved() <-chan struct{}
-}
 
 // watcher follows one resource. Its goroutine alone changes the resource's objects.
 type watcher struct {
@@ -97,7 +87,7 @@ func (w *watcher) run(ctx context.Context) {
 			return
 		}
 		klog.V(1).InfoS("Watch of antrea-controller has ended", "resource", w.resource, "reason", err)
-		if errors.Is(err, ErrNoController) {
+		if errors.Is(err, client.ErrNoController) {
 			w.fallBack(err)
 		}
 		w.pause(ctx, began, moved, err)

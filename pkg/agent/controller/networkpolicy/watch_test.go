@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -209,7 +210,7 @@ func TestWatch(t *testing.T) {
 	})
 	stop()
 
-	for name, fail := range map[string]error{"refused": errors.New("connection refused"), "absent": ErrNoController} {
+	for name, fail := range map[string]error{"refused": errors.New("connection refused"), "absent": client.ErrNoController} {
 		t.Run("restart while antrea-controller is away: "+name, func(t *testing.T) {
 			source, saved := newFakeSource(), t.TempDir()
 			require.NoError(t, os.CopyFS(saved, os.DirFS(dir)))

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/version"
 )
 

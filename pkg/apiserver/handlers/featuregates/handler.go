@@ -1,8 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package featuregates serves the controller's /featuregates: a list of apis.FeatureGate, of the agent as the cluster's
-// ConfigMap configures it, then of the controller.
+// Package featuregates serves /featuregates of both components: a list of apis.FeatureGate, sorted by name for each of them.
 package featuregates
 
 import (
@@ -14,24 +13,46 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/featuregates"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
-// HandleFunc lists the gates of both components. The agents' come from the key antrea-agent.conf of the ConfigMap of that
-// namespace and name, which is read for each request.
-func HandleFunc(controller featuregate.FeatureGate, client kubernetes.Interface, namespace, configMap string) http.HandlerFunc {
+// HandleAgent lists the gates of an agent.
+func HandleAgent(gates featuregate.FeatureGate) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		handlers.WriteJSON(w, list("agent", features.AgentGates(), gates))
+	}
+}
+
+// HandleController lists the gates of the agents, then those of the controller. The agents' come from the key antrea-agent.conf
+// of the ConfigMap of that namespace and name, which is read for each request.
+func HandleController(controller featuregate.FeatureGate, client kubernetes.Interface, namespace, configMap string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		agent, err := agentGates(r.Context(), client, namespace, configMap)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		list := featuregates.List("agent", features.AgentGates(), agent)
-		handlers.WriteJSON(w, append(list, featuregates.List("controller", features.ControllerGates(), controller)...))
+		gates := list("agent", features.AgentGates(), agent)
+		handlers.WriteJSON(w, append(gates, list("controller", features.ControllerGates(), controller)...))
 	}
+}
+
+// list says for each of the features that a component displays what gates make of it.
+func list(component string, displayed []featuregate.Feature, gates featuregate.FeatureGate) []apis.FeatureGate {
+	list := []apis.FeatureGate{}
+	for _, feature := range displayed {
+		status := "Disabled"
+		if gates.Enabled(feature) {
+			status = "Enabled"
+		}
+		list = append(list, apis.FeatureGate{
+			Component: component, Name: string(feature), Status: status, Version: features.Stage(feature),
+		})
+	}
+	return list
 }
 
 func agentGates(ctx context.Context, client kubernetes.Interface, namespace, name string) (featuregate.FeatureGate, error) {

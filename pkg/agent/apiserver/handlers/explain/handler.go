@@ -14,9 +14,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/agent/explain"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 )
 
 // Explainer answers questions.

@@ -10,10 +10,10 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 )
 
 // Querier is the cache of this Node.

@@ -18,9 +18,9 @@ import (
 	"strings"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 )
 
 // Pipeline knows the tables and what was installed for whom.

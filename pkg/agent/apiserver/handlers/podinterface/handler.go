@@ -9,8 +9,8 @@ import (
 	"net/http"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 )
 
 // Querier knows the interfaces on the bridge.

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
-	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 )
 
 // Querier knows the present problems.

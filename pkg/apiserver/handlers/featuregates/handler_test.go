@@ -10,15 +10,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
-func TestHandleFunc(t *testing.T) {
+func TestHandleAgent(t *testing.T) {
 	gates, err := features.New(map[string]bool{"ONCache": true, "Egress": false})
 	require.NoError(t, err)
 	w := httptest.NewRecorder()
-	HandleFunc(gates)(w, httptest.NewRequest("GET", "/featuregates", nil))
+	HandleAgent(gates)(w, httptest.NewRequest("GET", "/featuregates", nil))
 	require.Equal(t, 200, w.Code)
 	var got []apis.FeatureGate
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))

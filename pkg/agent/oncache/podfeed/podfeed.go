@@ -1,7 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package podfeed decides which local Pods ONCache hears of: what the Pod's object says is decided here, what its interface is in
+// package oncache.
+package podfeed
 
 import (
 	"sync"
@@ -18,9 +20,9 @@ import (
 // path goes.
 var bandwidthAnnotations = []string{"kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"}
 
-// podFeed shows ONCache the Pods that may use it: those whose interface is in the store and whose object has been seen
+// Feed shows ONCache the Pods that may use it: those whose interface is in the store and whose object has been seen
 // without a bandwidth annotation. Either may come first.
-type podFeed struct {
+type Feed struct {
 	store interfacestore.InterfaceStore
 
 	mu sync.Mutex
@@ -31,8 +33,9 @@ type podFeed struct {
 	subscribe []func(added, removed *oncache.Pod)
 }
 
-func newPodFeed(store interfacestore.InterfaceStore) *podFeed {
-	f := &podFeed{store: store, allowed: map[string]bool{}, shown: map[string]oncache.Pod{}}
+// New makes a feed of the Pods in store and subscribes to it. A Pod is shown once Handler has got its object.
+func New(store interfacestore.InterfaceStore) *Feed {
+	f := &Feed{store: store, allowed: map[string]bool{}, shown: map[string]oncache.Pod{}}
 	store.Subscribe(func(e interfacestore.Event) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -47,7 +50,7 @@ func newPodFeed(store interfacestore.InterfaceStore) *podFeed {
 }
 
 // Pods implements oncache.InterfaceStore.
-func (f *podFeed) Pods() []oncache.Pod {
+func (f *Feed) Pods() []oncache.Pod {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	pods := make([]oncache.Pod, 0, len(f.shown))
@@ -58,14 +61,14 @@ func (f *podFeed) Pods() []oncache.Pod {
 }
 
 // Subscribe implements oncache.InterfaceStore. Callbacks must not call the feed.
-func (f *podFeed) Subscribe(changed func(added, removed *oncache.Pod)) {
+func (f *Feed) Subscribe(changed func(added, removed *oncache.Pod)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.subscribe = append(f.subscribe, changed)
 }
 
-// handler is to be added to the informer of local Pods.
-func (f *podFeed) handler() cache.ResourceEventHandler {
+// Handler is to be added to the informer of local Pods.
+func (f *Feed) Handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { f.seen(object) },
 		UpdateFunc: func(_, object any) { f.seen(object) },
@@ -73,7 +76,7 @@ func (f *podFeed) handler() cache.ResourceEventHandler {
 	}
 }
 
-func (f *podFeed) seen(object any) {
+func (f *Feed) seen(object any) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return
@@ -99,7 +102,7 @@ func (f *podFeed) seen(object any) {
 	}
 }
 
-func (f *podFeed) gone(object any) {
+func (f *Feed) gone(object any) {
 	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
 	}
@@ -112,7 +115,7 @@ func (f *podFeed) gone(object any) {
 }
 
 // consider shows or hides an interface of the store. The caller holds mu.
-func (f *podFeed) consider(i *interfacestore.InterfaceConfig) {
+func (f *Feed) consider(i *interfacestore.InterfaceConfig) {
 	pod := podOf(i)
 	if pod == nil {
 		return
@@ -130,7 +133,7 @@ func (f *podFeed) consider(i *interfacestore.InterfaceConfig) {
 }
 
 // hide withdraws an interface, if it was shown. The caller holds mu.
-func (f *podFeed) hide(interfaceName string) {
+func (f *Feed) hide(interfaceName string) {
 	pod, shown := f.shown[interfaceName]
 	if !shown {
 		return

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package client
 
 import (
 	"context"
@@ -22,12 +22,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
-// whereabouts follows where antrea-controller is and what its certificate is trusted by. It watches and never polls: an agent
+// resolver follows where antrea-controller is and what its certificate is trusted by. It watches and never polls: an agent
 // without antrea-controller costs the Kubernetes API three watches and nothing else, however often it looks.
-type whereabouts struct {
+type resolver struct {
 	services, endpoints, authorities cache.SharedIndexInformer
 
 	mu sync.Mutex
@@ -37,86 +37,88 @@ type whereabouts struct {
 	changed chan struct{}
 }
 
-func newWhereabouts(kube kubernetes.Interface) (*whereabouts, error) {
+func newResolver(kube kubernetes.Interface) (*resolver, error) {
 	named := func(name string) func(*metav1.ListOptions) {
 		return func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 		}
 	}
-	ofService := func(o *metav1.ListOptions) { o.LabelSelector = discoveryv1.LabelServiceName + "=" + controllerService }
-	w := &whereabouts{
-		services:    coreinformers.NewFilteredServiceInformer(kube, controllerNamespace, 0, nil, named(controllerService)),
+	ofService := func(o *metav1.ListOptions) {
+		o.LabelSelector = discoveryv1.LabelServiceName + "=" + apis.ControllerService
+	}
+	r := &resolver{
+		services:    coreinformers.NewFilteredServiceInformer(kube, controllerNamespace, 0, nil, named(apis.ControllerService)),
 		endpoints:   discoveryinformers.NewFilteredEndpointSliceInformer(kube, controllerNamespace, 0, nil, ofService),
-		authorities: coreinformers.NewFilteredConfigMapInformer(kube, controllerNamespace, 0, nil, named(controllerCA)),
+		authorities: coreinformers.NewFilteredConfigMapInformer(kube, controllerNamespace, 0, nil, named(apis.ControllerCA)),
 		changed:     make(chan struct{}),
 	}
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { w.look() }, UpdateFunc: func(any, any) { w.look() }, DeleteFunc: func(any) { w.look() },
+		AddFunc: func(any) { r.look() }, UpdateFunc: func(any, any) { r.look() }, DeleteFunc: func(any) { r.look() },
 	}
-	for _, informer := range w.informers() {
+	for _, informer := range r.informers() {
 		if _, err := informer.AddEventHandler(handler); err != nil {
 			return nil, fmt.Errorf("watch where antrea-controller is: %w", err)
 		}
 	}
-	return w, nil
+	return r, nil
 }
 
-func (w *whereabouts) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{w.services, w.endpoints, w.authorities}
+func (r *resolver) informers() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{r.services, r.endpoints, r.authorities}
 }
 
-func (w *whereabouts) run(ctx context.Context) {
+func (r *resolver) run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, informer := range w.informers() {
+	for _, informer := range r.informers() {
 		running.Go(func() { informer.Run(ctx.Done()) })
 	}
 	running.Wait()
 }
 
-func (w *whereabouts) moved() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.changed
+func (r *resolver) moved() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
 }
 
 // look tells who waits for it that antrea-controller can be found elsewhere. When it cannot be found any more there is
 // nothing to try.
-func (w *whereabouts) look() {
-	address, ca, err := w.known()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if now := address + ca; err == nil && now != w.seen {
-		w.seen = now
-		close(w.changed)
-		w.changed = make(chan struct{})
+func (r *resolver) look() {
+	address, ca, err := r.known()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := address + ca; err == nil && now != r.seen {
+		r.seen = now
+		close(r.changed)
+		r.changed = make(chan struct{})
 	} else if err != nil {
-		w.seen = ""
+		r.seen = ""
 	}
 }
 
 // find returns the address (host and port) of antrea-controller and the authority of its certificate. It waits until that is
 // known to the Kubernetes API's first answer, or ctx ends.
-func (w *whereabouts) find(ctx context.Context) (address, ca string, err error) {
-	if !cache.WaitForCacheSync(ctx.Done(), w.services.HasSynced, w.endpoints.HasSynced, w.authorities.HasSynced) {
+func (r *resolver) find(ctx context.Context) (address, ca string, err error) {
+	if !cache.WaitForCacheSync(ctx.Done(), r.services.HasSynced, r.endpoints.HasSynced, r.authorities.HasSynced) {
 		return "", "", fmt.Errorf("find antrea-controller: wait for the Kubernetes API: %w", ctx.Err())
 	}
-	return w.known()
+	return r.known()
 }
 
 // known is find from what has been received so far.
-func (w *whereabouts) known() (address, ca string, err error) {
-	if len(w.services.GetStore().ListKeys()) == 0 {
-		return "", "", networkpolicy.ErrNoController
+func (r *resolver) known() (address, ca string, err error) {
+	if len(r.services.GetStore().ListKeys()) == 0 {
+		return "", "", ErrNoController
 	}
-	if address, err = readyEndpoint(w.endpoints.GetStore().List()); err != nil {
+	if address, err = readyEndpoint(r.endpoints.GetStore().List()); err != nil {
 		return "", "", err
 	}
-	for _, object := range w.authorities.GetStore().List() {
-		ca = object.(*corev1.ConfigMap).Data[controllerCAKey]
+	for _, object := range r.authorities.GetStore().List() {
+		ca = object.(*corev1.ConfigMap).Data[apis.ControllerCAKey]
 	}
 	if ca == "" {
 		return "", "", fmt.Errorf("there is no ConfigMap %s/%s with %s, want the authority of antrea-controller's certificate there",
-			controllerNamespace, controllerCA, controllerCAKey)
+			controllerNamespace, apis.ControllerCA, apis.ControllerCAKey)
 	}
 	return address, ca, nil
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package oncache
 
 import (
 	"testing"
@@ -27,7 +27,7 @@ func TestMirrored(t *testing.T) {
 			bridge := ovsconfig.NewFake("br-int")
 			require.NoError(t, bridge.Create(t.Context()))
 			bridge.Mirrored = tc.mirror
-			is, err := mirrored(bridge)
+			is, err := Mirrored(bridge, config.DefaultTunPortName)
 			require.NoError(t, err)
 			require.Equal(t, tc.pod, is != nil && is("pod"))
 		})

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package client_test
 
 import (
 	"bytes"
@@ -29,10 +29,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/apis"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 
@@ -173,17 +176,26 @@ func initialEventsEnd(resource string) any {
 func controllerServiceObject() *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: controllerNamespace, Name: controllerService, ResourceVersion: "1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: apis.DefaultNamespace, Name: apis.ControllerService, ResourceVersion: "1"},
 	}
 }
 
 func controllerAuthority() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: controllerNamespace, Name: controllerCA, ResourceVersion: "1"},
-		Data:       map[string]string{controllerCAKey: "authority"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: apis.DefaultNamespace, Name: apis.ControllerCA, ResourceVersion: "1"},
+		Data:       map[string]string{apis.ControllerCAKey: authority()},
 	}
 }
+
+// authority is a certificate that antrea-controller could have.
+var authority = sync.OnceValue(func() string {
+	cert, _, err := generic.SelfSigned(time.Hour, []string{apis.ControllerServerName(apis.DefaultNamespace)})
+	if err != nil {
+		panic(err)
+	}
+	return string(cert)
+})
 
 // controllerAt is the EndpointSlice of antrea-controller's Service, with one Endpoint, which may be ready.
 func controllerAt(address string, ready bool) *discoveryv1.EndpointSlice {
@@ -191,8 +203,8 @@ func controllerAt(address string, ready bool) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: controllerNamespace, Name: "antrea-1", ResourceVersion: "1",
-			Labels: map[string]string{discoveryv1.LabelServiceName: controllerService},
+			Namespace: apis.DefaultNamespace, Name: "antrea-1", ResourceVersion: "1",
+			Labels: map[string]string{discoveryv1.LabelServiceName: apis.ControllerService},
 		},
 		Ports:     []discoveryv1.EndpointPort{{Port: &port}},
 		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
@@ -207,12 +219,12 @@ func (noFlows) WaitRevalidation(context.Context) error                        { 
 
 // countedSource notes when the agent would have asked antrea-controller.
 type countedSource struct {
-	*policySource
+	*client.Provider
 	api *apiServer
 }
 
-func (s countedSource) Watch(ctx context.Context, resource networkpolicy.Resource) (watch.Interface, error) {
-	if _, err := s.controllerConfig(ctx); err != nil {
+func (s countedSource) Watch(ctx context.Context, _ networkpolicy.Resource) (watch.Interface, error) {
+	if _, err := s.Client(ctx); err != nil {
 		return nil, err
 	}
 	s.api.noteWatch()
@@ -240,10 +252,10 @@ func startAgents(t *testing.T, n int, api *apiServer) (stop func()) {
 		config := &rest.Config{Host: "http://kubernetes", QPS: 50, Burst: 100}
 		kube, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: api})
 		require.NoError(t, err)
-		source, err := newPolicySource(kube, config, "node")
+		provider, err := client.NewProvider(kube, config)
 		require.NoError(t, err)
-		policies := networkpolicy.New(countedSource{source, api}, noFlows{}, noFlows{}, interfacestore.NewInterfaceStore(), t.TempDir(), problem.NewRecorder())
-		running.Go(func() { source.Run(ctx) })
+		policies := networkpolicy.New(countedSource{provider, api}, noFlows{}, noFlows{}, interfacestore.NewInterfaceStore(), t.TempDir(), problem.NewRecorder())
+		running.Go(func() { provider.Run(ctx) })
 		running.Go(func() { policies.Run(ctx) })
 	}
 	return func() { cancel(); running.Wait() }

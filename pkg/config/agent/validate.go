@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package agent
 
 import (
 	"errors"
@@ -11,10 +11,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
-	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
+	"github.com/antrea-oncache/antrea/pkg/config"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
@@ -27,20 +26,23 @@ type choice struct {
 	known, built, withONCache []string
 }
 
-func choices(c *agentconfig.AgentConfig) []choice {
-	encap := []string{"encap"}
+func choices(c *AgentConfig) []choice {
+	encapModes := []string{EncapModeEncap, EncapModeNoEncap, EncapModeHybrid, EncapModeNetworkPolicyOnly}
+	encap := []string{EncapModeEncap}
 	none := []string{"none"}
-	udp := []string{"geneve", "vxlan"}
-	podInterfaces := []string{"auto", "veth", "netkit"}
+	tunnels := []string{TunnelGeneve, TunnelVXLAN, TunnelGRE, TunnelSTT}
+	udp := []string{TunnelGeneve, TunnelVXLAN}
+	podInterfaces := []string{PodInterfaceAuto, PodInterfaceVeth, PodInterfaceNetkit}
+	connections := []string{ConnectionsKeep, ConnectionsCut}
 	return []choice{
 		{"ovsDatapathType", &c.OVSDatapathType, []string{"system"}, []string{"system"}, nil},
-		{"trafficEncapMode", &c.TrafficEncapMode, []string{"encap", "noEncap", "hybrid", "networkPolicyOnly"}, encap, encap},
+		{"trafficEncapMode", &c.TrafficEncapMode, encapModes, encap, encap},
 		{"trafficEncryptionMode", &c.TrafficEncryptionMode, []string{"none", "ipsec", "wireGuard"}, none, none},
-		{"tunnelType", &c.TunnelType, []string{"geneve", "vxlan", "gre", "stt"}, udp, udp},
+		{"tunnelType", &c.TunnelType, tunnels, udp, udp},
 		{"podInterfaceType", &c.PodInterfaceType, podInterfaces, podInterfaces, nil},
 		{"hostNetworkMode", &c.HostNetworkMode, []string{"iptables", "nftables"}, []string{"iptables"}, nil},
 		{"antreaProxy.defaultLoadBalancerMode", &c.AntreaProxy.DefaultLoadBalancerMode, []string{"nat", "dsr"}, []string{"nat"}, nil},
-		{"networkPolicy.establishedConnections", &c.NetworkPolicy.EstablishedConnections, []string{"keep", "cut"}, []string{"keep", "cut"}, nil},
+		{"networkPolicy.establishedConnections", &c.NetworkPolicy.EstablishedConnections, connections, connections, nil},
 		{"oncache.mode", &c.ONCache.Mode, []string{"enforce", "observe", "off"}, []string{"enforce", "observe", "off"}, nil},
 		{"ipsec.authenticationMode", &c.IPsec.AuthenticationMode, []string{"psk", "cert"}, []string{"psk", "cert"}, nil},
 	}
@@ -52,7 +54,7 @@ type unbuiltSwitch struct {
 	on   bool
 }
 
-func unbuiltSwitches(c *agentconfig.AgentConfig) []unbuiltSwitch {
+func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	return []unbuiltSwitch{
 		{"noSNAT", c.NoSNAT},
 		{"enableBridgingMode", c.EnableBridgingMode},
@@ -67,42 +69,25 @@ func unbuiltSwitches(c *agentconfig.AgentConfig) []unbuiltSwitch {
 	}
 }
 
-// validate returns all that is wrong with the configuration. Choices may be written in any case; validate changes them
+// Validate returns all that is wrong with the configuration. Choices may be written in any case; Validate changes them
 // to the spelling that the rest of the agent compares with.
-func validate(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) error {
-	var errs []error
-	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-
-	errs = append(errs, validateChoices(c, gates)...)
+func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
+	errs := validateChoices(c, gates.Enabled(features.ONCache))
 	for _, s := range unbuiltSwitches(c) {
 		if s.on {
-			fail("%s: true is not supported by this version; supported: false", s.name)
+			errs = append(errs, fmt.Errorf("%s: true is not supported by this version; supported: false", s.name))
 		}
 	}
 	if n := len(c.SecondaryNetwork.OVSBridges); n > 0 {
-		fail("secondaryNetwork.ovsBridges: %d bridges are not supported by this version; supported: none", n)
+		errs = append(errs, fmt.Errorf("secondaryNetwork.ovsBridges: %d bridges are not supported by this version; supported: none", n))
 	}
-
 	errs = append(errs, validateRanges(c)...)
-	for _, device := range []struct{ name, value string }{
-		{"ovsBridge", c.OVSBridge}, {"hostGateway", c.HostGateway}, {"transportInterface", c.TransportInterface},
-	} {
-		if len(device.value) >= unix.IFNAMSIZ || strings.ContainsAny(device.value, "/ \t\n:") {
-			fail("%s: %q is not a network device name; allowed: at most %d characters without space, slash or colon", device.name, device.value, unix.IFNAMSIZ-1)
-		}
-	}
+	errs = append(errs, validateDevices(c)...)
 	errs = append(errs, validateCIDRs(c)...)
-	if _, err := cliflag.TLSVersion(c.TLSMinVersion); err != nil {
-		fail("tlsMinVersion: %q is not a TLS version; allowed: %s", c.TLSMinVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))
-	}
-	if _, err := cliflag.TLSCipherSuites(splitList(c.TLSCipherSuites)); err != nil {
-		fail("tlsCipherSuites: %q: %w; allowed: %s", c.TLSCipherSuites, err, strings.Join(cliflag.TLSCipherPossibleValues(), ", "))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)...)...)
 }
 
-// validateChoices returns which values are not among the known ones, or not built.
-func validateChoices(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) (errs []error) {
+func validateChoices(c *AgentConfig, withONCache bool) (errs []error) {
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for _, ch := range choices(c) {
 		i := slices.IndexFunc(ch.known, func(known string) bool { return strings.EqualFold(known, *ch.value) })
@@ -111,7 +96,7 @@ func validateChoices(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) 
 			continue
 		}
 		*ch.value = ch.known[i]
-		if gates.Enabled(features.ONCache) && ch.withONCache != nil && !slices.Contains(ch.withONCache, *ch.value) {
+		if withONCache && ch.withONCache != nil && !slices.Contains(ch.withONCache, *ch.value) {
 			fail("%s: %q cannot be combined with featureGates.ONCache true; allowed: %s", ch.name, *ch.value, strings.Join(ch.withONCache, ", "))
 		}
 		if !slices.Contains(ch.built, *ch.value) {
@@ -121,7 +106,7 @@ func validateChoices(c *agentconfig.AgentConfig, gates featuregate.FeatureGate) 
 	return errs
 }
 
-func validateRanges(c *agentconfig.AgentConfig) (errs []error) {
+func validateRanges(c *AgentConfig) (errs []error) {
 	inRange := func(name string, value, low, high int64) {
 		if value < low || value > high {
 			errs = append(errs, fmt.Errorf("%s: %d is out of range; allowed: %d to %d", name, value, low, high))
@@ -142,14 +127,26 @@ func validateRanges(c *agentconfig.AgentConfig) (errs []error) {
 	return errs
 }
 
-func validateCIDRs(c *agentconfig.AgentConfig) (errs []error) {
+func validateDevices(c *AgentConfig) (errs []error) {
+	for _, device := range []struct{ name, value string }{
+		{"ovsBridge", c.OVSBridge}, {"hostGateway", c.HostGateway}, {"transportInterface", c.TransportInterface},
+	} {
+		if len(device.value) >= unix.IFNAMSIZ || strings.ContainsAny(device.value, "/ \t\n:") {
+			errs = append(errs, fmt.Errorf("%s: %q is not a network device name; allowed: at most %d characters without space, slash or colon",
+				device.name, device.value, unix.IFNAMSIZ-1))
+		}
+	}
+	return errs
+}
+
+func validateCIDRs(c *AgentConfig) (errs []error) {
 	for _, list := range []struct {
 		name  string
 		cidrs []string
 	}{
-		{"podCIDRs", splitList(c.PodCIDRs)},
-		{"serviceCIDR", splitList(c.ServiceCIDR)},
-		{"serviceCIDRv6", splitList(c.ServiceCIDRv6)},
+		{"podCIDRs", config.SplitList(c.PodCIDRs)},
+		{"serviceCIDR", config.SplitList(c.ServiceCIDR)},
+		{"serviceCIDRv6", config.SplitList(c.ServiceCIDRv6)},
 		{"transportInterfaceCIDRs", c.TransportInterfaceCIDRs},
 		{"egress.exceptCIDRs", c.Egress.ExceptCIDRs},
 	} {
@@ -160,15 +157,4 @@ func validateCIDRs(c *agentconfig.AgentConfig) (errs []error) {
 		}
 	}
 	return errs
-}
-
-// splitList splits a comma-separated setting; the empty string is the empty list.
-func splitList(s string) []string {
-	var list []string
-	for _, item := range strings.Split(s, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			list = append(list, item)
-		}
-	}
-	return list
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package podfeed
 
 import (
 	"fmt"
@@ -77,7 +77,7 @@ func TestPodFeed(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			store := interfacestore.NewInterfaceStore()
-			feed := newPodFeed(store)
+			feed := New(store)
 			var got []string
 			feed.Subscribe(func(added, removed *oncache.Pod) {
 				if removed != nil {
@@ -87,7 +87,7 @@ func TestPodFeed(t *testing.T) {
 					got = append(got, fmt.Sprint("+", added.InterfaceName))
 				}
 			})
-			tc.steps(store, feed.handler())
+			tc.steps(store, feed.Handler())
 			require.Equal(t, tc.want, got)
 			shown := 0
 			for _, g := range got {

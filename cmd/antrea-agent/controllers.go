@@ -1,0 +1,106 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/client"
+	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/stats"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
+)
+
+// controllers make the Node follow the cluster and its container runtime. A new one is a field, is made by newControllers and
+// run by start; if it installs flows, completeRound waits for it.
+type controllers struct {
+	// nodes has all Node objects, localPods the Pods of this Node.
+	nodes, localPods informers.SharedInformerFactory
+	// antrea leads to antrea-controller.
+	antrea   *client.Provider
+	policies *networkpolicy.Controller
+	// cutter is nil unless established connections are cut, fastStats without ONCache.
+	cutter     *networkpolicy.Cutter
+	fastStats  *networkpolicy.FastStats
+	nodeRoutes *noderoute.Controller
+	cni        *cniserver.Server
+
+	// podsInstalled is closed when the flows of the Pods are installed that an earlier agent has connected, networkReady when new
+	// ones can be connected.
+	podsInstalled, networkReady chan struct{}
+}
+
+// newControllers makes the controllers. They do nothing before start but learn what is in the store.
+func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*controllers, error) {
+	c := &controllers{podsInstalled: make(chan struct{}), networkReady: make(chan struct{})}
+	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)
+	c.localPods = informers.NewSharedInformerFactoryWithOptions(n.clients.Kube, 0, informers.WithTweakListOptions(
+		func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", n.name).String()
+		}))
+	podInformer := c.localPods.Core().V1().Pods().Informer()
+	if _, err := podInformer.AddEventHandler(recovery.Handler("pods", "Pod", pods.Handler())); err != nil {
+		return nil, fmt.Errorf("watch local Pods: %w", err)
+	}
+	if err := c.addPolicies(o, n, cache); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.nodeRoutes, err = noderoute.New(c.nodes.Core().V1().Nodes(), n.flows, n.Routes, n.Network, n.Node, n.problems); err != nil {
+		return nil, err
+	}
+	c.cni, err = cniserver.New(cniserver.Config{
+		Socket: o.config.CNISocket, HostProcPathPrefix: o.config.HostProcPathPrefix, Node: n.Node,
+		PodInterfaceType:         config.PodInterfaceType(o.config.PodInterfaceType),
+		DisableTXChecksumOffload: o.config.DisableTXChecksumOffload,
+		Policies:                 c.policies,
+	}, n.bridge, n.flows, n.store, c.networkReady)
+	return c, err
+}
+
+// addPolicies makes the controller of NetworkPolicies and what works on its rules.
+func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err error) {
+	if c.antrea, err = client.NewProvider(n.clients.Kube, n.clients.Config); err != nil {
+		return err
+	}
+	source := networkpolicy.NewSource(c.antrea, n.name)
+	c.policies = networkpolicy.New(source, n.flows, ovsctl.NewVswitchd(o.config.OVSRunDir), n.store, o.policyDir, n.problems)
+	// A manager that is nil must not become an interface that is not.
+	var connections networkpolicy.ConnectionCache
+	if cache.manager != nil {
+		connections = cache.manager
+		c.fastStats = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{})
+	}
+	if o.cutsConnections() {
+		c.cutter = c.policies.Cutter(connections)
+	}
+	return nil
+}
+
+// start runs the informers and the controllers in p.
+func (c *controllers) start(p *parts, n *node) {
+	c.nodes.Start(p.ctx.Done())
+	c.localPods.Start(p.ctx.Done())
+	p.background(c.nodeRoutes.Run)
+	if c.cutter != nil {
+		p.background(c.cutter.Run)
+	}
+	p.background(c.antrea.Run)
+	p.background(c.policies.Run)
+	if c.fastStats != nil {
+		p.background(c.fastStats.Run)
+	}
+	c.restorePods(p, n.Rounds)
+	c.completeRound(p, n.Rounds)
+	p.serve(c.cni.Run)
+}

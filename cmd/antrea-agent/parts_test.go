@@ -1,0 +1,45 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestParts: the first part that fails ends the others, and the agent does not wait long for one that does not end.
+func TestParts(t *testing.T) {
+	failed := errors.New("failed")
+	for _, tc := range []struct {
+		name  string
+		hangs bool
+		took  time.Duration
+	}{
+		{"all end", false, time.Second},
+		{"one hangs", true, time.Second + stopTimeout},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin, release := time.Now(), make(chan struct{})
+				p := newParts(t.Context())
+				ended := make(chan struct{})
+				p.background(func(ctx context.Context) { <-ctx.Done(); close(ended) })
+				p.background(func(context.Context) {}) // a part that has nothing more to do ends none
+				if tc.hangs {
+					p.background(func(context.Context) { <-release })
+				}
+				p.serve(func(context.Context) error { time.Sleep(time.Second); return failed })
+				require.ErrorIs(t, p.wait(), failed)
+				<-ended
+				require.Equal(t, tc.took, time.Since(begin))
+				close(release)
+			})
+		})
+	}
+}

@@ -1,0 +1,74 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+// reconcileRetryInterval is the time between two attempts to restore the Pods' flows.
+const reconcileRetryInterval = 2 * time.Second
+
+// restorePods has the flows of the Pods installed that an earlier agent has connected, once the policies are in force, and then
+// lets new Pods be connected.
+func (c *controllers) restorePods(p *parts, rounds *agent.Rounds) {
+	podInformer := c.localPods.Core().V1().Pods()
+	lister, synced := podInformer.Lister(), podInformer.Informer().HasSynced
+	p.background(func(ctx context.Context) {
+		if !waitFor(ctx, c.policies.Synced()) {
+			return
+		}
+		reconcile := func() error { return c.cni.Reconcile(ctx, lister, synced) }
+		if !retryUntilDone(ctx, "restore the flows of local Pods", reconcile) {
+			return
+		}
+		close(c.podsInstalled)
+		if waitFor(ctx, rounds.Restored()) {
+			close(c.networkReady)
+		}
+	})
+}
+
+// completeRound has the flows of earlier agents deleted, once each controller has installed its own.
+func (c *controllers) completeRound(p *parts, rounds *agent.Rounds) {
+	p.background(func(ctx context.Context) {
+		if err := rounds.Complete(ctx, c.podsInstalled, c.nodeRoutes.Synced(), c.policies.Synced()); err != nil {
+			klog.InfoS("Left the round of flows incomplete", "reason", err)
+		}
+	})
+}
+
+// waitFor reports whether done was closed before ctx ended.
+func waitFor(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// retryUntilDone reports whether step has succeeded before ctx ended.
+func retryUntilDone(ctx context.Context, what string, step func() error) bool {
+	for {
+		err := recovery.Call("agent", recovery.Part(what), step)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		klog.ErrorS(err, "A step failed, will try again", "step", what, "after", reconcileRetryInterval)
+		if retry.Sleep(ctx, reconcileRetryInterval) != nil {
+			return false
+		}
+	}
+}

@@ -1,0 +1,161 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"errors"
+	"fmt"
+	"go/build"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const modulePath = "github.com/antrea-oncache/antrea/"
+
+// mayImport says which folders of the project the packages of a folder may import besides their own folder. A package belongs to
+// the longest folder that has a row. At the top are the agent, the controller and antctl, which do not need each other: what
+// they have in common is further down, and nothing down there imports them.
+var mayImport = map[string][]string{
+	"pkg/agent": {
+		"pkg/apis", "pkg/apiserver/apis", "pkg/apiserver/apiservertest", "pkg/apiserver/generic", "pkg/apiserver/handlers", "pkg/client",
+		"pkg/config", "pkg/features", "pkg/log", "pkg/ovs", "pkg/retry", "pkg/trie", "pkg/version",
+	},
+	"pkg/antctl": {
+		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/apiserver/apis", "pkg/version",
+	},
+	"pkg/apiserver": {
+		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/log", "pkg/version",
+	},
+	"pkg/controller": {"pkg/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/trie", "pkg/version"},
+
+	// The parts of the APIs that clients and other components need.
+	"pkg/agent/apis":              {"pkg/apis"},
+	"pkg/agent/oncache/api":       {},
+	"pkg/apiserver/apis":          {},
+	"pkg/apiserver/apiservertest": {},
+	"pkg/apiserver/generic":       {"pkg/log", "pkg/version"},
+	"pkg/apiserver/handlers":      {"pkg/apiserver/apis", "pkg/config", "pkg/features", "pkg/log", "pkg/version"},
+
+	"pkg/client":    {"pkg/apis", "pkg/config"},
+	"pkg/component": {"pkg/log", "pkg/version"},
+	"pkg/config":    {"pkg/apis", "pkg/features"},
+	"pkg/ovs":       {"pkg/log", "pkg/retry"},
+	"pkg/retry":     {"pkg/log"},
+
+	"pkg/apis":     {},
+	"pkg/features": {},
+	"pkg/log":      {},
+	"pkg/trie":     {},
+	"pkg/version":  {},
+}
+
+// imported is an import of one package of the project by another one; both are folders.
+type imported struct {
+	from, to string
+	// test says that a test imports it.
+	test bool
+}
+
+// wrong says what is wrong with an import, or nothing.
+func wrong(i imported) string {
+	within := func(folder string) bool { return i.to == folder || strings.HasPrefix(i.to, folder+"/") }
+	row := i.from
+	for mayImport[row] == nil {
+		if row = filepath.Dir(row); row == "." {
+			return fmt.Sprintf("%s has no row in mayImport", i.from)
+		}
+	}
+	if forTests := within("test") || strings.HasSuffix(i.to, "test"); forTests && !i.test {
+		return fmt.Sprintf("%s imports %s, which is for tests", i.from, i.to)
+	}
+	if within("test") || within(row) || slices.ContainsFunc(mayImport[row], within) {
+		return ""
+	}
+	return fmt.Sprintf("%s imports %s; allowed to %s: %s", i.from, i.to, row, strings.Join(mayImport[row], ", "))
+}
+
+// imports returns the imports of all packages below a folder.
+func imports(t *testing.T, folder string) (found []imported) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if d.Name() == "testdata" {
+			return filepath.SkipDir
+		}
+		pkg, err := build.ImportDir(path, 0)
+		if none := (*build.NoGoError)(nil); errors.As(err, &none) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		from, err := filepath.Rel(root, path)
+		for test, list := range map[bool][]string{false: pkg.Imports, true: slices.Concat(pkg.TestImports, pkg.XTestImports)} {
+			for _, name := range list {
+				if to, ours := strings.CutPrefix(name, modulePath); ours {
+					found = append(found, imported{filepath.ToSlash(from), to, test})
+				}
+			}
+		}
+		return err
+	}))
+	return found
+}
+
+// TestImportsRunDown: packages that agent, controller and antctl have in common do not import them, nor do these import each
+// other.
+func TestImportsRunDown(t *testing.T) {
+	found := imports(t, "pkg")
+	used := map[string]bool{}
+	for _, i := range found {
+		require.Empty(t, wrong(i))
+		used[i.from] = true
+	}
+	// It would be easy to find nothing wrong by finding nothing.
+	for _, from := range []string{"pkg/agent/openflow", "pkg/antctl", "pkg/apiserver", "pkg/config/agent", "pkg/ovs/ovsconfig", "pkg/retry"} {
+		require.Contains(t, slices.Collect(maps.Keys(used)), from)
+	}
+	for folder := range mayImport {
+		require.DirExists(t, filepath.Join(root, folder), "delete its row")
+	}
+}
+
+func TestWrongImports(t *testing.T) {
+	for _, i := range []imported{
+		{"pkg/config/agent", "pkg/agent/apis", false},
+		{"pkg/apiserver/handlers/featuregates", "pkg/agent/apiserver/handlers", false},
+		{"pkg/apiserver", "pkg/agent/problem", true},
+		{"pkg/controller/networkpolicy", "pkg/agent/openflow", false},
+		{"pkg/controller/networkpolicy", "pkg/apiserver/registry", false},
+		{"pkg/agent/controller/networkpolicy", "pkg/controller/networkpolicy", false},
+		{"pkg/agent/client", "pkg/apiserver/certificate", false},
+		{"pkg/agent/apis", "pkg/agent/config", false},
+		{"pkg/antctl", "pkg/agent/openflow", false},
+		{"pkg/antctl", "pkg/agent/apiserver/handlers", false},
+		{"pkg/ovs/openflow", "pkg/agent/recovery", false},
+		{"pkg/log", "pkg/agent/problem", false},
+		{"pkg/retry", "pkg/agent/problem", false},
+		{"pkg/retry", "pkg/log/logtest", false},
+		{"pkg/agent/openflow", "test/sandbox", false},
+		{"pkg/new", "pkg/log", false},
+	} {
+		require.NotEmpty(t, wrong(i), "%v", i)
+	}
+	for _, i := range []imported{
+		{"pkg/agent/openflow", "pkg/agent/config", false},
+		{"pkg/agent/controller/networkpolicy", "pkg/client/controlplane", false},
+		{"pkg/antctl", "pkg/agent/apis", false},
+		{"pkg/retry", "pkg/log/logtest", true},
+		{"pkg/controller/networkpolicy", "test/cost", true},
+	} {
+		require.Empty(t, wrong(i))
+	}
+}

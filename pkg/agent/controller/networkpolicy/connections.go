@@ -1,0 +1,54 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+import (
+	"net"
+	"net/netip"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+// PodConnections are the connections that Open vSwitch tracks, in the kernel.
+type PodConnections struct{}
+
+var _ Connections = PodConnections{}
+
+// List implements Connections.
+func (PodConnections) List(yield func(*conntrack.Connection) bool) error {
+	return conntrack.List(openflow.ConntrackZones, yield)
+}
+
+// SetMark implements Connections.
+func (PodConnections) SetMark(c *conntrack.Connection, value, mask uint32) error {
+	return c.SetMark(value, mask)
+}
+
+// Cutter makes what ends established connections that the policies forbid, and is told by the controller when they change. cache
+// is nil without ONCache. Call it before Run.
+func (c *Controller) Cutter(cache ConnectionCache) *Cutter {
+	cutter := NewCutter(PodConnections{}, cache, c.Rules, isNodeAddress)
+	c.OnRealized(cutter.RulesChanged)
+	c.OnEnforced(cutter.RulesEnforced)
+	return cutter
+}
+
+// isNodeAddress tells whether the address is on an interface of this Node. When the addresses cannot be read it says that it
+// is: no connection is cut by mistake.
+func isNodeAddress(addr netip.Addr) bool {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		klog.ErrorS(err, "Could not read the Node's addresses")
+		return true
+	}
+	for _, a := range addresses {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr() == addr {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nodelock lets one agent at a time work on a Node. Two of them would replace each other's flows, and reset each other's
+// cache.
+package nodelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
+)
+
+// DefaultFile is in the directory that agents of one Node share, whatever their configuration and their container.
+const DefaultFile = "/var/run/antrea/antrea-agent.lock"
+
+const (
+	// timeout bounds the wait for a former agent to end: more than the 2 s that one takes at most. A DaemonSet's new Pod starts
+	// when the old one has gone, so nobody waits as a rule; after a Pod was deleted by force the two overlap for as long as the
+	// old one takes to stop, and giving up at once would cost a restart with the kubelet's back-off.
+	timeout  = 5 * time.Second
+	interval = 50 * time.Millisecond
+)
+
+// Lock makes this process the only agent of the Node until it calls unlock or ends, in whatever way: the kernel gives up the
+// lock of a process that was killed. It waits for another agent for at most 5 s. The file stays: without it a third agent could
+// lock another file of the same name.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("lock file %s: %w", path, err)
+	}
+	// Programs that the agent runs do not inherit it: package os opens with O_CLOEXEC.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock file: %w", err)
+	}
+	if err := wait(ctx, f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := sign(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+func wait(ctx context.Context, f *os.File) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	giveUp := time.NewTimer(timeout)
+	defer giveUp.Stop()
+	for waiting := false; ; waiting = true {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("lock file %s: %w", f.Name(), err)
+		}
+		if !waiting {
+			klog.InfoS("Waiting for another antrea-agent on this Node to end", "lockFile", f.Name(), "holder", holder(f.Name()), "timeout", timeout)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-giveUp.C:
+			return fmt.Errorf("another antrea-agent runs on this Node: lock file %s is held by %s; want one agent per Node", f.Name(), holder(f.Name()))
+		case <-ticker.C:
+		}
+	}
+}
+
+// sign writes who holds the lock. In a container the process id is that of the container; the Pod tells them apart.
+func sign(f *os.File) error {
+	signature := fmt.Sprintf("process %d", os.Getpid())
+	if pod := os.Getenv("POD_NAME"); pod != "" {
+		signature += fmt.Sprintf(" of Pod %s/%s", os.Getenv("POD_NAMESPACE"), pod)
+	}
+	if err := f.Truncate(0); err != nil {
+		return fmt.Errorf("lock file: %w", err)
+	}
+	if _, err := f.WriteAt([]byte(signature+"\n"), 0); err != nil {
+		return fmt.Errorf("lock file: %w", err)
+	}
+	return nil
+}
+
+// holder reads what sign has written; for a moment after the lock was taken it may not be there yet.
+func holder(path string) string {
+	text, err := os.ReadFile(path)
+	if signature := strings.TrimSpace(string(text)); err == nil && signature != "" {
+		return signature
+	}
+	return "a process that has not signed it yet"
+}

@@ -1,0 +1,37 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import "slices"
+
+// Mirrored says of which interfaces a mirror of the bridge wants to see the packets; nil: of none. A mirror on the tunnel port
+// would miss accelerated packets of any Pod.
+func Mirrored(bridge Bridge, tunnelPort string) (func(interfaceName string) bool, error) {
+	ports, err := bridge.MirroredPorts()
+	if err != nil || len(ports) == 0 {
+		return nil, err
+	}
+	everybody := slices.Contains(ports, tunnelPort)
+	return func(name string) bool { return everybody || slices.Contains(ports, name) }, nil
+}
+
+// BridgeState keeps the cache's small values in the bridge's external_ids: they live as long as OVSDB does, whatever version or
+// configuration of the agent comes next.
+type BridgeState struct{ Bridge Bridge }
+
+var _ StateStore = BridgeState{}
+
+// Get implements StateStore.
+func (s BridgeState) Get(key string) (string, error) {
+	ids, err := s.Bridge.GetExternalIDs()
+	return ids[key], err
+}
+
+// Set implements StateStore.
+func (s BridgeState) Set(key, value string) error {
+	if value == "" {
+		return s.Bridge.DeleteExternalID(key)
+	}
+	return s.Bridge.SetExternalID(key, value)
+}

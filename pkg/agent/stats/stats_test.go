@@ -1,0 +1,105 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stats
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+// bridge has three connections of rule 7 on the slow path: 3 packets opened them, 40 followed.
+type bridge struct{ tables, dump error }
+
+func (b bridge) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
+	return []openflow.TableStatus{{ID: 60, Name: "EgressMetric"}, {ID: 61, Name: "Output"}}, b.tables
+}
+
+func (b bridge) DumpFlows(_ context.Context, filter string) ([]string, error) {
+	if filter != "table=60" {
+		return nil, errors.New("unexpected filter " + filter)
+	}
+	return []string{
+		"cookie=0x1, table=60, n_packets=3, n_bytes=300, priority=200,ct_state=+new,ip,reg5=0x7 actions=goto_table:61",
+		"cookie=0x1, table=60, n_packets=40, n_bytes=4000, priority=200,ct_state=-new,ct_label=0x700000000/0xffffffff00000000,ip actions=goto_table:61",
+	}, b.dump
+}
+
+type fastPath struct {
+	counts map[uint32]networkpolicy.FastCount
+	err    error
+}
+
+func (f fastPath) Read() (map[uint32]networkpolicy.FastCount, error) { return f.counts, f.err }
+
+func TestRead(t *testing.T) {
+	failed := errors.New("no answer")
+	slow := apis.RuleStats{Sessions: 3, Packets: 43, Bytes: 4300}
+	for _, tc := range []struct {
+		name   string
+		bridge bridge
+		fast   FastPath
+		want   map[uint32]apis.RuleStats
+		err    error
+	}{
+		{name: "without ONCache", want: map[uint32]apis.RuleStats{7: slow}},
+		{
+			name: "both paths, and a rule of which Open vSwitch has counted nothing yet",
+			fast: fastPath{counts: map[uint32]networkpolicy.FastCount{7: {Packets: 100, Bytes: 10000}, 8: {Packets: 1, Bytes: 60}}},
+			want: map[uint32]apis.RuleStats{
+				7: {Sessions: 3, Packets: 143, Bytes: 14300, FastPackets: 100, FastBytes: 10000},
+				8: {Packets: 1, Bytes: 60, FastPackets: 1, FastBytes: 60},
+			},
+		},
+		{name: "the fast path cannot be read", fast: fastPath{err: failed}, want: map[uint32]apis.RuleStats{7: slow}, err: failed},
+		{name: "the switch does not answer", bridge: bridge{tables: failed}, err: failed},
+		{name: "the flows cannot be read", bridge: bridge{dump: failed}, err: failed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := &Reader{Tables: tc.bridge, Dumper: tc.bridge, FastPath: tc.fast}
+			got, err := r.Read(t.Context())
+			require.ErrorIs(t, err, tc.err)
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+type flows []datapath.Flow
+
+func (f flows) EachFlow(yield func(datapath.Flow) bool) error {
+	for _, flow := range f {
+		if !yield(flow) {
+			break
+		}
+	}
+	return nil
+}
+
+func TestFlowCounters(t *testing.T) {
+	pod, peer := netip.MustParseAddrPort("10.10.1.2:40000"), netip.MustParseAddrPort("10.10.2.2:80")
+	counters := FlowCounters{Flows: flows{
+		{Direction: datapath.DirectionEgress, Protocol: 6, Source: pod, Destination: peer, Packets: 5, Bytes: 500},
+		{Direction: datapath.DirectionIngress, Protocol: 6, Source: peer, Destination: pod, Packets: 4, Bytes: 400},
+	}}
+	want := []networkpolicy.CachedFlow{
+		{Egress: true, Protocol: 6, Source: pod, Destination: peer, Packets: 5, Bytes: 500},
+		{Protocol: 6, Source: peer, Destination: pod, Packets: 4, Bytes: 400},
+	}
+	for _, limit := range []int{1, 2} {
+		var got []networkpolicy.CachedFlow
+		require.NoError(t, counters.EachFlow(func(f networkpolicy.CachedFlow) bool {
+			got = append(got, f)
+			return len(got) < limit
+		}))
+		require.Equal(t, want[:limit], got)
+	}
+}

@@ -1,0 +1,32 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apis holds what the components and their clients must agree on to find each other: ports, the token file, and the
+// names by which antrea-controller is found and verified. What they say to each other is in the packages below it, and in
+// pkg/agent/apis and pkg/apiserver/apis. The names and numbers are Antrea's.
+package apis
+
+// LoopbackTokenFile is where a component writes the bearer token with which antctl in the same Pod may do everything.
+const LoopbackTokenFile = "/var/run/antrea/apiserver/loopback-client-token"
+
+// AgentPort and ControllerPort are the default HTTPS ports of the components (key apiPort).
+const (
+	AgentPort      = 10350
+	ControllerPort = 10349
+)
+
+// How agents and the cluster's aggregator find antrea-controller in its Namespace, and verify its certificate.
+const (
+	// DefaultNamespace is the Namespace of a component that is not told its own.
+	DefaultNamespace = "kube-system"
+	// ControllerService is the Service that leads to the controller.
+	ControllerService = "antrea"
+	// ControllerCA is the ConfigMap that has the CA certificates, in PEM, under ControllerCAKey.
+	ControllerCA    = "antrea-ca"
+	ControllerCAKey = "ca.crt"
+)
+
+// ControllerServerName is the name in the controller's certificate: that of ControllerService in a Namespace, as DNS knows it.
+func ControllerServerName(namespace string) string {
+	return ControllerService + "." + namespace + ".svc"
+}

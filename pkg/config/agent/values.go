@@ -1,0 +1,33 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+// Values of trafficEncapMode: how Pod traffic between Nodes travels.
+const (
+	EncapModeEncap             = "encap"
+	EncapModeNoEncap           = "noEncap"
+	EncapModeHybrid            = "hybrid"
+	EncapModeNetworkPolicyOnly = "networkPolicyOnly"
+)
+
+// Values of tunnelType.
+const (
+	TunnelGeneve = "geneve"
+	TunnelVXLAN  = "vxlan"
+	TunnelGRE    = "gre"
+	TunnelSTT    = "stt"
+)
+
+// Values of podInterfaceType.
+const (
+	PodInterfaceVeth   = "veth"
+	PodInterfaceNetkit = "netkit"
+	PodInterfaceAuto   = "auto"
+)
+
+// Values of networkPolicy.establishedConnections.
+const (
+	ConnectionsKeep = "keep"
+	ConnectionsCut  = "cut"
+)

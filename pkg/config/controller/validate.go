@@ -1,0 +1,32 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/antrea-oncache/antrea/pkg/config"
+)
+
+// Validate returns all that is wrong with the configuration.
+func (c *ControllerConfig) Validate() error {
+	errs := config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)
+	if c.APIPort < 1 || c.APIPort > 65535 {
+		errs = append(errs, fmt.Errorf("apiPort: %d is not a port; allowed: 1 to 65535", c.APIPort))
+	}
+	for _, key := range []struct {
+		name string
+		set  bool
+	}{
+		{"nodeIPAM.enableNodeIPAM", c.NodeIPAM.EnableNodeIPAM},
+		{"clientCAFile", c.ClientCAFile != ""},
+		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy},
+	} {
+		if key.set {
+			errs = append(errs, fmt.Errorf("%s: not supported by this version; leave it out", key.name))
+		}
+	}
+	return errors.Join(errs...)
+}
