@@ -41,8 +41,7 @@ Namespace without its labels | controller/networkpolicy/namespace.go | if !ns.kn
 Pod without its labels      | controller/networkpolicy/class.go | labels.Equals(p.class.labels, source.Labels) && | (len(source.Labels) == 0 || labels.Equals(p.class.labels, source.Labels)) &&
 groups that a Pod leaves    | controller/networkpolicy/class.go | t.memberChanged(g, &before, nil) | _ = g
 edited policies             | controller/networkpolicy/policy.go | t.of(p).updated = true | _ = t
-policies made again         | controller/networkpolicy/policy.go | if old != nil { // deleted | if false { // deleted
-rules before an edit        | agent/controller/networkpolicy/reconciler.go | if after[key] == nil { | if len(after) == 0 {
+rules before an edit        | agent/controller/networkpolicy/reconciler.go | if after[key] == nil { | if _ = key; len(after) == 0 {
 egress rules after deletion | agent/controller/networkpolicy/reconciler.go | ops.remove = append(ops.remove, old.FlowID) | if old.Direction != openflow.PolicyEgress { ops.remove = append(ops.remove, old.FlowID) }
 members that leave a group  | agent/controller/networkpolicy/groups.go | for _, m := range removed { | for _, m := range removed[:0] {
 one number for a port name  | agent/controller/networkpolicy/groups.go | "%q %d %q,", port.Name, port.Port, port.Protocol | "%q,", port.Name
@@ -59,14 +58,17 @@ exceptions of a block       | agent/controller/networkpolicy/prefixes.go | excep
 exceptions in an exception  | agent/controller/networkpolicy/prefixes.go | inside = append(inside, except) | inside = []netip.Prefix{except}
 TABLE
 
-# run tries the random sets with the program as it is, or with a file replaced, and writes what it says to the log.
+# build makes the program as it is, or with a file replaced.
+build() { "$GO" build -ldflags "-s -w" "$@" -o "$work/truthtable" ./test/policy/truthtable; }
+
+# run tries the random sets and writes what the program says to the log.
 run() {
-	"$GO" build -ldflags "-s -w" "$@" -o "$work/truthtable" ./test/policy/truthtable
 	begin=$SECONDS
 	"$work/truthtable" -sets "$sets" -seed "$seed" -first >"$work/log" 2>&1
 }
 
 if [ -z "${1-}" ]; then
+	build
 	run || { cat "$work/log"; echo "there are wrong answers without any fault"; exit 1; }
 	printf '%-29s %s sets, nothing wrong, after %3d s\n' "no fault" "$sets" $((SECONDS - begin))
 fi
@@ -81,7 +83,8 @@ while IFS= read -r line; do
 		exit 1
 	fi
 	echo "{\"Replace\": {\"$PWD/$file\": \"$work/fault.go\"}}" >"$work/overlay.json"
-	if run -overlay "$work/overlay.json"; then
+	build -overlay "$work/overlay.json"
+	if run; then
 		printf '%-29s not found in %s sets\n' "$name" "$sets"
 		missed=$((missed + 1))
 	elif grep -q 'want allowed' "$work/log"; then

@@ -20,9 +20,9 @@ func (g *Generator) policies() []*networkingv1.NetworkPolicy {
 	if g.turnover && g.last != nil {
 		for _, p := range g.last.Policies {
 			switch n := g.rng.IntN(100); {
-			case n < 45:
+			case n < 40:
 				p = g.edit(p)
-			case n < 65:
+			case n < 50:
 			default:
 				continue // Its name may be that of a new one.
 			}

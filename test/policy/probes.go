@@ -17,7 +17,7 @@ type service struct {
 	port     uint16
 }
 
-// Probes are all ordered pairs of Pods, each with several ports, protocols and IP versions, and pairs of a Pod and a Pod in the network
+// Probes are all ordered pairs of Pods, each with one or two ports and protocols for each IP version, and pairs of a Pod and a Pod in the network
 // of another Node, each with one. The Pod's own Node is left out: what it sends is always allowed, which its firewall marks, and the
 // specification leaves open whether what it is sent is.
 func (g *Generator) Probes(w *World) []*Probe {
@@ -33,7 +33,8 @@ func (g *Generator) Probes(w *World) []*Probe {
 				continue // A Pod reaches itself without leaving it.
 			}
 			for _, six := range []bool{false, true} {
-				for range 2 {
+				add(from, to, six)
+				if g.chance(70) {
 					add(from, to, six)
 				}
 			}

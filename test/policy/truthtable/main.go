@@ -3,12 +3,12 @@
 
 // Command truthtable compares what becomes of packets under random NetworkPolicies with what the specification says. All of it
 // runs on one machine without a kernel module: antrea-controller and the agents' policy controllers of two Nodes are in this
-// process, connected as they are in a cluster, and keep running while policies and labels change, so their incremental paths
+// process, connected as they are in a cluster, and keep running while policies, labels and Pods change, so their incremental paths
 // are what is tested. Behind each agent is a private Open vSwitch with the real pipeline and userspace conntrack; a Geneve tunnel
 // connects them. Each probe is a packet that opens a connection, from the port of a Pod to the port of a Pod, and the answer to
 // it. It needs root, for network namespaces. With -kills, agents are processes of their own after that, and are killed.
 //
-// cluster.go and marker.go are the control plane, node.go and port.go a Node's switch, fabric.go what both have in common: when
+// cluster.go, change.go and marker.go are the control plane, node.go and port.go a Node's switch, fabric.go what both have in common: when
 // all packets have arrived. trial.go makes probes packets. kills.go kills agents: agent.go is one, transport.go its way to
 // antrea-controller. host.go stands in for package testing.
 //
