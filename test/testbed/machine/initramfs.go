@@ -13,20 +13,37 @@ import (
 )
 
 // initScript is the initramfs' /init: it loads what a kernel needs to mount the host's file system, makes that the root and
-// hands over to the guest command. %s is the guest command, quoted for the shell inside single quotes.
+// hands over to the guest command. The first %s is firstMounts, the second one the guest command, quoted for the shell inside single quotes.
 const initScript = `#!/bin/sh
 for module in /modules/*; do
   [ ! -e "$module" ] || insmod "$module"
 done
 mount -t virtiofs rootfs /newroot || exec echo "` + "testbed: " + `mounting the host's file system failed"
-mount -t proc proc /newroot/proc
-mount -t sysfs sys /newroot/sys
-mount -t devtmpfs dev /newroot/dev
-mount -t tmpfs tmp /newroot/tmp
-mount -t tmpfs run /newroot/run
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=linux
+%s
 exec switch_root /newroot /bin/sh -c '%s; echo o >/proc/sysrq-trigger; sleep 60'
 `
+
+// firstMounts are shell commands that give the root file system that is mounted at root what it needs, and programs an environment.
+func firstMounts(root string) string {
+	var s strings.Builder
+	for _, m := range []struct{ fstype, dir string }{{"proc", "proc"}, {"sysfs", "sys"}, {"devtmpfs", "dev"}, {"tmpfs", "tmp"}, {"tmpfs", "run"}} {
+		fmt.Fprintf(&s, "mount -t %s %s %s/%[2]s\n", m.fstype, m.dir, root)
+	}
+	s.WriteString("export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=linux")
+	return s.String()
+}
+
+// quoted returns a command line for the shell.
+func quoted(command []string) (string, error) {
+	words := make([]string, 0, len(command))
+	for _, word := range command {
+		if strings.ContainsAny(word, `'"\$ `+"`") {
+			return "", fmt.Errorf("the path %q has characters that the boot script cannot have (quotes, blanks, $, \\)", word)
+		}
+		words = append(words, `"`+word+`"`)
+	}
+	return strings.Join(words, " "), nil
+}
 
 // initramfs returns an initramfs with busybox, initScript and kernel modules, which are loaded in the given order.
 func initramfs(guestCommand, modules []string) ([]byte, error) {
@@ -38,12 +55,9 @@ func initramfs(guestCommand, modules []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := make([]string, 0, len(guestCommand))
-	for _, word := range guestCommand {
-		if strings.ContainsAny(word, `'"\$ `+"`") {
-			return nil, fmt.Errorf("the path %q has characters that the boot script cannot have (quotes, blanks, $, \\)", word)
-		}
-		words = append(words, `"`+word+`"`)
+	run, err := quoted(guestCommand)
+	if err != nil {
+		return nil, err
 	}
 	var out cpio
 	for _, dir := range []string{"bin", "modules", "newroot"} {
@@ -60,7 +74,7 @@ func initramfs(guestCommand, modules []string) ([]byte, error) {
 		}
 		out.add(fmt.Sprintf("modules/%02d-%s", i, filepath.Base(module)), 0o100644, data)
 	}
-	out.add("init", 0o100755, fmt.Appendf(nil, initScript, strings.Join(words, " ")))
+	out.add("init", 0o100755, fmt.Appendf(nil, initScript, firstMounts("/newroot"), run))
 	return out.finish(), nil
 }
 

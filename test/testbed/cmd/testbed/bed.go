@@ -34,13 +34,15 @@ type bed struct {
 // bedFlags are the flags of the commands that start a bed.
 type bedFlags struct {
 	machine           string
+	timing            bool
 	countInstructions bool
 	profiler          string
 }
 
 func (f *bedFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.machine, "machine", os.Getenv("TESTBED_MACHINE"),
-		`where to run: "host", "vm", or "" to choose (default $TESTBED_MACHINE)`)
+		`where to run: "host", "uml" (user-mode Linux), "vm" (QEMU), or "" to choose (default $TESTBED_MACHINE)`)
+	flags.BoolVar(&f.timing, "timing", false, "times matter: do not choose user-mode Linux")
 	flags.BoolVar(&f.countInstructions, "count-instructions", false,
 		fmt.Sprintf("a virtual machine with one processor, whose time is a count of executed instructions: one is %s", machine.InstructionTime))
 	flags.StringVar(&f.profiler, "profiler", "", "a plugin of QEMU that counts instructions by their address between two marks of PROGRAM, into $TESTBED_ARTIFACTS/blocks")
@@ -48,7 +50,7 @@ func (f *bedFlags) add(flags *pflag.FlagSet) {
 
 // args are the flags on a command line.
 func (f *bedFlags) args() []string {
-	return []string{"--machine=" + f.machine, fmt.Sprintf("--count-instructions=%t", f.countInstructions), "--profiler=" + f.profiler}
+	return []string{"--machine=" + f.machine, fmt.Sprintf("--timing=%t", f.timing), fmt.Sprintf("--count-instructions=%t", f.countInstructions), "--profiler=" + f.profiler}
 }
 
 // startBed starts control plane and machine at the same time. dir and logDir exist; dir is private.
@@ -73,12 +75,15 @@ func startBed(ctx context.Context, flags bedFlags, dir, logDir string, p *progre
 	})
 	g.Go(func() (err error) {
 		b.machine, err = machine.Start(gctx, machine.Options{
-			Kind: machine.Kind(flags.machine), CountInstructions: flags.countInstructions, StateDir: dir, LogDir: logDir, Progress: p,
-			Profiler: flags.profiler, GuestCommand: []string{exe, "guest"},
+			Kind: machine.Kind(flags.machine), Timing: flags.timing, CountInstructions: flags.countInstructions, StateDir: dir, LogDir: logDir,
+			Progress: p, Profiler: flags.profiler, GuestCommand: []string{exe, "guest"},
 		})
 		return err
 	})
 	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := b.machine.Publish(b.controlPlane.Port()); err != nil {
 		return nil, err
 	}
 	return b, b.controlPlane.WriteKubeconfig(b.kubeconfig(), b.machine.HostAddress())
@@ -128,7 +133,7 @@ func workingDir(kind machine.Kind) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if kind == machine.KindVM {
+	if kind != machine.KindHost {
 		err = machine.CheckVisible(dir)
 	}
 	return dir, err
