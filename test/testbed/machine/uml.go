@@ -46,11 +46,12 @@ func CanRunUML() error {
 	if runtime.GOARCH != "amd64" {
 		return fmt.Errorf("user-mode Linux runs on amd64, not on %s", runtime.GOARCH)
 	}
-	tun, err := os.OpenFile(tunDevice, os.O_RDWR, 0)
+	network, err := newUMLNetwork()
 	if err != nil {
-		return fmt.Errorf("user-mode Linux needs a TAP device: %w", err)
+		return fmt.Errorf("user-mode Linux needs a network: %w", err)
 	}
-	return tun.Close()
+	network.Close()
+	return nil
 }
 
 // uml are the parts of a machine that runs as user-mode Linux.
@@ -136,7 +137,7 @@ func umlArgs(script, stateDir string) []string {
 	return []string{
 		"mem=" + memory, "ncpus=" + cpus, "seccomp=on", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "init=" + script,
 		"con=null", "con0=null,fd:1", "quiet", "log_buf_len=4M", "uml_dir=" + stateDir,
-		fmt.Sprintf("%s:transport=tap,ifname=%s,depth=128", umlDevice, tapDevice),
+		fmt.Sprintf("%s:transport=raw,ifname=%s,depth=64", umlDevice, wireDevice),
 	}
 }
 
@@ -150,9 +151,20 @@ func (u *uml) startKernel(program, script string) (err error) {
 	if u.kernel, err = proc.StartOn(u.network.thread, cmd); err != nil {
 		return err
 	}
-	// It keeps a file open for each one that the guest has seen.
+	return u.raiseFileLimit()
+}
+
+// raiseFileLimit: the kernel keeps a file open for each one that the guest has opened. Root may not be allowed to exceed its hard limit.
+func (u *uml) raiseFileLimit() error {
 	limit := unix.Rlimit{Cur: umlFiles, Max: umlFiles}
-	if err := unix.Prlimit(u.kernel.Pid(), unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+	err := unix.Prlimit(u.kernel.Pid(), unix.RLIMIT_NOFILE, &limit, nil)
+	if errors.Is(err, unix.EPERM) {
+		if err = unix.Prlimit(u.kernel.Pid(), unix.RLIMIT_NOFILE, nil, &limit); err == nil {
+			limit.Cur = limit.Max
+			err = unix.Prlimit(u.kernel.Pid(), unix.RLIMIT_NOFILE, &limit, nil)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("raising the limit of open files of user-mode Linux: %w", err)
 	}
 	return nil

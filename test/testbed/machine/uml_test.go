@@ -50,12 +50,12 @@ func TestCountedInstructionsNeedQEMU(t *testing.T) {
 
 func TestUMLNetwork(t *testing.T) {
 	if err := CanRunUML(); err != nil || os.Geteuid() != 0 {
-		t.Skipf("needs root and a TAP device: %v", err)
+		t.Skipf("needs root and a network: %v", err)
 	}
 	n, err := newUMLNetwork()
 	require.NoError(t, err)
 	defer n.Close()
-	_, err = netlink.LinkByName(tapDevice)
+	_, err = netlink.LinkByName(wireDevice)
 	require.Error(t, err, "the device is in a namespace of its own")
 
 	target, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,14 +18,16 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/relay"
 )
 
+// The ends of the virtual cable between user-mode Linux and this host: the kernel sends and receives frames at wireDevice with a packet
+// socket, hostDevice has the host's address. (With a TAP device, Linux 7.3 panics in vector_reset_stats, which takes the lock of a queue
+// that only other transports have.)
 const (
-	tunDevice = "/dev/net/tun"
-	tapDevice = "uml0"
+	wireDevice = "wire"
+	hostDevice = "host"
 )
 
-// umlNetwork connects user-mode Linux with this host: a network namespace, in which the kernel runs as a process, with the other end of the
-// guest's network device. Nothing is routed: relays in this process forward TCP connections in and out, so nothing of the host's own
-// network changes.
+// umlNetwork connects user-mode Linux with this host: a network namespace, in which the kernel runs as a process, with a virtual cable.
+// Nothing is routed: relays in this process forward TCP connections in and out, so nothing of the host's own network changes.
 type umlNetwork struct {
 	thread   *proc.Thread
 	commands net.Listener // of the relay to the guest's command server
@@ -39,7 +41,7 @@ func newUMLNetwork() (_ *umlNetwork, err error) {
 			n.Close()
 		}
 	}()
-	if err := n.thread.Do(addTap); err != nil {
+	if err := n.thread.Do(addWire); err != nil {
 		return nil, err
 	}
 	if n.commands, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -49,26 +51,32 @@ func newUMLNetwork() (_ *umlNetwork, err error) {
 	return n, nil
 }
 
-// addTap gives the calling thread a network namespace with the device.
-func addTap() error {
+// addWire gives the calling thread a network namespace with the cable.
+func addWire() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("making a network namespace: %w", err)
 	}
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name = tapDevice
-	tap := &netlink.Tuntap{LinkAttrs: attrs, Mode: netlink.TUNTAP_MODE_TAP, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_VNET_HDR}
-	if err := netlink.LinkAdd(tap); err != nil {
-		return fmt.Errorf("adding a TAP device: %w", err)
+	attrs.Name = wireDevice
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: hostDevice}); err != nil {
+		return fmt.Errorf("adding a veth pair: %w", err)
 	}
-	link, err := netlink.LinkByName(tapDevice)
-	if err != nil {
-		return err
+	for _, name := range []string{wireDevice, hostDevice} {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		if name == hostDevice {
+			address := &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(guest.HostAddress), Mask: net.CIDRMask(24, 32)}}
+			if err := netlink.AddrAdd(link, address); err != nil {
+				return err
+			}
+		}
+		if err := netlink.LinkSetUp(link); err != nil {
+			return err
+		}
 	}
-	address := &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(guest.HostAddress), Mask: net.CIDRMask(24, 32)}}
-	if err := netlink.AddrAdd(link, address); err != nil {
-		return err
-	}
-	return netlink.LinkSetUp(link)
+	return nil
 }
 
 func (n *umlNetwork) dialGuest() (conn net.Conn, err error) {
