@@ -190,15 +190,14 @@ bench-smoke: bench-programs ## Measure a little, fail when a ratio or what a hit
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 	$(GO) test -c -o bin/e2e.test ./test/e2e
-	bin/testbed prepare
 	bin/testbed run -- bin/e2e.test -test.v -test.timeout=60m $(E2E_ARGS)
 
 .PHONY: e2e
 e2e: build ## Run one area of the end-to-end tests on one kind of cluster: AREA=FastPath, SUITE=TestGeneveGateOn (root)
 	@grep -q '{"$(AREA)", ' test/e2e/*_test.go || { echo 'e2e: name an area, as test/e2e/matrix_test.go has them: make e2e AREA=FastPath'; exit 1; }
 	$(GO) test -c -o bin/e2e.test ./test/e2e
-	bin/testbed prepare
-	bin/testbed run -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)$$' $(E2E_ARGS)
+	bin/testbed prepare --functional
+	bin/testbed run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)$$' $(E2E_ARGS)
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1
@@ -215,12 +214,12 @@ test: deps ## Run everything that CI runs, with the time of each stage
 .PHONY: demo
 demo: deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
 	$(GO) build -o bin/demo ./test/demo
-	bin/testbed run --timing -- bin/demo $(DEMO_ARGS)
+	bin/testbed run -- bin/demo $(DEMO_ARGS)
 
 .PHONY: demo-up
 demo-up: deps build ## Start a two-Node cluster with ONCache that stays (root)
-	bin/testbed prepare
-	bin/testbed up $(UP_ARGS)
+	bin/testbed prepare --functional
+	bin/testbed up --functional $(UP_ARGS)
 
 .PHONY: shell
 shell: ## Open a shell on a Node of the cluster that stays: make shell NODE=1

@@ -2,8 +2,8 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds a kernel for user-mode Linux: build-uml-kernel.sh FRAGMENT OUT puts OUT/linux-<version of the sources>. `testbed prepare` calls
-# it. FRAGMENT has lines CONFIG_X=y or CONFIG_X=n, which change the default configuration; it is an error when the kernel does not know
+# Builds a kernel for user-mode Linux: build-uml-kernel.sh FRAGMENT OUT puts OUT/linux-<version of the sources>. `testbed prepare
+# --functional` calls it. FRAGMENT has lines CONFIG_X=y or CONFIG_X=n, which change the default configuration; it is an error when the kernel does not know
 # one, or cannot have it.
 #
 # The sources are the newest of Debian's backports suite, fetched from the archive that this machine's apt uses, with a configuration and

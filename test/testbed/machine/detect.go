@@ -23,14 +23,14 @@ import (
 )
 
 // Detect returns KindHost when the running kernel has the Open vSwitch datapath and lets us make namespaces. Else it is KindUML if there is
-// no hardware virtualization, the kernel of package umlkernel has been built and times do not matter, else KindVM. It also returns the
+// no hardware virtualization, the kernel of package umlkernel has been built and functional is set, else KindVM. It also returns the
 // reason. It may load the kernel module openvswitch.
-func Detect(timing bool) (Kind, string) {
+func Detect(functional bool) (Kind, string) {
 	why, ok := usable()
 	if ok {
 		return KindHost, why
 	}
-	if timing || hasKVM() {
+	if !functional || hasKVM() {
 		return KindVM, why
 	}
 	_, err := umlkernel.Find()

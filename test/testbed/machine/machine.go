@@ -5,10 +5,10 @@
 // machine under QEMU with a distribution kernel, with this machine's own file system as root. It needs root. Commands are run in
 // all kinds in the same way, through a command server (package remote).
 //
-// User-mode Linux is a kernel that is an ordinary process of this machine. Without hardware virtualization it is several times as fast as
-// QEMU, which then emulates a processor: programs run at full speed, and only their system calls cost more. But its times say nothing about
-// a real kernel: it has no compiler for eBPF programs, a timer of 100 Hz, and other costs of system calls. So what is measured or recorded
-// stays with QEMU.
+// User-mode Linux is a kernel that is an ordinary process of this machine. Without hardware virtualization QEMU emulates a processor, and
+// takes four times the processor time: here programs run at full speed, and only their system calls cost more. But its times say nothing
+// about a real kernel: it has no compiler for eBPF programs, a timer of 100 Hz, and other costs of system calls. So what is measured or
+// recorded stays with QEMU.
 package machine
 
 import (
@@ -45,8 +45,8 @@ const (
 type Options struct {
 	// Kind is what to start; "" detects it.
 	Kind Kind
-	// Timing says that the times of what runs in the machine are of interest: KindUML is not chosen then.
-	Timing bool
+	// Functional says that only what happens in the machine is of interest, and not how long it takes: KindUML may be chosen then.
+	Functional bool
 	// Kernel is what a virtual machine boots; "" is KernelBackports.
 	Kernel Kernel
 	// CountInstructions makes time a count of executed instructions, InstructionTime each. It wants a virtual machine, which has
@@ -88,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 	case o.CountInstructions:
 		o.Kind = KindVM
 	case o.Kind == "":
-		kind, why := Detect(o.Timing)
+		kind, why := Detect(o.Functional)
 		o.Kind = kind
 		o.Progress.Printf("machine: %s (%s)", kind, why)
 	}

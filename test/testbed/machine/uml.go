@@ -68,7 +68,7 @@ func startUML(ctx context.Context, o Options, secret string) (_ *Machine, err er
 	}
 	kernel, err := umlkernel.Find()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the kernel for user-mode Linux has not been built, run `bin/testbed prepare`: %w", err)
+		return nil, fmt.Errorf("the kernel for user-mode Linux has not been built, run `bin/testbed prepare --functional`: %w", err)
 	}
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func TestUMLRunsCommands(t *testing.T) {
 		t.Skip("needs root")
 	}
 	if _, err := umlkernel.Find(); err != nil || CanRunUML() != nil {
-		t.Skipf("needs the kernel that `testbed prepare` builds, where it is of use: %v", err)
+		t.Skipf("needs the kernel that `testbed prepare --functional` builds, where it is of use: %v", err)
 	}
 	// Not t.TempDir: the guest has a /tmp of its own.
 	dir, err := os.MkdirTemp(visibleDir(t), "uml-test-")

@@ -34,7 +34,7 @@ type bed struct {
 // bedFlags are the flags of the commands that start a bed.
 type bedFlags struct {
 	machine           string
-	timing            bool
+	functional        bool
 	countInstructions bool
 	profiler          string
 }
@@ -42,7 +42,7 @@ type bedFlags struct {
 func (f *bedFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.machine, "machine", os.Getenv("TESTBED_MACHINE"),
 		`where to run: "host", "uml" (user-mode Linux), "vm" (QEMU), or "" to choose (default $TESTBED_MACHINE)`)
-	flags.BoolVar(&f.timing, "timing", false, "times matter: do not choose user-mode Linux")
+	flags.BoolVar(&f.functional, "functional", false, "times do not matter: user-mode Linux may be chosen, if `prepare --functional` has built it")
 	flags.BoolVar(&f.countInstructions, "count-instructions", false,
 		fmt.Sprintf("a virtual machine with one processor, whose time is a count of executed instructions: one is %s", machine.InstructionTime))
 	flags.StringVar(&f.profiler, "profiler", "", "a plugin of QEMU that counts instructions by their address between two marks of PROGRAM, into $TESTBED_ARTIFACTS/blocks")
@@ -50,7 +50,7 @@ func (f *bedFlags) add(flags *pflag.FlagSet) {
 
 // args are the flags on a command line.
 func (f *bedFlags) args() []string {
-	return []string{"--machine=" + f.machine, fmt.Sprintf("--timing=%t", f.timing), fmt.Sprintf("--count-instructions=%t", f.countInstructions), "--profiler=" + f.profiler}
+	return []string{"--machine=" + f.machine, fmt.Sprintf("--functional=%t", f.functional), fmt.Sprintf("--count-instructions=%t", f.countInstructions), "--profiler=" + f.profiler}
 }
 
 // startBed starts control plane and machine at the same time. dir and logDir exist; dir is private.
@@ -75,7 +75,7 @@ func startBed(ctx context.Context, flags bedFlags, dir, logDir string, p *progre
 	})
 	g.Go(func() (err error) {
 		b.machine, err = machine.Start(gctx, machine.Options{
-			Kind: machine.Kind(flags.machine), Timing: flags.timing, CountInstructions: flags.countInstructions, StateDir: dir, LogDir: logDir,
+			Kind: machine.Kind(flags.machine), Functional: flags.functional, CountInstructions: flags.countInstructions, StateDir: dir, LogDir: logDir,
 			Progress: p, Profiler: flags.profiler, GuestCommand: []string{exe, "guest"},
 		})
 		return err

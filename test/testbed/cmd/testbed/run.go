@@ -47,18 +47,21 @@ Its exit code is passed on. When the kernel of the machine has logged a warning 
 }
 
 func prepareCommand() *cobra.Command {
-	return &cobra.Command{
+	var functional bool
+	cmd := &cobra.Command{
 		Use:   "prepare",
-		Short: "Build the Kubernetes API server, and the kernel of user-mode Linux if it is of use here, if this machine does not have them yet",
+		Short: "Build the Kubernetes API server now if this machine does not have it yet",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p := progress.New(os.Stderr)
-			if err := controlplane.Build(cmd.Context(), p); err != nil {
+			if err := controlplane.Build(cmd.Context(), p); err != nil || !functional {
 				return err
 			}
 			return prepareKernel(cmd.Context(), p)
 		},
 	}
+	cmd.Flags().BoolVar(&functional, "functional", false, "build the kernel of user-mode Linux, too, if it is of use here")
+	return cmd
 }
 
 // prepareKernel builds the kernel of user-mode Linux where it would be chosen. Where that fails, as without an archive that has its sources,
