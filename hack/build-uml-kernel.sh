@@ -10,12 +10,11 @@
 # lists of its own: apt's own state does not change. Linux 7 is needed: 6.12 has only the slower mode (ptrace), one processor, and a
 # verifier that refuses unaligned access to packets there.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
-. ./install-deps.sh
+. "$(dirname "${BASH_SOURCE[0]}")/install-deps.sh"
 
 suite=trixie # the release whose backports have the sources; the compiler may be older
-fragment=$1
-out=$2
+fragment=$(realpath "$1")
+out=$(realpath "$2")
 work=$out/work
 target=(make -s -C "$work/sources" ARCH=um)
 
@@ -57,7 +56,6 @@ configure() {
   [ ${#wrong[@]} = 0 ] || die "Linux $version cannot be configured with ${wrong[*]}"
 }
 
-fragment=$(realpath "$fragment")
 trap 'rm -rf "$work"' EXIT
 get_sources
 configure

@@ -135,3 +135,17 @@ func visibleDir(t *testing.T) string {
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	return dir
 }
+
+func TestDetectChoosesUMLOnlyWhereTimesDoNotMatter(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	kind, _ := Detect(false)
+	require.NotEqual(t, KindUML, kind)
+	kind, why := Detect(true)
+	if _, err := umlkernel.Find(); err == nil && WantsUML() == nil {
+		require.Equal(t, KindUML, kind, why)
+	} else {
+		require.NotEqual(t, KindUML, kind, why)
+	}
+}
