@@ -36,6 +36,9 @@ run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/d
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3",
 # BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record, COUNT_ARGS=-record.
 E2E_ARGS ?=
+# What make e2e runs.
+AREA ?=
+SUITE ?= TestGeneveGateOn
 COST_ARGS ?=
 COUNT_ARGS ?=
 FUZZTIME ?= 160s
@@ -213,6 +216,13 @@ bench-smoke: bench-programs ## Measure a little, fail when a ratio or what a hit
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
 	$(GO) test -c -o bin/e2e.test ./test/e2e
 	bin/testbed run -- bin/e2e.test -test.v -test.timeout=60m $(E2E_ARGS)
+
+.PHONY: e2e
+e2e: build ## Run one area of the end-to-end tests on one kind of cluster: AREA=FastPath, SUITE=TestGeneveGateOn (root)
+	@grep -q '{"$(AREA)", ' test/e2e/*_test.go || { echo 'e2e: name an area, as test/e2e/matrix_test.go has them: make e2e AREA=FastPath'; exit 1; }
+	$(GO) test -c -o bin/e2e.test ./test/e2e
+	bin/testbed prepare --functional
+	bin/testbed run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)$$' $(E2E_ARGS)
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1

@@ -17,8 +17,9 @@ packages=(
 )
 # What make bench measures with; installed when the script is called with the argument bench.
 bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light wrk apache2-utils linux-perf)
-# virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with.
-vm_packages=(busybox-static kmod xz-utils libcap-ng0 libseccomp2)
+# virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with. bc, bison, flex and
+# perl build the kernel for user-mode Linux (build-uml-kernel.sh).
+vm_packages=(busybox-static kmod xz-utils libcap-ng0 libseccomp2 bc bison flex perl)
 policy=/usr/sbin/policy-rc.d
 workdir=
 
@@ -43,13 +44,14 @@ qemu_is_new() { # older versions corrupt the guest's memory under emulation
 
 have_vm() { qemu_is_new && [ -e "$cache/kernel/current" ] && [ -e "$cache/kernel-stable/current" ] && [ -e "$cache/virtiofsd/current" ]; }
 
-# backports_entry DIR CODENAME: prints, for a copy of /etc/apt in DIR, the deb822 or one-line entry of the suite
-# CODENAME-backports, made from the first entry of the suite CODENAME; the first output line is the file name extension.
+# backports_entry DIR CODENAME [RELEASE]: prints, for a copy of /etc/apt in DIR, the deb822 or one-line entry of the suite
+# RELEASE-backports (default CODENAME-backports), made from the first entry of the suite CODENAME; the first output line is the file name
+# extension.
 backports_entry() {
   local f
   for f in "$1"/sources.list.d/*.sources; do
     [ -e "$f" ] || continue
-    awk -v suite="$2" '
+    awk -v suite="$2" -v backports="${3:-$2}-backports" '
       BEGIN { RS = ""; FS = "\n" }
       {
         out = ""; match_suite = 0; deb = 0; enabled = 1
@@ -62,7 +64,7 @@ backports_entry() {
           if (line ~ /^Suites:/) {
             n = split(substr(line, 8), s, /[ \t]+/)
             for (j = 1; j <= n; j++) if (s[j] == suite) match_suite = 1
-            line = "Suites: " suite "-backports"
+            line = "Suites: " backports
           }
           if (line ~ /^Components:/) line = "Components: main"
           out = out line "\n"
@@ -72,12 +74,12 @@ backports_entry() {
   done
   for f in "$1"/sources.list "$1"/sources.list.d/*.list; do
     [ -e "$f" ] || continue
-    awk -v suite="$2" '
+    awk -v suite="$2" -v backports="${3:-$2}-backports" '
       $1 == "deb" {
         options = ""; rest = $0; sub(/^deb[ \t]+/, "", rest)
         if (rest ~ /^\[/) { options = substr(rest, 1, index(rest, "]")) " "; rest = substr(rest, index(rest, "]") + 1) }
         split(rest, w, " ")
-        if (w[2] == suite) { printf "list\ndeb %s%s %s-backports main\n", options, w[1], suite; exit 3 }
+        if (w[2] == suite) { printf "list\ndeb %s%s %s main\n", options, w[1], backports; exit 3 }
       }' "$f" || return 0
   done
   return 1

@@ -4,7 +4,7 @@
 // Package cache keeps what is expensive to make (built binaries, unpacked packages) between runs of the testbed.
 //
 // Layout: <root>/<tool>/<version>/..., and optionally <root>/<tool>/current, a symbolic link to one version.
-// hack/install-deps.sh fills the entries "kernel", "kernel-stable" and "virtiofsd" in the same layout.
+// hack/install-deps.sh fills the entries "kernel", "kernel-stable" and "virtiofsd" in the same layout, package umlkernel the entry "uml-kernel".
 package cache
 
 import (

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
+	"github.com/antrea-oncache/antrea/test/testbed/relay"
 )
 
 const uplinkMTU = 1500
@@ -74,7 +76,7 @@ type Cluster struct {
 	Config *rest.Config
 
 	o          Options
-	relay      *relay
+	relay      *relay.Relay
 	controller *controller
 }
 
@@ -106,9 +108,16 @@ func New(ctx context.Context, o Options) (_ *Cluster, err error) {
 		return nil, err
 	}
 	address := fmt.Sprintf("%s:%d", FabricGateway, APIPort)
-	if c.relay, err = newRelay(c.Fabric, address, api.Host); err != nil {
-		return nil, err
+	// Nodes have no other way out of their network to the Kubernetes API.
+	var listener net.Listener
+	err = c.Fabric.Do(func() (err error) {
+		listener, err = net.Listen("tcp", address)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listening for the Kubernetes API in %s: %w", c.Fabric.Name, err)
 	}
+	c.relay = relay.New(listener, func() (net.Conn, error) { return net.Dial("tcp", api.Host) })
 	kubeconfig, err := kubeconfigFor(o.Kubeconfig, "https://"+address)
 	if err != nil {
 		return nil, err

@@ -69,6 +69,12 @@ func Built() bool {
 	return cache.Has("etcd", versions[etcdModule]) && cache.Has("kube-apiserver", versions[kubernetesModule])
 }
 
+// Repository is the root directory of the repository, found above the working directory or this program's own file.
+func Repository() (string, error) {
+	dir, err := findToolsModule()
+	return strings.TrimSuffix(dir, "/"+toolsModule), err
+}
+
 // findToolsModule looks for hack/controlplane above the working directory and above this program's own file.
 func findToolsModule() (string, error) {
 	var starts []string

@@ -1,10 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guest is what runs inside the testbed's virtual machine: it completes the boot (mounts, kernel modules,
+// Package guest is what runs inside the testbed's virtual machine or user-mode Linux: it completes the boot (mounts, kernel modules,
 // network) and then serves commands (package remote).
 //
-// The machine's root is the host's own file system (virtiofs), except /tmp and /run, which are the guest's. The guest
+// The machine's root is the host's own file system (virtiofs, hostfs), except /tmp and /run, which are the guest's. The guest
 // loads kernel modules out of the testbed's cache and leaves the host's /lib/modules alone.
 package guest
 
@@ -28,18 +28,22 @@ const (
 	// Marker begins every console line that is meant for the host; ReadyMessage is the last one of a boot.
 	Marker       = "testbed: "
 	ReadyMessage = "ready"
-	// Address and HostAddress are the addresses of guest and host in QEMU's user network.
+	// Address and HostAddress are the addresses of guest and host on the network device between them: those of QEMU's user network.
 	Address     = "10.0.2.15"
 	HostAddress = "10.0.2.2"
 	// Port is where the command server listens.
 	Port = 7000
+
+	tracing = "/sys/kernel/tracing"
 )
 
 // Config is what the host tells the guest, in a file that only root can read.
 type Config struct {
 	Secret string `json:"secret"`
-	// ModulesRoot has lib/modules/<kernel version>.
+	// ModulesRoot has lib/modules/<kernel version>; "" when everything is built into the kernel.
 	ModulesRoot string `json:"modulesRoot"`
+	// Device is the network device that leads to the host.
+	Device string `json:"device"`
 }
 
 // Modules are the kernel modules that a Node needs, in the order of loading. Those of which a kernel has no module
@@ -66,7 +70,7 @@ func Run(configFile string) error {
 	}{
 		{"mounts", mount},
 		{"kernel modules", func() error { return loadModules(config.ModulesRoot) }},
-		{"network", configureNetwork},
+		{"network", func() error { return configureNetwork(config.Device) }},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
@@ -83,13 +87,18 @@ func Run(configFile string) error {
 
 // mount mounts what the initramfs (package machine) has not mounted.
 func mount() error {
-	for _, m := range []struct{ fstype, dir, options string }{
+	type mountPoint struct{ fstype, dir, options string }
+	mounts := []mountPoint{
 		{"devpts", "/dev/pts", "ptmxmode=666,mode=620"},
 		{"tmpfs", "/dev/shm", "mode=1777"},
 		{"cgroup2", "/sys/fs/cgroup", ""},
 		{"bpf", "/sys/fs/bpf", ""},
-		{"tracefs", "/sys/kernel/tracing", ""},
-	} {
+	}
+	// A kernel without tracing does not have the directory.
+	if _, err := os.Stat(tracing); err == nil {
+		mounts = append(mounts, mountPoint{"tracefs", tracing, ""})
+	}
+	for _, m := range mounts {
 		if err := os.MkdirAll(m.dir, 0o755); err != nil {
 			return err
 		}
@@ -106,6 +115,9 @@ func mount() error {
 }
 
 func loadModules(root string) error {
+	if root == "" {
+		return nil
+	}
 	// The kernel loads modules on demand (iptables matches, ip link types) through this program.
 	helper := "/run/testbed/modprobe"
 	if err := os.MkdirAll(filepath.Dir(helper), 0o755); err != nil {
@@ -126,19 +138,19 @@ func loadModules(root string) error {
 	return nil
 }
 
-func configureNetwork() error {
+func configureNetwork(device string) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return err
 	}
-	eth0, err := netlink.LinkByName("eth0")
+	card, err := netlink.LinkByName(device)
 	if err != nil {
-		return fmt.Errorf("finding the virtual network card: %w", err)
+		return fmt.Errorf("finding the virtual network card %s: %w", device, err)
 	}
 	addr := &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(Address), Mask: net.CIDRMask(24, 32)}}
 	return errors.Join(
 		netlink.LinkSetUp(lo),
-		netlink.AddrAdd(eth0, addr),
-		netlink.LinkSetUp(eth0),
+		netlink.AddrAdd(card, addr),
+		netlink.LinkSetUp(card),
 	)
 }

@@ -5,14 +5,18 @@ package machine
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/antrea-oncache/antrea/test/testbed/guest"
+	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
 
-// console writes a virtual machine's console to a file and picks out the guest's messages to us.
+// console writes a machine's console to a file and picks out the guest's messages to us.
 type console struct {
 	messages chan string
 
@@ -22,7 +26,10 @@ type console struct {
 	last []string
 }
 
-const tailLines = 25
+const (
+	tailLines   = 25
+	bootTimeout = 5 * time.Minute // 5 s on an idle machine under emulation; shared machines are slower
+)
 
 func newConsole(path string) (*console, error) {
 	f, err := os.Create(path)
@@ -58,6 +65,28 @@ func (c *console) take(line string) {
 		select {
 		case c.messages <- message:
 		default: // nobody waits any more
+		}
+	}
+}
+
+// waitReady shows what the guest says, and returns when it says that it is ready, or an error with the end of the console when ended is
+// closed first or the boot takes too long.
+func (c *console) waitReady(ctx context.Context, ended <-chan struct{}, p *progress.Printer) error {
+	timeout := time.NewTimer(bootTimeout)
+	defer timeout.Stop()
+	for {
+		select {
+		case message := <-c.messages:
+			p.Printf("machine: %s", message)
+			if message == guest.ReadyMessage {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ended:
+			return fmt.Errorf("the machine has ended during boot; the end of its console:\n%s", c.tail())
+		case <-timeout.C:
+			return fmt.Errorf("the machine was not ready after %s; the end of its console:\n%s", bootTimeout, c.tail())
 		}
 	}
 }

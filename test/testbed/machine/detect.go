@@ -14,22 +14,61 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/testbed/guest"
 	"github.com/antrea-oncache/antrea/test/testbed/proc"
+	"github.com/antrea-oncache/antrea/test/testbed/umlkernel"
 )
 
-// Detect returns KindHost when the running kernel has the Open vSwitch datapath and lets us make namespaces, else KindVM,
-// and the reason. It may load the kernel module openvswitch.
-func Detect() (Kind, string) {
-	if !hasModule("openvswitch") {
-		return KindVM, "the running kernel has no openvswitch"
+// Detect returns KindHost when the running kernel has the Open vSwitch datapath and lets us make namespaces. Else it is KindUML if there is
+// no hardware virtualization, the kernel of package umlkernel has been built and functional is set, else KindVM. It also returns the
+// reason. It may load the kernel module openvswitch.
+func Detect(functional bool) (Kind, string) {
+	why, ok := usable()
+	if ok {
+		return KindHost, why
+	}
+	if !functional || hasKVM() {
+		return KindVM, why
+	}
+	_, err := umlkernel.Find()
+	if err = errors.Join(CanRunUML(), err); err != nil {
+		return KindVM, fmt.Sprintf("%s; there is no user-mode Linux, which is faster: %v", why, err)
+	}
+	return KindUML, why + " and no hardware virtualization"
+}
+
+// WantsUML returns why Detect would not choose KindUML if its kernel were built, nil if it would.
+func WantsUML() error {
+	if why, ok := usable(); ok {
+		return errors.New(why)
+	}
+	if hasKVM() {
+		return errors.New("there is hardware virtualization")
+	}
+	return CanRunUML()
+}
+
+// usable says whether the running kernel can have Nodes, and why, or why not.
+func usable() (why string, ok bool) {
+	if !hasOpenVSwitch() {
+		return "the running kernel has no openvswitch", false
 	}
 	if err := tryNamespaces(); err != nil {
-		return KindVM, fmt.Sprintf("no namespaces can be made here: %v", err)
+		return fmt.Sprintf("no namespaces can be made here: %v", err), false
 	}
-	return KindHost, "the running kernel has openvswitch"
+	return "the running kernel has openvswitch", true
+}
+
+// hasOpenVSwitch loads the module if there is one. Built in, the datapath is in no list of modules, but it has its netlink family.
+func hasOpenVSwitch() bool {
+	if hasModule("openvswitch") {
+		return true
+	}
+	_, err := netlink.GenlFamilyGet("ovs_datapath")
+	return err == nil
 }
 
 // hasModule says whether a kernel module is built in, loaded or loadable; it loads it.
@@ -42,7 +81,7 @@ func hasModule(name string) bool {
 
 // loadHostModules loads what is there. Only openvswitch is required: others may be built in without being listed.
 func loadHostModules() error {
-	if !hasModule("openvswitch") {
+	if !hasOpenVSwitch() {
 		return errors.New("the running kernel has no openvswitch module: use a virtual machine")
 	}
 	for _, name := range guest.Modules {
@@ -73,19 +112,28 @@ func counter() (name string, args []string) {
 	return "tcg, counting instructions", []string{"-accel", "tcg,thread=single", "-icount", fmt.Sprintf("shift=%d,sleep=on", instructionTimeShift), "-cpu", emulated, "-smp", "1"}
 }
 
-// accelerator returns QEMU's arguments for the processors. /dev/kvm alone proves nothing: paravirtual emulations of it exist
-// that cannot run a distribution kernel, on processors that show no virtualization extension.
+// accelerator returns QEMU's arguments for the processors.
 func accelerator() (name string, args []string) {
-	if kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err == nil {
-		kvm.Close()
-		if f, err := os.Open("/proc/cpuinfo"); err == nil {
-			defer f.Close()
-			if hasVirtualization(f) {
-				return "kvm", []string{"-accel", "kvm", "-cpu", "host", "-smp", cpus}
-			}
-		}
+	if hasKVM() {
+		return "kvm", []string{"-accel", "kvm", "-cpu", "host", "-smp", cpus}
 	}
 	return "tcg", []string{"-accel", "tcg,thread=multi", "-cpu", emulated, "-smp", cpus}
+}
+
+// hasKVM says whether virtual machines run on the real processor. /dev/kvm alone proves nothing: paravirtual emulations of it exist
+// that cannot run a distribution kernel, on processors that show no virtualization extension.
+func hasKVM() bool {
+	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	kvm.Close()
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return hasVirtualization(f)
 }
 
 // hasVirtualization looks for the flags vmx or svm in the text of /proc/cpuinfo.

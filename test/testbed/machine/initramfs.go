@@ -13,26 +13,49 @@ import (
 )
 
 // initScript is the initramfs' /init: it loads what a kernel needs to mount the host's file system, makes that the root and
-// hands over to the guest command. /tmp and /run are the guest's own, but for directories that the host lends it. The first %s are
-// these, the second is the guest command, both as words in double quotes.
+// hands over to the guest command. The first %s is firstMounts, the second one the guest command, quoted for the shell inside single quotes.
 const initScript = `#!/bin/sh
 for module in /modules/*; do
   [ ! -e "$module" ] || insmod "$module"
 done
 mount -t virtiofs rootfs /newroot || exec echo "` + "testbed: " + `mounting the host's file system failed"
-mount -o bind /newroot /host
-mount -t proc proc /newroot/proc
-mount -t sysfs sys /newroot/sys
-mount -t devtmpfs dev /newroot/dev
-mount -t tmpfs tmp /newroot/tmp
-mount -t tmpfs run /newroot/run
-for dir in %s; do
-  mkdir -p "/newroot$dir" && mount -o bind "/host$dir" "/newroot$dir" || exec echo "` + "testbed: " + `lending $dir failed"
-done
-umount /host
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=linux
+%s
 exec switch_root /newroot /bin/sh -c '%s; echo o >/proc/sysrq-trigger; sleep 60'
 `
+
+// firstMounts are shell commands that give the root file system that is mounted at root what it needs, and programs an environment.
+// /tmp and /run are the machine's own, but for lent directories of the host below them. spare is a directory to see those through.
+func firstMounts(root, spare string, lent []string) (string, error) {
+	directories, err := quoted(lent)
+	if err != nil {
+		return "", err
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "mount -o bind %s/ %s\n", root, spare)
+	for _, m := range []struct{ fstype, dir string }{{"proc", "proc"}, {"sysfs", "sys"}, {"devtmpfs", "dev"}, {"tmpfs", "tmp"}, {"tmpfs", "run"}} {
+		fmt.Fprintf(&s, "mount -t %s %s %s/%[2]s\n", m.fstype, m.dir, root)
+	}
+	const lend = `for dir in %[1]s; do
+  mkdir -p "%[2]s$dir" && mount -o bind "%[3]s$dir" "%[2]s$dir" || exec echo "testbed: lending $dir failed"
+done
+umount %[3]s
+`
+	fmt.Fprintf(&s, lend, directories, root, spare)
+	s.WriteString("export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=linux")
+	return s.String(), nil
+}
+
+// quoted returns words for the shell.
+func quoted(command []string) (string, error) {
+	words := make([]string, 0, len(command))
+	for _, word := range command {
+		if strings.ContainsAny(word, `'"\$ `+"`") {
+			return "", fmt.Errorf("the path %q has characters that the boot script cannot have (quotes, blanks, $, \\)", word)
+		}
+		words = append(words, `"`+word+`"`)
+	}
+	return strings.Join(words, " "), nil
+}
 
 // initramfs returns an initramfs with busybox, initScript and kernel modules, which are loaded in the given order.
 // lent are directories below the host's /tmp or /run that the guest sees, too.
@@ -45,11 +68,11 @@ func initramfs(guestCommand, modules, lent []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	command, err := shellWords(guestCommand)
+	run, err := quoted(guestCommand)
 	if err != nil {
 		return nil, err
 	}
-	directories, err := shellWords(lent)
+	mounts, err := firstMounts("/newroot", "/host", lent)
 	if err != nil {
 		return nil, err
 	}
@@ -68,20 +91,8 @@ func initramfs(guestCommand, modules, lent []string) ([]byte, error) {
 		}
 		out.add(fmt.Sprintf("modules/%02d-%s", i, filepath.Base(module)), 0o100644, data)
 	}
-	out.add("init", 0o100755, fmt.Appendf(nil, initScript, directories, command))
+	out.add("init", 0o100755, fmt.Appendf(nil, initScript, mounts, run))
 	return out.finish(), nil
-}
-
-// shellWords quotes words for the init script.
-func shellWords(words []string) (string, error) {
-	quoted := make([]string, 0, len(words))
-	for _, word := range words {
-		if strings.ContainsAny(word, `'"\$ `+"`") {
-			return "", fmt.Errorf("the path %q has characters that the boot script cannot have (quotes, blanks, $, \\)", word)
-		}
-		quoted = append(quoted, `"`+word+`"`)
-	}
-	return strings.Join(quoted, " "), nil
 }
 
 // cpio builds an archive in the "newc" format (Linux: Documentation/driver-api/early-userspace/buffer-format.rst).

@@ -1,19 +1,30 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machine gives a machine whose kernel has the Open vSwitch datapath: this one if it has it, else a virtual machine
-// under QEMU with a distribution kernel and this machine's own file system as root. It needs root. Commands are run in
-// both kinds in the same way, through a command server (package remote).
+// Package machine gives a machine whose kernel has the Open vSwitch datapath: this one if it has it, else user-mode Linux, or a virtual
+// machine under QEMU with a distribution kernel, with this machine's own file system as root. It needs root. Commands are run in
+// all kinds in the same way, through a command server (package remote).
+//
+// User-mode Linux is a kernel that is an ordinary process of this machine. Without hardware virtualization QEMU emulates a processor, and
+// takes four times the processor time: here programs run at full speed, and only their system calls cost more. But its times say nothing
+// about a real kernel: it has no compiler for eBPF programs, a timer of 100 Hz, and other costs of system calls. So what is measured or
+// recorded stays with QEMU.
 package machine
 
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
+	"sync"
 
+	"github.com/antrea-oncache/antrea/test/testbed/guest"
+	"github.com/antrea-oncache/antrea/test/testbed/proc"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/testbed/remote"
 )
@@ -24,7 +35,9 @@ type Kind string
 const (
 	// KindHost is the machine this program runs on.
 	KindHost Kind = "host"
-	// KindVM is a virtual machine.
+	// KindUML is user-mode Linux, with the kernel of package umlkernel.
+	KindUML Kind = "uml"
+	// KindVM is a virtual machine under QEMU.
 	KindVM Kind = "vm"
 )
 
@@ -32,6 +45,8 @@ const (
 type Options struct {
 	// Kind is what to start; "" detects it.
 	Kind Kind
+	// Functional says that only what happens in the machine is of interest, and not how long it takes: KindUML may be chosen then.
+	Functional bool
 	// Kernel is what a virtual machine boots; "" is KernelBackports.
 	Kernel Kernel
 	// CountInstructions makes time a count of executed instructions, InstructionTime each. It wants a virtual machine, which has
@@ -40,8 +55,8 @@ type Options struct {
 	// Profiler, with CountInstructions, is a plugin of QEMU that counts instructions by their address between two marks (package
 	// marker), into the directory "blocks" in LogDir; "" for none.
 	Profiler string
-	// Directories are those that commands in the machine will use. A virtual machine sees the host's file system without /tmp and /run,
-	// but with these and the ones below if they are there.
+	// Directories are those that commands in the machine will use. A machine of another kind than KindHost sees the host's file system
+	// without /tmp and /run, but with these and the ones below if they are there.
 	Directories []string
 	// StateDir is an existing directory for private files of this machine.
 	StateDir string
@@ -61,6 +76,7 @@ type Machine struct {
 	done     chan struct{}
 	err      error
 	stop     func() error
+	publish  func(port int) error // nil where nothing is to be done
 }
 
 // Start starts a machine and returns when commands can be run in it.
@@ -69,12 +85,12 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 		return nil, errors.New("the testbed makes network namespaces and shares the file system with a virtual machine: run it as root")
 	}
 	switch {
-	case o.CountInstructions && o.Kind == KindHost:
-		return nil, fmt.Errorf("instructions are counted in a machine of kind %q, not %q", KindVM, KindHost)
+	case o.CountInstructions && o.Kind != "" && o.Kind != KindVM:
+		return nil, fmt.Errorf("instructions are counted in a machine of kind %q, not %q", KindVM, o.Kind)
 	case o.CountInstructions:
 		o.Kind = KindVM
 	case o.Kind == "":
-		kind, why := Detect()
+		kind, why := Detect(o.Functional)
 		o.Kind = kind
 		o.Progress.Printf("machine: %s (%s)", kind, why)
 	}
@@ -82,10 +98,12 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 	switch o.Kind {
 	case KindHost:
 		return startHost(o, secret)
+	case KindUML:
+		return startUML(ctx, o, secret)
 	case KindVM:
 		return startVM(ctx, o, secret)
 	default:
-		return nil, fmt.Errorf("machine kind %q is not known, use %q or %q", o.Kind, KindHost, KindVM)
+		return nil, fmt.Errorf("machine kind %q is not known, use %q, %q or %q", o.Kind, KindHost, KindUML, KindVM)
 	}
 }
 
@@ -95,8 +113,19 @@ func (m *Machine) Kind() Kind { return m.kind }
 // Endpoint is the machine's command server.
 func (m *Machine) Endpoint() remote.Endpoint { return m.endpoint }
 
-// HostAddress is the address at which processes in the machine reach what listens on 127.0.0.1 of this host.
+// HostAddress is the address at which processes in the machine reach what listens on 127.0.0.1 of this host, on ports that are published.
 func (m *Machine) HostAddress() string { return m.host }
+
+// Publish lets processes in the machine reach what listens on this TCP port of 127.0.0.1 of this host, until the machine ends.
+func (m *Machine) Publish(port int) error {
+	if m.publish == nil {
+		return nil
+	}
+	if err := m.publish(port); err != nil {
+		return fmt.Errorf("publishing port %d to the machine: %w", port, err)
+	}
+	return nil
+}
 
 // Done is closed when the machine has ended, by Close or by itself.
 func (m *Machine) Done() <-chan struct{} { return m.done }
@@ -128,6 +157,36 @@ func (m *Machine) Run(ctx context.Context, cmd remote.Command) (int, error) {
 
 // Close ends the machine and everything that runs in it.
 func (m *Machine) Close() error { return m.stop() }
+
+// endsWith makes the machine end with a process, and Close call cleanup, which ends the process.
+func (m *Machine) endsWith(process *proc.Process, console *console, cleanup func()) {
+	closing := make(chan struct{})
+	m.stop = sync.OnceValue(func() error {
+		close(closing)
+		cleanup()
+		<-m.done
+		return nil
+	})
+	go func() {
+		<-process.Done()
+		select {
+		case <-closing:
+		default:
+			m.err = fmt.Errorf("the machine has ended by itself; the end of its console:\n%s", console.tail())
+		}
+		close(m.done)
+	}()
+}
+
+// guestCommand is the command line that runs in the guest; it writes the configuration to a file that only root can read.
+func (o Options) guestCommand(config guest.Config) ([]string, error) {
+	data, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(o.StateDir, "guest.json")
+	return append(slices.Clone(o.GuestCommand), file), os.WriteFile(file, data, 0o600)
+}
 
 // startHost serves commands in this process.
 func startHost(o Options, secret string) (*Machine, error) {

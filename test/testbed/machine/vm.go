@@ -5,7 +5,6 @@ package machine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/antrea-oncache/antrea/test/testbed/freeport"
@@ -24,11 +22,13 @@ import (
 )
 
 const (
-	socketName  = "virtiofs.sock"
-	qemu        = "qemu-system-x86_64"
-	memory      = "6G" // taken from the host only as far as the guest touches it
-	cpus        = "2"
-	bootTimeout = 5 * time.Minute // 5 s on an idle machine under emulation; shared machines are slower
+	socketName = "virtiofs.sock"
+	qemu       = "qemu-system-x86_64"
+	cpus       = "2"
+
+	// memory is taken from the host only as far as the guest touches it.
+	memory      = "6G"
+	memoryBytes = 6 << 30
 )
 
 var qemuVersion = regexp.MustCompile(`version (\d+)\.`)
@@ -89,7 +89,7 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	if err != nil {
 		return nil, err
 	}
-	initrd, err := v.writeGuestFiles(guest.Config{Secret: secret, ModulesRoot: parts.modulesRoot}, modules, lent)
+	initrd, err := v.writeGuestFiles(guest.Config{Secret: secret, ModulesRoot: parts.modulesRoot, Device: "eth0"}, modules, lent)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	if err := v.startQEMU(append(accelArgs, qemuArgs(parts.kernel, initrd, socket, port)...)); err != nil {
 		return nil, err
 	}
-	if err := v.waitReady(ctx); err != nil {
+	if err := v.console.waitReady(ctx, v.qemu.Done(), o.Progress); err != nil {
 		return nil, err
 	}
 	m := &Machine{
@@ -115,22 +115,7 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 		host:     guest.HostAddress,
 		done:     make(chan struct{}),
 	}
-	closing := make(chan struct{})
-	m.stop = sync.OnceValue(func() error {
-		close(closing)
-		v.cleanup()
-		<-m.done
-		return nil
-	})
-	go func() {
-		<-v.qemu.Done()
-		select {
-		case <-closing:
-		default:
-			m.err = fmt.Errorf("the virtual machine has ended by itself; the end of its console:\n%s", v.console.tail())
-		}
-		close(m.done)
-	}()
+	m.endsWith(v.qemu, v.console, v.cleanup)
 	return m, nil
 }
 
@@ -156,15 +141,11 @@ type vm struct {
 }
 
 func (v *vm) writeGuestFiles(config guest.Config, modules, lent []string) (initrd string, err error) {
-	data, err := json.Marshal(config)
+	command, err := v.o.guestCommand(config)
 	if err != nil {
 		return "", err
 	}
-	configFile := filepath.Join(v.o.StateDir, "guest.json")
-	if err := os.WriteFile(configFile, data, 0o600); err != nil {
-		return "", err
-	}
-	archive, err := initramfs(append(v.o.GuestCommand, configFile), modules, lent)
+	archive, err := initramfs(command, modules, lent)
 	if err != nil {
 		return "", err
 	}
@@ -208,26 +189,6 @@ func (v *vm) startQEMU(args []string) (err error) {
 	cmd.Stdout, cmd.Stderr = v.console, v.console
 	v.qemu, err = proc.Start(cmd)
 	return err
-}
-
-func (v *vm) waitReady(ctx context.Context) error {
-	timeout := time.NewTimer(bootTimeout)
-	defer timeout.Stop()
-	for {
-		select {
-		case message := <-v.console.messages:
-			v.o.Progress.Printf("machine: %s", message)
-			if message == guest.ReadyMessage {
-				return nil
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-v.qemu.Done():
-			return fmt.Errorf("the virtual machine has ended during boot; the end of its console:\n%s", v.console.tail())
-		case <-timeout.C:
-			return fmt.Errorf("the virtual machine was not ready after %s; the end of its console:\n%s", bootTimeout, v.console.tail())
-		}
-	}
 }
 
 // cleanup ends QEMU and virtiofsd. The guest needs no shutdown: its writes to the host's file system are not delayed.

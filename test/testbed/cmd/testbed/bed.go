@@ -34,13 +34,15 @@ type bed struct {
 // bedFlags are the flags of the commands that start a bed.
 type bedFlags struct {
 	machine           string
+	functional        bool
 	countInstructions bool
 	profiler          string
 }
 
 func (f *bedFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.machine, "machine", os.Getenv("TESTBED_MACHINE"),
-		`where to run: "host", "vm", or "" to choose (default $TESTBED_MACHINE)`)
+		`where to run: "host", "uml" (user-mode Linux), "vm" (QEMU), or "" to choose (default $TESTBED_MACHINE)`)
+	flags.BoolVar(&f.functional, "functional", false, "times do not matter: user-mode Linux may be chosen, if `prepare --functional` has built it")
 	flags.BoolVar(&f.countInstructions, "count-instructions", false,
 		fmt.Sprintf("a virtual machine with one processor, whose time is a count of executed instructions: one is %s", machine.InstructionTime))
 	flags.StringVar(&f.profiler, "profiler", "", "a plugin of QEMU that counts instructions by their address between two marks of PROGRAM, into $TESTBED_ARTIFACTS/blocks")
@@ -48,7 +50,7 @@ func (f *bedFlags) add(flags *pflag.FlagSet) {
 
 // args are the flags on a command line.
 func (f *bedFlags) args() []string {
-	return []string{"--machine=" + f.machine, fmt.Sprintf("--count-instructions=%t", f.countInstructions), "--profiler=" + f.profiler}
+	return []string{"--machine=" + f.machine, fmt.Sprintf("--functional=%t", f.functional), fmt.Sprintf("--count-instructions=%t", f.countInstructions), "--profiler=" + f.profiler}
 }
 
 // startBed starts control plane and machine at the same time. dir and logDir exist; dir is private.
@@ -77,12 +79,15 @@ func startBed(ctx context.Context, flags bedFlags, dir, logDir string, p *progre
 	})
 	g.Go(func() (err error) {
 		b.machine, err = machine.Start(gctx, machine.Options{
-			Kind: machine.Kind(flags.machine), CountInstructions: flags.countInstructions, Directories: []string{workingDir, logDir}, StateDir: dir, LogDir: logDir, Progress: p,
-			Profiler: flags.profiler, GuestCommand: []string{exe, "guest"},
+			Kind: machine.Kind(flags.machine), Functional: flags.functional, CountInstructions: flags.countInstructions, StateDir: dir, LogDir: logDir,
+			Directories: []string{workingDir, logDir}, Progress: p, Profiler: flags.profiler, GuestCommand: []string{exe, "guest"},
 		})
 		return err
 	})
 	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := b.machine.Publish(b.controlPlane.Port()); err != nil {
 		return nil, err
 	}
 	return b, b.controlPlane.WriteKubeconfig(b.kubeconfig(), b.machine.HostAddress())

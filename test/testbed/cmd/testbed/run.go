@@ -14,8 +14,10 @@ import (
 
 	"github.com/antrea-oncache/antrea/test/testbed/cache"
 	"github.com/antrea-oncache/antrea/test/testbed/controlplane"
+	"github.com/antrea-oncache/antrea/test/testbed/machine"
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/testbed/remote"
+	"github.com/antrea-oncache/antrea/test/testbed/umlkernel"
 )
 
 func runCommand() *cobra.Command {
@@ -27,7 +29,8 @@ func runCommand() *cobra.Command {
 		Long: `Start a machine and a Kubernetes API, run a program in the machine, end everything.
 
 The program finds these in its environment: TESTBED_KUBECONFIG (path), TESTBED_APISERVER (host:port), TESTBED_DIR (private
-directory), TESTBED_ARTIFACTS (directory for logs), TESTBED_BIN (directory of the built programs), TESTBED_RUNS_ON (host, vm).
+directory), TESTBED_ARTIFACTS (directory for logs), TESTBED_BIN (directory of the built programs), TESTBED_RUNS_ON (host,
+uml, vm).
 Its exit code is passed on. When the kernel of the machine has logged a warning meanwhile, the run has failed.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,14 +47,44 @@ Its exit code is passed on. When the kernel of the machine has logged a warning 
 }
 
 func prepareCommand() *cobra.Command {
-	return &cobra.Command{
+	var functional bool
+	cmd := &cobra.Command{
 		Use:   "prepare",
 		Short: "Build the Kubernetes API server now if this machine does not have it yet",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return controlplane.Build(cmd.Context(), progress.New(os.Stderr))
+			p := progress.New(os.Stderr)
+			if err := controlplane.Build(cmd.Context(), p); err != nil || !functional {
+				return err
+			}
+			return prepareKernel(cmd.Context(), p)
 		},
 	}
+	cmd.Flags().BoolVar(&functional, "functional", false, "build the kernel of user-mode Linux, too, if it is of use here")
+	return cmd
+}
+
+// prepareKernel builds the kernel of user-mode Linux where it would be chosen. Where that fails, as without an archive that has its sources,
+// a virtual machine does the same, slowly.
+func prepareKernel(ctx context.Context, p *progress.Printer) error {
+	if why := machine.WantsUML(); why != nil {
+		p.Printf("user-mode Linux: not needed: %v", why)
+		return nil
+	}
+	repository, err := controlplane.Repository()
+	if err != nil {
+		return err
+	}
+	kernel, err := umlkernel.Build(ctx, repository, p)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		p.Printf("user-mode Linux: the kernel cannot be built; virtual machines will be used, which are slower: %v", err)
+	default:
+		p.Printf("user-mode Linux: the kernel %s is ready", kernel.Version)
+	}
+	return nil
 }
 
 func run(ctx context.Context, flags bedFlags, artifacts string, args []string) error {

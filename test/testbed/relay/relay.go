@@ -1,40 +1,34 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+// Package relay forwards TCP connections between network namespaces of one machine.
+package relay
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"sync"
 )
 
-// relay forwards TCP connections from a listener in one network namespace to an address in this process's own.
-type relay struct {
+// Relay accepts TCP connections on a listener and forwards each to a connection that a function makes. Either of the two may belong to
+// another network namespace.
+type Relay struct {
 	listener net.Listener
-	target   string
+	dial     func() (net.Conn, error)
 
 	mu     sync.Mutex
 	closed bool
 	conns  map[net.Conn]struct{}
 }
 
-// newRelay listens at address in space. Nodes have no other way out of their network to the Kubernetes API.
-func newRelay(space *Space, address, target string) (*relay, error) {
-	r := &relay{target: target, conns: map[net.Conn]struct{}{}}
-	err := space.Do(func() (err error) {
-		r.listener, err = net.Listen("tcp", address)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listening for the Kubernetes API in %s: %w", space.Name, err)
-	}
+// New forwards what l accepts until Close, which closes l too. dial makes TCP connections; it is called by several goroutines.
+func New(l net.Listener, dial func() (net.Conn, error)) *Relay {
+	r := &Relay{listener: l, dial: dial, conns: map[net.Conn]struct{}{}}
 	go r.serve()
-	return r, nil
+	return r
 }
 
-func (r *relay) serve() {
+func (r *Relay) serve() {
 	for {
 		in, err := r.listener.Accept()
 		if err != nil {
@@ -44,8 +38,8 @@ func (r *relay) serve() {
 	}
 }
 
-func (r *relay) forward(in net.Conn) {
-	out, err := net.Dial("tcp", r.target)
+func (r *Relay) forward(in net.Conn) {
+	out, err := r.dial()
 	if err != nil { // the client sees a closed connection, as from a server that is down
 		in.Close()
 		return
@@ -69,7 +63,7 @@ func (r *relay) forward(in net.Conn) {
 	}
 }
 
-func (r *relay) add(conns ...net.Conn) bool {
+func (r *Relay) add(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, conn := range conns {
@@ -82,7 +76,8 @@ func (r *relay) add(conns ...net.Conn) bool {
 	return !r.closed
 }
 
-func (r *relay) Close() {
+// Close ends all connections, too.
+func (r *Relay) Close() {
 	r.listener.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
