@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificate is antrea-controller's certificate: making or reading it, and telling agents (ConfigMap antrea-ca) and
-// the cluster's aggregator (APIServices) by which CA to verify it.
+// Package certificate provides antrea-controller's certificate. It makes or reads it, and publishes the CA that verifies it
+// to agents (ConfigMap antrea-ca) and to the cluster's aggregator (APIServices).
 package certificate
 
 import (
@@ -21,12 +21,12 @@ import (
 const (
 	// Service is the Service that leads to the controller.
 	Service = "antrea"
-	// maxAge is how long a generated certificate is valid before and after it was made. A clock without a battery may be wrong
-	// by more than ten years at start.
+	// maxAge is how long a generated certificate is valid before and after its creation. A clock without a battery may be
+	// wrong by more than ten years at start.
 	maxAge = 30 * 365 * 24 * time.Hour
 )
 
-// Certificate is the controller's certificate and the CA that it is verified by.
+// Certificate is the controller's certificate and the CA that verifies it.
 type Certificate struct {
 	dynamiccertificates.CertKeyContentProvider
 	// CA returns CA certificates in PEM.
@@ -35,7 +35,7 @@ type Certificate struct {
 	Run func(ctx context.Context)
 }
 
-// ServerName is the name in the certificate: that of Service in a Namespace, as DNS knows it.
+// ServerName returns the name in the certificate: the DNS name of Service in a Namespace.
 func ServerName(namespace string) string { return Service + "." + namespace + ".svc" }
 
 // Generate makes a self-signed certificate, in memory only.

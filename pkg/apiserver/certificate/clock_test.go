@@ -12,7 +12,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// TestClockJumps: agents verify a generated certificate whatever the clocks were when it was made and are now.
+// TestClockJumps: agents accept a generated certificate whatever the clocks showed at its creation and show now.
 func TestClockJumps(t *testing.T) {
 	generated, err := Generate("kube-system")
 	require.NoError(t, err)

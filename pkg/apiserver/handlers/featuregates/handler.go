@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package featuregates serves the controller's /featuregates: a list of apis.FeatureGate, of the agent as the cluster's
-// ConfigMap configures it, then of the controller.
+// Package featuregates serves the controller's /featuregates: a list of apis.FeatureGate, first the agent's as configured
+// in the cluster's ConfigMap, then the controller's.
 package featuregates
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
-// HandleFunc lists the gates of both components. The agents' come from the key antrea-agent.conf of the ConfigMap of that
-// namespace and name, which is read for each request.
+// HandleFunc lists the gates of both components. The agents' gates come from the key antrea-agent.conf of the ConfigMap
+// with that namespace and name, which is read for each request.
 func HandleFunc(controller featuregate.FeatureGate, client kubernetes.Interface, namespace, configMap string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		agent, err := agentGates(r.Context(), client, namespace, configMap)
