@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxInteger is the largest magnitude of a number that libovsdb, which reads numbers as float64, keeps as it is.
+// maxInteger is the largest magnitude of a number that libovsdb, which reads numbers as float64, keeps exactly.
 const maxInteger = 1 << 53
 
 // modelColumns are the columns of each table that are monitored.
@@ -29,8 +29,8 @@ var modelColumns = func() map[string]map[string]bool {
 	return all
 }()
 
-// checkRows refuses what libovsdb does not mind in the rows of a table update, but reads as something else: columns that were
-// not asked for, numbers that a float64 does not hold, and values that are not as RFC 7047, 5.1, wants them.
+// checkRows refuses content in the rows of a table update that libovsdb accepts but misreads: columns that were not
+// requested, numbers that a float64 cannot hold, and values that violate RFC 7047, 5.1.
 func checkRows(table string, raw json.RawMessage) error {
 	// UUID of the row, member (initial, insert, modify, delete, new, old), column.
 	var rows map[string]map[string]map[string]any
