@@ -26,7 +26,7 @@ struct packet {
 		struct onc_flow6 key6;
 	};
 	__u32 l4;	   /* fingerprint: TCP sequence number, or UDP length and first payload bytes */
-	__be32 ack;	   /* TCP: acknowledgement number */
+	__be32 ack;	   /* TCP: acknowledgment number */
 	__be32 flags;	   /* TCP: word of the flags and the window */
 	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label */
 	__u32 headers_len; /* length of the IP and the TCP or UDP header */

@@ -31,7 +31,7 @@ func gatewayMAC(ctx context.Context, index int, ipv4 bool) (net.HardwareAddr, er
 	for {
 		neighbours, err := netlink.NeighList(index, family)
 		if err != nil {
-			return nil, fmt.Errorf("reading the neighbour table: %w", err)
+			return nil, fmt.Errorf("reading the neighbor table: %w", err)
 		}
 		for _, n := range neighbours {
 			if n.IP.Equal(gateway) && len(n.HardwareAddr) == 6 {

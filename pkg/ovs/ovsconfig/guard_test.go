@@ -203,7 +203,7 @@ func TestMalformedAnswersWhenConnecting(t *testing.T) {
 		{"name is a number", replaced(monitor, `"name":"p1"`, `"name":5`), "table "},
 		{"number is a string", replaced(monitor, `"ofport":7`, `"ofport":"seven"`), "table Interface"},
 		{"number is a map", replaced(monitor, `"ofport":7`, `"ofport":["map",[["a","b"]]]`), "table Interface"},
-		{"number is too large", replaced(monitor, `"ofport":7`, `"ofport":1e300`), "column ofport: the number 1e300 is no integer"},
+		{"number is too large", replaced(monitor, `"ofport":7`, `"ofport":1e300`), "column ofport: the number 1e300 is not an integer"},
 		{"number is far too large", replaced(monitor, `"ofport":7`, `"ofport":1e999`), "1e999"},
 		{"number has a fraction", replaced(monitor, `"ofport":7`, `"ofport":7.5`), "column ofport: the number 7.5"},
 		{"set is no set", replaced(monitor, `"ofport":7`, `"ofport":["set"]`), "index out of range"},
@@ -211,7 +211,7 @@ func TestMalformedAnswersWhenConnecting(t *testing.T) {
 		{"unknown column", replaced(monitor, `"ofport":7`, `"nonsense":7`), "table Interface"},
 		{"another request", always(monitor, `{"id":1,"method":"steal","params":[]}`, false), `the request "steal"`},
 		{"update before the rows", always(monitor, `{"id":null,"method":"update3","params":[]}`, false), "update3 with 0 parameters"},
-		{"update of another monitor", always(monitor, `{"id":null,"method":"update3","params":["x","y",{}]}`, false), "there is no such one"},
+		{"update of another monitor", always(monitor, `{"id":null,"method":"update3","params":["x","y",{}]}`, false), "there is no such monitor"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l.set(tc.lie)
@@ -255,8 +255,8 @@ func TestMalformedUpdates(t *testing.T) {
 		{"no parameters of an old method", `{"id":null,"method":"update","params":[]}`, "update with 0 parameters: want 2"},
 		{"parameters are null", `{"id":null,"method":"update2","params":null}`, "update2 with"},
 		{"parameters are a string", `{"id":null,"method":"update2","params":"x"}`, "update2 with the parameters"},
-		{"unknown monitor", `{"id":null,"method":"update2","params":[{"databaseName":"Open_vSwitch","id":"x"},{}]}`, "there is no such one"},
-		{"another database", `{"id":null,"method":"update2","params":[{"databaseName":"x","id":"x"},{}]}`, "there is no such one"},
+		{"unknown monitor", `{"id":null,"method":"update2","params":[{"databaseName":"Open_vSwitch","id":"x"},{}]}`, "there is no such monitor"},
+		{"another database", `{"id":null,"method":"update2","params":[{"databaseName":"x","id":"x"},{}]}`, "there is no such monitor"},
 		{"garbage", "\x00\x01", "invalid character"},
 		{"endless nesting", strings.Repeat("[", 20000), "exceeded max depth"},
 		{"an answer to nothing", `{"id":12345,"result":{},"error":null}`, "nothing was asked"},

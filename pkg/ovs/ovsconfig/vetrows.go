@@ -79,7 +79,7 @@ func checkValue(value any) error {
 		}
 		pair, ok := element.([]any)
 		if !ok || len(pair) != 2 {
-			return fmt.Errorf("%.100v is no pair of a map", element)
+			return fmt.Errorf("%.100v is not a pair of a map", element)
 		}
 		for _, atom := range pair {
 			if err := checkAtom(atom); err != nil {
@@ -96,7 +96,7 @@ func checkAtom(value any) error {
 		return nil
 	case json.Number:
 		if n, err := strconv.ParseInt(v.String(), 10, 64); err != nil || n > maxInteger || n < -maxInteger {
-			return fmt.Errorf("the number %.50s is no integer between -2^53 and 2^53", v)
+			return fmt.Errorf("the number %.50s is not an integer between -2^53 and 2^53", v)
 		}
 		return nil
 	case []any:
@@ -104,7 +104,7 @@ func checkAtom(value any) error {
 			return uuid.Validate(id)
 		}
 	}
-	return fmt.Errorf("%.100v is no value", value)
+	return fmt.Errorf("%.100v is not a value", value)
 }
 
 func at(array []any, i int) any {

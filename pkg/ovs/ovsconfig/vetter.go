@@ -117,7 +117,7 @@ func (v *vetter) notification(method string, m *rpc) error {
 	case len(params) != want:
 		return fmt.Errorf("%s with %d parameters: want %d", method, len(params), want)
 	case !v.cookies[canonical(params[0])]:
-		return fmt.Errorf("%s for the monitor %.200s: there is no such one", method, params[0])
+		return fmt.Errorf("%s for the monitor %.200s: there is no such monitor", method, params[0])
 	}
 	if method == "update3" {
 		var transaction string

@@ -57,7 +57,7 @@ func encodeJournal(payloads ...[]byte) []byte {
 // nextRecord splits the first record from content.
 func nextRecord(content []byte) (payload, rest []byte, err error) {
 	if len(content) < recordHeaderSize {
-		return nil, nil, fmt.Errorf("%d bytes are no record, want at least %d", len(content), recordHeaderSize)
+		return nil, nil, fmt.Errorf("%d bytes are not a record, want at least %d", len(content), recordHeaderSize)
 	}
 	length := int64(binary.BigEndian.Uint32(content))
 	if available := int64(len(content) - recordHeaderSize); length > available {
@@ -152,7 +152,7 @@ func readJournal(path string) ([][]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file: %v", path, info.Mode())
+		return nil, fmt.Errorf("%s is not a file: %v", path, info.Mode())
 	}
 	if info.Size() > maxJournalSize {
 		return nil, fmt.Errorf("%s has %d bytes, want at most %d", path, info.Size(), maxJournalSize)

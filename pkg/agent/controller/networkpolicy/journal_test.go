@@ -68,5 +68,5 @@ func TestReadJournal(t *testing.T) {
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 	_, err = readJournal(pipe)
-	require.ErrorContains(t, err, "is no file")
+	require.ErrorContains(t, err, "is not a file")
 }
