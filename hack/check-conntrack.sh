@@ -2,8 +2,9 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Shows that test-conntrack finds faults: each line of the table below takes one thing out that keeps conntrack true, in a copy
-# of the tree, and the comparison must find differences then. With --match it only checks that the table matches the code.
+# Shows that test-conntrack finds faults: each line of the table below removes one mechanism that keeps conntrack correct,
+# in a copy of the tree, and the comparison must then find differences. With --match it only checks that the table matches
+# the code.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,7 +12,7 @@ go=${GO:-go} sequences=${SEQUENCES:-300} seed=${SEED:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# name % file % what is there % what takes its place
+# name % file % original text % replacement
 faults='idle connections (D1) % pkg/agent/oncache/tracking/runner.go % f.Protocol == unix.IPPROTO_TCP && % false &&
 highest acknowledgement (D2) % pkg/agent/oncache/tracking/decide.go % forget = conntrack.Change{ % forget = conntrack.Change{}; var _ = conntrack.Change{
 young UDP connections (D3) % bpf/oncache/learn.h % p->udp && bpf_ktime % false && bpf_ktime

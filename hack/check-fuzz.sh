@@ -2,8 +2,8 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Shows that the fuzz tests of the eBPF programs find faults: each line of the table below takes one check out of the
-# programs, or makes one change wrong, and FuzzCases or FuzzLearning, which begin with nothing but packets that are hits or are
+# Shows that the fuzz tests of the eBPF programs find faults: each line of the table below removes one check from the
+# programs, or makes one change wrong, and FuzzCases or FuzzLearning, which start only with packets that are hits or are
 # learned, must find it. With --match it only checks that the table matches the programs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,7 +12,7 @@ limit=${FUZZTIME:-120s} match=${1:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# name | file | what is there | what takes its place. Those in ticket.h and learn.h, and "learning", are for FuzzLearning.
+# name | file | original text | replacement. Entries for ticket.h and learn.h, and "learning", are for FuzzLearning.
 faults='IPv4 options             | parse.h     | *(__u8 *)ip != 0x45                     | ip->version != 4
 fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)        | 0
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
@@ -65,7 +65,7 @@ trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }
 [ "$match" ] || go test -c -fuzz . -o "$work/fuzz.test" ./pkg/agent/oncache/datapath
 missed=0
 while IFS= read -r line; do
-	# A bar of the table stands alone, one of C has a backslash before it.
+	# A bar of the table stands alone; one of C has a backslash before it.
 	IFS=$'\t' read -r name file from to <<<"$(sed -e 's/ | /\t/; s/ | /\t/; s/ | */\t/' <<<"$line")"
 	name=$(trim "$name") file=$(trim "$file") from=$(trim "$from") to=$(trim "$to")
 	rm -rf "$work/c" "$work/run"

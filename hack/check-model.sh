@@ -2,8 +2,8 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks the Promela models of docs/design/model with spin: the protocol as built must hold, every broken variant must be
-# found. A checker that finds nothing wrong with the broken ones proves nothing.
+# Checks the Promela models of docs/design/model with spin: the protocol as built must hold, and every broken variant must
+# be found. A checker that finds nothing wrong with the broken ones proves nothing.
 set -euo pipefail
 models=$(cd "$(dirname "${BASH_SOURCE[0]}")/../docs/design/model" && pwd)
 work=$(mktemp -d)

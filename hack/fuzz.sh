@@ -2,25 +2,25 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fuzzes the eBPF programs against the oracle, FUZZTIME for each target, and says how many of the packets were hits
-# (FuzzLearning: were learned). A packet on which both do not agree is kept below testdata/fuzz of the package and fails its
-# tests until the fault is gone.
+# Fuzzes the eBPF programs against the oracle, FUZZTIME for each target, and reports how many of the packets were hits
+# (FuzzLearning: were learned). A packet on which both disagree is kept below testdata/fuzz of the package and fails its
+# tests until the fault is repaired.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 stats=$(mktemp -d)
 trap 'rm -rf "$stats"' EXIT
 
-# ended_late LOG: the one thing that the log says of a failure is that time is over. Go before 1.27 takes that for a failure now and then
-# when a busy machine keeps its workers from answering in time (go.dev/issue/75804).
+# ended_late LOG: the log's only failure is that the time is over. Go before 1.27 sometimes treats that as a failure when a
+# busy machine keeps its workers from answering in time (go.dev/issue/75804).
 ended_late() {
 	! grep -q 'Failing input written' "$1" && [ "$(sed -n '/^--- FAIL/,/^FAIL/p' "$1" | sed '1d;$d')" = '    context deadline exceeded' ] &&
-		echo "That time was over is not a failure (go.dev/issue/75804)."
+		echo "The deadline alone is not a failure (go.dev/issue/75804)."
 }
 
 for target in FuzzCases FuzzFrames FuzzLearning; do
 	rm -f "$stats"/*
-	# Of the progress that is reported every three seconds, one line a minute is enough.
+	# The progress is reported every three seconds; one line a minute is enough.
 	ONCACHE_FUZZ_STATS=$stats ${GO:-go} test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-160s}" -fuzzminimizetime 100x \
 		-parallel "${FUZZWORKERS:-2}" ./pkg/agent/oncache/datapath 2>&1 |
 		awk '!/^fuzz: elapsed/ || n++ % 20 == 0 { print; fflush() }' | tee "$stats/log" || ended_late "$stats/log"

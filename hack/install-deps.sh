@@ -12,10 +12,10 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/antrea-oncache
 packages=(
   # compile
   gcc libc6-dev make git clang-14 llvm-14 clang-format-14 libbpf-dev protobuf-compiler
-  # Nodes, and what tests measure and look at them with
+  # Nodes, and the tools of tests
   openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 util-linux spin
 )
-# What make bench measures with; installed when the script is called with the argument bench.
+# The tools of make bench; installed when the script is called with the argument bench.
 bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light wrk apache2-utils linux-perf)
 # virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with. bc, bison, flex and
 # perl build the kernel for user-mode Linux (build-uml-kernel.sh).
@@ -127,7 +127,7 @@ fetch() {
   dpkg-deb -f "$deb" Version
 }
 
-# A Go of the backports suite is older than go.mod asks for, but fetches that one by itself (GOTOOLCHAIN=auto).
+# The Go of the backports suite is older than the one in go.mod, but fetches that one by itself (GOTOOLCHAIN=auto).
 get_go() {
   add_backports
   apt-get -q install -y --no-install-recommends -t "$codename-backports" golang-go ca-certificates
@@ -138,7 +138,7 @@ get_kernel() {
   local image version modules
   image=$(apt-cache depends "linux-image-cloud-amd64/$2" | awk '/Depends: linux-image-/ { print $2; exit }')
   [ -n "$image" ] || die "linux-image-cloud-amd64 of $2 names no kernel package"
-  # The signed variant of a fresh kernel can be missing from a mirror for some time; both hold the same kernel.
+  # The signed variant of a new kernel can be missing from a mirror for some time; both contain the same kernel.
   version=$(fetch "$image") || { image+=-unsigned; version=$(fetch "$image"); } || die "the kernel package $image cannot be downloaded"
   modules=$(echo "$workdir/$image"/lib/modules/*)
   # Plain modules load several times faster under emulation.

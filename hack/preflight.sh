@@ -2,14 +2,14 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Says what a make target will install and how long it will take, and refuses in the first second what cannot work:
-# preflight.sh TARGET MINUTES_AT_FIRST MINUTES_LATER. It changes nothing.
+# Prints what a make target will install and how long it will take, and refuses at once what cannot work: preflight.sh
+# TARGET MINUTES_AT_FIRST MINUTES_LATER. It changes nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . hack/install-deps.sh
 
 target=$1 first=$2 later=$3
-# What Go's module and build caches, the testbed's cache and the packages take, measured with empty caches.
+# The disk space for Go's module and build caches, the testbed's cache and the packages, measured with empty caches.
 needed_gb=10
 
 refuse() {
@@ -24,7 +24,7 @@ free_gb() {
   df --output=avail -BG "$dir" | tail -n 1 | tr -dc 0-9
 }
 
-# has_control_plane tells whether the versions that go.mod names are built (test/testbed/controlplane).
+# has_control_plane reports whether the versions in go.mod have been built (test/testbed/controlplane).
 has_control_plane() {
   local etcd apiserver
   etcd=$(awk '$1 == "go.etcd.io/etcd/server/v3" { print $2; exit }' hack/controlplane/go.mod)

@@ -2,8 +2,8 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints what the failed tests in a log of go test have said, of each the last 40 lines, and of a crash the first ones, so that it
-# stands at the end of the output and not in the middle of it: hack/show-failures.sh LOG
+# Prints the output of the failed tests in a log of go test, the last 40 lines of each, and the first lines of a crash, so
+# that it is at the end of the output and not in the middle: hack/show-failures.sh LOG
 set -euo pipefail
 
 awk '

@@ -2,16 +2,16 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the eBPF programs' tests on Debian's kernels: test-kernels.sh KERNEL..., each in a virtual machine of its own, all at the
-# same time, because one machine keeps one processor busy. KERNEL_TESTS_SKIP is a pattern of what to leave out. What they print
-# is kept below .testbed, and shown if they fail.
+# Runs the eBPF programs' tests on Debian's kernels: test-kernels.sh KERNEL..., each in a virtual machine of its own, all in
+# parallel, because one machine keeps one CPU busy. KERNEL_TESTS_SKIP is a pattern of tests to leave out. Their output is
+# kept below .testbed, and shown if they fail.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mkdir -p .testbed
 skip=${KERNEL_TESTS_SKIP:-'^TestCost'}
 declare -A machines=()
-# What runs in the background does not get the terminal's interrupt.
+# Background processes do not receive the terminal's interrupt.
 trap 'kill "${machines[@]}" 2>/dev/null; exit 130' INT TERM
 for kernel in "$@"; do
 	CNISERVER_TEST_PLUGINS=$PWD/bin bin/testbed vm --kernel="$kernel" --directory=pkg/agent/oncache/datapath -- /bin/sh -ec \

@@ -2,13 +2,13 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Generates the Go files of every .proto file under pkg/ beside it. Needs protoc on PATH; the two Go plugins are built
-# from the versions in go.mod, so that the output depends on nothing but protoc's own version, which is checked because
-# it is written into the output. With --verify it generates into a temporary folder and fails if the tree differs.
+# Generates the Go files of every .proto file under pkg/ next to it. Needs protoc on PATH. The two Go plugins are built from
+# the versions in go.mod, so that the output depends only on protoc's own version. That is checked because it is written
+# into the output. With --verify it generates into a temporary folder and fails if the tree differs.
 
 set -euo pipefail
 
-# The release that protoc-gen-go writes as "v3.21.12" and others write as "21.12".
+# The release that protoc-gen-go calls "v3.21.12" and others "21.12".
 readonly PROTOC_VERSION="3.21.12"
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

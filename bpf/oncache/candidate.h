@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Candidates: flows that have missed once. To learn the two directions of a connection and to forget them at its end
- * costs more than one request and its answer can gain. So a flow gets tickets from its second packet with data on. */
+/* Candidates: flows that have missed once. Learning both directions of a connection, and forgetting them at its end,
+ * costs more than one request and its answer can gain. So a flow gets tickets only from its second data packet on. */
 #pragma once
 
 #include "flow.h"
 
-/* cell_of is where a flow is noted, by its hash. */
+/* cell_of returns the cell in which a flow is noted, by its hash. */
 static __always_inline __u32 *cell_of(__u32 hash)
 {
 	__u32 cell = hash >> (32 - CANDIDATE_BITS);
@@ -14,8 +14,8 @@ static __always_inline __u32 *cell_of(__u32 hash)
 	return bpf_map_lookup_elem(&candidates, &cell);
 }
 
-/* seen_before tells whether the flow is noted, and notes it if not. A flow takes the cell of another one every second
- * time only: flows that send in turns would push each other out for ever. */
+/* seen_before tells whether the flow is noted, and notes it if not. A flow replaces another one in its cell only every
+ * second time: otherwise flows that send in turn would evict each other forever. */
 static __always_inline bool seen_before(const struct packet *p)
 {
 	__u32 hash = flow_hash(p), *noted = cell_of(hash);
@@ -36,8 +36,8 @@ static __always_inline void begin_anew(const struct packet *p)
 		*noted = 0;
 }
 
-/* worth_learning: there are more packets of the flow. A TCP segment without data says nothing about that, but that the
- * other direction has an entry does. */
+/* worth_learning: the flow is expected to have more packets. A TCP segment without data is no sign of that, but an
+ * entry of the other direction is. */
 static __always_inline bool worth_learning(const struct packet *p, enum onc_program program, __u32 length)
 {
 	struct packet back;

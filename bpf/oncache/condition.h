@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* The hit condition of both directions, all of it that is not parsing. */
+/* The hit condition of both directions, except parsing. */
 #pragma once
 
 #include "flow.h"
@@ -22,14 +22,14 @@ static __always_inline __u32 word_epoch(__u64 word)
 	return word >> 32;
 }
 
-/* belongs: the entry still is that of the packet's flow. */
+/* belongs: the entry still belongs to the packet's flow. */
 static __always_inline bool belongs(const struct onc_validity *v, const struct packet *p)
 {
 	return *(const volatile __u32 *)&v->tag == flow_hash(p);
 }
 
-/* near_lease_end decides about a packet in the last quarter of a lease. One packet in every sixteenth of the lease asks
- * Open vSwitch, so that the others need not ask when the lease is over. */
+/* near_lease_end decides about a packet in the last quarter of a lease. In every sixteenth of the lease, one packet
+ * goes to Open vSwitch as a probe, so that the others can stay on the fast path when the lease ends. */
 static __always_inline enum onc_reason near_lease_end(struct onc_validity *v, const struct onc_control *c, __s64 left)
 {
 	__u32 now = bpf_jiffies64();
@@ -40,9 +40,9 @@ static __always_inline enum onc_reason near_lease_end(struct onc_validity *v, co
 	return because(ONC_LEASE);
 }
 
-/* ask_too: when one direction asks Open vSwitch, the next packet of the other one does so, too, unless one has lately,
- * or they would ask each other for ever. Conntrack then sees both of them at about the same time; and if its entry has
- * gone, the direction that may open the connection opens it again before the other one's packets are lost. */
+/* ask_too: when one direction probes Open vSwitch, so does the next packet of the other direction. The exception is a
+ * recent probe, or they would trigger each other forever. Conntrack then sees both at about the same time. If its entry
+ * is gone, the direction that may open the connection reopens it before packets of the other one are lost. */
 static __always_inline void ask_too(struct onc_validity *other, const struct onc_control *c)
 {
 	__u64 now = bpf_jiffies64();
@@ -51,14 +51,14 @@ static __always_inline void ask_too(struct onc_validity *other, const struct onc
 		other->lease = now + c->lease / 4 - 1;
 }
 
-/* proved: what Open vSwitch has said of this direction alone is enough for datagrams. It would call TCP segments
- * invalid whose answers bypass it, or the other way round. */
+/* proved: for datagrams it is enough that Open vSwitch has allowed this direction. TCP segments would become invalid to
+ * it if their answers bypassed it, or vice versa. */
 static __always_inline bool proved(const struct onc_validity *v, const struct packet *p)
 {
 	return likely(v->proved == PROVED_BOTH) || (p->udp && v->proved & PROVED_OWN);
 }
 
-/* valid: the entry was learned under what holds now, and its lease runs. */
+/* valid: the generations under which the entry was learned are current, and its lease has not ended. */
 static __always_inline enum onc_reason valid(struct onc_validity *v, const struct onc_control *c,
 					     const struct onc_endpoint *ep, const struct onc_node *node,
 					     const struct packet *p)
@@ -77,8 +77,8 @@ static __always_inline enum onc_reason valid(struct onc_validity *v, const struc
 	return unlikely(left < (__s64)(c->lease / 4)) ? near_lease_end(v, c, left) : ONC_OK;
 }
 
-/* fits: each packet that leaves, after segmentation, fits the route to the Node, and the sum of them an IP length
- * field. */
+/* fits: each packet that leaves, after segmentation, fits the route to the Node, and their total length fits an IP
+ * length field. */
 static __always_inline bool fits(const struct __sk_buff *skb, const struct packet *p, const struct onc_node *node)
 {
 	__u32 overhead = (reached_by_ip6(node) ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN;

@@ -3,11 +3,11 @@
 /* Constants that the programs, Open vSwitch and the agent agree on. */
 #pragma once
 
-/* skb->mark. Antrea uses bits 0-7, 30 and 31, kube-proxy 14 and 15; all bits that are not ours are kept as found.
- * EPOCH is written by Open vSwitch: this packet's connection is established and was allowed by every stage of the
- * pipeline as it was in this epoch of the local endpoint. TICKET is written by Egress and Ingress: number of the
- * ticket that holds what they saw. On the way to Open vSwitch the bits of EPOCH hold a stamp (stamp.h), which Open
- * vSwitch takes away. No stamp is an epoch, so one that is left is no permission. */
+/* skb->mark. Antrea uses bits 0-7, 30 and 31, kube-proxy 14 and 15; all bits that are not ours are left unchanged.
+ * EPOCH is written by Open vSwitch: this packet's connection is established, and every stage of the pipeline allowed it
+ * as of this epoch of the local endpoint. TICKET is written by Egress and Ingress: the number of the ticket that
+ * records the packet. On the way to Open vSwitch the bits of EPOCH hold a stamp (stamp.h), which Open vSwitch removes.
+ * No stamp is an epoch, so a stamp that is left over permits nothing. */
 #define MARK_EPOCH_SHIFT 20
 #define MARK_EPOCH_MASK 0x3ff00000u
 #define MARK_STAMP 0x20000000u /* set in every stamp, and in no epoch */
@@ -25,7 +25,7 @@
 #define FLOW_MAPS 4	    /* egress and ingress, IPv4 and IPv6: 2 * (IPv6) + (ingress) */
 #define NODE_SLOTS 8192	    /* remote Nodes: Kubernetes supports 5,000 */
 
-/* Header lengths in bytes. IP and tunnel headers have no options or extensions in anything we touch. */
+/* Header lengths in bytes. IP and tunnel headers of the packets that we handle have no options or extensions. */
 #define L2_LEN 14
 #define IP4_LEN 20
 #define IP6_LEN 40
@@ -37,7 +37,7 @@
 #define OUTER6_LEN (L2_LEN + ENCAP6_LEN)
 #define TCP_LEN 20
 
-/* The way of a hit lies straight in the machine code; what leaves it stands behind. */
+/* Keep the hit path straight-line in the machine code, and everything else behind it. */
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 

@@ -19,7 +19,7 @@ static __always_inline __u16 csum16_add(__u16 sum, __u16 addend)
 	return sum + (sum < addend);
 }
 
-/* csum_fold makes 16 bits of a sum of 32 bits, to which a few carries may have been added. */
+/* csum_fold folds a 32-bit sum, to which a few carries may have been added, into 16 bits. */
 static __always_inline __u16 csum_fold(__u64 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -27,7 +27,7 @@ static __always_inline __u16 csum_fold(__u64 sum)
 	return sum;
 }
 
-/* ip4_words adds up a 20-byte IPv4 header, which is not on the stack, in words of 32 bits. */
+/* ip4_words adds up a 20-byte IPv4 header in 32-bit words. The header is not on the stack. */
 static __always_inline __u64 ip4_words(const void *header)
 {
 	const __u32 *w = header;
@@ -39,7 +39,7 @@ static __always_inline __u64 ip4_words(const void *header)
 	return sum;
 }
 
-/* ip4_sum is the one's complement sum of an IPv4 header. */
+/* ip4_sum returns the one's complement sum of an IPv4 header. */
 static __always_inline __u16 ip4_sum(const void *header)
 {
 	__u64 sum = ip4_words(header);
@@ -47,8 +47,8 @@ static __always_inline __u16 ip4_sum(const void *header)
 	return csum_fold((__u32)sum + (sum >> 32));
 }
 
-/* ip4_intact: the header's checksum is right, that is the sum is 0 in one's complement. Folding twice leaves a carry in
- * other sums, but makes 0xffff of these and of no others. */
+/* ip4_intact: the header's checksum is right, that is, the one's complement sum is 0. For other sums folding twice may
+ * leave a carry, but only sums of 0 become 0xffff. */
 static __always_inline bool ip4_intact(const void *header)
 {
 	__u64 sum = ip4_words(header);
@@ -57,8 +57,8 @@ static __always_inline bool ip4_intact(const void *header)
 	return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
-/* decrease_ttl4 does what OVS's dec_ttl does, in the form of the kernel's ip_decrease_ttl (include/net/ip.h): the
- * result is the same for every checksum and every TTL but 0. */
+/* decrease_ttl4 does the same as OVS's dec_ttl, in the form of the kernel's ip_decrease_ttl (include/net/ip.h): the
+ * result is equal for every checksum and every TTL except 0. */
 static __always_inline void decrease_ttl4(struct iphdr *ip)
 {
 	__u32 check = ip->check + bpf_htons(0x0100);
@@ -67,7 +67,7 @@ static __always_inline void decrease_ttl4(struct iphdr *ip)
 	ip->ttl--;
 }
 
-/* set_ce4 does what the kernel's IP_ECN_set_ce does to an ECT(0) or ECT(1) header (include/net/inet_ecn.h). */
+/* set_ce4 does the same as the kernel's IP_ECN_set_ce for an ECT(0) or ECT(1) header (include/net/inet_ecn.h). */
 static __always_inline void set_ce4(struct iphdr *ip)
 {
 	__u32 ecn = (ip->tos + 1) & 3;
@@ -76,8 +76,8 @@ static __always_inline void set_ce4(struct iphdr *ip)
 	ip->tos |= 3;
 }
 
-/* edit6 sets one 16-bit word of an IPv6 header. IPv6 has no header checksum of its own, so a checksum that the NIC took
- * over the whole packet (CHECKSUM_COMPLETE) must follow; the helper does nothing when there is none. */
+/* edit6 sets one 16-bit word of an IPv6 header. IPv6 has no header checksum, so a checksum that the NIC computed over
+ * the whole packet (CHECKSUM_COMPLETE) must be adjusted; the helper does nothing if there is none. */
 static __always_inline void edit6(struct __sk_buff *skb, __u16 *word, __u16 to)
 {
 	__u32 diff = (__u32)to + (__u16) ~*word;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Egress sits where packets of a Pod enter the host; Egress-Init where tunnel packets leave on the uplink. */
+/* Egress runs where packets of a Pod enter the host, Egress-Init where tunnel packets leave on the uplink. */
 #pragma once
 
 #include "candidate.h"
@@ -16,8 +16,8 @@
 #include "ticket.h"
 #include "tunnel.h"
 
-/* redirected: a Pod that an ICMP redirect has told of the remote gateway sends to the virtual MAC, as Open vSwitch
- * answered its ARP. */
+/* redirected: a Pod that learned of the remote gateway from an ICMP redirect sends to the virtual MAC, because Open
+ * vSwitch answered its ARP request with that. */
 static __always_inline bool redirected(const struct ethhdr *eth, const struct onc_control *c,
 				       const struct onc_endpoint *ep)
 {
@@ -34,8 +34,8 @@ static __always_inline bool from_endpoint(struct __sk_buff *skb, const struct on
 	       (same_macs(eth, ep->gateway_mac) || redirected(eth, c, ep));
 }
 
-/* egress_condition: may this packet use entry f? On ONC_OK *node is the Node to send it to, *hash the flow's if known.
- */
+/* egress_condition: may this packet use entry f? On ONC_OK *node is the destination Node and *hash the hash of the
+ * flow, if known. */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, struct onc_egress *f,
 							struct onc_node **node, __u32 *hash)
@@ -61,7 +61,7 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
 
-/* egress_owner: the packet comes from the interface of the Pod that has its source address. */
+/* egress_owner: the packet comes from the interface of the Pod that owns its source address. */
 static __always_inline bool egress_owner(struct __sk_buff *skb, const struct packet *p)
 {
 	__s64 slot = endpoint_of(skb->ifindex);
@@ -70,23 +70,23 @@ static __always_inline bool egress_owner(struct __sk_buff *skb, const struct pac
 	return ep && sent_by(p, ep);
 }
 
-/* read_egress parses a packet as a Pod sends it. */
+/* read_egress parses a packet as the Pod sends it. */
 static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool ipv6, struct packet *p)
 {
 	void *ip;
 
 	pull(skb, L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN) + TCP_LEN);
-	/* On a netkit device nobody has read the frame yet: a packet socket of the Pod can say one thing and send
-	 * another. */
+	/* On a netkit device nobody has parsed the frame yet: a packet socket of the Pod can declare one EtherType and
+	 * send another. */
 	ip = (void *)(long)skb->data + L2_LEN;
 	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(ipv6)))
 		return because(ONC_NOT_IP);
 	return parse(skb, L2_LEN, ipv6, p);
 }
 
-/* read_egress_again reads the packet another time for those who are not a hit, so that a hit keeps nothing for them.
- * They begin with an empty packet: Linux 6.1 refuses programs that could read what the other IP version would have
- * written. */
+/* read_egress_again parses the packet a second time if it is not a hit, so that hits need not keep state for that case.
+ * It starts with an empty packet: Linux 6.1 refuses programs that could read fields which the other IP version would
+ * have written. */
 static __always_inline enum onc_reason read_egress_again(struct __sk_buff *skb, struct packet *p)
 {
 	if (skb->protocol == ether_type_of(true))
@@ -94,7 +94,7 @@ static __always_inline enum onc_reason read_egress_again(struct __sk_buff *skb, 
 	return read_egress(skb, false, p);
 }
 
-/* egress_end ends the flow. Only the Pod that owns the address may do that. */
+/* egress_end ends the flow. Only the Pod that owns the address may do so. */
 static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 {
 	struct packet p = {}, back;
@@ -109,8 +109,8 @@ static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 	return ONC_TCP_FLAGS;
 }
 
-/* egress_ticket issues a ticket. fresh says that the flow has no entry: then only to the owner of the source address,
- * and only if it is worth learning. */
+/* egress_ticket issues a ticket. fresh is set when the flow has no entry. Then only the owner of the source address
+ * gets one, and only if the flow is worth learning. */
 static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 endpoint, __u32 node, bool fresh)
 {
 	struct onc_endpoint *ep = get_endpoint(endpoint);
@@ -122,7 +122,7 @@ static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 end
 	return reason;
 }
 
-/* egress_miss lets Egress-Init learn from this packet, if it goes from an announced Pod to a remote Node. */
+/* egress_miss lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node. */
 static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct packet *p,
 						   enum onc_reason reason)
 {
@@ -139,7 +139,7 @@ static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const 
 	return no_ticket ? no_ticket : reason;
 }
 
-/* egress_probe: the packet asks Open vSwitch about its entry. What it says counts if the Pod has sent it. */
+/* egress_probe: the packet is a probe of its entry. Open vSwitch's verdict counts only if the Pod sent the packet. */
 static __always_inline void egress_probe(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
 					 struct onc_egress *f, __u32 length)
 {
@@ -218,7 +218,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	reason = parse_type(skb, off, ether_type((void *)(long)skb->data + off), &p);
 	if (reason)
 		return reason;
-	/* Merged into the packet with the ticket: the flow has just ended. */
+	/* A packet merged into the one with the ticket: the flow has just ended. */
 	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_EGRESS, &p, &t);
@@ -237,7 +237,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 		return ONC_TEMPLATE;
 
 	fresh.v.tag = flow_hash(&p);
-	/* An IPv6 flow's hash is that of its label, which may change. */
+	/* An IPv6 flow's hash is that of its flow label, which may change. */
 	if (t.unhashed && !p.ipv6)
 		fresh.v.hash = skb->hash;
 	reverse(&p, &back);
@@ -249,7 +249,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	own = find_egress(&p);
 	if (own && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
 		return ONC_RENEWED;
-	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
+	/* Nothing is carried over from an expired entry: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - off);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* The end of a connection, or the begin of a new one: nothing of the former one is used any more. */
+/* The end of a connection, or the start of a new one: no state of the former connection is used any more. */
 #pragma once
 
 #include "candidate.h"
 #include "flow.h"
 #include "tally.h"
 
-/* end_flow forgets both directions of a connection that opens or closes: out is its key as the Pod sends, in as it
- * receives. */
+/* end_flow forgets both directions of a connection that opens or closes: out is its key as the Pod sends it, in as it
+ * receives it. */
 static __always_inline void end_flow(const struct packet *out, const struct packet *in)
 {
 	struct onc_egress *egress = find_egress(out);
 	struct onc_ingress *ingress = find_ingress(in);
 
-	/* A deletion takes a lock, also when there is nothing to delete. */
+	/* A deletion takes a lock even if there is nothing to delete. */
 	if (egress)
 		delete_egress(out, egress->v.endpoint);
 	if (ingress)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Flow keys of both address families, and the lookups that take them. */
+/* Flow keys of both address families, and the lookups by them. */
 #pragma once
 
 #include "maps.h"
@@ -34,7 +34,7 @@ static __always_inline bool same_macs(const void *a, const void *b)
 	return *(__u64 *)a == *(__u64 *)b && *(__u32 *)(a + 8) == *(__u32 *)(b + 8);
 }
 
-/* reverse is the key of the same flow as the other direction carries it; all else is left out. */
+/* reverse returns the key of the same flow in the other direction; all other fields are left out. */
 static __always_inline void reverse(const struct packet *p, struct packet *back)
 {
 	back->ipv6 = p->ipv6;
@@ -62,8 +62,8 @@ static __always_inline __u32 flow_hash(const struct packet *p)
 	return h * 0x27d4eb2fu;
 }
 
-/* find_egress and find_ingress look up copies of the key: a packet of which no helper gets the address can be in
- * registers. */
+/* find_egress and find_ingress look up copies of the key: a packet whose address is never passed to a helper can stay
+ * in registers. */
 static __always_inline struct onc_egress *find_egress(const struct packet *p)
 {
 	if (p->ipv6) {

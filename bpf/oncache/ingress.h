@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Ingress sits where packets arrive on the uplink; Ingress-Init where packets leave the host towards a Pod. */
+/* Ingress runs where packets arrive on the uplink, Ingress-Init where packets leave the host toward a Pod. */
 #pragma once
 
 #include "candidate.h"
@@ -16,8 +16,8 @@
 #include "ticket.h"
 #include "tunnel.h"
 
-/* ingress_condition: may this packet use entry f? On ONC_OK *ifindex is the Pod's host-side interface, macs what its
- * Ethernet header must say, and *ce whether to mark congestion. */
+/* ingress_condition: may this packet use entry f? On ONC_OK *ifindex is the Pod's host-side interface, macs are the
+ * MACs for its Ethernet header, and *ce is whether to mark congestion. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
 							 struct onc_ingress *f, __u32 *ifindex, __u32 *macs, bool *ce)
@@ -32,7 +32,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	node = get_node(f->v.node);
 	if (unlikely(!ep || !node))
 		return because(ONC_NO_ENTRY);
-	/* Read before the generation: a slot given to another Pod has a new generation first. */
+	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
 	*ifindex = *(volatile __u32 *)&ep->ifindex;
 	reason = valid(&f->v, c, ep, node, p);
 	if (unlikely(reason))
@@ -41,15 +41,15 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 		return because(ONC_OUTER_SOURCE);
 	if (!merge_ecn(o->tos, p->tos, ce))
 		return because(ONC_ECN);
-	/* The kernel could not segment such a packet for the Pod afterwards: it would still look like a tunnel packet.
-	 */
+	/* The kernel could not segment such a packet for the Pod later, because it would still look like a tunnel
+	 * packet. */
 	if (skb->gso_size && p->udp)
 		return because(ONC_OFFLOAD);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
 
-/* ingress_owner returns the slot of the Node that owns the inner source, if the packet comes from there, or -1. */
+/* ingress_owner returns the slot of the Node that owns the inner source if the packet comes from it, or -1. */
 static __always_inline __s64 ingress_owner(const struct packet *p, const struct outer *o, enum onc_reason *reason)
 {
 	__s64 slot = node_of_source(p);
@@ -59,8 +59,8 @@ static __always_inline __s64 ingress_owner(const struct packet *p, const struct 
 	return *reason ? -1 : slot;
 }
 
-/* ingress_ticket lets Ingress-Init learn from this packet, if it comes from the Node that owns the inner source. fresh
- * says that the flow has no entry: then only if it is worth learning. */
+/* ingress_ticket lets Ingress-Init learn from this packet if it comes from the Node that owns the inner source. fresh
+ * is set when the flow has no entry; then only if it is worth learning. */
 static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, const struct packet *p,
 						      const struct outer *o, bool fresh)
 {
@@ -72,8 +72,8 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	return reason;
 }
 
-/* read_outer checks the outer headers and says of which EtherType the inner packet is. Nothing is pulled that is not
- * needed: a TCP acknowledgement over IPv4 has less than IPv6 needs. */
+/* read_outer checks the outer headers and returns the EtherType of the inner packet. It pulls only the bytes it needs:
+ * a TCP acknowledgment over IPv4 is shorter than the headers of IPv6. */
 static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
 						  struct outer *o, __be16 *inner)
 {
@@ -89,8 +89,8 @@ static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const s
 	return ONC_OK;
 }
 
-/* ingress_miss does what is to be done about a packet that is no hit: the flow ends, or it gets a ticket. It reads the
- * packet again, so that a hit keeps nothing for it. */
+/* ingress_miss handles a packet that is not a hit: it ends the flow or issues a ticket. It parses the packet again, so
+ * that hits need not keep state for that case. */
 static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const struct onc_control *c,
 					       enum onc_reason reason)
 {
@@ -120,8 +120,8 @@ static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const stru
 	return other ? other : reason;
 }
 
-/* ingress_probe: the packet asks Open vSwitch about its entry. What it says counts if it comes from the entry's Node.
- */
+/* ingress_probe: the packet is a probe of its entry. The verdict of Open vSwitch counts only if the packet comes from
+ * the entry's Node. */
 static __always_inline void ingress_probe(const struct onc_control *c, const struct packet *p, const struct outer *o,
 					  struct onc_ingress *f, __u32 length)
 {
@@ -218,7 +218,7 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	reason = parse_type(skb, L2_LEN, skb->protocol, &p);
 	if (reason)
 		return reason;
-	/* Merged into the packet with the ticket: the flow has just ended. */
+	/* A packet merged into the one with the ticket: the flow has just ended. */
 	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_INGRESS, &p, &t);
@@ -227,7 +227,7 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	endpoint_slot = endpoint_of(skb->ifindex);
 	if (endpoint_slot < 0)
 		return ONC_NO_ENDPOINT;
-	/* The ticket's Node is not used: only the owner of the inner source address may send it. */
+	/* The ticket's Node is not used: only the owner of the inner source address may send the packet. */
 	node_slot = node_of_source(&p);
 	if (node_slot < 0)
 		return ONC_NOT_REMOTE;
@@ -254,7 +254,7 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	own = find_ingress(&p);
 	if (own && same_macs(own->macs, fresh.macs) && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
 		return ONC_RENEWED;
-	/* Nothing of an entry that is over is carried on: the address may have another owner now. */
+	/* Nothing is carried over from an expired entry: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - L2_LEN);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Learning: called when a ticket was redeemed and the packet carries the epoch of Open vSwitch. */
+/* Learning: called when a ticket was redeemed and the packet carries an epoch from Open vSwitch. */
 #pragma once
 
 #include "condition.h"
 
-/* now_valid fills v with what an entry learned at this moment depends on. Each generation is read before the fields
- * that it guards; the agent writes them in the opposite order, so a change in between makes the entry stale at birth.
- */
+/* now_valid fills v with the present state on which an entry learned now depends. Each generation is read before the
+ * fields that it guards. The agent writes them in the opposite order, so a change in between makes the new entry stale
+ * from the start. */
 static __always_inline enum onc_reason now_valid(struct onc_validity *v, const struct onc_control *c,
 						 __u32 endpoint_slot, const struct onc_endpoint *ep, __u32 node_slot,
 						 const struct onc_node *node, __u32 mark)
@@ -37,7 +37,7 @@ static __always_inline bool same_validity(const struct onc_validity *a, const st
 }
 
 /* prove connects the two directions: if the other one was learned under the same generations, each is told of the
- * other. Done on every redemption, so that a half that was evicted is whole again after the next lease. */
+ * other. Every redemption does this, so that a connection with an evicted half is whole again after a lease. */
 static __always_inline void prove(struct onc_validity *fresh, struct onc_validity *other)
 {
 	if (!other || !same_validity(other, fresh) || !(other->proved & PROVED_OWN))
@@ -47,13 +47,13 @@ static __always_inline void prove(struct onc_validity *fresh, struct onc_validit
 	fresh->proved |= PROVED_OTHER;
 }
 
-/* The kernel regards a UDP connection as a stream when a datagram passes two seconds and more after the first one
+/* The kernel treats a UDP connection as a stream when a datagram passes at least two seconds after the first one
  * (nf_conntrack_udp_packet in net/netfilter/nf_conntrack_proto_udp.c). Two ticks of 10 ms are added. */
 #define STREAM_NS 2020000000ull
 
-/* lease_until is when a lease ends that begins now, of an entry that was made at the time created. While a UDP
- * connection may become a stream the lease is in its last quarter from the beginning: conntrack sees a datagram every
- * sixteenth of a full one. */
+/* lease_until returns the end of a lease that begins now, for an entry that was made at the time created. While a UDP
+ * connection may still become a stream, its lease is in the last quarter from the start: conntrack then sees a datagram
+ * in every sixteenth of a full lease. */
 static __always_inline __u64 lease_until(const struct onc_control *c, const struct packet *p, __u64 created)
 {
 	bool young = p->udp && bpf_ktime_get_coarse_ns() - created < STREAM_NS;
@@ -61,14 +61,14 @@ static __always_inline __u64 lease_until(const struct onc_control *c, const stru
 	return bpf_jiffies64() + (young ? c->lease / 4 - 1 : c->lease);
 }
 
-/* begin_lease: the packet that the entry is learned from is its first probe. */
+/* begin_lease: the packet from which the entry is learned is its first probe. */
 static __always_inline void begin_lease(struct onc_validity *v, __u64 until)
 {
 	v->lease = until;
 	v->probed = bpf_jiffies64();
 }
 
-/* renew extends an entry that was confirmed unchanged. */
+/* renew extends an entry that has been confirmed without change. */
 static __always_inline bool renew(struct onc_validity *own, const struct onc_validity *fresh, __u64 until)
 {
 	if (!same_validity(own, fresh))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* All maps. Sizes of the flow maps are set by the agent before loading (oncache.maxFlows). */
+/* All maps. The agent sets the sizes of the flow maps before loading (oncache.maxFlows). */
 #pragma once
 
 #include <linux/bpf.h>
@@ -14,8 +14,8 @@
 #define BPF_F_MMAPABLE 1024
 #endif
 
-/* On/off, global generation, this Node's uplink. Written by the agent through mmap, as are endpoints and nodes. Only
- * the time is oncache_jiffies'. */
+/* On/off, global generation, this Node's uplink. The agent writes it through mmap, like endpoints and nodes. The field
+ * now is the exception: oncache_jiffies writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -70,7 +70,7 @@ struct {
 	__type(value, __u32);
 } endpoint_slots SEC(".maps");
 
-/* Slot of the local Pod with an address; misses only. */
+/* Slot of the local Pod that has an address; misses only. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 2 * ENDPOINT_SLOTS);
@@ -113,7 +113,7 @@ struct {
 	__type(value, struct onc_count);
 } flow_counts SEC(".maps");
 
-/* What each of the flow maps has room for. */
+/* The capacity of each flow map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, FLOW_MAPS);
@@ -122,7 +122,7 @@ struct {
 	__type(value, struct onc_limit);
 } flow_limits SEC(".maps");
 
-/* Packets on their way through Open vSwitch, by ticket number. */
+/* Packets on the way through Open vSwitch, by ticket number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TICKETS);
@@ -130,7 +130,7 @@ struct {
 	__type(value, struct onc_ticket);
 } tickets SEC(".maps");
 
-/* Flows that have missed once, each by its hash in the cell of the hash's first bits. */
+/* Flows that have missed once. Each is noted by its hash, in the cell selected by the first bits of the hash. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << CANDIDATE_BITS);
@@ -138,7 +138,7 @@ struct {
 	__type(value, __u32);
 } candidates SEC(".maps");
 
-/* TCP segments that conntrack has seen of flows in the cache; read by the agent. */
+/* TCP segments of cached flows that conntrack has seen; read by the agent. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, PASSED_BYTES);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Remote Nodes: who owns an address of a Pod, and how the Node is reached. */
+/* Remote Nodes: which one owns a Pod's address, and how it is reached. */
 #pragma once
 
 #include "maps.h"
 #include "parse.h"
 
-/* reached_by_ip6 tells whether the Node is reached by its IPv6 address. */
+/* reached_by_ip6 tells whether the Node is reached through its IPv6 address. */
 static __always_inline bool reached_by_ip6(const struct onc_node *node)
 {
 	return !node->ip4;
 }
 
-/* node_of_source and node_of_destination return the slot of the remote Node whose Pod network holds the address, or -1.
- */
+/* node_of_source and node_of_destination return the slot of the remote Node whose Pod network contains the address, or
+ * -1. */
 static __always_inline __s64 node_of4(__be32 addr)
 {
 	struct onc_prefix4 key = {.length = 32, .addr = addr};

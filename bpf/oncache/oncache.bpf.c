@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
 /* ONCache: four programs that repeat for an established flow what Open vSwitch was seen to do with it, and one that
- * tells the agent the time. Design: docs/design/oncache.md. Programs never drop a packet they have not begun to change;
- * whatever they do not understand goes to Open vSwitch untouched. */
+ * tells the agent the time. Design: docs/design/oncache.md. Programs drop no packet that they have not begun to change.
+ * Packets that they do not understand go to Open vSwitch untouched. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -10,8 +10,8 @@
 #include "ingress.h"
 #include "stamp.h"
 
-/* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. skb->ifindex is the
- * host-side device's at both. */
+/* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. At both, skb->ifindex is
+ * the index of the host-side device. */
 SEC("tc") int oncache_egress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
@@ -50,7 +50,7 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 
 	count(ONC_INGRESS, reason);
 	if (reason == ONC_HIT) {
-		/* What crossing into the Pod's namespace clears on the slow path. */
+		/* Crossing into the Pod's namespace clears this on the slow path. */
 		skb->mark = 0;
 		skb->priority = 0;
 		skb->tc_index = 0;
@@ -77,7 +77,7 @@ SEC("tc") int oncache_ingress_init(struct __sk_buff *skb)
 	return TC_NEXT;
 }
 
-/* Never attached: the agent runs it, because nothing else tells a program the time that leases are in. */
+/* Never attached: the agent runs it, because user space has no other way to read jiffies, the unit of leases. */
 SEC("tc") int oncache_jiffies(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
@@ -87,7 +87,7 @@ SEC("tc") int oncache_jiffies(struct __sk_buff *skb)
 	return TC_NEXT;
 }
 
-/* Makes types part of the type information, from which the agent gets its copies, that no map has. */
+/* Adds types that no map has to the type information, from which the agent gets its copies. */
 const struct onc_passed *onc_passed_type __attribute__((unused));
 const enum onc_program *onc_program_type __attribute__((unused));
 const enum onc_reason *onc_reason_type __attribute__((unused));

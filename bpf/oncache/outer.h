@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* What the outer headers of a tunnel packet must be when it arrives (Ingress). */
+/* The form that the outer headers of an arriving tunnel packet must have (Ingress). */
 #pragma once
 
 #include <linux/if_packet.h>
@@ -22,8 +22,8 @@ static __always_inline bool same_tunnel_header(const void *a, const void *b)
 	return *(__u32 *)a == *(__u32 *)b && *(__u32 *)(a + 4) == *(__u32 *)(b + 4);
 }
 
-/* outer_udp_condition checks what follows the outer IP header, up to the inner Ethernet header; length is what the IP
- * header says that follows it. */
+/* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header; length is the payload
+ * length from the outer IP header. */
 static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
 							   struct udphdr *udp, __u32 off, __u16 length)
 {
@@ -38,7 +38,7 @@ static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb
 }
 
 /* outer_condition: is this a tunnel packet for this Node, of exactly the form that its peers send? ipv6 is a constant,
- * so that a hit does nothing for the other IP version. */
+ * so that hits do no work for the other IP version. */
 static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
 						       struct outer *o)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Parsing of one IP packet, strict: whatever is unusual is refused with its reason. */
+/* Strict parsing of one IP packet: anything unusual is refused, with a reason. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,14 +19,14 @@
 #include "reasons.h"
 #include "types.h"
 
-/* What the programs need of a packet. ipv6 says which key is used. */
+/* The fields that the programs need from a packet. ipv6 selects the key. */
 struct packet {
 	union {
 		struct onc_flow4 key4;
 		struct onc_flow6 key6;
 	};
 	__u32 l4;	   /* fingerprint: TCP sequence number, or UDP length and first payload bytes */
-	__be32 ack;	   /* TCP: acknowledgement number */
+	__be32 ack;	   /* TCP: acknowledgment number */
 	__be32 flags;	   /* TCP: word of the flags and the window */
 	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label */
 	__u32 headers_len; /* length of the IP and the TCP or UDP header */
@@ -37,7 +37,7 @@ struct packet {
 	bool udp;
 };
 
-/* ether_type is what the Ethernet header in front of an IP header says that it is. */
+/* ether_type returns the EtherType from the Ethernet header in front of an IP header. */
 static __always_inline __be16 ether_type(const void *ip)
 {
 	return *(const __be16 *)(ip - sizeof(__be16));
@@ -48,8 +48,8 @@ static __always_inline __be16 ether_type_of(bool ipv6)
 	return ipv6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 }
 
-/* start and end are the bounds of what can be read of the packet. They are read each time: of a value that clang has
- * from two places it clears the upper half, which Linux forbids with a pointer. */
+/* start and end are the bounds of the readable part of the packet. Re-read on every call: clang truncates to 32 bits a
+ * value that it merges from two paths, and the verifier rejects that for a pointer. */
 static __always_inline void *start(const struct __sk_buff *skb)
 {
 	return (void *)(long)*(const volatile __u32 *)&skb->data;
@@ -60,7 +60,7 @@ static __always_inline void *end(const struct __sk_buff *skb)
 	return (void *)(long)*(const volatile __u32 *)&skb->data_end;
 }
 
-/* pull makes the first want bytes of the packet (or all, if shorter) readable. */
+/* pull makes the first want bytes of the packet readable (or all, if it is shorter). */
 static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 {
 	if (unlikely((void *)(long)skb->data + want > (void *)(long)skb->data_end))
@@ -85,7 +85,7 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 		p->ack = tcp->ack_seq;
 		p->flags = tcp_flag_word(tcp);
 		p->syn_fin_rst = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
-		/* A segment without ACK that opens or resets nothing is invalid to conntrack. */
+		/* To conntrack, a segment without ACK that opens or resets nothing is invalid. */
 		return p->syn_fin_rst || p->flags & TCP_FLAG_ACK ? ONC_OK : because(ONC_TCP_FLAGS);
 	}
 	if (proto == IPPROTO_UDP) {
@@ -97,7 +97,7 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 		p->udp = true;
 		*sport = udp->source;
 		*dport = udp->dest;
-		/* Not the checksum: Open vSwitch completes it when it hands the first packets to user space. */
+		/* Not the checksum: Open vSwitch completes it when it passes the first packets to user space. */
 		p->l4 = (__u32)udp->len << 16;
 		if ((void *)(udp + 1) + sizeof(__u32) <= limit)
 			p->l4 ^= *(__u32 *)(udp + 1);
@@ -160,9 +160,9 @@ static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, 
 	return parse_l4(skb, off + IP6_LEN, ip->nexthdr, p, &p->key6.sport, &p->key6.dport);
 }
 
-/* parse reads the IP packet that starts at offset off and must fill the rest of the frame. Returns ONC_OK when it is
- * an ordinary TCP or UDP packet. Lengths are compared with skb->len: data_end covers the linear part only. On the fast
- * path ipv6 is a constant, so that what the other IP version needs is not there at all. */
+/* parse reads the IP packet that starts at offset off and must fill the rest of the frame. It returns ONC_OK for an
+ * ordinary TCP or UDP packet. Lengths are compared with skb->len, because data_end covers the linear part only. On the
+ * fast path ipv6 is a constant, so that no code for the other IP version remains. */
 static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, bool ipv6, struct packet *p)
 {
 	enum onc_reason reason;
@@ -176,7 +176,7 @@ static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, b
 	return p->ttl > 1 ? ONC_OK : because(ONC_TTL);
 }
 
-/* parse_type does the same with a packet of EtherType type. */
+/* parse_type does the same for a packet with the given EtherType. */
 static __always_inline enum onc_reason parse_type(struct __sk_buff *skb, __u32 off, __be16 type, struct packet *p)
 {
 	if (type == ether_type_of(false))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Every way a packet can go, counted per program. The Go names, metrics and documentation are made from this enum. */
+/* All outcomes for a packet, counted per program. Go names, metrics and documentation are derived from this enum. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ enum onc_reason {
 	ONC_HIT,
 	ONC_OBSERVED, /* it would have, but the mode is observe */
 
-	/* What the packet is: these never take the fast path and get no ticket. */
+	/* The kind of packet: these never take the fast path and get no ticket. */
 	ONC_OFF,	  /* the fast path is switched off */
 	ONC_NOT_IP,	  /* EtherType other than IPv4 and IPv6, or a VLAN tag */
 	ONC_MALFORMED,	  /* lengths that contradict each other or the headers, wrong IPv4 header checksum */
@@ -27,46 +27,46 @@ enum onc_reason {
 	ONC_OUTER_HEADER, /* tunnel packet with an unexpected outer or tunnel header */
 	ONC_OUTER_SOURCE, /* outer source is not the Node that owns the inner source */
 
-	/* Why there was no hit. The packet got a ticket, with ONC_NO_ENTRY if it is worth learning from. ONC_NO_ENTRY
-	 * is the first and ONC_LEASE the last of them. */
+	/* Why there was no hit. The packet got a ticket; for ONC_NO_ENTRY only if it is worth learning from.
+	 * ONC_NO_ENTRY is the first and ONC_LEASE the last of these reasons. */
 	ONC_NO_ENTRY,	    /* flow not in the cache */
 	ONC_NOT_PROVED,	    /* TCP: the other direction has not been seen yet */
 	ONC_STALE_ENDPOINT, /* evicted by the Pod's generation */
 	ONC_STALE_NODE,	    /* evicted by the Node's generation */
 	ONC_STALE_ALL,	    /* evicted by the global generation */
-	ONC_LEASE,	    /* lease over or near its end: this packet asks Open vSwitch again */
+	ONC_LEASE,	    /* lease over or near its end: this packet is a probe to Open vSwitch */
 
 	/* The entry is good, but not for this packet. */
 	ONC_SPOOF,   /* interface or MAC is not the one of the entry's Pod */
-	ONC_MTU,     /* does not fit the way to the Node once encapsulated */
+	ONC_MTU,     /* does not fit the route to the Node once encapsulated */
 	ONC_ECN,     /* congestion mark on a packet that cannot carry it */
 	ONC_OFFLOAD, /* the kernel cannot (de)capsulate this packet here */
 
-	/* What became of tickets at Egress-Init and Ingress-Init. */
+	/* The fate of tickets at Egress-Init and Ingress-Init. */
 	ONC_LEARNED,	     /* entry written */
 	ONC_RENEWED,	     /* entry confirmed for another lease */
-	ONC_NO_AGENT,	     /* the agent has not looked after conntrack for too long */
+	ONC_NO_AGENT,	     /* the agent has not maintained conntrack for too long */
 	ONC_NOT_ESTABLISHED, /* Open vSwitch put no epoch on it */
 	ONC_STALE_EPOCH,     /* decided by rules older than the endpoint's current epoch */
-	ONC_NO_TICKET,	     /* slot holds another packet's ticket */
+	ONC_NO_TICKET,	     /* the slot holds another packet's ticket */
 	ONC_REWRITTEN,	     /* Open vSwitch changed more than TTL and MACs (NAT, DSCP) */
 	ONC_TEMPLATE,	     /* outer header is not the Node's, or cannot be cached (checksum, options) */
 	ONC_SHARE,	     /* the map is nearly full, and the Pod has its share of it */
 
-	/* Never expected: the packet was changed and then could not be finished. */
+	/* Never expected: the packet could not be completed after it had been changed. */
 	ONC_DROPPED,
 
 	ONC_REASONS
 };
 
-/* What a check returns when nothing speaks against the fast path. Its number is that of ONC_HIT, so that a reason is
- * true in a condition; only what has sent the packet on its way returns ONC_HIT. */
+/* Returned by a check that finds nothing against the fast path. It equals ONC_HIT, so that every other reason is true
+ * in a condition. Only the code that has forwarded the packet returns ONC_HIT. */
 #define ONC_OK ONC_HIT
 
 enum onc_program { ONC_EGRESS, ONC_EGRESS_INIT, ONC_INGRESS, ONC_INGRESS_INIT, ONC_PROGRAMS };
 
-/* because returns its argument where a test has failed. Without it clang loads the reason before each test, in case it
- * fails: of the instructions of the programs one in eleven was such a load. */
+/* because returns its argument after a failed test. Without it clang loads the reason before each test, in case the
+ * test fails: such loads were one in eleven of the programs' instructions. */
 static __always_inline enum onc_reason because(enum onc_reason reason)
 {
 	asm volatile("" : "+r"(reason));
@@ -75,7 +75,7 @@ static __always_inline enum onc_reason because(enum onc_reason reason)
 	return reason;
 }
 
-/* wants_ticket: Open vSwitch's answer to this packet would be news. */
+/* wants_ticket: Open vSwitch's verdict on this packet would be new information. */
 static __always_inline bool wants_ticket(enum onc_reason reason)
 {
 	return reason >= ONC_NO_ENTRY && reason <= ONC_LEASE;

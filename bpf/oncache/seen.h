@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* What conntrack misses: each entry keeps what conntrack would know of the flow's last packet, and the agent is told
- * when conntrack has seen one. docs/oncache-conntrack.md says what the agent makes of it. */
+/* The segments that conntrack misses: each entry records what conntrack would know of the flow's last packet, and the
+ * agent is told when conntrack has seen one. docs/oncache-conntrack.md explains how the agent uses that. */
 #pragma once
 
 #include "maps.h"
 #include "parse.h"
 
-/* see_segment notes all of a TCP segment but its acknowledgement. */
+/* see_segment records everything about a TCP segment except its acknowledgment. */
 static __always_inline void see_segment(struct onc_seen *s, const struct packet *p, __u32 length)
 {
 	__u32 data = length - p->headers_len;
@@ -17,7 +17,7 @@ static __always_inline void see_segment(struct onc_seen *s, const struct packet 
 	s->length = data;
 }
 
-/* see notes a packet of length bytes, from its IP header on. Acknowledgements may arrive out of order. */
+/* see records a packet of length bytes, counted from its IP header. Acknowledgments may arrive out of order. */
 static __always_inline void see(struct onc_seen *s, const struct packet *p, __u32 length)
 {
 	__u32 ack;
@@ -31,7 +31,7 @@ static __always_inline void see(struct onc_seen *s, const struct packet *p, __u3
 		s->ack = ack;
 }
 
-/* see_first notes the packet that a new entry is learned from. */
+/* see_first records the packet from which a new entry is learned. */
 static __always_inline void see_first(struct onc_seen *s, const struct packet *p, __u32 length)
 {
 	s->at = bpf_jiffies64();
@@ -41,8 +41,8 @@ static __always_inline void see_first(struct onc_seen *s, const struct packet *p
 	s->ack = bpf_ntohl(p->ack);
 }
 
-/* tell_passed tells the agent that conntrack has seen a segment of the flow, if that is on the fast path: of others it
- * sees everything. When the buffer is full the agent finds the flow when it has become idle. */
+/* tell_passed tells the agent that conntrack has seen a segment of the flow if the flow is on the fast path: for other
+ * flows it sees everything. When the buffer is full, the agent finds the flow once it has become idle. */
 static __always_inline void tell_passed(const struct packet *p, const struct onc_validity *v)
 {
 	struct onc_passed event = {};

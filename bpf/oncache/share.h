@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Shares: when a flow map is nearly full, a Pod that has its share of it makes no new entries, so that it does not
- * evict those of others. What it has is renewed as ever. */
+/* Shares: when a flow map is nearly full, a Pod that has used up its share makes no new entries, so that it does not
+ * evict those of others. Its existing entries are renewed as always. */
 #pragma once
 
 #include "flow.h"
 #include "learn.h"
 #include "tally.h"
 
-/* exhausted: the map is nearly full, and the endpoint has its share of it. CPUs that ask at the same time may make an
- * entry each. */
+/* exhausted: the map is nearly full, and the endpoint has used up its share. CPUs that check at the same time may make
+ * an entry each. */
 static __always_inline bool exhausted(const struct onc_limit *l, const struct onc_count *n)
 {
 	return l->share && *(const volatile __s64 *)&l->entries >= l->full &&
 	       *(const volatile __s64 *)&n->entries >= l->share;
 }
 
-/* lost_half: the connection's other half is on the fast path. TCP must not stay there with one half alone. */
+/* lost_half: the connection's other half is on the fast path. TCP must not stay there with only one half. */
 static __always_inline bool lost_half(const struct packet *p, const struct onc_validity *fresh,
 				      const struct onc_validity *other)
 {
 	return !p->udp && other && other->proved == PROVED_BOTH && same_validity(other, fresh);
 }
 
-/* has_room: may the packet's flow have the entry fresh? Yes if it takes the place of one. It must be asked before the
- * other half is told that it is proved. */
+/* has_room: may the packet's flow have the entry fresh? Yes if it replaces an existing one. It must be called before
+ * the other half is told that it is proved. */
 static __always_inline bool has_room(enum onc_program program, const struct packet *p, const struct onc_validity *fresh,
 				     const struct onc_validity *other)
 {

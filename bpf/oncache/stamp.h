@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Stamps: what goes to Open vSwitch carries the number of the last change that concerned the local Pods that it is from
- * and to. Open vSwitch copies that into a register, so that each of its kernel flows belongs to one number: after a
- * change, packets have another one and meet no kernel flow from before it, however long those stay. */
+/* Stamps: a packet that goes to Open vSwitch carries the number of the last change that affected its local Pods. Open
+ * vSwitch copies the number into a register, so that each of its kernel flows belongs to one number. After a change,
+ * packets carry another number and cannot match a kernel flow that predates it, however long that flow stays. */
 #pragma once
 
 #include <stddef.h>
@@ -10,13 +10,13 @@
 #include "maps.h"
 #include "parse.h"
 
-/* later of two numbers, which come round. */
+/* later returns the later of two numbers, which wrap around. */
 static __always_inline __u32 later(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) > 0 ? a : b;
 }
 
-/* changed_at is when the Pod in a slot has changed, or else what the caller says. */
+/* changed_at returns the last change of the Pod in a slot, or otherwise if there is none. */
 static __always_inline __u32 changed_at(const __u32 *slot, __u32 otherwise)
 {
 	struct onc_endpoint *ep = slot ? get_endpoint(*slot) : NULL;
@@ -24,8 +24,8 @@ static __always_inline __u32 changed_at(const __u32 *slot, __u32 otherwise)
 	return ep ? *(const volatile __u32 *)&ep->changed : otherwise;
 }
 
-/* endpoint_to finds the local Pod that the IP packet at offset off is for. Whatever else the packet is, its destination
- * stands where it always does. */
+/* endpoint_to finds the local Pod to which the IP packet at offset off is addressed. The destination is at the same
+ * place in every kind of packet. */
 static __always_inline const __u32 *endpoint_to(const struct __sk_buff *skb, __u32 off, bool ipv6)
 {
 	struct onc_address key = {};
@@ -41,8 +41,8 @@ static __always_inline const __u32 *endpoint_to(const struct __sk_buff *skb, __u
 	return bpf_map_lookup_elem(&endpoint_ips, &key);
 }
 
-/* stamp marks an IP packet whose Ethernet header, or that with one VLAN tag, ends at offset off. from is the slot of
- * the Pod that sends it. What the frame says counts, and not what its sender has told the kernel. */
+/* stamp marks an IP packet whose Ethernet header, including at most one VLAN tag, ends at offset off. from is the slot
+ * of the Pod that sends it. Only the content of the frame counts, not what its sender has declared to the kernel. */
 static __always_inline void stamp(struct __sk_buff *skb, const __u32 *from, __u32 off)
 {
 	__u32 number, to;
@@ -66,7 +66,7 @@ static __always_inline void stamp(struct __sk_buff *skb, const __u32 *from, __u3
 	skb->mark = (skb->mark & ~MARK_EPOCH_MASK) | MARK_STAMP | (number & STAMP_NUMBER_MASK) << MARK_EPOCH_SHIFT;
 }
 
-/* stamp_egress stamps what a Pod sends. */
+/* stamp_egress stamps a packet that a Pod sends. */
 static __noinline int stamp_egress(struct __sk_buff *skb)
 {
 	__u32 ifindex = skb->ifindex;
@@ -75,7 +75,7 @@ static __noinline int stamp_egress(struct __sk_buff *skb)
 	return 0;
 }
 
-/* stamp_ingress stamps a tunnel packet, whose outer headers are known to be as they must. */
+/* stamp_ingress stamps a tunnel packet whose outer headers have been checked. */
 static __noinline int stamp_ingress(struct __sk_buff *skb)
 {
 	stamp(skb, NULL, skb->protocol == ether_type_of(true) ? OUTER6_LEN : OUTER4_LEN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Counting the entries of each local Pod: where they are made and where they end, never on a hit. What the programs do
- * not see (evictions of the LRU maps, deletions by the agent) leaves a count too high, until the agent has counted. */
+/* Counting the entries of each local Pod: where they are made and where they end, never on a hit. Evictions of the LRU
+ * maps and deletions by the agent are not seen, and leave a count too high until the agent counts. */
 #pragma once
 
 #include "maps.h"
@@ -36,8 +36,8 @@ static __always_inline void count_entry(__u32 map, __u32 endpoint, __s64 change)
 	__sync_fetch_and_add(&n->entries, change);
 }
 
-/* count_new counts an entry of the endpoint that is about to be stored in the place of former, if that is not NULL: it
- * may be of another endpoint, which had the address before. */
+/* count_new counts an entry of the endpoint that is about to replace former, if that is not NULL. former may belong to
+ * another endpoint, which had the address before. */
 static __always_inline void count_new(enum onc_program program, bool ipv6, __u32 endpoint,
 				      const struct onc_validity *former)
 {
@@ -50,7 +50,7 @@ static __always_inline void count_new(enum onc_program program, bool ipv6, __u32
 	count_entry(map, endpoint, 1);
 }
 
-/* delete_egress and delete_ingress delete an entry of the endpoint. Of two CPUs that do so one counts it. */
+/* delete_egress and delete_ingress delete an entry of the endpoint. If two CPUs do so, one of them counts it. */
 static __always_inline void delete_egress(const struct packet *p, __u32 endpoint)
 {
 	if (!(p->ipv6 ? bpf_map_delete_elem(&egress_flows6, &p->key6) : bpf_map_delete_elem(&egress_flows4, &p->key4)))

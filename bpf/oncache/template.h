@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Templates: the outer headers that Open vSwitch puts in front of packets to a Node, learned by Egress-Init and
- * repeated by Egress. */
+/* Templates: the outer headers that Open vSwitch prepends to packets to a Node. Egress-Init learns them and Egress
+ * repeats them. */
 #pragma once
 
 #include "flow.h"
 #include "node.h"
 #include "outer.h"
 
-/* normalize4 and normalize6 zero what differs from packet to packet, and refuse what cannot be a template. */
+/* normalize4 and normalize6 zero the fields that differ between packets, and refuse what cannot be a template. */
 static __always_inline bool normalize4(void *h, const struct onc_control *c, const struct onc_node *node)
 {
 	struct iphdr *ip = h + L2_LEN;
@@ -48,8 +48,8 @@ static __always_inline bool normalize_udp(struct udphdr *udp, const struct onc_c
 	return true;
 }
 
-/* learn_template compares the headers that Open vSwitch put in front with the Node's template, or makes them the
- * template when the Node has none of this generation. */
+/* learn_template compares the headers that Open vSwitch prepended with the Node's template, or makes them the template
+ * when the Node has none of this generation. */
 static __always_inline bool learn_template(struct __sk_buff *skb, const struct onc_control *c, struct onc_node *node,
 					   __u32 gen)
 {
@@ -72,7 +72,7 @@ static __always_inline bool learn_template(struct __sk_buff *skb, const struct o
 	}
 
 	if (node->template_gen != gen) {
-		/* Another CPU is writing it, or knows a later generation. */
+		/* Another CPU is writing the template, or has a later generation. */
 		if ((__s32)(gen - old) <= 0 || __sync_val_compare_and_swap(&node->claim, old, gen) != old)
 			return false;
 		__builtin_memcpy(node->header, h, sizeof(h));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Tickets: what Egress or Ingress saw of a packet, kept while Open vSwitch handles it. */
+/* Tickets: what Egress or Ingress saw in a packet, kept while Open vSwitch handles it. */
 #pragma once
 
 #include "flow.h"
 
 #define TICKET_REDEEMED 0xffffffffu
 
-/* A ticket is not overwritten while its packet may still be on its way: of a batch of packets of one flow that all
- * miss, the first is the one that comes out again, with the others merged into it or behind it. */
+/* A ticket is not overwritten while its packet may still be in flight. When a batch of packets of one flow misses, the
+ * first one comes out again, with the others merged into it or behind it. */
 #define TICKET_KEPT_NS 20000000ull
 
 static __always_inline __u32 ticket_slot(const struct packet *p)
@@ -28,9 +28,9 @@ static __always_inline __u32 ticket_of(__u32 mark)
 	return (mark >> 8 & 0x3f) | (mark >> 16 & 0xf) << 6;
 }
 
-/* issue writes a ticket and its number. Two CPUs may write one slot at the same time: every field is later either
- * compared with the packet or checked against what the agent announced, so a mixed ticket is worthless, not wrong. Only
- * unhashed is neither: a tunnel packet's source port depends on it until the next lease, nothing else. */
+/* issue writes a ticket and marks the packet with its number. Two CPUs may write one slot at the same time. Fields are
+ * later compared with the packet or with the agent's announcements, so a mixed ticket is worthless, not wrong. Only
+ * unhashed is not: a tunnel packet's source port depends on it until the next lease, nothing else. */
 static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p,
 				  __u32 endpoint, __u32 node)
 {

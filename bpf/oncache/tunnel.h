@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Encapsulation and decapsulation. Everything that can fail fails before the packet is changed, except a bounds check
- * that the verifier wants and that cannot be false. */
+/* Encapsulation and decapsulation. Everything that can fail fails before the packet is changed. The exception is a
+ * bounds check that the verifier demands and that can never fail. */
 #pragma once
 
 #include "csum.h"
 #include "node.h"
 #include "parse.h"
 
-/* Since Linux 6.3; older kernels answer EINVAL, which means Open vSwitch. */
+/* Since Linux 6.3. Older kernels return EINVAL, and the packet goes to Open vSwitch. */
 #define ADJ_ROOM_DECAP_L3_IPV4 (1ULL << 7)
 #define ADJ_ROOM_DECAP_L3_IPV6 (1ULL << 8)
 
-/* grow and shrink are the only callers of bpf_skb_adjust_room, so that mode and flags cannot be swapped. FIXED_GSO: the
- * payload per segment stays what the sender chose. NO_CSUM_RESET: what the sender or the NIC proved of the inner
- * checksum stays true. */
+/* grow and shrink are the only callers of bpf_skb_adjust_room, so that mode and flags cannot be mixed up. FIXED_GSO
+ * keeps the sender's payload size per segment. NO_CSUM_RESET keeps what the sender or the NIC has verified about the
+ * inner checksum. */
 #define ADJ_ROOM_FLAGS (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)
 #define ADJ_ROOM_ENCAP                                                                                                 \
 	(ADJ_ROOM_FLAGS | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_ENCAP_L2(L2_LEN) | BPF_F_ADJ_ROOM_ENCAP_L2_ETH)
@@ -36,8 +36,8 @@ static __always_inline long shrink(struct __sk_buff *skb, bool outer_ipv6, bool 
 	return bpf_skb_adjust_room(skb, outer_ipv6 ? -ENCAP6_LEN : -ENCAP4_LEN, BPF_ADJ_ROOM_MAC, flags);
 }
 
-/* hash_of is the kernel's hash of the packet's flow, before encapsulation. Connected sockets give their packets one. Of
- * others the kernel computes it, the same each time: known is what skb_get_hash would leave in the packet. */
+/* hash_of returns the kernel's hash of the packet's flow, before encapsulation. Packets of connected sockets have one.
+ * For others the kernel computes it, always the same: known is the hash that skb_get_hash would leave in the packet. */
 static __always_inline __u32 hash_of(struct __sk_buff *skb, __u32 known)
 {
 	if (!known || skb->hash)
@@ -46,15 +46,15 @@ static __always_inline __u32 hash_of(struct __sk_buff *skb, __u32 known)
 	return known;
 }
 
-/* source_port is udp_flow_src_port of include/net/udp_tunnel.h: fast and slow path take the same way through switches
- * and receive queues. */
+/* source_port does the same as udp_flow_src_port of include/net/udp_tunnel.h, so that fast and slow path take the same
+ * route through switches and receive queues. */
 static __always_inline __be16 source_port(__u32 hash, const struct onc_control *c)
 {
 	hash ^= hash << 16;
 	return bpf_htons((__u16)((((__u64)hash * (__u32)(c->port_max - c->port_min)) >> 32) + c->port_min));
 }
 
-/* outer_ecn is ip_tunnel_ecn_encap: congestion experienced is not copied to the outer header (RFC 6040). */
+/* outer_ecn does the same as ip_tunnel_ecn_encap: CE is not copied to the outer header (RFC 6040). */
 static __always_inline __u8 outer_ecn(__u8 tos)
 {
 	__u8 ecn = tos & ECN_MASK;
@@ -62,8 +62,8 @@ static __always_inline __u8 outer_ecn(__u8 tos)
 	return ecn == ECN_CE ? ECN_ECT_0 : ecn;
 }
 
-/* copy copies bytes, a multiple of four, in the largest words. Of memory whose alignment the compiler does not know,
- * which packets are, __builtin_memcpy copies single bytes. */
+/* copy copies a multiple of four bytes in the largest words possible. For memory of unknown alignment, such as packets,
+ * __builtin_memcpy copies single bytes. */
 static __always_inline void copy(void *to, const void *from, __u32 bytes)
 {
 	typedef __u64 __attribute__((__may_alias__)) word8;
@@ -103,7 +103,7 @@ static __always_inline void fill_outer6(void *data, const struct onc_node *node,
 	udp->len = bpf_htons(length - IP6_LEN);
 }
 
-/* finish_inner decrements the TTL of the inner packet, and says in the Ethernet header before it what it is. */
+/* finish_inner decrements the TTL of the inner packet, and sets the EtherType of the Ethernet header before it. */
 static __always_inline void finish_inner(struct __sk_buff *skb, void *ip, bool ipv6)
 {
 	*(__be16 *)(ip - sizeof(__be16)) = ether_type_of(ipv6);
@@ -113,7 +113,7 @@ static __always_inline void finish_inner(struct __sk_buff *skb, void *ip, bool i
 		decrease_ttl4(ip);
 }
 
-/* encapsulate puts the Node's header in front and decrements the inner TTL. ONC_OFFLOAD: packet untouched. */
+/* encapsulate prepends the Node's header and decrements the inner TTL. ONC_OFFLOAD: packet untouched. */
 static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const struct onc_control *c,
 						   const struct onc_node *node, const struct packet *p, __u32 hash,
 						   __u16 id)
@@ -125,7 +125,7 @@ static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const 
 	__u8 ecn = outer_ecn(p->tos);
 	void *data;
 
-	/* A Pod's own tunnel (EALREADY), GSO types the kernel cannot nest (ENOTSUPP). */
+	/* A Pod's own tunnel (EALREADY), or GSO types that the kernel cannot nest (ENOTSUPP). */
 	if (unlikely(grow(skb, ipv6)))
 		return ONC_OFFLOAD;
 	data = (void *)(long)skb->data;
@@ -143,8 +143,8 @@ static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const 
 	return ONC_OK;
 }
 
-/* merge_ecn says whether the fast path can do what IP_ECN_decapsulate does: it leaves alone what must be logged,
- * dropped or turned from ECT(0) to ECT(1). */
+/* merge_ecn reports whether the fast path can do the same as IP_ECN_decapsulate. It leaves out packets that must be
+ * logged, dropped or turned from ECT(0) to ECT(1). */
 static __always_inline bool merge_ecn(__u8 outer, __u8 inner, bool *ce)
 {
 	outer &= ECN_MASK;
@@ -174,7 +174,7 @@ static __always_inline enum onc_reason decapsulate(struct __sk_buff *skb, const 
 	else if (unlikely(ce))
 		set_ce4(ip);
 	finish_inner(skb, ip, p->ipv6);
-	/* One checksum level less was proved: the outer UDP header is gone. Fails when none was; nothing to do then. */
+	/* One checksum level fewer is verified: the outer UDP header is gone. Fails if none was; nothing to do then. */
 	bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
 	return ONC_OK;
 }

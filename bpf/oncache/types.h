@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Structures shared with the agent (generated to Go by bpf2go, layout guarded by a test). */
+/* Structures shared with the agent (converted to Go by bpf2go; a test guards the layout). */
 #pragma once
 
 #include <linux/types.h>
@@ -24,38 +24,38 @@ struct onc_flow6 {
 	__u8 pad[3];
 };
 
-/* proved: what has been seen of a flow since its generations. */
+/* proved: which directions of a flow have been seen since its generations began. */
 #define PROVED_OWN 1
 #define PROVED_OTHER 2
 #define PROVED_BOTH (PROVED_OWN | PROVED_OTHER)
 
-/* What every flow entry must satisfy to be used. Generations are compared with those of the slots. The tag is a hash of
- * the key: an LRU map may give an element to another flow while a program reads it. It is compared last. What a mixture
- * of two entries could do is in the design: the kernel promises no order of its copy. */
+/* The conditions that every flow entry must meet to be used. Generations are compared with those of the slots. The tag
+ * is a hash of the key: an LRU map may give an element to another flow while a program reads it. It is compared last.
+ * The design describes the effects of mixing two entries; the kernel does not specify the order in which it copies. */
 struct onc_validity {
 	__u32 tag;
 	__u32 proved;
-	__u64 lease; /* valid until, in jiffies: Linux reads them without a call, a clock takes three */
+	__u64 lease; /* valid until, in jiffies: reading them takes no call, reading a clock takes three */
 	__u16 endpoint;
 	__u16 node;
 	__u32 endpoint_gen;
 	__u32 node_gen;
 	__u32 all_gen;
-	__u32 hash;   /* egress: the kernel's hash of the flow if its packets come without one, else 0 */
+	__u32 hash;   /* egress: the kernel's hash of the flow if its packets arrive without one, else 0 */
 	__u32 probed; /* jiffies when a packet last went to Open vSwitch to renew the lease */
 };
 
-/* The last packet of an entry's direction. Conntrack does not see what takes the fast path; from this the agent knows
- * what it would have seen. Sequence numbers are in host byte order, those of UDP are 0. */
+/* The last packet of an entry's direction. Conntrack does not see packets of the fast path; this tells the agent what
+ * it would have seen. Sequence numbers are in host byte order; for UDP they are 0. */
 struct onc_seen {
 	__u32 at;      /* jiffies */
-	__u32 end;     /* TCP: sequence number that follows the last segment */
-	__u32 ack;     /* TCP: highest acknowledgement */
+	__u32 end;     /* TCP: sequence number after the last segment */
+	__u32 ack;     /* TCP: highest acknowledgment */
 	__be16 window; /* TCP: window of the last segment, not scaled */
 	__u16 length;  /* TCP: bytes of data in the last segment */
 };
 
-/* egress_flows: key is the 5-tuple as the Pod sends it. The header to put in front is the Node's. */
+/* egress_flows: key is the 5-tuple as the Pod sends it. The header to prepend is the Node's. */
 struct onc_egress {
 	struct onc_validity v;
 	struct onc_seen seen;
@@ -83,28 +83,28 @@ struct onc_endpoint {
 	__u32 ifindex;
 	__be32 ip4; /* 0: none */
 	__be32 ip6[4];
-	__u8 gateway_mac[6]; /* this and the next as they stand in the Ethernet header of what the Pod sends */
+	__u8 gateway_mac[6]; /* this and the next as in the Ethernet header of the Pod's packets */
 	__u8 mac[6];
 	__u32 last_epoch; /* last one that any mark flow of this Pod may carry; the agent's memory across restarts */
-	__u32 changed;	  /* number of the last change that concerned the Pod, counted over all Pods of the Node */
+	__u32 changed;	  /* number of the last change that affected the Pod, counted over all Pods of the Node */
 	__u32 pad;
 };
 
-/* A remote Node by one of its transport addresses. The fields up to mtu are the agent's, the rest Egress-Init's. */
+/* One transport address of a remote Node. The agent writes the fields up to mtu, Egress-Init the rest. */
 struct onc_node {
 	__u32 generation; /* 0: slot unused */
-	__be32 ip4;	  /* transport address; 0: it is ip6 */
+	__be32 ip4;	  /* transport address; 0: ip6 is the address */
 	__be32 ip6[4];
 	__u32 mtu;	    /* of the route to the Node */
 	__u32 claim;	    /* generation whose template is being or has been written */
 	__u32 template_gen; /* generation whose template is complete */
 	__u32 header_sum;   /* one's complement sum of the template's outer IPv4 header, folded to 16 bits */
 	__u64 confirmed;    /* when Open vSwitch last sent with the template's header, ns of CLOCK_MONOTONIC_COARSE */
-	__u64 contradicted; /* when with another one: the agent evicts the Node if that goes on */
+	__u64 contradicted; /* when with another one: the agent evicts the Node if that continues */
 	__u8 header[88];    /* outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0 */
 };
 
-/* What Egress or Ingress saw of one packet before Open vSwitch. */
+/* What Egress or Ingress saw of one packet before Open vSwitch handled it. */
 struct onc_ticket {
 	union {
 		struct onc_flow4 key4;
@@ -122,13 +122,13 @@ struct onc_ticket {
 	__u64 issued;  /* ns of CLOCK_MONOTONIC_COARSE */
 };
 
-/* The mode stands first in every version: an agent can stop the programs of another version (datapath.Suspend). */
+/* The mode comes first in every version: an agent can stop the programs of another version (datapath.Suspend). */
 struct onc_control {
 	__u32 mode; /* MODE_* */
 	__u32 generation;
-	__u64 lease; /* how long one runs, in jiffies */
+	__u64 lease; /* length of a lease, in jiffies */
 	__u64 now;   /* jiffies when oncache_jiffies last ran */
-	__u64 until; /* jiffies until which the agent has promised to look after conntrack */
+	__u64 until; /* jiffies until which the agent has promised to maintain conntrack */
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];
@@ -141,8 +141,8 @@ struct onc_control {
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
 };
 
-/* What the agent is told when conntrack has seen a TCP segment of a flow in the cache: whose entry to bring up to date.
- * IPv4 addresses are mapped to IPv6 ones, as in onc_address. */
+/* Tells the agent that conntrack has seen a TCP segment of a cached flow, and thus whose entry to update. IPv4
+ * addresses are mapped to IPv6, as in onc_address. */
 struct onc_passed {
 	struct onc_flow6 flow;
 };
@@ -163,15 +163,15 @@ struct onc_prefix6 {
 	__be32 addr[4];
 };
 
-/* Entries of one endpoint in one flow map. Never less than there are, but for races; corrected by the agent. */
+/* Entries of one endpoint in one flow map. Except for races never less than there are; corrected by the agent. */
 struct onc_count {
 	__s64 entries;
 	__u64 refused; /* packets from which no entry was made because the share was used up */
 };
 
-/* One flow map. Entries is the programs' count, corrected by the agent, the rest the agent's. */
+/* One flow map. The programs count entries, corrected by the agent; the agent writes the rest. */
 struct onc_limit {
 	__s64 entries;
-	__s64 full;  /* from so many entries on the map is nearly full, and shares count */
-	__s64 share; /* entries that every endpoint may have even then; 0: no limit */
+	__s64 full;  /* number of entries from which on the map is nearly full, and shares apply */
+	__s64 share; /* entries that every endpoint may always have; 0: no limit */
 };

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// What servers and the objects of others say must not steer the user's terminal: move its cursor, change its title, hide text or
-// turn it around.
+// Text from servers and from other users' objects must not control the user's terminal: move its cursor, change its title,
+// hide text or reverse its direction.
 
-// clean makes one line of text printable: everything that is not is shown as Go would write it in a string.
+// clean makes one line of text printable: unprintable characters are shown as escapes in Go's notation.
 func clean(text string) string { return cleanBut(text, "") }
 
 // cleanText is clean for text of several lines.
@@ -47,8 +47,8 @@ func cleanBut(text, allowed string) string {
 	return b.String()
 }
 
-// cleanJSON is for JSON, whose encoder leaves some of these characters as they are. They are within strings, where their escapes
-// mean the same.
+// cleanJSON does the same for JSON, whose encoder leaves some of these characters unchanged. They occur only within
+// strings, where their escapes have the same meaning.
 func cleanJSON(text string) string {
 	return escapeEncoded(text, func(r rune) string {
 		high, low := utf16.EncodeRune(r)
@@ -56,7 +56,7 @@ func cleanJSON(text string) string {
 	})
 }
 
-// cleanYAML is the same for YAML. In strings without double quotes the escapes stand for themselves.
+// cleanYAML does the same for YAML. In strings without double quotes an escape stands for itself.
 func cleanYAML(text string) string {
 	return escapeEncoded(text, func(r rune) string { return fmt.Sprintf("\\U%08x", r) })
 }
@@ -77,13 +77,13 @@ func escapeEncoded(text string, wide func(rune) string) string {
 	return b.String()
 }
 
-// steers says whether a character is none that is seen: controls (C0, C1, DEL), formats (among them those for the direction of
-// text), and what separates lines and paragraphs.
+// steers reports whether a character is not visible text: controls (C0, C1, DEL), formats (including those for the
+// direction of text), and separators of lines and paragraphs.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs)
 }
 
-// cleanError is an error that can be printed.
+// cleanError is an error that is safe to print.
 type cleanError struct{ error }
 
 func (e cleanError) Error() string { return clean(e.error.Error()) }

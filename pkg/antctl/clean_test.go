@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hostile has what steers terminals: C0 and C1 controls, DEL, overrides of the direction of text, and what is not seen at all.
+// hostile has characters that control terminals: C0 and C1 controls, DEL, direction overrides, and invisible characters.
 const hostile = "pod\x1b]0;owned\x07\x1b[2J\r\nFAKE ROW\b\x7f\u009b31m\u0085\u202egnp.exe\u2066\u200b\u2028\ufeff\U000e0041"
 
 func TestClean(t *testing.T) {
@@ -42,7 +42,7 @@ func TestClean(t *testing.T) {
 	require.Equal(t, "a\\r\nb", cleanText("a\r\nb"))
 }
 
-// requireHarmless fails when a terminal would do anything but show the text.
+// requireHarmless fails when a terminal would do anything except show the text.
 func requireHarmless(t *testing.T, text string) {
 	t.Helper()
 	require.True(t, utf8.ValidString(text))
@@ -79,7 +79,7 @@ func TestOutputIsHarmless(t *testing.T) {
 	}
 }
 
-// evil is a server that answers everything with one answer.
+// evil is a server that answers every request with the given answer.
 func evil(t *testing.T, answer http.HandlerFunc) (address, tokenFile string) {
 	t.Helper()
 	s := httptest.NewTLSServer(answer)
@@ -131,7 +131,7 @@ func TestEvilServers(t *testing.T) {
 		}, "is larger than 64 MiB"},
 		{"redirections without end", []string{"version"}, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/version", http.StatusFound)
-		}, "has sent on 4 times"},
+		}, "has redirected 4 times"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			address, tokenFile := evil(t, tc.answer)
@@ -149,7 +149,7 @@ func TestEvilServers(t *testing.T) {
 	}
 }
 
-// A token goes to the server that it is for, and to no other that this one names.
+// A token goes only to the server that it is for, and not to another server that this one names.
 func TestTokensStayAtTheServer(t *testing.T) {
 	asked := 0
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

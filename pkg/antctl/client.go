@@ -24,13 +24,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
-// maxResponse bounds what antctl takes from a server: in an agent's Pod it shares the agent's memory.
+// maxResponse bounds how much antctl accepts from a server: in an agent's Pod it shares the agent's memory.
 const maxResponse = 64 << 20
 
-// maxRedirects is how often a server may send on to another of its paths.
+// maxRedirects is how often a server may redirect to another of its paths.
 const maxRedirects = 3
 
-// connection is what the global flags say about the server.
+// connection holds the global flags about the server.
 type connection struct {
 	server     string
 	kubeconfig string
@@ -38,7 +38,7 @@ type connection struct {
 	verbose    bool
 }
 
-// client asks one server.
+// client sends requests to one server.
 type client struct {
 	http *http.Client
 	base *url.URL
@@ -53,8 +53,8 @@ func newClient(env Environment, conn connection, tokenFile string) (*client, err
 	return newKubernetesClient(conn)
 }
 
-// newLoopbackClient asks the component in the same Pod. The certificate is not verified: it is made anew at each start
-// of the component and kept in memory.
+// newLoopbackClient talks to the component in the same Pod. The certificate is not verified: the component makes a new one
+// at each start and keeps it in memory.
 func newLoopbackClient(mode Mode, server, tokenFile string) (*client, error) {
 	if server == "" {
 		port := apis.AgentPort
@@ -76,8 +76,8 @@ func newLoopbackClient(mode Mode, server, tokenFile string) (*client, error) {
 	return &client{http: httpClient, base: base, token: strings.TrimSpace(string(token))}, nil
 }
 
-// newKubernetesClient asks the Kubernetes API: the kubeconfig of the flag, of KUBECONFIG, of the home directory, or the
-// Pod's service account.
+// newKubernetesClient talks to the Kubernetes API, with the kubeconfig of the flag, of KUBECONFIG or of the home directory,
+// or with the Pod's service account.
 func newKubernetesClient(conn connection) (*client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = conn.kubeconfig
@@ -99,16 +99,16 @@ func newKubernetesClient(conn connection) (*client, error) {
 	return &client{http: httpClient, base: base}, nil
 }
 
-// stayAtServer is for http.Client.CheckRedirect: the user's token is meant for one server, and the client library would send it
-// to any other that this one names.
+// stayAtServer is for http.Client.CheckRedirect. The user's token is meant for one server, and the client library would
+// send it to any other server that this one names.
 func stayAtServer(next *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
-		return fmt.Errorf("the server %s sends on to %s://%s, which antctl does not follow: ask that server with --server if it is right",
+		return fmt.Errorf("the server %s redirects to %s://%s, which antctl does not follow: name that server with --server if it is the right one",
 			first.Host, next.URL.Scheme, next.URL.Host)
 	}
 	if len(via) > maxRedirects {
-		return fmt.Errorf("the server %s has sent on %d times", first.Host, len(via))
+		return fmt.Errorf("the server %s has redirected %d times", first.Host, len(via))
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func serverURL(server string) (*url.URL, error) {
 	return base, nil
 }
 
-// do returns the body of a successful answer; otherwise the error is what the server says.
+// do returns the body of a successful answer. Otherwise the error has the server's message.
 func (c *client) do(ctx context.Context, method, path string, query url.Values) ([]byte, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()

@@ -19,7 +19,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	var conn connection
 	root := &cobra.Command{
 		Use:          "antctl",
-		Short:        "antctl looks into a running Antrea component",
+		Short:        "antctl inspects a running Antrea component",
 		SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if !conn.verbose {
@@ -35,7 +35,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	flags.StringVarP(&conn.server, "server", "s", "", "Address and port of the API server")
 	flags.StringVarP(&conn.kubeconfig, "kubeconfig", "k", "", "Path of the kubeconfig file, used outside the Pods of Antrea")
 	flags.DurationVarP(&conn.timeout, "timeout", "t", 0, "How long a request may take, for example 5s; 0 means no limit")
-	flags.BoolVarP(&conn.verbose, "verbose", "v", false, "Say on the standard error what is done")
+	flags.BoolVarP(&conn.verbose, "verbose", "v", false, "Log requests and responses to standard error")
 
 	groups := map[Group]*cobra.Command{
 		Flat:    root,
@@ -79,7 +79,7 @@ func newGroup(group Group, short string) *cobra.Command {
 	}
 }
 
-// newSubcommand makes the cobra command of a definition; ask gets the server's answer to a query.
+// newSubcommand makes the cobra command of a definition; ask returns the server's answer to a query.
 func newSubcommand(d *Definition, endpoint *Endpoint, ask func(context.Context, url.Values) ([]byte, error)) *cobra.Command {
 	use := d.Use
 	for _, arg := range d.Args {
@@ -105,7 +105,7 @@ func newSubcommand(d *Definition, endpoint *Endpoint, ask func(context.Context, 
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := d.execute(cmd, args, endpoint, output, ask); err != nil {
-			// Servers have a say in most errors.
+			// Servers contribute to the text of most errors.
 			return cleanError{err}
 		}
 		return nil
@@ -113,7 +113,7 @@ func newSubcommand(d *Definition, endpoint *Endpoint, ask func(context.Context, 
 	return cmd
 }
 
-// execute asks and prints the answer, in the format of the flag --output unless the endpoint has only text.
+// execute sends the query and prints the answer, in the format of the flag --output unless the endpoint has only text.
 func (d *Definition) execute(cmd *cobra.Command, args []string, endpoint *Endpoint, format Format,
 	ask func(context.Context, url.Values) ([]byte, error)) error {
 	if !endpoint.TextOnly {

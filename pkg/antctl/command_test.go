@@ -33,7 +33,7 @@ const (
 	gatesJSON = `[{"component":"agent","name":"AntreaProxy","status":"Enabled","version":"GA"},{"component":"agent","name":"ONCache","status":"Disabled","version":"ALPHA"}]`
 )
 
-// server answers like an agent, whose state only PUT changes, and records the last query.
+// server answers like an agent whose state only PUT changes, and records the last query.
 func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
 	t.Helper()
 	lastQuery = &url.Values{}
@@ -187,7 +187,7 @@ func TestControllerModeThroughKubernetes(t *testing.T) {
 			_, _ = w.Write([]byte(`{"kind":"AntreaControllerInfo","version":"v0.3.0"}`))
 			return
 		}
-		// The query is part of the answer, so that a test sees it.
+		// The query is part of the answer, so that a test can check it.
 		name := r.URL.Query().Get("fieldSelector")
 		switch strings.TrimPrefix(r.URL.Path, "/apis/controlplane.antrea.io/v1beta2/") {
 		case "networkpolicies":

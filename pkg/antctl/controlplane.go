@@ -12,7 +12,7 @@ import (
 
 const controlPlanePath = "/apis/controlplane.antrea.io/v1beta2"
 
-// controlPlaneDefinitions are the commands that ask antrea-controller for what it has computed, for all Nodes.
+// controlPlaneDefinitions are the commands that show what antrea-controller has computed for all Nodes.
 var controlPlaneDefinitions = []Definition{
 	{
 		Use: "networkpolicy", Aliases: []string{"networkpolicies", "netpol"}, Group: Get,

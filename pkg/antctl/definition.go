@@ -8,15 +8,15 @@ import (
 	"net/url"
 )
 
-// Group is where a command stands in the tree.
+// Group is the position of a command in the tree.
 type Group string
 
 const (
-	// Flat commands stand directly under antctl; their default output is YAML.
+	// Flat commands are directly under antctl; their default output is YAML.
 	Flat Group = ""
-	// Get commands stand under antctl get; their default output is a table.
+	// Get commands are under antctl get; their default output is a table.
 	Get Group = "get"
-	// ONCache commands stand under antctl oncache; their default output is a table.
+	// ONCache commands are under antctl oncache; their default output is a table.
 	ONCache Group = "oncache"
 )
 
@@ -31,7 +31,7 @@ type Definition struct {
 	// Args are optional positional arguments, in this order.
 	Args  []Arg
 	Flags []Flag
-	// Agent and Controller answer the command in these modes; nil: the command does not exist there.
+	// Agent and Controller answer the command in these modes; nil if the command does not exist there.
 	Agent, Controller *Endpoint
 }
 
@@ -48,17 +48,17 @@ type Flag struct {
 	Bool      bool
 }
 
-// Endpoint answers a command: GET Path with the arguments as query, or PUT when they ask for a change.
+// Endpoint answers a command: GET Path with the arguments as query, or PUT when they request a change.
 type Endpoint struct {
 	Path     string
 	Response Response
-	// ChangedBy is the parameter that asks for a change; empty if there is none.
+	// ChangedBy is the parameter that requests a change; empty if there is none.
 	ChangedBy string
-	// ResponseFor, when set, replaces Response by what suits the query.
+	// ResponseFor, when set, returns the Response for the query instead of Response.
 	ResponseFor func(query url.Values) Response
-	// Query, when set, makes the request's query of the arguments and flags.
+	// Query, when set, converts the arguments and flags to the request's query.
 	Query func(url.Values) url.Values
-	// TextOnly commands print Result.Text and have no flag --output.
+	// TextOnly commands print Result.Text and lack the flag --output.
 	TextOnly bool
 }
 

@@ -19,7 +19,7 @@ import (
 var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition, oncacheExplainDefinition},
 	agentDefinitions, networkPolicyDefinitions, controlPlaneDefinitions)
 
-// agentDefinitions are the commands for looking into an agent, some of which exist in controller mode, too.
+// agentDefinitions are the commands for inspecting an agent. Some of them also exist in controller mode.
 var agentDefinitions = []Definition{
 	{
 		Use: "log-level", Group: Flat,
@@ -92,7 +92,7 @@ var agentInfoColumns = []Column[apis.AgentInfo]{
 	{"LOCAL-PODS", func(i apis.AgentInfo) string { return fmt.Sprint(i.LocalPodNum) }},
 }
 
-// shortContainerID is how many characters of a container ID the table shows.
+// shortContainerID is the number of characters of a container ID that the table shows.
 const shortContainerID = 11
 
 var podInterfaceColumns = []Column[apis.PodInterface]{

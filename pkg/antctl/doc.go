@@ -1,10 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package antctl is the command line tool for looking into a running component. Commands are data: a Definition names
-// the command, its arguments and flags, the path of the component's API that answers it, and a Response that decodes
-// the answer and lays it out as a table. Building cobra commands, finding the server, JSON, YAML and tables are common
-// to all.
+// Package antctl is the command line tool for inspecting a running component. Commands are data: a Definition names the
+// command, its arguments and flags, the path of the component's API that answers it, and a Response that decodes the answer
+// and lays it out as a table. All commands share the code for cobra commands, finding the server, JSON, YAML and tables.
 //
 // To add a command, append a Definition to agentDefinitions, for example
 //
@@ -18,10 +17,10 @@
 //	}
 //
 // Arguments and flags become query parameters of the same name. A command whose answer depends on them (views of one
-// object) sets Endpoint.ResponseFor instead of Response. When what is printed is not what the server sends, wrap the
-// layout of the former: Transform(func([]apis.Thing) ([]row, error) {...}, List(...)).
+// object) sets Endpoint.ResponseFor instead of Response. When the output differs from what the server sends, wrap the
+// layout of the output: Transform(func([]apis.Thing) ([]row, error) {...}, List(...)).
 //
-// Which server: in a Pod of Antrea (environment variable POD_NAME) the component in the same Pod, with the loopback
-// token; elsewhere the controller's API through the Kubernetes API, with a kubeconfig. A command exists only in the
-// modes that it has an Endpoint for.
+// In a Pod of Antrea (environment variable POD_NAME) the server is the component in the same Pod, accessed with the
+// loopback token. Elsewhere it is the controller's API through the Kubernetes API, accessed with a kubeconfig. A command
+// exists only in the modes for which it has an Endpoint.
 package antctl

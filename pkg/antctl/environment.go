@@ -19,12 +19,12 @@ const (
 // Environment is where antctl runs.
 type Environment struct {
 	Mode Mode
-	// InPod says that the component runs in the same Pod.
+	// InPod is set when the component runs in the same Pod.
 	InPod bool
 }
 
-// DetectEnvironment concludes from the Pod's name (environment variable POD_NAME): outside the Pods of Antrea the mode
-// is controller.
+// DetectEnvironment decides by the Pod's name (environment variable POD_NAME). Outside the Pods of Antrea the mode is
+// controller.
 func DetectEnvironment(podName string) Environment {
 	for prefix, mode := range map[string]Mode{
 		"antrea-agent":      ModeAgent,

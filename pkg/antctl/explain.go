@@ -17,10 +17,10 @@ var oncacheExplainDefinition = Definition{
 		"policies allow them, by which rule, whether they take the fast path, and if not, why.",
 	Example: "  antctl oncache explain --from ns1/client --to ns2/server --port 80\n  antctl oncache explain --from ns1/client --to ns2/dns --port 53 --protocol UDP",
 	Flags: []Flag{
-		{Name: "from", Usage: "The Pod that opens the connection, NAMESPACE/NAME"},
-		{Name: "to", Usage: "The Pod that it is opened to, NAMESPACE/NAME"},
-		{Name: "port", Usage: "The port that it is opened to"},
-		{Name: "protocol", Usage: "TCP, UDP or SCTP; TCP if it is not given"},
+		{Name: "from", Usage: "Pod that opens the connection, NAMESPACE/NAME"},
+		{Name: "to", Usage: "Pod that the connection goes to, NAMESPACE/NAME"},
+		{Name: "port", Usage: "Port that the connection goes to"},
+		{Name: "protocol", Usage: "TCP, UDP or SCTP; the default is TCP"},
 	},
 	Agent: &Endpoint{Path: "/oncache/explain", Response: Layout[api.Explanation]{func(e api.Explanation) Result {
 		return Result{Data: e, Table: explanationTable(e)}

@@ -29,7 +29,7 @@ var oncacheDefinition = Definition{
 		{Name: "pod", Shorthand: "p", Usage: "Only flows of this local Pod; needs --namespace"},
 		{Name: "node", Usage: "Only flows to and from this remote Node"},
 		{Name: "ip", Usage: "Only flows with this source or destination address"},
-		{Name: "limit", Usage: "At most so many flows"},
+		{Name: "limit", Usage: "Maximum number of flows"},
 	},
 	Agent: &Endpoint{Path: "/oncache", ResponseFor: func(query url.Values) Response {
 		switch query.Get("view") {
@@ -47,8 +47,8 @@ var oncacheDefinition = Definition{
 
 var oncacheModeDefinition = Definition{
 	Use: "mode", Group: ONCache,
-	Short: "Show or change what the ONCache fast path does on this Node",
-	Long: "Show or change what the ONCache fast path does on this Node, at once and without losing a packet:\n" +
+	Short: "Show or change the mode of the ONCache fast path on this Node",
+	Long: "Show or change the mode of the ONCache fast path on this Node, at once and without losing a packet:\n" +
 		"  enforce  established flows take the fast path\n" +
 		"  observe  flows are learned and would-be hits counted, but all traffic takes the slow path\n" +
 		"  off      all traffic takes the slow path\n" +
@@ -102,7 +102,7 @@ func seconds(s float64) string {
 	return d.Round(time.Second).String()
 }
 
-// oncacheSummary shows both directions next to each other; what belongs to neither stands in the first column.
+// oncacheSummary shows both directions next to each other. Values that belong to neither are in the first column.
 func oncacheSummary(s api.Status) Table {
 	t := Table{Header: []string{"ITEM", "EGRESS", "INGRESS"}, Unsorted: true}
 	row := func(item, egress, ingress string) { t.Rows = append(t.Rows, []string{item, egress, ingress}) }

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxSummary is how many characters a list in a table cell may take.
+	// maxSummary is the maximum number of characters of a list in a table cell.
 	maxSummary = 50
-	// noValue stands in empty table cells.
+	// noValue is the content of empty table cells.
 	noValue = "<NONE>"
 )
 
@@ -51,7 +51,7 @@ func write(w io.Writer, result Result, format Format) error {
 		if err != nil {
 			return fmt.Errorf("writing YAML: %w", err)
 		}
-		// JSON is YAML, but for controls that JSON may have in its strings.
+		// JSON is YAML, except for the control characters that JSON allows in strings.
 		if body, err = yaml.JSONToYAML([]byte(cleanYAML(string(body)))); err != nil {
 			return fmt.Errorf("writing YAML: %w", err)
 		}
@@ -63,7 +63,7 @@ func write(w io.Writer, result Result, format Format) error {
 	}
 }
 
-// String is the table with its header, columns padded with spaces. Without rows it is an empty line.
+// String formats the table with its header, columns padded with spaces. Without rows it returns an empty line.
 func (t Table) String() string {
 	if len(t.Rows) == 0 {
 		return "\n"
@@ -101,8 +101,8 @@ func (t Table) String() string {
 	return b.String()
 }
 
-// Summary writes a list for a table cell: the elements joined by commas, as many as fit into 50 characters (but at
-// least one) followed by " + N more...".
+// Summary formats a list for a table cell: the elements joined by commas, as many as fit into 50 characters but at least
+// one, followed by " + N more...".
 func Summary(list []string) string {
 	if all := strings.Join(list, ","); utf8.RuneCountInString(all) <= maxSummary {
 		return all

@@ -8,18 +8,18 @@ import (
 	"fmt"
 )
 
-// Response makes a Result of a server's answer.
+// Response makes a Result from a server's answer.
 type Response interface {
 	Read(body []byte) (Result, error)
 }
 
 // Result is an answer ready for output.
 type Result struct {
-	// Data is what JSON and YAML show.
+	// Data is the content for JSON and YAML.
 	Data any
-	// Table is what the table shows.
+	// Table is the content for tables.
 	Table Table
-	// Text is what commands with TextOnly print.
+	// Text is the output of commands with TextOnly.
 	Text string
 }
 
@@ -37,12 +37,12 @@ type Column[T any] struct {
 	Value  func(T) string
 }
 
-// Layout is a Response whose JSON body is a D, shown as it is.
+// Layout is a Response whose JSON body is a D, shown unchanged.
 type Layout[D any] struct {
 	result func(D) Result
 }
 
-// Read decodes body. It fails when body is no JSON of D.
+// Read decodes body. It fails when body is not JSON of a D.
 func (l Layout[D]) Read(body []byte) (Result, error) {
 	var data D
 	if err := json.Unmarshal(body, &data); err != nil {
@@ -78,7 +78,7 @@ func Object[T any](columns ...Column[T]) Layout[T] {
 	}}
 }
 
-// Text lays out for commands with TextOnly.
+// Text formats the answer for commands with TextOnly.
 func Text[D any](text func(D) string) Layout[D] {
 	return Layout[D]{func(data D) Result { return Result{Data: data, Text: text(data)} }}
 }
@@ -88,7 +88,7 @@ type transformed[In, Out any] struct {
 	layout    Layout[Out]
 }
 
-// Transform decodes the body as In and lays out what transform makes of it.
+// Transform decodes the body as In, applies transform, and lays out the result.
 func Transform[In, Out any](transform func(In) (Out, error), layout Layout[Out]) Response {
 	return transformed[In, Out]{transform, layout}
 }

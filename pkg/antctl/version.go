@@ -9,14 +9,14 @@ import (
 	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
 )
 
-// versions is what antctl version prints.
+// versions is the output of antctl version.
 type versions struct {
 	AgentVersion      string `json:"agentVersion,omitempty"`
 	AntctlVersion     string `json:"antctlVersion,omitempty"`
 	ControllerVersion string `json:"controllerVersion,omitempty"`
 }
 
-// controllerInfo is the part of AntreaControllerInfo (system.antrea.io/v1beta1) that matters here.
+// controllerInfo has the relevant part of AntreaControllerInfo (system.antrea.io/v1beta1).
 type controllerInfo struct {
 	Version string `json:"version"`
 }

@@ -112,11 +112,11 @@ func TestAgentsSeeTheirOwnNodeOnly(t *testing.T) {
 	}
 }
 
-// A watch whose client does not read is ended, though few events wait for it; one that is read goes on.
+// A watch whose client does not read is ended even if few events wait for it; a watch that is read continues.
 func TestWatchThatIsNotRead(t *testing.T) {
 	f := startWith(t, &apiservertest.Kubernetes{}, generic.Limits{Write: 300 * time.Millisecond})
 	close(f.synced)
-	// HTTP/2 as agents use it, with a small buffer.
+	// HTTP/2 as agents use it, but with a small buffer.
 	transport := f.http.Transport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	transport.ForceAttemptHTTP2, transport.HTTP2 = true, &http.HTTP2Config{MaxReceiveBufferPerStream: 16 << 10}

@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver is antrea-controller's HTTPS API: the API group controlplane.antrea.io for agents and, through the
-// cluster's aggregator, for users; health checks and metrics.
+// Package apiserver is antrea-controller's HTTPS API. It serves the API group controlplane.antrea.io for agents and,
+// through the cluster's aggregator, for users. It also serves health checks and metrics.
 //
-// Who may do what is decided by the Kubernetes API (TokenReview, SubjectAccessReview). The loopback token that the server
-// writes into a file at start may do everything; the health paths are open to everyone.
+// The Kubernetes API decides who may do what (TokenReview, SubjectAccessReview). The loopback token that the server writes
+// into a file at start may do everything; the health paths are open to everyone.
 package apiserver
 
 import (
@@ -47,21 +47,21 @@ func init() {
 	utilruntime.Must(controlplane.AddToScheme(scheme))
 	utilruntime.Must(v1beta2.AddToScheme(scheme))
 	utilruntime.Must(scheme.SetVersionPriority(v1beta2.SchemeGroupVersion))
-	// Options and refusals are of this version.
+	// Options and refusals have this version.
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 }
 
-// Config is what New needs.
+// Config has everything that New needs.
 type Config struct {
-	// Listener is where to serve, TCP; New takes it over.
+	// Listener is the TCP listener to serve on; New takes ownership.
 	Listener net.Listener
-	// Certificate is the server's own. It is asked again at each change that it announces.
+	// Certificate is the server's own. It is read again at each change that it announces.
 	Certificate dynamiccertificates.CertKeyContentProvider
 	// TokenFile receives the loopback token, mode 0600.
 	TokenFile string
 	// Client is for TokenReview, SubjectAccessReview and reading the cluster's CAs.
 	Client kubernetes.Interface
-	// Store is what is served, once Synced is closed.
+	// Store has the objects to serve, once Synced is closed.
 	Store  *networkpolicy.Store
 	Synced <-chan struct{}
 	// Serving, if set, returns an error while the objects of Store must not be served, because another controller serves.
@@ -74,11 +74,11 @@ type Config struct {
 	// k8s.io/component-base/cli/flag.
 	CipherSuites  []string
 	MinTLSVersion string
-	// AgentAccount is the user name of the agents' service account. Such a user sees only what concerns its own Node.
+	// AgentAccount is the user name of the agents' service account. Such a user sees only the objects of its own Node.
 	AgentAccount string
-	// NodeOfPod finds the Node of a Pod of an agent whose token does not name it, empty if the Pod is not known.
+	// NodeOfPod finds the Node of an agent's Pod when its token does not name the Node; empty if the Pod is not known.
 	NodeOfPod func(namespace, name, uid string) string
-	// Limits of slow and unknown clients; what is not set has its default.
+	// Limits of slow and unknown clients; unset fields have their defaults.
 	Limits generic.Limits
 }
 
@@ -93,7 +93,7 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	config := genericapiserver.NewConfig(codecs)
 	config.EffectiveVersion = generic.EffectiveVersion()
 	config.EnableMetrics = c.EnableMetrics
-	// The machinery needs OpenAPI models only to patch objects; there is nothing here to patch.
+	// The machinery needs OpenAPI models only to patch objects, and there are none to patch here.
 	config.SkipOpenAPIInstallation = true
 	config.OpenAPIV3Config = &common.OpenAPIV3Config{IgnorePrefixes: []string{"/apis"}, Definitions: map[string]common.OpenAPIDefinition{}}
 	config.AddReadyzChecks(healthz.NamedCheck("networkpolicy-sync", func(*http.Request) error {

@@ -49,7 +49,7 @@ type fixture struct {
 	synced chan struct{}
 }
 
-// start serves what a controller makes of one Pod on node-1 and a policy for it, but only when synced is closed.
+// start serves a controller's objects for one Pod on node-1 and a policy for it, but only once synced is closed.
 func start(t *testing.T) *fixture {
 	t.Helper()
 	return startWith(t, &apiservertest.Kubernetes{}, generic.Limits{})

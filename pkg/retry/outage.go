@@ -9,26 +9,26 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Peer is another process that this one keeps a connection to. Its methods are called by the goroutine that connects. The
-// zero time of a process is an outage, too, but one is not logged before an attempt has failed.
+// Peer is another process to which this one keeps a connection. Its methods are called by the goroutine that connects. The
+// time before the first connection is an outage, too, but it is logged only after an attempt has failed.
 type Peer struct {
 	name   string
 	values []any
 	delays Delays
 
-	// began is the time of the first failure of the present outage, zero without one; failures counts since then.
+	// began is the time of the first failure of the present outage, zero without one; failures counts from then on.
 	began    time.Time
 	failures int
 	// connected is when the present connection came up, zero without one.
 	connected time.Time
 }
 
-// NewPeer makes a Peer. Log lines begin with its name and end with values, which are as those of klog.InfoS.
+// NewPeer makes a Peer. Log lines begin with its name and end with values, in the format of klog.InfoS.
 func NewPeer(name string, backoff Backoff, values ...any) *Peer {
 	return &Peer{name: name, values: values, delays: Delays{Backoff: backoff}}
 }
 
-// Failed notes that an attempt to connect has failed, or that the connection has ended, for the reason err. It returns the
+// Failed records that an attempt to connect has failed, or that the connection has ended, because of err. It returns the
 // time to wait before the next attempt.
 func (p *Peer) Failed(err error) time.Duration {
 	p.Settle()
@@ -41,14 +41,14 @@ func (p *Peer) Failed(err error) time.Duration {
 	return p.delays.Next()
 }
 
-// Connected notes that an attempt was successful. It returns the time after which Settle is to be called.
+// Connected records that an attempt was successful. It returns the time after which Settle must be called.
 func (p *Peer) Connected() time.Duration {
 	p.connected = time.Now()
 	return p.delays.Lasting
 }
 
-// Settle ends the outage if the connection has lasted. A peer that accepts connections and ends them at once is in one long
-// outage therefore, not in many short ones.
+// Settle ends the outage if the connection has lasted. So a peer that accepts connections and closes them at once is in one
+// long outage, not in many short ones.
 func (p *Peer) Settle() {
 	if p.connected.IsZero() || time.Since(p.connected) < p.delays.Lasting {
 		return

@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retry says when to try again to reach another process, and tells the log that it is away: once when that begins
-// and once when it ends.
+// Package retry decides when to try again to reach another process, and logs its outage: once at the beginning and once at
+// the end.
 //
-// retry.go makes delays that grow and are spread by jitter, outage.go counts attempts and writes the two lines.
-// Neither starts goroutines nor sleeps: the caller waits, for the delay or for whatever else may come first.
+// retry.go makes delays that grow and are spread by jitter, outage.go counts attempts and writes the two lines. Neither
+// starts goroutines nor sleeps: the caller waits, for the delay or for an event that comes first.
 package retry
 
 import (
@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// Backoff says how delays grow.
+// Backoff describes how delays grow.
 type Backoff struct {
 	// Min is the first delay. Each further failure doubles it, up to Max.
 	Min, Max time.Duration
-	// Lasting is how long a connection must have been up for the next failure to begin with Min again.
+	// Lasting is how long a connection must have lasted so that the next failure starts with Min again.
 	Lasting time.Duration
 }
 
@@ -29,8 +29,8 @@ type Delays struct {
 	next time.Duration
 }
 
-// Next returns the delay before the next attempt: between half and all of what the number of failures allows, so that
-// processes which failed at the same time do not come back at the same time.
+// Next returns the delay before the next attempt. It is between half and all of the delay for the number of failures, so
+// that processes that failed at the same time do not return at the same time.
 func (d *Delays) Next() time.Duration {
 	d.next = min(max(2*d.next, d.Min), d.Max)
 	return d.next/2 + Spread(d.next/2)
@@ -39,7 +39,7 @@ func (d *Delays) Next() time.Duration {
 // Reset makes Min the next delay.
 func (d *Delays) Reset() { d.next = 0 }
 
-// Spread returns a time between 0 and limit, evenly distributed.
+// Spread returns a time between 0 and limit, uniformly distributed.
 func Spread(limit time.Duration) time.Duration {
 	return rand.N(limit + 1)
 }

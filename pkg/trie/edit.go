@@ -5,8 +5,8 @@ package trie
 
 import "math"
 
-// Edit makes a Map of another one. It copies what it changes, and that only once, so that it is also the way to make a large
-// Map of nothing. It is not safe for concurrent use.
+// Edit makes a Map from another one. It copies each node that it changes, and only once, so that it is also suitable for
+// building a large Map from an empty one. It is not safe for concurrent use.
 type Edit[V any] struct {
 	m     Map[V]
 	owner *owner
@@ -15,7 +15,7 @@ type Edit[V any] struct {
 // Edit begins an edit.
 func (m Map[V]) Edit() *Edit[V] { return &Edit[V]{m: m, owner: new(owner)} }
 
-// Map returns the outcome so far. The edit may go on; that does not change the returned Map.
+// Map returns the result so far. The edit may continue; that does not change the returned Map.
 func (e *Edit[V]) Map() Map[V] {
 	e.owner = new(owner)
 	return e.m
@@ -50,7 +50,7 @@ func (e *Edit[V]) own(n *node[V]) *node[V] {
 	return &owned
 }
 
-// replace puts the leaf in the place of the one with its key.
+// replace replaces the leaf with the same key.
 func (e *Edit[V]) replace(n, leaf *node[V]) *node[V] {
 	if n.leaf() {
 		return leaf
@@ -61,7 +61,7 @@ func (e *Edit[V]) replace(n, leaf *node[V]) *node[V] {
 	return n
 }
 
-// insert adds a leaf whose key first differs from the nearest one in the bit at.
+// insert adds a leaf whose key first differs from the nearest one in the given bit.
 func (e *Edit[V]) insert(n, leaf *node[V], at int) *node[V] {
 	if n.end() > at {
 		branch := &node[V]{key: leaf.key, bit: at, owner: e.owner}
@@ -84,7 +84,7 @@ func (e *Edit[V]) Delete(key string) {
 	e.m.size--
 }
 
-// remove returns what is left of n without a key that is below it.
+// remove returns n without a key that is below it.
 func (e *Edit[V]) remove(n *node[V], key string) *node[V] {
 	if n.leaf() {
 		return nil

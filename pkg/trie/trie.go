@@ -1,12 +1,12 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trie has a map that never changes: an edit makes another map, which shares with the former one all that is equal.
-// So an edit costs what it changes, whoever holds a map may read it at any time, and what differs between two maps is found
-// without looking at what they share.
+// Package trie has an immutable map. An edit makes another map, which shares all equal parts with the former one. The cost
+// of an edit depends only on its changes, any number of readers may use a map at any time, and the differences between two
+// maps are found without visiting their shared parts.
 //
-// It is a binary trie (PATRICIA, after Morrison 1968) over the bits of the keys. Its shape depends on the keys alone, and not
-// on the order in which they came.
+// It is a binary trie (PATRICIA, after Morrison 1968) over the bits of the keys. Its shape depends on the keys alone, and
+// not on the order in which they were added.
 package trie
 
 import (
@@ -15,8 +15,8 @@ import (
 	"math/bits"
 )
 
-// Map is an immutable map with strings as keys. The zero value is empty. Two Maps are == only if they are the same; two that
-// are not may have the same content.
+// Map is an immutable map with strings as keys. The zero value is empty. Two Maps are == only if they are the same; Maps
+// that are not may have the same content.
 type Map[V any] struct {
 	root *node[V]
 	size int
@@ -24,22 +24,22 @@ type Map[V any] struct {
 
 // node is a leaf, or a branch if it has children.
 type node[V any] struct {
-	// key is a leaf's key. Up to, but not including, bit of a branch it is the beginning of all keys below.
+	// key is a leaf's key. In a branch it is a prefix of all keys below, up to but not including bit.
 	key string
-	// bit is the first one in which keys below a branch differ.
+	// bit is the first bit in which keys below a branch differ.
 	bit      int
 	children [2]*node[V]
 	value    V
-	// owner is the edit that made the node, and may change it as long as nobody else sees it.
+	// owner is the edit that made the node, and may change it until anybody else sees it.
 	owner *owner
 }
 
-// owner is not empty, so that each has an address of its own.
+// owner is not empty, so that each has its own address.
 type owner struct{ _ byte }
 
 func (n *node[V]) leaf() bool { return n.children[0] == nil }
 
-// end is the number of leading bits that all keys below have in common.
+// end returns the number of leading bits that all keys below have in common.
 func (n *node[V]) end() int {
 	if n.leaf() {
 		return math.MaxInt
@@ -47,11 +47,11 @@ func (n *node[V]) end() int {
 	return n.bit
 }
 
-// bitsPerByte is one more than a byte has: the first says that the key goes on. So no key is the beginning of another, and
-// keys are ordered as strings are.
+// bitsPerByte is one more than a byte has: the first bit says that the key continues. So no key is a prefix of another, and
+// keys are ordered like strings.
 const bitsPerByte = 9
 
-// bitOf returns a bit of the key. What comes after its end is 0.
+// bitOf returns a bit of the key. Bits after its end are 0.
 func bitOf(key string, bit int) int {
 	i, place := bit/bitsPerByte, bit%bitsPerByte
 	switch {
@@ -77,7 +77,7 @@ func firstDifference(a, b string) int {
 	return min(len(a), len(b)) * bitsPerByte
 }
 
-// nearest returns the leaf whose key agrees with key for longest; root is not nil.
+// nearest returns the leaf with the longest common prefix with key; root is not nil.
 func nearest[V any](root *node[V], key string) *node[V] {
 	n := root
 	for !n.leaf() {
@@ -115,13 +115,14 @@ func (n *node[V]) each(yield func(string, V) bool) bool {
 	return n.children[0].each(yield) && n.children[1].each(yield)
 }
 
-// Diff calls removed for each key that only m has, and added for each that only after has. It looks at nothing that an edit
-// has left as it was.
+// Diff calls removed for each key that only m has, and added for each that only after has. It does not visit nodes that an
+// edit has left unchanged.
 func (m Map[V]) Diff(after Map[V], removed, added func(key string)) {
 	diff(m.root, after.root, removed, added)
 }
 
-// diff compares what is below two nodes that are nil or have a beginning of their keys in common with the same other nodes.
+// diff compares the keys below two nodes. Each has all keys of its Map in the same part of the key space; nil stands for
+// none.
 func diff[V any](before, after *node[V], removed, added func(key string)) {
 	switch {
 	case before == after:

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// requireContent compares a Map with a map of Go.
+// requireContent compares a Map with a Go map.
 func requireContent(t *testing.T, want map[string]int, m Map[int]) {
 	t.Helper()
 	var keys []string
@@ -25,7 +25,7 @@ func requireContent(t *testing.T, want map[string]int, m Map[int]) {
 	require.Equal(t, len(want), m.Len())
 }
 
-// randomKey returns keys some of which are the beginning of others.
+// randomKey returns keys some of which are prefixes of others.
 func randomKey(rng *rand.Rand) string {
 	key := make([]byte, rng.IntN(4))
 	for i := range key {
@@ -105,7 +105,7 @@ func shape(n *node[int]) string {
 	}
 }
 
-// A key's change looks at, and copies, no more nodes than are on its way.
+// Changing a key visits and copies only the nodes on the path to it.
 func TestEditSharesWhatItLeaves(t *testing.T) {
 	edit := Map[int]{}.Edit()
 	for i := range 100_000 {

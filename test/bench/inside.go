@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/soak"
 )
 
-// agentCommand is what the native bed starts on each Node of state on.
+// agentCommand is the program that the native bed starts on each Node of state on.
 func agentCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "agent CONFIG", Short: "Run the cache of a Node (started by the bed)", Hidden: true, Args: cobra.ExactArgs(1),
@@ -29,7 +29,7 @@ func agentCommand() *cobra.Command {
 	}
 }
 
-// soakCommand is what the native bed starts on each CPU.
+// soakCommand is the program that the native bed starts on each CPU.
 func soakCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "soak CPU", Short: "Keep a CPU from idling (started by the bed)", Hidden: true, Args: cobra.ExactArgs(1),

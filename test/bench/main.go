@@ -1,13 +1,13 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures the network between two Pods on different Nodes, with the feature gate ONCache off and on, next to
-// that between two hosts, and makes the report. Run it with `make bench`, `make bench-report` and `make bench-smoke`;
-// docs/benchmarking.md says how it measures and what its files mean.
+// Command bench measures the network between two Pods on different Nodes, with the feature gate ONCache off and on, and
+// between two hosts, and makes the report. Run it with `make bench`, `make bench-report` and `make bench-smoke`;
+// docs/benchmarking.md describes the method and the files.
 //
-// The commands are in run.go, smoke.go, report.go and inside.go (what the bed starts); package bed declares what a bed is, native is
-// one; workload has what is measured; stats, result, report and svg make of it what people read; guard notices when it has
-// become worse.
+// The commands are in run.go, smoke.go, report.go and inside.go (programs that the bed starts). Package bed declares what a
+// bed is, and native is one. Package workload has the workloads; stats, result, report and svg turn the measurements into a
+// report; guard detects regressions.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exitCode ends the program with a code after everything has been said.
+// exitCode ends the program with a code once all output has been written.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }

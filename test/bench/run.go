@@ -21,7 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
 
-// options are what all measuring commands have.
+// options are the flags of all measuring commands.
 type options struct {
 	bed     string
 	rounds  int
@@ -59,7 +59,7 @@ func runCommand() *cobra.Command {
 
 func (o *options) addFlags(cmd *cobra.Command, rounds int, length, budget time.Duration) {
 	f := cmd.Flags()
-	f.StringVar(&o.bed, "bed", native.Name, "what to measure on: "+native.Name)
+	f.StringVar(&o.bed, "bed", native.Name, "bed to measure on: "+native.Name)
 	f.IntVar(&o.rounds, "rounds", rounds, "how often each measurement is repeated")
 	f.DurationVar(&o.length, "length", length, "how long each takes")
 	f.DurationVar(&o.budget, "budget", budget, "how long everything may take; beyond it there are fewer rounds, at least 3")

@@ -18,7 +18,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// attempts is how often the guard measures before it fails: what is worse because of the code is worse each time.
+// attempts is how often the guard measures before it fails: a regression of the code shows each time.
 const attempts = 2
 
 func smokeCommand() *cobra.Command {
@@ -47,11 +47,11 @@ func smokeCommand() *cobra.Command {
 	o.addFlags(cmd, 9, 300*time.Millisecond, 100*time.Second)
 	cmd.Flags().StringVar(&path, "bands", "test/bench/bands.json", "file of the bands")
 	cmd.Flags().BoolVar(&record, "record", false, "record the bands instead of checking them")
-	cmd.Flags().IntVar(&runs, "runs", 5, "record what is true of so many runs")
+	cmd.Flags().IntVar(&runs, "runs", 5, "number of runs to record from")
 	return cmd
 }
 
-// record measures several times and makes that the bands.
+// record measures several times and records the bands from that.
 func (o *options) record(cmd *cobra.Command, bands guard.Bands, runs int, path string) error {
 	if runs < 1 {
 		return fmt.Errorf("--runs=%d: must be at least 1", runs)
@@ -73,7 +73,7 @@ func (o *options) record(cmd *cobra.Command, bands guard.Bands, runs int, path s
 	return bands.Save(path)
 }
 
-// check measures, and again only what has failed.
+// check measures, and repeats only what has failed.
 func (o *options) check(cmd *cobra.Command, bands guard.Bands) error {
 	if len(bands[o.bed]) == 0 {
 		return fmt.Errorf("no bands of bed %s are recorded: record them with bench smoke --record on a machine without other work", o.bed)
@@ -107,10 +107,10 @@ func (o *options) check(cmd *cobra.Command, bands guard.Bands) error {
 	return fmt.Errorf("%d ratios are out of their bands, %d times (bench smoke --record makes new ones if that is meant):\n%s", len(failed), attempts, strings.Join(failed, "\n"))
 }
 
-// ofOthers says so if the bands were recorded on other processors.
+// ofOthers returns a note if the bands were recorded on other processors.
 func ofOthers(bands []guard.Band, processor string) string {
 	if slices.ContainsFunc(bands, func(b guard.Band) bool { return b.Processor == processor }) {
 		return ""
 	}
-	return ", of which there is no record: held to the least that is asked of others"
+	return ", which has no record: held to the weakest limit of the others"
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 )
 
-// entry is one of conntrack.
+// entry is a conntrack entry.
 type entry = conntrack.Connection
 
-// tolerance is by how much what is left of an entry may differ: a lease, conntrack's whole seconds in both worlds, and that of the
-// agent's.
+// tolerance is how much the remaining time of an entry may differ: a lease, and conntrack's whole seconds in both worlds
+// and in the agent.
 const tolerance = lease + 3*time.Second
 
-// describe says of an entry what decides what becomes of later packets.
+// describe returns the properties of an entry that decide the fate of later packets.
 func describe(e *entry) string {
 	if e == nil {
 		return "none"
@@ -29,7 +29,7 @@ func describe(e *entry) string {
 	return fmt.Sprintf("%s %s assured=%v answered=%v", state, e.Timeout, e.Assured, e.Established)
 }
 
-// over says that an entry is gone, or will be before the tolerance is over.
+// over reports whether an entry is gone, or will be before the tolerance has passed.
 func over(e *entry) bool { return e == nil || e.Timeout <= tolerance }
 
 // same compares a connection's entries in two worlds.
@@ -45,15 +45,15 @@ func same(a, b *entry) bool {
 	return (a.Timeout-b.Timeout).Abs() <= tolerance && a.Assured == b.Assured && a.Established == b.Established
 }
 
-// difference is something that is not the same in both worlds.
+// difference is a difference between the two worlds.
 type difference struct {
 	sequence *sequence
 	text     string
-	// explained is the row of docs/oncache-conntrack.md that says why; "" for none.
+	// explained is the row of docs/oncache-conntrack.md that explains it; "" for none.
 	explained string
 }
 
-// compare finds what is different with the cache on.
+// compare returns the differences with the cache on.
 func compare(s *sequence, off, on *outcome) (all []difference) {
 	add := func(format string, args ...any) {
 		all = append(all, difference{sequence: s, text: fmt.Sprintf(format, args...)})
@@ -65,7 +65,7 @@ func compare(s *sequence, off, on *outcome) (all []difference) {
 			add("entry on the Node of the %s: off %s, on %s", side(node), describe(a), describe(b))
 			all[len(all)-1].explained = explain(s, a, b)
 		}
-		// What is over any moment may be over in one world already.
+		// An entry that may expire at any moment may have expired in one world already.
 		uncertain = uncertain || over(a) != over(b) || a != nil && over(a) || b != nil && over(b)
 	}
 	for _, step := range s.steps {

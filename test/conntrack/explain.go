@@ -15,16 +15,16 @@ import (
 const (
 	// rowStream: a UDP connection ended just when it became a stream, before a datagram was due to pass conntrack.
 	rowStream = "UDP ends as it becomes a stream"
-	// rowDeleted: somebody has deleted the entry. The cache goes on until its lease ends.
+	// rowDeleted: somebody has deleted the entry. The cache continues until its lease ends.
 	rowDeleted = "entry deleted"
-	// rowReset: a RST has not the sequence number that conntrack expects. With the cache it expects none.
+	// rowReset: a RST does not have the sequence number that conntrack expects. With the cache it expects none.
 	rowReset = "RST that is not the next sequence number"
 )
 
-// streamAfter is when the kernel begins to regard a UDP connection as a stream.
+// streamAfter is the age at which the kernel starts to treat a UDP connection as a stream.
 const streamAfter = 2 * time.Second
 
-// explain returns the row that says why entries differ, or "".
+// explain returns the row that explains why entries differ, or "".
 func explain(s *sequence, off, on *entry) string {
 	deleted := s.deletions(s.lastAt)
 	if s.udp {
@@ -32,8 +32,8 @@ func explain(s *sequence, off, on *entry) string {
 		if len(deleted) > 0 {
 			begin += deleted[len(deleted)-1]
 		}
-		// The entry in the cache is made two datagrams after the connection's beginning, and the next probe is due a sixteenth of a
-		// lease after the last one.
+		// The cache entry is made two datagrams after the start of the connection, and the next probe is due a sixteenth of
+		// a lease after the last one.
 		after := s.ended - begin - streamAfter
 		if after > -least && after < lease/16+3*s.gap+2*least {
 			return rowStream
@@ -44,20 +44,20 @@ func explain(s *sequence, off, on *entry) string {
 		ignored := func(e *entry) bool {
 			return e.TCP.State == conntrack.StateEstablished && e.Timeout <= time.Duration(timeouts["tcp_timeout_close"])*time.Second
 		}
-		// Before the agent has reacted to the last segment that has passed conntrack, it is the other way round.
+		// Before the agent has reacted to the last segment that has passed conntrack, it is vice versa.
 		if ignored(off) && closed(on) || closed(off) && ignored(on) {
 			return rowReset
 		}
 	}
-	// Conntrack takes the connection up in its middle, at another packet than with the cache off: it knows no window scale, and
-	// whose packet came first is the opener.
+	// Conntrack picks up the connection in its middle, at another packet than with the cache off. It knows no window scale,
+	// and takes the sender of the first packet for the opener.
 	if len(deleted) > 0 && (s.udp || off == nil || on == nil || off.TCP.State == on.TCP.State) {
 		return rowDeleted
 	}
 	return ""
 }
 
-// explainPacket returns the row that says why a packet arrives in one world only, or "".
+// explainPacket returns the row that explains why a packet arrives in one world only, or "".
 func explainPacket(s *sequence, of *step) string {
 	for _, at := range s.deletions(of.at) {
 		if of.at-at <= lease+lease/4+4*s.gap {
@@ -67,12 +67,12 @@ func explainPacket(s *sequence, of *step) string {
 	return ""
 }
 
-// reset says whether somebody has sent RST.
+// reset reports whether somebody has sent RST.
 func (s *sequence) reset() bool {
 	return slices.ContainsFunc(s.steps, func(step step) bool { return step.packet != nil && !step.last && step.packet.flags&equality.RST != 0 })
 }
 
-// deletions are the times at which the entry was deleted before a time.
+// deletions returns the times, before the given one, at which the entry was deleted.
 func (s *sequence) deletions(before time.Duration) (all []time.Duration) {
 	for _, step := range s.steps {
 		if step.flush && step.at < before {

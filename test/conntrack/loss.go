@@ -14,13 +14,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/nodepair"
 )
 
-// lostTTL marks packets that the wire loses: what the Pod sends them with. On the wire it is that or one less. It is odd.
+// lostTTL is the TTL with which the Pod sends packets that the wire loses. On the wire it is that or one less. It is odd.
 const lostTTL = 33
 
-// lossyWire loses packets before anything of the Node sees them, by the inner TTL or hop limit. (Generic XDP would let redirected
-// packets pass, which are those of the fast path.)
+// lossyWire drops packets before any part of the Node sees them, by the inner TTL or hop limit. (Generic XDP would let
+// redirected packets pass, and those are the packets of the fast path.)
 func lossyWire(n *nodepair.Node, inner6 bool) (l link.Link, err error) {
-	// Outer Ethernet, IPv4, UDP and VXLAN, inner Ethernet, and what is before the TTL.
+	// Outer Ethernet, IPv4, UDP and VXLAN, inner Ethernet, and the bytes before the TTL.
 	offset := int32(14 + 20 + 8 + 8 + 14 + 8)
 	if inner6 {
 		offset--

@@ -1,17 +1,17 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command conntrack compares what connection tracking knows of connections with the cache off and on. It makes random
-// sequences of packets and pauses, each of them the life of a TCP or UDP connection, lives them in two worlds at the same time, one
-// without the cache and one with it, and compares conntrack's entries on both Nodes and what later packets meet. A world is two
-// Nodes of package nodepair on the running kernel; timeouts are seconds instead of minutes and days, and sequence numbers jump
-// by what a window holds, so a connection lives through everything within seconds. It needs root.
+// Command conntrack compares connection tracking with the cache off and on. It makes random sequences of packets and
+// pauses, each of them the life of a TCP or UDP connection. It plays them in two worlds at the same time, one without the
+// cache and one with it, and compares conntrack's entries on both Nodes and the fate of later packets. A world is two Nodes
+// of package nodepair on the running kernel. Timeouts are seconds instead of minutes and days, and sequence numbers jump by
+// up to a full window, so a connection goes through everything within seconds. It needs root.
 //
-// sequence.go and tcp.go make sequences, packet.go their packets, some of which loss.go loses on the wire; world.go is a world, run.go lives sequences in it, compare.go
-// compares.
+// sequence.go and tcp.go make sequences, packet.go makes their packets, and loss.go loses some of them on the wire.
+// world.go is a world, run.go plays sequences in it, compare.go compares.
 //
-// The last line is "conntrack: sequences=N packets=N differences=N seed=S": differences that docs/oncache-conntrack.md does not
-// explain. The exit code is 1 if there are any.
+// The last line is "conntrack: sequences=N packets=N differences=N seed=S": differences that docs/oncache-conntrack.md does
+// not explain. The exit code is 1 if there are any.
 package main
 
 import (
@@ -28,11 +28,11 @@ import (
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
-// mostPrinted is how many differences are printed in full.
+// mostPrinted is the maximum number of differences that are printed in full.
 const mostPrinted = 20
 
-// mostFailed is how many batches in a row may be too slow altogether. A batch gets smaller when the machine is too slow for many of it,
-// down to leastBatch.
+// mostFailed is how many consecutive batches may be too slow altogether. A batch gets smaller when the machine is too slow
+// for many of its sequences, down to leastBatch.
 const (
 	mostFailed = 5
 	leastBatch = 10
@@ -98,7 +98,7 @@ func run(sequences, batch, only int, seed uint64, r *result) error {
 	return nil
 }
 
-// batch lives sequences in two new worlds; every second time with IPv6. It returns those that must be lived again.
+// batch plays sequences in two new worlds, every second time with IPv6. It returns those that must be repeated.
 func (r *result) batch(sequences []*sequence, ipv6 bool) (slow []*sequence, err error) {
 	off, err := newWorld("off", false, ipv6)
 	if err != nil {

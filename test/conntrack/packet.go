@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/nodepair"
 )
 
-// serverPort is that of all connections.
+// serverPort is the server's port of all connections.
 const serverPort = 80
 
 // packet is a TCP segment or a datagram.
@@ -30,7 +30,7 @@ type packet struct {
 // synOptions are window scale and SACK permitted, padded.
 var synOptions = []byte{3, 3, scale, 4, 2, 1, 1, 1}
 
-// frame is the packet as its sender sends it.
+// frame returns the packet as its sender sends it.
 func (p *packet) frame(s *sequence, from side, nodes [2]*nodepair.Node) []byte {
 	sender, receiver := nodes[from], nodes[from.other()]
 	e := equality.Packet{
@@ -61,7 +61,7 @@ type arrival struct {
 	id   uint16
 }
 
-// read says which packet a frame is, if it is one of ours.
+// read returns which packet a frame is, if it is one of ours.
 func read(frame []byte, nodes [2]*nodepair.Node) (a arrival, ok bool) {
 	if len(frame) < 14+20+4 {
 		return a, false

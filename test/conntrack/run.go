@@ -13,21 +13,21 @@ import (
 	"github.com/antrea-oncache/antrea/test/nodepair"
 )
 
-// inFlight is how long a packet is waited for that may have been dropped.
+// inFlight is how long the test waits for a packet that may have been dropped.
 const inFlight = 15 * time.Millisecond
 
-// outcome is what became of a batch of sequences in one world.
+// outcome is the result of a batch of sequences in one world.
 type outcome struct {
 	// entries are conntrack's at the end of each sequence's silence, by Node.
 	entries map[*sequence][2]*entry
 	// arrived are the packets that reached the other Pod.
 	arrived map[arrival]bool
-	// listed are conntrack's tables as they were last read.
+	// listed are conntrack's tables as last read.
 	listed   [2]map[uint16]*entry
 	listedAt time.Time
 }
 
-// receiver collects what arrives in both Pods of a world.
+// receiver collects the packets that arrive in both Pods of a world.
 type receiver struct {
 	mu      sync.Mutex
 	arrived map[arrival]bool
@@ -65,7 +65,7 @@ func (r *receiver) has(all []arrival) bool {
 	return !slices.ContainsFunc(all, func(a arrival) bool { return !r.arrived[a] })
 }
 
-// moment is one thing to do in a batch.
+// moment is one action in a batch.
 type moment struct {
 	*sequence
 	step    *step
@@ -73,7 +73,7 @@ type moment struct {
 	at      time.Duration
 }
 
-// sent notes when a packet of the sequence was sent.
+// sent records when a packet of the sequence was sent.
 func (s *sequence) sent(at time.Duration, last bool) {
 	if s.begun == 0 {
 		s.begun = at
@@ -83,7 +83,7 @@ func (s *sequence) sent(at time.Duration, last bool) {
 	}
 }
 
-// schedule orders everything in a batch by time.
+// schedule orders all actions in a batch by time.
 func schedule(sequences []*sequence) (all []moment) {
 	for _, s := range sequences {
 		compared := false
@@ -99,10 +99,12 @@ func schedule(sequences []*sequence) (all []moment) {
 	return all
 }
 
-// stretched is by how much a sequence may be longer than it should: a busy machine must not make other gaps and pauses of it.
+// stretched is how much longer than planned a sequence may take: on a busy machine its gaps and pauses must not become
+// others.
 const stretched = lease / 2
 
-// runBatch lives the sequences in all worlds at the same time. It returns those that the machine was too slow for, which say nothing.
+// runBatch plays the sequences in all worlds at the same time. It returns those for which the machine was too slow; they
+// prove nothing.
 func runBatch(worlds []*world, sequences []*sequence) (outcomes []*outcome, slow map[*sequence]bool, err error) {
 	stop := make(chan struct{})
 	outcomes = make([]*outcome, len(worlds))
@@ -126,7 +128,7 @@ func runBatch(worlds []*world, sequences []*sequence) (outcomes []*outcome, slow
 	return outcomes, slow, err
 }
 
-// play does what is due, and waits until it has arrived: what comes next depends on it.
+// play performs the actions that are due, and waits until their packets have arrived, because the next ones depend on that.
 func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments []moment) (slow map[*sequence]bool, err error) {
 	begun := time.Now()
 	slow, late := map[*sequence]bool{}, map[*sequence]time.Duration{}
@@ -136,7 +138,7 @@ func play(worlds []*world, receivers []*receiver, outcomes []*outcome, moments [
 		due := 0
 		var sent []arrival
 		seen := map[*sequence]bool{}
-		// Of each connection one thing at a time.
+		// One action at a time for each connection.
 		for due < len(moments) && moments[due].at <= now && !seen[moments[due].sequence] {
 			seen[moments[due].sequence] = true
 			due++
@@ -204,7 +206,7 @@ func flush(worlds []*world, s *sequence, on side) error {
 	return nil
 }
 
-// fresh is how old a table may be: the silence before it is read is much longer.
+// fresh is the maximum age of a table: the silence before it is read is much longer.
 const fresh = 200 * time.Millisecond
 
 func readEntries(worlds []*world, outcomes []*outcome, of []*sequence) error {

@@ -22,14 +22,14 @@ func (s side) other() side { return 1 - s }
 
 func (s side) String() string { return [...]string{"client", "server"}[s] }
 
-// step is a packet, or something that happens to conntrack.
+// step is a packet, or a change of conntrack.
 type step struct {
 	at   time.Duration // since the sequence began
 	from side
-	// packet is what from sends; flush is the side on whose Node the connection's entry is deleted.
+	// packet is sent by from; flush is the side on whose Node the connection's entry is deleted.
 	packet *packet
 	flush  bool
-	// last says that the packet belongs to those that show what later packets meet.
+	// last is set for packets that show the fate of later packets.
 	last bool
 }
 
@@ -38,10 +38,10 @@ type sequence struct {
 	udp   bool
 	port  uint16 // of the client
 	steps []step
-	what  []string // for people
-	// lastAt is when the last packet before the entries are compared was sent.
+	what  []string // for the output
+	// lastAt is when the last packet before the comparison of the entries was sent.
 	lastAt time.Duration
-	// begun and ended are when the first and the last packet before the silence were sent in fact.
+	// begun and ended are the actual times of the first and the last packet before the silence.
 	begun, ended time.Duration
 	// gap is the time between two datagrams of a UDP connection.
 	gap time.Duration
@@ -51,7 +51,7 @@ func (s *sequence) String() string {
 	return fmt.Sprintf("port %d: %s", s.port, strings.Join(s.what, ", "))
 }
 
-// least is the time between two packets of a connection: each has arrived before the next one is sent.
+// least is the time between two packets of a connection: each one has arrived before the next one is sent.
 const least = 10 * time.Millisecond
 
 // builder makes a sequence.
@@ -59,16 +59,16 @@ type builder struct {
 	*rand.Rand
 	sequence
 	now time.Duration
-	// next are the sides' next sequence numbers.
+	// next are the next sequence numbers of both sides.
 	next [2]uint32
-	// scaled says that conntrack knows the window scale: not of connections that it has met in their middle.
+	// scaled is set when conntrack knows the window scale; it does not know that of connections picked up in their middle.
 	scaled bool
-	// windows are what each side offers, not scaled.
+	// windows are the windows that the sides offer, not scaled.
 	windows [2]uint16
 }
 
-// scale is the window scale of both sides, the largest there is (RFC 7323): with it 1 GiB may be in flight, so sequence numbers can
-// move on by as much without the packets in between.
+// scale is the window scale of both sides, the maximum (RFC 7323). With it 1 GiB may be in flight, so sequence numbers can
+// advance by as much without the packets in between.
 const scale = 14
 
 // newSequence makes a connection from a port of the client.
@@ -94,7 +94,7 @@ func (b *builder) send(from side, p packet) {
 	b.steps = append(b.steps, step{at: b.now, from: from, packet: &p})
 }
 
-// pause passes time; most pauses are short.
+// pause lets time pass; most pauses are short.
 func (b *builder) pause() {
 	switch b.IntN(12) {
 	case 0:
@@ -111,16 +111,16 @@ func (b *builder) wait(d time.Duration) {
 	b.note("wait %s", d)
 }
 
-// end is the silence before the entries are compared: at least so long that a lease is over and the agent has looked.
+// end is the silence before the entries are compared: at least long enough for a lease to end and the agent to check.
 func (b *builder) end() {
 	b.lastAt = b.now
 	b.now += silence + time.Duration(b.IntN(6000))*time.Millisecond
 }
 
-// silence is what the accelerated world needs to bring everything up to date.
+// silence is how long the accelerated world needs to bring everything up to date.
 const silence = 2*lease + 500*time.Millisecond
 
-// later adds the packets that show what the connection's packets meet afterwards.
+// later adds the packets that show how the connection's packets are treated afterward.
 func (b *builder) later(packets ...func()) {
 	first := len(b.steps)
 	b.Shuffle(len(packets), func(i, j int) { packets[i], packets[j] = packets[j], packets[i] })
@@ -162,7 +162,7 @@ func (b *builder) udpLife() {
 	b.later(func() { data(server) }, func() { data(client) })
 }
 
-// flush deletes the connection's entry on one Node, as somebody with conntrack(8) does.
+// flush deletes the connection's entry on one Node, as a user of conntrack(8) does.
 func (b *builder) flush() {
 	where := side(b.IntN(2))
 	b.now += least

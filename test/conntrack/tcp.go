@@ -9,7 +9,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/equality"
 )
 
-// tcpLife is a TCP connection from its beginning to an end, or to no end.
+// tcpLife is a TCP connection from its start to its end, or without an end.
 func (b *builder) tcpLife() {
 	b.note("TCP")
 	if !b.open() {
@@ -46,7 +46,7 @@ func (b *builder) segment(from side, length int) {
 	b.next[from] += uint32(length)
 }
 
-// open opens the connection, and says whether it is open then.
+// open opens the connection, and reports whether it is open after that.
 func (b *builder) open() bool {
 	syn := func(from side) { b.tcp(from, equality.SYN, b.next[from]-1, 0) }
 	for range 1 + b.IntN(8)/7 {
@@ -74,7 +74,7 @@ func (b *builder) handshake() {
 	b.answerSYN()
 }
 
-// answerSYN is what follows a SYN.
+// answerSYN sends the answer to a SYN.
 func (b *builder) answerSYN() {
 	b.tcp(server, equality.SYN|equality.ACK, b.next[server]-1, 0)
 	b.ack(client)
@@ -84,7 +84,7 @@ func (b *builder) answerSYN() {
 	b.scaled = true
 }
 
-// episode is something that happens in an open connection.
+// episode is an event in an open connection.
 func (b *builder) episode() {
 	from := side(b.IntN(2))
 	switch b.IntN(17) {
@@ -147,7 +147,7 @@ func (b *builder) episode() {
 // lose makes the wire lose the last packet.
 func (b *builder) lose() { b.steps[len(b.steps)-1].packet.lost = true }
 
-// loses is a segment, or the acknowledgement of one, that does not arrive and is sent again.
+// loses sends a segment that is lost, or whose acknowledgment is lost, and sends it again.
 func (b *builder) loses(from side) {
 	length := 1 + b.IntN(300)
 	data := func() { b.tcp(from, equality.ACK|equality.PSH, b.next[from], length) }
@@ -168,8 +168,8 @@ func (b *builder) loses(from side) {
 	b.ack(from.other())
 }
 
-// restart is a client that has forgotten the connection and opens it again from the same port: the server answers by an
-// acknowledgement of what it knows, and the client resets that (RFC 9293, section 3.5.1).
+// restart simulates a client that has forgotten the connection and opens it again from the same port. The server answers
+// with an acknowledgment of its old state, and the client resets that (RFC 9293, section 3.5.1).
 func (b *builder) restart() {
 	b.note("the client opens it again")
 	b.windows = [2]uint16{65535, 65535}
@@ -183,7 +183,7 @@ func (b *builder) restart() {
 	b.handshake()
 }
 
-// jumps moves sequence numbers on by up to 2^32 and more, each time by what a window holds.
+// jumps advances sequence numbers by up to 2^32 and more, each time by up to a full window.
 func (b *builder) jumps(from side) {
 	if !b.scaled {
 		return
@@ -199,7 +199,7 @@ func (b *builder) jumps(from side) {
 	}
 }
 
-// zeroWindow closes the window of one side, which the other one tries to open (RFC 9293, section 3.8.6.1).
+// zeroWindow closes the window of one side, which the other side probes (RFC 9293, section 3.8.6.1).
 func (b *builder) zeroWindow(of side) {
 	b.note("window of the %s is 0", of)
 	b.segment(of.other(), 100)
@@ -212,7 +212,7 @@ func (b *builder) zeroWindow(of side) {
 	}
 }
 
-// finish is how the connection ends, if it does.
+// finish ends the connection, or leaves it open.
 func (b *builder) finish() {
 	from := side(b.IntN(2))
 	switch b.IntN(16) {

@@ -20,16 +20,17 @@ import (
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
-// lease is short, so that a sequence of some seconds lives through several.
+// lease is short, so that a sequence of a few seconds spans several leases.
 const lease = time.Second
 
-// timeouts are conntrack's, in seconds: short, in the order that the kernel's have, and so different that an entry's remaining time
-// tells which of them it was given. (Unacknowledged data and retransmissions have the same one, as by default.)
+// timeouts are conntrack's, in seconds. They are short, ordered like the kernel's, and so different that an entry's
+// remaining time shows which of them it was given. (Unacknowledged data and retransmissions have the same timeout, as by
+// default.)
 var timeouts = map[string]int{
 	"tcp_timeout_established": 120, "tcp_timeout_unacknowledged": 45, "tcp_timeout_max_retrans": 45,
 	"tcp_timeout_syn_sent": 12, "tcp_timeout_syn_recv": 8, "tcp_timeout_fin_wait": 35, "tcp_timeout_close_wait": 25,
 	"tcp_timeout_last_ack": 16, "tcp_timeout_time_wait": 20, "tcp_timeout_close": 14, "udp_timeout": 14, "udp_timeout_stream": 35,
-	// The outer packets of the tunnel are none of our business; those of the Pods are in zone 0, as everything here.
+	// The tunnel's outer packets are not tracked here; those of the Pods are in zone 0, like everything here.
 	"tcp_be_liberal": 1,
 }
 
@@ -48,7 +49,7 @@ type world struct {
 	losses  []link.Link
 }
 
-// cache is that of one Node, with what looks after conntrack.
+// cache is the cache of one Node, with the component that maintains conntrack.
 type cache struct {
 	*datapath.Datapath
 	runner *tracking.Runner
@@ -94,8 +95,9 @@ func newWorld(name string, accelerated, ipv6 bool) (w *world, err error) {
 	return w, nil
 }
 
-// configure gives the Node what the pipeline does: what is invalid is dropped, and a policy lets the first Pod open connections
-// to the second and nobody else. The Pods' own stacks get nothing. Nothing is merged, so that packets can be counted.
+// configure makes the Node do the same as the pipeline: invalid packets are dropped, and a policy lets only the first Pod
+// open connections, to the second. The Pods' own stacks receive nothing. No packets are merged, so that they can be
+// counted.
 func (w *world) configure(n *nodepair.Node) error {
 	firewall := nodepair.Firewall(w.Inner6)
 	if err := (&nodepair.Marker{In: n.Host, IPv6: w.Inner6}).Mark(epoch); err != nil {
@@ -151,7 +153,7 @@ func startCache(name string, n, peer *nodepair.Node) (c *cache, err error) {
 	return c, nil
 }
 
-// announce tells the cache of the Pod and the other Node.
+// announce tells the cache about the Pod and the other Node.
 func (c *cache) announce(n, peer *nodepair.Node, podIf, uplinkIf int) error {
 	endpoint := datapath.Endpoint{IfIndex: podIf, MAC: n.PodMAC, GatewayMAC: n.Gateway}
 	if n.PodIP.Is6() {
@@ -174,7 +176,7 @@ func (c *cache) announce(n, peer *nodepair.Node, podIf, uplinkIf int) error {
 	return c.AddPodNetwork(peer.PodNetwork, peerSlot)
 }
 
-// track begins to look after the conntrack table of the calling thread's namespace.
+// track starts to maintain the conntrack table of the calling thread's namespace.
 func (c *cache) track() error {
 	var tables [2]tracking.Table
 	for i := range tables {
@@ -194,7 +196,7 @@ func (c *cache) track() error {
 	return err
 }
 
-// entries are the Pods' connections on a Node, by the client's port.
+// entries returns the Pods' connections on a Node, by the client's port.
 func (w *world) entries(node int) (map[uint16]*conntrack.Connection, error) {
 	found := map[uint16]*conntrack.Connection{}
 	err := w.Nodes[node].Host.Do(func() error {
@@ -211,7 +213,7 @@ func (w *world) entries(node int) (map[uint16]*conntrack.Connection, error) {
 	return found, err
 }
 
-// hits are the packets that have taken the fast path.
+// hits returns the number of packets that have taken the fast path.
 func (w *world) hits() (n uint64, err error) {
 	for _, c := range w.caches {
 		counters, err := c.Counters()

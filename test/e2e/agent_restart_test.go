@@ -16,10 +16,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// streamWindow is how many pings of a stream are under way at most.
+// streamWindow is the maximum number of pings of a stream in flight.
 const streamWindow = 50
 
-// stream is a TCP connection and a 1 kHz UDP ping between client and server that run while something is done to the Nodes.
+// stream is a TCP connection and a 1 kHz UDP ping between client and server that run while a test changes the Nodes.
 type stream struct {
 	s            *suite
 	sender, ping *cluster.Process
@@ -53,7 +53,7 @@ func (r *stream) waitFastIfGate(t *testing.T) {
 	r.s.waitFastIfGate(t, r.udp)
 }
 
-// end checks that nothing was lost. maxLost is for pings only.
+// end checks that nothing was lost. maxLost applies to pings only.
 func (r *stream) end(t *testing.T, maxLost int) {
 	t.Helper()
 	p := stop[report.Ping](t, r.ping)
@@ -76,13 +76,13 @@ type agentEnd struct {
 	early bool
 }
 
-// testAgentRestart ends the agents of both Nodes under traffic, in order and by force.
+// testAgentRestart stops the agents of both Nodes under traffic, by SIGTERM and by SIGKILL.
 func testAgentRestart(t *testing.T, s *suite) {
 	s.testAgentEnds(t, agentEnd{"SIGTERM", (*cluster.Node).StopAgent, false}, agentEnd{"SIGKILL", (*cluster.Node).KillAgent, false},
 		agentEnd{"SIGKILLSoonAfterItsStart", (*cluster.Node).KillAgent, true})
 }
 
-// testAgentCrash is the part of testAgentRestart for clusters in which it makes little difference how the agents end.
+// testAgentCrash is the part of testAgentRestart for clusters in which the way that agents end makes little difference.
 func testAgentCrash(t *testing.T, s *suite) {
 	s.testAgentEnds(t, agentEnd{"SIGKILL", (*cluster.Node).KillAgent, false})
 }
@@ -123,7 +123,7 @@ func (s *suite) restartAgents(t *testing.T) {
 	s.startAgents(t)
 }
 
-// waitRoundsComplete waits until all agents have recorded that only flows of their present life are left.
+// waitRoundsComplete waits until all agents have recorded that only flows of their present run are left.
 func (s *suite) waitRoundsComplete(t *testing.T) {
 	t.Helper()
 	for _, n := range s.Nodes {

@@ -24,15 +24,15 @@ const (
 	goodCNIArgs = "IgnoreUnknown=1;K8S_POD_NAMESPACE=e2e;K8S_POD_NAME=by-hand;K8S_POD_INFRA_CONTAINER_ID=abc"
 )
 
-// cniCall is a call of the plugin with everything right, except what a test changes.
+// cniCall is a correct call of the plugin, except for what a test changes.
 type cniCall struct{ command, container, netns, ifname, args, conf string }
 
 func goodCNICall(command string) cniCall {
 	return cniCall{command, "0123456789abcdef", cniNetNS, "eth0", goodCNIArgs, goodCNIConf}
 }
 
-// testCNIInput calls the plugin with input that a runtime should not give: the error has the specification's code, and nothing
-// is left on the Node.
+// testCNIInput calls the plugin with input that a runtime should not give: the error has the specification's code, and
+// nothing remains on the Node.
 func testCNIInput(t *testing.T, s *suite) {
 	shell(t, s.node1.Space, "ip netns add e2e-cni")
 	t.Cleanup(func() {
@@ -147,7 +147,7 @@ func (c cniCall) call(t *testing.T, n *cluster.Node) (output string, failed *typ
 	return "", failed
 }
 
-// nodeState is what an ADD changes: links, ports, flows, leases.
+// nodeState returns what an ADD changes: links, ports, flows, leases.
 func nodeState(t *testing.T, n *cluster.Node) string {
 	t.Helper()
 	return fmt.Sprintln(

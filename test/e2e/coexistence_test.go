@@ -15,8 +15,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// testCoexistence puts on the host side of the client's interface what others put there. The Pod must go over to Open vSwitch
-// while accelerated packets would bypass it, and return, without a lost packet.
+// testCoexistence puts what other software uses on the host side of the client's interface. The Pod must move to Open
+// vSwitch while accelerated packets would bypass it, and return, without losing a packet.
 func testCoexistence(t *testing.T, s *suite) {
 	device := s.endpoint(t, s.client).InterfaceName
 	tc := func(words string) func(*testing.T) {
@@ -67,7 +67,7 @@ func testCoexistence(t *testing.T, s *suite) {
 	t.Run(shaper.name, func(t *testing.T) {
 		r := s.startStream(t)
 		comesAndGoes(t, r, shaper)
-		r.end(t, streamWindow) // the kernel discards what is queued in a qdisc that is deleted
+		r.end(t, streamWindow) // the kernel discards packets that are queued in a qdisc when it is deleted
 	})
 	t.Run("FilterThatDrops", func(t *testing.T) {
 		startEcho(t, s.server.Space, s.server.IP)
@@ -89,7 +89,7 @@ func testCoexistence(t *testing.T, s *suite) {
 	})
 }
 
-// endpoint is what the cache of the Pod's Node knows of a Pod.
+// endpoint returns what the cache of the Pod's Node knows about a Pod.
 func (s *suite) endpoint(t *testing.T, p *cluster.Pod) api.EndpointInfo {
 	t.Helper()
 	node := s.node1

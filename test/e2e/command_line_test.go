@@ -17,12 +17,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 )
 
-// mostResidentMemory is how much an agent may have, in bytes.
+// mostResidentMemory is the maximum resident memory of an agent, in bytes.
 const mostResidentMemory = 120e6
 
 var residentMemory = regexp.MustCompile(`(?m)^process_resident_memory_bytes ([0-9.e+]+)$`)
 
-// testCommandLine runs antctl as in the agent's Pod, and looks at the agent's own metrics.
+// testCommandLine runs antctl as in the agent's Pod, and checks the agent's own metrics.
 func testCommandLine(t *testing.T, s *suite) {
 	run := func(t *testing.T, args string) string {
 		t.Helper()

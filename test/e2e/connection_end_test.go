@@ -20,12 +20,12 @@ import (
 // kept for five days.
 const closedTimeout = 120 * time.Second
 
-// testConnectionEnd checks that conntrack sees connections end which the cache has carried.
+// testConnectionEnd checks that conntrack sees the end of connections that the cache has carried.
 func testConnectionEnd(t *testing.T, s *suite) {
 	for i, c := range []struct {
 		name  string
 		reset bool
-		// flag is what must pass the client's tunnel device.
+		// flag must pass the client's tunnel device.
 		flag string
 		end  func(t *testing.T, sender, sink *cluster.Process)
 	}{
@@ -37,7 +37,7 @@ func testConnectionEnd(t *testing.T, s *suite) {
 			require.Equal(t, "reset", ended[0].End, "RST must reach the other side")
 		}},
 		{"RSTOfTheReceiver", false, "", func(t *testing.T, sender, sink *cluster.Process) {
-			sink.Kill() // the sender goes on sending to a socket that is gone
+			sink.Kill() // the sender continues to send to a socket that no longer exists
 			eventually(t, "the sender to notice", func() error {
 				select {
 				case <-sender.Done():
@@ -83,7 +83,7 @@ func testConnectionEnd(t *testing.T, s *suite) {
 				})
 			}
 			for _, onClient := range []bool{true, false} {
-				// A packet that was on its way during the end may have been learned from; that lasts for one lease.
+				// A packet that was in flight during the end may have been learned from; the entry lasts for one lease.
 				eventually(t, "the cache to forget "+f.String(), func() error {
 					e, err := s.entriesOf(t, f, onClient)
 					if err == nil && (e.egress.State == "active" || e.ingress.State == "active") {
@@ -106,8 +106,8 @@ func testConnectionEnd(t *testing.T, s *suite) {
 	})
 }
 
-// testConntrackLiveness checks with short timeouts that leases keep conntrack's entries alive as long as traffic flows, and
-// no longer. The lease is 5 s.
+// testConntrackLiveness checks with short timeouts that leases keep conntrack's entries alive while traffic flows, and no
+// longer. The lease is 5 s.
 func testConntrackLiveness(t *testing.T, s *suite) {
 	const timeout = 8 * time.Second
 	for _, n := range s.Nodes {

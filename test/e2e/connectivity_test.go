@@ -31,7 +31,8 @@ func testConnectivity(t *testing.T, s *suite) {
 	} {
 		t.Run(c.name, func(t *testing.T) { s.requireConnectivity(t, c.from, c.to, c.address) })
 		if s.ipv6 {
-			// What a Node has learned of the path to another one, whose Pods have the smaller MTU, is true for tunnel packets too.
+			// The path MTU that a Node has learned to another Node, whose Pods have the smaller MTU, also applies to tunnel
+			// packets.
 			for _, n := range s.Nodes {
 				succeeds(t, n.Space, "ip", "-6", "route", "flush", "cache")
 			}
@@ -51,7 +52,8 @@ func (s *suite) requireConnectivity(t *testing.T, from, server *cluster.Space, a
 	t.Helper()
 	for _, options := range [][]string{{"-Mdo", "-s" + strconv.Itoa(s.fullPayload())}, {"-s2000"}} {
 		if s.ipv6 {
-			// Routers do not cut IPv6 packets: the first answer that is too large on its way is lost, and tells its sender.
+			// Routers do not fragment IPv6 packets: the first answer that is too large for its path is lost, and its sender
+			// is told.
 			_, _ = from.Exec(t.Context(), append(append([]string{"ping", "-c1", "-W2"}, options...), address.String())...)
 		}
 		pingICMP(t, from, address, options...)

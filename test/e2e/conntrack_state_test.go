@@ -18,12 +18,12 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// longTimeout is more than conntrack gives a connection with data that is not acknowledged (5 minutes); one that is open and idle has
-// five days.
+// longTimeout is longer than conntrack keeps a connection with unacknowledged data (5 minutes); an open and idle one is
+// kept for five days.
 const longTimeout = 24 * time.Hour
 
-// testConntrackState checks what conntrack knows of connections that the fast path has carried (docs/oncache-conntrack.md; `make
-// test-conntrack` has the rest of it).
+// testConntrackState checks what conntrack knows about connections that the fast path has carried
+// (docs/oncache-conntrack.md; the other cases are in `make test-conntrack`).
 func testConntrackState(t *testing.T, s *suite) {
 	t.Run("IdleConnection", func(t *testing.T) { testIdleConnection(t, s) })
 	t.Run("StreamOfDatagrams", func(t *testing.T) { testStreamOfDatagrams(t, s) })
@@ -32,7 +32,7 @@ func testConntrackState(t *testing.T, s *suite) {
 	}
 }
 
-// testIdleConnection makes requests, and then none: the connection must be kept as long as any other that is open.
+// testIdleConnection makes requests, and then none: conntrack must keep the connection as long as any other open one.
 func testIdleConnection(t *testing.T, s *suite) {
 	const port = 4903
 	startServer(t, s.server.Space, "tcp-echo", fmt.Sprintf("--listen=%s", netip.AddrPortFrom(s.server.IP, port)))
@@ -57,7 +57,7 @@ func testIdleConnection(t *testing.T, s *suite) {
 	require.Positive(t, stop[report.RR](t, client).Transactions)
 }
 
-// localPort is the one that a traffic program has connected from.
+// localPort returns the port from which a traffic program has connected.
 func localPort(t *testing.T, p *cluster.Process) uint16 {
 	t.Helper()
 	waitForStatus(t, p, "connected")
@@ -67,7 +67,8 @@ func localPort(t *testing.T, p *cluster.Process) uint16 {
 	return local.Port()
 }
 
-// testStreamOfDatagrams sends datagrams for longer than the two seconds after which the kernel knows a stream, and less than a lease.
+// testStreamOfDatagrams sends datagrams for longer than the two seconds after which the kernel sees a stream, but less than
+// a lease.
 func testStreamOfDatagrams(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	f := s.flow("UDP", 4904, udpEchoPort)
@@ -77,12 +78,13 @@ func testStreamOfDatagrams(t *testing.T, s *suite) {
 		e, ok := conntrackOf(t, n, f)
 		require.True(t, ok, "%s has no entry of %s", n.Name, f)
 		require.Contains(t, e.line, "[ASSURED]")
-		// 120 s are a stream's, 30 s those of other datagrams.
+		// A stream has 120 s, other datagrams have 30 s.
 		require.Greater(t, e.left, 60*time.Second, e.line)
 	}
 }
 
-// testResetAfter2GiB resets a connection whose sequence numbers have gone half around since conntrack has last known them.
+// testResetAfter2GiB resets a connection whose sequence numbers have advanced by half their range since conntrack last saw
+// them.
 func testResetAfter2GiB(t *testing.T, s *suite) {
 	const half = 1 << 31
 	sink := startSink(t, s.server.Space)

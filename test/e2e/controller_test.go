@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 )
 
-// testController checks what antrea-controller says of itself, and that agents do without it for a while.
+// testController checks antrea-controller's own reports, and that agents work without it for a while.
 func testController(t *testing.T, s *suite) {
 	startSink(t, s.server.Space)
 	s.label(t, s.server, map[string]string{"app": "server"})

@@ -25,7 +25,7 @@ func families(pods, nodes cluster.Families) func(*cluster.Options) {
 	}
 }
 
-// everyFamily is what must hold for IPv6 in every combination of IP versions.
+// everyFamily has the areas that must pass for IPv6 in every combination of IP versions.
 var everyFamily = []area{
 	{"NeighborDiscovery", testNeighborDiscovery},
 	{"Connectivity", testConnectivity},
@@ -77,7 +77,8 @@ func (s *suite) useIPv6(t *testing.T) {
 	}
 }
 
-// ipHeader is the length of the IP header of Pods' packets, outerHeaders that of all headers in front of them in the tunnel.
+// ipHeader is the length of the IP header of Pods' packets, outerHeaders that of all headers in front of them in the
+// tunnel.
 func (s *suite) ipHeader() int { return headerLength(s.ipv6) }
 
 func (s *suite) outerHeaders() int {
@@ -110,7 +111,7 @@ func (s *suite) family() string {
 	return "ipv4"
 }
 
-// transportIP is the address that tunnel packets to a Node have.
+// transportIP returns the address of a Node for tunnel packets.
 func (s *suite) transportIP(n *cluster.Node) netip.Addr {
 	if s.underlay6 {
 		return n.IPv6
@@ -118,7 +119,7 @@ func (s *suite) transportIP(n *cluster.Node) netip.Addr {
 	return n.IPv4
 }
 
-// internet is the host outside the cluster.
+// internet returns the host outside the cluster.
 func (s *suite) internet() netip.Addr {
 	if s.ipv6 {
 		return cluster.InternetAddress6
@@ -126,7 +127,7 @@ func (s *suite) internet() netip.Addr {
 	return cluster.InternetAddress
 }
 
-// unusedPodAddress is in the Pod network of the first Node, and no Pod has it.
+// unusedPodAddress returns an address in the Pod network of the first Node that no Pod has.
 func (s *suite) unusedPodAddress() string {
 	if s.ipv6 {
 		return "fd00:10:10:1::200"

@@ -16,15 +16,16 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// leastFast is the part of a long flow's packets that must take the fast path. Long is so many packets in the direction that has
-// fewer, in whatever time: what passes before both directions are learned is more on a slow machine, not less.
+// leastFast is the minimum share of a long flow's packets that must take the fast path. A flow is long if the direction
+// with fewer packets has longUDP or longTCP of them, regardless of the time: on a slow machine more packets pass before
+// both directions are learned.
 const (
 	leastFast = 0.99
 	longUDP   = 10000
 	longTCP   = 6000
 )
 
-// testFastPath checks that the first packets of a connection go through Open vSwitch, and the others do not.
+// testFastPath checks that only the first packets of a connection go through Open vSwitch.
 func testFastPath(t *testing.T, s *suite) {
 	t.Run("UDP", func(t *testing.T) {
 		startEcho(t, s.server.Space, s.server.IP)
@@ -91,14 +92,14 @@ func testFastPath(t *testing.T, s *suite) {
 			}
 			return err
 		})
-		m.requireFast(t, f) // before the end of the connection, which ends its entries
+		m.requireFast(t, f) // before the end of the connection, which deletes its entries
 		requireIntact(t, stop[report.Send](t, sender))
 	})
 	t.Run("PodThatWasRedirected", func(t *testing.T) {
 		if s.ipv6 {
 			t.Skip("nobody answers for remote gateways, and the pipeline drops redirects")
 		}
-		// What a Pod does when the Node has told it, by an ICMP redirect, to use the remote gateway.
+		// A Pod does this when the Node has told it, by an ICMP redirect, to use the remote gateway.
 		remoteGateway := s.node2.PodCIDR.Addr().Next().String()
 		succeeds(t, s.client.Space, "ip", "route", "add", s.server.IP.String(), "via", remoteGateway, "dev", "eth0", "onlink")
 		defer succeeds(t, s.client.Space, "ip", "route", "del", s.server.IP.String())
@@ -118,7 +119,7 @@ func testFastPath(t *testing.T, s *suite) {
 	})
 }
 
-// measurement compares what the tunnel devices and the cache have carried since it was begun.
+// measurement compares what the tunnel devices and the cache have carried since its start.
 type measurement struct {
 	s              *suite
 	sent, received map[*cluster.Node]uint64
@@ -133,8 +134,8 @@ func (s *suite) measure(t *testing.T) *measurement {
 	return m
 }
 
-// requireFast checks a flow that began after the measurement: at both ends and in both directions some of its packets must
-// have used the tunnel device, and at least leastFast of them not. Nothing else may have used the tunnel meanwhile.
+// requireFast checks a flow that began after the measurement. At both ends and in both directions some of its packets must
+// have used the tunnel device, and at least leastFast of them must not. Nothing else may have used the tunnel meanwhile.
 func (m *measurement) requireFast(t *testing.T, f flow) {
 	t.Helper()
 	for _, onClient := range []bool{true, false} {

@@ -22,8 +22,8 @@ const (
 	arrivalTTL = 62
 )
 
-// testForgery sends crafted packets next to a flow that, with the gate on, is on the fast path. What arrives must be the same
-// with the gate on and off.
+// testForgery sends crafted packets alongside a flow that is on the fast path with the gate on. The packets that arrive
+// must be the same with the gate on and off.
 func testForgery(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	f := s.flow("UDP", forgeryPort, udpEchoPort)
@@ -87,9 +87,8 @@ func testForgery(t *testing.T, s *suite) {
 	requireNoLoss(t, stop[report.Ping](t, cover))
 }
 
-// craft sends crafted packets in a flow from a Pod on the client's Node and returns those that arrive at the server.
-// fragmented makes two fragments of a packet. Those of IPv6 must be longer than the smallest MTU: conntrack puts them together,
-// and the kernel does not cut smaller ones again.
+// fragmented makes two fragments of a packet. Fragments of IPv6 must be longer than the minimum MTU: conntrack reassembles
+// them, and the kernel does not fragment smaller packets again.
 func (s *suite) fragmented() string {
 	if s.ipv6 {
 		return "--payload=2600 --fragment=1304"
@@ -99,6 +98,7 @@ func (s *suite) fragmented() string {
 
 func (s *suite) markerLength() int { return s.ipHeader() + 8 + markerPayload }
 
+// craft sends crafted packets in a flow from a Pod on the client's Node and returns those that arrive at the server.
 func (s *suite) craft(t *testing.T, sender *cluster.Pod, f flow, args string) []report.Packet {
 	t.Helper()
 	arrivals := startServer(t, s.server.Space, "capture", "--limit=100000", "--proto=udp")
@@ -107,7 +107,7 @@ func (s *suite) craft(t *testing.T, sender *cluster.Pod, f flow, args string) []
 		fmt.Sprintf("--port=%d", f.server.Port()), fmt.Sprintf("--payload=%d", markerPayload),
 	}
 	runTraffic[report.Sent](t, sender.Space, execTimeout, append(all, strings.Fields(args)...)...)
-	// What was sent before these has arrived, or never will.
+	// Packets that were sent before these have arrived, or never will.
 	pingICMP(t, s.client.Space, s.server.IP)
 	var marked []report.Packet
 	for _, p := range stop[report.Capture](t, arrivals).Packets {
@@ -118,7 +118,7 @@ func (s *suite) craft(t *testing.T, sender *cluster.Pod, f flow, args string) []
 	return marked
 }
 
-// testForeignReset lets the neighbour send RST and FIN in a TCP connection of the client.
+// testForeignReset makes the neighbor Pod send RST and FIN in a TCP connection of the client.
 func (s *suite) testForeignReset(t *testing.T, clientMAC string) {
 	const port = forgeryPort + 1
 	f := s.flow("TCP", port, sinkPort)
@@ -140,7 +140,7 @@ func (s *suite) testForeignReset(t *testing.T, clientMAC string) {
 	requireIntact(t, stop[report.Send](t, sender))
 }
 
-// entriesOfIfGate are the entries on the client's Node, where there is a cache.
+// entriesOfIfGate returns the entries on the client's Node, where there is a cache.
 func (s *suite) entriesOfIfGate(t *testing.T, f flow) (entries, bool) {
 	t.Helper()
 	if !s.oncache {
@@ -151,7 +151,7 @@ func (s *suite) entriesOfIfGate(t *testing.T, f flow) (entries, bool) {
 	return e, true
 }
 
-// requireOuterTOS checks tunnel packets: no DSCP bit of a Pod may show there, and ECN as in RFC 6040.
+// requireOuterTOS checks tunnel packets: they may show no DSCP bit of a Pod, and ECN as in RFC 6040.
 func (s *suite) requireOuterTOS(t *testing.T, c report.Capture) {
 	t.Helper()
 	counts := map[uint8]int{}

@@ -23,7 +23,7 @@ const (
 	programsPrefix = "oncache_"
 )
 
-// testGateSwitch switches the gate off and on again under traffic. It leaves it on.
+// testGateSwitch turns the gate off and on again under traffic. It leaves it on.
 func testGateSwitch(t *testing.T, s *suite) {
 	r := s.startStream(t)
 	r.waitFastIfGate(t)
@@ -63,7 +63,7 @@ func (s *suite) setGate(t *testing.T, on bool) {
 	s.oncache = on
 }
 
-// requireNoTrace checks that nothing on a Node reminds of the cache.
+// requireNoTrace checks that no trace of the cache is left on a Node.
 func requireNoTrace(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	err := n.Do(func() error { return exists(pinDirectory + "/oncache") })
@@ -79,7 +79,7 @@ func requireNoTrace(t *testing.T, n *cluster.Node) {
 	require.Equal(t, "0", strings.TrimSpace(string(liberal)), "a new network namespace has 0")
 }
 
-// loadedPrograms are the names of the cache's programs in the kernel, on whatever Node.
+// loadedPrograms returns the names of the cache's programs in the kernel, on any Node.
 func loadedPrograms(t *testing.T) (names []string) {
 	t.Helper()
 	for id := ebpf.ProgramID(0); ; {
@@ -102,7 +102,7 @@ func loadedPrograms(t *testing.T) (names []string) {
 	}
 }
 
-// attachedLinks are the programs' names of TCX and netkit links of the cache, on whatever Node.
+// attachedLinks returns the program names of TCX and netkit links of the cache, on any Node.
 func attachedLinks(t *testing.T) (names []string) {
 	t.Helper()
 	links := &link.Iterator{}

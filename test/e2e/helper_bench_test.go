@@ -18,13 +18,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// newBench sets a bench up between two Pods, the sender on the first Node. Their own stacks get nothing from now on.
+// newBench sets up a bench between two Pods, the sender on the first Node. Their own stacks receive nothing from now on.
 func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Bench {
 	t.Helper()
 	for _, pod := range []*cluster.Pod{sender, receiver} {
 		drop := []string{"-t", "raw", "-I", "PREROUTING", "-i", "eth0", "-j", "DROP"}
 		if s.ipv6 {
-			drop = append(drop, "!", "-p", "icmpv6") // neighbor discovery goes on
+			drop = append(drop, "!", "-p", "icmpv6") // neighbor discovery continues
 		}
 		succeeds(t, pod.Space, append([]string{s.iptables()}, drop...)...)
 	}
@@ -69,7 +69,7 @@ func (s *suite) newBench(t *testing.T, sender, receiver *cluster.Pod) *bench.Ben
 
 const uplinkMTU = 1500
 
-// podMTU is that of the uplink less what the longest outer headers take.
+// podMTU is the uplink's MTU minus the longest outer headers.
 func (s *suite) podMTU() int {
 	if s.Nodes[0].IPs[len(s.Nodes[0].IPs)-1].Is6() {
 		return uplinkMTU - 70

@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// conntrackZones are those of the pipeline.
+// conntrackZones are the zones of the pipeline.
 var conntrackZones = map[string]string{"ipv4": "zone=65520", "ipv6": "zone=65510"}
 
 // conntrackEntry is a connection in conntrack's table.

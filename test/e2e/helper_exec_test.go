@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// execTimeout is for programs that a test expects to end by themselves soon.
+// execTimeout is for programs that a test expects to end soon by themselves.
 const execTimeout = time.Minute
 
 // succeeds runs a program that must end with 0 and returns its output.

@@ -24,12 +24,12 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// field is the Pods of a world of policies on a cluster, each with a packet socket through which this process sends and
-// receives what the Pod would. The Pods' own stacks get nothing of it.
+// field has the Pods of a world of policies on a cluster. Each has a packet socket through which this process sends and
+// receives in place of the Pod. The Pods' own stacks receive none of it.
 type field struct {
 	s      *suite
 	places map[string]*place // by namespace/name
-	// react, if set, is called with each arrival, before it can be waited for. It must return soon.
+	// react, if set, is called with each arrival, before anybody can wait for it. It must return soon.
 	react func(*arrival)
 
 	mu      sync.Mutex
@@ -45,14 +45,14 @@ type place struct {
 	socket       *afpacket.Socket
 }
 
-// arrival is a frame with a number that has come to a Pod.
+// arrival is a frame with a number that has arrived at a Pod.
 type arrival struct {
 	number uint32
 	at     *place
 	when   time.Time
 }
 
-// attempt is a connection that is tried.
+// attempt is an attempted connection.
 type attempt struct {
 	*policy.Probe
 	id         uint32
@@ -91,7 +91,7 @@ func newField(t *testing.T, s *suite, world *policy.World) *field {
 		})
 	}
 	err := making.Wait()
-	if err != nil { // the next test wants the same names
+	if err != nil { // the next test needs the same names
 		for _, p := range made {
 			deletePod(t, p)
 		}
@@ -116,7 +116,7 @@ func (f *field) createPod(ctx context.Context, pod *policy.Pod) (*cluster.Pod, e
 	})
 }
 
-// setPlace takes the interface of a Pod, which is deleted when the test ends.
+// setPlace takes over the interface of a Pod, which is deleted when the test ends.
 func (f *field) setPlace(t *testing.T, key string, pod *cluster.Pod) {
 	t.Helper()
 	p := &place{Pod: pod}
@@ -129,7 +129,7 @@ func (f *field) setPlace(t *testing.T, key string, pod *cluster.Pod) {
 func (f *field) occupy(t *testing.T, p *place) {
 	t.Helper()
 	t.Cleanup(func() { deletePod(t, p.Pod) })
-	for _, drop := range [][]string{{"iptables"}, {"ip6tables", "!", "-p", "icmpv6"}} { // neighbor discovery goes on
+	for _, drop := range [][]string{{"iptables"}, {"ip6tables", "!", "-p", "icmpv6"}} { // neighbor discovery continues
 		succeeds(t, p.Space, append([]string{drop[0], "-t", "raw", "-I", "PREROUTING", "-i", "eth0", "-j", "DROP"}, drop[1:]...)...)
 	}
 	var err error
@@ -156,11 +156,11 @@ func (f *field) occupy(t *testing.T, p *place) {
 	t.Cleanup(func() { cancel(); <-stopped })
 }
 
-// receive waits a little for a frame.
+// receive waits a short time for a frame.
 func (f *field) receive(p *place) {
 	frame, ok, err := p.socket.Receive(100 * time.Millisecond)
 	if err != nil || !ok {
-		return // also when the Pod's interface has gone; what does not arrive is missed
+		return // also when the Pod's interface has gone; frames that do not arrive are reported as missing
 	}
 	number, err := wire.Number(frame.Data)
 	if err != nil || wire.Connection(number) == 0 {
@@ -179,7 +179,7 @@ func (f *field) receive(p *place) {
 	}
 }
 
-// attempt makes a connection of a probe, from a port that no other one has had for long.
+// attempt prepares a connection of a probe, from a port that no other connection has used for a long time.
 func (f *field) attempt(p *policy.Probe) *attempt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +193,7 @@ func (f *field) place(p *policy.Pod) *place {
 	return f.places[podKey(p)]
 }
 
-// leg is the way of the connection's packets, from the server if back is set.
+// leg returns the path of the connection's packets, from the server if back is set.
 func (f *field) leg(a *attempt, back bool) wire.Leg {
 	from, to := a.Addresses()
 	l := wire.Leg{
@@ -239,7 +239,7 @@ func (f *field) send(from *policy.Pod, frame []byte) error {
 	return nil
 }
 
-// count is how often a frame with this number has come to the Pod, and elsewhere.
+// count returns how often a frame with this number has arrived at the Pod, and elsewhere.
 func (f *field) count(number uint32, to *policy.Pod) (there, elsewhere int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -253,14 +253,14 @@ func (f *field) count(number uint32, to *policy.Pod) (there, elsewhere int) {
 	return there, elsewhere
 }
 
-// expected is a frame of an attempt that must come to a Pod.
+// expected is a frame of an attempt that must arrive at a Pod.
 type expected struct {
 	*attempt
 	number uint32
 	to     *policy.Pod
 }
 
-// await waits until all have arrived, and returns those that have not for as long as nothing else has.
+// await waits until all have arrived, and returns those that have not once nothing has arrived for a while.
 func (f *field) await(frames []expected) (missing []expected) {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()

@@ -12,14 +12,14 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// inForce is a world with the times from which on it may be, and must be, what decides.
+// inForce is a world, with the times from which it may be in force and must be in force.
 type inForce struct {
 	world *policy.World
-	// begun is when the first request of the change was sent, realized when the last agent had the answer of its switch, enforced
-	// when the last agent has said that the datapath follows.
+	// begun is when the first request of the change was sent, realized when the last agent had its switch's answer, and
+	// enforced when the last agent reported that the datapath follows.
 	begun, realized, enforced time.Time
 	what                      string
-	// killed: agents ended and began meanwhile.
+	// killed is set when agents were killed and restarted meanwhile.
 	killed bool
 }
 
@@ -27,10 +27,10 @@ type inForce struct {
 type observer struct {
 	f  *field
 	mu sync.Mutex
-	// worlds are in order; the later times of the last one are zero while it is under way.
+	// worlds are in order; the later times of the last one are zero while it is in progress.
 	worlds   []*inForce
 	attempts []*attempt
-	// absent are times in which a Pod did not exist.
+	// absent are periods in which a Pod did not exist.
 	absent map[string][]span
 }
 
@@ -38,7 +38,7 @@ type span struct{ from, to time.Time }
 
 func (s span) has(t time.Time) bool { return !t.Before(s.from) && (s.to.IsZero() || t.Before(s.to)) }
 
-// change enters a world that is about to be shown.
+// change enters a world that is about to be applied.
 func (o *observer) change(world *policy.World, what string, killed bool) *inForce {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -53,7 +53,7 @@ func (o *observer) tried(a *attempt) {
 	o.attempts = append(o.attempts, a)
 }
 
-// present ends the last time in which a Pod was absent.
+// present ends the last period in which a Pod was absent.
 func (o *observer) present(pod string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,26 +61,26 @@ func (o *observer) present(pod string) {
 	spans[len(spans)-1].to = time.Now()
 }
 
-// count is how many connections were tried.
+// count returns the number of attempted connections.
 func (o *observer) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.attempts)
 }
 
-// flight is how long a packet may be under way on an emulated machine.
+// flight is how long a packet may be in flight on an emulated machine.
 const flight = 5 * time.Second
 
-// findings are what was seen of one run.
+// findings are the results of one run.
 type findings struct {
 	tried, arrived int
-	// stale is, for each change that forbade what was tried, how long after it was realized the last packet was sent that arrived
-	// nevertheless; 0 when none did.
+	// stale has, for each change that forbade an attempted connection, the time from its realization to the last packet
+	// that was sent and arrived nevertheless; 0 when none did.
 	stale []time.Duration
 	// undisturbed are those of them in which no agent was killed.
 	undisturbed []time.Duration
-	// wrong are packets that no world has allowed since the last one that was enforced when they were sent, lost are those that all
-	// of them allowed.
+	// wrong are packets that arrived although no world allowed them since the last one that was enforced when they were
+	// sent. lost are packets that did not arrive although all of these worlds allowed them.
 	wrong, lost []string
 }
 
@@ -102,7 +102,7 @@ func (o *observer) findings() (r findings) {
 		} else {
 			when = a.sent.Add(flight)
 		}
-		// The last worlds that were enforced and realized before the packet was sent. Those after them may have been in force.
+		// The last worlds that were enforced and realized before the packet was sent. Later ones may have been in force.
 		enforced, realized := 0, 0
 		for i, w := range o.worlds {
 			if !w.enforced.IsZero() && w.enforced.Before(a.sent) {
@@ -141,7 +141,7 @@ func (o *observer) findings() (r findings) {
 	return r
 }
 
-// verdicts are the numbers of worlds that allow and forbid the probe, from this one to the last that was begun by then.
+// verdicts returns how many worlds allow and forbid the probe, from this one to the last that had begun by then.
 func (o *observer) verdicts(p *policy.Probe, from int, until time.Time) (allowed, forbidden int) {
 	for _, w := range o.worlds[from:] {
 		if w.begun.After(until) {
@@ -164,7 +164,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }
 
-// arrival is when the first frame with this number has come to the Pod.
+// arrival returns when the first frame with this number arrived at the Pod.
 func (f *field) arrival(number uint32, to *policy.Pod) (when time.Time, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

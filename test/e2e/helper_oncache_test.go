@@ -59,7 +59,7 @@ type entries struct{ egress, ingress api.FlowInfo }
 
 func (e entries) active() bool { return e.egress.State == "active" && e.ingress.State == "active" }
 
-// entriesOf reads the entries of a flow; onClient says on whose Node.
+// entriesOf reads the entries of a flow; onClient selects the client's Node.
 func (s *suite) entriesOf(t *testing.T, f flow, onClient bool) (entries, error) {
 	node, local, remote := s.node1, f.client, f.server
 	if !onClient {
@@ -96,7 +96,7 @@ func (s *suite) waitFast(t *testing.T, f flow) {
 				return nil
 			}
 			if e.egress.Packets < before.egress.Packets || e.ingress.Packets < before.ingress.Packets {
-				before = &e // entries were made anew
+				before = &e // the entries were replaced
 			}
 			return fmt.Errorf("egress %+v, ingress %+v", e.egress, e.ingress)
 		})
@@ -119,7 +119,7 @@ func (s *suite) tunnelDevice() string {
 	return "genev_sys_6081"
 }
 
-// devicePackets are the packets that a device of a Node has sent and received.
+// devicePackets returns the packets that a device of a Node has sent and received.
 func devicePackets(t *testing.T, n *cluster.Node, device string) (sent, received uint64) {
 	t.Helper()
 	read := func(name string) uint64 {

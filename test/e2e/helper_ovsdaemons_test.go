@@ -19,7 +19,7 @@ const ovsRunDir = "/var/run/openvswitch"
 type ovsDaemon struct {
 	name string
 	args []string
-	// socket appears when it runs; %PID% is its process id.
+	// socket exists while it runs; %PID% is its process id.
 	socket string
 }
 
@@ -46,7 +46,7 @@ func (d ovsDaemon) stop(t *testing.T, n *cluster.Node) {
 		rm -f `+d.socket)
 }
 
-// start starts the daemon and waits until it can be used. It ends with the cluster.
+// start starts the daemon and waits until it is usable. It ends with the cluster.
 func (d ovsDaemon) start(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	p, err := n.Start(append([]string{d.name}, d.args...)...)

@@ -16,14 +16,15 @@ import (
 // realization is one change of policy rules as an agent logs it.
 type realization struct {
 	at time.Time
-	// enforced: the datapath follows the rules; otherwise the switch has answered the barrier, and the cache was evicted.
+	// enforced is set when the datapath follows the rules. Otherwise the switch has answered the barrier, and the cache was
+	// evicted.
 	enforced bool
 	policies []string // UIDs
 }
 
 var realizedLine = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"(Realized|Enforced) NetworkPolicies" policies=\[([^\]]*)\]`)
 
-// realizations are those that the agent of a Node has logged since.
+// realizations returns those that the agent of a Node has logged since then.
 func realizations(n *cluster.Node, since time.Time) (changes []realization, err error) {
 	text, err := os.ReadFile(n.AgentLog())
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 // trafficGrace is how long a traffic program may take to end after SIGTERM: it waits for late replies and confirmations.
 const trafficGrace = 70 * time.Second
 
-// start starts a traffic subcommand that ends with the test. Where processors are short, as on an emulated machine, agents and
-// Open vSwitch go first.
+// start starts a traffic subcommand that ends with the test. Where CPU time is short, as on an emulated machine, agents and
+// Open vSwitch have priority.
 func start(t *testing.T, s *cluster.Space, args ...string) *cluster.Process {
 	t.Helper()
 	p, err := s.Start(append([]string{"nice", "traffic"}, args...)...)
@@ -37,7 +37,7 @@ func start(t *testing.T, s *cluster.Space, args ...string) *cluster.Process {
 	return p
 }
 
-// startServer starts a traffic subcommand and waits until it can be used.
+// startServer starts a traffic subcommand and waits until it is usable.
 func startServer(t *testing.T, s *cluster.Space, args ...string) *cluster.Process {
 	t.Helper()
 	p := start(t, s, args...)
@@ -45,8 +45,8 @@ func startServer(t *testing.T, s *cluster.Space, args ...string) *cluster.Proces
 	return p
 }
 
-// startSink and startEcho listen on the standard port, startEcho on one address: a UDP reply must come from where the request
-// went.
+// startSink and startEcho listen on the standard port, startEcho on one address: a UDP reply must come from the address
+// that the request was sent to.
 func startSink(t *testing.T, s *cluster.Space) *cluster.Process {
 	t.Helper()
 	return startServer(t, s, "tcp-sink", fmt.Sprintf("--listen=:%d", sinkPort), "--progress=100ms")
@@ -112,7 +112,7 @@ func result[Report any](t *testing.T, p *cluster.Process, limit time.Duration) (
 	return r
 }
 
-// stop is SIGTERM and result.
+// stop sends SIGTERM and returns the result.
 func stop[Report any](t *testing.T, p *cluster.Process) (r Report) {
 	t.Helper()
 	require.NoError(t, p.Stop(trafficGrace))

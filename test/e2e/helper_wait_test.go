@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// patience is how long anything may take that is expected to happen at once on a machine that is not emulated.
+// patience is the time limit for anything that happens at once on a machine that is not emulated.
 const patience = 30 * time.Second
 
 // eventually waits until condition returns nil.
@@ -35,12 +35,12 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, condition 
 		if time.Now().After(deadline) {
 			require.NoError(t, err, "waiting for %s, %s", what, limit)
 		}
-		// On an emulated machine what is waited for needs the processor more.
+		// On an emulated machine the awaited event needs the CPU more.
 		time.Sleep(max(100*time.Millisecond, 2*time.Since(begin)))
 	}
 }
 
-// agentLog is what the agent of a Node logs from now on.
+// agentLog is the log of a Node's agent from now on.
 type agentLog struct {
 	path string
 	from int64
@@ -64,7 +64,7 @@ func (l agentLog) text() (string, error) {
 	return string(data[min(l.from, int64(len(data))):]), nil
 }
 
-// waitFor waits for a line that has all words.
+// waitFor waits for a line that contains all words.
 func (l agentLog) waitFor(t *testing.T, words ...string) string {
 	t.Helper()
 	var found string

@@ -29,11 +29,11 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// writers is how many requests to the Kubernetes API are under way at most.
+// writers is the maximum number of concurrent requests to the Kubernetes API.
 const writers = 8
 
-// worlds makes the Kubernetes API show one world of policies after the other, and knows when that is realized: a marker, that
-// is a policy about a Pod on each Node, follows every change through the same streams.
+// worlds applies one world of policies after the other to the Kubernetes API, and detects when each is realized: a marker,
+// which is a policy for a Pod on each Node, follows every change through the same streams.
 type worlds struct {
 	f       *field
 	current *policy.World
@@ -70,14 +70,14 @@ func newWorlds(t *testing.T, f *field) *worlds {
 	return w
 }
 
-// show makes the API show a world, whose Pods are those of the field, and returns when it is enforced on all Nodes.
+// show applies a world, whose Pods are those of the field, and returns when it is enforced on all Nodes.
 func (w *worlds) show(t *testing.T, next *policy.World) {
 	t.Helper()
 	w.apply(t, next)
 	w.settle(t)
 }
 
-// apply makes the API show a world.
+// apply applies a world to the API.
 func (w *worlds) apply(t *testing.T, next *policy.World) {
 	t.Helper()
 	for _, p := range next.Pods {
@@ -117,7 +117,7 @@ func (w *worlds) apply(t *testing.T, next *policy.World) {
 	w.current = next
 }
 
-// settle returns when all that the API shows is enforced on all Nodes.
+// settle returns when everything in the API is enforced on all Nodes.
 func (w *worlds) settle(t *testing.T) {
 	t.Helper()
 	w.mark(t)
@@ -135,7 +135,7 @@ func (w *worlds) settle(t *testing.T) {
 
 func (w *worlds) markerName() string { return fmt.Sprint("marker-", w.marks) }
 
-// mark lets the next marker follow all changes so far.
+// mark makes the next marker follow all changes so far.
 func (w *worlds) mark(t *testing.T) {
 	t.Helper()
 	policies := w.f.s.Client.NetworkingV1().NetworkPolicies(markerNamespace)
@@ -260,7 +260,7 @@ func (w *worlds) labelPod(namespace, name string, labels map[string]string) erro
 	})
 }
 
-// describeWorld is the world as it is printed with a failure.
+// describeWorld returns the world in the form that is printed with a failure.
 func describeWorld(world *policy.World) string {
 	var b strings.Builder
 	for name, labels := range world.Namespaces {
@@ -276,7 +276,7 @@ func describeWorld(world *policy.World) string {
 	return b.String()
 }
 
-// isCacheable tells whether the fast path may carry the connection.
+// isCacheable reports whether the fast path may carry the connection.
 func isCacheable(a *attempt) bool {
 	return a.From.Node != a.To.Node && a.Protocol != corev1.ProtocolSCTP
 }

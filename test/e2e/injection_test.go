@@ -24,26 +24,26 @@ import (
 )
 
 const (
-	// forgedPort is the port of Pods to which forged packets go, forgedCount how many go each way.
+	// forgedPort is the destination port of forged packets in Pods, forgedCount how many are sent each way.
 	forgedPort  = 4801
 	forgedCount = 10
 	// injectionNodePort of a Node is translated to its own tunnel port.
 	injectionNodePort = 30081
 )
 
-// injection is a way on which a Pod sends tunnel packets to a Node.
+// injection is one way in which a Pod sends tunnel packets to a Node.
 type injection struct {
 	name string
 	to   netip.AddrPort
-	// The packet in the tunnel pretends to come from one Pod, and is for another one on the Node that receives it.
+	// The packet in the tunnel claims to come from one Pod, and is addressed to another one on the receiving Node.
 	from, victim *cluster.Pod
 	// rule of node must drop it.
 	node *cluster.Node
 	rule string
 }
 
-// testInjection lets a Pod send tunnel packets to Nodes, as any program in it can, on all ways on which they come from an address
-// of a Node in the end. None may reach another Pod. With the rules against it out of the way, all do.
+// testInjection makes a Pod send tunnel packets to Nodes, as any program in it can, in all ways that end with an address of
+// a Node as the source. None may reach another Pod. Without the rules against them, all do.
 func testInjection(t *testing.T, s *suite) {
 	const (
 		atGateway  = "drop tunnel packets that Pods have made"
@@ -66,7 +66,7 @@ func testInjection(t *testing.T, s *suite) {
 		{"Service", netip.AddrPortFrom(service, 53), s.client, s.server, s.node1, atGateway},
 		{"NodePort", netip.AddrPortFrom(node2, injectionNodePort), s.client, s.server, s.node2, translated},
 	}
-	// An address with a preferred lifetime of 0 is no source of packets.
+	// An address with a preferred lifetime of 0 is not used as a source of packets.
 	onNode := func(n *cluster.Node, verb string, words ...string) {
 		succeeds(t, n.Space, append(strings.Fields(verb), words...)...)
 	}
@@ -86,11 +86,11 @@ func testInjection(t *testing.T, s *suite) {
 	for _, w := range ways {
 		want[w.node.Name+": "+w.rule] += forgedCount
 	}
-	// An agent writes its rules anew once a minute, and they begin to count from 0.
+	// An agent writes its rules again once a minute, and their counters restart at 0.
 	eventually(t, "the rules to drop all forged packets", func() error {
 		before := s.drops(t)
 		s.inject(t, ways)
-		pingICMP(t, s.neighbour.Space, s.server.IP) // what was sent before has arrived, or never will
+		pingICMP(t, s.neighbour.Space, s.server.IP) // packets that were sent before have arrived, or never will
 		require.Empty(t, received(), "forged packets have reached Pods")
 		dropped := s.drops(t)
 		for rule := range dropped {
@@ -134,7 +134,7 @@ func (s *suite) tunnelPort() uint16 {
 	return 6081
 }
 
-// inject sends the packets of each way from a socket of the neighbour.
+// inject sends the packets of each way from a socket of the neighbor Pod.
 func (s *suite) inject(t *testing.T, ways []injection) {
 	t.Helper()
 	for _, w := range ways {
@@ -155,7 +155,8 @@ func (s *suite) inject(t *testing.T, ways []injection) {
 	}
 }
 
-// forge makes what a Node puts into a tunnel packet: the tunnel's header and a datagram between Pods. Its payload is the way's name.
+// forge makes the content of a Node's tunnel packet: the tunnel's header and a datagram between Pods. Its payload is the
+// way's name.
 func (s *suite) forge(t *testing.T, w injection) []byte {
 	t.Helper()
 	source, err := net.ParseMAC("02:00:00:00:00:99")
@@ -180,7 +181,7 @@ func (s *suite) forge(t *testing.T, w injection) []byte {
 	return buffer.Bytes()
 }
 
-// receiveForged listens in the Pods; the function that it returns gives the number of datagrams so far by payload.
+// receiveForged listens in the Pods. The function that it returns gives the number of datagrams so far by payload.
 func (s *suite) receiveForged(t *testing.T, pods ...*cluster.Pod) func() map[string]int {
 	t.Helper()
 	var mutex sync.Mutex
@@ -220,7 +221,7 @@ func listenUDP(t *testing.T, space *cluster.Space, port uint16) (conn *net.UDPCo
 
 var dropRule = regexp.MustCompile(`(?m)^\[(\d+):\d+\] -A ANTREA-.*--comment "Antrea: ([^"]+)".* -j DROP$`)
 
-// drops are the packets that the agents' rules have dropped, by Node and comment.
+// drops returns the packets that the agents' rules have dropped, by Node and comment.
 func (s *suite) drops(t *testing.T) map[string]int {
 	t.Helper()
 	drops := map[string]int{}
@@ -234,7 +235,8 @@ func (s *suite) drops(t *testing.T) map[string]int {
 	return drops
 }
 
-// testOwnTunnels checks that Pods can have tunnels of the kind and port that Nodes use: between each other, and to a host outside.
+// testOwnTunnels checks that Pods can have tunnels of the kind and port that Nodes use, between each other and to a host
+// outside.
 func (s *suite) testOwnTunnels(t *testing.T) {
 	const device = "own0"
 	for _, end := range []struct {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// longFlowBytes makes sequence numbers come round before the eviction.
+	// longFlowBytes makes sequence numbers wrap around before the eviction.
 	longFlowBytes      = 4700 << 20
 	quickLongFlowBytes = 300 << 20
 	longFlowTimeout    = 6 * time.Minute
 )
 
-// testLongFlow moves more bytes than there are sequence numbers, of which conntrack sees only one packet per lease, and then
-// brings the flow back to Open vSwitch by evicting it.
+// testLongFlow transfers more bytes than there are sequence numbers, while conntrack sees only one packet per lease. It
+// then returns the flow to Open vSwitch by evicting it.
 func testLongFlow(t *testing.T, s *suite) {
 	total := uint64(longFlowBytes)
 	if quick {

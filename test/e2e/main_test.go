@@ -10,13 +10,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
 
-// quick says that tests that move much data may move less.
+// quick is set when tests that transfer much data may transfer less.
 var quick = os.Getenv("E2E_QUICK") == "1"
 
-// all says that areas run for which `make test` has no time; `make test-e2e-all` sets it.
+// all is set when areas run for which `make test` has no time; `make test-e2e-all` sets it.
 var all = os.Getenv("E2E_ALL") == "1"
 
-// printer shows what is being tested; tests of an emulated machine take minutes.
+// printer shows the progress; tests on an emulated machine take minutes.
 var printer = progress.New(os.Stderr)
 
 func TestMain(m *testing.M) {

@@ -16,8 +16,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// everyConfiguration is what must hold the same way with the gate off and on. With VXLAN, what of it that can make different runs
-// always, the rest with `make test-e2e-all`.
+// everyConfiguration has the areas that must pass in the same way with the gate off and on. With VXLAN, those for which it
+// can make a difference always run, the others with `make test-e2e-all`.
 var everyConfiguration = []area{
 	{"Connectivity", testConnectivity},
 	{"Forgery", testForgery},
@@ -59,7 +59,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},
 		area{"OpenVSwitch", testOpenVSwitch},
-		area{"GateSwitch", testGateSwitch}, // last: it makes the cluster's gate change
+		area{"GateSwitch", testGateSwitch}, // last: it changes the cluster's gate
 	)
 }
 
@@ -84,8 +84,8 @@ func TestVXLANGateOn(t *testing.T) {
 	}
 }
 
-// TestNetkitGateOn is TestGeneveGateOn with netkit devices: always as far as they make a difference to the programs and to the CNI,
-// all of it with `make test-e2e-all`.
+// TestNetkitGateOn is TestGeneveGateOn with netkit devices. Areas for which these make a difference, to the programs and to
+// the CNI, always run; the others run with `make test-e2e-all`.
 func TestNetkitGateOn(t *testing.T) {
 	requireNetkit(t)
 	s := newSuite(t, "geneve", true, func(o *cluster.Options) {
@@ -117,10 +117,10 @@ func TestNetkitGateOn(t *testing.T) {
 			area{"OpenVSwitch", testOpenVSwitch},
 		)
 	}
-	s.run(t, area{"GateSwitch", testGateSwitch}) // last: it makes the cluster's gate change
+	s.run(t, area{"GateSwitch", testGateSwitch}) // last: it changes the cluster's gate
 }
 
-// requireNetkit skips where the machine's kernel is older than netkit. The testbed's virtual machine has it.
+// requireNetkit skips the test where the machine's kernel is older than netkit. The testbed's virtual machine has it.
 func requireNetkit(t *testing.T) {
 	t.Helper()
 	const name = "e2e-netkit"
@@ -135,7 +135,7 @@ func requireNetkit(t *testing.T) {
 	require.NoError(t, netlink.LinkDel(pair))
 }
 
-// testEveryPodHasNetkit guards the suite: all that follows would pass with veth as well.
+// testEveryPodHasNetkit guards the suite: the areas after it would pass with veth as well.
 func testEveryPodHasNetkit(t *testing.T, s *suite) {
 	for _, pod := range []*cluster.Pod{s.client, s.neighbour, s.server} {
 		require.Contains(t, succeeds(t, pod.Space, "ip", "-d", "link", "show", "eth0"), "netkit")

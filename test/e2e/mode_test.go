@@ -63,7 +63,7 @@ func (s *suite) requireOnlyOpenVSwitch(t *testing.T, r *stream) api.Status {
 	return after
 }
 
-// testBandwidthAnnotation makes a Pod whose traffic is to be shaped on its host-side interface, past which the fast path goes.
+// testBandwidthAnnotation makes a Pod whose traffic is shaped on its host-side interface, which the fast path would bypass.
 func testBandwidthAnnotation(t *testing.T, s *suite) {
 	ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
 	defer cancel()

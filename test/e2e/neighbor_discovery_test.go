@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testNeighborDiscovery checks that Pods find their gateway and each other, and that no Pod can pretend to be another one.
-// What single messages do is in the tests of package cniserver.
+// testNeighborDiscovery checks that Pods find their gateway and each other, and that no Pod can impersonate another one.
+// The tests of package cniserver check the effects of single messages.
 func testNeighborDiscovery(t *testing.T, s *suite) {
 	gateway := s.node1.PodCIDRs[len(s.node1.PodCIDRs)-1].Addr().Next().String()
 	gatewayMAC := macOf(t, s.node1.Space, "antrea-gw0")

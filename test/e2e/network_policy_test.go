@@ -27,7 +27,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// testNetworkPolicy checks that policies decide which connections can be opened, and that they leave open ones alone.
+// testNetworkPolicy checks that policies decide which connections can be opened, and that they leave open connections
+// alone.
 func testNetworkPolicy(t *testing.T, s *suite) {
 	for _, p := range []*cluster.Pod{s.client, s.neighbour, s.server} {
 		s.label(t, p, map[string]string{"app": p.PodName})
@@ -41,7 +42,7 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 		requireConnects(t, s.client.Space, s.server.IP, sinkPort)
 		requireNoConnection(t, s.neighbour.Space, s.server.IP, sinkPort)
 		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort+1)
-		requireConnects(t, s.node2.Space, s.server.IP, sinkPort) // its own Node always may
+		requireConnects(t, s.node2.Space, s.server.IP, sinkPort) // its own Node is always allowed
 		explained := func(from *cluster.Pod) (path, policy string) {
 			e := antctl[api.Explanation](t, s.node2, "oncache", "explain", "--from="+namespace+"/"+from.PodName, "--to="+namespace+"/"+s.server.PodName, fmt.Sprint("--port=", sinkPort))
 			return e.Path, e.Ingress.Policy
@@ -145,8 +146,9 @@ func (s *suite) newPing(t *testing.T, from *cluster.Pod, port uint16) report.Pin
 	return runTraffic[report.Ping](t, from.Space, execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--duration=200ms")
 }
 
-// waitPossible waits until new connections to the echo on server are possible: until the policies of the test before are gone from
-// the datapath, too. Each attempt is a new connection, from the next port, because an established one would not be asked.
+// waitPossible waits until new connections to the echo on server are possible, that is, until the policies of the test
+// before are gone from the datapath, too. Each attempt is a new connection, from the next port, because an established one
+// would not be checked.
 func (s *suite) waitPossible(t *testing.T, from *cluster.Pod, port uint16) {
 	t.Helper()
 	eventually(t, "new connections to be possible", func() error {
@@ -158,8 +160,8 @@ func (s *suite) waitPossible(t *testing.T, from *cluster.Pod, port uint16) {
 	})
 }
 
-// testCutConnections checks that with networkPolicy.establishedConnections: cut an open connection ends when policies forbid
-// it, on both paths, and goes on when they allow it again; and that others are left alone.
+// testCutConnections checks networkPolicy.establishedConnections: cut. An open connection must end when policies forbid it,
+// on both paths, and continue when they allow it again. Others must be left alone.
 func testCutConnections(t *testing.T, s *suite) {
 	established := func(value string) {
 		require.NoError(t, s.node2.StopAgent())
@@ -176,7 +178,7 @@ func testCutConnections(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	s.waitPossible(t, s.client, 4770)
 	s.waitPossible(t, s.neighbour, 4770)
-	// A hundredth of a second is how exactly the end is known.
+	// At this rate the end is known to within a hundredth of a second.
 	forbidden := start(t, s.client.Space, "udp-ping", "--from=:4720", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	allowed := start(t, s.neighbour.Space, "udp-ping", "--from=:4721", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	waitReceived(t, forbidden, 100, patience)
@@ -216,12 +218,13 @@ func testCutConnections(t *testing.T, s *suite) {
 	require.Less(t, took, cutLimit)
 }
 
-// cutLimit is how long a connection that policies forbid may go on after they are realized, with establishedConnections: cut.
+// cutLimit is how long a connection that policies forbid may continue after they are realized, with establishedConnections:
+// cut.
 const cutLimit = time.Second
 
-// testStaleMegaflows changes policies under a flow that goes on: packets that the kernel still forwards by the rules before a
-// change must carry the epoch before it, and must be refused by the cache for that. Stamps, which keep packets from such megaflows, are
-// made all the same behind the tunnel for that.
+// testStaleMegaflows changes policies under a continuous flow. Packets that the kernel still forwards by the rules before a
+// change must carry the earlier epoch, and the cache must refuse them for that. Stamps normally keep packets from such
+// megaflows; here they are made equal behind the tunnel to prevent that.
 func testStaleMegaflows(t *testing.T, s *suite) {
 	tc := func(words string) {
 		succeeds(t, s.node2.Space, append([]string{"tc"}, strings.Fields(strings.ReplaceAll(words, "DEVICE", s.tunnelDevice()))...)...)
@@ -242,7 +245,7 @@ func testStaleMegaflows(t *testing.T, s *suite) {
 		return n
 	}
 	before := refused()
-	// How long a megaflow survives is up to Open vSwitch; it does not survive every change long enough to be seen.
+	// Open vSwitch decides how long a megaflow survives; it does not survive every change long enough to be seen.
 	const mostChanges = 30
 	for i := 0; refused() == before; i++ {
 		require.Less(t, i, mostChanges, "no packet with a former epoch was seen behind Open vSwitch")
@@ -256,7 +259,7 @@ func selector(app string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 }
 
-// ingressTo is a policy that isolates the Pods with this label, but for what rules allow.
+// ingressTo returns a policy that isolates the Pods with this label, except for what rules allow.
 func ingressTo(name, app string, rules ...networkingv1.NetworkPolicyIngressRule) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -280,8 +283,8 @@ func (s *suite) label(t *testing.T, p *cluster.Pod, labels map[string]string) {
 	}))
 }
 
-// applyPolicy creates the policy and waits until it is realized where it applies. It is removed with the test, or by remove,
-// which waits until that is realized.
+// applyPolicy creates the policy and waits until it is realized where it applies. It is removed at the end of the test, or
+// by remove, which waits until that is realized.
 func (s *suite) applyPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) (remove func()) {
 	t.Helper()
 	policies := s.Client.NetworkingV1().NetworkPolicies(namespace)
@@ -331,7 +334,7 @@ func (s *suite) policyOn(t *testing.T, node *cluster.Node, name string) (apis.Ne
 	return policies[0], nil
 }
 
-// noRules fails while the switch has flows of rules that no policy of the agent has.
+// noRules returns an error while the switch has flows of rules that no policy of the agent has.
 func (s *suite) noRules(t *testing.T, node *cluster.Node) error {
 	policies, err := tryAntctl[[]apis.NetworkPolicy](t, node, "get", "networkpolicy")
 	if err != nil || len(policies) > 0 {
@@ -369,7 +372,7 @@ func (s *suite) waitPeers(t *testing.T, name string, want int) {
 	})
 }
 
-// connect opens a TCP connection and ends it.
+// connect opens a TCP connection and closes it.
 func connect(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) error {
 	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
 	defer cancel()
@@ -377,13 +380,14 @@ func connect(t *testing.T, from *cluster.Space, address netip.Addr, port uint16)
 	return err
 }
 
-// requireConnects and requireNoConnection give the kernel the time to forget megaflows of former rules.
+// requireConnects and requireNoConnection give the kernel time to forget megaflows of former rules.
 func requireConnects(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("a connection from %s to %s, port %d", from.Name, address, port), func() error { return connect(t, from, address, port) })
 }
 
-// requireNoConnection is described with requireConnects. Packets must be dropped, so that connecting takes until the timeout.
+// requireNoConnection is described with requireConnects. Packets must be dropped, so that connecting lasts until the
+// timeout.
 func requireNoConnection(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("no connection from %s to %s, port %d", from.Name, address, port), func() error {

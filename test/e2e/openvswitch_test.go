@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// testOpenVSwitch takes Open vSwitch away from running and starting agents.
+// testOpenVSwitch stops Open vSwitch under running and starting agents.
 func testOpenVSwitch(t *testing.T, s *suite) {
 	t.Run("BothDaemonsRestartUnderTraffic", func(t *testing.T) {
 		// Without forwarding until the agent's flows are back: vswitchd starts with flow-restore-wait.
@@ -35,12 +35,12 @@ func testOpenVSwitch(t *testing.T, s *suite) {
 		log.waitFor(t, "Waiting for Open vSwitch")
 		vswitchd.start(t, s.node1)
 		require.NoError(t, s.node1.WaitAgentReady(t.Context()))
-		s.waitRoundsComplete(t) // flows to remote Nodes may come after readiness
+		s.waitRoundsComplete(t) // flows to remote Nodes may appear after readiness
 		s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
 	})
 }
 
-// testOVSRestart restarts Open vSwitch on both Nodes. Packets may be lost meanwhile, the TCP connection may not.
+// testOVSRestart restarts Open vSwitch on both Nodes. Packets may be lost meanwhile; the TCP connection must survive.
 func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.Node)) {
 	t.Helper()
 	r := s.startStream(t)

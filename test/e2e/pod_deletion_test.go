@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// testPodDeletion deletes a Pod to which packets are sent without end, and makes another one with the same address.
+// testPodDeletion deletes a Pod that receives packets continuously, and makes another one with the same address.
 func testPodDeletion(t *testing.T, s *suite) {
 	first := s.createPod(t, s.node2, "first")
 	t.Cleanup(func() { deletePod(t, first) })
@@ -81,7 +81,7 @@ func requireNoEntries(t *testing.T, n *cluster.Node, p *cluster.Pod) {
 	}
 }
 
-// nextAddress makes host-local give an address, which must be free, to the next Pod.
+// nextAddress makes host-local give a certain free address to the next Pod.
 func nextAddress(t *testing.T, n *cluster.Node, ip netip.Addr) {
 	t.Helper()
 	pool := slices.IndexFunc(n.PodCIDRs, func(cidr netip.Prefix) bool { return cidr.Contains(ip) })

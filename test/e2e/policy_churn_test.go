@@ -27,15 +27,16 @@ const (
 	openingPace = 4 * time.Millisecond
 	// talkPace is the time between two packets of an established connection.
 	talkPace = 20 * time.Millisecond
-	// watched is how many new connections are tried after a change is enforced.
+	// watched is the number of new connections that are attempted after a change is enforced.
 	watched = 300
 	// staleLimit is how long after the OpenFlow barrier a packet may still be treated by former rules with the gate on.
 	staleLimit = 10 * time.Millisecond
 )
 
-// testPolicyChurn changes policies, labels and Pods at random and kills agents, while new connections are tried and old ones go on.
-// E2E_CHURN_CHANGES says how often, E2E_CHURN_KILLS how often an agent is killed at a random moment. With more kills than changes
-// each change has several, most of them before the agent that is killed has come as far as to know the change.
+// testPolicyChurn changes policies, labels and Pods at random and kills agents, while new connections are attempted and old
+// ones continue. E2E_CHURN_CHANGES is the number of changes, E2E_CHURN_KILLS how often an agent is killed at a random
+// moment. With more kills than changes each change has several, most of them before the killed agent has got as far as the
+// change.
 func testPolicyChurn(t *testing.T, s *suite) {
 	rng := seeded(t)
 	c := &churn{generator: policy.NewGenerator(rng), rng: rng}
@@ -56,7 +57,7 @@ func testPolicyChurn(t *testing.T, s *suite) {
 	c.report(t, changes, kills, time.Since(begin))
 }
 
-// churn is what goes on.
+// churn is the state of the test.
 type churn struct {
 	generator *policy.Generator
 	rng       *rand.Rand
@@ -68,7 +69,7 @@ type churn struct {
 	open      []*talker
 
 	mu sync.Mutex
-	// tried are probes that new connections are made for.
+	// tried are the probes for which new connections are made.
 	tried []*policy.Probe
 }
 
@@ -78,7 +79,7 @@ type talker struct {
 	sent int
 }
 
-// establish opens connections that go on to the end, between Pods that stay.
+// establish opens connections that last to the end, between Pods that stay.
 func (c *churn) establish(t *testing.T, world *policy.World) {
 	t.Helper()
 	var attempts []*attempt
@@ -138,7 +139,7 @@ func (c *churn) traffic(t *testing.T) (stop func()) {
 	return sync.OnceFunc(func() { cancel(); running.Wait() })
 }
 
-// step makes one change at random, and kills agents at random moments of it.
+// step makes one change at random, and kills agents at random moments during it.
 func (c *churn) step(t *testing.T, kills int) {
 	t.Helper()
 	fresh, before := c.generator.Next(), c.w.current
@@ -201,7 +202,7 @@ func (c *churn) step(t *testing.T, kills int) {
 	c.watch(t)
 }
 
-// prepare tries connections that the change forbids, and some others, and returns when megaflows have been made for the former.
+// prepare attempts connections that the change forbids, and some others, and returns when the former have megaflows.
 func (c *churn) prepare(before, next *policy.World) {
 	var forbidden, others []*policy.Probe
 	for _, p := range c.generator.Probes(before) {
@@ -228,8 +229,8 @@ func (c *churn) prepare(before, next *policy.World) {
 	c.mu.Unlock()
 }
 
-// change shows a world and notes when it was realized and enforced. meanwhile is called when the API shows it; killed says that
-// it kills agents.
+// change applies a world and records when it was realized and enforced. meanwhile is called once the API has it; killed is
+// set when meanwhile kills agents.
 func (c *churn) change(t *testing.T, what string, next *policy.World, killed bool, meanwhile func()) {
 	t.Helper()
 	entry := c.o.change(next, what, killed)
@@ -257,8 +258,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// lastChange is when the agent of a Node has said last that it has changed other policies than markers on the switch, and that the
-// datapath follows them. It is the zero Time if nothing had to be changed since begun.
+// lastChange returns when the agent of a Node last logged that it has changed policies other than markers on the switch,
+// and that the datapath follows them. It returns zero Times if nothing had to be changed since begun.
 func (w *worlds) lastChange(t *testing.T, n *cluster.Node, begun time.Time) (realized, enforced time.Time) {
 	t.Helper()
 	changes, err := realizations(n, begun)
@@ -274,7 +275,7 @@ func (w *worlds) lastChange(t *testing.T, n *cluster.Node, begun time.Time) (rea
 	return realized, enforced
 }
 
-// watch returns when enough new connections have been tried after a change.
+// watch returns when enough new connections have been attempted after a change.
 func (c *churn) watch(t *testing.T) {
 	t.Helper()
 	before := c.o.count()
@@ -286,8 +287,8 @@ func (c *churn) watch(t *testing.T) {
 	})
 }
 
-// replace deletes a Pod and makes it again: with the same addresses, or on the other Node. Until the change is enforced the
-// observer counts it as absent.
+// replace deletes a Pod and creates it again, with the same addresses or on the other Node. Until the change is enforced
+// the observer counts it as absent.
 func (c *churn) replace(t *testing.T, pod *policy.Pod) {
 	t.Helper()
 	old := c.f.place(pod)
@@ -326,7 +327,7 @@ func (s *suite) otherNode(name string) string {
 	return s.node1.Name
 }
 
-// toggleNode adds or removes a Node that is nothing but its object: the agents make routes and flows to it, and evict.
+// toggleNode adds or removes a Node that consists only of its object: the agents make routes and flows to it, and evict.
 func (c *churn) toggleNode(t *testing.T) {
 	t.Helper()
 	const name = "churn"
@@ -357,13 +358,13 @@ func (c *churn) toggleNode(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// kill ends agents of random Nodes by force, those of a Node each some time after the one before, and starts them again. Nodes do not
-// wait for each other. It returns when all agents are ready.
+// kill kills agents of random Nodes and starts them again. The agents of one Node are killed one after the other, with a
+// pause each time; Nodes do not wait for each other. It returns when all agents are ready.
 func (c *churn) kill(t *testing.T, times int) {
 	t.Helper()
 	pauses := map[*cluster.Node][]time.Duration{}
 	for range times {
-		// An agent takes some seconds to start here: most of the times are within that, one in eight is up to 16 s.
+		// An agent takes some seconds to start here: most of the pauses are within that, one in eight is up to 16 s.
 		within := 2 * time.Second
 		if c.rng.IntN(8) == 0 {
 			within = 16 * time.Second
@@ -390,7 +391,7 @@ func (c *churn) kill(t *testing.T, times int) {
 	}))
 }
 
-// report prints and judges what was found.
+// report prints and judges the results.
 func (c *churn) report(t *testing.T, changes, kills int, took time.Duration) {
 	t.Helper()
 	for _, k := range c.open {
@@ -414,7 +415,7 @@ func (c *churn) report(t *testing.T, changes, kills int, took time.Duration) {
 	const shown = 20
 	require.Empty(t, r.wrong[:min(len(r.wrong), shown)])
 	require.Empty(t, r.lost[:min(len(r.lost), shown)])
-	const enough = 20 // changes, of which some forbid something
+	const enough = 20 // changes, some of which forbid something
 	if c.f.s.oncache {
 		if changes >= enough {
 			require.NotEmpty(t, r.undisturbed)
@@ -423,7 +424,7 @@ func (c *churn) report(t *testing.T, changes, kills int, took time.Duration) {
 	}
 }
 
-// received is how many packets of an established connection have arrived since it is busy.
+// received returns how many packets of an established connection have arrived since the traffic keeps it busy.
 func (c *churn) received(k *talker) (n int) {
 	for i := range 6 {
 		there, _ := c.f.count(k.id+1+dataRounds+uint32(i), k.To)

@@ -21,13 +21,13 @@ const (
 	// dataRounds is how many packets each end of a connection sends after it is open: the first ones teach the cache.
 	dataRounds = 6
 
-	// burst is how many connections send at a time. Open vSwitch loses packets of new flows for which there is no more room on their way to
-	// ovs-vswitchd, on an emulated machine some of five hundred. Waiting for these is too long for others: connection tracking
-	// forgets an SCTP connection that is not answered after 3 s, a UDP one after 30 s.
+	// burst is how many connections send at a time. Open vSwitch loses packets of new flows when their queue to
+	// ovs-vswitchd is full, on an emulated machine some of five hundred. Retrying takes too long for others: connection
+	// tracking forgets an unanswered SCTP connection after 3 s, a UDP one after 30 s.
 	burst = 32
 )
 
-// amount is a number from the environment; without it a small one, or with `make test-e2e-all` a larger one.
+// amount returns a number from the environment. The default is small, or large with `make test-e2e-all`.
 func amount(t *testing.T, variable string, small, large int) int {
 	if all {
 		small = large
@@ -35,7 +35,7 @@ func amount(t *testing.T, variable string, small, large int) int {
 	return number(t, variable, small)
 }
 
-// number is a number from the environment, or what is usual.
+// number returns a number from the environment, or the default usual.
 func number(t *testing.T, variable string, usual int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -47,7 +47,7 @@ func number(t *testing.T, variable string, usual int) int {
 	return n
 }
 
-// seeded makes the test's random numbers: again the same with E2E_SEED.
+// seeded returns the test's random numbers, which E2E_SEED makes reproducible.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(number(t, "E2E_SEED", 0))
@@ -58,10 +58,10 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// testPolicyTruthTable compares what becomes of connections under random policies with the specification, as make test-policy
-// does, but in the kernel's datapath and with the cache. After each change, packets of the connections from before it, which the cache
-// knows, must be treated as new ones as soon as connection tracking has forgotten them: what the cache has learned is of no use
-// after a change.
+// testPolicyTruthTable compares the fate of connections under random policies with the specification, like make
+// test-policy, but in the kernel's datapath and with the cache. After each change, packets of earlier connections, which
+// the cache knows, must be treated as new ones once connection tracking has forgotten them: entries learned before a change
+// must not be used after it.
 func testPolicyTruthTable(t *testing.T, s *suite) {
 	generator := policy.NewGenerator(seeded(t))
 	world := generator.Next()
@@ -93,7 +93,7 @@ func testPolicyTruthTable(t *testing.T, s *suite) {
 	require.Zero(t, wrong)
 }
 
-// tryAll opens connections and answers those that have come to their server.
+// tryAll opens connections and answers those that have reached their server.
 func (f *field) tryAll(t *testing.T, world *policy.World, attempts []*attempt) (answered []*attempt) {
 	t.Helper()
 	for some := range slices.Chunk(attempts, burst) {
@@ -133,8 +133,8 @@ func (f *field) requireAll(t *testing.T, what string, frames []expected) {
 	t.Fatalf("%d of %d %s are missing", len(missing), len(frames), what)
 }
 
-// talk exchanges data over open connections until the fast path must carry it where there is one, and returns how many packets
-// it has carried.
+// talk exchanges data over open connections until the fast path, where there is one, must carry it, and returns how many
+// packets the fast path has carried.
 func (f *field) talk(t *testing.T, open []*attempt) (fast uint64) {
 	t.Helper()
 	var cacheable []*attempt
@@ -162,8 +162,8 @@ func (f *field) talk(t *testing.T, open []*attempt) (fast uint64) {
 	}
 	fast = f.fastPackets(t) - before
 	if f.s.oncache {
-		// Of each direction the first packet is noted only, the second one teaches, the third one may still prove that both
-		// directions are open. Later ones miss only where a lease is over, which happens on a slow machine.
+		// In each direction the first packet is only noted, the second one teaches, and the third one may still prove that
+		// both directions are open. Later ones miss only when a lease has ended, which happens on a slow machine.
 		require.GreaterOrEqual(t, fast, uint64(len(cacheable)*2), "%d connections", len(cacheable))
 	} else {
 		require.Zero(t, fast)
@@ -171,7 +171,7 @@ func (f *field) talk(t *testing.T, open []*attempt) (fast uint64) {
 	return fast
 }
 
-// fastPackets are those that have taken the fast path out of the Pods of both Nodes.
+// fastPackets returns how many packets from the Pods of both Nodes have taken the fast path.
 func (f *field) fastPackets(t *testing.T) (packets uint64) {
 	t.Helper()
 	if !f.s.oncache {
@@ -183,7 +183,7 @@ func (f *field) fastPackets(t *testing.T) (packets uint64) {
 	return packets
 }
 
-// repeat sends a packet more in connections that were open, from the client. It returns those.
+// repeat sends one more packet from the client in connections that were open. It returns those connections.
 func (f *field) repeat(t *testing.T, world *policy.World, open []*attempt) (repeated []*attempt) {
 	t.Helper()
 	for some := range slices.Chunk(open, burst) {
@@ -203,8 +203,8 @@ func (f *field) repeat(t *testing.T, world *policy.World, open []*attempt) (repe
 	return repeated
 }
 
-// judge returns how many attempts' packets, the first ones or those that come after it by so much, have not become what the
-// specification says.
+// judge returns for how many attempts the packets differ from the specification: the first packets, or those with the
+// number after them.
 func (f *field) judge(t *testing.T, world *policy.World, attempts []*attempt, after uint32) (wrong int) {
 	t.Helper()
 	for _, a := range attempts {
@@ -215,7 +215,7 @@ func (f *field) judge(t *testing.T, world *policy.World, attempts []*attempt, af
 		}
 		there, elsewhere := f.count(a.id+after, a.To)
 		if after == 0 && there == 1 {
-			answers, _ := f.count(a.id, a.From) // of the same number
+			answers, _ := f.count(a.id, a.From) // the answer has the same number
 			elsewhere -= min(answers, 1)
 		}
 		if there != want || elsewhere > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testRefusals starts agents with configurations that they cannot follow.
+// testRefusals starts agents with configurations that they must refuse.
 func testRefusals(t *testing.T, s *suite) {
 	const onGate = "featureGates: {ONCache: true}\n"
 	for name, c := range map[string]struct {

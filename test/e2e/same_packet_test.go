@@ -18,8 +18,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// testSamePacket sends the same packets over an established flow with the cache off and on. What arrives, and what is on the
-// wire, must be the same.
+// testSamePacket sends the same packets over an established flow with the cache off and on. The packets that arrive, and
+// those on the wire, must be the same.
 func testSamePacket(t *testing.T, s *suite) {
 	sender, receiver := s.createPod(t, s.node1, "sender"), s.createPod(t, s.node2, "receiver")
 	defer deletePod(t, sender)
@@ -34,7 +34,7 @@ func testSamePacket(t *testing.T, s *suite) {
 	}{{"UDP", udp}, {"TCP", tcp}} {
 		t.Run(c.name, func(t *testing.T) { b.RequireSame(t, equality.Stream(b.World, c.flow), nil) })
 		t.Run(c.name+"TooBig", func(t *testing.T) { s.testTooBig(t, b, sender, c.flow) })
-		if !s.ipv6 { // what the Pod's programs do with the packet is the same for IPv6
+		if !s.ipv6 { // the Pod's programs treat the packet in the same way for IPv6
 			t.Run(c.name+"Forwarded", func(t *testing.T) { s.testForwarded(t, sender, c.flow) })
 		}
 	}
@@ -44,7 +44,8 @@ func testSamePacket(t *testing.T, s *suite) {
 	t.Run("FromSocket", func(t *testing.T) { testFromSocket(t, b, sender) })
 }
 
-// testTooBig sends what does not fit through the tunnel: from a Pod that has too large an MTU, and over a path with a small one.
+// testTooBig sends packets that do not fit through the tunnel: from a Pod with too large an MTU, and over a path with a
+// small one.
 func (s *suite) testTooBig(t *testing.T, b *bench.Bench, sender *cluster.Pod, f equality.Flow) {
 	setMTU(t, sender, uplinkMTU)
 	b.RequireSame(t, equality.TooBig(b.World, f, uplinkMTU-s.outerHeaders()), nil)
@@ -66,7 +67,7 @@ func (s *suite) testTooBig(t *testing.T, b *bench.Bench, sender *cluster.Pod, f 
 	})
 }
 
-// testForwarded sends to a Pod that passes everything on to a third one.
+// testForwarded sends to a Pod that forwards everything to a third one.
 func (s *suite) testForwarded(t *testing.T, sender *cluster.Pod, f equality.Flow) {
 	forwarder, target := s.createPod(t, s.node2, "forwarder"), s.createPod(t, s.node1, "target")
 	defer deletePod(t, forwarder)
@@ -101,7 +102,7 @@ func testNested(t *testing.T, b *bench.Bench, sender *cluster.Pod) {
 	b.RequireSame(t, equality.Nested(b.World, device, flow), nil)
 }
 
-// testFromSocket sends datagrams as programs do.
+// testFromSocket sends datagrams in the way that programs do.
 func testFromSocket(t *testing.T, b *bench.Bench, sender *cluster.Pod) {
 	const device = "socket"
 	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: 4603, DestinationPort: 4703}

@@ -13,8 +13,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 )
 
-// testSharedPodNetwork adds the object of a Node that claims the Pod network of the second one, and removes it. The network must
-// lead to the second Node all the time: the stream loses nothing, is accelerated, and is learned again afterwards.
+// testSharedPodNetwork adds the object of a Node that claims the Pod network of the second one, and removes it. The network
+// must lead to the second Node all the time: the stream loses nothing, is accelerated, and is learned again afterward.
 func testSharedPodNetwork(t *testing.T, s *suite) {
 	networks := func() []api.NodeInfo { return antctl[[]api.NodeInfo](t, s.node1, "get", "oncache", "nodes") }
 	before := networks()
@@ -32,7 +32,7 @@ func testSharedPodNetwork(t *testing.T, s *suite) {
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{PodCIDR: cidrs[0], PodCIDRs: cidrs},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	defer func() { _ = nodes.Delete(t.Context(), name, metav1.DeleteOptions{}) }() // an error where it has gone already
+	defer func() { _ = nodes.Delete(t.Context(), name, metav1.DeleteOptions{}) }() // an error where it is already gone
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: s.node2.IPs[0].Next().Next().String()}}
 	_, err = nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func testSharedPodNetwork(t *testing.T, s *suite) {
 	require.Equal(t, before, networks())
 
 	require.NoError(t, nodes.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	// What the cache has forgotten it can learn again only if the network leads to the second Node.
+	// The cache can relearn what it has forgotten only if the network leads to the second Node.
 	succeeds(t, s.node1.Space, "antctl", "oncache", "mode", "off")
 	succeeds(t, s.node1.Space, "antctl", "oncache", "mode", "enforce")
 	r.waitFastIfGate(t)

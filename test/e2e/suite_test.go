@@ -29,9 +29,9 @@ type suite struct {
 	*cluster.Cluster
 	tunnel  string
 	oncache bool
-	// ipv6 says that tests use IPv6 addresses: the fields IP of Pods and Nodes. See useIPv6.
+	// ipv6 is set when tests use IPv6 addresses: the fields IP of Pods and Nodes. See useIPv6.
 	ipv6 bool
-	// underlay6 says that tunnel packets of this family are IPv6.
+	// underlay6 is set when tunnel packets of this family are IPv6.
 	underlay6 bool
 
 	node1, node2              *cluster.Node
@@ -44,10 +44,10 @@ type area struct {
 	test func(*testing.T, *suite)
 }
 
-// smallCache makes the cache small: at the default size each start of an agent takes an emulated machine longer.
+// smallCache makes the cache small: with the default size each start of an agent takes longer on an emulated machine.
 func smallCache(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": 65536} }
 
-// defaultCache leaves the cache its size.
+// defaultCache leaves the cache at its default size.
 func defaultCache(o *cluster.Options) { o.AgentConfig = nil }
 
 // newSuite makes a cluster with running agents, whose caches are small, and the three Pods. Its options can be changed.
@@ -60,7 +60,7 @@ func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(*cluster
 	defer cancel()
 	artifacts := filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), t.Name())
 	options := cluster.Options{LogDir: artifacts, TunnelType: tunnel, FeatureGates: map[string]bool{gate: oncache}, Progress: printer,
-		AgentConfig: smallCache, AgentArgs: []string{"-v=2"}} // they say when they have realized a policy, see realizations
+		AgentConfig: smallCache, AgentArgs: []string{"-v=2"}} // they log when they have realized a policy, see realizations
 	for _, f := range change {
 		f(&options)
 	}
@@ -97,7 +97,7 @@ func (s *suite) run(t *testing.T, areas ...area) {
 	}
 }
 
-// dumpIfFailed must be deferred, so that it runs before what the test has started is ended.
+// dumpIfFailed must be deferred, so that it runs before the processes that the test has started are ended.
 func (s *suite) dumpIfFailed(t *testing.T) {
 	if !t.Failed() {
 		return

@@ -19,7 +19,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// testUnavailable starts the agent where the fast path is impossible: it must run on Open vSwitch alone and say why.
+// testUnavailable starts the agent where the fast path is impossible: the agent must run on Open vSwitch alone and log the
+// reason.
 func testUnavailable(t *testing.T, s *suite) {
 	for _, c := range []struct {
 		name, reason string

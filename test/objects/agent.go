@@ -24,14 +24,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
 
-// How long after its start an agent deletes the flows of former rounds, and how often it tries to restore Pods' flows: as in
-// packages agent and cmd/antrea-agent.
+// How long after its start an agent deletes the flows of former rounds, and how often it tries to restore Pods' flows: the
+// same as in packages agent and cmd/antrea-agent.
 const (
 	minRoundAge            = 10 * time.Second
 	reconcileRetryInterval = 2 * time.Second
 )
 
-// host is a Node: what of it outlives an agent, and the agent that runs.
+// host is a Node: the state that outlives an agent, and the running agent.
 type host struct {
 	number byte
 	kube   *kube
@@ -83,7 +83,7 @@ type atOnce struct{}
 
 func (atOnce) WaitRevalidation(context.Context) error { return nil }
 
-// start starts an agent, in the order of cmd/antrea-agent. This is the place to adapt when constructors change.
+// start starts an agent, in the order of cmd/antrea-agent. It must be adapted when constructors change.
 func (h *host) start() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &agent{ready: make(chan struct{}), cancel: cancel}
@@ -145,7 +145,7 @@ func (h *host) nextRound() {
 	}
 }
 
-// completeRound does what package agent's Rounds do.
+// completeRound does the same as package agent's Rounds.
 func (h *host) completeRound(ctx context.Context, a *agent, flows openflow.Client, podsInstalled <-chan struct{}) {
 	for _, done := range []<-chan struct{}{podsInstalled, a.nodeRoutes.Synced(), a.policies.Synced()} {
 		if !waitFor(ctx, done) {
@@ -184,7 +184,7 @@ func (h *host) restore(store interfacestore.InterfaceStore) error {
 	return nil
 }
 
-// isReady tells whether Pods can be connected now.
+// isReady reports whether Pods can be connected now.
 func (a *agent) isReady() bool {
 	select {
 	case <-a.ready:
@@ -194,7 +194,7 @@ func (a *agent) isReady() bool {
 	}
 }
 
-// missing names the parts of the agent that keep it from being ready.
+// missing returns the parts of the agent that are not ready.
 func (a *agent) missing() (parts []string) {
 	for name, done := range map[string]<-chan struct{}{"policies": a.policies.Synced(), "nodes": a.nodeRoutes.Synced()} {
 		select {

@@ -18,15 +18,15 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// bad is one bad thing: an object, a request or a file. What it concerns is what may differ because of it, and only there; see
-// the package's comment.
+// bad is one bad thing: an object, a request or a file. Its presence may change only what it concerns; see the package's
+// comment.
 type bad struct {
-	// Kind and What say what it is.
+	// Kind and What describe it.
 	Kind, What string
-	// versions are what the object says one after the other; nil is its absence.
+	// versions are the contents of the object one after the other; nil is its absence.
 	versions []runtime.Object
 	at       int
-	// request is sent whenever the thing appears, damage is done to the files of an agent that does not run.
+	// request is sent whenever the thing appears; damage is done to the files of an agent that does not run.
 	request func(*World) error
 	damage  func(*World, *host) error
 	// steps in the order in which they were made.
@@ -34,7 +34,7 @@ type bad struct {
 
 	// prefixes are the Pod networks that a Node claims.
 	prefixes []netip.Prefix
-	// selects tells which Pods a policy may isolate.
+	// selects reports which Pods a policy may isolate.
 	selects func(*policy.Pod) bool
 	// alias is a Pod that claims the address of a good one.
 	alias *policy.Pod
@@ -42,7 +42,8 @@ type bad struct {
 
 func (b *bad) String() string { return b.Kind + " " + b.What }
 
-// makeBad makes the bad things of a set. Their random numbers are their own, so that a set is the same without one of them.
+// makeBad makes the bad things of a set. Their random numbers are separate, so that removing one of them does not change
+// the rest of the set.
 func (s *Script) makeBad(rng *rand.Rand, world *policy.World) {
 	makers := []func(*rand.Rand, int, *policy.World) *bad{
 		badNode, badNode, badPod, badPolicy, badPolicy, badPolicy, badNamespace, badRequest, badFile,
@@ -61,7 +62,7 @@ func (b *bad) step(do func(*World) error) *step {
 	return s
 }
 
-// next is the next version of the thing, often on the heels of its absence.
+// next returns the next version of the thing, often immediately after its absence.
 func (b *bad) next(rng *rand.Rand) []*step {
 	dice := rng.IntN(4)
 	if b.request != nil {
@@ -74,9 +75,9 @@ func (b *bad) next(rng *rand.Rand) []*step {
 	b.at++
 	steps := []*step{b.step(b.appear(version))}
 	switch dice {
-	case 0: // It is gone while it is being handled.
+	case 0: // It is deleted while it is being handled.
 		steps = append(steps, b.step(b.disappear(version)))
-	case 1: // It is made again under its name.
+	case 1: // It is created again under its name.
 		again := version.DeepCopyObject()
 		again.(metav1.Object).SetUID(types.UID(fmt.Sprintf("%s-again", version.(metav1.Object).GetUID())))
 		steps = append(steps, b.step(b.disappear(version)), b.step(b.appear(again)))
@@ -88,7 +89,7 @@ func (b *bad) appear(object runtime.Object) func(*World) error {
 	return func(w *World) error {
 		w.present[b] = true
 		object := object.DeepCopyObject()
-		object.(metav1.Object).SetCreationTimestamp(metav1.Now()) // younger than everything good
+		object.(metav1.Object).SetCreationTimestamp(metav1.Now()) // younger than all good ones
 		w.kube.put(object)
 		return nil
 	}
@@ -102,7 +103,7 @@ func (b *bad) disappear(object runtime.Object) func(*World) error {
 	}
 }
 
-// vanish ends the thing.
+// vanish removes the thing.
 func (b *bad) vanish() []*step {
 	if len(b.versions) == 0 {
 		return nil
@@ -116,7 +117,7 @@ func badMeta(kind string, i int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: fmt.Sprintf("bad-%s-%d", kind, i), UID: types.UID(fmt.Sprintf("bad-uid-%s-%d", kind, i))}
 }
 
-// selectsLike tells which Pods of its Namespace a policy selects: all of them if its selector makes no sense.
+// selectsLike reports which Pods of its Namespace a policy selects: all of them if its selector is invalid.
 func selectsLike(p *networkingv1.NetworkPolicy) func(*policy.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector)
 	return func(pod *policy.Pod) bool {

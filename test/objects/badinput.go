@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// badRequest is a CNI request that makes no sense, of a container that no other request names.
+// badRequest is an invalid CNI request, for a container that no other request names.
 func badRequest(rng *rand.Rand, i int, world *policy.World) *bad {
 	in := &cnipb.CniCmdRequest{
 		ContainerId: fmt.Sprintf("bad-%d-1-%d", i, 100+i), Ifname: "eth0", Netns: "/nowhere",
@@ -81,7 +81,7 @@ func badFile(rng *rand.Rand, _ int, _ *policy.World) *bad {
 	)
 	number, folder := 1+rng.IntN(2), pick(rng, "network-policies", "address-groups", "applied-to-groups", "applied-to-groups")
 	if s.what == "is gone" {
-		folder = "applied-to-groups" // a policy without its file is one that nobody knows of
+		folder = "applied-to-groups" // nobody knows of a policy without its file
 	}
 	if rng.IntN(6) == 0 {
 		number = 1000

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// badNode is a Node whose Pod networks or addresses make no sense, or are another one's.
+// badNode is a Node whose Pod networks or addresses are invalid, or another Node's.
 func badNode(rng *rand.Rand, i int, _ *policy.World) *bad {
 	node := &corev1.Node{ObjectMeta: badMeta("node", i)}
 	free := fmt.Sprintf("10.10.%d.0/24", 200+i)
@@ -74,7 +74,7 @@ func badNode(rng *rand.Rand, i int, _ *policy.World) *bad {
 	}
 	b.versions = []runtime.Object{node}
 	if rng.IntN(2) == 0 {
-		// It becomes a good one for a time.
+		// For a time it becomes a good one.
 		good := node.DeepCopy()
 		good.Annotations, good.Spec.PodCIDR, good.Spec.PodCIDRs = nil, free, []string{free}
 		good.Status.Addresses[0].Address = fmt.Sprintf("192.168.77.%d", 200+i)

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// badPod is a Pod that policies may select, as its labels are those of a good one, and that has no interface.
+// badPod is a Pod that policies may select, because its labels are those of a good one, and that has no interface.
 func badPod(rng *rand.Rand, i int, world *policy.World) *bad {
 	like := world.Pods[rng.IntN(len(world.Pods))]
 	pod := &corev1.Pod{ObjectMeta: badMeta("pod", i)}

@@ -18,7 +18,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// elsewhere is a network in which no good Pod is: what bad policies allow, as far as they make sense.
+// elsewhere is a network without good Pods: the valid parts of bad policies allow only this.
 const elsewhere = "203.0.113.0/24"
 
 // badPolicy is a policy that selects good Pods. However it is read, it allows nothing between them.
@@ -32,7 +32,7 @@ func badPolicy(rng *rand.Rand, i int, world *policy.World) *bad {
 	spoilers := []func(*rand.Rand, *networkingv1.NetworkPolicy) string{
 		spoilSelector, spoilPeer, spoilBlock, spoilPort, spoilPort, spoilTypes, spoilNamespace, manyPeers, manyPorts, refusedBySwitch, refusedBySwitch,
 	}
-	// This one costs as much as all others.
+	// This one costs as much as all others together.
 	if rng.IntN(30) == 0 {
 		spoilers = append(spoilers[:0], manyRules)
 	}
@@ -42,7 +42,7 @@ func badPolicy(rng *rand.Rand, i int, world *policy.World) *bad {
 	return b
 }
 
-// rules makes rules of both directions.
+// rules makes rules in both directions.
 func rules(np *networkingv1.NetworkPolicy, peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort) {
 	np.Spec.Ingress = append(np.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: peers, Ports: ports})
 	np.Spec.Egress = append(np.Spec.Egress, networkingv1.NetworkPolicyEgressRule{To: peers, Ports: ports})
@@ -134,7 +134,7 @@ func manyPorts(_ *rand.Rand, np *networkingv1.NetworkPolicy) string {
 	return "with 2000 ports"
 }
 
-// manyRules make flows that no OpenFlow message can hold.
+// manyRules makes flows that no OpenFlow message can hold.
 func manyRules(_ *rand.Rand, np *networkingv1.NetworkPolicy) string {
 	np.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
 	for n := range 4200 {

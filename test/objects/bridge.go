@@ -11,8 +11,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
 
-// bridge is OVSDB in memory. The OpenFlow port of a Pod is the last number of its container's ID, in whatever order Pods are
-// connected, so that flows of two worlds can be compared.
+// bridge is OVSDB in memory. The OpenFlow port of a Pod is the last number of its container's ID, regardless of the order
+// in which Pods are connected, so that flows of two worlds can be compared.
 type bridge struct{ *ovsconfig.Fake }
 
 func ofPort(port *ovsconfig.Port) uint32 {

@@ -21,7 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// hostLocalScript stands in for host-local: the container's ID says which address the Pod has.
+// hostLocalScript replaces host-local: the container's ID determines the Pod's address.
 const hostLocalScript = `#!/bin/sh
 [ "$CNI_COMMAND" = ADD ] || exit 0
 host=${CNI_CONTAINERID##*-} rest=${CNI_CONTAINERID%-*}
@@ -45,7 +45,7 @@ func NewRuntime(dir string) (*Runtime, error) {
 	return r, os.WriteFile(filepath.Join(r.plugins, "host-local"), []byte(hostLocalScript), 0o755)
 }
 
-// Close unmounts what was made.
+// Close unmounts everything that was mounted.
 func (r *Runtime) Close() (err error) {
 	for _, path := range r.netns {
 		err = errors.Join(err, unix.Unmount(path, unix.MNT_DETACH))
@@ -53,7 +53,7 @@ func (r *Runtime) Close() (err error) {
 	return err
 }
 
-// namespace returns the path of the network namespace with that name, which is made if there is none.
+// namespace returns the path of the network namespace with that name. If there is none, it is made.
 func (r *Runtime) namespace(name string) (string, error) {
 	if path := r.netns[name]; path != "" {
 		return path, nil
@@ -79,7 +79,7 @@ func (r *Runtime) namespace(name string) (string, error) {
 	return path, nil
 }
 
-// containerID has the Pod's address in it, for hostLocalScript.
+// containerID contains the Pod's address, for hostLocalScript.
 func containerID(pod *policy.Pod) string {
 	octets := pod.IPv4.As4()
 	return fmt.Sprintf("sandbox-%s-%s-%d-%d", pod.Namespace, pod.Name, octets[2], octets[3])
@@ -89,7 +89,7 @@ func interfaceOf(pod *policy.Pod) string {
 	return cniserver.HostInterfaceName(pod.Name, containerID(pod), "eth0")
 }
 
-// request is the runtime's for a Pod.
+// request returns the runtime's request for a Pod.
 func (r *Runtime) request(pod *policy.Pod) (*cnipb.CniCmdRequest, error) {
 	netns, err := r.namespace(pod.Namespace + "-" + pod.Name)
 	if err != nil {
@@ -107,7 +107,7 @@ var errPanic = errors.New("the agent has panicked")
 
 type command func(context.Context, *cnipb.CniCmdRequest) (*cnipb.CniCmdResponse, error)
 
-// ask sends a request and returns why it failed.
+// ask sends a request and returns the error that it causes.
 func ask(do command, in *cnipb.CniCmdRequest) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,7 +121,7 @@ func ask(do command, in *cnipb.CniCmdRequest) (err error) {
 	return err
 }
 
-// connect has a Pod connected.
+// connect connects a Pod.
 func (h *host) connect(r *Runtime, pod *policy.Pod) error {
 	in, err := r.request(pod)
 	if err != nil {
@@ -130,7 +130,7 @@ func (h *host) connect(r *Runtime, pod *policy.Pod) error {
 	return ask(h.cni.CmdAdd, in)
 }
 
-// disconnect takes that back.
+// disconnect undoes connect.
 func (h *host) disconnect(r *Runtime, pod *policy.Pod) error {
 	in, err := r.request(pod)
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *host) disconnect(r *Runtime, pod *policy.Pod) error {
 	return ask(h.cni.CmdDel, in)
 }
 
-// interfaceConfig is what the bridge knows of the Pod's interface; nil if it is not connected.
+// interfaceConfig returns the bridge's data about the Pod's interface; nil if it is not connected.
 func (h *host) interfaceConfig(pod *policy.Pod) *interfacestore.InterfaceConfig {
 	port, ok, err := h.bridge.GetPort(interfaceOf(pod))
 	if err != nil || !ok {

@@ -16,31 +16,31 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// state is what can be seen of a world at the end of a phase.
+// state is the observable state of a world at the end of a phase.
 type state struct {
 	phase *phase
 	// ready has, by Node, what its agent still waits for: nothing when it is ready.
 	ready map[string]string
 	// outcomes are those of the phase's probes.
 	outcomes []string
-	// flows are those that are not about policies, by Node and key.
+	// flows are the flows that do not belong to policies, by Node and key.
 	flows map[string]map[string]string
-	// routes and addresses are what is said to the host network.
+	// routes and addresses are the state of the host network.
 	routes    map[string]map[netip.Prefix]string
 	addresses map[string]map[string]string
 	// policies are the good policies that the agent of a Node knows.
 	policies  map[string][]string
 	incidents []string
-	// problems are what the agents report, to be read when something differs.
+	// problems are the agents' reports, printed when there are differences.
 	problems []string
 
-	// What follows says what may differ; connected are the Pods that are, by namespace/name.
+	// The fields below say what may differ; connected are the connected Pods, by namespace/name.
 	connected map[string]bool
 	present   []*bad
 	damaged   map[string]bool
 }
 
-// look sees what can be seen of a world.
+// look observes a world.
 func (w *World) look(p *phase) *state {
 	s := &state{
 		phase: p, ready: map[string]string{}, flows: map[string]map[string]string{}, routes: map[string]map[netip.Prefix]string{},
@@ -70,10 +70,10 @@ func (w *World) look(p *phase) *state {
 	return s
 }
 
-// policyTables have flows that rules share; what they do with packets is compared instead.
+// policyTables have flows that rules share; their effect on packets is compared instead.
 var policyTables = []string{"EgressRule", "EgressDefaultRule", "EgressMetric", "IngressRule", "IngressDefaultRule", "IngressMetric"}
 
-// flowTexts are the flows by match. MAC addresses of Pods, which are random, are replaced, and rounds are left out.
+// flowTexts returns the flows by match. It replaces MAC addresses of Pods, which are random, and leaves out rounds.
 func (h *host) flowTexts(world *policy.World) map[string]string {
 	names := h.bridge.TableNames()
 	var macs []string
@@ -98,8 +98,8 @@ func linkLocal(mac []byte) string {
 	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: mac[0] ^ 2, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]}).String()
 }
 
-// differences are what is different in b, which has met bad things, from what it is in a, which has not, and is not explained by
-// what they concern.
+// differences returns the differences between b, which has met bad things, and a, which has not, unless what the bad things
+// concern explains them.
 func differences(a, b *state) (all []string) {
 	note := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, name := range slices.Sorted(maps.Keys(b.ready)) {
@@ -134,7 +134,7 @@ func differences(a, b *state) (all []string) {
 	return all
 }
 
-// explainsIncident tells whether it is no surprise that a Pod is not connected: something bad concerns it.
+// explainsIncident reports whether it is expected that a Pod is not connected, because a bad thing concerns it.
 func (b *state) explainsIncident(incident string) bool {
 	if !strings.HasPrefix(incident, "ADD of") {
 		return false
@@ -147,7 +147,7 @@ func (b *state) explainsIncident(incident string) bool {
 	return false
 }
 
-// compareOutcome says what is wrong with the outcome of a probe.
+// compareOutcome returns what is wrong with the outcome of a probe.
 func (b *state) compareOutcome(p *policy.Probe, want, have string) string {
 	switch {
 	case (want == delivered) == (have == delivered) && (want == absent) == (have == absent):
@@ -160,12 +160,13 @@ func (b *state) compareOutcome(p *policy.Probe, want, have string) string {
 	return ""
 }
 
-// mayClose tells whether something bad concerns the Pod so that it may be isolated.
+// mayClose reports whether a bad thing concerns the Pod so that it may be isolated.
 func (b *state) mayClose(pod *policy.Pod) bool {
 	return b.damaged[pod.Node] || slices.ContainsFunc(b.present, func(x *bad) bool { return x.selects != nil && x.selects(pod) })
 }
 
-// aliasAllows tells whether the probe is allowed by what Kubernetes says of an address: it is also that of a Pod which claims it.
+// aliasAllows reports whether the probe is allowed because another Pod claims the address of one of its ends, as far as
+// Kubernetes knows.
 func (b *state) aliasAllows(p *policy.Probe) bool {
 	world := *b.phase.world
 	identities := func(pod *policy.Pod) []*policy.Pod {
@@ -177,7 +178,7 @@ func (b *state) aliasAllows(p *policy.Probe) bool {
 		}
 		return all
 	}
-	// Each end is subject to its own policies, and is a peer as whoever claims its address.
+	// Each end is subject to its own policies, and is a peer in the role of every Pod that claims its address.
 	allowed := func(direction networkingv1.PolicyType, peers []*policy.Pod) bool {
 		return slices.ContainsFunc(peers, func(peer *policy.Pod) bool {
 			probe := *p
@@ -192,7 +193,7 @@ func (b *state) aliasAllows(p *policy.Probe) bool {
 	return allowed(networkingv1.PolicyTypeIngress, identities(p.From)) && allowed(networkingv1.PolicyTypeEgress, identities(p.To))
 }
 
-// compareTexts compares flows or routes by key. What there is more of must be about nothing but what a bad Node claims for itself.
+// compareTexts compares flows or routes by key. Additional ones must concern only what a bad Node claims for itself.
 func (b *state) compareTexts(what, node string, want, have map[string]string) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if have[key] != want[key] && !(have[key] == "" && b.mayLack(key)) {
@@ -207,7 +208,7 @@ func (b *state) compareTexts(what, node string, want, have map[string]string) (a
 	return all
 }
 
-// mayLack tells whether the key of a flow names a Pod that is not connected because something bad concerns it.
+// mayLack reports whether the key of a flow names a Pod that is not connected because a bad thing concerns it.
 func (b *state) mayLack(key string) bool {
 	fields := strings.FieldsFunc(key, func(r rune) bool { return r == ',' })
 	return slices.ContainsFunc(b.phase.world.Pods, func(pod *policy.Pod) bool {
@@ -227,7 +228,8 @@ func byText(routes map[netip.Prefix]string) map[string]string {
 	return texts
 }
 
-// explains tells whether the key of a flow or route names what a bad Node may have: a Pod network that is no good Node's, or its gateway.
+// explains reports whether the key of a flow or route names something that a bad Node may have: a Pod network that belongs
+// to no good Node, or its gateway.
 func (b *state) explains(key string) bool {
 	fields := strings.FieldsFunc(key, func(r rune) bool { return r == ',' || r == '=' || r == ' ' })
 	for _, x := range b.present {
@@ -246,7 +248,7 @@ func (b *state) explains(key string) bool {
 	return false
 }
 
-// takesFromOthers tells whether a network is a good Node's, or has its address.
+// takesFromOthers reports whether a network belongs to a good Node, or contains its address.
 func (b *state) takesFromOthers(prefix netip.Prefix) bool {
 	return slices.ContainsFunc(b.phase.nodes, func(number byte) bool {
 		return prefix.Overlaps(podCIDR(number)) || prefix.Contains(transportIP(number))

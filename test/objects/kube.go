@@ -23,13 +23,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// kube is a Kubernetes API in memory that checks nothing. As the real one it has versions, so that a watch that goes on after
-// a list loses nothing, it lists in any order, and it can end watches, forget old versions and be out of order.
+// kube is a Kubernetes API in memory that checks nothing. Like the real one it has versions, so that a watch after a list
+// loses nothing, and it lists in any order. It can end watches, forget old versions and be unavailable.
 type kube struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
 	version int
-	// oldest is the first version from which a watch can go on.
+	// oldest is the first version from which a watch can continue.
 	oldest  int
 	objects map[kubeKey]runtime.Object
 	log     []kubeEvent
@@ -103,12 +103,12 @@ func (k *kube) happen(resource string, kind watch.EventType, object runtime.Obje
 	}
 }
 
-// breakWatches ends all watches. If gone is set it tells their clients so with 410 Gone, and that they must list again.
+// breakWatches ends all watches. If gone is set it tells their clients with 410 Gone that they must list again.
 func (k *kube) breakWatches(gone bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if gone {
-		// No client can know the next version: nothing was listed since.
+		// No client can know the next version: nothing has been listed since.
 		k.version++
 		k.oldest = k.version
 	}
@@ -121,7 +121,7 @@ func (k *kube) breakWatches(gone bool) {
 	}
 }
 
-// setAvailable says whether a resource can be listed and watched from now on.
+// setAvailable sets whether a resource can be listed and watched from now on.
 func (k *kube) setAvailable(resource string, available bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,7 +154,7 @@ func (k *kube) list(resource string) (runtime.Object, error) {
 			items = append(items, object.DeepCopyObject())
 		}
 	}
-	// In no order, but the same one with the same seed.
+	// In no particular order, but in the same one for the same seed.
 	slices.SortFunc(items, func(a, b runtime.Object) int { return strings.Compare(fmt.Sprint(keyOf(a)), fmt.Sprint(keyOf(b))) })
 	k.rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 	lists := map[string]runtime.Object{
@@ -216,7 +216,7 @@ func (w *kubeWatch) add(e kubeEvent) {
 	w.notify()
 }
 
-// end ends the watch behind what is queued.
+// end ends the watch after the queued events.
 func (w *kubeWatch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,20 +26,21 @@ var (
 	only = flag.Int("only", -1, "only the set with this number")
 )
 
-// setsPerLine is after how many sets there is a line that says how far it is.
+// setsPerLine is the number of sets between two lines of progress.
 const setsPerLine = 10
 
-// mostPrinted is how many differences of one case are printed.
+// mostPrinted is the maximum number of differences that are printed for one case.
 const mostPrinted = 5
 
-// TestMain runs the tests in namespaces of their own. A bad object that ends the process ends only them: they begin again behind it.
+// TestMain runs the tests in namespaces of their own. A bad object that ends the process ends only them: they restart after
+// it.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if os.Geteuid() != 0 {
 		os.Exit(m.Run())
 	}
 	klog.SetLogger(klog.Logger{})
-	// One of them sleeps until a time since the last error of the process, which may be of another bubble: for years.
+	// One of them sleeps until some time after the last error of the process, which may be of another bubble: for years.
 	utilruntime.ErrorHandlers = nil
 	os.Exit(supervise(func() int {
 		code := m.Run()
@@ -53,13 +54,13 @@ func TestMain(m *testing.M) {
 // summary is the last line.
 var summary string
 
-// The lives of a set that are not that of one bad object alone, with its index.
+// The runs of a set, except those with one bad object alone, which have its index.
 const (
 	withoutBad = -1
 	withAll    = -2
 )
 
-// live lives the set in a new world, in a bubble whose time is its own.
+// live runs the set in a new world, in a bubble with its own time.
 func live(t *testing.T, r *Runtime, s *Script, life int) (states []*state) {
 	include := func(b *bad) bool { return life == withAll || life >= 0 && b == s.Bad[life] }
 	synctest.Test(t, func(t *testing.T) {
@@ -80,8 +81,8 @@ func newRuntime(t *testing.T) *Runtime {
 	return r
 }
 
-// TestObjects lives each set in a world without and in one with its bad objects. Where they differ, it lives the set once more with each
-// bad object alone, to tell which it was.
+// TestObjects runs each set in a world without and in one with its bad objects. If they differ, it runs the set once more
+// with each bad object alone, to find the cause.
 func TestObjects(t *testing.T) {
 	r := newRuntime(t)
 	p := readAccount(t)
@@ -102,7 +103,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// checkSet returns how many bad objects a set has, and how many of them differences are due to.
+// checkSet returns how many bad objects a set has, and how many of them cause differences.
 func checkSet(t *testing.T, r *Runtime, p *account) (bad, collateral int) {
 	s := NewScript(p.Seed, uint64(p.Set))
 	without := live(t, r, s, withoutBad)
@@ -130,7 +131,7 @@ func checkSet(t *testing.T, r *Runtime, p *account) (bad, collateral int) {
 	return len(s.Bad), collateral
 }
 
-// TestNothingDiffersWithoutBadObjects shows that two lives of one set are comparable.
+// TestNothingDiffersWithoutBadObjects shows that two runs of one set are comparable.
 func TestNothingDiffersWithoutBadObjects(t *testing.T) {
 	r := newRuntime(t)
 	for set := range uint64(4) {

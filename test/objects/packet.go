@@ -14,17 +14,17 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// maxHops bounds the tables that a packet passes on one switch.
+// maxHops bounds the number of tables that a packet passes on one switch.
 const maxHops = 100
 
-// packet is the first packet of a connection on its way through a switch: fields of the packet and of its metadata by name, big
-// endian. Fields that are missing are 0.
+// packet is the first packet of a connection on its way through a switch: fields of the packet and of its metadata by name,
+// big endian. Missing fields are 0.
 type packet map[of.Field][]byte
 
-// What ct() tells of the first packet of a connection (ovs-fields(7), ct_state): new and tracked.
+// The state that ct() reports for the first packet of a connection (ovs-fields(7), ct_state): new and tracked.
 const newAndTracked = 1<<0 | 1<<5
 
-// exit is where a packet has left the switch: through a port, to a tunnel's other end, or not at all.
+// exit is where a packet has left the switch: through a port, to the other end of a tunnel, or nowhere.
 type exit struct {
 	port   uint32
 	tunnel netip.Addr
@@ -53,7 +53,7 @@ func (p packet) matches(m *of.Match) bool {
 	return have != nil || isMetadata(m.Field)
 }
 
-// isMetadata tells which fields every packet has.
+// isMetadata reports which fields every packet has.
 func isMetadata(f of.Field) bool {
 	return f >= of.FieldReg0 || f == of.FieldCTState || f == of.FieldCTMark || f == of.FieldCTLabel || f == of.FieldPktMark || f == of.FieldConjID
 }
@@ -98,7 +98,7 @@ func (s *fakeSwitch) lookUp(p packet, id uint8) (*of.Flow, error) {
 	return nil, nil
 }
 
-// addClauses notes the clauses of conjunctions that the flow stands for; false if it is an ordinary flow.
+// addClauses records the clauses of conjunctions that the flow stands for; false if it is an ordinary flow.
 func addClauses(clauses map[uint32]map[uint8]uint8, f *of.Flow) bool {
 	soft := false
 	for _, action := range f.Actions {
@@ -113,7 +113,7 @@ func addClauses(clauses map[uint32]map[uint8]uint8, f *of.Flow) bool {
 	return soft
 }
 
-// conjunctive returns the flow for the lowest conjunction all clauses of which match.
+// conjunctive returns the flow for the lowest conjunction whose clauses all match.
 func conjunctive(p packet, flows []of.Flow, clauses map[uint32]map[uint8]uint8) *of.Flow {
 	for _, id := range slices.Sorted(maps.Keys(clauses)) {
 		for _, n := range clauses[id] {
@@ -160,7 +160,7 @@ func (s *fakeSwitch) send(p packet) exit {
 	return exit{reason: "it goes round in circles"}
 }
 
-// apply does the actions. It returns the next table, or the port that the packet leaves through.
+// apply executes the actions. It returns the next table, or the port through which the packet leaves.
 func (p packet) apply(actions []of.Action) (next uint8, out uint32, err error) {
 	for _, action := range actions {
 		switch a := action.(type) {
@@ -232,7 +232,7 @@ func (p packet) load(f of.Field, r of.Range, value uint64) {
 	p[f] = v
 }
 
-// tunnel is where the packet goes if it leaves through the tunnel port.
+// tunnel returns the destination of the packet if it leaves through the tunnel port.
 func (p packet) tunnel() netip.Addr {
 	for _, f := range []of.Field{of.FieldTunnelIPv4Dst, of.FieldTunnelIPv6Dst} {
 		if addr, ok := netip.AddrFromSlice(p[f]); ok {

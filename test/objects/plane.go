@@ -21,15 +21,15 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy/feed"
 )
 
-// plane is antrea-controller: it runs or is away, and agents watch what it serves. Between its storage and them is what the API
-// server does: conversion and JSON, but no HTTP.
+// plane is antrea-controller: it runs or is away, and agents watch what it serves. Between its storage and the agents is
+// the API server's work: conversion and JSON, but no HTTP.
 type plane struct {
 	kube *kube
 
 	mu      sync.Mutex
 	storage map[string]rest.Storage
 	synced  <-chan struct{}
-	// life counts controllers: a watch of one that has ended is of no use.
+	// life counts controllers: a watch of one that has ended is useless.
 	life int
 	// open are the watches to end.
 	open    map[*feedWatch]bool
@@ -78,7 +78,7 @@ func (p *plane) breakWatches() {
 	clear(p.open)
 }
 
-// source is the way from antrea-controller to the agent of a Node.
+// source is the path from antrea-controller to the agent of a Node.
 type source struct {
 	plane *plane
 	node  string
@@ -110,7 +110,7 @@ func (s *source) Watch(ctx context.Context, resource agentpolicy.Resource) (watc
 	return w, nil
 }
 
-// feedWatch passes events on as a connection does: what arrives shares nothing with what was sent.
+// feedWatch passes events on like a connection: what arrives shares no memory with what was sent.
 type feedWatch struct {
 	from   watch.Interface
 	result chan watch.Event
@@ -137,7 +137,7 @@ func (w *feedWatch) run() {
 			}
 			event, err := transmitted(event)
 			if err != nil {
-				return // as a connection that is broken
+				return // like a broken connection
 			}
 			select {
 			case w.result <- event:

@@ -23,10 +23,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// resources is all that antrea-controller reads.
+// resources are the resources that antrea-controller reads.
 var resources = []string{"namespaces", "pods", "networkpolicies"}
 
-// cluster is a world of good objects that is settled.
+// cluster is a settled world of good objects.
 type cluster struct {
 	*World
 	objects *policy.World
@@ -54,7 +54,7 @@ func (c *cluster) setAvailable(available bool, names ...string) {
 	}
 }
 
-// show makes the API say what another world says.
+// show makes the API have the objects of another world.
 func (c *cluster) show(objects *policy.World) {
 	for _, old := range c.objects.Policies {
 		if !slices.ContainsFunc(objects.Policies, func(p *networkingv1.NetworkPolicy) bool { return p.UID == old.UID }) {
@@ -67,7 +67,7 @@ func (c *cluster) show(objects *policy.World) {
 	c.objects = objects
 }
 
-// rules are the rules of all Nodes, without the order of what has none.
+// rules returns the rules of all Nodes, sorted where order does not matter.
 func (c *cluster) rules() map[string][]string {
 	texts := map[string][]string{}
 	for _, h := range c.hosts {
@@ -80,11 +80,11 @@ func (c *cluster) rules() map[string][]string {
 	return texts
 }
 
-// strict asks for more than is promised: that nothing opens while one policy takes the place of another that nobody saw going.
+// strict asks for more than is guaranteed: that nothing opens while one policy replaces another whose removal nobody saw.
 var strict = flag.Bool("strict", false, "in TestControllerRelistsAndRestarts, also guard what is closed by one policy before and by another one after")
 
-// editedWorld is after, with as many of its policies as there are the edited ones of before: under their names, with their UIDs. Labels stay:
-// what a policy says and whom it is about come in streams that do not wait for each other.
+// editedWorld returns after with as many of its policies as possible as edits of those in before: under their names, with
+// their UIDs. Labels stay, because the content of a policy and its Pods arrive in streams that do not wait for each other.
 func editedWorld(before, after *policy.World) *policy.World {
 	after.Namespaces, after.Pods = before.Namespaces, before.Pods
 	for i := range min(len(before.Policies)/2+1, len(before.Policies), len(after.Policies)) {
@@ -95,7 +95,7 @@ func editedWorld(before, after *policy.World) *policy.World {
 	return after
 }
 
-// closedThroughout are probes that stay closed in whatever order policies go, come and are edited.
+// closedThroughout returns probes that stay closed, in whatever order policies are added, deleted and edited.
 func closedThroughout(rng *rand.Rand, before, after *policy.World) (closed []*policy.Probe) {
 	worlds := []*policy.World{before, after}
 	if !*strict {
@@ -114,7 +114,8 @@ func closedThroughout(rng *rand.Rand, before, after *policy.World) (closed []*po
 	return closed
 }
 
-// mixtures are all worlds that one may see on the way: each policy that is edited as it was or as it is, each other one present or not.
+// mixtures returns all worlds that may be seen on the way: each edited policy in its old or new version, each other one
+// present or not.
 func mixtures(before, after *policy.World) []*policy.World {
 	versions := map[types.UID][]*networkingv1.NetworkPolicy{}
 	for _, p := range slices.Concat(before.Policies, after.Policies) {
@@ -141,9 +142,9 @@ func mixtures(before, after *policy.World) []*policy.World {
 	return worlds
 }
 
-// TestControllerRelistsAndRestarts lets the controller, its watches and those of the agents end and begin again while objects change that
-// nobody sees changing. Afterwards each Node must have the rules that a cluster has which begins with what there is then, and at no
-// moment may be open what is closed in whatever order the changes are made.
+// TestControllerRelistsAndRestarts stops and restarts the controller, its watches and those of the agents, while objects
+// change unseen. Afterward each Node must have the rules of a cluster that starts with the present objects, and at no
+// moment may anything be open that is closed in every order of the changes.
 func TestControllerRelistsAndRestarts(t *testing.T) {
 	r := newRuntime(t)
 	for _, test := range []struct {
@@ -286,7 +287,7 @@ func watchWithin(t *testing.T, s *source, resource agentpolicy.Resource) watch.I
 	}
 }
 
-// policiesOn is how many policies select a Pod of the Node.
+// policiesOn returns how many policies select a Pod of the Node.
 func policiesOn(objects *policy.World, node string) (n int) {
 	for _, np := range objects.Policies {
 		selects := selectsLike(np)

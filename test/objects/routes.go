@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// routes is the host network of a Node: routes to Pod networks, and addresses from which tunnel packets are let in. It
+// routes is the host network of a Node: routes to Pod networks, and addresses from which tunnel packets are admitted. It
 // outlives agents.
 type routes struct {
 	mu        sync.Mutex
 	byCIDR    map[netip.Prefix]string
 	addresses map[string][]netip.Addr
-	// fresh are the Nodes whose addresses were given since the agent's start.
+	// fresh are the Nodes whose addresses were set since the agent's start.
 	fresh map[string]bool
 }
 
@@ -62,7 +62,7 @@ func (r *routes) DeleteRoutes(peerPodCIDR netip.Prefix) error {
 	return nil
 }
 
-// forget is the start of another agent.
+// forget simulates the start of another agent.
 func (r *routes) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// Live lives a set in a new world, with those of its bad things that include names, and returns what could be seen after each phase.
+// Live runs a set in a new world, with those of its bad things that include selects, and returns the state after each
+// phase.
 func (s *Script) Live(w *World, include func(*bad) bool) ([]*state, error) {
 	var states []*state
 	var closed []*policy.Probe
@@ -52,7 +53,7 @@ func (s *Script) Live(w *World, include func(*bad) bool) ([]*state, error) {
 	return states, nil
 }
 
-// mostGuarded is how many probes are tried after each bundle.
+// mostGuarded is the maximum number of probes that are sent after each bundle.
 const mostGuarded = 30
 
 // connectAgain does what a kubelet does with Pods that could not be connected.
@@ -80,16 +81,16 @@ func (s *Script) disconnectLate(w *World) {
 	}
 }
 
-// Difference is what two lives of a set differ in, at most one phase's. The zero value says that they do not.
+// Difference is the difference between two runs of a set, in one phase at most. The zero value means that there is none.
 type Difference struct {
-	// Phase is the first one that differs, Found what differs in it.
+	// Phase is the first phase that differs, Found are the differences in it.
 	Phase string
 	Found []string
-	// Problems are what the agents of the second life reported then.
+	// Problems are the agents' reports in the second run at that time.
 	Problems []string
 }
 
-// Compare returns the difference between two lives of the set, the first without anything bad.
+// Compare returns the difference between two runs of the set, the first without bad things.
 func (s *Script) Compare(a, b []*state) Difference {
 	for i, p := range s.phases {
 		if len(a[i].incidents) > 0 {

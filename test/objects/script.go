@@ -18,12 +18,12 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// Script is one set: what happens, in phases after each of which the worlds are compared.
+// Script is one set: events, in phases after each of which the worlds are compared.
 type Script struct {
 	phases []*phase
 	// Bad are the bad objects of the set.
 	Bad []*bad
-	// late are Pods that are connected anew whenever the Nodes must be ready for Pods.
+	// late are Pods that are connected again whenever the Nodes must be ready for Pods.
 	late []*policy.Pod
 }
 
@@ -31,32 +31,33 @@ type Script struct {
 type phase struct {
 	name  string
 	steps []*step
-	// world is what good objects say at the end, nodes are the good Nodes.
+	// world has the good objects at the end, nodes are the good Nodes.
 	world  *policy.World
 	nodes  []byte
 	probes []*policy.Probe
-	// disturbs is set where no good object changes: whatever was closed before and is closed after must be closed meanwhile.
+	// disturbs is set where no good object changes: everything that was closed before and is closed after must be closed
+	// meanwhile.
 	disturbs bool
-	// begins is set where agents have begun, so that they must get ready.
+	// begins is set where agents have started, so that they must become ready.
 	begins bool
 }
 
-// step is one thing that happens.
+// step is one event.
 type step struct {
-	// bad is what it is about; nil for what happens in both worlds.
+	// bad is the thing that the step is about; nil for a step in both worlds.
 	bad *bad
 	do  func(*World) error
-	// waits lets everything be taken into account before the next step.
+	// waits makes the world settle before the next step.
 	waits bool
 }
 
 // lastNode is the highest number of a good Node.
 const lastNode = 6
 
-// probePorts are the destinations of probes: around what policies name.
+// probePorts are the destination ports of probes: around those that policies name.
 var probePorts = []uint16{79, 80, 443, 8080}
 
-// NewScript makes a set. The same numbers make the same one.
+// NewScript makes a set. The same numbers make the same set.
 func NewScript(seed, set uint64) *Script {
 	rng := rand.New(rand.NewPCG(seed, set))
 	s := &Script{}
@@ -100,7 +101,7 @@ func (s *Script) phase(name string, world *policy.World, nodes []byte) *phase {
 
 func (p *phase) good(do func(*World) error) { p.steps = append(p.steps, &step{do: do}) }
 
-// appear lets some of the bad objects that are not there yet appear, change, or vanish for a time.
+// appear makes some of the absent bad objects appear, change, or vanish for a time.
 func (s *Script) appear(rng *rand.Rand, p *phase, percent int) {
 	for _, b := range s.Bad {
 		if rng.IntN(100) < percent {
@@ -144,7 +145,7 @@ func (s *Script) changes(rng *rand.Rand, name string, generator *policy.Generato
 	return next, after
 }
 
-// inOrder brings the steps of each bad object into their order again, in the places that they have.
+// inOrder restores the order of each bad object's steps, in the places that they have.
 func inOrder(steps []*step) {
 	places := map[*bad][]int{}
 	for i, s := range steps {
@@ -185,10 +186,10 @@ func connect(pod *policy.Pod) func(*World) error {
 	}
 }
 
-// begun is when good Nodes were made: before the time of any world.
+// begun is the creation time of good Nodes: before the time of any world.
 var begun = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// objectsOf are the objects of a world.
+// objectsOf returns the objects of a world.
 func objectsOf(world *policy.World, nodes []byte) []runtime.Object {
 	var objects []runtime.Object
 	for _, number := range nodes {
@@ -218,7 +219,7 @@ func nodeObject(number byte) *corev1.Node {
 	}
 }
 
-// probesOf are all ordered pairs of Pods, each with a protocol and a port.
+// probesOf returns all ordered pairs of Pods, each with a protocol and a port.
 func probesOf(rng *rand.Rand, world *policy.World) []*policy.Probe {
 	var probes []*policy.Probe
 	protocols := []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}

@@ -16,12 +16,12 @@ import (
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
-// account is what a process leaves to the next one if it panics.
+// account is the state that a process leaves to the next one if it panics.
 type account struct {
 	Seed            uint64
 	Set             int
 	Bad, Collateral int
-	// Life is the one of the set that was begun last, Crashed are those that ended a process.
+	// Life is the run of the set that was started last, Crashed are the runs that ended a process.
 	Life    int
 	Crashed []int
 }
@@ -52,7 +52,7 @@ func supervise(run func() int) int {
 	}
 }
 
-// noteCrash enters that the life which was begun has ended the process. It is false when that was none with bad objects.
+// noteCrash records that the last run has ended the process. It returns false when that run had no bad objects.
 func noteCrash() bool {
 	p, err := loadAccount()
 	if err != nil || p.Life == withoutBad {
@@ -94,7 +94,7 @@ func readAccount(t *testing.T) *account {
 	return p
 }
 
-// begin notes that a life begins. What was counted of the set is counted again if it is interrupted.
+// begin records the start of a run. The counts of the set are counted again if it is interrupted.
 func (p *account) begin(t *testing.T, life int) {
 	saved := *p
 	saved.Life = life

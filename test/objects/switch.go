@@ -12,11 +12,11 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// refusedPort is a TCP port that the switch has no room for: a flow that matches it is refused as with a full table.
+// refusedPort is a TCP port for which the switch has no room: it refuses a flow that matches it as if its table were full.
 const refusedPort = 6666
 
-// fakeSwitch is Open vSwitch: it holds flows beyond the life of an agent, and refuses what a real one would refuse. A packet can be
-// sent through its flows (packet.go), after each bundle if need be.
+// fakeSwitch is Open vSwitch: it holds flows beyond the life of an agent, and refuses what a real one would refuse. A
+// packet can be sent through its flows (packet.go), also after each bundle.
 type fakeSwitch struct {
 	of.Switch
 
@@ -27,16 +27,16 @@ type fakeSwitch struct {
 	tables    map[uint8]*table
 }
 
-// table has the flows by key, and sorted by falling priority when that was asked for.
+// table has the flows by key and, once requested, sorted by decreasing priority.
 type table struct {
 	flows  map[string]of.Flow
 	sorted []of.Flow
 }
 
-// sharedFlows is what agents that follow each other have in common.
+// sharedFlows is the switch that successive agents share.
 type sharedFlows struct{ *of.Fake }
 
-// Close does not close the switch but the connection of one agent.
+// Close closes the connection of one agent, not the switch.
 func (sharedFlows) Close() error { return nil }
 
 func newFakeSwitch() *fakeSwitch {
@@ -55,7 +55,7 @@ func (s *fakeSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 	return err
 }
 
-// onCommit has a function called after each bundle, none with nil.
+// onCommit registers a function that is called after each bundle; nil for none.
 func (s *fakeSwitch) onCommit(committed func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func matchesRefusedPort(f *of.Flow) bool {
 	})
 }
 
-// enter makes the change in tables, too.
+// enter applies the change to tables, too.
 func (s *fakeSwitch) enter(mod *of.FlowMod) {
 	if mod.Command == of.DeleteByCookie {
 		for _, t := range s.tables {

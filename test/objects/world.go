@@ -20,7 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// agents is how many Nodes have one. Further Nodes are objects only.
+// agents is the number of Nodes with an agent. Further Nodes are only objects.
 const agents = 2
 
 func nodeName(number byte) string { return fmt.Sprintf("node-%d", number) }
@@ -35,23 +35,23 @@ func transportIP(number byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 1
 type World struct {
 	runtime *Runtime
 	dir     string
-	// quiet returns when everything that was begun is done.
+	// quiet returns when everything that was started is done.
 	quiet func()
 	kube  *kube
 	plane *plane
 	hosts []*host
 	// present are the bad objects that exist.
 	present map[*bad]bool
-	// damaged are the Nodes whose agents have nothing but files that were damaged.
+	// damaged are the Nodes whose agents have only files that were damaged.
 	damaged map[string]bool
 
 	mu sync.Mutex
-	// incidents are what went wrong between two looks at the world.
+	// incidents are failures between two observations of the world.
 	incidents []string
 }
 
-// NewWorld makes a world without objects, in which nothing runs. quiet returns when everything that was begun is done; it and
-// time are those of a bubble of testing/synctest.
+// NewWorld makes a world without objects, in which nothing runs. quiet returns when everything that was started is done; it
+// and time are those of a bubble of testing/synctest.
 func NewWorld(r *Runtime, seed uint64, quiet func()) (*World, error) {
 	dir, err := os.MkdirTemp("", "objects")
 	if err != nil {
@@ -78,7 +78,7 @@ func (w *World) start() error {
 	return err
 }
 
-// Close ends everything.
+// Close stops everything.
 func (w *World) Close() error {
 	var err error
 	for _, h := range w.hosts {
@@ -93,8 +93,8 @@ func (w *World) Close() error {
 	return errors.Join(err, os.RemoveAll(w.dir))
 }
 
-// settleTime is longer than anything is waited for, one after the other: the next attempt to watch the controller (a minute, as nothing
-// tells these agents where it is), the age of a round (10 s). Agents that begin wait 30 s at most.
+// settleTime is longer than any sequence of waits: the next attempt to watch the controller (a minute, because nothing
+// tells these agents where it is), the age of a round (10 s). Agents that start wait at most 30 s.
 const settleTime = 90 * time.Second
 
 // settle lets time pass until nothing is left to be done.
@@ -126,7 +126,7 @@ func (w *World) takeIncidents() []string {
 	return incidents
 }
 
-// delivered is the outcome of a probe that has come to its destination, absent the one between Pods that are not connected.
+// delivered is the outcome of a probe that has reached its destination, absent that between Pods that are not connected.
 const (
 	delivered = "delivered"
 	absent    = "not connected"
@@ -140,7 +140,7 @@ var portFields = map[corev1.Protocol]of.Field{
 	corev1.ProtocolTCP: of.FieldTCPDst, corev1.ProtocolUDP: of.FieldUDPDst, corev1.ProtocolSCTP: of.FieldSCTPDst,
 }
 
-// send sends the first packet of a connection from Pod to Pod through the switches and says what becomes of it.
+// send sends the first packet of a connection from Pod to Pod through the switches and returns its fate.
 func (w *World) send(p *policy.Probe) string {
 	source, destination := w.host(p.From.Node), w.host(p.To.Node)
 	from, to := source.interfaceConfig(p.From), destination.interfaceConfig(p.To)
@@ -181,8 +181,8 @@ func opening(p *policy.Probe, inPort uint32, source, destination net.HardwareAdd
 	return opening
 }
 
-// guard looks after each bundle whether one of the probes, which are closed, is delivered. That is an incident if it is closed again when
-// release is called.
+// guard checks after each bundle whether one of the probes, which are closed, is delivered. That is an incident if the
+// probe is closed again when release is called.
 func (w *World) guard(closed []*policy.Probe) (release func()) {
 	opened := map[*policy.Probe]bool{}
 	var mu sync.Mutex

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside marks the process that runs in the namespaces, insideWorker one that a fuzzing process in them has started.
+// inside marks the process that runs in the namespaces, insideWorker a process that a fuzzing process in them has started.
 const (
 	inside       = "ONCACHE_TEST_SANDBOX"
 	insideWorker = "ONCACHE_TEST_SANDBOX_WORKER"
@@ -28,8 +28,8 @@ const (
 // BPFFS is where the bpffs of the sandbox is mounted.
 const BPFFS = "/sys/fs/bpf"
 
-// Main is for TestMain: it runs the test binary again in the sandbox and exits with its code. Without root the tests
-// run where they are and those that call RequireRoot are skipped.
+// Main is for TestMain: it runs the test binary again in the sandbox and exits with its code. Without root the tests run
+// unsandboxed, and those that call RequireRoot are skipped.
 func Main(m *testing.M) {
 	if os.Geteuid() != 0 {
 		os.Exit(m.Run())
@@ -37,7 +37,7 @@ func Main(m *testing.M) {
 	if os.Getenv(inside) == "" {
 		os.Exit(again(context.Background(), inside))
 	}
-	// Workers of `go test -fuzz` talk to their parent by pipes, which follow the standard files.
+	// Workers of `go test -fuzz` talk to their parent through pipes, which follow the standard files.
 	if slices.Contains(os.Args, "-test.fuzzworker") && os.Getenv(insideWorker) == "" {
 		os.Exit(again(context.Background(), insideWorker, os.NewFile(3, "in"), os.NewFile(4, "out"), os.NewFile(5, "memory")))
 	}
@@ -48,8 +48,8 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Run is Main for a program: it runs the program again in the sandbox and returns that one's exit code, or, there, calls run.
-// It needs root. When ctx ends the program in the sandbox gets SIGTERM.
+// Run is Main for a program: it runs the program again in the sandbox and returns its exit code. In the sandbox it calls
+// run. It needs root. When ctx ends the program in the sandbox gets SIGTERM.
 func Run(ctx context.Context, run func() int) int {
 	if os.Getenv(inside) == "" {
 		return again(ctx, inside)
@@ -99,7 +99,7 @@ func setUp() error {
 	if err := unix.Mount("bpf", BPFFS, "bpf", 0, ""); err != nil {
 		return fmt.Errorf("mount bpffs: %w", err)
 	}
-	// A device without a link-local address sends nothing by itself, which a test would have to tell from what it sends.
+	// A device without a link-local address sends nothing on its own, so a test need not tell that from its own packets.
 	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode", []byte("1"), 0); err != nil {
 		return fmt.Errorf("switch link-local addresses off: %w", err)
 	}

@@ -28,9 +28,9 @@ const (
 	protocolTCP    = 6
 	protocolUDP    = 17
 
-	// receiveTimeout is how long it may take to notice the end.
+	// receiveTimeout bounds the delay until the end of the capture is noticed.
 	receiveTimeout = 100 * time.Millisecond
-	// drainTime is how long a capture that has ended still takes what is queued.
+	// drainTime is how long a capture that has ended still reads queued packets.
 	drainTime = time.Second
 )
 
@@ -58,10 +58,10 @@ func captureCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "capture", Short: "Record headers of IPv4 and IPv6 packets", Args: cobra.NoArgs, RunE: run(c.run)}
 	f := cmd.Flags()
 	f.StringVar(&c.device, "device", "eth0", "network device")
-	f.BoolVar(&c.outgoing, "outgoing", false, "record what leaves instead of what arrives")
+	f.BoolVar(&c.outgoing, "outgoing", false, "record outgoing instead of incoming packets")
 	f.DurationVar(&c.duration, "duration", 0, "how long; 0 for until SIGTERM")
-	f.IntVar(&c.count, "count", 0, "end after so many packets")
-	f.IntVar(&c.limit, "limit", 2000, "record at most so many packets, and only count the others")
+	f.IntVar(&c.count, "count", 0, "end after this number of packets")
+	f.IntVar(&c.limit, "limit", 2000, "maximum number of packets to record; others are only counted")
 	f.StringVar(&c.filter.proto, "proto", "", "only tcp, udp, icmp (IPv4) or icmp6")
 	f.StringVar(&c.source, "source", "", "only from this address")
 	f.StringVar(&c.destination, "destination", "", "only to this address")
@@ -162,7 +162,7 @@ func parse(frame []byte) (p report.Packet, ok bool) {
 	return p, true
 }
 
-// parse4 returns what the IPv4 header says, and what follows it.
+// parse4 returns the content of the IPv4 header, and the bytes after it.
 func parse4(ip []byte) (p report.Packet, l4 []byte, ok bool) {
 	if len(ip) < ipv4Length {
 		return p, nil, false
@@ -179,7 +179,8 @@ func parse4(ip []byte) (p report.Packet, l4 []byte, ok bool) {
 	}, ip[header:], true
 }
 
-// parse6 returns what the IPv6 header, hop-by-hop, destination and fragment headers say, and what follows them.
+// parse6 returns the content of the IPv6 header and of hop-by-hop, destination and fragment headers, and the bytes after
+// them.
 func parse6(ip []byte) (p report.Packet, l4 []byte, ok bool) {
 	if len(ip) < ipv6Length {
 		return p, nil, false

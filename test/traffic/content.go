@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// contentPeriod is prime, so that content shifted by a power of two (a wrapped sequence number) is not the same.
+	// contentPeriod is prime, so that content shifted by a power of two (a wrapped sequence number) differs.
 	contentPeriod = 1_048_573
 	maxChunk      = 256 << 10
 )
 
-// pattern is one period of the content and the begin of the next.
+// pattern is one period of the content and the start of the next.
 var pattern = func() []byte {
 	p := make([]byte, contentPeriod+maxChunk)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -25,13 +25,13 @@ var pattern = func() []byte {
 	return p
 }()
 
-// content is the n bytes at offset of the endless stream that every sender sends. n is at most maxChunk.
+// content returns the n bytes at offset of the endless stream that every sender sends. n is at most maxChunk.
 func content(offset uint64, n int) []byte {
 	start := offset % contentPeriod
 	return pattern[start : start+uint64(n)]
 }
 
-// isContent says whether data is what belongs at offset.
+// isContent reports whether data is the content at offset.
 func isContent(data []byte, offset uint64) bool {
 	for len(data) > 0 {
 		n := min(len(data), maxChunk)

@@ -17,17 +17,17 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// connectRequestResponse opens a connection for each transaction of one byte: connect, request, response, end. Some may be long:
-// they have more requests. It uses sockets without the Go runtime's poller, which would cost more than the network on a small
-// machine.
+// connectRequestResponse opens a connection for each transaction of one byte: connect, request, response, close. Some
+// connections may be long: they have more requests. It uses sockets without the Go runtime's poller, which would cost more
+// than the network on a small machine.
 type connectRequestResponse struct {
 	to       string
 	duration time.Duration
-	// longEvery is which connection is a long one, 0 for none; longRequests is how many requests that has.
+	// longEvery makes every n-th connection a long one, 0 for none; longRequests is the number of its requests.
 	longEvery, longRequests int
 }
 
-// What a request's byte says.
+// The meaning of a request's byte.
 const (
 	lastRequest  = 0 // the server closes after its answer
 	moreRequests = 1
@@ -39,8 +39,8 @@ func crrCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.to, "to", "", "address:port of the crr-server")
 	f.DurationVar(&c.duration, "duration", 10*time.Second, "how long")
-	f.IntVar(&c.longEvery, "long-every", 0, "each n-th connection has more requests than one (0: none has)")
-	f.IntVar(&c.longRequests, "long-requests", 1000, "how many requests these have")
+	f.IntVar(&c.longEvery, "long-every", 0, "every n-th connection has more than one request; 0 for none")
+	f.IntVar(&c.longRequests, "long-requests", 1000, "number of requests of these connections")
 	return cmd
 }
 
@@ -72,8 +72,8 @@ func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.R
 	return result, nil
 }
 
-// transact makes one connection with that many requests, one after the other, and waits for the server to close it: TIME_WAIT is
-// the server's, so that the client does not run out of ports.
+// transact makes one connection with that many requests, one after the other, and waits for the server to close it. The
+// server then has the TIME_WAIT state, so that the client does not run out of ports.
 func transact(to unix.Sockaddr, family, requests int) error {
 	fd, err := streamSocket(family, progressTimeout)
 	if err != nil {
@@ -112,7 +112,7 @@ func transact(to unix.Sockaddr, family, requests int) error {
 	return nil
 }
 
-// readByte reads a byte; 0 is the end.
+// readByte reads a byte; 0 means the end.
 func readByte(fd int, b []byte) (n int, err error) {
 	for err = unix.EINTR; err == unix.EINTR; {
 		n, err = unix.Read(fd, b)
@@ -130,7 +130,7 @@ func crrServerCommand() *cobra.Command {
 	return cmd
 }
 
-// acceptTimeout is how often the server looks whether it is to end, and how long it waits for a request.
+// acceptTimeout is how often the server checks whether it should end, and how long it waits for a request.
 const acceptTimeout = time.Second
 
 func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, error) {
@@ -172,8 +172,8 @@ func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, err
 	return result, nil
 }
 
-// streamSocket is a blocking TCP socket whose calls end after timeout. They also end with EINTR when the Go runtime signals their
-// thread, because of the timeout.
+// streamSocket returns a blocking TCP socket whose calls end after timeout. Because of the timeout they also end with EINTR
+// when the Go runtime signals their thread.
 func streamSocket(family int, timeout time.Duration) (fd int, err error) {
 	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return 0, fmt.Errorf("socket: %w", err)

@@ -16,17 +16,17 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// echo returns what it gets.
+// echo returns the data that it receives.
 type echo struct {
 	listen string
-	// answers is how many datagrams are returned, 0 for all.
+	// answers is the number of datagrams to return, 0 for all.
 	answers        uint64
 	packets, bytes atomic.Uint64
 }
 
 func tcpEchoCommand() *cobra.Command {
 	var e echo
-	cmd := &cobra.Command{Use: "tcp-echo", Short: "Return what TCP connections bring", Args: cobra.NoArgs, RunE: run(e.runTCP)}
+	cmd := &cobra.Command{Use: "tcp-echo", Short: "Return the data of TCP connections", Args: cobra.NoArgs, RunE: run(e.runTCP)}
 	cmd.Flags().StringVar(&e.listen, "listen", ":5003", "address and port")
 	return cmd
 }
@@ -35,7 +35,7 @@ func udpEchoCommand() *cobra.Command {
 	var e echo
 	cmd := &cobra.Command{Use: "udp-echo", Short: "Return datagrams to their senders", Args: cobra.NoArgs, RunE: run(e.runUDP)}
 	cmd.Flags().StringVar(&e.listen, "listen", ":5002", "address and port")
-	cmd.Flags().Uint64Var(&e.answers, "answers", 0, "return only so many; 0 for all")
+	cmd.Flags().Uint64Var(&e.answers, "answers", 0, "maximum number of datagrams to return; 0 for all")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (e *echo) runUDP(ctx context.Context, status io.Writer) (report.Echo, error
 		if e.answers > 0 && e.packets.Load() > e.answers {
 			continue
 		}
-		_, _ = udp.WriteToUDPAddrPort(buf[:n], from) // the client counts what is missing
+		_, _ = udp.WriteToUDPAddrPort(buf[:n], from) // the client counts missing replies
 	}
 }
 
@@ -104,7 +104,7 @@ func (e *echo) serve(conn net.Conn) {
 	for {
 		n, err := conn.Read(buf)
 		if err != nil {
-			return // the client's end is the connection's
+			return // the connection ends with the client
 		}
 		e.count(n)
 		if _, err := conn.Write(buf[:n]); err != nil {

@@ -88,7 +88,7 @@ func (f *frame) build() ([][]byte, error) {
 	return frames, nil
 }
 
-// transport is the TCP, UDP or ICMP packet with its checksum, and its protocol number. ip is the header that it follows.
+// transport returns the TCP, UDP or ICMP packet with its checksum, and its protocol number. ip is the header before it.
 func (f *frame) transport(ip gopacket.NetworkLayer) ([]byte, layers.IPProtocol, error) {
 	var layer gopacket.SerializableLayer
 	var protocol layers.IPProtocol

@@ -10,7 +10,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 )
 
-// extension is an IPv6 extension header of 8 bytes: its number, and what follows next header and length.
+// extension is an IPv6 extension header of 8 bytes: its number, and the bytes after next header and length.
 type extension struct {
 	number byte
 	data   [6]byte
@@ -61,7 +61,7 @@ func (f *frame) build6() ([][]byte, error) {
 	return frames, nil
 }
 
-// assemble6 puts Ethernet and IPv6 headers before extensions, of which the first is next, and payload.
+// assemble6 puts Ethernet and IPv6 headers in front of extensions, the first of which has the number next, and payload.
 func (f *frame) assemble6(next byte, extensions, payload []byte) []byte {
 	packet := append([]byte(nil), f.destinationMAC...)
 	packet = append(packet, f.sourceMAC...)

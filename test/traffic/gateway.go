@@ -31,7 +31,7 @@ func gatewayMAC(ctx context.Context, index int, ipv4 bool) (net.HardwareAddr, er
 	for {
 		neighbours, err := netlink.NeighList(index, family)
 		if err != nil {
-			return nil, fmt.Errorf("reading the neighbour table: %w", err)
+			return nil, fmt.Errorf("reading the neighbor table: %w", err)
 		}
 		for _, n := range neighbours {
 			if n.IP.Equal(gateway) && len(n.HardwareAddr) == 6 {
@@ -63,11 +63,11 @@ func defaultGateway(index, family int) (net.IP, error) {
 	return nil, errors.New("there is no default gateway: give --destination-mac")
 }
 
-// askFor makes the kernel resolve an address, by a datagram to the discard port.
+// askFor makes the kernel resolve an address, by sending a datagram to the discard port.
 func askFor(ip net.IP) {
 	conn, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: ip, Port: 9})
 	if err != nil {
-		return // no route now; the caller tries again
+		return // no route at present; the caller tries again
 	}
 	defer conn.Close()
 	_, _ = conn.Write([]byte{0})

@@ -66,7 +66,7 @@ func (r *running) waitFor(t *testing.T, pattern string) {
 		"status output %q", &r.status)
 }
 
-// stop is SIGTERM.
+// stop has the effect of SIGTERM.
 func (r *running) stop() { r.cancel() }
 
 // end waits for the end and decodes the report.
@@ -109,7 +109,7 @@ func vethPair(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, netlink.LinkSetUp(link))
 	}
-	// A device drops what is sent before the kernel has noticed its carrier, some time after both ends are up.
+	// A device drops packets until the kernel has noticed its carrier, some time after both ends are up.
 	for _, name := range []string{"near", "far"} {
 		require.Eventually(t, func() bool {
 			link, err := netlink.LinkByName(name)
@@ -118,8 +118,8 @@ func vethPair(t *testing.T) {
 	}
 }
 
-// waitUntilLocal waits until the kernel delivers to an IPv6 address that was just added. It does so once it has noticed, in the
-// background, that the link is up; before that it looks for a neighbor with the address.
+// waitUntilLocal waits until the kernel delivers to an IPv6 address that was just added. The kernel does so once it has
+// noticed, in the background, that the link is up; before that it looks for a neighbor with the address.
 func waitUntilLocal(t *testing.T, ip net.IP) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -1,9 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// traffic makes network traffic for tests and says what became of it. Every subcommand prints one JSON object (package
-// report) to stdout when it has ended: by itself, or by SIGTERM or SIGINT, which are no errors. Servers write a line that
-// begins with "ready" to stderr when they can be used.
+// traffic makes network traffic for tests and reports the result. Every subcommand prints one JSON object (package report)
+// to stdout when it has ended, either by itself or by SIGTERM or SIGINT, which are not errors. Servers write a line that
+// begins with "ready" to stderr when they are usable.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: "traffic", Short: "Make network traffic and say what became of it",
+		Use: "traffic", Short: "Make network traffic and report the result",
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(tcpSinkCommand(), tcpSendCommand(), tcpEchoCommand(), udpEchoCommand(), udpPingCommand(), rrCommand(), crrCommand(), crrServerCommand(),
@@ -37,7 +37,7 @@ func newCommand() *cobra.Command {
 	return root
 }
 
-// work does what a subcommand is for until it is done or ctx ends. It writes what others may wait for to status.
+// work is the work of a subcommand, until it is done or ctx ends. It writes events that others may wait for to status.
 type work[Report any] func(ctx context.Context, status io.Writer) (Report, error)
 
 // run makes work a cobra function. The report is printed after an error too.

@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// rrTimeout is when a UDP transaction is lost.
+// rrTimeout is the time after which a UDP transaction counts as lost.
 const rrTimeout = time.Second
 
 // requestResponse makes one transaction after the other with a tcp-echo or udp-echo.
@@ -97,6 +97,6 @@ func (r *requestResponse) transact(conn net.Conn, request, response []byte) erro
 		}
 		if r.proto == "tcp" {
 			return errors.New("the response is not the request")
-		} // else the late response of a lost transaction
+		} // otherwise it is the late response of a lost transaction
 	}
 }

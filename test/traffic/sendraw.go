@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// sendRaw sends crafted frames. What is not given is what the host itself would write.
+// sendRaw sends crafted frames. Values that are not given are those that the host itself would write.
 type sendRaw struct {
 	device                    string
 	sourceMAC, destinationMAC string
@@ -34,7 +34,7 @@ func sendRawCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "send-raw", Short: "Send crafted IPv4 or IPv6 frames", Args: cobra.NoArgs, RunE: run(s.run)}
 	f := cmd.Flags()
 	f.StringVar(&s.device, "device", "eth0", "network device")
-	f.StringVar(&s.sourceMAC, "source-mac", "", "default: the device's")
+	f.StringVar(&s.sourceMAC, "source-mac", "", "default: that of the device")
 	f.StringVar(&s.destinationMAC, "destination-mac", "", "default: that of the default gateway")
 	f.StringVar(&s.source, "source", "", "default: the device's address")
 	f.StringVar(&s.destination, "destination", "", "destination address")
@@ -43,14 +43,14 @@ func sendRawCommand() *cobra.Command {
 	f.Uint16Var(&s.port, "port", 0, "destination port")
 	f.StringVar(&s.flags, "flags", "A", "TCP flags, of "+tcpFlagNames)
 	f.Uint32Var(&s.sequence, "sequence", 0, "TCP sequence number")
-	f.Uint32Var(&s.ack, "ack", 0, "TCP acknowledgement number")
+	f.Uint32Var(&s.ack, "ack", 0, "TCP acknowledgment number")
 	f.Uint8Var(&s.ttl, "ttl", 64, "time to live, or hop limit")
 	f.Uint8Var(&s.tos, "tos", 0, "type of service byte, or traffic class")
 	f.BoolVar(&s.everyTOS, "every-tos", false, "send with every type of service byte, 0 to 255")
-	f.Uint16Var(&s.id, "id", 0, "IPv4 identification or IPv6 flow label, counted up with every packet")
+	f.Uint16Var(&s.id, "id", 0, "IPv4 identification or IPv6 flow label, incremented with every packet")
 	f.IntVar(&s.payload, "payload", 32, "bytes after the TCP, UDP or ICMP header")
 	f.StringVar(&s.option, "option", "", "IPv4 option: nop, record-route, router-alert; IPv6: nop, destination, router-alert")
-	f.IntVar(&s.fragment, "fragment", 0, "send in fragments of so many bytes")
+	f.IntVar(&s.fragment, "fragment", 0, "send in fragments with this number of bytes")
 	f.BoolVar(&s.badChecksum, "bad-checksum", false, "make the TCP, UDP or ICMP checksum wrong")
 	f.IntVar(&s.count, "count", 1, "how many times; 0 for until SIGTERM")
 	f.DurationVar(&s.interval, "interval", 5*time.Millisecond, "time between two packets")

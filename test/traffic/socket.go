@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketBuffer holds tens of seconds of small datagrams: on a machine without enough processors, what the network has delivered
-// must not be lost before the program gets to read it.
+// socketBuffer holds tens of seconds of small datagrams: on a machine with too little CPU time, datagrams that the network
+// has delivered must not be lost before the program can read them.
 const socketBuffer = 64 << 20
 
-// socketOptions are what a socket gets before it is bound.
+// socketOptions are set on a socket before it is bound.
 type socketOptions struct {
-	// tos is IP_TOS or IPV6_TCLASS, -1 to leave it alone. TCP ignores its two ECN bits.
+	// tos is IP_TOS or IPV6_TCLASS, -1 for the default. TCP ignores its two ECN bits.
 	tos int
-	// dontFragment sets DF, which IPv6 packets need not have, and makes datagrams that do not fit fail.
+	// dontFragment sets DF, which IPv6 packets do not need, and makes datagrams that do not fit fail.
 	dontFragment bool
 	// buffers enlarges the buffers, so that a slow process loses nothing.
 	buffers bool
@@ -62,8 +62,8 @@ func (o socketOptions) control(network, address string, c syscall.RawConn) error
 	return failed
 }
 
-// network is protocol ("tcp", "udp") with the IP version of an address and port. Without an address it is IPv6, which stands for
-// both; Go would decide by the loopback device, which may be down in a Pod.
+// network returns protocol ("tcp", "udp") with the IP version of an address and port. Without an address it is IPv6, which
+// stands for both. Go would decide by the loopback device, which may be down in a Pod.
 func network(protocol, address string) string {
 	if addr, err := netip.ParseAddrPort(address); err == nil && addr.Addr().Is4() {
 		return protocol + "4"

@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// progressTimeout is how long a connection may take no data at all before it is given up.
+// progressTimeout is how long a connection may accept no data before it is abandoned.
 const progressTimeout = 60 * time.Second
 
 // tcpSend sends content to a tcpSink until bytes were sent, duration is over, or it is interrupted.
@@ -25,7 +25,7 @@ type tcpSend struct {
 	to, from string
 	bytes    uint64
 	duration time.Duration
-	// rate is in bytes a second, 0 for as fast as possible.
+	// rate is in bytes per second, 0 for as fast as possible.
 	rate uint64
 	tos  int
 	// hold keeps the connection open after the last byte until interrupted.
@@ -40,7 +40,7 @@ func tcpSendCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&s.to, "to", "", "address:port of the sink")
 	f.StringVar(&s.from, "from", "", "local address:port, :port for any address")
-	f.Uint64Var(&s.bytes, "bytes", 0, "how much to send; 0 for no limit")
+	f.Uint64Var(&s.bytes, "bytes", 0, "number of bytes to send; 0 for no limit")
 	f.DurationVar(&s.duration, "duration", 0, "how long to send; 0 for no limit")
 	f.Uint64Var(&s.rate, "rate", 0, "bytes per second; 0 for as fast as possible")
 	f.IntVar(&s.tos, "tos", -1, "type of service byte (TCP keeps the ECN bits for itself)")
@@ -102,7 +102,7 @@ func (s *tcpSend) send(ctx context.Context, conn *net.TCPConn, stream *report.St
 	begin := time.Now()
 	chunk := maxChunk
 	if s.rate > 0 {
-		chunk = int(min(uint64(maxChunk), max(1, s.rate/100))) // 100 chunks a second
+		chunk = int(min(uint64(maxChunk), max(1, s.rate/100))) // 100 chunks per second
 	}
 	last := begin
 	var stall time.Duration

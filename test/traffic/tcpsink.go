@@ -22,7 +22,7 @@ import (
 // tcpSink receives content, verifies it, and answers each connection that ends in order with its report.Stream.
 type tcpSink struct {
 	listen string
-	// connections ends the sink after so many, 0 for no end.
+	// connections is the number of connections after which the sink ends, 0 for no end.
 	connections int
 	// progress is how often the number of bytes is written to the status output, 0 for never.
 	progress time.Duration
@@ -30,9 +30,9 @@ type tcpSink struct {
 
 func tcpSinkCommand() *cobra.Command {
 	var s tcpSink
-	cmd := &cobra.Command{Use: "tcp-sink", Short: "Receive and verify what tcp-send sends", Args: cobra.NoArgs, RunE: run(s.run)}
+	cmd := &cobra.Command{Use: "tcp-sink", Short: "Receive and verify the data of tcp-send", Args: cobra.NoArgs, RunE: run(s.run)}
 	cmd.Flags().StringVar(&s.listen, "listen", ":5001", "address and port")
-	cmd.Flags().IntVar(&s.connections, "connections", 0, "end after so many connections")
+	cmd.Flags().IntVar(&s.connections, "connections", 0, "end after this number of connections")
 	cmd.Flags().DurationVar(&s.progress, "progress", 0, "how often to write \"received BYTES\" to stderr")
 	return cmd
 }
@@ -99,7 +99,7 @@ func (s *tcpSink) receive(ctx context.Context, conn *net.TCPConn, status io.Writ
 	}
 	finish(&stream, last.Sub(begin), stall)
 	if stream.End == "eof" {
-		_ = json.NewEncoder(conn).Encode(stream) // the sender says so if it got none
+		_ = json.NewEncoder(conn).Encode(stream) // a sender that gets none reports that
 	}
 	return stream
 }
@@ -111,7 +111,7 @@ func finish(s *report.Stream, took, stall time.Duration) {
 	}
 }
 
-// endOf names what has ended a stream.
+// endOf returns the cause of a stream's end.
 func endOf(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(err, io.EOF):

@@ -24,14 +24,14 @@ const (
 	pingMagic = 0x0cac4e47
 	// pingHeader is magic (4 bytes) and sequence number (8), big endian. Content fills the rest.
 	pingHeader = 12
-	// pingGrace is how long no reply may come before those that are missing are given up. A machine without enough processors
+	// pingGrace is how long no reply may arrive before the missing ones count as lost. A machine with too little CPU time
 	// works off long queues.
 	pingGrace = 3 * time.Second
-	// pingImpatience is how long a full window holds back the next request: requests that were lost fill it for ever.
+	// pingImpatience is how long a full window delays the next request: lost requests would fill it forever.
 	pingImpatience = time.Second
 )
 
-// udpPing sends numbered datagrams at a fixed rate to a udp-echo and watches what comes back.
+// udpPing sends numbered datagrams at a fixed rate to a udp-echo and evaluates the replies.
 type udpPing struct {
 	to, from string
 	rate     float64
@@ -50,10 +50,10 @@ func udpPingCommand() *cobra.Command {
 	f.StringVar(&p.to, "to", "", "address:port of the udp-echo")
 	f.StringVar(&p.from, "from", "", "local address:port, :port for any address")
 	f.Float64Var(&p.rate, "rate", 1000, "datagrams per second")
-	f.IntVar(&p.window, "window", 0, "send no more while so many requests newer than the newest reply are under way; 0 for any number")
+	f.IntVar(&p.window, "window", 0, "maximum number of requests in flight that are newer than the newest reply; 0 for any number")
 	f.IntVar(&p.size, "size", 64, "payload bytes")
 	f.DurationVar(&p.duration, "duration", 0, "how long to send; 0 for until SIGTERM")
-	f.IntVar(&p.count, "count", 0, "how many to send; 0 for no limit")
+	f.IntVar(&p.count, "count", 0, "number of datagrams to send; 0 for no limit")
 	f.IntVar(&p.tos, "tos", -1, "type of service byte")
 	f.BoolVar(&p.dontFragment, "df", false, "set DF")
 	f.DurationVar(&p.progress, "progress", 0, "how often to write \"received NUMBER of NUMBER\" to stderr")
@@ -113,12 +113,12 @@ func (p *udpPing) send(ctx context.Context, conn net.Conn, c *pingCounter, statu
 		}
 		due = due.Add(time.Duration(float64(time.Second) / p.rate))
 		if p.window > 0 && time.Now().After(due) {
-			due = time.Now() // what a slow machine could not send in time is not made up for by a burst
+			due = time.Now() // no burst makes up for what a slow machine could not send in time
 		}
 	}
 }
 
-// waitForWindow returns when one more request fits into the window, or false when ctx ends before.
+// waitForWindow returns when one more request fits into the window, or false when ctx ends before that.
 func (p *udpPing) waitForWindow(ctx context.Context, c *pingCounter) bool {
 	for end := time.Now().Add(pingImpatience); p.window > 0 && c.underWay() >= p.window && time.Now().Before(end); {
 		if !waitUntil(ctx, time.Now().Add(time.Millisecond)) {
@@ -166,14 +166,14 @@ func (c *pingCounter) progress() (received, sent int) {
 	return c.received, len(c.sentAt)
 }
 
-// underWay are the requests sent after the one that the newest reply is for.
+// underWay returns the number of requests sent after the one that the newest reply answers.
 func (c *pingCounter) underWay() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.sentAt) - 1 - c.highest
 }
 
-// receive counts replies until conn is closed. Datagrams that do not begin like a reply are somebody else's test.
+// receive counts replies until conn is closed. Datagrams that do not start like a reply belong to another test.
 func (c *pingCounter) receive(conn net.Conn) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -215,7 +215,7 @@ func (c *pingCounter) reply(packet []byte, at time.Time) {
 	c.highest = max(c.highest, number)
 }
 
-// waitForRest returns when all replies are there, or none has come for grace.
+// waitForRest returns when all replies have arrived, or none has for grace.
 func (c *pingCounter) waitForRest(grace time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -22,9 +22,9 @@ import (
 // maxAllocations bounds how often ADD asks for another address.
 const maxAllocations = 256
 
-// add connects a container. For a container that is connected already it returns the same result if everything is still in
-// place, and otherwise removes what there is and starts again, so that a repeated ADD never leaks. When it fails, nothing
-// of what it made remains, unless undoing fails too; the runtime's DEL then removes the rest.
+// add connects a container. For a container that is already connected it returns the same result if everything is still in
+// place. Otherwise it removes what exists and starts again, so that a repeated ADD never leaks. When add fails it undoes
+// all its steps. If undoing fails too, the runtime's DEL removes the rest.
 func (s *Server) add(ctx context.Context, req *request) (result *current.Result, err error) {
 	if err := s.waitForNetwork(ctx); err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (s *Server) waitForNetwork(ctx context.Context) error {
 	return errorf(cnipb.ErrorCode_TRY_AGAIN_LATER, "the Node's network is not ready for Pods: %s", reason)
 }
 
-// claimName makes sure that nothing has the host interface's name. It removes what an earlier attempt for this container
-// left and refuses what belongs to another one.
+// claimName makes sure that the host interface's name is free. It removes the remains of an earlier attempt for this
+// container, and refuses a name that belongs to another container.
 func (s *Server) claimName(ctx context.Context, req *request) error {
 	owned, portExists, err := s.ownsName(req.hostInterface, req.containerID)
 	if err != nil {
@@ -105,12 +105,12 @@ func (s *Server) claimName(ctx context.Context, req *request) error {
 	return s.removeInterface(ctx, req.hostInterface)
 }
 
-// undoStack holds what takes back the steps of an ADD.
+// undoStack holds the functions that undo the steps of an ADD.
 type undoStack []func(context.Context) error
 
 func (u *undoStack) push(step func(context.Context) error) { *u = append(*u, step) }
 
-// unwind takes the steps back, last first, and stops at the first failure: an address must not become free for others while
+// unwind undoes the steps, last first, and stops at the first failure: an address must not become free for others while
 // flows or a port with it exist.
 func (u undoStack) unwind(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
@@ -123,12 +123,12 @@ func (u undoStack) unwind(ctx context.Context) error {
 	return nil
 }
 
-// connect does the steps of ADD under both locks, with the name free, or none of them.
+// connect takes all steps of ADD under both locks, with the name free, or none of them.
 func (s *Server) connect(ctx context.Context, req *request, pod ns.NetNS) (result *current.Result, err error) {
 	var undo undoStack
 	connected := false
 	defer func() {
-		if !connected { // after an error, or a panic, which goes on to the request's boundary
+		if !connected { // after an error, or after a panic, which continues to the request's boundary
 			err = s.takeBack(ctx, req, undo, err)
 		}
 	}()
@@ -137,13 +137,13 @@ func (s *Server) connect(ctx context.Context, req *request, pod ns.NetNS) (resul
 	return result, err
 }
 
-// takeBack returns err, and whether taking back what has been done before it failed, too.
+// takeBack undoes the steps after err. It returns err, extended if undoing failed as well.
 func (s *Server) takeBack(ctx context.Context, req *request, undo undoStack, err error) error {
 	undoErr := undo.unwind(ctx)
 	if undoErr == nil {
 		return err
 	}
-	klog.ErrorS(undoErr, "Could not undo a failed ADD, DEL has to", "container", req.containerID, "interface", req.hostInterface)
+	klog.ErrorS(undoErr, "Could not undo a failed ADD; DEL must do it", "container", req.containerID, "interface", req.hostInterface)
 	code := cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE
 	if coded := (*cniError)(nil); errors.As(err, &coded) {
 		code = coded.code
@@ -151,8 +151,8 @@ func (s *Server) takeBack(ctx context.Context, req *request, undo undoStack, err
 	return errorf(code, "%w; undoing it failed: %w", err, undoErr)
 }
 
-// connectSteps adds to undo what takes back what it has done. A step whose fate can be unknown after an error is taken back even
-// when it fails; its undo therefore comes first.
+// connectSteps takes the steps and adds their inverses to undo. The outcome of some steps can be unknown after an error;
+// these are undone even when they fail, so their undo is added first.
 func (s *Server) connectSteps(ctx context.Context, req *request, pod ns.NetNS, undo *undoStack) (*current.Result, error) {
 	addresses, err := s.allocate(ctx, req, pod, undo)
 	if err != nil {
@@ -192,8 +192,8 @@ func (s *Server) connectSteps(ctx context.Context, req *request, pod ns.NetNS, u
 	return result, nil
 }
 
-// allocate leases addresses that no interface of the Node has. The plugin may give one that has: it knows nothing of the
-// leases in another directory, which the CNI configuration has named before.
+// allocate leases addresses that no interface of the Node has. The plugin may offer an address in use, because it does not
+// know the leases in another directory that the CNI configuration named before.
 func (s *Server) allocate(ctx context.Context, req *request, pod ns.NetNS, undo *undoStack) ([]podAddress, error) {
 	ipam, err := s.ipam.prepare(req)
 	if err != nil {
@@ -210,7 +210,8 @@ func (s *Server) allocate(ctx context.Context, req *request, pod ns.NetNS, undo 
 	for attempt := 1; ; attempt++ {
 		addresses, err := ipam.add(ctx, pod.Path())
 		if err != nil && attempt == 1 {
-			// An ADD or DEL that an agent did not live to finish has left the container its addresses; it gets no others.
+			// The container may have addresses from an ADD or DEL that an agent did not live to finish; host-local gives it
+			// no others.
 			if err := ipam.del(ctx); err != nil {
 				return nil, err
 			}
@@ -228,7 +229,7 @@ func (s *Server) allocate(ctx context.Context, req *request, pod ns.NetNS, undo 
 			return nil, errorf(cnipb.ErrorCode_IPAM_FAILURE, "%s has given %d addresses in use, the last one %w", hostLocalType, attempt, inUse)
 		}
 		klog.InfoS("Asking for another address", "container", req.containerID, "reason", inUse)
-		// The next one that the plugin gives is the one after this.
+		// The plugin offers addresses in turn, so the next one follows this one.
 		if err := ipam.del(ctx); err != nil {
 			return nil, err
 		}
@@ -246,7 +247,7 @@ func (s *Server) addressInUse(addresses []podAddress) error {
 	return nil
 }
 
-// admit puts the policies of the Pod in force and then lets its packets pass.
+// admit installs the Pod's policies and then lets its packets pass.
 func (s *Server) admit(ctx context.Context, iface *interfacestore.InterfaceConfig, undo *undoStack) error {
 	if s.cfg.Policies != nil {
 		undo.push(func(context.Context) error { s.cfg.Policies.PodLeaves(iface); return nil })
@@ -283,8 +284,8 @@ func (s *Server) mtu(req *request) int {
 	return s.cfg.Node.MTU
 }
 
-// configurePair sets the host side up first: the container side then has a carrier when it is set up, and sends from that
-// moment on. In the other order the kernel drops what it sends until the carrier's change has been worked off.
+// configurePair sets up the host side first. The container side then has a carrier when it is set up, and can send at once.
+// In the other order the kernel drops its packets until it has processed the change of the carrier.
 func (s *Server) configurePair(pod ns.NetNS, pair *podInterface) error {
 	if err := setHostSideUp(pair.hostName); err != nil {
 		return err
@@ -320,7 +321,7 @@ func (s *Server) newInterfaceConfig(req *request, pair *podInterface) *interface
 	}
 }
 
-// createPort puts the host side on the bridge and completes iface with what OVS assigned.
+// createPort puts the host side on the bridge and adds to iface what OVS has assigned.
 func (s *Server) createPort(ctx context.Context, iface *interfacestore.InterfaceConfig) error {
 	uuid, err := s.ports.CreatePort(iface.InterfaceName, PortExternalIDs(iface))
 	if err != nil {
@@ -337,7 +338,7 @@ func (s *Server) createPort(ctx context.Context, iface *interfacestore.Interface
 	return nil
 }
 
-// announceInBackground tells the Pod's neighbours of its addresses without delaying the result. A Pod works without it.
+// announceInBackground announces the Pod's addresses to its neighbors without delaying the result. A Pod works without it.
 func (s *Server) announceInBackground(pod ns.NetNS, pair *podInterface) {
 	fd, err := packetSocket(pod, pair.ifname)
 	if err != nil {
@@ -349,7 +350,7 @@ func (s *Server) announceInBackground(pod ns.NetNS, pair *podInterface) {
 	})
 }
 
-// configError gives an error without a code the one of a failure to configure the interface (102).
+// configError gives an error without a code that of a failure to configure the interface (102).
 func configError(err error) error {
 	if err == nil {
 		return nil

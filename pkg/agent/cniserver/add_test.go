@@ -373,7 +373,7 @@ func TestPoliciesBeforeFlows(t *testing.T) {
 func TestAddAgain(t *testing.T) {
 	tests := []struct {
 		name string
-		// damage changes what the first ADD made; nil for nothing.
+		// damage changes the result of the first ADD; nil for no change.
 		damage func(*harness, *pod)
 		// same is set when the second ADD must not change anything.
 		same bool
@@ -389,7 +389,7 @@ func TestAddAgain(t *testing.T) {
 		}},
 		{name: "agent restarted without the store's entry", damage: func(h *harness, p *pod) {
 			h.store.DeleteInterface(&interfacestore.InterfaceConfig{InterfaceName: p.hostInterface()})
-			h.mustDel(p) // what the runtime does when the answer to ADD is lost
+			h.mustDel(p) // as the runtime does when the answer to ADD is lost
 		}},
 	}
 	for _, tt := range tests {
@@ -521,7 +521,7 @@ func TestAddRefusesNetworkNamespaces(t *testing.T) {
 	}
 }
 
-// What an agent that was killed has leased to the container must not make ADD fail for ever.
+// An address that a killed agent has leased to the container must not make ADD fail forever.
 func TestAddReleasesWhatTheContainerHasLeased(t *testing.T) {
 	h := newReadyHarness(t)
 	p := h.newPod("web")

@@ -21,7 +21,8 @@ const (
 	announcementInterval = 50 * time.Millisecond
 )
 
-// gratuitousARPFrame is an Ethernet frame with an ARP request for the sender's own address (RFC 5227, 3: announcement).
+// gratuitousARPFrame returns an Ethernet frame with an ARP request for the sender's own address (RFC 5227, 3:
+// announcement).
 func gratuitousARPFrame(ip netip.Addr, mac net.HardwareAddr) []byte {
 	addr := ip.As4()
 	frame := make([]byte, 0, 42)
@@ -38,8 +39,8 @@ func gratuitousARPFrame(ip netip.Addr, mac net.HardwareAddr) []byte {
 	return append(frame, addr[:]...)
 }
 
-// unsolicitedNeighborAdvertisement is an Ethernet frame that tells all nodes (ff02::1) the MAC address of ip, and to forget
-// another one (RFC 4861, 7.2.6).
+// unsolicitedNeighborAdvertisement returns an Ethernet frame that tells all nodes (ff02::1) the MAC address of ip, and
+// makes them forget any other (RFC 4861, 7.2.6).
 func unsolicitedNeighborAdvertisement(ip netip.Addr, mac net.HardwareAddr) []byte {
 	const (
 		ipv6Header  = 40
@@ -74,8 +75,8 @@ func internetSum(b []byte) (sum uint32) {
 	return sum
 }
 
-// packetSocket opens a socket that sends whole frames out of an interface of the Pod's namespace; it receives nothing. It
-// keeps working, and the namespace alive, until it is closed.
+// packetSocket opens a socket that sends whole frames from an interface of the Pod's namespace; it receives nothing. It
+// works, and keeps the namespace alive, until it is closed.
 func packetSocket(pod ns.NetNS, ifname string) (fd int, err error) {
 	err = pod.Do(func(ns.NetNS) error {
 		iface, err := net.InterfaceByName(ifname)
@@ -98,8 +99,7 @@ func packetSocket(pod ns.NetNS, ifname string) (fd int, err error) {
 }
 
 // announce sends gratuitous ARPs for a Pod's IPv4 addresses and neighbor advertisements for its IPv6 ones on fd, which it
-// closes. It stops at the first error, which is
-// what a Pod that is deleted meanwhile causes.
+// closes. It stops at the first error; deleting the Pod meanwhile causes one.
 func announce(ctx context.Context, fd int, p *podInterface) {
 	defer unix.Close(fd)
 	ticker := time.NewTicker(announcementInterval)

@@ -25,25 +25,26 @@ import (
 const (
 	boundaryName = "cni"
 
-	// maxRequestSize is of a request, in bytes. A network configuration with its prevResult has some thousands.
+	// maxRequestSize is the maximum size of a request in bytes. A network configuration with its prevResult has a few
+	// thousand.
 	maxRequestSize = 1 << 20
-	// maxConnections bounds connections to the socket, of which the plugin opens one per command. Further ones wait.
+	// maxConnections bounds connections to the socket. The plugin opens one per command; surplus connections wait.
 	maxConnections = 1024
-	// maxRequestsPerConnection bounds what one connection may ask at the same time.
+	// maxRequestsPerConnection bounds the concurrent requests of one connection.
 	maxRequestsPerConnection = 100
-	// handshakeTimeout is for what a client sends first.
+	// handshakeTimeout applies to the first bytes that a client sends.
 	handshakeTimeout = 10 * time.Second
-	// idleTimeout ends connections without a request; maxConnectionAge and maxRequestAge those whose request never ends:
-	// the plugin gives up after 60 s.
+	// idleTimeout closes connections without a request; maxConnectionAge and maxRequestAge close those whose request never
+	// ends. The plugin gives up after 60 s.
 	idleTimeout      = time.Minute
 	maxConnectionAge = 2 * time.Minute
 	maxRequestAge    = 2 * time.Minute
 
-	// maxLoggedText bounds each of a request's values in the log, in bytes.
+	// maxLoggedText bounds the length of each logged value of a request, in bytes.
 	maxLoggedText = 4 << 10
 )
 
-// newGRPCServer is the server with its limits; t are the times after which it gives clients up.
+// newGRPCServer makes the server with its limits; t are the times after which it drops clients.
 func newGRPCServer(t connectionTimes) *grpc.Server {
 	return grpc.NewServer(
 		grpc.UnaryInterceptor(recoverRequest),
@@ -66,8 +67,8 @@ type connectionTimes struct{ handshake, idle, age, request time.Duration }
 
 var defaultConnectionTimes = connectionTimes{handshakeTimeout, idleTimeout, maxConnectionAge, maxRequestAge}
 
-// recoverRequest answers a request that makes the agent panic with a CNI error, so that a runtime that tries again gets
-// the same answer rather than another crash.
+// recoverRequest answers a request that makes the agent panic with a CNI error, so that a runtime that tries again gets the
+// same answer and not another crash.
 func recoverRequest(ctx context.Context, in any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
 	request, _ := in.(*cnipb.CniCmdRequest)
 	var handlerErr error
@@ -81,7 +82,7 @@ func recoverRequest(ctx context.Context, in any, info *grpc.UnaryServerInfo, han
 	return response, handlerErr
 }
 
-// requestSubject is the Pod, or the runtime when the request does not name one.
+// requestSubject is the Pod, or the runtime when the request does not name a Pod.
 func requestSubject(in *cnipb.CniCmdRequest) problem.Subject {
 	args, err := parseArgs(in.GetArgs())
 	if err != nil || args[argPodName] == "" || len(in.GetArgs()) > maxLoggedText {
@@ -104,16 +105,16 @@ func shortened(s string) string {
 	return strings.ToValidUTF8(s[:maxLoggedText], "") + "..."
 }
 
-// loggedKeys are what the agent itself looks at. Others may be secrets of other plugins of the chain.
+// loggedKeys are the keys that the agent itself uses. Others may be secrets of other plugins in the chain.
 var loggedKeys = []string{"cniVersion", "name", "type", "mtu", "ipam", "dns", "prevResult"}
 
-// loggedConfiguration is a network configuration as it may be logged. It costs nothing before.
+// loggedConfiguration is a network configuration in a form that may be logged. Formatting costs nothing until then.
 type loggedConfiguration []byte
 
 func (c loggedConfiguration) String() string {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(c, &keys); err != nil {
-		return fmt.Sprintf("%d bytes that are no JSON object: %v", len(c), err)
+		return fmt.Sprintf("%d bytes that are not a JSON object: %v", len(c), err)
 	}
 	for key := range keys {
 		if !slices.Contains(loggedKeys, key) {

@@ -51,7 +51,7 @@ func (h *harness) client() cnipb.CniClient {
 	return cnipb.NewCniClient(conn)
 }
 
-// logged returns what is logged until the function that it also returns is called.
+// logged returns the log output from now on, until the returned function is called.
 func logged(t *testing.T) (end func() string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -77,7 +77,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A panic in any step of ADD is that Pod's affair: it is undone, answered and reported, and no lock stays held.
+// A panic in any step of ADD affects only that Pod: the step is undone, answered and reported, and no lock stays held.
 func TestPanicOfARequest(t *testing.T) {
 	reports := problem.NewRecorder()
 	recovery.ReportTo(reports)
@@ -87,7 +87,7 @@ func TestPanicOfARequest(t *testing.T) {
 	bad, good := h.newPod("bad"), h.newPod("good")
 	bad.conf = map[string]any{"password": "swordfish"}
 	end := logged(t)
-	for range 3 { // as a runtime that tries again
+	for range 3 { // as by a runtime that tries again
 		response, err := client.CmdAdd(t.Context(), h.request(bad))
 		require.NoError(t, err)
 		require.Equal(t, cnipb.ErrorCode_UNKNOWN, response.Error.GetCode())
@@ -150,7 +150,7 @@ func TestLoggedRequestIsBounded(t *testing.T) {
 	require.NotPanics(t, func() { requestForLog(nil); requestSubject(nil) })
 }
 
-// What is no gRPC, or no request, does not disturb those who come after it.
+// Data that is not gRPC, or not a request, does not disturb later clients.
 func TestGarbageOnTheSocket(t *testing.T) {
 	h := newReadyHarness(t)
 	h.serve()
@@ -200,14 +200,14 @@ func grpcHeaders(method string) []byte {
 	return block.Bytes()
 }
 
-// rawCodec sends bytes as they are.
+// rawCodec sends bytes unchanged.
 type rawCodec struct{}
 
 func (rawCodec) Marshal(v any) ([]byte, error)      { return *v.(*[]byte), nil }
 func (rawCodec) Unmarshal(data []byte, v any) error { *v.(*[]byte) = data; return nil }
 func (rawCodec) Name() string                       { return "proto" }
 
-// Clients that begin and never end are given up, and do not keep others out.
+// Clients that start and never finish are dropped, and do not keep others out.
 func TestClientsThatNeverFinish(t *testing.T) {
 	requireNamespaces(t)
 	short := connectionTimes{handshake: 50 * time.Millisecond, idle: 50 * time.Millisecond, age: 50 * time.Millisecond, request: 50 * time.Millisecond}
@@ -266,7 +266,7 @@ func TestManyConnectionsAtOnce(t *testing.T) {
 	request := h.request(h.newPod("web"))
 	request.NetworkConfiguration = []byte("{")
 	var waiting []net.Conn
-	for range maxConnections { // they take all places, until the server gives them up
+	for range maxConnections { // they take all places, until the server drops them
 		conn, err := net.Dial("unix", h.server.cfg.Socket)
 		require.NoError(t, err)
 		waiting = append(waiting, conn)

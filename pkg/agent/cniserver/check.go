@@ -54,7 +54,7 @@ func (s *Server) check(ctx context.Context, req *request) error {
 	return nil
 }
 
-// verifyInterface returns nil when everything that ADD made for the entry of the store is in place in the namespace of the
+// verifyInterface returns nil when everything that ADD made for the store's entry is in place in the namespace of the
 // request.
 func (s *Server) verifyInterface(pod ns.NetNS, req *request, iface *interfacestore.InterfaceConfig) error {
 	if iface.OVSPortConfig == nil || iface.OFPort == 0 {
@@ -84,7 +84,8 @@ func (s *Server) verifyInterface(pod ns.NetNS, req *request, iface *interfacesto
 	return s.verifyContainerSide(pod, req.ifname, iface, host)
 }
 
-// verifyHostSide accepts both kinds of interface, whatever the configuration says now: a Pod keeps what it was given.
+// verifyHostSide accepts both kinds of interface, whatever the present configuration says: a Pod keeps the kind it was
+// given.
 func verifyHostSide(host netlink.Link) error {
 	switch host := host.(type) {
 	case *netlink.Veth:
@@ -148,7 +149,7 @@ func isDefaultVia(gateway netip.Addr) func(netlink.Route) bool {
 	}
 }
 
-// verifyPrevResult compares what the runtime remembers with the entry of the store.
+// verifyPrevResult compares the result that the runtime remembers with the entry of the store.
 func verifyPrevResult(req *request, iface *interfacestore.InterfaceConfig) error {
 	prev := req.conf.prevResult
 	index := slices.IndexFunc(prev.Interfaces, func(i *current.Interface) bool { return i.Name == req.ifname && i.Sandbox == req.netns })

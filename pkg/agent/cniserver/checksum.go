@@ -36,7 +36,7 @@ func disableTXChecksum(pod ns.NetNS, ifname string) error {
 	return nil
 }
 
-// ethtool runs one command on an interface of the calling thread's network namespace and returns the value afterwards.
+// ethtool runs one command on an interface of the calling thread's network namespace and returns the value afterward.
 func ethtool(ifname string, value ethtoolValue) (uint32, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

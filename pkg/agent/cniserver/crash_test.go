@@ -24,14 +24,14 @@ import (
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
 
-// noPolicies makes the server take the steps of policies.
+// noPolicies makes the server go through the steps of policies.
 type noPolicies struct{}
 
 func (noPolicies) PodArrives(*interfacestore.InterfaceConfig) error { return nil }
 func (noPolicies) PodLeaves(*interfacestore.InterfaceConfig)        {}
 
-// runUntil runs op and stops the server for good after its step number k, as a crash would: nothing that is deferred runs, and
-// what the process has open is closed. It returns the steps that were taken; k of 0 lets op end.
+// runUntil runs op and stops the server for good after its step number k, as a crash would: nothing deferred runs, and open
+// files of the process are closed. It returns the steps that were taken; k of 0 lets op finish.
 func (h *harness) runUntil(k int, op func()) (steps []string) {
 	h.t.Helper()
 	taken := make(chan string, 1000)
@@ -61,7 +61,7 @@ func (h *harness) runUntil(k int, op func()) (steps []string) {
 	return steps
 }
 
-// closeFilesOf closes what this process has open of a file, as its end would do.
+// closeFilesOf closes this process's open files of a path, as its end would do.
 func closeFilesOf(t *testing.T, path string) {
 	t.Helper()
 	var want unix.Stat_t
@@ -89,7 +89,7 @@ func closeFilesOf(t *testing.T, path string) {
 type scene struct {
 	*harness
 	prefix string
-	// web is the Pod that requests are about, others are also there; apiPods are what kube-apiserver knows.
+	// web is the Pod that requests are about, all has every Pod, and apiPods are the Pods that kube-apiserver knows.
 	web     *pod
 	all     []*pod
 	apiPods []*corev1.Pod
@@ -128,8 +128,8 @@ func (s *scene) reconcile() {
 	close(s.ready)
 }
 
-// state is what there is anywhere of the scene's Pods. MAC addresses and numbers of ports are random or depend on history: they only
-// have to be the same everywhere. So have addresses.
+// state describes everything that exists of the scene's Pods. MAC addresses and port numbers are random or depend on
+// history, and so do addresses: they only have to be the same everywhere.
 func (s *scene) state() []string {
 	s.t.Helper()
 	var out []string
@@ -299,7 +299,7 @@ func TestCrashAfterEachStep(t *testing.T) {
 	}
 }
 
-// stateOf is formatted when it is needed.
+// stateOf is formatted only when needed.
 type stateOf struct{ s *scene }
 
 func (f stateOf) String() string { return strings.Join(f.s.state(), "\n") }

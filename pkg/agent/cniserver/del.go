@@ -27,8 +27,8 @@ func (s *Server) del(ctx context.Context, req *request) error {
 	return s.disconnect(ctx, req, name)
 }
 
-// disconnect removes the host interface called name, if that is the container's, and then releases the addresses. The
-// caller has the container's lock. An empty name stands for a container of which no interface is known.
+// disconnect removes the host interface called name, if it is the container's, and then releases the addresses. The caller
+// holds the container's lock. An empty name stands for a container without a known interface.
 func (s *Server) disconnect(ctx context.Context, req *request, name string) error {
 	if name != "" {
 		unlock, err := s.lockName(ctx, name)
@@ -59,8 +59,8 @@ func (s *Server) disconnect(ctx context.Context, req *request, name string) erro
 	return nil
 }
 
-// removeInterface removes whatever exists under a name that the caller has locked. Flows go first, so that an OpenFlow port
-// number that is used again can never inherit them; it stops at the first failure to keep that order.
+// removeInterface removes everything under a name that the caller has locked. Flows go first, so that a reused OpenFlow
+// port number can never inherit them. It stops at the first failure to keep that order.
 func (s *Server) removeInterface(ctx context.Context, name string) error {
 	if err := s.uninstallFlows(ctx, name); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (s *Server) findInterface(req *request) (*interfacestore.InterfaceConfig, b
 	return nil, false
 }
 
-// ownsName tells whether the container may create and remove the host interface called name: nobody else has it on the
-// bridge or in the store. It also tells whether there is an OVS port of that name.
+// ownsName reports whether the container may create and remove the host interface called name, that is, whether no other
+// container has it on the bridge or in the store. It also reports whether an OVS port of that name exists.
 func (s *Server) ownsName(name, containerID string) (owned, portExists bool, err error) {
 	port, portExists, err := s.ports.GetPort(name)
 	if err != nil {

@@ -226,7 +226,7 @@ func TestAddFailsWhenInterfaceExistsInThePod(t *testing.T) {
 	})
 	e := h.addError(p)
 	require.Equal(t, cnipb.ErrorCode_CONFIG_INTERFACE_FAILURE, e.Code)
-	// What is not ours stays.
+	// Anything that is not ours stays.
 	inNetNS(t, p.netns, func() {
 		link, err := netlink.LinkByName("eth0")
 		require.NoError(t, err)

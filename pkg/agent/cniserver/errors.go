@@ -12,7 +12,7 @@ import (
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
 
-// cniError is an error with the code that the runtime gets to see.
+// cniError is an error with the code that the runtime receives.
 type cniError struct {
 	code    cnipb.ErrorCode
 	err     error
@@ -32,7 +32,7 @@ func fromTypesError(e *types.Error) error {
 	return &cniError{code: cnipb.ErrorCode(e.Code), err: errors.New(e.Msg), details: e.Details}
 }
 
-// errorResponse turns any error into a response. An error that no step has given a code becomes UNKNOWN (0).
+// errorResponse turns any error into a response. An error without a code becomes UNKNOWN (0).
 func errorResponse(err error) *cnipb.CniCmdResponse {
 	e := &cnipb.Error{Code: cnipb.ErrorCode_UNKNOWN, Message: err.Error()}
 	if coded := (*cniError)(nil); errors.As(err, &coded) {

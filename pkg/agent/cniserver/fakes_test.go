@@ -23,7 +23,7 @@ var (
 	_ Interfaces = interfacestore.InterfaceStore(nil)
 )
 
-// fakePorts is the bridge in memory whose operations can fail.
+// fakePorts is a bridge in memory whose operations can fail.
 type fakePorts struct {
 	*ovsconfig.Fake
 	mu       sync.Mutex
@@ -51,7 +51,7 @@ func (f *fakePorts) CreatePort(name string, externalIDs map[string]string) (stri
 	err := f.failure("CreatePort", name)
 	uuid, createErr := f.Fake.CreatePort(name, externalIDs)
 	if err != nil {
-		return "", err // as when the answer of a transaction that was committed is lost
+		return "", err // as when the answer to a committed transaction is lost
 	}
 	return uuid, createErr
 }
@@ -98,7 +98,7 @@ func (f *fakeFlows) InstallPodFlows(_ context.Context, name string, ips []netip.
 	if f.before != nil {
 		f.before("InstallPodFlows", name)
 	}
-	// As when the answer to a bundle is lost: the flows are there in spite of the error.
+	// As when the answer to a bundle is lost: the flows exist in spite of the error.
 	f.flows[name] = podFlow{IPs: slices.Clone(ips), MAC: mac.String(), OFPort: ofPort}
 	return f.installErr
 }

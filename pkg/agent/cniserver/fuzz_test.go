@@ -38,7 +38,7 @@ func TestPrevResultWithElementsThatAreNull(t *testing.T) {
 				_, err := parseNetworkConfig(cmdAdd, conf)
 				require.ErrorContains(t, err, `prevResult of network "antrea": `+field+" is null")
 				require.Equal(t, cnipb.ErrorCode_DECODING_FAILURE, errorResponse(err).Error.Code)
-				// A DEL that failed would keep what is to be removed.
+				// A DEL that failed would keep what must be removed.
 				_, err = parseNetworkConfig(cmdDel, conf)
 				require.NoError(t, err)
 			})
@@ -46,7 +46,7 @@ func TestPrevResultWithElementsThatAreNull(t *testing.T) {
 	}
 }
 
-// host-local must act on the very values that the server has checked and remembered.
+// host-local must act on exactly the values that the server has checked and remembered.
 func TestHostLocalSeesWhatTheServerHasChecked(t *testing.T) {
 	for name, conf := range map[string]string{
 		"name twice":            `{"cniVersion":"1.0.0","name":"../x","NAME":"antrea","ipam":{"type":"host-local"}}`,
@@ -82,7 +82,8 @@ func requireSameForHostLocal(t *testing.T, conf *networkConfig) {
 	require.Equal(t, [][]ipamRange{{{Subnet: "10.10.1.0/24", Gateway: "10.10.1.1"}}}, seen.IPAM.Ranges)
 }
 
-// tryRequest does all that the server does with a request before it touches anything. It reports whether it is accepted.
+// tryRequest does everything that the server does with a request before it changes anything. It reports whether it is
+// accepted.
 func tryRequest(t *testing.T, in *cnipb.CniCmdRequest) (accepted bool) {
 	iface := &interfacestore.InterfaceConfig{InterfaceName: "web-000000", IPs: []netip.Addr{netip.MustParseAddr("10.10.1.2")}}
 	_ = fmt.Sprint(append(requestForLog(in), requestSubject(in))...)
@@ -124,10 +125,10 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// jsonMutator changes JSON in ways that keep it JSON, which changes of single bytes seldom do.
+// jsonMutator changes JSON so that it stays JSON; changes of single bytes rarely do.
 type jsonMutator struct{ *rand.Rand }
 
-// value returns v with one place in it changed.
+// value returns v with one place changed.
 func (m jsonMutator) value(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -177,7 +178,7 @@ func nested(depth int) json.RawMessage {
 	return json.RawMessage(strings.Repeat("[", depth) + "null" + strings.Repeat("]", depth))
 }
 
-// text encodes v and may repeat a key, with other letters or another value.
+// text encodes v and may repeat a key, with other letter case or another value.
 func (m jsonMutator) text(t *testing.T, v any) []byte {
 	if m.IntN(2000) == 0 {
 		// encoding/json ends at a depth of 10,000.
@@ -247,7 +248,7 @@ func TestMutatedRequests(t *testing.T) {
 			}
 		}
 	}
-	// Else nothing would be tested.
+	// Otherwise nothing would be tested.
 	require.Greater(t, accepted, count/20)
 	require.Greater(t, withPrevResult, count/50)
 	t.Logf("%d of %d accepted", accepted, count)

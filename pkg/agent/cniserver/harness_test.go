@@ -72,7 +72,7 @@ func newHarness(t *testing.T, change ...func(*Config)) *harness {
 	var err error
 	h.server, err = New(cfg, h.ports, h.flows, h.store, h.ready)
 	require.NoError(t, err)
-	// What this machine has in /opt/cni/bin must not matter.
+	// The content of /opt/cni/bin on this machine must not matter.
 	h.server.ipam.fallbackDir = filepath.Join(t.TempDir(), "absent")
 	t.Cleanup(func() {
 		h.server.stop()
@@ -89,7 +89,7 @@ func newReadyHarness(t *testing.T, change ...func(*Config)) *harness {
 	return h
 }
 
-// pod is a sandbox as a runtime would describe it.
+// pod is a sandbox as a runtime describes it.
 type pod struct {
 	name, containerID, netns, ifname string
 	// conf overrides or, with a nil value, removes keys of the network configuration.
@@ -173,7 +173,7 @@ func (h *harness) leaseOwners() map[string]string {
 	return owners
 }
 
-// requireNothing fails when anything of the container is left anywhere.
+// requireNothing fails when anything of the container remains anywhere.
 func (h *harness) requireNothing(p *pod) {
 	h.t.Helper()
 	name := p.hostInterface()
@@ -194,15 +194,15 @@ func (h *harness) requireNothing(p *pod) {
 
 func requireNoLink(t *testing.T, name string) {
 	t.Helper()
-	// The kernel takes the pair down with a namespace some time after the namespace is gone.
+	// The kernel deletes the pair with its namespace, some time after the namespace is gone.
 	require.Eventually(t, func() bool {
 		_, err := netlink.LinkByName(name)
 		return errors.As(err, &netlink.LinkNotFoundError{})
 	}, 5*time.Second, 5*time.Millisecond, "interface %s exists", name)
 }
 
-// newNetNS makes a network namespace and returns its path, a bind mount that deleteNetNS removes before the test ends or
-// the end of the test does.
+// newNetNS makes a network namespace and returns its path, a bind mount. deleteNetNS removes it, or else the end of the
+// test does.
 func newNetNS(t *testing.T) string {
 	t.Helper()
 	requireNamespaces(t)

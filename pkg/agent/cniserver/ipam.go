@@ -18,8 +18,8 @@ import (
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
 
-// defaultPluginDir is where the agent's image has host-local. The directories of CNI_PATH are paths of the host: they need
-// not exist in the agent's container.
+// defaultPluginDir is the directory of host-local in the agent's image. The directories of CNI_PATH are paths of the host:
+// they need not exist in the agent's container.
 const defaultPluginDir = "/opt/cni/bin"
 
 // podAddress is an address of a Pod with the prefix length of its Pod CIDR, and the gateway of its default route.
@@ -31,7 +31,7 @@ type podAddress struct {
 // hostLocal runs the host-local plugin for the Node's Pod CIDRs.
 type hostLocal struct {
 	podCIDRs []netip.Prefix
-	// dataDir is "" to leave it to host-local (/var/lib/cni/networks).
+	// dataDir is "" for host-local's default (/var/lib/cni/networks).
 	dataDir string
 	// fallbackDir is searched after the directories of CNI_PATH.
 	fallbackDir string
@@ -45,7 +45,7 @@ type hostLocalCall struct {
 	stdin []byte
 }
 
-// prepare finds and configures the plugin without running it. All errors here and of the call have code 101.
+// prepare finds and configures the plugin without running it. Its errors, and those of the call, have code 101.
 func (h *hostLocal) prepare(req *request) (*hostLocalCall, error) {
 	stdin, err := req.conf.hostLocalConfig(h.podCIDRs, h.dataDir)
 	if err != nil {
@@ -58,8 +58,8 @@ func (h *hostLocal) prepare(req *request) (*hostLocalCall, error) {
 	return &hostLocalCall{hostLocal: h, req: req, path: path, stdin: stdin}, nil
 }
 
-// add allocates one address per Pod CIDR, in their order. After an error the caller must call del, which releases what a
-// plugin that was killed has left.
+// add allocates one address per Pod CIDR, in their order. After an error the caller must call del, which releases addresses
+// left by a plugin that was killed.
 func (c *hostLocalCall) add(ctx context.Context, netnsPath string) ([]podAddress, error) {
 	result, err := invoke.ExecPluginWithResult(ctx, c.path, c.stdin, c.args(cmdAdd, netnsPath), nil)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *hostLocalCall) add(ctx context.Context, netnsPath string) ([]podAddress
 	return c.addresses(converted.IPs)
 }
 
-// addresses checks that the plugin has given one usable address per Pod CIDR.
+// addresses checks that the plugin returned one usable address per Pod CIDR.
 func (h *hostLocal) addresses(ips []*current.IPConfig) ([]podAddress, error) {
 	addresses := make([]podAddress, 0, len(h.podCIDRs))
 	for _, cidr := range h.podCIDRs {
@@ -91,7 +91,7 @@ func (h *hostLocal) addresses(ips []*current.IPConfig) ([]podAddress, error) {
 	return addresses, nil
 }
 
-// check asks whether the container still has an address.
+// check verifies that the container still has an address.
 func (c *hostLocalCall) check(ctx context.Context, netnsPath string) error {
 	return c.run(ctx, cmdCheck, netnsPath)
 }
@@ -109,7 +109,7 @@ func (c *hostLocalCall) run(ctx context.Context, cmd command, netnsPath string) 
 }
 
 func (c *hostLocalCall) args(cmd command, netnsPath string) *invoke.Args {
-	// host-local refuses the keys that name the Pod unless it is told to ignore what it does not know.
+	// host-local refuses the keys that name the Pod unless it is told to ignore unknown keys.
 	args := strings.TrimSuffix(c.req.args, ";")
 	if args != "" {
 		args += ";"

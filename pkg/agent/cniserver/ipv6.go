@@ -12,8 +12,8 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 )
 
-// ipv6Sysctls of a Pod's interface. The runtime may have IPv6 switched off in new namespaces. The link-local address is made
-// from the MAC address, because the pipeline admits no other one, and is usable at once, since nobody else can have it. No
+// ipv6Sysctls of a Pod's interface. The runtime may have turned IPv6 off in new namespaces. The link-local address is made
+// from the MAC address, because the pipeline admits no other. It is usable at once, since nobody else can have it. No
 // router advertisement can change the Pod's routes.
 var ipv6Sysctls = []struct{ key, value string }{
 	{"disable_ipv6", "0"},
@@ -22,7 +22,7 @@ var ipv6Sysctls = []struct{ key, value string }{
 	{"accept_ra", "0"},
 }
 
-// prepareIPv6 sets up the container's interface, which is still down, for IPv6 addresses. Without any it does nothing.
+// prepareIPv6 sets up the container's interface for IPv6 addresses while it is still down. Without any it does nothing.
 func prepareIPv6(pod ns.NetNS, p *podInterface) error {
 	if !slices.ContainsFunc(p.addresses, func(a podAddress) bool { return a.prefix.Addr().Is6() }) {
 		return nil

@@ -25,10 +25,10 @@ const (
 	networkName = "antrea"
 	// defaultLeaseDir is host-local's default dataDir.
 	defaultLeaseDir = "/var/lib/cni/networks"
-	// leasesKey is the key of the bridge's external_ids under which the server remembers where leases are. Antrea has none
-	// for that: its agent does not collect leases.
+	// leasesKey is the key of the bridge's external_ids under which the server remembers where leases are. Antrea has no
+	// such key: its agent does not collect leases.
 	leasesKey = "antrea-ipam-leases"
-	// maxLeaseDirs bounds what is remembered. A Node has had so many only if its CNI configuration is generated.
+	// maxLeaseDirs bounds the list. A Node only reaches it if its CNI configuration is generated.
 	maxLeaseDirs = 64
 )
 
@@ -40,19 +40,19 @@ type leaseDir struct {
 
 func (d leaseDir) path() string { return filepath.Join(d.DataDir, d.Network) }
 
-// leaseDirs remembers all of them across restarts of the agent: name and directory are the CNI configuration's, which the
-// agent only sees with a request.
+// leaseDirs remembers all directories across restarts of the agent. Name and directory come from the CNI configuration,
+// which the agent sees only with a request.
 type leaseDirs struct {
 	ports PodPorts
-	// installed is the directory by the configuration that is installed with the agent.
+	// installed is the directory of the configuration that is installed with the agent.
 	installed leaseDir
 
 	mu sync.Mutex
-	// others is nil before it was read.
+	// others is nil until it has been read.
 	others []leaseDir
 }
 
-// all returns the directories in which there may be leases.
+// all returns the directories that may contain leases.
 func (l *leaseDirs) all() ([]leaseDir, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *leaseDirs) all() ([]leaseDir, error) {
 	return append([]leaseDir{l.installed}, l.others...), nil
 }
 
-// note remembers a directory before there is a lease in it.
+// note remembers a directory before it contains a lease.
 func (l *leaseDirs) note(d leaseDir) error {
 	if d == l.installed {
 		return nil
@@ -81,7 +81,7 @@ func (l *leaseDirs) note(d leaseDir) error {
 	return l.save(append(slices.Clone(l.others), d))
 }
 
-// forget is for directories without leases.
+// forget removes directories without leases.
 func (l *leaseDirs) forget(empty []leaseDir) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +104,7 @@ func (l *leaseDirs) load() error {
 	others := []leaseDir{}
 	if text := ids[leasesKey]; text != "" {
 		if err := json.Unmarshal([]byte(text), &others); err != nil {
-			// Not worth a Node without Pods: at worst some addresses stay leased.
+			// Not worth leaving the Node without Pods: at worst some addresses stay leased.
 			klog.ErrorS(err, "Forgetting where addresses are leased, the bridge's external_ids make no sense", "key", leasesKey, "value", shortened(text))
 		}
 		others = slices.DeleteFunc(others, func(d leaseDir) bool {
@@ -127,13 +127,13 @@ func (l *leaseDirs) save(others []leaseDir) error {
 	return nil
 }
 
-// leaseDirOf is where the plugin leases the addresses of a request.
+// leaseDirOf returns the directory in which the plugin leases the addresses of a request.
 func (s *Server) leaseDirOf(req *request) leaseDir {
 	return leaseDir{Network: req.conf.name, DataDir: filepath.Clean(cmp.Or(s.cfg.IPAMDataDir, req.conf.dataDir, defaultLeaseDir))}
 }
 
-// withLeases runs f on host-local's store of leases in each directory that there is, under its lock. There is no request here
-// that would say where the plugin is, and the plugin could only release by container ID.
+// withLeases runs f on host-local's store of leases in each existing directory, under its lock. It does not run the plugin:
+// without a request the plugin's path is unknown, and it could only release by container ID.
 func (s *Server) withLeases(f func(leaseDir, *disk.Store) error) error {
 	dirs, err := s.leases.all()
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Server) releaseLeases(containerID, ifname string) error {
 	})
 }
 
-// releaseLeasesExcept releases all addresses but those in keep, and forgets directories that are empty then.
+// releaseLeasesExcept releases all addresses except those in keep, and forgets directories that are empty afterward.
 func (s *Server) releaseLeasesExcept(keep map[netip.Addr]bool) error {
 	var empty []leaseDir
 	err := s.withLeases(func(d leaseDir, _ *disk.Store) error {
@@ -184,8 +184,8 @@ func (s *Server) releaseLeasesExcept(keep map[netip.Addr]bool) error {
 	return errors.Join(err, s.leases.forget(empty))
 }
 
-// releaseInDir returns how many leases it has kept. A lease is a file whose name is the address; other files are host-local's
-// own. Its lock is held.
+// releaseInDir returns the number of leases that it kept. A lease is a file named after the address; other files are
+// host-local's own. The caller holds its lock.
 func (s *Server) releaseInDir(d leaseDir, keep map[netip.Addr]bool) (kept int, err error) {
 	entries, err := os.ReadDir(d.path())
 	if err != nil {

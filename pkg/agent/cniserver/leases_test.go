@@ -13,7 +13,7 @@ import (
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
 
-// withDataDir is a harness whose agent leaves the directory to the CNI configuration, as it does in production.
+// withDataDir returns a harness whose agent leaves the directory to the CNI configuration, as in production.
 func withDataDir(t *testing.T) *harness {
 	h := newReadyHarness(t)
 	h.server.cfg.IPAMDataDir, h.server.ipam.dataDir = "", ""
@@ -24,7 +24,7 @@ func confFor(network, dataDir string) map[string]any {
 	return map[string]any{"name": network, "ipam": map[string]any{"type": hostLocalType, "dataDir": dataDir}}
 }
 
-// Leases are collected in every directory that a CNI configuration has named, also by an agent that has not seen it.
+// Leases are collected in every directory that a CNI configuration has named, even by an agent that has not seen it.
 func TestLeasesOfOtherNetworksAndDirectoriesAreCollected(t *testing.T) {
 	h := withDataDir(t)
 	first, second := t.TempDir(), t.TempDir()
@@ -33,7 +33,7 @@ func TestLeasesOfOtherNetworksAndDirectoriesAreCollected(t *testing.T) {
 	h.mustAdd(kept)
 	h.mustAdd(vanished)
 	h.mustAdd(crashed)
-	require.NoError(t, h.ports.Fake.DeletePort(crashed.hostInterface())) // nothing but the lease tells of it
+	require.NoError(t, h.ports.Fake.DeletePort(crashed.hostInterface())) // only the lease is left of it
 	h.leases = filepath.Join(first, "blue")
 	h.lease("10.10.1.99", "nobody")
 	require.FileExists(t, filepath.Join(second, "green", "10.10.1.4"))
@@ -48,7 +48,7 @@ func TestLeasesOfOtherNetworksAndDirectoriesAreCollected(t *testing.T) {
 	require.JSONEq(t, fmt.Sprintf(`[{"network":"blue","dataDir":%q}]`, first), ids[leasesKey], "what is empty is forgotten")
 }
 
-// A configuration with another network begins with no leases: its addresses must not be given twice.
+// A configuration with another network starts without leases, but its addresses must not be leased twice.
 func TestAddressesOfAnotherDirectoryAreNotGivenTwice(t *testing.T) {
 	h := withDataDir(t)
 	dir := t.TempDir()

@@ -45,7 +45,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		s.stop()
 		stopGracefully(server)
-		if err = <-served; errors.Is(err, grpc.ErrServerStopped) { // it had not begun to serve
+		if err = <-served; errors.Is(err, grpc.ErrServerStopped) { // it had not started to serve
 			err = nil
 		}
 	}
@@ -71,7 +71,7 @@ func stopGracefully(server *grpc.Server) {
 	}
 }
 
-// listen replaces the socket that an earlier agent left, and refuses to replace anything else.
+// listen replaces the socket of an earlier agent, and refuses to replace anything else.
 func listen(socket string) (net.Listener, error) {
 	dir := filepath.Dir(socket)
 	if err := os.MkdirAll(dir, socketDirMode); err != nil {

@@ -88,7 +88,8 @@ var buildPlugins = sync.OnceValues(func() (string, error) {
 	return buildDir, nil
 })
 
-// pluginDir returns a directory with the real host-local and our own plugin: that named by CNISERVER_TEST_PLUGINS, where no Go is.
+// pluginDir returns a directory with the real host-local and our own plugin. CNISERVER_TEST_PLUGINS names it where Go is
+// not installed.
 func pluginDir(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("CNISERVER_TEST_PLUGINS"); dir != "" {

@@ -35,18 +35,19 @@ const (
 type networkConfig struct {
 	cniVersion string
 	name       string
-	// mtu is 0 when the configuration leaves it to the agent.
+	// mtu is 0 when the agent chooses it.
 	mtu        int
 	dns        types.DNS
 	prevResult *current.Result
 	// dataDir is ipam.dataDir, where host-local keeps its leases; "" is its default.
 	dataDir string
-	// raw has every top-level key, ipam the keys of "ipam", as they were given.
+	// raw has every top-level key, ipam the keys of "ipam", unchanged.
 	raw, ipam map[string]json.RawMessage
 }
 
-// parseNetworkConfig decodes and checks a network configuration; DEL does not look at prevResult. Its errors carry a CNI code: 6 for bad JSON, 1 for a
-// version that is not supported, 7 for a missing or invalid field, 2 for another IPAM plugin than host-local.
+// parseNetworkConfig decodes and checks a network configuration; for DEL it ignores prevResult. Its errors carry a CNI
+// code: 6 for bad JSON, 1 for an unsupported version, 7 for a missing or invalid field, 2 for an IPAM plugin other than
+// host-local.
 func parseNetworkConfig(cmd command, data []byte) (*networkConfig, error) {
 	var fields struct {
 		types.PluginConf
@@ -77,7 +78,7 @@ func parseNetworkConfig(cmd command, data []byte) (*networkConfig, error) {
 		if err := version.ParsePrevResult(&fields.PluginConf); err != nil {
 			return nil, errorf(cnipb.ErrorCode_DECODING_FAILURE, "decode prevResult of network %q: %w", conf.name, err)
 		}
-		// The library's conversion cannot bear elements that are null.
+		// The library's conversion fails on elements that are null.
 		if err := checkElements(fields.PrevResult); err != nil {
 			return nil, errorf(cnipb.ErrorCode_DECODING_FAILURE, "prevResult of network %q: %w", conf.name, err)
 		}
@@ -128,8 +129,8 @@ type ipamRange struct {
 	Gateway string `json:"gateway"`
 }
 
-// hostLocalConfig returns the configuration for host-local: what the runtime gave, with one range per Pod CIDR in place of
-// any address range in it, and with dataDir unless that is empty.
+// hostLocalConfig returns the configuration for host-local: the runtime's configuration, with one range per Pod CIDR in
+// place of its address ranges, and with dataDir unless that is empty.
 func (c *networkConfig) hostLocalConfig(podCIDRs []netip.Prefix, dataDir string) ([]byte, error) {
 	ranges := make([][]ipamRange, 0, len(podCIDRs))
 	for _, cidr := range podCIDRs {
@@ -146,8 +147,8 @@ func (c *networkConfig) hostLocalConfig(podCIDRs []netip.Prefix, dataDir string)
 	return json.Marshal(config)
 }
 
-// without copies an object but for some keys, in any case of letters: the plugin's decoder takes "Name" for "name" too, and would
-// otherwise see another value than the server.
+// without copies an object without some keys, regardless of case: the plugin's decoder takes "Name" for "name" too, and
+// would otherwise see another value than the server.
 func without(object map[string]json.RawMessage, keys ...string) map[string]any {
 	rest := map[string]any{}
 	for key, value := range object {
@@ -158,7 +159,7 @@ func without(object map[string]json.RawMessage, keys ...string) map[string]any {
 	return rest
 }
 
-// gatewayOf returns the first address of a Pod CIDR after the network's own.
+// gatewayOf returns the first address of a Pod CIDR after the network address.
 func gatewayOf(podCIDR netip.Prefix) netip.Addr {
 	return podCIDR.Masked().Addr().Next()
 }

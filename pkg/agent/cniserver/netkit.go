@@ -17,8 +17,8 @@ import (
 // netkitPair describes a pair of netkit devices (Linux 6.7, drivers/net/netkit.c) in L2 mode, because Open vSwitch and the
 // pipeline need Ethernet. The host side is the primary device: only from there can programs be attached to either side.
 //
-// Scrubbing clears skb->mark and priority of what crosses, as veth does: without it a Pod could forge the Node's marks. It
-// must be said: the zero value asks for none.
+// Scrubbing clears skb->mark and priority of packets that cross, as veth does: without it a Pod could forge the Node's
+// marks. It must be requested: the zero value turns it off.
 func netkitPair(netns ns.NetNS, p *podInterface) netlink.Link {
 	pair := &netlink.Netkit{
 		LinkAttrs: netlink.NewLinkAttrs(),
@@ -34,7 +34,7 @@ func netkitPair(netns ns.NetNS, p *podInterface) netlink.Link {
 	return pair
 }
 
-// verifyNetkit checks what the rest of the Node relies on.
+// verifyNetkit checks the properties on which the rest of the Node relies.
 func verifyNetkit(host *netlink.Netkit) error {
 	switch {
 	case !host.IsPrimary():
@@ -56,7 +56,7 @@ func verifyNetkit(host *netlink.Netkit) error {
 func probeNetkit() error {
 	result := make(chan error)
 	go func() {
-		// The thread stays locked and ends with the goroutine, and the namespace with it.
+		// The thread stays locked and ends with the goroutine, and so does the namespace.
 		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {

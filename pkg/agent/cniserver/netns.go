@@ -15,8 +15,8 @@ import (
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
 
-// netnsPath maps a path in the runtime's mount namespace to one that the agent can open: below prefix when it exists
-// there (the agent's container has the host's /proc and /var/run/netns under /host), and unchanged when it does not.
+// netnsPath maps a path in the runtime's mount namespace to one that the agent can open. It is below prefix when it exists
+// there (the agent's container has the host's /proc and /var/run/netns under /host), and unchanged otherwise.
 func netnsPath(prefix, path string) string {
 	if prefix != "" && path != "" {
 		if prefixed := filepath.Join(prefix, path); exists(prefixed) {
@@ -31,7 +31,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// openNetNS opens the network namespace of a Pod and refuses the agent's own. Errors have code 4: they are about CNI_NETNS.
+// openNetNS opens the network namespace of a Pod and refuses the agent's own. Errors have code 4, because they are about
+// CNI_NETNS.
 func openNetNS(path string) (ns.NetNS, error) {
 	pod, err := ns.GetNS(path)
 	if err != nil {
@@ -57,7 +58,7 @@ func isOwnNetNS(pod ns.NetNS) (bool, error) {
 	return own.Equal(nsHandle(pod)), nil
 }
 
-// nsHandle is the same open namespace for the netlink library; it stays owned by pod.
+// nsHandle returns the same open namespace for the netlink library; pod still owns it.
 func nsHandle(pod ns.NetNS) netns.NsHandle {
 	return netns.NsHandle(pod.Fd())
 }

@@ -67,7 +67,7 @@ func TestIPv6PodsReachEachOtherThroughOVS(t *testing.T) {
 	}
 }
 
-// A runtime may hand over a namespace in which IPv6 is off, and the host may make link-local addresses in another way.
+// A runtime may pass a namespace in which IPv6 is off, and the host may use another way to make link-local addresses.
 func TestIPv6SettingsOfThePod(t *testing.T) {
 	h := newReadyHarness(t, withIPv6)
 	p := h.newPod("web")
@@ -89,7 +89,7 @@ func TestIPv6SettingsOfThePod(t *testing.T) {
 		defer handle.Close()
 		link, err := handle.LinkByName("eth0")
 		require.NoError(t, err)
-		// The kernel makes the address when it has noticed the carrier.
+		// The kernel makes the address once it has noticed the carrier.
 		eventually(t, func() bool {
 			addrs, err := handle.AddrList(link, netlink.FAMILY_V6)
 			return err == nil && slices.ContainsFunc(addrs, func(a netlink.Addr) bool {
@@ -185,7 +185,7 @@ func TestNeighborDiscoveryIsGuarded(t *testing.T) {
 	} {
 		frame := tc.frame()
 		send(frame)
-		// What comes after it shows that it has not come.
+		// The sentinel is sent after the frame. If it arrives alone, the frame was dropped.
 		sentinel := unsolicitedNeighborAdvertisement(own, ownMAC)
 		sentinel[17] = 0x77
 		send(sentinel)
@@ -193,7 +193,7 @@ func TestNeighborDiscoveryIsGuarded(t *testing.T) {
 	}
 }
 
-// captureFrames receives all IPv6 frames that the Pod gets.
+// captureFrames receives all IPv6 frames for the Pod.
 func captureFrames(t *testing.T, p *pod) int {
 	t.Helper()
 	var fd int

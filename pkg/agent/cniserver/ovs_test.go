@@ -146,7 +146,7 @@ func TestReconcileWithOVSAfterRestart(t *testing.T) {
 	require.Empty(t, flows.(openflow.Client).GetPodFlowKeys(dead.hostInterface()))
 }
 
-// The bridge must not keep what an ADD left that vswitchd could not complete.
+// The bridge must not keep the remains of an ADD that vswitchd could not complete.
 func TestAddFailsWhenVswitchdIsDown(t *testing.T) {
 	h, o, bridge := newOVSHarness(t)
 	o.KillVswitchd()

@@ -45,7 +45,7 @@ func (h *harness) serve() {
 	}, "the server listens on %s", h.server.cfg.Socket)
 }
 
-// runtimeConfig is how a container runtime calls the plugin for a Pod.
+// runtimeConfig returns the arguments with which a container runtime calls the plugin for a Pod.
 func runtimeConfig(p *pod) *libcni.RuntimeConf {
 	return &libcni.RuntimeConf{
 		ContainerID: p.containerID,
@@ -114,7 +114,7 @@ func TestPluginWithLibCNI(t *testing.T) {
 	}
 }
 
-// runPlugin executes the plugin and returns its output; the error is the one that it prints.
+// runPlugin runs the plugin and returns its output; the error is the one that it prints.
 func runPlugin(t *testing.T, h *harness, command, stdin string, env ...string) (string, *types.Error) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(pluginDir(t), "antrea"))

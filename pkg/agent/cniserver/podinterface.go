@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
-// podInterface is what the two sides of a Pod's interface have to look like.
+// podInterface describes the two sides of a Pod's interface.
 type podInterface struct {
 	kind             config.PodInterfaceType
 	hostName, ifname string
@@ -25,8 +25,8 @@ type podInterface struct {
 	addresses        []podAddress
 }
 
-// createPair makes the two devices, the container side directly in its namespace and under its final name, so that nothing is
-// left in the host when it fails.
+// createPair makes the two devices, with the container side directly in its namespace and under its final name, so that a
+// failure leaves nothing in the host's.
 func createPair(netns ns.NetNS, p *podInterface) error {
 	device := vethPair(netns, p)
 	if p.kind == config.PodInterfaceNetkit {
@@ -99,7 +99,7 @@ func setHostSideUp(name string) error {
 	return nil
 }
 
-// deleteHostLink deletes the host side of a pair, and with it the other side; absent is no error.
+// deleteHostLink deletes the host side of a pair, and with it the other side. An absent device is not an error.
 func deleteHostLink(name string) error {
 	link, err := netlink.LinkByName(name)
 	if err == nil {
@@ -111,7 +111,7 @@ func deleteHostLink(name string) error {
 	return fmt.Errorf("delete host interface %s: %w", name, err)
 }
 
-// isLinkNotFound tells also of a link that went away between look-up and use, with its Pod's namespace.
+// isLinkNotFound also matches a link that disappeared between look-up and use, together with its Pod's namespace.
 func isLinkNotFound(err error) bool {
 	return errors.As(err, &netlink.LinkNotFoundError{}) || errors.Is(err, unix.ENODEV)
 }

@@ -22,19 +22,19 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// Reconcile brings what an earlier agent left in line with the Node's Pods; call it before networkReady closes. For each
-// Pod interface of the store, restored from the bridge: if the Pod is gone, or its host interface is, then flows, port,
-// entry and device are removed, and a gone Pod's addresses are released; otherwise the flows are installed again. After
-// that it releases every lease whose address is neither in the status of a Pod nor in the store.
+// Reconcile brings the remains of an earlier agent in line with the Node's Pods. It must be called before networkReady
+// closes. It looks at each Pod interface of the store, restored from the bridge. If the Pod or its host interface is gone,
+// it removes flows, port, entry and device, and releases the addresses of a Pod that is gone. Otherwise it installs the
+// flows again. After that it releases every lease whose address is neither in the status of a Pod nor in the store.
 //
 // It waits for podsSynced or the end of ctx. An interface that fails does not stop the others: the errors are joined, and
-// the caller may call again. One with which the agent panics is reported, and no error. Nor is one for which Open vSwitch refuses
-// both the policies and isolation: it gets no flows, and Run tries it again. pods may hold Pods of other Nodes;
-// they count as gone.
+// the caller may call again. A panic over one interface is reported, but is not an error. Neither is it an error when Open
+// vSwitch refuses both the policies of an interface and isolation: the interface gets no flows, and Run tries again. pods may
+// contain Pods of other Nodes; they count as gone.
 func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, podsSynced cache.InformerSynced) error {
 	select {
 	case <-s.networkReady:
-		// The kubelet can be ahead of the informer: a new Pod would be taken for a vanished one.
+		// The kubelet can be ahead of the informer: a new Pod would look like a deleted one.
 		return errors.New("reconcile Pod interfaces: the network is ready already and new Pods may exist, want a call before that")
 	default:
 	}
@@ -45,7 +45,7 @@ func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, pods
 	for _, c := range s.store.GetInterfacesByType(interfacestore.ContainerInterface) {
 		subject := problem.Subject{Kind: "Pod", Namespace: c.PodNamespace, Name: c.PodName}
 		if err := recovery.Call(boundaryName, subject, func() error { return s.reconcileInterface(ctx, c, pods) }, "interface", c.InterfaceName); recovery.Is(err) {
-			// It would do so again. This Pod stays without flows; neither the others nor the Node wait for it.
+			// It would panic again. This Pod stays without flows; neither the others nor the Node wait for it.
 			continue
 		} else if isLasting(err) {
 			klog.ErrorS(err, "A Pod stays disconnected until its policies can be put in force", "pod", klog.KRef(c.PodNamespace, c.PodName), "interface", c.InterfaceName)
@@ -94,8 +94,8 @@ func (s *Server) reconcileInterface(ctx context.Context, listed *interfacestore.
 	return s.restoreInterface(ctx, c)
 }
 
-// removeRestored is removeInterface, but the device goes before the port. Nobody may ever ask for it again, as a runtime
-// does after a DEL that was interrupted: should the agent end half-way, the next one finds what is left by the port.
+// removeRestored is removeInterface, except that it removes the device before the port. After an interrupted DEL a runtime
+// tries again, but here nobody may ever ask again. If the agent dies half-way, the next one finds the rest by the port.
 func (s *Server) removeRestored(ctx context.Context, name string) error {
 	if err := s.uninstallFlows(ctx, name); err != nil {
 		return err
@@ -106,8 +106,8 @@ func (s *Server) removeRestored(ctx context.Context, name string) error {
 	return s.removeInterface(ctx, name)
 }
 
-// restoreInterface installs the flows of an interface again, once its policies are in force, or removes it when it does not work any more; the address then
-// stays allocated until the runtime's DEL.
+// restoreInterface installs the flows of an interface again once its policies are in force, or removes an interface that no
+// longer works. In that case the address stays allocated until the runtime's DEL.
 func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.InterfaceConfig) error {
 	ofPort, err := s.workingOFPort(ctx, c.InterfaceName)
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.Interfa
 	return nil
 }
 
-// workingOFPort returns the interface's OpenFlow port, or 0 when its device is gone or OVS cannot use it. An answer that OVS
-// has not given in time is an error: it says nothing about the interface.
+// workingOFPort returns the interface's OpenFlow port, or 0 when its device is gone or OVS cannot use it. If OVS does not
+// answer in time, that is an error: it says nothing about the interface.
 func (s *Server) workingOFPort(ctx context.Context, name string) (uint32, error) {
 	if _, err := netlink.LinkByName(name); err != nil {
 		if isLinkNotFound(err) {
@@ -160,7 +160,7 @@ func (s *Server) workingOFPort(ctx context.Context, name string) (uint32, error)
 	if ctx.Err() != nil {
 		return 0, fmt.Errorf("OpenFlow port: %w", err)
 	}
-	// Only what OVSDB says for sure may cost a Pod its interface.
+	// A Pod may lose its interface only if OVSDB is certain.
 	port, found, lookUpErr := s.ports.GetPort(name)
 	if lookUpErr != nil || found && port.OFPort != 0 {
 		return 0, fmt.Errorf("OpenFlow port: %w", errors.Join(err, lookUpErr))
@@ -169,12 +169,12 @@ func (s *Server) workingOFPort(ctx context.Context, name string) (uint32, error)
 	return 0, nil
 }
 
-// isLocalPod tells whether the server is in charge of the Pod's interface.
+// isLocalPod reports whether the server is responsible for the Pod's interface.
 func (s *Server) isLocalPod(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == s.cfg.Node.Name && !pod.Spec.HostNetwork
 }
 
-// collectLeases releases the addresses that neither a Pod nor an interface has.
+// collectLeases releases the addresses of neither a Pod nor an interface.
 func (s *Server) collectLeases(lister corelisters.PodLister) error {
 	pods, err := lister.List(labels.Everything())
 	if err != nil {

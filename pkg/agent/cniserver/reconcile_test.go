@@ -41,7 +41,7 @@ func apiPod(name, node string, ips ...string) *corev1.Pod {
 
 func synced() bool { return true }
 
-// restart replaces the server by one that knows only what OVSDB, kernel and host-local kept.
+// restart replaces the server by one that knows only the state in OVSDB, kernel and host-local.
 func (h *harness) restart() {
 	h.t.Helper()
 	h.server.stop()
@@ -103,7 +103,7 @@ func TestReconcile(t *testing.T) {
 		"kept: the interface's, the status's, and that of the Pod whose interface does not work")
 	require.FileExists(t, filepath.Join(h.leases, "last_reserved_ip.0"))
 
-	// The runtime's DEL of the broken one releases its address; the survivor works on.
+	// The runtime's DEL of the broken one releases its address; the survivor keeps working.
 	close(h.ready)
 	h.mustDel(dead)
 	h.requireNothing(dead)

@@ -21,7 +21,7 @@ const (
 	cmdDel   command = "DEL"
 )
 
-// The CNI_ARGS keys with which container runtimes say which Pod a sandbox is for.
+// The CNI_ARGS keys by which container runtimes name the Pod of a sandbox.
 const (
 	argPodName      = "K8S_POD_NAME"
 	argPodNamespace = "K8S_POD_NAMESPACE"
@@ -30,7 +30,7 @@ const (
 // request is a checked request.
 type request struct {
 	containerID string
-	// netns is the path as the runtime gave it; "" is possible in DEL only.
+	// netns is the runtime's path; it can be "" in DEL only.
 	netns  string
 	ifname string
 	args   string

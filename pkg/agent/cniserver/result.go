@@ -16,7 +16,7 @@ import (
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
 
-// checkPrevResult refuses a chain in which an earlier plugin has made the very interface that ADD is asked for.
+// checkPrevResult refuses a chain in which an earlier plugin has made the very interface that ADD must make.
 func checkPrevResult(req *request) error {
 	if req.conf.prevResult == nil {
 		return nil
@@ -30,7 +30,7 @@ func checkPrevResult(req *request) error {
 	return nil
 }
 
-// result says what ADD has made, after what earlier plugins of the chain have made.
+// result describes what ADD has made, after what earlier plugins of the chain have made.
 func (s *Server) result(req *request, iface *interfacestore.InterfaceConfig) (*current.Result, error) {
 	link, err := netlink.LinkByName(iface.InterfaceName)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Server) podCIDROf(ip netip.Addr) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// encodeResult writes a result as JSON in the CNI version that the request has.
+// encodeResult encodes a result as JSON in the CNI version of the request.
 func encodeResult(req *request, result *current.Result) ([]byte, error) {
 	converted, err := result.GetAsVersion(req.conf.cniVersion)
 	if err != nil {

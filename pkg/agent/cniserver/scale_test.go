@@ -17,8 +17,8 @@ import (
 
 var manyPods = flag.Int("pods", 100, "how many Pods TestManyPods connects")
 
-// No bound of the server is in the way of more than 1,024 Pods on a Node (-pods=2000), and what it does itself takes as long for
-// the last Pod as for the first. host-local does become slower: at each ADD it reads all leases, twice.
+// No limit of the server prevents more than 1,024 Pods on a Node (-pods=2000), and the server's own work takes no longer
+// for the last Pod than for the first. host-local does slow down: at each ADD it reads all leases, twice.
 func TestManyPods(t *testing.T) {
 	h := newReadyHarness(t, func(c *Config) { c.Node.PodIPv4CIDR = netip.MustParsePrefix("10.10.0.0/20") })
 	pods := make([]*pod, *manyPods)
@@ -30,7 +30,7 @@ func TestManyPods(t *testing.T) {
 		last = time.Now()
 	}
 	for i := range pods {
-		// A Deployment's Pods have the same first characters: nothing but the hash tells the names of their interfaces apart.
+		// A Deployment's Pods have the same first characters: only the hash distinguishes the names of their interfaces.
 		pods[i] = h.newPod(fmt.Sprintf("frontend-%d", i))
 		begin := time.Now()
 		last = begin

@@ -23,14 +23,15 @@ import (
 
 const (
 	defaultNetworkReadyTimeout = 30 * time.Second
-	// ofPortTimeout is for ovs-vswitchd to take a port up. On a busy Node its main thread has been seen to need 5 s for one round; an ADD
-	// that gives up makes the runtime begin again, which is more work for it. The plugin gives up after 60 s.
+	// ofPortTimeout is how long ovs-vswitchd may take to bring up a port. On a busy Node its main thread can need 5 s for
+	// one round. An ADD that gives up makes the runtime start again, which is more work for it. The plugin gives up after
+	// 60 s.
 	ofPortTimeout = 20 * time.Second
-	// undoTimeout bounds the undoing of a failed ADD, which goes on when the runtime has given up.
+	// undoTimeout bounds the undoing of a failed ADD, which continues after the runtime has given up.
 	undoTimeout = 30 * time.Second
 )
 
-// PodPorts is what the server needs of the bridge; ovsconfig.BridgeClient has it.
+// PodPorts is the part of the bridge that the server needs; ovsconfig.BridgeClient implements it.
 type PodPorts interface {
 	CreatePort(name string, externalIDs map[string]string) (string, error)
 	DeletePort(name string) error
@@ -40,13 +41,13 @@ type PodPorts interface {
 	SetExternalID(key, value string) error
 }
 
-// PodFlows is what the server needs of the OpenFlow pipeline; openflow.Client has it.
+// PodFlows is the part of the OpenFlow pipeline that the server needs; openflow.Client implements it.
 type PodFlows interface {
 	InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
 	UninstallPodFlows(ctx context.Context, interfaceName string) error
 }
 
-// Interfaces is what the server needs of the interface store; interfacestore.InterfaceStore has it.
+// Interfaces is the part of the interface store that the server needs; interfacestore.InterfaceStore implements it.
 type Interfaces interface {
 	AddInterface(*interfacestore.InterfaceConfig)
 	DeleteInterface(*interfacestore.InterfaceConfig)
@@ -56,31 +57,31 @@ type Interfaces interface {
 	GetInterfacesByType(interfacestore.InterfaceType) []*interfacestore.InterfaceConfig
 }
 
-// PodPolicies is what the server needs of NetworkPolicy.
+// PodPolicies is the part of NetworkPolicy that the server needs.
 type PodPolicies interface {
-	// PodArrives returns once the policies that are known to be applied to the interface's Pod are in force. An error with the method
-	// Lasting that returns true says that they, and isolation, are refused: asking again at once is of no use.
+	// PodArrives returns once the known policies of the interface's Pod are in force. If an error has a method Lasting that
+	// returns true, these policies and isolation are refused, and there is no use in asking again at once.
 	PodArrives(*interfacestore.InterfaceConfig) error
-	// PodLeaves takes PodArrives back.
+	// PodLeaves undoes PodArrives.
 	PodLeaves(*interfacestore.InterfaceConfig)
 }
 
-// Config is what the server has to know. Socket and Node are required.
+// Config is the server's configuration. Socket and Node are required.
 type Config struct {
 	// Socket is the path of the unix socket; its directory is created with mode 0750 if absent.
 	Socket string
-	// HostProcPathPrefix is put before paths of network namespaces when the result exists ("/host" in the agent's image).
+	// HostProcPathPrefix is prepended to paths of network namespaces when the result exists ("/host" in the agent's image).
 	HostProcPathPrefix string
-	// Node gives the name, the Pod CIDRs and the MTU.
+	// Node has the name, the Pod CIDRs and the MTU.
 	Node *config.NodeConfig
-	// PodInterfaceType is what new Pods get; "" is config.PodInterfaceVeth.
+	// PodInterfaceType is the type for new Pods; "" is config.PodInterfaceVeth.
 	PodInterfaceType config.PodInterfaceType
-	// DisableTXChecksumOffload turns TX checksum offload off in every new Pod.
+	// DisableTXChecksumOffload disables TX checksum offload in every new Pod.
 	DisableTXChecksumOffload bool
-	// Policies, if set, are in force before a Pod is connected.
+	// Policies, if set, are put in force before a Pod is connected.
 	Policies PodPolicies
-	// IPAMDataDir is where host-local keeps its leases whatever the CNI configuration says; "" leaves it to that, whose default is
-	// /var/lib/cni/networks.
+	// IPAMDataDir is where host-local keeps its leases, regardless of the CNI configuration. With "" the CNI configuration
+	// decides; its default is /var/lib/cni/networks.
 	IPAMDataDir string
 }
 
@@ -115,9 +116,9 @@ type Server struct {
 	afterStep func(step string)
 }
 
-// New returns a server that does nothing before Run. ADD waits until networkReady is closed: the caller closes it once
-// flows are restored, policies are in place and Reconcile has succeeded. It fails when the kernel cannot make the configured
-// kind of Pod interface.
+// New returns a server that does nothing before Run. ADD waits until networkReady is closed. The caller closes it once
+// flows are restored, policies are in place and Reconcile has succeeded. New fails when the kernel does not support the
+// configured type of Pod interface.
 func New(cfg Config, ports PodPorts, flows PodFlows, store Interfaces, networkReady <-chan struct{}) (*Server, error) {
 	if cfg.Socket == "" {
 		return nil, errors.New("CNI server: the socket path is empty, want for example /var/run/antrea/cni.sock")
@@ -191,7 +192,7 @@ func (s *Server) serve(cmd command, in *cnipb.CniCmdRequest, run func(*request) 
 	return &cnipb.CniCmdResponse{CniResult: result}, nil
 }
 
-// lockContainer serialises everything that concerns one container.
+// lockContainer serializes everything that concerns one container.
 func (s *Server) lockContainer(ctx context.Context, containerID string) (unlock func(), err error) {
 	if unlock, err = s.containerLocks.lock(ctx, containerID); err != nil {
 		return nil, errorf(cnipb.ErrorCode_TRY_AGAIN_LATER, "another request for container %q is still running: %w", containerID, err)
@@ -199,7 +200,7 @@ func (s *Server) lockContainer(ctx context.Context, containerID string) (unlock 
 	return unlock, nil
 }
 
-// lockName serialises everything that concerns one host interface: different containers can have the same name for it.
+// lockName serializes everything that concerns one host interface: different containers can have the same name for it.
 func (s *Server) lockName(ctx context.Context, name string) (unlock func(), err error) {
 	if unlock, err = s.nameLocks.lock(ctx, name); err != nil {
 		return nil, errorf(cnipb.ErrorCode_TRY_AGAIN_LATER, "another request for host interface %s is still running: %w", name, err)

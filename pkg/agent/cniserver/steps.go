@@ -3,8 +3,8 @@
 
 package cniserver
 
-// did marks the end of each step that leaves something behind outside of the process: what such steps leave must suit an
-// agent that ends there and begins again. Tests stop the server at these places.
+// did marks the end of each step with effects outside the process. An agent may die there, and the next one must cope with
+// the effects. Tests stop the server at these places.
 func (s *Server) did(step string) {
 	if s.afterStep != nil {
 		s.afterStep(step)

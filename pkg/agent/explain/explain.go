@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain says what becomes of connections between two Pods: what policies allow, whether the fast path carries
-// them, and if not, why. It asks those who decide it and decides nothing itself.
+// Package explain explains how connections between two Pods are treated: whether policies allow them, whether the fast path
+// carries them, and if not, why. It asks the components that decide, and decides nothing itself.
 package explain
 
 import (
@@ -51,17 +51,17 @@ type Explainer struct {
 	FindPod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 }
 
-// Question names two Pods, as namespace/name, and what the first opens to the second.
+// Question names two Pods, as namespace/name, and the port to which the first opens a connection.
 type Question struct {
 	From, To string
 	Protocol string
 	Port     uint16
 }
 
-// ErrNotHere is wrapped by the error for a question that this Node has nothing to say about.
+// ErrNotHere is wrapped by the error for a question about Pods that are not on this Node.
 var ErrNotHere = errors.New("neither Pod is on this Node: ask the agent of one of their Nodes")
 
-// ErrBadQuestion is wrapped by the error for a question that makes no sense.
+// ErrBadQuestion is wrapped by the error for an invalid question.
 var ErrBadQuestion = errors.New("bad question")
 
 var protocols = map[string]uint8{"TCP": of.IPProtoTCP, "UDP": of.IPProtoUDP, "SCTP": of.IPProtoSCTP}
@@ -120,7 +120,7 @@ func (e *Explainer) pod(ctx context.Context, ref string) (pod api.ExplainedPod, 
 	return pod, ips, nil
 }
 
-// commonFamily returns an address of each list, of the same IP version.
+// commonFamily returns an address from each list, both of the same IP version.
 func commonFamily(from, to []netip.Addr) (source, destination netip.Addr, ok bool) {
 	for _, s := range from {
 		if i := slices.IndexFunc(to, func(d netip.Addr) bool { return d.Is4() == s.Is4() }); i >= 0 {
@@ -162,7 +162,7 @@ func (e *Explainer) owner(flowID uint32) string {
 	return ref.Namespace + "/" + ref.Name
 }
 
-// explainPath fills in path, reason and flows.
+// explainPath sets path, reason and flows.
 func (e *Explainer) explainPath(answer *api.Explanation, source, destination netip.Addr) error {
 	slow := func(reason string) error {
 		answer.Path, answer.Reason = api.PathSlow, reason

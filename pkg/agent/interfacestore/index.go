@@ -5,8 +5,8 @@ package interfacestore
 
 import "slices"
 
-// index maps a key to its interfaces in the order they were added. Several interfaces can share a key for a short time,
-// for example when an IP is given to a new Pod before the old Pod's interface is gone.
+// index maps a key to its interfaces in the order in which they were added. Several interfaces can share a key for a short
+// time, for example when a new Pod gets an IP before the old Pod's interface is gone.
 type index[K comparable] map[K][]*InterfaceConfig
 
 func (x index[K]) add(key K, c *InterfaceConfig) {

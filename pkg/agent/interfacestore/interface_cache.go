@@ -71,7 +71,7 @@ func (s *interfaceCache) AddInterface(c *InterfaceConfig) {
 	}
 	s.insert(c)
 	s.mu.Unlock()
-	// In any case: see notify.
+	// Even after a panic: see notify.
 	defer notify(s.subscribers, Event{Added: c})
 	if replaced {
 		notify(s.subscribers, Event{Deleted: old})
@@ -98,8 +98,8 @@ func (s *interfaceCache) Subscribe(callback func(Event)) {
 	s.subscribers = append(s.subscribers, callback)
 }
 
-// notify calls the callbacks one after the other. Should one panic, the others learn of the change all the same before that goes
-// on to the caller's boundary: the store has changed, so they would never hear of it again.
+// notify calls the callbacks one after the other. If one panics, the others are still told before the panic continues to
+// the caller's boundary: the store has changed, and they would never learn of it otherwise.
 func notify(callbacks []func(Event), e Event) {
 	if len(callbacks) == 0 {
 		return
@@ -122,7 +122,7 @@ func (s *interfaceCache) remove(c *InterfaceConfig) {
 	})
 }
 
-// keyVisitor is what insert and remove do for each key that an interface has, so that both visit the same keys.
+// keyVisitor is the operation of insert and remove on each key of an interface. It makes both visit the same keys.
 type keyVisitor struct {
 	container func(string, *InterfaceConfig)
 	pod       func(podKey, *InterfaceConfig)

@@ -11,7 +11,7 @@ const (
 	tunnelTypeName    = "tunnel"
 )
 
-// String is the value of the external_ids key "antrea-type".
+// String returns the value of the external_ids key "antrea-type".
 func (t InterfaceType) String() string {
 	switch t {
 	case ContainerInterface:

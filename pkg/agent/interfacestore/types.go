@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interfacestore holds the interfaces that the agent has put on the OVS bridge, indexed the ways that its
-// controllers ask for them. It is restored from OVSDB external_ids after an agent restart.
+// Package interfacestore holds the interfaces that the agent has put on the OVS bridge, indexed by the keys that its
+// controllers need. It is restored from OVSDB external_ids after an agent restart.
 package interfacestore
 
 import (
@@ -10,7 +10,7 @@ import (
 	"net/netip"
 )
 
-// InterfaceType says what an interface on the bridge is for. Its String is the external_ids value of "antrea-type".
+// InterfaceType is the purpose of an interface on the bridge. Its String is the external_ids value of "antrea-type".
 type InterfaceType uint8
 
 const (
@@ -63,7 +63,7 @@ type InterfaceStore interface {
 	Initialize(interfaces []*InterfaceConfig)
 	// AddInterface adds or replaces the interface with the same name.
 	AddInterface(*InterfaceConfig)
-	// DeleteInterface removes the interface with the same name; absent is no error.
+	// DeleteInterface removes the interface with the same name. An absent interface is not an error.
 	DeleteInterface(*InterfaceConfig)
 	// ListInterfaces returns all interfaces, sorted by name.
 	ListInterfaces() []*InterfaceConfig

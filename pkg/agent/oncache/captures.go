@@ -17,7 +17,7 @@ import (
 // packetSockets lists the packet sockets of this network namespace (net/packet/af_packet.c, packet_seq_show).
 const packetSockets = "/proc/net/packet"
 
-// captures are the interfaces whose packets somebody wants to see.
+// captures are the interfaces whose packets somebody is capturing.
 type captures struct {
 	// sniffed has the indexes of interfaces with a packet socket for all protocols, as capture programs open it.
 	sniffed map[int]bool
@@ -25,7 +25,7 @@ type captures struct {
 	mirrored func(interfaceName string) bool
 }
 
-// of is an error that names what captures the Pod's packets.
+// of returns an error that names what captures the Pod's packets, or nil.
 func (c captures) of(p *localPod) error {
 	switch {
 	case c.sniffed[p.ifIndex]:
@@ -36,7 +36,7 @@ func (c captures) of(p *localPod) error {
 	return nil
 }
 
-// readCaptures finds out what is captured now. What cannot be read counts as not there, and is logged.
+// readCaptures finds out what is captured now. A source that cannot be read counts as empty, and is logged.
 func readCaptures(config *Config) captures {
 	var c captures
 	f, err := os.Open(packetSockets)
@@ -55,8 +55,8 @@ func readCaptures(config *Config) captures {
 	return c
 }
 
-// parsePacketSockets returns the indexes of interfaces to which a socket for all protocols is bound. Sockets for one protocol
-// are those of DHCP, LLDP and the like.
+// parsePacketSockets returns the indexes of interfaces to which a socket for all protocols is bound. Sockets for one
+// protocol belong to DHCP, LLDP and the like.
 func parsePacketSockets(r io.Reader) (map[int]bool, error) {
 	found := map[int]bool{}
 	lines := bufio.NewScanner(r)

@@ -8,7 +8,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
 )
 
-// startTracking promises to look after conntrack's entries of accelerated connections; Run keeps the promise.
+// startTracking promises that conntrack's entries of accelerated connections will be maintained; Run keeps the promise.
 func (m *Manager) startTracking() error {
 	var tables [2]tracking.Table
 	for i := range tables {

@@ -13,14 +13,14 @@ import (
 // in the kernel (revalidators visit every megaflow within seconds; max-idle is 10 s).
 const epochReuse = 60 * time.Second
 
-// epochs hands out the 9-bit epochs of one endpoint, none of them twice within epochReuse.
+// epochs hands out the 9-bit epochs of one endpoint. It repeats none within epochReuse.
 type epochs struct {
 	last uint32
 	// retired says when each epoch was last current.
 	retired [datapath.MaxEpoch + 1]time.Time
 }
 
-// next is the epoch after last, or 0 (learn nothing) while that may still be written by a stale megaflow.
+// next returns the epoch after last, or 0 (learn nothing) while a stale megaflow may still write that epoch.
 func (e *epochs) next(now time.Time) uint16 {
 	candidate := e.last%datapath.MaxEpoch + 1
 	if at := e.retired[candidate]; !at.IsZero() && now.Sub(at) < epochReuse {
@@ -34,5 +34,5 @@ func (e *epochs) next(now time.Time) uint16 {
 // retire ends the use of the last epoch, when the endpoint is removed.
 func (e *epochs) retire(now time.Time) { e.retired[e.last] = now }
 
-// over says that no epoch was current within epochReuse. It is asked of retired epochs only.
+// over reports whether the last epoch has been unused for epochReuse. It is asked of retired epochs only.
 func (e *epochs) over(now time.Time) bool { return now.Sub(e.retired[e.last]) >= epochReuse }

@@ -29,14 +29,14 @@ type InterfaceStore interface {
 	Subscribe(func(added, removed *Pod))
 }
 
-// FlowClient is what the cache needs of the OpenFlow client.
+// FlowClient is the part of the OpenFlow client that the cache needs.
 type FlowClient interface {
 	SetInterceptor(coherency.Interceptor)
 	InstallMarkFlows([]coherency.Mark) error
 	UninstallMarkFlows(interfaceNames []string) error
 }
 
-// StateStore keeps small values where an agent of any version and configuration finds them again.
+// StateStore keeps small values where an agent of any version and configuration can find them.
 type StateStore interface {
 	// Get returns "" for an absent key.
 	Get(key string) (string, error)

@@ -18,8 +18,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// ipsecPolicy is an IPsec policy (xfrm) for packets that the Node sends or receives. A prefix of length 0 is any address of the
-// family.
+// ipsecPolicy is an IPsec policy (xfrm) for packets that the Node sends or receives. A prefix of length 0 stands for any
+// address of the family.
 type ipsecPolicy struct {
 	direction netlink.Dir
 	src, dst  netip.Prefix
@@ -28,18 +28,18 @@ type ipsecPolicy struct {
 	dstPort, dstMask uint16
 	ifIndex          int    // 0: any interface
 	interfaceID      uint32 // of an xfrm interface; 0: packets that are not routed through one
-	// partial: it depends on more than this whether a packet matches (source port, interface, mark, sub policy).
+	// partial is set when a match depends on more than these fields (source port, interface, mark, sub policy).
 	partial  bool
 	priority uint32 // the smallest one decides
-	// passes: packets that the policy decides about go as they are.
+	// passes is set when packets that match the policy go unchanged.
 	passes bool
 }
 
-// tunnelPackets are those between this Node and the others, in the words of a policy.
+// tunnelPackets are the packets between this Node and the others, in the terms of a policy.
 type tunnelPackets struct {
 	local, remote []netip.Addr
 	port          uint16
-	// ifIndexes are the uplink's and, if there is one, that of the device it is enslaved to.
+	// ifIndexes are the index of the uplink and, if it is enslaved, that of its master.
 	ifIndexes []int
 }
 
@@ -49,8 +49,8 @@ type way struct {
 	src, dst  netip.Addr
 }
 
-// ways lists the directions that policies decide about. Tunnel packets are delivered to this Node, so those for forwarded
-// packets do not see them.
+// ways lists the directions that policies decide about. Tunnel packets are delivered to this Node, so policies for
+// forwarded packets do not see them.
 func (p *tunnelPackets) ways() (out []way) {
 	for _, local := range p.local {
 		for _, remote := range p.remote {
@@ -62,13 +62,13 @@ func (p *tunnelPackets) ways() (out []way) {
 	return out
 }
 
-// coveredBy returns an error that names a policy which decides about tunnel packets otherwise than to let them go as they are.
-// Doubt counts as covered: a policy that some of the packets match covers them, and one that lets only some of them pass does
-// not keep the next one from covering.
+// coveredBy returns an error that names a policy which covers tunnel packets, that is, does anything but pass them
+// unchanged. In doubt a policy covers: one that matches only some of the packets covers them all, and one that passes only
+// some of them does not keep the next policy from covering.
 func (p *tunnelPackets) coveredBy(policies []ipsecPolicy) error {
 	policies = slices.Clone(policies)
 	slices.SortStableFunc(policies, func(a, b ipsecPolicy) int {
-		// Which of equal ones decides depends on their age: doubt.
+		// Among equal ones the age decides, and it is unknown here: doubt.
 		return cmp.Or(cmp.Compare(a.priority, b.priority), compareBool(a.passes, b.passes))
 	})
 	for _, w := range p.ways() {
@@ -97,7 +97,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// mayMatch says whether tunnel packets that go this way match the policy, or some of them.
+// mayMatch reports whether the policy matches any tunnel packets in this direction.
 func (p *ipsecPolicy) mayMatch(w way, packets *tunnelPackets) bool {
 	return p.direction == w.direction && p.src.Contains(w.src) && p.dst.Contains(w.dst) &&
 		(p.protocol == 0 || p.protocol == unix.IPPROTO_UDP) &&
@@ -114,8 +114,8 @@ func (p *ipsecPolicy) String() string {
 	return fmt.Sprintf("src %v dst %v dir %s priority %d", p.src, p.dst, direction, p.priority)
 }
 
-// ipsecOnTunnel returns an error that names an IPsec policy which hits would bypass: the kernel applies policies where it routes
-// and delivers packets, and the fast path does neither.
+// ipsecOnTunnel returns an error that names an IPsec policy which hits would bypass. The kernel applies policies where it
+// routes and delivers packets, and the fast path does neither.
 func (k *uplinkKeeper) ipsecOnTunnel(ifIndex int) error {
 	policies, err := readIPsecPolicies()
 	if err != nil || len(policies) == 0 {
@@ -140,9 +140,9 @@ func (k *uplinkKeeper) ipsecOnTunnel(ifIndex int) error {
 	return packets.coveredBy(policies)
 }
 
-// readIPsecPolicies lists the policies of this network namespace for what it sends and receives: those of sockets are left out, and
-// a default that is to block comes as policies of the lowest priority. Policies that a device has taken over (packet
-// offload) are listed as all others are.
+// readIPsecPolicies lists the policies of this network namespace for packets that it sends and receives. Policies of
+// sockets are left out. A default that blocks is returned as policies of the lowest priority. Policies that are offloaded
+// to a device (packet offload) are listed like all others.
 func readIPsecPolicies() (policies []ipsecPolicy, err error) {
 	messages, err := datapath.Dump(func() ([][]byte, error) {
 		request := nl.NewNetlinkRequest(nl.XFRM_MSG_GETPOLICY, unix.NLM_F_DUMP)
@@ -168,8 +168,8 @@ func readIPsecPolicies() (policies []ipsecPolicy, err error) {
 	return append(policies, defaults...), err
 }
 
-// parseIPsecPolicy reads struct xfrm_userpolicy_info and what follows it. netlink.XfrmPolicyList tells neither the masks of ports
-// nor the address family, which it guesses.
+// parseIPsecPolicy reads struct xfrm_userpolicy_info and its attributes. netlink.XfrmPolicyList does not return the masks
+// of ports, and it guesses the address family.
 func parseIPsecPolicy(message []byte) (p ipsecPolicy, err error) {
 	if len(message) < nl.SizeofXfrmUserpolicyInfo {
 		return p, fmt.Errorf("the kernel's message of an IPsec policy has %d bytes, want at least %d", len(message), nl.SizeofXfrmUserpolicyInfo)
@@ -198,7 +198,7 @@ func parseIPsecPolicy(message []byte) (p ipsecPolicy, err error) {
 		case nl.XFRMA_MARK:
 			p.partial = p.partial || nl.DeserializeXfrmMark(a.Value).Mask != 0
 		case nl.XFRMA_POLICY_TYPE:
-			p.partial = p.partial || a.Value[0] != 0 // XFRM_POLICY_TYPE_SUB: the main one is asked, too
+			p.partial = p.partial || a.Value[0] != 0 // XFRM_POLICY_TYPE_SUB: the main one is consulted as well
 		case nl.XFRMA_IF_ID:
 			p.interfaceID = nl.NativeEndian().Uint32(a.Value)
 		}
@@ -224,14 +224,14 @@ func selectorPrefix(address nl.XfrmAddress, bits uint8, family uint16) (netip.Pr
 	return prefix, nil
 }
 
-// What include/uapi/linux/xfrm.h has, and package nl has not.
+// Constants of include/uapi/linux/xfrm.h that package nl lacks.
 const (
 	xfrmMsgGetDefault   = 0x28
 	xfrmUserpolicyBlock = 1
 )
 
-// readIPsecDefault asks what becomes of packets that no policy matches (Linux 5.14; before, they pass). One that is to block is
-// like two policies of the lowest priority, of each address family.
+// readIPsecDefault asks how the kernel treats packets that no policy matches (since Linux 5.14; older kernels pass them). A
+// default that blocks is returned as two policies of the lowest priority, one for each address family.
 func readIPsecDefault() (policies []ipsecPolicy, err error) {
 	request := nl.NewNetlinkRequest(xfrmMsgGetDefault, 0)
 	request.AddRawData(make([]byte, 4)) // struct xfrm_userpolicy_default: in, fwd, out
@@ -243,7 +243,7 @@ func readIPsecDefault() (policies []ipsecPolicy, err error) {
 		return nil, fmt.Errorf("read the default of IPsec policies: %w", err)
 	}
 	if len(messages) != 1 || len(messages[0]) < 3 {
-		return nil, fmt.Errorf("the default of IPsec policies comes as %v, want one message of at least 3 bytes", messages)
+		return nil, fmt.Errorf("the kernel returned the default of IPsec policies as %v, want one message of at least 3 bytes", messages)
 	}
 	for _, d := range []struct {
 		direction netlink.Dir

@@ -23,7 +23,7 @@ func ip(t *testing.T, words string) {
 	require.NoError(t, err, "ip %s: %s", words, out)
 }
 
-// tunnel is Geneve between Node 192.168.77.11, fd00::11, which is this one, and two others.
+// tunnel returns Geneve packets between this Node (192.168.77.11, fd00::11) and two others.
 func tunnel() *tunnelPackets {
 	return &tunnelPackets{
 		local:  []netip.Addr{netip.MustParseAddr("192.168.77.11"), netip.MustParseAddr("fd00::11")},
@@ -32,7 +32,7 @@ func tunnel() *tunnelPackets {
 	}
 }
 
-// policyOut is an IPsec policy for all that this Node sends to another.
+// policyOut returns an IPsec policy for all packets that this Node sends to another.
 func policyOut(change ...func(*ipsecPolicy)) ipsecPolicy {
 	p := ipsecPolicy{direction: netlink.XFRM_DIR_OUT, src: netip.MustParsePrefix("192.168.77.11/32"), dst: netip.MustParsePrefix("192.168.77.12/32"), priority: 100}
 	for _, f := range change {
@@ -56,7 +56,7 @@ func TestPoliciesThatCoverTheTunnel(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		policies []ipsecPolicy
-		covered  string // by, "" for not
+		covered  string // part of the message; "" when not covered
 	}{
 		{"none", nil, ""},
 		{"between the hosts", []ipsecPolicy{policyOut()}, "src 192.168.77.11/32 dst 192.168.77.12/32 dir out"},
@@ -102,7 +102,7 @@ func TestPoliciesThatCoverTheTunnel(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfThisKernel reads policies that iproute2 has made.
+// TestPoliciesOfThisKernel reads policies made by iproute2.
 func TestPoliciesOfThisKernel(t *testing.T) {
 	sandbox.RequireRoot(t)
 	const template = " tmpl src 192.168.77.11 dst 192.168.77.12 proto esp reqid 1 mode tunnel"

@@ -22,33 +22,35 @@ import (
 // DefaultPinPath is the directory of all pins.
 const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
 
-// retryInterval is how long the manager waits after Open vSwitch could not take mark flows, or an epoch is not free.
+// retryInterval is how long the manager waits after Open vSwitch has refused mark flows, or while no epoch is free.
 const retryInterval = time.Second
 
 // Config is all that is fixed when the cache starts.
 type Config struct {
 	PinPath string
-	// MaxFlows is the capacity of the cache per direction and address family that Pods use.
+	// MaxFlows is the number of entries per direction and address family that Pods can use.
 	MaxFlows uint32
-	// IPv6 says that Pods have IPv6 addresses.
+	// IPv6 is set when Pods have IPv6 addresses.
 	IPv6  bool
 	Lease time.Duration
-	// Mode is what the cache does from the start; SetMode changes it.
+	// Mode is the mode at start; SetMode changes it.
 	Mode datapath.Mode
 	Hook datapath.Hook
 	// Uplink is the name of the transport interface.
 	Uplink string
-	// UplinkIPv4 and UplinkIPv6 are this Node's transport addresses, the zero Addr for none of the family.
+	// UplinkIPv4 and UplinkIPv6 are this Node's transport addresses; the zero Addr where it has none of the family.
 	UplinkIPv4, UplinkIPv6 netip.Addr
 	// TunnelType is "geneve" or "vxlan"; TunnelPort its UDP destination port.
 	TunnelType string
 	TunnelPort uint16
 	TunnelCsum bool
-	// Mirrored returns a function that says which interfaces' packets a mirror of Open vSwitch copies; nil for none.
+	// Mirrored returns a function that reports whether a mirror of Open vSwitch copies an interface's packets; nil for
+	// none.
 	Mirrored func() (func(interfaceName string) bool, error)
-	// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the zones that Open vSwitch tracks Pods' connections in.
+	// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the zones in which Open vSwitch tracks Pods' connections.
 	ConntrackZoneIPv4, ConntrackZoneIPv6 uint16
-	// GatewayMAC is where Pods send to; VirtualMAC the inner destination MAC of everything in the tunnel.
+	// GatewayMAC is the destination MAC of packets that Pods send to other networks; VirtualMAC is the inner destination
+	// MAC of all tunnel packets.
 	GatewayMAC, VirtualMAC net.HardwareAddr
 }
 
@@ -80,7 +82,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, state StateStore
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
 // Pods. It is called once, after the base flows are installed and before controllers run. When the kernel or a device
-// cannot carry the fast path it removes whatever it had begun, logs why, and the Node runs on Open vSwitch alone.
+// cannot carry the fast path, Start removes what it had begun and logs the reason, and the Node runs on Open vSwitch alone.
 func (m *Manager) Start() {
 	if err := m.start(); err != nil {
 		m.unavailable = err
@@ -106,7 +108,7 @@ func (m *Manager) start() error {
 	if err := setLiberal(m.state, liberalSysctl); err != nil {
 		return err
 	}
-	// What an earlier agent knew may have changed while none was there. Everything is announced again below.
+	// The state that an earlier agent knew may have changed while none was running. Everything is announced again below.
 	former := m.dp.FormerEpochs()
 	if err := m.dp.Reset(); err != nil {
 		return err
@@ -154,8 +156,7 @@ func (m *Manager) poke() {
 	}
 }
 
-// detachExcept removes programs from interfaces that are not ours any more (Pods deleted while no agent ran, an uplink
-// that is not used now).
+// detachExcept removes programs from interfaces that are no longer ours (Pods deleted while no agent ran, a former uplink).
 func (m *Manager) detachExcept(wanted []int) error {
 	attached, err := datapath.Attached(m.config.PinPath)
 	if err != nil {
@@ -171,7 +172,7 @@ func (m *Manager) detachExcept(wanted []int) error {
 	return nil
 }
 
-// abandon removes what a failed start has begun, and what an earlier agent had running.
+// abandon removes what a failed start has set up, and what an earlier agent had running.
 func (m *Manager) abandon() {
 	if m.dp != nil {
 		m.dp.SetMode(datapath.ModeOff)
@@ -184,16 +185,17 @@ func (m *Manager) abandon() {
 	}
 }
 
-// Suspend stops the fast path of an earlier agent until Start: it is called before the base flows are installed anew.
+// Suspend stops the fast path of an earlier agent until Start. It is called before the base flows are installed anew.
 func Suspend(pinPath string) error { return datapath.Suspend(pinPath) }
 
-// Cleanup removes programs, maps and pins, and puts the sysctl's old value back; clsact qdiscs stay, because others may use
-// them. An agent with the gate off calls it at start; with nothing there it does nothing.
+// Cleanup removes programs, maps and pins, and restores the sysctl's former value. It leaves clsact qdiscs in place,
+// because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
+// nothing.
 func Cleanup(pinPath string, state StateStore) error {
 	return errors.Join(datapath.RemoveAll(pinPath), restoreLiberal(state, liberalSysctl))
 }
 
-// Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and go on working then.
+// Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and keep working after that.
 func (m *Manager) Run(stopCh <-chan struct{}) {
 	if m.unavailable != nil {
 		return
@@ -228,7 +230,7 @@ func (m *Manager) writeMarks() (again bool) {
 	marks, serials := m.table.pendingMarks()
 	if len(marks) > 0 {
 		if err := m.flows.InstallMarkFlows(marks); err != nil {
-			klog.ErrorS(err, "Open vSwitch did not take ONCache mark flows, trying again", "endpoints", len(marks))
+			klog.ErrorS(err, "Could not write ONCache mark flows to Open vSwitch, trying again", "endpoints", len(marks))
 			return true
 		}
 		if gone := m.table.marksWritten(marks, serials); len(gone) > 0 {
@@ -240,7 +242,7 @@ func (m *Manager) writeMarks() (again bool) {
 	return m.table.unmarked() > 0
 }
 
-// SetMode changes what the cache does, live. Packets on their way are not touched: a hit more or less takes the other path.
+// SetMode changes the mode at once. Packets in flight are not affected: one hit more or less takes the other path.
 func (m *Manager) SetMode(mode datapath.Mode) error {
 	if m.unavailable != nil {
 		return fmt.Errorf("ONCache is not available on this Node: %w", m.unavailable)
@@ -250,7 +252,7 @@ func (m *Manager) SetMode(mode datapath.Mode) error {
 	return nil
 }
 
-// Mode is the wanted mode, whether or not the cache can work at the moment.
+// Mode returns the wanted mode, whether or not the cache can work at the moment.
 func (m *Manager) Mode() datapath.Mode {
 	wanted, _ := m.uplink.mode.state()
 	return wanted

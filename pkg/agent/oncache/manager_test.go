@@ -12,8 +12,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// TestPodRole: packets for a device without a peer would be dropped. That the primary device of a netkit pair is accepted
-// is shown on a real one, by TestNetkitGateOn.
+// TestPodRole: packets for a device without a peer would be dropped. TestNetkitGateOn shows on a real netkit pair that its
+// primary device is accepted.
 func TestPodRole(t *testing.T) {
 	role, err := podRole(&netlink.Veth{})
 	require.NoError(t, err)

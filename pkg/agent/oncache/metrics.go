@@ -18,9 +18,9 @@ var (
 	descPackets = prometheus.NewDesc("antrea_agent_oncache_packet_count",
 		"Packets by eBPF program and by what became of them (docs/oncache.md lists the reasons).", []string{"program", "reason"}, nil)
 	descEvictions = prometheus.NewDesc("antrea_agent_oncache_eviction_count",
-		"Generations moved on: each evicts all flows of a Pod, of a Node, or of everybody.", []string{"scope"}, nil)
+		"Generation increments: each evicts all flows of a Pod, all flows to a Node, or all flows.", []string{"scope"}, nil)
 	descConntrack = prometheus.NewDesc("antrea_agent_oncache_conntrack_update_count",
-		"Conntrack entries of accelerated connections that were brought up to date: after a segment had passed conntrack, when the connection had become idle; or that could not be.", []string{"cause"}, nil)
+		"Updates of conntrack entries of accelerated connections: after a segment had passed conntrack (segment), when the connection had become idle (idle), or failed attempts (failed).", []string{"cause"}, nil)
 	descEndpoints = prometheus.NewDesc("antrea_agent_oncache_endpoint_count", "Local Pods known to ONCache.", nil, nil)
 	descPodsOnOVS = prometheus.NewDesc("antrea_agent_oncache_pods_on_ovs", "Local Pods that are kept on Open vSwitch at the moment.", nil, nil)
 	descNodes     = prometheus.NewDesc("antrea_agent_oncache_node_count", "Remote Nodes known to ONCache.", nil, nil)

@@ -11,18 +11,18 @@ import (
 
 // modeControl decides in which mode the programs run: the wanted one, or off while the uplink cannot carry the fast path.
 type modeControl struct {
-	// set gives the programs a mode. evict makes all entries void; it is called before programs that were off by request begin
-	// again, because connections may have closed and others opened meanwhile.
+	// set gives the programs a mode. evict makes all entries void; it is called before programs that were off by request
+	// resume, because connections may have closed and others opened meanwhile.
 	set   func(datapath.Mode)
 	evict func()
 
 	mu     sync.Mutex
 	wanted datapath.Mode
-	// suspended is why the uplink cannot carry the fast path at the moment; nil when it can.
+	// suspended says why the uplink cannot carry the fast path at the moment; nil when it can.
 	suspended error
 }
 
-// begin sets the first mode, and why the uplink cannot carry the fast path yet, nil if it can.
+// begin sets the first mode, and why the uplink cannot carry the fast path yet; nil if it can.
 func (c *modeControl) begin(mode datapath.Mode, suspended error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,7 +30,7 @@ func (c *modeControl) begin(mode datapath.Mode, suspended error) {
 	c.apply()
 }
 
-// want changes the wanted mode and returns the former one.
+// want changes the wanted mode and returns the previous one.
 func (c *modeControl) want(mode datapath.Mode) (former datapath.Mode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +43,7 @@ func (c *modeControl) want(mode datapath.Mode) (former datapath.Mode) {
 	return former
 }
 
-// suspend switches the fast path off for the reason, or on again with nil.
+// suspend turns the fast path off for the given reason, or on again for nil.
 func (c *modeControl) suspend(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 )
 
-// node is a remote Node by one of its transport addresses. Most have one; where Nodes have addresses of both families, each
-// leads to the Pod networks of its own.
+// node is one transport address of a remote Node. Most Nodes have one. A Node with addresses of both families has two, and
+// each leads to the Pod networks of its family.
 type node struct {
 	coherency.Node
 	slot int
@@ -23,7 +23,7 @@ type node struct {
 	serial uint64
 }
 
-// changesNodes says whether a change alters or removes a Node that flows may refer to.
+// changesNodes reports whether a change alters or removes a Node that flows may refer to.
 func (t *table) changesNodes(c coherency.Change) bool {
 	for name, wanted := range byName(c.Nodes) {
 		if old := t.nodes[name]; old != nil && !sameNodes(old, wanted) {
@@ -74,7 +74,7 @@ func (t *table) addNode(info coherency.Node) error {
 	n := &node{Node: info, slot: slot, serial: t.nodeSerial}
 	t.slotNodes[slot], t.nodes[info.Name] = n, append(t.nodes[info.Name], n)
 	t.dp.SetNode(slot, info.TunnelIP)
-	t.wake() // the worker finds out the MTU of the way there
+	t.wake() // the worker finds out the MTU of the route
 	for _, p := range info.PodCIDRs {
 		if err := t.dp.AddPodNetwork(p, slot); err != nil {
 			t.removeNode(n)
@@ -105,7 +105,7 @@ func (t *table) removeNode(n *node) {
 	t.dp.ClearNode(n.slot)
 }
 
-// inherit gives a Pod network of n, which is no longer known, to the Node that has it otherwise, or to nobody.
+// inherit passes a Pod network that n has lost to another Node that was announced with it, or to none.
 func (t *table) inherit(n *node, p netip.Prefix) error {
 	heir := t.owner(p)
 	switch {
@@ -114,11 +114,12 @@ func (t *table) inherit(n *node, p netip.Prefix) error {
 	case heir.serial < n.serial:
 		return t.dp.AddPodNetwork(p, heir.slot)
 	}
-	return nil // it has moved before: n had lost it already
+	return nil // n had lost it to another Node earlier
 }
 
-// owner is the Node that a Pod network leads to, or nil. The controller of Nodes gives a network to one Node at a time. Should
-// several have it all the same, it leads to the one announced last, whose OpenFlow flow has replaced those of the others.
+// owner returns the Node that a Pod network leads to, or nil. The controller of Nodes gives a network to one Node at a
+// time. If several have it all the same, it leads to the one announced last, whose OpenFlow flow has replaced those of the
+// others.
 func (t *table) owner(p netip.Prefix) (last *node) {
 	for _, n := range t.eachNode() {
 		if slices.Contains(n.PodCIDRs, p) && (last == nil || n.serial > last.serial) {

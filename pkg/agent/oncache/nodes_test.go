@@ -21,7 +21,8 @@ func (e *env) change(c coherency.Change) {
 	end(nil)
 }
 
-// TestSharedPodNetwork: of several Nodes with one Pod network the last one has it, and when it goes the one before.
+// TestSharedPodNetwork: when several Nodes have the same Pod network, the last one gets it; when that one goes, the one
+// before.
 func TestSharedPodNetwork(t *testing.T) {
 	network := netip.MustParsePrefix("10.10.2.0/24")
 	first, second, third := remote("first", "192.168.77.11", "10.10.2.0/24"), remote("second", "192.168.77.12", "10.10.2.0/24"), remote("third", "192.168.77.13", "10.10.2.0/24")
@@ -57,8 +58,8 @@ func TestSharedPodNetwork(t *testing.T) {
 	}
 }
 
-// TestNodesAtRandom: whatever Nodes come, go and change, with whatever networks, each network leads to the Node that was
-// announced with it last of those that are there, and networks of nobody lead nowhere.
+// TestNodesAtRandom: Nodes come, go and change with random networks. Each network always leads to the present Node that was
+// announced with it last, and a network of no Node leads nowhere.
 func TestNodesAtRandom(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -18,13 +18,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// localPod is a Pod that the store has shown. It is announced to the cache, or stays on Open vSwitch for a reason.
+// localPod is a Pod of the interface store. It is announced to the cache, or stays on Open vSwitch for a reason.
 type localPod struct {
 	Pod
 	ifIndex int // 0 when it has no interface
 	kind    string
 	role    datapath.Role
-	// onOVS is why its traffic takes the slow path; "" when it is announced.
+	// onOVS says why its traffic takes the slow path; "" when it is announced.
 	onOVS string
 }
 
@@ -43,7 +43,7 @@ func newPodAnnouncer(config *Config) *podAnnouncer {
 	return &podAnnouncer{config: config, pods: map[string]*localPod{}}
 }
 
-// begin adds the Pods that are there at start, and returns the indexes of the interfaces that programs are attached to.
+// begin adds the Pods that exist at start, and returns the indexes of the interfaces that programs are attached to.
 func (a *podAnnouncer) begin(dp *datapath.Datapath, t *table, present []Pod) (attached []int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,7 +57,7 @@ func (a *podAnnouncer) begin(dp *datapath.Datapath, t *table, present []Pod) (at
 	return attached
 }
 
-// changed is told of each change of the interface store.
+// changed is called for each change of the interface store.
 func (a *podAnnouncer) changed(added, removed *Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,7 +69,7 @@ func (a *podAnnouncer) changed(added, removed *Pod) {
 	}
 }
 
-// add announces a Pod if nothing speaks against it. The caller holds mu.
+// add announces a Pod unless something prevents it. The caller holds mu.
 func (a *podAnnouncer) add(pod Pod, seen captures) *localPod {
 	p := &localPod{Pod: pod}
 	a.pods[pod.InterfaceName] = p
@@ -84,7 +84,8 @@ func (a *podAnnouncer) add(pod Pod, seen captures) *localPod {
 	return p
 }
 
-// announce attaches to the Pod's interface and gives it a slot. On error nothing of the cache is left on the interface.
+// announce attaches to the Pod's interface and gives the Pod a slot. After an error nothing of the cache is left on the
+// interface.
 func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	device, err := netlink.LinkByName(p.InterfaceName)
 	if err != nil {
@@ -94,7 +95,7 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	if p.role, err = podRole(device); err != nil {
 		return err
 	}
-	// Pods without a slot are looked at once per lease: that must not attach and detach programs each time.
+	// Pods without a slot are checked once per lease. That must not attach and detach programs each time.
 	if err := a.table.room(p.InterfaceName); err != nil {
 		return err
 	}
@@ -118,8 +119,8 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	return nil
 }
 
-// podRole says how programs are attached to a Pod's interface. bpf_redirect_peer drops packets for a device that has no
-// peer, so nothing but veth and netkit can be accelerated; the programs need Ethernet headers.
+// podRole returns how programs are attached to a Pod's interface. bpf_redirect_peer drops packets for a device that has no
+// peer, so only veth and netkit can be accelerated. The programs need Ethernet headers.
 func podRole(device netlink.Link) (datapath.Role, error) {
 	switch d := device.(type) {
 	case *netlink.Veth:
@@ -142,8 +143,8 @@ func (a *podAnnouncer) remove(interfaceName string) {
 	}
 }
 
-// withdraw evicts a Pod's flows and removes the programs from its interface. The endpoint is usually gone already when the
-// Pod is deleted: the bundle that removed the Pod's flows said so.
+// withdraw evicts a Pod's flows and removes the programs from its interface. When the Pod is deleted the endpoint is
+// usually gone already: the bundle that removed the Pod's flows has removed it.
 func (a *podAnnouncer) withdraw(p *localPod) {
 	a.table.removeEndpoint(p.InterfaceName)
 	if p.ifIndex == 0 {
@@ -154,7 +155,8 @@ func (a *podAnnouncer) withdraw(p *localPod) {
 	}
 }
 
-// bypassed returns an error that says what hits of the Pod would bypass: then its packets must take the slow path.
+// bypassed returns an error that names what hits of the Pod would bypass. With an error its packets must take the slow
+// path.
 func (a *podAnnouncer) bypassed(p *localPod, seen captures) error {
 	if err := seen.of(p); err != nil {
 		return err
@@ -169,8 +171,8 @@ func (a *podAnnouncer) bypassed(p *localPod, seen captures) error {
 	return nil
 }
 
-// watch looks once per lease at what others do to the Pods' interfaces. It waits for Open vSwitch, so it is not part of
-// the uplink's watcher.
+// watch checks once per lease what others have attached to the Pods' interfaces. It waits for Open vSwitch, so it is not
+// part of the uplink's watcher.
 func (a *podAnnouncer) watch(stopCh <-chan struct{}) {
 	tick := time.NewTicker(a.config.Lease)
 	defer tick.Stop()
@@ -184,8 +186,8 @@ func (a *podAnnouncer) watch(stopCh <-chan struct{}) {
 	}
 }
 
-// review withdraws Pods whose packets must be seen on the way, announces those again of which that is over, and puts
-// programs back that somebody has removed or has put others behind.
+// review withdraws Pods with a capture or a foreign program on their interface, announces Pods again where it is gone, and
+// restores programs that somebody has removed or has put others behind.
 func (a *podAnnouncer) review(seen captures) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -204,7 +206,7 @@ func (a *podAnnouncer) review(seen captures) {
 			err = a.keepInPlace(p.ifIndex, p.role)
 		}
 		if err != nil {
-			klog.InfoS("Pod goes over to Open vSwitch", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName, "reason", err)
+			klog.InfoS("Pod moves to Open vSwitch", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName, "reason", err)
 			p.onOVS = err.Error()
 			a.withdraw(p)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// A Node may have more Pods than the cache: those beyond stay on Open vSwitch and are told why, until there is room.
+// A Node may have more Pods than the cache has slots. The surplus Pods stay on Open vSwitch with that reason until there is
+// room.
 func TestMorePodsThanSlots(t *testing.T) {
 	e := newEnv(t)
 	podOf := func(i int) Pod {

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// Which reasons mean what; the rest of the enum belongs to the learning programs. See bpf/oncache/reasons.h.
+// Groups of reasons; the rest of the enum belongs to the learning programs. See bpf/oncache/reasons.h.
 var (
 	missReasons        = []string{"no_entry", "not_proved", "stale_endpoint", "stale_node", "stale_all", "lease", "spoof", "mtu", "ecn", "offload"}
 	uncacheableReasons = []string{"off", "not_ip", "malformed", "ip_options", "fragment", "protocol", "tcp_flags", "ttl", "no_endpoint", "not_remote", "outer_header", "outer_source"}
@@ -76,7 +76,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	return s, nil
 }
 
-// stateNow returns the wanted mode, and what the cache does at the moment with the reason why it is not active.
+// stateNow returns the wanted mode, and the cache's present state with the reason why it is not active.
 func (m *Manager) stateNow() (mode, state, reason string) {
 	wanted, suspended := m.uplink.mode.state()
 	switch {
@@ -121,7 +121,7 @@ type FlowFilter struct {
 	Limit int
 }
 
-// Flows lists entries of the cache, the busiest first.
+// Flows lists entries of the cache, busiest first.
 func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	out := []api.FlowInfo{}
 	if m.unavailable != nil {
@@ -152,7 +152,7 @@ func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	return out, err
 }
 
-// flowState names the first condition that the entry does not meet, by the reason that a packet would be counted under.
+// flowState returns the first condition that the entry does not meet, as the reason under which a packet would be counted.
 func flowState(f *datapath.Flow) string {
 	switch {
 	case f.Active():
@@ -212,7 +212,7 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	return out
 }
 
-// onOVS lists the Pods that were not announced, with the reason.
+// onOVS lists the Pods that were not announced, with their reasons.
 func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 	out := []api.EndpointInfo{}
 	a.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// TestFlowState: the state of an entry is the first reason for which a packet would miss.
+// TestFlowState: the state of an entry is the first reason why a packet would miss.
 func TestFlowState(t *testing.T) {
 	good := datapath.Flow{Protocol: unix.IPPROTO_TCP, OwnProved: true, OtherProved: true, CurrentEndpoint: true, CurrentNode: true, CurrentEverybody: true}
 	for name, c := range map[string]struct {

@@ -15,9 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// subscribe reports, until done closes, that the kernel has sent messages to a netlink group that matter, for what package netlink
-// has no subscription. Messages that come before the last report was taken are one report. The channel is nil when the kernel
-// does not have the protocol.
+// subscribe reports that the kernel has sent a message that matters to a netlink group, until done closes. It serves groups
+// that package netlink cannot subscribe to. Messages that arrive before the last report was taken are merged into one
+// report. The channel is nil when the kernel lacks the protocol.
 func subscribe(protocol int, group uint, matters func(syscall.NetlinkMessage) bool, done <-chan struct{}, onError func(error)) (<-chan struct{}, error) {
 	socket, err := nl.Subscribe(protocol, group)
 	if errors.Is(err, unix.EPROTONOSUPPORT) {
@@ -50,10 +50,10 @@ func subscribe(protocol int, group uint, matters func(syscall.NetlinkMessage) bo
 	return changed, nil
 }
 
-// anyMessage matters.
+// anyMessage reports that every message matters.
 func anyMessage(syscall.NetlinkMessage) bool { return true }
 
-// changesNexthop says whether a message is about a nexthop object that a route may use. A new one is used by none.
+// changesNexthop reports whether a message is about a nexthop object that a route may use. A new object is not used by any.
 func changesNexthop(m syscall.NetlinkMessage) bool {
 	return m.Header.Type == unix.RTM_DELNEXTHOP || m.Header.Type == unix.RTM_NEWNEXTHOP && m.Header.Flags&unix.NLM_F_REPLACE != 0
 }

@@ -13,13 +13,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// liberalSysctl makes conntrack accept TCP segments outside the window it remembers. A flow that comes back from the
-// fast path has moved on; without this conntrack calls its packets invalid, and the pipeline drops those. Recent kernels
-// do it for Open vSwitch by themselves (net/openvswitch/conntrack.c, __ovs_ct_lookup), older ones and the host's own
+// liberalSysctl makes conntrack accept TCP segments outside the window it remembers. A flow that returns from the fast path
+// has moved on; without the sysctl conntrack calls its packets invalid, and the pipeline drops those. Recent kernels do
+// this for Open vSwitch by themselves (net/openvswitch/conntrack.c, __ovs_ct_lookup), but older kernels and the host's own
 // iptables rules do not.
 const liberalSysctl = "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
 
-// liberalKey is where the value found before is kept until the gate is off again.
+// liberalKey is the key under which the former value is kept until the gate is off again.
 const liberalKey = "oncache-tcp-be-liberal"
 
 // setLiberal sets the sysctl to 1 and remembers what it was.
@@ -43,7 +43,7 @@ func setLiberal(state StateStore, path string) error {
 	return nil
 }
 
-// restoreLiberal puts back what setLiberal has found; without a remembered value it does nothing.
+// restoreLiberal restores the value that setLiberal found; without a remembered value it does nothing.
 func restoreLiberal(state StateStore, path string) error {
 	saved, err := state.Get(liberalKey)
 	if err != nil || saved == "" {

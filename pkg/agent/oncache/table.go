@@ -21,10 +21,10 @@ import (
 // table is the deterministic core of the cache's coherency: it turns changes of forwarding state into generations and
 // epochs of slots. All entries of the cache refer to slots, so one store evicts any number of flows.
 //
-// The rule (docs/design/oncache.md, "Coherency"): a change and the next epoch of everyone it concerns go to Open
-// vSwitch in one atomic bundle; after the barrier, generation and epoch are published in one store.
+// The rule (docs/design/oncache.md, "Coherency"): a change and the next epoch of every endpoint that it affects go to Open
+// vSwitch in one atomic bundle. After the barrier, generation and epoch are published in one store.
 type table struct {
-	mu  sync.Mutex // held from Begin to its end: changes are serialised
+	mu  sync.Mutex // held from Begin to its end: changes are serialized
 	dp  slots
 	now func() time.Time
 
@@ -40,8 +40,8 @@ type table struct {
 	// wake tells the worker that needMarks has grown. It must not block.
 	wake func()
 
-	// former are the epochs of removed endpoints by Pod address: a Pod that gets the address soon must not use epochs
-	// that megaflows of the earlier one may still carry.
+	// former are the epochs of removed endpoints by Pod address. A Pod that gets the address soon after must not use epochs
+	// that megaflows of the earlier Pod may still carry.
 	former     map[netip.Addr]*epochs
 	firstEpoch uint32
 
@@ -56,13 +56,12 @@ type endpoint struct {
 	generation uint32
 	epoch      uint32 // the published one
 	epochs     *epochs
-	// serial changes whenever the mark flows change: marks written for another serial prove nothing.
+	// serial changes whenever the mark flows change. Marks written for another serial prove nothing.
 	serial uint64
 }
 
 // newTable makes a table without Pods and Nodes. former are the last epochs of Pods that an earlier agent knew: megaflows
-// may still carry them. Pods that nobody knew begin after epoch first (0..511), which should be random, for the same
-// reason.
+// may still carry them. Other Pods begin after epoch first (0..511), which should be random for the same reason.
 func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr]uint32, first uint32) *table {
 	t := &table{
 		dp: dp, now: now, wake: wake, firstEpoch: first,
@@ -128,8 +127,8 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	}
 }
 
-// refused evicts after a bundle whose fate is unknown: neither the old nor the new rules can be vouched for, so nothing
-// is learned until new mark flows were written.
+// refused evicts after a bundle whose fate is unknown. Neither the old nor the new rules can be vouched for, so nothing is
+// learned until new mark flows have been written.
 func (t *table) refused(endpoints []*endpoint) {
 	for _, e := range endpoints {
 		t.publish(e, 0)
@@ -148,7 +147,7 @@ func (t *table) named(interfaces []string) []*endpoint {
 	return out
 }
 
-// nextMark moves the endpoint to an epoch that no megaflow can carry, or to 0 when there is none yet.
+// nextMark moves the endpoint to an epoch that no megaflow can carry, or to 0 while none is free.
 func (t *table) nextMark(e *endpoint) coherency.Mark {
 	e.serial++
 	epoch := e.epochs.next(t.now())
@@ -158,7 +157,7 @@ func (t *table) nextMark(e *endpoint) coherency.Mark {
 	return coherency.Mark{InterfaceName: e.pod.InterfaceName, OFPort: e.pod.OFPort, Epoch: epoch}
 }
 
-// publish makes an epoch current and every entry of the endpoint void.
+// publish makes an epoch current and voids all entries of the endpoint.
 func (t *table) publish(e *endpoint, epoch uint32) {
 	e.generation++
 	t.evictions.Endpoint++
@@ -166,7 +165,7 @@ func (t *table) publish(e *endpoint, epoch uint32) {
 	t.dp.PublishEndpoint(e.slot, e.generation, epoch)
 }
 
-// stamp says that one change concerned the endpoints, and is on the switch.
+// stamp records that one change, which is on the switch, affects the endpoints.
 func (t *table) stamp(endpoints ...*endpoint) {
 	if len(endpoints) == 0 {
 		return
@@ -197,7 +196,8 @@ func (t *table) noRoom(interfaceName string) error {
 	return fmt.Errorf("interface %s: all %d endpoint slots are taken; the Pod stays on Open vSwitch", interfaceName, len(t.slotPods))
 }
 
-// addEndpoint gives a Pod with an interface of that kind a slot. It learns nothing until its mark flows are written.
+// addEndpoint gives a Pod a slot; kind is the kind of its interface. The Pod learns nothing until its mark flows are
+// written.
 func (t *table) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,7 +221,7 @@ func (t *table) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	return nil
 }
 
-// removeEndpoint forgets a Pod; unknown is no error.
+// removeEndpoint forgets a Pod. An unknown Pod is not an error.
 func (t *table) removeEndpoint(interfaceName string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,7 +255,7 @@ func (t *table) epochsFor(ips []netip.Addr) *epochs {
 	return &epochs{last: t.firstEpoch}
 }
 
-// pendingMarks returns new marks for every endpoint that needs them, with the serials they stand for.
+// pendingMarks returns new marks for every endpoint that needs them, with the serials that they belong to.
 func (t *table) pendingMarks() (marks []coherency.Mark, serials map[string]uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -270,8 +270,8 @@ func (t *table) pendingMarks() (marks []coherency.Mark, serials map[string]uint6
 	return marks, serials
 }
 
-// marksWritten lets endpoints learn whose marks are on the switch and have not been overtaken by another change. It returns
-// the interfaces that were removed meanwhile: their mark flows have come too late.
+// marksWritten lets endpoints learn if their marks are on the switch and no other change has overtaken them. It returns the
+// interfaces that were removed meanwhile: their mark flows came too late.
 func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) (gone []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -293,7 +293,7 @@ func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) 
 	return gone
 }
 
-// unmarked is the number of endpoints that still wait for mark flows.
+// unmarked returns the number of endpoints that still wait for mark flows.
 func (t *table) unmarked() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,12 +20,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// fakeSlots records what the core writes, in order, and what is current.
+// fakeSlots records the core's writes in order, and the current values.
 type fakeSlots struct {
 	log   []string
 	noted []string
 	words map[int][2]uint32
-	// changed are the numbers of slots, change is the last one.
+	// changed has the stamp of each slot, change is the last one.
 	changed map[int]uint32
 	change  uint32
 	// networks are the slots that Pod networks lead to.
@@ -107,7 +107,7 @@ func (e *env) add(t *testing.T, name, ip string) {
 		"veth", datapath.Endpoint{IfIndex: 100, IPv4: addr}))
 }
 
-// writeMarks does what the manager's worker does, with a switch that accepts.
+// writeMarks does the work of the manager's worker, with a switch that accepts.
 func (e *env) writeMarks() []coherency.Mark {
 	marks, serials := e.pendingMarks()
 	e.marksWritten(marks, serials)
@@ -232,8 +232,8 @@ func TestNewPodLearnsOnlyAfterItsMarksAreWritten(t *testing.T) {
 	require.Equal(t, []string{"publish 0 generation=2 epoch=1"}, e.slots.take())
 }
 
-// TestMarksOvertakenByAChange: the worker's marks and a change race on the switch; whoever wins there, no epoch is
-// published by the loser and the worker writes again.
+// TestMarksOvertakenByAChange: the worker's marks and a change race on the switch. Whichever wins there, the loser
+// publishes no epoch, and the worker writes again.
 func TestMarksOvertakenByAChange(t *testing.T) {
 	e := newEnv(t)
 	e.add(t, "a", "10.10.1.2")
@@ -305,8 +305,8 @@ func TestRestartContinuesEpochs(t *testing.T) {
 	end(nil)
 }
 
-// TestOneChangeOneStamp: however many Pods a change concerns, it takes one number, and others keep theirs. It takes none before it is on
-// the switch.
+// TestOneChangeOneStamp: a change takes one number for all the Pods that it affects, and other Pods keep theirs. It takes
+// none before it is on the switch.
 func TestOneChangeOneStamp(t *testing.T) {
 	e := newEnv(t, "a", "b", "c")
 	last := e.slots.change

@@ -18,12 +18,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// uplinkKeeper keeps the cache in line with the kernel's way to the other Nodes, and switches the fast path off while the transport
-// interface cannot carry it. It takes no lock that a slow Open vSwitch could hold.
+// uplinkKeeper keeps the cache in step with the kernel's routes to the other Nodes, and turns the fast path off while the
+// transport interface cannot carry it. It takes no lock that a slow Open vSwitch could hold.
 type uplinkKeeper struct {
 	config *Config
 	mode   *modeControl
-	// nodesChanged tells the watcher that there may be other Nodes.
+	// nodesChanged tells the watcher that the set of Nodes may have changed.
 	nodesChanged chan struct{}
 	// evictions counts the evictions of all entries.
 	evictions atomic.Uint64
@@ -39,25 +39,25 @@ func newUplinkKeeper(config *Config) *uplinkKeeper {
 	return k
 }
 
-// begin tells the datapath of the uplink and attaches to it. No mode is set yet.
+// begin describes the uplink to the datapath and attaches to it. It sets no mode.
 func (k *uplinkKeeper) begin(dp *datapath.Datapath, uplink datapath.Uplink) error {
 	k.dp, k.uplink = dp, uplink
 	return dp.Attach(uplink.IfIndex, datapath.RoleUplink)
 }
 
-// evictAll makes all entries void, and all outer headers that were learned.
+// evictAll voids all entries and all learned outer headers.
 func (k *uplinkKeeper) evictAll() {
 	k.dp.BumpUplink()
 	k.evictions.Add(1)
 }
 
-// watch evicts everything when the kernel's way to the other Nodes changes: the cached headers were made for the old one. Open
-// vSwitch is not involved: its tunnel asks the kernel for each packet.
+// watch evicts everything when the kernel's path to the other Nodes changes: the cached headers were made for the old one.
+// Open vSwitch is not involved: its tunnel asks the kernel for each packet.
 func (k *uplinkKeeper) watch(stopCh <-chan struct{}) {
 	for {
 		err := recovery.Call(boundaryName, recovery.Part("ONCache uplink"), func() error { return k.watchOnce(stopCh) })
 		if recovery.Is(err) {
-			k.mode.suspend(err) // until it has been looked at anew
+			k.mode.suspend(err) // until it has been checked again
 		}
 		select {
 		case <-stopCh:
@@ -68,8 +68,8 @@ func (k *uplinkKeeper) watch(stopCh <-chan struct{}) {
 	}
 }
 
-// refresh describes the uplink anew and evicts all flows, and reports whether the uplink is usable. While it is not, the fast path is
-// off.
+// refresh reads the uplink again and evicts all flows, and reports whether the uplink is usable. While it is not, the fast
+// path is off.
 func (k *uplinkKeeper) refresh(why string) (usable bool) {
 	uplink, err := k.lookUp()
 	if _, was := k.mode.state(); err != nil && was != nil && err.Error() == was.Error() {
@@ -89,7 +89,8 @@ func (k *uplinkKeeper) refresh(why string) (usable bool) {
 	return err == nil
 }
 
-// lookUp finds the transport interface as it is now and attaches to it. The error says why it cannot carry the fast path.
+// lookUp finds the transport interface in its present state and attaches to it. An error says why it cannot carry the fast
+// path.
 func (k *uplinkKeeper) lookUp() (datapath.Uplink, error) {
 	uplink, err := readUplink(k.config)
 	if err != nil {
@@ -118,7 +119,7 @@ func (k *uplinkKeeper) bypassed(ifIndex int) error {
 	return k.ipsecOnTunnel(ifIndex)
 }
 
-// inOrder says whether the uplink's programs are where they must be and bypass nothing.
+// inOrder reports whether the uplink's programs are in place and bypass nothing.
 func (k *uplinkKeeper) inOrder() bool {
 	ok, err := k.dp.InPlace(k.uplink.IfIndex, datapath.RoleUplink)
 	return err == nil && ok && k.bypassed(k.uplink.IfIndex) == nil
@@ -129,7 +130,7 @@ func (k *uplinkKeeper) isTransport(ip net.IP) bool {
 	return ok && (addr.Unmap() == k.config.UplinkIPv4 || addr.Unmap() == k.config.UplinkIPv6)
 }
 
-// routesNodes says whether a route decides how a remote Node is reached.
+// routesNodes reports whether a route decides how a remote Node is reached.
 func (k *uplinkKeeper) routesNodes(dst *net.IPNet) bool {
 	for _, n := range k.dp.Nodes() {
 		if dst == nil || dst.Contains(n.IP.AsSlice()) {
@@ -139,9 +140,9 @@ func (k *uplinkKeeper) routesNodes(dst *net.IPNet) bool {
 	return false
 }
 
-// maintainNodes looks at the way to each remote Node: what may be sent at once, learned path MTU included, and whether Open vSwitch
-// puts another header in front now without a netlink message that said so (a policy routing rule, a route in a table that nobody
-// watches).
+// maintainNodes checks the route to each remote Node. It updates the largest packet that may be sent at once, including the
+// learned path MTU. It also finds changes of the outer header that no netlink message announced (a policy routing rule, a
+// route in a table that nobody watches).
 func (k *uplinkKeeper) maintainNodes() {
 	for _, n := range k.dp.Nodes() {
 		k.dp.SetNodeMTU(n.Slot, pathMTU(n.IP))
@@ -152,7 +153,7 @@ func (k *uplinkKeeper) maintainNodes() {
 	}
 }
 
-// pathMTU is the MTU of the route to ip, or 0 when there is none.
+// pathMTU returns the MTU of the route to ip, or 0 when there is none.
 func pathMTU(ip netip.Addr) int {
 	routes, err := netlink.RouteGet(ip.AsSlice())
 	if err != nil || len(routes) == 0 {

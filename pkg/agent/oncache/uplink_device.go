@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// readUplink looks up the transport device and refuses those that the programs do not understand.
+// readUplink looks up the transport device and refuses devices that the programs do not understand.
 func readUplink(c *Config) (datapath.Uplink, error) {
 	u := datapath.Uplink{IPv4: c.UplinkIPv4, IPv6: c.UplinkIPv6, TunnelPort: c.TunnelPort, VirtualMAC: c.VirtualMAC}
 	device, err := netlink.LinkByName(c.Uplink)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uplinkEvents are the kernel's messages about what the way to other Nodes depends on.
+// uplinkEvents are the kernel's messages about everything that the path to other Nodes depends on.
 type uplinkEvents struct {
 	links     chan netlink.LinkUpdate
 	addresses chan netlink.AddrUpdate
@@ -21,11 +21,11 @@ type uplinkEvents struct {
 	routes    chan netlink.RouteUpdate
 	// policies reports changed IPsec policies, nexthops changed nexthop objects.
 	policies, nexthops <-chan struct{}
-	// failed has the error of a subscription that has ended.
+	// failed carries the error of a subscription that has ended.
 	failed chan error
 }
 
-// subscribeUplink subscribes until done closes. Changes from before are not reported, but for the present neighbors.
+// subscribeUplink subscribes until done closes. It does not report earlier changes, except the present neighbors.
 func subscribeUplink(done <-chan struct{}) (*uplinkEvents, error) {
 	e := &uplinkEvents{
 		links: make(chan netlink.LinkUpdate, 64), addresses: make(chan netlink.AddrUpdate, 64),
@@ -61,7 +61,7 @@ func subscribeUplink(done <-chan struct{}) (*uplinkEvents, error) {
 // updates.
 type neighbors map[netip.Addr]string
 
-// changed takes one update and reports whether a known neighbor has another MAC now.
+// changed takes one update and reports whether the MAC of a known neighbor has changed.
 func (n neighbors) changed(ip net.IP, mac net.HardwareAddr) bool {
 	addr, ok := netip.AddrFromSlice(ip)
 	if !ok || len(mac) == 0 {

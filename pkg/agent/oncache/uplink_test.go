@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// watchedUplink is a keeper of a real uplink, and has a Node on it (slot 0) and one behind a route (slot 1). Its
-// lease does not end: whatever it does, a message of the kernel has told it to.
+// watchedUplink returns a keeper of a real uplink with one Node on the link (slot 0) and one behind a route (slot 1). Its
+// lease does not end, so everything it does is triggered by a message of the kernel.
 func watchedUplink(t *testing.T) *uplinkKeeper {
 	t.Helper()
 	sandbox.RequireRoot(t)
@@ -52,7 +52,7 @@ func watchedUplink(t *testing.T) *uplinkKeeper {
 	uplink, err := readUplink(k.config)
 	require.NoError(t, err)
 	require.NoError(t, k.begin(k.dp, uplink))
-	k.mode.wanted = datapath.ModeEnforce // the programs are told when the watcher has looked at the uplink
+	k.mode.wanted = datapath.ModeEnforce // the programs are told once the watcher has checked the uplink
 
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -67,7 +67,7 @@ func watchedUplink(t *testing.T) *uplinkKeeper {
 	return k
 }
 
-// patience is more than the watcher takes.
+// patience is longer than the watcher ever needs.
 const patience = 5 * time.Second
 
 func suspendedFor(k *uplinkKeeper) string {
@@ -95,7 +95,7 @@ func TestIPsecSuspends(t *testing.T) {
 	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, patience, 10*time.Millisecond)
 	require.Empty(t, suspendedFor(k))
 
-	// A Node that comes later is covered by a policy that was there before it.
+	// A Node that is added later is covered by the existing policy.
 	k.dp.SetNode(2, netip.MustParseAddr("172.16.0.2"))
 	k.nodesChanged <- struct{}{}
 	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeOff }, patience, 10*time.Millisecond)
@@ -104,7 +104,7 @@ func TestIPsecSuspends(t *testing.T) {
 	require.Eventually(t, func() bool { return k.dp.Mode() == datapath.ModeEnforce }, patience, 10*time.Millisecond)
 }
 
-// TestUplinkMTU: what may be sent follows the uplink's MTU at once, and nothing is evicted.
+// TestUplinkMTU: the packet size limit follows the uplink's MTU at once, and nothing is evicted.
 func TestUplinkMTU(t *testing.T) {
 	k := watchedUplink(t)
 	before := k.evictions.Load()
@@ -113,9 +113,10 @@ func TestUplinkMTU(t *testing.T) {
 	require.Equal(t, before, k.evictions.Load())
 }
 
-// TestNexthopObjects: routes by nexthop objects change, and for IPv4 go, without a message about the route.
+// TestNexthopObjects: routes through nexthop objects change without a message about the route. IPv4 routes even disappear
+// without one.
 func TestNexthopObjects(t *testing.T) {
-	// Otherwise a replaced object is reported with the routes that use it.
+	// With the compatibility mode a replaced object would be reported with the routes that use it.
 	require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/nexthop_compat_mode", []byte("0"), 0))
 	defer os.WriteFile("/proc/sys/net/ipv4/nexthop_compat_mode", []byte("1"), 0)
 	k := watchedUplink(t)
@@ -128,7 +129,7 @@ func TestNexthopObjects(t *testing.T) {
 	evicts("nexthop replace id 7 via 192.168.77.13 dev up0")
 	before := k.evictions.Load()
 	ip(t, "nexthop add id 8 via 192.168.77.14 dev up0")
-	ip(t, "link set up0 mtu 1400") // the watcher has had time for the message before when it knows of this
+	ip(t, "link set up0 mtu 1400") // once the watcher knows of this, it has handled the message before
 	require.Eventually(t, func() bool { return k.dp.Nodes()[0].MTU == 1400 }, patience, 10*time.Millisecond)
 	require.Equal(t, before, k.evictions.Load(), "a new object")
 	evicts("nexthop del id 7")

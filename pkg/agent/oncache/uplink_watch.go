@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uplinkWatch tells those of the kernel's messages that matter from the others, from one subscription to the next.
+// uplinkWatch picks the kernel's messages that matter, and keeps its state from one subscription to the next.
 type uplinkWatch struct {
 	keeper *uplinkKeeper
 	events *uplinkEvents
-	// usable is what the last look at the uplink has found.
+	// usable is the result of the last check of the uplink.
 	usable bool
-	// retry is for an uplink that is not usable, tick for what nobody reports.
+	// retry is for an uplink that is not usable, tick for changes that nobody reports.
 	retry, tick *time.Ticker
 
 	neighbors neighbors
@@ -50,7 +50,7 @@ func (k *uplinkKeeper) watchOnce(stopCh <-chan struct{}) error {
 	}
 }
 
-// next waits for one event, and says why the uplink must be looked at anew, "" if it need not.
+// next waits for one event and returns why the uplink must be checked again; "" if it need not be.
 func (w *uplinkWatch) next(stopCh <-chan struct{}) (why string, stopped bool, err error) {
 	select {
 	case <-stopCh:
@@ -91,7 +91,7 @@ func endedUnless(open bool) error {
 	return nil
 }
 
-// review says why the uplink must be looked at anew although no message said so, "" if it need not.
+// review returns why the uplink must be checked again although no message said so; "" if it need not be.
 func (w *uplinkWatch) review() string {
 	switch {
 	case !w.usable:
@@ -102,7 +102,8 @@ func (w *uplinkWatch) review() string {
 	return ""
 }
 
-// maintain reviews before it looks at the Nodes: one that IPsec covers must not be given an MTU, without which nothing goes there.
+// maintain reviews before it looks at the Nodes: a Node that IPsec covers must not get an MTU, without which nothing is
+// sent to it.
 func (w *uplinkWatch) maintain() (why string) {
 	if why = w.review(); why == "" {
 		w.keeper.maintainNodes()
@@ -110,7 +111,7 @@ func (w *uplinkWatch) maintain() (why string) {
 	return why
 }
 
-// linkChanged takes an update of a device. A changed MTU alone leaves the cached headers right.
+// linkChanged handles an update of a device. After a change of the MTU alone, the cached headers stay right.
 func (w *uplinkWatch) linkChanged(u netlink.LinkUpdate) (why string) {
 	if u.Link == nil || u.Link.Attrs().Name != w.keeper.config.Uplink {
 		return ""
@@ -128,8 +129,8 @@ func (w *uplinkWatch) linkChanged(u netlink.LinkUpdate) (why string) {
 	return ""
 }
 
-// addressChanged takes an update of an address. A lease or lifetime that is renewed reports an address that has been there all the
-// time.
+// addressChanged handles an update of an address. Renewing a lease or lifetime reports an address that has been present all
+// the time.
 func (w *uplinkWatch) addressChanged(u netlink.AddrUpdate) (why string) {
 	if !w.keeper.isTransport(u.LinkAddress.IP) || u.NewAddr && !w.addressRemoved {
 		return ""

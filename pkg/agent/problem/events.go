@@ -19,12 +19,12 @@ const (
 	kindNode  = "Node"
 )
 
-// SendEvents makes an Event of type Warning of each problem that is new or has another message, from now until ctx ends.
-// client-go's broadcaster counts repetitions up instead of making new Events, and limits them for each object.
+// SendEvents makes an Event of type Warning from each problem that is new or has another message, from now until ctx ends.
+// client-go's broadcaster counts repetitions instead of making new Events, and limits them for each object.
 //
-// The Event is about the object, if the object concerns this Node alone or few others. Of a remote Node all agents of the
-// cluster know the same; that Node's own agent makes the Event, and here the problem is shown without one. Files and
-// peers are about this Node.
+// The Event is about the object if that concerns only this Node, or few others. All agents of the cluster see the same
+// problem of a remote Node; that Node's own agent makes the Event, and here the problem is shown without one. Problems of
+// files and peers are attributed to this Node.
 func SendEvents(ctx context.Context, r *Recorder, kube kubernetes.Interface, nodeName string) {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kube.CoreV1().Events("")})
@@ -42,7 +42,7 @@ func (r *Recorder) sendTo(events record.EventRecorder, nodeName string) {
 
 // involved is the object that an Event is about; nil for no Event.
 func involved(s Subject, nodeName string) *corev1.ObjectReference {
-	// As kubelet does it: the Events of a Node that `kubectl describe` shows have its name for a UID.
+	// Like kubelet: for the Events of a Node, `kubectl describe` expects its name as the UID.
 	own := &corev1.ObjectReference{Kind: kindNode, APIVersion: "v1", Name: nodeName, UID: types.UID(nodeName)}
 	reference := &corev1.ObjectReference{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, UID: types.UID(s.UID)}
 	switch s.Kind {

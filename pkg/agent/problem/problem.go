@@ -3,9 +3,10 @@
 
 // Package problem collects what the agent refuses or cannot do because of one object, one file or one peer.
 //
-// A part of the agent that meets such a thing reports it here and goes on with everything else: a problem delays neither
-// readiness nor other objects. The same part resolves it when the thing is right or gone. events.go makes Kubernetes
-// Events of problems, metrics.go a metric; `antctl get problems` and the agent's condition Degraded show them, too.
+// A part of the agent that finds such a problem reports it here and continues with everything else: a problem delays
+// neither readiness nor other objects. The same part resolves the problem when its subject has been corrected or removed.
+// events.go makes Kubernetes Events from problems, metrics.go a metric; `antctl get problems` and the agent's condition
+// Degraded show them, too.
 package problem
 
 import (
@@ -19,26 +20,27 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// maxProblems bounds what is kept: whoever can create objects must not be able to fill the agent's memory.
+// maxProblems bounds the number of problems: a user who can create objects must not be able to fill the agent's memory.
 const maxProblems = 1000
 
-// maxNamespaced is how many of them may be with objects of Namespaces: nor must their users hide what is wrong with the Node.
+// maxNamespaced is how many of them may be about objects in Namespaces, so that users of Namespaces cannot hide problems of
+// the Node.
 const maxNamespaced = maxProblems - 100
 
-// Reason says in CamelCase what is wrong, as the reason of a Kubernetes Event.
+// Reason names the problem in CamelCase, like the reason of a Kubernetes Event.
 type Reason string
 
-// Kinds of subjects that are no Kubernetes objects.
+// Kinds of subjects that are not Kubernetes objects.
 const (
 	KindFile = "File"
 	KindPeer = "Peer"
 )
 
-// Subject is what the problem is with.
+// Subject is what the problem is about.
 type Subject struct {
 	// Kind is a Kubernetes kind (Node, NetworkPolicy, Pod) or one of the kinds above.
 	Kind string
-	// Namespace is empty for what has none, Name is a path for a file, an address for a peer.
+	// Namespace is empty for subjects without one. Name is a path for a file, an address for a peer.
 	Namespace, Name string
 	// UID is the object's, if known.
 	UID string
@@ -51,26 +53,27 @@ func (s Subject) String() string {
 	return fmt.Sprintf("%s %s", s.Kind, s.Name)
 }
 
-// key tells subjects apart: an object that was made again under its name is the same subject.
+// key identifies a subject: an object that was deleted and created again under its name is the same subject.
 type key struct {
 	reason                Reason
 	kind, namespace, name string
 }
 
-// Problem is one thing that is wrong.
+// Problem is one problem of one subject.
 type Problem struct {
 	Reason  Reason
 	Subject Subject
-	// Message says what was found and what would be right.
+	// Message says what was found and what would be correct.
 	Message string
-	// Since is when it was reported first, Times how often since then.
+	// Since is the time of the first report, Times the number of reports since then.
 	Since time.Time
 	Times int
 }
 
-// Reporter takes reports. Its methods can be called at any time, under any lock: they do no I/O.
+// Reporter takes reports. Its methods can be called at any time and under any lock: they do no I/O.
 type Reporter interface {
-	// Report enters a problem, or renews it. Repeat it as often as is convenient: only news is logged and made an Event.
+	// Report enters a problem, or renews it. It may be repeated as often as is convenient: only news is logged and becomes
+	// an Event.
 	Report(reason Reason, subject Subject, message string)
 	// Resolve ends the problem that has this reason and subject, if there is one.
 	Resolve(reason Reason, subject Subject)
@@ -82,11 +85,11 @@ type Recorder struct {
 
 	mu       sync.Mutex
 	problems map[key]*Problem
-	// namespaced counts those of problems whose subject has a Namespace.
+	// namespaced counts the problems whose subject has a Namespace.
 	namespaced int
-	// dropped counts reports that found maxProblems others, or maxNamespaced.
+	// dropped counts reports that exceeded maxProblems or maxNamespaced.
 	dropped int
-	// listeners are told of each problem that is new or has another message, with mu held.
+	// listeners are told of each problem that is new or has another message. They are called with mu held.
 	listeners []func(Problem)
 }
 
@@ -144,7 +147,7 @@ func (r *Recorder) Resolve(reason Reason, subject Subject) {
 	}
 }
 
-// List returns the present problems, ordered by reason and subject, and how many more were not kept.
+// List returns the present problems, ordered by reason and subject, and how many others were dropped.
 func (r *Recorder) List() (problems []Problem, dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +160,8 @@ func (r *Recorder) List() (problems []Problem, dropped int) {
 	return problems, r.dropped
 }
 
-// listen has a function called with each problem that is new or has another message. It must not call the Recorder.
+// listen registers a function that is called with each problem that is new or has another message. It must not call the
+// Recorder.
 func (r *Recorder) listen(tell func(Problem)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -48,7 +48,7 @@ func TestRecorder(t *testing.T) {
 	require.Equal(t, "NetworkPolicy shop/web", policy.String())
 	require.Equal(t, "File /var/run/antrea/x", file.String())
 
-	// An object that was made again is the same subject.
+	// An object that was created again is the same subject.
 	again := policy
 	again.UID = "u2"
 	r.Resolve("A", again)
@@ -81,7 +81,7 @@ func TestRecorderIsBounded(t *testing.T) {
 		require.Len(t, problems, most)
 		require.Equal(t, 7, dropped)
 		require.Equal(t, "known ones are still renewed", problems[0].Message)
-		// What is solved makes room.
+		// A resolved problem makes room.
 		r.Resolve("R", numbered(0))
 		r.Report("R", numbered(most), "m")
 		require.Len(t, list(r), most)
@@ -90,7 +90,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	}
 }
 
-// Whoever fills a Namespace with bad objects does not hide what is wrong with the Node.
+// A user who fills a Namespace with bad objects does not hide the Node's problems.
 func TestNamespacesLeaveRoomForTheNode(t *testing.T) {
 	r := NewRecorder()
 	for i := range 2 * maxProblems {
@@ -114,7 +114,7 @@ func TestEvents(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		subject Subject
-		// want is what the Event is about; nil for no Event.
+		// want is the object of the Event; nil for no Event.
 		want *corev1.ObjectReference
 	}{
 		{"a policy", policy, &corev1.ObjectReference{Kind: "NetworkPolicy", APIVersion: "networking.k8s.io/v1", Namespace: "shop", Name: "web", UID: "u1"}},

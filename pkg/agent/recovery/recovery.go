@@ -1,12 +1,12 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recovery keeps a panic where it happens: one request, one object or one part of the agent fails, and the agent
-// goes on. Each boundary behind which work for others continues passes its work to Call, which makes of a panic an error,
-// or to Keep, which begins the work again.
+// Package recovery confines a panic: one request, one object or one part of the agent fails, and the agent continues. Each
+// boundary whose failure must not stop the work for others passes its own work to Call, which turns a panic into an error,
+// or to Keep, which restarts the work.
 //
-// Whoever works behind a boundary unlocks with defer, or holds a lock only where nothing can panic: a lock that stays
-// held is worse than an agent that ends. What cannot be recovered (a fatal error of Go's runtime) ends the agent as before.
+// Code behind a boundary unlocks with defer, or holds a lock only where nothing can panic: a lock that stays held is worse
+// than an agent that ends. Anything that cannot be recovered (a fatal error of Go's runtime) still ends the agent.
 package recovery
 
 import (
@@ -52,11 +52,11 @@ var panics = metrics.NewCounterVec(&metrics.CounterOpts{
 
 func init() { legacyregistry.MustRegister(panics) }
 
-// reporter is the process's, as are the log and the metrics.
+// reporter is global to the process, like the log and the metrics.
 var reporter atomic.Pointer[problem.Reporter]
 
-// ReportTo has panics reported from now on, and those that Kubernetes' libraries catch recovered as well: there, one
-// notification is lost then. Call it before anything that works in the background begins.
+// ReportTo makes this package report panics from now on. Panics that Kubernetes' libraries catch no longer end the agent
+// either; each of them loses one notification. It must be called before any background work starts.
 func ReportTo(r problem.Reporter) {
 	reporter.Store(&r)
 	inLibraries()
@@ -65,7 +65,7 @@ func ReportTo(r problem.Reporter) {
 var inLibraries = sync.OnceFunc(func() {
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, value any) {
-		if value != http.ErrAbortHandler { // how a handler of the API gives up its connection
+		if value != http.ErrAbortHandler { // how an API handler aborts its connection
 			_ = note("kubernetes", Part("kubernetes libraries"), value)
 		}
 	})
@@ -82,14 +82,14 @@ type Error struct {
 
 func (e *Error) Error() string { return "the agent has panicked: " + e.Value }
 
-// Is tells whether an error is, or wraps, a panic.
+// Is reports whether an error is, or wraps, a panic.
 func Is(err error) bool {
 	panicked := (*Error)(nil)
 	return errors.As(err, &panicked)
 }
 
 // Call runs f on behalf of subject. A panic is logged with its stack and the key/value pairs, counted, reported as a
-// problem with subject, and returned as an *Error; once f has returned normally, the problem is solved. The boundary is a
+// problem of subject, and returned as an *Error. Once f has returned normally, the problem is resolved. The boundary is a
 // short constant, the metric's label.
 func Call(boundary string, subject problem.Subject, f func() error, keysAndValues ...any) (err error) {
 	defer func() {
@@ -123,8 +123,8 @@ func bounded(s string, length int) string {
 	return s[:length] + "..."
 }
 
-// Keep runs a part of the agent until it returns normally or ctx ends. After a panic it begins again, after a delay that
-// doubles as long as that goes on. The part must bear to be run again.
+// Keep runs a part of the agent until it returns normally or ctx ends. After a panic it restarts the part. The delay before
+// that doubles with each further panic. The part must tolerate being run again.
 func Keep(ctx context.Context, name string, run func(context.Context)) {
 	backoff := wait.Backoff{Duration: minRestartDelay, Factor: 2, Steps: 100, Cap: maxRestartDelay}
 	next := backoff
@@ -143,8 +143,8 @@ func Keep(ctx context.Context, name string, run func(context.Context)) {
 	}
 }
 
-// Handler keeps the panics of an informer's handler for objects of a kind: the object's notification is lost, those of
-// others are not, and the informer has synced all the same.
+// Handler confines the panics of an informer's handler for objects of a kind. The notification of the object is lost, those
+// of others are not, and the informer still syncs.
 func Handler(boundary, kind string, handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	guard := func(object any, f func()) {
 		subject := problem.Subject{Kind: kind, Name: fmt.Sprintf("%T", object)}

@@ -109,7 +109,7 @@ func TestKeepEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// One bad object must keep neither the other objects nor the readiness of the Node waiting.
+// One bad object must delay neither the other objects nor the readiness of the Node.
 func TestHandlerOfAnInformer(t *testing.T) {
 	r := reportHere(t)
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }

@@ -19,7 +19,7 @@ import (
 // DefaultSyncInterval is how often Run repairs the host network.
 const DefaultSyncInterval = time.Minute
 
-// minRetryDelay is the time until the first repetition of what Run has failed at. It doubles up to the interval.
+// minRetryDelay is the time until Run repeats a failed step for the first time. It doubles up to the interval.
 const minRetryDelay = time.Second
 
 // Options are the settings of a Client that other Nodes need not share.
@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Client implements Interface on Linux for encap mode. It has a stack for each IP version that Pods or tunnel packets use.
-// All its work is done on the calling goroutine, in the network namespace of that goroutine's thread. Its methods may be
+// It does all its work on the calling goroutine, in the network namespace of that goroutine's thread. Its methods may be
 // called concurrently.
 type Client struct {
 	ownNode  string
@@ -126,7 +126,7 @@ func (c *Client) Run(stopCh <-chan struct{}) {
 		}
 		delay = min(delay, minRetryDelay<<min(failures, 10))
 		failures++
-		klog.ErrorS(err, "Host network is not as it should be, will try again", "after", delay)
+		klog.ErrorS(err, "Could not repair all of the host network, will try again", "after", delay)
 	}
 }
 
@@ -134,8 +134,8 @@ func (c *Client) sync(ctx context.Context) error {
 	return c.each(func(s *stack) error { return s.sync(ctx) })
 }
 
-// Reconcile implements Interface. It also removes the set entries and neighbors of unknown CIDRs. What AddRoutes has added
-// stays even if it is not in podCIDRs: the caller may have listed the Nodes just before.
+// Reconcile implements Interface. It also removes the set entries and neighbors of unknown CIDRs. Routes made by AddRoutes
+// stay even if they are not in podCIDRs: the caller may have listed the Nodes just before.
 func (c *Client) Reconcile(podCIDRs []netip.Prefix) error {
 	return c.each(func(s *stack) error {
 		err := s.reconcileNodes()
@@ -146,8 +146,8 @@ func (c *Client) Reconcile(podCIDRs []netip.Prefix) error {
 	})
 }
 
-// SetNodeAddresses implements Interface. Addresses of this Node are added to those that it has had since the start: other Nodes
-// may go on sending to a former one for a while.
+// SetNodeAddresses implements Interface. Addresses of this Node are added to all that it has had since the start: other
+// Nodes may continue to use a former one for a while.
 func (c *Client) SetNodeAddresses(nodeName string, addresses []netip.Addr) error {
 	return c.each(func(s *stack) error {
 		var err error
@@ -163,8 +163,8 @@ func (c *Client) SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 	})
 }
 
-// AddRoutes implements Interface. The CIDR must be without host bits, apart from the local one, and contain the gateway
-// address. peerNodeIP does not appear in encap mode's routes.
+// AddRoutes implements Interface. The CIDR must have no host bits, must differ from the local one, and must contain the
+// gateway address. peerNodeIP does not occur in encap mode's routes.
 func (c *Client) AddRoutes(peerPodCIDR netip.Prefix, nodeName string, peerNodeIP, peerGatewayIP netip.Addr) error {
 	s, err := c.stackFor(peerPodCIDR)
 	if err == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
-// useBackend makes the names iptables, iptables-restore and iptables-save mean one backend for this test.
+// useBackend makes the names iptables, iptables-restore and iptables-save refer to one backend during this test.
 func useBackend(t *testing.T, backend string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func TestRunRepairs(t *testing.T) {
 		c.Run(stopCh)
 		close(done)
 	})
-	// The sync holds no lock over our own changes; the loops below wait until it has seen them.
+	// The sync holds no lock over changes made by the test; the loops below wait until it has seen them.
 	eventually := func(what string, condition func() bool) {
 		deadline := time.Now().Add(20 * time.Second)
 		for !condition() {

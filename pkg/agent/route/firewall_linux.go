@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// lockWait is how long, in seconds, an iptables program waits for the lock that another one holds, as kube-proxy does for
-	// each of its changes.
+	// lockWait is how long, in seconds, an iptables program waits for the lock while another program holds it. kube-proxy
+	// takes the lock for each of its changes.
 	lockWait = 5
 	// commandTimeout bounds one run of an iptables program.
 	commandTimeout = 20 * time.Second
-	// maxAttempts is how often it is run when the lock is held for longer, or another program's change got in the way.
+	// maxAttempts is how often it is run when the lock is held for longer, or when another program's change interferes.
 	maxAttempts = 4
-	// exitResourceProblem is what iptables programs end with then (iptables(8), RESOURCE_PROBLEM in xshared.h).
+	// exitResourceProblem is the exit status of iptables programs in that case (iptables(8), RESOURCE_PROBLEM in
+	// xshared.h).
 	exitResourceProblem = 4
 )
 
@@ -34,7 +35,7 @@ type firewall struct {
 	ipt           *iptables.IPTables
 	restore, save string
 	tables        []table
-	// lockWait is lockWait, less in tests.
+	// lockWait is the constant lockWait, or less in tests.
 	lockWait int
 }
 
@@ -58,8 +59,8 @@ func newFirewall(f family, p ruleParams) (*firewall, error) {
 	return &firewall{family: f, ipt: ipt, restore: restore, save: save, tables: desiredTables(p), lockWait: lockWait}, nil
 }
 
-// apply replaces the content of the custom chains in one transaction per table, then makes sure of exactly one jump to
-// each. Chains come first: a jump never leads to an unfinished chain. All other rules stay as they are.
+// apply replaces the content of the custom chains in one transaction per table, and then makes sure of exactly one jump to
+// each. Chains come first, so that no jump leads to an unfinished chain. All other rules stay unchanged.
 func (w *firewall) apply(ctx context.Context) error {
 	if err := w.restoreChains(ctx); err != nil {
 		return err
@@ -87,7 +88,8 @@ func (w *firewall) restoreChains(ctx context.Context) error {
 	})
 }
 
-// retryBusy repeats what another program's use of the tables may have hindered. The programs wait for the lock by themselves.
+// retryBusy repeats a run that another program's use of the tables may have prevented. The programs wait for the lock by
+// themselves.
 func retryBusy(run func() error) (err error) {
 	for range maxAttempts {
 		var exit interface{ ExitCode() int }
@@ -111,7 +113,7 @@ func (w *firewall) rules(ctx context.Context) (map[string][]string, error) {
 	return rulesByTable(stdout), err
 }
 
-// runProgram runs a program that gets input. When ctx ends first, or it takes too long, the error says so.
+// runProgram runs a program with input. The error says so when ctx ends first or the program takes too long.
 func runProgram(ctx context.Context, input, program string, args ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

@@ -29,8 +29,8 @@ const (
 	forwardedPort  = 30082
 )
 
-// injectionNet has the addresses of a Node with a Pod, and of two networks that it is in. In each of them are another Node and
-// a host that is none.
+// injectionNet has the addresses of a Node with a Pod, and of the two networks that the Node is in. Each network has
+// another Node and a host that is not a Node.
 type injectionNet struct {
 	iptables                string
 	podCIDR                 netip.Prefix
@@ -55,12 +55,12 @@ var (
 	}
 )
 
-// injectionBed is a Node in the namespace of the test, and what is around it.
+// injectionBed is a Node in the namespace of the test, and its surroundings.
 type injectionBed struct {
 	injectionNet
 	pod, near, far netns.NsHandle
 	client         *Client
-	// arrived are the payloads that the tunnel port of the Node, or of a host, has received.
+	// arrived receives the payloads that arrive at the tunnel port of the Node, or of a host.
 	arrived chan string
 	sent    int
 }
@@ -97,7 +97,7 @@ func newInjectionBed(t *testing.T, n injectionNet) *injectionBed {
 	for _, space := range []netns.NsHandle{home, b.near, b.far} {
 		within(t, space, home, func() { b.listen(t) })
 	}
-	// Services as kube-proxy translates them. It accepts what it has translated in front of Antrea's rules.
+	// Services as kube-proxy translates them. It accepts translated packets before Antrea's rules.
 	run(t, n.iptables, "-I", "FORWARD", "-j", "ACCEPT")
 	translate := func(address string, port int, to string) {
 		run(t, n.iptables, "-t", "nat", "-A", "PREROUTING", "-d", address, "-p", "udp", "--dport", strconv.Itoa(port),
@@ -109,7 +109,7 @@ func newInjectionBed(t *testing.T, n injectionNet) *injectionBed {
 	return b
 }
 
-// newSpace makes a namespace with one device, which is moved there, its addresses, and a default route.
+// newSpace makes a namespace with one device, which it moves there, its addresses, and a default route.
 func newSpace(t *testing.T, home netns.NsHandle, device, router, prefix string, addresses []string) netns.NsHandle {
 	t.Helper()
 	link, err := netlink.LinkByName(device)
@@ -151,7 +151,7 @@ func within(t *testing.T, space, home netns.NsHandle, fn func()) {
 	fn()
 }
 
-// newClient is the agent's client after a start.
+// newClient returns the agent's client after a start.
 func (b *injectionBed) newClient(t *testing.T) *Client {
 	t.Helper()
 	network, node := testConfigs()
@@ -186,7 +186,7 @@ func (b *injectionBed) listen(t *testing.T) {
 	}()
 }
 
-// drops are the packets that Antrea's rules have dropped, by rule.
+// drops returns the number of packets that Antrea's rules have dropped, by rule.
 func (b *injectionBed) drops(t *testing.T) map[string]int {
 	t.Helper()
 	drops := map[string]int{}
@@ -200,7 +200,7 @@ func (b *injectionBed) drops(t *testing.T) map[string]int {
 
 var droppingRule = regexp.MustCompile(`(?m)^\[(\d+):\d+\] -A (ANTREA-\S+) .*--comment "Antrea: ([^"]+)".* -j DROP$`)
 
-// send sends one datagram, and returns "arrived" or the rule that has dropped it.
+// send sends one datagram, and returns "arrived" or the rule that dropped it.
 func (b *injectionBed) send(t *testing.T, from, to string, port, size int) string {
 	t.Helper()
 	home, err := netns.Get()
@@ -281,7 +281,7 @@ func testPodsCannotInject(t *testing.T, n injectionNet) {
 	}
 }
 
-// The addresses of Nodes change, and agents restart, without a moment in which ordinary packets are dropped.
+// Addresses of Nodes change and agents restart, and at no moment are ordinary packets dropped.
 func TestAddressesOfNodes(t *testing.T) {
 	n := injectionIPv4
 	b := newInjectionBed(t, n)
@@ -337,7 +337,8 @@ func TestAddressesOfNodes(t *testing.T) {
 	require.True(t, arrives(n.node2, n.transport))
 }
 
-// While an agent starts for the first time no tunnel packet is lost: the set has the Node's addresses before the rules match it.
+// No tunnel packet is lost while an agent starts for the first time: the set has the Node's addresses before the rules
+// match it.
 func TestRulesComeAfterTheAddresses(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)

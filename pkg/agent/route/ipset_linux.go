@@ -19,9 +19,9 @@ import (
 
 const ipsetType = "hash:net"
 
-// ipset is a set of networks of one family. It is kept through netlink and not with the ipset program: one message takes
-// microseconds where starting a program takes tens of milliseconds, once per Node of the cluster; errors arrive as numbers
-// and not as text; and the image needs no further program.
+// ipset is a set of networks of one family. It is maintained through netlink and not with the ipset program. A message
+// takes microseconds, whereas starting a program takes tens of milliseconds for each Node of the cluster. Errors arrive as
+// numbers and not as text. The image needs no further program.
 type ipset struct {
 	family family
 	name   string
@@ -30,8 +30,8 @@ type ipset struct {
 func (f family) podSet() ipset  { return ipset{f, f.podIPSet} }
 func (f family) nodeSet() ipset { return ipset{f, f.nodeIPSet} }
 
-// ensure creates the set if it is absent. A set of the same name but another type or family is an error: deleting it
-// could break the rules of whoever made it.
+// ensure creates the set if it is absent. A set of the same name with another type or family is an error: deleting it could
+// break somebody else's rules.
 func (s ipset) ensure() error {
 	have, err := s.list()
 	if errors.Is(err, unix.ENOENT) {
@@ -52,7 +52,7 @@ func (s ipset) ensure() error {
 	return nil
 }
 
-// sync makes the set, if it is absent, and adds what it lacks, even if something of it is refused.
+// sync creates the set if it is absent, and adds missing entries. A refused entry does not stop the others.
 func (s ipset) sync(want map[netip.Prefix]bool) error {
 	if err := s.ensure(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s ipset) sync(want map[netip.Prefix]bool) error {
 	return errors.Join(errs...)
 }
 
-// removeOthers removes what is not in known.
+// removeOthers removes entries that are not in known.
 func (s ipset) removeOthers(known map[netip.Prefix]bool) error {
 	have, err := s.entries()
 	errs := []error{err}
@@ -82,7 +82,7 @@ func (s ipset) removeOthers(known map[netip.Prefix]bool) error {
 	return errors.Join(errs...)
 }
 
-// add returns without error when the entry exists.
+// add succeeds when the entry already exists.
 func (s ipset) add(cidr netip.Prefix) error {
 	err := ipsetCall(func() error {
 		entry := s.entry(cidr)
@@ -95,7 +95,7 @@ func (s ipset) add(cidr netip.Prefix) error {
 	return nil
 }
 
-// remove returns without error when the entry does not exist.
+// remove succeeds when the entry does not exist.
 func (s ipset) remove(cidr netip.Prefix) error {
 	err := ipsetCall(func() error {
 		entry := s.entry(cidr)
@@ -151,8 +151,8 @@ func ipsetCall(call func() error) (err error) {
 	return call()
 }
 
-// explainIPSet adds the kernel module to errors that mean it is missing. EINVAL is nfnetlink's answer to a subsystem that
-// nobody registered; EPROTONOSUPPORT means that there is no nfnetlink at all.
+// explainIPSet names the missing kernel module in errors that mean one is missing. nfnetlink returns EINVAL for a subsystem
+// that nobody registered; EPROTONOSUPPORT means that there is no nfnetlink at all.
 func explainIPSet(err error) error {
 	switch {
 	case errors.Is(err, nl.IPSetError(nl.IPSET_ERR_FIND_TYPE)):

@@ -109,7 +109,7 @@ func TestIPv6RoutesAndNeighbors(t *testing.T) {
 	require.Equal(t, routes, again)
 	require.ElementsMatch(t, neighbors, neighborsAgain)
 
-	// The agent starts again; one Node has gone meanwhile.
+	// The agent starts again; meanwhile one Node has been deleted.
 	after := newTestClient6(t, true)
 	require.NoError(t, after.Initialize())
 	require.NoError(t, after.AddRoutes(peerCIDR6, "node2", peerIP, peerGateway6))
@@ -129,7 +129,7 @@ func TestIPv6RoutesAndNeighbors(t *testing.T) {
 	require.Equal(t, []netip.Prefix{localCIDR6}, entries)
 }
 
-// IPv6 Pods over IPv4: iptables has the rules for tunnel packets and nothing else.
+// IPv6 Pods over IPv4: iptables has only the rules for tunnel packets.
 func TestTunnelOfAnotherFamily(t *testing.T) {
 	newNetNS(t)
 	newGateway6(t)

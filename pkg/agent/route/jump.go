@@ -11,9 +11,9 @@ import (
 // jump leads from a built-in chain to the custom chain.
 type jump struct {
 	table, chain string
-	// first puts a new jump at the head of the chain: accept rules are useless below a firewall's final REJECT, and drop rules
-	// below somebody's ACCEPT. FORWARD of the filter table and POSTROUTING are appended to instead, since kube-proxy's rules (source ranges of LoadBalancers, its own
-	// masquerade) must be seen first.
+	// first puts a new jump at the head of the chain: accept rules are useless below a firewall's final REJECT, and so are
+	// drop rules below somebody's ACCEPT. In FORWARD of the filter table and in POSTROUTING jumps are appended, because
+	// packets must meet kube-proxy's rules first (source ranges of LoadBalancers, its own masquerade).
 	first bool
 }
 
@@ -37,8 +37,8 @@ func (j jump) args() []string {
 	return []string{"-m", "comment", "--comment", "Antrea: jump to own rules", "-j", j.target()}
 }
 
-// jumpChanges compares a chain, as iptables-save lists it, with the one jump it should have: whether to add the jump, and which
-// rules (arguments after "-A chain", with repetitions) to delete.
+// jumpChanges compares a chain, as iptables-save lists it, with the one jump that it should have. It returns whether to add
+// the jump, and which rules (arguments after "-A chain", with repetitions) to delete.
 func jumpChanges(j jump, listing []string) (add bool, remove [][]string) {
 	add = true
 	for _, line := range listing {
@@ -59,7 +59,7 @@ func jumpChanges(j jump, listing []string) (add bool, remove [][]string) {
 	return add, remove
 }
 
-// rulesByTable sorts what iptables-save(8) prints: a line *TABLE, then the table's rules as lines of arguments.
+// rulesByTable parses the output of iptables-save(8): a line *TABLE, then the table's rules as lines of arguments.
 func rulesByTable(saved string) map[string][]string {
 	rules := map[string][]string{}
 	table := ""
@@ -74,7 +74,7 @@ func rulesByTable(saved string) map[string][]string {
 	return rules
 }
 
-// splitArgs undoes the quoting of iptables-save: double quotes round an argument, with backslash escapes within.
+// splitArgs undoes the quoting of iptables-save: double quotes around an argument, with backslash escapes inside.
 func splitArgs(line string) []string {
 	var args []string
 	var arg strings.Builder

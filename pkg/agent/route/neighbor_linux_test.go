@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usePrivateLock keeps the lock of the legacy backend, which knows no namespaces, away from the rest of the machine.
+// usePrivateLock isolates the lock of the legacy backend, which does not know namespaces, from the rest of the machine.
 func usePrivateLock(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "xtables.lock")
@@ -28,7 +28,7 @@ func usePrivateLock(t *testing.T) (path string) {
 	return path
 }
 
-// kubeProxy changes its chains without pause, as kube-proxy does it, until stop closes. It returns what it has left.
+// kubeProxy changes its chains continuously, like kube-proxy, until stop closes. It returns the rules that it has left.
 func kubeProxy(stop <-chan struct{}) (want []string, err error) {
 	restore := func(input string) error {
 		cmd := exec.Command("iptables-restore", "--noflush", "--counters", "-w", "60", "-W", "1000")
@@ -66,7 +66,7 @@ func kubeProxy(stop <-chan struct{}) (want []string, err error) {
 	}
 }
 
-// Beside a kube-proxy that changes its rules all the time, and others that flush what is ours, ours comes back and nothing of theirs is lost.
+// kube-proxy changes its rules all the time, and others flush ours. Ours are restored and no rule of theirs is lost.
 func TestBesideBusyKubeProxy(t *testing.T) {
 	for _, backend := range []string{"nft", "legacy"} {
 		t.Run(backend, func(t *testing.T) {
@@ -133,7 +133,8 @@ func TestBesideBusyKubeProxy(t *testing.T) {
 	}
 }
 
-// A lock that somebody keeps is waited for so long, and not longer; all that does not need it is repaired meanwhile.
+// The client waits for a lock that somebody keeps only for a bounded time. Meanwhile it repairs everything that does not
+// need the lock.
 func TestLockIsKept(t *testing.T) {
 	useBackend(t, "legacy")
 	path := usePrivateLock(t)
@@ -185,7 +186,7 @@ func TestRetryBusy(t *testing.T) {
 	}
 }
 
-// An address that the kernel refuses holds up neither the other addresses of its Node nor those of others.
+// An address that the kernel refuses delays neither the other addresses of its Node nor those of other Nodes.
 func TestStrangeAddressHoldsUpNobody(t *testing.T) {
 	newNetNS(t)
 	newGateway(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
-// The next hops of routes to remote Pods are remote gateways, whose MAC address is the virtual one. For IPv4 the pipeline
-// answers the ARP request; for IPv6 the host has permanent neighbor entries, as in Antrea. The methods below do nothing
-// for IPv4. The caller holds mutex.
+// The next hops of routes to remote Pods are remote gateways with the virtual MAC address. For IPv4 the pipeline answers
+// the ARP request; for IPv6 the host has permanent neighbor entries, as in Antrea. The methods below do nothing for IPv4.
+// The caller holds mutex.
 
 func (s *stack) addNeighbor(gateway netip.Addr, link int) error {
 	if !s.family.staticNeighbors {
@@ -95,7 +95,7 @@ func (s *stack) syncNeighbors(desired []podRoute, link int) error {
 	return errors.Join(errs...)
 }
 
-// removeUnknownNeighbors removes entries for gateways of other CIDRs than the known ones.
+// removeUnknownNeighbors removes entries for gateways of unknown CIDRs.
 func (s *stack) removeUnknownNeighbors(known map[netip.Prefix]bool, link int) error {
 	have, err := s.gatewayNeighbors(link)
 	if err != nil {

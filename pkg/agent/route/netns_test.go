@@ -29,7 +29,7 @@ var (
 )
 
 // newNetNS moves the calling test into a new network namespace. Its goroutine stays locked to its thread, which the runtime
-// throws away when the test ends.
+// discards when the test ends.
 func newNetNS(t *testing.T) netns.NsHandle {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -116,7 +116,7 @@ func savedRules(t *testing.T) []string {
 	return lines
 }
 
-// gatewayRoutes are the destinations of the main table's routes on the gateway port, with their gateways.
+// gatewayRoutes returns the destinations of the main table's routes on the gateway port, with their gateways.
 func gatewayRoutes(t *testing.T) map[string]string {
 	t.Helper()
 	link, err := gatewayLink("antrea-gw0")

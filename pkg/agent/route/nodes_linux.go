@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// nodeAddresses are the addresses of one family to which Nodes may send tunnel packets, as networks of one address.
+// nodeAddresses are the addresses of one family to which Nodes may send tunnel packets, each as a network of one address.
 type nodeAddresses struct {
-	// own are those of this Node. They only become more.
+	// own are the addresses of this Node. They are only ever added.
 	own []netip.Prefix
-	// others are those of other Nodes by name, in order.
+	// others are the addresses of other Nodes by name, in order.
 	others map[string][]netip.Prefix
-	// holders counts the Nodes that have an address: several have it while one is renamed, or when one lies.
+	// holders counts the Nodes that have an address. Several have it while a Node is being renamed, or when one lies.
 	holders map[netip.Prefix]int
 }
 
@@ -50,7 +50,7 @@ func (n nodeAddresses) known() map[netip.Prefix]bool {
 	return known
 }
 
-// hosts returns the addresses that are of the family.
+// hosts returns the addresses of the family.
 func (f family) hosts(addresses []netip.Addr) []netip.Prefix {
 	var hosts []netip.Prefix
 	for _, addr := range addresses {
@@ -80,8 +80,8 @@ func (s *stack) addOwnAddresses(addresses []netip.Addr) error {
 	return errors.Join(errs...)
 }
 
-// setNodeAddresses notes addresses as the set has them. One that is refused holds up neither the others nor other Nodes, but
-// former addresses stay until all that follow them are there; after an error it can be repeated.
+// setNodeAddresses records addresses that are in the set. A refused address delays neither the others nor other Nodes, but
+// former addresses stay until all new ones are in the set. After an error it can be repeated.
 func (s *stack) setNodeAddresses(name string, addresses []netip.Addr) error {
 	want := s.family.hosts(addresses)
 	s.mutex.Lock()
@@ -122,7 +122,7 @@ func (s *stack) setNodeAddresses(name string, addresses []netip.Addr) error {
 	return nil
 }
 
-// reconcileNodes removes addresses of Nodes that have gone while no agent was running.
+// reconcileNodes removes addresses of Nodes that disappeared while no agent was running.
 func (s *stack) reconcileNodes() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

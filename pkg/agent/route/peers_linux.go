@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// knownCIDRs are the local Pod CIDR, those of the peers, and more. The caller holds mutex.
+// knownCIDRs returns the local Pod CIDR, those of the peers, and more. The caller holds mutex.
 func (s *stack) knownCIDRs(more []netip.Prefix) map[netip.Prefix]bool {
 	known := map[netip.Prefix]bool{s.podCIDR: true}
 	for cidr := range s.peers {
@@ -100,7 +100,7 @@ func (s *stack) deleteRoutes(cidr netip.Prefix) error {
 	link, err := gatewayLink(s.gateway)
 	var gone netlink.LinkNotFoundError
 	switch {
-	case errors.As(err, &gone): // its routes went with it
+	case errors.As(err, &gone): // its routes disappeared with it
 	case err != nil:
 		return err
 	default:
@@ -113,7 +113,7 @@ func (s *stack) deleteRoutes(cidr netip.Prefix) error {
 			}
 		}
 	}
-	// From here on the 60 s sync must not bring the route back, even if the set entry cannot be removed now.
+	// From here on the 60 s sync must not restore the route, even if the set entry cannot be removed now.
 	delete(s.peers, cidr)
 	return s.set.remove(cidr)
 }

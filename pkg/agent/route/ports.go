@@ -3,7 +3,7 @@
 
 package route
 
-// Ports are the Node's own listeners that its firewall must let through. 0 leaves one out.
+// Ports are the Node's own listeners that its firewall must let through. 0 omits one.
 type Ports struct {
 	// AgentAPI is the agent's API server (TCP).
 	AgentAPI uint16
@@ -19,7 +19,7 @@ type service struct {
 	name     string
 	protocol string
 	port     uint16
-	// dialled says that this Node also connects to the same port of other Nodes.
+	// dialled is set when this Node also connects to the same port of other Nodes.
 	dialled bool
 }
 

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dumpAttempts is how often a route listing that changed under our eyes is repeated.
+// dumpAttempts is how often a route listing is repeated when the routes change meanwhile.
 const dumpAttempts = 5
 
-// podRoute is the route to one peer's Pods: "<cidr> via <gateway> dev <gateway port> onlink". onlink, because the peer's
-// gateway address is not in a network of this Node; the pipeline answers the ARP request for it.
+// podRoute is the route to one peer's Pods: "<cidr> via <gateway> dev <gateway port> onlink". It is onlink because the
+// peer's gateway address is not in a network of this Node; the pipeline answers the ARP request for it.
 type podRoute struct {
 	cidr    netip.Prefix
 	gateway netip.Addr
@@ -29,7 +29,7 @@ type gatewayRoute struct {
 	raw    netlink.Route
 }
 
-// missingRoutes returns the desired routes that the gateway port lacks or has with another next hop, in their order.
+// missingRoutes returns the desired routes, in order, that the gateway port lacks or has with another next hop.
 func missingRoutes(desired []podRoute, have []gatewayRoute) []podRoute {
 	good := map[podRoute]bool{}
 	for _, h := range have {
@@ -44,8 +44,8 @@ func missingRoutes(desired []podRoute, have []gatewayRoute) []podRoute {
 	return missing
 }
 
-// unknownRoutes returns the routes to destinations that are not in known. Routes that the kernel made belong to an address
-// of the port and stay.
+// unknownRoutes returns the routes to destinations that are not in known, except routes that the kernel made: these belong
+// to an address of the port.
 func unknownRoutes(have []gatewayRoute, known map[netip.Prefix]bool) []gatewayRoute {
 	var unknown []gatewayRoute
 	for _, h := range have {
@@ -56,8 +56,8 @@ func unknownRoutes(have []gatewayRoute, known map[netip.Prefix]bool) []gatewayRo
 	return unknown
 }
 
-// gatewayLink looks the port up by name each time: Open vSwitch may have made it again since the agent started, with
-// another index.
+// gatewayLink looks up the port by name each time: Open vSwitch may have recreated it with another index since the agent
+// started.
 func gatewayLink(name string) (int, error) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
@@ -104,7 +104,7 @@ func replaceRoute(r podRoute, link int) error {
 	return nil
 }
 
-// deleteRoute returns without error when there is no such route.
+// deleteRoute succeeds when there is no such route.
 func deleteRoute(r *netlink.Route) error {
 	if err := netlink.RouteDel(r); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("delete route %s: %w", r, err)

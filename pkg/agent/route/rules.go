@@ -45,23 +45,25 @@ type table struct {
 	rules  []rule
 }
 
-// ruleParams is all that the rules depend on.
+// ruleParams has everything that the rules depend on.
 type ruleParams struct {
 	gateway string
-	// podCIDR is invalid where Pods have no addresses of the family; then there are rules for tunnel packets only.
+	// podCIDR is invalid where Pods have no addresses of the family; in that case there are only the rules for tunnel
+	// packets.
 	podCIDR netip.Prefix
 	// podSet and nodeSet are the names of ipsets.
 	podSet, nodeSet string
 	// transport is this Node's transport address; invalid where it has none of the family.
 	transport netip.Addr
-	// tunnelProtocol is the IP protocol of tunnel packets ("udp", "tcp", protocolGRE); tunnelPort is 0 for one without ports.
+	// tunnelProtocol is the IP protocol of tunnel packets ("udp", "tcp", protocolGRE); tunnelPort is 0 for protocols
+	// without ports.
 	tunnelProtocol string
 	tunnelPort     uint16
 	ports          Ports
 	randomFully    bool
 }
 
-// tunnelProtocol gives the IP protocol that carries the tunnel type.
+// tunnelProtocol returns the IP protocol that carries the tunnel type.
 func tunnelProtocol(tunnelType config.TunnelType) (string, error) {
 	switch tunnelType {
 	case config.TunnelTypeGeneve, config.TunnelTypeVXLAN:
@@ -74,14 +76,15 @@ func tunnelProtocol(tunnelType config.TunnelType) (string, error) {
 	return "", fmt.Errorf("unknown tunnel type %q, want geneve, vxlan, gre or stt", tunnelType)
 }
 
-// desiredTables returns the rules of antrea-compat 4.7 for encap mode, and those that keep Pods out of the tunnel, in a fixed order.
+// desiredTables returns the rules of antrea-compat 4.7 for encap mode, and those that keep Pods out of the tunnel, in a
+// fixed order.
 func desiredTables(p ruleParams) []table {
 	return []table{rawTable(p), mangleTable(p), filterTable(p), natTable(p)}
 }
 
 // rawTable keeps tunnel packets out of the host's connection tracking: they would cost a lookup each and fill the table
-// with one entry per inner flow. Only UDP tunnels have the cheap exact match that this needs. In front of that it drops what
-// is no other Node's: see mangleTable.
+// with one entry per inner flow. Only UDP tunnels have the cheap exact match that this needs. Before that it drops packets
+// that do not belong to another Node: see mangleTable.
 func rawTable(p ruleParams) table {
 	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
 	t := table{name: tableRaw, chains: []string{in, out}}
@@ -91,8 +94,9 @@ func rawTable(p ruleParams) table {
 		if p.podCIDR.IsValid() {
 			t.add(in, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
 		}
-		// Other Nodes know these addresses only. They do not know all that a Pod could send to and that its Node masquerades.
-		// The transport address is in the set. To compare it costs a fraction of the look-up, and is enough for nearly all packets.
+		// Other Nodes know only these addresses, but not all addresses that a Pod could send to and that its Node
+		// masquerades. The transport address is in the set; comparing it separately costs a fraction of the lookup and
+		// suffices for nearly all packets.
 		var others []string
 		if p.transport.IsValid() {
 			others = []string{"!", "-d", p.transport.String()}
@@ -107,10 +111,10 @@ func rawTable(p ruleParams) table {
 	return t
 }
 
-// mangleTable marks what the Node itself sends to local Pods: the pipeline lets kubelet probes through by this mark. It also
-// drops what would become a tunnel packet of this Node, although Open vSwitch has not made it: a packet of a Pod, which is
-// masqueraded on its way out, or one whose destination was translated. FORWARD comes behind that translation, and its mangle
-// table in front of kube-proxy's rules, which accept in the filter table.
+// mangleTable marks packets from the Node itself to local Pods: by this mark the pipeline lets kubelet probes through. It
+// also drops packets that would become tunnel packets of this Node without Open vSwitch having made them: a packet of a Pod
+// that is masqueraded on its way out, or one whose destination was translated. FORWARD comes after that translation, and
+// its mangle table before kube-proxy's rules, which accept in the filter table.
 func mangleTable(p ruleParams) table {
 	forward, out := chainPrefix+chainForward, chainPrefix+chainOutput
 	t := table{name: tableMangle, chains: []string{forward, out}}
@@ -141,7 +145,7 @@ func filterTable(p ruleParams) table {
 
 	tunnel := portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)
 	if p.tunnelProtocol == "udp" {
-		// The kernel's translations of destinations, as for Services. Tunnel packets of Nodes are not tracked.
+		// DNAT is the kernel's translation of destinations, as for Services. Tunnel packets of Nodes are not tracked.
 		t.add(in, "accept tunnel packets", append(tunnel, "-m", "conntrack", "!", "--ctstate", "DNAT", "-j", "ACCEPT")...)
 		t.add(in, "drop translated packets to the tunnel", append(tunnel, "-j", "DROP")...)
 	} else {
@@ -171,8 +175,8 @@ func natTable(p ruleParams) table {
 	}
 	t.add(post, "masquerade Pod to external packets", append([]string{
 		"-s", p.podCIDR.String(), "!", "-o", p.gateway, "-m", "set", "!", "--match-set", p.podSet, "dst"}, masquerade...)...)
-	// A local process whose destination was translated after its source address had been chosen (kube-proxy) leaves with
-	// the address of another interface; the Pod's reply would then not come back through the tunnel.
+	// kube-proxy may translate the destination of a local process's packet after its source address has been chosen. The
+	// packet then leaves with the address of another interface, and the Pod's reply would not return through the tunnel.
 	t.add(post, "masquerade packets of the Node with another interface's address", append([]string{
 		"-o", p.gateway, "-m", "addrtype", "!", "--src-type", "LOCAL", "--limit-iface-out", "-m", "addrtype", "--src-type", "LOCAL"}, masquerade...)...)
 	return t
@@ -182,7 +186,7 @@ func (t *table) add(chain, comment string, args ...string) {
 	t.rules = append(t.rules, rule{chain: chain, args: append([]string{"-m", "comment", "--comment", "Antrea: " + comment}, args...)})
 }
 
-// portMatch returns a fresh slice with spare capacity of zero, so that appending to it twice never shares memory.
+// portMatch returns a new slice without spare capacity, so that appending to it twice never shares memory.
 func portMatch(protocol, direction string, port uint16) []string {
 	args := []string{"-p", protocol}
 	if port != 0 {
@@ -191,7 +195,7 @@ func portMatch(protocol, direction string, port uint16) []string {
 	return args[:len(args):len(args)]
 }
 
-// restoreText is the input of "iptables-restore --noflush" that replaces the content of the custom chains, and of nothing
+// restoreText returns the input of "iptables-restore --noflush" that replaces the content of the custom chains and nothing
 // else. The same tables always give the same bytes.
 func restoreText(tables []table) string {
 	var b strings.Builder
@@ -208,7 +212,7 @@ func restoreText(tables []table) string {
 	return b.String()
 }
 
-// String is the rule as iptables-restore reads it.
+// String formats the rule for iptables-restore.
 func (r rule) String() string {
 	var b strings.Builder
 	b.WriteString("-A " + r.chain)

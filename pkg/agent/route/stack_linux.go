@@ -26,7 +26,8 @@ type stack struct {
 	firewallMutex sync.Mutex
 	firewall      *firewall
 
-	// mutex guards peers and nodes together with the routes, neighbors and set entries in the kernel that stand for them.
+	// mutex guards peers and nodes, together with the routes, neighbors and set entries in the kernel that correspond to
+	// them.
 	mutex sync.Mutex
 	peers map[netip.Prefix]podRoute
 	nodes nodeAddresses
@@ -44,7 +45,7 @@ func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.
 	}, nil
 }
 
-// hasPods says whether Pods have addresses of the family.
+// hasPods reports whether Pods have addresses of the family.
 func (s *stack) hasPods() bool { return s.podCIDR.IsValid() }
 
 func (s *stack) initialize() error {
@@ -53,8 +54,9 @@ func (s *stack) initialize() error {
 			return err
 		}
 	}
-	// The sets must exist before the rules that match them. That of Pods must hold the local CIDR, else Pod to Pod would be
-	// masqueraded, that of Nodes this Node's addresses, else tunnel packets would be dropped.
+	// The sets must exist before the rules that match them. The set of Pods must contain the local CIDR, or Pod-to-Pod
+	// packets would be masqueraded. The set of Nodes must contain this Node's addresses, or tunnel packets would be
+	// dropped.
 	if err := s.syncSets(); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// matchModules are the kernel modules behind the matches and targets in use where the name is not simply "xt_" + name.
+// matchModules are the kernel modules of the matches and targets in use whose name is not simply "xt_" + name.
 var matchModules = map[string]string{"udp": "xt_tcpudp", "tcp": "xt_tcpudp"}
 var targetModules = map[string]string{"NOTRACK": "xt_CT", "MARK": "xt_mark", "MASQUERADE": "xt_MASQUERADE"}
 
@@ -35,15 +35,16 @@ func ruleModules(args []string) []string {
 	return modules
 }
 
-// tableModules names what provides a table: iptables has two backends, and which one is installed is the image's choice.
+// tableModules names the modules that provide a table. iptables has two backends, and the image decides which one is
+// installed.
 func tableModules(name string) string {
 	return fmt.Sprintf("iptable_%s (legacy backend), or nf_tables and nft_compat (nf_tables backend)", name)
 }
 
 var failedLine = regexp.MustCompile(`line:? (\d+)`)
 
-// explainRestore turns a failure of iptables-restore into an error that names table, chain and rule of the text at fault,
-// and the kernel modules they need. Its message counts lines from 1; the legacy backend reports the COMMIT line.
+// explainRestore turns a failure of iptables-restore into an error that names the table, chain and rule at fault, and the
+// kernel modules that they need. iptables-restore counts lines from 1; the legacy backend reports the COMMIT line.
 func explainRestore(program string, tables []table, stderr string, cause error) error {
 	stderr = strings.TrimSpace(stderr)
 	found := failedLine.FindStringSubmatch(stderr)

@@ -16,7 +16,7 @@ type sysctl struct {
 	key, value string
 }
 
-// ipv4Sysctls: routing, and ARP from the gateway port with its own address only, since Pods and OVS know no other.
+// ipv4Sysctls: routing, and ARP from the gateway port only with its own address, since Pods and OVS know no other.
 func ipv4Sysctls(gateway string) []sysctl {
 	return []sysctl{
 		{"net/ipv4/ip_forward", "1"},
@@ -24,9 +24,9 @@ func ipv4Sysctls(gateway string) []sysctl {
 	}
 }
 
-// ipv6Sysctls: routing, and no router advertisements from the bridge: this Node is the router there (CVE-2020-13597). With
-// routing on, the kernel ignores router advertisements on all other devices too, unless their accept_ra is 2; that is the
-// administrator's business.
+// ipv6Sysctls: routing, and no router advertisements from the bridge, because this Node is the router there
+// (CVE-2020-13597). With routing on, the kernel also ignores router advertisements on all other devices unless their
+// accept_ra is 2, which is the administrator's decision.
 func ipv6Sysctls(gateway string) []sysctl {
 	return []sysctl{
 		{filepath.Join("net/ipv6/conf", gateway, "accept_ra"), "0"},
@@ -34,7 +34,7 @@ func ipv6Sysctls(gateway string) []sysctl {
 	}
 }
 
-// applySysctls writes only what differs, so that it also works where /proc/sys is read-only but already right.
+// applySysctls writes only settings that differ, so that it also works where /proc/sys is read-only but already right.
 func applySysctls(settings []sysctl) error {
 	var errs []error
 	for _, s := range settings {

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificate is antrea-controller's certificate: making or reading it, and telling agents (ConfigMap antrea-ca) and
-// the cluster's aggregator (APIServices) by which CA to verify it.
+// Package certificate provides antrea-controller's certificate. It makes or reads it, and publishes the CA that verifies it
+// to agents (ConfigMap antrea-ca) and to the cluster's aggregator (APIServices).
 package certificate
 
 import (
@@ -23,7 +23,7 @@ import (
 // more than ten years at start.
 const maxAge = 30 * 365 * 24 * time.Hour
 
-// Certificate is the controller's certificate and the CA that it is verified by.
+// Certificate is the controller's certificate and the CA that verifies it.
 type Certificate struct {
 	dynamiccertificates.CertKeyContentProvider
 	// CA returns CA certificates in PEM.

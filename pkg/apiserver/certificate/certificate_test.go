@@ -77,7 +77,7 @@ func apiService(name, caBundle string) *unstructured.Unstructured {
 func TestPublish(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		old  map[string]string // of the ConfigMap; nil: there is none
+		old  map[string]string // of the ConfigMap; nil if there is none
 	}{
 		{"no ConfigMap", nil},
 		{"the CA of an earlier start", map[string]string{apis.ControllerCAKey: "old", "other": "kept"}},

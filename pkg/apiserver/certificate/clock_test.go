@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
-// TestClockJumps: agents verify a generated certificate whatever the clocks were when it was made and are now.
+// TestClockJumps: agents accept a generated certificate whatever the clocks showed at its creation and show now.
 func TestClockJumps(t *testing.T) {
 	generated, err := Generate("kube-system")
 	require.NoError(t, err)

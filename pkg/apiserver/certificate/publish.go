@@ -30,13 +30,13 @@ const (
 	timeout       = 30 * time.Second
 )
 
-// APIServices are the objects that make the cluster's aggregator pass requests to the controller. Whoever installs Antrea
-// makes them; the controller fills in the CA.
+// APIServices are the objects that make the cluster's aggregator forward requests to the controller. The installation of
+// Antrea makes them; the controller fills in the CA.
 var APIServices = []string{"v1beta2.controlplane.antrea.io", "v1beta1.system.antrea.io"}
 
 var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// Publisher tells the cluster the CA.
+// Publisher publishes the CA in the cluster.
 type Publisher struct {
 	CA        func() ([]byte, error)
 	Namespace string
@@ -46,7 +46,7 @@ type Publisher struct {
 	Serving func() error
 }
 
-// Run publishes the CA, and again whenever it or an object has changed, until ctx ends.
+// Run publishes the CA, and publishes it again whenever the CA or an object has changed, until ctx ends.
 func (p *Publisher) Run(ctx context.Context) {
 	for {
 		wait := checkInterval
@@ -103,7 +103,7 @@ func (p *Publisher) publishConfigMap(ctx context.Context, ca []byte) error {
 	return nil
 }
 
-// publishAPIService sets spec.caBundle. An APIService that does not exist is no error: agents do not need it.
+// publishAPIService sets spec.caBundle. A missing APIService is not an error: agents do not need it.
 func (p *Publisher) publishAPIService(ctx context.Context, name string, ca []byte) error {
 	services := p.Dynamic.Resource(apiServiceResource)
 	current, err := services.Get(ctx, name, metav1.GetOptions{})

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// Secret keeps the self-signed certificate in the controller's Namespace, so that a restart does not change the CA and
+	// Secret stores the self-signed certificate in the controller's Namespace, so that a restart does not change the CA and
 	// two controllers have the same one.
 	Secret = "antrea-controller-tls"
-	// renewBefore is how long before its end a kept certificate is replaced, at a start of the controller.
+	// renewBefore is how long before its expiry a stored certificate is replaced, when the controller starts.
 	renewBefore = 365 * 24 * time.Hour
 )
 
-// Shared returns the certificate that the Secret keeps, and puts a new one there when it has none that can be used. A controller
-// that cannot read or write the Secret has a certificate of its own, in memory.
+// Shared returns the certificate stored in the Secret, and stores a new one when the present one is not usable. A
+// controller that cannot read or write the Secret uses a certificate of its own, in memory.
 func Shared(ctx context.Context, client kubernetes.Interface, namespace string) (*Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -37,7 +37,7 @@ func Shared(ctx context.Context, client kubernetes.Interface, namespace string) 
 		kept, err := secrets.Get(ctx, Secret, metav1.GetOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			klog.InfoS("The controller may not use Secrets: each start makes a new CA", "secret", Secret, "reason", err.Error())
+			klog.InfoS("The controller is not permitted to use Secrets: each start makes a new CA", "secret", Secret, "reason", err.Error())
 			return Generate(namespace)
 		case apierrors.IsNotFound(err):
 			kept = nil
@@ -51,11 +51,12 @@ func Shared(ctx context.Context, client kubernetes.Interface, namespace string) 
 			klog.InfoS("Replacing the API server's certificate", "secret", Secret, "reason", unusable.Error())
 		}
 		cert, err := keep(ctx, client, namespace, kept)
-		// Another controller may have been faster: then its certificate counts.
+		// Another controller may have been faster. In that case its certificate counts.
 		if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 			continue
 		}
-		// Invalid is what cannot be changed, or not to this: an immutable Secret, or one of a type with other keys.
+		// The error Invalid means that the Secret cannot be changed in this way: it is immutable, or its type needs other
+		// keys.
 		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 			klog.InfoS("The controller cannot write the Secret: each start makes a new CA", "secret", Secret, "reason", err.Error())
 			return Generate(namespace)
@@ -67,7 +68,7 @@ func Shared(ctx context.Context, client kubernetes.Interface, namespace string) 
 	}
 }
 
-// keep makes a certificate and writes it into the Secret: old is the present one, nil for none.
+// keep makes a certificate and writes it into the Secret; old is the present Secret, nil if there is none.
 func keep(ctx context.Context, client kubernetes.Interface, namespace string, old *corev1.Secret) (*Certificate, error) {
 	cert, err := Generate(namespace)
 	if err != nil {
@@ -89,7 +90,7 @@ func keep(ctx context.Context, client kubernetes.Interface, namespace string, ol
 	return cert, err
 }
 
-// fromSecret reads what the Secret keeps; the error says why that cannot be used.
+// fromSecret reads the certificate in the Secret; the error says why it is not usable.
 func fromSecret(secret *corev1.Secret, namespace string, now time.Time) (*Certificate, error) {
 	crt, key, ca := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[apis.ControllerCAKey]
 	pair, err := tls.X509KeyPair(crt, key)

@@ -107,7 +107,7 @@ func TestNoRightToSecrets(t *testing.T) {
 	}
 }
 
-// An immutable Secret, or one of a type that needs other keys: it is refused, and the controller starts all the same.
+// An immutable Secret, or one of a type that needs other keys, cannot be written. The controller starts all the same.
 func TestSecretThatCannotBeReplaced(t *testing.T) {
 	kube := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: Secret}, Immutable: new(true)})
 	kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -16,14 +16,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// rememberedQuestions is as many as the authorizer of k8s.io/apiserver remembers answers.
+// rememberedQuestions is the number of answers that the authorizer of k8s.io/apiserver remembers.
 const rememberedQuestions = 8192
 
-// access asks the Kubernetes API what users may do. Whoever has not said who they are may do nothing, without a question: what
-// a cluster grants to everyone (system:unauthenticated) is granted for its own API. Each user has a budget of new questions.
+// access asks the Kubernetes API what users may do. Clients that have not identified themselves are denied without asking:
+// the rights that a cluster grants to everyone (system:unauthenticated) are meant for its own API. Each user has a budget
+// of new questions.
 type access struct {
 	delegated authorizer.Authorizer
-	// asked are the questions whose answers are still believed.
+	// asked are the questions whose answers are still cached.
 	asked  *cache.LRUExpireCache
 	budget *budgets
 	rate   int
@@ -40,7 +41,7 @@ func newAccess(delegated authorizer.Authorizer, limits Limits, clock clock.Passi
 func (a *access) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	who := attributes.GetUser()
 	if who == nil || who.GetName() == user.Anonymous || slices.Contains(who.GetGroups(), user.AllUnauthenticated) {
-		return authorizer.DecisionDeny, "only health checks are open to clients that do not say who they are", nil
+		return authorizer.DecisionDeny, "only health checks are open to clients that do not identify themselves", nil
 	}
 	holder := holderOf(who)
 	question, err := questionOf(holder, attributes)
@@ -57,7 +58,8 @@ func (a *access) Authorize(ctx context.Context, attributes authorizer.Attributes
 	return decision, reason, err
 }
 
-// holder is whose budget a question is charged to. Pods of one service account, for example agents, have one each.
+// holder is the owner of the budget that a question is charged to. Pods of one service account, such as agents, have one
+// each.
 type holder struct{ name, uid, pod string }
 
 func holderOf(who user.Info) holder {
@@ -68,7 +70,7 @@ func holderOf(who user.Info) holder {
 	return h
 }
 
-// questionOf identifies what is asked.
+// questionOf returns the identity of a question.
 func questionOf(h holder, attributes authorizer.Attributes) (string, error) {
 	fieldSelector, _ := attributes.GetFieldSelector()
 	labelSelector, _ := attributes.GetLabelSelector()

@@ -32,14 +32,14 @@ import (
 )
 
 const (
-	// reviewCacheTTL is how long the Kubernetes API's answer about a token or an access is believed.
+	// reviewCacheTTL is how long the Kubernetes API's answer about a token or an access is cached.
 	reviewCacheTTL = 10 * time.Second
 	reviewTimeout  = 10 * time.Second
 
 	clientCANamespace = "kube-system"
 	clientCAConfigMap = "extension-apiserver-authentication"
 	clientCAKey       = "client-ca-file"
-	// Keys of what the cluster says of its aggregator; all but the first are JSON lists.
+	// Keys of the data that the cluster publishes about its aggregator; all but the first are JSON lists.
 	proxyCAKey       = "requestheader-client-ca-file"
 	proxyNamesKey    = "requestheader-allowed-names"
 	proxyUserKey     = "requestheader-username-headers"
@@ -50,10 +50,10 @@ const (
 
 var alwaysAllowedPaths = []string{"/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz", "/readyz/*"}
 
-// delegateAuth lets the Kubernetes API decide who a client of the server configured by c is and what it may read; client is
-// for that. Health paths are open to everyone, and nothing else to those who do not say who they are. With aggregated set, the
-// cluster's aggregator may say who its clients are. The server works without the ConfigMap that publishes the cluster's CAs:
-// then client certificates are not looked at.
+// delegateAuth lets the Kubernetes API, accessed with client, decide who a client of the server configured by c is and what
+// it may read. Health paths are open to everyone, and nothing else to clients that do not identify themselves. With
+// aggregated set, the cluster's aggregator may name its clients. The server works without the ConfigMap that publishes the
+// cluster's CAs, but then ignores client certificates.
 func delegateAuth(ctx context.Context, c *genericapiserver.Config, client kubernetes.Interface, aggregated bool, limits Limits) (*tokens, error) {
 	var authenticators []authenticator.Request
 	published, err := clusterCAs(ctx, client)
@@ -64,7 +64,7 @@ func delegateAuth(ctx context.Context, c *genericapiserver.Config, client kubern
 	}
 	tokens := newTokens(client.AuthenticationV1().TokenReviews(), c.LoopbackClientConfig.BearerToken, limits, clock.RealClock{})
 	authenticators = append(authenticators, bearertoken.New(tokens))
-	// Anonymous clients must get as far as authorization, which lets them see the health paths.
+	// Anonymous clients must pass authentication, because authorization lets them read the health paths.
 	c.Authentication.Authenticator = unionauth.NewFailOnError(group.NewAuthenticatedGroupAdder(unionauth.New(authenticators...)),
 		anonymous.NewAuthenticator(nil))
 
@@ -92,7 +92,7 @@ func delegateAuth(ctx context.Context, c *genericapiserver.Config, client kubern
 	return tokens, nil
 }
 
-// certificateAuthenticators accept the cluster's aggregator and users, as far as published says whom to trust.
+// certificateAuthenticators accept the cluster's aggregator and users, according to the CAs in published.
 func certificateAuthenticators(c *genericapiserver.Config, published map[string]string, aggregated bool) ([]authenticator.Request, error) {
 	var authenticators []authenticator.Request
 	if aggregated {
@@ -101,7 +101,7 @@ func certificateAuthenticators(c *genericapiserver.Config, published map[string]
 		} else if err := c.Authentication.ApplyClientCert(proxy.CAContentProvider, c.SecureServing); err != nil {
 			return nil, fmt.Errorf("setting up the aggregator's certificate for the API server: %w", err)
 		} else {
-			// Its headers are to be removed from requests.
+			// Its headers must be removed from requests.
 			c.Authentication.RequestHeaderConfig = proxy
 			authenticators = append(authenticators, headerrequest.NewDynamicVerifyOptionsSecure(proxy.CAContentProvider.VerifyOptions,
 				proxy.AllowedClientNames, proxy.UsernameHeaders, proxy.UIDHeaders, proxy.GroupHeaders, proxy.ExtraHeaderPrefixes))
@@ -117,9 +117,9 @@ func certificateAuthenticators(c *genericapiserver.Config, published map[string]
 	return authenticators, nil
 }
 
-// clusterCAs returns what the cluster publishes for delegated authentication as it is now; a later CA is trusted after the
-// next start. It is not watched on purpose: while a watched CA is unreadable the TLS layer refuses every connection,
-// antctl's too.
+// clusterCAs returns the data that the cluster publishes for delegated authentication at present; a later CA is trusted
+// after the next start. It is deliberately not watched: while a watched CA is unreadable the TLS layer refuses every
+// connection, including antctl's.
 func clusterCAs(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
@@ -138,7 +138,7 @@ func caOf(published map[string]string, key string) (dynamiccertificates.CAConten
 	return ca, nil
 }
 
-// aggregator is how kube-apiserver's aggregator proves itself and says who its clients are.
+// aggregator returns how kube-apiserver's aggregator authenticates itself and names its clients.
 func aggregator(published map[string]string) (*authenticatorfactory.RequestHeaderConfig, error) {
 	ca, err := caOf(published, proxyCAKey)
 	if err != nil {

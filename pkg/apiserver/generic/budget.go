@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// budgetHolders is how many holders of budgets are remembered, those that were seen last.
+	// budgetHolders is how many holders of budgets are remembered; the least recently seen are forgotten.
 	budgetHolders = 8192
-	// budgetMemory is longer than any empty budget takes to fill.
+	// budgetMemory is longer than any empty budget takes to refill.
 	budgetMemory = time.Minute
 )
 
@@ -33,7 +33,8 @@ func newBudget(rate int, clock clock.PassiveClock) flowcontrol.PassiveRateLimite
 	return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(rate), rate*burstSeconds, clock)
 }
 
-// spend says whether the holder had something left. Two first calls at once may both start a budget, which is one too many.
+// spend reports whether the holder had budget left. Two concurrent first calls may both start a budget, which allows one
+// too many.
 func (b *budgets) spend(holder any) bool {
 	budget, ok := b.holders.Get(holder)
 	if !ok {

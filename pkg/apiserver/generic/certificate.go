@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate for the given names, which verifies itself, and its key, both in PEM. The first name is the
-// subject's. The key is ECDSA P-256: it takes a thousandth of the time of the RSA keys that k8s.io/client-go/util/cert makes,
-// which were two thirds of what the agent's start cost.
+// SelfSigned makes a certificate for the given names, which verifies itself, and its key, both in PEM. The first name is
+// the subject's. The key is ECDSA P-256: it takes a thousandth of the time of the RSA keys of k8s.io/client-go/util/cert,
+// which took two thirds of the agent's start.
 //
-// The certificate is valid from maxAge ago for twice that time. It lives as long as the process does, and is trusted because it
-// was published, so the dates protect nothing; but when the clock was wrong at start, and then jumps, by years even, clients
-// must not find it expired or not valid yet.
+// The certificate is valid from maxAge ago for twice that time. It lives as long as the process and is trusted because it
+// was published, so the dates protect nothing. But when the clock is wrong at start and then jumps, even by years, clients
+// must not find it expired or not yet valid.
 func SelfSigned(maxAge time.Duration, dnsNames []string, addresses ...net.IP) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

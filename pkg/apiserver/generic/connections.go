@@ -12,14 +12,14 @@ import (
 	"sync"
 )
 
-// connections are those of a listener. As long as no request was allowed on a connection it is a guest, and when there are
-// too many guests the oldest one is ended: strangers can neither use up the process's memory nor keep others out.
+// connections are those of a listener. A connection is a guest until a request on it has been allowed. When there are too
+// many guests the oldest one is closed: strangers can neither use up the process's memory nor keep others out.
 type connections struct {
 	net.Listener
 	limit, limitOfSource int
 
 	mu sync.Mutex
-	// guests are all, ofSource those of each source, oldest first.
+	// guests are all guests, ofSource those of each source, oldest first.
 	guests   *list.List
 	ofSource map[netip.Prefix]*list.List
 }
@@ -31,7 +31,7 @@ func newConnections(listener net.Listener, limits Limits) *connections {
 	}
 }
 
-// connection is one of them. The elements are its places in both lists, nil when it is no guest.
+// connection is one of them. The elements are its places in both lists, nil when it is not a guest.
 type connection struct {
 	net.Conn
 	all             *connections
@@ -52,7 +52,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	return guest, nil
 }
 
-// welcome enters a guest and returns those who must go for it.
+// welcome adds a guest and returns the guests that must be closed to make room.
 func (c *connections) welcome(guest *connection) []*connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *connections) welcome(guest *connection) []*connection {
 	return ended
 }
 
-// remove makes a connection no guest. The lock is held.
+// remove removes a connection from the guests. The caller holds the lock.
 func (c *connections) remove(guest *connection) {
 	if guest.among == nil {
 		return
@@ -91,7 +91,7 @@ func (c *connections) remove(guest *connection) {
 	guest.among, guest.ofSource = nil, nil
 }
 
-// admit makes the connection one that stays.
+// admit ends the connection's time as a guest.
 func (c *connection) admit() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -114,7 +114,7 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// admitConnection lets the connection of a request that is allowed stay.
+// admitConnection admits the connection of an allowed request.
 func admitConnection(ctx context.Context) {
 	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
 		c.admit()

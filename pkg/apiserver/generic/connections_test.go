@@ -42,7 +42,7 @@ func (c *fakeConn) Close() error {
 	return nil
 }
 
-// fakeListener accepts what it is given.
+// fakeListener accepts the given connections.
 type fakeListener struct {
 	net.Listener
 	next net.Conn

@@ -1,10 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generic is what the API servers of agent and controller have in common: HTTPS with certificates made at
-// start, who may do what, the loopback token, and the version that they report.
+// Package generic is the common part of the API servers of agent and controller: HTTPS with certificates made at start,
+// authorization, the loopback token, and the reported version.
 //
-// Clients cost little before it is known who they are, and slow ones keep nobody else waiting. limits.go has the numbers.
-// connections.go ends connections of strangers when there are too many, server.go and writer.go those of clients that neither
-// send nor read; gate.go is what each request meets first; tokens.go and access.go bound what is asked of the Kubernetes API.
+// Clients cost little before they are identified, and slow ones delay nobody else. limits.go has the numbers.
+// connections.go closes connections of strangers when there are too many, server.go and writer.go those of clients that
+// neither send nor read. gate.go checks each request first. tokens.go and access.go bound the number of questions to the
+// Kubernetes API.
 package generic

@@ -17,14 +17,15 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// gate is what every request meets first, before anything is known of who sends it.
+// gate checks every request first, before its sender is known.
 type gate struct {
 	limits Limits
 	tokens *tokens
 	next   http.Handler
 }
 
-// guard puts the gate in front of the server that c configures, and notes behind all checks that a request is allowed.
+// guard puts the gate in front of the server that c configures, and admits the connection once a request has passed all
+// checks.
 func guard(c *genericapiserver.Config, limits Limits, tokens *tokens) {
 	build := c.BuildHandlerChainFunc
 	c.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
@@ -32,7 +33,7 @@ func guard(c *genericapiserver.Config, limits Limits, tokens *tokens) {
 	}
 }
 
-// admitting is what allowed requests arrive at. Health paths are open to strangers, who stay guests.
+// admitting handles allowed requests. Health paths are open to strangers, who remain guests.
 func admitting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if who, ok := request.UserFrom(r.Context()); ok && who.GetName() != user.Anonymous {
@@ -56,7 +57,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// takeBody reads the request's body, so that no handler waits for a client. It answers and returns false when that fails.
+// takeBody reads the request's body, so that no handler waits for a client. If that fails it answers and returns false.
 func (g *gate) takeBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength == 0 {
 		return true
@@ -65,7 +66,7 @@ func (g *gate) takeBody(w http.ResponseWriter, r *http.Request) bool {
 	_ = control.SetReadDeadline(time.Now().Add(g.limits.Body))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.limits.BodyBytes))
 	if err != nil {
-		// The rest of the body is not waited for either.
+		// Do not wait for the rest of the body either.
 		w.Header().Set("Connection", "close")
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {

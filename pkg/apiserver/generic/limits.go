@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Limits bound what clients can cost a server before it knows them, and what slow ones can cost it ever. The zero value
-// stands for DefaultLimits, field by field.
+// Limits bound the cost of clients before the server has identified them, and the cost of slow clients at any time. Zero
+// fields take the value of DefaultLimits.
 type Limits struct {
 	// Header is how long a client may take for the TLS handshake, and for the header of each request.
 	Header time.Duration
@@ -21,19 +21,19 @@ type Limits struct {
 	// HeaderBytes and BodyBytes are the largest header and body of a request.
 	HeaderBytes int
 	BodyBytes   int64
-	// Guests is how many connections may be open at once on which no request was allowed yet, GuestsOfSource how many of
-	// them from one address (IPv6: one /64). A further one ends the oldest.
+	// Guests is how many connections without an allowed request may be open at once, GuestsOfSource how many of them from
+	// one address (IPv6: one /64). One more closes the oldest.
 	Guests, GuestsOfSource int
 	// Reviews is how many unknown tokens are reviewed per second, ReviewsOfSource how many of one source. ReviewsOfUser is
-	// how many new questions per second are asked about what one user may do. All admit burstSeconds' worth at once.
+	// how many new questions per second are asked about one user's rights. Each allows a burst of burstSeconds' worth.
 	Reviews, ReviewsOfSource, ReviewsOfUser int
 }
 
-// burstSeconds is for how long a client that was silent before may exceed a rate.
+// burstSeconds is how long a client may exceed a rate after it was silent.
 const burstSeconds = 4
 
-// DefaultLimits suit a cluster of 5,000 Nodes, all of which connect to a controller at once. Requests here have no bodies,
-// but the Kubernetes API passes on what users send.
+// DefaultLimits suit a cluster of 5,000 Nodes that all connect to a controller at once. Requests here have no bodies, but
+// the Kubernetes API forwards bodies that users send.
 func DefaultLimits() Limits {
 	return Limits{
 		Header: 10 * time.Second, Body: 10 * time.Second, Write: 30 * time.Second, Idle: 90 * time.Second,
@@ -43,7 +43,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// complete replaces what is not set by the defaults.
+// complete replaces unset fields by the defaults.
 func (l Limits) complete() Limits {
 	defaults := DefaultLimits()
 	durations := map[*time.Duration]time.Duration{

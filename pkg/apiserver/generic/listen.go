@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listen listens on a TCP port of all addresses of both IP versions; of IPv4 only where the kernel has no IPv6.
+// Listen listens on a TCP port of all addresses of both IP versions, or of IPv4 alone where the kernel has no IPv6.
 func Listen(port int) (net.Listener, error) { return listen(net.Listen, port) }
 
 func listen(on func(network, address string) (net.Listener, error), port int) (net.Listener, error) {

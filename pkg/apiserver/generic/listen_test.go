@@ -37,7 +37,7 @@ func TestListen(t *testing.T) {
 			require.NoError(t, err)
 			defer listener.Close()
 			for _, host := range tc.hosts {
-				// One thread only is in the namespace.
+				// Only one thread is in the namespace.
 				client, err := net.Dial("tcp", net.JoinHostPort(host, "10350"))
 				require.NoError(t, err)
 				server, err := listener.Accept()
@@ -59,7 +59,7 @@ func TestListen(t *testing.T) {
 // inNamespace moves the test into a network namespace of its own, with the loopback device up.
 func inNamespace(t *testing.T) {
 	t.Helper()
-	// The thread is not unlocked: it ends with the test's goroutine, and with it the namespace.
+	// The thread is not unlocked: it ends with the test's goroutine, and so does the namespace.
 	runtime.LockOSThread()
 	space, err := netns.New()
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func inNamespace(t *testing.T) {
 	require.NoError(t, netlink.LinkSetUp(lo))
 }
 
-// A kernel without IPv6 cannot be had in a test.
+// No test can run on a kernel without IPv6.
 func TestListenWithoutIPv6(t *testing.T) {
 	for _, tc := range []struct {
 		name     string

@@ -11,7 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/log"
 )
 
-// quietSink drops what is more detailed than log.MaxLevel, whatever the flags -v and -vmodule ask for.
+// quietSink drops messages above log.MaxLevel, regardless of the flags -v and -vmodule.
 type quietSink struct {
 	klog.LogSink
 }
@@ -24,7 +24,7 @@ func (s quietSink) WithValues(keysAndValues ...any) klog.LogSink {
 
 func (s quietSink) WithName(name string) klog.LogSink { return quietSink{s.LogSink.WithName(name)} }
 
-// quiet is for calls of the client library with secrets in their bodies.
+// quiet returns a context for calls of the client library with secrets in their bodies.
 func quiet(ctx context.Context) context.Context {
 	logger := klog.FromContext(ctx)
 	return klog.NewContext(ctx, logger.WithSink(quietSink{logger.GetSink()}))

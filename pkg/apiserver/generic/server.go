@@ -21,12 +21,13 @@ import (
 )
 
 const (
-	// Clients with HTTP/2 have this many requests at once per connection. The aggregator has all its users' in a few.
+	// The maximum number of concurrent requests per HTTP/2 connection. The aggregator sends those of all its users over a
+	// few.
 	maxStreams = 100
-	// Requests have no bodies worth a buffer.
+	// Requests have no bodies that need a buffer.
 	streamBuffer     = 64 << 10
 	connectionBuffer = 1 << 20
-	// An HTTP/2 connection that is silent for so long is asked for a sign of life.
+	// An HTTP/2 connection that has been silent this long gets a ping.
 	pingAfter = 30 * time.Second
 )
 
@@ -39,8 +40,8 @@ func Install(server *genericapiserver.GenericAPIServer, reads, changes map[strin
 	routes.Profiling{}.Install(mux)
 }
 
-// Run serves what server has until ctx ends, with s as it was applied to server's configuration. Open requests may then go on
-// for server.ShutdownTimeout; watches end at once.
+// Run serves the content of server until ctx ends; s must have been applied to server's configuration. Open requests may
+// then continue for server.ShutdownTimeout; watches end at once.
 func (s *Serving) Run(ctx context.Context, server *genericapiserver.GenericAPIServer) error {
 	prepared := server.PrepareRun()
 	group, ctx := errgroup.WithContext(ctx)
@@ -64,7 +65,7 @@ func (s *Serving) Run(ctx context.Context, server *genericapiserver.GenericAPISe
 		if err := httpServer.Shutdown(patience); err != nil {
 			klog.InfoS("Ended connections with open requests", "after", server.ShutdownTimeout)
 		}
-		// What is left then is only connections; there is nothing to be done about an error.
+		// Only connections are left; an error would be of no use.
 		_ = httpServer.Close()
 		return nil
 	})
@@ -83,7 +84,7 @@ func (s *Serving) newHTTPServer(handler http.Handler, certificates *tls.Config) 
 	}
 }
 
-// certificates is the TLS configuration that info asks for. It follows changes of certificates until ctx ends.
+// certificates returns the TLS configuration for info. It follows changes of certificates until ctx ends.
 func (s *Serving) certificates(ctx context.Context, info *genericapiserver.SecureServingInfo) (*tls.Config, error) {
 	base := &tls.Config{MinVersion: max(tls.VersionTLS12, info.MinTLSVersion), CipherSuites: info.CipherSuites, NextProtos: []string{"h2", "http/1.1"}}
 	if info.ClientCA != nil {
@@ -104,7 +105,7 @@ func (s *Serving) certificates(ctx context.Context, info *genericapiserver.Secur
 	return served, nil
 }
 
-// serverLog takes what net/http has to say, most of which strangers can cause.
+// serverLog takes the messages of net/http, most of which strangers can cause.
 type serverLog struct{}
 
 func (serverLog) Write(p []byte) (int, error) {

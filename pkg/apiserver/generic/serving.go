@@ -17,14 +17,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// loopbackMaxAge is far more than a process lives; each start makes a new certificate.
+// loopbackMaxAge is far longer than a process lives; each start makes a new certificate.
 const loopbackMaxAge = 10 * 365 * 24 * time.Hour
 
-// Serving is how a server is reached and by whom.
+// Serving describes how a server is reached, and by whom.
 type Serving struct {
-	// Listener is where to serve, TCP; Run closes it.
+	// Listener is the TCP listener to serve on; Run closes it.
 	Listener net.Listener
-	// Certificate is the server's own. It is asked again at each change that it announces.
+	// Certificate is the server's own. It is read again at each change that it announces.
 	Certificate dynamiccertificates.CertKeyContentProvider
 	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in
 	// k8s.io/component-base/cli/flag.
@@ -32,13 +32,13 @@ type Serving struct {
 	MinTLSVersion string
 	// Client is for TokenReview, SubjectAccessReview and reading the cluster's CAs.
 	Client kubernetes.Interface
-	// Aggregated says that the cluster's aggregator may say who its clients are.
+	// Aggregated is set when the cluster's aggregator may name its clients.
 	Aggregated bool
 	Limits     Limits
 }
 
-// Apply sets the server up that c configures. It makes its loopback client with a new bearer token and a certificate of its
-// own, which c gets as LoopbackClientConfig: it is WithLoopback of package options, with keys of SelfSigned.
+// Apply sets up the server that c configures. It makes a loopback client with a new bearer token and a certificate of its
+// own, which c gets as LoopbackClientConfig. This is WithLoopback of package options, with keys made by SelfSigned.
 func (s *Serving) Apply(ctx context.Context, c *genericapiserver.Config) error {
 	s.Limits = s.Limits.complete()
 	o := genericoptions.NewSecureServingOptions()
@@ -58,7 +58,7 @@ func (s *Serving) Apply(ctx context.Context, c *genericapiserver.Config) error {
 	if err != nil {
 		return fmt.Errorf("making the certificate of the API server's loopback client: %w", err)
 	}
-	// The first certificate that has the name is the one that is used.
+	// The first certificate with the name is used.
 	c.SecureServing.SNICerts = append([]dynamiccertificates.SNICertKeyContentProvider{content}, c.SecureServing.SNICerts...)
 	if c.LoopbackClientConfig, err = c.SecureServing.NewLoopbackClientConfig(uuid.NewString(), cert); err != nil {
 		return fmt.Errorf("making the API server's loopback client: %w", err)
@@ -73,8 +73,8 @@ func (s *Serving) Apply(ctx context.Context, c *genericapiserver.Config) error {
 	return nil
 }
 
-// idleListener is what the library's own HTTP server listens on, whose limits cannot be set: nobody ever connects. The library
-// still needs that server to run for its idea of when a server has started and ended. The real one is in server.go.
+// idleListener is the listener of the library's own HTTP server, whose limits cannot be set: nobody ever connects. The
+// library still needs that server, to know when a server has started and ended. The real server is in server.go.
 type idleListener struct {
 	address net.Addr
 	closed  chan struct{}

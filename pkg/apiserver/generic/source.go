@@ -7,10 +7,11 @@ import (
 	"net/netip"
 )
 
-// sourceBits is how much of an IPv6 address tells sources apart: whoever has one address has the rest of its network, too.
+// sourceBits is the number of bits of an IPv6 address that identify a source: the owner of one address has the rest of its
+// network, too.
 const sourceBits = 64
 
-// sourceOf is whom a remote address belongs to, as far as limits are concerned. Addresses that cannot be read are one source.
+// sourceOf returns the source of a remote address, for the limits. Addresses that cannot be parsed are one source.
 func sourceOf(remote string) netip.Prefix {
 	address, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -21,7 +22,7 @@ func sourceOf(remote string) netip.Prefix {
 	if ip.Is6() {
 		bits = sourceBits
 	}
-	// The length fits the address, which is the only thing that can be wrong.
+	// The length fits the address, so Prefix cannot fail.
 	source, _ := ip.Prefix(bits)
 	return source
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// WriteToken replaces the token file in one step, so that no reader sees half of it and nobody else can ever read it.
+// WriteToken replaces the token file in one step, so that readers never see half of it and other users can never read it.
 func WriteToken(file, token string) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -25,20 +25,20 @@ import (
 )
 
 const (
-	// rememberedTokens bounds what is kept of tokens, each of which is a few hundred bytes.
+	// rememberedTokens bounds the memory for tokens; each takes a few hundred bytes.
 	rememberedTokens = 16384
 	// acquaintance is how long a token counts as known after it was found valid.
 	acquaintance = 10 * time.Minute
 )
 
-// tokens asks the Kubernetes API whose bearer tokens are. Answers of both kinds are believed for reviewCacheTTL. Tokens that
-// nothing is known of share limited budgets, so that strangers cannot keep the known ones from being renewed.
+// tokens asks the Kubernetes API who bearer tokens belong to. Answers of both kinds are cached for reviewCacheTTL. Unknown
+// tokens share limited budgets, so that strangers cannot prevent the renewal of known ones.
 type tokens struct {
 	client   authenticationclient.TokenReviewInterface
 	loopback string
-	// salt keeps what is remembered from being compared with tokens.
+	// salt makes the remembered hashes useless for comparison with tokens.
 	salt [sha256.Size]byte
-	// answers are *authenticator.Response by token, nil for those that are not valid; known are the valid ones, for longer.
+	// answers are *authenticator.Response by token, nil for invalid tokens; known are the valid ones, kept for longer.
 	answers, known *cache.LRUExpireCache
 	asking         singleflight.Group
 	all            flowcontrol.PassiveRateLimiter
@@ -47,7 +47,7 @@ type tokens struct {
 
 var _ authenticator.Token = (*tokens)(nil)
 
-// newTokens makes it. The loopback token costs no review.
+// newTokens makes the authenticator. The loopback token costs no review.
 func newTokens(client authenticationclient.TokenReviewInterface, loopback string, limits Limits, clock clock.PassiveClock) *tokens {
 	t := &tokens{
 		client: client, loopback: loopback,
@@ -63,7 +63,7 @@ type tokenKey [sha256.Size]byte
 
 func (t *tokens) key(token string) tokenKey { return sha256.Sum256(append(t.salt[:], token...)) }
 
-// mayAsk says whether a token may go on to AuthenticateToken. It takes from the budgets what a review will cost.
+// mayAsk reports whether a token may proceed to AuthenticateToken. It charges the budgets for the review.
 func (t *tokens) mayAsk(source netip.Prefix, token string) bool {
 	key := t.key(token)
 	if key == t.key(t.loopback) {
@@ -79,7 +79,7 @@ func (t *tokens) mayAsk(source netip.Prefix, token string) bool {
 	return t.ofSource.spend(source) && t.all.TryAccept()
 }
 
-// AuthenticateToken implements authenticator.Token. The error says that the Kubernetes API does not answer.
+// AuthenticateToken implements authenticator.Token. An error means that the Kubernetes API does not answer.
 func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	key := t.key(token)
 	if answer, ok := t.answers.Get(key); ok {
@@ -87,7 +87,7 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 		return response, response != nil, nil
 	}
 	asked := t.asking.DoChan(string(key[:]), func() (any, error) {
-		// Others may wait for this answer when the first one has gone.
+		// Others may still wait for this answer after the first request has ended.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		response, err := t.review(ctx, token)
@@ -114,7 +114,7 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	}
 }
 
-// review asks; the answer is nil for a token that is not valid.
+// review asks the Kubernetes API; the answer is nil for an invalid token.
 func (t *tokens) review(ctx context.Context, token string) (*authenticator.Response, error) {
 	var result *authenticationv1.TokenReview
 	err := webhook.WithExponentialBackoff(ctx, *genericoptions.DefaultAuthWebhookRetryBackoff(), func() (err error) {

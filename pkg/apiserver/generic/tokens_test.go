@@ -25,7 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// reviews knows the users by token.
+// reviews maps tokens to users.
 type reviews struct {
 	authenticationclient.TokenReviewInterface
 	users map[string]string
@@ -125,7 +125,7 @@ func TestFailedReviewsAreNotKept(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What the gate takes for a token must be what the authenticator takes for one.
+// The gate and the authenticator must agree on what a token is.
 func TestBearerToken(t *testing.T) {
 	for _, header := range []string{
 		"", "Bearer", "Bearer x", "bearer x", "BEARER x", " Bearer x ", "Bearer  x", "Bearer x y", "Bearer\tx", "Basic x", "Bearerx", "x", "Bearer x\ty",

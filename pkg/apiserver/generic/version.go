@@ -10,8 +10,8 @@ import (
 	antreaversion "github.com/antrea-oncache/antrea/pkg/version"
 )
 
-// effectiveVersion makes /version answer with this project's version. The API machinery's own idea of a version, by which
-// it decides when resources are removed, does not matter here.
+// effectiveVersion makes /version answer with this project's version. The API machinery also decides by a version when
+// resources are removed, which does not matter here.
 type effectiveVersion struct {
 	basecompatibility.EffectiveVersion
 }

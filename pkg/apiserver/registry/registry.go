@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry serves what the NetworkPolicy controller has computed as REST resources: get, list and watch.
+// Package registry serves the results of the NetworkPolicy controller as REST resources: get, list and watch.
 package registry
 
 import (
@@ -24,12 +24,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 )
 
-// syncTimeout is how long a client waits for the controller's first complete result. Without it an agent that is asked
-// for too early would take policies for deleted that the controller has not seen yet.
+// syncTimeout is how long a client waits for the controller's first complete result. Without that wait, an agent that asks
+// too early would take policies that the controller has not seen yet for deleted.
 const syncTimeout = 10 * time.Second
 
-// Resources returns the storage of all resources by name. Nothing is served before synced is closed, nor while serving
-// returns an error, and to agents only what concerns their Nodes.
+// Resources returns the storage of all resources by name. It serves nothing before synced is closed or while serving
+// returns an error, and it serves agents only the objects of their Nodes.
 func Resources(store *networkpolicy.Store, synced <-chan struct{}, serving func() error, agents Agents) map[string]rest.Storage {
 	storage := map[string]rest.Storage{}
 	for _, r := range []*resource{
@@ -86,7 +86,7 @@ func (r *resource) NamespaceScoped() bool   { return false }
 func (r *resource) GetSingularName() string { return r.singular }
 func (r *resource) ShortNames() []string    { return r.shortNames }
 
-// Get returns one object; an agent gets what concerns its Node of it.
+// Get returns one object; an agent gets the part that concerns its Node.
 func (r *resource) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	if err := r.waitForSync(ctx); err != nil {
 		return nil, err
@@ -126,14 +126,14 @@ func (r *resource) List(ctx context.Context, options *internalversion.ListOption
 	return list, nil
 }
 
-// Watch begins with all selected objects, whatever resource version the client names.
+// Watch begins with all selected objects, regardless of the resource version that the client names.
 func (r *resource) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	selected, err := r.selection(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	// The same condition as the API machinery's for a watch list; for others it does not expect the annotation. It sets
-	// SendInitialEvents by itself for clients that know nothing of it.
+	// This is the API machinery's condition for a watch list; otherwise it does not expect the annotation. It sets
+	// SendInitialEvents by itself for clients that do not know it.
 	asked := options != nil && options.SendInitialEvents != nil && *options.SendInitialEvents && options.AllowWatchBookmarks
 	w := r.store.Watch(r.kind, selected, func(version string) runtime.Object {
 		bookmark := r.newObject()
@@ -144,7 +144,7 @@ func (r *resource) Watch(ctx context.Context, options *internalversion.ListOptio
 		}
 		return bookmark
 	})
-	// Serving may have ended after it was looked at, and all watches before this one was there.
+	// Serving may have ended after the last check, and all watches before this one existed.
 	if err := r.refuseOnStandby(); err != nil {
 		w.Stop()
 		return nil, err
@@ -159,7 +159,7 @@ func (r *resource) refuseOnStandby() error {
 	return nil
 }
 
-// selection waits until there is something to select from, and returns what the client of this request selects and may see.
+// selection waits until there are objects to select from, and returns what this request's client selects and may see.
 func (r *resource) selection(ctx context.Context, options *internalversion.ListOptions) (networkpolicy.Selection, error) {
 	selected, err := selectionOf(options)
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *resource) waitForSync(ctx context.Context) error {
 	}
 }
 
-// selectionOf reads the field selector.
+// selectionOf parses the field selector.
 func selectionOf(options *internalversion.ListOptions) (networkpolicy.Selection, error) {
 	var selected networkpolicy.Selection
 	if options == nil {

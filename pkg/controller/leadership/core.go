@@ -5,37 +5,37 @@ package leadership
 
 import "time"
 
-// record is what a Lease says. Times in it are of other machines' clocks: only a change of it counts.
+// record is the content of a Lease. Its times are from other machines' clocks, so only changes of them count.
 type record struct {
-	// holder is empty when the Lease was given back.
+	// holder is empty when the Lease was released.
 	holder string
-	// renewed is when the holder says it has renewed it. Others may touch the object otherwise.
+	// renewed is the holder's time of the last renewal. Others may change the object in other ways.
 	renewed string
 }
 
-// core decides for one controller.
+// core makes the decisions of one controller.
 type core struct {
 	identity string
-	// duration is how long a record of another holder may stay as it is before that holder counts as dead.
+	// duration is how long a record of another holder may stay unchanged before that holder counts as dead.
 	duration time.Duration
-	// taken is set once this controller has been the holder: from then on it does not take the Lease from a living one.
+	// taken is set once this controller has been the holder. From then on it does not take the Lease from a living one.
 	taken bool
-	// seen is the last record, since when it has been that by this machine's monotonic clock.
+	// seen is the last record, and since is when it appeared, by this machine's monotonic clock.
 	seen  record
 	since time.Time
 }
 
-// decision is what to do about a record.
+// decision is the reaction to a record.
 type decision struct {
-	// write asks for entering this controller as the holder, or for renewing it.
+	// write asks to enter this controller as the holder, or to renew it.
 	write bool
-	// serve says whether this controller is the holder, as long as nothing is written.
+	// serve is set when this controller is the holder, if nothing is written.
 	serve bool
-	// alone says that no other controller is known to live: then this one serves even if it cannot write that.
+	// alone is set when no other controller is known to live. This one then serves even if it cannot write that.
 	alone bool
 }
 
-// observe decides what to do about the Lease as it is; a Lease that does not exist is a zero record.
+// observe returns the reaction to the present Lease. A Lease that does not exist is a zero record.
 func (c *core) observe(r record, now time.Time) decision {
 	if r != c.seen {
 		c.seen, c.since = r, now
@@ -51,5 +51,5 @@ func (c *core) observe(r record, now time.Time) decision {
 	return decision{}
 }
 
-// wrote notes that this controller is the holder.
+// wrote records that this controller is the holder.
 func (c *core) wrote() { c.taken = true }

@@ -23,18 +23,18 @@ import (
 const (
 	// LeaseName is the Lease in the controller's Namespace.
 	LeaseName = "antrea-controller"
-	// duration and retryInterval are those of Kubernetes' own components.
+	// duration and retryInterval are the values of Kubernetes' own components.
 	duration      = 15 * time.Second
 	retryInterval = 2 * time.Second
-	// requestTimeout bounds each request, releaseTimeout giving the Lease back at the end.
+	// requestTimeout bounds each request, releaseTimeout the release of the Lease at the end.
 	requestTimeout = 5 * time.Second
 	releaseTimeout = time.Second
 )
 
-// ErrStandby says that another controller serves.
+// ErrStandby means that another controller serves.
 var ErrStandby = errors.New("another antrea-controller serves")
 
-// Leadership says whether this controller serves. Its methods can be called at any time.
+// Leadership knows whether this controller serves. Its methods can be called at any time.
 type Leadership struct {
 	client    kubernetes.Interface
 	namespace string
@@ -45,12 +45,12 @@ type Leadership struct {
 	onEnd func()
 
 	mu sync.Mutex
-	// reason says why this controller does not serve; nil while it does.
+	// reason is why this controller does not serve; nil while it does.
 	reason error
 }
 
-// New makes the Leadership of a controller, which does not serve yet. identity is unique among all processes. onEnd is called
-// when serving has ended; from then on Serving refuses.
+// New makes the Leadership of a controller, which does not serve yet. identity is unique among all processes. onEnd is
+// called when serving has ended; from then on Serving returns an error.
 func New(client kubernetes.Interface, namespace, identity string, onEnd func()) *Leadership {
 	return &Leadership{
 		client: client, namespace: namespace, onEnd: onEnd, retry: retryInterval,
@@ -59,7 +59,7 @@ func New(client kubernetes.Interface, namespace, identity string, onEnd func()) 
 	}
 }
 
-// Run takes part from when ready is closed until ctx ends, and then gives the Lease back.
+// Run takes part from when ready is closed until ctx ends, and then releases the Lease.
 func (l *Leadership) Run(ctx context.Context, ready <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -85,7 +85,7 @@ func (l *Leadership) Run(ctx context.Context, ready <-chan struct{}) {
 	}
 }
 
-// step looks at the Lease once and acts. Errors change nothing: who served goes on.
+// step reads the Lease once and acts. An error changes nothing: the controller that served continues.
 func (l *Leadership) step(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -109,15 +109,15 @@ func (l *Leadership) step(ctx context.Context) error {
 	}
 	lease, err = l.write(ctx, lease)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		// Trying again would not help, and a cluster without a controller is worse than one with two.
+		// Another attempt would not help, and a cluster without a controller is worse than one with two.
 		l.serveWithout(err)
 		return nil
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return nil // Somebody else was faster: the next look shows who.
+		return nil // Another controller was faster: the next read shows which.
 	}
 	if err != nil {
-		// A Kubernetes API that takes no writes, because its store is full, takes nobody else's either.
+		// A Kubernetes API that refuses writes because its store is full refuses those of all controllers.
 		if d.alone {
 			l.serveWithout(err)
 		}
@@ -131,14 +131,14 @@ func (l *Leadership) step(ctx context.Context) error {
 	return nil
 }
 
-// serveWithout serves because the Kubernetes API refuses the Lease itself.
+// serveWithout serves without a Lease, because the Kubernetes API refuses access to it.
 func (l *Leadership) serveWithout(refusal error) {
 	if l.serve(nil) {
 		klog.InfoS("This controller cannot use the Lease and serves without one: let only one run", "lease", LeaseName, "reason", refusal.Error())
 	}
 }
 
-// write enters this controller as the holder. It fails with a conflict when somebody else has written in between.
+// write enters this controller as the holder. It fails with a conflict when another controller has written in between.
 func (l *Leadership) write(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	leases := l.client.CoordinationV1().Leases(l.namespace)
 	now, seconds := metav1.NewMicroTime(time.Now()), int32(l.core.duration/time.Second)
@@ -149,7 +149,7 @@ func (l *Leadership) write(ctx context.Context, lease *coordinationv1.Lease) (*c
 	lease = lease.DeepCopy()
 	if holderOf(lease) != l.core.identity {
 		transitions := int32(1)
-		// Whoever wrote the Lease may have left no room to count on.
+		// The Lease may have been written with a count that cannot be incremented.
 		if n := lease.Spec.LeaseTransitions; n != nil && *n < math.MaxInt32 {
 			transitions += *n
 		}
@@ -162,7 +162,7 @@ func (l *Leadership) write(ctx context.Context, lease *coordinationv1.Lease) (*c
 	return leases.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
-// release gives the Lease back, if this controller holds it: the next one need not wait.
+// release releases the Lease if this controller holds it, so that the next one need not wait.
 func (l *Leadership) release() {
 	l.serve(errors.New("antrea-controller stops"))
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
@@ -174,11 +174,11 @@ func (l *Leadership) release() {
 	}
 	lease.Spec.HolderIdentity = nil
 	if _, err := leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
-		klog.InfoS("Could not give the Lease back, the next controller waits for its end", "lease", LeaseName, "reason", err.Error())
+		klog.InfoS("Could not release the Lease, the next controller waits until it expires", "lease", LeaseName, "reason", err.Error())
 	}
 }
 
-// serve begins serving (nil), or ends it for a reason, and reports whether that is news.
+// serve starts serving (nil), or stops it for a reason, and reports whether that is a change.
 func (l *Leadership) serve(reason error) (news bool) {
 	l.mu.Lock()
 	ended := l.reason == nil && reason != nil
@@ -191,7 +191,7 @@ func (l *Leadership) serve(reason error) (news bool) {
 	return news
 }
 
-// Serving returns nil while this controller serves, and else why not.
+// Serving returns nil while this controller serves, and otherwise the reason why not.
 func (l *Leadership) Serving() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ func TestCore(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		taken bool
-		// before was seen first, then after passed.
+		// before was seen first; after passed until the second look.
 		before *record
 		after  time.Duration
 		now    record
@@ -61,7 +61,7 @@ type api struct {
 	mu      sync.Mutex
 	version int
 	fail    error
-	// failWrites is what only writes fail with.
+	// failWrites is the error of writes only.
 	failWrites error
 }
 
@@ -156,7 +156,7 @@ func TestRollingUpdate(t *testing.T) {
 		require.Equal(t, 1, serving(old, successor), "they do not take it from each other in turns")
 		require.NoError(t, successor.Serving())
 
-		// The update is rolled back, or the new one dies.
+		// The update is rolled back, or the new controller dies.
 		successor.stop()
 		require.Error(t, successor.Serving())
 		time.Sleep(retryInterval)

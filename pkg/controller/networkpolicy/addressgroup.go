@@ -16,9 +16,9 @@ type addressGroup struct {
 	*group
 	// users are the policies with the group as a peer.
 	users map[*policy]struct{}
-	// span counts, per Node, those of users whose span it is in.
+	// span counts, per Node, the users whose span contains it.
 	span span
-	// cached is the object as it was last asked for; nil when its members have changed since.
+	// cached is the object as last requested; nil when its members have changed since.
 	cached *controlplane.AddressGroup
 }
 
@@ -43,14 +43,14 @@ func (a *addressGroup) bare() runtime.Object {
 	return &controlplane.AddressGroup{ObjectMeta: groupMeta(a.name)}
 }
 
-// patch is what members has changed.
+// patch returns the change of the members.
 func (a *addressGroup) patch(members memberDelta) runtime.Object {
 	return &controlplane.AddressGroupPatch{
 		ObjectMeta: groupMeta(a.name), AddedGroupMembers: members.added, RemovedGroupMembers: members.removed,
 	}
 }
 
-// groupMeta is the metadata of a group's object. Groups of both roles have the same name and UID.
+// groupMeta returns the metadata of a group's object. Groups of both roles have the same name and UID.
 func groupMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, UID: types.UID(name)}
 }

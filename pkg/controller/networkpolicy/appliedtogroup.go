@@ -18,7 +18,7 @@ type appliedToGroup struct {
 	onNode podsByNode
 	// users are the policies that apply to the group.
 	users map[*policy]struct{}
-	// span counts members per Node. It is the users' span too.
+	// span counts members per Node. It is also the users' span.
 	span span
 }
 
@@ -49,7 +49,7 @@ func (a *appliedToGroup) bare() runtime.Object {
 	return &controlplane.AppliedToGroup{ObjectMeta: groupMeta(a.name)}
 }
 
-// patch is what has changed among the members of a Node, or of all Nodes if node is empty; nil is nothing.
+// patch returns the change of the members on a Node, or on all Nodes if node is empty; nil if there is none.
 func (a *appliedToGroup) patch(byNode map[string]*memberDelta, node string) runtime.Object {
 	patch := &controlplane.AppliedToGroupPatch{ObjectMeta: groupMeta(a.name)}
 	for _, name := range slices.Sorted(maps.Keys(byNode)) {
@@ -64,7 +64,7 @@ func (a *appliedToGroup) patch(byNode map[string]*memberDelta, node string) runt
 	return patch
 }
 
-// applyTo makes p a user of a group in the role of the Pods it applies to.
+// applyTo makes p a user of a group in the role of the Pods that it applies to.
 func (c *core) applyTo(t *transaction, p *policy, g *group) {
 	if g.applied == nil {
 		a := &appliedToGroup{group: g, onNode: c.onNode, users: map[*policy]struct{}{}, span: span{}}
@@ -93,10 +93,10 @@ func (c *core) ceaseToApply(t *transaction, p *policy, g *group) {
 	}
 }
 
-// podsByNode are all Pods that are scheduled.
+// podsByNode holds all Pods that are scheduled.
 type podsByNode map[string]map[*pod]struct{}
 
-// move takes a Pod from one Node to another; an empty name is no Node.
+// move moves a Pod from one Node to another; an empty name stands for no Node.
 func (n podsByNode) move(p *pod, from, to string) {
 	if from != "" {
 		delete(n[from], p)

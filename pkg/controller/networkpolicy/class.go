@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// class is the Pods of one Namespace that have the same labels: no selector can tell them apart.
+// class is the set of Pods in one Namespace that have the same labels: no selector can tell them apart.
 type class struct {
 	namespace *namespace
 	labels    labels.Set
 	pods      map[*pod]struct{}
-	// groups are all that select the class.
+	// groups are all groups that select the class.
 	groups map[*group]struct{}
 }
 
-// class returns the class of those labels, which is made, and matched with the groups, if it does not exist.
+// class returns the class of those labels. If it does not exist, it is made and matched with the groups.
 func (c *core) class(ns *namespace, set labels.Set) *class {
 	key := set.String() // sorted
 	cl := ns.classes[key]
@@ -41,7 +41,7 @@ func (c *core) class(ns *namespace, set labels.Set) *class {
 	return cl
 }
 
-// leaveClass takes a Pod out of its class; an empty class is forgotten.
+// leaveClass removes a Pod from its class; an empty class is forgotten.
 func (c *core) leaveClass(p *pod, cl *class) {
 	delete(cl.pods, p)
 	if len(cl.pods) > 0 {
@@ -79,7 +79,7 @@ func (c *core) DeletePod(key types.NamespacedName) []change {
 	return c.replacePod(p, &pod{key: key})
 }
 
-// replacePod makes p what next is; next without a class is a Pod that is no more.
+// replacePod gives p the content of next. A next without a class means that the Pod was deleted.
 func (c *core) replacePod(p, next *pod) []change {
 	t := newTransaction()
 	before := *p

@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Controller feeds a Store with what the Kubernetes API reports.
+// Controller feeds a Store with the events of the Kubernetes API.
 type Controller struct {
 	store     *Store
 	factory   informers.SharedInformerFactory
@@ -58,11 +58,10 @@ func (c *Controller) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// Synced is closed once the store says what all objects of the Kubernetes API together mean. Before that it may lack
-// policies.
+// Synced is closed once the store reflects all objects of the Kubernetes API. Before that it may lack policies.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
-// NodeOfPod returns the Node of a Pod, empty if no Pod of that name has this UID or it is not scheduled.
+// NodeOfPod returns the Node of a Pod; empty if no Pod of that name has this UID, or if it is not scheduled.
 func (c *Controller) NodeOfPod(namespace, name, uid string) string {
 	pod, err := c.factory.Core().V1().Pods().Lister().Pods(namespace).Get(name)
 	if err != nil || string(pod.UID) != uid {
@@ -81,11 +80,11 @@ func (c *Controller) set(object any) {
 		case *networkingv1.NetworkPolicy:
 			return core.SetNetworkPolicy(object)
 		default:
-			return nil, fmt.Errorf("an informer delivers a %T", object)
+			return nil, fmt.Errorf("unexpected object from an informer: %T", object)
 		}
 	})
 	if err != nil {
-		klog.ErrorS(err, "Cannot read all of an object, what cannot be read allows nothing")
+		klog.ErrorS(err, "Cannot read all of an object; the unreadable parts allow nothing")
 	}
 }
 
@@ -102,11 +101,11 @@ func (c *Controller) delete(object any) {
 		case *networkingv1.NetworkPolicy:
 			return core.DeleteNetworkPolicy(keyOf(object)), nil
 		default:
-			return nil, fmt.Errorf("an informer delivers a %T", object)
+			return nil, fmt.Errorf("unexpected object from an informer: %T", object)
 		}
 	})
 	if err != nil {
-		klog.ErrorS(err, "Left a deletion unconsidered")
+		klog.ErrorS(err, "Ignored a deletion")
 	}
 }
 
@@ -114,7 +113,7 @@ func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// strip leaves of an object what the core looks at, so that the informers' caches hold no more.
+// strip keeps only the parts of an object that the core uses, so that the informers' caches hold no more.
 func strip(object any) (any, error) {
 	if accessor, ok := object.(metav1.Object); ok {
 		accessor.SetManagedFields(nil)

@@ -6,7 +6,7 @@ package networkpolicy
 import "k8s.io/apimachinery/pkg/types"
 
 // core is the computation. It is not safe for concurrent use. Its methods Set... and Delete... take one event and return
-// what it changes; an event that repeats what is known changes nothing.
+// its changes; an event that repeats what is known changes nothing.
 type core struct {
 	namespaces map[string]*namespace
 	pods       map[types.NamespacedName]*pod
@@ -15,7 +15,7 @@ type core struct {
 	policies           map[string]*policy
 	groups             map[string]*group
 	namespaceSelectors map[string]*namespaceSelector
-	// unreadable counts the policies of which something cannot be read.
+	// unreadable counts the policies with unreadable parts.
 	unreadable int
 }
 
@@ -26,7 +26,7 @@ func newCore() *core {
 	}
 }
 
-// object returns the object of a resource, nil if there is none of that name.
+// object returns an object of a resource, nil if none has that name.
 func (c *core) object(resource Resource, name string) object {
 	if resource == NetworkPolicies {
 		if p := c.policies[name]; p != nil {
@@ -40,7 +40,7 @@ func (c *core) object(resource Resource, name string) object {
 	return nil
 }
 
-// objects calls visit for all objects of a resource, in no order.
+// objects calls visit for all objects of a resource, in no particular order.
 func (c *core) objects(resource Resource, visit func(object)) {
 	if resource == NetworkPolicies {
 		for _, p := range c.policies {
@@ -55,7 +55,7 @@ func (c *core) objects(resource Resource, visit func(object)) {
 	}
 }
 
-// role is the group as an object of AddressGroups or AppliedToGroups, nil if it has not that role.
+// role returns the group as an object of AddressGroups or AppliedToGroups, nil if it does not have that role.
 func (g *group) role(resource Resource) object {
 	switch {
 	case resource == AddressGroups && g.address != nil:

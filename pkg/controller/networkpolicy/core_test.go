@@ -241,7 +241,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Everything goes when its last user goes; nothing is kept for ever.
+// Everything is removed with its last user; nothing is kept forever.
 func TestNothingIsLeft(t *testing.T) {
 	c := world(t)
 	c.DeleteNetworkPolicy(types.NamespacedName{Namespace: "ns", Name: "p"})

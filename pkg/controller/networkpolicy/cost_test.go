@@ -19,14 +19,15 @@ import (
 	"github.com/antrea-oncache/antrea/test/cost"
 )
 
-// What one Pod's change may cost, from the event to the bytes for the Nodes concerned, in a group of cost.Members.
+// The limits for the cost of one Pod's change, from the event to the bytes for the affected Nodes, in a group of
+// cost.Members.
 const (
 	maxChangeCost      = 10 * time.Millisecond
 	maxChangeAllocated = 1 << 20
 )
 
-// costStore has cost.Members Pods, all of which are in the AddressGroup of ten policies, on 100 Nodes, and applies these
-// policies to one Pod on each of ten Nodes. It returns a function that encodes what their watches bring.
+// costStore has cost.Members Pods. All are in the AddressGroup of ten policies, on 100 Nodes. It applies these policies to
+// one Pod on each of ten Nodes. costStore returns a function that encodes the events of their watches.
 func costStore(t *testing.T) (store *Store, deliver func() (events int)) {
 	store = NewStore()
 	apply := func(event func(*core) ([]change, error)) { require.NoError(t, store.apply(event)) }
@@ -69,7 +70,7 @@ func costPod(name, ip, node string) *corev1.Pod {
 	return makePod("ns/"+name, "tier=client", node, ip)
 }
 
-// What a Pod's change costs depends on the Nodes that are told, not on how many members the groups have.
+// The cost of a Pod's change depends on the number of Nodes that are told, not on the number of members in the groups.
 func TestCostOfOneMember(t *testing.T) {
 	store, deliver := costStore(t)
 	set := func(pod *corev1.Pod) {

@@ -5,12 +5,12 @@ package networkpolicy
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// group is the Pods that a selector selects. It exists while a policy refers to it, in one or both of two roles, each of
-// which is an object of its own.
+// group is the set of Pods that a selector selects. It exists while a policy refers to it, in one or both of two roles.
+// Each role is an object of its own.
 type group struct {
 	name     string
 	selector groupSelector
-	// pods is selector.pods: which Pods of the Namespaces in question.
+	// pods is selector.pods: it selects among the Pods of the Namespaces in question.
 	pods labels.Selector
 	// namespaces is nil for a group of one Namespace.
 	namespaces *namespaceSelector
@@ -35,7 +35,7 @@ func (g *group) has(cl *class) bool {
 	return ok
 }
 
-// eachPod calls visit for the group's Pods, in no order.
+// eachPod calls visit for the group's Pods, in no particular order.
 func (g *group) eachPod(visit func(*pod)) {
 	for cl := range g.classes {
 		for p := range cl.pods {
@@ -44,7 +44,7 @@ func (g *group) eachPod(visit func(*pod)) {
 	}
 }
 
-// group returns the group of a selector, which is made, and its classes found, if it does not exist.
+// group returns the group of a selector. If it does not exist, it is made and its classes are found.
 func (c *core) group(selector groupSelector) *group {
 	name := selector.name()
 	g := c.groups[name]
@@ -91,7 +91,7 @@ func (c *core) namespaceSelector(selector groupSelector) *namespaceSelector {
 	return s
 }
 
-// dropGroupIfUnused forgets a group that has no role.
+// dropGroupIfUnused forgets a group without a role.
 func (c *core) dropGroupIfUnused(g *group) {
 	if g.address != nil || g.applied != nil {
 		return

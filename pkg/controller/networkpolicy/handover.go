@@ -3,7 +3,7 @@
 
 package networkpolicy
 
-// EndWatches ends all present watches. Their clients connect again, to the controller that serves then.
+// EndWatches ends all present watches. Their clients reconnect to the controller that serves by then.
 func (s *Store) EndWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,9 +20,9 @@ var watching = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Name: "antrea_controller_watches", Help: "Open watches by resource", StabilityLevel: metrics.ALPHA,
 }, []string{"resource"})
 
-// unreadable counts the policies of which something cannot be read. The log says what.
+// unreadable counts the policies with a part that cannot be read. The log names the part.
 var unreadable = metrics.NewGauge(&metrics.GaugeOpts{
-	Name: "antrea_controller_network_policy_unreadable_count", Help: "NetworkPolicies of which a part cannot be read and allows nothing",
+	Name: "antrea_controller_network_policy_unreadable_count", Help: "NetworkPolicies with a part that cannot be read and allows nothing",
 	StabilityLevel: metrics.ALPHA,
 })
 

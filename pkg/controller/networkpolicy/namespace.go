@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// loggingAnnotation on a Namespace asks for logging by the rules of its policies, with the value "true".
+// loggingAnnotation on a Namespace, with the value "true", requests logging by the rules of its policies.
 const loggingAnnotation = "networkpolicy.antrea.io/enable-logging"
 
-// namespace exists while its object does, or something in it.
+// namespace exists as long as its object or anything in it.
 type namespace struct {
 	name string
-	// known says that its object was seen. No selector matches a Namespace whose labels are not known.
+	// known is set once its object was seen. No selector matches a Namespace with unknown labels.
 	known   bool
 	labels  labels.Set
 	logging bool
@@ -22,7 +22,7 @@ type namespace struct {
 	classes map[string]*class
 	// groups select Pods of this Namespace only.
 	groups map[*group]struct{}
-	// selectors are those that match it.
+	// selectors are the selectors that match it.
 	selectors map[*namespaceSelector]struct{}
 	// policies are by name.
 	policies map[string]*policy
@@ -35,7 +35,7 @@ type namespaceSelector struct {
 	groups     map[*group]struct{}
 }
 
-// namespace returns the Namespace of that name, which is made if it does not exist.
+// namespace returns the Namespace of that name. If it does not exist, it is made.
 func (c *core) namespace(name string) *namespace {
 	ns := c.namespaces[name]
 	if ns == nil {
@@ -89,7 +89,7 @@ func (c *core) DeleteNamespace(name string) []change {
 	return t.changes()
 }
 
-// matchNamespace compares a Namespace with all selectors. Only where the result differs from before, Pods are looked at.
+// matchNamespace compares a Namespace with all selectors. It looks at Pods only where the result has changed.
 func (c *core) matchNamespace(t *transaction, ns *namespace) {
 	for _, selector := range c.namespaceSelectors {
 		_, before := ns.selectors[selector]

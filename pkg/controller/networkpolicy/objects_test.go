@@ -51,7 +51,7 @@ func makePod(name, set, node string, ips ...string) *corev1.Pod {
 	return pod
 }
 
-// makePolicy makes a policy "namespace/name" of a spec in YAML; its UID is "uid-<name>".
+// makePolicy makes a policy "namespace/name" from a spec in YAML; its UID is "uid-<name>".
 func makePolicy(t testing.TB, name, spec string) *networkingv1.NetworkPolicy {
 	t.Helper()
 	namespace, name, _ := strings.Cut(name, "/")
@@ -60,7 +60,7 @@ func makePolicy(t testing.TB, name, spec string) *networkingv1.NetworkPolicy {
 	return policy
 }
 
-// text is short for what a rule says: "In from=[...] ports=[...]".
+// ruleText is a short form of a rule: "In from=[...] ports=[...]".
 func ruleText(c *core, rule controlplane.NetworkPolicyRule) string {
 	name, peer := "from", rule.From
 	if rule.Direction == controlplane.DirectionOut {
@@ -100,7 +100,7 @@ func cidrText(cidr controlplane.IPNet) string {
 	return netip.PrefixFrom(addr, int(cidr.PrefixLength)).String()
 }
 
-// memberTexts are members as "namespace/name ip,ip port:number/protocol", sorted.
+// memberTexts returns members as "namespace/name ip,ip port:number/protocol", sorted.
 func memberTexts(members []controlplane.GroupMember) []string {
 	var texts []string
 	for _, m := range members {

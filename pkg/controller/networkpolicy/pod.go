@@ -13,21 +13,21 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 )
 
-// pod is what matters of a Pod.
+// pod has the relevant parts of a Pod.
 type pod struct {
 	key   types.NamespacedName
 	class *class
 	// node is empty until the Pod is scheduled.
 	node string
-	// address is the Pod as a member of AddressGroups, nil while it cannot be one: without addresses, with those of its Node,
-	// or when it has ended.
+	// address is the Pod as a member of AddressGroups. It is nil while the Pod cannot be one: without addresses, with those
+	// of its Node, or when it has ended.
 	address *controlplane.GroupMember
-	// applied is the Pod as a member of AppliedToGroups, nil while it cannot be one: before it is scheduled, in its Node's
-	// network, or when it has ended.
+	// applied is the Pod as a member of AppliedToGroups. It is nil while the Pod cannot be one: before it is scheduled, in
+	// its Node's network, or when it has ended.
 	applied *controlplane.GroupMember
 }
 
-// newPod leaves the class out.
+// newPod makes a pod without its class.
 func newPod(source *corev1.Pod) *pod {
 	p := &pod{key: types.NamespacedName{Namespace: source.Namespace, Name: source.Name}, node: source.Spec.NodeName}
 	if source.Spec.HostNetwork || source.Status.Phase == corev1.PodSucceeded || source.Status.Phase == corev1.PodFailed {
@@ -44,7 +44,7 @@ func newPod(source *corev1.Pod) *pod {
 	return p
 }
 
-// podIPs returns the Pod's addresses, of both families if it has them.
+// podIPs returns the Pod's addresses, of one family or both.
 func podIPs(source *corev1.Pod) []controlplane.IPAddress {
 	texts := source.Status.PodIPs
 	if len(texts) == 0 && source.Status.PodIP != "" {
@@ -52,7 +52,7 @@ func podIPs(source *corev1.Pod) []controlplane.IPAddress {
 	}
 	var ips []controlplane.IPAddress
 	for _, text := range texts {
-		// The Kubernetes API accepts nothing else than addresses.
+		// The Kubernetes API accepts only addresses.
 		if addr, err := netip.ParseAddr(text.IP); err == nil {
 			ips = append(ips, addr.Unmap().AsSlice())
 		}
@@ -60,7 +60,7 @@ func podIPs(source *corev1.Pod) []controlplane.IPAddress {
 	return ips
 }
 
-// namedPorts returns the ports that have names, of the containers that live as long as the Pod.
+// namedPorts returns the ports with names, of the containers that live as long as the Pod.
 func namedPorts(source *corev1.Pod) []controlplane.NamedPort {
 	var ports []controlplane.NamedPort
 	add := func(container *corev1.Container) {
@@ -91,7 +91,7 @@ func sameMember(a, b *controlplane.GroupMember) bool {
 	return a == b || a != nil && b != nil && reflect.DeepEqual(a, b)
 }
 
-// same compares everything but the class.
+// same compares everything except the class.
 func (p *pod) same(other *pod) bool {
 	return p.node == other.node && sameMember(p.address, other.address) && sameMember(p.applied, other.applied)
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 )
 
-// policy is a NetworkPolicy and what was made of it.
+// policy is a NetworkPolicy and everything computed from it.
 type policy struct {
 	source *networkingv1.NetworkPolicy
-	// translation is what source says.
+	// translation is the content of source.
 	translation *translation
 	// object is replaced when it changes.
 	object *controlplane.NetworkPolicy
-	// applied is the group of the Pods that the policy applies to, peers are those that its rules name.
+	// applied is the group of the Pods that the policy applies to; peers are the groups that its rules name.
 	applied *group
 	peers   map[*group]struct{}
 }
@@ -35,8 +35,8 @@ func (p *policy) bare() runtime.Object {
 	return &controlplane.NetworkPolicy{ObjectMeta: p.object.ObjectMeta, SourceRef: p.object.SourceRef}
 }
 
-// SetNetworkPolicy adds or changes a policy. The error is about what of it cannot be read: that allows nothing, and the changes are
-// those of all the rest.
+// SetNetworkPolicy adds or changes a policy. An error names the parts that cannot be read: they allow nothing, and the
+// changes are those of the other parts.
 func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, error) {
 	next, err := translate(source)
 	t := newTransaction()
@@ -55,7 +55,7 @@ func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, e
 	p.object = p.build(ns)
 	c.refer(t, p)
 	t.created(p)
-	if old != nil { // deleted and made again; last, so that groups that both use stay
+	if old != nil { // deleted and created again; last, so that groups that both use stay
 		c.removePolicy(t, old)
 	}
 	return t.changes(), err
@@ -82,7 +82,7 @@ func (c *core) removePolicy(t *transaction, p *policy) {
 	t.deleted(p)
 }
 
-// countUnreadable notes that a policy is now read otherwise. Each may be nil.
+// countUnreadable records that the translation of a policy has changed. Either may be nil.
 func (c *core) countUnreadable(before, now *translation) {
 	if before != nil && len(before.unreadable) > 0 {
 		c.unreadable--
@@ -92,7 +92,7 @@ func (c *core) countUnreadable(before, now *translation) {
 	}
 }
 
-// updatePolicy makes the object and the references of a policy what its translation and its Namespace ask for.
+// updatePolicy brings the object and the references of a policy in line with its translation and its Namespace.
 func (c *core) updatePolicy(t *transaction, p *policy) {
 	object := p.build(c.namespaces[p.source.Namespace])
 	if reflect.DeepEqual(object, p.object) {
@@ -105,7 +105,7 @@ func (c *core) updatePolicy(t *transaction, p *policy) {
 	t.of(p).updated = true
 }
 
-// refer makes the groups of a policy's translation its own.
+// refer makes the policy a user of the groups of its translation.
 func (c *core) refer(t *transaction, p *policy) {
 	p.applied = c.group(p.translation.applied)
 	c.applyTo(t, p, p.applied)
@@ -120,7 +120,7 @@ func (c *core) refer(t *transaction, p *policy) {
 	}
 }
 
-// unrefer takes the references away that refer has made; those that p has now stay.
+// unrefer removes the references that refer has made; those that p has now stay.
 func (c *core) unrefer(t *transaction, p *policy, applied *group, peers map[*group]struct{}) {
 	for node := range applied.applied.span {
 		t.left(p, node)

@@ -21,7 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 )
 
-// shadow is what an agent knows of one resource from nothing but its watch.
+// shadow is an agent's knowledge of one resource, gained only from its watch.
 type shadow struct {
 	t *testing.T
 	// objects are by name: JSON of policies, sets of members of groups.
@@ -91,7 +91,7 @@ func asSet(members []controlplane.GroupMember) map[string]struct{} {
 	return set
 }
 
-// drain takes what waits in a watcher that does not run.
+// drain takes the events that wait in a watcher that does not run.
 func (w *watcher) drain() []watch.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,7 +142,7 @@ func (r *randomObjects) spec() string {
 	return fmt.Sprintf("{podSelector: %s, policyTypes: [Ingress, Egress], ingress: [%s], egress: [%s]}", r.selector(), rule("from"), rule("to"))
 }
 
-// step makes one event.
+// step makes one random event.
 func (r *randomObjects) step() func(*core) ([]change, error) {
 	namespace := fmt.Sprintf("ns%d", r.rng.IntN(3))
 	switch n := r.rng.IntN(20); {
@@ -191,7 +191,7 @@ func (r *randomObjects) step() func(*core) ([]change, error) {
 	}
 }
 
-// fresh is a store that is told of the objects as they are now, in the order of the maps, which is random.
+// fresh returns a store that is told of the present objects, in the random order of the maps.
 func (r *randomObjects) fresh() *Store {
 	s := NewStore()
 	apply := func(event func(*core) ([]change, error)) { require.NoError(r.t, s.apply(event)) }
@@ -229,7 +229,7 @@ func requireIndexed(t *testing.T, s *Store, nodes []string) {
 	}
 }
 
-// What agents conclude from their watches is, after every event, what a controller that starts now would tell them.
+// After every event, agents have concluded from their watches what a controller that starts now would tell them.
 func TestWatchesAgreeWithARestartedController(t *testing.T) {
 	nodes := []string{"", "node0", "node1", "node2"}
 	for seed := range uint64(10) {

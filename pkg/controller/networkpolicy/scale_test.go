@@ -24,8 +24,8 @@ import (
 )
 
 // scale is the size of a cluster. Each Namespace has as many applications as policies, and ten Pods of each. Its policies
-// let an application be reached by its neighbour in the Namespace, by the frontends of its team's Namespaces, and by the
-// monitoring Pod of every Namespace; so every Node has something to do with the latter group.
+// let an application be reached by its neighbor in the Namespace, by the frontends of its team's Namespaces, and by the
+// monitoring Pod of every Namespace. So the monitoring group concerns every Node.
 type scale struct {
 	nodes, namespaces, applications int
 }
@@ -73,7 +73,7 @@ ingress:
 	}
 }
 
-// recipients is how many Nodes are told of a change.
+// recipients returns the number of Nodes that are told of a change.
 func (ch *change) recipients() int {
 	n := len(ch.entered) + len(ch.left)
 	if ch.update != nil {
@@ -95,8 +95,8 @@ func (s countingSelector) Matches(l labels.Labels) bool {
 	return s.Selector.Matches(l)
 }
 
-// What an event costs must depend on what it concerns, not on how large the cluster is. A selector may be compared with
-// labels only when both a class and a selector that can see it are new to each other.
+// The cost of an event must depend on the objects that it affects, not on the size of the cluster. A selector may be
+// compared with labels only when a class and a selector that can see it are new to each other.
 func TestRecomputationIsIncremental(t *testing.T) {
 	s := scale{nodes: 50, namespaces: 40, applications: 5}
 	store := NewStore()
@@ -150,7 +150,7 @@ func TestRecomputationIsIncremental(t *testing.T) {
 	}
 }
 
-// agents are the watches of all Nodes. They encode what they get, as the API server does for each client.
+// agents are the watches of all Nodes. They encode their events, as the API server does for each client.
 type agents struct {
 	watches  []watch.Interface
 	received atomic.Int64
@@ -209,9 +209,9 @@ func heapMiB() float64 {
 	return float64(stats.HeapAlloc) / (1 << 20)
 }
 
-// BenchmarkScale measures a cluster of 5,000 Nodes, 100,000 Pods and 10,000 policies, every Node with its three watches: the
-// processor time, of all threads and including the encoding for every client, from a Pod's change until the last Node
-// concerned has been told.
+// BenchmarkScale measures a cluster of 5,000 Nodes, 100,000 Pods and 10,000 policies. Every Node has its three watches. The
+// result is the processor time from a Pod's change until the last affected Node has been told, of all threads and including
+// the encoding for every client.
 func BenchmarkScale(b *testing.B) {
 	s := scale{nodes: 5000, namespaces: 500, applications: 20}
 	store := NewStore()

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// groupNamespace is the UUID namespace of the groups' names.
+// groupNamespace is the UUID namespace of group names.
 var groupNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("group.controlplane.antrea.io"))
 
-// groupSelector selects Pods: of one Namespace, or of those that namespaces selects.
+// groupSelector selects Pods of one Namespace, or of those that namespaces selects.
 type groupSelector struct {
 	namespace  string
 	namespaces labels.Selector
@@ -45,7 +45,7 @@ func newGroupSelector(namespace string, namespaces, pods *metav1.LabelSelector) 
 	return s, nil
 }
 
-// normalized is the same text for selectors that are written the same way but for the order of their parts.
+// normalized returns the same text for selectors that differ only in the order of their parts.
 func (s groupSelector) normalized() string {
 	var parts []string
 	if s.namespaces != nil {
@@ -59,7 +59,7 @@ func (s groupSelector) normalized() string {
 	return strings.Join(parts, ";")
 }
 
-// name is the name of the groups with this selector: a version 5 UUID of its normalised text.
+// name returns the name of the groups with this selector: a version 5 UUID of its normalized text.
 func (s groupSelector) name() string {
 	return uuid.NewSHA1(groupNamespace, []byte(s.normalized())).String()
 }

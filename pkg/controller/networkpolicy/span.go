@@ -3,16 +3,16 @@
 
 package networkpolicy
 
-// span counts, by Node name, the reasons why a Node is concerned. Entries are positive.
+// span counts, by Node name, the reasons why a Node is affected. Entries are positive.
 type span map[string]int
 
-// add counts one reason more and says whether it is the first.
+// add adds one reason and reports whether it is the first.
 func (s span) add(node string) bool {
 	s[node]++
 	return s[node] == 1
 }
 
-// remove counts one reason less and says whether none is left.
+// remove removes one reason and reports whether none is left.
 func (s span) remove(node string) bool {
 	if s[node]--; s[node] > 0 {
 		return false

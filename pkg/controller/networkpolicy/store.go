@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Selection says which objects a client wants.
+// Selection describes the objects that a client wants.
 type Selection struct {
-	// Node limits it to what concerns a Node; empty means everything.
+	// Node limits it to objects that affect a Node; empty means everything.
 	Node string
 	// Name limits it to one object; empty means all.
 	Name string
 }
 
-// Store holds what the core has computed and tells watchers of every change.
+// Store holds the results of the core and tells watchers of every change.
 type Store struct {
 	mu   sync.Mutex
 	core *core

@@ -13,12 +13,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 )
 
-// memberDelta is how a group's members have changed.
+// memberDelta is the change of a group's members.
 type memberDelta struct {
 	added, removed []controlplane.GroupMember
 }
 
-// objectDelta is how an object has changed since the transaction began.
+// objectDelta is the change of an object since the transaction began.
 type objectDelta struct {
 	created, deleted bool
 	// entered and left have no Node in common.
@@ -29,7 +29,7 @@ type objectDelta struct {
 	byNode  map[string]*memberDelta
 }
 
-// transaction collects what an event changes.
+// transaction collects the changes of an event.
 type transaction struct {
 	objects map[object]*objectDelta
 }
@@ -48,7 +48,7 @@ func (t *transaction) of(o object) *objectDelta {
 func (t *transaction) created(o object) { t.of(o).created = true }
 func (t *transaction) deleted(o object) { t.of(o).deleted = true }
 
-// entered notes that a Node has joined an object's span.
+// entered records that a Node has joined an object's span.
 func (t *transaction) entered(o object, node string) {
 	d := t.of(o)
 	if _, ok := d.left[node]; ok {
@@ -58,7 +58,7 @@ func (t *transaction) entered(o object, node string) {
 	d.entered[node] = struct{}{}
 }
 
-// left notes that a Node has left an object's span.
+// left records that a Node has left an object's span.
 func (t *transaction) left(o object, node string) {
 	d := t.of(o)
 	if _, ok := d.entered[node]; ok {
@@ -68,7 +68,7 @@ func (t *transaction) left(o object, node string) {
 	d.left[node] = struct{}{}
 }
 
-// memberChanged notes that a Pod, which was before in the group, now is after in it; nil means not in it.
+// memberChanged records that a Pod of the group has changed from before to after; nil means not in the group.
 func (t *transaction) memberChanged(g *group, before, after *pod) {
 	if g.address != nil {
 		t.addressChanged(g.address, before, after)
@@ -141,7 +141,7 @@ func (t *transaction) onNode(a *appliedToGroup, node string) *memberDelta {
 	return byNode[node]
 }
 
-// concerned notes that a Node has joined a policy's span.
+// concerned records that a Node has joined a policy's span.
 func (t *transaction) concerned(p *policy, node string) {
 	t.entered(p, node)
 	for g := range p.peers {
@@ -151,7 +151,7 @@ func (t *transaction) concerned(p *policy, node string) {
 	}
 }
 
-// unconcerned notes that a Node has left a policy's span.
+// unconcerned records that a Node has left a policy's span.
 func (t *transaction) unconcerned(p *policy, node string) {
 	t.left(p, node)
 	for g := range p.peers {
@@ -161,7 +161,7 @@ func (t *transaction) unconcerned(p *policy, node string) {
 	}
 }
 
-// changes are all changes by resource and name.
+// changes returns all changes, by resource and name.
 func (t *transaction) changes() []change {
 	var all []change
 	for o, d := range t.objects {

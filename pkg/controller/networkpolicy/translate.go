@@ -19,33 +19,33 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 )
 
-// translation is what a NetworkPolicy says, in terms of groups.
+// translation is the content of a NetworkPolicy, in terms of groups.
 type translation struct {
 	applied groupSelector
-	// peers are the selectors of all address groups that rules name, each once.
+	// peers are the selectors of all address groups that rules name, without duplicates.
 	peers []groupSelector
 	rules []controlplane.NetworkPolicyRule
-	// unreadable says what could not be read.
+	// unreadable names the parts that could not be read.
 	unreadable []string
 }
 
 // noOrder is the priority of rules that have no order.
 const noOrder = -1
 
-// everywhere are all addresses of both families.
+// everywhere is all addresses of both families.
 var everywhere = []controlplane.IPBlock{
 	{CIDR: controlplane.IPNet{IP: netip.IPv4Unspecified().AsSlice()}},
 	{CIDR: controlplane.IPNet{IP: netip.IPv6Unspecified().AsSlice()}},
 }
 
-// translate reads a policy as the API's documentation (networking.k8s.io/v1) defines it. What of it cannot be read, which no API
-// server accepts, allows nothing, and the rest means what it says: the policy isolates its Pods all the same. The error is about
-// what could not be read.
+// translate reads a policy as the API's documentation (networking.k8s.io/v1) defines it. Parts that cannot be read, which
+// no API server accepts, allow nothing. The other parts keep their meaning, and the policy still isolates its Pods. The
+// error names the parts that could not be read.
 func translate(source *networkingv1.NetworkPolicy) (*translation, error) {
 	t := &translation{}
 	applied, err := newGroupSelector(source.Namespace, nil, &source.Spec.PodSelector)
 	if err != nil {
-		// Any Pod of the Namespace may be meant. None of them may be opened: other policies may isolate it.
+		// Any Pod of the Namespace may be meant. None of them may be left open: other policies may isolate it.
 		applied = groupSelector{namespace: source.Namespace, pods: labels.Everything()}
 		t.cannotRead("spec.", fmt.Errorf("%w: all Pods of the Namespace are isolated", err))
 	}
@@ -85,7 +85,7 @@ func (t *translation) isolate(direction controlplane.Direction) {
 	t.rules = append(t.rules, controlplane.NetworkPolicyRule{Direction: direction, Priority: noOrder})
 }
 
-// allowNothing leaves of the rules that they isolate, once for each direction.
+// allowNothing reduces the rules to isolation, once for each direction.
 func (t *translation) allowNothing() {
 	rules := t.rules
 	t.rules, t.peers = nil, nil
@@ -116,7 +116,7 @@ func (t *translation) egress(place, namespace string, rule networkingv1.NetworkP
 	t.rules = append(t.rules, controlplane.NetworkPolicyRule{Direction: controlplane.DirectionOut, To: to, Services: services, Priority: noOrder})
 }
 
-// checkTypes notes which policyTypes cannot be read.
+// checkTypes records which policyTypes cannot be read.
 func (t *translation) checkTypes(types []networkingv1.PolicyType) {
 	for i, policyType := range types {
 		if !isType(policyType) {
@@ -129,8 +129,8 @@ func isType(policyType networkingv1.PolicyType) bool {
 	return policyType == networkingv1.PolicyTypeIngress || policyType == networkingv1.PolicyTypeEgress
 }
 
-// hasType says whether a policy isolates Pods in that direction. Without policyTypes it is ingress, and egress if there are
-// rules for it. A type that cannot be read may be either.
+// hasType reports whether a policy isolates Pods in that direction. Without policyTypes the default is ingress, and egress
+// if there are rules for it. A type that cannot be read may be either.
 func hasType(source *networkingv1.NetworkPolicy, policyType networkingv1.PolicyType) bool {
 	if len(source.Spec.PolicyTypes) > 0 {
 		return slices.ContainsFunc(source.Spec.PolicyTypes, func(t networkingv1.PolicyType) bool { return t == policyType || !isType(t) })
@@ -138,8 +138,8 @@ func hasType(source *networkingv1.NetworkPolicy, policyType networkingv1.PolicyT
 	return policyType == networkingv1.PolicyTypeIngress || len(source.Spec.Egress) > 0
 }
 
-// peer translates the peers of one rule; none means all. resolvePorts asks for the Pods among all, whose named ports are
-// needed. A peer that cannot be read is nobody.
+// peer translates the peers of one rule; none means all. With resolvePorts all includes the Pods among them, because their
+// named ports are needed. A peer that cannot be read matches nobody.
 func (t *translation) peer(place, namespace string, peers []networkingv1.NetworkPolicyPeer, resolvePorts bool) controlplane.NetworkPolicyPeer {
 	var out controlplane.NetworkPolicyPeer
 	if len(peers) == 0 {
@@ -204,7 +204,7 @@ func ipBlock(source *networkingv1.IPBlock) (controlplane.IPBlock, error) {
 	return block, nil
 }
 
-// ipNet parses a CIDR as the API server does, which once allowed leading zeros, and clears the bits after the prefix.
+// ipNet parses a CIDR like the API server, which once allowed leading zeros, and clears the bits after the prefix.
 func ipNet(text string) (controlplane.IPNet, error) {
 	_, parsed, err := netutils.ParseCIDRSloppy(text)
 	if err != nil {
@@ -220,8 +220,8 @@ func ipNet(text string) (controlplane.IPNet, error) {
 	return controlplane.IPNet{IP: controlplane.IPAddress(parsed.IP), PrefixLength: int32(bits)}, nil
 }
 
-// services leaves out ports that cannot be read. JSON cannot express those of other types, and an agent could take an endPort
-// alone for all ports.
+// services leaves out ports that cannot be read. JSON cannot express other types of port, and an agent could take a lone
+// endPort for all ports.
 func (t *translation) services(place string, ports []networkingv1.NetworkPolicyPort) []controlplane.Service {
 	var out []controlplane.Service
 	for i, port := range ports {

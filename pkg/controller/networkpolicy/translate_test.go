@@ -108,7 +108,7 @@ ingress:
 	}
 }
 
-// What no API server accepts can still be in its storage. It allows nothing, and the policy isolates all the same.
+// The API server's storage can hold policies that no API server accepts now. They allow nothing, and still isolate.
 func TestTranslateUnreadable(t *testing.T) {
 	block := func(cidr string) networkingv1.NetworkPolicyPeer {
 		return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr}}
@@ -207,7 +207,8 @@ func TestTranslateUnreadable(t *testing.T) {
 	}
 }
 
-// A name, once served, must not change with the version: agents keep what they know across an upgrade of the controller.
+// The name of a group that was served must not change between versions: agents keep their state across an upgrade of the
+// controller.
 func TestGroupNamesAreStable(t *testing.T) {
 	require.Equal(t, "7b35568a-5445-5aeb-bd5a-afe93e3e1f38", allPods.name())
 	s, err := newGroupSelector("ns", nil, nil)

@@ -9,19 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// maxPending is how many events may wait for a slow client, after the initial ones, before its watch is ended. It must
-// connect again and gets everything anew.
+// maxPending is how many events may wait for a slow client, after the initial ones, before its watch is ended. The client
+// must reconnect and then gets everything again.
 const maxPending = 10000
 
 // resultBuffer lets the server write several events before it flushes the connection.
 const resultBuffer = 100
 
-// watcher is one watch. Events wait in a queue, so that a slow client keeps nobody waiting.
+// watcher is one watch. Events wait in a queue, so that a slow client delays nobody.
 type watcher struct {
 	// name is the only object that the client wants; empty means all.
 	name   string
 	result chan watch.Event
-	// wake has an element when there may be something in the queue.
+	// wake has an element when the queue may not be empty.
 	wake chan struct{}
 	done chan struct{}
 	stop sync.Once
@@ -58,7 +58,7 @@ func (w *watcher) send(id string, event watch.Event) {
 	}
 }
 
-// run delivers the initial events, then those that are sent, until Stop.
+// run delivers the initial events, then those passed to send, until Stop.
 func (w *watcher) run(initial []watch.Event) {
 	defer close(w.result)
 	for _, event := range initial {
@@ -80,7 +80,7 @@ func (w *watcher) run(initial []watch.Event) {
 	}
 }
 
-// deliver says whether the watch goes on.
+// deliver reports whether the watch continues.
 func (w *watcher) deliver(event watch.Event) bool {
 	select {
 	case <-w.done: // even if the client could take the event
@@ -96,7 +96,7 @@ func (w *watcher) deliver(event watch.Event) bool {
 	}
 }
 
-// next takes the oldest event from the queue, if there is one.
+// next removes the oldest event from the queue, if there is one.
 func (w *watcher) next() (event watch.Event, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

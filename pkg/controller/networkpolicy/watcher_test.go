@@ -15,7 +15,7 @@ import (
 
 func endOfInitial(string) runtime.Object { return &controlplane.NetworkPolicy{} }
 
-// A client that does not read costs a bounded amount of memory, and nobody else's time.
+// A client that does not read costs a bounded amount of memory, and delays nobody else.
 func TestSlowClientIsDropped(t *testing.T) {
 	store := NewStore()
 	slow := store.Watch(NetworkPolicies, Selection{}, endOfInitial)

@@ -23,7 +23,7 @@ const DefaultDatapathType = "system"
 // failModeSecure keeps vswitchd from installing a NORMAL flow of its own before the agent's flows are there.
 const failModeSecure = "secure"
 
-// bridgeProtocols are what the agent (OpenFlow 1.3) and people with ovs-ofctl (1.0 is its default) speak; 1.5 is there for
+// bridgeProtocols are the versions that the agent (OpenFlow 1.3) and people with ovs-ofctl (default 1.0) use; 1.5 is for
 // tools that expect Antrea's bridge.
 var bridgeProtocols = []string{"OpenFlow10", "OpenFlow13", "OpenFlow15"}
 
@@ -35,7 +35,7 @@ type bridgeClient struct {
 	timeout time.Duration
 }
 
-// Option changes what NewBridgeClient returns.
+// Option modifies the client that NewBridgeClient returns.
 type Option func(*bridgeClient)
 
 // WithDatapathType makes Create use another datapath than DefaultDatapathType; "netdev" is the userspace one.
@@ -64,8 +64,8 @@ func (b *bridgeClient) Create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// vswitchd copies next_cfg to cur_cfg when it has applied it. The datapath id alone proves nothing: after a vswitchd
-	// has died its value stays.
+	// vswitchd copies next_cfg to cur_cfg when it has applied it. The datapath id alone proves nothing: its value stays
+	// after a vswitchd has died.
 	operation := fmt.Sprintf("wait for ovs-vswitchd to configure bridge %q with datapath type %q", b.name, b.datapathType)
 	return b.wait(ctx, operation, func(s *session) (bool, error) {
 		root, err := s.root()
@@ -80,7 +80,7 @@ func (b *bridgeClient) Create(ctx context.Context) error {
 	})
 }
 
-// writeBridge makes or corrects the bridge's row and returns the configuration number that vswitchd has to reach.
+// writeBridge makes or corrects the bridge's row and returns the configuration number that vswitchd must reach.
 func (b *bridgeClient) writeBridge(s *session) (int, error) {
 	root, err := s.root()
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *bridgeClient) writeBridge(s *session) (int, error) {
 	}
 	if _, err := s.transact(append(ops, bump...)...); err != nil {
 		if violation := (*ovsdb.ConstraintViolation)(nil); !found && errors.As(err, &violation) {
-			// An earlier attempt has made it, and its answer came too late. The copy will have it.
+			// An earlier attempt has made it, but its answer came too late. The copy will get the row.
 			err = fmt.Errorf("%w: %w", errIncomplete, err)
 		}
 		return 0, err
@@ -123,7 +123,7 @@ func (b *bridgeClient) writeBridge(s *session) (int, error) {
 
 func (b *bridgeClient) insertBridge(s *session, root *rootRow) ([]ovsdb.Operation, error) {
 	failMode := failModeSecure
-	// Without an address of its own the bridge takes the lowest of its ports', which changes its datapath id with them.
+	// Without an address of its own the bridge takes the lowest of its ports', and its datapath id changes with them.
 	ops, err := s.Create(&bridgeRow{
 		UUID: "newbridge", Name: b.name, DatapathType: b.datapathType, Protocols: bridgeProtocols,
 		FailMode: &failMode, OtherConfig: map[string]string{"hwaddr": randomMAC().String()},
@@ -165,7 +165,7 @@ func (b *bridgeClient) Delete() error {
 		if err != nil || !found {
 			return err
 		}
-		// The bridge's row and those of its ports go when nothing refers to them any more.
+		// The bridge's row and those of its ports are deleted when nothing refers to them any more.
 		ops, err := s.Where(root).Mutate(root,
 			model.Mutation{Field: &root.Bridges, Mutator: ovsdb.MutateOperationDelete, Value: []string{br.UUID}})
 		if err != nil {
@@ -219,7 +219,7 @@ func (b *bridgeClient) DeleteExternalID(key string) error {
 	})
 }
 
-// SetTableNames leaves the database alone when it holds these names already.
+// SetTableNames leaves the database unchanged when it already has these names.
 func (b *bridgeClient) SetTableNames(names map[uint8]string) error {
 	return b.do(fmt.Sprintf("name the %d flow tables of bridge %q", len(names), b.name), func(s *session) error {
 		br, err := s.mustBridge(b.name)

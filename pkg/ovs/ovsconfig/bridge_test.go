@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
-// staleClient has not heard of the bridge yet.
+// staleClient has not seen the bridge yet.
 type staleClient struct{ client.Client }
 
 func (c staleClient) Get(ctx context.Context, row model.Model) error {
@@ -24,8 +24,8 @@ func (c staleClient) Get(ctx context.Context, row model.Model) error {
 	return c.Client.Get(ctx, row)
 }
 
-// TestBridgeOfAnAttemptThatWasGivenUp: a bridge that the database has already, from an attempt whose answer came too late,
-// is waited for and no failure.
+// TestBridgeOfAnAttemptThatWasGivenUp: if the database already has the bridge from an attempt whose answer came too late,
+// that is not a failure: the client waits for it.
 func TestBridgeOfAnAttemptThatWasGivenUp(t *testing.T) {
 	o := ovstest.Start(t)
 	conn, c := connect(t, o)

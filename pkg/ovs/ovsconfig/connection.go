@@ -27,12 +27,12 @@ var backoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second, L
 
 var errConnectionClosed = errors.New("the OVSDB connection was closed")
 
-// Connection is a monitored OVSDB session that reconnects by itself. Every (re)connection uses a new libovsdb client: the
-// library's own reconnection cannot be stopped while the server is away.
+// Connection is a monitored OVSDB session that reconnects by itself. Every (re)connection uses a new libovsdb client,
+// because the library's own reconnection cannot be stopped while the server is away.
 type Connection struct {
 	address string
 	model   model.ClientDBModel
-	// echoInterval is as the constant; tests shorten it.
+	// echoInterval is the constant's value; tests shorten it.
 	echoInterval time.Duration
 	// peer belongs to the goroutine that connects.
 	peer *retry.Peer
@@ -42,7 +42,7 @@ type Connection struct {
 	done   chan struct{}
 
 	mu sync.Mutex
-	// current is nil while disconnected, lastErr is why, as far as is known.
+	// current is nil while disconnected; lastErr is the reason, if known.
 	current client.Client
 	lastErr error
 	// changed is closed and replaced at every change of the database copy or of the connection.
@@ -50,9 +50,8 @@ type Connection struct {
 }
 
 // NewOVSDBConnection connects to ovsdb-server at address ("unix:/var/run/openvswitch/db.sock"). While the server is absent
-// it keeps trying, with growing delay, until ctx ends. The log has one line when the server is absent, does not answer, or sends
-// what cannot be right, and one when that is over. ctx bounds the first connection only; Close ends
-// the connection.
+// it keeps trying, with a growing delay, until ctx ends. It logs one line when the server is absent, does not answer, or
+// sends invalid messages, and one when that is over. ctx bounds only the first connection; Close ends the connection.
 func NewOVSDBConnection(ctx context.Context, address string) (*Connection, error) {
 	return newConnection(ctx, address, echoInterval)
 }
@@ -86,7 +85,7 @@ func (c *Connection) Close() {
 	<-c.done
 }
 
-// guarded is a client and what stands between it and the server.
+// guarded is a client and the guard between it and the server.
 type guarded struct {
 	client.Client
 	guard *guard
@@ -94,7 +93,7 @@ type guarded struct {
 
 // end closes both, for the reason err.
 func (g *guarded) end(err error) {
-	// First the guard: then nothing that the client waits for keeps it from closing.
+	// The guard goes first: then the client does not wait for anything while it closes.
 	g.guard.close(err)
 	g.Close()
 }
@@ -107,7 +106,7 @@ func (c *Connection) connect(ctx context.Context) (*guarded, error) {
 		if err == nil {
 			return g, nil
 		}
-		// What an attempt says that ctx has cut short is of less use than what an earlier one has found.
+		// The error of an attempt that ctx has cut short is less useful than that of an earlier one.
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
@@ -129,12 +128,12 @@ func (c *Connection) attempt(ctx context.Context) (*guarded, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What ends the attempt is the guard. libovsdb goes on writing into the answer to a call whose context has ended.
+	// The guard ends the attempt, because libovsdb continues to write into the answer to a call whose context has ended.
 	stop := context.AfterFunc(ctx, func() { guard.close(fmt.Errorf("wait for the answers of ovsdb-server: %w", ctx.Err())) })
 	defer stop()
 	cl, err := c.open(context.WithoutCancel(ctx), "unix:"+socket)
 	if err != nil {
-		// When the guard has ended the connection it knows the reason, and the client only that it has ended.
+		// When the guard has ended the connection it knows the reason; the client knows only that it has ended.
 		if reason := guard.reason(); reason != nil {
 			err = reason
 		}
@@ -213,7 +212,7 @@ func (c *Connection) setCurrent(cl client.Client, err error) {
 	c.notify()
 }
 
-// disconnected is why there is no connection.
+// disconnected says why there is no connection.
 func (c *Connection) disconnected() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,8 +232,8 @@ func (c *Connection) snapshot() (client.Client, <-chan struct{}) {
 	return c.current, c.changed
 }
 
-// waitFor calls condition with the connected client until it returns true or an error: now, and after every change of the
-// database. It waits for the connection first.
+// waitFor calls condition with the connected client, now and after every change of the database, until it returns true or
+// an error. It first waits for the connection.
 func (c *Connection) waitFor(ctx context.Context, condition func(client.Client) (bool, error)) error {
 	for {
 		cl, changed := c.snapshot()

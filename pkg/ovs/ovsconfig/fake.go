@@ -13,15 +13,15 @@ import (
 	"sync"
 )
 
-// Fake is a BridgeClient in memory for tests of other packages. It behaves as one with a vswitchd that answers at once;
-// its fields may be changed before use. Bridge and ports are lost with it.
+// Fake is a BridgeClient in memory for tests of other packages. It behaves like one with a vswitchd that answers at once.
+// Its fields may be changed before use. Bridge and ports are lost with it.
 type Fake struct {
-	// OVSVersion and DatapathCapabilities are what Version and Capabilities return.
+	// OVSVersion and DatapathCapabilities are the results of Version and Capabilities.
 	OVSVersion           string
 	DatapathCapabilities map[string]string
 	// PortErrors maps port names to the reason why vswitchd cannot add them: their ofport is -1.
 	PortErrors map[string]string
-	// Mirrored is what MirroredPorts returns.
+	// Mirrored is the result of MirroredPorts.
 	Mirrored []string
 
 	mu          sync.Mutex
@@ -56,14 +56,14 @@ func (f *Fake) reset() {
 	f.ports, f.mtus, f.nextOFPort = map[string]*Port{}, map[string]int{}, 1
 }
 
-// TableNames returns what SetTableNames was given last.
+// TableNames returns the last argument of SetTableNames.
 func (f *Fake) TableNames() map[uint8]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.tables)
 }
 
-// InterfaceMTU returns what SetInterfaceMTU was given last; 0 for none.
+// InterfaceMTU returns the last argument of SetInterfaceMTU; 0 for none.
 func (f *Fake) InterfaceMTU(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

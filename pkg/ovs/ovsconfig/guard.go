@@ -34,12 +34,12 @@ const echoID = `"antrea-guard"`
 
 var errHung = errors.New("ovsdb-server has not answered an echo")
 
-// guard stands between libovsdb and ovsdb-server, because libovsdb believes what it is sent: some answers end the process
-// (it panics in goroutines of its own), others are dropped in part, and its copy of the database is wrong from then on. A
-// message that the guard's vetter refuses ends the connection instead; so does a server that does not answer.
+// guard stands between libovsdb and ovsdb-server, because libovsdb does not check what it receives. Some answers end the
+// process (it panics in goroutines of its own), others are dropped in part, and its copy of the database is wrong from then
+// on. A message that the guard's vetter refuses ends the connection instead; so does a server that does not answer.
 //
-// libovsdb can only dial a path. So the guard listens on a socket in a directory of its own, for one connection, and removes
-// both as soon as that is there.
+// libovsdb can only dial a path. So the guard listens on a socket in a directory of its own, for one connection, and
+// removes both once the connection exists.
 type guard struct {
 	server net.Conn
 	// library is nil until libovsdb has dialled.
@@ -55,8 +55,8 @@ type guard struct {
 	closed chan struct{}
 }
 
-// newGuard connects to ovsdb-server at path and returns the path at which libovsdb finds it. The guard lives until close, or
-// an error, and stops listening when ctx ends.
+// newGuard connects to ovsdb-server at path and returns the path at which libovsdb finds the guard. The guard lives until
+// close or an error, and stops listening when ctx ends.
 func newGuard(ctx context.Context, path string, m model.ClientDBModel, interval time.Duration) (*guard, string, error) {
 	server, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
@@ -85,7 +85,7 @@ func newGuard(ctx context.Context, path string, m model.ClientDBModel, interval 
 	return g, socket, nil
 }
 
-// run passes messages on from when libovsdb has connected, or ends the guard if it could not.
+// run passes messages on once libovsdb has connected, or ends the guard if it could not.
 func (g *guard) run(library net.Conn, err error, interval time.Duration) {
 	if err != nil {
 		g.close(fmt.Errorf("wait for libovsdb: %w", err))
@@ -104,7 +104,7 @@ func (g *guard) run(library net.Conn, err error, interval time.Duration) {
 	go g.echo(interval)
 }
 
-// close ends both connections for the reason err; the first one counts.
+// close ends both connections because of err; only the first call counts.
 func (g *guard) close(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +119,7 @@ func (g *guard) close(err error) {
 	close(g.closed)
 }
 
-// reason is why the guard has ended, nil while it has not.
+// reason returns why the guard has ended, nil while it has not.
 func (g *guard) reason() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -188,7 +188,7 @@ func (g *guard) echo(interval time.Duration) {
 			g.close(fmt.Errorf("%w for %v", errHung, maxSilent*interval))
 			return
 		}
-		// A hung server may leave no room for more, and whoever writes then holds the lock.
+		// A hung server may accept no more data, and then a blocked writer holds the lock.
 		if g.writing.TryLock() {
 			_ = g.server.SetWriteDeadline(time.Now().Add(interval))
 			_, err := g.server.Write([]byte(`{"method":"echo","params":[],"id":` + echoID + `}`))
@@ -202,7 +202,7 @@ func (g *guard) echo(interval time.Duration) {
 	}
 }
 
-// limitedReader refuses to read more than maxMessage without somebody setting read to 0.
+// limitedReader refuses to read more than maxMessage unless read is reset to 0 in between.
 type limitedReader struct {
 	r    io.Reader
 	read int

@@ -23,13 +23,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
-// liar stands before a real ovsdb-server and changes what that says.
+// liar stands in front of a real ovsdb-server and changes its messages.
 type liar struct {
 	socket string
 
 	mu sync.Mutex
-	// lie returns what is sent instead of a message of the server, and whether the connection ends then. method is that of the
-	// request which it answers, or its own.
+	// lie returns the replacement of a message of the server, and whether the connection ends after it. method is the
+	// method of the request that the message answers, or the message's own.
 	lie func(method string, message []byte) (instead []byte, end bool)
 	// clients are the open connections.
 	clients map[net.Conn]bool
@@ -136,7 +136,7 @@ func replaced(method, old, instead string) func(string, []byte) ([]byte, bool) {
 	}
 }
 
-// always sends the same instead of the messages of one method.
+// always replaces the messages of one method by the same text.
 func always(method, instead string, end bool) func(string, []byte) ([]byte, bool) {
 	return func(m string, message []byte) ([]byte, bool) {
 		if m != method {
@@ -148,7 +148,7 @@ func always(method, instead string, end bool) func(string, []byte) ([]byte, bool
 	}
 }
 
-// newDatabaseWithPort has a bridge with an internal port that has the OpenFlow port 7.
+// newDatabaseWithPort has a bridge with an internal port that has OpenFlow port 7.
 func newDatabaseWithPort(t *testing.T) *database {
 	d := newDatabase(t)
 	d.start()
@@ -169,7 +169,7 @@ func attemptAt(ctx context.Context, t *testing.T, socket string) (*guarded, erro
 	return g, err
 }
 
-// TestMalformedAnswersWhenConnecting: no panic, no success, an error that says what was wrong, within the context.
+// TestMalformedAnswersWhenConnecting: no panic, no success, and within the context an error that says what was wrong.
 func TestMalformedAnswersWhenConnecting(t *testing.T) {
 	d := newDatabaseWithPort(t)
 	l := newLiar(t, d.socket)
@@ -203,7 +203,7 @@ func TestMalformedAnswersWhenConnecting(t *testing.T) {
 		{"name is a number", replaced(monitor, `"name":"p1"`, `"name":5`), "table "},
 		{"number is a string", replaced(monitor, `"ofport":7`, `"ofport":"seven"`), "table Interface"},
 		{"number is a map", replaced(monitor, `"ofport":7`, `"ofport":["map",[["a","b"]]]`), "table Interface"},
-		{"number is too large", replaced(monitor, `"ofport":7`, `"ofport":1e300`), "column ofport: the number 1e300 is no integer"},
+		{"number is too large", replaced(monitor, `"ofport":7`, `"ofport":1e300`), "column ofport: the number 1e300 is not an integer"},
 		{"number is far too large", replaced(monitor, `"ofport":7`, `"ofport":1e999`), "1e999"},
 		{"number has a fraction", replaced(monitor, `"ofport":7`, `"ofport":7.5`), "column ofport: the number 7.5"},
 		{"set is no set", replaced(monitor, `"ofport":7`, `"ofport":["set"]`), "index out of range"},
@@ -211,7 +211,7 @@ func TestMalformedAnswersWhenConnecting(t *testing.T) {
 		{"unknown column", replaced(monitor, `"ofport":7`, `"nonsense":7`), "table Interface"},
 		{"another request", always(monitor, `{"id":1,"method":"steal","params":[]}`, false), `the request "steal"`},
 		{"update before the rows", always(monitor, `{"id":null,"method":"update3","params":[]}`, false), "update3 with 0 parameters"},
-		{"update of another monitor", always(monitor, `{"id":null,"method":"update3","params":["x","y",{}]}`, false), "there is no such one"},
+		{"update of another monitor", always(monitor, `{"id":null,"method":"update3","params":["x","y",{}]}`, false), "there is no such monitor"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l.set(tc.lie)
@@ -231,7 +231,8 @@ func TestMalformedAnswersWhenConnecting(t *testing.T) {
 	})
 }
 
-// TestSilentServerWhenConnecting: a server that does not answer one of the requests is not waited for beyond the context.
+// TestSilentServerWhenConnecting: the client does not wait beyond the context for a server that leaves one of the requests
+// unanswered.
 func TestSilentServerWhenConnecting(t *testing.T) {
 	d := newDatabaseWithPort(t)
 	l := newLiar(t, d.socket)
@@ -244,7 +245,8 @@ func TestSilentServerWhenConnecting(t *testing.T) {
 	}
 }
 
-// TestMalformedUpdates has a connection that was good: what the server sends then ends it, and nothing of it is believed.
+// TestMalformedUpdates starts with a good connection: an invalid message of the server ends it, and no part of the message
+// is used.
 func TestMalformedUpdates(t *testing.T) {
 	d := newDatabaseWithPort(t)
 	l := newLiar(t, d.socket)
@@ -253,8 +255,8 @@ func TestMalformedUpdates(t *testing.T) {
 		{"no parameters of an old method", `{"id":null,"method":"update","params":[]}`, "update with 0 parameters: want 2"},
 		{"parameters are null", `{"id":null,"method":"update2","params":null}`, "update2 with"},
 		{"parameters are a string", `{"id":null,"method":"update2","params":"x"}`, "update2 with the parameters"},
-		{"unknown monitor", `{"id":null,"method":"update2","params":[{"databaseName":"Open_vSwitch","id":"x"},{}]}`, "there is no such one"},
-		{"another database", `{"id":null,"method":"update2","params":[{"databaseName":"x","id":"x"},{}]}`, "there is no such one"},
+		{"unknown monitor", `{"id":null,"method":"update2","params":[{"databaseName":"Open_vSwitch","id":"x"},{}]}`, "there is no such monitor"},
+		{"another database", `{"id":null,"method":"update2","params":[{"databaseName":"x","id":"x"},{}]}`, "there is no such monitor"},
 		{"garbage", "\x00\x01", "invalid character"},
 		{"endless nesting", strings.Repeat("[", 20000), "exceeded max depth"},
 		{"an answer to nothing", `{"id":12345,"result":{},"error":null}`, "nothing was asked"},
@@ -273,7 +275,7 @@ func TestMalformedUpdates(t *testing.T) {
 	}
 }
 
-// TestEmptyTableIsNoDeletion: rows that are missing are an error of what needs them, not the absence of ports.
+// TestEmptyTableIsNoDeletion: missing rows are an error for operations that need them, not the absence of ports.
 func TestEmptyTableIsNoDeletion(t *testing.T) {
 	d := newDatabaseWithPort(t)
 	l := newLiar(t, d.socket)
@@ -303,7 +305,8 @@ func TestEmptyTableIsNoDeletion(t *testing.T) {
 	}
 }
 
-// TestHungDatabase stops a real ovsdb-server: what waits for it fails, it is said once, and all is well when it goes on.
+// TestHungDatabase stops a real ovsdb-server: operations that wait for it fail, one line is logged, and all is well when it
+// resumes.
 func TestHungDatabase(t *testing.T) {
 	lines := logtest.Capture(t)
 	ovs := ovstest.Start(t)

@@ -3,11 +3,11 @@
 
 // Package ovsconfig configures one OVS bridge through OVSDB.
 //
-// BridgeClient (interfaces.go) is implemented by bridge.go, port.go, port_update.go, mirror.go and vswitch.go on the sessions of
-// transaction.go, and in memory by fake.go. connection.go keeps a libovsdb client connected. Between it and ovsdb-server stands a
-// guard (guard.go): a server that does not answer echo requests, or sends what cannot be right (vetter.go, vetrows.go), loses its
-// connection, and operations wait for a better one or fail. What the database says is believed as a whole or not at all: a row
-// that is referred to but missing is an error, never the absence of a port.
+// BridgeClient (interfaces.go) is implemented by bridge.go, port.go, port_update.go, mirror.go and vswitch.go on the
+// sessions of transaction.go, and in memory by fake.go. connection.go keeps a libovsdb client connected. Between it and
+// ovsdb-server stands a guard (guard.go). A server that does not answer echo requests, or sends invalid messages
+// (vetter.go, vetrows.go), loses its connection, and operations wait for a better one or fail. The content of the database
+// is trusted as a whole or not at all: a missing row to which another one refers is an error, never the absence of a port.
 package ovsconfig
 
 import (
@@ -34,7 +34,7 @@ type BridgeClient interface {
 	Create(ctx context.Context) error
 	// Delete removes the bridge.
 	Delete() error
-	// GetExternalIDs, SetExternalID, DeleteExternalID work on the bridge row; deleting an absent key is no error.
+	// GetExternalIDs, SetExternalID, DeleteExternalID work on the bridge row; deleting an absent key is not an error.
 	GetExternalIDs() (map[string]string, error)
 	SetExternalID(key, value string) error
 	DeleteExternalID(key string) error

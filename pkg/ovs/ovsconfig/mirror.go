@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// MirroredPorts reads the table Mirror (ovs-vswitchd.conf.db(5)): a mirror selects ports by what enters or leaves there, or
-// all of them. The restriction of a mirror to VLANs is not looked at.
+// MirroredPorts reads the table Mirror (ovs-vswitchd.conf.db(5)). A mirror selects ports by packets that enter or leave
+// there, or all ports. MirroredPorts ignores a mirror's restriction to VLANs.
 func (b *bridgeClient) MirroredPorts() ([]string, error) {
 	var names []string
 	err := b.do(fmt.Sprintf("read the mirrors of bridge %q", b.name), func(s *session) error {

@@ -14,8 +14,8 @@ import (
 // databaseName is the schema that ovs-vswitchd serves (ovs-vswitchd.conf.db(5)).
 const databaseName = "Open_vSwitch"
 
-// The models hold the columns that are used here, all of which exist in every OVS from 2.13 on: libovsdb refuses to
-// connect when the server lacks a column of a model.
+// The models have the columns that are used here. All of them exist in every OVS from 2.13 on: libovsdb refuses to connect
+// when the server lacks a column of a model.
 
 type rootRow struct {
 	UUID        string            `ovsdb:"_uuid"`
@@ -98,8 +98,8 @@ func newDatabaseModel() (model.ClientDBModel, error) {
 	return m, nil
 }
 
-// monitorOptions asks for the columns of the models only. Without naming them libovsdb monitors every column of the table
-// and then drops each whole update that has a column which the model lacks (statistics, for example).
+// monitorOptions requests only the columns of the models. Without them libovsdb monitors every column of the table and then
+// drops each whole update that has a column which the model lacks (statistics, for example).
 func monitorOptions() []client.MonitorOption {
 	var opts []client.MonitorOption
 	for _, row := range tables() {

@@ -15,7 +15,7 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// operationTimeout bounds the operations whose interface has no context, a reconnection included.
+// operationTimeout bounds operations whose interface has no context, including a reconnection.
 const operationTimeout = 10 * time.Second
 
 // session is one connected client within the time bound of one operation. ovsdb-server sends the changes of a transaction
@@ -25,8 +25,8 @@ type session struct {
 	ctx context.Context
 }
 
-// errIncomplete means that a row refers to another that the client's copy does not hold: somebody else's transaction is
-// being applied to the copy row by row. It passes.
+// errIncomplete means that a row refers to another one that is missing from the client's copy: somebody else's transaction
+// is being applied to the copy row by row. It is temporary.
 var errIncomplete = errors.New("the copy of the database is incomplete")
 
 // do is wait for operations that have no time bound of their own.
@@ -116,7 +116,7 @@ func (s *session) port(br *bridgeRow, name string) (*portRow, *interfaceRow, boo
 	return port, iface, err == nil, err
 }
 
-// portOf returns a port of the bridge. That there is none of that name is believed only if the copy holds all of the bridge's.
+// portOf returns a port of the bridge. It reports a port as absent only if the copy has all of the bridge's ports.
 func (s *session) portOf(br *bridgeRow, name string) (*portRow, bool, error) {
 	port := &portRow{Name: name}
 	found, err := s.get(port)
@@ -160,7 +160,7 @@ func (s *session) get(row model.Model) (bool, error) {
 	return err == nil, err
 }
 
-// setKeys returns the operation that gives the map column new values for some keys and leaves the others.
+// setKeys returns the operation that sets some keys of a map column and leaves the others.
 func setKeys(s *session, row model.Model, column *map[string]string, kv map[string]string) ([]ovsdb.Operation, error) {
 	keys := make([]string, 0, len(kv))
 	for k := range kv {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxInteger is the largest magnitude of a number that libovsdb, which reads numbers as float64, keeps as it is.
+// maxInteger is the largest magnitude of a number that libovsdb, which reads numbers as float64, keeps exactly.
 const maxInteger = 1 << 53
 
 // modelColumns are the columns of each table that are monitored.
@@ -29,8 +29,8 @@ var modelColumns = func() map[string]map[string]bool {
 	return all
 }()
 
-// checkRows refuses what libovsdb does not mind in the rows of a table update, but reads as something else: columns that were
-// not asked for, numbers that a float64 does not hold, and values that are not as RFC 7047, 5.1, wants them.
+// checkRows refuses content in the rows of a table update that libovsdb accepts but misreads: columns that were not
+// requested, numbers that a float64 cannot hold, and values that violate RFC 7047, 5.1.
 func checkRows(table string, raw json.RawMessage) error {
 	// UUID of the row, member (initial, insert, modify, delete, new, old), column.
 	var rows map[string]map[string]map[string]any
@@ -79,7 +79,7 @@ func checkValue(value any) error {
 		}
 		pair, ok := element.([]any)
 		if !ok || len(pair) != 2 {
-			return fmt.Errorf("%.100v is no pair of a map", element)
+			return fmt.Errorf("%.100v is not a pair of a map", element)
 		}
 		for _, atom := range pair {
 			if err := checkAtom(atom); err != nil {
@@ -96,7 +96,7 @@ func checkAtom(value any) error {
 		return nil
 	case json.Number:
 		if n, err := strconv.ParseInt(v.String(), 10, 64); err != nil || n > maxInteger || n < -maxInteger {
-			return fmt.Errorf("the number %.50s is no integer between -2^53 and 2^53", v)
+			return fmt.Errorf("the number %.50s is not an integer between -2^53 and 2^53", v)
 		}
 		return nil
 	case []any:
@@ -104,7 +104,7 @@ func checkAtom(value any) error {
 			return uuid.Validate(id)
 		}
 	}
-	return fmt.Errorf("%.100v is no value", value)
+	return fmt.Errorf("%.100v is not a value", value)
 }
 
 func at(array []any, i int) any {

@@ -17,15 +17,15 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// vetter looks at the messages of one connection to ovsdb-server (RFC 7047 and ovsdb-server(7)). It enters updates into a copy
-// of the database with libovsdb's own code: what that code does to libovsdb's copy, be it a panic, has happened here before.
+// vetter checks the messages of one connection to ovsdb-server (RFC 7047 and ovsdb-server(7)). It enters updates into a
+// copy of the database with libovsdb's own code, so that any fault of that code, even a panic, shows here first.
 type vetter struct {
 	client model.ClientDBModel
-	// done ends what belongs to the copy.
+	// done ends the copy's goroutine.
 	done <-chan struct{}
 
 	mu sync.Mutex
-	// methods are those of the requests that have no answer yet, by id as it was sent; cookies are those of monitors.
+	// methods are those of unanswered requests, by id as it was sent; cookies are those of monitors.
 	methods map[string]string
 	cookies map[string]bool
 	// copy is nil until the schema is known.
@@ -45,7 +45,7 @@ type rpc struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// request notes a message of libovsdb.
+// request records a message of libovsdb.
 func (v *vetter) request(raw json.RawMessage) error {
 	var m rpc
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -68,7 +68,8 @@ func (v *vetter) request(raw json.RawMessage) error {
 	return nil
 }
 
-// message returns an error when a message of the server must not reach libovsdb, and whether it concerns it at all.
+// message returns an error when a message of the server must not reach libovsdb, and whether it is meant for libovsdb at
+// all.
 func (v *vetter) message(raw json.RawMessage) (concernsLibrary bool, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -101,7 +102,7 @@ func (v *vetter) message(raw json.RawMessage) (concernsLibrary bool, err error) 
 	return true, nil
 }
 
-// notification vets what the server sends by itself.
+// notification vets a message that the server sends on its own.
 func (v *vetter) notification(method string, m *rpc) error {
 	var params []json.RawMessage
 	if err := json.Unmarshal(m.Params, &params); err != nil {
@@ -116,7 +117,7 @@ func (v *vetter) notification(method string, m *rpc) error {
 	case len(params) != want:
 		return fmt.Errorf("%s with %d parameters: want %d", method, len(params), want)
 	case !v.cookies[canonical(params[0])]:
-		return fmt.Errorf("%s for the monitor %.200s: there is no such one", method, params[0])
+		return fmt.Errorf("%s for the monitor %.200s: there is no such monitor", method, params[0])
 	}
 	if method == "update3" {
 		var transaction string
@@ -171,13 +172,13 @@ func (v *vetter) schema(raw json.RawMessage) error {
 		return err
 	}
 	v.copy = table
-	// It empties the queue of events, in which nobody here is interested.
+	// It empties the queue of events, which nobody reads here.
 	go table.Run(v.done)
 	return nil
 }
 
-// updates enters table updates, of monitor or of the later methods, into the copy, one table after the other so that an error
-// can name it.
+// updates enters table updates, of monitor or of the later methods, into the copy, one table after the other, so that an
+// error can name the table.
 func (v *vetter) updates(raw json.RawMessage, first bool) error {
 	if v.copy == nil {
 		return errors.New("comes before the schema")
@@ -233,7 +234,7 @@ func into(raw json.RawMessage, value any) error {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// canonical makes texts of the same JSON value equal.
+// canonical returns equal texts for equal JSON values.
 func canonical(raw json.RawMessage) string {
 	var value any
 	if json.Unmarshal(raw, &value) != nil {

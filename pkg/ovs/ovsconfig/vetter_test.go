@@ -54,8 +54,8 @@ func TestVetterAccepts(t *testing.T) {
 	require.False(t, concerns, "what the guard asks is its own")
 }
 
-// FuzzVetter feeds arbitrary messages to the vetter, which enters them into a copy of the database. What libovsdb's code panics
-// on is an error.
+// FuzzVetter feeds arbitrary messages to the vetter, which enters them into a copy of the database. A panic of libovsdb's
+// code counts as an error of the message.
 func FuzzVetter(f *testing.F) {
 	f.Add([]byte(`{"id":1,"result":[false,"t",{"Interface":{` + someRow + `:{"initial":{"name":"p","ofport":7,"options":["map",[["a","b"]]]}}}}],"error":null}`))
 	f.Add([]byte(`{"id":1,"result":[false,"t",{"Bridge":{` + someRow + `:{"insert":{"ports":["set",[["uuid",` + someRow + `]]]}}}}],"error":null}`))
@@ -70,7 +70,7 @@ func FuzzVetter(f *testing.F) {
 		v.copy.Purge(v.copy.DatabaseModel())
 		v.methods = map[string]string{"1": "monitor_cond_since"}
 		if !json.Valid(message) {
-			// The guard's decoder has refused it before.
+			// The guard's decoder would have refused it earlier.
 			return
 		}
 		for range 2 {

@@ -58,7 +58,7 @@ func (b *bridgeClient) DeleteOVSOtherConfig(keys ...string) error {
 	})
 }
 
-// Version fails when whoever started OVS did not write its version (ovs-ctl does).
+// Version fails when the program that started OVS did not write its version (ovs-ctl does).
 func (b *bridgeClient) Version() (string, error) {
 	var version string
 	err := b.do("read the OVS version", func(s *session) error {
@@ -76,12 +76,12 @@ func (b *bridgeClient) Version() (string, error) {
 }
 
 // insertDatapath returns the operations that make the datapath's row, unless it exists: vswitchd reports capabilities only
-// for datapaths that somebody has put into the database.
+// for datapaths that are in the database.
 func (b *bridgeClient) insertDatapath(s *session, root *rootRow) ([]ovsdb.Operation, error) {
 	if _, ok := root.Datapaths[b.datapathType]; ok {
 		return nil, nil
 	}
-	// A row without any column is lost in libovsdb's encoding ("omitempty"), hence the note on who made it.
+	// libovsdb's encoding loses a row without any column ("omitempty"), hence the external_ids.
 	ops, err := s.Create(&datapathRow{UUID: "newdatapath", ExternalIDs: map[string]string{"created-by": "antrea-agent"}})
 	if err != nil {
 		return nil, err

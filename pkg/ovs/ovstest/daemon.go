@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// daemon is a child process that is ended by its own process handle only, and dies with the test program.
+// daemon is a child process that is ended only through its own process handle, and dies with the test program.
 type daemon struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -30,7 +30,7 @@ func startDaemon(cmd *exec.Cmd, netns *os.File) (*daemon, error) {
 	go func() {
 		runtime.LockOSThread()
 		if netns != nil {
-			// Not unlocked any more: the thread must not be reused outside the namespace.
+			// Never unlocked again: the thread must not be reused outside the namespace.
 			if err := unix.Setns(int(netns.Fd()), unix.CLONE_NEWNET); err != nil {
 				started <- fmt.Errorf("enter the network namespace: %w", err)
 				return

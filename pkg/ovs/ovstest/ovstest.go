@@ -30,7 +30,7 @@ const readyTimeout = 20 * time.Second
 // schemaPath is where the distributions' packages and OVS's own "make install" with --prefix=/usr put the schema.
 const schemaPath = "/usr/share/openvswitch/vswitch.ovsschema"
 
-// TB is what this package needs of testing.TB, so that a program that is no test can have an Open vSwitch, too.
+// TB is the part of testing.TB that this package needs, so that a program other than a test can have an Open vSwitch, too.
 type TB interface {
 	Cleanup(func())
 	Errorf(format string, args ...any)
@@ -62,7 +62,7 @@ type OVS struct {
 	starts   int
 }
 
-// Option changes how Start works.
+// Option modifies Start.
 type Option func(*OVS)
 
 // InNetNS makes vswitchd run in the namespace that path names (such as /proc/thread-self/ns/net) instead of a new one.
@@ -150,30 +150,30 @@ func (o *OVS) KillVswitchd() {
 	if o.vswitchd != nil {
 		o.vswitchd.stop(o.t)
 		o.vswitchd = nil
-		// A killed process leaves it behind, and clients would look for the socket of this process.
+		// A killed process leaves the file behind, and clients would look for the socket of that process.
 		_ = os.Remove(filepath.Join(o.RunDir, "ovs-vswitchd.pid"))
 	}
 }
 
-// HangVswitchd makes vswitchd do nothing more, with all its sockets open, until ResumeVswitchd.
+// HangVswitchd stops vswitchd, with all its sockets open, until ResumeVswitchd.
 func (o *OVS) HangVswitchd() {
 	o.t.Helper()
 	o.vswitchd.signal(o.t, syscall.SIGSTOP)
 }
 
-// ResumeVswitchd ends what HangVswitchd began.
+// ResumeVswitchd ends the effect of HangVswitchd.
 func (o *OVS) ResumeVswitchd() {
 	o.t.Helper()
 	o.vswitchd.signal(o.t, syscall.SIGCONT)
 }
 
-// HangDB and ResumeDB do the same with ovsdb-server.
+// HangDB and ResumeDB do the same to ovsdb-server.
 func (o *OVS) HangDB() {
 	o.t.Helper()
 	o.db.signal(o.t, syscall.SIGSTOP)
 }
 
-// ResumeDB ends what HangDB began.
+// ResumeDB ends the effect of HangDB.
 func (o *OVS) ResumeDB() {
 	o.t.Helper()
 	o.db.signal(o.t, syscall.SIGCONT)
@@ -329,7 +329,7 @@ func newNetNS() (*os.File, error) {
 	}
 	done := make(chan result)
 	go func() {
-		// The thread is in the new namespace afterwards; never unlocked, it ends with this goroutine.
+		// The thread stays in the new namespace; it is never unlocked and ends with this goroutine.
 		runtime.LockOSThread()
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			done <- result{err: fmt.Errorf("unshare: %w", err)}

@@ -1,9 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bed declares what a place to measure in must offer. There are three: native (package native), ovs and
-// instructions. Beds that run programs in network namespaces offer a Setup and let package workload measure; one that counts
-// instructions measures in its own way and fills in the same result.Run.
+// Package bed declares what a measurement environment must offer. There are three: native (package native), ovs and
+// instructions. Beds that run programs in network namespaces offer a Setup and let package workload measure. The bed that
+// counts instructions measures in its own way and fills in the same result.Run.
 package bed
 
 import (
@@ -16,49 +16,49 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
-// Bed makes one kind of measurements.
+// Bed makes one kind of measurement.
 type Bed interface {
-	// Name is that of the result file.
+	// Name is the name of the result file.
 	Name() string
-	// Run measures what plan asks for as far as the bed can, and says in Limits what it left out.
+	// Run measures what plan asks for as far as the bed can, and lists in Limits what it left out.
 	Run(ctx context.Context, plan Plan) (*result.Run, error)
 }
 
-// Plan says how much is measured.
+// Plan is the extent of a measurement.
 type Plan struct {
 	// Rounds is how often each measurement is repeated, Length how long one takes.
 	Rounds int
 	Length time.Duration
-	// Budget is how long the run may take, 0 for as long as the rounds take: on a machine that is slow or busy with other work
-	// the remaining workloads get fewer rounds, but MinRounds at least.
+	// Budget is how long the run may take, 0 for as long as the rounds take. On a machine that is slow or busy with other
+	// work the remaining workloads get fewer rounds, but at least MinRounds.
 	Budget time.Duration
 	// Smoke chooses the few workloads of the guard.
 	Smoke bool
-	// Profile asks for a Breakdown.
+	// Profile requests a Breakdown.
 	Profile bool
 	// Only selects workloads by name; nil for all.
 	Only func(name string) bool
 }
 
-// MinRounds is the least number of rounds that says anything.
+// MinRounds is the minimum number of rounds for a meaningful result.
 const MinRounds = 3
 
-// Setup is a network in all states at a time, so that they can be measured in turns.
+// Setup is a network in all states at the same time, so that they can be measured in turn.
 type Setup interface {
 	// Name is a key of result.Run.Networks.
 	Name() string
 	Link(result.State) Link
 	// Cache controls the caches of state On.
 	Cache() Cache
-	// CPUs is the number of processors that each Node has.
+	// CPUs is the number of CPUs of each Node.
 	CPUs() int
-	// Cost reads the meters: CPU time of the client's and the server's Node since some point, whoever caused it there.
+	// Cost reads the meters: CPU time of the client's and the server's Node since some point, whatever caused it there.
 	Cost(result.State) (Cost, error)
 	Describe() (result.Network, error)
 	Close() error
 }
 
-// Link is the two ends of a workload.
+// Link is the pair of ends of a workload.
 type Link struct {
 	Client, Server Space
 	// Address is the server's.
@@ -75,13 +75,13 @@ type Space interface {
 // Cost is CPU time of both sides.
 type Cost struct{ Client, Server time.Duration }
 
-// Cache is the caches of two Nodes.
+// Cache is the pair of caches of two Nodes.
 type Cache interface {
 	// Learning switches learning: without it every packet misses.
 	Learning(on bool) error
-	// Fill adds entries without packets to the maps, that many per direction.
+	// Fill adds that many entries per direction to the maps, without packets.
 	Fill(flows int) error
-	// Evict makes every entry void and says how long that took on the slower Node.
+	// Evict voids every entry and returns how long that took on the slower Node.
 	Evict() (time.Duration, error)
 	// Status reads the status of both.
 	Status() ([]*api.Status, error)

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard notices when the network has become worse: it compares a run with recorded bands (test/bench/bands.json).
+// Package guard detects when the network has become slower: it compares a run with recorded bands (test/bench/bands.json).
 //
 // guard.go checks, record.go makes bands.
 package guard
@@ -16,17 +16,17 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/stats"
 )
 
-// Band is what one quantity may be.
+// Band is the permitted range of one quantity.
 type Band struct {
-	// Key is that of the result, Metric one of its metrics.
+	// Key is the key of the result, Metric one of its metrics.
 	Key    string `json:"key"`
 	Metric string `json:"metric"`
-	// Processor is the one that it was recorded on (result.Machine), "" for what does not depend on it.
+	// Processor is the one on which it was recorded (result.Machine), "" for a band that does not depend on it.
 	Processor string `json:"processor,omitempty"`
-	// State is whose value is meant; To, if set, makes it the ratio to that state's, pair by pair.
+	// State is the state whose value counts. To, if set, makes it the ratio to that state's value, pair by pair.
 	State result.State `json:"state"`
 	To    result.State `json:"to,omitempty"`
-	// Limit is the worst value that is no failure; Less says that less is better, so that the limit is an upper one.
+	// Limit is the worst value that passes. Less is set when less is better, so that the limit is an upper one.
 	Limit float64 `json:"limit"`
 	Less  bool    `json:"less,omitempty"`
 	// Recorded is the value that the limit was derived from.
@@ -58,15 +58,15 @@ func (b Bands) Save(path string) error {
 	return result.Replace(path, append(data, '\n'))
 }
 
-// Finding is one band with what was measured.
+// Finding is one band with its measured value.
 type Finding struct {
 	Band
 	Measured stats.Summary
-	// Failed says that the measured value is beyond the limit with all of its interval, or that there is none.
+	// Failed is set when the measured value and its whole interval are beyond the limit, or when there is no value.
 	Failed bool
 }
 
-// String is a line for people.
+// String formats a line of output.
 func (f Finding) String() string {
 	what := fmt.Sprintf("%s, %s, %s", f.Key, f.Metric, f.State)
 	if f.To != "" {
@@ -85,11 +85,11 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%-6s %s: %.4g (%.4g-%.4g), must be %s %.4g", verdict, what, f.Measured.Median, f.Measured.Low, f.Measured.High, relation, f.Limit)
 }
 
-// busy is the share of the CPUs that others may take before a run cannot be judged: pinned programs that wait for each other
-// then mostly wait for them.
+// busy is the share of the CPUs that other programs may take before a run cannot be judged: beyond that, pinned programs
+// that wait for each other mostly wait for those.
 const busy = 0.3
 
-// Judgeable is an error if a run shared its machine with so much other work that it says nothing.
+// Judgeable returns an error if other work took so much of the machine that the run proves nothing.
 func Judgeable(run *result.Run) error {
 	if run.Machine.ForeignCPU > busy {
 		return fmt.Errorf("other programs took %.0f %% of the CPUs, with more than %.0f %% nothing can be said", 100*run.Machine.ForeignCPU, 100*busy)
@@ -97,8 +97,8 @@ func Judgeable(run *result.Run) error {
 	return nil
 }
 
-// For are the bands that hold for a machine: those of its processor. How much of a packet's way is the overlay's differs between
-// processors, and a ratio with it. A processor that nothing was recorded on is held to the least that is asked of any other.
+// For returns the bands that apply to a machine: those of its processor. The overlay's share of a packet's path differs
+// between processors, and so do the ratios. A processor without a record is held to the weakest limit of any other.
 func (b Bands) For(bed string, m result.Machine) (bands []Band) {
 	own := slices.ContainsFunc(b[bed], func(band Band) bool { return band.Processor == m.Processor })
 	for _, band := range b[bed] {
@@ -131,8 +131,8 @@ func (b Band) asksLess(than Band) bool {
 	return b.Limit < than.Limit
 }
 
-// Check compares a run with the bands of its bed for its machine. Noise is no failure: a ratio fails only if the whole interval that has its
-// true median in it is beyond the limit.
+// Check compares a run with the bands of its bed for its machine. Noise is not a failure: a ratio fails only if the whole
+// confidence interval of its median is beyond the limit.
 func (b Bands) Check(run *result.Run) (findings []Finding) {
 	for _, band := range b.For(run.Bed, run.Machine) {
 		f := Finding{Band: band, Measured: measure(run, band), Failed: true}
@@ -148,7 +148,7 @@ func (b Bands) Check(run *result.Run) (findings []Finding) {
 	return findings
 }
 
-// measure finds a band's quantity in a run.
+// measure returns a band's quantity in a run.
 func measure(run *result.Run, b Band) stats.Summary {
 	for i := range run.Results {
 		r := &run.Results[i]

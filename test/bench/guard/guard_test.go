@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// run has one request/response with the median latency of state on as given, of bare 10 and of off 20.
+// run returns one request/response whose median latency is the given one in state on, 10 in bare and 20 in off.
 func run(bed, metric string, on ...float64) *result.Run {
 	r := result.Result{Workload: "tcp_rr", Network: "vxlan", Flows: 1, Bytes: 14}
 	for i, v := range on {
@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A ratio of this machine's is compared with the record of its own processor, or else with the one that asks least.
+// A ratio of this machine is compared with the record of its own processor, or else with the weakest limit.
 func TestBandsOfProcessors(t *testing.T) {
 	on := func(processor string, values ...float64) *result.Run {
 		r := run("native", "p50", values...)
@@ -93,7 +93,7 @@ func TestBandsOfProcessors(t *testing.T) {
 	}
 }
 
-// What runs differ by is no failure, however narrow each of them is.
+// The differences between runs are not a failure, however narrow the interval of each run is.
 func TestRecordOfSeveralRuns(t *testing.T) {
 	bands := Bands{}
 	require.NoError(t, bands.Record(run("native", "p50", 10, 10, 10), run("native", "p50", 14, 14, 14), run("native", "p50", 11, 11, 11)))

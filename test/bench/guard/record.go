@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// ratioMargin is the least distance of a limit from the recorded ratio, relative to it: machines differ.
+	// ratioMargin is the minimum distance of a limit from the recorded ratio, relative to it: machines differ.
 	ratioMargin = 0.10
-	// spreadMargin is how many times the recorded interval's half a limit is away, if that is more.
+	// spreadMargin is the distance of a limit in half widths of the recorded interval, if that is more.
 	spreadMargin = 2
-	// quiet is the greatest share of the CPUs that others may take while bands are recorded.
+	// quiet is the maximum share of the CPUs that other programs may take while bands are recorded.
 	quiet = 0.1
-	// instructionMargin is by how much an instruction count may grow. Between runs it has differed by less than half of that, but for UDP with the
-	// gate off, of which the median of several runs is taken.
+	// instructionMargin is how much an instruction count may grow. Between runs the counts have differed by less than half
+	// of that. The exception is UDP with the gate off, where the median of several runs is used.
 	instructionMargin = 0.02
 )
 
-// Record makes the bands of a bed from runs of the guard's workloads, in the place of the former ones of the same processor. Runs
-// minutes apart differ by more than the measurements of one: of several, what they differ by is the spread. A run that shared its
-// machine says nothing about the code.
+// Record makes the bands of a bed from runs of the guard's workloads, and replaces the former ones of the same processor.
+// Runs minutes apart differ by more than the measurements within one, so with several runs the spread is the one between
+// them. A run that shared its machine proves nothing about the code.
 func (b Bands) Record(runs ...*result.Run) error {
 	for _, run := range runs {
 		if run.Machine.ForeignCPU > quiet {
@@ -54,11 +54,11 @@ func (b Bands) Record(runs ...*result.Run) error {
 	return nil
 }
 
-// guarded are the metrics of which ratios are bands, the best one first for each quantity. The 25th percentile is what a round
-// trip takes when nothing comes between.
+// guarded are the metrics whose ratios are bands, the best one first for each quantity. The 25th percentile is the duration
+// of an undisturbed round trip.
 var guarded = [][]string{{"p25", "p50"}, {"cpu"}}
 
-// counts are the bands of instruction counts: each state's own, because they do not depend on the machine.
+// counts returns the bands of instruction counts, for each state separately, because they do not depend on the machine.
 func counts(key string, m *result.Metric) (bands []Band) {
 	for _, state := range result.States {
 		if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {
@@ -68,7 +68,7 @@ func counts(key string, m *result.Metric) (bands []Band) {
 	return bands
 }
 
-// ratios are the bands of what depends on the machine: state on relative to the others.
+// ratios returns the bands of metrics that depend on the machine: state on relative to the others.
 func ratios(key string, m *result.Metric, runs []*result.Run) (bands []Band) {
 	for _, to := range []result.State{result.Bare, result.Off} {
 		band := Band{Key: key, Metric: m.Name, Processor: runs[0].Machine.Processor, State: result.On, To: to, Less: m.Less}
@@ -83,7 +83,7 @@ func ratios(key string, m *result.Metric, runs []*result.Run) (bands []Band) {
 	return bands
 }
 
-// summarize is the summary of a quantity in one run, or of the medians of several.
+// summarize returns the summary of a quantity in one run, or of the medians of several.
 func summarize(runs []*result.Run, of Band) stats.Summary {
 	if len(runs) == 1 {
 		return measure(runs[0], of)

@@ -21,11 +21,11 @@ const (
 	namespace = "default"
 )
 
-// overlayRuns is how many runs the median is taken of where Open vSwitch forwards. Each run has ports of its own, and with one in ten
-// the datapath has taken 5 to 14 % more instructions for a UDP packet; everything else has differed by less than 1 %.
+// overlayRuns is the number of runs whose median is used where Open vSwitch forwards. Each run has ports of its own, and
+// for one in ten the datapath took 5 to 14 % more instructions for a UDP packet. Everything else differed by less than 1 %.
 var overlayRuns = [protocolCount]int{tcp: 1, udp: 7}
 
-// bed is the cluster in which is measured.
+// bed is the cluster for the measurements.
 type bed struct {
 	cluster  *cluster.Cluster
 	progress *progress.Printer
@@ -40,7 +40,7 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	if err := startServers(hosts, result.Bare); err != nil {
 		return nil, err
 	}
-	// Without an agent a Node has no rules of netfilter and no conntrack; the fast path goes past those that an agent makes.
+	// A Node without an agent has no netfilter rules and no conntrack; the fast path bypasses those that an agent makes.
 	if err := b.measure(ctx, t, bare, hosts); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (b *bed) measureOne(ctx context.Context, t *table, r row, p protocol, link 
 		}
 		counts = append(counts, n)
 	}
-	// The first run opens the way and warms what is computed once.
+	// The first run opens the path and warms what is computed once.
 	counts = counts[1:]
 	slices.Sort(counts)
 	t[r][p] = counts[runs/2]
@@ -151,7 +151,7 @@ func (b *bed) measureFast(ctx context.Context, t *table, r row, link benchbed.Li
 		if err != nil {
 			return err
 		}
-		// Both runs take a second at least, and the second one all of it on the fast path.
+		// Both runs take at least a second, and the second run is entirely on the fast path.
 		if messages := uint64(time.Second/machine.InstructionTime) / t[r][p]; after-before < messages {
 			return fmt.Errorf("%s, %s: %d packets have taken the fast path, of more than %d that were sent", r, p, after-before, messages)
 		}

@@ -18,13 +18,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// function is what was executed of one function of the kernel or of a module, or of one eBPF program.
+// function is the execution count of one function of the kernel or of a module, or of one eBPF program.
 type function struct{ instructions, calls float64 }
 
-// userSpace is the name of everything that is not the kernel's.
+// userSpace is the name of everything outside the kernel.
 const userSpace = "user space"
 
-// symbols are the kernel's, by address.
+// symbols are the kernel's symbols, by address.
 type symbols struct {
 	addresses []uint64
 	names     []string
@@ -61,7 +61,7 @@ func readSymbols(r io.Reader) (*symbols, error) {
 	return s, nil
 }
 
-// at finds the symbol that an address belongs to, and whether it is its beginning.
+// at returns the symbol that contains an address, and whether the address is its start.
 func (s *symbols) at(address uint64) (name string, entry bool) {
 	if address < 1<<63 {
 		return userSpace, false
@@ -71,7 +71,7 @@ func (s *symbols) at(address uint64) (name string, entry bool) {
 		return "unknown", false
 	}
 	entry = s.addresses[i-1] == address
-	// Of several names of one address, the first.
+	// Of several names for one address, the first.
 	for i--; i > 0 && s.addresses[i-1] == s.addresses[i]; i-- {
 	}
 	return s.names[i], entry
@@ -109,7 +109,7 @@ func perTransaction(functions map[string]function) (map[string]function, error) 
 	return functions, nil
 }
 
-// medians is the median of each function, 0 where most intervals do not have it.
+// medians returns the median of each function, 0 where most intervals lack it.
 func medians(intervals []map[string]function) map[string]function {
 	names := map[string]bool{}
 	for _, one := range intervals {
@@ -138,7 +138,7 @@ func medians(intervals []map[string]function) map[string]function {
 	return functions
 }
 
-// bySegment adds up functions by the segment that they belong to.
+// bySegment adds up functions by segment.
 func bySegment(functions map[string]function) map[string]float64 {
 	names := workload.Segments()
 	sums := map[string]float64{}
@@ -152,7 +152,7 @@ func bySegment(functions map[string]function) map[string]float64 {
 	return sums
 }
 
-// writeFunctions writes a table for people, the most instructions first.
+// writeFunctions writes a readable table, most instructions first.
 func writeFunctions(path string, functions map[string]function) error {
 	names := slices.SortedFunc(maps.Keys(functions), func(a, b string) int {
 		return cmp.Or(cmp.Compare(functions[b].instructions, functions[a].instructions), strings.Compare(a, b))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kallsyms has what /proc/kallsyms has: two names for one address, data, a module, an eBPF program.
+// kallsyms is an example of /proc/kallsyms: two names for one address, data, a module, an eBPF program.
 const kallsyms = `ffffffff81000000 T _stext
 ffffffff81000000 T startup
 ffffffff81000100 T __sys_sendto
@@ -39,7 +39,7 @@ ffffffffc0001000 100 4
 	require.Equal(t, map[string]function{
 		"__sys_sendto": {13, 2}, // 26 instructions, 4 calls, 2 transactions
 		"_stext":       {4, 2},
-		"tcp_ack":      {10, 0}, // data is no function
+		"tcp_ack":      {10, 0}, // data is not a function
 		"bpf_prog_0123456789abcdef_oncache_egress": {200, 2},
 		userSpace: {15, 0},
 	}, functions)
@@ -67,7 +67,7 @@ func TestBlocksOfNoTransaction(t *testing.T) {
 	require.ErrorContains(t, err, `symbol "x T f"`)
 }
 
-// TestMedians: what happens in a minority of intervals is not part of the workload.
+// TestMedians: functions that run in a minority of intervals are not part of the workload.
 func TestMedians(t *testing.T) {
 	require.Equal(t, map[string]function{"tcp_ack": {10, 1}}, medians([]map[string]function{
 		{"tcp_ack": {9, 1}}, {"tcp_ack": {10, 1}, "agent": {1000, 7}}, {"tcp_ack": {12, 2}},

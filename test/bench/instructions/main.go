@@ -1,16 +1,16 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command instructions counts the instructions that a round trip of a small message takes, in all of two Nodes, the processes
-// at both ends included: between the Nodes themselves, between Pods with the feature gate ONCache off and on, and between Pods
-// with netkit devices. It runs in a machine whose time is a count of instructions (`testbed run --count-instructions`), which
-// needs no quiet and gives the same numbers again. Run it with `make cost`.
+// Command instructions counts the instructions of a round trip of a small message on two whole Nodes, including the
+// processes at both ends: between the Nodes themselves, between Pods with the feature gate ONCache off and on, and between
+// Pods with netkit devices. It runs in a machine whose time is a count of instructions (`testbed run
+// --count-instructions`), which tolerates other load and reproduces the same numbers. Run it with `make cost`.
 //
-// With the testbed's profiler (`--profiler`) it also counts the instructions of each function of the kernel and of each eBPF program: a
-// breakdown in the result, and functions-*.txt in $TESTBED_ARTIFACTS.
+// With the testbed's profiler (`--profiler`) it also counts the instructions of each function of the kernel and of each
+// eBPF program: a breakdown in the result, and functions-*.txt in $TESTBED_ARTIFACTS.
 //
-// What is not in an instruction, caches above all, is not in the numbers. It fails when a number is more than 2 % above the one
-// recorded in test/bench/bands.json; -record records.
+// Costs that are not instructions, above all cache misses, are not in the numbers. It fails when a number is more than 2 %
+// above the one recorded in test/bench/bands.json; -record records.
 package main
 
 import (
@@ -31,10 +31,10 @@ import (
 
 func main() {
 	length := flag.Duration("length", 100*time.Millisecond,
-		"length of one measurement beside the warm-up, rounded up so that both are whole seconds; an instruction takes "+machine.InstructionTime.String())
+		"length of one measurement without the warm-up, rounded up so that both are whole seconds; an instruction takes "+machine.InstructionTime.String())
 	out := flag.String("out", "test/bench/results/instructions.json", "result file")
 	var g guarded
-	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the greatest numbers that are no failure")
+	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the largest numbers that pass")
 	flag.BoolVar(&g.record, "record", false, "record these numbers instead of checking them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

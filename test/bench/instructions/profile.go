@@ -24,29 +24,30 @@ import (
 )
 
 const (
-	// What others do meanwhile (ovs-vswitchd for some milliseconds every 100 ms, the agents more rarely) is in few of so short
-	// intervals, whose distance is no divisor of theirs.
+	// Other activity (ovs-vswitchd for some milliseconds every 100 ms, the agents more rarely) falls into few intervals of
+	// this length, because their distance does not divide its periods.
 	intervals      = 15
 	intervalLength = 20 * time.Millisecond
 	intervalPause  = 17 * time.Millisecond
-	// profileTolerance is how much the sum of all functions may differ from the median of the transactions at the same time, which
-	// has no interrupts of timers in it: with the gate off 4 % was seen. What it is for, blocks that are lost or counted twice, is more.
+	// profileTolerance is how much the sum of all functions may differ from the median of the transactions at the same
+	// time, which contains no timer interrupts: with the gate off 4 % was seen. The faults that it detects, lost blocks and
+	// blocks counted twice, are larger.
 	profileTolerance = 0.1
 	profileMethod    = "Executed instructions of TCP request/response with one flow, counted by the emulator for each function of the kernel and " +
 		"each eBPF program, every block of code in %d intervals of %s; of each function the median, so that what runs in fewer than half of " +
 		"them is left out. Functions that many others use (memory, locks, buffers) are a segment of their own."
 	// call is executed once for each message that is sent: twice in a transaction.
 	call = "__sys_sendto"
-	// sharedSegment is what many others use.
+	// sharedSegment has the functions that many others use.
 	sharedSegment = "buffers, memory, locks"
 )
 
-// profiled says of which measurements there is a profile.
+// profiled reports which measurements have a profile.
 func profiled(r row, p protocol) bool { return p == tcp && (r == bare || r == overlay || r == oncache) }
 
-// profiler finds out which functions take the instructions.
+// profiler counts instructions by function.
 type profiler struct {
-	// blocks is where the testbed's profiler writes what it has counted, tables where functions are listed for people.
+	// blocks is where the testbed's profiler writes its counts, tables where readable lists of functions are written.
 	blocks, tables string
 	read           int // how many of the files in blocks
 	segments       map[result.State]map[string]float64
@@ -67,13 +68,14 @@ func newProfiler(artifacts string) (*profiler, error) {
 	return &profiler{blocks: blocks, tables: artifacts, segments: map[result.State]map[string]float64{}}, nil
 }
 
-// profile counts the instructions of a transaction by function; it fails if their sum is not what the workload itself has measured.
+// profile counts the instructions of a transaction by function. It fails if their sum differs from the workload's own
+// measurement.
 func (f *profiler) profile(ctx context.Context, r row, p protocol, link benchbed.Link) error {
 	length := intervals*(intervalLength+intervalPause) + time.Second
 	var measured uint64
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	// Each of the two ends when the other one fails, and nobody waits for traffic that has ended.
+	// Each of the two ends when the other one fails: nobody waits for traffic that has ended.
 	group, together := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		if measured, err = roundTrip(together, p, link, r.state(), length); err == nil {
@@ -91,7 +93,7 @@ func (f *profiler) profile(ctx context.Context, r row, p protocol, link benchbed
 			time.Sleep(intervalLength)
 			marker.End()
 		}
-		return context.Cause(together) // what was counted after the end is none of the workload's
+		return context.Cause(together) // counts from after the end do not belong to the workload
 	})
 	if err := group.Wait(); err != nil {
 		return err
@@ -123,7 +125,7 @@ func (f *profiler) profile(ctx context.Context, r row, p protocol, link benchbed
 	return nil
 }
 
-// readInterval reads the next file of the profiler: functions by name, for one transaction.
+// readInterval reads the next file of the profiler: functions by name, per transaction.
 func (f *profiler) readInterval(s *symbols) (map[string]function, error) {
 	file, err := os.Open(filepath.Join(f.blocks, strconv.Itoa(f.read)))
 	if err != nil {

@@ -37,7 +37,7 @@ func (p protocol) workload() workload.Workload {
 	return all[slices.IndexFunc(all, func(w workload.Workload) bool { return w.Name == p.String()+"_rr" })]
 }
 
-// roundTrip is the median of the instructions per round trip.
+// roundTrip returns the median of the instructions per round trip.
 func roundTrip(ctx context.Context, p protocol, link benchbed.Link, state result.State, length time.Duration) (uint64, error) {
 	var o workload.Outcome
 	// The server may still be starting.
@@ -74,7 +74,7 @@ func startServers(link benchbed.Link, state result.State) error {
 	return nil
 }
 
-// hits is how many packets the first Node has sent by the fast path.
+// hits returns how many packets the first Node has sent over the fast path.
 func (b *bed) hits(ctx context.Context) (uint64, error) {
 	n := b.cluster.Nodes[0]
 	out, err := n.Exec(ctx, "env", "POD_NAME=antrea-agent-"+n.Name, "antctl", "get", "oncache", "-o", "json")

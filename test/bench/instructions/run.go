@@ -10,8 +10,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// results are the table in the benchmark's terms: two workloads in a network for each kind of device, of which host to host and
-// the overlay without the cache are the same.
+// results converts the table to the benchmark's terms: two workloads in one network for each kind of device. Host to host
+// and the overlay without the cache are the same in both networks.
 func (t *table) results() (all []result.Result) {
 	for _, n := range []struct {
 		name string
@@ -33,7 +33,7 @@ func (t *table) results() (all []result.Result) {
 	return all
 }
 
-// run is what the result file says of the table.
+// run makes the content of the result file.
 func (t *table) run(started time.Time, source string) (*result.Run, error) {
 	machine, err := result.ThisMachine()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// row is what runs between the ends.
+// row is the configuration between the two ends.
 type row int
 
 const (
@@ -32,10 +32,10 @@ func (r row) state() result.State {
 	return [...]result.State{result.Bare, result.Bare, result.Off, result.On, result.On}[r]
 }
 
-// table is instructions per round trip, 0 for what was not measured.
+// table has instructions per round trip, 0 where nothing was measured.
 type table [rowCount][protocolCount]uint64
 
-// removed is how much of what the overlay adds a row does not have, as a fraction.
+// removed returns the fraction of the overlay's overhead that a row removes.
 func (t *table) removed(r row, p protocol) float64 {
 	added := float64(t[overlay][p]) - float64(t[bare][p])
 	if added == 0 {
@@ -44,7 +44,7 @@ func (t *table) removed(r row, p protocol) float64 {
 	return (float64(t[overlay][p]) - float64(t[r][p])) / added
 }
 
-// String is the table, and the line that programs read.
+// String formats the table, and the line for programs.
 func (t *table) String() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)

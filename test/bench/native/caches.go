@@ -107,7 +107,7 @@ func (c *caches) Status() (all []*api.Status, err error) {
 	return all, err
 }
 
-// close ends the agents and removes what they leave on purpose.
+// close stops the agents and removes what they leave on purpose.
 func (c *caches) close() error {
 	var errs []error
 	for _, n := range c.nodes {

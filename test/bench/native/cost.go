@@ -15,8 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// Cost implements bed.Setup: what the programs of a state have used, the softirqs that interrupt them included, and what
-// softirqs have taken from nobody, on the CPUs of each Node. Other programs of the machine are not in it; their softirqs are.
+// Cost implements bed.Setup. It returns the CPU time of a state's programs, including the softirqs that interrupt them, and
+// of softirqs that interrupted no program, on the CPUs of each Node. Other programs of the machine are not included; their
+// softirqs are.
 func (s *setup) Cost(state result.State) (bed.Cost, error) {
 	var c bed.Cost
 	link := s.links[state]
@@ -44,8 +45,8 @@ func (s *setup) Cost(state result.State) (bed.Cost, error) {
 	return c, nil
 }
 
-// foreign is the share of the CPUs' time that programs have taken which the bed has not started. It is complete after all
-// setups are closed.
+// foreign returns the share of the CPUs' time that was taken by programs which the bed has not started. It is complete
+// after all setups are closed.
 func (b *Bed) foreign() (float64, error) {
 	var total time.Duration
 	others := -b.own
@@ -60,7 +61,7 @@ func (b *Bed) foreign() (float64, error) {
 	return max(0, others.Seconds()/total.Seconds()), nil
 }
 
-// usage is the CPU time of a control group.
+// usage returns the CPU time of a control group.
 func usage(group string) (time.Duration, error) {
 	path := filepath.Join(group, "cpu.stat")
 	data, err := os.ReadFile(path)
@@ -76,7 +77,7 @@ func usage(group string) (time.Duration, error) {
 	return 0, fmt.Errorf("%s has no usage_usec: %s", path, data)
 }
 
-// softirqThreads are the process ids of the kernel's threads ksoftirqd/N, by CPU.
+// softirqThreads returns the process ids of the kernel's threads ksoftirqd/N, by CPU.
 var softirqThreads = sync.OnceValues(func() (map[int]string, error) {
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
@@ -93,7 +94,7 @@ var softirqThreads = sync.OnceValues(func() (map[int]string, error) {
 	return found, nil
 })
 
-// ksoftirqd is the CPU time of the thread that a CPU's softirqs are left to when there are many.
+// ksoftirqd returns the CPU time of the thread that handles a CPU's softirqs when there are many.
 func ksoftirqd(cpu int) (time.Duration, error) {
 	threads, err := softirqThreads()
 	if err != nil {
@@ -101,7 +102,7 @@ func ksoftirqd(cpu int) (time.Duration, error) {
 	}
 	dir := threads[cpu]
 	if dir == "" {
-		return 0, nil // in a container it cannot be seen
+		return 0, nil // in a container it is not visible
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "schedstat"))
 	if err != nil {

@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package native is the bed on the running kernel, at full speed and without Open vSwitch: the slow path is the kernel's
-// router and VXLAN device with the netfilter rules of Flannel and kube-proxy, the cache is the product's own manager and
-// eBPF programs, unchanged. Each state has two Nodes of its own, in network namespaces (package nodepair), so that all can be
-// measured in turns without switching anything over. One half of the CPUs is the first Node's, the other the second's: the
-// uplink hands received packets to the CPUs of the Node that receives, as the interrupt of a NIC does.
+// Package native is the bed on the running kernel, at full speed and without Open vSwitch. The slow path is the kernel's
+// router and VXLAN device with the netfilter rules of Flannel and kube-proxy. The cache is the product's own manager and
+// eBPF programs, unchanged. Each state has two Nodes of its own, in network namespaces (package nodepair), so that all can
+// be measured in turn without reconfiguration. The first Node has one half of the CPUs, the second Node the other. The
+// uplink hands received packets to the CPUs of the receiving Node, like the interrupt of a NIC.
 //
 // native.go is the bed, setup.go makes a network in its three states, caches.go starts and controls the caches, cost.go
 // reads the CPU meters.
@@ -32,7 +32,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/testbed/progress"
 )
 
-// Name is that of the bed.
+// Name is the bed's name.
 const Name = "native"
 
 // Bed makes measurements on the running kernel. It needs root and the sandbox (package sandbox).
@@ -53,7 +53,7 @@ type Bed struct {
 // Name implements bed.Bed.
 func (b *Bed) Name() string { return Name }
 
-// networks are what can be set up, and the workloads that are measured there.
+// networks are the networks that can be set up, and the workloads that are measured in them.
 var networks = []struct {
 	name      string
 	options   nodepair.Options
@@ -74,7 +74,7 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 		return nil, err
 	}
 	defer os.RemoveAll(b.dir)
-	// Databases drop their rights and must get at their directories below.
+	// Databases drop their privileges and must reach their directories below.
 	if err := os.Chmod(b.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, n
 	return errors.Join(err, setup.Close())
 }
 
-// divideCPUs gives each Node one half, and says so.
+// divideCPUs gives each Node one half, and describes the division.
 func (b *Bed) divideCPUs() (limits []string) {
 	n := runtime.NumCPU()
 	if n == 1 {
@@ -187,7 +187,7 @@ func (b *Bed) stopSoakers() {
 	b.soakers = nil
 }
 
-// cgroups is where control groups of version 2 are mounted. They say what processes have used that have ended, too.
+// cgroups is where control groups of version 2 are mounted. They also account for processes that have ended.
 func (b *Bed) cgroups() string { return filepath.Join(b.dir, "cgroups") }
 
 func (b *Bed) mountCgroups() error {
@@ -200,7 +200,7 @@ func (b *Bed) mountCgroups() error {
 	return nil
 }
 
-// offloads reads the features of a device that a packet's cost depends on.
+// offloads returns the features of a device that affect the cost of a packet.
 func offloads(device string) (map[string]string, error) {
 	out, err := exec.Command("ethtool", "-k", device).Output()
 	if err != nil {

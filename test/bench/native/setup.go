@@ -89,7 +89,7 @@ func (s *setup) tune(pair *nodepair.Pair) error {
 	return nil
 }
 
-// kubernetesRules are those of kube-proxy and Flannel that a packet between Pods meets.
+// kubernetesRules are the rules of kube-proxy and Flannel that a packet between Pods meets.
 func kubernetesRules(ipv6 bool) string {
 	pods, multicast := "10.10.0.0/16", "224.0.0.0/4"
 	if ipv6 {
@@ -140,10 +140,10 @@ func (s *setup) space(state result.State, node int, thread *proc.Thread) (*space
 	return sp, nil
 }
 
-// groupPrefix begins the names of this process's control groups.
+// groupPrefix is the prefix of the names of this process's control groups.
 func groupPrefix() string { return fmt.Sprintf("antrea-bench-%d-", os.Getpid()) }
 
-// grouped makes a program enter the control group before it begins.
+// grouped makes a program enter the control group before it starts.
 func (s *space) grouped(args []string) []string {
 	return append([]string{"sh", "-c", `echo 0 >"$0" && exec "$@"`, filepath.Join(s.group, "cgroup.procs")}, args...)
 }
@@ -214,7 +214,7 @@ func (s *setup) Close() error {
 	return err
 }
 
-// removeGroup removes a control group as soon as the processes in it have ended; they have been killed.
+// removeGroup removes a control group once the processes in it, which have been killed, have ended.
 func removeGroup(s bed.Space) error {
 	var err error
 	for end := time.Now().Add(stopGrace); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

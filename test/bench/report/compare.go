@@ -9,8 +9,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// Speed is how many times as good state a is as state b, pair by pair: above 1 is better, whether more or less of the metric
-// is.
+// Speed is the ratio of state a to state b, pair by pair, as a speed: above 1 is better, whether the metric should be high
+// or low.
 func Speed(m *result.Metric, a, b result.State) stats.Summary {
 	if m == nil {
 		return stats.Summarize(nil)
@@ -21,8 +21,8 @@ func Speed(m *result.Metric, a, b result.State) stats.Summary {
 	return stats.Summarize(stats.Ratios(m.Samples[a], m.Samples[b]))
 }
 
-// Removed is the share of what the overlay adds to bare that the cache takes away, pair by pair, of a metric of which less is
-// better.
+// Removed is the share of the overhead of the overlay over bare that the cache removes, pair by pair, for a metric that
+// should be low.
 func Removed(m *result.Metric) stats.Summary {
 	if m == nil || !m.Less {
 		return stats.Summarize(nil)
@@ -36,12 +36,12 @@ func Removed(m *result.Metric) stats.Summary {
 	return stats.Summarize(stats.Ratios(saved, added))
 }
 
-// Main is the metric that a workload is judged by. For request/response it is the median latency: the rate, its inverse on a
-// quiet machine, suffers from each interruption.
+// Main is the metric by which a workload is judged. For request/response it is the median latency: the rate, its inverse on
+// a quiet machine, suffers from each interruption.
 func Main(r *result.Result) *result.Metric {
 	for _, name := range []string{"instructions", "p50", "mean", workload.Goodput, workload.Rate} {
 		if name == "p50" && r.Flows > 1 {
-			continue // clients that wait for each other say nothing about the way
+			continue // clients that wait for each other say nothing about the path
 		}
 		if m := r.Metric(name); m != nil {
 			return m

@@ -3,25 +3,24 @@
 
 package report
 
-// paperSource is where the numbers below are from.
+// paperSource is the source of the numbers below.
 const paperSource = "Lin et al., \"ONCache: A Cache-Based Low-Overhead Container Overlay Network\", NSDI 2025"
 
-// paperSetting is what is different there.
+// paperSetting describes the paper's environment.
 const paperSetting = "Linux 5.14, AMD EPYC 7402P, 100 Gbit/s ConnectX-5, Antrea 1.9 as the slow path; Table 2 and section 4 (Figures 5 and 7)"
 
-// paperRatio is what the paper reports as a ratio, where that is comparable. Bare has 0 where the paper says nothing in
-// numbers.
+// paperRatio has the comparable ratios that the paper reports. Bare is 0 where the paper gives no number.
 type paperRatio struct{ onOff, onBare float64 }
 
-// paperRatios are by workload with one flow, or of an application. They are ratios of speed: above 1 is faster.
+// paperRatios are by workload with one flow, or by application. They are ratios of speed: above 1 is faster.
 var paperRatios = map[string]paperRatio{
-	// Section 4.1.1: +11.53 % (one flow). "Very close to" bare metal is no number.
+	// Section 4.1.1: +11.53 % (one flow). "Very close to" bare metal is not a number.
 	"tcp_stream": {onOff: 1.1153},
-	// Section 4.1.1 says +19.68 to +31.76 % for 1 to 8 flows; the least is taken.
+	// Section 4.1.1 says +19.68 to +31.76 % for 1 to 8 flows; the minimum is used.
 	"udp_stream": {onOff: 1.1968},
 	// Table 2, latency of the 1-byte TCP round trip: 22.97 us Antrea, 17.49 ONCache, 16.57 bare metal.
 	"tcp_rr": {onOff: 22.97 / 17.49, onBare: 16.57 / 17.49},
-	// Section 4.1.1: +34.13 to +39.12 %; the least.
+	// Section 4.1.1: +34.13 to +39.12 %; the minimum.
 	"udp_rr": {onOff: 1.3413},
 	// Section 4.2, transactions per second against Antrea and against the host network.
 	"memcached": {onOff: 1.2783, onBare: 0.93},

@@ -18,7 +18,7 @@ var styles = map[result.State]svg.Style{result.Bare: svg.Bare, result.Off: svg.O
 
 var states = []svg.Entry{{Name: "bare", Style: svg.Bare}, {Name: "overlay, gate off", Style: svg.Off}, {Name: "overlay, gate on", Style: svg.On}}
 
-// bulkWrite is the length of writes of the usual TCP throughput.
+// bulkWrite is the length of writes in the standard TCP throughput workload.
 const bulkWrite = 128 << 10
 
 // ratioPlot compares each workload with the gate on to off and to bare.

@@ -3,8 +3,8 @@
 
 // Package report makes docs/benchmarks.md and its plots from result files.
 //
-// report.go puts the document together, tables.go has its tables, plots.go its plots, compare.go ratios, targets.go what the
-// numbers must reach, paper.go what the paper reports.
+// report.go assembles the document, tables.go has its tables, plots.go its plots, compare.go ratios, targets.go the targets
+// for the numbers, and paper.go the paper's numbers.
 package report
 
 import (
@@ -26,7 +26,7 @@ var titles = map[string]string{
 	"instructions": "Executed instructions",
 }
 
-// Plots is the folder of the plots beside the document.
+// Plots is the folder of the plots next to the document.
 const Plots = "benchmarks"
 
 // Write writes the document and its plots into a directory.
@@ -58,7 +58,7 @@ than six rounds: the extremes). Differences inside the interval are treated as n
 	return result.Replace(filepath.Join(dir, "benchmarks.md"), []byte(d.text.String()))
 }
 
-// document is the text so far, and plots by file name.
+// document is the text so far, and the plots by file name.
 type document struct {
 	text  strings.Builder
 	plots map[string]string
@@ -66,7 +66,7 @@ type document struct {
 
 func (d *document) printf(format string, args ...any) { fmt.Fprintf(&d.text, format, args...) }
 
-// plot puts a plot here.
+// plot inserts a plot here.
 func (d *document) plot(run *result.Run, name, alternative, content string) {
 	if content == "" {
 		return

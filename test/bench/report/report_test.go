@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// add adds a result with one metric, whose samples are given by state.
+// add adds a result with one metric and its samples by state.
 func add(run *result.Run, r result.Result, m result.Metric, bare, off, on []float64) {
 	r.Network = "vxlan"
 	for state, values := range map[result.State][]float64{result.Bare: bare, result.Off: off, result.On: on} {

@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// setting says what a run was made on and with.
+// setting writes the environment of a run.
 func (d *document) setting(run *result.Run) {
 	m := run.Machine
 	where := "hardware"
@@ -78,7 +78,7 @@ func (d *document) verdicts(run *result.Run) {
 	d.printf("| workloads that are slower with the gate on than off, beyond the confidence interval, of %d | none | %s | %s |\n", compared, which, verdict)
 }
 
-// interval is a median with its interval.
+// interval formats a median with its interval.
 func interval(s stats.Summary) string {
 	switch s.N {
 	case 0:
@@ -160,7 +160,7 @@ func value(m *result.Metric, state result.State) string {
 	return fmt.Sprintf("%s ± %.0f %%", decimal(s.Median), 100*s.Spread())
 }
 
-// decimal has about four digits and no exponent.
+// decimal formats with about four digits and no exponent.
 func decimal(v float64) string {
 	if math.Abs(v) >= 1000 {
 		return fmt.Sprintf("%.0f", v)

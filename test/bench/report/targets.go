@@ -11,13 +11,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// target is what a number must reach.
+// target is a value that a number must reach.
 type target struct {
 	name string
-	// measured finds the values; no values: not measured.
+	// measured returns the values; none if not measured.
 	measured func(*result.Run) stats.Summary
 	bound    func(*result.Run) float64
-	// most says that the bound is an upper one; exact that the value has no spread: it is what it is.
+	// most is set for an upper bound; exact for a value without spread.
 	most, exact bool
 }
 
@@ -95,8 +95,8 @@ func removed(name, network string) func(*result.Run) stats.Summary {
 	return func(run *result.Run) stats.Summary { return Removed(metricOn(run, name, network, "instructions")) }
 }
 
-// payloadShare is the part of bare throughput that fits behind the tunnel's headers on a full wire: TCP payload per packet,
-// with time stamps, of IPv4.
+// payloadShare is the part of bare throughput that remains on a full wire after the tunnel's headers: TCP payload per
+// packet, with time stamps, for IPv4.
 func payloadShare(n result.Network) float64 {
 	const headers = 20 + 32
 	return float64(n.PodMTU-headers) / float64(n.WireMTU-headers)
@@ -132,7 +132,7 @@ func (t target) verdict(run *result.Run) (s stats.Summary, bound float64, text s
 	return s, bound, missed
 }
 
-// slower are the workloads that the gate makes slower beyond the spread.
+// slower returns the workloads that the gate makes slower beyond the spread.
 func slower(run *result.Run) (names []string, compared int) {
 	for i := range run.Results {
 		r := &run.Results[i]

@@ -44,7 +44,7 @@ func LoadDir(dir string, beds ...string) (map[string]*Run, error) {
 	return runs, nil
 }
 
-// Save writes a file as a whole or not at all.
+// Save writes a file atomically.
 func Save(path string, r *Run) error {
 	data, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
@@ -53,7 +53,7 @@ func Save(path string, r *Run) error {
 	return Replace(path, append(compact(data), '\n'))
 }
 
-// Replace writes a file as a whole or not at all, and its directory if there is none.
+// Replace writes a file atomically, and creates its directory if there is none.
 func Replace(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -65,7 +65,7 @@ func Replace(path string, data []byte) error {
 	return os.Rename(draft, path)
 }
 
-// compact puts arrays of numbers on one line each: they are what a file mostly consists of.
+// compact puts arrays of numbers on one line each: a file mostly consists of them.
 func compact(indented []byte) []byte {
 	var out []byte
 	numbers := false
@@ -87,7 +87,7 @@ func compact(indented []byte) []byte {
 	return out
 }
 
-// onlyNumbers says whether an array has neither strings nor objects in it.
+// onlyNumbers reports whether an array contains neither strings nor objects.
 func onlyNumbers(rest []byte) bool {
 	for _, c := range rest {
 		switch c {

@@ -37,7 +37,7 @@ func ThisMachine() (Machine, error) {
 	return m, err
 }
 
-// parseCPU reads from the first processor in cpuinfo what Machine says of it; hypervisor is "yes" if there is one.
+// parseCPU reads the first processor in cpuinfo; hypervisor is "yes" if there is one.
 func parseCPU(cpuinfo []byte) (model, processor, hypervisor string) {
 	first, _, _ := bytes.Cut(cpuinfo, []byte("\n\n"))
 	of := map[string]string{}
@@ -60,7 +60,7 @@ func Load1() (load float64, err error) {
 	return load, err
 }
 
-// Commit is the commit of the tree that dir is in, and whether files differ from it; "" outside of a repository.
+// Commit returns the commit of the tree that contains dir, and whether files differ from it; "" outside a repository.
 func Commit(dir string) (commit string, dirty bool) {
 	out, err := exec.Command("git", "-C", dir, "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

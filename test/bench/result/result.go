@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package result is what a run of the benchmark has measured, and its file format: test/bench/results/*.json, described field
-// by field in docs/benchmarking.md. Only what was measured is stored; medians and ratios are computed by who reads it.
+// Package result is the outcome of a benchmark run, and its file format: test/bench/results/*.json, described field by
+// field in docs/benchmarking.md. Only measured values are stored; readers compute medians and ratios.
 //
 // result.go has the types, file.go reads and writes files, machine.go describes the machine.
 package result
@@ -15,7 +15,7 @@ import (
 // Schema is the version of the file format. It changes when a reader of the former one would misunderstand a file.
 const Schema = 1
 
-// State is what runs between the two ends of a workload.
+// State is the configuration between the two ends of a workload.
 type State string
 
 const (
@@ -34,42 +34,42 @@ type Run struct {
 	Bed     string    `json:"bed"`
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
-	// Commit is that of the tree; Dirty says that files differ from it.
+	// Commit is the commit of the tree; Dirty is set when files differ from it.
 	Commit string `json:"commit"`
 	Dirty  bool   `json:"dirty"`
 	// Rounds is how often each measurement was repeated, the length of a sample array.
 	Rounds  int     `json:"rounds"`
 	Machine Machine `json:"machine"`
-	// Tools are the versions of what measured, by program.
+	// Tools are the versions of the measuring programs, by name.
 	Tools map[string]string `json:"tools"`
 	// Networks describe the variants by name.
 	Networks map[string]Network `json:"networks"`
-	// Limits say what was left out or capped on this machine, and why.
+	// Limits list what was left out or capped on this machine, and why.
 	Limits  []string `json:"limits,omitempty"`
 	Results []Result `json:"results"`
 	// Breakdown is where the time of a transaction goes, if the bed can tell.
 	Breakdown *Breakdown `json:"breakdown,omitempty"`
 }
 
-// Machine is what the run was made on.
+// Machine is the machine of the run.
 type Machine struct {
 	CPU string `json:"cpu"`
-	// Processor is the maker, family, model and stepping: virtual machines often have a CPU of no particular name.
+	// Processor is the maker, family, model and stepping, because a virtual machine's CPU often has no particular name.
 	Processor   string `json:"processor,omitempty"`
 	CPUs        int    `json:"cpus"`
 	MemoryBytes uint64 `json:"memoryBytes"`
 	Kernel      string `json:"kernel"`
 	// Hypervisor is "" on hardware, "emulated" where instructions are counted.
 	Hypervisor string `json:"hypervisor,omitempty"`
-	// LoadBefore is the load average of the minute before the run; ForeignCPU the share of the CPUs' time that programs took
-	// during the run which were no part of it.
+	// LoadBefore is the load average of the minute before the run; ForeignCPU is the share of the CPUs' time during the run
+	// that other programs took.
 	LoadBefore float64 `json:"loadBefore"`
 	ForeignCPU float64 `json:"foreignCPU"`
 }
 
 // Network describes the devices of a variant.
 type Network struct {
-	// Families are of Pods and Nodes: "IPv4 in IPv4".
+	// Families are those of Pods and Nodes: "IPv4 in IPv4".
 	Families string `json:"families"`
 	Tunnel   string `json:"tunnel"`
 	// PodDevice and WireDevice are kinds: veth, netkit, or a NIC's driver.
@@ -77,13 +77,13 @@ type Network struct {
 	WireDevice string `json:"wireDevice"`
 	PodMTU     int    `json:"podMTU"`
 	WireMTU    int    `json:"wireMTU"`
-	// Offloads are those of the wire's devices, as ethtool -k names them.
+	// Offloads are those of the wire's devices, with the names of ethtool -k.
 	Offloads map[string]string `json:"offloads"`
-	// SlowPath is what stands behind the cache.
+	// SlowPath is the path behind the cache.
 	SlowPath string `json:"slowPath"`
-	// CPUs says how the Nodes' work is placed.
+	// CPUs describes how the Nodes' work is placed.
 	CPUs string `json:"cpus"`
-	// MapBytes is the memory of all maps of one Node's cache, as the kernel accounts it; MaxFlows its capacity.
+	// MapBytes is the memory of all maps of one Node's cache, as the kernel accounts for it; MaxFlows its capacity.
 	MapBytes uint64 `json:"mapBytes,omitempty"`
 	MaxFlows uint32 `json:"maxFlows,omitempty"`
 }
@@ -95,10 +95,10 @@ type Result struct {
 	Network  string `json:"network"`
 	// Tool is the program that measured, a key of Run.Tools.
 	Tool string `json:"tool"`
-	// Flows are connections at a time; Bytes the message size, 0 where that is the workload's own business.
+	// Flows is the number of concurrent connections; Bytes the message size, 0 where the workload decides.
 	Flows int `json:"flows,omitempty"`
 	Bytes int `json:"bytes,omitempty"`
-	// Condition is what is special about the cache: "", or for example "1000000 cached flows", "misses only".
+	// Condition is the special condition of the cache: "", or for example "1000000 cached flows", "misses only".
 	Condition string   `json:"condition,omitempty"`
 	Metrics   []Metric `json:"metrics"`
 	// Failures are measurements that ended in an error; their samples are absent (null) in all metrics.
@@ -110,9 +110,9 @@ type Metric struct {
 	// Name is for example "rate", "p99", "cpu"; Unit is written out: "1/s", "us", "instructions/transaction".
 	Name string `json:"name"`
 	Unit string `json:"unit"`
-	// Less says that less is better.
+	// Less is set when less is better.
 	Less bool `json:"less,omitempty"`
-	// Samples are one value per round for each state that was measured; values of one index were measured next to each other.
+	// Samples are one value per round for each measured state; values with the same index were measured next to each other.
 	Samples map[State]Samples `json:"samples"`
 }
 
@@ -121,17 +121,17 @@ type Breakdown struct {
 	Workload string `json:"workload"`
 	Unit     string `json:"unit"`
 	Method   string `json:"method"`
-	// Segments are in the order of a packet's way; Values by state.
+	// Segments are in the order of a packet's path; Values by state.
 	Segments []Segment `json:"segments"`
 }
 
-// Segment is a part of the way.
+// Segment is a part of the path.
 type Segment struct {
 	Name   string            `json:"name"`
 	Values map[State]float64 `json:"values"`
 }
 
-// Key names a result within a run: the same measurement of another run has the same key.
+// Key identifies a result within a run: the same measurement of another run has the same key.
 func (r *Result) Key() string {
 	key := r.Workload + " " + r.Network
 	if r.Flows > 0 {

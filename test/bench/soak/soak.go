@@ -1,12 +1,12 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package soak keeps processors from idling while something is measured, and tells how long interrupts have kept them busy.
+// Package soak keeps CPUs from idling during a measurement, and measures how long interrupts have kept them busy.
 //
-// A soaker is a process that spins on one CPU with the policy SCHED_IDLE, which gives way to everybody at once. It has two
-// uses. A CPU of a virtual machine that idles leaves the guest, and coming back costs more than a packet's whole way: with
-// soakers the network is measured, not the hypervisor (on hardware the same is done by switching power states off). And the
-// kernel charges the softirqs that interrupt an idle CPU, which is most of what a receiver does, to nobody; those that
+// A soaker is a process that spins on one CPU with the policy SCHED_IDLE, which yields to everybody at once. It has two
+// uses. An idle CPU of a virtual machine leaves the guest, and its return costs more than the whole path of a packet: with
+// soakers the network is measured, not the hypervisor (on hardware, turning power states off has the same effect). And the
+// kernel charges to nobody the softirqs that interrupt an idle CPU, which are most of a receiver's work; those that
 // interrupt a soaker show as gaps in its time.
 //
 // spin.go is the process, soak.go starts and asks it.
@@ -51,11 +51,11 @@ func Start(cpu int, command ...string) (*Soaker, error) {
 	return s, err
 }
 
-// Reading is what became of a CPU's time since the soaker's start.
+// Reading is how a CPU's time was used since the soaker's start.
 type Reading struct {
 	Total time.Duration
-	// Interrupts, softirqs included, have interrupted the soaker for so long; Others is how long other threads ran, with what
-	// interrupted them.
+	// Interrupts is how long interrupts, including softirqs, have interrupted the soaker. Others is how long other threads
+	// ran, including the interrupts during that time.
 	Interrupts, Others time.Duration
 }
 

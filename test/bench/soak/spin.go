@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gap is how long two readings of the clock may be apart when nothing comes between them. They take about 50 ns; the shortest
+// gap is the maximum distance of two readings of the clock with nothing in between. They take about 50 ns; the shortest
 // interrupt takes more than a microsecond.
 const gap = 500 * time.Nanosecond
 
@@ -52,9 +52,9 @@ func Spin(cpu int, in io.Reader, out io.Writer) error {
 type spinner struct {
 	thread int
 	begin  time.Time
-	// ranBefore is what the thread ran before begin.
+	// ranBefore is how long the thread ran before begin.
 	ranBefore time.Duration
-	// gaps and last, the last look at the clock since begin, are nanoseconds.
+	// gaps, and last (the last reading of the clock since begin), are in nanoseconds.
 	gaps, last atomic.Int64
 }
 
@@ -85,11 +85,11 @@ func (s *spinner) spin() {
 	}
 }
 
-// consistent is how long reading everything may take: longer, and the spinner may have lost the CPU in between.
+// consistent is how long reading all values may take: if it takes longer, the spinner may have lost the CPU in between.
 const consistent = 50 * time.Microsecond
 
-// read takes from the gaps what other threads ran: interrupts are left. All is as of the spinner's last look at the clock,
-// which is long ago if others have the CPU.
+// read subtracts from the gaps the time of other threads, which leaves interrupts. All values are as of the spinner's last
+// reading of the clock, which is long ago if other threads have the CPU.
 func (s *spinner) read() (r Reading, err error) {
 	for range 100000 {
 		last, gaps := s.last.Load(), s.gaps.Load()
@@ -108,7 +108,7 @@ func (s *spinner) read() (r Reading, err error) {
 	return r, errors.New("the CPU is interrupted too often for a consistent reading")
 }
 
-// ran is the time for which the kernel has had the thread on a CPU, from its CPU clock (MAKE_THREAD_CPUCLOCK in
+// ran returns how long the kernel has had the thread on a CPU, from its CPU clock (MAKE_THREAD_CPUCLOCK in
 // include/linux/posix-timers.h).
 func (s *spinner) ran() (time.Duration, error) {
 	const perThread, sched = 4, 2

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stats is the arithmetic of the benchmark: medians with their spread, ratios pair by pair, and when a difference may
-// be called one. It assumes no distribution.
+// Package stats is the arithmetic of the benchmark: medians with their spread, ratios pair by pair, and when a difference
+// is significant. It assumes no distribution.
 package stats
 
 import (
@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// confidence is the probability with which Low to High contains the true median, where there are values enough.
+// confidence is the probability with which the interval from Low to High contains the true median, if there are enough
+// values.
 const confidence = 0.95
 
 // Summary describes a set of values.
@@ -18,13 +19,13 @@ type Summary struct {
 	Median float64
 	// Q1 and Q3 are the quartiles.
 	Q1, Q3 float64
-	// Low and High are the narrowest pair of values, symmetric in rank, that contains the true median with 95 %
-	// probability; below six values, which is too few for that, they are the extremes.
+	// Low and High are the narrowest pair of values, symmetric in rank, that contains the true median with 95 % confidence.
+	// With fewer than six values, too few for that, they are the extremes.
 	Low, High float64
 	N         int
 }
 
-// Summarize describes values, which are not changed. Of no values everything is NaN.
+// Summarize describes values, and does not change them. Without values everything is NaN.
 func Summarize(values []float64) Summary {
 	v := slices.Sorted(slices.Values(values))
 	s := Summary{N: len(v)}
@@ -50,8 +51,8 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[below]*(1-part) + sorted[below+1]*part
 }
 
-// medianRank is the greatest k for which the k-th smallest and k-th greatest of n values (from 0) have the median between
-// them with the wanted confidence: that is 1 - 2*P(at most k of n coin tosses are heads).
+// medianRank returns the greatest k for which the k-th smallest and k-th greatest of n values (from 0) enclose the median
+// with the wanted confidence, which is 1 - 2*P(at most k of n coin tosses are heads).
 func medianRank(n int) int {
 	rank, tail, term := 0, 0.0, math.Pow(0.5, float64(n))
 	for k := 0; 2*k < n; k++ {
@@ -68,7 +69,7 @@ func medianRank(n int) int {
 // Spread is half the distance between the quartiles, relative to the median.
 func (s Summary) Spread() float64 { return (s.Q3 - s.Q1) / 2 / math.Abs(s.Median) }
 
-// Ratios divides pair by pair: a and b were measured next to each other, so what slows the machine down for some time slows
+// Ratios divides pair by pair: a and b were measured next to each other, so a temporary slowdown of the machine affects
 // both. A pair with a missing (NaN) or zero divisor is left out.
 func Ratios(a, b []float64) []float64 {
 	var out []float64
@@ -80,7 +81,7 @@ func Ratios(a, b []float64) []float64 {
 	return out
 }
 
-// Comparison says on which side of a bound the true median is.
+// Comparison is the side of a bound on which the true median is.
 type Comparison int
 
 const (
@@ -90,10 +91,10 @@ const (
 	Above
 )
 
-// minValues is how many values a comparison needs: with fewer, the extremes say nothing.
+// minValues is the minimum number of values for a comparison: with fewer, the extremes are meaningless.
 const minValues = 3
 
-// Against compares with a bound. What lies within the spread is not called a difference.
+// Against compares with a bound. Differences inside the interval are treated as noise.
 func (s Summary) Against(bound float64) Comparison {
 	switch {
 	case s.N < minValues:

@@ -26,7 +26,7 @@ func (s scale) at(v float64) float64 {
 	return s.from + part*(s.to-s.from)
 }
 
-// ticks are about n round values from 0 or min to at least max; the last is the end of the axis.
+// ticks returns about n round values from 0 or min to at least max; the last is the end of the axis.
 func ticks(low, high float64, n int) []float64 {
 	if high <= low {
 		high = low + 1
@@ -48,7 +48,7 @@ func ticks(low, high float64, n int) []float64 {
 	}
 }
 
-// logTicks are 1, 2 and 5 times powers of ten around the range.
+// logTicks returns 1, 2 and 5 times powers of ten around the range.
 func logTicks(low, high float64) []float64 {
 	var out []float64
 	for power := math.Pow(10, math.Floor(math.Log10(low))); ; power *= 10 {
@@ -66,7 +66,7 @@ func logTicks(low, high float64) []float64 {
 	}
 }
 
-// label is a short form of a number.
+// label formats a number briefly.
 func label(v float64) string {
 	format := func(v float64, suffix string) string {
 		return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) + suffix

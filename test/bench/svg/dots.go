@@ -5,7 +5,7 @@ package svg
 
 import "math"
 
-// Ratio is a ratio with its spread, and others' value of it.
+// Ratio is a ratio with its spread, and the paper's value.
 type Ratio struct {
 	Name           string
 	Value          float64
@@ -58,7 +58,7 @@ func Ratios(title, axis string, legend []Entry, ratios []Ratio) string {
 	return c.finish(max(left+plotWidth+30, 40+1.3*textWidth(title)), bottom+50, title)
 }
 
-// ratioTicks are round factors within a range.
+// ratioTicks returns round factors within a range.
 func ratioTicks(low, high float64) (out []float64) {
 	for _, t := range []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 10} {
 		if t >= low && t <= high {

@@ -25,7 +25,7 @@ type Panel struct {
 	Categories, LogX bool
 	// XName makes the text of a category; nil for the number.
 	XName func(x float64) string
-	// YMax is the end of the Y axis, 0 for what the points need. The axis begins at 0.
+	// YMax is the end of the Y axis, 0 to fit the points. The axis begins at 0.
 	YMax   float64
 	Curves []Curve
 }

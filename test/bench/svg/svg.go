@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package svg draws the plots of the report. It is code of its own because the plots need one thing that Go's plotting
-// libraries do not have, colours that follow the reader's light or dark theme, and little of what they have.
+// Package svg draws the plots of the report. It exists because the plots need one thing that Go's plotting libraries lack,
+// colors that follow the reader's light or dark theme, and few of their other features.
 //
-// svg.go has the canvas and the colours, axis.go scales and ticks, lines.go curves with error bars, dots.go ratios with their
-// spread, stack.go sums of segments.
+// svg.go has the canvas and the colors, axis.go scales and ticks, lines.go curves with error bars, dots.go ratios with
+// their spread, stack.go sums of segments.
 package svg
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Style is a colour that follows the reader's theme, by role.
+// Style is a color that follows the reader's theme, by role.
 type Style string
 
 // Roles. Segment styles are numbered: Segment(0) to Segment(Segments-1).
@@ -31,7 +31,7 @@ const Segments = 10
 // Segment is one of the styles for parts of a whole.
 func Segment(i int) Style { return Style(fmt.Sprintf("seg%d", i%Segments)) }
 
-// theme has the colours; the palette can be told apart with the usual kinds of colour blindness (Okabe and Ito, 2008).
+// theme has the colors; the palette is distinguishable with the usual kinds of color blindness (Okabe and Ito, 2008).
 const theme = `
 text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #1f2328 }
 .title { font-size: 15px; font-weight: 600 }
@@ -70,7 +70,7 @@ func (c *canvas) text(class, anchor string, x, y float64, text string) {
 	c.add(`<text class="%s" text-anchor="%s" x="%.1f" y="%.1f">%s</text>`, class, anchor, x, y, html.EscapeString(text))
 }
 
-// vertical writes text that is read from below.
+// vertical writes text that is read from bottom to top.
 func (c *canvas) vertical(class string, x, y float64, text string) {
 	c.add(`<text class="%s" text-anchor="middle" transform="translate(%.1f %.1f) rotate(-90)">%s</text>`, class, x, y, html.EscapeString(text))
 }
@@ -105,7 +105,7 @@ func (c *canvas) mark(s Style, x, y float64) {
 // textWidth estimates the width of a text in pixels at the usual size.
 func textWidth(text string) float64 { return 6.6 * float64(len([]rune(text))) }
 
-// finish makes a document. title is also what screen readers say.
+// finish makes a document. Screen readers also read title.
 func (c *canvas) finish(width, height float64, title string) string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">
 <style>%s</style>

@@ -14,10 +14,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/traffic/report"
 )
 
-// connectRequestResponse opens a connection for every byte that it sends and gets back.
+// connectRequestResponse opens a connection for every byte that it sends and receives.
 func connectRequestResponse(m Machine) Workload { return connections(m, "tcp_crr") }
 
-// fewLong is the same, but of a hundred connections one is long: it has a thousand requests.
+// fewLong is the same, except that one of a hundred connections is long: it has a thousand requests.
 func fewLong(m Machine) Workload {
 	return connections(m, "tcp_crr_long", "--long-every=100", "--long-requests=1000")
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// defaultWrite is what iperf3 writes at a time to a TCP connection.
+// defaultWrite is the size of iperf3's writes to a TCP connection.
 const defaultWrite = 128 << 10
 
 // datagram fits the MTU of a Pod behind every tunnel.
 const datagram = 1300
 
-// bulk is iperf3, as fast as it goes; bytes is the length of a write.
+// bulk is iperf3 at full speed; bytes is the length of a write.
 func bulk(protocol string, flows, bytes int) Workload {
 	const port = 7200
 	var flags []string
@@ -45,7 +45,7 @@ func bulk(protocol string, flows, bytes int) Workload {
 	}
 }
 
-// parseBulk takes what the receiver got. For UDP iperf3 has that only as a share of what was sent.
+// parseBulk reads the amount that the receiver got. For UDP iperf3 reports it only as a share of the amount sent.
 func parseBulk(out []byte) (o Outcome, err error) {
 	type sum struct {
 		Bytes       float64 `json:"bytes"`

@@ -41,7 +41,7 @@ func All(m Machine) []Workload {
 		churned(policyChanges, requestResponse("tcp", 1)), churned(policyChanges, bulk("tcp", 1, defaultWrite)))
 }
 
-// Other are the workloads of other networks. sockperf knows no IPv6.
+// Other are the workloads of other networks. sockperf does not support IPv6.
 func Other(m Machine) []Workload {
 	return []Workload{
 		messageSize("tcp", 1),
@@ -52,7 +52,7 @@ func Other(m Machine) []Workload {
 	}
 }
 
-// Cluster are the workloads of the bed ovs: those that say most on a machine that may be emulated.
+// Cluster are the workloads of the bed ovs: the most significant ones for a machine that may be emulated.
 func Cluster() []Workload {
 	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite), bulk("udp", 1, datagram)}
 }
@@ -65,8 +65,8 @@ func ClusterNetwork(podDevice, cpus string) result.Network {
 	}
 }
 
-// Smoke are the workloads of the guard: one for each path through the cache. Datagrams in one direction are another one than their
-// request/response: iperf3's are answered once, too early for that to be learned from.
+// Smoke are the workloads of the guard: one for each path through the cache. Datagrams in one direction take another path
+// than request/response: iperf3's are answered once, too early to be learned from.
 func Smoke(m Machine) []Workload {
 	return []Workload{
 		requestResponse("tcp", 1),

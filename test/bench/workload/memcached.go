@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// clients is how many connections the applications' clients have at a time.
+// clients is the number of concurrent connections of the applications' clients.
 const clients = 16
 
 // memcached is memaslap (Debian calls it memcaslap): gets and sets, 9 to 1.

@@ -27,7 +27,7 @@ sockperf: ---> percentile 25.000 =   12.644
 sockperf: ---> <MIN> observation =    8.440
 `
 
-// TestParse gives each parser what its program prints.
+// TestParse gives each parser an output of its program.
 func TestParse(t *testing.T) {
 	sockperf := func(out string) (Outcome, error) {
 		p, err := parsePingPong(out)

@@ -22,13 +22,13 @@ import (
 
 const (
 	postgresPort = 7500
-	// postgresClients is how many sessions pgbench has at a time.
+	// postgresClients is the number of concurrent sessions of pgbench.
 	postgresClients = 4
 	// postgresUser owns the database: postgres refuses to run as root.
 	postgresUser = "postgres"
 )
 
-// pgbench is PostgreSQL with its own benchmark: transactions like those of TPC-B, or with --select-only one query each. The
+// pgbench is PostgreSQL with its own benchmark: transactions like those of TPC-B, or single queries with --select-only. The
 // database is small and in memory, and nothing waits for a disk.
 func pgbench(m Machine, name string, flags ...string) Workload {
 	return Workload{
@@ -44,7 +44,7 @@ func pgbench(m Machine, name string, flags ...string) Workload {
 		},
 		Measure: func(ctx context.Context, on Target, length time.Duration) (o Outcome, err error) {
 			at := []string{"-h", on.Address.String(), "-p", strconv.Itoa(postgresPort), "-U", postgresUser}
-			// Tables of an earlier workload are used again.
+			// Tables of an earlier workload are reused.
 			if _, err := on.Client.Exec(ctx, append(append([]string{"psql", "-q"}, at...), "-c", "SELECT 1 FROM pgbench_branches")...); err != nil {
 				if _, err := on.Client.Exec(ctx, append(append([]string{"pgbench", "-i", "-q", "-s", strconv.Itoa(postgresClients)}, at...), "postgres")...); err != nil {
 					return o, err
@@ -69,7 +69,7 @@ func asPostgres() []string {
 	return []string{"setpriv", "--reuid=" + postgresUser, "--regid=" + postgresUser, "--clear-groups"}
 }
 
-// database makes an empty one, or finds that of an earlier workload.
+// database makes an empty database, or finds that of an earlier workload.
 func database(dir string) (c files, err error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil || len(found) == 0 {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// profileRate is the samples per second and CPU: not a divisor of the timers of what is measured.
+	// profileRate is the samples per second and CPU. It does not divide the timers of the measured programs.
 	profileRate = 2999
 	// profileLength is how long each state is sampled.
 	profileLength = 3 * time.Second
@@ -32,7 +32,7 @@ const profileMethod = "Samples of all CPUs by perf (cpu-clock, with call chains)
 	"function that belongs to a segment, times their distance, divided by the transactions: microseconds of CPU time per transaction, both Nodes. " +
 	"Sampling slows everything down, and what runs with interrupts off is charged to the place where they are switched on again."
 
-// Profile finds out where the CPU time of a TCP round trip goes.
+// Profile measures where a TCP round trip spends its CPU time.
 func Profile(ctx context.Context, setup bed.Setup, m Machine, p *progress.Printer) (*result.Breakdown, error) {
 	w := requestResponse("tcp", 1)
 	r := Runner{Setup: setup, Progress: p}
@@ -73,7 +73,7 @@ func (r *Runner) profile(ctx context.Context, w Workload, state result.State, da
 	// The recorder's sleep is longer than the measurement and is interrupted.
 	o, err := w.Measure(ctx, Target{r.Setup.Link(state), state, r.Setup.Cache()}, profileLength)
 	_ = recorder.Process.Signal(os.Interrupt)
-	_ = recorder.Wait() // it says that it was interrupted
+	_ = recorder.Wait() // it reports that it was interrupted
 	if err != nil {
 		return nil, 0, err
 	}
@@ -92,8 +92,8 @@ func (r *Runner) profile(ctx context.Context, w Workload, state result.State, da
 	return counts, o.Transactions, err
 }
 
-// countSegments reads the output of perf script: a line with the program's name, then its call chain, innermost first, then an
-// empty line. Samples of other programs count only as far as they were interrupted for the network.
+// countSegments reads the output of perf script: a line with the program's name, then its call chain, innermost first, then
+// an empty line. Samples of other programs count only if they were interrupted for the network.
 func countSegments(script io.Reader, program string) ([]int, error) {
 	counts := make([]int, len(segments))
 	lines := bufio.NewScanner(script)

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// warmUp is the length of the measurement in each state that is thrown away.
+	// warmUp is the length of the discarded measurement in each state.
 	warmUp = 300 * time.Millisecond
 	// readyTimeout is how long a server may take to listen, stopGrace how long to end.
 	readyTimeout = 20 * time.Second
 	stopGrace    = 5 * time.Second
-	// slack is what a measurement may take beyond its length: connections are opened, results exchanged.
+	// slack is how much longer than its length a measurement may take: connections are opened, results exchanged.
 	slack = 30 * time.Second
 )
 
@@ -34,14 +34,14 @@ type Runner struct {
 	Setup    bed.Setup
 	Plan     bed.Plan
 	Progress *progress.Printer
-	// Deadline is when all should be done, the zero time for never. Others is the number of workloads that must fit in after
-	// these.
+	// Deadline is when everything should be done, the zero time for never. Others is the number of workloads that must
+	// still fit in after these.
 	Deadline time.Time
 	Others   int
 }
 
-// Run measures one workload after the other. One that fails altogether has only Failures; an error means that nothing more
-// can be measured.
+// Run measures one workload after the other. A workload that fails completely has only Failures; an error means that
+// nothing more can be measured.
 func (r *Runner) Run(ctx context.Context, all []Workload) (results []result.Result, err error) {
 	for i, w := range all {
 		out := result.Result{Workload: w.Name, Network: r.Setup.Name(), Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes, Condition: w.Condition}
@@ -57,7 +57,7 @@ func (r *Runner) Run(ctx context.Context, all []Workload) (results []result.Resu
 	return results, nil
 }
 
-// share is how long the next workload may take when so many of these are left.
+// share is how long the next workload may take with so many of these left.
 func (r *Runner) share(left int) time.Duration {
 	if r.Deadline.IsZero() {
 		return math.MaxInt64
@@ -86,7 +86,7 @@ func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, sh
 		if err != nil {
 			return err
 		}
-		// This also teaches the cache what a condition copies.
+		// This also teaches the cache the entries that a condition copies.
 		if _, err := r.once(ctx, w, state, warmUp); err != nil {
 			return fmt.Errorf("%s: %w", state, err)
 		}
@@ -119,7 +119,7 @@ func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, sh
 	return nil
 }
 
-// order is a state's turn: each comes first, and each before each other, equally often.
+// order returns the states in the order of a round: each comes first, and each before each other, equally often.
 func order(states []result.State, round int) []result.State {
 	out := slices.Clone(states)
 	if round%2 == 1 {
@@ -207,7 +207,7 @@ func listening(ctx context.Context, space bed.Space, s Server, p *cluster.Proces
 	}
 }
 
-// hasPort says whether a table of sockets (proc(5), /proc/net/tcp and udp) has an unconnected one at a local port.
+// hasPort reports whether a table of sockets (proc(5), /proc/net/tcp and udp) has an unconnected one at a local port.
 func hasPort(table string, port int) bool {
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
@@ -218,7 +218,7 @@ func hasPort(table string, port int) bool {
 	return false
 }
 
-// summary is a line of progress: medians, and how the states compare.
+// summary formats a line of progress: medians, and how the states compare.
 func summary(r *result.Result) string {
 	if len(r.Metrics) == 0 {
 		return "FAILED: " + strings.Join(r.Failures, "; ")

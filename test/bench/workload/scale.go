@@ -12,13 +12,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// overlays are the states that a condition of the cache can make differ.
+// overlays are the states that a condition of the cache can affect.
 var overlays = []result.State{result.Off, result.On}
 
-// missesOnly is a workload of which nothing is learned: what the cache costs who gains nothing by it.
+// missesOnly is a workload from which nothing is learned: it shows the cost of the cache for traffic that gains nothing.
 func missesOnly(w Workload) Workload {
 	w.Condition, w.States = "misses only", overlays
-	learning := true // the warm-up is made before the condition
+	learning := true // the warm-up comes before the condition
 	set := func(on bool) func(bed.Cache) error {
 		return func(c bed.Cache) error {
 			learning = on
@@ -56,22 +56,21 @@ func hits(on Target) (total uint64, err error) {
 	return total, err
 }
 
-// cached is a workload next to entries of other flows in the caches.
+// cached is a workload with entries of other flows in the caches.
 func cached(flows int, w Workload) Workload {
 	w.Condition, w.States = fmt.Sprintf("%d cached flows", flows), overlays
 	w.Before = func(c bed.Cache) error { return c.Fill(flows) }
 	return w
 }
 
-// evicted is a workload during which all of many entries become void again and again.
+// evicted is a workload during which many entries are all voided again and again.
 func evicted(flows int, every time.Duration, w Workload) Workload {
 	w = churned(every, cached(flows, w))
 	w.Condition = fmt.Sprintf("%d cached flows, %s", flows, w.Condition)
 	return w
 }
 
-// churned is a workload during which all entries become void again and again, as those of a Pod do by changes of policies that
-// are applied to it.
+// churned is a workload during which all entries are voided again and again, like those of a Pod when its policies change.
 func churned(every time.Duration, w Workload) Workload {
 	w.Condition, w.States = fmt.Sprintf("all evicted every %v", every), overlays
 	measure := w.Measure
@@ -103,7 +102,7 @@ func churned(every time.Duration, w Workload) Workload {
 	return w
 }
 
-// evictRepeatedly returns the longest time that one eviction took.
+// evictRepeatedly returns the longest duration of an eviction.
 func evictRepeatedly(ctx context.Context, every time.Duration, cache bed.Cache) (longest time.Duration, err error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -5,14 +5,14 @@ package workload
 
 import "strings"
 
-// segment is a part of a packet's way. Functions are the beginnings of names of kernel functions.
+// segment is a part of a packet's path. Functions are prefixes of kernel function names.
 type segment struct {
 	name      string
 	functions []string
 }
 
-// segments are in the order of the table. Functions that many of them use (buffers, memory, locks) are in none: what they
-// take is charged to their caller.
+// segments are in the order of the table. Functions that many segments use (buffers, memory, locks) are in none: their cost
+// is charged to the caller.
 var segments = []segment{
 	{"program and system calls", []string{"user space", "__sys_", "__x64_sys_", "x64_sys_call", "do_syscall_64", "entry_SYSCALL", "syscall_"}},
 	{"TCP and socket", []string{"tcp_", "__tcp_", "sock_", "inet_", "__sock_", "ip_queue_xmit", "__ip_queue_xmit", "udp_sendmsg", "udp_recvmsg", "inet6_"}},
@@ -31,10 +31,10 @@ var segments = []segment{
 		"validate_xmit", "sch_handle", "dev_", "net_tx_action", "handle_softirqs", "__do_softirq", "do_softirq", "__local_bh_enable_ip", "eth_"}},
 }
 
-// programSegment is the first of segments: what is left.
+// programSegment is the first of segments: the remainder.
 const programSegment = 0
 
-// Segments are the names of the parts of a packet's way, in its order.
+// Segments are the names of the parts of a packet's path, in order.
 func Segments() (names []string) {
 	for _, s := range segments {
 		names = append(names, s.name)
@@ -42,8 +42,8 @@ func Segments() (names []string) {
 	return names
 }
 
-// segmentOf finds the segment of a sample. own says that it is of the program that measures; another program's sample belongs
-// to the network only if it was interrupted for it.
+// segmentOf returns the segment of a sample. own is set for a sample of the measuring program; another program's sample
+// belongs to the network only if it was interrupted for it.
 func segmentOf(own bool, chain []string) (int, bool) {
 	if !own && !interrupted(chain) {
 		return 0, false
@@ -56,8 +56,8 @@ func segmentOf(own bool, chain []string) (int, bool) {
 	return programSegment, own
 }
 
-// SegmentOfFunction finds the segment of a kernel function by its name, or of "user space"; ok is false for what many segments use. It
-// prefers the longest beginning: tcp_ is TCP's, tcp_in_window conntrack's.
+// SegmentOfFunction returns the segment of a kernel function by its name, or of "user space"; ok is false for functions
+// that many segments use. It prefers the longest prefix: tcp_ is TCP's, tcp_in_window conntrack's.
 func SegmentOfFunction(function string) (segment int, ok bool) {
 	longest := 0
 	for i, s := range segments {
@@ -70,7 +70,7 @@ func SegmentOfFunction(function string) (segment int, ok bool) {
 	return segment, ok
 }
 
-// interrupted says whether a softirq for received packets is in a call chain.
+// interrupted reports whether a call chain contains a softirq for received packets.
 func interrupted(chain []string) bool {
 	for _, function := range chain {
 		if function == "net_rx_action" || strings.HasPrefix(function, "sysvec_call_function") || strings.HasPrefix(function, "flush_smp_call") {

@@ -15,13 +15,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// sockperfBytes is the least message that sockperf can send.
+// sockperfBytes is the size of the smallest message that sockperf can send.
 const sockperfBytes = 14
 
 // sockperfWarmUp is part of each run and not of its statistics.
 const sockperfWarmUp = 400 * time.Millisecond
 
-// requestResponse is sockperf's ping-pong, with that many clients at a time, each with a server of its own.
+// requestResponse is sockperf's ping-pong, with that many concurrent clients, each with its own server.
 func requestResponse(protocol string, flows int) Workload {
 	const port = 7000
 	flag := map[string][]string{"tcp": {"--tcp"}, "udp": nil}[protocol]
@@ -53,7 +53,7 @@ func requestResponse(protocol string, flows int) Workload {
 	}
 }
 
-// parallel runs do(0) to do(n-1) at a time and returns the first error.
+// parallel runs do(0) to do(n-1) concurrently and returns the first error.
 func parallel(n int, do func(int) error) error {
 	var wait sync.WaitGroup
 	errs := make([]error, n)
@@ -71,7 +71,7 @@ func parallel(n int, do func(int) error) error {
 
 // pingPong is the output of one sockperf client.
 type pingPong struct {
-	// all are transactions with warm-up; measured and seconds those without.
+	// all has the transactions including warm-up; measured and seconds exclude it.
 	all, measured, seconds float64
 	// latency is by the name of the percentile, in microseconds.
 	latency map[string]float64
@@ -102,7 +102,7 @@ func parsePingPong(out string) (*pingPong, error) {
 	return p, nil
 }
 
-// pingPongs adds rates, and takes the mean of percentiles.
+// pingPongs adds up rates, and averages percentiles.
 func pingPongs(runs []*pingPong) (o Outcome) {
 	rate, mean := 0.0, map[string]float64{}
 	for _, r := range runs {
@@ -119,11 +119,11 @@ func pingPongs(runs []*pingPong) (o Outcome) {
 	return o
 }
 
-// number reads what a regular expression has found to be a number.
+// number parses a number that a regular expression has matched.
 func number(s string) float64 {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		panic(fmt.Sprintf("%q is no number: %v", s, err))
+		panic(fmt.Sprintf("%q is not a number: %v", s, err))
 	}
 	return v
 }

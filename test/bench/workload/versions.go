@@ -11,7 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// packages are the Debian packages of tools, servers and what sets the network up, by program.
+// packages are the Debian packages of tools, servers and network programs, by program.
 var packages = map[string]string{
 	"sockperf": "sockperf", "qperf": "qperf", "iperf3": "iperf3", "memcaslap": "libmemcached-tools", "memcached": "memcached",
 	"pgbench": "postgresql", "wrk": "wrk", "ab": "apache2-utils", "nginx": "nginx-light", "perf": "linux-perf",
@@ -21,7 +21,7 @@ var packages = map[string]string{
 // servers are the programs that a tool measures.
 var servers = map[string]string{"memcaslap": "memcached", "wrk": "nginx", "ab": "nginx"}
 
-// Versions are those of the tools of results and what belongs to them, by program.
+// Versions returns the versions of the results' tools and of their servers, by program.
 func Versions(results []result.Result) map[string]string {
 	versions := map[string]string{"traffic": "of this repository"}
 	add := func(program string) {

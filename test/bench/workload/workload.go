@@ -1,12 +1,12 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload has what is measured, by established programs wherever there is one, and measures it in all states of a
-// network in turns.
+// Package workload has the workloads, based on standard programs wherever there is one, and measures them in all states of
+// a network in turn.
 //
-// workload.go says what a workload is, list.go which there are, runner.go measures; the others have one kind of program each:
+// workload.go defines a workload, list.go lists them, runner.go measures. The others have one kind of program each:
 // sockperf.go, qperf.go (request/response), iperf3.go (bulk), crr.go (a connection per transaction), memcached.go,
-// postgres.go, web.go (applications), scale.go (many cached flows, eviction, misses). profile.go finds out where the time
+// postgres.go, web.go (applications), scale.go (many cached flows, eviction, misses). profile.go measures where the time
 // goes.
 package workload
 
@@ -19,9 +19,9 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// Machine is what workloads need to know about where they run.
+// Machine is what workloads need to know about their machine.
 type Machine struct {
-	// CPUs is the number of each Node.
+	// CPUs is the number of CPUs of each Node.
 	CPUs int
 	// Traffic is the program test/traffic. Dir is a directory for data, which need not exist.
 	Traffic, Dir string
@@ -30,7 +30,7 @@ type Machine struct {
 // FlowsPerCPU limits parallel flows: beyond it they only wait for each other.
 const FlowsPerCPU = 4
 
-// MaxFlows is the greatest number of parallel flows with that many CPUs per Node.
+// MaxFlows is the maximum number of parallel flows with that many CPUs per Node.
 func MaxFlows(cpus int) int { return min(32, FlowsPerCPU*cpus) }
 
 // Workload is one row of the results.
@@ -49,7 +49,7 @@ type Workload struct {
 	Before, After func(bed.Cache) error
 }
 
-// Target is what a measurement is made on.
+// Target is the object of a measurement.
 type Target struct {
 	bed.Link
 	State result.State
@@ -64,13 +64,13 @@ type Server struct {
 	Port     int
 }
 
-// Outcome is what one measurement has found.
+// Outcome is the result of one measurement.
 type Outcome struct {
 	Values []Value
-	// Transactions, or else Bytes, is the work done from the first to the last packet, warm-up included: what the CPU time is
-	// divided by.
+	// Transactions, or else Bytes, is the work done from the first to the last packet, including the warm-up. The CPU time
+	// is divided by it.
 	Transactions, Bytes float64
-	// ServerOnly leaves the client's CPU time out: its program computes for long before it sends anything.
+	// ServerOnly leaves out the client's CPU time: its program computes for long before it sends anything.
 	ServerOnly bool
 }
 
@@ -109,5 +109,5 @@ func excerpt(out string) string {
 	return out
 }
 
-// wholeSeconds is a length for programs that know no parts of seconds.
+// wholeSeconds returns a length for programs that accept only whole seconds.
 func wholeSeconds(length time.Duration) int { return max(1, int(length.Round(time.Second).Seconds())) }

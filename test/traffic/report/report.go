@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report has what the subcommands of traffic print, one JSON object each.
+// Package report has the output of the subcommands of traffic, one JSON object each.
 package report
 
 // Stream is one direction of a TCP connection as one end saw it.
@@ -10,24 +10,24 @@ type Stream struct {
 	Local  string `json:"local"`
 	Remote string `json:"remote"`
 	Bytes  uint64 `json:"bytes"`
-	// Seconds are from the connection's begin to the last byte.
+	// Seconds is the time from the connection's start to the last byte.
 	Seconds       float64 `json:"seconds"`
 	MbitPerSecond float64 `json:"mbitPerSecond"`
 	// LongestStallMs is the longest time between two reads or writes that moved data.
 	LongestStallMs float64 `json:"longestStallMs"`
 	// MismatchAt is the offset of the first chunk whose content was wrong, -1 if none was.
 	MismatchAt int64 `json:"mismatchAt"`
-	// End is "eof" when the sender has closed, else what ended the stream.
+	// End is "eof" when the sender has closed, otherwise the cause of the stream's end.
 	End string `json:"end"`
 }
 
-// Send is what tcp-send prints. Received is what the sink has answered, nil when the connection was not closed in order.
+// Send is the output of tcp-send. Received is the sink's answer, nil when the connection was not closed in order.
 type Send struct {
 	Stream
 	Received *Stream `json:"received,omitempty"`
 }
 
-// Sink is what tcp-sink prints.
+// Sink is the output of tcp-sink.
 type Sink struct {
 	Connections []Stream `json:"connections"`
 }
@@ -39,7 +39,7 @@ type Latency struct {
 	Max float64 `json:"max"`
 }
 
-// Ping is what udp-ping prints. Received counts a packet once, Lost is the rest of Sent.
+// Ping is the output of udp-ping. Received counts a packet once, Lost is the rest of Sent.
 type Ping struct {
 	Local      string  `json:"local"`
 	Remote     string  `json:"remote"`
@@ -59,7 +59,7 @@ type Ping struct {
 	LastLost     int     `json:"lastLost"`
 }
 
-// RR is what rr prints.
+// RR is the output of rr.
 type RR struct {
 	Transactions int     `json:"transactions"`
 	Lost         int     `json:"lost"`
@@ -67,27 +67,27 @@ type RR struct {
 	RTT          Latency `json:"rttMicroseconds"`
 }
 
-// Echo is what tcp-echo and udp-echo print.
+// Echo is the output of tcp-echo and udp-echo.
 type Echo struct {
 	// Packets are datagrams, or reads of a TCP connection.
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
 }
 
-// Sent is what send-raw prints.
+// Sent is the output of send-raw.
 type Sent struct {
 	Frames int `json:"frames"`
 }
 
-// Capture is what capture prints.
+// Capture is the output of capture.
 type Capture struct {
-	// Matched are all packets that the filter let through; Packets the first of them.
+	// Matched counts all packets that passed the filter; Packets has the first of them.
 	Matched int      `json:"matched"`
 	Packets []Packet `json:"packets"`
 }
 
-// Packet is the headers of one captured packet. For IPv6, TTL is the hop limit, TOS the traffic class, ID the lower 16 bits
-// of the flow label, and OptionBytes the length of extension headers.
+// Packet has the headers of one captured packet. For IPv6, TTL is the hop limit, TOS the traffic class, ID the lower 16
+// bits of the flow label, and OptionBytes the length of extension headers.
 type Packet struct {
 	SourceMAC      string `json:"sourceMAC"`
 	DestinationMAC string `json:"destinationMAC"`
@@ -101,7 +101,7 @@ type Packet struct {
 	FragmentOffset int  `json:"fragmentOffset,omitempty"`
 	MoreFragments  bool `json:"moreFragments,omitempty"`
 	OptionBytes    int  `json:"optionBytes,omitempty"`
-	// Length is that of the IP packet.
+	// Length is the length of the IP packet.
 	Length int `json:"length"`
 	// Ports, TCP flags (a subset of "FSRPAUEC") and sequence number are those of an unfragmented packet or first fragment.
 	SourcePort      uint16 `json:"sourcePort,omitempty"`

@@ -25,7 +25,7 @@ const (
 	maxRetryDelay  = 10 * time.Second
 )
 
-// FlowClient is what the controller needs of openflow.Client.
+// FlowClient is the part of openflow.Client that the controller needs.
 type FlowClient interface {
 	UpdatePolicyRules(install []*openflow.PolicyRule, remove []uint32) error
 	UpdatePolicyRulesOnTop(install []*openflow.PolicyRule, remove []uint32) error
@@ -38,32 +38,32 @@ type Controller struct {
 	store    interfacestore.InterfaceStore
 	problems problem.Reporter
 
-	// realizeMu serialises realizations; it is held while the switch is asked. It is taken before mu. It protects what
-	// realize.go needs from one realization to the next.
+	// realizeMu serializes realizations; it is held while the switch is asked. It is taken before mu. It protects the state
+	// that realize.go keeps from one realization to the next.
 	realizeMu sync.Mutex
 	// initialDone is set when synced is closed.
 	initialDone bool
-	// onTop is set while rules of former rounds have to stay in force.
+	// onTop is set while rules of former rounds must stay in force.
 	onTop bool
 	// taken are the policies of the present realization.
 	taken sets.Set[string]
-	// silences counts realizations one after the other that the switch did not answer.
+	// silences counts consecutive realizations without an answer from the switch.
 	silences int
-	// retry wakes the controller when a refused policy is to be tried again.
+	// retry wakes the controller when a refused policy is due for another attempt.
 	retry *time.Timer
-	// mu protects what follows and is never held while the switch is asked.
+	// mu protects the fields below and is never held while the switch is asked.
 	mu       sync.Mutex
 	state    *state
 	realized *realized
-	// refusals are policies that are not in force as they are, by name.
+	// refusals are policies that are not in force unchanged, by name.
 	refusals map[string]*refusal
-	// unsynced are resources whose first complete set has not arrived. Until it is empty nothing is realized.
+	// unsynced are resources whose first complete set has not arrived. Nothing is realized until it is empty.
 	unsynced sets.Set[Resource]
-	// realizing are policies of which the switch is being told.
+	// realizing are policies that the switch is being told of.
 	realizing sets.Set[string]
-	// unenforced are policies that were realized and of which the datapath may still apply former versions.
+	// unenforced are realized policies whose former versions the datapath may still apply.
 	unenforced sets.Set[string]
-	// confirming are those of them that are being waited for.
+	// confirming are those of them for which the controller is waiting.
 	confirming sets.Set[string]
 
 	// wake has a value when there may be something to realize.
@@ -75,15 +75,15 @@ type Controller struct {
 	onRealized, onEnforced func()
 
 	watchers []*watcher
-	// fresh tells that no agent has worked on this Node before: nothing was ever kept, and no Pod is connected.
+	// fresh is set when no agent has worked on this Node before: nothing was ever stored, and no Pod is connected.
 	fresh bool
 	// link is protected by mu.
 	link link
 }
 
-// New makes the controller. Pods' interfaces come from store, policies from source. dir is where the last known
-// policies are kept for times when antrea-controller cannot be reached. store has the Pods that an earlier agent has connected.
-// Policies that cannot be realized are reported to problems.
+// New makes the controller. Pods' interfaces come from store, policies from source. dir is where the last known policies
+// are stored for times when antrea-controller cannot be reached. store must contain the Pods that an earlier agent has
+// connected. Policies that cannot be realized are reported to problems.
 func New(source Source, flows FlowClient, datapath Datapath, store interfacestore.InterfaceStore, dir string, problems problem.Reporter) *Controller {
 	c := &Controller{
 		flows: flows, datapath: datapath, store: store, problems: problems,
@@ -121,10 +121,10 @@ func (c *Controller) Run(ctx context.Context) {
 }
 
 // Synced is closed when the policies that were known at start, to antrea-controller or else from files, are realized, or
-// refused and replaced by isolation.
+// are refused and replaced by isolation.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
-// whenever does something each time that wake has a value, and again after a growing delay if it fails, until ctx ends.
+// whenever calls do each time that wake has a value, and again after a growing delay if it fails, until ctx ends.
 func whenever(ctx context.Context, wake chan struct{}, do func() error, failure string) {
 	backoff := wait.Backoff{Duration: minRetryDelay, Factor: 2, Steps: 100, Cap: maxRetryDelay}
 	next := backoff
@@ -152,10 +152,10 @@ func whenever(ctx context.Context, wake chan struct{}, do func() error, failure 
 	}
 }
 
-// poke has the present changes realized.
+// poke triggers a realization of the pending changes.
 func (c *Controller) poke() { notify(c.wake) }
 
-// notify puts a value into a channel of one, if there is none.
+// notify puts a value into a channel of capacity one, unless it has one.
 func notify(wake chan<- struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -163,7 +163,7 @@ func notify(wake chan<- struct{}) {
 	}
 }
 
-// update changes the state under the lock and has the changes realized soon.
+// update changes the state under the lock and triggers a realization.
 func (c *Controller) update(change func(*state)) {
 	defer c.poke()
 	c.mu.Lock()
@@ -171,18 +171,19 @@ func (c *Controller) update(change func(*state)) {
 	change(c.state)
 }
 
-// OnRealized has a function called after each change of the rules, which must return soon. Call it before Run.
+// OnRealized registers a function that is called after each change of the rules and must return soon. It must be called
+// before Run.
 func (c *Controller) OnRealized(changed func()) { c.onRealized = changed }
 
-// OnEnforced has one called when nothing is treated by the rules before a change any more.
+// OnEnforced registers a function that is called when no packet is treated by the rules before a change any more.
 func (c *Controller) OnEnforced(enforced func()) { c.onEnforced = enforced }
 
-// PodArrives realizes the policies that are applied to the Pod of an interface which is about to be connected. It returns
-// when they are in force, those that the switch refuses as isolation, or with an error. If the switch refuses isolation, too, the error
-// has a method Lasting, which returns true.
+// PodArrives realizes the policies that apply to the Pod of an interface which is about to be connected. It returns when
+// they are in force, refused ones as isolation, or with an error. If the switch refuses isolation, too, the error has a
+// method Lasting, which returns true.
 func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
 	c.enterInterface(i)
-	// Refused policies are tried again at other times.
+	// Refused policies are retried at other times.
 	err := c.realizeChanges(0)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +202,7 @@ func (c *Controller) PodArrives(i *interfacestore.InterfaceConfig) error {
 	return nil
 }
 
-// PodLeaves takes back PodArrives for an interface that was not connected after all.
+// PodLeaves undoes PodArrives for an interface that was not connected after all.
 func (c *Controller) PodLeaves(i *interfacestore.InterfaceConfig) {
 	c.update(func(*state) { c.deleteInterface(i) })
 }
@@ -223,7 +224,7 @@ func (c *Controller) enterInterface(i *interfacestore.InterfaceConfig) {
 	c.setInterface(i)
 }
 
-// setInterface enters an interface, if it is a Pod's and has a port. The caller holds mu, or is alone.
+// setInterface enters an interface if it belongs to a Pod and has a port. The caller holds mu, or is the only user.
 func (c *Controller) setInterface(i *interfacestore.InterfaceConfig) {
 	if i.ContainerInterfaceConfig == nil || i.OVSPortConfig == nil || i.OFPort == 0 || len(i.IPs) == 0 {
 		return

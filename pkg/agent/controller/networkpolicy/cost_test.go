@@ -17,13 +17,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/cost"
 )
 
-// What a changed member of a group of cost.Members may cost, from the event to the flows.
+// The limits for the cost of a changed member of a group of cost.Members, from the event to the flows.
 const (
 	maxChangeCost      = 10 * time.Millisecond
 	maxChangeAllocated = 1 << 20
 )
 
-// countingSwitch counts the changes of flows instead of making them, so that nothing but what makes them is measured.
+// countingSwitch counts the changes of flows instead of making them, so that only their computation is measured.
 type countingSwitch struct {
 	*of.Fake
 	mods int
@@ -42,7 +42,7 @@ func costGroup(name string) *v1beta2.AddressGroup {
 	return g
 }
 
-// What a change costs depends on the change, not on how many members the groups have.
+// The cost of a change depends on the change, not on the number of members in the groups.
 func TestCostOfOneMember(t *testing.T) {
 	sw := &countingSwitch{Fake: of.NewFake()}
 	b := newSwitchBench(t, sw)
@@ -60,7 +60,7 @@ func TestCostOfOneMember(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		policies []any
-		// flows is how many a member has.
+		// flows is the number of flows for a member.
 		flows int
 	}{
 		{"one policy", []any{networkPolicy("one", "applied", in(peers))}, 1},

@@ -15,9 +15,9 @@ import (
 )
 
 // sweepDelays are the times after a change of the rules at which connections are compared with them. The first sweep does
-// nearly everything. Packets that the kernel forwards by megaflows from before the change, or that were on their way through
-// vswitchd, can open a connection, or teach the cache one, until the revalidators have been everywhere; later sweeps find
-// these, and one more when that is over.
+// nearly everything. A packet that the kernel forwards by a megaflow from before the change, or that was on its way through
+// vswitchd, can open a connection or teach the cache one, until the revalidators have visited every megaflow. Later sweeps
+// find these connections, and a final one when that is over.
 var sweepDelays = []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}
 
 // Connections is the part of conntrack that a Cutter needs.
@@ -32,16 +32,16 @@ type ConnectionCache interface {
 	EvictConnection(protocol uint8, a, b netip.AddrPort) error
 }
 
-// Cutter ends established connections that the present rules do not allow to be opened: it marks them in conntrack, and Open
-// vSwitch drops their packets in both directions; and it makes ONCache forget them. A mark is taken back when rules allow the
-// connection again.
+// Cutter ends established connections that the present rules do not allow to be opened. It marks them in conntrack, so that
+// Open vSwitch drops their packets in both directions, and makes ONCache forget them. It removes a mark when rules allow
+// the connection again.
 type Cutter struct {
 	connections Connections
 	cache       ConnectionCache
 	rules       func() []*openflow.PolicyRule
-	// ofNode tells whether an address is this Node's own: policies do not keep it from its Pods.
+	// ofNode reports whether an address is this Node's own: policies do not keep the Node from its Pods.
 	ofNode func(netip.Addr) bool
-	// wake has a value after a change of the rules, enforced when nothing is treated by the former ones any more.
+	// wake has a value after a change of the rules, enforced when no packet is treated by the former rules any more.
 	wake, enforced chan struct{}
 }
 
@@ -50,10 +50,10 @@ func NewCutter(connections Connections, cache ConnectionCache, rules func() []*o
 	return &Cutter{connections: connections, cache: cache, rules: rules, ofNode: ofNode, wake: make(chan struct{}, 1), enforced: make(chan struct{}, 1)}
 }
 
-// RulesChanged is to be called after each change of the rules. It returns at once.
+// RulesChanged must be called after each change of the rules. It returns at once.
 func (c *Cutter) RulesChanged() { notify(c.wake) }
 
-// RulesEnforced is to be called when the datapath follows a change. It returns at once.
+// RulesEnforced must be called when the datapath follows a change. It returns at once.
 func (c *Cutter) RulesEnforced() { notify(c.enforced) }
 
 // Run works until ctx ends.
@@ -69,7 +69,7 @@ func (c *Cutter) Run(ctx context.Context) {
 			next, began = 0, time.Now()
 		case <-due:
 		case <-c.enforced:
-			c.sweepOrSay() // the sweeps after a later change go on
+			c.sweepOrSay() // the sweeps after a later change still take place
 			continue
 		}
 		c.sweepOrSay()
@@ -121,7 +121,8 @@ func (c *Cutter) sweep() error {
 	return nil
 }
 
-// cut marks a connection and then makes the cache forget it: what is learned after that was let pass before.
+// cut marks a connection and then makes the cache forget it: an entry that is learned after that comes from a packet that
+// passed before the mark.
 func (c *Cutter) cut(connection *conntrack.Connection) error {
 	if connection.Mark&openflow.CutMark == 0 {
 		if err := c.connections.SetMark(connection, openflow.CutMark, openflow.CutMark); err != nil {
@@ -137,7 +138,7 @@ func (c *Cutter) cut(connection *conntrack.Connection) error {
 	return c.cache.EvictConnection(connection.Original.Protocol, client, server)
 }
 
-// rulesByPod maps addresses of Pods to the rules that are applied to them.
+// rulesByPod maps addresses of Pods to the rules that apply to them.
 func rulesByPod(rules []*openflow.PolicyRule) map[netip.Addr][]*openflow.PolicyRule {
 	byPod := map[netip.Addr][]*openflow.PolicyRule{}
 	for _, r := range rules {
@@ -150,9 +151,9 @@ func rulesByPod(rules []*openflow.PolicyRule) map[netip.Addr][]*openflow.PolicyR
 	return byPod
 }
 
-// allowed tells whether the rules let the connection be opened now.
+// allowed reports whether the rules allow the connection to be opened now.
 func (c *Cutter) allowed(byPod map[netip.Addr][]*openflow.PolicyRule, connection *conntrack.Connection) bool {
-	// Rules are about the addresses behind a Service's.
+	// Rules apply to the addresses after a Service's translation.
 	opened := openflow.PolicyConnection{
 		Source: connection.Original.Source, Destination: connection.Reply.Source,
 		Protocol: connection.Original.Protocol, DestinationPort: connection.Reply.SourcePort,

@@ -65,7 +65,7 @@ func (t *connectionTable) EvictConnection(_ uint8, a, _ netip.AddrPort) error {
 	return nil
 }
 
-// cut returns the source ports of connections that are marked.
+// cut returns the source ports of marked connections.
 func (t *connectionTable) cut() []uint16 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +78,8 @@ func (t *connectionTable) cut() []uint16 {
 	return ports
 }
 
-// connection is a TCP connection from port source, which also names it, to port 80. Its packets came from where mark says.
+// connection is a TCP connection from port source, which also identifies it, to port 80. mark says where its packets came
+// from.
 func connection(source netip.Addr, port uint16, destination netip.Addr, mark uint32) *conntrack.Connection {
 	return &conntrack.Connection{
 		Original: conntrack.Tuple{Source: source, Destination: destination, Protocol: of.IPProtoTCP, SourcePort: port, DestinationPort: 80},

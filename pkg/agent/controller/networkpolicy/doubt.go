@@ -11,19 +11,19 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// doubtName is the name of the policy, and of its AppliedToGroup, that isolates all Pods of the Node as long as it is not known
-// which of them policies are applied to. `antctl get networkpolicy` shows it.
+// doubtName is the name of the policy, and of its AppliedToGroup, that isolates all Pods of the Node while it is unknown to
+// which of them policies apply. `antctl get networkpolicy` shows it.
 const doubtName = "isolated-until-antrea-controller-answers"
 
-// doubt is what the state knows of sets that were taken from disk.
+// doubt is what the state knows about sets that were read from disk.
 type doubt struct {
 	// stored are the resources that antrea-controller has not sent since the start.
 	stored sets.Set[Resource]
-	// policiesLost means that there may have been policies of which nothing is known.
+	// policiesLost is set when there may have been policies of which nothing is known.
 	policiesLost bool
 }
 
-// fellBack notes that the resource is as it was found on disk.
+// fellBack records that the resource has the content found on disk.
 func (s *state) fellBack(r Resource, lost bool) {
 	s.doubt.stored.Insert(r)
 	if r == NetworkPolicies {
@@ -31,7 +31,7 @@ func (s *state) fellBack(r Resource, lost bool) {
 	}
 }
 
-// answered notes that the resource is as antrea-controller has sent it.
+// answered records that the resource has the content that antrea-controller has sent.
 func (s *state) answered(r Resource) {
 	s.doubt.stored.Delete(r)
 	if r == NetworkPolicies {
@@ -39,15 +39,15 @@ func (s *state) answered(r Resource) {
 	}
 }
 
-// tolerates tells whether this version of a policy is taken although groups of it are not known.
+// tolerates reports whether this version of a policy is used although groups of it are unknown.
 func (s *state) tolerates(np *v1beta2.NetworkPolicy) bool {
 	p := s.policies[np.Name]
 	return p != nil && p.tolerated == np
 }
 
-// settleDoubt isolates all Pods of the Node in the directions in which one of them may be isolated by what is not known. first
-// is set as long as nothing was realized: then there are no rules that could stay until a policy's groups have come, so what
-// is not known is tolerated.
+// settleDoubt isolates all Pods of the Node in the directions in which something unknown may isolate one of them. first is
+// set while nothing has been realized. Then there are no rules that could stay until a policy's groups have arrived, so
+// unknown groups are tolerated.
 func (s *state) settleDoubt(first bool) {
 	if first && len(s.doubt.stored) > 0 {
 		for _, p := range s.policies {
@@ -79,7 +79,7 @@ func (s *state) settleDoubt(first bool) {
 	}
 }
 
-// areAllPods tells whether the members of a group are the Pods of the Node.
+// areAllPods reports whether the members of a group are the Pods of the Node.
 func (s *state) areAllPods(g group) bool {
 	if g.pods.Len() != len(s.interfaces) {
 		return false
@@ -92,7 +92,7 @@ func (s *state) areAllPods(g group) bool {
 	return true
 }
 
-// unknownDirections returns the directions in which policies may isolate Pods that are not known.
+// unknownDirections returns the directions in which policies may isolate unknown Pods.
 func (s *state) unknownDirections() []v1beta2.Direction {
 	both := []v1beta2.Direction{v1beta2.DirectionIn, v1beta2.DirectionOut}
 	if s.doubt.policiesLost {
@@ -104,7 +104,7 @@ func (s *state) unknownDirections() []v1beta2.Direction {
 			continue
 		}
 		version, _ := s.resolve(name)
-		// Once antrea-controller has sent the version and the groups, a group that is missing is on its way.
+		// Once antrea-controller has sent the version and the groups, a missing group is on its way.
 		if version != p.tolerated || (version == p.latest && !s.doubt.stored.HasAny(NetworkPolicies, AppliedToGroups)) {
 			continue
 		}

@@ -10,14 +10,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Datapath is what the controller needs of ovsctl.Vswitchd.
+// Datapath is the part of ovsctl.Vswitchd that the controller needs.
 type Datapath interface {
-	// WaitRevalidation returns when the datapath treats no packet any more by rules from before the call.
+	// WaitRevalidation returns when the datapath no longer treats any packet by rules from before the call.
 	WaitRevalidation(ctx context.Context) error
 }
 
-// confirm waits until the datapath follows all policies that are unenforced now. Those that change meanwhile are waited for
-// together, the next time.
+// confirm waits until the datapath follows all policies that are unenforced now. Policies that change meanwhile are waited
+// for together, the next time.
 func (c *Controller) confirm(ctx context.Context) error {
 	c.mu.Lock()
 	names := c.unenforced
@@ -41,8 +41,8 @@ func (c *Controller) confirm(ctx context.Context) error {
 	return nil
 }
 
-// Enforced tells whether no packet is treated any more by former rules of the policy, or by what replaces a refused one. An OpenFlow barrier is not enough for that:
-// Open vSwitch has to go through its megaflows.
+// Enforced reports whether no packet is treated any more by former rules of the policy, or of the guard of a refused one.
+// An OpenFlow barrier is not enough for that: Open vSwitch has to revalidate its megaflows.
 func (c *Controller) Enforced(policy string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

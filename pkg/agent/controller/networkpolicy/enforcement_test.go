@@ -33,7 +33,7 @@ func TestEnforced(t *testing.T) {
 	require.False(t, b.Enforced("np"), "on the switch only")
 	require.True(t, b.Enforced("other"))
 
-	// A change during the wait is not covered by it.
+	// The wait does not cover a change during it.
 	change("np", "10.0.0.0/9")
 	change("other", "10.0.0.0/9")
 	realize()
@@ -43,7 +43,7 @@ func TestEnforced(t *testing.T) {
 	require.False(t, b.Enforced("np"))
 	require.False(t, b.Enforced("other"))
 
-	// What could not be learned is asked again.
+	// After an error the question is asked again.
 	b.datapath.ends <- errors.New("ovs-vswitchd restarts")
 	<-b.datapath.begun
 	require.False(t, b.Enforced("np"))

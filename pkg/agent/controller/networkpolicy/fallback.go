@@ -13,8 +13,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// fallBack uses what is kept, unless a complete set has arrived before. Damage makes it wait for antrea-controller until doubtDelay
-// has passed since the start: as long as nothing is realized, the rules of the former agent are in force.
+// fallBack uses the stored objects, unless a complete set has arrived before. When they are damaged it waits for
+// antrea-controller until doubtDelay has passed since the start: while nothing is realized, the rules of the former agent
+// are in force.
 func (w *watcher) fallBack(reason error) {
 	if w.synced {
 		return
@@ -29,12 +30,12 @@ func (w *watcher) fallBack(reason error) {
 	w.applyAll(w.stored.changes, func(s *state) { s.fellBack(w.resource, w.stored.lost) })
 	klog.InfoS("Using what antrea-controller has sent to an earlier agent", "resource", w.resource, "objects", len(w.stored.changes), "reason", reason)
 	if w.c.fresh {
-		// The next agent finds Pods: it has to know that they are without policies because there were none.
+		// The next agent finds Pods: it must know that they have no policies because none existed.
 		w.storeAll()
 	}
 }
 
-// load reads what is kept, and reports what of it cannot be used.
+// load reads the stored objects, and reports those that cannot be used.
 func (w *watcher) load() *loaded {
 	if w.c.fresh {
 		return &loaded{}
@@ -48,7 +49,7 @@ func (w *watcher) load() *loaded {
 
 func file(path string) problem.Subject { return problem.Subject{Kind: problem.KindFile, Name: path} }
 
-// store keeps what the change says, before it is applied.
+// store stores the content of the change before it is applied.
 func (w *watcher) store(ch change) {
 	var err error
 	if ch.stored == nil {
@@ -61,7 +62,7 @@ func (w *watcher) store(ch change) {
 	}
 }
 
-// compact writes the object's file anew when it has grown by many patches.
+// compact writes the object's file again when many patches have made it grow.
 func (w *watcher) compact(name string) {
 	if !w.files.outgrown(name) {
 		return
@@ -74,7 +75,7 @@ func (w *watcher) compact(name string) {
 	}
 }
 
-// storeAll writes all objects anew. What was damaged is right then.
+// storeAll writes all objects again, which repairs damage.
 func (w *watcher) storeAll() {
 	w.c.mu.Lock()
 	var objects []any
@@ -98,7 +99,7 @@ func (w *watcher) storeAll() {
 	}
 }
 
-// notStored reports that what is on disk is not all that is in force, and has it written again later.
+// notStored reports that the disk does not have everything that is in force, and schedules another attempt to write.
 func (w *watcher) notStored(err error) {
 	first, more, _ := strings.Cut(err.Error(), "\n")
 	if more != "" {

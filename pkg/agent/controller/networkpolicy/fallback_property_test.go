@@ -44,7 +44,7 @@ func peerIP(i int) string { return fmt.Sprintf("10.0.1.%d", i+1) }
 // randomSet makes objects and events as antrea-controller may send them.
 type randomSet struct {
 	*rand.Rand
-	// present are the objects that there are, by resource and name.
+	// present are the objects that exist, by resource and name.
 	present map[Resource]map[string]runtime.Object
 }
 
@@ -70,7 +70,7 @@ func (s *randomSet) some(n int, of func(int) v1beta2.GroupMember) []v1beta2.Grou
 	return members
 }
 
-// A Pod says the same of its ports in all groups.
+// A Pod has the same ports in all groups.
 func (s *randomSet) local(i int) v1beta2.GroupMember {
 	return memberOf(localName(i), fmt.Sprintf("http:TCP:%d", 80+i%2))
 }
@@ -107,7 +107,7 @@ func (s *randomSet) policy(i int) *v1beta2.NetworkPolicy {
 	return np
 }
 
-// event changes what is present.
+// event changes the present objects.
 func (s *randomSet) event() watch.Event {
 	i := s.IntN(groupCount)
 	switch s.IntN(5) {
@@ -145,7 +145,7 @@ func eventResource(o runtime.Object) Resource {
 	return resourceOf(o)
 }
 
-// answer has antrea-controller answer for one resource.
+// answer makes antrea-controller answer for one resource.
 func (a *agent) answer(r Resource, objects ...any) {
 	require.NoError(a.t, a.watcher(r).replace(objects))
 }
@@ -160,7 +160,7 @@ func (s *randomSet) answer(a *agent) {
 	}
 }
 
-// fallBackAll has an agent use what is kept.
+// fallBackAll makes an agent use the stored objects.
 func (a *agent) fallBackAll() {
 	for _, w := range a.watchers {
 		w.fallBack(errors.New("away"))
@@ -178,13 +178,13 @@ func (f *fakeFlows) all() []*openflow.PolicyRule {
 	return rules
 }
 
-// verdicts are what rules allow each local Pod: by Pod, then "Ingress 10.0.1.1 6:80".
+// verdicts returns what rules allow each local Pod: by Pod, then "Ingress 10.0.1.1 6:80".
 func verdicts(rules []*openflow.PolicyRule) [localPods]map[string]bool {
 	var all [localPods]map[string]bool
 	for i := range localPods {
 		all[i] = map[string]bool{}
 		local := netip.MustParseAddr(localIP(i))
-		for p := range peerPods + 1 { // One is in no group, and in the blocks.
+		for p := range peerPods + 1 { // One is in no group, but in the blocks.
 			peer := netip.MustParseAddr(peerIP(p))
 			for _, to := range []openflow.PolicyConnection{{Protocol: of.IPProtoTCP, DestinationPort: 80}, {Protocol: of.IPProtoTCP, DestinationPort: 81}, {Protocol: of.IPProtoUDP, DestinationPort: 53}} {
 				to.Source, to.Destination = peer, local
@@ -197,7 +197,7 @@ func verdicts(rules []*openflow.PolicyRule) [localPods]map[string]bool {
 	return all
 }
 
-// storeFiles returns the paths of all that is kept below dir, relative to it: first the inventories.
+// storeFiles returns the paths of all stored files below dir, relative to it: first the inventories.
 func storeFiles(t *testing.T, dir string) (inventories, objects []string) {
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -294,7 +294,7 @@ func edit(t *testing.T, path string, change func([]byte) []byte) {
 	require.NoError(t, os.WriteFile(path, change(content), 0o640))
 }
 
-// concerned returns the local Pods that a damaged file may make less open: those that it concerns, and no other.
+// concerned returns the local Pods that a damaged file may make less open: only those that it concerns.
 func (s *randomSet) concerned(a *agent, file string) (pods [localPods]bool) {
 	resource, name := filepath.Split(file)
 	for _, p := range a.state.policies {
@@ -312,8 +312,8 @@ func (s *randomSet) concerned(a *agent, file string) (pods [localPods]bool) {
 	return pods
 }
 
-// Whatever becomes of files: no Pod is more open after a restart without antrea-controller; as long as one file only is
-// damaged no Pod is touched that it does not concern; and antrea-controller makes all as it was.
+// Regardless of damage to files, no Pod is more open after a restart without antrea-controller. If only one file is
+// damaged, it affects only the Pods that it concerns. antrea-controller restores everything.
 func TestDamagedStoreOpensNothing(t *testing.T) {
 	kinds := []string{}
 	for kind := range damages {
@@ -364,7 +364,7 @@ func TestDamagedStoreOpensNothing(t *testing.T) {
 		for _, n := range chosen {
 			kind := kinds[rng.IntN(len(kinds))]
 			if len(chosen) > 1 && n < len(inventories) && kind == "older" {
-				kind = "deleted" // Several older files that agree with each other cannot be told from a store that is not damaged.
+				kind = "deleted" // Several older files that agree with each other look like an undamaged store.
 			}
 			what = append(what, files[n]+" "+kind)
 			other := files[(n+1+rng.IntN(len(files)-1))%len(files)]
@@ -372,7 +372,7 @@ func TestDamagedStoreOpensNothing(t *testing.T) {
 		}
 		failure := strings.Join(what, ", ")
 
-		// Some Pods are there, the others come.
+		// Some Pods exist, the others are added.
 		there := rng.IntN(localPods + 1)
 		after := newAgent(t, nil, dir, interfaces[:there]...)
 		after.fallBackAll()

@@ -47,7 +47,7 @@ func (a *agent) answerTwoPods() {
 	a.answer(NetworkPolicies, watchedPolicy, otherPolicy)
 }
 
-// keptStore is what an agent has kept of the policies of two Pods.
+// keptStore returns an agent's store with the policies of two Pods.
 func keptStore(t *testing.T) string {
 	dir := t.TempDir()
 	a := twoPods(t, nil, dir)
@@ -109,7 +109,7 @@ func TestFallBackOnDamage(t *testing.T) {
 				require.NotEmpty(t, a.problemsOf(ReasonStoredPolicyUnreadable))
 			}
 
-			// A Pod that comes is closed as one that was there.
+			// A new Pod is as closed as an existing one.
 			require.NoError(t, a.PodArrives(iface("a1", "a1new", 3, "10.0.0.3")))
 			verdict := openflow.EvaluatePolicy(a.flows.all(), openflow.PolicyIngress, openflow.PolicyConnection{Source: localPod, Destination: iface("", "", 0, "10.0.0.3").IPs[0]})
 			require.True(t, verdict.Isolated)
@@ -129,11 +129,11 @@ func TestFallBackOnDamage(t *testing.T) {
 	}
 }
 
-// An inventory that is alone and older than a file may not know of others.
+// An inventory that is alone and older than a file may not know of other files.
 func TestFallBackOnOlderInventory(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		// alone tells whether the other inventory is gone.
+		// alone is set when the other inventory is gone.
 		alone bool
 		want  []string
 	}{
@@ -166,8 +166,9 @@ func TestFallBackOnOlderInventory(t *testing.T) {
 	}
 }
 
-// A group with a right checksum that makes no sense is damaged, too, and drops no others. A policy is not: it isolates its Pods, as if
-// antrea-controller had just sent it, and the agent does not wait for antrea-controller because of it.
+// A group with a correct checksum and invalid content is damaged, too, and affects no others. An invalid policy is not
+// damaged: it isolates its Pods, as if antrea-controller had just sent it, and the agent does not wait for
+// antrea-controller because of it.
 func TestFallBackOnNonsense(t *testing.T) {
 	sideways := networkPolicy("other", "others", v1beta2.NetworkPolicyRule{Direction: "Sideways"})
 	badPeer := addressGroup("peers", v1beta2.GroupMember{Pod: pod("p1"), IPs: []v1beta2.IPAddress{{1, 2, 3}}})
@@ -185,7 +186,7 @@ func TestFallBackOnNonsense(t *testing.T) {
 	require.Contains(t, fmt.Sprint(problems), PolicyNotRealized)
 }
 
-// A stored policy names a group that is not stored: nothing of it is damaged, and still nobody may be left open.
+// A stored policy names a group that is not stored. No file is damaged, and still no Pod may be left open.
 func TestFallBackOnUnknownGroups(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -216,7 +217,7 @@ func TestFallBackOnUnknownGroups(t *testing.T) {
 	}
 }
 
-// On an undamaged store a policy that is new waits for its groups, as ever: it isolates nobody whom it does not concern.
+// With an undamaged store a new policy waits for its groups, as always: it isolates only Pods that it concerns.
 func TestNewPolicyAfterFallBack(t *testing.T) {
 	a := twoPods(t, nil, keptStore(t))
 	a.fallBackAll()
@@ -234,7 +235,7 @@ func TestIsolationIsShown(t *testing.T) {
 	require.Len(t, a.AppliedToGroups()[0].GroupMembers, 2)
 }
 
-// On a Node without an earlier agent there is nothing to close. What is kept says so to the next agent.
+// On a Node without an earlier agent there is nothing to close. The stored files tell the next agent so.
 func TestFirstStartWithoutController(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "networkpolicy")
 	a := newAgent(t, nil, dir)
@@ -253,7 +254,7 @@ func TestFirstStartWithoutController(t *testing.T) {
 	require.ElementsMatch(t, []string{isolatedIn, "Egress [a1@1] peers [] services []"}, third.flows.text(), "with Pods it is no first start")
 }
 
-// As long as nothing is realized the rules of the former agent are in force: damage is worth waiting for antrea-controller.
+// While nothing is realized the rules of the former agent are in force, so damage is worth waiting for antrea-controller.
 func TestDamageWaitsLonger(t *testing.T) {
 	for name, reason := range map[string]error{"refused": errors.New("refused"), "absent": client.ErrNoController} {
 		t.Run(name, func(t *testing.T) {
@@ -290,7 +291,7 @@ func (a *agent) isSynced() bool {
 	}
 }
 
-// A directory that cannot be made or written does not keep the agent from working, and is tried again.
+// A directory that cannot be made or written does not keep the agent from working, and is retried.
 func TestDirectoryCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "networkpolicy")
@@ -316,12 +317,12 @@ func TestDirectoryCannotBeWritten(t *testing.T) {
 	})
 }
 
-// smallDisk has dir be a file system of its own for the rest of the test, which must not change its thread.
+// smallDisk makes dir a file system of its own for the rest of the test, which must not change its thread.
 func smallDisk(t *testing.T, dir string) (remount func(flags uintptr)) {
 	if os.Getuid() != 0 {
 		t.Skip("mounting a file system needs root")
 	}
-	runtime.LockOSThread() // The thread ends with the goroutine, and the namespace with it.
+	runtime.LockOSThread() // The thread ends with the goroutine, and so does the namespace.
 	require.NoError(t, unix.Unshare(unix.CLONE_NEWNS))
 	require.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	require.NoError(t, unix.Mount("policies", dir, "tmpfs", 0, "size=128k"))
@@ -331,7 +332,7 @@ func smallDisk(t *testing.T, dir string) (remount func(flags uintptr)) {
 	}
 }
 
-// What could not be written may isolate after a restart, and does not open.
+// Objects that could not be written may isolate after a restart, but open nothing.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	smallDisk(t, dir)
@@ -361,7 +362,7 @@ func TestDiskFull(t *testing.T) {
 	require.ElementsMatch(t, inForce, c.flows.text())
 }
 
-// What is on a disk that cannot be written may be older than what was in force.
+// The files on a disk that cannot be written may be older than the rules that were in force.
 func TestReadOnlyDisk(t *testing.T) {
 	dir := t.TempDir()
 	remount := smallDisk(t, dir)

@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	// fastStatsInterval is the least time between two readings of the cache's counters.
+	// fastStatsInterval is the minimum time between two readings of the cache's counters.
 	fastStatsInterval = 5 * time.Second
-	// fastStatsShare is the largest part of a processor that readings may take: a reading is followed by that many times its
-	// own duration of rest.
+	// fastStatsShare bounds the CPU time of readings: after a reading comes a pause of fastStatsShare times its duration.
 	fastStatsShare = 20
 )
 
 // CachedFlow is one direction of a connection in the cache, with what the fast path has carried since the entry was made.
 type CachedFlow struct {
-	// Egress says that the local Pod is the source.
+	// Egress is set when the local Pod is the source.
 	Egress              bool
 	Protocol            uint8
 	Source, Destination netip.AddrPort
@@ -39,9 +38,9 @@ type FlowCounters interface {
 // FastCount is what the fast path has carried for a rule.
 type FastCount struct{ Packets, Bytes uint64 }
 
-// FastStats attributes packets of the fast path to rules. The fast path itself does nothing for that: each entry of the cache
-// counts its packets anyway, and the label of the connection in conntrack says which rules have admitted it. FastStats reads
-// both now and then and joins them.
+// FastStats attributes packets of the fast path to rules. The fast path does no extra work for that: each cache entry
+// counts its packets anyway, and the connection's label in conntrack names the rules that admitted it. From time to time
+// FastStats reads both and joins them.
 type FastStats struct {
 	flows       FlowCounters
 	connections Connections
@@ -52,7 +51,7 @@ type FastStats struct {
 	rules map[uint32]FastCount
 }
 
-// NewFastStats makes a FastStats that has seen nothing.
+// NewFastStats makes a FastStats without any counts.
 func NewFastStats(flows FlowCounters, connections Connections) *FastStats {
 	return &FastStats{flows: flows, connections: connections, seen: map[CachedFlow]FastCount{}, rules: map[uint32]FastCount{}}
 }
@@ -74,8 +73,8 @@ func (s *FastStats) Run(ctx context.Context) {
 	}
 }
 
-// Read brings the counts up to date and returns them by flow id. Packets of a connection that conntrack has forgotten, or whose
-// entry was made anew between two readings, are missing.
+// Read updates the counts and returns them by flow id. It misses packets of a connection that conntrack has forgotten, or
+// whose entry was replaced between two readings.
 func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +89,7 @@ func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	return counts, err
 }
 
-// ends names a connection, whichever direction is asked for.
+// ends identifies a connection, the same for both directions.
 type ends struct {
 	protocol uint8
 	a, b     netip.AddrPort

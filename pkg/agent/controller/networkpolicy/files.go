@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// inventorySuffix is of the two files that say what there is: one in the directory, one beside it.
+	// inventorySuffix is the suffix of the two inventories: one in the directory, one next to it.
 	inventorySuffix = ".inventory"
-	// compactionSlack is how much longer than twice its first size a file may become before it is written anew.
+	// compactionSlack is how much longer than twice its first size a file may become before it is written again.
 	compactionSlack = 64 << 10
-	// maxFileName is what Linux allows (NAME_MAX of linux/limits.h).
+	// maxFileName is Linux's limit (NAME_MAX of linux/limits.h).
 	maxFileName = 255
 )
 
-// files keeps the objects of one resource, each in a file that has its name, and an inventory of them, twice. An object's file
-// is written before the inventories say so: what they do not confirm is in doubt.
+// files stores the objects of one resource, each in a file with its name, and an inventory of them, twice. An object's file
+// is written before the inventories: content that they do not confirm is in doubt.
 type files struct {
 	dir      string
 	resource Resource
 	inventory
-	// complete is set while the inventories on disk say all that there is. Otherwise there are none.
+	// complete is set while the inventories on disk are complete. Otherwise there are none.
 	complete bool
-	// inventorySize is the size of both, inventoryBase what it was when they were written anew.
+	// inventorySize is the present size of each, inventoryBase the size when they were last written as a whole.
 	inventorySize, inventoryBase int64
 }
 
@@ -51,7 +51,7 @@ func (f *files) path(name string) (string, error) {
 	return filepath.Join(f.dir, name), nil
 }
 
-// names returns those of all files that may be of objects.
+// names returns the names of all files that may contain objects.
 func (f *files) names() ([]string, error) {
 	entries, err := os.ReadDir(f.dir)
 	var names []string
@@ -63,12 +63,12 @@ func (f *files) names() ([]string, error) {
 	return names, err
 }
 
-// doubt takes the inventories away: until replace has succeeded what is on disk may be less than what is in force.
+// doubt removes the inventories: until replace has succeeded the disk may have less than what is in force.
 func (f *files) doubt() error {
 	f.complete = false
 	var errs []error
 	for _, path := range f.inventories() {
-		// A file that cannot be removed can perhaps be emptied.
+		// It may be possible to empty a file that cannot be removed.
 		if err := os.RemoveAll(path); err != nil && os.Truncate(path, 0) != nil {
 			errs = append(errs, err)
 		}
@@ -76,7 +76,7 @@ func (f *files) doubt() error {
 	return errors.Join(errs...)
 }
 
-// replace makes objects all that is kept.
+// replace makes objects the only stored ones.
 func (f *files) replace(objects []any) error {
 	if err := f.doubt(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (f *files) replace(objects []any) error {
 		record := f.next(object)
 		errs = append(errs, f.inventory.enter(record), f.writeObject(record, object))
 	}
-	// What is left over may be taken for newer than the inventories.
+	// A left-over file might be taken for newer than the inventories.
 	if err := f.removeOthers(); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
@@ -98,8 +98,8 @@ func (f *files) replace(objects []any) error {
 	return errors.Join(errs...)
 }
 
-// save keeps an object or a patch of one. It costs what object is large, not what it is a patch of; but for that see outgrown.
-// After an error that leaves complete set only this object is in doubt.
+// save stores an object or a patch of one. The cost depends on the size of object, not on that of the patched one, except
+// for compaction (outgrown). After an error that leaves complete set only this object is in doubt.
 func (f *files) save(object any) error {
 	if !f.complete {
 		return nil // All will be replaced.
@@ -142,8 +142,8 @@ func (f *files) next(object any) *inventoryRecord {
 	return record
 }
 
-// outgrown tells whether the object's file should be written anew: its patches are longer than what they change, so that on
-// average a patch costs three times its length. The object, as it is then, is to be saved.
+// outgrown reports whether the object's file should be written again: its patches are longer than the object that they
+// change, so that on average a patch costs three times its length. The caller must save the present object.
 func (f *files) outgrown(name string) bool {
 	e := f.entries[name]
 	return f.complete && e != nil && (e.size < 0 || e.size > 2*e.base+compactionSlack)
@@ -152,7 +152,7 @@ func (f *files) outgrown(name string) bool {
 func (f *files) writeObject(r *inventoryRecord, object any) error {
 	path, err := f.path(r.Name)
 	if err != nil {
-		return nil // Trying again is of no use. The inventories say what to isolate, which a reader does who misses the file.
+		return nil // Another attempt is of no use. A reader who misses the file finds in the inventories what to isolate.
 	}
 	record := objectRecord{position: r.position, Resource: r.Resource, Name: r.Name}
 	if r.Patch {
@@ -187,7 +187,7 @@ func removeDirectory(path string) error {
 	return os.RemoveAll(path)
 }
 
-// removeOthers removes what is no object's file.
+// removeOthers removes files that are not an object's.
 func (f *files) removeOthers() error {
 	present, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -202,7 +202,7 @@ func (f *files) removeOthers() error {
 	return errors.Join(errs...)
 }
 
-// writeInventories makes both new.
+// writeInventories writes both inventories again.
 func (f *files) writeInventories() error {
 	payloads := make([][]byte, 0, 1+len(f.entries))
 	add := func(record *inventoryRecord) error {
@@ -226,7 +226,7 @@ func (f *files) writeInventories() error {
 	return nil
 }
 
-// appendInventories has both say what has changed. If one cannot, there is none.
+// appendInventories appends the change to both. If one cannot be written, both are removed.
 func (f *files) appendInventories(record *inventoryRecord) error {
 	payload, err := json.Marshal(record)
 	if err != nil {
@@ -246,7 +246,7 @@ func (f *files) appendInventories(record *inventoryRecord) error {
 	return nil
 }
 
-// isEmpty tells whether nothing was ever kept in any directory below dir.
+// isEmpty reports whether nothing was ever stored in any directory below dir.
 func isEmpty(dir string) bool {
 	for _, r := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
 		f := newFiles(dir, r)

@@ -62,7 +62,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// An object that cannot be written is in doubt alone.
+// Only the object that cannot be written is in doubt.
 func TestNameThatIsNoFile(t *testing.T) {
 	a := startAgent(t, nil, t.TempDir())
 	dir := filepath.Dir(a.watchers[0].files.dir)
@@ -80,7 +80,7 @@ func TestNameThatIsNoFile(t *testing.T) {
 	require.Contains(t, problems[0].Message, `object name "a/b" cannot be that of a file`)
 }
 
-// A file that is damaged while the agent runs is written anew with the next change of its object.
+// A file that is damaged while the agent runs is repaired by the next change of its object.
 func TestFileDamagedMeanwhile(t *testing.T) {
 	a := startAgent(t, nil, t.TempDir())
 	w := a.watcher(AddressGroups)
@@ -93,7 +93,7 @@ func TestFileDamagedMeanwhile(t *testing.T) {
 	require.Equal(t, addressGroup("peers", memberOf("p1", "10.0.1.1"), memberOf("p2", "10.0.1.2")), l.changes[0].stored)
 }
 
-// A patch that could not be appended is not hidden by a later one that could.
+// A missing patch is not hidden by a later one.
 func TestPatchIsMissing(t *testing.T) {
 	f := newFiles(t.TempDir(), AddressGroups)
 	require.NoError(t, f.replace([]any{watchedGroup}))
@@ -108,7 +108,7 @@ func TestPatchIsMissing(t *testing.T) {
 	require.Empty(t, l.changes)
 }
 
-// The agent may end between any two of its writes: what is found then is what was kept before the change or after it.
+// The agent may be killed between any two of its writes. The files then have the state before the change or after it.
 func TestKilledBetweenWrites(t *testing.T) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -172,7 +172,7 @@ func bigGroup(members int) *v1beta2.AddressGroup {
 	return g
 }
 
-// writtenBytes is what this process has passed to write and its relatives.
+// writtenBytes is the number of bytes that this process has passed to write and its relatives.
 func writtenBytes(t testing.TB) (bytes int64) {
 	content, err := os.ReadFile("/proc/self/io")
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func writtenBytes(t testing.TB) (bytes int64) {
 	return bytes
 }
 
-// Keeping a change costs what the change is large, not what the group is.
+// The cost of storing a change depends on the size of the change, not on that of the group.
 func TestPatchOfBigGroup(t *testing.T) {
 	const patches = 200
 	f := newFiles(t.TempDir(), AddressGroups)
@@ -206,7 +206,7 @@ func TestPatchOfBigGroup(t *testing.T) {
 	require.Len(t, l.changes[0].stored.(*v1beta2.AddressGroup).GroupMembers, len(group.GroupMembers)+1)
 }
 
-// Files that many patches have made long are written anew, so rarely that on average a patch costs a small multiple of itself.
+// Files that many patches have made long are compacted, so rarely that on average a patch costs a small multiple of itself.
 func TestCompaction(t *testing.T) {
 	const patches = 2000
 	for _, members := range []int{1, 1000} {
@@ -253,7 +253,7 @@ func BenchmarkPatchOfBigGroup(b *testing.B) {
 	b.ReportMetric(float64(writtenBytes(b)-before)/float64(b.N), "written-B/op")
 }
 
-// FuzzJournal takes arbitrary files, and arbitrary records with right checksums.
+// FuzzJournal takes arbitrary files, and arbitrary records with correct checksums.
 func FuzzJournal(f *testing.F) {
 	files := newFiles(f.TempDir(), AppliedToGroups)
 	require.NoError(f, files.replace([]any{watchedApplied}))

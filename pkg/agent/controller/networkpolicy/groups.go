@@ -25,17 +25,17 @@ type member struct {
 	ports []v1beta2.NamedPort
 }
 
-// group is an AddressGroup or an AppliedToGroup. It is replaced, not changed: whoever holds one may read it. A group that was
-// made of another one shares with it what is equal, so a change costs what changes, however many members there are.
+// group is an AddressGroup or an AppliedToGroup. It is immutable, so any holder may read it. A group made from another one
+// shares all equal parts with it, so the cost of a change depends only on the change, however many members there are.
 type group struct {
 	pods trie.Map[*member]
 	// addresses are those of all members.
 	addresses openflow.AddressSet
-	// byPorts are the addresses of members with equal named ports, by the text of these.
+	// byPorts has the addresses of members with equal named ports, by the text of the ports.
 	byPorts trie.Map[portClass]
 }
 
-// portClass is the members of a group for which every name of a port means the same.
+// portClass is the set of members of a group for which every port name has the same meaning.
 type portClass struct {
 	ports     []v1beta2.NamedPort
 	addresses openflow.AddressSet
@@ -45,7 +45,7 @@ func newGroup(members []v1beta2.GroupMember) (group, error) {
 	return group{}.patched(members, nil)
 }
 
-// patched returns the group without removed and with added members. A Pod that is in both lists has changed.
+// patched returns the group without removed and with added members. A Pod in both lists has changed.
 func (g group) patched(added, removed []v1beta2.GroupMember) (group, error) {
 	edit := g.edit()
 	for _, m := range removed {
@@ -71,12 +71,12 @@ func (g group) patched(added, removed []v1beta2.GroupMember) (group, error) {
 	return edit.group(), nil
 }
 
-// keySeparator is in no name, and before everything that is: keys have the order of comparePods.
+// keySeparator is in no name and sorts before every character of one, so that keys sort like comparePods.
 const keySeparator = "\x00"
 
 func podKey(name podName) string { return name.Namespace + keySeparator + name.Name }
 
-// has tells whether the Pod is a member.
+// has reports whether the Pod is a member.
 func (g group) has(name podName) bool {
 	_, ok := g.pods.Get(podKey(name))
 	return ok
@@ -94,7 +94,7 @@ func (g group) all() iter.Seq2[podName, *member] {
 	}
 }
 
-// members returns the group as the API has it, sorted.
+// members returns the group in the API's form, sorted.
 func (g group) members() []v1beta2.GroupMember {
 	members := make([]v1beta2.GroupMember, 0, g.pods.Len())
 	for name, converted := range g.all() {
@@ -107,12 +107,12 @@ func (g group) members() []v1beta2.GroupMember {
 	return members
 }
 
-// groupEdit makes a group of another one.
+// groupEdit makes a group from another one.
 type groupEdit struct {
 	pods      *trie.Edit[*member]
 	addresses *openflow.AddressEdit
 	byPorts   *trie.Edit[portClass]
-	// classes are those that have changed.
+	// classes are the changed classes.
 	classes map[string]*classEdit
 }
 
@@ -125,7 +125,7 @@ func (g group) edit() *groupEdit {
 	return &groupEdit{g.pods.Edit(), g.addresses.Edit(), g.byPorts.Edit(), map[string]*classEdit{}}
 }
 
-// class returns the addresses of members with such ports, for changing.
+// class returns the addresses of members with these ports, for changing.
 func (e *groupEdit) class(ports []v1beta2.NamedPort) *openflow.AddressEdit {
 	key := portsText(ports)
 	class := e.classes[key]
@@ -169,7 +169,7 @@ func (e *groupEdit) group() group {
 	return group{e.pods.Map(), e.addresses.Set(), e.byPorts.Map()}
 }
 
-// portsText is equal for equal ports only.
+// portsText is equal only for equal ports.
 func portsText(ports []v1beta2.NamedPort) string {
 	var b strings.Builder
 	for _, port := range ports {

@@ -25,7 +25,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// newSwitchBench is a controller without watches, that is synced, with the real flows on a switch.
+// newSwitchBench returns a synced controller without watches, with the real flows on a switch.
 func newSwitchBench(t *testing.T, sw of.Switch) *bench {
 	flows := openflow.NewClient(sw, func(map[uint8]string) error { return nil }, openflow.Features{ONCache: true})
 	node := &config.NodeConfig{
@@ -41,7 +41,7 @@ func newSwitchBench(t *testing.T, sw of.Switch) *bench {
 	return b
 }
 
-// patch enters a MODIFIED event as the watcher does, save for writing it to disk.
+// patch enters a MODIFIED event like the watcher, but without writing it to disk.
 func (b *bench) patch(object any) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -100,7 +100,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// What stands in for a refused policy lets nobody in who has left its group, nor anybody who has joined it since.
+// The guard of a refused policy admits nobody who has left its group or joined it since.
 func TestGuardFollowsTheGroup(t *testing.T) {
 	b := newBench(t)
 	b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
@@ -122,14 +122,14 @@ func TestGuardFollowsTheGroup(t *testing.T) {
 	b.requireRules(append(isolation, "Ingress [a1@1] peers [10.0.1.2] services []")...)
 }
 
-// memberModel is what groups should be, by group and Pod.
+// memberModel is the expected content of groups, by group and Pod.
 type memberModel map[string]map[string]v1beta2.GroupMember
 
 func (m memberModel) object(name string) *v1beta2.AddressGroup {
 	return addressGroup(name, slices.Collect(maps.Values(m[name]))...)
 }
 
-// change makes a random patch, or all of the group anew.
+// change makes a random patch, or replaces the whole group.
 func (m memberModel) change(rng *rand.Rand, name string) any {
 	p := addressGroupPatch(name, nil, nil)
 	for range 1 + rng.IntN(3) {
@@ -149,7 +149,7 @@ func (m memberModel) change(rng *rand.Rand, name string) any {
 		m[name][pod] = memberOf(pod, parts...)
 		p.AddedGroupMembers = append(p.AddedGroupMembers, m[name][pod])
 	}
-	// A Pod in both lists has changed: what was removed last but added before is not sent.
+	// A Pod in both lists has changed: a Pod that was added and then removed is not sent.
 	p.AddedGroupMembers = slices.DeleteFunc(p.AddedGroupMembers, func(g v1beta2.GroupMember) bool {
 		_, stays := m[name][g.Pod.Name]
 		return !stays
@@ -160,8 +160,8 @@ func (m memberModel) change(rng *rand.Rand, name string) any {
 	return p
 }
 
-// After any sequence of members' changes, of which the switch refuses some, it has the flows that a controller makes which sees
-// only the outcome.
+// After any sequence of member changes, some of which the switch refuses, the switch has the flows of a controller that
+// sees only the outcome.
 func TestMemberChangesEqualFresh(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

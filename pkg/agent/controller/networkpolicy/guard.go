@@ -10,18 +10,17 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// policyDirections are those of the switch's rules.
+// policyDirections maps to the directions of the switch's rules.
 var policyDirections = map[v1beta2.Direction]openflow.PolicyDirection{
 	v1beta2.DirectionIn: openflow.PolicyIngress, v1beta2.DirectionOut: openflow.PolicyEgress,
 }
 
-// isolationRule is the rule, in the keys of rules, that stands in for those of a policy that cannot be realized. No hash is
-// like it.
+// isolationRule is the key of the rule that replaces those of a policy that cannot be realized. It equals no hash.
 const isolationRule = "isolation"
 
-// guard returns what is in force in place of a policy that cannot be realized: its Pods are isolated in its directions, and
-// what was realized of it goes on to allow what it did, as far as its Pods and peers are the same. So it opens nothing that
-// is closed now; what an edit of rules was to close stays as it was. wanted is nil for a policy that makes no sense.
+// guard returns the rules in place of a policy that cannot be realized. Its Pods are isolated in its directions. Its
+// realized rules keep allowing what they did, as far as its Pods and peers are the same. So the guard opens nothing that is
+// closed now, and an edit that was to close something has no effect yet. wanted is nil for an invalid policy.
 func (r *realized) guard(s *state, np *v1beta2.NetworkPolicy, wanted map[ruleKey]*wantedRule) map[ruleKey]*wantedRule {
 	applied := s.appliedPods(np)
 	var pods []openflow.PolicyPod
@@ -58,8 +57,8 @@ func (r *realized) guard(s *state, np *v1beta2.NetworkPolicy, wanted map[ruleKey
 	return rules
 }
 
-// formerRules returns what the last version that was realized would say now, of the present Pods. Its groups go on to change: an
-// address that has left one may be another Pod's.
+// formerRules returns the rules that the last realized version would give for the present Pods. Its groups continue to
+// change: an address that has left one may be another Pod's.
 func (s *state) formerRules(np *v1beta2.NetworkPolicy) map[ruleKey]*wantedRule {
 	version := s.policies[np.Name].accepted
 	if version == nil {
@@ -69,7 +68,7 @@ func (s *state) formerRules(np *v1beta2.NetworkPolicy) map[ruleKey]*wantedRule {
 	former.AppliedToGroups = np.AppliedToGroups
 	rules, err := s.compile(&former)
 	if err != nil {
-		return nil // The names of its ports have other numbers now, that make no sense.
+		return nil // The names of its ports now have other numbers, which are invalid.
 	}
 	return rules
 }

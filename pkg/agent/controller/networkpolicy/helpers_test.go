@@ -28,9 +28,9 @@ import (
 type fakeFlows struct {
 	mu    sync.Mutex
 	rules map[uint32]*openflow.PolicyRule
-	// calls are changes that were accepted, bundles all.
+	// calls counts accepted changes, bundles all.
 	calls, bundles int
-	// replaced says that rules of former rounds are gone.
+	// replaced is set when rules of former rounds are gone.
 	replaced bool
 	// fail, if set, decides which changes are refused.
 	fail func(install []*openflow.PolicyRule) error
@@ -95,7 +95,7 @@ func ruleText(r *openflow.PolicyRule) string {
 	return fmt.Sprintf("%v [%s] peers [%s] services [%s]", r.Direction, strings.Join(pods, " "), strings.Join(peers, " "), strings.Join(services, " "))
 }
 
-// addressesOf returns the members of groups that are peers of the rule, sorted.
+// addressesOf returns the members of the rule's peer groups, sorted.
 func addressesOf(r *openflow.PolicyRule) []netip.Addr {
 	var addresses []netip.Addr
 	for _, set := range r.PeerAddresses {
@@ -109,7 +109,7 @@ func pod(name string) *v1beta2.PodReference {
 	return &v1beta2.PodReference{Namespace: "ns", Name: name}
 }
 
-// memberOf is a member with addresses, and with named ports like "http:TCP:80".
+// memberOf returns a member with addresses, and with named ports such as "http:TCP:80".
 func memberOf(name string, parts ...string) v1beta2.GroupMember {
 	m := v1beta2.GroupMember{Pod: pod(name)}
 	for _, part := range parts {
@@ -168,7 +168,7 @@ func block(cidr string, excepts ...string) v1beta2.NetworkPolicyPeer {
 	return v1beta2.NetworkPolicyPeer{IPBlocks: []v1beta2.IPBlock{b}}
 }
 
-// service is a service; port is a number, a name, or nil.
+// service returns a service; port is a number, a name, or nil.
 func service(protocol v1beta2.Protocol, port any) v1beta2.Service {
 	s := v1beta2.Service{Protocol: &protocol}
 	switch p := port.(type) {
@@ -213,7 +213,7 @@ func (d *fakeDatapath) WaitRevalidation(ctx context.Context) error {
 	}
 }
 
-// bench is a controller without watches, that is synced.
+// bench is a synced controller without watches.
 type bench struct {
 	*Controller
 	t        *testing.T
@@ -254,13 +254,13 @@ func (b *bench) delete(objects ...any) {
 	})
 }
 
-// requireRules realizes what is pending and compares the switch's rules.
+// requireRules realizes the pending changes and compares the switch's rules.
 func (b *bench) requireRules(want ...string) {
 	b.t.Helper()
 	require.NoError(b.t, b.realize())
 	slices.Sort(want)
 	require.Equal(b.t, append([]string{}, want...), b.flows.text())
-	// What is realized is what the switch has.
+	// The controller's realized rules are those of the switch.
 	realized := map[uint32]*openflow.PolicyRule{}
 	for _, r := range b.realized.rules() {
 		realized[r.FlowID] = r

@@ -8,16 +8,16 @@ import "hash/fnv"
 // firstRuleID is the lowest id of a rule: 0 means none, and 1 is Antrea's for intercepting DNS.
 const firstRuleID = 2
 
-// ruleIDs gives rules their flow ids. An id is a hash of what makes the rule, so a rule that comes back, after a restart of
-// the agent for example, gets the id that connections it has admitted are labelled with; and the id of a rule that is gone
-// is not soon another one's.
+// ruleIDs gives rules their flow ids. An id is a hash of the rule's identity. So a rule that returns, for example after a
+// restart of the agent, gets the id that labels the connections it has admitted. The id of a removed rule does not soon
+// become another one's.
 type ruleIDs struct {
 	used map[uint32]bool
 }
 
 func newRuleIDs() *ruleIDs { return &ruleIDs{used: map[uint32]bool{}} }
 
-// take returns an id for the rule that no other one has.
+// take returns an id for the rule that no other rule has.
 func (ids *ruleIDs) take(key ruleKey) uint32 {
 	h := fnv.New32a()
 	for _, part := range []string{key.policy, key.rule, key.ports} {
@@ -32,5 +32,5 @@ func (ids *ruleIDs) take(key ruleKey) uint32 {
 	return id
 }
 
-// release lets another rule have the id.
+// release frees the id for another rule.
 func (ids *ruleIDs) release(id uint32) { delete(ids.used, id) }

@@ -12,14 +12,15 @@ import (
 	"os"
 )
 
-// A journal is a file of records, each with its length and a checksum. A new file has what is to be said whole; what changes
-// is appended. The file's length is in its header: a file that ends early at the end of a record is told from a whole one.
+// A journal is a file of records, each with its length and a checksum. A new file has the whole content; changes are
+// appended. The file's length is in its header, so that a file that was cut off at the end of a record is not taken for a
+// complete one.
 const (
 	// journalMagic ends with the version of the format, which is also that of the records' schema.
 	journalMagic      = "ANPSTOR1"
 	journalHeaderSize = len(journalMagic) + 8 + 4
 	recordHeaderSize  = 4 + 4
-	// maxJournalSize bounds what is read of a file, and by that the memory that a foreign one can take.
+	// maxJournalSize bounds how much of a file is read, and thus the memory that a foreign file can take.
 	maxJournalSize = 256 << 20
 	// temporarySuffix is of files that are being written.
 	temporarySuffix = ".tmp"
@@ -56,7 +57,7 @@ func encodeJournal(payloads ...[]byte) []byte {
 // nextRecord splits the first record from content.
 func nextRecord(content []byte) (payload, rest []byte, err error) {
 	if len(content) < recordHeaderSize {
-		return nil, nil, fmt.Errorf("%d bytes are no record, want at least %d", len(content), recordHeaderSize)
+		return nil, nil, fmt.Errorf("%d bytes are not a record, want at least %d", len(content), recordHeaderSize)
 	}
 	length := int64(binary.BigEndian.Uint32(content))
 	if available := int64(len(content) - recordHeaderSize); length > available {
@@ -70,8 +71,8 @@ func nextRecord(content []byte) (payload, rest []byte, err error) {
 	return payload, rest, nil
 }
 
-// decodeJournal returns the payloads, which are parts of content. An agent that ends between the two writes of an append leaves
-// one whole record that the header does not count yet: it is returned with the others.
+// decodeJournal returns the payloads, which are slices of content. An agent that is killed between the two writes of an
+// append leaves one complete record that the header does not count yet: it is returned with the others.
 func decodeJournal(content []byte) ([][]byte, error) {
 	if len(content) < journalHeaderSize {
 		return nil, fmt.Errorf("the file has %d bytes, want at least %d", len(content), journalHeaderSize)
@@ -108,7 +109,7 @@ func decodeJournal(content []byte) ([][]byte, error) {
 	return payloads, nil
 }
 
-// writeJournal makes the file new, so that a reader sees the former content or the new one. It returns its size.
+// writeJournal replaces the file atomically: a reader sees the former content or the new one. It returns its size.
 func writeJournal(path string, payloads ...[]byte) (int64, error) {
 	content := encodeJournal(payloads...)
 	if err := os.WriteFile(path+temporarySuffix, content, 0o640); err != nil {
@@ -120,7 +121,7 @@ func writeJournal(path string, payloads ...[]byte) (int64, error) {
 	return int64(len(content)), nil
 }
 
-// appendToJournal appends one record to a file of the given size, and returns the size that it has then.
+// appendToJournal appends one record to a file of the given size, and returns the new size.
 func appendToJournal(path string, size int64, payload []byte) (int64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -143,15 +144,15 @@ func appendToJournal(path string, size int64, payload []byte) (int64, error) {
 	return size, err
 }
 
-// readJournal returns the payloads of a file. What cannot be opened for writing is not read either: it may be older than the
-// last change, which could not be written.
+// readJournal returns the payloads of a file. It does not read a file that cannot be opened for writing: the file may be
+// older than the last change, which could not be written.
 func readJournal(path string) ([][]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file: %v", path, info.Mode())
+		return nil, fmt.Errorf("%s is not a file: %v", path, info.Mode())
 	}
 	if info.Size() > maxJournalSize {
 		return nil, fmt.Errorf("%s has %d bytes, want at most %d", path, info.Size(), maxJournalSize)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Nothing that has become of a file is taken for a file: not one wrong bit, no end that is too early, nothing behind it.
+// No damaged file is accepted: not with one wrong bit, cut off anywhere, or with anything appended.
 func TestDecodeJournal(t *testing.T) {
 	payloads := [][]byte{[]byte("first"), {}, []byte("the third")}
 	whole := encodeJournal(payloads...)
@@ -31,7 +31,7 @@ func TestDecodeJournal(t *testing.T) {
 		_, err := decodeJournal(whole[:length])
 		require.Error(t, err, "the first %d bytes", length)
 	}
-	// The header is written after the record: one that it does not count may be there, whole.
+	// The header is written after the record, so there may be one complete record that it does not count.
 	last := appendRecord(nil, []byte("the last"))
 	got, err = decodeJournal(append(slices.Clone(whole), last...))
 	require.NoError(t, err)
@@ -64,9 +64,9 @@ func TestReadJournal(t *testing.T) {
 	_, err = readJournal(path)
 	require.ErrorContains(t, err, "bytes, want at most")
 
-	// What is no file is not even opened: a pipe would not return.
+	// A path that is not a file is not even opened: opening a pipe would not return.
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 	_, err = readJournal(pipe)
-	require.ErrorContains(t, err, "is no file")
+	require.ErrorContains(t, err, "is not a file")
 }

@@ -12,37 +12,37 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// loaded is what could be read of a resource.
+// loaded is the readable content of a resource's files.
 type loaded struct {
-	// changes make the objects; in place of one that cannot be read there is what isolates the Pods that it concerns.
+	// changes create the objects. An unreadable object is replaced by one that isolates the Pods that it concerns.
 	changes []change
-	// lost means that there may have been objects of which nothing is known.
+	// lost is set when there may have been objects of which nothing is known.
 	lost    bool
 	damages []damage
 }
 
-// damage is a file that cannot be used, why, and what that means.
+// damage is a file that cannot be used, with the reason and the consequence.
 type damage struct{ path, message string }
 
 func (l *loaded) damaged(path string, err error, consequence string) {
 	l.damages = append(l.damages, damage{path, fmt.Sprintf("%v; %s until antrea-controller answers", err, consequence)})
 }
 
-// consequences say what becomes of Pods that one object of the resource concerns.
+// consequences describe the effect on Pods that one object of the resource concerns.
 var consequences = map[Resource]string{
 	NetworkPolicies: "the Pods that this policy is applied to are isolated in its directions",
 	AddressGroups:   "this group of peers is taken to be empty",
 	AppliedToGroups: "its Pods are isolated as its policies say, and have no named ports",
 }
 
-// lostConsequences say what becomes of Pods when the resource's objects are not known.
+// lostConsequences describe the effect on Pods when the resource's objects are unknown.
 var lostConsequences = map[Resource]string{
 	NetworkPolicies: "all Pods of the Node are isolated",
 	AddressGroups:   "all groups of peers are taken to be empty",
 	AppliedToGroups: "all Pods of the Node are isolated in the directions that policies have",
 }
 
-// load reads all that is kept. Nothing is believed that the inventories do not confirm.
+// load reads all files. It trusts only content that the inventories confirm.
 func (f *files) load() *loaded {
 	l := &loaded{}
 	known, agreed := f.loadInventories(l)
@@ -66,17 +66,17 @@ func (f *files) load() *loaded {
 	return l
 }
 
-// isBehind tells whether a file is newer than an agent that ends between its writes leaves it, or of other times.
+// isBehind reports whether a file is newer than an agent killed between its writes leaves it, or belongs to another run.
 func (x *inventory) isBehind(last position) bool { return last.Run != x.Run || last.Seq > x.Seq+1 }
 
-// judge decides what becomes of one object: it is used, closed up, or ignored.
+// judge decides whether an object is used, closed, or ignored.
 func (f *files) judge(l *loaded, known *inventory, name string, object any, last position, err error) {
 	path, e := filepath.Join(f.dir, name), known.entries[name]
-	// The last change of all may be in the object's file only.
+	// The very last change may be in the object's file only.
 	isLast := err == nil && last == position{known.Run, known.Seq + 1}
 	switch {
 	case e == nil && err == nil && !isLast && !known.isBehind(last):
-		return // It was deleted, but for its file.
+		return // The object was deleted, only its file was left.
 	case e == nil && !isLast:
 		l.damages = append(l.damages, damage{path, "the file is not of what the agent keeps here, and is ignored"})
 		return
@@ -84,7 +84,7 @@ func (f *files) judge(l *loaded, known *inventory, name string, object any, last
 		err = fmt.Errorf("the file is of %+v, want %+v", last, e.position)
 	}
 	if err == nil {
-		// A policy that makes no sense is no damage: it is treated as if antrea-controller had just sent it.
+		// An invalid policy is not damage: it is treated as if antrea-controller had just sent it.
 		var ch change
 		if ch, err = setObject(object); err == nil {
 			l.changes = append(l.changes, ch)
@@ -117,8 +117,8 @@ func (f *files) loadObject(name string) (object any, last position, err error) {
 	return decodeObject(payloads, f.resource, name)
 }
 
-// loadInventories returns the newer of the inventories that can be read, nil if none can. agreed tells whether both say the same,
-// but for the last change: then any other file that differs is in the wrong.
+// loadInventories returns the newer of the readable inventories, nil if there is none. agreed reports whether both are
+// equal except for the last change. In that case any other file that differs is wrong.
 func (f *files) loadInventories(l *loaded) (newer *inventory, agreed bool) {
 	valid := map[string]*inventory{}
 	broken := map[string]error{}
@@ -154,7 +154,7 @@ func (f *files) loadInventories(l *loaded) (newer *inventory, agreed bool) {
 	return newer, agreed
 }
 
-// isOlder tells whether the inventories differ by more than what an agent that ends between its writes leaves.
+// isOlder reports whether the inventories differ by more than an agent killed between its writes leaves.
 func (x *inventory) isOlder(newer *inventory) bool { return x.Run != newer.Run || x.Seq+1 < newer.Seq }
 
 func comparePositions(a, b position) int {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// reconnectDelay is the first delay after a watch that could not be opened or has ended at once; further ones grow up to
-	// maxReconnectDelay. What all agents do at the same time, because antrea-controller has restarted or has come, they
-	// spread over this time.
+	// reconnectDelay is the first delay after a watch that could not be opened or ended at once; further ones grow up to
+	// maxReconnectDelay. When antrea-controller has restarted or appeared, all agents react at the same time, and spread
+	// their attempts over this time.
 	reconnectDelay    = 5 * time.Second
 	maxReconnectDelay = time.Minute
-	// firstReconnectDelay is the first delay as long as there was no complete set. It grows up to reconnectDelay.
+	// firstReconnectDelay is the first delay before there was a complete set. It grows up to reconnectDelay.
 	firstReconnectDelay = 500 * time.Millisecond
 )
 
-// pause waits before the next attempt to watch, after one that has begun at a time. It ends early when antrea-controller is
-// somewhere else, and when it has been waited for long enough at start, for the reason that the attempt has failed for.
+// pause waits before the next attempt to watch. began is the start of the last attempt, reason its error. It returns early
+// when antrea-controller has moved, or when the initial wait for it is over.
 func (w *watcher) pause(ctx context.Context, began time.Time, moved <-chan struct{}, reason error) {
 	timer := time.NewTimer(w.nextDelay(time.Since(began)))
 	defer timer.Stop()
@@ -43,7 +43,7 @@ func (w *watcher) pause(ctx context.Context, began time.Time, moved <-chan struc
 	}
 }
 
-// nextDelay is the delay after a watch that has lasted for a time.
+// nextDelay returns the delay after a watch with the given duration.
 func (w *watcher) nextDelay(lasted time.Duration) time.Duration {
 	if !w.synced {
 		w.delays.Backoff = retry.Backoff{Min: w.firstReconnectDelay, Max: w.reconnectDelay}
@@ -57,15 +57,15 @@ func (w *watcher) nextDelay(lasted time.Duration) time.Duration {
 	return w.delays.Next()
 }
 
-// link is what the log was told about antrea-controller, one line when the last of the watches is complete and one when the
+// link is what the log was told about antrea-controller: one line when the last of the watches is complete and one when the
 // first of them ends.
 type link struct {
 	up bool
-	// changed is when that became so, zero at start.
+	// changed is the time of the last transition, zero at start.
 	changed time.Time
 }
 
-// noteLink compares the link with the watches; the caller holds mu. reason is why a watch has ended, if one has.
+// noteLink compares the link with the watches; the caller holds mu. reason is the error of a watch that has ended, if any.
 func (c *Controller) noteLink(reason error) {
 	up := !slices.ContainsFunc(c.watchers, func(w *watcher) bool { return !w.connected })
 	if up == c.link.up {

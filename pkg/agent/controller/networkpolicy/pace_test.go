@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 
-// attempts returns how often the source was asked since the last call.
+// attempts returns the number of attempts since the last call.
 func (s *fakeSource) attempts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

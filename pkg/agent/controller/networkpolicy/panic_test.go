@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// A lock that a panic leaves behind would stop the controller, and every ADD, for ever.
+// A lock that a panic leaves behind would block the controller, and every ADD, forever.
 func requireLocksFree(t *testing.T, c *Controller) {
 	t.Helper()
 	require.True(t, c.realizeMu.TryLock())
@@ -26,7 +26,7 @@ func requireLocksFree(t *testing.T, c *Controller) {
 	c.mu.Unlock()
 }
 
-// What was not realized because of a panic is tried again: no policy is lost.
+// Changes that were not realized because of a panic are retried: no policy is lost.
 func TestPanicWhileRulesAreWritten(t *testing.T) {
 	b := newBench(t)
 	b.store.AddInterface(iface("a1", "a1", 1, "10.0.0.1"))
@@ -48,7 +48,7 @@ func TestPanicWhileRulesAreWritten(t *testing.T) {
 	require.Equal(t, PolicyNotRealized, problems[0].Reason)
 	require.Contains(t, problems[0].Message, "boom")
 
-	// All that the switch is told panics.
+	// Everything that the switch is told panics.
 	b.flows.fail = func([]*openflow.PolicyRule) error { panic("boom") }
 	b.set(networkPolicy("q", "b", out(block("10.8.0.0/16"))))
 	_ = b.realize()
@@ -67,7 +67,7 @@ func TestPanicAtAnObjectHoldsNoLock(t *testing.T) {
 	requireLocksFree(t, c)
 }
 
-// Boundaries around this recover: whoever comes next must not wait for a lock that nobody gives back.
+// Callers' boundaries recover: the next caller must not wait for a lock that nobody releases.
 func TestPanicLeavesNoLock(t *testing.T) {
 	c := &Controller{} // without state
 	require.Panics(t, func() { _ = c.realize() })

@@ -10,7 +10,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// blockPrefixes returns the addresses of the block as prefixes that do not overlap, as few as possible.
+// blockPrefixes returns the addresses of the block as the smallest set of prefixes that do not overlap.
 func blockPrefixes(block v1beta2.IPBlock) ([]netip.Prefix, error) {
 	cidr, err := block.CIDR.Prefix()
 	if err != nil {
@@ -27,7 +27,7 @@ func blockPrefixes(block v1beta2.IPBlock) ([]netip.Prefix, error) {
 	return subtract(cidr.Masked(), excepts), nil
 }
 
-// subtract returns what is in cidr and in none of excepts.
+// subtract returns the part of cidr that is in none of excepts.
 func subtract(cidr netip.Prefix, excepts []netip.Prefix) []netip.Prefix {
 	var inside []netip.Prefix
 	for _, except := range excepts {

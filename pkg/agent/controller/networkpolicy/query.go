@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// Connected tells whether all watches of antrea-controller are open and complete.
+// Connected reports whether all watches of antrea-controller are open and complete.
 func (c *Controller) Connected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *Controller) AddressGroups() []*v1beta2.AddressGroup {
 	return byName(groups)
 }
 
-// AppliedToGroups returns the groups of Pods that policies are applied to, with their members on this Node, ordered by name.
+// AppliedToGroups returns the groups of Pods that policies apply to, with their members on this Node, ordered by name.
 func (c *Controller) AppliedToGroups() []*v1beta2.AppliedToGroup {
 	c.mu.Lock()
 	known := maps.Clone(c.state.appliedToGroups)
@@ -80,8 +80,8 @@ func (c *Controller) Rules() []*openflow.PolicyRule {
 	return c.realized.rules()
 }
 
-// RuleOwner returns the source of the policy that the rule with this flow id belongs to; ok is false for
-// a rule that is not on the switch.
+// RuleOwner returns the source of the policy that owns the rule with this flow id; ok is false for a rule that is not on
+// the switch.
 func (c *Controller) RuleOwner(flowID uint32) (ref v1beta2.NetworkPolicyReference, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,8 +106,8 @@ func (c *Controller) RulesOf(policy string) []*openflow.PolicyRule {
 	return sortedRules(maps.Values(c.realized.policies[policy]))
 }
 
-// RulesOfSource returns the rules that are on the switch for the policy that was made of the NetworkPolicy with this
-// namespace and name; ok is false when it does not concern this Node.
+// RulesOfSource returns the rules on the switch for the policy made from the NetworkPolicy with this namespace and name; ok
+// is false when it does not concern this Node.
 func (c *Controller) RulesOfSource(namespace, name string) (rules []*openflow.PolicyRule, ok bool) {
 	for _, p := range c.NetworkPolicies() {
 		if ref := p.SourceRef; ref != nil && ref.Namespace == namespace && ref.Name == name {

@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// patience is how often the switch may fail to answer before what it was asked is suspected.
+	// patience is how often the switch may fail to answer before the request is suspected.
 	patience = 3
 	// recoveryTime is how long it may take to answer again after that, asked every recoveryStep.
 	recoveryTime = 10 * time.Second
 	recoveryStep = 200 * time.Millisecond
 )
 
-// realize brings the switch in line with all dirty policies, and tries refused ones again that are due. It fails if the switch
-// does not answer; refused policies are no failure.
+// realize brings the switch in line with all dirty policies, and retries refused ones that are due. It fails if the switch
+// does not answer; refused policies are not a failure.
 func (c *Controller) realize() error { return c.realizeChanges(maxRetries) }
 
 // realizeChanges puts all dirty policies into one bundle, so an edited policy is never without its rules in between. If the
-// switch refuses that, the policies that it refuses are found, and the others realized. Then so many refused ones are tried
-// again at most, each on its own.
+// switch refuses the bundle, realizeChanges finds the refused policies and realizes the others. After that it retries up to
+// retries refused ones, each on its own.
 func (c *Controller) realizeChanges(retries int) error {
 	c.realizeMu.Lock()
 	defer c.realizeMu.Unlock()
@@ -54,10 +54,10 @@ func (c *Controller) realizeChanges(retries int) error {
 	return nil
 }
 
-// outstanding returns the policies to realize and the refused ones to try again, once all are known.
+// outstanding returns the policies to realize and the refused ones to retry, once all policies are known.
 func (c *Controller) outstanding(retries int) (dirty sets.Set[string], due []string, known bool) {
 	c.mu.Lock()
-	// A panic must not leave it locked: every ADD would wait for good.
+	// A panic must not leave it locked: every ADD would wait forever.
 	defer c.mu.Unlock()
 	if len(c.unsynced) > 0 {
 		return nil, nil, false
@@ -69,8 +69,8 @@ func (c *Controller) outstanding(retries int) (dirty sets.Set[string], due []str
 	return dirty, due, true
 }
 
-// takeOpen returns names without those policies of which the switch refuses even the guard: they wait until they are due,
-// and must not have every change of others refused. The caller holds mu.
+// takeOpen returns names without the policies whose guard the switch refuses, too. They wait until they are due, and must
+// not cause every change of others to be refused. The caller holds mu.
 func (c *Controller) takeOpen(names sets.Set[string]) sets.Set[string] {
 	for name := range names {
 		r, p := c.refusals[name], c.state.policies[name]
@@ -103,8 +103,8 @@ func (c *Controller) realizeAll(dirty sets.Set[string], due []string) error {
 func always(string, *v1beta2.NetworkPolicy) bool { return true }
 func never(string, *v1beta2.NetworkPolicy) bool  { return false }
 
-// separate realizes policies that the switch has refused together, for the given cause, but for those that it refuses. In
-// between their guards are in force, and so is what an earlier agent has realized, if this is the first time.
+// separate realizes policies that the switch has refused together, because of cause, except those that it refuses one by
+// one. Meanwhile their guards are in force, and at start also the rules that an earlier agent has realized.
 func (c *Controller) separate(refused *operations, cause error) error {
 	klog.ErrorS(cause, "Open vSwitch refuses a change of NetworkPolicies, looking for the policies that it refuses", "policies", len(refused.versions))
 	c.onTop = !c.initialDone
@@ -135,7 +135,7 @@ func (c *Controller) separate(refused *operations, cause error) error {
 	return nil
 }
 
-// announce tells others that the rules have changed.
+// announce tells listeners that the rules have changed.
 func (c *Controller) announce() {
 	notify(c.realizedSome)
 	if c.onRealized != nil {
@@ -143,8 +143,8 @@ func (c *Controller) announce() {
 	}
 }
 
-// refuseAll notes what the switch refuses. These policies stay dirty: their groups may have changed since their guards were
-// made. The error is about policies that are gone and of which the switch refuses the end.
+// refuseAll records the policies that the switch refuses. They stay dirty: their groups may have changed since their guards
+// were made. The error names deleted policies whose removal the switch refuses.
 func (c *Controller) refuseAll(versions map[string]*v1beta2.NetworkPolicy, open, bad map[string]error) error {
 	defer c.poke()
 	c.mu.Lock()
@@ -162,8 +162,9 @@ func (c *Controller) refuseAll(versions map[string]*v1beta2.NetworkPolicy, open,
 	return errors.Join(errs...)
 }
 
-// bisect realizes the policies, or their guards, that the switch accepts, and says why it refuses the others. cause is why
-// it refuses all of them together, nil if it was not asked. It needs about 2 log2(n) changes for each that is refused.
+// bisect realizes the policies, or their guards, that the switch accepts, and returns the reasons why it refuses the
+// others. cause is why it refuses all of them together, nil if it was not asked. It needs about 2 log2(n) changes for each
+// that is refused.
 func (c *Controller) bisect(names []string, cause error, isGuarded func(string, *v1beta2.NetworkPolicy) bool) (map[string]error, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -192,8 +193,8 @@ func (c *Controller) bisect(names []string, cause error, isGuarded func(string, 
 	return refused, err
 }
 
-// tryAgain tries a refused policy, first its guard if the switch has refused that, too. It fails only if the switch does not
-// answer.
+// tryAgain retries a refused policy, first its guard if the switch has refused that, too. It fails only if the switch does
+// not answer.
 func (c *Controller) tryAgain(name string) error {
 	c.mu.Lock()
 	r := c.refusals[name]
@@ -214,7 +215,7 @@ func (c *Controller) tryAgain(name string) error {
 	return err
 }
 
-// tryOne tries a policy or its guard and notes the outcome.
+// tryOne tries a policy or its guard and records the outcome.
 func (c *Controller) tryOne(name string, isGuarded func(string, *v1beta2.NetworkPolicy) bool) (accepted bool, err error) {
 	ops, err := c.attempt(sets.New(name), isGuarded)
 	if !isRefused(err) {
@@ -227,8 +228,8 @@ func (c *Controller) tryOne(name string, isGuarded func(string, *v1beta2.Network
 	return false, c.refuseAll(ops.versions, nil, refused)
 }
 
-// attempt is change for policies that the switch may answer nothing to. It is asked something else before, if it has not
-// answered for some time, to tell whose fault that is.
+// attempt is change for policies that may leave the switch without an answer. If the switch has not answered for some time,
+// attempt first asks it something else, to find out which of the two is at fault.
 func (c *Controller) attempt(names sets.Set[string], isGuarded func(string, *v1beta2.NetworkPolicy) bool) (*operations, error) {
 	if c.silences < patience {
 		return c.change(names, isGuarded)
@@ -268,12 +269,12 @@ func (c *Controller) change(names sets.Set[string], isGuarded func(string, *v1be
 	return ops, nil
 }
 
-// survive makes an error of a panic, which counts as a refusal.
+// survive turns a panic into an error, which counts as a refusal.
 func survive(update func([]*openflow.PolicyRule, []uint32) error, install []*openflow.PolicyRule, remove []uint32) error {
 	return recovery.Call(controllerName, recovery.Part(controllerName), func() error { return update(install, remove) })
 }
 
-// plan notes that the switch is about to be told of the named policies. Should it panic, they stay dirty.
+// plan records that the switch is about to be told of the named policies. After a panic they stay dirty.
 func (c *Controller) plan(names sets.Set[string], isGuarded func(string, *v1beta2.NetworkPolicy) bool) *operations {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,8 +285,8 @@ func (c *Controller) plan(names sets.Set[string], isGuarded func(string, *v1beta
 	return ops
 }
 
-// withoutEarlyEnds leaves policies out that are gone, if others have changed since the realization began: what takes over from one
-// that has gone meanwhile must not come later than its end. The caller holds mu.
+// withoutEarlyEnds leaves out deleted policies if others have changed since the realization began: a policy that takes over
+// from a deleted one must not come later than the deletion. The caller holds mu.
 func (c *Controller) withoutEarlyEnds(names sets.Set[string]) sets.Set[string] {
 	if c.taken.IsSuperset(c.state.dirty) {
 		return names
@@ -299,7 +300,7 @@ func (c *Controller) withoutEarlyEnds(names sets.Set[string]) sets.Set[string] {
 	return planned
 }
 
-// conclude enters what has become of a plan.
+// conclude enters the outcome of a plan.
 func (c *Controller) conclude(names sets.Set[string], ops *operations, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,7 +315,7 @@ func (c *Controller) conclude(names sets.Set[string], ops *operations, err error
 	c.settle(ops)
 }
 
-// settle notes what has become of policies by a change that the switch has accepted. The caller holds mu.
+// settle records the outcome for policies after a change that the switch has accepted. The caller holds mu.
 func (c *Controller) settle(ops *operations) {
 	for name, version := range ops.versions {
 		err, senseless := ops.senseless[name]
@@ -327,7 +328,7 @@ func (c *Controller) settle(ops *operations) {
 		case c.isRefusedVersion(name, version):
 			c.isolated(c.refusals[name])
 		default:
-			c.state.dirty.Insert(name) // The policy itself is to be tried yet.
+			c.state.dirty.Insert(name) // The policy itself must still be tried.
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// realized is what the switch holds: rules by policy and key.
+// realized is the content of the switch: rules by policy and key.
 type realized struct {
 	policies map[string]map[ruleKey]*openflow.PolicyRule
 	ids      *ruleIDs
@@ -25,23 +25,24 @@ func newRealized() *realized {
 	return &realized{policies: map[string]map[ruleKey]*openflow.PolicyRule{}, ids: newRuleIDs()}
 }
 
-// operations take some policies from what is realized to what is wanted, in one change of the switch.
+// operations lead some policies from the realized to the wanted rules, in one change of the switch.
 type operations struct {
-	// rules are the rules of each policy afterwards; none for a policy that is gone.
+	// rules are the rules of each policy afterward; none for a deleted policy.
 	rules map[string]map[ruleKey]*openflow.PolicyRule
-	// install may hold rules that the switch has already.
+	// install may contain rules that the switch already has.
 	install []*openflow.PolicyRule
 	remove  []uint32
-	// versions are those of the policies that are planned; nil for one that is gone.
+	// versions are the versions of the planned policies; nil for a deleted one.
 	versions map[string]*v1beta2.NetworkPolicy
-	// guarded are those whose rules are those of guard.
+	// guarded are the policies that have the rules of their guard.
 	guarded sets.Set[string]
-	// senseless says why some of these have no other rules.
+	// senseless has the reasons for the invalid ones among them.
 	senseless map[string]error
 }
 
-// plan computes the operations for the named policies. Policies that cannot be told yet are left as they are. Those that
-// isGuarded names, and those that make no sense, become guards. Ids are taken for new rules; commit or abandon must follow.
+// plan computes the operations for the named policies. Policies that cannot be resolved yet are left unchanged. Policies
+// that isGuarded selects, and invalid ones, get the rules of their guard. Ids are taken for new rules; commit or abandon
+// must follow.
 func (r *realized) plan(s *state, names sets.Set[string], isGuarded func(name string, version *v1beta2.NetworkPolicy) bool) *operations {
 	ops := &operations{
 		rules: map[string]map[ruleKey]*openflow.PolicyRule{}, versions: map[string]*v1beta2.NetworkPolicy{},
@@ -106,7 +107,7 @@ func (r *realized) commit(ops *operations) {
 	}
 }
 
-// abandon forgets operations that the switch has not accepted.
+// abandon discards operations that the switch has not accepted.
 func (r *realized) abandon(ops *operations) {
 	for name, rules := range ops.rules {
 		for key, rule := range rules {

@@ -180,7 +180,7 @@ func TestRuleIDs(t *testing.T) {
 	require.Equal(t, first, newRuleIDs().take(a), "after a restart, too")
 }
 
-// After any sequence of events the switch has what a controller has that sees only the outcome.
+// After any sequence of events the switch has the same content as with a controller that sees only the outcome.
 func TestIncrementalEqualsFresh(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -236,7 +236,7 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 	last := networkPolicy("np0", "atg0", in(groups("ag0")))
 	policies[last.Name] = last
 	b.set(last)
-	// The versions in force may differ as long as groups are missing.
+	// The versions in force may differ while groups are missing.
 	for i := range 4 {
 		g := addressGroup(fmt.Sprint("ag", i), memberOf("p", "10.0.1.9"))
 		addresses[g.Name] = g

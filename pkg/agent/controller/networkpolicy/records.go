@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// position orders records. Run is the time at which all objects were last written anew, Seq counts the changes since.
+// position orders records. Run is the time at which all objects were last written as a whole, Seq counts the changes since.
 type position struct {
 	Run int64  `json:"run"`
 	Seq uint64 `json:"seq"`
@@ -27,25 +27,25 @@ type objectRecord struct {
 	position
 	Resource Resource `json:"resource"`
 	Name     string   `json:"name"`
-	// Object and Patch are values of v1beta2 when they are encoded and json.RawMessage when they are decoded. One is nil.
+	// Object and Patch are values of v1beta2 for encoding and json.RawMessage after decoding. One is nil.
 	Object any `json:"object,omitempty"`
 	Patch  any `json:"patch,omitempty"`
 }
 
-// inventoryRecord is a record of an inventory: what one change has done to the set of objects. The first one has no name.
+// inventoryRecord is a record of an inventory: the effect of one change on the set of objects. The first one has no name.
 type inventoryRecord struct {
 	position
 	Resource Resource `json:"resource"`
 	Name     string   `json:"name,omitempty"`
 	Gone     bool     `json:"gone,omitempty"`
-	// Patch means that Pods and NoPods change the entry that there is.
+	// Patch means that Pods and NoPods change the existing entry.
 	Patch bool `json:"patch,omitempty"`
 	summary
 }
 
-// summary is what has to be known of an object to close what may be open without it. It is kept apart from the object.
+// summary is the part of an object that is needed to close what may be open without it. It is stored apart from the object.
 type summary struct {
-	// AppliedTo and Directions are a policy's, Source says where it comes from.
+	// AppliedTo and Directions are a policy's, Source is its origin.
 	AppliedTo  []string                        `json:"appliedTo,omitempty"`
 	Directions []v1beta2.Direction             `json:"directions,omitempty"`
 	Source     *v1beta2.NetworkPolicyReference `json:"source,omitempty"`
@@ -54,7 +54,7 @@ type summary struct {
 	NoPods []string `json:"noPods,omitempty"`
 }
 
-// summarize returns the name of an object or a patch, and what the inventory says of it.
+// summarize returns the name of an object or a patch, and its summary for the inventory.
 func summarize(object any) (name string, patch bool, s summary) {
 	switch o := object.(type) {
 	case *v1beta2.NetworkPolicy:
@@ -71,7 +71,7 @@ func summarize(object any) (name string, patch bool, s summary) {
 	return "", false, summary{}
 }
 
-// directionsOf returns the directions in which the policy isolates. One that is not known may mean both.
+// directionsOf returns the directions in which the policy isolates. An unknown direction may mean both.
 func directionsOf(np *v1beta2.NetworkPolicy) []v1beta2.Direction {
 	both := []v1beta2.Direction{v1beta2.DirectionIn, v1beta2.DirectionOut}
 	var directions []v1beta2.Direction
@@ -97,7 +97,7 @@ func podTexts(members []v1beta2.GroupMember) []string {
 	return pods
 }
 
-// unreadable returns what takes the place of an object of which only the summary is known; nil if nothing is needed.
+// unreadable returns the replacement of an object of which only the summary is known; nil if none is needed.
 func (s summary) unreadable(r Resource, name string) any {
 	switch r {
 	case NetworkPolicies:
@@ -113,10 +113,10 @@ func (s summary) unreadable(r Resource, name string) any {
 		}
 		return g
 	}
-	return nil // Nobody is in an AddressGroup that is not known.
+	return nil // An unknown AddressGroup has no members.
 }
 
-// isolatingRules allow nothing in the directions.
+// isolatingRules returns rules that allow nothing in the directions.
 func isolatingRules(directions []v1beta2.Direction) []v1beta2.NetworkPolicyRule {
 	var rules []v1beta2.NetworkPolicyRule
 	for _, d := range directions {
@@ -125,18 +125,18 @@ func isolatingRules(directions []v1beta2.Direction) []v1beta2.NetworkPolicyRule 
 	return rules
 }
 
-// inventory is what an inventory file says.
+// inventory is the content of an inventory file.
 type inventory struct {
 	position
 	entries map[string]*entry
 }
 
-// entry is what the inventory knows of one object.
+// entry is the inventory's knowledge of one object.
 type entry struct {
 	position
 	summary
-	// size is the present size of the object's file, negative when a patch is missing there. base is the size that it had when
-	// it was written anew. Both are only known of what this process has written.
+	// size is the present size of the object's file, negative when a patch is missing there. base is its size when it was
+	// last written as a whole. Both are known only for files that this process has written.
 	size, base int64
 }
 
@@ -188,7 +188,7 @@ func (x *inventory) enter(record *inventoryRecord) error {
 	return nil
 }
 
-// decodeStrictly refuses what this version does not know: it may be a restriction.
+// decodeStrictly refuses fields that this version does not know: they may be restrictions.
 func decodeStrictly(content []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
@@ -201,7 +201,7 @@ func decodeStrictly(content []byte, into any) error {
 	return nil
 }
 
-// decodeObject makes an object of the records of its file. It returns the position of the last one.
+// decodeObject makes an object from the records of its file. It returns the position of the last one.
 func decodeObject(payloads [][]byte, r Resource, name string) (object any, last position, err error) {
 	if len(payloads) == 0 {
 		return nil, last, errors.New("the file has no record")

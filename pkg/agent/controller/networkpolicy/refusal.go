@@ -16,16 +16,16 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// PolicyNotRealized is the reason of problems with policies that are not in force as they are.
+// PolicyNotRealized is the reason of problems with policies that are not in force unchanged.
 const PolicyNotRealized problem.Reason = "PolicyNotRealized"
 
 const (
-	// minRefusalDelay and maxRefusalDelay bound the time, which doubles, until a refused policy is tried again.
+	// minRefusalDelay and maxRefusalDelay bound the time, which doubles, until a refused policy is retried.
 	minRefusalDelay = time.Second
 	maxRefusalDelay = 5 * time.Minute
-	// maxRetries bounds how many refused policies are tried again in one go: Pods may be waiting.
+	// maxRetries bounds how many refused policies are retried at a time: Pods may be waiting.
 	maxRetries = 20
-	// maxErrorText bounds what is reported of an error: it may name a flow of 64 KB.
+	// maxErrorText bounds the reported part of an error: it may name a flow of 64 KB.
 	maxErrorText = 600
 )
 
@@ -36,13 +36,13 @@ type refusal struct {
 	err     error
 	// open is set when the switch refuses the guard, too.
 	open bool
-	// delay is the time from the last attempt to the next one, which is due then. Both are 0 for a policy that makes no
-	// sense: that does not change until the policy does.
+	// delay is the time between the last attempt and the next one at due. Both are 0 for an invalid policy: nothing changes
+	// until the policy does.
 	delay time.Duration
 	due   time.Time
 }
 
-// unanswered is the error of a change that the switch did not answer although it has answered others.
+// unanswered is the error of a change that the switch did not answer although it answered others.
 type unanswered struct{ err error }
 
 func (e *unanswered) Error() string {
@@ -51,10 +51,10 @@ func (e *unanswered) Error() string {
 
 func (e *unanswered) Unwrap() error { return e.err }
 
-// errUnwell is part of the error of a switch that takes no change at all.
+// errUnwell is part of the error of a switch that accepts no change at all.
 var errUnwell = errors.New("the switch takes no change")
 
-// notIsolatedError says that the switch refuses a policy and the isolation in place of it.
+// notIsolatedError means that the switch refuses both a policy and the isolation in its place.
 type notIsolatedError struct {
 	policy problem.Subject
 	err    error
@@ -66,10 +66,10 @@ func (e *notIsolatedError) Error() string {
 
 func (e *notIsolatedError) Unwrap() error { return e.err }
 
-// Lasting tells that it is of no use to ask again at once: the policy is tried again after a growing delay.
+// Lasting reports that there is no use in asking again at once: the policy is retried after a growing delay.
 func (e *notIsolatedError) Lasting() bool { return true }
 
-// isRefused tells whether an error is about what was to be changed, as opposed to a switch that does not answer.
+// isRefused reports whether an error is about the content of a change, as opposed to a switch that does not answer.
 func isRefused(err error) bool {
 	if silent := (*unanswered)(nil); errors.As(err, &silent) {
 		return true
@@ -77,7 +77,7 @@ func isRefused(err error) bool {
 	return err != nil && !errors.Is(err, errUnwell) && !errors.Is(err, of.ErrDisconnected) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
-// subjectOf is the NetworkPolicy that a policy was made of.
+// subjectOf returns the NetworkPolicy from which a policy was made.
 func subjectOf(np *v1beta2.NetworkPolicy) problem.Subject {
 	if ref := np.SourceRef; ref != nil {
 		return problem.Subject{Kind: "NetworkPolicy", Namespace: ref.Namespace, Name: ref.Name, UID: string(ref.UID)}
@@ -85,7 +85,7 @@ func subjectOf(np *v1beta2.NetworkPolicy) problem.Subject {
 	return problem.Subject{Kind: "NetworkPolicy", Name: np.Name}
 }
 
-// refuse notes that a version of a policy cannot be realized, and reports it. The caller holds mu.
+// refuse records that a version of a policy cannot be realized, and reports it. The caller holds mu.
 func (c *Controller) refuse(version *v1beta2.NetworkPolicy, err error, open bool) {
 	r := c.refusals[version.Name]
 	if r == nil || r.version != version {
@@ -97,13 +97,13 @@ func (c *Controller) refuse(version *v1beta2.NetworkPolicy, err error, open bool
 	c.report(r)
 }
 
-// postpone makes the policy due later than the last time.
+// postpone schedules the policy with a longer delay than the last time.
 func (r *refusal) postpone() {
 	r.delay = min(max(2*r.delay, minRefusalDelay), maxRefusalDelay)
 	r.due = time.Now().Add(r.delay)
 }
 
-// isolated notes that the guard is in force. The caller holds mu.
+// isolated records that the guard is in force. The caller holds mu.
 func (c *Controller) isolated(r *refusal) {
 	if r.open {
 		r.open = false
@@ -111,7 +111,7 @@ func (c *Controller) isolated(r *refusal) {
 	}
 }
 
-// refuseSenseless does so for one that makes no sense. The caller holds mu.
+// refuseSenseless does the same for an invalid policy. The caller holds mu.
 func (c *Controller) refuseSenseless(version *v1beta2.NetworkPolicy, err error) {
 	r := &refusal{version: version, subject: subjectOf(version), err: err}
 	c.refusals[version.Name] = r
@@ -130,7 +130,7 @@ func (c *Controller) report(r *refusal) {
 	c.problems.Report(PolicyNotRealized, r.subject, fmt.Sprintf("cannot be realized: %s; %s", text, effect))
 }
 
-// accept notes that a policy is in force, or gone. The caller holds mu.
+// accept records that a policy is in force, or deleted. The caller holds mu.
 func (c *Controller) accept(name string) {
 	if r := c.refusals[name]; r != nil {
 		delete(c.refusals, name)
@@ -138,13 +138,13 @@ func (c *Controller) accept(name string) {
 	}
 }
 
-// isRefusedVersion tells whether the version is one that is known to be refused. The caller holds mu.
+// isRefusedVersion reports whether the version is known to be refused. The caller holds mu.
 func (c *Controller) isRefusedVersion(name string, version *v1beta2.NetworkPolicy) bool {
 	r := c.refusals[name]
 	return r != nil && r.version == version
 }
 
-// dueRefusals returns the policies that are to be tried again now, those first that have waited longest. The caller holds mu.
+// dueRefusals returns the policies that are due for another attempt, longest waiting first. The caller holds mu.
 func (c *Controller) dueRefusals(limit int) []string {
 	now := time.Now()
 	var names []string
@@ -159,7 +159,7 @@ func (c *Controller) dueRefusals(limit int) []string {
 	return names[:min(limit, len(names))]
 }
 
-// scheduleRetry has the controller woken when the next refused policy is due.
+// scheduleRetry wakes the controller when the next refused policy is due.
 func (c *Controller) scheduleRetry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

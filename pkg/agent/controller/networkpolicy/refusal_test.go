@@ -46,7 +46,7 @@ func bad(rule func(v1beta2.NetworkPolicyPeer, ...v1beta2.Service) v1beta2.Networ
 	return rule(block(everything), service(v1beta2.ProtocolTCP, badPort))
 }
 
-// requireProblems compares the policies that are reported.
+// requireProblems compares the reported policies.
 func (b *bench) requireProblems(want ...string) []problem.Problem {
 	b.t.Helper()
 	problems, _ := b.problems.List()
@@ -114,7 +114,7 @@ func TestRefusedPolicy(t *testing.T) {
 	})
 }
 
-// What was in force of a policy goes on, as far as the present version says nothing else, and all else is closed.
+// The realized part of a policy stays in force unless the present version contradicts it; everything else is closed.
 func TestRefusedVersion(t *testing.T) {
 	begin := func(t *testing.T) *bench {
 		b := newBenchWith(t)
@@ -179,7 +179,7 @@ func TestRefusedVersion(t *testing.T) {
 	})
 }
 
-// A policy goes, and another one comes in its place, while the switch is asked about a third one.
+// While the switch is asked about a policy, a second one is deleted and a third one replaces it.
 func TestPolicyIsReplacedDuringSeparation(t *testing.T) {
 	b := newBenchWith(t)
 	b.set(networkPolicy("former", "a", in(block("10.0.0.0/8"))))
@@ -202,7 +202,8 @@ func TestPolicyIsReplacedDuringSeparation(t *testing.T) {
 	require.False(t, open, "at no time is a Pod without both")
 }
 
-// At start, as long as rules of former rounds are in force, nobody may take the isolation for all that there is: connections would be cut.
+// At start, while rules of former rounds are in force, nobody may take the isolation for the complete rules: connections
+// would be cut.
 func TestNothingIsAnnouncedOnTop(t *testing.T) {
 	b := newBenchWith(t)
 	b.flows.fail = refuseBad
@@ -326,7 +327,8 @@ func TestPolicyThatMakesNoSense(t *testing.T) {
 	}
 }
 
-// A switch that does not answer is waited for. If it answers everything but a certain policy, that is taken as refused.
+// The controller waits for a switch that does not answer. If it answers everything except a certain policy, that policy
+// counts as refused.
 func TestSilentSwitch(t *testing.T) {
 	for _, silence := range []error{of.ErrDisconnected, context.DeadlineExceeded} {
 		synctest.Test(t, func(t *testing.T) {
@@ -353,7 +355,7 @@ func TestSilentSwitch(t *testing.T) {
 	}
 }
 
-// After it did not answer, the switch refuses whatever comes: that is about no policy.
+// After not answering, the switch refuses every change: no policy is to blame for that.
 func TestSwitchThatTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBenchWith(t)
@@ -370,7 +372,7 @@ func TestSwitchThatTakesNothing(t *testing.T) {
 	})
 }
 
-// Whichever policies the switch refuses, all others become what they are without these.
+// Whichever policies the switch refuses, all others end up as they would without these.
 func TestOthersAreRealized(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -414,7 +416,7 @@ func TestOthersAreRealized(t *testing.T) {
 	}
 }
 
-// What an earlier agent has realized stays until all policies, or their guards, are in its place.
+// Rules of an earlier agent stay until all policies, or their guards, have replaced them.
 func TestFormerRoundsStayDuringTheSearch(t *testing.T) {
 	b := newBenchWith(t)
 	var rules []string

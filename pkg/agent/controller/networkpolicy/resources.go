@@ -21,22 +21,22 @@ const (
 	AppliedToGroups Resource = "appliedtogroups"
 )
 
-// directories are the names, below the directory of the last known policies, that Antrea uses.
+// directories are the names that Antrea uses below the directory of the last known policies.
 var directories = map[Resource]string{
 	NetworkPolicies: "network-policies",
 	AddressGroups:   "address-groups",
 	AppliedToGroups: "applied-to-groups",
 }
 
-// change is what an event does to the state.
+// change is the effect of an event on the state.
 type change struct {
 	name  string
 	apply func(*state)
-	// stored is the object or the patch that is to be kept on disk; nil when the object is gone.
+	// stored is the object or the patch to store on disk; nil when the object is gone.
 	stored any
 }
 
-// setObject is the change by an object that is new or complete.
+// setObject returns the change for an object that is new or complete.
 func setObject(object any) (change, error) {
 	switch o := object.(type) {
 	case *v1beta2.NetworkPolicy:
@@ -51,7 +51,7 @@ func setObject(object any) (change, error) {
 	return change{}, fmt.Errorf("unexpected object of type %T", object)
 }
 
-// deleteObject is the change by the deletion of an object.
+// deleteObject returns the change for the deletion of an object.
 func deleteObject(object any) (change, error) {
 	switch o := object.(type) {
 	case *v1beta2.NetworkPolicy:
@@ -64,8 +64,8 @@ func deleteObject(object any) (change, error) {
 	return change{}, fmt.Errorf("unexpected object of type %T", object)
 }
 
-// modifyObject is the change by a MODIFIED event: a whole policy, or the patch of a group. current is the state, which does
-// not change meanwhile.
+// modifyObject returns the change for a MODIFIED event: a whole policy, or the patch of a group. current is the state,
+// which does not change meanwhile.
 func modifyObject(object any, current *state) (change, error) {
 	switch o := object.(type) {
 	case *v1beta2.AddressGroupPatch:
@@ -98,7 +98,7 @@ func (s *state) names(r Resource) []string {
 	}
 }
 
-// object returns the resource's object as the API has it; nil if there is none.
+// object returns the resource's object in the API's form; nil if there is none.
 func (s *state) object(r Resource, name string) any {
 	switch r {
 	case AddressGroups:

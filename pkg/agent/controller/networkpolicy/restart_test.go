@@ -22,7 +22,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// choosySwitch refuses flows whose text has a certain part, and notes what there is after each bundle.
+// choosySwitch refuses flows whose text has a certain part, and records its content after each bundle.
 type choosySwitch struct {
 	*of.Fake
 	refused string
@@ -44,7 +44,7 @@ func (s *choosySwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 	return nil
 }
 
-// An agent starts on a switch with another one's policies, some of which are refused now or make no sense: no Pod is open at
+// An agent starts on a switch with another agent's policies, some of which are now refused or invalid. No Pod is open at
 // any time that was not, and others' policies remain.
 func TestRestartWithBadPolicies(t *testing.T) {
 	sw := &choosySwitch{Fake: of.NewFake()}

@@ -15,8 +15,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/cost"
 )
 
-// BenchmarkScale measures the controller, without a switch, with 100,000 rules of 10,000 policies on one Node, of which the
-// switch refuses some.
+// BenchmarkScale measures the controller, without a switch, with 100,000 rules of 10,000 policies on one Node. The switch
+// refuses some of them.
 func BenchmarkScale(b *testing.B) {
 	const policies, rules = 10_000, 10
 	for _, refused := range []int{0, 1, 10} {

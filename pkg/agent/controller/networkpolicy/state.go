@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// state is what the controller knows: policies and groups as antrea-controller has computed them, and the local Pods'
+// state is the controller's knowledge: policies and groups as antrea-controller has computed them, and the local Pods'
 // interfaces. It is deterministic and does no I/O; every change marks the policies that it concerns as dirty.
 type state struct {
 	policies        map[string]*policy
@@ -23,27 +23,27 @@ type state struct {
 	// interfaces are those of local Pods, by Pod and by interface name.
 	interfaces map[podName]map[string]openflow.PolicyPod
 
-	// byAddressGroup, byAppliedToGroup have the names of policies that refer to a group, known or not.
+	// byAddressGroup and byAppliedToGroup have the names of policies that refer to a group, known or not.
 	byAddressGroup, byAppliedToGroup index
 	dirty                            sets.Set[string]
 
 	doubt doubt
 }
 
-// policy is one policy; latest is nil when it has been deleted.
+// policy is one policy; latest is nil once it has been deleted.
 type policy struct {
 	latest *v1beta2.NetworkPolicy
-	// effective is the latest version all groups of which were known at some time: groups and policies arrive in any order,
+	// effective is the latest version whose groups were all known at some time. Groups and policies arrive in any order,
 	// and until a version is complete the one before stays in force.
 	effective *v1beta2.NetworkPolicy
-	// tolerated is a version that is in force although groups of it are not known (doubt.go).
+	// tolerated is a version that is in force although groups of it are unknown (doubt.go).
 	tolerated *v1beta2.NetworkPolicy
-	// accepted is the last version that the switch has accepted as it is. Its rules are in force, as far as its groups allow them,
-	// while a later one is refused.
+	// accepted is the last version that the switch has accepted unchanged. While a later one is refused, its rules are in
+	// force as far as its groups allow them.
 	accepted *v1beta2.NetworkPolicy
 }
 
-// index maps the name of a group to those of policies.
+// index maps the name of a group to the names of policies.
 type index map[string]sets.Set[string]
 
 func (i index) add(group, policy string) {
@@ -87,7 +87,7 @@ func (p *policy) versions() []*v1beta2.NetworkPolicy {
 	return slices.DeleteFunc([]*v1beta2.NetworkPolicy{p.latest, p.effective, p.accepted}, func(v *v1beta2.NetworkPolicy) bool { return v == nil })
 }
 
-// reindex calls change and brings the indexes in line with what it did to the policy.
+// reindex calls change and updates the indexes for what it has done to the policy.
 func (s *state) reindex(name string, change func(p *policy)) {
 	p := s.policies[name]
 	if p == nil {
@@ -169,7 +169,7 @@ func (s *state) deleteInterface(pod podName, interfaceName string) {
 	s.dirty = s.dirty.Union(s.policiesOf(pod))
 }
 
-// policiesOf returns the names of the policies that are applied to the Pod.
+// policiesOf returns the names of the policies that apply to the Pod.
 func (s *state) policiesOf(pod podName) sets.Set[string] {
 	names := sets.New[string]()
 	for name, g := range s.appliedToGroups {
@@ -180,7 +180,7 @@ func (s *state) policiesOf(pod podName) sets.Set[string] {
 	return names
 }
 
-// complete tells whether all groups of the policy are known, or need not be.
+// complete reports whether all groups of the policy are known, or need not be.
 func (s *state) complete(p *v1beta2.NetworkPolicy) bool {
 	if s.tolerates(p) {
 		return true
@@ -198,8 +198,8 @@ func (s *state) complete(p *v1beta2.NetworkPolicy) bool {
 	return true
 }
 
-// resolve returns the version of the policy that is to be in force, nil if the policy is gone. ok is false when it cannot be
-// told yet: what is in force stays.
+// resolve returns the version of the policy that should be in force, nil if the policy is gone. ok is false when that is
+// not yet known; the present rules then stay.
 func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
 	p := s.policies[name]
 	if p == nil {
@@ -211,7 +211,7 @@ func (s *state) resolve(name string) (version *v1beta2.NetworkPolicy, ok bool) {
 	return p.effective, p.effective != nil && s.complete(p.effective)
 }
 
-// note is reindex for what makes no policy dirty.
+// note is reindex for changes that do not make the policy dirty.
 func (s *state) note(name string, change func(p *policy)) {
 	dirty := s.dirty.Has(name)
 	s.reindex(name, change)
@@ -220,7 +220,7 @@ func (s *state) note(name string, change func(p *policy)) {
 	}
 }
 
-// accept notes that the version is in force as it is.
+// accept records that the version is in force unchanged.
 func (s *state) accept(name string, version *v1beta2.NetworkPolicy) {
 	if p := s.policies[name]; p != nil && version != nil && p.accepted != version {
 		s.note(name, func(p *policy) { p.accepted = version })

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// fallbackDelay is how long antrea-controller is waited for at start before the last known policies are used.
+	// fallbackDelay is how long the agent waits for antrea-controller at start before it uses the last known policies.
 	fallbackDelay = 5 * time.Second
-	// doubtDelay is how long antrea-controller is waited for at start when what is kept is damaged: until then the rules of the
-	// former agent stay in force, after it Pods are isolated that damaged files may concern.
+	// doubtDelay is how long it waits at start when the stored files are damaged. Until then the rules of the former agent
+	// stay in force; after that, Pods that damaged files may concern are isolated.
 	doubtDelay = 30 * time.Second
-	// storeRetryDelay is the time between two attempts to write what could not be written.
+	// storeRetryDelay is the time between two attempts to write to a disk that failed.
 	storeRetryDelay = 30 * time.Second
 )
 
-// Reasons of problems with what is kept on disk.
+// Reasons of problems with the files on disk.
 const (
 	ReasonStoredPolicyUnreadable problem.Reason = "StoredPolicyUnreadable"
 	ReasonPolicyNotStored        problem.Reason = "PolicyNotStored"
@@ -42,21 +42,21 @@ type watcher struct {
 	resource Resource
 	source   Source
 	files    *files
-	// reconnectDelay and firstReconnectDelay are as the constants; tests shorten them.
+	// reconnectDelay and the others default to the constants; tests shorten them.
 	reconnectDelay, firstReconnectDelay, fallbackDelay, doubtDelay, storeRetryDelay time.Duration
-	// delays are those between attempts; pause uses them.
+	// delays are the delays between attempts; pause uses them.
 	delays retry.Delays
-	// giveUp ends the time that antrea-controller is waited for at start, storeAgain that until a next attempt to write.
+	// giveUp ends the initial wait for antrea-controller, storeAgain the wait for the next attempt to write.
 	giveUp, storeAgain *time.Timer
-	// stored is what was found on disk, once it was looked for; began is when the watcher has begun.
+	// stored is the content found on disk, once it was read; began is when the watcher has started.
 	stored *loaded
 	began  time.Time
-	// synced is set once a complete set has arrived, or the last known one was used. connected says whether a complete set
+	// synced is set once a complete set has arrived, or the last known one was used. connected is set when a complete set
 	// has arrived on a watch that is still open; it is protected by the controller's mu.
 	synced, connected bool
 }
 
-// addWatchers makes the watchers. Whatever is wrong with dir, they work.
+// addWatchers makes the watchers. They work even if dir is unusable.
 func (c *Controller) addWatchers(source Source, dir string) {
 	for _, resource := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
 		w := &watcher{
@@ -94,7 +94,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// follow opens a watch and enters its events until it ends, for the reason that it returns.
+// follow opens a watch and enters its events until it ends, and returns the reason.
 func (w *watcher) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -181,8 +181,8 @@ func (r *received) receive(event watch.Event) error {
 	return r.w.enter(event)
 }
 
-// enter applies one event that comes after the complete set. After an error only a new complete set is right. What is kept on
-// disk is never older than what is in force.
+// enter applies one event after the complete set. After an error only a new complete set is correct. The files on disk are
+// never older than what is in force.
 func (w *watcher) enter(event watch.Event) error {
 	ch, err := w.changeOf(event)
 	if err != nil {
@@ -194,7 +194,7 @@ func (w *watcher) enter(event watch.Event) error {
 	return nil
 }
 
-// changeOf makes a change of an event.
+// changeOf makes a change from an event.
 func (w *watcher) changeOf(event watch.Event) (ch change, err error) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
@@ -211,7 +211,7 @@ func (w *watcher) changeOf(event watch.Event) (ch change, err error) {
 	return ch, err
 }
 
-// replace makes objects all that there are. Until all are written nothing on disk is valid.
+// replace makes objects the only ones. Until all are written nothing on disk is valid.
 func (w *watcher) replace(objects []any) error {
 	changes, err := w.changes(objects)
 	if err != nil {
@@ -237,7 +237,7 @@ func (w *watcher) changes(objects []any) ([]change, error) {
 	return changes, nil
 }
 
-// applyAll makes the changed objects all that there are, with what else is to be noted, and that the resource is complete.
+// applyAll makes the changed objects the only ones, calls note, and records that the resource is complete.
 func (w *watcher) applyAll(changes []change, note func(*state)) {
 	keep := sets.New[string]()
 	w.c.update(func(s *state) {

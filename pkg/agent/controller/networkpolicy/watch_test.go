@@ -22,7 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 )
 
-// fakeSource is an antrea-controller that a test speaks for.
+// fakeSource is an antrea-controller that a test controls.
 type fakeSource struct {
 	mu      sync.Mutex
 	err     error
@@ -68,7 +68,7 @@ func (s *fakeSource) Moved() <-chan struct{} {
 	return s.moved
 }
 
-// move says that antrea-controller is somewhere else.
+// move makes antrea-controller appear somewhere else.
 func (s *fakeSource) move() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func newAgent(t *testing.T, source Source, dir string, interfaces ...*interfaces
 	return a
 }
 
-// run starts the controller and returns what stops it.
+// run starts the controller and returns the function that stops it.
 func (a *agent) run() (stop func()) {
 	ctx, cancel := context.WithCancel(a.t.Context())
 	done := make(chan struct{})

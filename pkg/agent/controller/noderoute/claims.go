@@ -14,19 +14,19 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
 )
 
-// crowd is how many other Nodes must have an address in a Pod network to prove that it is none. One would not do: any Node can
-// claim an address in another's Pod network, and must not take it from it.
+// crowd is how many other Nodes must have an address in a Pod network to prove that it is not one. A single Node is not
+// enough: any Node can claim an address in another's Pod network, and must not deprive it of the network.
 const crowd = 2
 
-// claim is one Pod network that a Node object has.
+// claim is one Pod network of a Node object.
 type claim struct {
 	node *object
 	cidr netip.Prefix
-	// by is the older claim that keeps this one from winning, crowd the Nodes whose addresses are in it. A claim with neither
-	// has won, once it has been settled.
+	// by is the older claim that keeps this one from winning; crowd are the Nodes whose addresses are in it. A claim with
+	// neither has won, once it has been settled.
 	by    *claim
 	crowd []string
-	// beaten are the claims whose by is this one.
+	// beaten are the claims that have lost to this one.
 	beaten map[*claim]bool
 
 	queued, gone bool
@@ -34,17 +34,17 @@ type claim struct {
 
 func (c *claim) won() bool { return c.by == nil && len(c.crowd) == 0 }
 
-// older is the order in which claims are decided. Creation times are of whole seconds; a UID, which nobody can choose, decides
-// between equal ones.
+// older is the order in which claims are decided. Creation times are in whole seconds; among equal ones the UID, which
+// nobody can choose, decides.
 func (c *claim) older(other *claim) bool {
 	return cmp.Or(cmp.Compare(c.node.created, other.node.created), cmp.Compare(c.node.uid, other.node.uid),
 		cmp.Compare(c.node.name, other.node.name), c.cidr.Compare(other.cidr)) < 0
 }
 
-// verdict is what became of a claim.
+// verdict is the result of a claim.
 type verdict struct {
 	won bool
-	// by and byCIDR are the claim that it has lost to; zero if it was not that.
+	// by and byCIDR are the claim to which it has lost; zero if it has not lost to one.
 	by     string
 	byCIDR netip.Prefix
 	// crowd are some Nodes whose addresses are in the network.
@@ -59,11 +59,12 @@ func (c *claim) verdict() verdict {
 	return v
 }
 
-// claims decides which Node has which Pod network, from all Node objects and nothing else. Claims are decided from the oldest Node to
-// the youngest: one wins unless its network overlaps that of an older one that has won, or is crowded by other Nodes' addresses. What has lost keeps nobody
-// else from winning, so a wrong object disturbs no older Node, and no younger one that it is not right beside.
+// claims decides which Node has which Pod network, from all Node objects and nothing else. Claims are decided from the
+// oldest Node to the youngest. A claim wins unless its network overlaps that of an older winner, or is crowded by other
+// Nodes' addresses. A claim that has lost keeps no other from winning. So a wrong object disturbs no older Node, and a
+// younger one only where its own claim wins.
 //
-// A change settles again only what it can affect.
+// A change settles again only the claims that it can affect.
 type claims struct {
 	mutex  sync.Mutex
 	nodes  map[string]*object
@@ -74,7 +75,7 @@ type claims struct {
 	// addresses are those of all Nodes, with the Nodes' names.
 	addresses prefixindex.Index[[]string]
 
-	// pending are the claims to decide, touched the verdicts before the present change.
+	// pending are the claims to decide; touched has the verdicts before the present change.
 	pending claimHeap
 	touched map[*claim]verdict
 }
@@ -83,8 +84,8 @@ func newClaims() *claims {
 	return &claims{nodes: map[string]*object{}, claims: map[string][]*claim{}, crowded: map[*claim]bool{}}
 }
 
-// set notes what the Node's object says now, nil for none. It returns whether that is something else than before, and in order the other
-// Nodes that it may matter to.
+// set enters the present content of the Node's object, nil for none. It returns whether that differs from before, and, in
+// order, the other Nodes that it may affect.
 func (x *claims) set(name string, now *object) (changed bool, affected []string) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -124,7 +125,7 @@ func (x *claims) setAddresses(name string, before, now *object) {
 	}
 }
 
-// setAddress changes who has an address, and looks again at networks that it may crowd, or crowded.
+// setAddress changes who has an address, and checks again the networks that it may crowd, or has crowded.
 func (x *claims) setAddress(addr netip.Addr, change func([]string) []string) {
 	p := host(addr)
 	names, _ := x.addresses.Get(p)
@@ -183,7 +184,7 @@ func (x *claims) enqueue(c *claim) {
 	}
 }
 
-// reopen takes a claim's verdict back, and those that rest on it, to decide them again.
+// reopen withdraws a claim's verdict and those that depend on it, to decide them again.
 func (x *claims) reopen(c *claim) {
 	if c.queued {
 		return
@@ -205,7 +206,7 @@ func (x *claims) reopen(c *claim) {
 	}
 }
 
-// settle decides what is pending, the oldest first: what a claim depends on is final then.
+// settle decides the pending claims, oldest first, so that everything a claim depends on is final.
 func (x *claims) settle() {
 	for len(x.pending) > 0 {
 		c := heap.Pop(&x.pending).(*claim)
@@ -251,7 +252,7 @@ func (x *claims) crowdOf(c *claim) (names []string) {
 	return names
 }
 
-// affected are the Nodes with another verdict than before, and those with an address where another Pod network is now.
+// affected returns the Nodes whose verdict has changed, and those with an address in a Pod network that has changed.
 func (x *claims) affected() []string {
 	names := map[string]bool{}
 	for c, before := range x.touched {
@@ -274,7 +275,7 @@ func (x *claims) affected() []string {
 	return sortedKeys(names)
 }
 
-// verdict says what became of the Node's claim.
+// verdict returns the verdict on the Node's claim.
 func (x *claims) verdict(name string, cidr netip.Prefix) verdict {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()

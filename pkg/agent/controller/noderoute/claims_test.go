@@ -16,7 +16,8 @@ func claimant(name string, created int64, ip string, cidrs ...string) *object {
 	return &object{name: name, created: created, cidrs: prefixes(cidrs...), addresses: [3][]netip.Addr{1: {netip.MustParseAddr(ip)}}}
 }
 
-// Who loses keeps nobody from winning, and one Node that claims another's address, or an address of its Pods, takes nothing from it.
+// A claim that has lost keeps no other from winning. A Node that claims another's address, or an address of its Pods, takes
+// nothing from it.
 func TestClaims(t *testing.T) {
 	x := newClaims()
 	cidr := func(text string) netip.Prefix { return netip.MustParsePrefix(text) }
@@ -51,7 +52,7 @@ func TestClaims(t *testing.T) {
 	require.Zero(t, x.winners.Len()+x.addresses.Len())
 }
 
-// BenchmarkClaims is a Node that joins a cluster and leaves it.
+// BenchmarkClaims measures a Node that joins a cluster and leaves it.
 func BenchmarkClaims(b *testing.B) {
 	for _, size := range []int{500, 5000, 50000} {
 		for _, liars := range []int{0, 10} {

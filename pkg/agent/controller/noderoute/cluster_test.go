@@ -104,7 +104,7 @@ func (h *testHost) DeleteRoutes(cidr netip.Prefix) error {
 
 func (h *testHost) Reconcile([]netip.Prefix) error { return nil }
 
-// others are the addresses of other Nodes, as text. Those of this Node only become more.
+// others returns the addresses of other Nodes, as text. Those of this Node are only ever added.
 func (h *testHost) others() map[string]string {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -142,7 +142,7 @@ func startAgent(t *testing.T, client *fake.Clientset, index int) *testAgent {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	factory.Start(ctx.Done())
-	// The fake API loses what happens between the list and the watch.
+	// The fake API loses events between the list and the watch.
 	synctest.Wait()
 	done := make(chan struct{})
 	go func() {
@@ -150,7 +150,7 @@ func startAgent(t *testing.T, client *fake.Clientset, index int) *testAgent {
 		a.Run(ctx)
 	}()
 	a.stop = func() {
-		// Informers that have not synced yet would report an error, and wait for a time outside of the bubble.
+		// Informers that have not synced yet would report an error, and wait for a time outside the bubble.
 		time.Sleep(time.Second)
 		cancel()
 		<-done
@@ -161,12 +161,12 @@ func startAgent(t *testing.T, client *fake.Clientset, index int) *testAgent {
 
 func nodeName(index int) string { return fmt.Sprintf("node-%d", index) }
 
-// honest are the Pod network and the address of a Node that nothing is wrong with.
+// honest returns the Pod network and the address of a correct Node.
 func honest(index int) (netip.Prefix, netip.Addr) {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 10, byte(index), 0}), 24), netip.AddrFrom4([4]byte{192, 168, 0, byte(10 + index)})
 }
 
-// testCluster makes and changes Node objects. Those of the first Nodes, which have agents, are honest.
+// testCluster makes and changes Node objects. The first Nodes have agents, and their objects are honest.
 type testCluster struct {
 	*rand.Rand
 	client *fake.Clientset
@@ -182,7 +182,7 @@ const (
 
 func (c *testCluster) pick(texts ...string) string { return texts[c.IntN(len(texts))] }
 
-// make makes an object. Its age is random: agents do not see Nodes in the order in which they were made.
+// make makes an object. Its age is random: agents do not see Nodes in the order of their creation.
 func (c *testCluster) make(name string, index int, lies bool) *corev1.Node {
 	c.serial++
 	cidr, address := honest(index)
@@ -252,7 +252,7 @@ func (c *testCluster) step(t *testing.T) {
 	}
 }
 
-// winners computes from all objects, in the simplest way, who has which Pod network.
+// winners computes from all objects, in the simplest way, which Node has which Pod network.
 func (c *testCluster) winners() map[netip.Prefix]string {
 	var all []*object
 	for _, n := range c.nodes {
@@ -282,7 +282,7 @@ func (c *testCluster) winners() map[netip.Prefix]string {
 	return winners
 }
 
-// undisturbed are the honest Nodes that no older Node's claim overlaps, and in whose way is no Pod network.
+// undisturbed returns the honest Nodes that no older Node's claim overlaps, and whose address is in no Pod network.
 func (c *testCluster) undisturbed() map[string]bool {
 	names := map[string]bool{}
 	for name, n := range c.nodes {
@@ -317,7 +317,7 @@ func (a *testAgent) winners() map[netip.Prefix]string {
 	return winners
 }
 
-// connections are what leads to other Nodes, one text for each network.
+// connections returns the connections to other Nodes, one text for each network.
 func (a *testAgent) connections() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range a.Peers() {
@@ -345,15 +345,15 @@ func (a *testAgent) isSynced() bool {
 	}
 }
 
-// quiet waits until no agent has anything to do but to try again what is refused.
+// quiet waits until agents have nothing to do except to retry what is refused.
 func quiet() {
 	synctest.Wait()
 	time.Sleep(2 * maxRetryDelay) // the bubble's clock
 	synctest.Wait()
 }
 
-// Nodes join, leave, change, lie, and are made again; agents restart. However they came there, all agents agree at each quiet point, are as
-// if they had just started, and connect those Nodes that are right as if there were no others.
+// Nodes join, leave, change, lie, and are created again; agents restart. At each quiet point all agents agree regardless of
+// the history, are as if they had just started, and connect the correct Nodes as if there were no others.
 func TestRandomNodes(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -403,7 +403,7 @@ func checkAgent(t *testing.T, c *testCluster, a *testAgent, index int) {
 	quiet()
 	require.True(t, fresh.isSynced())
 	require.Equal(t, fresh.problemList(), a.problemList())
-	// A Node whose addresses have become wrong keeps the last right one, which a new agent does not know.
+	// A Node whose addresses have become wrong keeps the last correct one, which a new agent does not know.
 	kept := a.connections()
 	maps.DeleteFunc(kept, func(text string, _ bool) bool { return fresh.connections()[text] })
 	for text := range kept {
@@ -419,7 +419,7 @@ func checkAgent(t *testing.T, c *testCluster, a *testAgent, index int) {
 		require.Equal(t, fresh.host.others(), a.host.others())
 	}
 
-	// The cluster without those that lie or overlap.
+	// The cluster without the Nodes that lie or overlap.
 	others := fake.NewClientset()
 	undisturbed := c.undisturbed()
 	for name := range undisturbed {

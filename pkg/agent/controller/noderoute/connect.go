@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
-// local is this Node, as the agent found it at its start. It is right whatever Node objects say.
+// local is this Node, as the agent found it at its start. It is right regardless of Node objects.
 type local struct {
 	name string
 	// networks are the Pod networks in use, addresses those of the Node.
@@ -48,9 +48,9 @@ func (l *local) overlaps(cidr netip.Prefix) bool {
 	return slices.ContainsFunc(l.networks, cidr.Overlaps)
 }
 
-// peer says how this Node connects another one: nil for not at all. Each Pod network is decided by itself, so that a Node with a wrong one
-// of one IP version keeps the other. have are the addresses that the Node's networks lead to now: they are kept when
-// the object has none that can be used, because they are more likely right than nothing.
+// peer returns how this Node connects another one: nil if it does not. Each Pod network is decided separately, so that a
+// Node with a wrong network of one IP version keeps the other. have are the addresses that the Node's networks lead to now.
+// They are kept when the object has no usable address, because they are more likely right than none.
 func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (*Peer, []finding) {
 	findings := slices.Clone(o.findings)
 	peer := &Peer{Name: o.name}
@@ -60,7 +60,7 @@ func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (
 			continue
 		}
 		if !l.pods.has(cidr.Addr()) || l.overlaps(cidr) {
-			continue // of the latter, this Node is told
+			continue // an overlap is reported for this Node
 		}
 		if i := slices.IndexFunc(l.addresses, cidr.Contains); i >= 0 {
 			findings = append(findings, finding{ReasonPodCIDRInvalid,
@@ -81,7 +81,7 @@ func (l *local) peer(o *object, all *claims, have map[netip.Prefix]netip.Addr) (
 	return peer, findings
 }
 
-// lostClaim says why a Pod network is not the Node's, nil if it is.
+// lostClaim says why a Pod network does not belong to the Node, nil if it does.
 func lostClaim(cidr netip.Prefix, v verdict) *finding {
 	switch {
 	case v.won:
@@ -94,9 +94,10 @@ func lostClaim(cidr netip.Prefix, v verdict) *finding {
 		cidr, v.byCIDR, v.by)}
 }
 
-// transportAddress returns where tunnel packets for a Pod CIDR of the Node go: an address of the CIDR's family, as Antrea
-// does it, else one of the other family that this Node has too. Of several it is the first in the annotation, else an
-// internal, else an external address of the Node. It says why when that is none of what the object asks for.
+// transportAddress returns the address to which tunnel packets for a Pod CIDR of the Node are sent. It is an address of the
+// CIDR's family, as in Antrea, or else one of the other family that this Node has, too. The first one in the annotation
+// takes precedence, then an internal, then an external address of the Node. why is set when that differs from what the
+// object asks for.
 func (l *local) transportAddress(o *object, cidr netip.Prefix, all *claims, have netip.Addr) (addr netip.Addr, why string) {
 	order := []families{{ipv4: l.uplink.ipv4}, {ipv6: l.uplink.ipv6}}
 	if cidr.Addr().Is6() {
@@ -127,8 +128,8 @@ func (l *local) transportAddress(o *object, cidr netip.Prefix, all *claims, have
 	return netip.Addr{}, why
 }
 
-// unusable says why this Node cannot send tunnel packets to an address. Several Nodes with one address are no reason: that happens
-// when a Node gets another name or an address is given to a new Node, and only who is wrong misses packets.
+// unusable says why this Node cannot send tunnel packets to an address. Several Nodes with one address are not a reason:
+// that happens when a Node is renamed or an address passes to a new Node, and only the wrong one loses packets.
 func (l *local) unusable(addr netip.Addr, all *claims) string {
 	if slices.Contains(l.addresses, addr) {
 		return fmt.Sprintf("address %s is that of Node %s, want the Node's own", addr, l.name)
@@ -145,7 +146,7 @@ func (l *local) unusable(addr netip.Addr, all *claims) string {
 	return ""
 }
 
-// own is what is wrong with this Node. It goes on all the same: its Pods reach those Nodes that nothing is wrong with.
+// own returns what is wrong with this Node. The Node continues in any case: its Pods reach all correct Nodes.
 func (l *local) own(o *object, all *claims) []finding {
 	var findings []finding
 	if o != nil {

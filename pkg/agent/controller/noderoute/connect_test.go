@@ -35,10 +35,10 @@ func TestPeerOf(t *testing.T) {
 		addresses  []corev1.NodeAddress
 		podCIDR    string
 		podCIDRs   []string
-		// pods and uplink; uplink is that of pods when it is not set.
+		// pods and uplink; uplink equals pods unless it is set.
 		families, uplink families
 		wantIP           string
-		// wantIP6 is for IPv6 CIDRs; it is wantIP when it is not set.
+		// wantIP6 is for IPv6 CIDRs; it equals wantIP unless it is set.
 		wantIP6   string
 		wantCIDRs []netip.Prefix
 		wantNone  bool

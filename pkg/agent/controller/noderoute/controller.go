@@ -33,14 +33,14 @@ const (
 	reconcileKey = ""
 )
 
-// FlowClient is what the controller needs of openflow.Client.
+// FlowClient is the part of openflow.Client that the controller needs.
 type FlowClient interface {
 	InstallNodeFlows(nodeName string, peers map[netip.Prefix]openflow.Peer) error
 	// UninstallNodeFlows must not fail for a Node without flows.
 	UninstallNodeFlows(nodeName string) error
 }
 
-// RouteClient is what the controller needs of route.Interface.
+// RouteClient is the part of route.Interface that the controller needs.
 type RouteClient interface {
 	SetNodeAddresses(nodeName string, addresses []netip.Addr) error
 	Reconcile(podCIDRs []netip.Prefix) error
@@ -67,8 +67,8 @@ type Controller struct {
 	install      sync.Once
 }
 
-// New registers the controller with the informer, which the caller starts after this and before or after Run. What is wrong with
-// Nodes goes to problems.
+// New registers the controller with the informer, which the caller starts after this and before or after Run. Errors in
+// Nodes are reported to problems.
 func New(nodes coreinformers.NodeInformer, flows FlowClient, routes RouteClient, network *config.NetworkConfig, node *config.NodeConfig,
 	problems problem.Reporter) (*Controller, error) {
 	c := &Controller{
@@ -129,9 +129,9 @@ func (c *Controller) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// Synced is closed when flows and routes to all Nodes that existed at start are installed and unknown routes are gone: the
-// flows of the agent's previous run are needed no longer. Nodes that cannot be connected because of what their objects say, or
-// because Open vSwitch or the kernel refuses it, do not delay it; what isTransient does.
+// Synced is closed when flows and routes to all Nodes that existed at start are installed and unknown routes are gone. From
+// then on the flows of the agent's previous run are no longer needed. Nodes that cannot be connected because of their
+// objects, or because Open vSwitch or the kernel refuses, do not delay it; transient errors (isTransient) do.
 func (c *Controller) Synced() <-chan struct{} {
 	return c.installed
 }
@@ -148,8 +148,8 @@ func (c *Controller) noteInitialNodes() error {
 	}
 	initial := map[string]bool{}
 	for _, node := range nodes {
-		// All claims are known before the first Node is connected: the younger one of two never comes first.
-		// One that cannot be read is tried again as its own.
+		// All claims are known before the first Node is connected, so that the younger one of two never comes first. An
+		// object that cannot be read is retried on its own.
 		_ = recovery.Call(controllerName, subject(node.Name, ""), func() error { c.claims.set(node.Name, readNode(node)); return nil })
 		if node.Name != c.local.name {
 			initial[node.Name] = true
@@ -206,7 +206,7 @@ func (c *Controller) handle(key string) error {
 	if key == reconcileKey {
 		return recovery.Call(controllerName, recovery.Part("start-up of Nodes"), c.reconcile)
 	}
-	// A panic is this Node's, and counts as a refusal: it would come again, and start-up must not wait for it.
+	// A panic is attributed to this Node and counts as a refusal: it would happen again, and start-up must not wait for it.
 	err := recovery.Call(controllerName, subject(key, ""), func() error { return c.syncNode(key) })
 	var conflict conflictError
 	refused := err != nil && !errors.As(err, &conflict) && !isTransient(err)

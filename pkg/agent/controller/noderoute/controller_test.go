@@ -40,16 +40,16 @@ var (
 	_ RouteClient = route.Interface(nil)
 )
 
-// recorder is both clients: it notes each successful call as text, and fails calls on demand.
+// recorder implements both clients. It records each successful call as text, and fails calls on demand.
 type recorder struct {
 	mutex sync.Mutex
 	calls []string
-	// addresses are those of all Nodes. Calls that set them are not among the others.
+	// addresses are those of all Nodes. Calls that set them are not recorded with the others.
 	addresses map[string]string
-	// failures is how often each call has still to fail; failed counts those that did.
+	// failures is how often each call must still fail; failed counts the failures.
 	failures map[string]int
 	failed   map[string]int
-	// failure is what they fail with: what an agent waits for to end, if a test does not say otherwise.
+	// failure is their error. By default it is one whose end an agent waits for.
 	failure error
 }
 
@@ -134,7 +134,7 @@ func (r *recorder) failuresOf(text string) int {
 	return r.failed[text]
 }
 
-// take returns the calls so far and forgets them.
+// take returns and forgets the calls so far.
 func (r *recorder) take() []string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -163,7 +163,7 @@ func start(t *testing.T, failures map[string]int, nodes ...*corev1.Node) *fixtur
 	return startWith(t, errTransient, failures, nodes...)
 }
 
-// startWith is start with what the clients fail with.
+// startWith is start with the given error of the clients.
 func startWith(t *testing.T, failure error, failures map[string]int, nodes ...*corev1.Node) *fixture {
 	t.Helper()
 	var objects []runtime.Object
@@ -320,7 +320,7 @@ func TestUnusableNodesDoNotDelayStartUp(t *testing.T) {
 	require.Equal(t, []string{flows2, route2, reconcile2}, f.take())
 }
 
-// problemsOf are the reasons of the Node's present problems.
+// problemsOf returns the reasons of the Node's present problems.
 func (f *fixture) problemsOf(name string) (reasons []problem.Reason) {
 	all, _ := f.problems.List()
 	for _, p := range all {
@@ -356,7 +356,7 @@ func TestYoungerNodeWaitsForItsPodCIDR(t *testing.T) {
 	}
 }
 
-// The same Nodes have the same Pod networks whichever the agent has seen first.
+// The same Nodes have the same Pod networks, whichever the agent has seen first.
 func TestOlderNodeGetsItsPodCIDRBack(t *testing.T) {
 	late := node("a-late-node", "192.168.0.22", "10.10.2.0/25")
 	late.CreationTimestamp = metav1.Unix(1, 0).Rfc3339Copy()
@@ -368,7 +368,7 @@ func TestOlderNodeGetsItsPodCIDRBack(t *testing.T) {
 	f.waitProblems("a-late-node", ReasonPodCIDROverlaps)
 }
 
-// What is wrong with one Node is said of that Node, whatever it is, and all others are connected.
+// An error in a Node is reported for that Node, whatever it is, and all others are connected.
 func TestLyingNodesDelayNobody(t *testing.T) {
 	cidr := func(cidrs ...string) *corev1.Node {
 		n := node("liar", "192.168.0.9", "")
@@ -392,7 +392,7 @@ func TestLyingNodesDelayNobody(t *testing.T) {
 	const none = ""
 	for name, tc := range map[string]struct {
 		liar *corev1.Node
-		// peer is what of the liar is connected.
+		// peer is the part of the liar that is connected.
 		peer   string
 		reason problem.Reason
 	}{
@@ -464,7 +464,7 @@ func TestLyingNodesDelayNobody(t *testing.T) {
 	}
 }
 
-// This Node goes on when it is the one that is wrong, and is told.
+// When this Node is the wrong one, it continues and is told.
 func TestOwnNodeIsTold(t *testing.T) {
 	young := own.DeepCopy()
 	young.CreationTimestamp = metav1.Unix(1, 0).Rfc3339Copy()
@@ -491,7 +491,7 @@ func TestOwnPodCIDRChanged(t *testing.T) {
 	f.waitProblems("node1")
 }
 
-// A Node that Open vSwitch or the kernel refuses does not delay the others: it is told, and tried again.
+// A Node that Open vSwitch or the kernel refuses does not delay the others: it is reported and retried.
 func TestRefusedNodesDelayNobody(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"switch": &of.FlowError{Flow: "f", Err: &of.Error{Type: 4, Code: 9}},
@@ -552,7 +552,8 @@ func TestPanicsAreRetried(t *testing.T) {
 	require.Eventually(t, func() bool { list, _ := problems.List(); return len(list) == 0 }, time.Minute, time.Millisecond)
 }
 
-// No Pod of this Node is connected before it is synced: an object with which the agent panics each time must not decide that.
+// No Pod of this Node is connected before it is synced: an object that makes the agent panic each time must not prevent
+// that.
 func TestPanicsDelayNobody(t *testing.T) {
 	problems := problem.NewRecorder()
 	recovery.ReportTo(problems)
@@ -634,7 +635,7 @@ func TestRemovalCleansUpAfterFailedAddition(t *testing.T) {
 	f.expect(flows2, "route- 10.10.2.0/24", "flows- node2")
 }
 
-// Of every Node, this one included, all addresses are known that some Node may send tunnel packets to.
+// All addresses are known to which any Node may send tunnel packets, for every Node including this one.
 func TestAddressesOfAllNodes(t *testing.T) {
 	f := start(t, map[string]int{"addresses node2 [192.168.0.2]": 2}, own, node2, node("no-cidr-yet", "192.168.0.4", ""))
 	f.waitSynced()

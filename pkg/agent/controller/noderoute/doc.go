@@ -4,10 +4,10 @@
 // Package noderoute connects this Node to the Pods of all others: it watches Node objects and keeps the OpenFlow flows and
 // the host routes to each peer's Pod CIDRs.
 //
-// object.go reads what a Node object says, claims.go decides from all objects who has which Pod network, connect.go what of it this
-// Node connects, plan.go which operations lead there from what is installed, state.go remembers what is installed and who holds
-// which CIDR. None of them does I/O. controller.go and sync.go run the operations, findings.go reports what is wrong. docs/nodes.md
-// says what users see of it.
+// object.go reads a Node object. claims.go decides from all objects which Node has which Pod network. connect.go decides
+// which of them this Node connects. plan.go computes the operations that lead there from the installed state. state.go
+// remembers the installed state and which Node holds which CIDR. None of them does I/O. controller.go and sync.go run the
+// operations, findings.go reports errors. docs/nodes.md describes what users see.
 //
-// A Node object that is wrong is refused as far as it is wrong, and reported; it delays neither start-up nor other Nodes.
+// The wrong parts of a Node object are refused and reported; they delay neither start-up nor other Nodes.
 package noderoute

@@ -19,23 +19,23 @@ import (
 
 type reason = problem.Reason
 
-// What can be wrong with a Node. The subject is the Node whose object is to be changed.
+// What can be wrong with a Node. The subject is the Node whose object must be changed.
 const (
 	// ReasonPodCIDRInvalid: no Node can have this Pod network.
 	ReasonPodCIDRInvalid reason = "PodCIDRInvalid"
 	// ReasonPodCIDROverlaps: an older Node has the Pod network or a part of it.
 	ReasonPodCIDROverlaps reason = "PodCIDROverlaps"
-	// ReasonPodCIDRChanged: this Node's agent has started with another Pod network than the Node object has now.
+	// ReasonPodCIDRChanged: this Node's agent started with a Pod network other than the one its object has now.
 	ReasonPodCIDRChanged reason = "PodCIDRChanged"
 	// ReasonNodeAddressInvalid: tunnel packets cannot be sent to this address.
 	ReasonNodeAddressInvalid reason = "NodeAddressInvalid"
-	// ReasonNodeNotConnected: Open vSwitch or the kernel has refused what connects the Node.
+	// ReasonNodeNotConnected: Open vSwitch or the kernel has refused to connect the Node.
 	ReasonNodeNotConnected reason = "NodeNotConnected"
-	// ReasonRoutesNotReconciled: what a former agent has left on this Node could not be removed.
+	// ReasonRoutesNotReconciled: the routes of a former agent on this Node could not be removed.
 	ReasonRoutesNotReconciled reason = "RoutesNotReconciled"
 )
 
-// objectReasons are those that findings have.
+// objectReasons are the reasons of findings.
 var objectReasons = []reason{ReasonPodCIDRInvalid, ReasonPodCIDROverlaps, ReasonPodCIDRChanged, ReasonNodeAddressInvalid}
 
 // finding is one thing that is wrong with a Node object.
@@ -48,7 +48,7 @@ func subject(name, uid string) problem.Subject {
 	return problem.Subject{Kind: "Node", Name: name, UID: uid}
 }
 
-// report makes findings the problems of the Node, and ends those that it had before.
+// report turns findings into problems of the Node, and resolves the earlier ones.
 func (c *Controller) report(name string, o *object, findings []finding) {
 	uid := ""
 	if o != nil {
@@ -69,7 +69,7 @@ func (c *Controller) report(name string, o *object, findings []finding) {
 	}
 }
 
-// transient are the errors of Open vSwitch and the kernel that do not depend on what was asked for.
+// transient are the errors of Open vSwitch and the kernel that do not depend on the request.
 var transient = []error{
 	of.ErrDisconnected, context.DeadlineExceeded, context.Canceled, netlink.ErrDumpInterrupted,
 	// The gateway port is gone or down, as while Open vSwitch starts.
@@ -77,9 +77,9 @@ var transient = []error{
 	unix.EAGAIN, unix.EINTR, unix.EBUSY, unix.ENOMEM, unix.ENOBUFS, unix.ETIMEDOUT, unix.EPERM,
 }
 
-// isTransient tells failures that will end without a change of the Node object, and then for all Nodes, from refusals of what this one
-// asks for. Start-up waits for the end of the former, as flows of the agent's previous run are needed until then; it goes on without
-// a Node that is refused.
+// isTransient distinguishes failures from refusals. A failure ends for all Nodes without a change of the Node object; a
+// refusal is about this object. Start-up waits for the end of failures, because flows of the agent's previous run are
+// needed until then. It does not wait for a Node that is refused.
 func isTransient(err error) bool {
 	var noLink netlink.LinkNotFoundError
 	return errors.As(err, &noLink) || slices.ContainsFunc(transient, func(target error) bool { return errors.Is(err, target) })

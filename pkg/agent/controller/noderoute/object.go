@@ -18,7 +18,7 @@ import (
 // to. Without it, they use the Node's addresses.
 const TransportAddressesAnnotation = "node.antrea.io/transport-addresses"
 
-// maxAddresses is how many addresses of one Node are looked at: its object must not fill the ipset for all Nodes.
+// maxAddresses is how many addresses of one Node are used: its object must not fill the ipset for all Nodes.
 const maxAddresses = 16
 
 // families are the IP versions that this Node has: for its Pods, or as addresses of its uplink.
@@ -30,18 +30,18 @@ func (f families) has(addr netip.Addr) bool {
 	return addr.Is4() && f.ipv4 || addr.Is6() && f.ipv6
 }
 
-// object is what a Node object says. It depends on nothing else, so all agents read the same.
+// object is the content of a Node object. It depends on nothing else, so all agents read the same.
 type object struct {
 	name, uid string
-	// created is in seconds since 1970, as exact as the API is.
+	// created is in seconds since 1970, the precision of the API.
 	created int64
 	// cidrs are the Pod networks, without host bits, at most one of each IP version.
 	cidrs []netip.Prefix
 	// addresses are those of the annotation, the internal and the external ones.
 	addresses [3][]netip.Addr
-	// unreadable is set when the annotation is no list of addresses: nobody knows where packets to this Node may go.
+	// unreadable is set when the annotation is not a list of addresses: nobody knows where packets to this Node may go.
 	unreadable bool
-	// findings are what cannot be used, and why.
+	// findings are the parts that cannot be used, and why.
 	findings []finding
 }
 
@@ -52,7 +52,8 @@ func readNode(node *corev1.Node) *object {
 	return o
 }
 
-// readPodCIDRs takes the first possible network of each IP version, as the Node itself does. The Kubernetes API allows no more.
+// readPodCIDRs takes the first possible network of each IP version, as the Node itself does. The Kubernetes API allows no
+// more.
 func (o *object) readPodCIDRs(node *corev1.Node) {
 	texts := node.Spec.PodCIDRs
 	if len(texts) == 0 && node.Spec.PodCIDR != "" {
@@ -100,7 +101,8 @@ func (o *object) readAddresses(node *corev1.Node) {
 				o.addresses[i] = append(o.addresses[i], addr)
 			}
 		}
-		// Kubelets list addresses of every kind. It matters if a chosen one is wrong, or nothing else is there.
+		// Kubelets list addresses of every kind. An error matters if the wrong address is the chosen one, or if there is no
+		// other.
 		if len(wrong) > 0 && (i == 0 || i == 2 && count == 0) {
 			o.find(ReasonNodeAddressInvalid, "address %s", wrong[0])
 			wrong = nil
@@ -111,7 +113,7 @@ func (o *object) readAddresses(node *corev1.Node) {
 	}
 }
 
-// allAddresses are those that some Node may choose as transport address, in order.
+// allAddresses returns the addresses that any Node may choose as transport address, in order.
 func (o *object) allAddresses() []netip.Addr {
 	all := slices.Concat(o.addresses[:]...)
 	slices.SortFunc(all, netip.Addr.Compare)
@@ -137,7 +139,7 @@ func parseAddresses(list string) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// nodeAddresses skips what is no IP address: kubelet writes only addresses here, but cloud providers vary.
+// nodeAddresses skips entries that are not IP addresses: kubelet writes only addresses here, but cloud providers vary.
 func nodeAddresses(node *corev1.Node, kind corev1.NodeAddressType) []netip.Addr {
 	var addrs []netip.Addr
 	for _, a := range node.Status.Addresses {
@@ -148,7 +150,7 @@ func nodeAddresses(node *corev1.Node, kind corev1.NodeAddressType) []netip.Addr 
 	return addrs
 }
 
-// shorten bounds what messages repeat of an object.
+// shorten bounds the text of an object that a message repeats.
 func shorten(text string) string {
 	const most = 100
 	if len(text) > most {
@@ -157,7 +159,7 @@ func shorten(text string) string {
 	return text
 }
 
-// gatewayOf is the address of a Node's gateway port: the first of its Pod CIDR.
+// gatewayOf returns the address of a Node's gateway port: the first of its Pod CIDR.
 func gatewayOf(cidr netip.Prefix) netip.Addr {
 	return cidr.Addr().Next()
 }

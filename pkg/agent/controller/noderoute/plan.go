@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// Peer is another Node and where its Pods are.
+// Peer is another Node and the location of its Pods.
 type Peer struct {
 	Name     string
 	Networks []Network
 }
 
-// Network is one Pod CIDR of a Node, without host bits. Its first address is the Node's gateway's.
+// Network is one Pod CIDR of a Node, without host bits. Its first address belongs to the Node's gateway.
 type Network struct {
 	CIDR netip.Prefix
-	// IP is where tunnel packets for the CIDR go, an address of either family.
+	// IP is the destination of tunnel packets for the CIDR, an address of either family.
 	IP netip.Addr
 }
 
@@ -48,26 +48,26 @@ type operation struct {
 	network Network
 }
 
-// installed is what the clients hold for one Node.
+// installed is the state of the clients for one Node.
 type installed struct {
 	// flows is nil when there are none.
 	flows *flows
 	// routes maps a CIDR to the transport address that the route was added with.
 	routes map[netip.Prefix]netip.Addr
-	// holds are the CIDRs that belong to the Node: those it wants and those that flows or routes still exist for.
+	// holds are the CIDRs that belong to the Node: those that it wants and those for which flows or routes still exist.
 	holds []netip.Prefix
 }
 
-// flows is what the Node's flows were installed with. Without known (in routes: a zero address) an operation was begun and
-// did not succeed: something may be there, so a later removal must not skip it, but it is not known to be right.
+// flows are the parameters of the Node's flows. Without known (in routes: a zero address) an operation was started and did
+// not succeed. Something may exist, so a later removal must not skip it, but it is not known to be right.
 type flows struct {
 	peer  Peer
 	known bool
 }
 
-// plan lists the operations that lead from what is installed to what is wanted (nil: nothing). Routes lead into the
-// pipeline only while its flows exist: flows come before routes, and leave after them. When the CIDRs change, the flows
-// are removed and made anew, so that all that is derived from them forgets the old CIDR.
+// plan lists the operations that lead from the installed state to the wanted one (nil: nothing). Routes lead into the
+// pipeline only while its flows exist: flows are added before routes, and removed after them. When the CIDRs change, the
+// flows are removed and added again, so that everything derived from them forgets the old CIDR.
 func plan(name string, have installed, want *Peer) []operation {
 	var ops []operation
 	for _, cidr := range slices.SortedFunc(maps.Keys(have.routes), netip.Prefix.Compare) {

@@ -85,7 +85,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// do plans and lets every operation succeed.
+// do plans, and lets every operation succeed.
 func do(t *testing.T, s *state, name string, want *Peer) (ops []string, woken []string) {
 	t.Helper()
 	want, planned, _ := s.plan(name, want)

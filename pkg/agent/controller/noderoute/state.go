@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/prefixindex"
 )
 
-// conflictError says that what connects another Node has not gone yet. It goes away when that has.
+// conflictError means that the connection of another Node has not been removed yet. It ends when that has happened.
 type conflictError struct {
 	node, holder string
 	cidr, held   netip.Prefix
@@ -24,15 +24,15 @@ func (e conflictError) Error() string {
 	return fmt.Sprintf("Pod CIDR %s of Node %s has to wait for the flows of Node %s to %s to go", e.cidr, e.node, e.holder, e.held)
 }
 
-// state is what is installed for all Nodes, and which Node holds which Pod CIDR. Workers of different Nodes use it at the
-// same time; one Node is handled by one worker at a time.
+// state has what is installed for all Nodes, and which Node holds which Pod CIDR. Workers of different Nodes use it
+// concurrently; one Node is handled by one worker at a time.
 type state struct {
 	mutex sync.Mutex
 	nodes map[string]*installed
-	// holders has each CIDR that a Node wants, or that it has flows or routes for still. Those of two Nodes never overlap:
+	// holders has each CIDR that a Node wants, or for which it still has flows or routes. CIDRs of two Nodes never overlap:
 	// their flows would match the same packets.
 	holders prefixindex.Index[string]
-	// waiting are the Nodes to look at again when a CIDR becomes free.
+	// waiting are the Nodes to check again when a CIDR becomes free.
 	waiting map[netip.Prefix]map[string]bool
 }
 
@@ -40,8 +40,9 @@ func newState() *state {
 	return &state{nodes: map[string]*installed{}, waiting: map[netip.Prefix]map[string]bool{}}
 }
 
-// plan lists what to do for the Node, and claims its CIDRs. CIDRs that overlap what another Node holds are left out, with a
-// conflictError: what is returned, nil for nothing, is to be reached all the same, as it frees CIDRs that the Node had before.
+// plan lists the operations for the Node, and claims its CIDRs. CIDRs that overlap those of another Node are left out, with
+// a conflictError. The caller must reach the returned state (nil for nothing) all the same, because that frees CIDRs that
+// the Node had before.
 func (s *state) plan(name string, want *Peer) (possible *Peer, ops []operation, conflict error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -72,7 +73,7 @@ func (s *state) plan(name string, want *Peer) (possible *Peer, ops []operation, 
 	return possible, plan(name, have, possible), conflict
 }
 
-// holder returns a CIDR that overlaps the given one, and which other Node holds it.
+// holder returns a CIDR that overlaps the given one, and the other Node that holds it.
 func (s *state) holder(name string, cidr netip.Prefix) (netip.Prefix, string) {
 	for held, holder := range s.holders.Overlapping(cidr) {
 		if holder != name {
@@ -96,7 +97,7 @@ func (s *state) hold(peer *Peer) {
 	}
 }
 
-// begin notes that op, which comes from plan, is about to be tried. From here on its effect may exist.
+// begin records that op, which comes from plan, is about to be tried. From here on its effect may exist.
 func (s *state) begin(op operation) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -109,7 +110,7 @@ func (s *state) begin(op operation) {
 	}
 }
 
-// succeed notes the effect of op.
+// succeed records the effect of op.
 func (s *state) succeed(op operation) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -126,8 +127,8 @@ func (s *state) succeed(op operation) {
 	}
 }
 
-// settle frees the CIDRs that the Node neither wants nor has anything installed for, and returns in order the Nodes that
-// waited for them. Call it when the operations for the Node ended, well or not.
+// settle frees the CIDRs that the Node neither wants nor has anything installed for, and returns, in order, the Nodes that
+// waited for them. It must be called when the operations for the Node have ended, successful or not.
 func (s *state) settle(name string, want *Peer) (woken []string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -155,7 +156,8 @@ func (s *state) settle(name string, want *Peer) (woken []string) {
 	return slices.Compact(woken)
 }
 
-// transport returns the addresses that the Node's flows lead to, by CIDR: all that there may be, or those that are known to be right.
+// transport returns the addresses that the Node's flows lead to, by CIDR: all that may exist or, with known, those that are
+// known to be right.
 func (s *state) transport(name string, known bool) map[netip.Prefix]netip.Addr {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -182,7 +184,7 @@ func (s *state) peers() []Peer {
 	return peers
 }
 
-// cidrs lists all that is held by peers, in order.
+// cidrs lists the CIDRs held by peers, in order.
 func (s *state) cidrs() []netip.Prefix {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

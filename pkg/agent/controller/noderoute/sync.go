@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-// syncNode brings one Node from what is installed to what its object says. Of this Node that is its addresses.
+// syncNode brings one Node from the installed state to the content of its object. For this Node that means its addresses.
 func (c *Controller) syncNode(name string) error {
 	node, err := c.lister.Get(name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -46,8 +46,8 @@ func (c *Controller) syncOwn(o *object) error {
 	return c.routes.SetNodeAddresses(c.local.name, o.allAddresses())
 }
 
-// syncPeer connects another Node, or ends that when its object is gone. The addresses that its flows lead to are known before and
-// as long as there are flows: Pods could send there what looks like tunnel packets.
+// syncPeer connects another Node, or disconnects it when its object is gone. The addresses that its flows lead to are known
+// before the flows exist and as long as they do: Pods could send packets there that look like tunnel packets.
 func (c *Controller) syncPeer(name string, o *object) error {
 	before := c.state.transport(name, false)
 	var want *Peer
@@ -59,7 +59,7 @@ func (c *Controller) syncPeer(name string, o *object) error {
 	}
 	c.report(name, o, findings)
 	if o != nil {
-		// Even of a Node that cannot be connected: other Nodes may find it usable.
+		// Even for a Node that cannot be connected: other Nodes may find it usable.
 		if err := c.routes.SetNodeAddresses(name, union(addresses, before)); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func union(addresses []netip.Addr, flows map[netip.Prefix]netip.Addr) []netip.Ad
 	return slices.Compact(all)
 }
 
-// connect makes flows and routes lead to the peer, nil for nowhere. It returns a conflict apart from what has failed.
+// connect makes flows and routes lead to the peer, nil for nowhere. It returns a conflict separately from failures.
 func (c *Controller) connect(name string, want *Peer) (conflict, err error) {
 	possible, ops, conflict := c.state.plan(name, want)
 	defer func() {

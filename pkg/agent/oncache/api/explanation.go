@@ -13,13 +13,13 @@ const (
 	PathDenied = "denied"
 )
 
-// Explanation says what becomes of connections from one Pod to a port of another, as far as this Node decides it.
+// Explanation describes how connections from one Pod to a port of another are treated, as far as this Node decides it.
 type Explanation struct {
 	From     ExplainedPod `json:"from"`
 	To       ExplainedPod `json:"to"`
 	Protocol string       `json:"protocol"`
 	Port     uint16       `json:"port"`
-	// Egress and Ingress are what policies say; nil when the other Node decides.
+	// Egress and Ingress are the verdicts of the policies; nil when the other Node decides.
 	Egress  *ExplainedVerdict `json:"egress,omitempty"`
 	Ingress *ExplainedVerdict `json:"ingress,omitempty"`
 	// Path is one of the constants above. Reason is "active" for PathFast, "policy" for PathDenied, and otherwise a reason
@@ -37,16 +37,16 @@ type ExplainedPod struct {
 	// Pod is its namespace/name.
 	Pod string `json:"pod"`
 	IP  string `json:"ip"`
-	// Local says that the Pod is on this Node.
+	// Local is set when the Pod is on this Node.
 	Local bool `json:"local"`
 }
 
-// ExplainedVerdict is what the policies of one direction say about opening the connection.
+// ExplainedVerdict is what the policies of one direction decide about opening the connection.
 type ExplainedVerdict struct {
 	Allowed bool `json:"allowed"`
-	// Isolated says that a policy of this direction is applied to the Pod; else everything is allowed.
+	// Isolated is set when a policy of this direction applies to the Pod. Without one everything is allowed.
 	Isolated bool `json:"isolated"`
-	// FlowID and Policy (namespace/name) are of the rule that allows it.
+	// FlowID and Policy (namespace/name) identify the rule that allows the connection.
 	FlowID uint32 `json:"flowID,omitempty"`
 	Policy string `json:"policy,omitempty"`
 	// AppliedTo are the policies that isolate the Pod, namespace/name.

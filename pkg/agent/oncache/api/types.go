@@ -33,13 +33,13 @@ type Status struct {
 	MaxFlows uint32         `json:"maxFlows,omitempty"`
 	Egress   DirectionStats `json:"egress"`
 	Ingress  DirectionStats `json:"ingress"`
-	// Endpoints are the local Pods that may use the cache, PodsOnOVS those that may not at the moment.
+	// Endpoints is the number of local Pods that may use the cache, PodsOnOVS of those that may not at the moment.
 	Endpoints int       `json:"endpoints"`
 	PodsOnOVS int       `json:"podsOnOVS"`
 	Nodes     int       `json:"nodes"`
 	Evictions Evictions `json:"evictions"`
 	Conntrack Conntrack `json:"conntrack"`
-	// Programs are packets by program and reason, without zeros.
+	// Programs counts packets by program and reason, without zeros.
 	Programs map[string]map[string]uint64 `json:"programs,omitempty"`
 	// MemoryBytes is the memory of all maps.
 	MemoryBytes uint64 `json:"memoryBytes,omitempty"`
@@ -47,19 +47,19 @@ type Status struct {
 
 // DirectionStats are the flow entries and packets of one direction.
 type DirectionStats struct {
-	// Entries are in the map; Active those that the next packet would use.
+	// Entries is the number of entries in the map, Active of those that the next packet would use.
 	Entries int `json:"entries"`
 	Active  int `json:"active"`
-	// Hits are packets that took the fast path; Misses those of cacheable kind that had no usable entry.
+	// Hits are packets that took the fast path; Misses are packets of a cacheable kind that had no usable entry.
 	Hits   uint64 `json:"hits"`
 	Misses uint64 `json:"misses"`
 	// WouldHit are packets that would have been hits, in mode observe.
 	WouldHit uint64 `json:"wouldHit,omitempty"`
-	// MissReasons splits Misses; Leases are the misses by which live entries were confirmed.
+	// MissReasons splits Misses; Leases are the misses that confirmed live entries.
 	MissReasons map[string]uint64 `json:"missReasons,omitempty"`
-	// Uncacheable splits the packets that never take the fast path, by what they are.
+	// Uncacheable splits the packets that never take the fast path, by their kind.
 	Uncacheable map[string]uint64 `json:"uncacheable,omitempty"`
-	// Learned and Renewed are entries written and confirmed.
+	// Learned is the number of entries written, Renewed of those confirmed.
 	Learned uint64 `json:"learned"`
 	Renewed uint64 `json:"renewed"`
 }
@@ -76,7 +76,7 @@ type FlowInfo struct {
 	State   string `json:"state"`
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
-	// LeaseSeconds is what is left; AgeSeconds since the flow was first learned.
+	// LeaseSeconds is the remaining lease, AgeSeconds the time since the flow was first learned.
 	LeaseSeconds float64 `json:"leaseSeconds"`
 	AgeSeconds   float64 `json:"ageSeconds"`
 }
@@ -99,15 +99,15 @@ type EndpointInfo struct {
 	IfIndex    int      `json:"ifIndex"`
 	Slot       int      `json:"slot"`
 	Generation uint32   `json:"generation"`
-	// Epoch is what Open vSwitch must write for packets that may teach the cache; 0 while nothing is learned.
+	// Epoch is the epoch that Open vSwitch must write into packets that may teach the cache; 0 while nothing is learned.
 	Epoch uint32 `json:"epoch"`
-	// Flows are the Pod's entries in the cache, of both directions. It can be too high for up to a minute.
+	// Flows is the number of the Pod's entries in the cache, in both directions. It can be too high for up to a minute.
 	Flows int `json:"flows"`
-	// OnOVS is why the Pod's traffic takes the slow path; "" when it may use the cache. Such a Pod has no slot.
+	// OnOVS says why the Pod's traffic takes the slow path; "" when it may use the cache. Such a Pod has no slot.
 	OnOVS string `json:"onOVS,omitempty"`
 }
 
-// Evictions counts generations moved on, by what was evicted.
+// Evictions counts generation increments by scope.
 type Evictions struct {
 	Endpoint uint64 `json:"endpoint"`
 	Node     uint64 `json:"node"`
@@ -116,7 +116,7 @@ type Evictions struct {
 
 // Conntrack counts the updates of conntrack's entries of accelerated connections.
 type Conntrack struct {
-	// Segments are updates after conntrack had seen a segment, Idle those of connections that had become idle.
+	// Segments are updates after conntrack had seen a segment, Idle those for connections that had become idle.
 	Segments uint64 `json:"segments"`
 	Idle     uint64 `json:"idle"`
 	Failed   uint64 `json:"failed"`

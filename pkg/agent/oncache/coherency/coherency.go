@@ -1,20 +1,20 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package coherency declares the contract that keeps ONCache never older than Open vSwitch: whoever changes
-// forwarding state tells an Interceptor before the change is sent, carries the Interceptor's marks in the same atomic
-// OpenFlow bundle, and tells it afterwards whether the switch has accepted. It has no dependencies, so that the
-// OpenFlow client can use it without knowing the cache.
+// Package coherency declares the contract that keeps ONCache never older than Open vSwitch. A component that changes
+// forwarding state tells an Interceptor before it sends the change, carries the Interceptor's marks in the same atomic
+// OpenFlow bundle, and then tells it whether the switch has accepted. The package has no dependencies, so that the OpenFlow
+// client can use it without knowing the cache.
 package coherency
 
 import "net/netip"
 
-// Node is a remote Node as the overlay reaches it by one transport address.
+// Node is a remote Node as the overlay reaches it through one transport address.
 type Node struct {
 	Name string
 	// TunnelIP is the transport address that tunnel packets to the Node are sent to.
 	TunnelIP netip.Addr
-	// PodCIDRs are the Pod networks that are reached by the address.
+	// PodCIDRs are the Pod networks reached through the address.
 	PodCIDRs []netip.Prefix
 }
 
@@ -25,8 +25,8 @@ type Change struct {
 	Interfaces []string
 	// RemovedInterfaces are local Pod interfaces that cease to exist with this change.
 	RemovedInterfaces []string
-	// Nodes are remote Nodes in their state after the change; a Node that is reached by more than one transport address
-	// has an entry for each. A Node that is new, or unchanged, affects nothing.
+	// Nodes are remote Nodes in their state after the change. A Node that is reached through more than one transport
+	// address has an entry for each. A Node that is new, or unchanged, affects nothing.
 	Nodes []Node
 	// RemovedNodes are names of remote Nodes that cease to exist with this change.
 	RemovedNodes []string
@@ -47,6 +47,6 @@ type Mark struct {
 type Interceptor interface {
 	// Begin is called before the bundle is built. The marks must be written in the same atomic bundle as the change.
 	// End must be called exactly once, after the barrier reply that follows the bundle (err nil) or when the bundle was
-	// refused or its fate is unknown (err not nil). Begin holds a lock until end is called: changes are serialised.
+	// refused or its fate is unknown (err not nil). Begin holds a lock until end is called: changes are serialized.
 	Begin(Change) (marks []Mark, end func(err error))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Hook is the kernel's way to attach TC programs.
+// Hook is a mechanism of the kernel for attaching TC programs.
 type Hook string
 
 const (
@@ -30,7 +30,7 @@ const (
 
 const linksDir = "links"
 
-// Role says what an interface is to the cache, and with that which programs it carries.
+// Role is what an interface means to the cache. It determines which programs the interface carries.
 type Role uint8
 
 const (
@@ -43,12 +43,12 @@ const (
 	RoleUplink
 )
 
-// program is one program of a role and where it goes.
+// program is one program of a role and its attach point.
 type program struct {
 	name   string
 	prog   *ebpf.Program
 	attach ebpf.AttachType
-	// redirects says that hits leave from this program: what is behind it at its hook does not see them.
+	// redirects is set when hits leave from this program, so that programs behind it at its hook do not see them.
 	redirects bool
 }
 
@@ -69,7 +69,7 @@ func (d *Datapath) programs(role Role) []program {
 	}
 }
 
-// Hook is the way to attach that Load has chosen.
+// Hook returns the mechanism that Load has chosen.
 func (d *Datapath) Hook() Hook { return d.hook }
 
 // chooseHook tries TCX on the loopback device of the current network namespace.
@@ -89,13 +89,13 @@ func chooseHook(want Hook, prog *ebpf.Program) (Hook, error) {
 	}
 }
 
-// usesLink says whether a program is attached by a TCX or netkit link, or else as a clsact filter.
+// usesLink reports whether a program is attached by a TCX or netkit link; otherwise it is a clsact filter.
 func (d *Datapath) usesLink(p program) bool {
 	return d.hook == HookTCX || p.attach == ebpf.AttachNetkitPeer
 }
 
-// Attach puts the programs of the role on an interface, replacing those of an earlier agent without a gap, and behind those
-// of others at the same hook. On error none of our programs is left there.
+// Attach puts the programs of the role on an interface, behind those of others at the same hook. It replaces the programs
+// of an earlier agent without a gap. After an error none of our programs is left there.
 func (d *Datapath) Attach(ifindex int, role Role) (err error) {
 	defer func() {
 		if err != nil {
@@ -115,7 +115,7 @@ func (d *Datapath) Attach(ifindex int, role Role) (err error) {
 	return nil
 }
 
-// attachLink makes a pinned TCX or netkit link, or replaces the program of the one that is there.
+// attachLink makes a pinned TCX or netkit link, or replaces the program of the existing one.
 func (d *Datapath) attachLink(ifindex int, p program) error {
 	dir := filepath.Join(d.opts.PinPath, linksDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -128,8 +128,8 @@ func (d *Datapath) attachLink(ifindex int, p program) error {
 		if err != nil || kept {
 			return err
 		}
-		// The device of that link is gone and its index was given to another one, perhaps of another kind; or somebody else's
-		// program is behind ours.
+		// Either the device of that link is gone and its index was reused, perhaps for another kind of device, or somebody
+		// else's program is behind ours.
 		if err := removeLink(pin); err != nil {
 			return err
 		}
@@ -147,8 +147,8 @@ func (d *Datapath) attachLink(ifindex int, p program) error {
 	return nil
 }
 
-// keepLink replaces the program of a link, unless that is at another hook, or there is a program behind it that would not see
-// hits.
+// keepLink replaces the program of a link. It does not keep a link at another hook, or one with a program behind it that
+// would not see hits.
 func keepLink(l link.Link, ifindex int, p program) (kept bool, err error) {
 	info, err := l.Info()
 	if err != nil || !isAt(info, ifindex, p.attach) {
@@ -173,8 +173,8 @@ func newLink(ifindex int, p program) (link.Link, error) {
 	return link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p.prog, Attach: p.attach})
 }
 
-// isAt says whether a link is at the given hook of the device that has the index now: the index of a link whose device is
-// gone is 0. A link at the hook of a netkit peer has the index that the peer has in the Pod's namespace.
+// isAt reports whether a link is at the given hook of the device that has the index now. A link whose device is gone has
+// index 0. A link at the hook of a netkit peer has the peer's index in the Pod's namespace.
 func isAt(info *link.Info, ifindex int, attach ebpf.AttachType) bool {
 	if tcx := info.TCX(); tcx != nil {
 		return tcx.Ifindex == uint32(ifindex) && ebpf.AttachType(tcx.AttachType) == attach
@@ -187,7 +187,7 @@ func isAt(info *link.Info, ifindex int, attach ebpf.AttachType) bool {
 	return err == nil && netkit.Ifindex == uint32(device.Attrs().ParentIndex)
 }
 
-// Detach removes our programs from an interface, which may be gone already.
+// Detach removes our programs from an interface, which may already be gone.
 func (d *Datapath) Detach(ifindex int) error {
 	return detach(d.opts.PinPath, ifindex)
 }
@@ -200,7 +200,7 @@ func detach(pinPath string, ifindex int) error {
 	return errors.Join(append(errs, detachClsact(ifindex))...)
 }
 
-// removeLink detaches explicitly: the last reference may be held by somebody who looks at it.
+// removeLink detaches explicitly: somebody who inspects the link may hold the last reference.
 func removeLink(pin string) error {
 	l, err := link.LoadPinnedLink(pin, nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -219,7 +219,7 @@ func removeLink(pin string) error {
 	return nil
 }
 
-// Attached lists the interfaces that carry programs of ours, by either kind of hook, in the current network namespace.
+// Attached lists the interfaces in the current network namespace that carry our programs, by either kind of hook.
 func Attached(pinPath string) ([]int, error) {
 	pinned, err := pinnedInterfaces(pinPath)
 	if err != nil {
@@ -254,8 +254,8 @@ func pinnedInterfaces(pinPath string) ([]int, error) {
 
 func linkName(ifindex int, prog string) string { return strconv.Itoa(ifindex) + "-" + prog }
 
-// RemoveAll detaches every program of ours in the current network namespace and removes every pin. It needs no loaded
-// Datapath and does nothing, successfully, when there is nothing.
+// RemoveAll detaches all our programs in the current network namespace and removes every pin. It needs no loaded Datapath,
+// and succeeds when there is nothing to remove.
 func RemoveAll(pinPath string) error {
 	interfaces, err := Attached(pinPath)
 	if err != nil {

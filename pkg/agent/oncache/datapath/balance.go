@@ -15,15 +15,15 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/shares"
 )
 
-// recountInterval is how often entries are counted when no map seems nearly full. Then nothing depends on the programs' counts
-// but what is shown of them: their errors are too high a count, apart from races.
+// recountInterval is how often entries are counted while no map seems nearly full. In that state the programs' counts are
+// only displayed. Apart from races, their errors are counts that are too high.
 const recountInterval = time.Minute
 
-// restAfter is how many times as long as the last count took a Balancer waits before the next one: so it uses at most one part in so
-// many of a processor, however many entries there are. (A million take it half a second or more.)
+// restAfter is the ratio of the pause before the next count to the duration of the last one. A Balancer thus uses at most
+// one part in restAfter of a CPU, however many entries there are. (Counting a million takes half a second or more.)
 const restAfter = 20
 
-// flowMap is one of the four flow maps, by the number that the programs have for it (flow_map of tally.h).
+// flowMap is one of the four flow maps, with the programs' number for it (flow_map of tally.h).
 type flowMap int
 
 const (
@@ -34,21 +34,21 @@ const (
 	flowMaps
 )
 
-// opposite is the map with the other direction of the flows.
+// opposite returns the map with the other direction of the flows.
 func (m flowMap) opposite() flowMap { return m ^ 1 }
 
-// objectOf is the map itself.
+// objectOf returns the map itself.
 func (d *Datapath) objectOf(m flowMap) *ebpf.Map {
 	return [flowMaps]*ebpf.Map{d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6}[m]
 }
 
-// countOf is the programs' count of a slot's entries in a map.
+// countOf returns the programs' count of a slot's entries in a map.
 func (d *Datapath) countOf(m flowMap, slot int) *bpfOncCount {
 	return &d.counts.elements[slot*int(flowMaps)+int(m)]
 }
 
-// FlowCount is the number of entries of the endpoint in a slot, in all flow maps. It can be too high for up to a minute, or for the
-// time between two reviews of a Balancer when a map is nearly full.
+// FlowCount returns the number of entries in all flow maps of the endpoint in a slot. It can be too high for up to a
+// minute, or, when a map is nearly full, for the time between two reviews of a Balancer.
 func (d *Datapath) FlowCount(slot int) int {
 	total := int64(0)
 	for m := range flowMaps {
@@ -57,15 +57,15 @@ func (d *Datapath) FlowCount(slot int) int {
 	return int(total)
 }
 
-// Balancer divides the flow maps among the endpoints: it tells the programs what the share of each is, corrects their counts,
-// and deletes entries that others have a right to. It is not safe for concurrent use.
+// Balancer divides the flow maps among the endpoints. It tells the programs each endpoint's share, corrects their counts,
+// and deletes entries that others are entitled to. It is not safe for concurrent use.
 type Balancer struct {
 	d       *Datapath
 	cpus    int
 	counted time.Time
-	// took is how long that has taken.
+	// took is the duration of the last count.
 	took time.Duration
-	// refused is what the programs have counted up to the last time.
+	// refused has the programs' counts at the last review.
 	refused [flowMaps][MaxEndpoints]uint64
 }
 
@@ -78,8 +78,8 @@ func NewBalancer(d *Datapath) (*Balancer, error) {
 	return &Balancer{d: d, cpus: cpus}, nil
 }
 
-// Review is called every few seconds. It costs next to nothing as long as no map is nearly full; otherwise it reads the flow maps
-// once, and a second time if entries have to go.
+// Review is called every few seconds. It costs next to nothing while no map is nearly full. Otherwise it reads the flow
+// maps once, and a second time if entries have to go.
 func (b *Balancer) Review(now time.Time) error {
 	since := now.Sub(b.counted)
 	if nearlyFull := b.limit(); !nearlyFull && since < recountInterval || since < restAfter*b.took {
@@ -104,7 +104,7 @@ func (b *Balancer) Review(now time.Time) error {
 	return err
 }
 
-// limit tells the programs the shares of as many endpoints as there are now, and says whether a map seems nearly full.
+// limit tells the programs the shares for the present number of endpoints, and reports whether a map seems nearly full.
 func (b *Balancer) limit() (nearlyFull bool) {
 	var pods [2]int // with an IPv4 and with an IPv6 address
 	for slot := range b.d.endpoints.elements {
@@ -148,7 +148,7 @@ func (b *Balancer) count() (held [flowMaps][]shares.Held, err error) {
 	return held, err
 }
 
-// drop deletes as many entries as the plans say, and takes them out of held.
+// drop deletes as many entries as the plans say, and subtracts them from held.
 func (b *Balancer) drop(plans *[flowMaps][]shares.Counts, held [flowMaps][]shares.Held) error {
 	planned := 0
 	for m := range flowMaps {
@@ -188,7 +188,7 @@ func (b *Balancer) drop(plans *[flowMaps][]shares.Counts, held [flowMaps][]share
 	return errors.Join(append(errs, err)...)
 }
 
-// publish makes what was counted the programs' count. What they have counted meanwhile is lost, until the next time.
+// publish replaces the programs' count by ours. It loses what they have counted meanwhile, until the next count.
 func (b *Balancer) publish(m flowMap, held []shares.Held) {
 	total := int64(0)
 	for slot, h := range held {
@@ -199,7 +199,7 @@ func (b *Balancer) publish(m flowMap, held []shares.Held) {
 	atomic.StoreInt64(&b.d.limits.elements[m].Entries, total)
 }
 
-// in is the map that the flow's entry is in.
+// in returns the map that has the flow's entry.
 func (f *Flow) in() flowMap {
 	m := egress4
 	if f.Direction == DirectionIngress {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clsactPriority and clsactHandle identify our filters, with their name. The priority is late, so that capture and
+// clsactPriority and clsactHandle, together with the name, identify our filters. The priority is late, so that capture and
 // accounting programs of others see packets before we redirect them.
 const (
 	clsactPriority = 0x0cac
@@ -120,7 +120,7 @@ func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
 	return out, nil
 }
 
-// clsactInterfaces lists the interfaces of this network namespace that carry filters of ours.
+// clsactInterfaces lists the interfaces of this network namespace that carry our filters.
 func clsactInterfaces() ([]int, error) {
 	devices, err := netlink.LinkList()
 	if err != nil {

@@ -32,7 +32,7 @@ func (d *Datapath) Counters() (Counters, error) {
 	perCPU := make([]uint64, len(keys)*cpus)
 	var cursor ebpf.MapBatchCursor
 	n, err := d.objects.Counters.BatchLookup(&cursor, keys, perCPU, nil)
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // which says that there are no more
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // the last batch returns this error
 		return nil, fmt.Errorf("read counters: %w", err)
 	}
 	if n != len(keys) {

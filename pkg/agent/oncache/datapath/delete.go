@@ -12,8 +12,8 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// DeleteFlow removes all entries of the connection between two addresses, whichever of them is the local Pod. It is no error
-// if there are none.
+// DeleteFlow removes all entries of the connection between two addresses; either may be the local Pod. Absent entries are
+// not an error.
 func (d *Datapath) DeleteFlow(protocol uint8, a, b netip.AddrPort) error {
 	var errs []error
 	for _, e := range []ends{{a, b, protocol}, {b, a, protocol}} {
@@ -29,7 +29,7 @@ func (d *Datapath) DeleteFlow(protocol uint8, a, b netip.AddrPort) error {
 	return errors.Join(errs...)
 }
 
-// deleteEntry removes one entry and says whether it was there. The programs' counts are the caller's business.
+// deleteEntry removes one entry and reports whether it was there. The caller corrects the programs' counts.
 func (d *Datapath) deleteEntry(m flowMap, e ends) (found bool, err error) {
 	if m >= egress6 {
 		err = d.objectOf(m).Delete(e.key6())

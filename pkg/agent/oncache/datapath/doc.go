@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package datapath loads, pins and attaches the ONCache eBPF programs and gives typed access to their maps. It knows
-// nothing of Kubernetes, Open vSwitch or policy: who may use the cache is decided in package oncache.
+// nothing of Kubernetes, Open vSwitch or policy: package oncache decides who may use the cache.
 //
-// It follows the steps of cilium/ebpf: a Spec is everything that does not depend on the kernel; Load makes maps and
-// programs, adopting what an earlier agent has pinned; Attach and Detach work on one interface.
+// It follows the steps of cilium/ebpf. A Spec is everything that does not depend on the kernel. Load makes maps and
+// programs, and adopts those that an earlier agent has pinned. Attach and Detach work on one interface.
 //
 // Pins, below the directory given to Load:
 //
@@ -13,8 +13,8 @@
 //	                            structures never misreads them
 //	links/<ifindex>-<program>   TCX and netkit links; where the kernel has no TCX there are clsact filters instead
 //
-// Files: load.go, attach.go, clsact.go and foreign.go load and attach; flows.go, delete.go, counters.go and balance.go read and
-// trim the cache; uplink.go, mode.go, endpoints.go, stamps.go, nodes.go and pod_networks.go write what the programs are told,
-// in memory that they share (mapped.go, wire.go); reset.go and suspend.go end what an earlier agent has begun; passed.go hands
-// on what conntrack has seen.
+// Files: load.go, attach.go, clsact.go and foreign.go load and attach. flows.go, delete.go, counters.go and balance.go read
+// and trim the cache. uplink.go, mode.go, endpoints.go, stamps.go, nodes.go and pod_networks.go write the state that the
+// programs read, in shared memory (mapped.go, wire.go). reset.go and suspend.go end the state of an earlier agent.
+// passed.go reports the segments that conntrack has seen.
 package datapath

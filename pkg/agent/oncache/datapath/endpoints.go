@@ -14,7 +14,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// MaxEpoch is the last epoch; 0 means that nothing may be learned. The upper half of what 10 bits can hold are stamps.
+// MaxEpoch is the last epoch; 0 means that nothing may be learned. Stamps are the upper half of the 10-bit range.
 const MaxEpoch = 511
 
 // MaxEndpoints is the number of slots for local Pods.
@@ -23,19 +23,19 @@ const MaxEndpoints = 1024
 // Endpoint is a local Pod's interface.
 type Endpoint struct {
 	IfIndex int
-	// IPv4 and IPv6 are the addresses that the Pod may use the cache with; the zero Addr for none of the family.
+	// IPv4 and IPv6 are the addresses for which the Pod may use the cache; the zero Addr where it has none of the family.
 	IPv4, IPv6      netip.Addr
 	MAC, GatewayMAC net.HardwareAddr
 }
 
-// EndpointState returns generation and epoch of a slot; generations survive the Pods that used the slot.
+// EndpointState returns generation and epoch of a slot. Generations continue from one Pod in the slot to the next.
 func (d *Datapath) EndpointState(slot int) (generation, epoch uint32) {
 	w := atomic.LoadUint64(endpointWord(&d.endpoints.elements[slot]))
 	return uint32(w), uint32(w >> 32)
 }
 
-// PublishEndpoint makes generation and epoch of a slot current in one store: entries of other generations are evicted
-// and only packets that carry the epoch can create new ones, from the same instant.
+// PublishEndpoint makes generation and epoch of a slot current in one store. From that instant entries of other generations
+// are evicted, and only packets that carry the epoch can create new ones.
 func (d *Datapath) PublishEndpoint(slot int, generation, epoch uint32) {
 	atomic.StoreUint64(endpointWord(&d.endpoints.elements[slot]), uint64(epoch)<<32|uint64(generation))
 }
@@ -61,7 +61,7 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 	return nil
 }
 
-// addresses are those that the slot was last filled with.
+// addresses returns the addresses with which the slot was last filled.
 func (s *bpfOncEndpoint) addresses() (out []netip.Addr) {
 	if s.Ip4 != 0 {
 		out = append(out, addr4(s.Ip4))
@@ -72,19 +72,19 @@ func (s *bpfOncEndpoint) addresses() (out []netip.Addr) {
 	return out
 }
 
-// addressKey is the key of endpoint_ips.
+// addressKey returns the key of endpoint_ips.
 func addressKey(ip netip.Addr) bpfOncAddress {
 	return bpfOncAddress{Addr: wire6(netip.AddrFrom16(ip.As16()))}
 }
 
-// NoteEpoch remembers, for an agent that starts after this one, the last epoch that Open vSwitch may write for the slot's
-// Pod. It is called before Open vSwitch is told.
+// NoteEpoch stores the last epoch that Open vSwitch may write for the slot's Pod, for a later agent. It is called before
+// Open vSwitch is told.
 func (d *Datapath) NoteEpoch(slot int, epoch uint32) {
 	atomic.StoreUint32(&d.endpoints.elements[slot].LastEpoch, epoch)
 }
 
-// FormerEpochs returns what NoteEpoch has noted, by Pod address, for present Pods and for removed ones whose slot was not
-// used again.
+// FormerEpochs returns the epochs stored by NoteEpoch, by Pod address: those of present Pods, and of removed ones whose
+// slot was not reused.
 func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 	out := map[netip.Addr]uint32{}
 	for slot := range d.endpoints.elements {
@@ -99,8 +99,8 @@ func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 	return out
 }
 
-// ClearEndpoint withdraws a slot's Pod. Its generation must have been moved on by PublishEndpoint, with epoch 0, before.
-// The address stays for FormerEpochs.
+// ClearEndpoint withdraws a slot's Pod. PublishEndpoint must have advanced its generation before, with epoch 0. The address
+// stays for FormerEpochs.
 func (d *Datapath) ClearEndpoint(slot int) error {
 	s := &d.endpoints.elements[slot]
 	ifindex := atomic.SwapUint32(&s.Ifindex, 0)
@@ -117,7 +117,7 @@ func (d *Datapath) ClearEndpoint(slot int) error {
 	return errors.Join(errs...)
 }
 
-// withdrawAddress forgets whose address it is, unless another slot has it by now.
+// withdrawAddress removes an address, unless it belongs to another slot by now.
 func (d *Datapath) withdrawAddress(ip netip.Addr, slot int) error {
 	var owner uint32
 	err := d.objects.EndpointIps.Lookup(addressKey(ip), &owner)

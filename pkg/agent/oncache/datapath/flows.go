@@ -32,7 +32,7 @@ type Flow struct {
 	NodeSlot         int
 	Packets, Bytes   uint64
 	Age              time.Duration
-	LeaseLeft        time.Duration // negative: the next packet asks Open vSwitch
+	LeaseLeft        time.Duration // negative: the next packet takes the slow path
 	Seen             Seen
 	OwnProved        bool
 	OtherProved      bool
@@ -41,23 +41,23 @@ type Flow struct {
 	CurrentEverybody bool
 }
 
-// Seen is the last packet of a direction, whichever way it went.
+// Seen is the last packet of a direction, on either path.
 type Seen struct {
-	// At is when it was, by the kernel's ticks, and Ago how long ago.
+	// At is the time of the packet in kernel ticks, Ago its age.
 	At  uint32
 	Ago time.Duration
-	// End and Ack are TCP's: the sequence number behind the last segment, and the highest acknowledgement.
+	// End and Ack are for TCP: the sequence number after the last segment, and the highest acknowledgment.
 	End, Ack uint32
-	// ZeroWindow says that the last segment's window was 0, Data that it had data.
+	// ZeroWindow is set when the last segment's window was 0, Data when it carried data.
 	ZeroWindow, Data bool
 }
 
-// Proved says whether Open vSwitch has been seen to do enough with the flow: for TCP that is with both directions.
+// Proved reports whether Open vSwitch has been seen to pass the flow: for UDP this direction, for TCP both.
 func (f *Flow) Proved() bool {
 	return f.OwnProved && (f.OtherProved || f.Protocol == unix.IPPROTO_UDP)
 }
 
-// Active says whether the next packet of the flow would take the fast path, as far as the entry decides.
+// Active reports whether the next packet of the flow would take the fast path, as far as the entry decides.
 func (f *Flow) Active() bool {
 	return f.Proved() && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft >= 0
 }
@@ -65,7 +65,7 @@ func (f *Flow) Active() bool {
 // flowBatch is the number of entries per system call.
 const flowBatch = 4096
 
-// Flows calls yield for every entry until it returns false. Entries that come and go meanwhile may be missed.
+// Flows calls yield for every entry until it returns false. Entries that are added or removed meanwhile may be missed.
 func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
 	now, err := d.now()
 	if err != nil {
@@ -125,19 +125,19 @@ func lookUp[V any](m *ebpf.Map, key any, flow func(V) Flow) (*Flow, error) {
 	return &f, nil
 }
 
-// moment is a point in time by both clocks of the programs.
+// moment is a point in time on both clocks of the programs.
 type moment struct {
 	monotonic uint64 // ns of CLOCK_MONOTONIC_COARSE
 	jiffies   uint64
 }
 
-// now asks both clocks. That of the programs tells the time to nobody else, so a program is run for it.
+// now reads both clocks. User space cannot read the programs' clock, so a program is run to read it.
 func (d *Datapath) now() (m moment, err error) {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {
 		return m, fmt.Errorf("read CLOCK_MONOTONIC_COARSE: %w", err)
 	}
-	frame := make([]byte, 14) // the least that a program can be run with
+	frame := make([]byte, 14) // the shortest frame that a program can be run with
 	if _, err := d.objects.OncacheJiffies.Run(&ebpf.RunOptions{Data: frame}); err != nil {
 		return m, fmt.Errorf("read jiffies: %w", err)
 	}
@@ -196,7 +196,7 @@ func (d *Datapath) flow(now moment, e ends, v bpfOncValidity, s bpfOncSeen) Flow
 	return f
 }
 
-// each walks a hash map in batches; one system call per entry would take seconds for a million.
+// each walks a hash map in batches. With one system call per entry, a million would take seconds.
 func each[K, V any](m *ebpf.Map, yield func(K, V) bool) (more bool, err error) {
 	keys, values := make([]K, flowBatch), make([]V, flowBatch)
 	var cursor ebpf.MapBatchCursor
@@ -220,7 +220,7 @@ func each[K, V any](m *ebpf.Map, yield func(K, V) bool) (more bool, err error) {
 type MapStat struct {
 	Name       string
 	MaxEntries uint32
-	// Bytes is the kernel's own account of the memory; 0 before Linux 6.4 for maps that are not preallocated.
+	// Bytes is the memory as the kernel accounts for it; 0 before Linux 6.4 for maps that are not preallocated.
 	Bytes uint64
 }
 

@@ -16,15 +16,16 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// unshaped are root qdiscs that neither delay nor drop on purpose. Passing them by changes nothing that somebody has asked for.
+// unshaped are root qdiscs that neither delay nor drop on purpose. Bypassing them violates nothing that anybody has
+// configured.
 var unshaped = []string{"noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq", "mq"}
 
-// Bypassed names what others have put on an interface that a packet of the fast path would pass by, although a packet of
-// the slow path meets it: TC filters and programs behind the point where a hit leaves, and on a Pod's interface everything on
-// egress, which bpf_redirect_peer skips. What runs before our programs is not concerned. Programs at the same hook as ours
-// are not listed: Attach takes the last place, and InPlace tells when it is lost.
+// Bypassed names what others have put on an interface that a packet of the slow path meets and a packet of the fast path
+// would bypass. These are TC filters and programs behind the point where a hit leaves, and on a Pod's interface everything
+// on egress, which bpf_redirect_peer skips. Whatever runs before our programs is not affected. Programs at the same hook as
+// ours are not listed: Attach takes the last place, and InPlace reports when it is lost.
 //
-// Not seen are chains of netfilter's netdev family and packet sockets; see docs/design/oncache-hooks.md, "Coexistence".
+// It does not see chains of netfilter's netdev family and packet sockets; see docs/design/oncache-hooks.md, "Coexistence".
 func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 	device, err := netlink.LinkByIndex(ifindex)
 	if err != nil {
@@ -58,7 +59,7 @@ func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 	return out, err
 }
 
-// Dump asks for a list again when the kernel says that it has changed meanwhile.
+// Dump requests a list again when the kernel reports that it has changed meanwhile.
 func Dump[T any](list func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := list()
@@ -68,7 +69,7 @@ func Dump[T any](list func() (T, error)) (T, error) {
 	}
 }
 
-// tcxPrograms names the programs of others at a TCX hook.
+// tcxPrograms names other owners' programs at a TCX hook.
 func (d *Datapath) tcxPrograms(ifindex int, attach ebpf.AttachType) ([]string, error) {
 	if d.hook != HookTCX {
 		return nil, nil
@@ -86,8 +87,8 @@ func (d *Datapath) tcxPrograms(ifindex int, attach ebpf.AttachType) ([]string, e
 	return out, nil
 }
 
-// filtersBehind names the filters of others that a hit does not meet. On ingress of a device where we are a filter
-// ourselves these are those with a greater priority number.
+// filtersBehind names other owners' filters that a hit does not meet. On ingress of a device where we are a filter
+// ourselves, these are the filters with a greater priority number.
 func (d *Datapath) filtersBehind(device netlink.Link, role Role, attach ebpf.AttachType) ([]string, error) {
 	filters, err := Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, clsactParent(attach)) })
 	if err != nil {
@@ -131,7 +132,7 @@ func shapers(qdiscs []netlink.Qdisc) (out []string) {
 func programName(id ebpf.ProgramID) string {
 	p, err := ebpf.NewProgramFromID(id)
 	if err != nil {
-		return "" // gone meanwhile
+		return "" // removed meanwhile
 	}
 	defer p.Close()
 	info, err := p.Info()
@@ -141,8 +142,8 @@ func programName(id ebpf.ProgramID) string {
 	return info.Name
 }
 
-// InPlace says whether all programs of the role are attached to an interface, and none of somebody else runs behind the one
-// that hits leave from at the same hook. If not, Attach puts that right.
+// InPlace reports whether all programs of the role are attached to an interface, and whether no foreign program runs behind
+// the one that hits leave from, at the same hook. If it returns false, Attach repairs that.
 func (d *Datapath) InPlace(ifindex int, role Role) (bool, error) {
 	for _, p := range d.programs(role) {
 		var ok bool
@@ -182,7 +183,7 @@ func (d *Datapath) linkInPlace(ifindex int, p program) (bool, error) {
 	return last == info.Program, err
 }
 
-// lastAt is the last program at a TCX or netkit hook.
+// lastAt returns the last program at a TCX or netkit hook.
 func lastAt(ifindex int, attach ebpf.AttachType) (ebpf.ProgramID, error) {
 	result, err := link.QueryPrograms(link.QueryOptions{Target: ifindex, Attach: attach})
 	if err != nil {

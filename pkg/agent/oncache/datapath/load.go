@@ -26,10 +26,10 @@ import (
 type Options struct {
 	// PinPath is a directory on a bpffs, for example /sys/fs/bpf/antrea/oncache. It is created.
 	PinPath string
-	// MaxFlows and MaxFlows6 are the capacities of each of the flow maps for IPv4 and IPv6. Not less than 512 per CPU:
-	// smaller LRU maps starve.
+	// MaxFlows and MaxFlows6 are the capacities of each of the flow maps for IPv4 and IPv6. They must be at least 512 per
+	// CPU: smaller LRU maps starve.
 	MaxFlows, MaxFlows6 uint32
-	// Hook forces a way to attach; HookAuto for the best that the kernel has.
+	// Hook forces a mechanism; HookAuto selects the best one that the kernel has.
 	Hook Hook
 }
 
@@ -39,7 +39,7 @@ type Datapath struct {
 	layout  string
 	hook    Hook
 	objects bpfObjects
-	// Adopted is true when the maps are those that an earlier agent had pinned.
+	// Adopted is true when the maps were pinned by an earlier agent.
 	Adopted bool
 
 	// jiffy is the time between two ticks of the kernel.
@@ -55,13 +55,13 @@ type Datapath struct {
 	changes atomic.Uint32
 }
 
-// Load creates or adopts the maps and loads the programs; nothing is attached. Maps of another layout or size are left
-// alone until Commit. Errors say what the kernel lacks, as far as it tells.
+// Load creates or adopts the maps and loads the programs; it attaches nothing. Maps of another layout or size are left
+// alone until Commit. Errors name what the kernel lacks, where it says so.
 func Load(opts Options) (_ *Datapath, err error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("raise the locked-memory limit for eBPF maps: %w", err)
 	}
-	// The coarse clock goes on with each tick.
+	// The coarse clock advances once per tick, so its resolution is one jiffy.
 	var tick unix.Timespec
 	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick); err != nil {
 		return nil, fmt.Errorf("read the resolution of CLOCK_MONOTONIC_COARSE: %w", err)
@@ -119,7 +119,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 	return d, nil
 }
 
-// newSpec is the compiled object with this configuration's sizes.
+// newSpec returns the compiled object with this configuration's sizes.
 func newSpec(maxFlows, maxFlows6 uint32) (*ebpf.CollectionSpec, error) {
 	spec, err := loadBpf()
 	if err != nil {
@@ -175,7 +175,7 @@ func writeStruct(h interface{ Write([]byte) (int, error) }, s *btf.Struct) {
 	}
 }
 
-// Commit removes what agents of other layouts have left, once this one's programs are attached.
+// Commit removes the pins of agents with other layouts, once this one's programs are attached.
 func (d *Datapath) Commit() error {
 	entries, err := os.ReadDir(d.opts.PinPath)
 	if err != nil {

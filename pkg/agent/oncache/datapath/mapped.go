@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapped is an array map in this process's memory. The programs read single fields while the agent writes them: fields
-// are therefore written with sync/atomic, each at once, in an order that the reader relies on. The map update system
-// call would copy whole elements in no defined order.
+// mapped is an array map in this process's memory. The programs read single fields while the agent writes them. Fields are
+// therefore written one at a time with sync/atomic, in an order that the reader relies on. The map update system call would
+// copy whole elements in no defined order.
 type mapped[T any] struct {
 	memory   []byte
 	elements []T

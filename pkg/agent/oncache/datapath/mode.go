@@ -24,7 +24,7 @@ const (
 
 var modeNames = []string{"off", "observe", "enforce"}
 
-// String is the mode's name in the configuration.
+// String returns the mode's name in the configuration.
 func (m Mode) String() string {
 	if int(m) < len(modeNames) {
 		return modeNames[m]
@@ -32,7 +32,7 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode %d", uint32(m))
 }
 
-// ParseMode reads a mode's name.
+// ParseMode parses a mode's name.
 func ParseMode(name string) (Mode, error) {
 	if i := slices.Index(modeNames, name); i >= 0 {
 		return Mode(i), nil
@@ -43,5 +43,5 @@ func ParseMode(name string) (Mode, error) {
 // SetMode switches all programs at once.
 func (d *Datapath) SetMode(m Mode) { atomic.StoreUint32(&d.control.elements[0].Mode, uint32(m)) }
 
-// Mode reports what SetMode has set, possibly in an earlier agent's life.
+// Mode returns the mode that SetMode has set, possibly in an earlier agent.
 func (d *Datapath) Mode() Mode { return Mode(atomic.LoadUint32(&d.control.elements[0].Mode)) }

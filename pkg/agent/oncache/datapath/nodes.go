@@ -16,7 +16,7 @@ import (
 // MaxNodes is the number of slots for remote Nodes. It also bounds the number of Pod networks.
 const MaxNodes = 8192
 
-// NodeState is what a remote Node's slot holds at the moment.
+// NodeState is the present content of a remote Node's slot.
 type NodeState struct {
 	Slot int
 	IP   netip.Addr
@@ -41,7 +41,7 @@ func (d *Datapath) Nodes() []NodeState {
 	return out
 }
 
-// nodeIP is the zero Addr for a slot that is not in use.
+// nodeIP returns the zero Addr for a slot that is not in use.
 func (d *Datapath) nodeIP(slot int) netip.Addr {
 	n := &d.nodes.elements[slot]
 	if ip := atomic.LoadUint32(&n.Ip4); ip != 0 {
@@ -53,12 +53,12 @@ func (d *Datapath) nodeIP(slot int) netip.Addr {
 	return netip.Addr{}
 }
 
-// SetNodeMTU says how large a packet to the Node may be, encapsulation included. A new slot has 0: nothing fits.
+// SetNodeMTU sets the size of the largest packet to the Node, encapsulation included. A new slot has 0: nothing fits.
 func (d *Datapath) SetNodeMTU(slot, mtu int) {
 	atomic.StoreUint32(&d.nodes.elements[slot].Mtu, uint32(mtu))
 }
 
-// SetNode makes slot the Node at ip with a new generation, which evicts its flows and its header template.
+// SetNode assigns slot to the Node at ip with a new generation, which evicts the flows and the header template.
 func (d *Datapath) SetNode(slot int, ip netip.Addr) {
 	if d.nodeIP(slot).IsValid() {
 		d.ClearNode(slot)
@@ -69,13 +69,14 @@ func (d *Datapath) SetNode(slot int, ip netip.Addr) {
 // ClearNode forgets a Node and evicts its flows. It waits for running programs, some milliseconds.
 func (d *Datapath) ClearNode(slot int) { d.clearNodes(slot) }
 
-// clearNodes is ClearNode for several slots, with one time of waiting.
+// clearNodes is ClearNode for several slots with a single wait.
 //
-// A hit compares the Node's generation once, and reads the Node's address, MTU and header after that: whether there is an IPv4
-// address decides what it puts in front (reached_by_ip6 in node.h). So no order of stores is enough for a program that has compared
-// already when the first of them is made. The generation ends first; when those programs have come to their end nobody uses
-// the fields, and they can change. Nothing is learned under the generation in between: who clears a slot has withdrawn
-// its Pod networks and published new epochs. Should it be, the generation that fillNode ends with makes it stale.
+// A hit compares the Node's generation once, and reads the Node's address, MTU and header afterward. (The presence of an
+// IPv4 address selects the outer header: reached_by_ip6 in node.h.) No order of stores is therefore enough for a program
+// that has already compared when the first of them is made. So the generation ends first; when those programs have
+// finished, nobody uses the fields any more and they can change. Nothing is learned under the generation in between: a
+// caller that clears a slot has withdrawn its Pod networks and published new epochs. If something were learned all the
+// same, the generation that fillNode sets last would make it stale.
 func (d *Datapath) clearNodes(slots ...int) {
 	if len(slots) == 0 {
 		return
@@ -91,7 +92,7 @@ func (d *Datapath) clearNodes(slots ...int) {
 	}
 }
 
-// fillNode writes the fields and then the generation that entries refer to them by. Nobody must have an entry of the slot.
+// fillNode writes the fields, and then the generation by which entries refer to them. No entry of the slot may exist.
 func (d *Datapath) fillNode(slot int, ip netip.Addr) {
 	n := &d.nodes.elements[slot]
 	atomic.StoreUint32(&n.Mtu, 0)
@@ -108,8 +109,8 @@ func (d *Datapath) BumpNode(slot int) {
 	}
 }
 
-// waitForPrograms returns when every run of a program that was under way when it was called has ended. An update of a map of
-// maps waits for that, so that user space can rely on the former map not being used any more (kernel/bpf/syscall.c,
+// waitForPrograms returns when every program run that was under way at the call has ended. An update of a map of maps waits
+// for that, so that user space can rely on the former map not being used any more (kernel/bpf/syscall.c,
 // maybe_wait_bpf_programs). It takes milliseconds.
 func waitForPrograms() error {
 	content := &ebpf.MapSpec{Name: "wait_content", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}

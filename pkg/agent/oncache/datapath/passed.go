@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attend promises that the agent looks after conntrack for that long. When the time is over no lease is renewed and nothing is
-// learned any more, until the next promise.
+// Attend promises that the agent maintains conntrack for that long. Once the time is over, no lease is renewed and nothing
+// is learned until the next promise.
 func (d *Datapath) Attend(promise time.Duration) error {
 	now, err := d.now()
 	if err != nil {
@@ -27,19 +27,20 @@ func (d *Datapath) Attend(promise time.Duration) error {
 	return nil
 }
 
-// Connection is a TCP connection of which conntrack has just seen a segment, as one of its directions has the addresses.
+// Connection is a TCP connection with a segment that conntrack has just seen. It has the addresses of one of the
+// directions.
 type Connection struct {
 	Source, Destination netip.AddrPort
 }
 
-// PassedReader reads what Egress-Init and Ingress-Init tell: each segment of a flow in the cache that has passed conntrack. There
-// should be one reader at a time.
+// PassedReader reads the reports of Egress-Init and Ingress-Init: one for each segment of a cached flow that has passed
+// conntrack. There should be one reader at a time.
 type PassedReader struct {
 	reader *ringbuf.Reader
 	record ringbuf.Record
 }
 
-// NewPassedReader begins with what has not been read yet.
+// NewPassedReader starts with the first unread report.
 func (d *Datapath) NewPassedReader() (*PassedReader, error) {
 	reader, err := ringbuf.NewReader(d.objects.Passed)
 	if err != nil {
@@ -48,13 +49,13 @@ func (d *Datapath) NewPassedReader() (*PassedReader, error) {
 	return &PassedReader{reader: reader}, nil
 }
 
-// Wait returns when there is something to read, which it hands to yield, or with os.ErrDeadlineExceeded at the deadline.
+// Wait waits until there are reports and hands them to yield. At the deadline it returns os.ErrDeadlineExceeded.
 func (r *PassedReader) Wait(deadline time.Time, yield func(Connection)) error {
 	r.reader.SetDeadline(deadline)
 	return r.next(yield)
 }
 
-// Drain hands everything to yield that is there, and does not wait.
+// Drain hands all available reports to yield, and does not wait.
 func (r *PassedReader) Drain(yield func(Connection)) error {
 	r.reader.SetDeadline(time.Unix(1, 0))
 	for {

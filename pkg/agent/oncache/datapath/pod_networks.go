@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// podNetworks is the map for the family of p, and its key.
+// podNetworks returns the map for the family of p, and the key.
 func (d *Datapath) podNetworks(p netip.Prefix) (*ebpf.Map, any) {
 	length := uint32(p.Bits())
 	if p.Addr().Is4() {
@@ -20,7 +20,7 @@ func (d *Datapath) podNetworks(p netip.Prefix) (*ebpf.Map, any) {
 	return d.objects.PodNetworks6, bpfOncPrefix6{Length: length, Addr: wire6(p.Masked().Addr())}
 }
 
-// AddPodNetwork says that the Node in slot owns a Pod network.
+// AddPodNetwork assigns a Pod network to the Node in slot.
 func (d *Datapath) AddPodNetwork(p netip.Prefix, slot int) error {
 	networks, key := d.podNetworks(p)
 	if err := networks.Put(key, uint32(slot)); err != nil {
@@ -29,7 +29,7 @@ func (d *Datapath) AddPodNetwork(p netip.Prefix, slot int) error {
 	return nil
 }
 
-// RemovePodNetwork undoes AddPodNetwork; an absent network is no error.
+// RemovePodNetwork undoes AddPodNetwork. An absent network is not an error.
 func (d *Datapath) RemovePodNetwork(p netip.Prefix) error {
 	networks, key := d.podNetworks(p)
 	if err := networks.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {

@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// enumNames are the enumerators of the C enum in order, without prefix, in lower case: "ONC_NOT_IP" is "not_ip". They
+// enumNames returns the enumerators of the C enum in order, without prefix, in lower case: "ONC_NOT_IP" is "not_ip". They
 // come from the type information of the compiled object, so that C, Go, metrics and documentation cannot differ.
 func enumNames(types *btf.Spec, name string) ([]string, error) {
 	var e *btf.Enum
@@ -25,7 +25,7 @@ func enumNames(types *btf.Spec, name string) ([]string, error) {
 	return out, nil
 }
 
-// Reasons lists every way a packet can go (bpf/oncache/reasons.h says what each means); the index is its number.
+// Reasons lists everything that can happen to a packet (explained in bpf/oncache/reasons.h); the index is its number.
 func Reasons() ([]string, error) { return reasons() }
 
 // Programs lists the four programs; the index is the number.

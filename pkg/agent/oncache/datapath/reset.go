@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Reset withdraws all endpoints, Nodes and Pod networks of an earlier agent and evicts all flows. Generations go on.
+// Reset withdraws all endpoints, Nodes and Pod networks of an earlier agent and evicts all flows. Generations continue.
 func (d *Datapath) Reset() error {
 	d.BumpAll()
 	for slot := range d.endpoints.elements {
@@ -30,7 +30,7 @@ func (d *Datapath) Reset() error {
 	}
 	d.clearNodes(used...)
 	return errors.Join(
-		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[bpfOncAddress](d.objects.EndpointIps), // what an agent left that was killed
+		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[bpfOncAddress](d.objects.EndpointIps), // left by an agent that was killed
 		removeKeys[bpfOncPrefix4](d.objects.PodNetworks4), removeKeys[bpfOncPrefix6](d.objects.PodNetworks6),
 	)
 }

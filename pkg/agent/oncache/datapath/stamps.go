@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// stampValues is how many numbers of changes a stamp tells apart. Those that it cannot tell from 0, which packets of no known
-// Pod have, are left out.
+// stampValues is how many change numbers a stamp can tell apart. Numbers with the same stamp as 0, which packets of no
+// known Pod have, are skipped.
 const stampValues = 1 << 9
 
-// NextChange is the number of a change. It must be asked for after Open vSwitch has answered the change's barrier.
+// NextChange returns the number of a change. It must be called after Open vSwitch has answered the change's barrier.
 func (d *Datapath) NextChange() uint32 {
 	n := d.changes.Add(1)
 	for n%stampValues == 0 {
@@ -21,13 +21,13 @@ func (d *Datapath) NextChange() uint32 {
 	return n
 }
 
-// StampEndpoint gives packets of the Pod the stamp of a change: they meet no megaflow from before it.
+// StampEndpoint gives packets of the Pod the stamp of a change, so that they match no megaflow that predates it.
 func (d *Datapath) StampEndpoint(slot int, change uint32) {
 	atomic.StoreUint32(&d.endpoints.elements[slot].Changed, change)
 }
 
-// lastChange is the number of the last change that an earlier agent has counted, for megaflows outlive the agent. New maps have
-// none: what was counted in those of another version is not known, so the count begins anywhere.
+// lastChange returns the number of the last change that an earlier agent has counted, because megaflows outlive the agent.
+// New maps have none, and the count in the maps of another version is unknown, so counting then starts anywhere.
 func (d *Datapath) lastChange() (last uint32) {
 	for slot := range d.endpoints.elements {
 		if n := d.endpoints.elements[slot].Changed; n != 0 && (last == 0 || int32(n-last) > 0) {

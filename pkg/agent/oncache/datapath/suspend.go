@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Suspend switches off the programs that an earlier agent, of any version, has left running: while Open vSwitch gets its
-// flows anew nothing must answer by the old ones. Established connections go on through Open vSwitch.
+// Suspend turns off the programs that an earlier agent, of any version, has left running. While the flows of Open vSwitch
+// are replaced, nothing may act on the old ones. Established connections continue through Open vSwitch.
 func Suspend(pinPath string) error {
 	controls, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", bpfMapControl))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Uplink is the device that carries tunnel packets, and the form of these.
+// Uplink is the device that carries tunnel packets, and their format.
 type Uplink struct {
 	IfIndex int
 	MAC     net.HardwareAddr
@@ -20,12 +20,12 @@ type Uplink struct {
 	TunnelPort, PortMin, PortMax uint16
 	// TunnelHeader is the only tunnel header that is accepted, as on the wire.
 	TunnelHeader [8]byte
-	// VirtualMAC is the inner destination MAC of everything in the tunnel.
+	// VirtualMAC is the inner destination MAC of all tunnel packets.
 	VirtualMAC net.HardwareAddr
 }
 
-// SetUplink writes everything about the uplink, and the lease in ns, of which whole ticks of the kernel count; call it while disabled or
-// before BumpAll.
+// SetUplink writes everything about the uplink, and the lease in ns, rounded down to whole jiffies. It must be called while
+// the mode is off or before BumpAll.
 func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 	c := &d.control.elements[0]
 	atomic.StoreUint64(&c.Lease, leaseNs/uint64(d.jiffy))
@@ -39,7 +39,7 @@ func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 	c.TunnelHeader = u.TunnelHeader
 }
 
-// SetLease changes how long leases run that begin from now on.
+// SetLease changes the length of leases that begin from now on.
 func (d *Datapath) SetLease(lease time.Duration) {
 	atomic.StoreUint64(&d.control.elements[0].Lease, uint64(lease/d.jiffy))
 }

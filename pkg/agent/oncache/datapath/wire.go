@@ -8,7 +8,7 @@ import (
 	"net/netip"
 )
 
-// wire4 is an IPv4 address as a __be32 field: in memory, not in value, it is big endian.
+// wire4 returns an IPv4 address as a __be32 field: big endian in memory, not in value.
 func wire4(a netip.Addr) uint32 {
 	if !a.Is4() {
 		return 0
@@ -17,7 +17,7 @@ func wire4(a netip.Addr) uint32 {
 	return binary.NativeEndian.Uint32(b[:])
 }
 
-// wire6 is an IPv6 address as a __be32[4] field.
+// wire6 returns an IPv6 address as a __be32[4] field.
 func wire6(a netip.Addr) (out [4]uint32) {
 	if a.Is6() {
 		b := a.As16()
@@ -48,7 +48,7 @@ func port(v uint16) uint16 {
 	return binary.BigEndian.Uint16(b[:])
 }
 
-// wirePort is a port number as a __be16 field, port the number of such a field.
+// wirePort returns a port number as a __be16 field; port returns the number in such a field.
 func wirePort(number uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, number))
 }

@@ -1,30 +1,30 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shares says how the entries of a flow map are divided among local Pods. It does no I/O: the programs
+// Package shares decides how the entries of a flow map are divided among local Pods. It does no I/O: the programs
 // (bpf/oncache/share.h) keep to the limits, and package datapath counts entries and deletes those that have to go.
 //
-// As long as a map is not nearly full everybody may have any number of entries. When it is, a Pod with its share of it or more
-// makes no new ones. What the Pods above their share then have too much, because others want theirs, is taken from those that
-// have most; and what is idle makes way for new flows of the same Pod.
+// As long as a map is not nearly full, any Pod may have any number of entries. When it is nearly full, a Pod that has its
+// share or more makes no new entries. Entries above their shares are taken from the Pods with most, as far as others want
+// their own shares. Idle entries make way for new flows of the same Pod.
 package shares
 
 import "slices"
 
-// freeBatch is how many free elements a CPU may hold for itself (LOCAL_FREE_TARGET of the kernel's kernel/bpf/bpf_lru_list.c):
-// when they run out on one CPU, an LRU map evicts, however many the others hold.
+// freeBatch is how many free elements a CPU may hold for itself (LOCAL_FREE_TARGET of the kernel's
+// kernel/bpf/bpf_lru_list.c). When they run out on one CPU, an LRU map evicts, however many the others hold.
 const freeBatch = 128
 
-// Usable is the number of entries up to which an LRU map of this capacity evicts nothing.
+// Usable is the largest number of entries for which an LRU map of this capacity evicts nothing.
 func Usable(capacity, cpus int) int { return max(1, capacity-freeBatch*cpus) }
 
-// Full is the number of entries from which on the map is nearly full. What is left is for Pods that do not have their shares
-// yet, until the next Plan.
+// Full is the number of entries at which the map counts as nearly full. The remainder is for Pods that do not have their
+// shares yet, until the next Plan.
 func Full(capacity, cpus int) int {
 	return max(1, Usable(capacity, cpus)-max(capacity/8, freeBatch*cpus))
 }
 
-// Share is what each of the Pods may always have; 0 for no limit, when there is none to share with.
+// Share is the number of entries that each Pod may always have; 0 (no limit) when there are no other Pods to share with.
 func Share(capacity, cpus, pods int) int {
 	if pods < 2 {
 		return 0
@@ -36,27 +36,27 @@ func Share(capacity, cpus, pods int) int {
 type Kind int
 
 const (
-	Void Kind = iota // evicted: of no use any more
+	Void Kind = iota // evicted: no longer usable
 	Idle             // its lease is over
 	Live
 	Kinds
 )
 
-// Counts are numbers of entries by kind.
+// Counts holds numbers of entries by kind.
 type Counts [Kinds]int
 
-// Used is the number of entries that may be of use.
+// Used returns the number of entries that may still be used.
 func (c Counts) Used() int { return c[Idle] + c[Live] }
 
 // Held is what one Pod, or a slot without one, has in a flow map.
 type Held struct {
 	Counts
-	// Refused is the number of packets from which no entry was made since the last Plan.
+	// Refused is the number of packets since the last Plan from which no entry was made.
 	Refused int
 }
 
-// Plan says how many entries have to go from a map that is nearly full from so many entries on, and of which share is what each
-// may have. The results are in the order of held. Nothing has to go from a map that is not nearly full.
+// Plan returns how many entries have to go. The map is nearly full at full entries, and each Pod may have share of them.
+// The results are in the order of held. Nothing has to go from a map that is not nearly full.
 func Plan(full, share int, held []Held) []Counts {
 	drops := make([]Counts, len(held))
 	total := 0
@@ -70,15 +70,15 @@ func Plan(full, share int, held []Held) []Counts {
 	for i, h := range held {
 		surplus := max(0, h.Used()-highest)
 		idle := min(h.Counts[Idle], surplus)
-		// A Pod that is refused would never have a new flow cached as long as its old ones, most of which nobody may use any
-		// more, take its share. In an LRU map the new ones would push them out.
+		// A Pod that is refused could never cache a new flow while its old ones take its share, although nobody may use
+		// most of them any more. In an LRU map the new ones would push them out.
 		more := min(h.Refused, max(1, share/8), h.Counts[Idle]-idle)
 		drops[i] = Counts{Void: h.Counts[Void], Idle: idle + more, Live: surplus - idle}
 	}
 	return drops
 }
 
-// level is how many entries the Pods with most may keep so that the map is just nearly full, but not less than a share.
+// level returns how many entries the Pods with most may keep so that the map is just nearly full, but at least a share.
 func level(full, share int, held []Held) int {
 	used := make([]int, len(held))
 	left := full
@@ -87,7 +87,7 @@ func level(full, share int, held []Held) int {
 	}
 	slices.Sort(used)
 	for i, n := range used {
-		// All from here on have n or more. If they cannot keep n each, they share what is left.
+		// From here on each has n or more. If they cannot keep n each, they share the remainder.
 		if others := len(used) - i; n*others > left {
 			return max(share, left/others)
 		}

@@ -58,13 +58,13 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestNoLimit: where there is one Pod, the LRU map alone says what goes.
+// TestNoLimit: with a single Pod, the LRU map alone decides what is evicted.
 func TestNoLimit(t *testing.T) {
 	require.Equal(t, []Counts{{}}, Plan(800, 0, []Held{{Counts: Counts{Void: 1000, Idle: 1000}, Refused: 5}}))
 }
 
-// TestPlanIsFair: of any state, what remains is not more than nearly full if shares allow that; nobody loses what is in use of
-// a share; and who loses is left with no less than anybody else has.
+// TestPlanIsFair: after a plan for any state, the map is at most nearly full if the shares allow that. No Pod loses entries
+// in use within its share, and a Pod that loses entries keeps at least as many as any other has.
 func TestPlanIsFair(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))

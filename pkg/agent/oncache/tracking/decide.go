@@ -11,12 +11,12 @@ import (
 
 // Seen is the last segment of one direction of a connection, whichever way it went.
 type Seen struct {
-	// At is when it was, by the kernel's ticks, and Ago how long ago.
+	// At is the time of the segment in kernel ticks, Ago its age.
 	At  uint32
 	Ago time.Duration
-	// End is the sequence number behind the segment, Ack the highest acknowledgement of the direction.
+	// End is the sequence number after the segment, Ack the highest acknowledgment of the direction.
 	End, Ack uint32
-	// ZeroWindow says that the segment's window was 0, Data that it had data.
+	// ZeroWindow is set when the segment's window was 0, Data when it carried data.
 	ZeroWindow, Data bool
 }
 
@@ -28,7 +28,7 @@ type Connection struct {
 	Egress, Ingress *Seen
 }
 
-// idle is how long ago the last segment was.
+// idle returns the time since the last segment.
 func (c *Connection) idle() time.Duration {
 	switch {
 	case c.Egress == nil:
@@ -39,7 +39,8 @@ func (c *Connection) idle() time.Duration {
 	return min(c.Egress.Ago, c.Ingress.Ago)
 }
 
-// unacknowledged says of each direction whether data of it has not been acknowledged; false where that is not known.
+// unacknowledged reports for each direction whether some of its data has not been acknowledged; false where that is
+// unknown.
 func (c *Connection) unacknowledged() (egress, ingress bool) {
 	if c.Egress == nil || c.Ingress == nil {
 		return false, false
@@ -47,8 +48,8 @@ func (c *Connection) unacknowledged() (egress, ingress bool) {
 	return int32(c.Egress.End-c.Ingress.Ack) > 0, int32(c.Ingress.End-c.Egress.Ack) > 0
 }
 
-// zeroWindow says whether the last segment of the connection had a window of 0. Where it is not known which of two was the
-// last, both must have.
+// zeroWindow reports whether the last segment of the connection had a window of 0. Where it is unknown which of two
+// segments came last, both must have.
 func (c *Connection) zeroWindow() bool {
 	switch {
 	case c.Egress == nil:
@@ -61,8 +62,9 @@ func (c *Connection) zeroWindow() bool {
 	return c.Egress.ZeroWindow && c.Ingress.ZeroWindow
 }
 
-// answers says whether a came after b. Within a tick of the kernel there are whole round trips, so then it is the one that
-// acknowledges the other, has no data where the other has some, or answers a probe, which begins before what is acknowledged.
+// answers reports whether a came after b. Whole round trips fit into one kernel tick; within a tick the later segment is
+// the one that acknowledges the other, has no data where the other has some, or answers a probe. The sequence number of a
+// probe lies before what has been acknowledged.
 func answers(a, b *Seen) bool {
 	if a.At != b.At {
 		return int32(a.At-b.At) > 0
@@ -77,23 +79,23 @@ func answers(a, b *Seen) bool {
 	return int32(b.End-a.Ack) < 0 && int32(a.End-b.Ack) >= 0
 }
 
-// forget is what is cleared whenever a segment has passed conntrack, in both directions. The segment made conntrack believe
-// that data is not acknowledged, or that the highest acknowledgement is known; it does not see what follows. Without the latter a
-// RST is valid at any sequence number, as for flows that nftables' flow table gives back
+// forget is cleared in both directions whenever a segment has passed conntrack. The segment made conntrack believe that
+// data is unacknowledged, or that it knows the highest acknowledgment; it does not see the segments that follow. Without a
+// known acknowledgment a RST is valid at any sequence number, as for flows that nftables' flow table gives back
 // (flow_offload_fixup_tcp, net/netfilter/nf_flow_table_core.c).
 var forget = conntrack.Change{Clear: [2]conntrack.Flags{
 	conntrack.FlagDataUnacknowledged | conntrack.FlagMaxAckSet, conntrack.FlagDataUnacknowledged | conntrack.FlagMaxAckSet,
 }}
 
-// inaccuracy is by how much times may differ that should be the same: conntrack tells whole seconds.
+// inaccuracy is the tolerance when two times are compared: conntrack reports whole seconds.
 const inaccuracy = 2 * time.Second
 
-// decide says what is to be changed of the entry of a connection that is idle, and whether anything is.
+// decide returns the change that the entry of an idle connection needs, and whether it needs one.
 func decide(c *Connection, entry *conntrack.Connection, timeouts Timeouts) (change conntrack.Change, needed bool) {
 	if entry.TCP == nil {
 		return change, false
 	}
-	// In other states no data follows, and conntrack has seen all there was.
+	// In other states no data follows, and conntrack has seen every segment.
 	full, open := timeouts.Open[entry.TCP.State]
 	if !open {
 		return change, false
@@ -109,7 +111,7 @@ func decide(c *Connection, entry *conntrack.Connection, timeouts Timeouts) (chan
 	case c.zeroWindow():
 		wanted = min(wanted, timeouts.Retransmitted)
 	}
-	// An entry that is over would be gone at once: conntrack decides when.
+	// An expired entry would be removed at once. That is conntrack's decision.
 	wanted = max(wanted-c.idle(), time.Second)
 	if difference := wanted - entry.Timeout; difference.Abs() > inaccuracy {
 		change.Timeout = wanted

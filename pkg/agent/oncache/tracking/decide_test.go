@@ -19,7 +19,7 @@ const (
 	maxAck         = conntrack.FlagMaxAckSet
 )
 
-// kernel are the defaults of Linux, but for the two of 5 minutes, which are not the same here.
+// kernel has Linux's defaults, except that the two of 5 minutes differ here.
 var kernel = Timeouts{
 	Unacknowledged: 300 * time.Second, Retransmitted: 200 * time.Second,
 	Open: map[conntrack.State]time.Duration{
@@ -37,7 +37,7 @@ var (
 	answer  = conntrack.Tuple{Source: pod.Destination, Destination: pod.Source, Protocol: unix.IPPROTO_TCP, SourcePort: 80, DestinationPort: 1000}
 )
 
-// entryOf is conntrack's, opened by the Pod.
+// entryOf returns conntrack's entry of a connection that the Pod opened.
 func entryOf(state conntrack.State, left time.Duration, original, reply conntrack.Flags) *conntrack.Connection {
 	return &conntrack.Connection{
 		Original: pod, Reply: answer, Established: true, Assured: true, Timeout: left,
@@ -46,13 +46,13 @@ func entryOf(state conntrack.State, left time.Duration, original, reply conntrac
 }
 
 func TestDecide(t *testing.T) {
-	// All is acknowledged, 5 s ago.
+	// All data is acknowledged, 5 s ago.
 	egress := Seen{At: 100, Ago: 5 * time.Second, End: 1000, Ack: 5000}
 	ingress := Seen{At: 101, Ago: 5 * time.Second, End: 5000, Ack: 1000}
 	for _, tt := range []struct {
 		name            string
 		egress, ingress func(*Seen)
-		only            string // the half that is in the cache
+		only            string // the only half that is in the cache
 		opened          string // "peer": by the other side
 		entry           *conntrack.Connection
 		want            conntrack.Change
@@ -138,7 +138,7 @@ func TestDecide(t *testing.T) {
 			}
 			c := &Connection{Tuple: pod, Egress: &e, Ingress: &i}
 			if tt.opened == "peer" {
-				// What the Pod sends is the reply direction, and what it receives the original one.
+				// The Pod sends in the reply direction and receives in the original one.
 				c = &Connection{Tuple: answer, Egress: &i, Ingress: &e}
 				if tt.ingress != nil {
 					c = &Connection{Tuple: answer, Egress: &e, Ingress: &i}
@@ -157,7 +157,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestAnswers: which of two segments in the same tick was the later one.
+// TestAnswers: of two segments in the same tick, which one was later.
 func TestAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		first, then Seen

@@ -9,13 +9,13 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 )
 
-// Table is what the keeper needs of package conntrack.
+// Table is the part of package conntrack that the keeper needs.
 type Table interface {
 	Get(zone uint16, tuple conntrack.Tuple) (*conntrack.Connection, error)
 	Change(zone uint16, tuple conntrack.Tuple, change conntrack.Change) (found bool, err error)
 }
 
-// Keeper changes conntrack's entries. It is for one goroutine at a time, Changed for any.
+// Keeper changes conntrack's entries. One goroutine at a time may use it; Changed may be called from any.
 type Keeper struct {
 	table Table
 	// zone4 and zone6 are the zones of IPv4 and IPv6.
@@ -29,7 +29,7 @@ func NewKeeper(table Table, zone4, zone6 uint16) *Keeper {
 	return &Keeper{table: table, zone4: zone4, zone6: zone6}
 }
 
-// Changed is how many entries were changed.
+// Changed returns the number of changed entries.
 func (k *Keeper) Changed() uint64 { return k.changed.Load() }
 
 func (k *Keeper) zone(tuple conntrack.Tuple) uint16 {
@@ -48,7 +48,7 @@ func (k *Keeper) Passed(tuple conntrack.Tuple) error {
 	return err
 }
 
-// attempts is how often an entry is put right that changes its state at the same time.
+// attempts is how often an entry is corrected if it keeps changing its state meanwhile.
 const attempts = 5
 
 // Idle is called when a connection has become idle.
@@ -72,8 +72,8 @@ func (k *Keeper) Idle(c *Connection, timeouts Timeouts) error {
 	return k.verify(zone, c.Tuple, entry.TCP.State, timeouts)
 }
 
-// verify looks whether the connection went on to another state before it was given the timeout of this one: the state and the
-// timeout cannot be changed together. A segment that comes later gives it a timeout itself.
+// verify checks whether the connection entered another state before it got the timeout of this one: state and timeout
+// cannot be changed together. A later segment sets its own timeout.
 func (k *Keeper) verify(zone uint16, tuple conntrack.Tuple, given conntrack.State, timeouts Timeouts) error {
 	for range attempts {
 		entry, err := k.table.Get(zone, tuple)

@@ -19,7 +19,7 @@ import (
 // fakeTable has one connection, which may go on to another state when it is changed.
 type fakeTable struct {
 	entry   *conntrack.Connection
-	next    []*conntrack.Connection // what the entry is after each change
+	next    []*conntrack.Connection // the entry after each change
 	changes []conntrack.Change
 	zones   []uint16
 	err     error
@@ -59,8 +59,8 @@ func TestPassed(t *testing.T) {
 	require.EqualValues(t, 6, k.zone(conntrack.Tuple{Source: netipv6}))
 }
 
-// TestConnectionClosesMeanwhile: a connection that goes on to another state before it gets the timeout of an open one must not keep
-// that for days.
+// TestConnectionClosesMeanwhile: a connection that enters another state before it gets the timeout of an open one must not
+// keep that timeout for days.
 func TestConnectionClosesMeanwhile(t *testing.T) {
 	long := 120*time.Hour - 5*time.Second
 	begin := entryOf(conntrack.StateEstablished, 294*time.Second, unacknowledged, 0)

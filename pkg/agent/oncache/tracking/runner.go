@@ -22,8 +22,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
-// merged is how long the runner waits after a segment has passed conntrack for others to do together. A RST that follows
-// more than 2 GiB after the segment, and comes earlier, would be lost: at 860 Gbit/s.
+// merged is how long the runner waits after a segment has passed conntrack, to handle several together. A RST would be lost
+// if it came within that time and more than 2 GiB after the segment, that is, at 860 Gbit/s.
 const merged = 20 * time.Millisecond
 
 // shortestLease bounds what a sysctl can do to the rate of probes and rounds.
@@ -35,11 +35,11 @@ const longestPromise = 2 * time.Minute
 // Config is what a runner works with.
 type Config struct {
 	Cache *datapath.Datapath
-	// Lease is the configured one. The runner shortens it where the kernel's timeouts are shorter than three of it.
+	// Lease is the configured lease. The runner shortens it where a kernel timeout is shorter than three leases.
 	Lease time.Duration
 	// Tables are conntrack's, one for each of the runner's goroutines.
 	Tables [2]Table
-	// Timeouts reads the kernel's.
+	// Timeouts reads the kernel's timeouts.
 	Timeouts func() (Timeouts, error)
 	// ZoneIPv4 and ZoneIPv6 are the conntrack zones of the Pods' connections.
 	ZoneIPv4, ZoneIPv6 uint16
@@ -52,14 +52,15 @@ type Runner struct {
 	reader                  *datapath.PassedReader
 	failed                  atomic.Uint64
 
-	// lease is how long leases run at present.
+	// lease is the present length of a lease.
 	lease time.Duration
-	// Of the last round of the idle connections: when it was, and how many packets the cache had counted then and before.
+	// The last round over the idle connections: its time, and how many packets the cache had counted at that time and
+	// before.
 	last              time.Time
 	packets, previous uint64
 }
 
-// New makes a runner, which has promised to look after conntrack when it returns.
+// New makes a runner. When it returns, the runner has promised to maintain conntrack's entries.
 func New(config Config) (*Runner, error) {
 	r := &Runner{
 		Config:        config,
@@ -80,10 +81,11 @@ func New(config Config) (*Runner, error) {
 // Close ends Run.
 func (r *Runner) Close() error { return r.reader.Close() }
 
-// Stats are entries of conntrack that were changed after a segment had passed, those of idle connections, and failures.
+// Stats counts entries of conntrack that were changed after a segment had passed, entries of idle connections, and
+// failures.
 type Stats struct{ Passed, Idle, Failed uint64 }
 
-// Stats are the counts since New.
+// Stats returns the counts since New.
 func (r *Runner) Stats() Stats {
 	return Stats{Passed: r.afterSegments.Changed(), Idle: r.whenIdle.Changed(), Failed: r.failed.Load()}
 }
@@ -110,13 +112,14 @@ func (r *Runner) Run(stopCh <-chan struct{}) {
 	}
 }
 
-// rest is the time until the next round, after one that took took: to read a million entries takes a second, and should take no
-// more than a twentieth of a processor. Conntrack's timeouts are minutes; the promise must not end before.
+// rest returns the time until the next round, after a round that took took. Reading a million entries takes a second and
+// should take at most a twentieth of one CPU. Conntrack's timeouts are minutes; the promise must not end before the next
+// round.
 func rest(pause, took time.Duration) time.Duration {
 	return min(max(pause, 20*took), longestPromise/4)
 }
 
-// pause is the least time between two rounds, and how long a connection must be silent to be idle.
+// pause is the minimum time between two rounds, and how long a connection must be silent to be idle.
 func (r *Runner) pause() time.Duration { return r.lease / 2 }
 
 // attend renews the promise, and keeps the lease below the kernel's timeouts.
@@ -126,7 +129,7 @@ func (r *Runner) attend(timeouts Timeouts) error {
 	return r.Cache.Attend(max(min(longestPromise, timeouts.Unacknowledged/2), 2*r.pause()))
 }
 
-// watchSegments follows what the programs tell.
+// watchSegments reads the programs' reports.
 func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 	var complaints complaints
 	waiting := map[conntrack.Tuple]bool{}
@@ -158,7 +161,7 @@ func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 	}
 }
 
-// complaints are logged once a minute at most: what fails for one segment may fail for a thousand of them every second.
+// complaints logs at most once a minute: a fault of one segment may affect a thousand of them every second.
 type complaints struct{ last time.Time }
 
 func (c *complaints) say(err error, what string) {
@@ -168,7 +171,7 @@ func (c *complaints) say(err error, what string) {
 	}
 }
 
-// oneOf is the same tuple for both directions of a connection.
+// oneOf returns the same tuple for both directions of a connection.
 func oneOf(c datapath.Connection) conntrack.Tuple {
 	if c.Source.Compare(c.Destination) > 0 {
 		c.Source, c.Destination = c.Destination, c.Source
@@ -183,8 +186,8 @@ func tupleOf(source, destination netip.AddrPort) conntrack.Tuple {
 	}
 }
 
-// Round brings the entries of all connections up to date that have become idle since the last round, and in the first round
-// those of all that are idle.
+// Round updates the entries of all connections that have become idle since the last round; the first round updates those of
+// all idle connections.
 func (r *Runner) Round() error {
 	timeouts, err := r.Timeouts()
 	if err != nil {
@@ -201,7 +204,7 @@ func (r *Runner) Round() error {
 	from, to := r.window(now)
 	var idle []datapath.Flow
 	if err := r.Cache.Flows(func(f datapath.Flow) bool {
-		// Of a connection that has only been learned in one direction, conntrack sees everything.
+		// Conntrack sees all packets of a connection that has been learned in one direction only.
 		if f.Protocol == unix.IPPROTO_TCP && f.Proved() && f.Seen.Ago >= from && f.Seen.Ago < to {
 			idle = append(idle, f)
 		}
@@ -215,8 +218,8 @@ func (r *Runner) Round() error {
 			errs = append(errs, err)
 		}
 	}
-	// A connection that the kernel refuses to change is tried twice, as all are. It must not end the promise to the others; but where
-	// every one fails, there is nothing to promise.
+	// A connection that the kernel refuses to change is tried twice, like all others. It must not end the promise to the
+	// others; but when every one fails, there is nothing to promise.
 	r.last = now
 	if len(errs) > 0 {
 		err = fmt.Errorf("%d of %d connections: %w", len(errs), len(idle), errs[0])
@@ -227,8 +230,8 @@ func (r *Runner) Round() error {
 	return errors.Join(err, r.attend(timeouts))
 }
 
-// window is for how long connections have been idle that a round looks at: in the first one any time. Some are found twice, so
-// that none is left out.
+// window returns the idle times that a round looks for; the first round looks for any. Windows overlap so that no
+// connection is left out; some are found twice.
 func (r *Runner) window(now time.Time) (from, to time.Duration) {
 	if r.last.IsZero() {
 		return r.pause(), math.MaxInt64
@@ -264,7 +267,8 @@ func seen(f *datapath.Flow) *Seen {
 	return &s
 }
 
-// unchanged says that the cache has seen no packet during the last two rounds, so that nothing can have become idle.
+// unchanged reports whether the cache has seen no packet during the last two rounds. In that case nothing can have become
+// idle.
 func (r *Runner) unchanged() (bool, error) {
 	counters, err := r.Cache.Counters()
 	if err != nil {

@@ -20,7 +20,7 @@ func TestRest(t *testing.T) {
 	require.Less(t, rest(pause, time.Hour), longestPromise/2, "the promise goes on")
 }
 
-// TestOneOf: the two directions of a connection are one.
+// TestOneOf: the two directions of a connection have one tuple.
 func TestOneOf(t *testing.T) {
 	a, b := netip.MustParseAddrPort("10.0.0.9:80"), netip.MustParseAddrPort("10.0.0.1:4000")
 	one := oneOf(datapath.Connection{Source: a, Destination: b})
@@ -30,7 +30,7 @@ func TestOneOf(t *testing.T) {
 	require.NotEqual(t, one, oneOf(datapath.Connection{Source: b, Destination: netip.MustParseAddrPort("10.0.0.9:81")}))
 }
 
-// TestWindow: the first round of an agent looks at all connections that became idle while there was none.
+// TestWindow: an agent's first round looks at all connections that became idle while none was running.
 func TestWindow(t *testing.T) {
 	r := &Runner{lease: 10 * time.Second}
 	now := time.Now()

@@ -14,23 +14,23 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 )
 
-// Timeouts are the kernel's, of TCP connections that are idle
-// (Documentation/networking/nf_conntrack-sysctl.rst of Linux).
+// Timeouts are the kernel's timeouts for idle TCP connections (Documentation/networking/nf_conntrack-sysctl.rst of Linux).
 type Timeouts struct {
-	// Unacknowledged is for connections with data that is not acknowledged, and Retransmitted for those whose last window was
-	// 0, if they are shorter than that of the connection's state.
+	// Unacknowledged applies to connections with unacknowledged data, Retransmitted to those whose last window was 0, each
+	// if it is shorter than the timeout of the connection's state.
 	Unacknowledged, Retransmitted time.Duration
-	// Open are those of the states in which there may be data, Ended those of the ones behind them, and of
-	// those that a new connection with the same addresses begins in.
+	// Open has the timeouts of the states in which there may be data. Ended has those of the later states, and of the
+	// states in which a new connection with the same addresses begins.
 	Open, Ended map[conntrack.State]time.Duration
-	// Shortest is the shortest one of a state in which packets still flow, UDP's included: what a lease must not outlast.
+	// Shortest is the shortest timeout of a state in which packets still flow, including UDP's. A lease must not outlast
+	// it.
 	Shortest time.Duration
 }
 
-// SysctlPath is where the kernel's timeouts are, of the reader's network namespace.
+// SysctlPath has the kernel's timeouts of the reader's network namespace.
 const SysctlPath = "/proc/sys/net/netfilter"
 
-// ReadTimeouts reads them.
+// ReadTimeouts reads the timeouts from a directory such as SysctlPath.
 func ReadTimeouts(path string) (t Timeouts, err error) {
 	read := func(name string) time.Duration {
 		file := filepath.Join(path, "nf_conntrack_"+name)
@@ -53,7 +53,7 @@ func ReadTimeouts(path string) (t Timeouts, err error) {
 			conntrack.StateCloseWait:   read("tcp_timeout_close_wait"),
 		},
 		Ended: map[conntrack.State]time.Duration{
-			// The kernel has no sysctl for the second one, of simultaneous opens.
+			// The kernel has no sysctl for the second SYN_SENT state, of simultaneous opens.
 			conntrack.StateSynSent:     read("tcp_timeout_syn_sent"),
 			conntrack.StateSynSent2:    read("tcp_timeout_syn_sent"),
 			conntrack.StateSynReceived: read("tcp_timeout_syn_recv"),
@@ -69,7 +69,7 @@ func ReadTimeouts(path string) (t Timeouts, err error) {
 	return t, err
 }
 
-// of is the timeout of a state, for connections with nothing special about them.
+// of returns the timeout of a state, for connections without a special condition.
 func (t *Timeouts) of(state conntrack.State) (timeout time.Duration, known bool) {
 	if timeout, known = t.Open[state]; known {
 		return timeout, true
@@ -78,8 +78,8 @@ func (t *Timeouts) of(state conntrack.State) (timeout time.Duration, known bool)
 	return timeout, known
 }
 
-// age is how long ago an entry was refreshed that has left left, and whose state has the timeout full: which timeout it was given
-// then shows in what is left, as long as that is more than the special ones.
+// age returns how long ago an entry was refreshed. The entry expires in left, and its state has the timeout full. As long
+// as left exceeds the special timeouts, it shows which timeout the entry was given.
 func (t *Timeouts) age(full, left time.Duration) time.Duration {
 	short := min(full, max(t.Unacknowledged, t.Retransmitted))
 	if left > short {

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllerinfo serves the object AntreaControllerInfo "antrea-controller" of system.antrea.io/v1beta1, as far as
-// antctl version needs it. It is the only object of that group and never changes while the controller runs.
+// Package controllerinfo serves the object AntreaControllerInfo "antrea-controller" of system.antrea.io/v1beta1, to the
+// extent that antctl version needs it. It is the only object of that group and never changes while the controller runs.
 package controllerinfo
 
 import (
@@ -19,14 +19,14 @@ const (
 	name         = "antrea-controller"
 )
 
-// AntreaControllerInfo says what runs.
+// AntreaControllerInfo describes the running controller.
 type AntreaControllerInfo struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Version           string `json:"version,omitempty"`
 }
 
-// Routes are the group's discovery and the object, by path.
+// Routes returns the handlers of the group's discovery and of the object, by path.
 func Routes() map[string]http.HandlerFunc {
 	resources := metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},

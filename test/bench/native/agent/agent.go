@@ -4,8 +4,8 @@
 // Package agent runs the product's cache (oncache.Manager, its eBPF programs and maps) on a Node without Open vSwitch, in a
 // process of its own: the manager works in the network namespace of its process.
 //
-// agent.go is the process, world.go what the manager sees in the place of the agent's other parts, fill.go fills the maps,
-// client.go is the other end of the socket.
+// agent.go is the process, world.go replaces the agent's other parts for the manager, fill.go fills the maps, and client.go
+// is the other end of the socket.
 package agent
 
 import (
@@ -41,7 +41,7 @@ type Config struct {
 	PeerNetwork     netip.Prefix
 }
 
-// Agent is what the other end of the socket calls (net/rpc).
+// Agent has the methods that the other end of the socket calls (net/rpc).
 type Agent struct {
 	config  Config
 	world   *world
@@ -100,7 +100,7 @@ func (a *Agent) Status(_ Nothing, out *api.Status) error {
 	return err
 }
 
-// Ready is an error as long as the Pod may not teach the cache.
+// Ready returns an error while the Pod may not teach the cache.
 func (a *Agent) Ready(Nothing, *Nothing) error {
 	for _, e := range a.manager.Endpoints() {
 		if e.Epoch == 0 {
@@ -113,8 +113,7 @@ func (a *Agent) Ready(Nothing, *Nothing) error {
 // Learning switches the rule that marks packets: without it every packet misses, and nothing is learned from it.
 func (a *Agent) Learning(on bool, _ *Nothing) error { return a.world.learn(on) }
 
-// Evict makes all entries and header templates void, as switching the cache off and on does, and answers with the time that
-// took.
+// Evict voids all entries and header templates, as turning the cache off and on does, and returns how long that took.
 func (a *Agent) Evict(_ Nothing, took *time.Duration) error {
 	begin := time.Now()
 	err := errors.Join(a.manager.SetMode(datapath.ModeOff), a.manager.SetMode(datapath.ModeEnforce))
@@ -122,5 +121,5 @@ func (a *Agent) Evict(_ Nothing, took *time.Duration) error {
 	return err
 }
 
-// Fill makes copies of a learned entry until each map has flows of them more.
+// Fill copies a learned entry until each map has that many more flows.
 func (a *Agent) Fill(flows int, _ *Nothing) error { return fill(a.config.PinPath, flows) }

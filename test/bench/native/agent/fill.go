@@ -15,15 +15,15 @@ import (
 const (
 	// fillBatch is the number of entries per system call.
 	fillBatch = 1 << 14
-	// fillPorts is where the second port of copied flows begins; workloads use lower ones.
+	// fillPorts is the first second port of copied flows; workloads use lower ones.
 	fillPorts = 60000
 )
 
-// flowMaps are the maps that the Pod's flows are in, by the pattern of their names.
+// flowMaps is the pattern for the names of the maps that contain the Pod's flows.
 const flowMaps = "*gress_flows?"
 
 // fill adds copies of a learned entry to every flow map that has one. Their addresses are the Pods', so that the maps look
-// like those of a Node with that many connections; no packet belongs to them.
+// like those of a Node with that many connections. No packet belongs to them.
 func fill(pinPath string, flows int) error {
 	paths, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", flowMaps))
 	if err != nil {
@@ -76,7 +76,7 @@ func fillMap(m *ebpf.Map, flows int) (bool, error) {
 	return true, nil
 }
 
-// copies is a slice of arrays that all have the content of b.
+// copies returns a slice of arrays that all have the content of b.
 func copies(b []byte, count int) reflect.Value {
 	out := reflect.MakeSlice(reflect.SliceOf(reflect.ArrayOf(len(b), reflect.TypeFor[byte]())), count, count)
 	for i := range count {

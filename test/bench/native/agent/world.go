@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/nodepair"
 )
 
-// world is the agent's interface store, with one Pod, its OpenFlow client, of which one netfilter rule is left, and its
+// world replaces the agent's interface store, with one Pod, its OpenFlow client, reduced to one netfilter rule, and its
 // database.
 type world struct {
 	config Config
@@ -21,7 +21,7 @@ type world struct {
 	mu          sync.Mutex
 	interceptor coherency.Interceptor
 	marker      nodepair.Marker
-	// epoch is the current one, learning says that the rule writes it.
+	// epoch is the current one; learning is set when the rule writes it.
 	epoch    uint16
 	learning bool
 	saved    map[string]string
@@ -31,7 +31,7 @@ func newWorld(c Config) *world {
 	return &world{config: c, learning: true, marker: nodepair.Marker{In: here{}, IPv6: c.PodIP.Is6()}, saved: map[string]string{}}
 }
 
-// here is the process's own namespaces.
+// here stands for the process's own namespaces.
 type here struct{}
 
 func (here) Do(fn func() error) error { return fn() }
@@ -77,7 +77,7 @@ func (w *world) write() error {
 	return w.marker.Mark(0)
 }
 
-// change does what the OpenFlow client does with a bundle.
+// change does the same as the OpenFlow client with a bundle.
 func (w *world) change(c coherency.Change) error {
 	if w.interceptor == nil {
 		return errors.New("the manager has not started")

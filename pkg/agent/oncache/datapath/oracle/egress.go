@@ -9,7 +9,7 @@ import (
 )
 
 // Egress returns the frame that leaves on the uplink, or why the packet must take the slow path. The design leaves the
-// identification of an outer IPv4 header open; identification is what the frame gets.
+// identification of an outer IPv4 header open; the frame gets the argument identification.
 func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
 	if s.Mode == Off {
 		return nil, Refused("off")
@@ -24,7 +24,7 @@ func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
 	if err := s.valid(ip.flow); err != nil {
 		return nil, err
 	}
-	// The virtual MAC is how a Pod reaches a gateway that an ICMP redirect told it of.
+	// A Pod uses the virtual MAC for a gateway that it learned from an ICMP redirect.
 	toGateway := bytes.Equal(p.Frame[:6], s.Endpoint.GatewayMAC[:]) || bytes.Equal(p.Frame[:6], s.Uplink.VirtualMAC[:])
 	if p.Interface != s.Endpoint.Interface || !bytes.Equal(p.Frame[6:12], s.Endpoint.MAC[:]) || !toGateway {
 		return nil, Refused("spoof")
@@ -50,7 +50,7 @@ func (s *State) encapsulate(p *Packet, ip *inner, identification uint16) []byte 
 	frame = append(frame, p.Frame[ethernetLength:]...)
 	hop(frame[len(s.Node.Header):], ip.six)
 
-	// RFC 6040, normal mode, except that CE goes out as ECT(0), as the kernel's tunnels do it.
+	// RFC 6040, normal mode, except that CE leaves as ECT(0), as with the kernel's tunnels.
 	ecn := ip.tos & 3
 	if ecn == 3 {
 		ecn = 2

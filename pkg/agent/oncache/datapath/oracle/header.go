@@ -5,7 +5,7 @@ package oracle
 
 import "encoding/binary"
 
-// Sum is the one's complement sum of 16-bit words; b has an even length.
+// Sum returns the one's complement sum of 16-bit words; b has an even length.
 func Sum(b []byte) uint16 {
 	var total uint32
 	for i := 0; i < len(b); i += 2 {
@@ -21,8 +21,8 @@ func fold(total uint32) uint16 {
 	return uint16(total)
 }
 
-// hop takes one off TTL or hop limit. An IPv4 checksum is updated as RFC 1624, equation 3, wants it, which is what Open
-// vSwitch does: a wrong one stays wrong.
+// hop decrements TTL or hop limit. It updates an IPv4 checksum by equation 3 of RFC 1624, as Open vSwitch does: a wrong
+// checksum stays wrong.
 func hop(ip []byte, six bool) {
 	if six {
 		ip[7]--

@@ -8,14 +8,14 @@ import (
 	"net/netip"
 )
 
-// tunnel is what of the outer headers matters once they are accepted.
+// tunnel has the parts of the outer headers that matter once they are accepted.
 type tunnel struct {
 	source  netip.Addr
 	ecn     uint8
 	content []byte // inner frame
 }
 
-// Ingress returns the frame that the Pod gets, or why the packet must take the slow path.
+// Ingress returns the frame that the Pod receives, or why the packet must take the slow path.
 func Ingress(s *State, p *Packet) ([]byte, error) {
 	if s.Mode == Off {
 		return nil, Refused("off")
@@ -96,8 +96,8 @@ func (s *State) readTunnel(p *Packet) (*tunnel, error) {
 	return t, nil
 }
 
-// mergeECN is RFC 6040, figure 4, as far as nothing is to be logged, dropped or turned from ECT(0) into ECT(1): mark says
-// that the packet gets CE. The numbers are the code points: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+// mergeECN is RFC 6040, figure 4, for the cases in which nothing is logged, dropped or turned from ECT(0) into ECT(1). mark
+// is set when the packet gets CE. The numbers are the code points: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
 func mergeECN(outer, inner uint8) (mark, ok bool) {
 	switch {
 	case inner == 0:

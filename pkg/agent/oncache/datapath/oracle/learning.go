@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// Seen is one packet on both sides of Open vSwitch, and what the learning program knows.
+// Seen is one packet on both sides of Open vSwitch, and the state of the learning program.
 type Seen struct {
 	State         *State
 	Before, After Packet
-	// Epoch is what stands in the mark behind Open vSwitch.
+	// Epoch is the epoch in the mark behind Open vSwitch.
 	Epoch uint32
 }
 
@@ -33,7 +33,7 @@ func outside(frame []byte) (*inner, []byte, error) {
 	return p, frame[ethernetLength:], err
 }
 
-// LearnEgress says whether Egress-Init may make an entry of what it has seen: Before as the Pod sent it, After as it leaves on
+// LearnEgress reports whether Egress-Init may make an entry of a packet: Before as the Pod sent it, After as it leaves on
 // the uplink. The design: docs/design/oncache-learning.md, "Tickets", "Learning and proving".
 func LearnEgress(s *Seen) error {
 	if s.State.Mode == Off {
@@ -62,7 +62,7 @@ func LearnEgress(s *Seen) error {
 	return s.State.mayKeep()
 }
 
-// mayKeep is asked for flows that have no entry in either direction.
+// mayKeep is called for flows that have no entry in either direction.
 func (s *State) mayKeep() error {
 	switch {
 	case s.Unattended:
@@ -73,7 +73,8 @@ func (s *State) mayKeep() error {
 	return nil
 }
 
-// LearnIngress says the same of Ingress-Init: Before as it came by the uplink, After as the Pod's interface gets it.
+// LearnIngress does the same for Ingress-Init: Before as the packet came from the uplink, After as the Pod's interface gets
+// it.
 func LearnIngress(s *Seen) error {
 	if s.State.Mode == Off {
 		return Refused("off")
@@ -103,7 +104,7 @@ func LearnIngress(s *Seen) error {
 	return s.State.mayKeep()
 }
 
-// same: Open vSwitch decided by the current rules, and did nothing to this very packet but route it.
+// same checks that Open vSwitch decided by the current rules, and only routed this very packet.
 func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte) error {
 	switch {
 	case fingerprint(before, beforeIP) != fingerprint(after, afterIP):
@@ -118,8 +119,8 @@ func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte) error {
 	return nil
 }
 
-// identity identifies a packet: IP version, IPv4 identification or IPv6 flow label, TCP sequence number or UDP length and the
-// first four bytes of the payload, if it has four.
+// identity identifies a packet: IP version, IPv4 identification or IPv6 flow label, TCP sequence number or UDP length, and
+// the first four bytes of the payload, if it has four.
 type identity struct {
 	six       bool
 	id        uint32
@@ -147,7 +148,7 @@ func fingerprint(p *inner, ip []byte) identity {
 
 func (e *Endpoint) owns(a netip.Addr) bool { return a == e.IPv4 || a == e.IPv6 }
 
-// template is the header of a frame without what differs from packet to packet.
+// template returns the header of a frame without the fields that differ from packet to packet.
 func (s *State) template(frame []byte) []byte {
 	h := bytes.Clone(frame[:len(s.Node.Header)])
 	network := h[ethernetLength:]

@@ -1,10 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle says what the design ("When a packet is a hit" in docs/design/oncache.md, docs/design/oncache-same-packet.md) wants done
-// with a packet. It is for tests only: the eBPF programs are run next to it, and whatever they let through that it refuses,
-// or change in another way, is a fault of one of the two. It is written from the design and RFCs, not from the programs, and
-// for reading, not for speed.
+// Package oracle implements what the design ("When a packet is a hit" in docs/design/oncache.md, and
+// docs/design/oncache-same-packet.md) requires for a packet. It is for tests only. The eBPF programs are run next to it: a packet that they let through and the
+// oracle refuses, or that they change in another way, is a fault of one of the two. It is written from the design and RFCs,
+// not from the programs, and for readability, not for speed.
 package oracle
 
 import (
@@ -19,18 +19,18 @@ const (
 	Enforce
 )
 
-// State is what the programs' maps say, as far as it concerns one packet.
+// State is the part of the programs' maps that concerns one packet.
 type State struct {
 	Mode       uint32
 	Generation uint32 // of everything
 	Uplink     Uplink
 	Endpoint   Endpoint // that the entry refers to
 	Node       Node     // that the entry refers to
-	// Entry is the one of the packet's direction, the only one in the cache; nil for none.
+	// Entry is the entry of the packet's direction, the only one in the cache; nil for none.
 	Entry *Entry
-	// ShareUsedUp: the flow maps are nearly full, and the endpoint has its share of them.
+	// ShareUsedUp is set when the flow maps are nearly full and the endpoint has used up its share of them.
 	ShareUsedUp bool
-	// Unattended: no agent has promised to keep conntrack right at this time.
+	// Unattended is set when no agent promises to maintain conntrack at this time.
 	Unattended bool
 }
 
@@ -41,9 +41,9 @@ type Uplink struct {
 	IPv4, IPv6   netip.Addr
 	Port         uint16 // of the tunnel
 	PortMin      uint16 // first UDP source port of the tunnel
-	PortMax      uint16 // first one that is not used any more
+	PortMax      uint16 // first one after the range
 	TunnelHeader [8]byte
-	VirtualMAC   [6]byte // inner destination of everything in the tunnel
+	VirtualMAC   [6]byte // inner destination of all tunnel packets
 }
 
 // Endpoint is the local Pod.
@@ -52,11 +52,11 @@ type Endpoint struct {
 	Interface       uint32 // index of the host side
 	MAC, GatewayMAC [6]byte
 	IPv4, IPv6      netip.Addr
-	// Epoch is the one under whose rules may be learned; 0 for none.
+	// Epoch is the epoch under whose rules packets may be learned; 0 for none.
 	Epoch uint32
-	// Changed is the number of the last change that concerned the Pod.
+	// Changed is the number of the last change that affected the Pod.
 	Changed uint32
-	// FoundBy and FoundAt are the interface and the addresses that the programs find the Pod by without an entry.
+	// FoundBy and FoundAt are the interface and the addresses by which the programs find the Pod without an entry.
 	FoundBy uint32
 	FoundAt []netip.Addr
 }
@@ -81,29 +81,29 @@ type Flow struct {
 // Entry is one direction of a flow in the cache.
 type Entry struct {
 	Flow    Flow
-	Intact  bool // the entry still is that flow's
+	Intact  bool // the entry still belongs to that flow
 	Own     bool // its direction was proved
-	Other   bool // and the other one
+	Other   bool // and the opposite one
 	Running bool // the lease
 	// Generations under which it was learned.
 	Everything, Endpoint, Node uint32
-	// MACs are destination and source that a received packet gets.
+	// MACs are the destination and source MAC that a received packet gets.
 	MACs [12]byte
-	// Hash is what the kernel computes for packets that are sent without one; 0 if that is not known.
+	// Hash is the kernel's hash for packets that are sent without one; 0 if unknown.
 	Hash uint32
 }
 
-// Packet is what a hook sees.
+// Packet is a packet at a hook.
 type Packet struct {
 	Frame     []byte
 	Interface uint32 // index
-	VLAN      bool   // a tag beside the frame
-	ForHost   bool   // not a packet of which the device says that it is for another host
+	VLAN      bool   // a tag outside the frame
+	ForHost   bool   // the device does not say that it is for another host
 	Segment   int    // payload bytes for each segment of a super-packet; 0 for others
 	Hash      uint32 // of the flow, as the kernel has it; 0: none
 }
 
-// Refused says why a packet is no hit; the text is the reason under which the design counts it.
+// Refused is why a packet is not a hit; the text is the reason under which the design counts it.
 type Refused string
 
 func (r Refused) Error() string { return string(r) }
@@ -124,7 +124,8 @@ type inner struct {
 	headers  int // bytes of the IP and the transport header
 }
 
-// read refuses every packet that is not plain TCP or UDP; etherType and bytes are those behind the Ethernet header.
+// read refuses every packet that is not plain TCP or UDP. etherType is that of the packet, b the bytes after the Ethernet
+// header.
 func read(etherType uint16, b []byte) (*inner, error) {
 	p := &inner{}
 	var source, destination netip.Addr
@@ -137,7 +138,7 @@ func read(etherType uint16, b []byte) (*inner, error) {
 		if b[0]&15 != 5 {
 			return nil, Refused("ip_options")
 		}
-		// Offset and more-fragments make a fragment; the reserved bit has no meaning that we know.
+		// Offset or more-fragments makes a fragment. The reserved bit has no meaning that we know.
 		if flags := be16(b[6:]); flags&0x8000 != 0 || flags&0x2000 != 0 || flags&0x1fff != 0 {
 			return nil, Refused("fragment")
 		}
@@ -172,7 +173,7 @@ func read(etherType uint16, b []byte) (*inner, error) {
 	return p, nil
 }
 
-// readTransport returns the length of the header that payload begins with.
+// readTransport returns the length of the header at the start of payload.
 func readTransport(protocol uint8, payload []byte) (int, error) {
 	switch protocol {
 	case tcp:
@@ -194,11 +195,11 @@ func readTransport(protocol uint8, payload []byte) (int, error) {
 		}
 		return udpLength, nil
 	}
-	// IPv6 extension headers are here, too.
+	// This includes IPv6 extension headers.
 	return 0, Refused("protocol")
 }
 
-// valid is what the entry must be, in both directions.
+// valid checks the conditions on the entry that hold for both directions.
 func (s *State) valid(f Flow) error {
 	e := s.Entry
 	switch {
@@ -218,7 +219,7 @@ func (s *State) valid(f Flow) error {
 	return nil
 }
 
-// enforced refuses everything in the other modes.
+// enforced refuses every packet in the other modes.
 func (s *State) enforced() error {
 	switch s.Mode {
 	case Off:

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// EgressStamp returns the stamp that a packet of a Pod which is no hit carries to Open vSwitch (docs/design/oncache-stamps.md),
+// EgressStamp returns the stamp that a Pod's packet carries to Open vSwitch if it is not a hit (docs/design/oncache-stamps.md),
 // and whether it gets one.
 func EgressStamp(s *State, p *Packet) (stamp uint32, ok bool) {
 	if s.Mode == Off {
@@ -29,8 +29,8 @@ func IngressStamp(s *State, p *Packet) (stamp uint32, ok bool) {
 	return s.stamp(outer.content, false, false)
 }
 
-// stamp is of an Ethernet frame with one VLAN tag at most, in it or beside it: nine bits of the number of the Pod's last change if the
-// packet is from or to it, and the highest bit, which no epoch has.
+// stamp computes the stamp of an Ethernet frame with at most one VLAN tag, inside or outside the frame. A packet from or to
+// a Pod gets nine bits of the number of the Pod's last change. The highest bit, which no epoch has, is always set.
 func (s *State) stamp(frame []byte, tagged, fromPod bool) (stamp uint32, ok bool) {
 	etherType, b := be16(frame[12:]), frame[ethernetLength:]
 	if (etherType == 0x8100 || etherType == 0x88a8) && !tagged && len(b) >= 4 {
