@@ -78,7 +78,7 @@ func TestAgentsSeeTheirOwnNodeOnly(t *testing.T) {
 		{"all Nodes, one name", "node-1", "/networkpolicies?fieldSelector=metadata.name%3Duid-1", 403, "allowed: nodeName=node-1"},
 		{"by the Pod", "pod", "/networkpolicies" + of("node-1"), 200, `"uid-1"`},
 		{"by the Pod, another Node", "pod", "/networkpolicies" + of("node-2"), 403, "allowed: nodeName=node-1"},
-		{"by a Pod that was replaced", "old-pod", "/networkpolicies" + of("node-1"), 403, "on no Node that is known"},
+		{"by a Pod that was replaced", "old-pod", "/networkpolicies" + of("node-1"), 403, "whose Node is not known"},
 		{"by a Pod that is not known", "no-pod", "/networkpolicies" + of("node-1"), 403, "Pod kube-system/antrea-agent-y (uid-agent)"},
 		{"bound to nothing", "unbound", "/networkpolicies" + of("node-1"), 403, "agents need the token that the kubelet mounts"},
 		{"two Nodes", "two-nodes", "/networkpolicies" + of("node-1"), 403, "bound to no Pod"},

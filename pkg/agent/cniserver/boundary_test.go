@@ -145,7 +145,7 @@ func TestLoggedRequestIsBounded(t *testing.T) {
 	in.NetworkConfiguration = fmt.Appendf(nil, `{"name":%q}`, strings.Repeat("x", 1<<20))
 	require.Less(t, len(fmt.Sprint(requestForLog(in)...)), 3*maxLoggedText)
 	require.Equal(t, problem.KindPeer, requestSubject(in).Kind)
-	require.Contains(t, loggedConfiguration(`[1]`).String(), "no JSON object")
+	require.Contains(t, loggedConfiguration(`[1]`).String(), "not a JSON object")
 	require.JSONEq(t, `{"name":"x","args":"(not logged)"}`, loggedConfiguration(`{"name":"x","args":{"token":"t"}}`).String())
 	require.NotPanics(t, func() { requestForLog(nil); requestSubject(nil) })
 }

@@ -63,7 +63,7 @@ func (s *Store) List(resource Resource, selection Selection) (objects []runtime.
 }
 
 // Watch returns a watch that begins with the selected objects as ADDED and the BOOKMARK that endOfInitial makes for the
-// version of the store. What follows is described in package v1beta2 of the API group.
+// version of the store. Package v1beta2 of the API group describes the events after that.
 func (s *Store) Watch(resource Resource, selection Selection, endOfInitial func(version string) runtime.Object) watch.Interface {
 	w, initial := s.subscribe(resource, selection, endOfInitial)
 	go func() {

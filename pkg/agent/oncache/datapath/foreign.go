@@ -22,7 +22,7 @@ var unshaped = []string{"noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq", "mq"
 
 // Bypassed names what others have put on an interface that a packet of the slow path meets and a packet of the fast path
 // would bypass. These are TC filters and programs behind the point where a hit leaves, and on a Pod's interface everything
-// on egress, which bpf_redirect_peer skips. Whatever runs before our programs is not affected. Programs at the same hook as
+// on egress, which bpf_redirect_peer skips. Programs that run before ours are not affected. Programs at the same hook as
 // ours are not listed: Attach takes the last place, and InPlace reports when it is lost.
 //
 // It does not see chains of netfilter's netdev family and packet sockets; see docs/design/oncache-hooks.md, "Coexistence".
