@@ -186,12 +186,16 @@ func (g *Generator) peers() []networkingv1.NetworkPolicyPeer {
 }
 
 func (g *Generator) block() *networkingv1.IPBlock {
+	second := "10.10.2.0/24"
+	if g.turnover {
+		second = "10.10.2.77/24" // Later API servers refuse it, but keep what earlier ones have accepted.
+	}
 	blocks := []networkingv1.IPBlock{
 		{CIDR: "0.0.0.0/0"}, {CIDR: "::/0"}, {CIDR: "10.10.1.0/24"}, {CIDR: "fd00:10:10:1::/64"}, {CIDR: "192.0.2.0/24"},
 		{CIDR: "10.10.0.0/16", Except: []string{"10.10.1.0/28", "10.10.2.13/32"}}, {CIDR: "fd00:10:10::/48", Except: []string{"fd00:10:10:2::/64"}},
 		{CIDR: "10.10.1.16/32"},
-		// With bits after the prefix, and with exceptions within each other.
-		{CIDR: "10.10.2.77/24"}, {CIDR: "0.0.0.0/0", Except: []string{"10.10.0.0/17", "10.10.1.0/24", "192.168.77.1/32"}},
+		// With exceptions within each other.
+		{CIDR: second}, {CIDR: "0.0.0.0/0", Except: []string{"10.10.0.0/17", "10.10.1.0/24", "192.168.77.1/32"}},
 		// The Nodes.
 		{CIDR: "192.168.77.0/24", Except: []string{"192.168.77.2/32"}}, {CIDR: "fd00:192:168:77::/64"},
 	}
