@@ -1,0 +1,15 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"testing"
+
+	"github.com/antrea-oncache/antrea/test/sandbox"
+)
+
+// TestMain runs the tests in the sandbox, with another build of the programs if ONCACHE_OBJECT names one.
+func TestMain(m *testing.M) {
+	sandbox.Main(m)
+}
