@@ -99,26 +99,32 @@ func Load(opts Options) (_ *Datapath, err error) {
 		}
 		return nil, fmt.Errorf("load ONCache programs: %w", err)
 	}
-	if d.control, err = object.MapArray[object.BpfOncControl](d.objects.Control); err != nil {
-		return nil, err
-	}
-	if d.endpoints, err = object.MapArray[object.BpfOncEndpoint](d.objects.Endpoints); err != nil {
-		return nil, err
-	}
-	d.changes.Store(d.lastChange())
-	if d.nodes, err = object.MapArray[object.BpfOncNode](d.objects.Nodes); err != nil {
-		return nil, err
-	}
-	if d.counts, err = object.MapArray[object.BpfOncCount](d.objects.FlowCounts); err != nil {
-		return nil, err
-	}
-	if d.limits, err = object.MapArray[object.BpfOncLimit](d.objects.FlowLimits); err != nil {
+	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
 	if d.hook, err = chooseHook(opts.Hook, d.objects.OncacheEgressInit); err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+// mapArrays maps what the programs are told, and what they count, into memory.
+func (d *Datapath) mapArrays() (err error) {
+	if d.control, err = object.MapArray[object.BpfOncControl](d.objects.Control); err != nil {
+		return err
+	}
+	if d.endpoints, err = object.MapArray[object.BpfOncEndpoint](d.objects.Endpoints); err != nil {
+		return err
+	}
+	d.changes.Store(d.lastChange())
+	if d.nodes, err = object.MapArray[object.BpfOncNode](d.objects.Nodes); err != nil {
+		return err
+	}
+	if d.counts, err = object.MapArray[object.BpfOncCount](d.objects.FlowCounts); err != nil {
+		return err
+	}
+	d.limits, err = object.MapArray[object.BpfOncLimit](d.objects.FlowLimits)
+	return err
 }
 
 // newSpec is the compiled object with this configuration's sizes.

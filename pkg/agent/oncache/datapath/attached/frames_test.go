@@ -50,7 +50,7 @@ func transmit(t *testing.T, ifindex int, frame []byte) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	defer unix.Close(fd)
-	require.NoError(t, unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: object.Port(unix.ETH_P_IP), Halen: 6}))
+	require.NoError(t, unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: object.WirePort(unix.ETH_P_IP), Halen: 6}))
 }
 
 func isTo(mac net.HardwareAddr) func([]byte) bool {
@@ -108,7 +108,7 @@ func newReceiver(t *testing.T, ifindex int, outgoing bool) *receiver {
 	require.NoError(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
 	require.NoError(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 30}))
-	require.NoError(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: object.Port(unix.ETH_P_ALL)}))
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: object.WirePort(unix.ETH_P_ALL)}))
 	return &receiver{t: t, fd: fd, outgoing: outgoing}
 }
 

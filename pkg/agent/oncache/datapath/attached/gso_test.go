@@ -49,7 +49,7 @@ func packetSocket(t testing.TB, ifindex int) int {
 	t.Cleanup(func() { unix.Close(fd) })
 	require.NoError(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1))
 	require.NoError(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 30}))
-	require.NoError(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: object.Port(unix.ETH_P_ALL)}))
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: object.WirePort(unix.ETH_P_ALL)}))
 	return fd
 }
 
@@ -123,7 +123,7 @@ func receiveToo(w *harness.World, p harness.Packet) (pod int) {
 	w.PublishEndpoint(slot, 1, 0)
 	require.NoError(t, w.SetEndpoint(slot, datapath.Endpoint{IfIndex: podIf, IPv4: harness.PeerPodIP, MAC: harness.PodMAC, GatewayMAC: harness.GatewayMAC}))
 	w.SetNode(nodeSlot, harness.NodeIP)
-	key := object.BpfOncFlow4{Saddr: object.Wire4(p.Src), Daddr: object.Wire4(p.Dst), Sport: object.Port(p.SrcPort), Dport: object.Port(p.DstPort), Proto: unix.IPPROTO_TCP}
+	key := object.BpfOncFlow4{Saddr: object.Wire4(p.Src), Daddr: object.Wire4(p.Dst), Sport: object.WirePort(p.SrcPort), Dport: object.WirePort(p.DstPort), Proto: unix.IPPROTO_TCP}
 	e := object.BpfOncIngress{V: object.BpfOncValidity{Tag: harness.Hash4(key), Proved: 3, Lease: 1 << 62, Endpoint: slot, EndpointGen: 1,
 		Node: nodeSlot, NodeGen: w.NodeAt(nodeSlot).Generation, AllGen: w.Control().Generation}}
 	require.NoError(t, w.Maps.IngressFlows4.Put(key, e))
@@ -139,7 +139,7 @@ func small(p harness.Packet) harness.Packet {
 	return p
 }
 
-// newLiveWorld is newWorld with the programs attached, the Pod's device in a namespace of its own, and sockets at the far ends
+// newLiveWorld is NewWorldWith with the programs attached, the Pod's device in a namespace of its own, and sockets at the far ends
 // of both devices.
 func newLiveWorld(t *testing.T) (w *harness.World, pod, uplink int) {
 	w = harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096})

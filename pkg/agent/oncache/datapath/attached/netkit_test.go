@@ -79,11 +79,11 @@ func (p *netkitPod) transmit(frame []byte, protocol uint16, mark int) {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, mark); err != nil {
 			return err
 		}
-		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: p.peer, Protocol: object.Port(protocol), Halen: 6})
+		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: p.peer, Protocol: object.WirePort(protocol), Halen: 6})
 	}))
 }
 
-// newNetkitWorld is newWorld with a Pod that has netkit devices and its programs attached.
+// newNetkitWorld is NewWorldWith with a Pod that has netkit devices and its programs attached.
 func newNetkitWorld(t *testing.T) (*harness.World, *netkitPod) {
 	p := newNetkitPod(t, "nk0")
 	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096})

@@ -23,13 +23,22 @@ var (
 	PeerCIDR       = netip.MustParsePrefix("10.10.2.0/24")
 )
 
+// The slots of the local Pod and the remote Node, and the epoch of the rules that hold.
 const (
 	PodSlot  = 3
 	PeerSlot = 5
 	Epoch    = 7
+)
+
+// Verdicts of the programs.
+const (
 	Next     = -1 // TC_ACT_UNSPEC
 	Redirect = 7  // TC_ACT_REDIRECT
-	// ticketBits of the mark hold a ticket's number, epochBits an epoch or a stamp.
+)
+
+// Bits of the mark.
+const (
+	// TicketBits hold a ticket's number, EpochBits an epoch or, with StampBit, a stamp.
 	TicketBits = 0x000f3f00
 	EpochBits  = 0x3ff00000
 	StampBit   = 0x20000000
@@ -41,6 +50,6 @@ var (
 	PodIP6     = netip.MustParseAddr("fd00:10:1::2")
 	PeerPodIP6 = netip.MustParseAddr("fd00:10:2::2")
 	NodeIP6    = netip.MustParseAddr("fd00:77::11")
-	peerIP6    = netip.MustParseAddr("fd00:77::12")
+	PeerIP6    = netip.MustParseAddr("fd00:77::12")
 	PeerCIDR6  = netip.MustParsePrefix("fd00:10:2::/64")
 )

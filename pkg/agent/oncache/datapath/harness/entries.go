@@ -34,6 +34,7 @@ func (w *World) ChangeEntries(change func(*object.BpfOncValidity)) {
 	}
 }
 
+// Entries are all entries of the cache.
 func (w *World) Entries() (out []datapath.Flow) {
 	require.NoError(w.T, w.Flows(func(f datapath.Flow) bool { out = append(out, f); return true }))
 	return out

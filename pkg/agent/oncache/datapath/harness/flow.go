@@ -17,6 +17,7 @@ func hashOf(source, destination uint32, sport, dport uint16) uint32 {
 	return h * 0x27d4eb2f
 }
 
+// Hash4 is the hash of an IPv4 flow, Hash6 that of an IPv6 flow: the tag of its entries.
 func Hash4(k object.BpfOncFlow4) uint32 { return hashOf(k.Saddr, k.Daddr, k.Sport, k.Dport) }
 
 func Hash6(k object.BpfOncFlow6) uint32 {
@@ -27,9 +28,9 @@ func Hash6(k object.BpfOncFlow6) uint32 {
 func Keys(f FiveTuple) (k4 object.BpfOncFlow4, k6 object.BpfOncFlow6, six bool) {
 	source, destination := f.Source.Addr(), f.Destination.Addr()
 	if source.Is6() {
-		return k4, object.BpfOncFlow6{Saddr: object.Wire6(source), Daddr: object.Wire6(destination), Sport: object.Port(f.Source.Port()), Dport: object.Port(f.Destination.Port()), Proto: f.Protocol}, true
+		return k4, object.BpfOncFlow6{Saddr: object.Wire6(source), Daddr: object.Wire6(destination), Sport: object.WirePort(f.Source.Port()), Dport: object.WirePort(f.Destination.Port()), Proto: f.Protocol}, true
 	}
-	return object.BpfOncFlow4{Saddr: object.Wire4(source), Daddr: object.Wire4(destination), Sport: object.Port(f.Source.Port()), Dport: object.Port(f.Destination.Port()), Proto: f.Protocol}, k6, false
+	return object.BpfOncFlow4{Saddr: object.Wire4(source), Daddr: object.Wire4(destination), Sport: object.WirePort(f.Source.Port()), Dport: object.WirePort(f.Destination.Port()), Proto: f.Protocol}, k6, false
 }
 
 // FiveTuple says which flow a packet is of.
@@ -38,7 +39,7 @@ type FiveTuple struct {
 	Protocol            uint8
 }
 
-// FiveTupleIn reads a 5-tuple where it stands in a packet without options.
+// FiveTupleIn reads a 5-tuple where it stands in a packet without options: at is the offset of the IP header, behind an EtherType.
 func FiveTupleIn(frame []byte, at int) (flow FiveTuple, ok bool) {
 	six := len(frame) > at && binary.BigEndian.Uint16(frame[at-2:]) == 0x86dd
 	if len(frame) < at+24 || six && len(frame) < at+44 {
@@ -56,6 +57,7 @@ func FiveTupleIn(frame []byte, at int) (flow FiveTuple, ok bool) {
 	return FiveTuple{Source: end(source, ports), Destination: end(destination, ports[2:]), Protocol: protocol}, true
 }
 
+// Hash is the hash of a flow, as the programs note it of flows that they have seen.
 func Hash(f FiveTuple) uint32 {
 	k4, k6, six := Keys(f)
 	if six {

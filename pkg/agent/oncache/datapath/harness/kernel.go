@@ -25,6 +25,7 @@ func RequireVerified(t testing.TB, err error) {
 	require.NoError(t, err)
 }
 
+// KernelRelease is that of the running kernel.
 func KernelRelease(t testing.TB) string {
 	var name unix.Utsname
 	require.NoError(t, unix.Uname(&name))

@@ -18,6 +18,7 @@ func (w *World) Learn(egress, ingress Packet) {
 	w.LearnIngress(ingress)
 }
 
+// LearnEgress passes a packet through Egress, which must not let it through, and Egress-Init, and returns what that has made of it.
 func (w *World) LearnEgress(p Packet) Result {
 	w.T.Helper()
 	r := w.Egress(0, p.Bytes(w.T))
@@ -25,6 +26,7 @@ func (w *World) LearnEgress(p Packet) Result {
 	return w.EgressInit(r.Mark|Epoch<<20, w.ToPeer().Wrap(w.T, p.BehindOVS(GatewayMAC, VirtualMAC).Bytes(w.T)))
 }
 
+// LearnIngress is LearnEgress for Ingress and Ingress-Init.
 func (w *World) LearnIngress(p Packet) Result {
 	w.T.Helper()
 	r := w.Ingress(0, w.FromPeer().Wrap(w.T, p.Bytes(w.T)))

@@ -27,7 +27,7 @@ func (w *World) Note(t testing.TB, frame []byte, at int) {
 	require.NoError(t, w.Maps.Candidates.Put(w.CellOf(hash), hash))
 }
 
-// CellOf is the index that cell_of of the programs looks up, hashOf is flow_hash.
+// CellOf is the index in the map of candidates that cell_of of the programs looks up.
 func (w *World) CellOf(hash uint32) uint32 {
 	return uint32(uint64(hash) * uint64(w.Maps.Candidates.MaxEntries()) >> 32)
 }

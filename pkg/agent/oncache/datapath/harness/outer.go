@@ -13,18 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// ToPeer is the tunnel from the Node to the peer with the world's IP version, FromPeer that in the other direction.
 func (w *World) ToPeer() Outer {
 	o := ToPeer()
 	if w.Family.Outer6 {
-		o.Src, o.Dst = NodeIP6, peerIP6
+		o.Src, o.Dst = NodeIP6, PeerIP6
 	}
 	return o
 }
 
+// FromPeer: see ToPeer.
 func (w *World) FromPeer() Outer {
 	o := FromPeer()
 	if w.Family.Outer6 {
-		o.Src, o.Dst = peerIP6, NodeIP6
+		o.Src, o.Dst = PeerIP6, NodeIP6
 	}
 	return o
 }
@@ -42,14 +44,17 @@ type Outer struct {
 	Frag             bool
 }
 
+// ToPeer is the tunnel over IPv4 from the Node to the peer, with nothing special about it.
 func ToPeer() Outer {
 	return Outer{srcMAC: UplinkMAC, DstMAC: PeerMAC, Src: NodeIP, Dst: PeerIP, SrcPort: 12345, DstPort: 6081, Tunnel: [8]byte{0, 0, 0x65, 0x58}}
 }
 
+// FromPeer is the tunnel over IPv4 from the peer to the Node.
 func FromPeer() Outer {
 	return Outer{srcMAC: PeerMAC, DstMAC: UplinkMAC, Src: PeerIP, Dst: NodeIP, SrcPort: 12345, DstPort: 6081, Tunnel: [8]byte{0, 0, 0x65, 0x58}}
 }
 
+// Wrap is the frame with an inner frame in it. Its lengths and the IP checksum are right.
 func (o Outer) Wrap(t testing.TB, inner []byte) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: o.srcMAC, DstMAC: o.DstMAC, EthernetType: layers.EthernetTypeIPv4}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// FromPod is a packet of the local Pod with the world's IP version, ToPod one for it.
 func (w *World) FromPod() Packet {
 	p := FromPod()
 	if w.Family.Inner6 {
@@ -23,6 +24,7 @@ func (w *World) FromPod() Packet {
 	return p
 }
 
+// ToPod: see FromPod.
 func (w *World) ToPod() Packet {
 	p := ToPod()
 	if w.Family.Inner6 {
@@ -55,11 +57,12 @@ type Packet struct {
 	Extension        layers.IPProtocol // IPv6 extension header, followed by the rest, when extended
 }
 
-// FromPod is a packet as the local Pod sends it; toPod one as the remote Pod sends it, seen in the tunnel.
+// FromPod is an IPv4 packet as the local Pod sends it.
 func FromPod() Packet {
 	return Packet{SrcMAC: PodMAC, DstMAC: GatewayMAC, Src: PodIP, Dst: PeerPodIP, SrcPort: 40000, DstPort: 80, TTL: 64, Payload: 100, ID: 4711, Seq: 1000, Flags: "P"}
 }
 
+// ToPod is an IPv4 packet as the remote Pod sends it, seen in the tunnel.
 func ToPod() Packet {
 	return Packet{SrcMAC: PeerGatewayMAC, DstMAC: VirtualMAC, Src: PeerPodIP, Dst: PodIP, SrcPort: 80, DstPort: 40000, TTL: 63, Payload: 200, ID: 815, Seq: 5000, Flags: "P"}
 }
@@ -71,6 +74,7 @@ func (p Packet) BehindOVS(src, dst net.HardwareAddr) Packet {
 	return p
 }
 
+// Bytes is the frame. Lengths and checksums are right, but for what Corrupt fields say.
 func (p Packet) Bytes(t testing.TB) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: p.SrcMAC, DstMAC: p.DstMAC, EthernetType: layers.EthernetTypeIPv4}

@@ -32,8 +32,10 @@ type Pod struct {
 	IPv4, IPv6 netip.Addr
 }
 
+// Pod is the world as seen from the world's own Pod.
 func (w *World) Pod() *Pod { return &Pod{World: *w, Slot: PodSlot, IPv4: PodIP, IPv6: PodIP6} }
 
+// Announce puts the Pod into its slot, with a new generation.
 func (p *Pod) Announce() {
 	generation, _ := p.EndpointState(p.Slot)
 	p.PublishEndpoint(p.Slot, generation+1, 0)

@@ -27,12 +27,13 @@ type SKB struct {
 	HWTstamp                                                                                                       uint64
 }
 
+// Result is what a program has made of a packet.
 type Result struct {
 	Verdict int
 	Mark    uint32 // without the stamp
 	Stamp   uint32 // 0: none
 	Packet  []byte
-	// reason is what the program counted.
+	// Reason is what the program counted; empty for nothing.
 	Reason string
 }
 
@@ -81,20 +82,24 @@ func (w *World) Counted(t testing.TB, f func()) (reason string) {
 	return reason
 }
 
+// Egress passes a packet of the Pod through Egress. Its flow is one that the programs have seen, unless the world is one of strangers.
 func (w *World) Egress(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
 	w.Note(w.T, packet, 14)
 	return w.Run(w.Programs.OncacheEgress, w.PodIf, mark, packet, tweak...)
 }
 
+// EgressInit passes a packet that leaves by the uplink through Egress-Init.
 func (w *World) EgressInit(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
 	return w.Run(w.Programs.OncacheEgressInit, w.UplinkIf, mark, packet, tweak...)
 }
 
+// Ingress is Egress for a packet that arrives at the uplink.
 func (w *World) Ingress(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
 	w.Note(w.T, packet, w.inner())
 	return w.Run(w.Programs.OncacheIngress, w.UplinkIf, mark, packet, tweak...)
 }
 
+// IngressInit passes a packet that Open vSwitch delivers to the Pod through Ingress-Init.
 func (w *World) IngressInit(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
 	return w.Run(w.Programs.OncacheIngressInit, w.PodIf, mark, packet, tweak...)
 }

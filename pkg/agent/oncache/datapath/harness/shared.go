@@ -28,14 +28,14 @@ var shared struct {
 }
 
 // borrow gives the shared programs, whose maps are as new ones, to a world until its test ends. Who attaches them to devices, or
-// removes their pins, must use newWorldWith instead.
+// removes their pins, must use NewWorldWith instead.
 func borrow(t testing.TB) (*datapath.Datapath, *Inside) {
 	if shared.Datapath == nil {
 		d, err := datapath.Load(datapath.Options{PinPath: sharedPins, MaxFlows: 4096, MaxFlows6: 4096})
 		RequireVerified(t, err)
 		shared.Datapath, shared.Inside = d, Look(t, sharedPins)
 	}
-	require.False(t, shared.taken, "a test has one world at a time; another one needs programs of its own: newWorldWith")
+	require.False(t, shared.taken, "a test has one world at a time; another one needs programs of its own: NewWorldWith")
 	shared.taken = true
 	t.Cleanup(func() {
 		shared.taken = false

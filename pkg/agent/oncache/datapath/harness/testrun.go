@@ -24,12 +24,12 @@ type TestRun struct {
 		context, contextOut             uint64
 		flags, cpu, batchSize, reserved uint32
 	}
-	// context is what the program gets beside the packet, contextOut what it leaves.
+	// Context is what the program gets beside the packet, ContextOut what it leaves.
 	Context, ContextOut SKB
 	out                 []byte
 }
 
-// NewTestRun makes a testRun for packets that the program leaves with at most room bytes; 0 if nobody wants to know. It is
+// NewTestRun makes a TestRun for packets that the program leaves with at most room bytes; 0 if nobody wants to know. It is
 // not inlined because the kernel is given addresses in it as numbers: it must not be on a stack, which can move.
 //
 //go:noinline

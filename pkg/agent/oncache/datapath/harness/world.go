@@ -15,18 +15,14 @@ import (
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
-func NewStrangersWorld(t *testing.T, f Family) *World {
-	w := NewWorldOf(t, f)
-	w.strangers = true
-	return w
-}
-
-// World is a loaded datapath that knows the Pod and the Node.
+// World is a loaded datapath that knows the Pod and the Node, in the network namespace of the test. It ends with the test.
 type World struct {
 	*datapath.Datapath
 	*Inside
-	T               testing.TB
-	PinPath         string
+	T testing.TB
+	// PinPath is the directory below which maps and links are pinned.
+	PinPath string
+	// PodIf and UplinkIf are interface indexes.
 	PodIf, UplinkIf int
 	Family          Family
 	// strangers: packets are of flows that the programs have not seen yet. Otherwise of those that they have: a miss gets a ticket.
@@ -36,6 +32,7 @@ type World struct {
 // Family says which IP versions a world uses.
 type Family struct{ Inner6, Outer6 bool }
 
+// Families are all combinations, by what is in what.
 var Families = map[string]Family{
 	"IPv4 in IPv4": {false, false},
 	"IPv4 in IPv6": {false, true},
@@ -43,13 +40,21 @@ var Families = map[string]Family{
 	"IPv6 in IPv6": {true, true},
 }
 
-// NewWorld is for programs that run by BPF_PROG_TEST_RUN, newWorldWith for those that are attached.
+// NewWorld is for programs that run by BPF_PROG_TEST_RUN, NewWorldWith for those that are attached.
 func NewWorld(t testing.TB) *World { return NewWorldOf(t, Family{}) }
 
+// NewWorldOf is NewWorld with other IP versions.
 func NewWorldOf(t testing.TB, f Family) *World {
 	sandbox.RequireRoot(t)
 	d, in := borrow(t)
 	return populate(t, d, in, sharedPins, f)
+}
+
+// NewStrangersWorld makes a world in which packets are of flows that the programs have not seen yet.
+func NewStrangersWorld(t *testing.T, f Family) *World {
+	w := NewWorldOf(t, f)
+	w.strangers = true
+	return w
 }
 
 // NewWorldWith loads programs and maps of its own, flow maps of both IP versions with MaxFlows entries.
@@ -82,7 +87,7 @@ func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f 
 	d.PublishEndpoint(PodSlot, generation+1, Epoch)
 	peer := PeerIP
 	if f.Outer6 {
-		peer = peerIP6
+		peer = PeerIP6
 	}
 	d.SetNode(PeerSlot, peer)
 	d.SetNodeMTU(PeerSlot, 1500)
@@ -96,6 +101,7 @@ func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f 
 // decapsulate one IP version from the other.
 func (w *World) Decapsulated() string { return Decapsulated(w.T, w.Family) }
 
+// Decapsulated is World.Decapsulated of a world with these IP versions.
 func Decapsulated(t testing.TB, f Family) string {
 	if f.Inner6 != f.Outer6 && Minor(t, KernelRelease(t)) < 6003 {
 		return "offload"

@@ -24,7 +24,7 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	control.Mode, control.Generation = s.Mode, s.Generation
 	control.UplinkMac, control.VirtualMac = s.Uplink.MAC, s.Uplink.VirtualMAC
 	control.UplinkIp4, control.UplinkIp6 = object.Wire4(s.Uplink.IPv4), object.Wire6(s.Uplink.IPv6)
-	control.TunnelPort = object.Port(s.Uplink.Port)
+	control.TunnelPort = object.WirePort(s.Uplink.Port)
 	control.PortMin, control.PortMax = s.Uplink.PortMin, s.Uplink.PortMax
 	control.TunnelHeader = s.Uplink.TunnelHeader
 

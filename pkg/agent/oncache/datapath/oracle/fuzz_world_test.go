@@ -160,6 +160,34 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 	remove := w.install(t, c)
 	defer remove()
 	w.Note(t, c.packet.Frame, c.innerOffset())
+	r := w.pass(t, c)
+	hit := r.Verdict() == harness.Redirect
+	w.stats.note(hit)
+	want, refused := c.judge(hit, r.Packet())
+	switch {
+	case hit && refused != nil:
+		t.Fatalf("let through, but the design refuses it: %v\n%s", refused, c)
+	case hit:
+		if !bytes.Equal(want, r.Packet()) {
+			t.Fatalf("let through, but changed in another way than the design says (- want, + got):\n%s\n%s", cmp.Diff(want, r.Packet()), c)
+		}
+		if wantMark := map[bool]uint32{true: 0, false: c.mark}[c.ingress]; r.ContextOut.Mark != wantMark {
+			t.Fatalf("mark %#x, want %#x\n%s", r.ContextOut.Mark, wantMark, c)
+		}
+	default:
+		frame, mark := r.Packet(), r.ContextOut.Mark // a second run would overwrite them
+		if refused == nil {
+			frame = bytes.Clone(frame)
+			if reason := w.reason(t, c, r); reason != "offload" || !kernelCannot(t, c) {
+				t.Fatalf("refused (%s), but the design lets it through\n%s", reason, c)
+			}
+		}
+		c.requirePassedOn(t, r.Verdict(), mark, frame, refused)
+	}
+}
+
+// pass runs the case's program on its packet.
+func (w *fuzzWorld) pass(t *testing.T, c *fuzzCase) *harness.TestRun {
 	r := w.egressRun
 	if c.ingress {
 		r = w.ingressRun
@@ -175,51 +203,38 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 	if err := r.Run(c.packet.Frame); err != nil {
 		t.Skipf("the kernel does not run a program on this packet: %v", err)
 	}
-	frame, mark := r.Packet(), r.ContextOut.Mark
-	hit := r.Verdict() == harness.Redirect
-	w.stats.note(hit)
+	return r
+}
 
-	var want []byte
-	var refused error
+// judge asks the oracle what must come out, or why the packet is no hit. The outer identification, which the program chooses, is read
+// from what came out of a hit.
+func (c *fuzzCase) judge(hit bool, out []byte) (want []byte, refused error) {
 	if c.ingress {
-		want, refused = oracle.Ingress(&c.state, &c.packet)
-	} else {
-		var identification uint16
-		if hit && len(frame) > 20 {
-			identification = binary.BigEndian.Uint16(frame[14+4:])
-		}
-		want, refused = oracle.Egress(&c.state, &c.packet, identification)
+		return oracle.Ingress(&c.state, &c.packet)
 	}
-	switch {
-	case hit && refused != nil:
-		t.Fatalf("let through, but the design refuses it: %v\n%s", refused, c)
-	case hit:
-		if !bytes.Equal(want, frame) {
-			t.Fatalf("let through, but changed in another way than the design says (- want, + got):\n%s\n%s", cmp.Diff(want, frame), c)
-		}
-		if wantMark := map[bool]uint32{true: 0, false: c.mark}[c.ingress]; mark != wantMark {
-			t.Fatalf("mark %#x, want %#x\n%s", mark, wantMark, c)
-		}
-	case refused == nil:
-		if reason := w.reason(t, c, r); reason != "offload" || !kernelCannot(t, c) {
-			t.Fatalf("refused (%s), but the design lets it through\n%s", reason, c)
-		}
-		fallthrough
-	default:
-		stampOf := oracle.EgressStamp
-		if c.ingress {
-			stampOf = oracle.IngressStamp
-		}
-		wantMark, foreign := c.mark, ^uint32(harness.TicketBits)
-		if stamp, ok := stampOf(&c.state, &c.packet); ok {
-			wantMark = wantMark&^harness.EpochBits | stamp<<20
-		} else if mark&harness.TicketBits != 0 || c.ingress {
-			foreign = ^uint32(harness.OwnBits) // a new ticket, or Ingress, clears the epoch
-		}
-		if r.Verdict() != harness.Next || !bytes.Equal(frame, c.packet.Frame) || mark&foreign != wantMark&foreign {
-			t.Fatalf("no hit (%v), but not passed on untouched: verdict %d, mark %#x, want %#x\n%s\n%s",
-				refused, r.Verdict(), mark, wantMark, cmp.Diff(c.packet.Frame, frame), c)
-		}
+	var identification uint16
+	if hit && len(out) > 20 {
+		identification = binary.BigEndian.Uint16(out[14+4:])
+	}
+	return oracle.Egress(&c.state, &c.packet, identification)
+}
+
+// requirePassedOn fails if a packet that is no hit does not go on to Open vSwitch untouched, with a mark that is right.
+func (c *fuzzCase) requirePassedOn(t *testing.T, verdict int, mark uint32, frame []byte, refused error) {
+	t.Helper()
+	stampOf := oracle.EgressStamp
+	if c.ingress {
+		stampOf = oracle.IngressStamp
+	}
+	wantMark, foreign := c.mark, ^uint32(harness.TicketBits)
+	if stamp, ok := stampOf(&c.state, &c.packet); ok {
+		wantMark = wantMark&^harness.EpochBits | stamp<<20
+	} else if mark&harness.TicketBits != 0 || c.ingress {
+		foreign = ^uint32(harness.OwnBits) // a new ticket, or Ingress, clears the epoch
+	}
+	if verdict != harness.Next || !bytes.Equal(frame, c.packet.Frame) || mark&foreign != wantMark&foreign {
+		t.Fatalf("no hit (%v), but not passed on untouched: verdict %d, mark %#x, want %#x\n%s\n%s",
+			refused, verdict, mark, wantMark, cmp.Diff(c.packet.Frame, frame), c)
 	}
 }
 

@@ -51,17 +51,20 @@ func TestEgressInitRefuses(t *testing.T) {
 	}
 }
 
+// deliveredCase is what is special about a packet that Open vSwitch delivers, its mark or the world, and the reason of Ingress-Init.
+type deliveredCase struct {
+	name   string
+	mark   func(ticket uint32) uint32
+	packet func(*harness.Packet)
+	skb    func(*harness.SKB)
+	world  func(*harness.World)
+	reason string
+}
+
 // TestIngressInitLearnsNothing lists what Ingress-Init must not believe.
 func TestIngressInitLearnsNothing(t *testing.T) {
 	other := netip.MustParseAddr("10.10.1.9")
-	for _, tc := range []struct {
-		name   string
-		mark   func(ticket uint32) uint32
-		packet func(*harness.Packet)
-		skb    func(*harness.SKB)
-		world  func(*harness.World)
-		reason string
-	}{
+	for _, tc := range []deliveredCase{
 		{name: "no epoch: not established", mark: func(m uint32) uint32 { return m }, reason: "not_established"},
 		{name: "epoch of older rules", mark: func(m uint32) uint32 { return m | (harness.Epoch-1)<<20 }, reason: "stale_epoch"},
 		{name: "forged mark: another ticket", mark: func(m uint32) uint32 { return m ^ 0x100 | harness.Epoch<<20 }, reason: "no_ticket"},
@@ -80,42 +83,47 @@ func TestIngressInitLearnsNothing(t *testing.T) {
 		{name: "Pod network withdrawn", world: func(w *harness.World) { require.NoError(w.T, w.RemovePodNetwork(harness.PeerCIDR)) }, reason: "not_remote"},
 		{name: "switched off with a ticket under way", world: func(w *harness.World) { w.SetMode(datapath.ModeOff) }, reason: "off"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			w := harness.NewWorld(t)
-			p := harness.ToPod()
-			r := w.Ingress(0, harness.FromPeer().Wrap(t, p.Bytes(t)))
-			mark := r.Mark | harness.Epoch<<20
-			if tc.mark != nil {
-				mark = tc.mark(r.Mark)
-			}
-			p = p.BehindOVS(harness.GatewayMAC, harness.PodMAC)
-			if tc.packet != nil {
-				tc.packet(&p)
-			}
-			if tc.world != nil {
-				tc.world(w)
-			}
-			var tweaks []func(*harness.SKB)
-			if tc.skb != nil {
-				tweaks = append(tweaks, tc.skb)
-			}
-			b := p.Bytes(t)
-			require.Equal(t, harness.Result{Verdict: harness.Next, Packet: b, Reason: tc.reason}, w.IngressInit(mark, b, tweaks...))
-			require.Empty(t, w.Entries())
-		})
+		t.Run(tc.name, tc.run)
 	}
+}
+
+func (tc *deliveredCase) run(t *testing.T) {
+	w := harness.NewWorld(t)
+	p := harness.ToPod()
+	r := w.Ingress(0, harness.FromPeer().Wrap(t, p.Bytes(t)))
+	mark := r.Mark | harness.Epoch<<20
+	if tc.mark != nil {
+		mark = tc.mark(r.Mark)
+	}
+	p = p.BehindOVS(harness.GatewayMAC, harness.PodMAC)
+	if tc.packet != nil {
+		tc.packet(&p)
+	}
+	if tc.world != nil {
+		tc.world(w)
+	}
+	var tweaks []func(*harness.SKB)
+	if tc.skb != nil {
+		tweaks = append(tweaks, tc.skb)
+	}
+	b := p.Bytes(t)
+	require.Equal(t, harness.Result{Verdict: harness.Next, Packet: b, Reason: tc.reason}, w.IngressInit(mark, b, tweaks...))
+	require.Empty(t, w.Entries())
+}
+
+// sentCase is what is special about a packet that Open vSwitch sends, its mark or the world, and the reason of Egress-Init.
+type sentCase struct {
+	name   string
+	mark   func(ticket uint32) uint32
+	inner  func(*harness.Packet)
+	outer  func(*harness.Outer)
+	world  func(*harness.World)
+	reason string
 }
 
 // TestNothingIsLearned lists what Egress-Init must not believe.
 func TestNothingIsLearned(t *testing.T) {
-	tests := []struct {
-		name   string
-		mark   func(ticket uint32) uint32
-		inner  func(*harness.Packet)
-		outer  func(*harness.Outer)
-		world  func(*harness.World)
-		reason string
-	}{
+	for _, tc := range []sentCase{
 		{name: "no epoch: not established", mark: func(m uint32) uint32 { return m }, reason: "not_established"},
 		{name: "epoch of older rules", mark: func(m uint32) uint32 { return m | (harness.Epoch-1)<<20 }, reason: "stale_epoch"},
 		{name: "epoch not published yet", mark: func(m uint32) uint32 { return m | (harness.Epoch+1)<<20 }, reason: "stale_epoch"},
@@ -140,35 +148,36 @@ func TestNothingIsLearned(t *testing.T) {
 		{name: "slot given to another Pod", world: func(w *harness.World) {
 			require.NoError(w.T, w.SetEndpoint(harness.PodSlot, datapath.Endpoint{IfIndex: w.UplinkIf, IPv4: netip.MustParseAddr("10.10.1.9"), MAC: harness.PodMAC}))
 		}, reason: "no_endpoint"},
+	} {
+		t.Run(tc.name, tc.run)
 	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			w := harness.NewWorld(t)
-			p, o := harness.FromPod(), harness.ToPeer()
-			r := w.Egress(0, p.Bytes(t))
-			mark := r.Mark | harness.Epoch<<20
-			if tc.mark != nil {
-				mark = tc.mark(r.Mark)
-			}
-			p = p.BehindOVS(harness.GatewayMAC, harness.VirtualMAC)
-			if tc.inner != nil {
-				tc.inner(&p)
-			}
-			if tc.outer != nil {
-				tc.outer(&o)
-			}
-			if tc.world != nil {
-				tc.world(w)
-			}
-			b := o.Wrap(t, p.Bytes(t))
-			r = w.EgressInit(mark, b)
-			require.Equal(t, tc.reason, r.Reason)
-			require.Equal(t, harness.Next, r.Verdict)
-			require.Zero(t, r.Mark, "our bits are cleared")
-			require.Empty(t, cmp.Diff(b, r.Packet), "untouched")
-			require.Empty(t, w.Entries())
-		})
+}
+
+func (tc *sentCase) run(t *testing.T) {
+	w := harness.NewWorld(t)
+	p, o := harness.FromPod(), harness.ToPeer()
+	r := w.Egress(0, p.Bytes(t))
+	mark := r.Mark | harness.Epoch<<20
+	if tc.mark != nil {
+		mark = tc.mark(r.Mark)
 	}
+	p = p.BehindOVS(harness.GatewayMAC, harness.VirtualMAC)
+	if tc.inner != nil {
+		tc.inner(&p)
+	}
+	if tc.outer != nil {
+		tc.outer(&o)
+	}
+	if tc.world != nil {
+		tc.world(w)
+	}
+	b := o.Wrap(t, p.Bytes(t))
+	r = w.EgressInit(mark, b)
+	require.Equal(t, tc.reason, r.Reason)
+	require.Equal(t, harness.Next, r.Verdict)
+	require.Zero(t, r.Mark, "our bits are cleared")
+	require.Empty(t, cmp.Diff(b, r.Packet), "untouched")
+	require.Empty(t, w.Entries())
 }
 
 func TestTicketIsRedeemedOnce(t *testing.T) {

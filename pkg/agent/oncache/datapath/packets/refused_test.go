@@ -15,16 +15,19 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
+// egressCase is what is special about a packet of the Pod or the world, and what Egress must make of it.
+type egressCase struct {
+	name   string
+	packet func(*harness.Packet)
+	world  func(*harness.World)
+	skb    func(*harness.SKB)
+	reason string
+	ticket bool
+}
+
 // TestEgressRefuses lists packets of a learned flow that must take the slow path, untouched.
 func TestEgressRefuses(t *testing.T) {
-	tests := []struct {
-		name   string
-		packet func(*harness.Packet)
-		world  func(*harness.World)
-		skb    func(*harness.SKB)
-		reason string
-		ticket bool
-	}{
+	for _, tc := range []egressCase{
 		{name: "IP options", packet: func(p *harness.Packet) { p.Options = true }, reason: "ip_options"},
 		{name: "first fragment", packet: func(p *harness.Packet) { p.MF = true }, reason: "fragment"},
 		{name: "later fragment", packet: func(p *harness.Packet) { p.Frag = 100 }, reason: "fragment"},
@@ -55,51 +58,55 @@ func TestEgressRefuses(t *testing.T) {
 			w.PublishEndpoint(harness.PodSlot, 99, 0)
 			require.NoError(w.T, w.ClearEndpoint(harness.PodSlot))
 		}, reason: "no_endpoint"},
+	} {
+		t.Run(tc.name, tc.run)
 	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			w := harness.NewWorld(t)
-			p := harness.FromPod()
-			in := harness.ToPod()
-			w.Learn(p, in)
-			udp := p
-			udp.UDP = true
-			inUDP := in
-			inUDP.UDP = true
-			w.Learn(udp, inUDP)
-			require.Equal(t, "hit", w.Egress(0, p.Bytes(t)).Reason)
-			if tc.packet != nil {
-				tc.packet(&p)
-			}
-			if tc.world != nil {
-				tc.world(w)
-			}
-			skbs := []func(*harness.SKB){}
-			if tc.skb != nil {
-				skbs = append(skbs, tc.skb)
-			}
-			r := w.Egress(1<<31, p.Bytes(t), skbs...)
-			require.Equal(t, tc.reason, r.Reason)
-			require.Equal(t, harness.Next, r.Verdict)
-			require.Empty(t, cmp.Diff(p.Bytes(t), r.Packet), "untouched")
-			require.Equal(t, tc.ticket, r.Mark&harness.TicketBits != 0, "ticket")
-			require.Equal(t, uint32(1<<31), r.Mark&^harness.TicketBits, "other mark bits kept")
-		})
+}
+
+func (tc *egressCase) run(t *testing.T) {
+	w := harness.NewWorld(t)
+	p := harness.FromPod()
+	in := harness.ToPod()
+	w.Learn(p, in)
+	udp := p
+	udp.UDP = true
+	inUDP := in
+	inUDP.UDP = true
+	w.Learn(udp, inUDP)
+	require.Equal(t, "hit", w.Egress(0, p.Bytes(t)).Reason)
+	if tc.packet != nil {
+		tc.packet(&p)
 	}
+	if tc.world != nil {
+		tc.world(w)
+	}
+	skbs := []func(*harness.SKB){}
+	if tc.skb != nil {
+		skbs = append(skbs, tc.skb)
+	}
+	r := w.Egress(1<<31, p.Bytes(t), skbs...)
+	require.Equal(t, tc.reason, r.Reason)
+	require.Equal(t, harness.Next, r.Verdict)
+	require.Empty(t, cmp.Diff(p.Bytes(t), r.Packet), "untouched")
+	require.Equal(t, tc.ticket, r.Mark&harness.TicketBits != 0, "ticket")
+	require.Equal(t, uint32(1<<31), r.Mark&^harness.TicketBits, "other mark bits kept")
+}
+
+// ingressCase is what is special about a tunnel packet or the world, and what Ingress must make of it.
+type ingressCase struct {
+	name   string
+	inner  func(*harness.Packet)
+	outer  func(*harness.Outer)
+	bytes  func([]byte)
+	world  func(*harness.World)
+	reason string
+	ticket bool
 }
 
 // TestIngressRefuses lists tunnel packets of a learned flow that must take the slow path, untouched.
 func TestIngressRefuses(t *testing.T) {
 	other := netip.MustParseAddr("192.168.77.66")
-	tests := []struct {
-		name   string
-		inner  func(*harness.Packet)
-		outer  func(*harness.Outer)
-		bytes  func([]byte)
-		world  func(*harness.World)
-		reason string
-		ticket bool
-	}{
+	for _, tc := range []ingressCase{
 		{name: "inner IP options", inner: func(p *harness.Packet) { p.Options = true }, reason: "ip_options"},
 		{name: "inner fragment", inner: func(p *harness.Packet) { p.MF = true }, reason: "fragment"},
 		{name: "inner TTL 1", inner: func(p *harness.Packet) { p.TTL = 1 }, reason: "ttl"},
@@ -130,33 +137,34 @@ func TestIngressRefuses(t *testing.T) {
 		{name: "all evicted", world: func(w *harness.World) { w.BumpAll() }, reason: "stale_all", ticket: true},
 		{name: "lease over", world: func(w *harness.World) { w.EndLeases() }, reason: "lease", ticket: true},
 		{name: "switched off", world: func(w *harness.World) { w.SetMode(datapath.ModeOff) }, reason: "off"},
+	} {
+		t.Run(tc.name, tc.run)
 	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			w := harness.NewWorld(t)
-			p, o := harness.ToPod(), harness.FromPeer()
-			w.Learn(harness.FromPod(), p)
-			require.Equal(t, "hit", w.Ingress(0, o.Wrap(t, p.Bytes(t))).Reason)
-			if tc.inner != nil {
-				tc.inner(&p)
-			}
-			if tc.outer != nil {
-				tc.outer(&o)
-			}
-			b := o.Wrap(t, p.Bytes(t))
-			if tc.bytes != nil {
-				tc.bytes(b)
-			}
-			if tc.world != nil {
-				tc.world(w)
-			}
-			r := w.Ingress(0, b)
-			require.Equal(t, tc.reason, r.Reason)
-			require.Equal(t, harness.Next, r.Verdict)
-			require.Empty(t, cmp.Diff(b, r.Packet), "untouched")
-			require.Equal(t, tc.ticket, r.Mark&harness.TicketBits != 0, "ticket")
-		})
+}
+
+func (tc *ingressCase) run(t *testing.T) {
+	w := harness.NewWorld(t)
+	p, o := harness.ToPod(), harness.FromPeer()
+	w.Learn(harness.FromPod(), p)
+	require.Equal(t, "hit", w.Ingress(0, o.Wrap(t, p.Bytes(t))).Reason)
+	if tc.inner != nil {
+		tc.inner(&p)
 	}
+	if tc.outer != nil {
+		tc.outer(&o)
+	}
+	b := o.Wrap(t, p.Bytes(t))
+	if tc.bytes != nil {
+		tc.bytes(b)
+	}
+	if tc.world != nil {
+		tc.world(w)
+	}
+	r := w.Ingress(0, b)
+	require.Equal(t, tc.reason, r.Reason)
+	require.Equal(t, harness.Next, r.Verdict)
+	require.Empty(t, cmp.Diff(b, r.Packet), "untouched")
+	require.Equal(t, tc.ticket, r.Mark&harness.TicketBits != 0, "ticket")
 }
 
 // TestClosingEndsBothEntries: after FIN the next packet of either direction takes the slow path.

@@ -19,6 +19,7 @@ type Mapped[T any] struct {
 	Elements []T
 }
 
+// MapArray maps an array into memory, until Unmap.
 func MapArray[T any](m *ebpf.Map) (*Mapped[T], error) {
 	var zero T
 	if size := m.ValueSize(); size != uint32(unsafe.Sizeof(zero)) || size%8 != 0 {
@@ -33,6 +34,7 @@ func MapArray[T any](m *ebpf.Map) (*Mapped[T], error) {
 	return &Mapped[T]{memory: memory, Elements: unsafe.Slice((*T)(unsafe.Pointer(&memory[0])), m.MaxEntries())}, nil
 }
 
+// Unmap ends the use of the memory. A map that was never mapped, or is nil, is unmapped.
 func (m *Mapped[T]) Unmap() error {
 	if m == nil || m.memory == nil {
 		return nil

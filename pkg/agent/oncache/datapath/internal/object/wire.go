@@ -28,6 +28,7 @@ func Wire6(a netip.Addr) (out [4]uint32) {
 	return out
 }
 
+// Addr6 is the address in such a field.
 func Addr6(v [4]uint32) netip.Addr {
 	var b [16]byte
 	for i := range v {
@@ -36,19 +37,21 @@ func Addr6(v [4]uint32) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
+// Addr4 is the address in a __be32 field.
 func Addr4(v uint32) netip.Addr {
 	var b [4]byte
 	binary.NativeEndian.PutUint32(b[:], v)
 	return netip.AddrFrom4(b)
 }
 
+// Port is the number in a __be16 field.
 func Port(v uint16) uint16 {
 	var b [2]byte
 	binary.NativeEndian.PutUint16(b[:], v)
 	return binary.BigEndian.Uint16(b[:])
 }
 
-// WirePort is a port number as a __be16 field, port the number of such a field.
+// WirePort is a number, such as that of a port, as a __be16 field.
 func WirePort(number uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, number))
 }
