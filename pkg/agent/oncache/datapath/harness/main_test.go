@@ -9,7 +9,4 @@ import (
 	"github.com/antrea-oncache/antrea/test/sandbox"
 )
 
-// TestMain runs the tests in the sandbox, with another build of the programs if ONCACHE_OBJECT names one.
-func TestMain(m *testing.M) {
-	sandbox.Main(m)
-}
+func TestMain(m *testing.M) { sandbox.Main(m) }

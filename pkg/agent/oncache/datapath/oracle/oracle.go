@@ -5,6 +5,10 @@
 // with a packet. It is for tests only: the eBPF programs are run next to it, and whatever they let through that it refuses,
 // or change in another way, is a fault of one of the two. It is written from the design and RFCs, not from the programs, and
 // for reading, not for speed.
+//
+// Its tests run both: fuzz_test.go and fuzz_learning_test.go have the fuzz targets, fuzz_world_test.go and fuzz_maps_test.go bring a
+// case into the maps and through a program, fuzz_recipe_test.go makes cases of what the fuzzer changes, fuzz_stats_test.go counts
+// hits; malformed_test.go and incidents_test.go have cases of which the reason is known, too, hash_test.go flow hashes.
 package oracle
 
 import (
