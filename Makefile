@@ -31,7 +31,8 @@ stages := vet verify-generated test-unit test-policy test-objects test-bpf test-
 stages_beside := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/testbed/machine.
 kernels := stable backports
-run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=pkg/agent/oncache/datapath --
+object := pkg/agent/oncache/datapath/internal/object
+run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=$(object) --
 
 # Options for the programs that are run: E2E_ARGS="-test.run=TestX", COST_ARGS=-cost.record, DEMO_ARGS="-rounds=1", UP_ARGS="--nodes=3",
 # BENCH_ARGS="--only=tcp_rr --rounds=3", SMOKE_ARGS=--record, COUNT_ARGS=-record.
@@ -160,7 +161,7 @@ test-bpf: ## Run the eBPF programs' tests (root)
 
 .PHONY: build-kernel-tests
 build-kernel-tests: build ## Build what test-kernels and record-kernels run
-	$(GO) test -c -o bin/ ./pkg/agent/oncache/datapath ./pkg/agent/cniserver
+	$(GO) test -c -o bin/ $(bpf_packages) ./pkg/agent/cniserver
 
 .PHONY: test-kernels
 test-kernels: build-kernel-tests ## Run the eBPF programs' tests on Debian's kernels, in virtual machines (root)
@@ -168,8 +169,8 @@ test-kernels: build-kernel-tests ## Run the eBPF programs' tests on Debian's ker
 
 .PHONY: record-kernels
 record-kernels: build-kernel-tests ## Record the programs' complexity on this kernel and on Debian's (root)
-	cd pkg/agent/oncache/datapath && $(CURDIR)/bin/datapath.test -test.run=TestComplexity -record
-	for kernel in $(kernels); do $(run_on_kernel) bin/datapath.test -test.run=TestComplexity -record; done
+	cd $(object) && $(CURDIR)/bin/object.test -test.run=TestComplexity -record
+	for kernel in $(kernels); do $(run_on_kernel) bin/object.test -test.run=TestComplexity -record; done
 
 .PHONY: fuzz
 fuzz: ## Fuzz the eBPF programs against the oracle, each target for FUZZTIME (root)
@@ -181,7 +182,7 @@ fuzz-faults: ## Show that fuzzing finds faults that are put into the eBPF progra
 
 .PHONY: bench-bpf
 bench-bpf: ## Print what the eBPF programs cost (root)
-	$(GO) test -count=1 -v -run '^TestCost$$' ./pkg/agent/oncache/datapath -args -cost.print -cost.rounds=4 $(COST_ARGS)
+	$(GO) test -count=1 -v -run '^TestCost$$' ./pkg/agent/oncache/datapath/cost -args -cost.print -cost.rounds=4 $(COST_ARGS)
 
 .PHONY: cost
 cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
@@ -210,7 +211,7 @@ bench-report: bench-programs ## Make docs/benchmarks.md and its plots from test/
 .PHONY: bench-smoke
 bench-smoke: bench-programs ## Measure a little, fail when a ratio or what a hit costs is above its record (root, 5 minutes)
 	bin/bench smoke $(SMOKE_ARGS)
-	$(GO) test -count=1 -run '^TestCost$$' ./pkg/agent/oncache/datapath
+	$(GO) test -count=1 -run '^TestCost$$' ./pkg/agent/oncache/datapath/cost
 
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)

@@ -33,7 +33,7 @@ while IFS= read -r line; do
 		exit 1
 	fi
 	[ ! "$match" ] || continue
-	(cd "$work/tree" && "$go" generate ./pkg/agent/oncache/datapath && "$go" build -o "$work/conntrack" ./test/conntrack)
+	(cd "$work/tree" && "$go" generate ./pkg/agent/oncache/datapath/internal/object && "$go" build -o "$work/conntrack" ./test/conntrack)
 	if "$work/conntrack" -sequences "$sequences" -seed "$seed" >"$work/log" 2>&1; then
 		printf '%-28s not found in %s sequences\n' "$name" "$sequences"
 		missed=$((missed + 1))

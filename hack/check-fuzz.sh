@@ -62,7 +62,7 @@ learning: share          | share.h     | !exhausted(l, n)                       
 trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }
 
 [ "$match" ] || echo "building the fuzz test"
-[ "$match" ] || go test -c -fuzz . -o "$work/fuzz.test" ./pkg/agent/oncache/datapath
+[ "$match" ] || go test -c -fuzz . -o "$work/fuzz.test" ./pkg/agent/oncache/datapath/oracle
 missed=0
 while IFS= read -r line; do
 	# A bar of the table stands alone; one of C has a backslash before it.

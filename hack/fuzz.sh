@@ -22,7 +22,7 @@ for target in FuzzCases FuzzFrames FuzzLearning; do
 	rm -f "$stats"/*
 	# The progress is reported every three seconds; one line a minute is enough.
 	ONCACHE_FUZZ_STATS=$stats ${GO:-go} test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-160s}" -fuzzminimizetime 100x \
-		-parallel "${FUZZWORKERS:-2}" ./pkg/agent/oncache/datapath 2>&1 |
+		-parallel "${FUZZWORKERS:-2}" ./pkg/agent/oncache/datapath/oracle 2>&1 |
 		awk '!/^fuzz: elapsed/ || n++ % 20 == 0 { print; fflush() }' | tee "$stats/log" || ended_late "$stats/log"
 	rm "$stats/log"
 	awk -v target="$target" '{ runs += $1; hits += $2 }

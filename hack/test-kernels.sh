@@ -10,12 +10,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mkdir -p .testbed
 skip=${KERNEL_TESTS_SKIP:-'^TestCost'}
+# Each package's tests run in its folder, where their testdata is.
+tests=''
+for folder in $(find pkg/agent/oncache/datapath -name '*_test.go' -printf '%h\n' | sort -u); do
+	tests+="cd $PWD/$folder; $PWD/bin/${folder##*/}.test -test.v -test.skip='$skip'; "
+done
 declare -A machines=()
 # Background processes do not receive the terminal's interrupt.
 trap 'kill "${machines[@]}" 2>/dev/null; exit 130' INT TERM
 for kernel in "$@"; do
-	CNISERVER_TEST_PLUGINS=$PWD/bin bin/testbed vm --kernel="$kernel" --directory=pkg/agent/oncache/datapath -- /bin/sh -ec \
-		"$PWD/bin/datapath.test -test.v -test.skip='$skip'; $PWD/bin/cniserver.test -test.v -test.run=Netkit" \
+	CNISERVER_TEST_PLUGINS=$PWD/bin bin/testbed vm --kernel="$kernel" -- /bin/sh -ec \
+		"$tests$PWD/bin/cniserver.test -test.v -test.run=Netkit" \
 		>".testbed/kernel-$kernel.log" 2>&1 &
 	machines[$kernel]=$!
 done

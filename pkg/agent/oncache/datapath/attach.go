@@ -15,6 +15,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Hook is a mechanism of the kernel for attaching TC programs.
@@ -55,8 +57,8 @@ type program struct {
 func (d *Datapath) programs(role Role) []program {
 	if role == RoleUplink {
 		return []program{
-			{bpfProgOncacheIngress, d.objects.OncacheIngress, ebpf.AttachTCXIngress, true},
-			{bpfProgOncacheEgressInit, d.objects.OncacheEgressInit, ebpf.AttachTCXEgress, false},
+			{object.BpfProgOncacheIngress, d.objects.OncacheIngress, ebpf.AttachTCXIngress, true},
+			{object.BpfProgOncacheEgressInit, d.objects.OncacheEgressInit, ebpf.AttachTCXEgress, false},
 		}
 	}
 	egress := ebpf.AttachTCXIngress
@@ -64,8 +66,8 @@ func (d *Datapath) programs(role Role) []program {
 		egress = ebpf.AttachNetkitPeer
 	}
 	return []program{
-		{bpfProgOncacheEgress, d.objects.OncacheEgress, egress, true},
-		{bpfProgOncacheIngressInit, d.objects.OncacheIngressInit, ebpf.AttachTCXEgress, false},
+		{object.BpfProgOncacheEgress, d.objects.OncacheEgress, egress, true},
+		{object.BpfProgOncacheIngressInit, d.objects.OncacheIngressInit, ebpf.AttachTCXEgress, false},
 	}
 }
 
@@ -194,7 +196,7 @@ func (d *Datapath) Detach(ifindex int) error {
 
 func detach(pinPath string, ifindex int) error {
 	var errs []error
-	for _, name := range []string{bpfProgOncacheEgress, bpfProgOncacheEgressInit, bpfProgOncacheIngress, bpfProgOncacheIngressInit} {
+	for _, name := range []string{object.BpfProgOncacheEgress, object.BpfProgOncacheEgressInit, object.BpfProgOncacheIngress, object.BpfProgOncacheIngressInit} {
 		errs = append(errs, removeLink(filepath.Join(pinPath, linksDir, linkName(ifindex, name))))
 	}
 	return errors.Join(append(errs, detachClsact(ifindex))...)

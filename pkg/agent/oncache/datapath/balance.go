@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/shares"
 )
 
@@ -23,35 +24,21 @@ const recountInterval = time.Minute
 // one part in restAfter of a CPU, however many entries there are. (Counting a million takes half a second or more.)
 const restAfter = 20
 
-// flowMap is one of the four flow maps, with the programs' number for it (flow_map of tally.h).
-type flowMap int
-
-const (
-	egress4 flowMap = iota
-	ingress4
-	egress6
-	ingress6
-	flowMaps
-)
-
-// opposite returns the map with the other direction of the flows.
-func (m flowMap) opposite() flowMap { return m ^ 1 }
-
-// objectOf returns the map itself.
-func (d *Datapath) objectOf(m flowMap) *ebpf.Map {
-	return [flowMaps]*ebpf.Map{d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6}[m]
+// objectOf is the map itself.
+func (d *Datapath) objectOf(m object.FlowMap) *ebpf.Map {
+	return [object.FlowMaps]*ebpf.Map{d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6}[m]
 }
 
-// countOf returns the programs' count of a slot's entries in a map.
-func (d *Datapath) countOf(m flowMap, slot int) *bpfOncCount {
-	return &d.counts.elements[slot*int(flowMaps)+int(m)]
+// countOf is the programs' count of a slot's entries in a map.
+func (d *Datapath) countOf(m object.FlowMap, slot int) *object.BpfOncCount {
+	return &d.counts.Elements[object.CountAt(m, slot)]
 }
 
 // FlowCount returns the number of entries in all flow maps of the endpoint in a slot. It can be too high for up to a
 // minute, or, when a map is nearly full, for the time between two reviews of a Balancer.
 func (d *Datapath) FlowCount(slot int) int {
 	total := int64(0)
-	for m := range flowMaps {
+	for m := range object.FlowMaps {
 		total += max(0, atomic.LoadInt64(&d.countOf(m, slot).Entries))
 	}
 	return int(total)
@@ -65,8 +52,8 @@ type Balancer struct {
 	counted time.Time
 	// took is the duration of the last count.
 	took time.Duration
-	// refused has the programs' counts at the last review.
-	refused [flowMaps][MaxEndpoints]uint64
+	// refused is what the programs have counted up to the last time.
+	refused [object.FlowMaps][MaxEndpoints]uint64
 }
 
 // NewBalancer makes the only Balancer of a Datapath.
@@ -92,13 +79,13 @@ func (b *Balancer) Review(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var plans [flowMaps][]shares.Counts
-	for m := range flowMaps {
-		l := &b.d.limits.elements[m]
+	var plans [object.FlowMaps][]shares.Counts
+	for m := range object.FlowMaps {
+		l := &b.d.limits.Elements[m]
 		plans[m] = shares.Plan(int(l.Full), int(l.Share), held[m])
 	}
 	err = b.drop(&plans, held)
-	for m := range flowMaps {
+	for m := range object.FlowMaps {
 		b.publish(m, held[m])
 	}
 	return err
@@ -107,8 +94,8 @@ func (b *Balancer) Review(now time.Time) error {
 // limit tells the programs the shares for the present number of endpoints, and reports whether a map seems nearly full.
 func (b *Balancer) limit() (nearlyFull bool) {
 	var pods [2]int // with an IPv4 and with an IPv6 address
-	for slot := range b.d.endpoints.elements {
-		e := &b.d.endpoints.elements[slot]
+	for slot := range b.d.endpoints.Elements {
+		e := &b.d.endpoints.Elements[slot]
 		if atomic.LoadUint32(&e.Ifindex) == 0 {
 			continue
 		}
@@ -119,8 +106,8 @@ func (b *Balancer) limit() (nearlyFull bool) {
 			pods[1]++
 		}
 	}
-	for m := range flowMaps {
-		l, capacity := &b.d.limits.elements[m], int(b.d.objectOf(m).MaxEntries())
+	for m := range object.FlowMaps {
+		l, capacity := &b.d.limits.Elements[m], int(b.d.objectOf(m).MaxEntries())
 		full, share := shares.Full(capacity, b.cpus), shares.Share(capacity, b.cpus, pods[m/2])
 		atomic.StoreInt64(&l.Full, int64(full))
 		atomic.StoreInt64(&l.Share, int64(share))
@@ -130,8 +117,8 @@ func (b *Balancer) limit() (nearlyFull bool) {
 }
 
 // count counts all entries of all slots.
-func (b *Balancer) count() (held [flowMaps][]shares.Held, err error) {
-	for m := range flowMaps {
+func (b *Balancer) count() (held [object.FlowMaps][]shares.Held, err error) {
+	for m := range object.FlowMaps {
 		held[m] = make([]shares.Held, MaxEndpoints)
 		for slot := range held[m] {
 			refused := atomic.LoadUint64(&b.d.countOf(m, slot).Refused)
@@ -148,10 +135,10 @@ func (b *Balancer) count() (held [flowMaps][]shares.Held, err error) {
 	return held, err
 }
 
-// drop deletes as many entries as the plans say, and subtracts them from held.
-func (b *Balancer) drop(plans *[flowMaps][]shares.Counts, held [flowMaps][]shares.Held) error {
+// drop deletes as many entries as the plans say, and takes them out of held.
+func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.FlowMaps][]shares.Held) error {
 	planned := 0
-	for m := range flowMaps {
+	for m := range object.FlowMaps {
 		for _, p := range plans[m] {
 			planned += p[shares.Void] + p.Used()
 		}
@@ -160,7 +147,7 @@ func (b *Balancer) drop(plans *[flowMaps][]shares.Counts, held [flowMaps][]share
 		return nil
 	}
 	var errs []error
-	remove := func(f *Flow, m flowMap) {
+	remove := func(f *Flow, m object.FlowMap) {
 		found, err := b.d.deleteEntry(m, ends{f.Source, f.Destination, f.Protocol})
 		if err != nil {
 			errs = append(errs, err)
@@ -181,32 +168,32 @@ func (b *Balancer) drop(plans *[flowMaps][]shares.Counts, held [flowMaps][]share
 		// TCP must not stay on the fast path with one direction alone.
 		if f.Protocol == unix.IPPROTO_TCP && k != shares.Void {
 			f.Source, f.Destination = f.Destination, f.Source
-			remove(&f, m.opposite())
+			remove(&f, m.Opposite())
 		}
 		return true
 	})
 	return errors.Join(append(errs, err)...)
 }
 
-// publish replaces the programs' count by ours. It loses what they have counted meanwhile, until the next count.
-func (b *Balancer) publish(m flowMap, held []shares.Held) {
+// publish makes what was counted the programs' count. What they have counted meanwhile is lost, until the next time.
+func (b *Balancer) publish(m object.FlowMap, held []shares.Held) {
 	total := int64(0)
 	for slot, h := range held {
 		n := int64(h.Counts[shares.Void] + h.Used())
 		atomic.StoreInt64(&b.d.countOf(m, slot).Entries, n)
 		total += n
 	}
-	atomic.StoreInt64(&b.d.limits.elements[m].Entries, total)
+	atomic.StoreInt64(&b.d.limits.Elements[m].Entries, total)
 }
 
-// in returns the map that has the flow's entry.
-func (f *Flow) in() flowMap {
-	m := egress4
+// in is the map that the flow's entry is in.
+func (f *Flow) in() object.FlowMap {
+	m := object.Egress4
 	if f.Direction == DirectionIngress {
-		m = ingress4
+		m = object.Ingress4
 	}
 	if !f.Source.Addr().Is4() {
-		m += egress6
+		m += object.Egress6
 	}
 	return m
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package datapath
+package datapath_test
 
 import (
 	"fmt"
@@ -13,29 +13,32 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/shares"
 )
 
 // crowd is a Node with several Pods and small flow maps of its own.
 type crowd struct {
-	*world
-	pods     []*pod
+	*harness.World
+	pods     []*harness.Pod
 	capacity int
 	cpus     int
-	balancer *Balancer
+	balancer *datapath.Balancer
 	clock    time.Time
 }
 
 func newCrowd(t *testing.T, pods int) *crowd {
-	c := &crowd{world: newWorldWith(t, family{}, Options{MaxFlows: 1, Hook: HookAuto}), cpus: ebpf.MustPossibleCPU(), clock: time.Unix(1000, 0)}
-	c.control.elements[0].Lease = 1 << 20 // no lease is over before a test says so, however slow the machine is
-	c.capacity = int(c.objects.EgressFlows4.MaxEntries())
-	c.pods = []*pod{c.pod()}
+	c := &crowd{World: harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 1, Hook: datapath.HookAuto}), cpus: ebpf.MustPossibleCPU(), clock: time.Unix(1000, 0)}
+	c.Control().Lease = 1 << 20 // no lease is over before a test says so, however slow the machine is
+	c.capacity = int(c.Maps.EgressFlows4.MaxEntries())
+	c.pods = []*harness.Pod{c.Pod()}
 	for n := 1; n < pods; n++ {
-		c.pods = append(c.pods, c.neighbour(n))
+		c.pods = append(c.pods, c.Neighbour(n))
 	}
 	var err error
-	c.balancer, err = NewBalancer(c.Datapath)
+	c.balancer, err = datapath.NewBalancer(c.Datapath)
 	require.NoError(t, err)
 	return c
 }
@@ -43,14 +46,14 @@ func newCrowd(t *testing.T, pods int) *crowd {
 // review does what the agent does once per lease.
 func (c *crowd) review() {
 	c.clock = c.clock.Add(5 * time.Second)
-	require.NoError(c.t, c.balancer.Review(c.clock))
+	require.NoError(c.T, c.balancer.Review(c.clock))
 }
 
 // open opens n UDP flows of a Pod from the first one on, packets to the peer only, and says how many were cached.
-func (c *crowd) open(p *pod, first, n int) (learned int) {
+func (c *crowd) open(p *harness.Pod, first, n int) (learned int) {
 	for i := range n {
-		out, _ := p.flow(first+i, true)
-		if p.learnEgress(out).reason == "learned" {
+		out, _ := p.Packets(first+i, true)
+		if p.LearnEgress(out).Reason == "learned" {
 			learned++
 		}
 	}
@@ -58,14 +61,14 @@ func (c *crowd) open(p *pod, first, n int) (learned int) {
 }
 
 // cached says how many of these flows of a Pod are hits, or would be if their leases ran. It makes them recently used ones.
-func (c *crowd) cached(p *pod, first, n int) (cached int) {
+func (c *crowd) cached(p *harness.Pod, first, n int) (cached int) {
 	for i := range n {
-		out, _ := p.flow(first+i, true)
-		switch reason := p.egress(0, out.bytes(c.t)).reason; reason {
+		out, _ := p.Packets(first+i, true)
+		switch reason := p.Egress(0, out.Bytes(c.T)).Reason; reason {
 		case "hit", "lease":
 			cached++
 		default:
-			require.Equal(c.t, "no_entry", reason)
+			require.Equal(c.T, "no_entry", reason)
 		}
 	}
 	return cached
@@ -74,8 +77,8 @@ func (c *crowd) cached(p *pod, first, n int) (cached int) {
 // held is how many entries each Pod has, in fact.
 func (c *crowd) held() []int {
 	held := make([]int, len(c.pods))
-	for _, f := range c.flows() {
-		held[f.EndpointSlot-podSlot]++
+	for _, f := range c.Entries() {
+		held[f.EndpointSlot-harness.PodSlot]++
 	}
 	return held
 }
@@ -160,7 +163,7 @@ func TestIdleFlowsMakeWay(t *testing.T) {
 	c.review()
 	require.Equal(t, 100, c.open(c.pods[1], 0, 100))
 	had := c.open(c.pods[0], 0, c.capacity)
-	c.expireAll()
+	c.EndLeases()
 	const first = 30000
 	n := shares.Share(c.capacity, c.cpus, 2) / 8 // at most at a time
 	require.Zero(t, c.open(c.pods[0], first, n))
@@ -176,13 +179,13 @@ func TestConnectionsGoWhole(t *testing.T) {
 	c.review()
 	full := shares.Full(c.capacity, c.cpus)
 	for n := range full {
-		out, in := c.pods[0].flow(n, false)
-		c.pods[0].learn(out, in)
+		out, in := c.pods[0].Packets(n, false)
+		c.pods[0].Learn(out, in)
 	}
 	require.Equal(t, 100, c.open(c.pods[1], 0, 100))
 	c.review()
 	halves := map[uint16]int{}
-	for _, f := range c.flows() {
+	for _, f := range c.Entries() {
 		if f.Protocol == unix.IPPROTO_TCP {
 			halves[min(f.Source.Port(), f.Destination.Port())]++
 		}
@@ -191,7 +194,7 @@ func TestConnectionsGoWhole(t *testing.T) {
 	for port, n := range halves {
 		require.Equal(t, 2, n, "port %d", port)
 	}
-	require.Equal(t, [2]int64{int64(full - 100), int64(full - 100)}, c.pods[0].counts())
+	require.Equal(t, [2]int64{int64(full - 100), int64(full - 100)}, c.pods[0].Counts())
 }
 
 // TestRemovedPod: what it leaves is void, goes when room is needed, and is not the fault of who gets its slot.
@@ -199,15 +202,15 @@ func TestRemovedPod(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.review()
 	require.Equal(t, shares.Full(c.capacity, c.cpus), c.open(c.pods[0], 0, c.capacity))
-	generation, _ := c.EndpointState(podSlot)
-	c.PublishEndpoint(podSlot, generation+1, 0)
-	require.NoError(t, c.ClearEndpoint(podSlot))
+	generation, _ := c.EndpointState(harness.PodSlot)
+	c.PublishEndpoint(harness.PodSlot, generation+1, 0)
+	require.NoError(t, c.ClearEndpoint(harness.PodSlot))
 	next := c.pods[0]
-	next.ip = next.ip.Next().Next().Next()
-	next.announce()
+	next.IPv4 = next.IPv4.Next().Next().Next()
+	next.Announce()
 	require.Zero(t, c.open(next, 0, 1), "the count is the former Pod's")
 	c.review()
-	require.Equal(t, [2]int64{0, 0}, next.counts())
+	require.Equal(t, [2]int64{0, 0}, next.Counts())
 	require.Equal(t, 100, c.open(next, 0, 100))
 }
 
@@ -216,21 +219,21 @@ func TestRecount(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.open(c.pods[0], 0, 10)
 	wrong := func(n int64) {
-		c.countOf(egress4, podSlot).Entries, c.limits.elements[egress4].Entries = n, n
+		c.CountAt(object.Egress4, harness.PodSlot).Entries, c.LimitOf(object.Egress4).Entries = n, n
 	}
 	wrong(7)
 	c.review()
-	require.Equal(t, [2]int64{10, 0}, c.pods[0].counts(), "an agent that starts")
-	require.Equal(t, [2]int64{10, 0}, c.pods[0].totals())
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].Counts(), "an agent that starts")
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].Totals())
 	wrong(12)
 	c.review()
-	require.Equal(t, [2]int64{12, 0}, c.pods[0].counts(), "costs nothing")
-	c.clock = c.clock.Add(recountInterval)
+	require.Equal(t, [2]int64{12, 0}, c.pods[0].Counts(), "costs nothing")
+	c.clock = c.clock.Add(time.Minute)
 	c.review()
-	require.Equal(t, [2]int64{10, 0}, c.pods[0].counts())
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].Counts())
 	wrong(int64(c.capacity))
 	c.review()
-	require.Equal(t, [2]int64{10, 0}, c.pods[0].counts(), "seemed nearly full")
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].Counts(), "seemed nearly full")
 }
 
 // TestOnePodHasItAll: where there is nobody to share with, the LRU map alone decides.
@@ -252,23 +255,23 @@ func TestShortConnectionsDoNotDrift(t *testing.T) {
 		p := c.pods[worker%2]
 		frames := make([][3][]byte, 16)
 		for n := range frames {
-			out, _ := p.flow(worker*100+n, false)
+			out, _ := p.Packets(worker*100+n, false)
 			fin := out
-			fin.flags = "F"
-			c.note(t, out.bytes(t), 14)
-			frames[n] = [3][]byte{out.bytes(t), toPeer().wrap(t, out.behindOVS(gatewayMAC, virtualMAC).bytes(t)), fin.bytes(t)}
+			fin.Flags = "F"
+			c.Note(t, out.Bytes(t), 14)
+			frames[n] = [3][]byte{out.Bytes(t), harness.ToPeer().Wrap(t, out.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(t)), fin.Bytes(t)}
 		}
-		group.Go(func() { errs <- p.connect(frames, connections) })
+		group.Go(func() { errs <- connect(p, frames, connections) })
 	}
 	group.Wait()
 	for range workers {
 		require.NoError(t, <-errs)
 	}
-	require.Empty(t, c.flows())
+	require.Empty(t, c.Entries())
 	for _, p := range c.pods {
-		require.Equal(t, [2]int64{0, 0}, p.counts())
+		require.Equal(t, [2]int64{0, 0}, p.Counts())
 	}
-	require.Equal(t, [2]int64{0, 0}, c.pods[0].totals())
+	require.Equal(t, [2]int64{0, 0}, c.pods[0].Totals())
 	counters, err := c.Counters()
 	require.NoError(t, err)
 	require.NotZero(t, counters["egress_init"]["learned"])
@@ -276,15 +279,15 @@ func TestShortConnectionsDoNotDrift(t *testing.T) {
 }
 
 // connect passes packets of connections through Egress and Egress-Init, each of which ends at once.
-func (p *pod) connect(frames [][3][]byte, connections int) error {
+func connect(p *harness.Pod, frames [][3][]byte, connections int) error {
 	for n := range connections {
 		f := frames[n%len(frames)]
-		mark, err := p.through(p.objects.OncacheEgress, p.podIf, 0, f[0])
+		mark, err := through(p, p.Programs.OncacheEgress, p.PodIf, 0, f[0])
 		if err == nil {
-			_, err = p.through(p.objects.OncacheEgressInit, p.upIf, mark|epoch<<20, f[1])
+			_, err = through(p, p.Programs.OncacheEgressInit, p.UplinkIf, mark|harness.Epoch<<20, f[1])
 		}
 		if err == nil {
-			_, err = p.through(p.objects.OncacheEgress, p.podIf, 0, f[2])
+			_, err = through(p, p.Programs.OncacheEgress, p.PodIf, 0, f[2])
 		}
 		if err != nil {
 			return fmt.Errorf("connection %d: %w", n, err)
@@ -294,8 +297,8 @@ func (p *pod) connect(frames [][3][]byte, connections int) error {
 }
 
 // through passes a packet through a program and returns its mark, without looking at what was counted.
-func (p *pod) through(program *ebpf.Program, ifindex int, mark uint32, frame []byte) (uint32, error) {
-	in, out := skb{Ifindex: uint32(ifindex), Mark: mark}, skb{}
+func through(p *harness.Pod, program *ebpf.Program, ifindex int, mark uint32, frame []byte) (uint32, error) {
+	in, out := harness.SKB{Ifindex: uint32(ifindex), Mark: mark}, harness.SKB{}
 	_, err := program.Run(&ebpf.RunOptions{Data: frame, DataOut: make([]byte, len(frame)+256), Context: in, ContextOut: &out})
-	return unstamped(out.Mark), err
+	return harness.Unstamped(out.Mark), err
 }

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // DeleteFlow removes all entries of the connection between two addresses; either may be the local Pod. Absent entries are
@@ -17,9 +19,9 @@ import (
 func (d *Datapath) DeleteFlow(protocol uint8, a, b netip.AddrPort) error {
 	var errs []error
 	for _, e := range []ends{{a, b, protocol}, {b, a, protocol}} {
-		maps := []flowMap{egress6, ingress6}
+		maps := []object.FlowMap{object.Egress6, object.Ingress6}
 		if a.Addr().Is4() && b.Addr().Is4() {
-			maps = []flowMap{egress4, ingress4}
+			maps = []object.FlowMap{object.Egress4, object.Ingress4}
 		}
 		for _, m := range maps {
 			_, err := d.deleteEntry(m, e)
@@ -29,9 +31,9 @@ func (d *Datapath) DeleteFlow(protocol uint8, a, b netip.AddrPort) error {
 	return errors.Join(errs...)
 }
 
-// deleteEntry removes one entry and reports whether it was there. The caller corrects the programs' counts.
-func (d *Datapath) deleteEntry(m flowMap, e ends) (found bool, err error) {
-	if m >= egress6 {
+// deleteEntry removes one entry and says whether it was there. The programs' counts are the caller's business.
+func (d *Datapath) deleteEntry(m object.FlowMap, e ends) (found bool, err error) {
+	if m >= object.Egress6 {
 		err = d.objectOf(m).Delete(e.key6())
 	} else {
 		err = d.objectOf(m).Delete(e.key4())
@@ -45,16 +47,16 @@ func (d *Datapath) deleteEntry(m flowMap, e ends) (found bool, err error) {
 	return true, nil
 }
 
-func (e ends) key4() bpfOncFlow4 {
+func (e ends) key4() object.BpfOncFlow4 {
 	source, destination := e.source.Addr().As4(), e.destination.Addr().As4()
-	return bpfOncFlow4{
+	return object.BpfOncFlow4{
 		Saddr: binary.NativeEndian.Uint32(source[:]), Daddr: binary.NativeEndian.Uint32(destination[:]),
-		Sport: port(e.source.Port()), Dport: port(e.destination.Port()), Proto: e.protocol,
+		Sport: object.Port(e.source.Port()), Dport: object.Port(e.destination.Port()), Proto: e.protocol,
 	}
 }
 
-func (e ends) key6() bpfOncFlow6 {
-	k := bpfOncFlow6{Sport: port(e.source.Port()), Dport: port(e.destination.Port()), Proto: e.protocol}
+func (e ends) key6() object.BpfOncFlow6 {
+	k := object.BpfOncFlow6{Sport: object.Port(e.source.Port()), Dport: object.Port(e.destination.Port()), Proto: e.protocol}
 	source, destination := e.source.Addr().As16(), e.destination.Addr().As16()
 	for i := range k.Saddr {
 		k.Saddr[i], k.Daddr[i] = binary.NativeEndian.Uint32(source[4*i:]), binary.NativeEndian.Uint32(destination[4*i:])

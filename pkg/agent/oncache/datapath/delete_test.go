@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package datapath
+package datapath_test
 
 import (
 	"net/netip"
@@ -9,26 +9,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
 // A connection is forgotten in both directions, whichever end is named first, and no other one is.
 func TestDeleteFlow(t *testing.T) {
-	for name, f := range families {
+	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
-			w := newWorldOf(t, f)
-			out, in := w.fromPod(), w.toPod()
+			w := harness.NewWorldOf(t, f)
+			out, in := w.FromPod(), w.ToPod()
 			other, otherIn := out, in
-			other.sport++
-			otherIn.dport++
-			pod, peer := netip.AddrPortFrom(out.src, out.sport), netip.AddrPortFrom(out.dst, out.dport)
-			w.learn(other, otherIn)
+			other.SrcPort++
+			otherIn.DstPort++
+			pod, peer := netip.AddrPortFrom(out.Src, out.SrcPort), netip.AddrPortFrom(out.Dst, out.DstPort)
+			w.Learn(other, otherIn)
 			for _, ends := range [][2]netip.AddrPort{{pod, peer}, {peer, pod}} {
-				w.learn(out, in)
-				require.Equal(t, "hit", w.egress(0, out.bytes(t)).reason)
+				w.Learn(out, in)
+				require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
 				require.NoError(t, w.DeleteFlow(unix.IPPROTO_TCP, ends[0], ends[1]))
-				require.Equal(t, "no_entry", w.egress(0, out.bytes(t)).reason)
-				require.Equal(t, "no_entry", w.ingress(0, w.fromPeer().wrap(t, in.bytes(t))).reason)
-				require.Equal(t, "hit", w.egress(0, other.bytes(t)).reason)
+				require.Equal(t, "no_entry", w.Egress(0, out.Bytes(t)).Reason)
+				require.Equal(t, "no_entry", w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t))).Reason)
+				require.Equal(t, "hit", w.Egress(0, other.Bytes(t)).Reason)
 				require.NoError(t, w.DeleteFlow(unix.IPPROTO_TCP, ends[0], ends[1]), "nothing to delete")
 			}
 		})

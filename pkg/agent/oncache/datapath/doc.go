@@ -13,8 +13,11 @@
 //	                            structures never misreads them
 //	links/<ifindex>-<program>   TCX and netkit links; where the kernel has no TCX there are clsact filters instead
 //
-// Files: load.go, attach.go, clsact.go and foreign.go load and attach. flows.go, delete.go, counters.go and balance.go read
-// and trim the cache. uplink.go, mode.go, endpoints.go, stamps.go, nodes.go and pod_networks.go write the state that the
-// programs read, in shared memory (mapped.go, wire.go). reset.go and suspend.go end the state of an earlier agent.
-// passed.go reports the segments that conntrack has seen.
+// Files: load.go, attach.go, clsact.go and foreign.go load and attach; flows.go, delete.go, counters.go and balance.go read and
+// trim the cache; uplink.go, mode.go, endpoints.go, stamps.go, nodes.go and pod_networks.go write what the programs are told,
+// in memory that they share; reset.go and suspend.go end what an earlier agent has begun; passed.go hands
+// on what conntrack has seen. The compiled programs and the types of their maps are in internal/object.
+//
+// Tests of what the programs do are in packages of their own: packets, attached, oracle and cost. Here are those of what this
+// package does for the agent.
 package datapath

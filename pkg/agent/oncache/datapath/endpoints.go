@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // MaxEpoch is the last epoch; 0 means that nothing may be learned. Stamps are the upper half of the 10-bit range.
@@ -30,30 +32,30 @@ type Endpoint struct {
 
 // EndpointState returns generation and epoch of a slot. Generations continue from one Pod in the slot to the next.
 func (d *Datapath) EndpointState(slot int) (generation, epoch uint32) {
-	w := atomic.LoadUint64(endpointWord(&d.endpoints.elements[slot]))
+	w := atomic.LoadUint64(endpointWord(&d.endpoints.Elements[slot]))
 	return uint32(w), uint32(w >> 32)
 }
 
 // PublishEndpoint makes generation and epoch of a slot current in one store. From that instant entries of other generations
 // are evicted, and only packets that carry the epoch can create new ones.
 func (d *Datapath) PublishEndpoint(slot int, generation, epoch uint32) {
-	atomic.StoreUint64(endpointWord(&d.endpoints.elements[slot]), uint64(epoch)<<32|uint64(generation))
+	atomic.StoreUint64(endpointWord(&d.endpoints.Elements[slot]), uint64(epoch)<<32|uint64(generation))
 }
 
-func endpointWord(e *bpfOncEndpoint) *uint64 { return (*uint64)(unsafe.Pointer(&e.Generation)) }
+func endpointWord(e *object.BpfOncEndpoint) *uint64 { return (*uint64)(unsafe.Pointer(&e.Generation)) }
 
 // SetEndpoint fills a slot. The slot must have a generation that no entry uses (PublishEndpoint first), with epoch 0.
 func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
-	s := &d.endpoints.elements[slot]
-	atomic.StoreUint32(&s.Ip4, wire4(e.IPv4))
-	s.Ip6 = wire6(e.IPv6)
+	s := &d.endpoints.Elements[slot]
+	atomic.StoreUint32(&s.Ip4, object.Wire4(e.IPv4))
+	s.Ip6 = object.Wire6(e.IPv6)
 	copy(s.Mac[:], e.MAC)
 	copy(s.GatewayMac[:], e.GatewayMAC)
 	atomic.StoreUint32(&s.Ifindex, uint32(e.IfIndex))
 	if err := d.objects.EndpointSlots.Put(uint32(e.IfIndex), uint32(slot)); err != nil {
 		return fmt.Errorf("announce endpoint on interface index %d: %w", e.IfIndex, err)
 	}
-	for _, ip := range s.addresses() {
+	for _, ip := range addresses(s) {
 		if err := d.objects.EndpointIps.Put(addressKey(ip), uint32(slot)); err != nil {
 			return fmt.Errorf("announce address %v of the endpoint on interface index %d: %w", ip, e.IfIndex, err)
 		}
@@ -61,38 +63,38 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 	return nil
 }
 
-// addresses returns the addresses with which the slot was last filled.
-func (s *bpfOncEndpoint) addresses() (out []netip.Addr) {
+// addresses are those that a slot was last filled with.
+func addresses(s *object.BpfOncEndpoint) (out []netip.Addr) {
 	if s.Ip4 != 0 {
-		out = append(out, addr4(s.Ip4))
+		out = append(out, object.Addr4(s.Ip4))
 	}
 	if s.Ip6 != [4]uint32{} {
-		out = append(out, addr6(s.Ip6))
+		out = append(out, object.Addr6(s.Ip6))
 	}
 	return out
 }
 
-// addressKey returns the key of endpoint_ips.
-func addressKey(ip netip.Addr) bpfOncAddress {
-	return bpfOncAddress{Addr: wire6(netip.AddrFrom16(ip.As16()))}
+// addressKey is the key of endpoint_ips.
+func addressKey(ip netip.Addr) object.BpfOncAddress {
+	return object.BpfOncAddress{Addr: object.Wire6(netip.AddrFrom16(ip.As16()))}
 }
 
 // NoteEpoch stores the last epoch that Open vSwitch may write for the slot's Pod, for a later agent. It is called before
 // Open vSwitch is told.
 func (d *Datapath) NoteEpoch(slot int, epoch uint32) {
-	atomic.StoreUint32(&d.endpoints.elements[slot].LastEpoch, epoch)
+	atomic.StoreUint32(&d.endpoints.Elements[slot].LastEpoch, epoch)
 }
 
 // FormerEpochs returns the epochs stored by NoteEpoch, by Pod address: those of present Pods, and of removed ones whose
 // slot was not reused.
 func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 	out := map[netip.Addr]uint32{}
-	for slot := range d.endpoints.elements {
-		s := &d.endpoints.elements[slot]
+	for slot := range d.endpoints.Elements {
+		s := &d.endpoints.Elements[slot]
 		if s.LastEpoch == 0 {
 			continue
 		}
-		for _, ip := range s.addresses() {
+		for _, ip := range addresses(s) {
 			out[ip] = s.LastEpoch
 		}
 	}
@@ -102,7 +104,7 @@ func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 // ClearEndpoint withdraws a slot's Pod. PublishEndpoint must have advanced its generation before, with epoch 0. The address
 // stays for FormerEpochs.
 func (d *Datapath) ClearEndpoint(slot int) error {
-	s := &d.endpoints.elements[slot]
+	s := &d.endpoints.Elements[slot]
 	ifindex := atomic.SwapUint32(&s.Ifindex, 0)
 	if ifindex == 0 {
 		return nil
@@ -111,7 +113,7 @@ func (d *Datapath) ClearEndpoint(slot int) error {
 	if err := d.objects.EndpointSlots.Delete(ifindex); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		errs = append(errs, fmt.Errorf("withdraw endpoint on interface index %d: %w", ifindex, err))
 	}
-	for _, ip := range s.addresses() {
+	for _, ip := range addresses(s) {
 		errs = append(errs, d.withdrawAddress(ip, slot))
 	}
 	return errors.Join(errs...)

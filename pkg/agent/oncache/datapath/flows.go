@@ -12,6 +12,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Direction of a flow entry as the local Pod sees it.
@@ -78,16 +80,16 @@ func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
 		}
 	}
 	walk(func() (bool, error) {
-		return each(d.objects.EgressFlows4, func(k bpfOncFlow4, v bpfOncEgress) bool { return yield(d.egressFlow(now, k.ends(), v)) })
+		return each(d.objects.EgressFlows4, func(k object.BpfOncFlow4, v object.BpfOncEgress) bool { return yield(d.egressFlow(now, ends4(k), v)) })
 	})
 	walk(func() (bool, error) {
-		return each(d.objects.EgressFlows6, func(k bpfOncFlow6, v bpfOncEgress) bool { return yield(d.egressFlow(now, k.ends(), v)) })
+		return each(d.objects.EgressFlows6, func(k object.BpfOncFlow6, v object.BpfOncEgress) bool { return yield(d.egressFlow(now, ends6(k), v)) })
 	})
 	walk(func() (bool, error) {
-		return each(d.objects.IngressFlows4, func(k bpfOncFlow4, v bpfOncIngress) bool { return yield(d.ingressFlow(now, k.ends(), v)) })
+		return each(d.objects.IngressFlows4, func(k object.BpfOncFlow4, v object.BpfOncIngress) bool { return yield(d.ingressFlow(now, ends4(k), v)) })
 	})
 	walk(func() (bool, error) {
-		return each(d.objects.IngressFlows6, func(k bpfOncFlow6, v bpfOncIngress) bool { return yield(d.ingressFlow(now, k.ends(), v)) })
+		return each(d.objects.IngressFlows6, func(k object.BpfOncFlow6, v object.BpfOncIngress) bool { return yield(d.ingressFlow(now, ends6(k), v)) })
 	})
 	return err
 }
@@ -105,13 +107,13 @@ func (d *Datapath) Flow(direction Direction, protocol uint8, source, destination
 		if four {
 			m, key = d.objects.EgressFlows4, e.key4()
 		}
-		return lookUp(m, key, func(v bpfOncEgress) Flow { return d.egressFlow(now, e, v) })
+		return lookUp(m, key, func(v object.BpfOncEgress) Flow { return d.egressFlow(now, e, v) })
 	}
 	m, key := d.objects.IngressFlows6, any(e.key6())
 	if four {
 		m, key = d.objects.IngressFlows4, e.key4()
 	}
-	return lookUp(m, key, func(v bpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
+	return lookUp(m, key, func(v object.BpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
 }
 
 func lookUp[V any](m *ebpf.Map, key any, flow func(V) Flow) (*Flow, error) {
@@ -141,7 +143,7 @@ func (d *Datapath) now() (m moment, err error) {
 	if _, err := d.objects.OncacheJiffies.Run(&ebpf.RunOptions{Data: frame}); err != nil {
 		return m, fmt.Errorf("read jiffies: %w", err)
 	}
-	return moment{uint64(ts.Nano()), atomic.LoadUint64(&d.control.elements[0].Now)}, nil
+	return moment{uint64(ts.Nano()), atomic.LoadUint64(&d.control.Elements[0].Now)}, nil
 }
 
 // ends is a flow key of either family.
@@ -150,27 +152,27 @@ type ends struct {
 	protocol            uint8
 }
 
-func (k bpfOncFlow4) ends() ends {
-	return ends{netip.AddrPortFrom(addr4(k.Saddr), port(k.Sport)), netip.AddrPortFrom(addr4(k.Daddr), port(k.Dport)), k.Proto}
+func ends4(k object.BpfOncFlow4) ends {
+	return ends{netip.AddrPortFrom(object.Addr4(k.Saddr), object.Port(k.Sport)), netip.AddrPortFrom(object.Addr4(k.Daddr), object.Port(k.Dport)), k.Proto}
 }
 
-func (k bpfOncFlow6) ends() ends {
-	return ends{netip.AddrPortFrom(addr6(k.Saddr), port(k.Sport)), netip.AddrPortFrom(addr6(k.Daddr), port(k.Dport)), k.Proto}
+func ends6(k object.BpfOncFlow6) ends {
+	return ends{netip.AddrPortFrom(object.Addr6(k.Saddr), object.Port(k.Sport)), netip.AddrPortFrom(object.Addr6(k.Daddr), object.Port(k.Dport)), k.Proto}
 }
 
-func (d *Datapath) egressFlow(now moment, e ends, v bpfOncEgress) Flow {
+func (d *Datapath) egressFlow(now moment, e ends, v object.BpfOncEgress) Flow {
 	f := d.flow(now, e, v.V, v.Seen)
 	f.Direction, f.Packets, f.Bytes, f.Age = DirectionEgress, v.Packets, v.Bytes, time.Duration(now.monotonic-v.Created)
 	return f
 }
 
-func (d *Datapath) ingressFlow(now moment, e ends, v bpfOncIngress) Flow {
+func (d *Datapath) ingressFlow(now moment, e ends, v object.BpfOncIngress) Flow {
 	f := d.flow(now, e, v.V, v.Seen)
 	f.Direction, f.Packets, f.Bytes, f.Age = DirectionIngress, v.Packets, v.Bytes, time.Duration(now.monotonic-v.Created)
 	return f
 }
 
-func (d *Datapath) flow(now moment, e ends, v bpfOncValidity, s bpfOncSeen) Flow {
+func (d *Datapath) flow(now moment, e ends, v object.BpfOncValidity, s object.BpfOncSeen) Flow {
 	f := Flow{
 		Source:           e.source,
 		Destination:      e.destination,
@@ -180,7 +182,7 @@ func (d *Datapath) flow(now moment, e ends, v bpfOncValidity, s bpfOncSeen) Flow
 		LeaseLeft:        time.Duration(int64(v.Lease-now.jiffies)) * d.jiffy,
 		OwnProved:        v.Proved&1 != 0,
 		OtherProved:      v.Proved&2 != 0,
-		CurrentEverybody: v.AllGen == d.control.elements[0].Generation,
+		CurrentEverybody: v.AllGen == d.control.Elements[0].Generation,
 		Seen: Seen{
 			At: s.At,
 			// A packet may have passed since the clock was read.
@@ -191,7 +193,7 @@ func (d *Datapath) flow(now moment, e ends, v bpfOncValidity, s bpfOncSeen) Flow
 	if f.EndpointSlot < MaxEndpoints && f.NodeSlot < MaxNodes {
 		generation, _ := d.EndpointState(f.EndpointSlot)
 		f.CurrentEndpoint = v.EndpointGen == generation
-		f.CurrentNode = v.NodeGen == d.nodes.elements[f.NodeSlot].Generation
+		f.CurrentNode = v.NodeGen == d.nodes.Elements[f.NodeSlot].Generation
 	}
 	return f
 }

@@ -12,15 +12,16 @@ import (
 
 // TestJiffies: leases are as long in the kernel's ticks as they are said to be in seconds.
 func TestJiffies(t *testing.T) {
-	w := newWorld(t)
-	require.EqualValues(t, 5*time.Second/w.jiffy, w.control.elements[0].Lease)
-	begin, err := w.now()
+	d := loadAlone(t)
+	d.SetUplink(Uplink{}, uint64(5*time.Second))
+	require.EqualValues(t, 5*time.Second/d.jiffy, d.control.Elements[0].Lease)
+	begin, err := d.now()
 	require.NoError(t, err)
 	var jiffies, clock time.Duration
 	require.Eventually(t, func() bool {
-		end, err := w.now()
+		end, err := d.now()
 		require.NoError(t, err)
-		jiffies, clock = time.Duration(end.jiffies-begin.jiffies)*w.jiffy, time.Duration(end.monotonic-begin.monotonic)
+		jiffies, clock = time.Duration(end.jiffies-begin.jiffies)*d.jiffy, time.Duration(end.monotonic-begin.monotonic)
 		return clock >= 300*time.Millisecond
 	}, time.Minute, 10*time.Millisecond)
 	// The two are not read at the same time.

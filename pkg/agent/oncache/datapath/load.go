@@ -20,6 +20,8 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Options of Load.
@@ -38,18 +40,18 @@ type Datapath struct {
 	opts    Options
 	layout  string
 	hook    Hook
-	objects bpfObjects
-	// Adopted is true when the maps were pinned by an earlier agent.
+	objects object.BpfObjects
+	// Adopted is true when the maps are those that an earlier agent had pinned.
 	Adopted bool
 
 	// jiffy is the time between two ticks of the kernel.
 	jiffy time.Duration
 
-	control   *mapped[bpfOncControl]
-	endpoints *mapped[bpfOncEndpoint]
-	nodes     *mapped[bpfOncNode]
-	counts    *mapped[bpfOncCount]
-	limits    *mapped[bpfOncLimit]
+	control   *object.Mapped[object.BpfOncControl]
+	endpoints *object.Mapped[object.BpfOncEndpoint]
+	nodes     *object.Mapped[object.BpfOncNode]
+	counts    *object.Mapped[object.BpfOncCount]
+	limits    *object.Mapped[object.BpfOncLimit]
 
 	// changes counts the changes of all endpoints.
 	changes atomic.Uint32
@@ -72,7 +74,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 	}
 	layout := layoutOf(spec)
 	maps := filepath.Join(opts.PinPath, layout, "maps")
-	_, statErr := os.Stat(filepath.Join(maps, bpfMapControl))
+	_, statErr := os.Stat(filepath.Join(maps, object.BpfMapControl))
 	if err := os.MkdirAll(maps, 0o700); err != nil {
 		return nil, fmt.Errorf("create pin directory %s (is a bpffs mounted there?): %w", maps, err)
 	}
@@ -97,20 +99,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 		}
 		return nil, fmt.Errorf("load ONCache programs: %w", err)
 	}
-	if d.control, err = mapArray[bpfOncControl](d.objects.Control); err != nil {
-		return nil, err
-	}
-	if d.endpoints, err = mapArray[bpfOncEndpoint](d.objects.Endpoints); err != nil {
-		return nil, err
-	}
-	d.changes.Store(d.lastChange())
-	if d.nodes, err = mapArray[bpfOncNode](d.objects.Nodes); err != nil {
-		return nil, err
-	}
-	if d.counts, err = mapArray[bpfOncCount](d.objects.FlowCounts); err != nil {
-		return nil, err
-	}
-	if d.limits, err = mapArray[bpfOncLimit](d.objects.FlowLimits); err != nil {
+	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
 	if d.hook, err = chooseHook(opts.Hook, d.objects.OncacheEgressInit); err != nil {
@@ -119,9 +108,28 @@ func Load(opts Options) (_ *Datapath, err error) {
 	return d, nil
 }
 
-// newSpec returns the compiled object with this configuration's sizes.
+// mapArrays maps what the programs are told, and what they count, into memory.
+func (d *Datapath) mapArrays() (err error) {
+	if d.control, err = object.MapArray[object.BpfOncControl](d.objects.Control); err != nil {
+		return err
+	}
+	if d.endpoints, err = object.MapArray[object.BpfOncEndpoint](d.objects.Endpoints); err != nil {
+		return err
+	}
+	d.changes.Store(d.lastChange())
+	if d.nodes, err = object.MapArray[object.BpfOncNode](d.objects.Nodes); err != nil {
+		return err
+	}
+	if d.counts, err = object.MapArray[object.BpfOncCount](d.objects.FlowCounts); err != nil {
+		return err
+	}
+	d.limits, err = object.MapArray[object.BpfOncLimit](d.objects.FlowLimits)
+	return err
+}
+
+// newSpec is the compiled object with this configuration's sizes.
 func newSpec(maxFlows, maxFlows6 uint32) (*ebpf.CollectionSpec, error) {
-	spec, err := loadBpf()
+	spec, err := object.LoadBpf()
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +139,10 @@ func newSpec(maxFlows, maxFlows6 uint32) (*ebpf.CollectionSpec, error) {
 	}
 	least := uint32(512 * cpus)
 	maxFlows = max(maxFlows, least)
-	for _, name := range []string{bpfMapEgressFlows4, bpfMapIngressFlows4} {
+	for _, name := range []string{object.BpfMapEgressFlows4, object.BpfMapIngressFlows4} {
 		spec.Maps[name].MaxEntries = maxFlows
 	}
-	for _, name := range []string{bpfMapEgressFlows6, bpfMapIngressFlows6} {
+	for _, name := range []string{object.BpfMapEgressFlows6, object.BpfMapIngressFlows6} {
 		spec.Maps[name].MaxEntries = max(maxFlows6, least)
 	}
 	return spec, nil
@@ -193,5 +201,5 @@ func (d *Datapath) Commit() error {
 
 // Close releases this process's handles. Pinned maps and attached programs stay.
 func (d *Datapath) Close() error {
-	return errors.Join(d.control.unmap(), d.endpoints.unmap(), d.nodes.unmap(), d.counts.unmap(), d.limits.unmap(), d.objects.Close())
+	return errors.Join(d.control.Unmap(), d.endpoints.Unmap(), d.nodes.Unmap(), d.counts.Unmap(), d.limits.Unmap(), d.objects.Close())
 }

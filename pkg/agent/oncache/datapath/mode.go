@@ -41,7 +41,7 @@ func ParseMode(name string) (Mode, error) {
 }
 
 // SetMode switches all programs at once.
-func (d *Datapath) SetMode(m Mode) { atomic.StoreUint32(&d.control.elements[0].Mode, uint32(m)) }
+func (d *Datapath) SetMode(m Mode) { atomic.StoreUint32(&d.control.Elements[0].Mode, uint32(m)) }
 
-// Mode returns the mode that SetMode has set, possibly in an earlier agent.
-func (d *Datapath) Mode() Mode { return Mode(atomic.LoadUint32(&d.control.elements[0].Mode)) }
+// Mode reports what SetMode has set, possibly in an earlier agent's life.
+func (d *Datapath) Mode() Mode { return Mode(atomic.LoadUint32(&d.control.Elements[0].Mode)) }

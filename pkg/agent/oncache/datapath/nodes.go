@@ -11,6 +11,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // MaxNodes is the number of slots for remote Nodes. It also bounds the number of Pod networks.
@@ -28,9 +30,9 @@ type NodeState struct {
 // Nodes lists the slots in use. It takes no lock: a slot that is being changed may be missed or seen twice.
 func (d *Datapath) Nodes() []NodeState {
 	var out []NodeState
-	for slot := range d.nodes.elements {
+	for slot := range d.nodes.Elements {
 		if ip := d.nodeIP(slot); ip.IsValid() {
-			n := &d.nodes.elements[slot]
+			n := &d.nodes.Elements[slot]
 			out = append(out, NodeState{
 				Slot: slot, IP: ip, MTU: int(atomic.LoadUint32(&n.Mtu)),
 				Confirmed:    time.Duration(atomic.LoadUint64(&n.Confirmed)),
@@ -43,19 +45,19 @@ func (d *Datapath) Nodes() []NodeState {
 
 // nodeIP returns the zero Addr for a slot that is not in use.
 func (d *Datapath) nodeIP(slot int) netip.Addr {
-	n := &d.nodes.elements[slot]
+	n := &d.nodes.Elements[slot]
 	if ip := atomic.LoadUint32(&n.Ip4); ip != 0 {
-		return addr4(ip)
+		return object.Addr4(ip)
 	}
 	if n.Ip6 != [4]uint32{} {
-		return addr6(n.Ip6)
+		return object.Addr6(n.Ip6)
 	}
 	return netip.Addr{}
 }
 
 // SetNodeMTU sets the size of the largest packet to the Node, encapsulation included. A new slot has 0: nothing fits.
 func (d *Datapath) SetNodeMTU(slot, mtu int) {
-	atomic.StoreUint32(&d.nodes.elements[slot].Mtu, uint32(mtu))
+	atomic.StoreUint32(&d.nodes.Elements[slot].Mtu, uint32(mtu))
 }
 
 // SetNode assigns slot to the Node at ip with a new generation, which evicts the flows and the header template.
@@ -94,16 +96,16 @@ func (d *Datapath) clearNodes(slots ...int) {
 
 // fillNode writes the fields, and then the generation by which entries refer to them. No entry of the slot may exist.
 func (d *Datapath) fillNode(slot int, ip netip.Addr) {
-	n := &d.nodes.elements[slot]
+	n := &d.nodes.Elements[slot]
 	atomic.StoreUint32(&n.Mtu, 0)
-	n.Ip6 = wire6(ip)
-	atomic.StoreUint32(&n.Ip4, wire4(ip))
+	n.Ip6 = object.Wire6(ip)
+	atomic.StoreUint32(&n.Ip4, object.Wire4(ip))
 	d.BumpNode(slot)
 }
 
 // BumpNode evicts the flows and the header template of a Node.
 func (d *Datapath) BumpNode(slot int) {
-	n := &d.nodes.elements[slot]
+	n := &d.nodes.Elements[slot]
 	if atomic.AddUint32(&n.Generation, 1) == 0 {
 		atomic.AddUint32(&n.Generation, 1) // 0 means never used
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Attend promises that the agent maintains conntrack for that long. Once the time is over, no lease is renewed and nothing
@@ -23,7 +25,7 @@ func (d *Datapath) Attend(promise time.Duration) error {
 	if err != nil {
 		return err
 	}
-	atomic.StoreUint64(&d.control.elements[0].Until, now.jiffies+uint64(promise/d.jiffy))
+	atomic.StoreUint64(&d.control.Elements[0].Until, now.jiffies+uint64(promise/d.jiffy))
 	return nil
 }
 
@@ -85,11 +87,11 @@ func (r *PassedReader) next(yield func(Connection)) error {
 func (r *PassedReader) Close() error { return r.reader.Close() }
 
 func parsePassed(sample []byte) (c Connection, err error) {
-	var event bpfOncPassed
+	var event object.BpfOncPassed
 	if _, err := binary.Decode(sample, binary.NativeEndian, &event); err != nil {
 		return c, fmt.Errorf("event of %d bytes: %w", len(sample), err)
 	}
-	e := event.Flow.ends()
+	e := ends6(event.Flow)
 	if e.protocol != unix.IPPROTO_TCP {
 		return c, fmt.Errorf("event of protocol %d; want TCP", e.protocol)
 	}

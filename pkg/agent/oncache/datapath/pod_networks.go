@@ -9,15 +9,17 @@ import (
 	"net/netip"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // podNetworks returns the map for the family of p, and the key.
 func (d *Datapath) podNetworks(p netip.Prefix) (*ebpf.Map, any) {
 	length := uint32(p.Bits())
 	if p.Addr().Is4() {
-		return d.objects.PodNetworks4, bpfOncPrefix4{Length: length, Addr: wire4(p.Masked().Addr())}
+		return d.objects.PodNetworks4, object.BpfOncPrefix4{Length: length, Addr: object.Wire4(p.Masked().Addr())}
 	}
-	return d.objects.PodNetworks6, bpfOncPrefix6{Length: length, Addr: wire6(p.Masked().Addr())}
+	return d.objects.PodNetworks6, object.BpfOncPrefix6{Length: length, Addr: object.Wire6(p.Masked().Addr())}
 }
 
 // AddPodNetwork assigns a Pod network to the Node in slot.

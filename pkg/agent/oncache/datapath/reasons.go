@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // enumNames returns the enumerators of the C enum in order, without prefix, in lower case: "ONC_NOT_IP" is "not_ip". They
@@ -37,7 +39,7 @@ var (
 )
 
 func embeddedEnum(name string) ([]string, error) {
-	spec, err := loadBpf()
+	spec, err := object.LoadBpf()
 	if err != nil {
 		return nil, err
 	}

@@ -8,13 +8,15 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Reset withdraws all endpoints, Nodes and Pod networks of an earlier agent and evicts all flows. Generations continue.
 func (d *Datapath) Reset() error {
 	d.BumpAll()
-	for slot := range d.endpoints.elements {
-		s := &d.endpoints.elements[slot]
+	for slot := range d.endpoints.Elements {
+		s := &d.endpoints.Elements[slot]
 		if generation, epoch := d.EndpointState(slot); s.Ifindex != 0 || epoch != 0 {
 			d.PublishEndpoint(slot, generation+1, 0)
 			if err := d.ClearEndpoint(slot); err != nil {
@@ -23,15 +25,15 @@ func (d *Datapath) Reset() error {
 		}
 	}
 	var used []int
-	for slot := range d.nodes.elements {
+	for slot := range d.nodes.Elements {
 		if d.nodeIP(slot).IsValid() {
 			used = append(used, slot)
 		}
 	}
 	d.clearNodes(used...)
 	return errors.Join(
-		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[bpfOncAddress](d.objects.EndpointIps), // left by an agent that was killed
-		removeKeys[bpfOncPrefix4](d.objects.PodNetworks4), removeKeys[bpfOncPrefix6](d.objects.PodNetworks6),
+		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[object.BpfOncAddress](d.objects.EndpointIps), // what an agent left that was killed
+		removeKeys[object.BpfOncPrefix4](d.objects.PodNetworks4), removeKeys[object.BpfOncPrefix6](d.objects.PodNetworks6),
 	)
 }
 

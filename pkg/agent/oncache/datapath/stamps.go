@@ -23,14 +23,14 @@ func (d *Datapath) NextChange() uint32 {
 
 // StampEndpoint gives packets of the Pod the stamp of a change, so that they match no megaflow that predates it.
 func (d *Datapath) StampEndpoint(slot int, change uint32) {
-	atomic.StoreUint32(&d.endpoints.elements[slot].Changed, change)
+	atomic.StoreUint32(&d.endpoints.Elements[slot].Changed, change)
 }
 
 // lastChange returns the number of the last change that an earlier agent has counted, because megaflows outlive the agent.
 // New maps have none, and the count in the maps of another version is unknown, so counting then starts anywhere.
 func (d *Datapath) lastChange() (last uint32) {
-	for slot := range d.endpoints.elements {
-		if n := d.endpoints.elements[slot].Changed; n != 0 && (last == 0 || int32(n-last) > 0) {
+	for slot := range d.endpoints.Elements {
+		if n := d.endpoints.Elements[slot].Changed; n != 0 && (last == 0 || int32(n-last) > 0) {
 			last = n
 		}
 	}

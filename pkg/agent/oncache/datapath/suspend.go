@@ -12,12 +12,14 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Suspend turns off the programs that an earlier agent, of any version, has left running. While the flows of Open vSwitch
 // are replaced, nothing may act on the old ones. Established connections continue through Open vSwitch.
 func Suspend(pinPath string) error {
-	controls, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", bpfMapControl))
+	controls, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapControl))
 	if err != nil {
 		return fmt.Errorf("look for pinned maps: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Uplink is the device that carries tunnel packets, and their format.
@@ -27,12 +29,12 @@ type Uplink struct {
 // SetUplink writes everything about the uplink, and the lease in ns, rounded down to whole jiffies. It must be called while
 // the mode is off or before BumpAll.
 func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
-	c := &d.control.elements[0]
+	c := &d.control.Elements[0]
 	atomic.StoreUint64(&c.Lease, leaseNs/uint64(d.jiffy))
 	atomic.StoreUint32(&c.UplinkIfindex, uint32(u.IfIndex))
-	atomic.StoreUint32(&c.UplinkIp4, wire4(u.IPv4))
-	c.UplinkIp6 = wire6(u.IPv6)
-	c.TunnelPort = wirePort(u.TunnelPort)
+	atomic.StoreUint32(&c.UplinkIp4, object.Wire4(u.IPv4))
+	c.UplinkIp6 = object.Wire6(u.IPv6)
+	c.TunnelPort = object.WirePort(u.TunnelPort)
 	c.PortMin, c.PortMax = u.PortMin, u.PortMax
 	copy(c.UplinkMac[:], u.MAC)
 	copy(c.VirtualMac[:], u.VirtualMAC)
@@ -41,12 +43,12 @@ func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 
 // SetLease changes the length of leases that begin from now on.
 func (d *Datapath) SetLease(lease time.Duration) {
-	atomic.StoreUint64(&d.control.elements[0].Lease, uint64(lease/d.jiffy))
+	atomic.StoreUint64(&d.control.Elements[0].Lease, uint64(lease/d.jiffy))
 }
 
 // BumpUplink evicts every flow and the header templates of all Nodes.
 func (d *Datapath) BumpUplink() {
-	for slot := range d.nodes.elements {
+	for slot := range d.nodes.Elements {
 		if d.nodeIP(slot).IsValid() {
 			d.BumpNode(slot)
 		}
@@ -55,4 +57,4 @@ func (d *Datapath) BumpUplink() {
 }
 
 // BumpAll evicts every flow.
-func (d *Datapath) BumpAll() uint32 { return atomic.AddUint32(&d.control.elements[0].Generation, 1) }
+func (d *Datapath) BumpAll() uint32 { return atomic.AddUint32(&d.control.Elements[0].Generation, 1) }

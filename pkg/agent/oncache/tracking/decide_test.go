@@ -5,6 +5,7 @@ package tracking
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,18 +46,53 @@ func entryOf(state conntrack.State, left time.Duration, original, reply conntrac
 	}
 }
 
+// decideCase is what is special about a connection of which all is acknowledged, 5 s ago, and what conntrack has of it.
+type decideCase struct {
+	name            string
+	egress, ingress func(*Seen)
+	only            string // the half that is in the cache
+	opened          string // "peer": by the other side
+	entry           *conntrack.Connection
+	want            conntrack.Change
+}
+
 func TestDecide(t *testing.T) {
-	// All data is acknowledged, 5 s ago.
-	egress := Seen{At: 100, Ago: 5 * time.Second, End: 1000, Ack: 5000}
-	ingress := Seen{At: 101, Ago: 5 * time.Second, End: 5000, Ack: 1000}
-	for _, tt := range []struct {
-		name            string
-		egress, ingress func(*Seen)
-		only            string // the only half that is in the cache
-		opened          string // "peer": by the other side
-		entry           *conntrack.Connection
-		want            conntrack.Change
-	}{
+	for _, tt := range slices.Concat(acknowledgements(), windowsAndHalves(), otherStates()) {
+		t.Run(tt.name, tt.run)
+	}
+}
+
+func (tt *decideCase) run(t *testing.T) {
+	e := Seen{At: 100, Ago: 5 * time.Second, End: 1000, Ack: 5000}
+	i := Seen{At: 101, Ago: 5 * time.Second, End: 5000, Ack: 1000}
+	if tt.egress != nil {
+		tt.egress(&e)
+	}
+	if tt.ingress != nil {
+		tt.ingress(&i)
+	}
+	c := &Connection{Tuple: pod, Egress: &e, Ingress: &i}
+	if tt.opened == "peer" {
+		// What the Pod sends is the reply direction, and what it receives the original one.
+		c = &Connection{Tuple: answer, Egress: &i, Ingress: &e}
+		if tt.ingress != nil {
+			c = &Connection{Tuple: answer, Egress: &e, Ingress: &i}
+		}
+	}
+	switch tt.only {
+	case "egress":
+		c.Ingress = nil
+	case "ingress":
+		c.Egress = nil
+	}
+	change, needed := decide(c, tt.entry, kernel)
+	require.Equal(t, tt.want, change)
+	require.Equal(t, tt.want != conntrack.Change{}, needed)
+}
+
+// acknowledgements are connections in which data is acknowledged, or not.
+func acknowledgements() []decideCase {
+	return []decideCase{
 		{
 			name:  "data that conntrack has seen no acknowledgement of",
 			entry: entryOf(conntrack.StateEstablished, 294*time.Second, unacknowledged|maxAck|8, maxAck),
@@ -98,6 +134,12 @@ func TestDecide(t *testing.T) {
 			entry:   entryOf(conntrack.StateEstablished, 294*time.Second, 0, 0),
 			want:    conntrack.Change{Timeout: 120*time.Hour - 5*time.Second},
 		},
+	}
+}
+
+// windowsAndHalves are connections with a closed window, or with one half in the cache.
+func windowsAndHalves() []decideCase {
+	return []decideCase{
 		{
 			name:    "the last window was 0",
 			ingress: func(s *Seen) { s.ZeroWindow = true },
@@ -121,39 +163,18 @@ func TestDecide(t *testing.T) {
 			entry:   entryOf(conntrack.StateEstablished, 120*time.Hour-6*time.Second, 0, 0),
 			want:    conntrack.Change{Timeout: 195 * time.Second},
 		},
+	}
+}
+
+// otherStates are connections that are closing or closed, that conntrack has seen more of, and one that is not TCP.
+func otherStates() []decideCase {
+	return []decideCase{
 		{name: "half closed", entry: entryOf(conntrack.StateCloseWait, 54*time.Second, unacknowledged, 0), want: conntrack.Change{Clear: [2]conntrack.Flags{unacknowledged, 0}}},
 		{name: "closed", entry: entryOf(conntrack.StateTimeWait, 100*time.Second, unacknowledged|maxAck, maxAck)},
 		{name: "reset", entry: entryOf(conntrack.StateClose, 9*time.Second, unacknowledged|maxAck, maxAck)},
 		{name: "conntrack has seen a later segment", entry: entryOf(conntrack.StateEstablished, 299*time.Second, unacknowledged, 0)},
 		{name: "conntrack has seen a later segment of an open connection", egress: func(s *Seen) { s.End += 10 }, entry: entryOf(conntrack.StateEstablished, 120*time.Hour-time.Second, 0, 0)},
 		{name: "UDP", entry: &conntrack.Connection{Original: pod, Timeout: 30 * time.Second}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			e, i := egress, ingress
-			if tt.egress != nil {
-				tt.egress(&e)
-			}
-			if tt.ingress != nil {
-				tt.ingress(&i)
-			}
-			c := &Connection{Tuple: pod, Egress: &e, Ingress: &i}
-			if tt.opened == "peer" {
-				// The Pod sends in the reply direction and receives in the original one.
-				c = &Connection{Tuple: answer, Egress: &i, Ingress: &e}
-				if tt.ingress != nil {
-					c = &Connection{Tuple: answer, Egress: &e, Ingress: &i}
-				}
-			}
-			switch tt.only {
-			case "egress":
-				c.Ingress = nil
-			case "ingress":
-				c.Egress = nil
-			}
-			change, needed := decide(c, tt.entry, kernel)
-			require.Equal(t, tt.want, change)
-			require.Equal(t, tt.want != conntrack.Change{}, needed)
-		})
 	}
 }
 

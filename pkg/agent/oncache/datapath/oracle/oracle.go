@@ -1,10 +1,14 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle implements what the design ("When a packet is a hit" in docs/design/oncache.md, and
-// docs/design/oncache-same-packet.md) requires for a packet. It is for tests only. The eBPF programs are run next to it: a packet that they let through and the
-// oracle refuses, or that they change in another way, is a fault of one of the two. It is written from the design and RFCs,
-// not from the programs, and for readability, not for speed.
+// Package oracle says what the design (docs/design/oncache.md, "When a packet is a hit" and "What a hit does") wants done
+// with a packet. It is for tests only: the eBPF programs are run next to it, and whatever they let through that it refuses,
+// or change in another way, is a fault of one of the two. It is written from the design and RFCs, not from the programs, and
+// for reading, not for speed.
+//
+// Its tests run both: fuzz_test.go and fuzz_learning_test.go have the fuzz targets, fuzz_world_test.go and fuzz_maps_test.go bring a
+// case into the maps and through a program, fuzz_recipe_test.go makes cases of what the fuzzer changes, fuzz_stats_test.go counts
+// hits; malformed_test.go and incidents_test.go have cases of which the reason is known, too, hash_test.go flow hashes.
 package oracle
 
 import (

@@ -1,0 +1,132 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+)
+
+// changeCase is a change and what it must write: before the bundle (marks), after the barrier (writes), and when the bundle was refused
+// (remark).
+type changeCase struct {
+	name   string
+	known  []coherency.Node
+	change coherency.Change
+	err    error
+	marks  []string
+	writes []string
+	remark []string
+}
+
+// TestChanges lists what each kind of change writes.
+func TestChanges(t *testing.T) {
+	for _, tc := range slices.Concat(changesOfPods(), changesOfNodes(), changesOfDualStack()) {
+		t.Run(tc.name, tc.run)
+	}
+}
+
+func (tc *changeCase) run(t *testing.T) {
+	e := newEnv(t, "a", "b")
+	_, known := e.Begin(coherency.Change{Nodes: tc.known})
+	known(nil)
+	e.slots.take()
+	marks, end := e.Begin(tc.change)
+	require.Empty(t, e.slots.take(), "nothing before the barrier")
+	require.Equal(t, tc.marks, describe(marks))
+	end(tc.err)
+	require.Empty(t, cmp.Diff(tc.writes, e.slots.take()))
+	require.Equal(t, tc.remark, describe(e.writeMarks()))
+	require.Zero(t, e.unmarked())
+}
+
+// changesOfPods are changes of local Pods, of their policies and of everything.
+func changesOfPods() []changeCase {
+	return []changeCase{
+		{name: "nothing is affected"},
+		{name: "policy of one Pod",
+			change: coherency.Change{Interfaces: []string{"a"}},
+			marks:  []string{"a=2"}, writes: []string{"publish 0 generation=3 epoch=2"}},
+		{name: "an interface that is not ours",
+			change: coherency.Change{Interfaces: []string{"zzz"}}},
+		{name: "Pod deleted",
+			change: coherency.Change{RemovedInterfaces: []string{"b"}},
+			writes: []string{"publish 1 generation=3 epoch=0", "clear 1"}},
+		{name: "Pod changed and deleted at once",
+			change: coherency.Change{Interfaces: []string{"b"}, RemovedInterfaces: []string{"b"}},
+			writes: []string{"publish 1 generation=3 epoch=0", "clear 1"}},
+		{name: "replay of the pipeline",
+			change: coherency.Change{All: true},
+			marks:  []string{"a=2", "b=2"}, writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "bump all"}},
+		{name: "a name twice",
+			change: coherency.Change{Interfaces: []string{"a", "a"}},
+			marks:  []string{"a=2"}, writes: []string{"publish 0 generation=3 epoch=2"}},
+		{name: "bundle refused: evicted, nothing learned until new marks are written",
+			change: coherency.Change{Interfaces: []string{"a"}}, err: errors.New("refused"),
+			marks: []string{"a=2"}, writes: []string{"publish 0 generation=3 epoch=0"}, remark: []string{"a=3"}},
+		{name: "removal refused", change: coherency.Change{RemovedInterfaces: []string{"b"}}, err: errors.New("refused"),
+			writes: []string{"publish 1 generation=3 epoch=0"}, remark: []string{"b=2"}},
+	}
+}
+
+// changesOfNodes are changes of Nodes and Pod networks.
+func changesOfNodes() []changeCase {
+	n2 := remote("node-2", "192.168.77.12", "10.10.2.0/24")
+	return []changeCase{
+		{name: "new Node evicts nobody",
+			change: coherency.Change{Nodes: []coherency.Node{n2}},
+			writes: []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0"}},
+		{name: "Node unchanged", known: []coherency.Node{n2},
+			change: coherency.Change{Nodes: []coherency.Node{n2}}},
+		{name: "Node has another address", known: []coherency.Node{n2},
+			change: coherency.Change{Nodes: []coherency.Node{remote("node-2", "192.168.77.99", "10.10.2.0/24")}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "no network 10.10.2.0/24", "clear node 0", "node 0 192.168.77.99", "network 10.10.2.0/24 -> 0"}},
+		{name: "Node removed", known: []coherency.Node{n2},
+			change: coherency.Change{RemovedNodes: []string{"node-2"}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "no network 10.10.2.0/24", "clear node 0"}},
+		{name: "Pod network moves to another Node in one change", known: []coherency.Node{n2},
+			change: coherency.Change{RemovedNodes: []string{"node-2"}, Nodes: []coherency.Node{remote("node-3", "192.168.77.13", "10.10.2.0/24")}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "no network 10.10.2.0/24", "clear node 0", "node 0 192.168.77.13", "network 10.10.2.0/24 -> 0"}},
+		{name: "Pod network has moved before its old Node is removed", known: []coherency.Node{n2, remote("node-3", "192.168.77.13", "10.10.2.0/24")},
+			change: coherency.Change{RemovedNodes: []string{"node-2"}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "clear node 0"}},
+		{name: "IPv6",
+			change: coherency.Change{Nodes: []coherency.Node{remote("node-6", "fd00::6", "fd00:10:6::/64")}},
+			writes: []string{"node 0 fd00::6", "network fd00:10:6::/64 -> 0"}},
+	}
+}
+
+// changesOfDualStack are changes of Nodes with addresses of both IP versions.
+func changesOfDualStack() []changeCase {
+	n2 := remote("node-2", "192.168.77.12", "10.10.2.0/24")
+	n26 := remote("node-2", "fd00::2", "fd00:10:2::/64")
+	return []changeCase{
+		{name: "dual stack: an address for each family",
+			change: coherency.Change{Nodes: []coherency.Node{n2, n26}},
+			writes: []string{"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0", "node 1 fd00::2", "network fd00:10:2::/64 -> 1"}},
+		{name: "dual stack unchanged", known: []coherency.Node{n2, n26},
+			change: coherency.Change{Nodes: []coherency.Node{n2, n26}}},
+		{name: "dual stack, one address changed", known: []coherency.Node{n2, n26},
+			change: coherency.Change{Nodes: []coherency.Node{n2, remote("node-2", "fd00::99", "fd00:10:2::/64")}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2",
+				"no network 10.10.2.0/24", "clear node 0", "no network fd00:10:2::/64", "clear node 1",
+				"node 0 192.168.77.12", "network 10.10.2.0/24 -> 0", "node 1 fd00::99", "network fd00:10:2::/64 -> 1"}},
+		{name: "dual stack Node removed", known: []coherency.Node{n2, n26},
+			change: coherency.Change{RemovedNodes: []string{"node-2"}},
+			marks:  []string{"a=2", "b=2"},
+			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2",
+				"no network 10.10.2.0/24", "clear node 0", "no network fd00:10:2::/64", "clear node 1"}},
+	}
+}

@@ -1,0 +1,11 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package attached holds the tests of programs that are attached to devices, with packets that the kernel passes through them: what
+// BPF_PROG_TEST_RUN cannot show.
+//
+// Files: attach_test.go, netkit_test.go and foreign_test.go have attaching, netkit devices and programs of others at the same hooks,
+// which others_test.go makes; gso_test.go has super-packets, hash_test.go flow hashes; same_packet_test.go compares what arrives with
+// what the kernel's router and VXLAN device make of the same packets, between the Nodes of routers_test.go. frames_test.go sends and
+// receives.
+package attached

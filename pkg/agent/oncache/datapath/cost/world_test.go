@@ -1,0 +1,117 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cost
+
+import (
+	"encoding/binary"
+	"testing"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+)
+
+// costWorld is a world whose cache is filled with flows between the local Pod and 16 remote ones: flow n is that of port
+// n&0xffff of the Pod with the remote address that ends with 2 + n>>16.
+type costWorld struct {
+	*harness.World
+	out, in []byte // packets of the learned flow
+	// where these have their addresses, and how long addresses and ports are together
+	outAddresses, inAddresses, keyLength int16
+}
+
+func newCostWorld(t *testing.T, f harness.Family, flows uint32) *costWorld {
+	// An LRU map that is filled to the last element evicts.
+	w := &costWorld{World: harness.NewWorldWith(t, f, datapath.Options{MaxFlows: flows + flows/4 + 16384})}
+	out, in := w.FromPod(), w.ToPod()
+	w.Learn(out, in)
+	w.out, w.in = out.Bytes(t), w.FromPeer().Wrap(t, in.Bytes(t))
+	w.outAddresses, w.keyLength = 14+12, 4+4+4
+	if f.Inner6 {
+		w.outAddresses, w.keyLength = 14+8, 16+16+4
+	}
+	w.inAddresses = w.outAddresses + 50
+	if f.Outer6 {
+		w.inAddresses += 20
+	}
+	const forever = 1 << 62
+	setEgress := func(e object.BpfOncEgress, tag uint32) object.BpfOncEgress {
+		e.V.Tag, e.V.Lease = tag, forever
+		return e
+	}
+	setIngress := func(e object.BpfOncIngress, tag uint32) object.BpfOncIngress {
+		e.V.Tag, e.V.Lease = tag, forever
+		return e
+	}
+	if f.Inner6 {
+		fillFlows(t, w.Maps.EgressFlows6, w.outKey, harness.Hash6, setEgress, flows)
+		fillFlows(t, w.Maps.IngressFlows6, w.inKey, harness.Hash6, setIngress, flows)
+	} else {
+		fillFlows(t, w.Maps.EgressFlows4, w.outKey, harness.Hash4, setEgress, flows)
+		fillFlows(t, w.Maps.IngressFlows4, w.inKey, harness.Hash4, setIngress, flows)
+	}
+	return w
+}
+
+// fillFlows copies the only entry of m to all flows; key returns addresses and ports of flow n.
+func fillFlows[K, V any](t *testing.T, m *ebpf.Map, key func(n uint32) []byte, tag func(K) uint32, set func(V, uint32) V, flows uint32) {
+	t.Helper()
+	var first K
+	var value V
+	require.NoError(t, m.NextKey(nil, &first))
+	require.NoError(t, m.Lookup(first, &value))
+	for n := uint32(0); n < flows; {
+		var keys []K
+		var values []V
+		for ; n < flows && len(keys) < 1<<16; n++ {
+			k := first // for the protocol
+			copy(unsafe.Slice((*byte)(unsafe.Pointer(&k)), unsafe.Sizeof(k)), key(n))
+			keys, values = append(keys, k), append(values, set(value, tag(k)))
+		}
+		_, err := m.BatchUpdate(keys, values, nil)
+		require.NoError(t, err)
+	}
+}
+
+func (w *costWorld) outKey(n uint32) []byte {
+	w.outFlow(w.out, n)
+	return w.out[w.outAddresses : w.outAddresses+w.keyLength]
+}
+
+func (w *costWorld) inKey(n uint32) []byte {
+	w.inFlow(w.in, n)
+	return w.in[w.inAddresses : w.inAddresses+w.keyLength]
+}
+
+// outFlow and inFlow make a packet that of flow n.
+func (w *costWorld) outFlow(packet []byte, n uint32) {
+	ports := w.outAddresses + w.keyLength - 4
+	w.setHost(packet, w.outAddresses, ports-1, byte(2+n>>16))
+	binary.BigEndian.PutUint16(packet[ports:], uint16(n))
+}
+
+func (w *costWorld) inFlow(packet []byte, n uint32) {
+	ports := w.inAddresses + w.keyLength - 4
+	w.setHost(packet, w.inAddresses, w.inAddresses+(w.keyLength-4)/2-1, byte(2+n>>16))
+	binary.BigEndian.PutUint16(packet[ports+2:], uint16(n))
+}
+
+// setHost changes the last byte of an address, and the header's checksum as RFC 1624 says: with a wrong one it is no hit.
+func (w *costWorld) setHost(packet []byte, addresses, at int16, host byte) {
+	before := packet[at]
+	packet[at] = host
+	if w.Family.Inner6 {
+		return // no checksum
+	}
+	checksum := packet[addresses-2:]
+	sum := uint32(^binary.BigEndian.Uint16(checksum)) + uint32(^uint16(before)) + uint32(host)
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	binary.BigEndian.PutUint16(checksum, ^uint16(sum))
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+)
+
+// hashOf is flow_hash of bpf/oncache/flow.h: source, destination and ports as the programs read them from memory.
+func hashOf(source, destination uint32, sport, dport uint16) uint32 {
+	h := source*0x9e3779b1 ^ destination*0x85ebca6b ^ (uint32(sport)<<16|uint32(dport))*0xc2b2ae35
+	h ^= h >> 15
+	return h * 0x27d4eb2f
+}
+
+// Hash4 is the hash of an IPv4 flow, Hash6 that of an IPv6 flow: the tag of its entries.
+func Hash4(k object.BpfOncFlow4) uint32 { return hashOf(k.Saddr, k.Daddr, k.Sport, k.Dport) }
+
+func Hash6(k object.BpfOncFlow6) uint32 {
+	return hashOf(k.Saddr[1]^k.Saddr[3], k.Daddr[1]^k.Daddr[3], k.Sport, k.Dport)
+}
+
+// Keys is a flow as the maps have it; six says which of the keys it is.
+func Keys(f FiveTuple) (k4 object.BpfOncFlow4, k6 object.BpfOncFlow6, six bool) {
+	source, destination := f.Source.Addr(), f.Destination.Addr()
+	if source.Is6() {
+		return k4, object.BpfOncFlow6{Saddr: object.Wire6(source), Daddr: object.Wire6(destination), Sport: object.WirePort(f.Source.Port()), Dport: object.WirePort(f.Destination.Port()), Proto: f.Protocol}, true
+	}
+	return object.BpfOncFlow4{Saddr: object.Wire4(source), Daddr: object.Wire4(destination), Sport: object.WirePort(f.Source.Port()), Dport: object.WirePort(f.Destination.Port()), Proto: f.Protocol}, k6, false
+}
+
+// FiveTuple says which flow a packet is of.
+type FiveTuple struct {
+	Source, Destination netip.AddrPort
+	Protocol            uint8
+}
+
+// FiveTupleIn reads a 5-tuple where it stands in a packet without options: at is the offset of the IP header, behind an EtherType.
+func FiveTupleIn(frame []byte, at int) (flow FiveTuple, ok bool) {
+	six := len(frame) > at && binary.BigEndian.Uint16(frame[at-2:]) == 0x86dd
+	if len(frame) < at+24 || six && len(frame) < at+44 {
+		return flow, false
+	}
+	ip := frame[at:]
+	source, destination, ports, protocol := ip[12:16], ip[16:20], ip[20:24], ip[9]
+	if six {
+		source, destination, ports, protocol = ip[8:24], ip[24:40], ip[40:44], ip[6]
+	}
+	end := func(address, port []byte) netip.AddrPort {
+		a, _ := netip.AddrFromSlice(address)
+		return netip.AddrPortFrom(a, binary.BigEndian.Uint16(port))
+	}
+	return FiveTuple{Source: end(source, ports), Destination: end(destination, ports[2:]), Protocol: protocol}, true
+}
+
+// Hash is the hash of a flow, as the programs note it of flows that they have seen.
+func Hash(f FiveTuple) uint32 {
+	k4, k6, six := Keys(f)
+	if six {
+		return Hash6(k6)
+	}
+	return Hash4(k4)
+}

@@ -1,0 +1,150 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+)
+
+// Inside is what a Datapath keeps to itself: its programs and its maps, those that are arrays in this process's memory, too.
+type Inside struct {
+	Programs object.BpfPrograms
+	Maps     object.BpfMaps
+
+	control   *object.Mapped[object.BpfOncControl]
+	endpoints *object.Mapped[object.BpfOncEndpoint]
+	nodes     *object.Mapped[object.BpfOncNode]
+	counts    *object.Mapped[object.BpfOncCount]
+	limits    *object.Mapped[object.BpfOncLimit]
+}
+
+// Look finds the maps that a Datapath has pinned below pinPath, and the programs that the kernel runs with them. If ONCACHE_OBJECT
+// names a file, the programs are those of this object, with the same maps: hack/check-fuzz.sh puts faults into them.
+func Look(t testing.TB, pinPath string) *Inside {
+	t.Helper()
+	in := &Inside{}
+	controls, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapControl))
+	require.NoError(t, err)
+	require.Len(t, controls, 1, "layouts below %s", pinPath)
+	eachField(&in.Maps, func(name string, m **ebpf.Map) {
+		*m, err = ebpf.LoadPinnedMap(filepath.Join(filepath.Dir(controls[0]), name), nil)
+		require.NoError(t, err, name)
+	})
+	if path := os.Getenv("ONCACHE_OBJECT"); path != "" {
+		in.loadPrograms(t, path)
+	} else {
+		in.findPrograms(t)
+	}
+	in.control = share[object.BpfOncControl](t, in.Maps.Control)
+	in.endpoints = share[object.BpfOncEndpoint](t, in.Maps.Endpoints)
+	in.nodes = share[object.BpfOncNode](t, in.Maps.Nodes)
+	in.counts = share[object.BpfOncCount](t, in.Maps.FlowCounts)
+	in.limits = share[object.BpfOncLimit](t, in.Maps.FlowLimits)
+	return in
+}
+
+// eachField calls f with the name that each field has in the object.
+func eachField[S, F any](s *S, f func(name string, field *F)) {
+	fields := reflect.ValueOf(s).Elem()
+	for i := range fields.NumField() {
+		f(fields.Type().Field(i).Tag.Get("ebpf"), fields.Field(i).Addr().Interface().(*F))
+	}
+}
+
+func share[T any](t testing.TB, m *ebpf.Map) *object.Mapped[T] {
+	array, err := object.MapArray[T](m)
+	require.NoError(t, err)
+	return array
+}
+
+// findPrograms looks through all programs of the kernel for those that use the control map. Of several with one name the latest is
+// taken: an agent that starts again has loaded it.
+func (in *Inside) findPrograms(t testing.TB) {
+	t.Helper()
+	info, err := in.Maps.Control.Info()
+	require.NoError(t, err)
+	control, _ := info.ID()
+	found := map[string]*ebpf.Program{}
+	for id, err := ebpf.ProgramGetNextID(0); !errors.Is(err, os.ErrNotExist); id, err = ebpf.ProgramGetNextID(id) {
+		require.NoError(t, err)
+		if p, name := usesMap(t, id, control); p != nil {
+			require.NoError(t, found[name].Close())
+			found[name] = p
+		}
+	}
+	eachField(&in.Programs, func(name string, p **ebpf.Program) {
+		require.NotNil(t, found[name], "program %s", name)
+		*p = found[name]
+	})
+}
+
+// usesMap is a program and its name, or nil if it does not use the map or is gone.
+func usesMap(t testing.TB, id ebpf.ProgramID, m ebpf.MapID) (*ebpf.Program, string) {
+	p, err := ebpf.NewProgramFromID(id)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, ""
+	}
+	require.NoError(t, err)
+	info, err := p.Info()
+	require.NoError(t, err)
+	if maps, _ := info.MapIDs(); !slices.Contains(maps, m) {
+		require.NoError(t, p.Close())
+		return nil, ""
+	}
+	return p, info.Name
+}
+
+// loadPrograms loads the programs of an object file with the maps that are there.
+func (in *Inside) loadPrograms(t testing.TB, path string) {
+	t.Helper()
+	spec, err := ebpf.LoadCollectionSpec(path)
+	require.NoError(t, err)
+	present := map[string]*ebpf.Map{}
+	eachField(&in.Maps, func(name string, m **ebpf.Map) {
+		present[name] = *m
+		spec.Maps[name].MaxEntries = (*m).MaxEntries()
+	})
+	RequireVerified(t, spec.LoadAndAssign(&in.Programs, &ebpf.CollectionOptions{MapReplacements: present}))
+}
+
+// Close releases what Look has found.
+func (in *Inside) Close() error {
+	return errors.Join(in.control.Unmap(), in.endpoints.Unmap(), in.nodes.Unmap(), in.counts.Unmap(), in.limits.Unmap(),
+		in.Programs.Close(), in.Maps.Close())
+}
+
+// Control is the only element of the control map.
+func (in *Inside) Control() *object.BpfOncControl { return &in.control.Elements[0] }
+
+// EndpointAt is the slot of a local Pod.
+func (in *Inside) EndpointAt(slot int) *object.BpfOncEndpoint { return &in.endpoints.Elements[slot] }
+
+// NodeAt is the slot of a remote Node.
+func (in *Inside) NodeAt(slot int) *object.BpfOncNode { return &in.nodes.Elements[slot] }
+
+// CountAt is what the programs have counted of a slot's entries in a flow map.
+func (in *Inside) CountAt(m object.FlowMap, slot int) *object.BpfOncCount {
+	return &in.counts.Elements[object.CountAt(m, slot)]
+}
+
+// LimitOf is what a flow map holds and may hold.
+func (in *Inside) LimitOf(m object.FlowMap) *object.BpfOncLimit { return &in.limits.Elements[m] }
+
+// Jiffies is the time by the clock of the programs, in ticks of the kernel.
+func (in *Inside) Jiffies(t testing.TB) uint64 {
+	t.Helper()
+	_, err := in.Programs.OncacheJiffies.Run(&ebpf.RunOptions{Data: make([]byte, 14)})
+	require.NoError(t, err)
+	return in.Control().Now
+}

@@ -1,0 +1,105 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+)
+
+// SKB is struct __sk_buff of include/uapi/linux/bpf.h as far as BPF_PROG_TEST_RUN takes and returns it.
+type SKB struct {
+	Len, PktType, Mark, QueueMapping, Protocol, VlanPresent, VlanTCI, VlanProto, Priority, IngressIfindex, Ifindex uint32
+	TCIndex                                                                                                        uint32
+	CB                                                                                                             [5]uint32
+	Hash, TCClassid, Data, DataEnd, NapiID, Family, RemoteIP4, LocalIP4                                            uint32
+	RemoteIP6, LocalIP6                                                                                            [4]uint32
+	RemotePort, LocalPort, DataMeta                                                                                uint32
+	FlowKeys, Tstamp                                                                                               uint64
+	WireLen, GSOSegs                                                                                               uint32
+	SK                                                                                                             uint64
+	GSOSize                                                                                                        uint32
+	TstampType, _                                                                                                  uint8
+	_                                                                                                              uint16
+	HWTstamp                                                                                                       uint64
+}
+
+// Result is what a program has made of a packet.
+type Result struct {
+	Verdict int
+	Mark    uint32 // without the stamp
+	Stamp   uint32 // 0: none
+	Packet  []byte
+	// Reason is what the program counted; empty for nothing.
+	Reason string
+}
+
+// Run passes one packet through a program, as a device with ifindex would.
+func (w *World) Run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte, tweak ...func(*SKB)) Result {
+	w.T.Helper()
+	in := SKB{Ifindex: uint32(ifindex), Mark: mark}
+	for _, f := range tweak {
+		f(&in)
+	}
+	var out SKB
+	opts := &ebpf.RunOptions{Data: packet, DataOut: make([]byte, len(packet)+256), Context: in, ContextOut: &out}
+	var verdict uint32
+	reason := w.Counted(w.T, func() {
+		var err error
+		verdict, err = prog.Run(opts)
+		require.NoError(w.T, err)
+	})
+	return Result{Verdict: int(int32(verdict)), Mark: Unstamped(out.Mark), Stamp: out.Mark ^ Unstamped(out.Mark), Packet: opts.DataOut, Reason: reason}
+}
+
+// Unstamped is the mark as Open vSwitch leaves it at first.
+func Unstamped(mark uint32) uint32 {
+	if mark&StampBit != 0 {
+		mark &^= EpochBits
+	}
+	return mark
+}
+
+// Counted returns the reason under which the one packet was counted that f passes through a program.
+func (w *World) Counted(t testing.TB, f func()) (reason string) {
+	t.Helper()
+	before, err := w.Counters()
+	require.NoError(t, err)
+	f()
+	after, err := w.Counters()
+	require.NoError(t, err)
+	for program, reasons := range after {
+		for name, n := range reasons {
+			if n != before[program][name] {
+				require.Empty(t, reason, "one packet counts once")
+				reason = name
+			}
+		}
+	}
+	return reason
+}
+
+// Egress passes a packet of the Pod through Egress. Its flow is one that the programs have seen, unless the world is one of strangers.
+func (w *World) Egress(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
+	w.Note(w.T, packet, 14)
+	return w.Run(w.Programs.OncacheEgress, w.PodIf, mark, packet, tweak...)
+}
+
+// EgressInit passes a packet that leaves by the uplink through Egress-Init.
+func (w *World) EgressInit(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
+	return w.Run(w.Programs.OncacheEgressInit, w.UplinkIf, mark, packet, tweak...)
+}
+
+// Ingress is Egress for a packet that arrives at the uplink.
+func (w *World) Ingress(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
+	w.Note(w.T, packet, w.inner())
+	return w.Run(w.Programs.OncacheIngress, w.UplinkIf, mark, packet, tweak...)
+}
+
+// IngressInit passes a packet that Open vSwitch delivers to the Pod through Ingress-Init.
+func (w *World) IngressInit(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
+	return w.Run(w.Programs.OncacheIngressInit, w.PodIf, mark, packet, tweak...)
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/test/sandbox"
+)
+
+const sharedPins = sandbox.BPFFS + "/shared/oncache"
+
+// shared is what the worlds of one test after the other use: the verifier takes a second for the programs on an emulated machine, and
+// there are some hundred worlds.
+var shared struct {
+	*datapath.Datapath
+	*Inside
+	taken bool
+}
+
+// borrow gives the shared programs, whose maps are as new ones, to a world until its test ends. Who attaches them to devices, or
+// removes their pins, must use NewWorldWith instead.
+func borrow(t testing.TB) (*datapath.Datapath, *Inside) {
+	if shared.Datapath == nil {
+		d, err := datapath.Load(datapath.Options{PinPath: sharedPins, MaxFlows: 4096, MaxFlows6: 4096})
+		RequireVerified(t, err)
+		shared.Datapath, shared.Inside = d, Look(t, sharedPins)
+	}
+	require.False(t, shared.taken, "a test has one world at a time; another one needs programs of its own: NewWorldWith")
+	shared.taken = true
+	t.Cleanup(func() {
+		shared.taken = false
+		require.NoError(t, empty(shared.Datapath, shared.Inside))
+		attached, err := datapath.Attached(sharedPins)
+		require.NoError(t, err)
+		require.Empty(t, attached, "programs that were attached are no longer as new")
+	})
+	return shared.Datapath, shared.Inside
+}
+
+// empty makes all maps what they are when they have been made: arrays have zeros, all others nothing.
+func empty(d *datapath.Datapath, in *Inside) error {
+	_, err := Passed(d)
+	errs := []error{err}
+	for _, m := range mapsOf(in) {
+		if m.Type() == ebpf.Array || m.Type() == ebpf.PerCPUArray {
+			errs = append(errs, zero(m))
+			continue
+		}
+		for {
+			key, err := m.NextKeyBytes(nil)
+			if key == nil || err != nil {
+				errs = append(errs, err)
+				break
+			}
+			if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // an LRU map makes room by itself
+				errs = append(errs, err)
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mapsOf are all maps but the ring buffer, which has no entries to look up.
+func mapsOf(in *Inside) (all []*ebpf.Map) {
+	eachField(&in.Maps, func(_ string, m **ebpf.Map) {
+		if (*m).Type() != ebpf.RingBuf {
+			all = append(all, *m)
+		}
+	})
+	return all
+}
+
+// Passed are the connections in the ring buffer, which is empty then.
+func Passed(d *datapath.Datapath) (all []datapath.Connection, err error) {
+	reader, err := d.NewPassedReader()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	return all, reader.Drain(func(c datapath.Connection) { all = append(all, c) })
+}
+
+// zero makes an array what it has been when it was made.
+func zero(m *ebpf.Map) error {
+	keys := make([]uint32, m.MaxEntries())
+	for i := range keys {
+		keys[i] = uint32(i)
+	}
+	if m.Type() == ebpf.Array {
+		value := reflect.ArrayOf(int(m.ValueSize()), reflect.TypeFor[byte]())
+		_, err := m.BatchUpdate(keys, reflect.MakeSlice(reflect.SliceOf(value), len(keys), len(keys)).Interface(), nil)
+		return err
+	}
+	for _, key := range keys {
+		if err := m.Put(key, filled(m, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filled is a value of the map with this byte everywhere, for each CPU if it has them.
+func filled(m *ebpf.Map, b byte) any {
+	value := bytes.Repeat([]byte{b}, int(m.ValueSize()))
+	if m.Type() != ebpf.PerCPUArray {
+		return value
+	}
+	return slices.Repeat([][]byte{value}, ebpf.MustPossibleCPU())
+}

@@ -1,0 +1,110 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/test/sandbox"
+)
+
+// World is a loaded datapath that knows the Pod and the Node, in the network namespace of the test. It ends with the test.
+type World struct {
+	*datapath.Datapath
+	*Inside
+	T testing.TB
+	// PinPath is the directory below which maps and links are pinned.
+	PinPath string
+	// PodIf and UplinkIf are interface indexes.
+	PodIf, UplinkIf int
+	Family          Family
+	// strangers: packets are of flows that the programs have not seen yet. Otherwise of those that they have: a miss gets a ticket.
+	strangers bool
+}
+
+// Family says which IP versions a world uses.
+type Family struct{ Inner6, Outer6 bool }
+
+// Families are all combinations, by what is in what.
+var Families = map[string]Family{
+	"IPv4 in IPv4": {false, false},
+	"IPv4 in IPv6": {false, true},
+	"IPv6 in IPv4": {true, false},
+	"IPv6 in IPv6": {true, true},
+}
+
+// NewWorld is for programs that run by BPF_PROG_TEST_RUN, NewWorldWith for those that are attached.
+func NewWorld(t testing.TB) *World { return NewWorldOf(t, Family{}) }
+
+// NewWorldOf is NewWorld with other IP versions.
+func NewWorldOf(t testing.TB, f Family) *World {
+	sandbox.RequireRoot(t)
+	d, in := borrow(t)
+	return populate(t, d, in, sharedPins, f)
+}
+
+// NewStrangersWorld makes a world in which packets are of flows that the programs have not seen yet.
+func NewStrangersWorld(t *testing.T, f Family) *World {
+	w := NewWorldOf(t, f)
+	w.strangers = true
+	return w
+}
+
+// NewWorldWith loads programs and maps of its own, flow maps of both IP versions with MaxFlows entries.
+func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
+	sandbox.RequireRoot(t)
+	opts.PinPath = filepath.Join(sandbox.BPFFS, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), "oncache")
+	opts.MaxFlows6 = opts.MaxFlows
+	d, err := datapath.Load(opts)
+	RequireVerified(t, err)
+	in := Look(t, opts.PinPath)
+	t.Cleanup(func() {
+		require.NoError(t, datapath.RemoveAll(opts.PinPath))
+		require.NoError(t, in.Close())
+		require.NoError(t, d.Close())
+	})
+	return populate(t, d, in, opts.PinPath, f)
+}
+
+// populate tells new maps of the Pod and the Node.
+func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f Family) *World {
+	w := &World{Datapath: d, Inside: in, T: t, PinPath: pinPath, PodIf: NewDevice(t, "pod0", PodMAC), UplinkIf: NewDevice(t, "up0", UplinkMAC), Family: f}
+	d.SetUplink(datapath.Uplink{
+		IfIndex: w.UplinkIf, MAC: UplinkMAC, IPv4: NodeIP, IPv6: NodeIP6, TunnelPort: 6081, PortMin: 1, PortMax: 65535,
+		TunnelHeader: [8]byte{0, 0, 0x65, 0x58}, VirtualMAC: VirtualMAC,
+	}, uint64(5*time.Second))
+	require.NoError(t, d.Attend(time.Hour))
+	generation, _ := d.EndpointState(PodSlot)
+	d.PublishEndpoint(PodSlot, generation+1, 0)
+	require.NoError(t, d.SetEndpoint(PodSlot, datapath.Endpoint{IfIndex: w.PodIf, IPv4: PodIP, IPv6: PodIP6, MAC: PodMAC, GatewayMAC: GatewayMAC}))
+	d.PublishEndpoint(PodSlot, generation+1, Epoch)
+	peer := PeerIP
+	if f.Outer6 {
+		peer = PeerIP6
+	}
+	d.SetNode(PeerSlot, peer)
+	d.SetNodeMTU(PeerSlot, 1500)
+	require.NoError(t, d.AddPodNetwork(PeerCIDR, PeerSlot))
+	require.NoError(t, d.AddPodNetwork(PeerCIDR6, PeerSlot))
+	d.SetMode(datapath.ModeEnforce)
+	return w
+}
+
+// Decapsulated is the reason under which Ingress counts a good packet: another one where the kernel (before Linux 6.3) cannot
+// decapsulate one IP version from the other.
+func (w *World) Decapsulated() string { return Decapsulated(w.T, w.Family) }
+
+// Decapsulated is World.Decapsulated of a world with these IP versions.
+func Decapsulated(t testing.TB, f Family) string {
+	if f.Inner6 != f.Outer6 && Minor(t, KernelRelease(t)) < 6003 {
+		return "offload"
+	}
+	return "hit"
+}

@@ -1,0 +1,237 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle_test
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
+)
+
+// learning is one packet before and behind Open vSwitch. What changes between the two is Open vSwitch's doing, or somebody's
+// who wants the cache to learn what Open vSwitch did not decide.
+type learning struct {
+	ingress bool // Ingress and Ingress-Init, otherwise Egress and Egress-Init
+	seen    oracle.Seen
+	// forged is what the mark differs in from what the programs and Open vSwitch have set.
+	forged uint32
+}
+
+// FuzzLearning passes a packet that is not in the cache through Egress or Ingress, does to it what Open vSwitch does and a few
+// other things, and passes it through Egress-Init or Ingress-Init. An entry may be there afterwards only if the oracle agrees.
+// The input is a recipe.
+func FuzzLearning(f *testing.F) {
+	w := newFuzzWorld(f)
+	var bases [16]learning
+	for kind := range bases {
+		bases[kind] = w.learningBase(kind)
+		f.Add([]byte{byte(kind)})
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		r := recipe(input)
+		l := bases[r.next()%16].clone()
+		for i := 0; i < maxEdits && len(r) > 0; i++ {
+			l.edit(w, &r)
+		}
+		w.checkLearning(t, l)
+	})
+}
+
+// TestLearningBases: the packets that FuzzLearning begins with are learned.
+func TestLearningBases(t *testing.T) {
+	w := newFuzzWorld(t)
+	for kind := range 16 {
+		l := w.learningBase(kind)
+		require.True(t, w.checkLearning(t, &l), "kind %d", kind)
+	}
+}
+
+// learningBase is a packet that is learned; kind is as for base.
+func (w *fuzzWorld) learningBase(kind int) learning {
+	c := w.bases[kind].clone()
+	f := harness.Family{Inner6: kind&1 != 0, Outer6: kind&2 != 0}
+	of := harness.World{T: w.T, Family: f}
+	s := &c.state
+	s.Entry = nil
+	s.Uplink.Interface = uint32(w.UplinkIf)
+	s.Endpoint.Epoch = harness.Epoch
+	s.Node.Networks = []netip.Prefix{harness.PeerCIDR, harness.PeerCIDR6}
+	l := learning{ingress: c.ingress, seen: oracle.Seen{State: s, Before: c.packet, Epoch: harness.Epoch}}
+	if c.ingress {
+		p := of.ToPod()
+		p.UDP = kind&4 != 0
+		l.seen.After = oracle.Packet{Frame: p.BehindOVS(harness.GatewayMAC, harness.PodMAC).Bytes(w.T), Interface: uint32(w.PodIf)}
+	} else {
+		p := of.FromPod()
+		p.UDP = kind&4 != 0
+		l.seen.After = oracle.Packet{Frame: of.ToPeer().Wrap(w.T, p.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(w.T)), Interface: uint32(w.UplinkIf)}
+	}
+	return l
+}
+
+func (l *learning) clone() *learning {
+	c := *l
+	state := *l.seen.State
+	c.seen.State = &state
+	c.seen.Before.Frame, c.seen.After.Frame = bytes.Clone(l.seen.Before.Frame), bytes.Clone(l.seen.After.Frame)
+	return &c
+}
+
+// innerOffset is where the IP header is that the learning program compares.
+func (l *learning) innerOffset() int {
+	if l.ingress {
+		return 14
+	}
+	return len(l.seen.State.Node.Header)
+}
+
+func (l *learning) edit(w *fuzzWorld, r *recipe) {
+	at := []int{14, l.innerOffset()}[r.next()%2] + fields[int(r.next())%len(fields)]
+	s := &l.seen
+	switch r.next() % 13 {
+	case 0: // the same change on both sides: another packet of which all is well
+		change(s.Before.Frame, at+len(s.Before.Frame)-len(s.After.Frame), peek(r))
+		change(s.After.Frame, at, r)
+	case 1:
+		l.forged ^= uint32(r.next())<<24 | uint32(r.next())<<16 | uint32(r.next())<<8
+	case 2:
+		s.Epoch = uint32(r.next())
+	case 3:
+		s.State.Endpoint.Epoch = uint32(r.next()) % 8
+	case 4:
+		b := s.State.Endpoint.IPv4.As4()
+		change(b[:], int(r.next())%4, r)
+		s.State.Endpoint.IPv4 = netip.AddrFrom4(b)
+	case 5:
+		b := s.State.Endpoint.IPv6.As16()
+		change(b[:], int(r.next())%16, r)
+		s.State.Endpoint.IPv6 = netip.AddrFrom16(b)
+	case 6:
+		change(s.State.Endpoint.MAC[:], int(r.next())%6, r)
+	case 7:
+		s.After.Interface = []uint32{uint32(w.PodIf), uint32(w.UplinkIf), 1}[r.next()%3]
+	case 8:
+		s.State.Mode = uint32(r.next()) % 3
+	case 9:
+		s.After.VLAN = true
+	case 10:
+		s.State.ShareUsedUp = true
+	case 11:
+		s.State.Unattended = true
+	default:
+		change(s.After.Frame, at, r)
+	}
+}
+
+// checkLearning says whether something was learned, and fails when the oracle refuses it, or a packet was changed.
+func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
+	s := &l.seen
+	before := fuzzCase{ingress: l.ingress, packet: s.Before, state: *s.State}
+	before.state.Mode, before.state.Endpoint.IPv4, before.state.Endpoint.IPv6 = oracle.Enforce, harness.PodIP, harness.PodIP6
+	w.install(t, &before)
+	w.Note(t, s.Before.Frame, before.innerOffset())
+	run, init := w.egressRun, w.egressInitRun
+	if l.ingress {
+		run, init = w.ingressRun, w.ingressInitRun
+	}
+	run.Context = harness.SKB{Ifindex: s.Before.Interface}
+	if err := run.Run(s.Before.Frame); err != nil {
+		t.Skipf("the kernel does not run a program on this packet: %v", err)
+	}
+	ticket := harness.Unstamped(run.ContextOut.Mark)
+	if ticket != 0 {
+		defer func() {
+			require.NoError(t, w.Maps.Tickets.Put(ticket>>8&0x3f|ticket>>16&0xf<<6, object.BpfOncTicket{}))
+		}()
+	}
+
+	// Time passes: what Open vSwitch, the agent and others have changed meanwhile.
+	w.Control().Mode = s.State.Mode
+	e := w.EndpointAt(harness.PodSlot)
+	e.Epoch, e.Ip4, e.Ip6 = s.State.Endpoint.Epoch, object.Wire4(s.State.Endpoint.IPv4), object.Wire6(s.State.Endpoint.IPv6)
+	w.setShares(s.State.ShareUsedUp)
+	w.Control().Until = 1 << 62
+	if s.State.Unattended {
+		w.Control().Until = 0
+	}
+	mark := (ticket | s.Epoch<<20) ^ l.forged
+	init.Context = harness.SKB{Ifindex: s.After.Interface, Mark: mark}
+	if s.After.VLAN {
+		init.Context.CB[cbVLAN] = 1
+	}
+	if err := init.Run(s.After.Frame); err != nil {
+		t.Skipf("the kernel does not run a program on this packet: %v", err)
+	}
+	s.Epoch = mark >> 20 & 0x3ff
+	learned = w.learned(t, l)
+	w.stats.note(learned)
+
+	refused := oracle.LearnEgress
+	if l.ingress {
+		refused = oracle.LearnIngress
+	}
+	if err := refused(s); learned && err != nil {
+		t.Fatalf("learned, but the design refuses it: %v\nmark %#x, interface %d\nbefore %x\nbehind %x\nstate %+v", err, mark, s.After.Interface, s.Before.Frame, s.After.Frame, *s.State)
+	}
+	left := mark
+	if mark&harness.TicketBits != 0 {
+		left &^= harness.OwnBits
+	}
+	if init.Verdict() != harness.Next || init.ContextOut.Mark != left || !bytes.Equal(init.Packet(), s.After.Frame) {
+		t.Fatalf("not passed on as it was: verdict %d, mark %#x, want %#x\n%s", init.Verdict(), init.ContextOut.Mark, left, cmp.Diff(s.After.Frame, init.Packet()))
+	}
+	return learned
+}
+
+// setShares makes the flow maps nearly full and the Pod's share of them used up, or puts no limit to them.
+func (w *fuzzWorld) setShares(usedUp bool) {
+	for m := range object.FlowMaps {
+		*w.LimitOf(m) = object.BpfOncLimit{Entries: 1, Full: 1}
+		w.CountAt(m, harness.PodSlot).Entries = 1
+		if usedUp {
+			w.LimitOf(m).Share = 1
+		}
+	}
+}
+
+// learned says whether there is an entry for the packet behind Open vSwitch, and removes it.
+func (w *fuzzWorld) learned(t *testing.T, l *learning) bool {
+	flow, ok := harness.FiveTupleIn(l.seen.After.Frame, l.innerOffset())
+	if !ok {
+		return false
+	}
+	k4, k6, six := harness.Keys(flow)
+	switch {
+	case six && l.ingress:
+		return take(t, w.Maps.IngressFlows6, k6)
+	case six:
+		return take(t, w.Maps.EgressFlows6, k6)
+	case l.ingress:
+		return take(t, w.Maps.IngressFlows4, k4)
+	}
+	return take(t, w.Maps.EgressFlows4, k4)
+}
+
+func take[K any](t *testing.T, m *ebpf.Map, key K) (found bool) {
+	err := m.Delete(key)
+	if err == nil {
+		return true
+	}
+	require.ErrorIs(t, err, ebpf.ErrKeyNotExist)
+	return false
+}
+
+// peek is what r gives next, left in r.
+func peek(r *recipe) *recipe {
+	same := *r
+	return &same
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
+)
+
+// install makes the maps say what the case wants, and returns what removes the flow entry again.
+func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
+	s := &c.state
+	control := w.Control()
+	control.Mode, control.Generation = s.Mode, s.Generation
+	control.UplinkMac, control.VirtualMac = s.Uplink.MAC, s.Uplink.VirtualMAC
+	control.UplinkIp4, control.UplinkIp6 = object.Wire4(s.Uplink.IPv4), object.Wire6(s.Uplink.IPv6)
+	control.TunnelPort = object.WirePort(s.Uplink.Port)
+	control.PortMin, control.PortMax = s.Uplink.PortMin, s.Uplink.PortMax
+	control.TunnelHeader = s.Uplink.TunnelHeader
+
+	e := w.EndpointAt(harness.PodSlot)
+	e.Ip4, e.Ip6 = object.Wire4(s.Endpoint.IPv4), object.Wire6(s.Endpoint.IPv6)
+	e.Changed = s.Endpoint.Changed
+	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Endpoint.Generation, s.Endpoint.Interface, s.Endpoint.MAC, s.Endpoint.GatewayMAC
+
+	n := w.NodeAt(harness.PeerSlot)
+	n.Generation, n.Mtu = s.Node.Generation, uint32(s.Node.MTU)
+	n.Ip4, n.Ip6 = object.Wire4(s.Node.Address), object.Wire6(s.Node.Address)
+	n.Claim, n.TemplateGen = s.Node.Generation, s.Node.Generation
+	clear(n.Header[:])
+	copy(n.Header[:], s.Node.Header)
+	n.HeaderSum = 0
+	for i := 14; i < 34; i += 2 {
+		n.HeaderSum += uint32(binary.NativeEndian.Uint16(n.Header[i:]))
+	}
+	for n.HeaderSum > 0xffff {
+		n.HeaderSum = n.HeaderSum>>16 + n.HeaderSum&0xffff
+	}
+
+	if s.Entry == nil {
+		return func() {}
+	}
+	k4, k6, six := harness.Keys(harness.FiveTuple(s.Entry.Flow))
+	if six {
+		return put(t, c, w.Maps.EgressFlows6, w.Maps.IngressFlows6, k6, harness.Hash6(k6))
+	}
+	return put(t, c, w.Maps.EgressFlows4, w.Maps.IngressFlows4, k4, harness.Hash4(k4))
+}
+
+func put[K any](t *testing.T, c *fuzzCase, egress, ingress *ebpf.Map, key K, tag uint32) (remove func()) {
+	v := validity(c.state.Entry, tag)
+	if !c.ingress {
+		require.NoError(t, egress.Put(key, object.BpfOncEgress{V: v}))
+		return func() { forget(t, egress, key) }
+	}
+	require.NoError(t, ingress.Put(key, object.BpfOncIngress{V: v, Macs: c.state.Entry.MACs}))
+	return func() { forget(t, ingress, key) }
+}
+
+// forget deletes an entry, unless the packet has ended the flow.
+func forget[K any](t *testing.T, m *ebpf.Map, key K) {
+	if err := m.Delete(key); !errors.Is(err, ebpf.ErrKeyNotExist) {
+		require.NoError(t, err)
+	}
+}
+
+func validity(e *oracle.Entry, tag uint32) object.BpfOncValidity {
+	v := object.BpfOncValidity{Tag: tag, Endpoint: harness.PodSlot, Node: harness.PeerSlot, AllGen: e.Everything, EndpointGen: e.Endpoint, NodeGen: e.Node, Hash: e.Hash}
+	if !e.Intact {
+		v.Tag++
+	}
+	if e.Own {
+		v.Proved |= 1
+	}
+	if e.Other {
+		v.Proved |= 2
+	}
+	if e.Running {
+		v.Lease = 1 << 62
+	}
+	return v
+}
+
+// adopt makes the state's addresses those that stand in the packet, so that changes of both cancel out.
+func (c *fuzzCase) adopt() {
+	s, b := &c.state, c.packet.Frame
+	if len(b) < 14 {
+		return
+	}
+	if !c.ingress {
+		s.Endpoint.MAC, s.Endpoint.GatewayMAC, s.Endpoint.Interface = [6]byte(b[6:]), [6]byte(b), c.packet.Interface
+		return
+	}
+	s.Uplink.MAC = [6]byte(b)
+	at := len(s.Node.Header)
+	if len(b) < at {
+		return
+	}
+	ip, size := b[14:], 4
+	first := 12
+	if s.Node.Address.Is6() {
+		size, first = 16, 8
+	}
+	from, _ := netip.AddrFromSlice(ip[first : first+size])
+	to, _ := netip.AddrFromSlice(ip[first+size : first+2*size])
+	// The unspecified address means "none" in the maps.
+	if !from.IsUnspecified() && !to.IsUnspecified() {
+		s.Node.Address = from
+		if size == 4 {
+			s.Uplink.IPv4 = to
+		} else {
+			s.Uplink.IPv6 = to
+		}
+	}
+	udp := ip[first+2*size:]
+	s.Uplink.Port = binary.BigEndian.Uint16(udp[2:])
+	s.Uplink.TunnelHeader = [8]byte(udp[8:])
+	s.Uplink.VirtualMAC = [6]byte(udp[16:])
+}

@@ -1,0 +1,260 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle_test
+
+import (
+	"encoding/binary"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
+)
+
+// recipe is what the fuzzer changes: the first byte is the kind of base packet (see base), then come edits, each the number
+// of an edit and the bytes that it takes. A recipe that has ended gives zeros. Without an edit the packet is a hit, with one
+// almost, which is where faults are.
+type recipe []byte
+
+func (r *recipe) next() byte {
+	if len(*r) == 0 {
+		return 0
+	}
+	b := (*r)[0]
+	*r = (*r)[1:]
+	return b
+}
+
+func (r *recipe) word() uint32 {
+	return uint32(r.next())<<24 | uint32(r.next())<<16 | uint32(r.next())<<8 | uint32(r.next())
+}
+
+// maxEdits keeps cases near a hit.
+const maxEdits = 12
+
+func (w *fuzzWorld) cook(r recipe) *fuzzCase {
+	kind := r.next()
+	c := w.bases[kind%16].clone()
+	for i := 0; i < maxEdits && len(r) > 0; i++ {
+		n := int(r.next()) % 16
+		if n >= len(edits) {
+			n = 0 // more of the first: what packets are is most of the condition
+		}
+		edits[n](w, c, &r)
+	}
+	// Most of the time the packet's checksum is right, and the entry is that of the packet, whatever was done to it.
+	if kind&32 == 0 {
+		c.sum()
+	}
+	if kind&16 == 0 {
+		c.follow()
+	}
+	return c
+}
+
+var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
+	// A field of a header. The numbers are part of the corpus: new edits go to the end.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		at := c.layer(r.next()) + fields[int(r.next())%len(fields)]
+		change(c.packet.Frame, at, r)
+	},
+	// Any byte.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) { change(c.packet.Frame, int(r.next()), r) },
+	// The length.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		n := int(int8(r.next()))
+		if n < 0 {
+			c.packet.Frame = c.packet.Frame[:max(14, len(c.packet.Frame)+n)]
+		} else {
+			c.packet.Frame = append(c.packet.Frame, make([]byte, n*n/8)...)
+		}
+	},
+	// Bytes in between: options, tags.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		at := min(c.layer(r.next())+fields[int(r.next())%len(fields)], len(c.packet.Frame))
+		n := int(r.next())%3*4 + 4
+		c.packet.Frame = append(c.packet.Frame[:at], append(make([]byte, n), c.packet.Frame[at:]...)...)
+	},
+	// Lengths and the outer checksum that agree with what is there now.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) { c.repair() },
+	// A number in the maps.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		s := &c.state
+		numbers := []*uint32{&s.Mode, &s.Generation, &s.Endpoint.Generation, &s.Node.Generation, &s.Endpoint.Interface, &s.Endpoint.Changed}
+		if e := s.Entry; e != nil {
+			numbers = append(numbers, &e.Everything, &e.Endpoint, &e.Node)
+		}
+		n := numbers[int(r.next())%len(numbers)]
+		*n += uint32(int8(r.next()))
+		s.Mode %= 3
+	},
+	// What an entry is.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		e := c.state.Entry
+		if e == nil {
+			return
+		}
+		switch r.next() % 6 {
+		case 0:
+			e.Intact = false
+		case 1:
+			e.Own = false
+		case 2:
+			e.Other = false
+		case 3:
+			e.Running = false
+		case 4:
+			c.state.Entry = nil
+		case 5:
+			change(e.MACs[:], int(r.next())%12, r)
+		}
+	},
+	// Addresses and the form of the tunnel.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		s := &c.state
+		arrays := [][]byte{s.Uplink.MAC[:], s.Uplink.VirtualMAC[:], s.Uplink.TunnelHeader[:], s.Endpoint.MAC[:], s.Endpoint.GatewayMAC[:]}
+		a := arrays[int(r.next())%len(arrays)]
+		change(a, int(r.next())%len(a), r)
+	},
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) { c.adopt() },
+	// The way to the Node.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		s := &c.state
+		switch r.next() % 4 {
+		case 0: // around what fits
+			s.Node.MTU = len(c.packet.Frame) - 28 + len(s.Node.Header) - 14 + int(int8(r.next()))/8
+		case 1:
+			s.Node.MTU = int(r.next())<<8 | int(r.next())
+		case 2: // MACs, and what stays the same in the outer header: DSCP, TTL
+			change(s.Node.Header, int(r.next())%12, r)
+			if !s.Node.Address.Is6() {
+				s.Node.Header[14+1] = r.next() &^ 3
+				s.Node.Header[14+8] = r.next()
+			}
+		case 3:
+			a, b := binary.BigEndian.Uint16([]byte{r.next(), r.next()}), binary.BigEndian.Uint16([]byte{r.next(), r.next()})
+			s.Uplink.PortMin, s.Uplink.PortMax = min(a, b), max(a, b)
+		}
+	},
+	// What the kernel knows beside the frame.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		switch r.next() % 6 {
+		case 0:
+			c.packet.Interface = []uint32{uint32(w.PodIf), uint32(w.UplinkIf), 1}[r.next()%3]
+		case 1:
+			c.packet.VLAN = true
+		case 2:
+			c.packetType = r.next() % 4
+			c.packet.ForHost = c.packetType == 0
+		case 3:
+			c.packet.Segment = int(r.next()) * 8
+		case 4:
+			c.mark = r.word()
+		case 5:
+			c.packet.Hash = r.word()
+		}
+	},
+	// ECN outside and inside.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		codePoints := r.next()
+		for i, at := range []int{14, c.innerOffset()} {
+			if ip := c.packet.Frame[min(at, len(c.packet.Frame)):]; len(ip) >= 20 {
+				ecn := codePoints >> (2 * i) & 3
+				if ip[0]>>4 == 6 {
+					ip[1] = ip[1]&^0x30 | ecn<<4
+				} else {
+					ip[1] = ip[1]&^3 | ecn
+				}
+			}
+		}
+		if c.ingress {
+			repairOuter(c.packet.Frame)
+		}
+	},
+	// A flow whose hash is known, and half of the time a packet that has none.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		c.packet.Hash *= uint32(r.next() % 2)
+		if c.state.Entry != nil {
+			c.state.Entry.Hash = r.word()
+		}
+	},
+}
+
+// fields are offsets from the beginning of an IP header: Ethernet before it, IPv4 and IPv6 fields, those of the transport
+// header behind either, the tunnel header.
+var fields = []int{
+	-14, -8, -2, -1,
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 19, 23, 24, 39,
+	20, 25, 27, 32, 33,
+	41, 43, 45, 47, 52, 53,
+	28, 30, 34, 35, 48, 50, 54, 55,
+}
+
+// layer is the offset of the outermost or the inner IP header.
+func (c *fuzzCase) layer(n byte) int {
+	if n%2 == 0 {
+		return 14
+	}
+	return c.innerOffset()
+}
+
+// change changes one byte, if there is one at at.
+func change(b []byte, at int, r *recipe) {
+	how, v := r.next(), r.next()
+	if at < 0 || at >= len(b) {
+		return
+	}
+	switch how % 6 {
+	case 0:
+		b[at] ^= 1 << (v % 8)
+	case 1:
+		b[at] = v
+	case 2:
+		b[at] += byte(int8(v))
+	case 3:
+		b[at] ^= v
+	default: // at the edge of something
+		b[at] = []byte{0, 1, 2, 4, 6, 0x10, 0x40, 0xff}[v%8]
+	}
+}
+
+// repair makes lengths, and the checksum of an outer IPv4 header, right.
+func (c *fuzzCase) repair() {
+	if !c.ingress {
+		repairIP(c.packet.Frame, 14)
+		return
+	}
+	repairIP(c.packet.Frame, c.innerOffset())
+	repairOuter(c.packet.Frame)
+}
+
+func repairOuter(b []byte) {
+	repairIP(b, 14)
+	sum(b, 14)
+}
+
+// sum makes the checksum of the inner IPv4 header right.
+func (c *fuzzCase) sum() { sum(c.packet.Frame, c.innerOffset()) }
+
+func sum(b []byte, at int) {
+	if len(b) < at+20 || binary.BigEndian.Uint16(b[at-2:]) != 0x0800 {
+		return
+	}
+	binary.BigEndian.PutUint16(b[at+10:], 0)
+	binary.BigEndian.PutUint16(b[at+10:], ^oracle.Sum(b[at:at+20]))
+}
+
+func repairIP(b []byte, at int) {
+	if len(b) < at+48 {
+		return
+	}
+	ip := b[at:]
+	protocol, transport := ip[9], 20
+	if binary.BigEndian.Uint16(b[at-2:]) == 0x86dd {
+		protocol, transport = ip[6], 40
+		binary.BigEndian.PutUint16(ip[4:], uint16(len(ip)-40))
+	} else {
+		binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
+	}
+	if protocol == 17 {
+		binary.BigEndian.PutUint16(ip[transport+4:], uint16(len(ip)-transport))
+	}
+}

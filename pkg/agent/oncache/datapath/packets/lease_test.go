@@ -1,0 +1,226 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packets
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+)
+
+// TestProbe: in the last quarter of a lease single packets ask Open vSwitch to renew it, and all others stay on the fast path.
+func TestProbe(t *testing.T) {
+	w := harness.NewWorld(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	w.Learn(out, in)
+	// So long that none of it is over before the test is.
+	const lease = 1 << 20
+	w.Control().Lease = lease
+	now := w.Jiffies(t)
+	w.ChangeEntries(func(v *object.BpfOncValidity) { v.Lease, v.Probed = now+lease/8, uint32(now)-lease/16 })
+	tunnelled := harness.FromPeer().Wrap(t, in.Bytes(t))
+
+	require.Equal(t, "lease", w.Egress(0, out.Bytes(t)).Reason)
+	require.Equal(t, "lease", w.Ingress(0, tunnelled).Reason)
+	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason, "the probe is under way")
+	require.Equal(t, "hit", w.Ingress(0, tunnelled).Reason)
+
+	// It was lost: another one a sixteenth of the lease later.
+	w.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed -= lease / 16 })
+	require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+	require.Equal(t, "renewed", w.LearnIngress(in).Reason)
+	for _, f := range w.Entries() {
+		require.InDelta(t, lease*harness.JiffyLength(t), f.LeaseLeft, float64(time.Minute))
+	}
+	w.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed = 0 })
+	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason, "the new lease has just begun")
+	require.Equal(t, "hit", w.Ingress(0, tunnelled).Reason)
+}
+
+// TestLeaseIsRenewed: the probe goes through Open vSwitch, after its confirmation the flow is fast again.
+func TestLeaseIsRenewed(t *testing.T) {
+	w := harness.NewWorld(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	w.Learn(out, in)
+	w.EndLeases()
+	require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+	require.Equal(t, "renewed", w.LearnIngress(in).Reason)
+	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
+	require.Equal(t, "hit", w.Ingress(0, harness.FromPeer().Wrap(t, in.Bytes(t))).Reason)
+	for _, f := range w.Entries() {
+		require.InDelta(t, 5*time.Second, f.LeaseLeft, float64(time.Second))
+		require.True(t, f.Active())
+		require.EqualValues(t, 1, f.Packets)
+	}
+}
+
+// TestEvictedHalfRecovers: paper, appendix D. Whichever half the LRU drops, the flow is whole again after one more
+// packet of that half.
+func TestEvictedHalfRecovers(t *testing.T) {
+	for _, half := range []string{"egress", "ingress"} {
+		t.Run(half, func(t *testing.T) {
+			w := harness.NewWorld(t)
+			out, in := harness.FromPod(), harness.ToPod()
+			w.Learn(out, in)
+			m := w.Maps.EgressFlows4
+			if half == "ingress" {
+				m = w.Maps.IngressFlows4
+			}
+			require.NoError(t, m.Delete(harness.Only[object.BpfOncFlow4](t, m)))
+			if half == "egress" {
+				require.Equal(t, "learned", w.LearnEgress(out).Reason)
+			} else {
+				require.Equal(t, "learned", w.LearnIngress(in).Reason)
+			}
+			require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
+			require.Equal(t, "hit", w.Ingress(0, harness.FromPeer().Wrap(t, in.Bytes(t))).Reason)
+		})
+	}
+}
+
+// TestEvictedFlowIsRelearned: a flow void by any generation comes back after both directions were seen again, and not
+// before.
+func TestEvictedFlowIsRelearned(t *testing.T) {
+	for name, evict := range map[string]func(*harness.World){
+		"Pod":  func(w *harness.World) { w.PublishEndpoint(harness.PodSlot, 99, harness.Epoch) },
+		"Node": func(w *harness.World) { w.BumpNode(harness.PeerSlot) },
+		"all":  func(w *harness.World) { w.BumpAll() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := harness.NewWorld(t)
+			out, in := harness.FromPod(), harness.ToPod()
+			w.Learn(out, in)
+			evict(w)
+			require.Equal(t, "learned", w.LearnEgress(out).Reason)
+			require.Equal(t, "not_proved", w.Egress(0, out.Bytes(t)).Reason)
+			require.Equal(t, "learned", w.LearnIngress(in).Reason)
+			require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
+			require.Equal(t, "hit", w.Ingress(0, harness.FromPeer().Wrap(t, in.Bytes(t))).Reason)
+		})
+	}
+}
+
+// TestYoungDatagrams: as long as the kernel has not decided that a UDP connection is a stream, it sees a datagram every sixteenth of
+// a lease.
+func TestYoungDatagrams(t *testing.T) {
+	w := harness.NewWorld(t)
+	out := harness.FromPod()
+	out.UDP = true
+	lease := uint32(w.Control().Lease)
+	probed := func(ago uint32) {
+		now := w.Jiffies(t)
+		w.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed = uint32(now) - ago })
+	}
+	require.Equal(t, "learned", w.LearnEgress(out).Reason)
+	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason, "learning was a probe")
+	for range 3 {
+		probed(lease/16 + 1)
+		require.Equal(t, "renewed", w.LearnEgress(out).Reason, "a probe")
+		require.Less(t, w.Entries()[0].LeaseLeft, 5*time.Second/4)
+		probed(0)
+		require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
+	}
+	// Two seconds later it is old.
+	var key object.BpfOncFlow4
+	var e object.BpfOncEgress
+	for it := w.Maps.EgressFlows4.Iterate(); it.Next(&key, &e); {
+		e.Created -= 2020 * uint64(time.Millisecond)
+		require.NoError(t, w.Maps.EgressFlows4.Put(key, e))
+	}
+	probed(lease/16 + 1)
+	require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+	require.Greater(t, w.Entries()[0].LeaseLeft, 4*time.Second, "a full lease")
+	probed(lease)
+	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
+
+	tcp := harness.FromPod()
+	tcp.SrcPort++
+	require.Equal(t, "learned", w.LearnEgress(tcp).Reason)
+	for _, f := range w.Entries() {
+		require.Greater(t, f.LeaseLeft, 4*time.Second, "TCP has full leases from the beginning")
+	}
+}
+
+// TestBothDirectionsAsk: when one direction asks Open vSwitch, so does the next packet of the other one.
+func TestBothDirectionsAsk(t *testing.T) {
+	for _, first := range []string{"egress", "ingress"} {
+		t.Run(first, func(t *testing.T) {
+			w := harness.NewWorld(t)
+			out, in := harness.FromPod(), harness.ToPod()
+			w.Learn(out, in)
+			egress := func() string { return w.Egress(0, out.Bytes(t)).Reason }
+			ingress := func() string { return w.Ingress(0, harness.FromPeer().Wrap(t, in.Bytes(t))).Reason }
+			begin, other := egress, ingress
+			if first == "ingress" {
+				begin, other = ingress, egress
+			}
+			require.Equal(t, "hit", begin())
+			require.Equal(t, "hit", other())
+			expireDirection(w, datapath.Direction(first))
+			require.Equal(t, "lease", begin())
+			require.Equal(t, "hit", other(), "it has asked a moment ago")
+
+			w.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed -= uint32(w.Control().Lease / 2) })
+			expireDirection(w, datapath.Direction(first))
+			require.Equal(t, "lease", begin())
+			require.Equal(t, "lease", other(), "its own lease has just begun")
+			require.Equal(t, "hit", other(), "one is enough")
+			// Both are renewed, and neither asks again because the other one does.
+			again := func() {
+				w.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed -= uint32(w.Control().Lease/16) + 1 })
+			}
+			again()
+			require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+			again()
+			require.Equal(t, "renewed", w.LearnIngress(in).Reason)
+			for range 3 {
+				require.Equal(t, "hit", begin())
+				require.Equal(t, "hit", other())
+			}
+		})
+	}
+}
+
+// expireDirection ends the leases of one direction.
+func expireDirection(w *harness.World, d datapath.Direction) {
+	w.T.Helper()
+	if d == datapath.DirectionEgress {
+		var key object.BpfOncFlow4
+		var e object.BpfOncEgress
+		for it := w.Maps.EgressFlows4.Iterate(); it.Next(&key, &e); {
+			e.V.Lease = 1
+			require.NoError(w.T, w.Maps.EgressFlows4.Put(key, e))
+		}
+		return
+	}
+	var key object.BpfOncFlow4
+	var i object.BpfOncIngress
+	for it := w.Maps.IngressFlows4.Iterate(); it.Next(&key, &i); {
+		i.V.Lease = 1
+		require.NoError(w.T, w.Maps.IngressFlows4.Put(key, i))
+	}
+}
+
+// TestNoAgent: without an agent that looks after conntrack nothing is learned, and no lease is renewed.
+func TestNoAgent(t *testing.T) {
+	w := harness.NewWorld(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	w.Learn(out, in)
+	require.NoError(t, w.Attend(-time.Second))
+	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason, "until the lease is over")
+	w.EndLeases()
+	require.Equal(t, "no_agent", w.LearnEgress(out).Reason)
+	require.Equal(t, "no_agent", w.LearnIngress(in).Reason)
+	require.Equal(t, "lease", w.Egress(0, out.Bytes(t)).Reason)
+	out.SrcPort++
+	require.Equal(t, "no_agent", w.LearnEgress(out).Reason)
+	require.Len(t, w.Entries(), 2)
+	require.NoError(t, w.Attend(time.Minute))
+	require.Equal(t, "learned", w.LearnEgress(out).Reason)
+}

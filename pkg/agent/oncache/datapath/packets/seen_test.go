@@ -1,0 +1,135 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packets
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+)
+
+// TestSeenIsNotForgedWhenTheLeaseEnds: a packet with the addresses of somebody else's idle connection says nothing about it either when
+// it would have to ask Open vSwitch anyway.
+func TestSeenIsNotForgedWhenTheLeaseEnds(t *testing.T) {
+	w := harness.NewWorld(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	w.SetLease(0) // over at once
+	w.Learn(out, in)
+	require.Eventually(t, func() bool {
+		idle := true
+		require.NoError(t, w.Flows(func(f datapath.Flow) bool { idle = idle && f.LeaseLeft < 0; return true }))
+		return idle
+	}, 5*time.Second, time.Millisecond)
+	before := lastSeen(w)
+
+	forged := out
+	forged.SrcMAC, forged.Seq, forged.Ack = harness.PeerMAC, 77, 88
+	w.Egress(0, forged.Bytes(t))
+	injected := in
+	injected.Seq, injected.Ack = 77, 88
+	o := harness.FromPeer()
+	o.Src = netip.MustParseAddr("192.168.77.99")
+	w.Ingress(0, o.Wrap(t, injected.Bytes(t)))
+	require.Empty(t, cmp.Diff(before, lastSeen(w), cmpopts.IgnoreFields(datapath.Seen{}, "Ago")))
+}
+
+// lastSeen is what the cache has noted of each direction.
+func lastSeen(w *harness.World) map[datapath.Direction]datapath.Seen {
+	seen := map[datapath.Direction]datapath.Seen{}
+	for _, f := range w.Entries() {
+		seen[f.Direction] = f.Seen
+	}
+	return seen
+}
+
+func requireSeen(w *harness.World, egress, ingress datapath.Seen, what string) {
+	w.T.Helper()
+	want := map[datapath.Direction]datapath.Seen{datapath.DirectionEgress: egress, datapath.DirectionIngress: ingress}
+	require.Empty(w.T, cmp.Diff(want, lastSeen(w), cmpopts.IgnoreFields(datapath.Seen{}, "At", "Ago")), what)
+}
+
+// TestSeen: an entry has what conntrack would know of the last segment, whether that took the fast path or was a probe.
+func TestSeen(t *testing.T) {
+	for name, f := range harness.Families {
+		t.Run(name, func(t *testing.T) {
+			w := harness.NewWorldOf(t, f)
+			out, in := w.FromPod(), w.ToPod()
+			out.Seq, out.Ack, out.Payload = 0xfffffff0, 5000, 100
+			in.Seq, in.Ack, in.Payload = 5000, 0xfffffff0, 200
+			w.Learn(out, in)
+			requireSeen(w, datapath.Seen{End: 84, Ack: 5000, Data: true}, datapath.Seen{End: 5200, Ack: 0xfffffff0, Data: true}, "learned")
+
+			out.Seq, out.Ack, out.Payload = 84, 5200, 0
+			in.Seq, in.Ack, in.Payload, in.ClosedWindow = 5200, 84, 0, true
+			require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
+			require.Equal(t, w.Decapsulated(), w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t))).Reason)
+			requireSeen(w, datapath.Seen{End: 84, Ack: 5200}, datapath.Seen{End: 5200, Ack: 84, ZeroWindow: true}, "acknowledged, the acknowledgement has wrapped around")
+
+			late := in
+			late.Ack, late.ClosedWindow = 0xfffffff0, false
+			require.Equal(t, w.Decapsulated(), w.Ingress(0, w.FromPeer().Wrap(t, late.Bytes(t))).Reason)
+			requireSeen(w, datapath.Seen{End: 84, Ack: 5200}, datapath.Seen{End: 5200, Ack: 84}, "an acknowledgement out of order takes nothing back")
+
+			w.EndLeases()
+			out.Ack, out.Payload = 5200, 1
+			in.Seq, in.Ack = 5200, 85
+			require.Equal(t, "lease", w.Egress(0, out.Bytes(t)).Reason)
+			require.Equal(t, "lease", w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t))).Reason)
+			requireSeen(w, datapath.Seen{End: 85, Ack: 5200, Data: true}, datapath.Seen{End: 5200, Ack: 85, ZeroWindow: true}, "probes")
+		})
+	}
+}
+
+// TestSeenIsNotForged: packets that are not let through say nothing about the connection.
+func TestSeenIsNotForged(t *testing.T) {
+	w := harness.NewWorld(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	w.Learn(out, in)
+	before := lastSeen(w)
+	forged := out
+	forged.SrcMAC, forged.Seq, forged.Ack = harness.PeerMAC, 77, 88
+	require.Equal(t, "spoof", w.Egress(0, forged.Bytes(t)).Reason)
+	injected := in
+	injected.Seq, injected.Ack = 77, 88
+	o := harness.FromPeer()
+	o.Src = netip.MustParseAddr("192.168.77.99")
+	require.Equal(t, "outer_source", w.Ingress(0, o.Wrap(t, injected.Bytes(t))).Reason)
+	require.Empty(t, cmp.Diff(before, lastSeen(w), cmpopts.IgnoreFields(datapath.Seen{}, "Ago")))
+}
+
+// TestPassed: the agent is told of each TCP segment that has passed conntrack and taught the cache, and of nothing else.
+func TestPassed(t *testing.T) {
+	for name, f := range harness.Families {
+		t.Run(name, func(t *testing.T) {
+			w := harness.NewWorldOf(t, f)
+			out, in := w.FromPod(), w.ToPod()
+			from, to := netip.AddrPortFrom(out.Src, out.SrcPort), netip.AddrPortFrom(out.Dst, out.DstPort)
+			w.Learn(out, in)
+			got, err := harness.Passed(w.Datapath)
+			require.NoError(t, err)
+			require.Equal(t, []datapath.Connection{{Source: to, Destination: from}}, got, "both directions are known with the second one")
+			if !f.Inner6 {
+				expireDirection(w, datapath.DirectionEgress)
+				require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+				got, err = harness.Passed(w.Datapath)
+				require.NoError(t, err)
+				require.Equal(t, []datapath.Connection{{Source: from, Destination: to}}, got)
+			}
+			require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
+
+			out.UDP, in.UDP = true, true
+			w.Learn(out, in)
+			got, err = harness.Passed(w.Datapath)
+			require.NoError(t, err)
+			require.Empty(t, got, "neither hits nor datagrams")
+		})
+	}
+}

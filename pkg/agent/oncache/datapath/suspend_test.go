@@ -1,0 +1,23 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+)
+
+// TestSuspend: an agent stops what an earlier one has left running, without knowing its layout.
+func TestSuspend(t *testing.T) {
+	w := harness.NewWorld(t)
+	w.Learn(harness.FromPod(), harness.ToPod())
+	require.NoError(t, datapath.Suspend(w.PinPath))
+	require.Equal(t, datapath.ModeOff, w.Mode())
+	require.Equal(t, "off", w.Egress(0, harness.FromPod().Bytes(t)).Reason)
+	require.NoError(t, datapath.Suspend(w.PinPath+"-that-does-not-exist"))
+}
