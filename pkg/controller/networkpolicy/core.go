@@ -11,7 +11,7 @@ type core struct {
 	namespaces map[string]*namespace
 	pods       map[types.NamespacedName]*pod
 	onNode     podsByNode
-	// policies are by UID, groups by name, namespaceSelectors by text.
+	// policies are by key, groups by name, namespaceSelectors by text.
 	policies           map[string]*policy
 	groups             map[string]*group
 	namespaceSelectors map[string]*namespaceSelector

@@ -256,3 +256,28 @@ func TestNothingIsLeft(t *testing.T) {
 	c.DeleteNamespace("other")
 	require.Empty(t, c.namespaces)
 }
+
+// Two policies with one UID, which no API server makes, are both in force, and each can go without the other.
+func TestPoliciesWithOneUID(t *testing.T) {
+	for _, first := range []string{"p", "q"} {
+		c := world(t)
+		twin := makePolicy(t, "ns/q", `{podSelector: {matchLabels: {app: web}}, ingress: []}`)
+		twin.UID = "uid-p"
+		changes, err := c.SetNetworkPolicy(twin)
+		require.NoError(t, err)
+		require.NotEmpty(t, changes)
+		require.Len(t, c.policies, 2)
+		require.Equal(t, "uid-p", c.namespaces["ns"].policies["p"].id())
+		require.NotEqual(t, "uid-p", c.namespaces["ns"].policies["q"].id())
+
+		c.DeleteNetworkPolicy(types.NamespacedName{Namespace: "ns", Name: first})
+		require.Len(t, c.policies, 1)
+		for _, ch := range c.SetPod(makePod("ns/web2", "app=web", "node-3", "10.0.3.1")) {
+			require.NotNil(t, ch.object.concerns(), "what has changed exists")
+		}
+		c.DeleteNetworkPolicy(types.NamespacedName{Namespace: "ns", Name: "p"})
+		c.DeleteNetworkPolicy(types.NamespacedName{Namespace: "ns", Name: "q"})
+		require.Empty(t, c.policies)
+		require.Empty(t, c.groups)
+	}
+}

@@ -6,6 +6,7 @@ package networkpolicy
 import (
 	"reflect"
 
+	"github.com/google/uuid"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +17,8 @@ import (
 
 // policy is a NetworkPolicy and everything computed from it.
 type policy struct {
+	// key is the name of the object, and never changes.
+	key    string
 	source *networkingv1.NetworkPolicy
 	// translation is the content of source.
 	translation *translation
@@ -48,10 +51,10 @@ func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, e
 		c.updatePolicy(t, old)
 		return t.changes(), err
 	}
-	p := &policy{source: source, translation: next}
+	p := &policy{key: c.keyFor(source), source: source, translation: next}
 	c.countUnreadable(nil, next)
 	ns.policies[source.Name] = p
-	c.policies[string(source.UID)] = p
+	c.policies[p.key] = p
 	p.object = p.build(ns)
 	c.refer(t, p)
 	t.created(p)
@@ -59,6 +62,19 @@ func (c *core) SetNetworkPolicy(source *networkingv1.NetworkPolicy) ([]change, e
 		c.removePolicy(t, old)
 	}
 	return t.changes(), err
+}
+
+// policyNamespace is the namespace of the names of policies whose UID is another policy's, too (RFC 9562, version 5).
+var policyNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("networkpolicy.controlplane.antrea.io"))
+
+// keyFor returns the name for the object of a new policy: its UID, as in Antrea. An API server gives no UID twice. Should two policies
+// have the same one all the same, the second gets a name of its own, because both have to be in force.
+func (c *core) keyFor(source *networkingv1.NetworkPolicy) string {
+	uid := string(source.UID)
+	if c.policies[uid] == nil {
+		return uid
+	}
+	return uuid.NewSHA1(policyNamespace, []byte(source.Namespace+"/"+source.Name+"/"+uid)).String()
 }
 
 // DeleteNetworkPolicy removes a policy.
@@ -77,7 +93,7 @@ func (c *core) DeleteNetworkPolicy(key types.NamespacedName) []change {
 
 func (c *core) removePolicy(t *transaction, p *policy) {
 	c.countUnreadable(p.translation, nil)
-	delete(c.policies, string(p.source.UID))
+	delete(c.policies, p.key)
 	c.unrefer(t, p, p.applied, p.peers)
 	t.deleted(p)
 }
@@ -130,7 +146,7 @@ func (c *core) unrefer(t *transaction, p *policy, applied *group, peers map[*gro
 			}
 		}
 	}
-	deleted := c.policies[string(p.source.UID)] != p
+	deleted := c.policies[p.key] != p
 	for g := range peers {
 		if _, again := p.peers[g]; !again || deleted {
 			c.releasePeer(t, p, g)
@@ -153,7 +169,7 @@ func (p *policy) build(ns *namespace) *controlplane.NetworkPolicy {
 	}
 	return &controlplane.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: string(p.source.UID), UID: p.source.UID, Generation: p.source.Generation,
+			Name: p.key, UID: p.source.UID, Generation: p.source.Generation,
 			CreationTimestamp: p.source.CreationTimestamp,
 		},
 		Rules:           rules,

@@ -16,15 +16,14 @@ type FakeResume struct {
 	Changes []Match
 }
 
-// read calls f with the state if the switch can be asked.
-func read[T any](ctx context.Context, f *Fake, get func(s fakeState) T) (T, error) {
+// present returns a copy of the state if the switch can be asked.
+func (f *Fake) present(ctx context.Context) (fakeState, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(ctx); err != nil {
-		var none T
-		return none, err
+		return fakeState{}, err
 	}
-	return get(f.state), nil
+	return f.state.clone(), nil
 }
 
 // sorted returns what of makes of the values, by key.
@@ -38,58 +37,54 @@ func sorted[V, T any](m map[uint32]V, of func(V) T) []T {
 
 // DumpFlows implements Switch. The counters are 0.
 func (f *Fake) DumpFlows(ctx context.Context, table uint8) ([]FlowStats, error) {
-	return read(ctx, f, func(s fakeState) []FlowStats {
-		var out []FlowStats
-		for _, key := range slices.Sorted(maps.Keys(s.flows)) {
-			if flow := s.flows[key]; table == tableAll || flow.Table == table {
-				out = append(out, FlowStats{Flow: flow})
-			}
+	s, err := f.present(ctx)
+	var out []FlowStats
+	for _, key := range slices.Sorted(maps.Keys(s.flows)) {
+		if flow := s.flows[key]; table == tableAll || flow.Table == table {
+			out = append(out, FlowStats{Flow: flow})
 		}
-		return out
-	})
+	}
+	return out, err
 }
 
 // DumpGroups implements Switch.
 func (f *Fake) DumpGroups(ctx context.Context) ([]GroupEntry, error) {
-	return read(ctx, f, func(s fakeState) []GroupEntry {
-		return sorted(s.groups, func(g GroupEntry) GroupEntry { return g })
-	})
+	s, err := f.present(ctx)
+	return sorted(s.groups, func(g GroupEntry) GroupEntry { return g }), err
 }
 
 // DumpGroupStats implements Switch. The counters are 0.
 func (f *Fake) DumpGroupStats(ctx context.Context) ([]GroupStats, error) {
-	return read(ctx, f, func(s fakeState) []GroupStats {
-		return sorted(s.groups, func(g GroupEntry) GroupStats {
-			stats := GroupStats{ID: g.ID, Buckets: make([]Counters, len(g.Buckets))}
-			for _, flow := range s.flows {
-				if slices.Contains(groupsOf(flow.Actions), g.ID) {
-					stats.References++
-				}
+	s, err := f.present(ctx)
+	return sorted(s.groups, func(g GroupEntry) GroupStats {
+		stats := GroupStats{ID: g.ID, Buckets: make([]Counters, len(g.Buckets))}
+		for _, flow := range s.flows {
+			if slices.Contains(groupsOf(flow.Actions), g.ID) {
+				stats.References++
 			}
-			return stats
-		})
-	})
+		}
+		return stats
+	}), err
 }
 
 // DumpMeters implements Switch.
 func (f *Fake) DumpMeters(ctx context.Context) ([]MeterEntry, error) {
-	return read(ctx, f, func(s fakeState) []MeterEntry {
-		return sorted(s.meters, func(m MeterEntry) MeterEntry { return m })
-	})
+	s, err := f.present(ctx)
+	return sorted(s.meters, func(m MeterEntry) MeterEntry { return m }), err
 }
 
 // DumpMeterStats implements Switch. The counters are 0.
 func (f *Fake) DumpMeterStats(ctx context.Context) ([]MeterStats, error) {
-	return read(ctx, f, func(s fakeState) []MeterStats {
-		return sorted(s.meters, func(m MeterEntry) MeterStats { return MeterStats{ID: m.ID} })
-	})
+	s, err := f.present(ctx)
+	return sorted(s.meters, func(m MeterEntry) MeterStats { return MeterStats{ID: m.ID} }), err
 }
 
 // MeterFeatures implements Switch.
 func (f *Fake) MeterFeatures(ctx context.Context) (MeterFeatures, error) {
-	return read(ctx, f, func(fakeState) MeterFeatures {
-		return MeterFeatures{MaxMeters: MaxMeterID, KBPS: true, PacketsPerSecond: true, Burst: true}
-	})
+	if _, err := f.present(ctx); err != nil {
+		return MeterFeatures{}, err
+	}
+	return MeterFeatures{MaxMeters: MaxMeterID, KBPS: true, PacketsPerSecond: true, Burst: true}, nil
 }
 
 // PacketIns implements Switch.
