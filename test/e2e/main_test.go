@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -19,6 +20,12 @@ var all = os.Getenv("E2E_ALL") == "1"
 // printer shows the progress; tests on an emulated machine take minutes.
 var printer = progress.New(os.Stderr)
 
+// onlyArea is the environment variable with the name of the one area that `make e2e` runs.
+const onlyArea = "E2E_AREA"
+
+// areasRun counts the areas that have been run. Areas run one after the other.
+var areasRun int
+
 func TestMain(m *testing.M) {
 	// Programs that are started in a Node are looked up here.
 	if bin := os.Getenv("TESTBED_BIN"); bin != "" {
@@ -26,5 +33,10 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if area := os.Getenv(onlyArea); code == 0 && area != "" && areasRun == 0 {
+		fmt.Fprintf(os.Stderr, "e2e: this suite has no area %s, see matrix_test.go and families_test.go\n", area)
+		code = 1
+	}
+	os.Exit(code)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,18 +80,13 @@ func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(*cluster
 	return s
 }
 
-// onlyArea is the environment variable with the name of the one area that `make e2e` runs.
-const onlyArea = "E2E_AREA"
-
 // run tests areas one after the other.
 func (s *suite) run(t *testing.T, areas ...area) {
-	if name := os.Getenv(onlyArea); name != "" {
-		require.True(t, slices.ContainsFunc(areas, func(a area) bool { return a.name == name }), "%s has no area %s", t.Name(), name)
-	}
 	for _, a := range areas {
 		begin := time.Now()
 		ok := t.Run(a.name, func(t *testing.T) {
 			printer.Printf("%s ...", t.Name())
+			areasRun++
 			defer s.dumpIfFailed(t)
 			a.test(t, s)
 		})
