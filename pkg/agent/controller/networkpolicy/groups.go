@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -39,6 +41,43 @@ type group struct {
 type portClass struct {
 	ports     []v1beta2.NamedPort
 	addresses openflow.AddressSet
+}
+
+// understood returns the members without the parts that cannot be understood, so that one of them does not keep the whole watch
+// from going on. That closes rather than opens: an address that is not valid allows no peer, and its Pod stays a member. A member
+// that is not a Pod is not one on this Node either.
+func understood(groupName string, members []v1beta2.GroupMember) []v1beta2.GroupMember {
+	isBad := func(ip v1beta2.IPAddress) bool { _, err := ip.Addr(); return err != nil }
+	if !slices.ContainsFunc(members, func(m v1beta2.GroupMember) bool { return m.Pod == nil || slices.ContainsFunc(m.IPs, isBad) }) {
+		return members
+	}
+	var kept []v1beta2.GroupMember
+	for _, m := range members {
+		if m.Pod == nil {
+			klog.ErrorS(nil, "Ignoring a group member that is not a Pod", "group", groupName, "member", fmt.Sprintf("%.200v", m))
+			continue
+		}
+		if valid := slices.DeleteFunc(slices.Clone(m.IPs), isBad); len(valid) < len(m.IPs) {
+			klog.ErrorS(nil, "Ignoring addresses of a group member that are not valid: want 4 or 16 bytes", "group", groupName, "pod", klog.KRef(m.Pod.Namespace, m.Pod.Name))
+			m.IPs = valid
+		}
+		kept = append(kept, m)
+	}
+	return kept
+}
+
+// withoutNonsense removes from an object that antrea-controller has sent what understood removes, before it is stored and applied.
+func withoutNonsense(object any) {
+	switch o := object.(type) {
+	case *v1beta2.AddressGroup:
+		o.GroupMembers = understood(o.Name, o.GroupMembers)
+	case *v1beta2.AppliedToGroup:
+		o.GroupMembers = understood(o.Name, o.GroupMembers)
+	case *v1beta2.AddressGroupPatch:
+		o.AddedGroupMembers = understood(o.Name, o.AddedGroupMembers)
+	case *v1beta2.AppliedToGroupPatch:
+		o.AddedGroupMembers = understood(o.Name, o.AddedGroupMembers)
+	}
 }
 
 func newGroup(members []v1beta2.GroupMember) (group, error) {

@@ -163,6 +163,33 @@ var (
 
 const watchedRule = "Ingress [a1@1] peers [10.0.1.1] services []"
 
+// A member that cannot be understood keeps nothing else back, neither in whole objects nor in patches, and opens nothing. What is stored
+// is what was used.
+func TestMembersThatCannotBeUnderstood(t *testing.T) {
+	source, dir := newFakeSource(), t.TempDir()
+	a := startAgent(t, source, dir)
+	stop := a.run()
+	broken := memberOf("p2", "10.0.1.2")
+	broken.IPs = append(broken.IPs, v1beta2.IPAddress{1, 2, 3})
+	odd := memberOf("a1")
+	odd.IPs = []v1beta2.IPAddress{{}}
+	streams := source.sendAll(addressGroup("peers", memberOf("p1", "10.0.1.1"), v1beta2.GroupMember{}, broken),
+		appliedToGroup("applied", v1beta2.GroupMember{}, odd), watchedPolicy)
+	<-a.Synced()
+	require.Equal(t, []string{"Ingress [a1@1] peers [10.0.1.1 10.0.1.2] services []"}, a.flows.text())
+	streams[AddressGroups].Modify(addressGroupPatch("peers", []v1beta2.GroupMember{{}, memberOf("p3", "10.0.1.3")}, nil))
+	a.eventually("Ingress [a1@1] peers [10.0.1.1 10.0.1.2 10.0.1.3] services []")
+	stop()
+
+	later := startAgent(t, newFakeSource(), dir)
+	for _, w := range later.watchers {
+		w.fallbackDelay = time.Millisecond
+	}
+	later.run()
+	<-later.Synced()
+	require.Equal(t, []string{"Ingress [a1@1] peers [10.0.1.1 10.0.1.2 10.0.1.3] services []"}, later.flows.text())
+}
+
 func TestWatch(t *testing.T) {
 	source, dir := newFakeSource(), t.TempDir()
 	a := startAgent(t, source, dir)
