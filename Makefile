@@ -153,7 +153,7 @@ test-conntrack-faults: ## Show that test-conntrack finds what is taken out of th
 test-objects: ## Compare clusters that meet bad objects, requests and files with clusters that do not: SETS=N, SEED=S (root)
 	@mkdir -p bin
 	$(GO) test -c -o bin/objects.test ./test/objects
-	cd test/objects && GOGC=400 $(CURDIR)/bin/objects.test -test.timeout=0 -sets $(or $(SETS),40) -seed $(SEED)
+	cd test/objects && GOGC=400 $(CURDIR)/bin/objects.test -test.timeout=0 -sets $(or $(SETS),40) -seed $(or $(OBJECTS_SEED),$(SEED))
 
 .PHONY: test-bpf
 test-bpf: ## Run the eBPF programs' tests (root)
@@ -234,6 +234,8 @@ test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^TestCost|^(TestSamePacketAsTheKernel|TestECN)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$
 test: export FUZZTIME := 200s
+# Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300.
+test: export OBJECTS_SEED := 1
 test: export COUNT_ARGS := -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
 	hack/run-stages.sh $(stages) -- $(stages_beside)
