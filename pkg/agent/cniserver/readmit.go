@@ -79,6 +79,9 @@ func (s *Server) readmit(ctx context.Context, interval time.Duration) {
 func (s *Server) readmitAll(ctx context.Context) {
 	interfaces, pods := s.closed.list()
 	for _, c := range interfaces {
+		if ctx.Err() != nil {
+			return
+		}
 		subject := problem.Subject{Kind: "Pod", Namespace: c.PodNamespace, Name: c.PodName}
 		err := recovery.Call(boundaryName, subject, func() error { return s.reconcileInterface(ctx, c, pods) }, "interface", c.InterfaceName)
 		if err != nil {
@@ -86,6 +89,9 @@ func (s *Server) readmitAll(ctx context.Context) {
 			continue
 		}
 		s.closed.remove(c)
+		if _, known := s.store.GetInterfaceByName(c.InterfaceName); !known {
+			continue // The Pod is gone.
+		}
 		klog.InfoS("A Pod that was left disconnected at start has its policies and flows now", "pod", klog.KRef(c.PodNamespace, c.PodName), "interface", c.InterfaceName)
 	}
 }

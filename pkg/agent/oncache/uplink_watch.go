@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uplinkWatch picks the kernel's messages that matter, and keeps its state from one subscription to the next.
+// uplinkWatch picks the kernel's messages that matter. It lasts as long as one subscription: after it everything is evicted, so nothing
+// need be remembered.
 type uplinkWatch struct {
 	keeper *uplinkKeeper
 	events *uplinkEvents

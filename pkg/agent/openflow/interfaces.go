@@ -40,7 +40,7 @@ type Client interface {
 	// SetInterceptor makes every later bundle go through the Interceptor. Call it once, before controllers run.
 	SetInterceptor(coherency.Interceptor)
 
-	// IsConnected is false when there is no connection to the switch, and when the switch has not answered for 12 s.
+	// IsConnected is false when there is no connection to the switch, and when the switch has not answered for 30 s.
 	IsConnected() bool
 	// ConnectionError is why IsConnected is false, nil when it is true.
 	ConnectionError() error

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Transaction is a change of meters, groups and flows. Apply brings it into the order that OpenFlow demands, so that a flow
@@ -118,13 +119,23 @@ func (c *conn) apply(ctx context.Context, t *Transaction) error {
 			if len(p.undoing) == 0 {
 				return err
 			}
-			if undoErr := c.changeMeters(context.WithoutCancel(ctx), p.undoing); undoErr != nil {
+			ctx, cancel := undoContext(ctx)
+			defer cancel()
+			if undoErr := c.changeMeters(ctx, p.undoing); undoErr != nil {
 				return fmt.Errorf("%w; deleting the meters that were added for it: %w", err, undoErr)
 			}
 			return err
 		}
 	}
 	return c.changeMeters(ctx, p.after)
+}
+
+// undoTimeout bounds the time that the caller waits for what it has begun to be undone.
+const undoTimeout = 10 * time.Second
+
+// undoContext is for undoing a change after the caller's context may have ended.
+func undoContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 }
 
 // changeMeters sends mods, and waits for what the switch says. The first that fails undoes the additions before it.
@@ -141,7 +152,10 @@ func (c *conn) changeMeters(ctx context.Context, mods []MeterMod) error {
 		for _, added := range mods[:i] {
 			if added.Command == MeterAdd {
 				undo := MeterMod{Command: MeterDelete, Meter: added.Meter}
-				if undoErr := c.changeMeters(context.WithoutCancel(ctx), []MeterMod{undo}); undoErr != nil {
+				ctx, cancel := undoContext(ctx)
+				undoErr := c.changeMeters(ctx, []MeterMod{undo})
+				cancel()
+				if undoErr != nil {
 					return fmt.Errorf("%w; deleting the meters that were added before it: %w", err, undoErr)
 				}
 			}
