@@ -29,7 +29,7 @@ generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.g
 stages := vet verify-generated test-unit test-policy test-objects test-bpf test-conntrack bench-smoke test-kernels cost test-e2e
 # These need no quiet and run beside the last of them.
 stages_beside := staticcheck model fuzz
-# Debian's kernels in virtual machines; see test/testbed/machine.
+# Debian's kernels in virtual machines; see test/env/testbed/machine.
 kernels := stable backports
 object := pkg/agent/oncache/datapath/internal/object
 run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=$(object) --
@@ -92,7 +92,7 @@ verify-generated: ## Generate again and fail if that changes a file
 build: ## Build all programs into bin/, statically linked
 	@mkdir -p bin
 	$(GO) build -ldflags '$(ldflags)' -o bin/ $(addprefix ./cmd/,$(commands)) \
-		./test/testbed/cmd/testbed ./test/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
+		./test/env/testbed/cmd/testbed ./test/tools/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
 
 .PHONY: lint
 lint: vet staticcheck ## Check format and run static analysis
@@ -187,13 +187,13 @@ bench-bpf: ## Print what the eBPF programs cost (root)
 .PHONY: cost
 cost: deps build ## Count the instructions of a round trip between Nodes, and between Pods with ONCache off and on (root)
 	$(GO) build -o bin/instructions ./test/bench/instructions
-	gcc -O2 -Wall -Werror -shared -fPIC -fvisibility=hidden -o bin/profiler.so test/testbed/machine/profiler/profiler.c
+	gcc -O2 -Wall -Werror -shared -fPIC -fvisibility=hidden -o bin/profiler.so test/env/testbed/machine/profiler/profiler.c
 	bin/testbed run --count-instructions --profiler=$(CURDIR)/bin/profiler.so -- bin/instructions $(COUNT_ARGS)
 
 .PHONY: bench-programs
 bench-programs:
 	@mkdir -p bin
-	$(GO) build -o bin/ ./test/bench ./test/traffic
+	$(GO) build -o bin/ ./test/bench ./test/tools/traffic
 
 .PHONY: bench
 bench: bench-programs ## Measure the network bare, with the gate off and on, into test/bench/results (root, 40 minutes)

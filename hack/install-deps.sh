@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what building and testing needs on Debian 12. Does nothing, quickly, when everything is there.
-# It also prepares virtual machines (see test/testbed/machine), for tests on other kernels, and for everything where the
+# It also prepares virtual machines (see test/env/testbed/machine), for tests on other kernels, and for everything where the
 # running kernel has no Open vSwitch datapath: QEMU, the kernel of the release and that of the backports suite, taken from
 # the archive that this machine's apt already uses. The kernels are only unpacked into the testbed's cache, not installed.
 set -euo pipefail
@@ -107,7 +107,7 @@ add_backports() {
   apt-get -q update
 }
 
-# publish TOOL VERSION DIR: makes DIR the current version of a cache entry (see test/testbed/cache).
+# publish TOOL VERSION DIR: makes DIR the current version of a cache entry (see test/env/testbed/cache).
 publish() {
   mkdir -p "$cache/$1"
   if [ ! -e "$cache/$1/$2" ]; then

@@ -24,7 +24,7 @@ free_gb() {
   df --output=avail -BG "$dir" | tail -n 1 | tr -dc 0-9
 }
 
-# has_control_plane reports whether the versions in go.mod have been built (test/testbed/controlplane).
+# has_control_plane reports whether the versions in go.mod have been built (test/env/testbed/controlplane).
 has_control_plane() {
   local etcd apiserver
   etcd=$(awk '$1 == "go.etcd.io/etcd/server/v3" { print $2; exit }' hack/controlplane/go.mod)

@@ -31,8 +31,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 	clients "github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/config"
-	testcontrolplane "github.com/antrea-oncache/antrea/test/testbed/controlplane"
-	"github.com/antrea-oncache/antrea/test/testbed/freeport"
+	testcontrolplane "github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
+	"github.com/antrea-oncache/antrea/test/env/testbed/freeport"
 )
 
 const patience = 60 * time.Second

@@ -13,7 +13,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
-	"github.com/antrea-oncache/antrea/test/testbed/freeport"
+	"github.com/antrea-oncache/antrea/test/env/testbed/freeport"
 )
 
 // As a rolling update does it: the new controller starts beside the old one, which ends later; then it is rolled back.

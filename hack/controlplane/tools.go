@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package tools pins the versions of the control plane that test/testbed/controlplane builds.
+// Package tools pins the versions of the control plane that test/env/testbed/controlplane builds.
 package tools
 
 import (

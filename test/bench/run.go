@@ -17,8 +17,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/native"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/sandbox"
-	"github.com/antrea-oncache/antrea/test/testbed/progress"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
 // options are the flags of all measuring commands.
@@ -63,7 +63,7 @@ func (o *options) addFlags(cmd *cobra.Command, rounds int, length, budget time.D
 	f.IntVar(&o.rounds, "rounds", rounds, "how often each measurement is repeated")
 	f.DurationVar(&o.length, "length", length, "how long each takes")
 	f.DurationVar(&o.budget, "budget", budget, "how long everything may take; beyond it there are fewer rounds, at least 3")
-	f.StringVar(&o.traffic, "traffic", "bin/traffic", "the program test/traffic")
+	f.StringVar(&o.traffic, "traffic", "bin/traffic", "the program test/tools/traffic")
 }
 
 // measure fills in the plan and runs it.

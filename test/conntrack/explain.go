@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
-	"github.com/antrea-oncache/antrea/test/equality"
+	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
 // Rows of docs/oncache-conntrack.md that explain differences.

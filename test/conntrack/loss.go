@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 
-	"github.com/antrea-oncache/antrea/test/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
 )
 
 // lostTTL is the TTL with which the Pod sends packets that the wire loses. On the wire it is that or one less. It is odd.

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/antrea-oncache/antrea/test/equality"
-	"github.com/antrea-oncache/antrea/test/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
+	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
 // serverPort is the server's port of all connections.

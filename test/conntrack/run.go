@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/antrea-oncache/antrea/test/afpacket"
-	"github.com/antrea-oncache/antrea/test/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
 // inFlight is how long the test waits for a packet that may have been dropped.

@@ -6,7 +6,7 @@ package main
 import (
 	"time"
 
-	"github.com/antrea-oncache/antrea/test/equality"
+	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
 // tcpLife is a TCP connection from its start to its end, or without an end.

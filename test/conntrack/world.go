@@ -15,9 +15,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
-	"github.com/antrea-oncache/antrea/test/afpacket"
-	"github.com/antrea-oncache/antrea/test/nodepair"
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
 // lease is short, so that a sequence of a few seconds spans several leases.

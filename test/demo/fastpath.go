@@ -11,7 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // required is the least share of a long flow's packets that must take the fast path, in every direction.

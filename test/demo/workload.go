@@ -13,8 +13,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
-	"github.com/antrea-oncache/antrea/test/testbed/progress"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
 const (

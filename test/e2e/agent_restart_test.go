@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
-	"github.com/antrea-oncache/antrea/test/traffic/report"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
 // streamWindow is the maximum number of pings of a stream in flight.

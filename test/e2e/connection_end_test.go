@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
-	"github.com/antrea-oncache/antrea/test/traffic/report"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
 // closedTimeout is the longest that conntrack keeps a closed connection (nf_conntrack_tcp_timeout_time_wait); an open one is

@@ -18,10 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
-	"github.com/antrea-oncache/antrea/test/afpacket"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/policy"
 	"github.com/antrea-oncache/antrea/test/policy/wire"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
 // field has the Pods of a world of policies on a cluster. Each has a packet socket through which this process sends and

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // ovsRunDir has the sockets and pid files of Open vSwitch.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // realization is one change of policy rules as an agent logs it.

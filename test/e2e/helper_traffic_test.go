@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
-	"github.com/antrea-oncache/antrea/test/traffic/report"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
 // Ports of servers.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // patience is the time limit for anything that happens at once on a machine that is not emulated.

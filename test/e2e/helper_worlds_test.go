@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/policy"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
 )
 
 // writers is the maximum number of concurrent requests to the Kubernetes API.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/antrea-oncache/antrea/test/testbed/progress"
+	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
 // quick is set when tests that transfer much data may transfer less.

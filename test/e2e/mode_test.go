@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
-	"github.com/antrea-oncache/antrea/test/traffic/report"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
 // testMode changes the mode of the cache under traffic: no packet may be lost, and only mode enforce may use the fast path.

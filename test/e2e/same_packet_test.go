@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/antrea-oncache/antrea/test/equality"
-	"github.com/antrea-oncache/antrea/test/equality/bench"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/equality"
+	"github.com/antrea-oncache/antrea/test/tools/equality/rig"
 )
 
 // testSamePacket sends the same packets over an established flow with the cache off and on. The packets that arrive, and
@@ -24,7 +24,7 @@ func testSamePacket(t *testing.T, s *suite) {
 	sender, receiver := s.createPod(t, s.node1, "sender"), s.createPod(t, s.node2, "receiver")
 	defer deletePod(t, sender)
 	defer deletePod(t, receiver)
-	b := s.newBench(t, sender, receiver)
+	b := s.newRig(t, sender, receiver)
 	udp := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: 4601, DestinationPort: 4701}
 	tcp := equality.Flow{Protocol: unix.IPPROTO_TCP, SourcePort: 4602, DestinationPort: 4702}
 	b.LearnOuter(t, udp)
@@ -46,7 +46,7 @@ func testSamePacket(t *testing.T, s *suite) {
 
 // testTooBig sends packets that do not fit through the tunnel: from a Pod with too large an MTU, and over a path with a
 // small one.
-func (s *suite) testTooBig(t *testing.T, b *bench.Bench, sender *cluster.Pod, f equality.Flow) {
+func (s *suite) testTooBig(t *testing.T, b *rig.Rig, sender *cluster.Pod, f equality.Flow) {
 	setMTU(t, sender, uplinkMTU)
 	b.RequireSame(t, equality.TooBig(b.World, f, uplinkMTU-s.outerHeaders()), nil)
 
@@ -79,7 +79,7 @@ func (s *suite) testForwarded(t *testing.T, sender *cluster.Pod, f equality.Flow
 		iptables -t nat -A PREROUTING -i eth0 -s %s -j DNAT --to-destination %s
 		iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE
 		echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal`, sender.IP, target.IP))
-	b := s.newBench(t, sender, target)
+	b := s.newRig(t, sender, target)
 	b.World.Receiver = forwarder.IP
 	b.ReplyTo = func(f equality.Flow) equality.Packet {
 		p := b.World.Reply(f)
@@ -90,20 +90,20 @@ func (s *suite) testForwarded(t *testing.T, sender *cluster.Pod, f equality.Flow
 }
 
 // testNested sends through a tunnel between the Pods, in one flow with the same port at both ends, which is one connection.
-func testNested(t *testing.T, b *bench.Bench, sender *cluster.Pod) {
+func testNested(t *testing.T, b *rig.Rig, sender *cluster.Pod) {
 	const device, port = "nested0", 4790
 	shell(t, sender.Space, fmt.Sprintf(`
 		echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 		ip link add %s type vxlan id 42 local %s remote %s dev eth0 dstport %d srcport %d %d nolearning noudpcsum
 		ip link set %s up`, device, b.World.Sender, b.World.Receiver, port, port, port+1, device))
 	defer succeeds(t, sender.Space, "ip", "link", "del", device)
-	b.Devices[device] = bench.Place{Space: sender, Device: device}.Open(t)
+	b.Devices[device] = rig.Place{Space: sender, Device: device}.Open(t)
 	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: port, DestinationPort: port}
 	b.RequireSame(t, equality.Nested(b.World, device, flow), nil)
 }
 
 // testFromSocket sends datagrams in the way that programs do.
-func testFromSocket(t *testing.T, b *bench.Bench, sender *cluster.Pod) {
+func testFromSocket(t *testing.T, b *rig.Rig, sender *cluster.Pod) {
 	const device = "socket"
 	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: 4603, DestinationPort: 4703}
 	var conn net.Conn
@@ -113,6 +113,6 @@ func testFromSocket(t *testing.T, b *bench.Bench, sender *cluster.Pod) {
 		return err
 	}))
 	defer conn.Close()
-	b.Devices[device] = bench.Datagrams{Conn: conn}
+	b.Devices[device] = rig.Datagrams{Conn: conn}
 	b.RequireSame(t, equality.FromSocket(b.World, device, flow), nil)
 }

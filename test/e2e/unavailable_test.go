@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // testUnavailable starts the agent where the fast path is impossible: the agent must run on Open vSwitch alone and log the

@@ -16,8 +16,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/test/sandbox"
-	"github.com/antrea-oncache/antrea/test/testbed/progress"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
 var (

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 // ip runs iproute2.

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 func TestMain(m *testing.M) { sandbox.Main(m) }

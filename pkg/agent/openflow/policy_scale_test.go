@@ -19,7 +19,7 @@ import (
 
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
-	"github.com/antrea-oncache/antrea/test/cost"
+	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
 // BenchmarkPolicyScale measures many rules of one Node on a real Open vSwitch in user space. All of them have a port in

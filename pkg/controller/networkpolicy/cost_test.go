@@ -16,7 +16,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	"github.com/antrea-oncache/antrea/test/cost"
+	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
 // The limits for the cost of one Pod's change, from the event to the bytes for the affected Nodes, in a group of

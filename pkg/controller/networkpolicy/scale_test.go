@@ -20,7 +20,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	"github.com/antrea-oncache/antrea/test/cost"
+	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
 // scale is the size of a cluster. Each Namespace has as many applications as policies, and ten Pods of each. Its policies

@@ -24,9 +24,9 @@ import (
 
 	"github.com/antrea-oncache/antrea/test/bench/guard"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
-	"github.com/antrea-oncache/antrea/test/testbed/machine"
-	"github.com/antrea-oncache/antrea/test/testbed/progress"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
+	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
 func main() {

@@ -20,7 +20,7 @@ import (
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
-	"github.com/antrea-oncache/antrea/test/testbed/marker"
+	"github.com/antrea-oncache/antrea/test/env/testbed/marker"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
-	"github.com/antrea-oncache/antrea/test/testbed/machine"
+	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
 )
 
 // protocol is a transport protocol.

@@ -14,9 +14,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/test/bench/native/agent"
-	"github.com/antrea-oncache/antrea/test/nodepair"
-	"github.com/antrea-oncache/antrea/test/sandbox"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // maxFlows is the default of the agent's configuration.

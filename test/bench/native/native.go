@@ -28,8 +28,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/soak"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
-	"github.com/antrea-oncache/antrea/test/nodepair"
-	"github.com/antrea-oncache/antrea/test/testbed/progress"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
 // Name is the bed's name.
@@ -37,7 +37,7 @@ const Name = "native"
 
 // Bed makes measurements on the running kernel. It needs root and the sandbox (package sandbox).
 type Bed struct {
-	// Self is the program that has the commands agent and soak; Traffic is test/traffic.
+	// Self is the program that has the commands agent and soak; Traffic is test/tools/traffic.
 	Self, Traffic string
 	Progress      *progress.Printer
 	// Source is a directory in the repository.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/nodepair"
-	"github.com/antrea-oncache/antrea/test/testbed/cluster"
-	"github.com/antrea-oncache/antrea/test/testbed/proc"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
 )
 
 // setup is one network in all states.

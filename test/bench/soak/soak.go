@@ -21,7 +21,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/antrea-oncache/antrea/test/testbed/proc"
+	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
 )
 
 // Soaker is a running soaker.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
-	"github.com/antrea-oncache/antrea/test/traffic/report"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
 // connectRequestResponse opens a connection for every byte that it sends and receives.

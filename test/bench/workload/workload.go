@@ -23,7 +23,7 @@ import (
 type Machine struct {
 	// CPUs is the number of CPUs of each Node.
 	CPUs int
-	// Traffic is the program test/traffic. Dir is a directory for data, which need not exist.
+	// Traffic is the program test/tools/traffic. Dir is a directory for data, which need not exist.
 	Traffic, Dir string
 }
 

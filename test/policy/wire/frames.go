@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/antrea-oncache/antrea/test/equality"
+	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
 // Step is the distance between the numbers of two connections: the packets of one have the numbers from its own on. TCP carries

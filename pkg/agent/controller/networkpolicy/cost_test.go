@@ -14,7 +14,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
-	"github.com/antrea-oncache/antrea/test/cost"
+	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
 // The limits for the cost of a changed member of a group of cost.Members, from the event to the flows.

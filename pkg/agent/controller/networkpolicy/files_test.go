@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	"github.com/antrea-oncache/antrea/test/cost"
+	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
 func TestFiles(t *testing.T) {

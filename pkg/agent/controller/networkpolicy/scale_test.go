@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
-	"github.com/antrea-oncache/antrea/test/cost"
+	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
 // BenchmarkScale measures the controller, without a switch, with 100,000 rules of 10,000 policies on one Node. The switch

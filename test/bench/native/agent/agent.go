@@ -22,7 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
-	"github.com/antrea-oncache/antrea/test/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
 )
 
 // lease is the default of the agent's configuration.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
-	"github.com/antrea-oncache/antrea/test/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
 )
 
 // world replaces the agent's interface store, with one Pod, its OpenFlow client, reduced to one netfilter rule, and its

@@ -17,7 +17,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 func load(t *testing.T, pinPath string, hook datapath.Hook) *datapath.Datapath {

@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 // hooks runs a test with both kinds of hook.

@@ -21,7 +21,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 // netkitPod is a Pod with netkit devices: one in a namespace of its own, the other here.

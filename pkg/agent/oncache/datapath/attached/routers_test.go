@@ -15,11 +15,11 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
-	"github.com/antrea-oncache/antrea/test/equality"
-	"github.com/antrea-oncache/antrea/test/equality/bench"
-	"github.com/antrea-oncache/antrea/test/nodepair"
-	"github.com/antrea-oncache/antrea/test/sandbox"
-	"github.com/antrea-oncache/antrea/test/testbed/proc"
+	"github.com/antrea-oncache/antrea/test/env/nodepair"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
+	"github.com/antrea-oncache/antrea/test/tools/equality"
+	"github.com/antrea-oncache/antrea/test/tools/equality/rig"
 )
 
 // routers are two Nodes without Open vSwitch (package nodepair), each with a cache.
@@ -130,27 +130,27 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	require.NoError(t, d.AddPodNetwork(peer.PodNetwork, harness.PeerSlot))
 }
 
-// newBench sets a bench up, from the first Node's Pod to the second's.
-func (r *routers) newBench(t *testing.T) *bench.Bench {
+// newRig sets a rig up, from the first Node's Pod to the second's.
+func (r *routers) newRig(t *testing.T) *rig.Rig {
 	t.Helper()
-	return r.newBenchTo(t, bench.Place{Space: r.nodes[1].Pod, Device: "eth0"})
+	return r.newRigTo(t, rig.Place{Space: r.nodes[1].Pod, Device: "eth0"})
 }
 
-// newBenchTo is newBench with another interface at which packets are to arrive.
-func (r *routers) newBenchTo(t *testing.T, receiver bench.Place) *bench.Bench {
+// newRigTo is newRig with another interface at which packets are to arrive.
+func (r *routers) newRigTo(t *testing.T, receiver rig.Place) *rig.Rig {
 	t.Helper()
 	a, b := r.nodes[0], r.nodes[1]
 	world := equality.World{
 		SenderMAC: a.PodMAC, SenderGatewayMAC: a.Gateway, Sender: a.PodIP,
 		ReceiverMAC: b.PodMAC, ReceiverGatewayMAC: b.Gateway, Receiver: b.PodIP, MTU: r.podMTU(),
 	}
-	out := bench.New(t, world, map[equality.Point]bench.Place{
+	out := rig.New(t, world, map[equality.Point]rig.Place{
 		equality.Sender:          {Space: a.Pod, Device: "eth0"},
 		equality.SendingTunnel:   {Space: a.Host, Device: "vx0"},
 		equality.Wire:            {Space: b.Host, Device: "up0"},
 		equality.ReceivingTunnel: {Space: b.Host, Device: "vx0"},
 		equality.Receiver:        receiver,
-	}, bench.Place{Space: a.Host, Device: "up0"})
+	}, rig.Place{Space: a.Host, Device: "up0"})
 	out.Transport = a.Transport
 	out.Captures = t.TempDir()
 	out.SwitchCache = func(_ *testing.T, on bool) {

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
-	"github.com/antrea-oncache/antrea/test/afpacket"
-	"github.com/antrea-oncache/antrea/test/equality"
-	"github.com/antrea-oncache/antrea/test/equality/bench"
-	"github.com/antrea-oncache/antrea/test/testbed/proc"
+	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
+	"github.com/antrea-oncache/antrea/test/tools/equality"
+	"github.com/antrea-oncache/antrea/test/tools/equality/rig"
 )
 
 // TestSamePacketAsTheKernel compares what the programs make of packets with what the kernel's router and VXLAN device make of
@@ -36,7 +36,7 @@ func TestSamePacketAsTheKernel(t *testing.T) {
 }
 
 func (r *routers) testSamePacket(t *testing.T) {
-	b := r.newBench(t)
+	b := r.newRig(t)
 	udp := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: 4601, DestinationPort: 4701}
 	tcp := equality.Flow{Protocol: unix.IPPROTO_TCP, SourcePort: 4602, DestinationPort: 4702}
 	flows := map[string]equality.Flow{"UDP": udp, "TCP": tcp}
@@ -71,7 +71,7 @@ func accelerated(t *testing.T, all []equality.Case) (some []equality.Case) {
 }
 
 // testNested sends through a VXLAN tunnel between the Pods, in one flow with the same port at both ends.
-func (r *routers) testNested(t *testing.T, b *bench.Bench) {
+func (r *routers) testNested(t *testing.T, b *rig.Rig) {
 	const device, port = "nested0", 4790
 	options := "noudpcsum"
 	if r.family.Inner6 {
@@ -81,13 +81,13 @@ func (r *routers) testNested(t *testing.T, b *bench.Bench) {
 	run(t, sender, fmt.Sprintf(`
 		ip link add %s type vxlan id 42 local %s remote %s dev eth0 dstport %d srcport %d %d nolearning %s
 		ip link set %s up`, device, b.World.Sender, b.World.Receiver, port, port, port+1, options, device))
-	b.Devices[device] = bench.Place{Space: sender, Device: device}.Open(t)
+	b.Devices[device] = rig.Place{Space: sender, Device: device}.Open(t)
 	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: port, DestinationPort: port}
 	b.RequireSame(t, accelerated(t, equality.Nested(b.World, device, flow)), nil)
 }
 
 // testFromSocket sends datagrams as programs do.
-func (r *routers) testFromSocket(t *testing.T, b *bench.Bench) {
+func (r *routers) testFromSocket(t *testing.T, b *rig.Rig) {
 	const device = "socket"
 	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: 4603, DestinationPort: 4703}
 	require.NoError(t, r.nodes[0].Pod.Do(func() error {
@@ -95,7 +95,7 @@ func (r *routers) testFromSocket(t *testing.T, b *bench.Bench) {
 		conn, err := net.DialUDP("udp", &net.UDPAddr{Port: int(flow.SourcePort)}, to)
 		if err == nil {
 			t.Cleanup(func() { conn.Close() })
-			b.Devices[device] = bench.Datagrams{Conn: conn}
+			b.Devices[device] = rig.Datagrams{Conn: conn}
 		}
 		return err
 	}))
@@ -145,7 +145,7 @@ func (r *routers) addTarget(t *testing.T) *target {
 
 // testForwarded sends to a Pod that passes everything on.
 func (r *routers) testForwarded(t *testing.T, to *target, f equality.Flow) {
-	b := r.newBenchTo(t, bench.Place{Space: to.pod, Device: "eth0"})
+	b := r.newRigTo(t, rig.Place{Space: to.pod, Device: "eth0"})
 	b.World.ReceiverMAC, b.World.ReceiverGatewayMAC = to.mac, to.gateway
 	b.ReplyTo = func(f equality.Flow) equality.Packet {
 		p := b.World.Reply(f)

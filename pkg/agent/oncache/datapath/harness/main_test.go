@@ -6,7 +6,7 @@ package harness
 import (
 	"testing"
 
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 func TestMain(m *testing.M) { sandbox.Main(m) }

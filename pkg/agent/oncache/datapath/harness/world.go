@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 // World is a loaded datapath that knows the Pod and the Node, in the network namespace of the test. It ends with the test.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
-	"github.com/antrea-oncache/antrea/test/sandbox"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 var record = flag.Bool("record", false, "write the programs' complexity on this kernel into "+complexityFile)

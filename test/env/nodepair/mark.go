@@ -1,0 +1,49 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepair
+
+import (
+	"fmt"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
+)
+
+// Marker is the netfilter rule of a Node that says which packets may teach the cache: it writes an epoch into the mark of
+// every forwarded packet of an established connection, as Open vSwitch's flows do (appendix B.2 of the ONCache paper does this with
+// DSCP bits). It is the first of the chain, because others accept packets.
+type Marker struct {
+	In   proc.Doer
+	IPv6 bool
+
+	rule string
+}
+
+// Firewall is the program that changes netfilter's rules for one IP version.
+func Firewall(ipv6 bool) string {
+	if ipv6 {
+		return "ip6tables"
+	}
+	return "iptables"
+}
+
+// Mark makes the rule write an epoch (1 to 511), in the place of the former rule. Epoch 0 is no rule: nothing may be learned.
+func (m *Marker) Mark(epoch uint32) error {
+	rule := func(action, mark string) string {
+		return fmt.Sprintf("%s -w -%s FORWARD -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark %s", Firewall(m.IPv6), action, mark)
+	}
+	wanted := ""
+	if epoch != 0 {
+		wanted = fmt.Sprintf("%#x/0x3ff00000", epoch<<20)
+		if err := Run(m.In, rule("I", wanted)); err != nil {
+			return err
+		}
+	}
+	if m.rule != "" {
+		if err := Run(m.In, rule("D", m.rule)); err != nil {
+			return err
+		}
+	}
+	m.rule = wanted
+	return nil
+}

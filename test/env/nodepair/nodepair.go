@@ -1,0 +1,162 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nodepair makes two Nodes out of network namespaces on the running kernel, joined by a wire (a veth pair), each with
+// one Pod. In the place of Open vSwitch are the kernel's router and a VXLAN device: what they do with a packet of an
+// established connection is the same. A firewall mark takes the part of the epoch.
+//
+// nodepair.go has the addresses and the life of a pair, configure.go the devices and routes, mark.go the rule that marks.
+package nodepair
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
+)
+
+// Names of the devices.
+const (
+	Uplink = "up0"  // a Node's end of the wire
+	Tunnel = "vx0"  // a Node's VXLAN device
+	PodIf  = "h0"   // the host side of the Pod's veth pair
+	InPod  = "eth0" // the Pod's own side
+)
+
+// TunnelPort is the UDP port of the VXLAN devices.
+const TunnelPort = 4789
+
+// WireMTU is that of the wire.
+const WireMTU = 1500
+
+// Options say what is special about a pair.
+type Options struct {
+	// Inner6 and Outer6 choose IPv6 for the Pods and for the Nodes.
+	Inner6, Outer6 bool
+	// Bare leaves out Pods, tunnel and everything of netfilter: only the wire with its two ends.
+	Bare bool
+}
+
+// Pair is two Nodes.
+type Pair struct {
+	Options
+	Nodes [2]*Node
+}
+
+// Node is a Node's network namespace, and that of its Pod. Each belongs to a thread.
+type Node struct {
+	// Pod is nil in a bare pair.
+	Host, Pod        *proc.Thread
+	PodIP, Transport netip.Addr
+	// PodNetwork is what the other Node routes into the tunnel.
+	PodNetwork netip.Prefix
+	// Gateway is where the Pod sends to; TunnelMAC the inner destination address of what arrives by the tunnel.
+	PodMAC, Gateway, UplinkMAC, TunnelMAC net.HardwareAddr
+}
+
+// New makes a pair. What it has begun is gone after an error.
+func New(o Options) (_ *Pair, err error) {
+	p := &Pair{Options: o}
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	for i := range p.Nodes {
+		if p.Nodes[i], err = newNode(i, o); err != nil {
+			return nil, err
+		}
+	}
+	a, b := p.Nodes[0], p.Nodes[1]
+	wire := fmt.Sprintf("ip link add %s address %s type veth peer name %s address %s netns %d", Uplink, a.UplinkMAC, Uplink, b.UplinkMAC, b.Host.ID())
+	if err := Run(a.Host, wire); err != nil {
+		return nil, err
+	}
+	for i, n := range p.Nodes {
+		if err := p.configure(n, p.Nodes[1-i]); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func newNode(i int, o Options) (*Node, error) {
+	last := byte(i + 1)
+	n := &Node{
+		PodMAC: net.HardwareAddr{0x0a, 0, 0, 0, 0, last}, Gateway: net.HardwareAddr{0x0a, 0, 0, 0, 1, last},
+		UplinkMAC: net.HardwareAddr{2, 0, 0, 0, 2, last}, TunnelMAC: net.HardwareAddr{2, 0, 0, 0, 3, last},
+		PodIP: netip.AddrFrom4([4]byte{10, 10, last, 2}), PodNetwork: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 10, last, 0}), 24),
+		Transport: netip.AddrFrom4([4]byte{192, 168, 77, byte(11 + i)}),
+	}
+	if o.Inner6 {
+		n.PodIP = netip.MustParseAddr(fmt.Sprintf("fd00:10:%d::2", last))
+		n.PodNetwork = netip.PrefixFrom(n.PodIP, 64).Masked()
+	}
+	if o.Outer6 {
+		n.Transport = netip.MustParseAddr(fmt.Sprintf("fd00:77::%d", 11+i))
+	}
+	var err error
+	if n.Host, err = NewNamespace(); err != nil {
+		return nil, err
+	}
+	if !o.Bare {
+		if n.Pod, err = NewNamespace(); err != nil {
+			n.Host.Close()
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// Close frees the namespaces, with everything in them, and ends what was started in them.
+func (p *Pair) Close() {
+	for _, n := range p.Nodes {
+		if n == nil {
+			continue
+		}
+		n.Host.Close()
+		if n.Pod != nil {
+			n.Pod.Close()
+		}
+	}
+}
+
+// PodMTU is what is left of the wire's MTU in the tunnel.
+func (o Options) PodMTU() int {
+	if o.Outer6 {
+		return WireMTU - 70
+	}
+	return WireMTU - 50
+}
+
+// NewNamespace is a thread with a network namespace of its own, with loopback up.
+func NewNamespace() (*proc.Thread, error) {
+	thread := proc.NewThread()
+	err := thread.Do(func() error { return unix.Unshare(unix.CLONE_NEWNET) })
+	if err != nil {
+		err = fmt.Errorf("new network namespace: %w", err)
+	} else {
+		err = Run(thread, "ip link set lo up")
+	}
+	if err != nil {
+		thread.Close()
+		return nil, err
+	}
+	return thread, nil
+}
+
+// Run runs a shell script in a namespace. It ends with the first command that fails.
+func Run(in proc.Doer, script string) error {
+	return in.Do(func() error {
+		out, err := exec.Command("sh", "-euc", script).CombinedOutput()
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", script, err), errors.New(string(out)))
+		}
+		return nil
+	})
+}

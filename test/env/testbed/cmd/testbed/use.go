@@ -1,0 +1,206 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
+)
+
+// downTimeout is how long agents, Open vSwitch, the machine and the control plane may take to end.
+const downTimeout = 2 * time.Minute
+
+func downCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "End the testbed that `up` has started",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			state, _, err := readInstance()
+			if errors.Is(err, errNotUp) {
+				fmt.Println("no testbed is up")
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			// The lock says that this process runs, so its id has not been reused.
+			if err := syscall.Kill(state.PID, syscall.SIGTERM); err != nil {
+				return fmt.Errorf("ending the testbed (pid %d): %w", state.PID, err)
+			}
+			return waitDown(cmd.Context(), state.PID)
+		},
+	}
+}
+
+func waitDown(ctx context.Context, pid int) error {
+	dir, err := instanceDir()
+	if err != nil {
+		return err
+	}
+	timeout := time.After(downTimeout)
+	for {
+		lock, err := lockInstance(dir)
+		if err != nil {
+			return err
+		}
+		if lock != nil {
+			lock.Close()
+			fmt.Println("the testbed has ended")
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout:
+			return fmt.Errorf("the testbed (pid %d) has not ended after %s", pid, downTimeout)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show the testbed that `up` has started; exit code 1 if there is none",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			state, nodes, err := readInstance()
+			if err != nil {
+				return err
+			}
+			fmt.Printf("up for %s, machine: %s\nkubeconfig: %s\n", time.Since(state.Started).Round(time.Second), state.Machine, state.Kubeconfig)
+			for _, n := range nodes.Nodes {
+				fmt.Printf("%s %s\n", n.Name, n.IP)
+			}
+			return nil
+		},
+	}
+}
+
+func execCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "exec NODE [--] PROGRAM [ARG...]",
+		Short:   "Run a program on a Node of the testbed that `up` has started",
+		Example: "  testbed exec node-1 -- ovs-vsctl show",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			program := args[1:]
+			if program[0] == "--" {
+				program = program[1:]
+			}
+			return onNode(cmd.Context(), args[0], remote.Command{Args: program, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func shellCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell NODE",
+		Short: "Open a shell on a Node of the testbed that `up` has started",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := context.WithCancel(cmd.Context())
+			defer stop()
+			shell := remote.Command{Args: []string{"bash", "--norc"}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+			fd := int(os.Stdin.Fd())
+			if term.IsTerminal(fd) {
+				size, err := terminalSize()
+				if err != nil {
+					return err
+				}
+				old, err := term.MakeRaw(fd)
+				if err != nil {
+					return fmt.Errorf("preparing the terminal: %w", err)
+				}
+				defer func() { _ = term.Restore(fd, old) }() // fails only when the terminal has gone
+				shell.TTY, shell.Resize = &size, resizes(ctx)
+			}
+			return onNode(ctx, args[0], shell)
+		},
+	}
+}
+
+func terminalSize() (remote.Size, error) {
+	ws, err := pty.GetsizeFull(os.Stdin)
+	if err != nil {
+		return remote.Size{}, fmt.Errorf("reading the terminal's size: %w", err)
+	}
+	return remote.Size{Rows: ws.Rows, Cols: ws.Cols}, nil
+}
+
+// resizes gives the size of the terminal whenever it changes.
+func resizes(ctx context.Context) <-chan remote.Size {
+	changed := make(chan os.Signal, 1)
+	signal.Notify(changed, syscall.SIGWINCH)
+	sizes := make(chan remote.Size)
+	go func() {
+		defer signal.Stop(changed)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			size, err := terminalSize()
+			if err != nil {
+				continue
+			}
+			select {
+			case sizes <- size:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return sizes
+}
+
+// onNode runs a command on a Node ("node-1" or "1") and passes on its exit code.
+func onNode(ctx context.Context, name string, cmd remote.Command) error {
+	state, nodes, err := readInstance()
+	if err != nil {
+		return err
+	}
+	node, err := findNode(nodes, name)
+	if err != nil {
+		return err
+	}
+	cmd.Args = append(node.Enter, cmd.Args...)
+	cmd.Env = append([]string{"HOME=/root", "TERM=" + os.Getenv("TERM"), "LANG=C.UTF-8", "PS1=" + node.Name + ":\\w# "}, node.Env...)
+	cmd.Dir = "/"
+	code, err := remote.Run(ctx, state.Endpoint, cmd)
+	if err != nil {
+		return err
+	}
+	if code != 0 {
+		return exitError(code)
+	}
+	return nil
+}
+
+func findNode(nodes cluster.State, name string) (cluster.NodeState, error) {
+	var names []string
+	for _, n := range nodes.Nodes {
+		if n.Name == name || n.Name == "node-"+name {
+			return n, nil
+		}
+		names = append(names, n.Name)
+	}
+	return cluster.NodeState{}, fmt.Errorf("there is no Node %q, the Nodes are %v", name, names)
+}

@@ -1,0 +1,156 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guest is what runs inside the testbed's virtual machine or user-mode Linux: it completes the boot (mounts, kernel modules,
+// network) and then serves commands (package remote).
+//
+// The machine's root is the host's own file system (virtiofs, hostfs), except /tmp and /run, which are the guest's. The guest
+// loads kernel modules out of the testbed's cache and leaves the host's /lib/modules alone.
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
+)
+
+const (
+	// Marker begins every console line that is meant for the host; ReadyMessage is the last one of a boot.
+	Marker       = "testbed: "
+	ReadyMessage = "ready"
+	// Address and HostAddress are the addresses of guest and host on the network device between them: those of QEMU's user network.
+	Address     = "10.0.2.15"
+	HostAddress = "10.0.2.2"
+	// Port is where the command server listens.
+	Port = 7000
+
+	tracing = "/sys/kernel/tracing"
+)
+
+// Config is what the host tells the guest, in a file that only root can read.
+type Config struct {
+	Secret string `json:"secret"`
+	// ModulesRoot has lib/modules/<kernel version>; "" when everything is built into the kernel.
+	ModulesRoot string `json:"modulesRoot"`
+	// Device is the network device that leads to the host.
+	Device string `json:"device"`
+}
+
+// Modules are the kernel modules that a Node needs, in the order of loading. Those of which a kernel has no module
+// (because it is built in) must be provided by the kernel itself.
+var Modules = []string{
+	"openvswitch", "vport-geneve", "vport-vxlan", "geneve", "vxlan", "veth", "bridge", "overlay", "dummy",
+	"cls_bpf", "sch_ingress", "nf_conntrack", "nf_conntrack_netlink", "nf_tables", "nft_compat",
+	"ip_tables", "iptable_filter", "iptable_nat", "iptable_mangle", "iptable_raw", "ip_set", "ip_set_hash_net", "ip_set_hash_ip", "xt_set",
+}
+
+// Run completes the boot and serves commands until the machine is switched off.
+func Run(configFile string) error {
+	var config Config
+	data, err := os.ReadFile(configFile)
+	if err != nil {
+		return fmt.Errorf("reading the guest configuration: %w", err)
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return fmt.Errorf("reading the guest configuration %s: %w", configFile, err)
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"mounts", mount},
+		{"kernel modules", func() error { return loadModules(config.ModulesRoot) }},
+		{"network", func() error { return configureNetwork(config.Device) }},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		fmt.Println(Marker + step.name)
+	}
+	l, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", Port))
+	if err != nil {
+		return err
+	}
+	fmt.Println(Marker + ReadyMessage)
+	return remote.NewServer(config.Secret).Serve(l)
+}
+
+// mount mounts what the initramfs (package machine) has not mounted.
+func mount() error {
+	type mountPoint struct{ fstype, dir, options string }
+	mounts := []mountPoint{
+		{"devpts", "/dev/pts", "ptmxmode=666,mode=620"},
+		{"tmpfs", "/dev/shm", "mode=1777"},
+		{"cgroup2", "/sys/fs/cgroup", ""},
+		{"bpf", "/sys/fs/bpf", ""},
+	}
+	// A kernel without tracing does not have the directory.
+	if _, err := os.Stat(tracing); err == nil {
+		mounts = append(mounts, mountPoint{"tracefs", tracing, ""})
+	}
+	for _, m := range mounts {
+		if err := os.MkdirAll(m.dir, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.fstype, m.dir, m.fstype, 0, m.options); err != nil {
+			return fmt.Errorf("mounting %s on %s: %w", m.fstype, m.dir, err)
+		}
+	}
+	// Every command inherits this; the kernel's default is 4096.
+	limit := unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("raising the limit of open files: %w", err)
+	}
+	return unix.Sethostname([]byte("testbed"))
+}
+
+func loadModules(root string) error {
+	if root == "" {
+		return nil
+	}
+	// The kernel loads modules on demand (iptables matches, ip link types) through this program.
+	helper := "/run/testbed/modprobe"
+	if err := os.MkdirAll(filepath.Dir(helper), 0o755); err != nil {
+		return err
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec /sbin/modprobe -d '%s' \"$@\"\n", root)
+	if err := os.WriteFile(helper, []byte(script), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/proc/sys/kernel/modprobe", []byte(helper), 0o644); err != nil {
+		return err
+	}
+	args := append([]string{"-d", root, "-a", "virtio_net", "virtio-rng"}, Modules...)
+	out, err := exec.Command("/sbin/modprobe", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("modprobe: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func configureNetwork(device string) error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	card, err := netlink.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("finding the virtual network card %s: %w", device, err)
+	}
+	addr := &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(Address), Mask: net.CIDRMask(24, 32)}}
+	return errors.Join(
+		netlink.LinkSetUp(lo),
+		netlink.AddrAdd(card, addr),
+		netlink.LinkSetUp(card),
+	)
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rig sends single packets from a Pod to a Pod on another Node, sees them at every point of their way, and compares
+// what becomes of them with the cache off and on.
+//
+// rig.go sets it up, send.go sends one packet and collects what is seen of it, flow.go opens and warms flows, compare.go runs
+// streams of packets (package equality).
+package rig
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
+	"github.com/antrea-oncache/antrea/test/tools/equality"
+)
+
+// ethernetLength is the length of an Ethernet header.
+const ethernetLength = 14
+
+// Rig is two Pods and what is between them. The Pods' own stacks must get nothing of what is sent.
+type Rig struct {
+	World equality.World
+	// Transport is the sending Node's transport address.
+	Transport netip.Addr
+	// Devices are those of the sending Pod besides its interface, by name.
+	Devices map[string]Transmitter
+	// ReplyTo is an ordinary packet of a flow from the receiving Pod; New sets it to World.Reply.
+	ReplyTo func(equality.Flow) equality.Packet
+	// SwitchCache switches the cache of both Nodes off or on. Forget makes connection tracking forget what the Pods have done.
+	SwitchCache func(t *testing.T, on bool)
+	Forget      func(t *testing.T)
+	// Captures is a directory for what differs.
+	Captures string
+
+	sockets [equality.Points]*afpacket.Socket
+	// wire is where packets of the wire are sent, towards the receiving Node.
+	wire *afpacket.Socket
+	// fence is sent behind a packet that is to be dropped; fences is how many have arrived at the receiving Pod.
+	fence  afpacket.Frame
+	fences int
+	// rehearse sends each packet once before it is sent and seen.
+	rehearse bool
+	// late are frames that have come when no packet was on its way.
+	late []string
+}
+
+// Transmitter sends what a case says: packet sockets send frames.
+type Transmitter interface{ Send(afpacket.Frame) error }
+
+// Datagrams sends the payload of datagrams.
+type Datagrams struct{ net.Conn }
+
+// Send sends all of the frame's data.
+func (d Datagrams) Send(f afpacket.Frame) error {
+	_, err := d.Write(f.Data)
+	return err
+}
+
+// Place is a network device in a namespace, in which Space runs functions.
+type Place struct {
+	Space  interface{ Do(func() error) error }
+	Device string
+}
+
+// New opens packet sockets at all points, and at the wire's end at which packets for the receiving Node are sent. They live as
+// long as the test.
+func New(t *testing.T, world equality.World, points map[equality.Point]Place, wire Place) *Rig {
+	t.Helper()
+	b := &Rig{World: world, Devices: map[string]Transmitter{}}
+	b.ReplyTo = func(f equality.Flow) equality.Packet { return b.World.Reply(f) }
+	for point, place := range points {
+		b.sockets[point] = place.Open(t)
+	}
+	b.wire = wire.Open(t)
+	return b
+}
+
+// Open opens a packet socket that lives as long as the test.
+func (p Place) Open(t *testing.T) *afpacket.Socket {
+	t.Helper()
+	var socket *afpacket.Socket
+	require.NoError(t, p.Space.Do(func() error {
+		link, err := net.InterfaceByName(p.Device)
+		if err != nil {
+			return fmt.Errorf("device %s: %w", p.Device, err)
+		}
+		socket, err = afpacket.Open(link.Index, true)
+		return err
+	}))
+	t.Cleanup(socket.Close)
+	return socket
+}
+
+// LearnOuter takes the headers of the wire from an ordinary packet.
+func (b *Rig) LearnOuter(t *testing.T, f equality.Flow) {
+	t.Helper()
+	p := b.World.Packet(f)
+	data := p.Bytes()
+	arrivals := map[equality.Point]int{equality.Wire: 1, equality.Receiver: 1}
+	seen := b.Send(t, b.sockets[equality.Sender], arrivals, afpacket.Frame{Data: data})
+	require.Len(t, seen[equality.Wire], 1)
+	onWire := seen[equality.Wire][0].Data
+	b.World.Outer = bytes.Clone(onWire[:len(onWire)-len(data)+ethernetLength])
+}

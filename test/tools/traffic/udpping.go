@@ -1,0 +1,254 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
+)
+
+const (
+	pingMagic = 0x0cac4e47
+	// pingHeader is magic (4 bytes) and sequence number (8), big endian. Content fills the rest.
+	pingHeader = 12
+	// pingGrace is how long no reply may arrive before the missing ones count as lost. A machine with too little CPU time
+	// works off long queues.
+	pingGrace = 3 * time.Second
+	// pingImpatience is how long a full window delays the next request: lost requests would fill it forever.
+	pingImpatience = time.Second
+)
+
+// udpPing sends numbered datagrams at a fixed rate to a udp-echo and evaluates the replies.
+type udpPing struct {
+	to, from string
+	rate     float64
+	window   int
+	size     int
+	duration time.Duration
+	count    int
+	socketOptions
+	progress time.Duration
+}
+
+func udpPingCommand() *cobra.Command {
+	p := udpPing{socketOptions: socketOptions{buffers: true}}
+	cmd := &cobra.Command{Use: "udp-ping", Short: "Send numbered datagrams to a udp-echo", Args: cobra.NoArgs, RunE: run(p.run)}
+	f := cmd.Flags()
+	f.StringVar(&p.to, "to", "", "address:port of the udp-echo")
+	f.StringVar(&p.from, "from", "", "local address:port, :port for any address")
+	f.Float64Var(&p.rate, "rate", 1000, "datagrams per second")
+	f.IntVar(&p.window, "window", 0, "maximum number of requests in flight that are newer than the newest reply; 0 for any number")
+	f.IntVar(&p.size, "size", 64, "payload bytes")
+	f.DurationVar(&p.duration, "duration", 0, "how long to send; 0 for until SIGTERM")
+	f.IntVar(&p.count, "count", 0, "number of datagrams to send; 0 for no limit")
+	f.IntVar(&p.tos, "tos", -1, "type of service byte")
+	f.BoolVar(&p.dontFragment, "df", false, "set DF")
+	f.DurationVar(&p.progress, "progress", 0, "how often to write \"received NUMBER of NUMBER\" to stderr")
+	return cmd
+}
+
+func (p *udpPing) run(ctx context.Context, status io.Writer) (report.Ping, error) {
+	result := report.Ping{FirstLost: -1, LastLost: -1}
+	if p.size < pingHeader || p.size > 65507 || p.rate <= 0 {
+		return result, fmt.Errorf("size %d must be %d to 65507 and rate %v positive", p.size, pingHeader, p.rate)
+	}
+	dialer := net.Dialer{Control: p.control}
+	if p.from != "" {
+		local, err := net.ResolveUDPAddr(network("udp", p.to), p.from)
+		if err != nil {
+			return result, err
+		}
+		dialer.LocalAddr = local
+	}
+	conn, err := dialer.DialContext(ctx, network("udp", p.to), p.to)
+	if err != nil {
+		return result, err
+	}
+	defer conn.Close()
+	result.Local, result.Remote = conn.LocalAddr().String(), conn.RemoteAddr().String()
+	fmt.Fprintln(status, "connected", result.Local, result.Remote)
+	c := &pingCounter{size: p.size}
+	var receiver sync.WaitGroup
+	receiver.Go(func() { c.receive(conn) })
+	p.send(ctx, conn, c, status)
+	c.waitForRest(pingGrace)
+	conn.Close()
+	receiver.Wait()
+	c.fill(&result)
+	return result, nil
+}
+
+func (p *udpPing) send(ctx context.Context, conn net.Conn, c *pingCounter, status io.Writer) {
+	packet := make([]byte, p.size)
+	binary.BigEndian.PutUint32(packet, pingMagic)
+	copyContent(packet[pingHeader:])
+	begin := time.Now()
+	due, reported := begin, begin
+	for n := 0; ; n++ {
+		if p.count > 0 && n == p.count || p.duration > 0 && due.Sub(begin) >= p.duration || !waitUntil(ctx, due) || !p.waitForWindow(ctx, c) {
+			return
+		}
+		binary.BigEndian.PutUint64(packet[4:], uint64(n))
+		c.sent(time.Now())
+		if _, err := conn.Write(packet); err != nil {
+			c.failed()
+		}
+		if now := time.Now(); p.progress > 0 && now.Sub(reported) >= p.progress {
+			reported = now
+			received, sent := c.progress()
+			fmt.Fprintf(status, "received %d of %d\n", received, sent)
+		}
+		due = due.Add(time.Duration(float64(time.Second) / p.rate))
+		if p.window > 0 && time.Now().After(due) {
+			due = time.Now() // no burst makes up for what a slow machine could not send in time
+		}
+	}
+}
+
+// waitForWindow returns when one more request fits into the window, or false when ctx ends before that.
+func (p *udpPing) waitForWindow(ctx context.Context, c *pingCounter) bool {
+	for end := time.Now().Add(pingImpatience); p.window > 0 && c.underWay() >= p.window && time.Now().Before(end); {
+		if !waitUntil(ctx, time.Now().Add(time.Millisecond)) {
+			return false
+		}
+	}
+	return true
+}
+
+func copyContent(into []byte) { copy(into, content(0, len(into))) }
+
+// pingCounter knows every request, by sequence number.
+type pingCounter struct {
+	size int
+
+	mu         sync.Mutex
+	sentAt     []time.Time
+	rtt        []time.Duration // 0: no reply yet
+	received   int
+	highest    int
+	last       time.Time
+	gap        time.Duration
+	gapBegan   time.Time
+	duplicated int
+	reordered  int
+	corrupted  int
+	errors     int
+}
+
+func (c *pingCounter) sent(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sentAt, c.rtt = append(c.sentAt, at), append(c.rtt, 0)
+}
+
+func (c *pingCounter) failed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.errors++
+}
+
+func (c *pingCounter) progress() (received, sent int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.received, len(c.sentAt)
+}
+
+// underWay returns the number of requests sent after the one that the newest reply answers.
+func (c *pingCounter) underWay() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.sentAt) - 1 - c.highest
+}
+
+// receive counts replies until conn is closed. Datagrams that do not start like a reply belong to another test.
+func (c *pingCounter) receive(conn net.Conn) {
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := conn.Read(buf)
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil || n < pingHeader || binary.BigEndian.Uint32(buf) != pingMagic {
+			continue // also an ICMP error for an earlier request
+		}
+		c.reply(buf[:n], time.Now())
+	}
+}
+
+func (c *pingCounter) reply(packet []byte, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	number := int(binary.BigEndian.Uint64(packet[4:]))
+	if number < 0 || number >= len(c.sentAt) || len(packet) != c.size ||
+		!bytes.Equal(packet[pingHeader:], content(0, len(packet)-pingHeader)) {
+		c.corrupted++
+		return
+	}
+	if c.rtt[number] != 0 {
+		c.duplicated++
+		return
+	}
+	c.rtt[number] = max(at.Sub(c.sentAt[number]), 1)
+	if c.received > 0 {
+		if gap := at.Sub(c.last); gap > c.gap {
+			c.gap, c.gapBegan = gap, c.last
+		}
+	}
+	c.last = at
+	c.received++
+	if number < c.highest {
+		c.reordered++
+	}
+	c.highest = max(c.highest, number)
+}
+
+// waitForRest returns when all replies have arrived, or none has for grace.
+func (c *pingCounter) waitForRest(grace time.Duration) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	before, _ := c.progress()
+	for end := time.Now().Add(grace); time.Now().Before(end); <-tick.C {
+		received, sent := c.progress()
+		if received == sent {
+			return
+		}
+		if received > before {
+			before, end = received, time.Now().Add(grace)
+		}
+	}
+}
+
+func (c *pingCounter) fill(r *report.Ping) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.Sent, r.Received, r.Lost = len(c.sentAt), c.received, len(c.sentAt)-c.received
+	r.Duplicated, r.Reordered, r.Corrupted, r.SendErrors = c.duplicated, c.reordered, c.corrupted, c.errors
+	if c.gap > 0 {
+		r.LongestGapMs, r.GapBegan = milliseconds(c.gap), c.gapBegan.UnixNano()
+	}
+	samples := make([]time.Duration, 0, c.received)
+	for number, rtt := range c.rtt {
+		if rtt != 0 {
+			samples = append(samples, rtt)
+			continue
+		}
+		if r.FirstLost < 0 {
+			r.FirstLost = number
+		}
+		r.LastLost = number
+	}
+	r.RTT = latencyOf(samples)
+}
