@@ -58,6 +58,7 @@ func CanRunUML() error {
 type uml struct {
 	o       Options
 	network *umlNetwork
+	cpu     *reservation // nil if the kernel is not pinned
 	kernel  *proc.Process
 	console *console
 }
@@ -89,6 +90,14 @@ func startUML(ctx context.Context, o Options, secret string) (_ *Machine, err er
 	}
 	if u.network, err = newUMLNetwork(); err != nil {
 		return nil, fmt.Errorf("making the network of user-mode Linux: %w", err)
+	}
+	if u.cpu, err = reserveCPU(); err != nil {
+		return nil, err
+	}
+	if u.cpu != nil {
+		if err := u.network.thread.Do(u.cpu.pin); err != nil {
+			return nil, err
+		}
 	}
 	o.Progress.Printf("machine: booting user-mode Linux %s", kernel.Version)
 	if err := u.startKernel(kernel.Path, script); err != nil {
@@ -191,6 +200,9 @@ func (u *uml) cleanup() {
 	}
 	if u.network != nil {
 		u.network.Close()
+	}
+	if u.cpu != nil {
+		u.cpu.Close()
 	}
 	if u.console != nil {
 		u.console.Close()

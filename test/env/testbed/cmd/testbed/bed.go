@@ -40,12 +40,17 @@ type bedFlags struct {
 }
 
 func (f *bedFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.machine, "machine", os.Getenv("TESTBED_MACHINE"),
-		`where to run: "host", "uml" (user-mode Linux), "vm" (QEMU), or "" to choose (default $TESTBED_MACHINE)`)
-	flags.BoolVar(&f.functional, "functional", false, "times do not matter: user-mode Linux may be chosen, if `prepare --functional` has built it")
+	f.addMachine(flags)
 	flags.BoolVar(&f.countInstructions, "count-instructions", false,
 		fmt.Sprintf("a virtual machine with one processor, whose time is a count of executed instructions: one is %s", machine.InstructionTime))
 	flags.StringVar(&f.profiler, "profiler", "", "a plugin of QEMU that counts instructions by their address between two marks of PROGRAM, into $TESTBED_ARTIFACTS/blocks")
+}
+
+// addMachine adds the flags that choose the kind of machine.
+func (f *bedFlags) addMachine(flags *pflag.FlagSet) {
+	flags.StringVar(&f.machine, "machine", os.Getenv("TESTBED_MACHINE"),
+		`where to run: "host", "uml" (user-mode Linux), "vm" (QEMU), or "" to choose (default $TESTBED_MACHINE)`)
+	flags.BoolVar(&f.functional, "functional", false, "times do not matter: user-mode Linux may be chosen, if `prepare --functional` has built it")
 }
 
 // args are the flags on a command line.

@@ -49,7 +49,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), vmCommand(), prepareCommand(), upCommand(), downCommand(), statusCommand(), shellCommand(), execCommand(),
+	root.AddCommand(runCommand(), kindCommand(), vmCommand(), prepareCommand(), upCommand(), downCommand(), statusCommand(), shellCommand(), execCommand(),
 		serveCommand(), clusterCommand(), guestCommand())
 	root.AddCommand(kernelLogCommand())
 	return root

@@ -46,6 +46,25 @@ Its exit code is passed on. When the kernel of the machine has logged a warning 
 	return cmd
 }
 
+func kindCommand() *cobra.Command {
+	var flags bedFlags
+	cmd := &cobra.Command{
+		Use:   "kind",
+		Short: "Print what kind of machine `run` starts with these flags: host, uml or vm",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			kind := machine.Kind(flags.machine)
+			if kind == "" {
+				kind, _ = machine.Detect(flags.functional)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), kind)
+			return nil
+		},
+	}
+	flags.addMachine(cmd.Flags())
+	return cmd
+}
+
 func prepareCommand() *cobra.Command {
 	var functional bool
 	cmd := &cobra.Command{

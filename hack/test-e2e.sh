@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Copyright 2026 The antrea-oncache Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs the suites of the end-to-end tests: test-e2e.sh [FLAG_OF_TEST_BINARY...], with E2E_MACHINES machines at a time.
+#
+# User-mode Linux uses one processor, and each suite makes a cluster of its own. So each suite gets a machine there, with as many at a time
+# as this machine has processors, but not more than two: their clocks are this machine's. Other kinds of machine run all suites one after
+# the other. Each suite's whole output is in .testbed/e2e/SUITE.log; of suites in parallel, what passed and failed is shown meanwhile, and
+# what the failed ones said at the end.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+bed=(bin/testbed run --functional)
+tests=(bin/e2e.test -test.v -test.timeout=60m "$@")
+
+processors=$(nproc)
+machines=${E2E_MACHINES:-$((processors < 2 ? processors : 2))}
+if [ "$(bin/testbed kind --functional)" != uml ] || [ "$machines" = 1 ] || [[ " $*" == *" -test.run"* ]]; then
+	exec "${bed[@]}" -- "${tests[@]}"
+fi
+
+logs=.testbed/e2e
+rm -rf $logs
+mkdir -p $logs
+# The longest ones first, so that the machines end at about the same time.
+mapfile -t suites < <(bin/e2e.test -test.list '^Test' | awk -v first='TestGeneveGateOn TestNetkitGateOn' '
+	BEGIN { n = split(first, names, " "); for (i = 1; i <= n; i++) rank[names[i]] = i }
+	{ print ($1 in rank ? rank[$1] : n + 1), $1 }' | sort -sn -k1,1 | cut -d' ' -f2)
+[ ${#suites[@]} -gt 0 ] || { echo "test-e2e: bin/e2e.test has no tests"; exit 1; }
+
+# run SUITE runs a suite in a machine of its own and shows its progress.
+run() {
+	local began=$SECONDS verdict=passed
+	"${bed[@]}" --artifacts="$logs/$1" -- "${tests[@]}" -test.run "^$1\$" 2>&1 | tee "$logs/$1.log" |
+		awk '/^\[ *[0-9.]+s\] .* (passed|FAILED) after/ { sub(/^\[[^]]*\] /, ""); print; fflush() }' || verdict=FAILED
+	echo "$verdict" >"$logs/$1.verdict"
+	echo "==> $1 $verdict after $((SECONDS - began)) s"
+}
+
+trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
+for suite in "${suites[@]}"; do
+	[ "$(jobs -rp | wc -l)" -lt "$machines" ] || wait -n
+	run "$suite" &
+done
+wait
+
+failed=0
+for suite in "${suites[@]}"; do
+	if [ "$(cat "$logs/$suite.verdict")" != passed ]; then
+		cat "$logs/$suite.log"
+		failed=1
+	fi
+done
+exit $failed
