@@ -46,12 +46,12 @@ static __always_inline __u32 hash_of(struct __sk_buff *skb, __u32 known)
 	return known;
 }
 
-/* source_port does the same as udp_flow_src_port of include/net/udp_tunnel.h, so that fast and slow path take the same
- * route through switches and receive queues. */
+/* source_port does the same as the kernel's udp_flow_src_port with the range of package sourceport, so that fast and
+ * slow path take the same route through switches and receive queues. */
 static __always_inline __be16 source_port(__u32 hash, const struct onc_control *c)
 {
 	hash ^= hash << 16;
-	return bpf_htons((__u16)((((__u64)hash * (__u32)(c->port_max - c->port_min)) >> 32) + c->port_min));
+	return bpf_htons((__u16)((((__u64)hash * c->port_count) >> 32) + c->port_first));
 }
 
 /* outer_ecn does the same as ip_tunnel_ecn_encap: CE is not copied to the outer header (RFC 6040). */

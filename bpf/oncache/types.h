@@ -133,8 +133,8 @@ struct onc_control {
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];
 	__be16 tunnel_port;
-	__u16 port_min; /* range of outer UDP source ports as the kernel's tunnel device uses it: [min, max) */
-	__u16 port_max;
+	__u16 port_first; /* of the outer UDP source ports that the kernel's tunnel device uses */
+	__u16 port_count;
 	__u8 uplink_mac[6];
 	__u8 virtual_mac[6];
 	__u8 pad[6];

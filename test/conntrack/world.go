@@ -162,7 +162,7 @@ func (c *cache) announce(n, peer *nodepair.Node, podIf, uplinkIf int) error {
 		endpoint.IPv4 = n.PodIP
 	}
 	c.SetUplink(datapath.Uplink{
-		IfIndex: uplinkIf, MAC: n.UplinkMAC, IPv4: n.Transport, TunnelPort: nodepair.TunnelPort, PortMin: 32768, PortMax: 60999,
+		IfIndex: uplinkIf, MAC: n.UplinkMAC, IPv4: n.Transport, TunnelPort: nodepair.TunnelPort, PortFirst: 32768, PortCount: 28231,
 		TunnelHeader: [8]byte{8}, VirtualMAC: n.TunnelMAC,
 	}, uint64(lease))
 	generation, _ := c.EndpointState(podSlot)

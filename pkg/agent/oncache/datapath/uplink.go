@@ -18,8 +18,8 @@ type Uplink struct {
 	MAC     net.HardwareAddr
 	// IPv4 and IPv6 are this Node's transport addresses; the zero Addr when it has none of the family.
 	IPv4, IPv6 netip.Addr
-	// TunnelPort is the UDP destination port; PortMin (included) and PortMax (excluded) the range of source ports.
-	TunnelPort, PortMin, PortMax uint16
+	// TunnelPort is the UDP destination port; PortFirst and PortCount are the range of source ports.
+	TunnelPort, PortFirst, PortCount uint16
 	// TunnelHeader is the only tunnel header that is accepted, as on the wire.
 	TunnelHeader [8]byte
 	// VirtualMAC is the inner destination MAC of all tunnel packets.
@@ -35,7 +35,7 @@ func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 	atomic.StoreUint32(&c.UplinkIp4, object.Wire4(u.IPv4))
 	c.UplinkIp6 = object.Wire6(u.IPv6)
 	c.TunnelPort = object.WirePort(u.TunnelPort)
-	c.PortMin, c.PortMax = u.PortMin, u.PortMax
+	c.PortFirst, c.PortCount = u.PortFirst, u.PortCount
 	copy(c.UplinkMac[:], u.MAC)
 	copy(c.VirtualMac[:], u.VirtualMAC)
 	c.TunnelHeader = u.TunnelHeader

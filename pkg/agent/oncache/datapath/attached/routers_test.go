@@ -15,6 +15,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/sourceport"
 	"github.com/antrea-oncache/antrea/test/env/nodepair"
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
@@ -105,8 +106,10 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 		}
 		return d.Attach(n.upIf, datapath.RoleUplink)
 	}))
+	ports, err := sourceport.VXLAN()
+	require.NoError(t, err)
 	uplink := datapath.Uplink{
-		IfIndex: n.upIf, MAC: n.UplinkMAC, TunnelPort: nodepair.TunnelPort, PortMin: 32768, PortMax: 60999, TunnelHeader: vxlanHeader, VirtualMAC: n.TunnelMAC,
+		IfIndex: n.upIf, MAC: n.UplinkMAC, TunnelPort: nodepair.TunnelPort, PortFirst: ports.First, PortCount: ports.Count, TunnelHeader: vxlanHeader, VirtualMAC: n.TunnelMAC,
 	}
 	endpoint := datapath.Endpoint{IfIndex: n.podIf, MAC: n.PodMAC, GatewayMAC: n.Gateway}
 	if r.family.Outer6 {

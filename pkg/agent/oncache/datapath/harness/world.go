@@ -77,7 +77,7 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f Family) *World {
 	w := &World{Datapath: d, Inside: in, T: t, PinPath: pinPath, PodIf: NewDevice(t, "pod0", PodMAC), UplinkIf: NewDevice(t, "up0", UplinkMAC), Family: f}
 	d.SetUplink(datapath.Uplink{
-		IfIndex: w.UplinkIf, MAC: UplinkMAC, IPv4: NodeIP, IPv6: NodeIP6, TunnelPort: 6081, PortMin: 1, PortMax: 65535,
+		IfIndex: w.UplinkIf, MAC: UplinkMAC, IPv4: NodeIP, IPv6: NodeIP6, TunnelPort: 6081, PortFirst: 1, PortCount: 65534,
 		TunnelHeader: [8]byte{0, 0, 0x65, 0x58}, VirtualMAC: VirtualMAC,
 	}, uint64(5*time.Second))
 	require.NoError(t, d.Attend(time.Hour))

@@ -74,8 +74,7 @@ func (s *State) encapsulate(p *Packet, ip *inner, identification uint16) []byte 
 		hash = s.Entry.Hash
 	}
 	hash ^= hash << 16
-	ports := uint64(s.Uplink.PortMax - s.Uplink.PortMin)
-	binary.BigEndian.PutUint16(transport, s.Uplink.PortMin+uint16(uint64(hash)*ports>>32))
+	binary.BigEndian.PutUint16(transport, s.Uplink.PortFirst+uint16(uint64(hash)*uint64(s.Uplink.PortCount)>>32))
 	binary.BigEndian.PutUint16(transport[4:], uint16(len(transport)))
 	return frame
 }

@@ -25,7 +25,7 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	control.UplinkMac, control.VirtualMac = s.Uplink.MAC, s.Uplink.VirtualMAC
 	control.UplinkIp4, control.UplinkIp6 = object.Wire4(s.Uplink.IPv4), object.Wire6(s.Uplink.IPv6)
 	control.TunnelPort = object.WirePort(s.Uplink.Port)
-	control.PortMin, control.PortMax = s.Uplink.PortMin, s.Uplink.PortMax
+	control.PortFirst, control.PortCount = s.Uplink.PortFirst, s.Uplink.PortCount
 	control.TunnelHeader = s.Uplink.TunnelHeader
 
 	e := w.EndpointAt(harness.PodSlot)

@@ -131,7 +131,7 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			}
 		case 3:
 			a, b := binary.BigEndian.Uint16([]byte{r.next(), r.next()}), binary.BigEndian.Uint16([]byte{r.next(), r.next()})
-			s.Uplink.PortMin, s.Uplink.PortMax = min(a, b), max(a, b)
+			s.Uplink.PortFirst, s.Uplink.PortCount = min(a, b), max(a, b)-min(a, b)
 		}
 	},
 	// What the kernel knows beside the frame.

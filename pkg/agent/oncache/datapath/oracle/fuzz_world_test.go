@@ -118,7 +118,7 @@ func (w *fuzzWorld) base(kind int) fuzzCase {
 	}
 	c.state = oracle.State{
 		Mode: oracle.Enforce, Generation: 3,
-		Uplink: oracle.Uplink{IPv4: harness.NodeIP, IPv6: harness.NodeIP6, Port: 6081, PortMin: 1, PortMax: 65535,
+		Uplink: oracle.Uplink{IPv4: harness.NodeIP, IPv6: harness.NodeIP6, Port: 6081, PortFirst: 1, PortCount: 65534,
 			MAC: [6]byte(harness.UplinkMAC), VirtualMAC: [6]byte(harness.VirtualMAC), TunnelHeader: o.Tunnel},
 		Endpoint: oracle.Endpoint{Generation: 4, Changed: 6, Interface: uint32(w.PodIf), MAC: [6]byte(harness.PodMAC), GatewayMAC: [6]byte(harness.GatewayMAC),
 			IPv4: harness.PodIP, IPv6: harness.PodIP6, FoundBy: uint32(w.PodIf), FoundAt: []netip.Addr{harness.PodIP, harness.PodIP6}},

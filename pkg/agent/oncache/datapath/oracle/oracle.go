@@ -44,8 +44,8 @@ type Uplink struct {
 	MAC          [6]byte
 	IPv4, IPv6   netip.Addr
 	Port         uint16 // of the tunnel
-	PortMin      uint16 // first UDP source port of the tunnel
-	PortMax      uint16 // first one after the range
+	PortFirst    uint16 // first UDP source port of the tunnel
+	PortCount    uint16 // how many there are
 	TunnelHeader [8]byte
 	VirtualMAC   [6]byte // inner destination of all tunnel packets
 }

@@ -29,8 +29,8 @@ type BpfOncControl struct {
 	UplinkIp4     uint32
 	UplinkIp6     [4]uint32
 	TunnelPort    uint16
-	PortMin       uint16
-	PortMax       uint16
+	PortFirst     uint16
+	PortCount     uint16
 	UplinkMac     [6]uint8
 	VirtualMac    [6]uint8
 	Pad           [6]uint8
