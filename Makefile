@@ -26,8 +26,9 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := vet verify-generated test-unit test-policy test-objects test-bpf test-conntrack bench-smoke test-kernels cost test-e2e
-# These need no quiet and run beside the last of them.
+stages := vet verify-generated test-unit test-policy test-objects test-bpf test-conntrack bench-smoke test-kernels
+# These do not mind the ones that run beside them, which get what is left of the CPUs.
+stages_accompanied := cost test-e2e
 stages_beside := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
 kernels := stable backports
@@ -214,9 +215,10 @@ bench-smoke: bench-programs ## Measure a little, fail when a ratio or what a hit
 	$(GO) test -count=1 -run '^TestCost$$' ./pkg/agent/oncache/datapath/cost
 
 .PHONY: test-e2e
-test-e2e: build ## Run the end-to-end tests on a two-Node cluster (root)
+test-e2e: build ## Run the end-to-end tests on two-Node clusters (root)
 	$(GO) test -c -o bin/e2e.test ./test/e2e
-	bin/testbed run -- bin/e2e.test -test.v -test.timeout=60m $(E2E_ARGS)
+	bin/testbed prepare --functional
+	hack/test-e2e.sh $(E2E_ARGS)
 
 .PHONY: e2e
 e2e: build ## Run one area of the end-to-end tests on one kind of cluster: AREA=FastPath, SUITE=TestGeneveGateOn (root)
@@ -238,7 +240,7 @@ test: export FUZZTIME := 200s
 test: export OBJECTS_SEED := 1
 test: export COUNT_ARGS := -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
-	hack/run-stages.sh $(stages) -- $(stages_beside)
+	hack/run-stages.sh $(stages) -- $(stages_accompanied) -- $(stages_beside)
 
 .PHONY: demo
 demo: before-demo deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)
@@ -247,7 +249,7 @@ demo: before-demo deps build ## Measure traffic with ONCache off and on, on a cl
 
 .PHONY: demo-up
 demo-up: before-demo-up deps build ## Start a two-Node cluster with ONCache that stays (root)
-	bin/testbed up $(UP_ARGS)
+	bin/testbed up --functional $(UP_ARGS)
 
 .PHONY: shell
 shell: ## Open a shell on a Node of the cluster that stays: make shell NODE=1

@@ -2,22 +2,26 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Makes targets one after the other, each a stage with its time: run-stages.sh STAGE... -- BACKGROUND_STAGE...
+# Makes targets one after the other, each a stage with its time: run-stages.sh STAGE... -- STAGE... -- BACKGROUND_STAGE...
 #
-# The stages after "--" run one after the other, in parallel with the last one before it, and get only CPU time that nothing
-# else wants: the end-to-end tests leave the CPUs idle for a third of the time, and fuzzing uses whatever it gets. The
-# output of each stage is in .testbed/STAGE.log. All stages run, even after one has failed. At the end the output of the
-# failed ones is shown.
+# The background stages run one after the other, in parallel with the stages between the two "--", and get only CPU time that
+# nothing else wants: instructions are counted on one CPU, and fuzzing uses whatever it gets. The output of each stage is in
+# .testbed/STAGE.log. All stages run, even after one has failed. At the end the output of the failed ones is shown.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-stages=()
-while [ $# -gt 0 ] && [ "$1" != -- ]; do
-	stages+=("$1")
+alone=() accompanied=()
+while [ "$1" != -- ]; do
+	alone+=("$1")
+	shift
+done
+shift
+while [ "$1" != -- ]; do
+	accompanied+=("$1")
 	shift
 done
 beside=("${@:2}")
-last=${stages[-1]}
+stages=("${alone[@]}" "${accompanied[@]}")
 logs=.testbed
 mkdir -p $logs
 rm -f $logs/*.stage
@@ -53,12 +57,12 @@ explain() {
 	printf '%s\n' "$said"
 }
 
-# run_beside runs the stages in parallel with the last one. It prints their results; their output is in their logs.
+# run_beside runs the background stages. It prints their results; their output is in their logs.
 run_beside() {
 	chrt --idle --pid 0 $BASHPID
 	for stage in "${beside[@]}"; do
 		run "$stage" timeout --foreground --kill-after=1m $limit >"$logs/$stage.log"
-		verdict "$stage" "in parallel with $last" || true
+		verdict "$stage" "in the background" || true
 	done
 }
 
@@ -68,8 +72,8 @@ trap 'if [ -n "$group" ]; then kill -- "-$group" 2>/dev/null || true; wait "$gro
 trap 'exit 130' INT TERM
 
 for stage in "${stages[@]}"; do
-	if [ "$stage" = "$last" ] && [ ${#beside[@]} -gt 0 ]; then
-		echo "==> in parallel with $last: ${beside[*]} (output in $logs/STAGE.log)"
+	if [ "$stage" = "${accompanied[0]}" ] && [ ${#beside[@]} -gt 0 ]; then
+		echo "==> in the background from now on: ${beside[*]} (output in $logs/STAGE.log)"
 		set -m # a process group of their own, to be ended together
 		run_beside &
 		group=$!
@@ -80,7 +84,7 @@ for stage in "${stages[@]}"; do
 	verdict "$stage" >/dev/null || verdict "$stage" "the later stages still run" || true
 done
 if [ -n "$group" ]; then
-	echo "==> waiting for the stages in parallel with $last"
+	echo "==> waiting for the stages in the background"
 	wait "$group"
 	group=
 fi
