@@ -63,7 +63,7 @@ func TestCommand(t *testing.T) {
 			require.Contains(t, out.String(), tc.printed)
 			if tc.said != "" {
 				require.Len(t, logged(tc.said), 1)
-				require.Empty(t, out.String(), "an error is said once")
+				require.Empty(t, out.String(), "an error is reported once")
 			}
 			require.Equal(t, tc.configFile, configFile)
 			require.Equal(t, tc.runs, runs)
