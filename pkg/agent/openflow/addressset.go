@@ -10,8 +10,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/trie"
 )
 
-// AddressSet is an immutable set of addresses that counts how often each was added. Two sets of which one was derived from the
-// other are compared at the cost of what differs. Sets that are == are equal; equal sets need not be ==.
+// AddressSet is an immutable set of addresses that counts how often each was added. Comparing a set with one derived from it
+// costs time for the differences only. Sets that are == are equal; equal sets need not be ==.
 type AddressSet struct {
 	v4, v6 trie.Map[int]
 	// origin is shared by all sets derived from one another.

@@ -79,7 +79,7 @@ func icmpv6(messageType uint8) []of.Match {
 }
 
 // linkLocalAddress is the link-local address with the interface identifier of mac (RFC 4291, appendix A). The CNI server
-// makes Pods use it, whatever the Node's default for new interfaces is.
+// makes Pods use it, regardless of the Node's default for new interfaces.
 func linkLocalAddress(mac net.HardwareAddr) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80,
 		8: mac[0] ^ 0x02, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]})

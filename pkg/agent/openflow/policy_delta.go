@@ -15,8 +15,8 @@ type keyDelta struct {
 
 func (d *keyDelta) empty() bool { return len(d.removed)+len(d.added) == 0 }
 
-// keyDelta compares two versions of a rule, either of which may be nil. Peers may be very many: while their flows keep their place
-// in the conjunction, only added and removed peers are visited.
+// keyDelta compares two versions of a rule, either of which may be nil. A rule can have very many peers: while their flows
+// keep their place in the conjunction, only added and removed peers are visited.
 func (g policyFlows) keyDelta(old, r *PolicyRule) *keyDelta {
 	delta := &keyDelta{added: map[clauseKey]dimension{}}
 	delta.addFixed(g.fixedKeys(old), g.fixedKeys(r))

@@ -54,7 +54,7 @@ func TestCallersOfAHungSwitch(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		call func(ctx context.Context, c *client) error
-		// wait is the longest that the call may take, with a context of one second. A real switch is found to be hung sooner.
+		// wait is the longest that the call may take, with a context of one second. A real switch is found to hang sooner.
 		wait time.Duration
 		err  error
 	}{

@@ -147,7 +147,7 @@ func TestHungSwitch(t *testing.T) {
 	require.Len(t, lines(), 3, "%q", lines())
 }
 
-// TestEndlessMessage has a switch whose message never ends: echo replies become part of it and are no sign of life.
+// TestEndlessMessage has a switch whose message never ends: echo replies become part of it and are not signs of life.
 func TestEndlessMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()

@@ -12,7 +12,7 @@ import (
 )
 
 // Transaction is a change of meters, groups and flows. Apply brings it into the order that OpenFlow demands, so that a flow
-// points only to groups and meters that exist, whatever order the changes are given in:
+// points only to groups and meters that exist, regardless of the order in which the changes are given:
 //
 //  1. MeterDeleteAll and GroupDeleteAll,
 //  2. additions of meters,
