@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command antctl looks into a running Antrea component.
+// Command antctl inspects a running Antrea component.
 package main
 
 import (

@@ -30,17 +30,10 @@ import (
 
 // TestBinary builds antctl and runs it against a real API server of an agent.
 func TestBinary(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skipf("needs the go command to build antctl: %v", err)
-	}
 	dir := t.TempDir()
 	tokenFile := filepath.Join(dir, "token")
 	binary := filepath.Join(dir, "antctl")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X main.tokenFile="+tokenFile+
-		" -X github.com/antrea-oncache/antrea/pkg/version.Version=v9.9.9 -X github.com/antrea-oncache/antrea/pkg/version.ReleaseStatus=released",
-		"-o", binary, ".")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
+	buildAntctl(t, binary, tokenFile)
 	address := startAgentAPI(t, tokenFile)
 
 	antctl := func(podName string, args ...string) (stdout, stderr string, err error) {
@@ -94,6 +87,18 @@ func TestBinary(t *testing.T) {
 	_, stderr, err = antctl("", "version", "-t", "1s")
 	require.Error(t, err)
 	require.Contains(t, stderr, "Kubernetes API")
+}
+
+func buildAntctl(t *testing.T, binary, tokenFile string) {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skipf("needs the go command to build antctl: %v", err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X main.tokenFile="+tokenFile+
+		" -X github.com/antrea-oncache/antrea/pkg/version.Version=v9.9.9 -X github.com/antrea-oncache/antrea/pkg/version.ReleaseStatus=released",
+		"-o", binary, ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
 }
 
 func startAgentAPI(t *testing.T, tokenFile string) (address string) {

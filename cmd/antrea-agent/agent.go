@@ -29,7 +29,7 @@ import (
 
 // run brings the Node up and serves until ctx ends or a part fails.
 func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
-	// First of all: from here on the agent changes what another one may be using.
+	// This comes first: from here on the agent changes what another one may be using.
 	unlock, err := nodelock.Lock(ctx, o.lockFile)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	}
 
 	p := newParts(ctx)
-	// The first to be told of changes of the store.
+	// It is made first, so that it is the first to be told of changes of the store.
 	pods := podfeed.New(n.store)
 	cache, err := startONCache(p.ctx, o, n, pods)
 	if err != nil {
@@ -72,7 +72,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	return p.wait()
 }
 
-// node is the Node as the agent has found and made it: what the cache, the controllers and the API work on.
+// node is the Node as the agent has found and configured it: the cache, the controllers and the API work on it.
 type node struct {
 	name     string
 	clients  *kubernetes.Clients
@@ -87,7 +87,7 @@ type node struct {
 	*agent.State
 }
 
-// recordProblems makes the recorder of problems, with its metric and Events, and has panics reported to it.
+// recordProblems makes the recorder of problems, with its metric and Events, and reports panics to it.
 func recordProblems(ctx context.Context, kube clientkubernetes.Interface, nodeName string) (*problem.Recorder, error) {
 	problems := problem.NewRecorder()
 	if err := legacyregistry.Registerer().Register(problems); err != nil {
@@ -98,7 +98,7 @@ func recordProblems(ctx context.Context, kube clientkubernetes.Interface, nodeNa
 	return problems, nil
 }
 
-// connectSwitch connects to OVSDB, for which it waits, and makes the OpenFlow client, which connects in bringUp.
+// connectSwitch connects to OVSDB, waiting for it if needed, and makes the OpenFlow client, which connects in bringUp.
 func (n *node) connectSwitch(ctx context.Context, o *options) error {
 	conn, err := ovsconfig.NewOVSDBConnection(ctx, "unix:"+filepath.Join(o.config.OVSRunDir, "db.sock"))
 	if err != nil {
@@ -115,8 +115,8 @@ func (n *node) disconnectSwitch() {
 	n.bridge.Close()
 }
 
-// pipelineFeatures says which tables the pipeline has. The tables of features that this version does not fill yet are
-// there all the same, with their miss action: tools and people find the pipeline as they know it.
+// pipelineFeatures says which tables the pipeline has. Tables of features that this version does not implement exist
+// nevertheless, with their miss action, so that tools and people find the usual pipeline.
 func pipelineFeatures(o *options) openflow.Features {
 	return openflow.Features{
 		AntreaProxy:    o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable,
@@ -137,7 +137,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 		func(network *config.NetworkConfig, node *config.NodeConfig) (route.Interface, error) {
 			return route.NewClient(network, node, route.Options{Ports: route.Ports{AgentAPI: uint16(o.config.APIPort)}})
 		})
-	// Whatever the gate says now: until startONCache has started or removed the cache, nothing may answer by old flows.
+	// Regardless of the gate: until startONCache has started or removed the cache, it must not forward packets by old flows.
 	if err := oncache.Suspend(oncache.DefaultPinPath); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 	return err
 }
 
-// maintain keeps what bringUp has made as it is.
+// maintain keeps what bringUp has made up to date.
 func (n *node) maintain(p *parts) {
 	p.background(func(ctx context.Context) { n.Rounds.Run(ctx, n.Reconnected) })
 	p.background(n.initializer.MaintainGateway)

@@ -170,26 +170,7 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	}}}
 	eventually(t, func() error { return api.want("/livez?verbose", "[+]ovs ok") })
 
-	var info apis.AgentInfo
-	_, body, err := api.get("/agentinfo")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal([]byte(body), &info))
-	require.Equal(t, "antrea-agent-x", info.PodRef.Name)
-	require.Equal(t, "node1", info.NodeRef.Name)
-	require.Equal(t, []string{"10.10.1.0/24"}, info.NodeSubnets)
-	require.Equal(t, []string{"192.168.0.1"}, info.NetworkInfo.TransportIPs)
-	require.Equal(t, 10350, info.APIPort)
-	require.Equal(t, "br-int", info.OVSInfo.BridgeName)
-	require.NotEmpty(t, info.OVSInfo.Version)
-	require.Positive(t, info.OVSInfo.FlowTable["Classifier"])
-	for _, condition := range info.AgentConditions {
-		want := corev1.ConditionTrue
-		if condition.Type == apis.Degraded {
-			want = corev1.ConditionFalse
-		}
-		require.Equal(t, want, condition.Status, "%s: %s", condition.Type, condition.Message)
-	}
-
+	requireAgentInfo(t, api)
 	// Flows to the other Node.
 	eventually(t, func() error { return api.want("/ovsflows?table=L3Forwarding", "10.10.2.0/24") })
 	status, body, err := api.get("/oncache")
@@ -230,6 +211,29 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	require.Contains(t, flows, "10.10.2.0/24", "flows stay when the agent stops")
 	if round > 1 {
 		require.NotRegexp(t, fmt.Sprintf(`cookie=0x%x[0-9a-f]{12},`, round-1), flows, "no flow of the previous round")
+	}
+}
+
+func requireAgentInfo(t *testing.T, api *apiClient) {
+	t.Helper()
+	var info apis.AgentInfo
+	_, body, err := api.get("/agentinfo")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal([]byte(body), &info))
+	require.Equal(t, "antrea-agent-x", info.PodRef.Name)
+	require.Equal(t, "node1", info.NodeRef.Name)
+	require.Equal(t, []string{"10.10.1.0/24"}, info.NodeSubnets)
+	require.Equal(t, []string{"192.168.0.1"}, info.NetworkInfo.TransportIPs)
+	require.Equal(t, 10350, info.APIPort)
+	require.Equal(t, "br-int", info.OVSInfo.BridgeName)
+	require.NotEmpty(t, info.OVSInfo.Version)
+	require.Positive(t, info.OVSInfo.FlowTable["Classifier"])
+	for _, condition := range info.AgentConditions {
+		want := corev1.ConditionTrue
+		if condition.Type == apis.Degraded {
+			want = corev1.ConditionFalse
+		}
+		require.Equal(t, want, condition.Status, "%s: %s", condition.Type, condition.Message)
 	}
 }
 

@@ -30,7 +30,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
-// newAPIServer makes the API server. It listens from then on, and serves when it is run.
+// newAPIServer makes the API server. It listens from then on, and serves when it runs.
 func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *controllers) (*apiserver.Server, error) {
 	listener, err := generic.Listen(o.config.APIPort)
 	if err != nil {
@@ -57,7 +57,7 @@ func changes(cache *onCache) map[string]http.HandlerFunc {
 	return changes
 }
 
-// routes are the endpoints that are read.
+// routes are the endpoints that only read.
 func routes(o *options, n *node, cache *onCache, c *controllers) map[string]http.HandlerFunc {
 	info := &querier.Agent{
 		Node: n.Node, Interfaces: n.store, OpenFlow: n.flows, OVSDB: n.bridge, Policies: c.policies, Problems: n.problems,
@@ -84,7 +84,7 @@ func routes(o *options, n *node, cache *onCache, c *controllers) map[string]http
 	return routes
 }
 
-// explainer knows this Node's rules and its cache.
+// explainer uses this Node's rules and its cache.
 func explainer(n *node, cache *onCache, c *controllers) *explain.Explainer {
 	e := &explain.Explainer{
 		Interfaces: n.store, Policies: c.policies,

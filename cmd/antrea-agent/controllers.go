@@ -26,7 +26,7 @@ import (
 type controllers struct {
 	// nodes has all Node objects, localPods the Pods of this Node.
 	nodes, localPods informers.SharedInformerFactory
-	// antrea leads to antrea-controller.
+	// antrea makes clients of antrea-controller.
 	antrea   *client.Provider
 	policies *networkpolicy.Controller
 	// cutter is nil unless established connections are cut, fastStats without ONCache.
@@ -35,12 +35,12 @@ type controllers struct {
 	nodeRoutes *noderoute.Controller
 	cni        *cniserver.Server
 
-	// podsInstalled is closed when the flows of the Pods are installed that an earlier agent has connected, networkReady when new
-	// ones can be connected.
+	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
+	// Pods can be connected.
 	podsInstalled, networkReady chan struct{}
 }
 
-// newControllers makes the controllers. They do nothing before start but learn what is in the store.
+// newControllers makes the controllers. Until start they only learn the content of the store.
 func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*controllers, error) {
 	c := &controllers{podsInstalled: make(chan struct{}), networkReady: make(chan struct{})}
 	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)
@@ -68,14 +68,14 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 	return c, err
 }
 
-// addPolicies makes the controller of NetworkPolicies and what works on its rules.
+// addPolicies makes the controller of NetworkPolicies and the parts that use its rules.
 func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err error) {
 	if c.antrea, err = client.NewProvider(n.clients.Kube, n.clients.Config); err != nil {
 		return err
 	}
 	source := networkpolicy.NewSource(c.antrea, n.name)
 	c.policies = networkpolicy.New(source, n.flows, ovsctl.NewVswitchd(o.config.OVSRunDir), n.store, o.policyDir, n.problems)
-	// A manager that is nil must not become an interface that is not.
+	// A nil manager must not become a non-nil interface.
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {
 		connections = cache.manager

@@ -21,8 +21,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 )
 
-// TestSecondAgentTouchesNothing: an agent that is not alone gives up before it speaks to Open vSwitch and Kubernetes, and before it
-// makes any file.
+// TestSecondAgentTouchesNothing: a second agent gives up before it contacts Open vSwitch and Kubernetes, and before it makes any
+// file.
 func TestSecondAgentTouchesNothing(t *testing.T) {
 	t.Setenv("NODE_NAME", "node1")
 	dir, err := os.MkdirTemp("", "lock") // a short path, for the socket

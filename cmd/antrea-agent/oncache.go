@@ -28,7 +28,7 @@ type onCache struct {
 	routes, changes map[string]http.HandlerFunc
 }
 
-// startONCache starts the cache, or with the gate off removes what an earlier agent left of it, and returns the handlers
+// startONCache starts the cache, or with the gate off removes what an earlier agent has left of it, and returns the handlers
 // of its API paths. It is called when the base flows are installed and the interface store is restored, and
 // before any Pod or Node flow is installed. ctx ends when the agent stops.
 func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) (*onCache, error) {

@@ -19,7 +19,7 @@ import (
 // defaultPolicyDir is Antrea's.
 const defaultPolicyDir = "/var/run/antrea/networkpolicy"
 
-// options is what the configuration file says, checked and complete.
+// options are the settings of the configuration file, checked and complete.
 type options struct {
 	config *agentconfig.AgentConfig
 	gates  featuregate.FeatureGate
@@ -35,7 +35,7 @@ func newOptions() *options {
 	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, lockFile: nodelock.DefaultFile}
 }
 
-// complete reads the configuration file (without one, all defaults apply), and fails when it contains anything that the
+// complete reads the configuration file (without one, all defaults apply), and fails if the file requests something that the
 // agent cannot do.
 func (o *options) complete(configFile string) error {
 	text, err := config.Read(configFile)
@@ -60,7 +60,7 @@ func (o *options) complete(configFile string) error {
 	return nil
 }
 
-// cutsConnections says that policies also end connections that were established before.
+// cutsConnections reports whether policies also end connections that were established before.
 func (o *options) cutsConnections() bool {
 	return o.config.NetworkPolicy.EstablishedConnections == agentconfig.ConnectionsCut
 }

@@ -31,7 +31,7 @@ func TestOptions(t *testing.T) {
 		{name: "empty"},
 		{name: "unknown keys and a gate without effect", text: "noSuchKey: 1\nfeatureGates: {Egress: true}"},
 		{name: "gate and choice", text: "featureGates: {ONCache: true}\nnetworkPolicy: {establishedConnections: Cut}", onCache: true, cuts: true},
-		{name: "no YAML", text: "a: b: c", err: "antrea-agent.conf: parsing agent configuration"},
+		{name: "not YAML", text: "a: b: c", err: "antrea-agent.conf: parsing agent configuration"},
 		{name: "wrong type", text: "apiPort: many", err: "apiPort"},
 		{name: "unknown gate", text: "featureGates: {OnCache: true}", err: `unknown feature gate "OnCache"`},
 		{name: "bad value", text: "apiPort: -1", err: "antrea-agent.conf: apiPort: -1 is out of range"},

@@ -16,7 +16,7 @@ import (
 // stopTimeout bounds what the agent's parts may take to end.
 const stopTimeout = 2 * time.Second
 
-// parts are what runs until the agent ends. The first that fails ends them all.
+// parts run until the agent ends. The first one that fails ends them all.
 type parts struct {
 	// ctx ends when the agent is asked to stop or a part has failed.
 	ctx   context.Context
@@ -33,7 +33,7 @@ func (p *parts) background(run func(context.Context)) {
 	p.group.Go(func() error { recovery.Keep(p.ctx, "agent", run); return nil })
 }
 
-// serve runs a part without which the agent is of no use.
+// serve runs a part whose failure ends the agent.
 func (p *parts) serve(run func(context.Context) error) {
 	p.group.Go(func() error { return run(p.ctx) })
 }

@@ -30,7 +30,7 @@ func TestParts(t *testing.T) {
 				p := newParts(t.Context())
 				ended := make(chan struct{})
 				p.background(func(ctx context.Context) { <-ctx.Done(); close(ended) })
-				p.background(func(context.Context) {}) // a part that has nothing more to do ends none
+				p.background(func(context.Context) {}) // a part that returns does not end the others
 				if tc.hangs {
 					p.background(func(context.Context) { <-release })
 				}

@@ -17,8 +17,8 @@ import (
 // reconcileRetryInterval is the time between two attempts to restore the Pods' flows.
 const reconcileRetryInterval = 2 * time.Second
 
-// restorePods has the flows of the Pods installed that an earlier agent has connected, once the policies are in force, and then
-// lets new Pods be connected.
+// restorePods installs the flows of the Pods that an earlier agent has connected, once the policies are in force, and then
+// allows new Pods to be connected.
 func (c *controllers) restorePods(p *parts, rounds *agent.Rounds) {
 	podInformer := c.localPods.Core().V1().Pods()
 	lister, synced := podInformer.Lister(), podInformer.Informer().HasSynced
@@ -37,7 +37,7 @@ func (c *controllers) restorePods(p *parts, rounds *agent.Rounds) {
 	})
 }
 
-// completeRound has the flows of earlier agents deleted, once each controller has installed its own.
+// completeRound deletes the flows of earlier agents once each controller has installed its own.
 func (c *controllers) completeRound(p *parts, rounds *agent.Rounds) {
 	p.background(func(ctx context.Context) {
 		if err := rounds.Complete(ctx, c.podsInstalled, c.nodeRoutes.Synced(), c.policies.Synced()); err != nil {

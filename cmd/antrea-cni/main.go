@@ -3,7 +3,7 @@
 
 // Command antrea-cni is the CNI plugin that container runtimes execute, installed as "antrea". It passes ADD, CHECK and DEL
 // to the agent on the same Node, which does all the work, and answers VERSION itself. CNI 1.1 also has STATUS, which tells
-// whether the agent listens, and GC, which has nothing to do: the agent releases what is unused when it starts.
+// whether the agent listens, and GC, which has nothing to do: the agent releases unused resources when it starts.
 package main
 
 import (

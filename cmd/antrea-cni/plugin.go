@@ -66,9 +66,9 @@ func (p *plugin) status(*skel.CmdArgs) error {
 	return conn.Close()
 }
 
-// call returns a *types.Error for everything that goes wrong.
+// call's errors are all *types.Error.
 func (p *plugin) call(m method, args *skel.CmdArgs) (*cnipb.CniCmdResponse, error) {
-	// A passthrough target with an own dialer keeps proxies of the environment and escaping rules of paths out of it.
+	// A passthrough target with its own dialer is not subject to proxies of the environment and escaping rules for paths.
 	conn, err := grpc.NewClient("passthrough:///localhost",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),

@@ -84,7 +84,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	return group.Wait()
 }
 
-// identity tells this process from all others, those of the same Pod included.
+// identity distinguishes this process from all others, including those of the same Pod.
 func identity() string {
 	name := os.Getenv("POD_NAME")
 	if name == "" {

@@ -49,7 +49,7 @@ type fixture struct {
 func startKubernetes(t *testing.T) *fixture {
 	t.Helper()
 	if !testcontrolplane.Built() {
-		t.Skip("kube-apiserver is not built yet on this machine: bin/testbed prepare does it")
+		t.Skip("kube-apiserver is not built yet on this machine: run bin/testbed prepare")
 	}
 	kube, err := testcontrolplane.Start(t.Context(), testcontrolplane.Options{StateDir: t.TempDir(), LogDir: t.TempDir()})
 	require.NoError(t, err)
@@ -223,7 +223,7 @@ func testWatches(t *testing.T, f *fixture, policy *networkingv1.NetworkPolicy) {
 	requireMember(t, event.Object.(*v1beta2.AddressGroup).GroupMembers, "client", "10.0.2.1")
 	require.Equal(t, watch.Bookmark, next(t, addresses).Type)
 
-	// A peer more is a patch for the policy's Node; the peer's own Node is not concerned.
+	// Another peer is a patch for the policy's Node, and does not concern the peer's own Node.
 	elsewhere, err := client.AddressGroups().Watch(t.Context(), controlplane.OfNode("node-2"))
 	require.NoError(t, err)
 	defer elsewhere.Stop()
@@ -233,7 +233,7 @@ func testWatches(t *testing.T, f *fixture, policy *networkingv1.NetworkPolicy) {
 	require.Equal(t, watch.Modified, event.Type)
 	requireMember(t, event.Object.(*v1beta2.AddressGroupPatch).AddedGroupMembers, "client-2", "10.0.2.2")
 
-	// A member on node-2 brings group and policy there, and is none of node-1's business.
+	// A member on node-2 brings group and policy there, and does not concern node-1.
 	f.createPod("web-2", "node-2", "10.0.2.3", map[string]string{"app": "web"})
 	event = next(t, elsewhere)
 	require.Equal(t, watch.Added, event.Type)
@@ -250,7 +250,7 @@ func testWatches(t *testing.T, f *fixture, policy *networkingv1.NetworkPolicy) {
 func testAggregation(t *testing.T, f *fixture) {
 	policy := f.createPolicy()
 	services := f.admin.Kube.CoreV1().Services("kube-system")
-	// There are no Nodes here that could carry an endpoint; a name leads to this machine.
+	// There are no Nodes here for an endpoint, so the Service leads to this machine by name.
 	_, err := services.Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: apis.ControllerService},
 		Spec: corev1.ServiceSpec{
@@ -273,7 +273,7 @@ func testAggregation(t *testing.T, f *fixture) {
 		}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	// The CA is published at the latest when the controller looks the next time; a restart need not be waited for.
+	// The controller publishes the CA when it looks the next time; a restart avoids the wait.
 	f.stop()
 	f.startController()
 
@@ -297,8 +297,9 @@ func testAggregation(t *testing.T, f *fixture) {
 	require.Contains(t, string(body), `"version"`)
 }
 
-// testAgents asks with a token as the kubelet mounts it into an agent's Pod: kube-apiserver says of which Node it is.
-func testAgents(t *testing.T, f *fixture) {
+// agentToken makes an agent's Pod on node-1 with a service account that may read policies. token returns a token of that account,
+// bound to an object unless that is nil.
+func agentToken(t *testing.T, f *fixture) (token func(*authenticationv1.BoundObjectReference) string, pod *corev1.Pod) {
 	const account = "antrea-agent"
 	_, err := f.admin.Kube.CoreV1().ServiceAccounts("kube-system").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -315,19 +316,25 @@ func testAgents(t *testing.T, f *fixture) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: account}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	pod, err := f.admin.Kube.CoreV1().Pods("kube-system").Create(t.Context(), &corev1.Pod{
+	pod, err = f.admin.Kube.CoreV1().Pods("kube-system").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "antrea-agent-x"},
 		Spec: corev1.PodSpec{
 			NodeName: "node-1", ServiceAccountName: account, Containers: []corev1.Container{{Name: "c", Image: "i"}},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	token := func(bound *authenticationv1.BoundObjectReference) string {
+	token = func(bound *authenticationv1.BoundObjectReference) string {
 		request, err := f.admin.Kube.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), account,
 			&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		return request.Status.Token
 	}
+	return token, pod
+}
+
+// testAgents uses a token like the one that the kubelet mounts into an agent's Pod: kube-apiserver reports the Node of the Pod.
+func testAgents(t *testing.T, f *fixture) {
+	token, pod := agentToken(t, f)
 	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 	require.NoError(t, err)
 	direct := &rest.Config{

@@ -23,11 +23,11 @@ const (
 	certificateDir = "/var/run/antrea/antrea-controller-tls"
 )
 
-// options is what the environment and the configuration file say, checked and complete.
+// options are the settings of the environment and the configuration file, checked and complete.
 type options struct {
 	config *controllerconfig.ControllerConfig
 	gates  featuregate.FeatureGate
-	// namespace is the controller's own, configMap that with the configuration of agents and controller.
+	// namespace is the controller's own; configMap has the configuration of agents and controller.
 	namespace, configMap string
 	// tokenFile receives the loopback token of the API server.
 	tokenFile      string
@@ -42,7 +42,7 @@ func newOptions() *options {
 	}
 }
 
-// complete reads the configuration file (without one, all defaults apply), and fails when it asks for something that the
+// complete reads the configuration file (without one, all defaults apply), and fails if the file requests something that the
 // controller cannot do.
 func (o *options) complete(configFile string) error {
 	text, err := config.Read(configFile)
@@ -54,7 +54,7 @@ func (o *options) complete(configFile string) error {
 		return fmt.Errorf("configuration file %s: %w", configFile, err)
 	}
 	if err := controllerconfig.UnknownKeys(text); err != nil {
-		klog.InfoS("The configuration file has keys that mean nothing to this version", "file", configFile, "keys", err.Error())
+		klog.InfoS("The configuration file has keys that this version does not know", "file", configFile, "keys", err.Error())
 	}
 	gates, err := features.New(c.FeatureGates)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/freeport"
 )
 
-// As a rolling update does it: the new controller starts beside the old one, which ends later; then it is rolled back.
+// A rolling update: the new controller starts while the old one still runs. Then the update is rolled back.
 func TestTwoControllers(t *testing.T) {
 	f := startKubernetes(t)
 	f.createPod("web", "node-1", "10.0.1.1", map[string]string{"app": "web"})
@@ -45,7 +45,7 @@ func TestTwoControllers(t *testing.T) {
 	second.startController() // returns when it is ready
 
 	for range policies.ResultChan() {
-		// Until the former controller has ended the watch.
+		// Wait until the former controller has ended the watch.
 	}
 	f.eventually("the former controller stands by", func() error {
 		_, err := f.direct()

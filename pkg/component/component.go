@@ -78,7 +78,7 @@ func (c *Component) runUntilSignal(ctx context.Context, logs *log.Options) error
 	klog.InfoS("Starting "+c.Name, "version", version.GetFullVersionWithRuntimeInfo())
 	err := c.Run(ctx)
 	if ctx.Err() != nil {
-		klog.InfoS(c.Name+" stops as asked", "reason", context.Cause(ctx), "result", err)
+		klog.InfoS(c.Name+" stops as requested", "reason", context.Cause(ctx), "result", err)
 		return nil
 	}
 	return err

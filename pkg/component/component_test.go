@@ -63,7 +63,7 @@ func TestCommand(t *testing.T) {
 			require.Contains(t, out.String(), tc.printed)
 			if tc.said != "" {
 				require.Len(t, logged(tc.said), 1)
-				require.Empty(t, out.String(), "an error is said once")
+				require.Empty(t, out.String(), "an error is reported once")
 			}
 			require.Equal(t, tc.configFile, configFile)
 			require.Equal(t, tc.runs, runs)
@@ -75,16 +75,16 @@ func TestCommand(t *testing.T) {
 const childEnv = "ANTREA_TEST_COMPONENT"
 
 func TestMain(m *testing.M) {
-	if behaviour := os.Getenv(childEnv); behaviour != "" {
+	if behavior := os.Getenv(childEnv); behavior != "" {
 		os.Args = os.Args[:1]
 		c := &Component{Name: "antrea-test", Configure: func(string) error { return nil }, Run: func(ctx context.Context) error {
-			if behaviour == "fails" {
+			if behavior == "fails" {
 				return errors.New("no network")
 			}
 			fmt.Println("runs")
 			<-ctx.Done()
 			fmt.Println("stops")
-			if behaviour == "hangs" {
+			if behavior == "hangs" {
 				select {}
 			}
 			return ctx.Err()
@@ -95,9 +95,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestSignalsAndExitCodes(t *testing.T) {
-	start := func(behaviour string) (*exec.Cmd, *bufio.Scanner) {
+	start := func(behavior string) (*exec.Cmd, *bufio.Scanner) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), childEnv+"="+behaviour)
+		cmd.Env = append(os.Environ(), childEnv+"="+behavior)
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())

@@ -55,7 +55,7 @@ func SplitList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
-// ValidateTLS returns all that is wrong with the keys tlsMinVersion and tlsCipherSuites.
+// ValidateTLS returns all errors of the keys tlsMinVersion and tlsCipherSuites.
 func ValidateTLS(minVersion, cipherSuites string) (errs []error) {
 	if _, err := cliflag.TLSVersion(minVersion); err != nil {
 		errs = append(errs, fmt.Errorf("tlsMinVersion: %q is not a TLS version; allowed: %s", minVersion, strings.Join(cliflag.TLSPossibleVersions(), ", ")))

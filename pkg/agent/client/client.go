@@ -3,8 +3,8 @@
 
 // Package client finds antrea-controller and makes clients of its API.
 //
-// resolver.go follows where it is, client.go connects to it: at an Endpoint of its Service, not through the Service's address, for
-// which the agent itself may have to care.
+// resolver.go tracks its address; client.go connects to it: at an Endpoint of its Service, not through the Service's address, which
+// the agent itself may have to provide.
 package client
 
 import (
@@ -40,15 +40,15 @@ func NewProvider(kube kubernetes.Interface, config *rest.Config) (*Provider, err
 	return &Provider{config: config, resolver: resolver}, nil
 }
 
-// Run follows where antrea-controller is until ctx ends.
+// Run tracks the address of antrea-controller until ctx ends.
 func (p *Provider) Run(ctx context.Context) { p.resolver.run(ctx) }
 
-// Moved returns a channel that is closed when antrea-controller is, from now on, found somewhere else than at the time of the
-// call.
+// Moved returns a channel that is closed when antrea-controller is found at another address, or with another CA, than at the time
+// of the call.
 func (p *Provider) Moved() <-chan struct{} { return p.resolver.moved() }
 
-// Client returns a client of antrea-controller where it is now. It waits for the first answers of the Kubernetes API, which it
-// gets while Run runs, or until ctx ends. Without an antrea-controller the error is, or wraps, ErrNoController.
+// Client returns a client of antrea-controller at its current address. It waits for the first answers of the Kubernetes API, which
+// arrive while Run runs, or until ctx ends. Without an antrea-controller the error is, or wraps, ErrNoController.
 func (p *Provider) Client(ctx context.Context) (*controlplane.Client, error) {
 	address, ca, err := p.resolver.find(ctx)
 	if err != nil {

@@ -39,7 +39,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 
-var simulatedAgents = flag.Int("agents", 100, "how many agents TestRequestsWithoutController has; its figures are for 5,000")
+var simulatedAgents = flag.Int("agents", 100, "number of agents in TestRequestsWithoutController; its figures are scaled to 5,000")
 
 // apiServer answers the requests of agents about Services, EndpointSlices and ConfigMaps in process, in the time of a
 // synctest bubble: lists and watches, which it ends when the client has asked for that, as kube-apiserver does.
@@ -135,7 +135,7 @@ func (s *apiServer) set(resource string, object runtime.Object) {
 	}
 }
 
-// requests returns how many came in from one second to before another one.
+// requests returns the number of requests that came in from the second from to before the second to.
 func (s *apiServer) requests(from, to int) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +217,7 @@ func (noFlows) UpdatePolicyRules([]*openflow.PolicyRule, []uint32) error      { 
 func (noFlows) UpdatePolicyRulesOnTop([]*openflow.PolicyRule, []uint32) error { return nil }
 func (noFlows) WaitRevalidation(context.Context) error                        { return nil }
 
-// countedSource notes when the agent would have asked antrea-controller.
+// countedSource records when the agent would have asked antrea-controller.
 type countedSource struct {
 	*client.Provider
 	api *apiServer
@@ -237,14 +237,14 @@ func (a *apiServer) noteWatch() {
 	a.controllerRequests = append(a.controllerRequests, time.Since(a.began))
 }
 
-// controllerWatches is when agents would have asked antrea-controller.
+// controllerWatches returns when agents would have asked antrea-controller.
 func (a *apiServer) controllerWatches() []time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.controllerRequests)
 }
 
-// startAgents starts what n agents have that concerns antrea-controller. The returned function stops them.
+// startAgents starts the parts of n agents that contact antrea-controller. The returned function stops them.
 func startAgents(t *testing.T, n int, api *apiServer) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -261,8 +261,8 @@ func startAgents(t *testing.T, n int, api *apiServer) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// TestRequestsWithoutController counts what agents ask the Kubernetes API for while there is no antrea-controller, and how they
-// come back when there is one.
+// TestRequestsWithoutController counts the requests of agents to the Kubernetes API while there is no antrea-controller, and how
+// they come back when there is one.
 func TestRequestsWithoutController(t *testing.T) {
 	const ofAgents = 5000
 	logtest.Capture(t)
@@ -304,7 +304,7 @@ func TestRequestsWithoutController(t *testing.T) {
 				t.Logf("%d watches are opened, by second: %v", len(watches), first)
 				require.GreaterOrEqual(t, len(watches), 3*(*simulatedAgents), "all come within 5 s")
 				for second, n := range first {
-					require.LessOrEqual(t, n, 3*(*simulatedAgents)/2, "watches opened in second %d: a fifth, and second attempts, are right", second)
+					require.LessOrEqual(t, n, 3*(*simulatedAgents)/2, "watches opened in second %d: a fifth of them, and second attempts, are expected", second)
 				}
 				stop()
 			})

@@ -25,15 +25,15 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis"
 )
 
-// resolver follows where antrea-controller is and what its certificate is trusted by. It watches and never polls: an agent
+// resolver tracks the address of antrea-controller and the CA of its certificate. It watches and never polls: an agent
 // without antrea-controller costs the Kubernetes API three watches and nothing else, however often it looks.
 type resolver struct {
 	services, endpoints, authorities cache.SharedIndexInformer
 
 	mu sync.Mutex
-	// seen is what find has found at the last event.
+	// seen is what known has returned at the last event.
 	seen string
-	// changed is closed and replaced when that is something else.
+	// changed is closed and replaced when antrea-controller is found elsewhere.
 	changed chan struct{}
 }
 
@@ -57,7 +57,7 @@ func newResolver(kube kubernetes.Interface) (*resolver, error) {
 	}
 	for _, informer := range r.informers() {
 		if _, err := informer.AddEventHandler(handler); err != nil {
-			return nil, fmt.Errorf("watch where antrea-controller is: %w", err)
+			return nil, fmt.Errorf("watch the address of antrea-controller: %w", err)
 		}
 	}
 	return r, nil
@@ -81,8 +81,7 @@ func (r *resolver) moved() <-chan struct{} {
 	return r.changed
 }
 
-// look tells who waits for it that antrea-controller can be found elsewhere. When it cannot be found any more there is
-// nothing to try.
+// look tells waiting callers that antrea-controller is found elsewhere. If it is not found any more, they have nothing to try.
 func (r *resolver) look() {
 	address, ca, err := r.known()
 	r.mu.Lock()
@@ -96,8 +95,8 @@ func (r *resolver) look() {
 	}
 }
 
-// find returns the address (host and port) of antrea-controller and the authority of its certificate. It waits until that is
-// known to the Kubernetes API's first answer, or ctx ends.
+// find returns the address (host and port) of antrea-controller and the CA of its certificate. It waits for the first answers of
+// the Kubernetes API, or until ctx ends.
 func (r *resolver) find(ctx context.Context) (address, ca string, err error) {
 	if !cache.WaitForCacheSync(ctx.Done(), r.services.HasSynced, r.endpoints.HasSynced, r.authorities.HasSynced) {
 		return "", "", fmt.Errorf("find antrea-controller: wait for the Kubernetes API: %w", ctx.Err())
@@ -105,7 +104,7 @@ func (r *resolver) find(ctx context.Context) (address, ca string, err error) {
 	return r.known()
 }
 
-// known is find from what has been received so far.
+// known is find without the wait.
 func (r *resolver) known() (address, ca string, err error) {
 	if len(r.services.GetStore().ListKeys()) == 0 {
 		return "", "", ErrNoController

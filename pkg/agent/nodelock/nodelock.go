@@ -18,20 +18,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// DefaultFile is in the directory that agents of one Node share, whatever their configuration and their container.
+// DefaultFile is in the directory that agents of one Node share, regardless of their configuration and container.
 const DefaultFile = "/var/run/antrea/antrea-agent.lock"
 
 const (
-	// timeout bounds the wait for a former agent to end: more than the 2 s that one takes at most. A DaemonSet's new Pod starts
-	// when the old one has gone, so nobody waits as a rule; after a Pod was deleted by force the two overlap for as long as the
-	// old one takes to stop, and giving up at once would cost a restart with the kubelet's back-off.
+	// timeout bounds the wait for a former agent to end: it is longer than the 2 s that this takes at most. A DaemonSet's new Pod
+	// normally starts when the old one has gone, and nobody waits. After a Pod was deleted by force, the two overlap until the old
+	// one has stopped, and giving up at once would cost a restart with the kubelet's back-off.
 	timeout  = 5 * time.Second
 	interval = 50 * time.Millisecond
 )
 
-// Lock makes this process the only agent of the Node until it calls unlock or ends, in whatever way: the kernel gives up the
-// lock of a process that was killed. It waits for another agent for at most 5 s. The file stays: without it a third agent could
-// lock another file of the same name.
+// Lock makes this process the only agent of the Node until it calls unlock or ends: the kernel releases the lock of a process that
+// was killed. It waits for another agent for at most 5 s. The file stays, because a third agent could otherwise lock another
+// file of the same name.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("lock file %s: %w", path, err)
@@ -78,7 +78,7 @@ func wait(ctx context.Context, f *os.File) error {
 	}
 }
 
-// sign writes who holds the lock. In a container the process id is that of the container; the Pod tells them apart.
+// sign writes the holder of the lock into the file. In a container the process id is that of the container; the Pod tells them apart.
 func sign(f *os.File) error {
 	signature := fmt.Sprintf("process %d", os.Getpid())
 	if pod := os.Getenv("POD_NAME"); pod != "" {
@@ -93,7 +93,7 @@ func sign(f *os.File) error {
 	return nil
 }
 
-// holder reads what sign has written; for a moment after the lock was taken it may not be there yet.
+// holder reads what sign has written. For a moment after the lock was taken it may still be missing.
 func holder(path string) string {
 	text, err := os.ReadFile(path)
 	if signature := strings.TrimSpace(string(text)); err == nil && signature != "" {

@@ -10,18 +10,18 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/trie"
 )
 
-// AddressSet is an immutable set of addresses, each of which may have been added several times. What differs between a set and
-// one that was made of it is found without looking at the rest. Two sets are == only if they are the same.
+// AddressSet is an immutable set of addresses that counts how often each was added. Comparing a set with one derived from it
+// costs time for the differences only. Sets that are == are equal; equal sets need not be ==.
 type AddressSet struct {
 	v4, v6 trie.Map[int]
-	// origin is the same for sets that were made of one another.
+	// origin is shared by all sets derived from one another.
 	origin *origin
 }
 
-// origin is not empty, so that each has an address of its own.
+// origin is not empty, because pointers to variables without a size may be equal.
 type origin struct{ _ byte }
 
-// AddressEdit makes an AddressSet of another one.
+// AddressEdit derives an AddressSet from another one.
 type AddressEdit struct {
 	v4, v6 *trie.Edit[int]
 	origin *origin
@@ -35,10 +35,10 @@ func (s AddressSet) Edit() *AddressEdit {
 	return &AddressEdit{s.v4.Edit(), s.v6.Edit(), s.origin}
 }
 
-// Set returns the outcome so far.
+// Set returns the set as edited so far.
 func (e *AddressEdit) Set() AddressSet { return AddressSet{e.v4.Map(), e.v6.Map(), e.origin} }
 
-// addressKey is the address's bytes. An IPv4 address has one key, whichever way it is written.
+// addressKey returns the bytes of the address, for an IPv4-mapped IPv6 address those of the IPv4 address.
 func addressKey(addr netip.Addr) string { return string(addr.Unmap().AsSlice()) }
 
 func addressOf(key string) netip.Addr {
@@ -60,7 +60,7 @@ func (e *AddressEdit) Add(addr netip.Addr) {
 	family.Put(key, times+1)
 }
 
-// Remove takes back one Add. The address is a member as long as there was another one.
+// Remove undoes one Add. The address stays a member until each Add has been undone.
 func (e *AddressEdit) Remove(addr netip.Addr) {
 	family, key := e.family(addr), addressKey(addr)
 	switch times, _ := family.Get(key); times {
@@ -88,7 +88,7 @@ func (s AddressSet) Contains(addr netip.Addr) bool {
 // Len returns the number of addresses.
 func (s AddressSet) Len() int { return s.v4.Len() + s.v6.Len() }
 
-// All yields the addresses in their order.
+// All yields the addresses in ascending order, IPv4 first.
 func (s AddressSet) All() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		for _, family := range []trie.Map[int]{s.v4, s.v6} {
@@ -101,7 +101,7 @@ func (s AddressSet) All() iter.Seq[netip.Addr] {
 	}
 }
 
-// diff calls removed for each address that only s has, and added for each that only after has.
+// diff calls removed for each address that is only in s, and added for each that is only in after.
 func (s AddressSet) diff(after AddressSet, removed, added func(netip.Addr)) {
 	gone, come := func(key string) { removed(addressOf(key)) }, func(key string) { added(addressOf(key)) }
 	s.v4.Diff(after.v4, gone, come)

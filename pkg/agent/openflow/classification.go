@@ -11,7 +11,7 @@ import (
 
 const tablePipelineRootClassifier = "PipelineRootClassifier"
 
-// classification is the feature that separates the protocols that the pipeline knows; others are dropped.
+// classification is the feature that splits traffic by protocol. Packets of other protocols are dropped.
 type classification struct{}
 
 func registerClassification(c *core) { c.register("classification", classification{}) }

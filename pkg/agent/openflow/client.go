@@ -7,7 +7,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// client implements Client: it is its core and its features.
+// client implements Client by combining the core and the features.
 type client struct {
 	*core
 	*podConnectivity
@@ -20,7 +20,7 @@ type client struct {
 // ovsconfig.BridgeClient.SetTableNames). Which tables exist, and hence their ids, depends on features.
 func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, features Features) Client {
 	core := newCore(sw, setTableNames, features)
-	// One line for each feature. What they have installed is replayed in this order.
+	// One line for each feature, in the order in which replays send their flows.
 	registerClassification(core)
 	registerReservedTables(core)
 	registerConnectionTracking(core)

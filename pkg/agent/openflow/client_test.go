@@ -194,7 +194,7 @@ func TestFailedChangeLeavesEverythingAsBefore(t *testing.T) {
 			require.Equal(t, podKeys, c.GetPodFlowKeys("pod-a"))
 			require.Equal(t, nodeKeys, c.GetNodeFlowKeys("node-b"))
 
-			// The cache has not moved either: a replay gives the old state, and the change can be made after all.
+			// The cache has not changed either: a replay restores the old state, and the change still succeeds.
 			require.NoError(t, c.ReplayFlows())
 			require.Equal(t, before, fake.Flows())
 			require.NoError(t, test.change(c))
@@ -247,7 +247,7 @@ func TestChangeOfUnknownFateIsCorrectedByTheNextOne(t *testing.T) {
 			require.NoError(t, installPodA(c))
 			want := fake.Flows()
 
-			// The switch does it, but its answer does not arrive.
+			// The switch makes the change, but its answer does not arrive.
 			require.NoError(t, installPodB(c))
 			done := fake.Flows()
 			require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-b"))
@@ -313,7 +313,7 @@ func TestDeleteStaleFlowsOnFirstStart(t *testing.T) {
 	require.Empty(t, fake.History())
 }
 
-// Flows of two Nodes never match the same packets: nothing that becomes of one Node touches another one's flows.
+// Flows of two Nodes never match the same packets: no change of one Node touches another one's flows.
 func TestNetworksOfTwoNodesDoNotOverlap(t *testing.T) {
 	for name, overlapping := range map[string]string{"equal": "10.10.1.0/24", "a part": "10.10.1.0/25", "a part without the gateway": "10.10.1.128/25"} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ const (
 	tableConntrackCommit = "ConntrackCommit"
 )
 
-// connectionTracking is the feature that sends every IP packet through conntrack once, and commits what has passed all
-// policy tables.
+// connectionTracking is the feature that sends every IP packet through conntrack once, and commits connections whose packets
+// have passed all policy tables.
 type connectionTracking struct{}
 
 func registerConnectionTracking(c *core) { c.register("connection tracking", connectionTracking{}) }
@@ -36,7 +36,7 @@ func (connectionTracking) baseFlows(g *generator) []of.Flow {
 			g.flow(category, tableConntrackZone, priorityNormal, matches(f.ethType),
 				of.CT{Zone: f.ctZone, NAT: true, Table: g.id(tableConntrackState)}),
 			g.flow(category, tableConntrackState, priorityNormal, matches(f.ethType, of.CTState("+inv+trk"))),
-			// Known connections have been through load balancing already.
+			// Known connections have already been load-balanced.
 			g.flow(category, tableConntrackState, priorityLow, matches(f.ethType, of.CTState("-new+trk"), notServiceCT.match()),
 				of.GotoTable{Table: g.firstOf(stageEgressSecurity)}),
 			// The label says which rules have admitted the connection. The recirculated packet goes to Output, not to the next

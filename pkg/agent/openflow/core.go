@@ -17,7 +17,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// connection is what the core does with the switch itself. Flows change through the store alone.
+// connection is the part of the switch that the core uses directly. Flows change only through the store.
 type connection interface {
 	Connect(ctx context.Context) (reconnected <-chan struct{}, err error)
 	TableFlowCounts(ctx context.Context) (map[uint8]int, error)
@@ -26,18 +26,18 @@ type connection interface {
 	Close() error
 }
 
-// core is the part of the client that does not depend on which features there are: the connection, the rounds, the replay. For the
-// order of locks see flowstore.Store; mu comes after its sending.
+// core is the part of the client that does not depend on the features: the connection, the rounds, the replay. flowstore.Store
+// documents the lock order; mu comes after Store.sending.
 type core struct {
 	connection    connection
 	setTableNames func(map[uint8]string) error
 	store         *flowstore.Store
-	// base has the base flows, by feature. It is the first cache, and so the first to be replayed.
+	// base holds the base flows by feature. It is the first cache, and therefore replayed first.
 	base *flowstore.Cache
 	// registered does not change after Initialize.
 	registered []registration
 
-	// mu protects what follows, which changes in Initialize only.
+	// mu protects the fields below, which change only in Initialize.
 	mu       sync.Mutex
 	features Features
 	// generator is nil until Initialize.
@@ -106,7 +106,7 @@ func (c *core) newGenerator(round uint16, node *config.NodeConfig) *generator {
 	c.mu.Lock()
 	features := c.features
 	c.mu.Unlock()
-	// Which families Pods have is not known before the Node is.
+	// The Pods' address families are known only once the Node's Pod networks are.
 	features.IPv6 = features.IPv6 || node.PodIPv6CIDR.IsValid()
 	var specs [][]tableSpec
 	g := &generator{features: features, round: round, node: node}
@@ -195,7 +195,7 @@ func (c *core) deleteStaleFlows(t turn) error {
 	for _, round := range rounds {
 		deletions = append(deletions, deleteRound(round))
 	}
-	// Nobody knows any more whose flows these are.
+	// The owners of these flows are unknown.
 	if err := t.Commit(coherency.Change{All: true}, deletions); err != nil {
 		return fmt.Errorf("delete the flows of the rounds from %d to before %d: %w", rounds[0], t.g.round, err)
 	}

@@ -16,31 +16,31 @@ import (
 
 var errNotInitialized = errors.New("the OpenFlow client is not initialized: call Initialize first")
 
-// feature is one concern of the pipeline. It is a type in a file of its own. Its constructor registers it with the core, which
-// installs and replays what the methods return, and what the feature commits through its socket.
+// feature is one concern of the pipeline: a type in a file of its own, whose constructor registers it with the core. The core
+// installs and replays the flows that the methods return and those that the feature commits through its socket.
 type feature interface {
 	// tables returns the tables that the feature has with this configuration.
 	tables(Features) []tableSpec
-	// baseFlows returns the flows that exist whatever objects there are.
+	// baseFlows returns the flows that do not depend on Pods, Nodes or policies.
 	baseFlows(*generator) []of.Flow
 }
 
-// rootActor is a feature that does something to each IP packet where it enters the pipeline.
+// rootActor is a feature with actions for each IP packet that enters the pipeline.
 type rootActor interface {
 	rootActions(Features) []of.Action
 }
 
-// registration is a feature with the name that errors call it by. It is also the name of its base flows in their cache.
+// registration is a feature and its name, which is in errors and identifies the feature's base flows in their cache.
 type registration struct {
 	name string
 	feature
 }
 
-// socket is all that a feature has of the client. There is no other way to the switch than Commit in its turn, and it takes only
-// plans of caches that came from cache: they are replayed, whatever becomes of the feature.
+// socket is a feature's only access to the client. The switch accepts flows only as plans of caches that come from the method
+// cache, so everything that a feature installs is replayed.
 type socket struct{ core *core }
 
-// register adds a feature. That it comes too late, or under the name of another one, is a programming error.
+// register adds a feature. It panics after Initialize, and when another feature has the name.
 func (c *core) register(name string, f feature) *socket {
 	if c.current() != nil {
 		panic(fmt.Sprintf("the feature %s is registered after Initialize", name))
@@ -52,22 +52,22 @@ func (c *core) register(name string, f feature) *socket {
 	return &socket{c}
 }
 
-// cache returns an empty cache for the flows of one kind of objects, which is the name that logs call it by.
+// cache returns an empty cache for the flows of one kind of objects. Logs name the cache after them.
 func (s *socket) cache(objects string) *flowstore.Cache { return s.core.store.NewCache(objects) }
 
-// turn is the right to change flows, and what to make them with.
+// turn is the right to change flows, together with the generator that makes them.
 type turn struct {
 	flowstore.Turn
 	g *generator
 }
 
-// change calls change when it is its turn, which it waits for 30 s at most.
+// change calls its argument while no other change runs. It waits for that for 30 s at most.
 func (s *socket) change(change func(turn) error) error {
 	return s.core.store.Change(func(t flowstore.Turn) error { return s.core.generate(t, change) })
 }
 
-// changeFor is change for a caller that waits no longer than ctx lasts; a change that has begun goes on without it. part
-// says what is changed, for the error that a panic becomes.
+// changeFor is like change, but returns when ctx ends; a change that has begun continues in the background. part names what is
+// changed, for the error that a panic becomes.
 func (s *socket) changeFor(ctx context.Context, part string, change func(turn) error) error {
 	return s.core.store.ChangeFor(ctx, part, func(t flowstore.Turn) error { return s.core.generate(t, change) })
 }
@@ -78,13 +78,13 @@ func (s *socket) commitMarks(marks []coherency.Mark, removed []string) error {
 	return s.core.store.CommitMarks(marks, removed)
 }
 
-// generator returns what flows are made with, nil before Initialize.
+// generator returns nil before Initialize.
 func (s *socket) generator() *generator { return s.core.current() }
 
-// formerRounds returns the rounds before the present one whose flows the switch may still hold.
+// formerRounds returns the rounds before the current one whose flows the switch may still hold.
 func (s *socket) formerRounds() []uint16 { return s.core.formerRounds() }
 
-// checkNotBase refuses flows that would replace base flows, and take them along when they are removed.
+// checkNotBase refuses flows that would replace base flows: their removal would later remove these.
 func (s *socket) checkNotBase(flows []of.Flow) error {
 	for _, flow := range flows {
 		if key := flow.Key(); s.core.base.Owner(key) != "" {
@@ -94,7 +94,7 @@ func (s *socket) checkNotBase(flows []of.Flow) error {
 	return nil
 }
 
-// generate adds the generator to the turn, of which there is none before Initialize.
+// generate adds the generator to the turn. It fails before Initialize.
 func (c *core) generate(t flowstore.Turn, change func(turn) error) error {
 	g := c.current()
 	if g == nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
-// newMeteredClient returns an initialized client that has the pretended feature, too.
+// newMeteredClient returns an initialized client that also has the example feature.
 func newMeteredClient(t *testing.T, sw of.Switch, round RoundInfo) (*client, *podMeter, <-chan struct{}) {
 	t.Helper()
 	c := NewClient(sw, noTableNames, oncacheFeatures).(*client)
-	meter := newPodMeter(c.core) // the line that is to be added to NewClient
+	meter := newPodMeter(c.core) // the line to add to NewClient
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	reconnected, err := c.Initialize(ctx, round, testNode, testNetwork)
@@ -30,7 +30,7 @@ func newMeteredClient(t *testing.T, sw of.Switch, round RoundInfo) (*client, *po
 	return c, meter, reconnected
 }
 
-// meterFlows returns the flows of the pretended feature, without its table's miss, and the rounds that they are of.
+// meterFlows returns the flows of the example feature, except for its table's miss, and their rounds.
 func meterFlows(flows []of.Flow) (own []string, rounds []uint16) {
 	for _, flow := range flows {
 		if flow.Cookie&cookieCategoryMask == uint64(cookiePodMeter)<<cookieCategoryShift {
@@ -41,8 +41,8 @@ func meterFlows(flows []of.Flow) (own []string, rounds []uint16) {
 	return own, rounds
 }
 
-// A feature that nothing but its own file and its registration knows is in the pipeline, and is replayed.
-func TestPretendedFeature(t *testing.T) {
+// A feature that is known only to its own file and to its registration is part of the pipeline, and is replayed.
+func TestExampleFeature(t *testing.T) {
 	fake := of.NewFake()
 	c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound})
 	var tables []string
@@ -57,7 +57,7 @@ func TestPretendedFeature(t *testing.T) {
 	r := &recorder{}
 	c.SetInterceptor(r)
 	require.NoError(t, meter.InstallMeter("pod-a", podAPort))
-	require.Equal(t, []coherency.Change{{Interfaces: []string{"pod-a"}}}, r.changes, "the change goes through the one commit")
+	require.Equal(t, []coherency.Change{{Interfaces: []string{"pod-a"}}}, r.changes, "the change goes through Turn.Commit")
 	require.NoError(t, installPodA(c))
 	want := fake.Flows()
 	own, _ = meterFlows(want)
@@ -90,7 +90,7 @@ func TestPretendedFeature(t *testing.T) {
 		require.NoError(t, meter.InstallMeter("pod-a", podAPort))
 		own, rounds := meterFlows(fake.Flows())
 		require.Len(t, own, 3)
-		require.ElementsMatch(t, []uint16{testRound, testRound + 1, testRound + 1}, rounds, "pod-b's stays until all is there")
+		require.ElementsMatch(t, []uint16{testRound, testRound + 1, testRound + 1}, rounds, "pod-b's flow stays until everything is installed")
 		require.NoError(t, c.DeleteStaleFlows())
 		own, rounds = meterFlows(fake.Flows())
 		require.Len(t, own, 2)
@@ -99,7 +99,7 @@ func TestPretendedFeature(t *testing.T) {
 }
 
 // The same on a real switch that is killed.
-func TestPretendedFeatureAfterSwitchRestart(t *testing.T) {
+func TestExampleFeatureAfterSwitchRestart(t *testing.T) {
 	o := ovstest.Start(t)
 	socket := o.AddBridge(bridgeName)
 	former, meter, _ := newMeteredClient(t, of.NewSwitch(socket), RoundInfo{RoundNum: testRound})
@@ -127,8 +127,8 @@ func TestPretendedFeatureAfterSwitchRestart(t *testing.T) {
 	require.Equal(t, want, dumpFlows(o))
 }
 
-// What would not be replayed, or would outlive its round, does not get to the switch.
-func TestOnlyWhatIsReplayedIsInstalled(t *testing.T) {
+// Flows that would not be replayed, or would outlive their round, do not reach the switch.
+func TestOnlyReplayedFlowsAreInstalled(t *testing.T) {
 	_, other, _ := newMeteredClient(t, of.NewFake(), RoundInfo{RoundNum: testRound})
 	for _, test := range []struct {
 		name  string
@@ -136,9 +136,9 @@ func TestOnlyWhatIsReplayedIsInstalled(t *testing.T) {
 		round uint16
 		want  string
 	}{
-		{"a cache that the feature has made itself", func(*podMeter) *flowstore.Cache { return &flowstore.Cache{} }, testRound, "nothing would replay"},
-		{"a cache of another client", func(*podMeter) *flowstore.Cache { return other.meters }, testRound, "nothing would replay"},
-		{"a flow of another round", func(m *podMeter) *flowstore.Cache { return m.meters }, testRound - 1, "not of the present round"},
+		{"a cache made by the feature itself", func(*podMeter) *flowstore.Cache { return &flowstore.Cache{} }, testRound, "would not be replayed"},
+		{"a cache of another client", func(*podMeter) *flowstore.Cache { return other.meters }, testRound, "would not be replayed"},
+		{"a flow of another round", func(m *podMeter) *flowstore.Cache { return m.meters }, testRound - 1, "of another round"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := of.NewFake()
@@ -185,12 +185,12 @@ func TestFeaturesDoNotClash(t *testing.T) {
 		spec tableSpec
 		want string
 	}{
-		{"a table that there is", tableSpec{name: tableOutput, stage: stageOutput, before: tableOutput}, "there are two tables Output"},
-		{"a stage that has tables", tableSpec{name: tablePodMeter, stage: stageOutput}, "table PodMeter must say beside which table it is: another feature has tables in its stage, too"},
-		{"beside a table that there is not", tableSpec{name: tablePodMeter, stage: stageOutput, after: tableSNAT},
-			"table PodMeter is to be beside SNAT, but its stage has no such table"},
-		{"beside a table of another stage", tableSpec{name: tablePodMeter, stage: stageOutput, after: tableL3DecTTL},
-			"table PodMeter is to be beside L3DecTTL, but its stage has no such table"},
+		{"a table that exists", tableSpec{name: tableOutput, stage: stageOutput, before: tableOutput}, "two tables are named Output"},
+		{"a stage that has tables", tableSpec{name: tablePodMeter, stage: stageOutput}, "table PodMeter must be placed before or after another one: a different feature has tables in its stage, too"},
+		{"next to a table that does not exist", tableSpec{name: tablePodMeter, stage: stageOutput, after: tableSNAT},
+			"table PodMeter must be next to SNAT, but its stage has no such table"},
+		{"next to a table of another stage", tableSpec{name: tablePodMeter, stage: stageOutput, after: tableL3DecTTL},
+			"table PodMeter must be next to L3DecTTL, but its stage has no such table"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			require.PanicsWithValue(t, test.want, func() { _ = initialize(clash{[]tableSpec{test.spec}, none}) })

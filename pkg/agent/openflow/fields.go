@@ -7,7 +7,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// bitField is a run of bits that has one meaning in the pipeline.
+// bitField is a range of bits with one meaning in the pipeline.
 type bitField struct {
 	field of.Field
 	bits  of.Range
@@ -38,7 +38,7 @@ func (v fieldValue) load() of.Action {
 	return of.LoadField{Field: v.field, Range: v.bits, Value: uint64(v.value)}
 }
 
-// match is the criterion that the field has this value. Several of them on one register add up.
+// match is the criterion that the field has this value. Criteria for several fields of one register combine.
 func (v fieldValue) match() of.Match {
 	value, mask := v.value<<v.bits.From, v.mask()
 	switch v.field {
@@ -53,7 +53,7 @@ func (v fieldValue) match() of.Match {
 	}
 }
 
-// mask has the bits of the field set in their place.
+// mask has ones where the field is.
 func (f bitField) mask() uint32 {
 	return uint32((uint64(1)<<(f.bits.To-f.bits.From+1) - 1) << f.bits.From)
 }
@@ -148,15 +148,15 @@ var (
 	sourceLocal          = sourceLocalField.is(1)
 )
 
-// Conntrack mark. connSourceField is a copy of packetSourceField of the packet that opened the connection; it is not 0
-// exactly when that packet passed all policy tables and was committed in ConntrackCommit.
+// Conntrack mark. connSourceField is a copy of packetSourceField of the packet that opened the connection. It is non-zero
+// exactly if that packet passed all policy tables and was committed in ConntrackCommit.
 var (
 	connSourceField = ctMark(0, 3)
 	serviceCTField  = ctMark(4, 4)
 	snatCTField     = ctMark(5, 5)
 	hairpinCTField  = ctMark(6, 6)
 	l7CTField       = ctMark(7, 7)
-	// cutCTField is ours, in bits that Antrea does not use: the agent sets it for connections that current policy forbids.
+	// cutCTField is this project's, in bits that Antrea does not use: the agent sets it for connections that current policy forbids.
 	cutCTField = ctMark(8, 8)
 
 	connFromGateway = connSourceField.is(2)
@@ -205,13 +205,13 @@ const (
 	ctZoneSNATV6 = 65511
 )
 
-// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the zones in which the connections of Pods are.
+// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the conntrack zones of the Pods' connections.
 const (
 	ConntrackZoneIPv4 uint16 = ctZone
 	ConntrackZoneIPv6 uint16 = ctZoneV6
 )
 
-// ConntrackZones are both of them.
+// ConntrackZones lists both.
 var ConntrackZones = []uint16{ConntrackZoneIPv4, ConntrackZoneIPv6}
 
 // Flow priorities.
@@ -230,7 +230,7 @@ const (
 	cookieDefault         cookieCategory = 0
 	cookiePodConnectivity cookieCategory = 1
 	cookieNetworkPolicy   cookieCategory = 2
-	// cookieONCache is ours: Antrea's categories end at 8.
+	// cookieONCache is this project's: Antrea's categories end at 8.
 	cookieONCache cookieCategory = 9
 )
 

@@ -10,18 +10,18 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// generator is what features make flows with: the tables, the round, and the Node's addresses and ports. It holds no state and
-// sends nothing, and it knows no feature.
+// generator has what features need to make flows: the tables, the round, and the Node's addresses and ports. It does not change,
+// sends nothing, and does not know the features.
 type generator struct {
 	*pipeline
 	features Features
 	round    uint16
 	node     *config.NodeConfig
-	// rootActions are what features do to each IP packet where it enters the pipeline.
+	// rootActions are the features' actions for each IP packet that enters the pipeline.
 	rootActions []of.Action
 }
 
-// family is what differs between IPv4 and IPv6 in flows that exist for both.
+// family has the differences between IPv4 and IPv6 in flows that exist for both.
 type family struct {
 	ethType of.Match
 	ctZone  uint16

@@ -75,7 +75,7 @@ func TestObjectFlowsGolden(t *testing.T) {
 }
 
 // ONCache learns from the mark, so an established packet must get from the first policy table to the mark in one
-// translation: no ct() with a table in between, unless it is for new connections or leads past the mark.
+// translation: a ct() in between is only for new connections, and continues behind the mark.
 func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
 	c, fake := newTestClient(t, oncacheFeatures)
 	require.NoError(t, installPodA(c))

@@ -186,7 +186,7 @@ func requireGolden(t *testing.T, file, got string) {
 	require.Equal(t, string(want), got, "run the test with -update after an intended change")
 }
 
-// recorder is an Interceptor that writes down what it is told and returns the marks that it is given.
+// recorder is an Interceptor that records its calls and returns preset marks.
 type recorder struct {
 	events  []string
 	changes []coherency.Change

@@ -173,7 +173,7 @@ func TestMarksNeedTheFeatureGate(t *testing.T) {
 	require.Empty(t, fake.History())
 }
 
-// Whoever owns the Interceptor's lock installs the marks of new endpoints while holding it.
+// The holder of the Interceptor's lock may install the marks of new endpoints.
 func TestMarkFlowsUnderTheInterceptorsLock(t *testing.T) {
 	c, fake := newTestClient(t, oncacheFeatures)
 	r := &recorder{}
@@ -185,7 +185,7 @@ func TestMarkFlowsUnderTheInterceptorsLock(t *testing.T) {
 	require.Equal(t, []uint64{2, 2}, epochs(c, fake, podBPort))
 }
 
-// overlapDetector fails when a change begins before the last one has ended.
+// overlapDetector fails when a change begins before the previous one has ended.
 type overlapDetector struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -196,7 +196,7 @@ func (d *overlapDetector) Begin(coherency.Change) ([]coherency.Mark, func(error)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy {
-		d.t.Error("a change begins before the last one has ended")
+		d.t.Error("a change begins before the previous one has ended")
 	}
 	d.busy = true
 	return nil, func(error) {
@@ -206,7 +206,7 @@ func (d *overlapDetector) Begin(coherency.Change) ([]coherency.Mark, func(error)
 	}
 }
 
-func TestChangesAreSerialised(t *testing.T) {
+func TestChangesAreSerialized(t *testing.T) {
 	c, fake := newTestClient(t, oncacheFeatures)
 	c.SetInterceptor(&overlapDetector{t: t})
 	calls := []func() error{

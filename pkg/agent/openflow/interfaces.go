@@ -18,18 +18,18 @@ type RoundInfo struct {
 	PrevRoundNum *uint16
 }
 
-// Client is the only way to change the OpenFlow pipeline. Every method sends one atomic bundle, waits for the barrier
-// and updates its flow cache only on success; calling it again with the same arguments changes nothing on the switch. What
-// takes no context waits 30 s for its turn at most; what only reads what is known never waits for the switch. The features'
-// parts of it are declared beside them.
+// Client is the only way to change the OpenFlow pipeline. Every change is one atomic bundle; a method waits for the barrier
+// and updates its flow cache only on success. Calling it again with the same arguments changes nothing on the switch. A method
+// without a context waits 30 s for its turn at most; one that only reads cached data never waits for the switch. The features
+// declare their own parts of it.
 type Client interface {
 	// Initialize connects (retrying until ctx ends), removes flows that already carry the new round, and installs the
 	// base flows of all features. The returned channel receives a value after each later reconnection of the switch;
 	// the agent then calls ReplayFlows.
 	Initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error)
-	// ReplayFlows sends everything again after the switch lost it. No other change is sent meanwhile.
+	// ReplayFlows sends everything again after the switch has lost it. No other change is sent meanwhile.
 	ReplayFlows() error
-	// DeleteStaleFlows removes flows of the previous round.
+	// DeleteStaleFlows removes flows of former rounds.
 	DeleteStaleFlows() error
 
 	PodClient
@@ -40,9 +40,9 @@ type Client interface {
 	// SetInterceptor makes every later bundle go through the Interceptor. Call it once, before controllers run.
 	SetInterceptor(coherency.Interceptor)
 
-	// IsConnected is false when there is no connection to the switch, and when the switch has not answered for 30 s.
+	// IsConnected is false while there is no connection to the switch, and when the switch has not answered for 30 s.
 	IsConnected() bool
-	// ConnectionError is why IsConnected is false, nil when it is true.
+	// ConnectionError returns why IsConnected is false, nil when it is true.
 	ConnectionError() error
 	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.
 	GetFlowTableStatus(ctx context.Context) ([]TableStatus, error)

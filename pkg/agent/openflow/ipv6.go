@@ -10,7 +10,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Types of ICMPv6 messages (RFC 4861, 4).
+// Types of ICMPv6 messages (RFC 4861, section 4).
 const (
 	icmpv6RouterAdvertisement   = 134
 	icmpv6NeighborSolicitation  = 135
@@ -24,9 +24,9 @@ var (
 	noMAC = net.HardwareAddr{0, 0, 0, 0, 0, 0}
 )
 
-// ipv6Flows is what the bridge does itself with IPv6: neighbor discovery and multicast are switched by plain flooding and MAC
-// learning. From Pods it takes only what neighborFlows admits: a Pod that could send router advertisements, redirects or
-// false neighbor advertisements would draw the traffic of others to itself (CVE-2020-10749).
+// ipv6Flows are the flows for neighbor discovery and multicast, which the bridge forwards like a learning switch. Router
+// advertisements and redirects from Pods are dropped, and neighbor discovery that neighborFlows does not admit: with false
+// messages a Pod could attract the traffic of others (CVE-2020-10749).
 func ipv6Flows(g *generator) []of.Flow {
 	if !g.features.IPv6 {
 		return nil
@@ -45,13 +45,13 @@ func ipv6Flows(g *generator) []of.Flow {
 	return flows
 }
 
-// neighborFlows lets a Pod use its link-local address and take part in neighbor discovery: ask in its own name, and answer
-// for its own addresses with its own MAC address. An advertisement that answers a unicast solicitation need not repeat the
-// MAC address (RFC 4861, 7.2.4). The code is matched although it is always 0, because Open vSwitch reads the options of
-// messages with this code only (CVE-2023-5366).
+// neighborFlows lets a Pod use its link-local address and take part in neighbor discovery: it may send solicitations with its
+// own MAC address, and advertise its own addresses with its own MAC address. An advertisement that answers a unicast solicitation
+// need not repeat the MAC address (RFC 4861, section 7.2.4). The code is matched although it is always 0, because Open vSwitch
+// reads the options of messages with this code only (CVE-2023-5366).
 //
-// A message whose options Open vSwitch cannot read, such as one with two link-layer addresses, has neither target nor
-// address for it. It matches no flow of these.
+// If Open vSwitch cannot read the options of a message, such as one with two link-layer addresses, the message has neither
+// target nor link-layer address for it, and matches none of these flows.
 func neighborFlows(g *generator, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) []of.Flow {
 	const category = cookiePodConnectivity
 	linkLocal := linkLocalAddress(mac)
@@ -79,7 +79,7 @@ func icmpv6(messageType uint8) []of.Match {
 }
 
 // linkLocalAddress is the link-local address with the interface identifier of mac (RFC 4291, appendix A). The CNI server
-// makes Pods use it, whatever the Node's default for new interfaces is.
+// makes Pods use it, regardless of the Node's default for new interfaces.
 func linkLocalAddress(mac net.HardwareAddr) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80,
 		8: mac[0] ^ 0x02, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]})

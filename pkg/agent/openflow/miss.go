@@ -7,7 +7,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// missFlows is the feature that has the flow of lowest priority of every table, whichever feature has the table.
+// missFlows is the feature that owns the flow of lowest priority in every table, including the tables of other features.
 type missFlows struct{}
 
 func (missFlows) tables(Features) []tableSpec { return nil }

@@ -24,15 +24,15 @@ const (
 	tableIngressMetric             = "IngressMetric"
 )
 
-// networkPolicy is the feature that admits connections by rules. What Client offers of it is in policy_client.go.
+// networkPolicy is the feature that admits connections by rules. Its part of Client is in policy_client.go.
 type networkPolicy struct {
 	socket *socket
-	// policies has, for each rule and each flow that rules share, one object.
+	// policies has one object for each rule, and one for each flow that rules share.
 	policies *flowstore.Cache
 	// stalePoliciesDeleted says that no policy flow of a former round is left. It is read and written within changes.
 	stalePoliciesDeleted bool
 
-	// mu protects policy, which says which rules use which of the flows; it changes only within changes.
+	// mu protects policy, which records which rules use which flows. It changes only within a change.
 	mu     sync.Mutex
 	policy *policyState
 }
@@ -67,8 +67,8 @@ func (*networkPolicy) baseFlows(g *generator) []of.Flow {
 	return slices.Concat(policyBypassFlows(g), cutFlows(g))
 }
 
-// policyBypassFlows lets packets pass the policy tables that policies do not apply to: of established connections (a
-// policy decides whether a connection may be opened), of the Node itself, and packets that leave the Node.
+// policyBypassFlows lets packets that policies do not apply to bypass the policy tables: packets of established connections (a
+// policy decides whether a connection may be opened), those of the Node itself, and, for ingress, those that leave the Node.
 func policyBypassFlows(g *generator) []of.Flow {
 	const category = cookieNetworkPolicy
 	egressTable, ingressTable, priority := tableEgressRule, tableIngressRule, uint16(priorityHigh)
@@ -76,7 +76,7 @@ func policyBypassFlows(g *generator) []of.Flow {
 		egressTable, ingressTable, priority = tableAntreaPolicyEgressRule, tableAntreaPolicyIngressRule, priorityEstablished
 	}
 	flows := []of.Flow{
-		// Ingress policy is the receiving Node's (or nobody's) business.
+		// The receiving Node, if there is one, applies ingress policies.
 		g.flow(category, tableIngressSecurityClassifier, priorityNormal, matches(toGateway.match()), g.toTable(tableIngressMetric)),
 		g.flow(category, tableIngressSecurityClassifier, priorityNormal, matches(toTunnel.match()), g.toTable(tableIngressMetric)),
 	}
@@ -96,7 +96,7 @@ func policyBypassFlows(g *generator) []of.Flow {
 	return flows
 }
 
-// cutFlows drops what belongs to connections that were cut, in both directions, before anything else can become of it.
+// cutFlows drops the packets of connections that were cut, in both directions, before any other flow can forward them.
 func cutFlows(g *generator) []of.Flow {
 	if !g.features.CutConnections {
 		return nil

@@ -17,7 +17,7 @@ import (
 
 const arpOpRequest, arpOpReply = 1, 2
 
-// NodeClient is the part of Client that is about remote Nodes.
+// NodeClient is the part of Client for remote Nodes.
 type NodeClient interface {
 	// InstallNodeFlows sends traffic for the Pod CIDRs of a remote Node (the keys of peers) to that Node. It refuses CIDRs that
 	// overlap the local ones, or those of a Node whose flows are installed.
@@ -27,7 +27,7 @@ type NodeClient interface {
 	GetNodeFlowKeys(nodeName string) []string
 }
 
-// Peer is how one Pod CIDR of a remote Node is reached.
+// Peer says how one Pod CIDR of a remote Node is reached.
 type Peer struct {
 	// Gateway is the remote gateway's address in the Pod CIDR.
 	Gateway netip.Addr
@@ -40,8 +40,8 @@ type nodeConnectivity struct {
 	socket *socket
 	nodes  *flowstore.Cache
 
-	// networks has the Pod networks that flows lead to other Nodes, and nodeNetworks the same by Node. Those of two Nodes never
-	// overlap: their flows would match the same packets, or be the same. They change only within a change.
+	// networks has the Pod networks to which flows lead, and nodeNetworks the same by Node. The networks of two Nodes never
+	// overlap: their flows would match the same packets, or be the same. Both change only within a change.
 	networks     prefixindex.Index[string]
 	nodeNetworks map[string][]netip.Prefix
 }
@@ -88,14 +88,14 @@ func (n *nodeConnectivity) checkNetworks(g *generator, nodeName string, peers ma
 		}
 		for other, holder := range n.networks.Overlapping(cidr) {
 			if holder != nodeName {
-				return fmt.Errorf("the Pod network %v overlaps %v of remote Node %s, whose flows must go first", cidr, other, holder)
+				return fmt.Errorf("the Pod network %v overlaps %v of remote Node %s, whose flows must be removed first", cidr, other, holder)
 			}
 		}
 	}
 	return nil
 }
 
-// setNetworks notes whose flows match which Pod networks. It belongs into a change.
+// setNetworks records the Pod networks of the Node's flows. Call it within a change.
 func (n *nodeConnectivity) setNetworks(nodeName string, cidrs []netip.Prefix) {
 	for _, cidr := range n.nodeNetworks[nodeName] {
 		n.networks.Delete(cidr)
@@ -137,12 +137,12 @@ func (n *nodeConnectivity) GetNodeFlowKeys(nodeName string) []string {
 	return n.nodes.MatchStrings(nodeName)
 }
 
-// tunnelFlows admits what other Nodes send and maps the virtual MAC address to the tunnel port.
+// tunnelFlows admits packets from other Nodes and maps the virtual MAC address to the tunnel port.
 func tunnelFlows(g *generator) []of.Flow {
 	const category = cookiePodConnectivity
 	port := g.node.TunnelOFPort
 	return []of.Flow{
-		// The sending Node has done the spoof check.
+		// The sending Node has checked the source address.
 		g.flow(category, tableClassifier, priorityNormal, matches(of.InPort(port)),
 			fromTunnel.load(), rewriteMAC.load(), of.GotoTable{Table: g.firstOf(stageConntrackState)}),
 		g.flow(category, tableL2ForwardingCalc, priorityNormal, matches(of.EthDst(config.GlobalVirtualMAC)),
@@ -171,8 +171,8 @@ func nodeFlows(g *generator, peers map[netip.Prefix]Peer) []of.Flow {
 	return flows
 }
 
-// arpResponderFlow answers ARP requests for a remote gateway with the virtual MAC address: that is how the host's routes
-// to remote Pods, whose next hop the remote gateway is, lead into the tunnel.
+// arpResponderFlow answers ARP requests for a remote gateway with the virtual MAC address. The remote gateway is the next hop of
+// the host's routes to the remote Pods, so this leads their packets into the tunnel.
 func arpResponderFlow(g *generator, ip netip.Addr) of.Flow {
 	mac := macValue(config.GlobalVirtualMAC)
 	return g.flow(cookiePodConnectivity, tableARPResponder, priorityNormal,

@@ -17,12 +17,12 @@ const tableONCacheMark = "ONCacheMark"
 
 const maxEpoch = 511
 
-// oncacheConnectionMark, under oncacheConnectionMask, is the ct_mark that a cacheable connection has: opened from the tunnel (1) or by a local Pod (3), without
-// Service translation, SNAT, hairpin and L7 redirection (bits 4-7). One masked match admits exactly these two sources: bit 0
-// must be set, bit 1 may be anything, bits 2-7 must be clear.
+// oncacheConnectionMark, under oncacheConnectionMask, is the ct_mark that a cacheable connection has: opened from the tunnel (1)
+// or by a local Pod (3), without Service translation, SNAT, hairpin or L7 redirection (bits 4-7). One masked match admits
+// exactly these two sources: bit 0 must be set, bit 1 may be anything, bits 2-7 must be clear.
 const oncacheConnectionMark, oncacheConnectionMask = 0x1, 0xfd
 
-// MarkClient is the part of Client that is about ONCache's mark flows. It is called by whoever is behind the Interceptor.
+// MarkClient is the part of Client for ONCache's mark flows. The implementation of the Interceptor calls it.
 type MarkClient interface {
 	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
 	// endpoint). It does not call the Interceptor. It fails when the feature gate ONCache is off.
@@ -31,8 +31,8 @@ type MarkClient interface {
 	UninstallMarkFlows(interfaceNames []string) error
 }
 
-// oncacheMarks is the feature that marks packets which the cache may learn from. Its flows travel with the changes of the others:
-// the Interceptor says with each change which marks are to come with it.
+// oncacheMarks is the feature that marks packets which the cache may learn from. Its flows are part of the bundles of other
+// features' changes: for each change, the Interceptor returns the marks that belong to it.
 type oncacheMarks struct {
 	socket *socket
 	marks  *flowstore.Cache
@@ -69,7 +69,7 @@ func (o *oncacheMarks) UninstallMarkFlows(interfaceNames []string) error {
 	return nil
 }
 
-// plan returns what makes the mark flows those of marks, and removes the ones of removed.
+// plan returns plans that install the mark flows for marks and remove those of the interfaces in removed.
 func (o *oncacheMarks) plan(marks []coherency.Mark, removed []string) ([]flowstore.Plan, error) {
 	g := o.socket.generator()
 	if g == nil {
@@ -104,7 +104,7 @@ func (o *oncacheMarks) plan(marks []coherency.Mark, removed []string) ([]flowsto
 //
 // ONCache relies on the verdict and the mark being decided in one translation: a kernel megaflow that still applies old
 // rules must also still write the old epoch. So no established packet is recirculated between the first policy table and
-// ONCacheMark; ct(commit), which recirculates, concerns new connections only and goes past this table.
+// ONCacheMark; ct(commit), which recirculates, concerns new connections only and skips this table.
 func markFlows(g *generator, mark coherency.Mark) []of.Flow {
 	load := of.LoadField{Field: oncacheEpochField.field, Range: oncacheEpochField.bits, Value: uint64(mark.Epoch)}
 	var flows []of.Flow
@@ -124,9 +124,9 @@ func markFlows(g *generator, mark coherency.Mark) []of.Flow {
 	return flows
 }
 
-// rootActions take the stamp that ONCache's programs have put into the packet mark into a register, at the root of the pipeline: so
-// every megaflow matches the stamp, those after a recirculation by their frozen state, and none from before a change of a Pod's rules
-// is met by packets that come after it. In the mark the same bits are the epoch's, which only the mark flows write.
+// rootActions move the stamp that ONCache's programs have written into the packet mark to a register, at the root of the pipeline.
+// So every megaflow matches the stamp (those after a recirculation by their frozen state), and packets that come after a change of
+// their Pod's rules do not match megaflows from before it. In the mark, the same bits then hold the epoch, which only the mark flows write.
 func (*oncacheMarks) rootActions(features Features) []of.Action {
 	if !features.ONCache {
 		return nil

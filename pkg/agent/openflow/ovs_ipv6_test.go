@@ -55,51 +55,53 @@ var (
 	gwToRemote6   = packet6(gwPort, gwMAC, config.GlobalVirtualMAC, gw6IP, remotePod6, 64)
 )
 
+var ipv6Walks = []struct {
+	name, packet string
+	ct           []string
+	// outputs is empty when the packet must be dropped.
+	outputs []int
+	// final are parts of the packet as it leaves; passes and avoids are tables.
+	final, passes, avoids []string
+	epoch                 uint32
+}{
+	{name: "Pod to remote Pod, new", packet: podAToRemote6, ct: []string{ctNew, ctNew}, outputs: []int{tunnelPort},
+		final:  []string{"dl_src=0a:00:00:00:00:01,dl_dst=aa:bb:cc:dd:ee:ff", "nw_ttl=63", "tun_ipv6_dst=fd00:77::102"},
+		passes: []string{"SpoofGuard", "IPv6", "EgressRule", "ConntrackCommit"}, avoids: []string{"IngressRule", "ONCacheMark"}},
+	{name: "Pod to remote Pod, established", packet: podAToRemote6 + ",ct_mark=3", ct: []string{ctEstablished}, outputs: []int{tunnelPort},
+		final:  []string{"dl_src=0a:00:00:00:00:01,dl_dst=aa:bb:cc:dd:ee:ff", "nw_ttl=63", "tun_ipv6_dst=fd00:77::102"},
+		avoids: []string{"EgressRule", "IngressRule"}, epoch: 7},
+	{name: "remote Pod to Pod, new", packet: remoteToPodA6, ct: []string{ctNew, ctNew}, outputs: []int{podAPort},
+		final:  []string{"dl_src=0a:00:00:00:00:01,dl_dst=0a:00:00:00:00:11", "nw_ttl=62"},
+		passes: []string{"IngressRule"}, avoids: []string{"SpoofGuard", "IPv6", "ONCacheMark"}},
+	{name: "remote Pod to Pod, reply", packet: remoteToPodA6 + ",ct_mark=3", ct: []string{ctReply}, outputs: []int{podAPort},
+		final: []string{"nw_ttl=62"}, avoids: []string{"IngressRule"}, epoch: 7},
+	{name: "Pod to Pod on the same Node", packet: podAToPodB6, ct: []string{ctNew, ctNew}, outputs: []int{podBPort},
+		final: []string{"dl_src=0a:00:00:00:00:11,dl_dst=0a:00:00:00:00:12", "nw_ttl=64"}, passes: []string{"EgressRule", "IngressRule"}},
+	{name: "Pod to gateway", packet: packet6(podAPort, podAMAC, gwMAC, podA6IP, gw6IP, 64), ct: []string{ctNew, ctNew}, outputs: []int{gwPort}},
+	{name: "Pod to the gateway's link-local address", packet: packet6(podAPort, podAMAC, gwMAC, linkLocalAddress(podAMAC), linkLocalAddress(gwMAC), 64),
+		ct: []string{ctNew, ctNew}, outputs: []int{gwPort}},
+	{name: "Pod to the world", packet: packet6(podAPort, podAMAC, gwMAC, podA6IP, world6, 64), ct: []string{ctNew, ctNew}, outputs: []int{gwPort}},
+	{name: "gateway to Pod", packet: gwToPodA6, ct: []string{ctNew, ctNew}, outputs: []int{podAPort}, passes: []string{"IngressRule"}},
+	{name: "the Node's own packet to Pod skips ingress policy", packet: gwToPodA6 + ",pkt_mark=0x80000000", ct: []string{ctNew, ctNew},
+		outputs: []int{podAPort}, avoids: []string{"IngressRule"}},
+	{name: "gateway to remote Pod", packet: gwToRemote6, ct: []string{ctNew, ctNew}, outputs: []int{tunnelPort},
+		final: []string{"nw_ttl=64", "tun_ipv6_dst=fd00:77::102"}},
+	{name: "reply of a connection from the gateway", packet: podAToRemote6 + ",ct_mark=2", ct: []string{ctReply}, outputs: []int{gwPort}},
+	{name: "not committed", packet: podAToRemote6, ct: []string{ctEstablished}, outputs: []int{tunnelPort}},
+	{name: "Service connection", packet: podAToRemote6 + ",ct_mark=0x13", ct: []string{ctEstablished}, outputs: []int{tunnelPort}},
+
+	{name: "spoofed source address", packet: packet6(podAPort, podAMAC, gwMAC, podB6IP, remotePod6, 64), ct: []string{ctNew}},
+	{name: "spoofed source MAC", packet: packet6(podAPort, podBMAC, gwMAC, podA6IP, remotePod6, 64), ct: []string{ctNew}},
+	{name: "the gateway's address", packet: packet6(podAPort, podAMAC, podBMAC, gw6IP, podB6IP, 64), ct: []string{ctNew}},
+	{name: "another link-local address", packet: packet6(podAPort, podAMAC, podBMAC, linkLocalAddress(podBMAC), podB6IP, 64), ct: []string{ctNew}},
+	{name: "no address", packet: packet6(podAPort, podAMAC, podBMAC, netip.IPv6Unspecified(), podB6IP, 64), ct: []string{ctNew}},
+	{name: "invalid packet", packet: podAToRemote6 + ",ct_mark=3", ct: []string{"trk,inv"}},
+}
+
 func TestIPv6Walks(t *testing.T) {
 	for nodeName, node := range map[string]*config.NodeConfig{"dual stack": dualStackNode, "IPv6 only": ipv6Node} {
 		b := newBridge6(t, node)
-		for _, test := range []struct {
-			name, packet string
-			ct           []string
-			// outputs is empty when the packet must be dropped.
-			outputs []int
-			// final are parts of the packet as it leaves; passes and avoids are tables.
-			final, passes, avoids []string
-			epoch                 uint32
-		}{
-			{name: "Pod to remote Pod, new", packet: podAToRemote6, ct: []string{ctNew, ctNew}, outputs: []int{tunnelPort},
-				final:  []string{"dl_src=0a:00:00:00:00:01,dl_dst=aa:bb:cc:dd:ee:ff", "nw_ttl=63", "tun_ipv6_dst=fd00:77::102"},
-				passes: []string{"SpoofGuard", "IPv6", "EgressRule", "ConntrackCommit"}, avoids: []string{"IngressRule", "ONCacheMark"}},
-			{name: "Pod to remote Pod, established", packet: podAToRemote6 + ",ct_mark=3", ct: []string{ctEstablished}, outputs: []int{tunnelPort},
-				final:  []string{"dl_src=0a:00:00:00:00:01,dl_dst=aa:bb:cc:dd:ee:ff", "nw_ttl=63", "tun_ipv6_dst=fd00:77::102"},
-				avoids: []string{"EgressRule", "IngressRule"}, epoch: 7},
-			{name: "remote Pod to Pod, new", packet: remoteToPodA6, ct: []string{ctNew, ctNew}, outputs: []int{podAPort},
-				final:  []string{"dl_src=0a:00:00:00:00:01,dl_dst=0a:00:00:00:00:11", "nw_ttl=62"},
-				passes: []string{"IngressRule"}, avoids: []string{"SpoofGuard", "IPv6", "ONCacheMark"}},
-			{name: "remote Pod to Pod, reply", packet: remoteToPodA6 + ",ct_mark=3", ct: []string{ctReply}, outputs: []int{podAPort},
-				final: []string{"nw_ttl=62"}, avoids: []string{"IngressRule"}, epoch: 7},
-			{name: "Pod to Pod on the same Node", packet: podAToPodB6, ct: []string{ctNew, ctNew}, outputs: []int{podBPort},
-				final: []string{"dl_src=0a:00:00:00:00:11,dl_dst=0a:00:00:00:00:12", "nw_ttl=64"}, passes: []string{"EgressRule", "IngressRule"}},
-			{name: "Pod to gateway", packet: packet6(podAPort, podAMAC, gwMAC, podA6IP, gw6IP, 64), ct: []string{ctNew, ctNew}, outputs: []int{gwPort}},
-			{name: "Pod to the gateway's link-local address", packet: packet6(podAPort, podAMAC, gwMAC, linkLocalAddress(podAMAC), linkLocalAddress(gwMAC), 64),
-				ct: []string{ctNew, ctNew}, outputs: []int{gwPort}},
-			{name: "Pod to the world", packet: packet6(podAPort, podAMAC, gwMAC, podA6IP, world6, 64), ct: []string{ctNew, ctNew}, outputs: []int{gwPort}},
-			{name: "gateway to Pod", packet: gwToPodA6, ct: []string{ctNew, ctNew}, outputs: []int{podAPort}, passes: []string{"IngressRule"}},
-			{name: "the Node's own packet to Pod skips ingress policy", packet: gwToPodA6 + ",pkt_mark=0x80000000", ct: []string{ctNew, ctNew},
-				outputs: []int{podAPort}, avoids: []string{"IngressRule"}},
-			{name: "gateway to remote Pod", packet: gwToRemote6, ct: []string{ctNew, ctNew}, outputs: []int{tunnelPort},
-				final: []string{"nw_ttl=64", "tun_ipv6_dst=fd00:77::102"}},
-			{name: "reply of a connection from the gateway", packet: podAToRemote6 + ",ct_mark=2", ct: []string{ctReply}, outputs: []int{gwPort}},
-			{name: "not committed", packet: podAToRemote6, ct: []string{ctEstablished}, outputs: []int{tunnelPort}},
-			{name: "Service connection", packet: podAToRemote6 + ",ct_mark=0x13", ct: []string{ctEstablished}, outputs: []int{tunnelPort}},
-
-			{name: "spoofed source address", packet: packet6(podAPort, podAMAC, gwMAC, podB6IP, remotePod6, 64), ct: []string{ctNew}},
-			{name: "spoofed source MAC", packet: packet6(podAPort, podBMAC, gwMAC, podA6IP, remotePod6, 64), ct: []string{ctNew}},
-			{name: "the gateway's address", packet: packet6(podAPort, podAMAC, podBMAC, gw6IP, podB6IP, 64), ct: []string{ctNew}},
-			{name: "another link-local address", packet: packet6(podAPort, podAMAC, podBMAC, linkLocalAddress(podBMAC), podB6IP, 64), ct: []string{ctNew}},
-			{name: "no address", packet: packet6(podAPort, podAMAC, podBMAC, netip.IPv6Unspecified(), podB6IP, 64), ct: []string{ctNew}},
-			{name: "invalid packet", packet: podAToRemote6 + ",ct_mark=3", ct: []string{"trk,inv"}},
-		} {
+		for _, test := range ipv6Walks {
 			t.Run(nodeName+", "+test.name, func(t *testing.T) {
 				w := b.trace(test.packet, test.ct...)
 				require.Equal(t, test.outputs, w.outputs, w.text)
@@ -156,7 +158,7 @@ func TestIPv6PolicyWalks(t *testing.T) {
 	}
 }
 
-// What Pods may say; whether real messages get through is tested in package cniserver.
+// Which messages Pods may send. Tests in package cniserver check that real messages get through.
 func TestNeighborDiscoveryWalks(t *testing.T) {
 	b := newBridge6(t, dualStackNode)
 	allNodes := netip.IPv6LinkLocalAllNodes()

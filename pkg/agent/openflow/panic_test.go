@@ -26,7 +26,7 @@ func (s *panickingSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 	return s.Fake.Commit(ctx, mods)
 }
 
-// Nobody knows what the switch has been told: the cache must not learn, and the next change says everything again.
+// It is unknown what the switch has received: the cache must not learn, and the next change sends everything again.
 func TestPanicWithinAChange(t *testing.T) {
 	sw := &panickingSwitch{Fake: of.NewFake()}
 	c := NewClient(sw, noTableNames, oncacheFeatures)
@@ -35,7 +35,7 @@ func TestPanicWithinAChange(t *testing.T) {
 	r := &recorder{}
 	c.SetInterceptor(r)
 	sw.panics = true
-	// It happens where none of the caller's boundaries would catch it.
+	// It happens in a goroutine, where no boundary of the caller would catch it.
 	require.True(t, recovery.Is(installPodA(c)))
 	require.Equal(t, []string{"begin", "end with error"}, r.events)
 	sw.panics, r.changes = false, nil

@@ -31,8 +31,8 @@ const (
 // PodClient is the part of Client that is about local Pods.
 type PodClient interface {
 	// InstallPodFlows makes the local Pod behind ofPort reachable and lets it send from ips and mac only.
-	// The caller waits no longer than ctx lasts, be it for its turn or for the switch. A change that has begun goes on without
-	// the caller: after an error of ctx the flows may come to be installed or removed yet.
+	// The call ends with ctx, whether it waits for its turn or for the switch. A change that has begun continues: after an error
+	// of ctx, the flows may still become installed or removed.
 	InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
 	UninstallPodFlows(ctx context.Context, interfaceName string) error
 	// GetPodFlowKeys returns the match strings of cached flows, for antctl get ovsflows.
@@ -77,7 +77,7 @@ func (p *podConnectivity) InstallPodFlows(ctx context.Context, interfaceName str
 	if err := validatePod(interfaceName, ips, mac, ofPort); err != nil {
 		return err
 	}
-	// The caller may have left when they are read.
+	// The change may read them after the caller has left.
 	ips, mac = slices.Clone(ips), slices.Clone(mac)
 	return p.socket.changeFor(ctx, flowsOf(interfaceName), func(t turn) error {
 		return p.install(t, interfaceName, ips, mac, ofPort)
@@ -93,7 +93,7 @@ func (p *podConnectivity) install(t turn, interfaceName string, ips []netip.Addr
 		return fmt.Errorf("interface %s with MAC address %v, OpenFlow port %d: %w", interfaceName, mac, ofPort, err)
 	}
 	plan := p.pods.Plan(interfaceName, flows)
-	// A flow that belonged to another interface: that one is affected too, in a way that the change cannot express.
+	// A flow is taken over from another interface, which is affected, too. The change cannot name that interface.
 	change := coherency.Change{All: plan.TakesOver}
 	if plan.Replaces {
 		change.Interfaces = []string{interfaceName}
@@ -204,7 +204,7 @@ func podFlows(g *generator, ips []netip.Addr, mac net.HardwareAddr, ofPort uint3
 	return flows
 }
 
-// afterSpoofGuard leads packets of the family on that have passed SpoofGuard.
+// afterSpoofGuard leads to the next table for packets of the family that have passed SpoofGuard.
 func afterSpoofGuard(g *generator, f family) of.Action {
 	if f.gateway.Is6() {
 		return g.toTable(tableIPv6)

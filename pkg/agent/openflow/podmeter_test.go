@@ -11,14 +11,13 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// This file is a feature as ARCHITECTURE.md describes how to add one, made for feature_test.go: all of it is here, and it is
-// registered by one line.
+// This file is a feature for feature_test.go, added as ARCHITECTURE.md describes: this file, and one line that registers it.
 
 const tablePodMeter = "PodMeter"
 
 const cookiePodMeter cookieCategory = 200
 
-// podMeter counts what metered Pods send beyond the Node, but for ARP.
+// podMeter counts the IP packets of metered Pods that are routed.
 type podMeter struct {
 	socket *socket
 	meters *flowstore.Cache

@@ -14,14 +14,14 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// PolicyClient is the part of Client that is about NetworkPolicies.
+// PolicyClient is the part of Client for NetworkPolicies.
 type PolicyClient interface {
 	// UpdatePolicyRules removes rules by flow id and installs others, which replace installed ones with the same id. Pods
 	// that a changed rule is or was applied to are named to the Interceptor. The first call of a process, which may be without
 	// rules, also removes all policy rules of former rounds, in the same bundle.
 	UpdatePolicyRules(install []*PolicyRule, remove []uint32) error
-	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force beside the present ones, as far as these
-	// do not have the same flows. UpdatePolicyRules is to be called when all present ones are installed.
+	// UpdatePolicyRulesOnTop does the same but leaves rules of former rounds in force in addition to the current ones, except for
+	// flows that both have. Call UpdatePolicyRules once all current rules are installed.
 	UpdatePolicyRulesOnTop(install []*PolicyRule, remove []uint32) error
 	// GetPolicyFlowKeys returns the match strings of the cached flows of policy rules, sorted.
 	GetPolicyFlowKeys(flowIDs []uint32) []string
@@ -35,7 +35,7 @@ func (n *networkPolicy) UpdatePolicyRulesOnTop(install []*PolicyRule, remove []u
 	return n.updatePolicyRules(install, remove, false)
 }
 
-// updatePolicyRules changes rules, and takes those of former rounds away if replace is set.
+// updatePolicyRules changes rules, and removes those of former rounds if replace is set.
 func (n *networkPolicy) updatePolicyRules(install []*PolicyRule, remove []uint32, replace bool) error {
 	for _, r := range install {
 		if err := validatePolicyRule(r); err != nil {
@@ -69,7 +69,7 @@ func (n *networkPolicy) update(t turn, install []*PolicyRule, remove []uint32, r
 		n.apply(change)
 		return nil
 	}
-	// Nobody knows which Pods the rules of former rounds were applied to.
+	// It is unknown which Pods the rules of former rounds were applied to.
 	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: len(stale) > 0}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}
@@ -78,15 +78,15 @@ func (n *networkPolicy) update(t turn, install []*PolicyRule, remove []uint32, r
 	return nil
 }
 
-// apply enters what the switch has accepted.
+// apply records a change that the switch has accepted.
 func (n *networkPolicy) apply(change *policyChange) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	change.apply()
 }
 
-// stalePolicies deletes the policy flows of former rounds. They stay in force until the present policies are known; from then
-// on they must not complete the conjunctions of present rules. It belongs into a change.
+// stalePolicies returns deletions of the policy flows of former rounds. Those stay in force until the current policies are known;
+// from then on they must not complete the conjunctions of current rules. Call it within a change.
 func (n *networkPolicy) stalePolicies() (deletions []flowstore.Deletion) {
 	if n.stalePoliciesDeleted {
 		return nil
@@ -130,8 +130,11 @@ func validatePolicyRule(r *PolicyRule) error {
 		return fmt.Errorf("policy rule %d: direction %v: must be %v or %v", r.FlowID, r.Direction, PolicyIngress, PolicyEgress)
 	}
 	for _, pod := range r.AppliedTo {
-		if err := validateOFPort(pod.OFPort); err != nil || pod.InterfaceName == "" || len(pod.IPs) == 0 {
-			return fmt.Errorf("policy rule %d: Pod %+v must have an interface name, addresses and an OpenFlow port (%w)", r.FlowID, pod, err)
+		if pod.InterfaceName == "" || len(pod.IPs) == 0 {
+			return fmt.Errorf("policy rule %d: Pod %+v must have an interface name and addresses", r.FlowID, pod)
+		}
+		if err := validateOFPort(pod.OFPort); err != nil {
+			return fmt.Errorf("policy rule %d: Pod at interface %s: %w", r.FlowID, pod.InterfaceName, err)
 		}
 	}
 	if i := slices.IndexFunc(r.Peers, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4In6() }); i >= 0 {
@@ -140,7 +143,7 @@ func validatePolicyRule(r *PolicyRule) error {
 	protocols := []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP}
 	for _, s := range r.Services {
 		if !slices.Contains(protocols, s.Protocol) || s.Port&^s.Mask != 0 {
-			return fmt.Errorf("policy rule %d: service %+v: must be of protocol %s, with a port that fits the mask", r.FlowID, s,
+			return fmt.Errorf("policy rule %d: service %+v: must have one of the protocols %s, and no bits of the port outside the mask", r.FlowID, s,
 				strings.Trim(fmt.Sprint(protocols), "[]"))
 		}
 	}

@@ -83,7 +83,7 @@ func TestPolicyFlowsGolden(t *testing.T) {
 	}
 }
 
-// A change in place leaves the same flows as the new rules on their own.
+// A change in place leaves the same flows as the new rules alone.
 func TestPolicyRuleIsModified(t *testing.T) {
 	a := ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))
 	for _, test := range []struct {
@@ -176,7 +176,7 @@ func TestRefusedPolicyChange(t *testing.T) {
 		fake.FailNext(of.ErrDisconnected)
 		require.ErrorIs(t, c.UpdatePolicyRules(nil, []uint32{2, 3}), of.ErrDisconnected)
 		fake.Reconnect(true)
-		require.NoError(t, install(ingress(2, policyPodA, nil))(c), "a change that would be none sends everything")
+		require.NoError(t, install(ingress(2, policyPodA, nil))(c), "even an empty change sends everything")
 		require.Equal(t, want, fake.Flows())
 	})
 }
@@ -189,10 +189,10 @@ func TestPolicyRuleIsChecked(t *testing.T) {
 	}{
 		{"no id", PolicyRule{Direction: PolicyIngress}, "without id"},
 		{"no direction", PolicyRule{FlowID: 2}, "must be Ingress or Egress"},
-		{"Pod without port", *ingress(2, PolicyPod{InterfaceName: "pod-a", IPs: []netip.Addr{podAIP}}, nil), "must have"},
+		{"Pod without port", *ingress(2, PolicyPod{InterfaceName: "pod-a", IPs: []netip.Addr{podAIP}}, nil), "must be 1 to"},
 		{"invalid peer", *ingress(2, policyPodA, []netip.Prefix{{}}), "neither an IPv4 nor an IPv6 prefix"},
-		{"unknown protocol", *ingress(2, policyPodA, nil, PolicyService{Protocol: 1}), "of protocol 6 17 132"},
-		{"port outside of its mask", *ingress(2, policyPodA, nil, PolicyService{Protocol: 6, Port: 81, Mask: 0xfffe}), "fits the mask"},
+		{"unknown protocol", *ingress(2, policyPodA, nil, PolicyService{Protocol: 1}), "one of the protocols 6 17 132"},
+		{"port outside its mask", *ingress(2, policyPodA, nil, PolicyService{Protocol: 6, Port: 81, Mask: 0xfffe}), "outside the mask"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, fake := newTestClient(t, oncacheFeatures)
@@ -224,7 +224,7 @@ func TestPortRange(t *testing.T) {
 	require.Equal(t, []PolicyService{{Protocol: of.IPProtoTCP}}, PortRange(of.IPProtoTCP, 0, 65535), "one service without a mask")
 }
 
-// The policies of an earlier agent stay in force until the present ones are known, and are replaced in one bundle.
+// The policies of an earlier agent stay in force until the current ones are known, and are then replaced in one bundle.
 func TestPoliciesOfFormerRounds(t *testing.T) {
 	ctx := t.Context()
 	fake := of.NewFake()
@@ -252,7 +252,7 @@ func TestPoliciesOfFormerRounds(t *testing.T) {
 	require.Len(t, fake.History(), 1, "only the first change deletes them")
 }
 
-// Rules can be installed on top of those of an earlier agent, which are replaced only then.
+// Rules can be installed in addition to those of an earlier agent, until UpdatePolicyRules removes these.
 func TestPoliciesOnTopOfFormerRounds(t *testing.T) {
 	fake := of.NewFake()
 	former := NewClient(fake, noTableNames, oncacheFeatures)

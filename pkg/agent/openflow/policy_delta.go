@@ -5,18 +5,18 @@ package openflow
 
 import "net/netip"
 
-// keyDelta is how the shared flows that a rule uses change.
+// keyDelta is the difference in the shared flows that two versions of a rule use.
 type keyDelta struct {
-	// removed are flows that it uses no more, some of them several times.
+	// removed are flows that the rule no longer uses, some of them several times.
 	removed []clauseKey
-	// added are flows that it uses from now on, or at another place in the conjunction than before.
+	// added are flows that the rule newly uses, or uses at another place in the conjunction than before.
 	added map[clauseKey]dimension
 }
 
 func (d *keyDelta) empty() bool { return len(d.removed)+len(d.added) == 0 }
 
-// keyDelta compares two versions of a rule, either of which may be nil. Peers may be very many, so as long as their flows have the
-// same place in the conjunction only those are looked at that come and go.
+// keyDelta compares two versions of a rule, either of which may be nil. A rule can have very many peers: while their flows
+// keep their place in the conjunction, only added and removed peers are visited.
 func (g policyFlows) keyDelta(old, r *PolicyRule) *keyDelta {
 	delta := &keyDelta{added: map[clauseKey]dimension{}}
 	delta.addFixed(g.fixedKeys(old), g.fixedKeys(r))
@@ -37,7 +37,7 @@ func (g policyFlows) keyDelta(old, r *PolicyRule) *keyDelta {
 	return delta
 }
 
-// addFixed adds how the flows other than the peers' change.
+// addFixed adds the changes of all flows except for the peers'.
 func (d *keyDelta) addFixed(before, after map[clauseKey]dimension) {
 	for key := range before {
 		if _, stays := after[key]; !stays {

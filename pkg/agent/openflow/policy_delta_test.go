@@ -42,7 +42,7 @@ func TestAddressSet(t *testing.T) {
 	}
 	require.False(t, third.Contains(mapped))
 	for addr := range first.All() {
-		require.Equal(t, a, addr, "it ends when nobody wants more")
+		require.Equal(t, a, addr, "the iteration can be stopped")
 		break
 	}
 }
@@ -55,7 +55,7 @@ func setOf(addresses ...netip.Addr) AddressSet {
 	return edit.Set()
 }
 
-// peerSource makes rules whose peers overlap, change in small steps, or altogether.
+// peerSource makes rules whose peers overlap, and change in small steps or completely.
 type peerSource struct {
 	rng       *rand.Rand
 	addresses []netip.Addr
@@ -104,8 +104,8 @@ func (s *peerSource) rule(id uint32) *PolicyRule {
 	return r
 }
 
-// After any sequence of changes, some of which are refused or have an unknown fate, the switch has the flows that it would have
-// if it were told of the outcome alone.
+// After any sequence of changes, some of which are refused or have an unknown outcome, the switch has the flows that installing
+// only the final rules gives.
 func TestChangedPeersEqualFreshOnes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -150,7 +150,7 @@ func TestChangedPeersEqualFreshOnes(t *testing.T) {
 					}
 					require.Len(t, fake.History(), bundles, "there was nothing to send")
 					rules = after
-					// The failure waits for the next bundle.
+					// The next bundle fails instead.
 					require.ErrorIs(t, c.ReplayFlows(), failure)
 					continue
 				}
@@ -184,12 +184,12 @@ func TestCommonPeers(t *testing.T) {
 		addresses []netip.Addr
 	}{
 		{"the same", rule(everybody, first), rule(everybody, first), everybody, []netip.Addr{a, b, c}},
-		{"a member has gone, another has come", rule(nil, first), rule(nil, second), nil, []netip.Addr{b, c}},
-		{"it is in another group now", rule(nil, first), rule(nil, second, setOf(a)), nil, []netip.Addr{a, b, c}},
-		{"it is a block now", rule(nil, first), rule(prefixes("10.0.0.1/32"), second), nil, []netip.Addr{a, b, c}},
+		{"a member has left, another has joined", rule(nil, first), rule(nil, second), nil, []netip.Addr{b, c}},
+		{"a member is in another group now", rule(nil, first), rule(nil, second, setOf(a)), nil, []netip.Addr{a, b, c}},
+		{"a member is a block now", rule(nil, first), rule(prefixes("10.0.0.1/32"), second), nil, []netip.Addr{a, b, c}},
 		{"a block is a member now", rule(prefixes("10.0.0.1/32", "10.0.0.0/24")), rule(nil, first), prefixes("10.0.0.1/32"), nil},
-		{"the group has gone", rule(everybody, first), rule(nil), nil, nil},
-		{"the group was made anew", rule(nil, first), rule(nil, setOf(b)), nil, []netip.Addr{b}},
+		{"the group was removed", rule(everybody, first), rule(nil), nil, nil},
+		{"the group was recreated", rule(nil, first), rule(nil, setOf(b)), nil, []netip.Addr{b}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			prefixes, sets := test.mine.CommonPeers(test.its)
@@ -203,8 +203,8 @@ func TestCommonPeers(t *testing.T) {
 	}
 }
 
-// What a changed address costs depends on how many flows change, not on how many peers the rule has.
-func TestOnlyChangedPeersAreLookedAt(t *testing.T) {
+// The cost of a changed address depends on the number of changed flows, not on the number of the rule's peers.
+func TestOnlyChangedPeersAreVisited(t *testing.T) {
 	edit := AddressSet{}.Edit()
 	for i := range 50_000 {
 		edit.Add(netip.AddrFrom4([4]byte{10, 20, byte(i >> 8), byte(i)}))
@@ -227,13 +227,13 @@ func TestOnlyChangedPeersAreLookedAt(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		rule *PolicyRule
-		// removed and added are how many flows the rule leaves and joins.
+		// removed and added are the numbers of flows that the rule leaves and joins.
 		removed, added int
 	}{
-		{"a peer comes, another one goes", withSets(changed, other), 1, 1},
-		{"and a set comes before it", withSets(setOf(netip.MustParseAddr("10.50.0.1")), changed, other), 1, 2},
-		{"and a set before it goes", withSets(changed), 2, 1},
-		{"a block goes", func() *PolicyRule { r := withSets(many, other); r.Peers = nil; return r }(), 1, 0},
+		{"one peer added, one removed", withSets(changed, other), 1, 1},
+		{"and a set added before it", withSets(setOf(netip.MustParseAddr("10.50.0.1")), changed, other), 1, 2},
+		{"and a set removed before it", withSets(changed), 2, 1},
+		{"a block removed", func() *PolicyRule { r := withSets(many, other); r.Peers = nil; return r }(), 1, 0},
 		{"another Pod", func() *PolicyRule { r := withSets(many, other); r.AppliedTo = []PolicyPod{policyPodB}; return r }(), 2, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {

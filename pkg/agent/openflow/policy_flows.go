@@ -85,8 +85,7 @@ func (g policyFlows) serviceClause(r *PolicyRule) clause {
 	return keys
 }
 
-// layout says which of a rule's clauses is which dimension of its conjunction. The zero value is that of a rule that allows
-// nothing.
+// layout maps a rule's clauses to the dimensions of its conjunction. The zero value is that of a rule that allows nothing.
 type layout struct{ peers, applied, services dimension }
 
 // layout numbers the dimensions of the rule: source, destination, service.
@@ -158,10 +157,10 @@ func serviceMatch(s PolicyService) []of.Match {
 	}
 }
 
-// ruleFlows returns the flows that a rule has for itself: its hit and its counters.
+// ruleFlows returns the flows that a rule has for itself: the match of its conjunction, and its counters.
 //
-// The hit notes the rule's id in a register; ConntrackCommit copies it into the connection label. So a connection exists for
-// conntrack only when both directions allow it, and no packet is recirculated between the policy tables.
+// The former writes the rule's id into a register, and ConntrackCommit copies it into the connection label. So a connection exists
+// in conntrack only when both directions allow it, and no packet is recirculated between the policy tables.
 func (g policyFlows) ruleFlows(r *PolicyRule) []of.Flow {
 	tables := r.Direction.tables()
 	var flows []of.Flow
@@ -169,7 +168,7 @@ func (g policyFlows) ruleFlows(r *PolicyRule) []of.Flow {
 		flows = append(flows,
 			g.flow(cookieNetworkPolicy, tables.rule, priorityLow, matches(f.ethType, of.ConjID(r.FlowID)),
 				tables.conjunctionID.is(r.FlowID).load(), g.toTable(tables.metric)),
-			// A packet that opens a connection has no label yet, one of a known connection does not pass the rules.
+			// A packet that opens a connection has no label yet, and one of a known connection bypasses the rules.
 			g.flow(cookieNetworkPolicy, tables.metric, priorityNormal,
 				matches(f.ethType, of.CTState("+new"), tables.conjunctionID.is(r.FlowID).match()), g.toNext(tables.metric)),
 			g.flow(cookieNetworkPolicy, tables.metric, priorityNormal,

@@ -67,10 +67,10 @@ func TestPolicyWalks(t *testing.T) {
 		{name: "other peer", packet: strings.ReplaceAll(remoteToPodA, remote, "10.10.1.21") + ",tp_dst=80", ct: []string{ctNew}, dropped: true},
 		{name: "other direction", packet: podAToRemote + ",tp_dst=1", ct: []string{ctNew, ctNew}},
 		{
-			name: "established, though forbidden by now", packet: remoteToPodA + ",tp_dst=81,ct_mark=1", ct: []string{ctEstablished},
+			name: "established, forbidden since", packet: remoteToPodA + ",tp_dst=81,ct_mark=1", ct: []string{ctEstablished},
 			passes: []string{"IngressMetric", "ONCacheMark"}, avoids: []string{"IngressRule", "IngressDefaultRule"},
 		},
-		{name: "related, though forbidden by now", packet: remoteToPodA + ",tp_dst=81,ct_mark=1", ct: []string{"trk,rel"}, avoids: []string{"IngressRule"}},
+		{name: "related, forbidden since", packet: remoteToPodA + ",tp_dst=81,ct_mark=1", ct: []string{"trk,rel"}, avoids: []string{"IngressRule"}},
 		{name: "from the Node itself", packet: gwToPodA + ",tp_dst=81,pkt_mark=0x80000000", ct: []string{ctNew, ctNew}, avoids: []string{"IngressRule"}},
 		{name: "forwarded by the Node", packet: worldToPodA + ",tp_dst=81", ct: []string{ctNew}, dropped: true},
 		{
@@ -94,7 +94,7 @@ func TestPolicyWalks(t *testing.T) {
 				require.Equal(t, 1, w.recirculations, "a refused packet must leave nothing in conntrack: %s", w.text)
 			}
 			if test.label != "" {
-				require.Contains(t, w.text, test.label+"/", "the connection is labelled with its rule")
+				require.Contains(t, w.text, test.label+"/", "the connection is labeled with its rule")
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestPolicyWalksIPv6(t *testing.T) {
 	}{
 		{"allowed ingress", remoteToPodA6 + ",tcp_dst=80", []string{ctNew, ctNew}, false},
 		{"other port", remoteToPodA6 + ",tcp_dst=81", []string{ctNew}, true},
-		{"established, though forbidden by now", remoteToPodA6 + ",tcp_dst=81,ct_mark=1", []string{ctEstablished}, false},
+		{"established, forbidden since", remoteToPodA6 + ",tcp_dst=81,ct_mark=1", []string{ctEstablished}, false},
 		{"egress, allowed by IPv4 only", podAToRemote6 + ",tcp_dst=80", []string{ctNew}, true},
 		{"egress by IPv4", podAToRemote + ",tcp_dst=80", []string{ctNew, ctNew}, false},
 		{"ingress by IPv4, allowed by IPv6 only", remoteToPodA + ",tcp_dst=80", []string{ctNew}, true},
@@ -156,7 +156,7 @@ func TestCutConnections(t *testing.T) {
 	}
 }
 
-// Whatever the rules are, the switch does what EvaluatePolicy says.
+// For random rules, the switch does what EvaluatePolicy says.
 func TestPolicyOnOVSAgreesWithEvaluation(t *testing.T) {
 	for _, maxUsers := range []int{maxConjunctions, 2, 1} {
 		t.Run(fmt.Sprintf("%d rules share a flow", maxUsers), func(t *testing.T) { testPolicyAgrees(t, maxUsers) })
@@ -167,41 +167,16 @@ func testPolicyAgrees(t *testing.T, maxUsers int) {
 	const rounds, probes = 6, 20
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	s := newPolicySource(rand.New(rand.NewPCG(seed, 0)))
 	b := newBridge(t, oncacheFeatures)
 	b.installAll()
 	b.c.policy.maxUsers = maxUsers
-	addresses := []netip.Addr{podAIP, podBIP, remotePodIP, netip.MustParseAddr("10.10.1.21"), netip.MustParseAddr("10.10.1.130")}
-	peers := prefixes("10.10.1.20/32", "10.10.1.21/32", "10.10.1.128/25", "10.10.0.0/24", "10.10.0.11/32", "0.0.0.0/0", "::/0", "192.0.2.0/24")
-	var services []PolicyService
-	for protocol := range protocolNames {
-		if protocol != of.IPProtoICMP {
-			services = append(services, PolicyService{Protocol: protocol}, PolicyService{protocol, 80, 0xffff})
-			services = append(services, PortRange(protocol, 79, 90)...)
-		}
-	}
-	protocols := []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP, of.IPProtoICMP}
-	some := func(n int) []int { return rng.Perm(n)[:rng.IntN(min(n, 3)+1)] }
-
 	var installed []*PolicyRule
 	for range rounds {
-		var rules []*PolicyRule
+		rules := s.rules()
 		var removed []uint32
-		for id := uint32(2); id < 8; id++ {
-			r := &PolicyRule{FlowID: id, Direction: PolicyDirection(1 + rng.IntN(2))}
-			for _, i := range some(2) {
-				r.AppliedTo = append(r.AppliedTo, []PolicyPod{policyPodA, policyPodB}[i])
-			}
-			for _, i := range some(len(peers)) {
-				r.Peers = append(r.Peers, peers[i])
-			}
-			for _, i := range some(len(services)) {
-				r.Services = append(r.Services, services[i])
-			}
-			rules = append(rules, r)
-		}
 		for _, old := range installed {
-			if rng.IntN(2) == 0 {
+			if s.rng.IntN(2) == 0 {
 				removed = append(removed, old.FlowID)
 				rules = slices.DeleteFunc(rules, func(r *PolicyRule) bool { return r.FlowID == old.FlowID })
 			}
@@ -209,13 +184,7 @@ func testPolicyAgrees(t *testing.T, maxUsers int) {
 		require.NoError(t, b.c.UpdatePolicyRules(rules, removed))
 		installed = rules
 		for range probes {
-			c := PolicyConnection{
-				Source: addresses[rng.IntN(len(addresses))], Destination: addresses[rng.IntN(len(addresses))],
-				Protocol: protocols[rng.IntN(len(protocols))],
-			}
-			if c.Protocol != of.IPProtoICMP {
-				c.DestinationPort = uint16([]int{78, 79, 80, 85, 90, 91}[rng.IntN(6)])
-			}
+			c := s.connection()
 			local := func(a netip.Addr) bool { return a == podAIP || a == podBIP }
 			if c.Source == c.Destination || !local(c.Source) && !local(c.Destination) {
 				continue
@@ -231,7 +200,65 @@ func testPolicyAgrees(t *testing.T, maxUsers int) {
 	}
 }
 
-// requireAllowedBy checks that the rule which the packet was counted for allows it on its own.
+// policySource makes random rules, and connections that they may concern.
+type policySource struct {
+	rng       *rand.Rand
+	addresses []netip.Addr
+	peers     []netip.Prefix
+	services  []PolicyService
+	protocols []uint8
+}
+
+func newPolicySource(rng *rand.Rand) *policySource {
+	s := &policySource{
+		rng:       rng,
+		addresses: []netip.Addr{podAIP, podBIP, remotePodIP, netip.MustParseAddr("10.10.1.21"), netip.MustParseAddr("10.10.1.130")},
+		peers: prefixes("10.10.1.20/32", "10.10.1.21/32", "10.10.1.128/25", "10.10.0.0/24", "10.10.0.11/32", "0.0.0.0/0", "::/0",
+			"192.0.2.0/24"),
+		protocols: []uint8{of.IPProtoTCP, of.IPProtoUDP, of.IPProtoSCTP, of.IPProtoICMP},
+	}
+	for protocol := range protocolNames {
+		if protocol != of.IPProtoICMP {
+			s.services = append(s.services, PolicyService{Protocol: protocol}, PolicyService{protocol, 80, 0xffff})
+			s.services = append(s.services, PortRange(protocol, 79, 90)...)
+		}
+	}
+	return s
+}
+
+// some returns up to three of n indices.
+func (s *policySource) some(n int) []int { return s.rng.Perm(n)[:s.rng.IntN(min(n, 3)+1)] }
+
+func (s *policySource) rules() []*PolicyRule {
+	var rules []*PolicyRule
+	for id := uint32(2); id < 8; id++ {
+		r := &PolicyRule{FlowID: id, Direction: PolicyDirection(1 + s.rng.IntN(2))}
+		for _, i := range s.some(2) {
+			r.AppliedTo = append(r.AppliedTo, []PolicyPod{policyPodA, policyPodB}[i])
+		}
+		for _, i := range s.some(len(s.peers)) {
+			r.Peers = append(r.Peers, s.peers[i])
+		}
+		for _, i := range s.some(len(s.services)) {
+			r.Services = append(r.Services, s.services[i])
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+func (s *policySource) connection() PolicyConnection {
+	c := PolicyConnection{
+		Source: s.addresses[s.rng.IntN(len(s.addresses))], Destination: s.addresses[s.rng.IntN(len(s.addresses))],
+		Protocol: s.protocols[s.rng.IntN(len(s.protocols))],
+	}
+	if c.Protocol != of.IPProtoICMP {
+		c.DestinationPort = uint16([]int{78, 79, 80, 85, 90, 91}[s.rng.IntN(6)])
+	}
+	return c
+}
+
+// requireAllowedBy checks that the rule for which the packet was counted allows the packet on its own.
 func requireAllowedBy(t *testing.T, rules []*PolicyRule, direction PolicyDirection, c PolicyConnection, id uint32) {
 	t.Helper()
 	if id == 0 {
@@ -253,7 +280,7 @@ func (w walk) register(name string) uint32 {
 	return uint32(value)
 }
 
-// Single changes of many peers leave the flows that the outcome alone would have given.
+// Changes of single peers out of many lead to the same flows as installing the final peers.
 func TestChangedPeersOnOVS(t *testing.T) {
 	const members = 1000
 	b := newBridge(t, oncacheFeatures)

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// peers are the other ends of a rule's connections, of those families that the pipeline carries.
+// peers are the other ends of a rule's connections, of the families that the pipeline carries.
 type peers struct {
 	v4, v6   bool
 	prefixes map[netip.Prefix]bool
@@ -46,8 +46,8 @@ func (p peers) has(prefix netip.Prefix) bool {
 		prefix.IsSingleIP() && slices.ContainsFunc(p.sets, func(s AddressSet) bool { return s.Contains(prefix.Addr()) })
 }
 
-// diff calls removed for each prefix that only p has, and added for each that only after has, some of them several times. It
-// costs what has changed, and not what there is, for sets that were made of one another.
+// diff calls removed for each prefix that only p has, and added for each that only after has, some of them several times. For sets
+// derived from one another, the cost depends on what has changed and not on their size.
 func (p peers) diff(after peers, removed, added func(netip.Prefix)) {
 	gone := func(prefix netip.Prefix) {
 		if p.carries(prefix.Addr()) && !after.has(prefix) {
@@ -70,8 +70,8 @@ func (p peers) diff(after peers, removed, added func(netip.Prefix)) {
 	})
 }
 
-// eachPair calls visit for each set of one list together with the one of the other list that was made of it, or with an empty
-// set if there is none.
+// eachPair calls visit for each set of one list together with the set of the other list that was derived from it, or with an
+// empty set if there is none.
 func eachPair(before, after []AddressSet, visit func(before, after AddressSet)) {
 	known := make(map[*origin][]AddressSet, len(before))
 	for _, s := range before {

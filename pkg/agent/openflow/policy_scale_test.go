@@ -22,8 +22,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/cost"
 )
 
-// BenchmarkPolicyScale measures many rules of one Node on a real Open vSwitch in user space. All of them have a port in
-// common, and with one Pod that, too.
+// BenchmarkPolicyScale measures many rules of one Node on a real Open vSwitch in user space. All rules have a port in common;
+// with one Pod, they have the Pod in common, too.
 func BenchmarkPolicyScale(b *testing.B) {
 	for _, size := range []struct{ rules, pods int }{{10_000, 100}, {100_000, 100}, {100_000, 1}} {
 		b.Run(fmt.Sprintf("rules=%d/pods=%d", size.rules, size.pods), func(b *testing.B) {
@@ -71,7 +71,7 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 	b.ReportMetric(float64(flows), "flows")
 	report("one-more", func() { require.NoError(b, install(rule(rules))(c)) })
 	report("one-less", func() { require.NoError(b, c.UpdatePolicyRules(nil, []uint32{10})) })
-	// What a packet costs that the kernel's datapath does not know, and the start of ovs-appctl.
+	// This is the cost of a packet that matches no megaflow, plus the start of ovs-appctl.
 	trace := func(name string, peer netip.Addr, allowed bool) {
 		var w walk
 		report(name, func() { w = bridge.trace(opening(PolicyConnection{peer, podAIP, of.IPProtoTCP, 80}), ctNew, ctNew) })
@@ -99,7 +99,7 @@ func residentMiB(b *testing.B, o *ovstest.OVS) float64 {
 	return float64(kib) / 1024
 }
 
-// vswitchdTime is what ovs-vswitchd has used (proc(5), utime and stime, in hundredths of a second).
+// vswitchdTime is the CPU time of ovs-vswitchd (proc(5), utime and stime, in hundredths of a second).
 func vswitchdTime(b *testing.B, o *ovstest.OVS) time.Duration {
 	_, rest, _ := strings.Cut(vswitchdFile(b, o, "stat"), ") ")
 	fields := strings.Fields(rest)

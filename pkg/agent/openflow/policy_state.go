@@ -18,16 +18,16 @@ type dimension struct{ clause, clauses uint8 }
 // users are the rules that share a flow, by flow id. In the default rule tables the dimension has no meaning.
 type users map[uint32]dimension
 
-// policyState is which rules the switch holds, and which of them use each shared flow. The flows themselves are in the flow
+// policyState records which rules the switch holds, and which of them use each shared flow. The flows themselves are in the flow
 // cache. It is changed within changes, under the feature's mu.
 type policyState struct {
 	rules map[uint32]*PolicyRule
 	users map[clauseKey]users
-	// tiers are those of rules that are not at the first one.
+	// tiers has the tiers of the rules that are not at tier 0.
 	tiers map[uint32]tier
-	// free has, by key of the first tier, the first tier at which a flow may have room, unless that is the first one.
+	// free has, by the key at tier 0, the first tier at which a flow may have room, unless that is tier 0.
 	free map[clauseKey]tier
-	// maxUsers is maxConjunctions; tests set less.
+	// maxUsers is maxConjunctions, except in tests.
 	maxUsers int
 }
 
@@ -68,7 +68,7 @@ func (c *policyChange) rule(id uint32) *PolicyRule {
 	return c.state.rules[id]
 }
 
-// set makes the rule with this id be r; nil removes it. After an error the change is to be forgotten.
+// set replaces the rule with this id by r; nil removes it. After an error the change must be discarded.
 func (c *policyChange) set(id uint32, r *PolicyRule) error {
 	old, from, to := c.rule(id), c.tierOf(id), tier(0)
 	delta := c.g.keyDelta(old, r)
@@ -104,7 +104,7 @@ func (c *policyChange) set(id uint32, r *PolicyRule) error {
 	return nil
 }
 
-// usersOf returns the users of a flow for changing.
+// usersOf returns the users of a flow, for modification.
 func (c *policyChange) usersOf(key clauseKey) users {
 	u, cloned := c.users[key]
 	if !cloned {

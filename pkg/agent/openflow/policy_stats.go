@@ -22,8 +22,7 @@ var (
 	egressLabel  = regexp.MustCompile(`\bct_label=0x([0-9a-f]+)00000000/0xffffffff00000000\b`)
 )
 
-// ReadPolicyStats reads what each rule has let pass through Open vSwitch, by flow id. An error leaves out nothing: it is about
-// all of it.
+// ReadPolicyStats reads by flow id what each rule has admitted through Open vSwitch. It returns all of that or an error.
 func ReadPolicyStats(ctx context.Context, tables []TableStatus, dumper FlowDumper) (map[uint32]PolicyRuleStats, error) {
 	stats := map[uint32]PolicyRuleStats{}
 	for _, table := range tables {
@@ -41,7 +40,7 @@ func ReadPolicyStats(ctx context.Context, tables []TableStatus, dumper FlowDumpe
 	return stats, nil
 }
 
-// addFlowStats adds the counters of a metric flow; others, such as the one of lowest priority, count for no rule.
+// addFlowStats adds the counters of a metric flow. Other flows, such as the one of lowest priority, belong to no rule.
 func addFlowStats(stats map[uint32]PolicyRuleStats, flow string) {
 	counters := flowCounters.FindStringSubmatch(flow)
 	if counters == nil {

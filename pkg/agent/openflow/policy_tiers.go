@@ -5,21 +5,21 @@ package openflow
 
 import "fmt"
 
-// maxConjunctions is how many rules share a flow at most: an OpenFlow message holds 4,090 conjunctions.
+// maxConjunctions is the maximum number of rules that share a flow: an OpenFlow message holds 4,090 conjunctions.
 const maxConjunctions = 2000
 
-// tier is a priority of the rule tables. Rules that share an address, port or service share a flow, and a flow has no room
-// for any number of them; those that find no room are at the next tier. All flows of a rule are at its tier, because a
-// conjunction is of one priority. Rules only allow, so it does not matter which one is asked first, and Open vSwitch goes on
-// to lower priorities when no conjunction is complete at a higher one.
+// tier is a priority of the rule tables. Rules that share an address, port or service share a flow, which has room for a limited
+// number of them; the others go to the next tier. All flows of a rule are at its tier, because a conjunction has one priority. The
+// order of rules does not matter, because rules only allow, and Open vSwitch tries lower priorities when no conjunction is
+// complete at a higher one.
 type tier uint8
 
-// tiers is their number: the lowest priority is 1, since 0 is the table's miss.
+// tiers is the number of tiers: the lowest priority is 1, since 0 is the table's miss.
 const tiers = priorityNormal
 
 func (t tier) priority() uint16 { return priorityNormal - uint16(t) }
 
-// at is the key at a tier. Drops are not shared by conjunctions: there is one whatever the number of rules.
+// at returns the key at a tier. Drops stay at tier 0: they have no conjunctions, so any number of rules can share one.
 func (k clauseKey) at(t tier) clauseKey {
 	if !k.drop {
 		k.tier = t
@@ -35,7 +35,7 @@ func (c *policyChange) tierOf(id uint32) tier {
 	return c.state.tiers[id]
 }
 
-// chooseTier returns where the rule with this id has room for flows of these keys. It stays where it is, if possible.
+// chooseTier returns a tier at which there is room for the rule's flows, if possible its current one.
 func (c *policyChange) chooseTier(id uint32, keys map[clauseKey]dimension) (tier, error) {
 	if c.rule(id) != nil {
 		if t := c.tierOf(id); c.crowded(id, t, keys) == nil {
@@ -58,7 +58,7 @@ func (c *policyChange) chooseTier(id uint32, keys map[clauseKey]dimension) (tier
 		"address, Pod or service in common", id, tiers, c.state.maxUsers, full, tiers*c.state.maxUsers)
 }
 
-// crowded returns a key that has no room for the rule at the tier, nil if there is none.
+// crowded returns a key that has no room for the rule at the tier, or nil.
 func (c *policyChange) crowded(id uint32, t tier, keys map[clauseKey]dimension) *clauseKey {
 	for key := range keys {
 		placed := key.at(t)
@@ -74,7 +74,7 @@ func (c *policyChange) crowded(id uint32, t tier, keys map[clauseKey]dimension) 
 	return nil
 }
 
-// usersAt returns the users of a flow for reading.
+// usersAt returns the users of a flow, for reading only.
 func (c *policyChange) usersAt(key clauseKey) users {
 	if u, changed := c.users[key]; changed {
 		return u
@@ -82,7 +82,7 @@ func (c *policyChange) usersAt(key clauseKey) users {
 	return c.state.users[key]
 }
 
-// firstFree is the first tier at which the key may have room.
+// firstFree returns the first tier at which the key may have room.
 func (c *policyChange) firstFree(base clauseKey) tier {
 	if t, changed := c.free[base]; changed {
 		return t

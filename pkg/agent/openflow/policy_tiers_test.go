@@ -20,39 +20,42 @@ func nthPeer(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})
 }
 
+// sharedFlowRules are rules that share flows.
+var sharedFlowRules = []struct {
+	name string
+	rule func(i int) *PolicyRule
+	// to is a connection that only the i-th rule allows.
+	to func(i int) PolicyConnection
+}{
+	{
+		"on one Pod",
+		func(i int) *PolicyRule {
+			return ingress(uint32(10+i), policyPodA, []netip.Prefix{host(nthPeer(i))}, tcp(uint16(i)))
+		},
+		func(i int) PolicyConnection { return PolicyConnection{nthPeer(i), podAIP, of.IPProtoTCP, uint16(i)} },
+	},
+	{
+		"on one Pod and one port",
+		func(i int) *PolicyRule {
+			return ingress(uint32(10+i), policyPodA, []netip.Prefix{host(nthPeer(i))}, tcp(80))
+		},
+		func(i int) PolicyConnection { return PolicyConnection{nthPeer(i), podAIP, of.IPProtoTCP, 80} },
+	},
+	{
+		"on one Pod and one address",
+		func(i int) *PolicyRule {
+			return egress(uint32(10+i), policyPodA, []netip.Prefix{host(remotePodIP)}, tcp(uint16(i)))
+		},
+		func(i int) PolicyConnection {
+			return PolicyConnection{podAIP, remotePodIP, of.IPProtoTCP, uint16(i)}
+		},
+	},
+}
+
 // Any number of rules can have a Pod, a port or an address in common.
 func TestManyRulesOnOVS(t *testing.T) {
 	const rules = 6_000
-	for _, test := range []struct {
-		name string
-		rule func(i int) *PolicyRule
-		// to is a connection that only the i-th rule allows.
-		to func(i int) PolicyConnection
-	}{
-		{
-			"on one Pod",
-			func(i int) *PolicyRule {
-				return ingress(uint32(10+i), policyPodA, []netip.Prefix{host(nthPeer(i))}, tcp(uint16(i)))
-			},
-			func(i int) PolicyConnection { return PolicyConnection{nthPeer(i), podAIP, of.IPProtoTCP, uint16(i)} },
-		},
-		{
-			"on one Pod and one port",
-			func(i int) *PolicyRule {
-				return ingress(uint32(10+i), policyPodA, []netip.Prefix{host(nthPeer(i))}, tcp(80))
-			},
-			func(i int) PolicyConnection { return PolicyConnection{nthPeer(i), podAIP, of.IPProtoTCP, 80} },
-		},
-		{
-			"on one Pod and one address",
-			func(i int) *PolicyRule {
-				return egress(uint32(10+i), policyPodA, []netip.Prefix{host(remotePodIP)}, tcp(uint16(i)))
-			},
-			func(i int) PolicyConnection {
-				return PolicyConnection{podAIP, remotePodIP, of.IPProtoTCP, uint16(i)}
-			},
-		},
-	} {
+	for _, test := range sharedFlowRules {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBridge(t, oncacheFeatures)
 			b.installAll()
@@ -69,7 +72,7 @@ func TestManyRulesOnOVS(t *testing.T) {
 			}
 			require.Empty(t, b.trace(opening(test.to(rules)), ctNew, ctNew).outputs, "no rule allows it")
 
-			// Rules of the middle go, others come into their places.
+			// Rules in the middle are removed, and others take their places.
 			var removed []uint32
 			var added []*PolicyRule
 			for i := 3_000; i < 5_000; i++ {
@@ -86,8 +89,8 @@ func TestManyRulesOnOVS(t *testing.T) {
 	}
 }
 
-// Wherever rules find room: each is at one tier with all of its flows, no flow has more than it may, and what is left after
-// removals is what there was before.
+// After random changes, all flows of a rule are at one tier, and no flow has more rules than it may have. After their removal,
+// the base flows are left.
 func TestTiers(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -128,7 +131,7 @@ func TestTiers(t *testing.T) {
 	require.Equal(t, base, fake.Flows())
 	require.Empty(t, c.policy.users)
 	require.Empty(t, c.policy.tiers)
-	require.Empty(t, c.policy.free, "rules that come next begin at the first tier again")
+	require.Empty(t, c.policy.free, "the next rules begin at tier 0 again")
 }
 
 // requireTiers checks the switch's conjunctions.
@@ -198,7 +201,7 @@ func TestTiersAreFilledFromTheFirst(t *testing.T) {
 	})
 }
 
-// A rule may be as large as it likes: each of its addresses, ports and Pods is a flow of its own.
+// The size of a rule is not limited: each of its addresses, ports and Pods has its own flow.
 func TestHugeRules(t *testing.T) {
 	const size = 5_000
 	var peers []netip.Prefix

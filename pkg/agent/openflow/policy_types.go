@@ -8,7 +8,7 @@ import (
 	"net/netip"
 )
 
-// PolicyDirection says for which end of a connection a policy rule speaks.
+// PolicyDirection says which end of a connection is the Pod that a policy rule is applied to.
 type PolicyDirection uint8
 
 const (
@@ -29,22 +29,22 @@ func (d PolicyDirection) String() string {
 }
 
 // PolicyRule is one rule of a Kubernetes NetworkPolicy as flows express it: a connection is allowed if its local end is one
-// of AppliedTo, its other end is in Peers or PeerAddresses, and its protocol and destination port are in Services. Pods that a rule of a
-// direction is applied to are isolated in that direction: what no rule allows is dropped.
+// of AppliedTo, its other end is in Peers or PeerAddresses, and its protocol and destination port are in Services. Pods that a
+// rule is applied to are isolated in its direction: connections that no rule allows are dropped.
 //
-// A PolicyRule must not be changed once it was given to the Client.
+// A PolicyRule must not be changed once it has been passed to the Client.
 type PolicyRule struct {
 	// FlowID is the conjunction id, and the rule's id in the connection label. It is unique among installed rules and not 0.
 	FlowID    uint32
 	Direction PolicyDirection
-	// AppliedTo are local Pods. A rule without any has no flows.
+	// AppliedTo are local Pods. A rule without AppliedTo has no flows.
 	AppliedTo []PolicyPod
-	// Peers and PeerAddresses are the other ends; overlaps are allowed. Without any nobody is allowed: the rule only isolates.
-	// Everybody is 0.0.0.0/0 and ::/0.
+	// Peers and PeerAddresses are the other ends; they may overlap. A rule without either allows nobody: it only isolates.
+	// 0.0.0.0/0 and ::/0 allow everybody.
 	Peers []netip.Prefix
-	// PeerAddresses are those that may be many and change often, as members of groups. Rules share them.
+	// PeerAddresses are peers that may be many and change often, such as members of groups. Rules share the sets.
 	PeerAddresses []AddressSet
-	// Services are alternatives. Without any every protocol and port is allowed.
+	// Services are alternatives. A rule without Services allows every protocol and port.
 	Services []PolicyService
 }
 
@@ -55,14 +55,14 @@ type PolicyPod struct {
 	IPs           []netip.Addr
 }
 
-// PolicyService is a protocol with the destination ports whose bits Mask equal Port; Mask 0 is every port.
+// PolicyService is a protocol and its destination ports with port&Mask == Port. Mask 0 stands for every port.
 type PolicyService struct {
 	// Protocol is the IP protocol number of TCP, UDP or SCTP.
 	Protocol   uint8
 	Port, Mask uint16
 }
 
-// Matches tells whether a packet with this protocol and destination port is to the service.
+// Matches tells whether the service includes this protocol and destination port.
 func (s PolicyService) Matches(protocol uint8, port uint16) bool {
 	return s.Protocol == protocol && port&s.Mask == s.Port
 }
@@ -82,10 +82,10 @@ func PortRange(protocol uint8, first, last uint16) []PolicyService {
 	return services
 }
 
-// PolicyRuleStats are what a rule has let pass since it was installed, as far as Open vSwitch saw it.
+// PolicyRuleStats is the traffic that a rule has admitted since it was installed, as far as Open vSwitch saw it.
 type PolicyRuleStats struct {
-	// Sessions are connections that the rule admitted. The first packets of one are counted until it is established, so a
-	// connection whose opening was sent again counts as often.
+	// Sessions are admitted connections. Every packet counts until the connection is established, so one whose opening packet
+	// was retransmitted counts several times.
 	Sessions       uint64
 	Packets, Bytes uint64
 }

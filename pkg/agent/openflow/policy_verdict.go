@@ -20,7 +20,7 @@ type PolicyConnection struct {
 // PolicyVerdict is what the rules of one direction say about a connection.
 type PolicyVerdict struct {
 	Allowed bool
-	// Isolated tells whether any rule is applied to the local Pod; if none is, everything is allowed.
+	// Isolated tells whether any rule is applied to the local Pod; without one, everything is allowed.
 	Isolated bool
 	// FlowID is the rule that allows the connection, the one with the lowest id if there are several: Open vSwitch may
 	// count it for another one. 0 when none does.
@@ -28,7 +28,7 @@ type PolicyVerdict struct {
 }
 
 // EvaluatePolicy tells what the flows of rules do with a new connection at the Pod that is its destination (PolicyIngress)
-// or its source (PolicyEgress). Exemptions, such as for the Node itself, are not its business.
+// or its source (PolicyEgress). It ignores exemptions, such as that of the Node itself.
 func EvaluatePolicy(rules []*PolicyRule, direction PolicyDirection, c PolicyConnection) PolicyVerdict {
 	var verdict PolicyVerdict
 	for _, r := range rules {

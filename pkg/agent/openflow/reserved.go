@@ -7,7 +7,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Tables of features that Antrea has and this project does not have yet.
+// Tables of Antrea features that this project does not have yet.
 const (
 	tableUnSNAT               = "UnSNAT"
 	tablePreRoutingClassifier = "PreRoutingClassifier"
@@ -21,8 +21,8 @@ const (
 	tableTrafficControl       = "TrafficControl"
 )
 
-// reservedTables has these tables, so that tools which address them find them. Packets pass them untouched. A feature that is
-// built takes its rows from here.
+// reservedTables has these tables, so that tools which address them find them. Packets traverse them unchanged. A feature that
+// is implemented takes over its rows.
 type reservedTables struct{}
 
 func registerReservedTables(c *core) { c.register("reserved tables", reservedTables{}) }

@@ -23,7 +23,7 @@ type Features struct {
 	CutConnections bool
 }
 
-// stage is a group of neighbouring tables with one purpose. Packets pass the stages in this order.
+// stage is a group of adjacent tables with one purpose. Packets pass the stages in this order.
 type stage uint8
 
 const (
@@ -58,13 +58,13 @@ type tableSpec struct {
 	name  string
 	stage stage
 	miss  missAction
-	// before and after, of which one may be set, place the table beside another one of the same stage, of whichever feature. Several
-	// at one place are in the order in which their features are registered. Tables without either are in the order in which
-	// their feature lists them; in each stage they are all of one feature, so that no order is a matter of chance.
+	// before and after, at most one of which is set, place the table next to another one of the same stage, which may belong to
+	// another feature. Several tables at one place are in the order in which their features are registered. Tables without either
+	// are in the order in which their feature lists them. All such tables of a stage belong to one feature, so the order is defined.
 	before, after string
 }
 
-// place returns the table that this one stands beside, "" for none.
+// place returns the table that this one is next to, "" for none.
 func (s tableSpec) place() string { return s.before + s.after }
 
 // pipeline is the set of tables of one configuration; a table's OpenFlow id is its index.
@@ -73,41 +73,40 @@ type pipeline struct {
 	ids    map[string]uint8
 }
 
-// newPipeline puts the tables of all features, one element for each, in order. A table without a place of its own is a
-// programming error.
+// newPipeline orders the tables of all features, one element for each feature. It panics if the place of a table is undefined.
 func newPipeline(features [][]tableSpec) *pipeline {
 	placed := anchors(features)
-	beside := func(spec tableSpec) int {
+	anchorOf := func(spec tableSpec) int {
 		i := slices.IndexFunc(placed, func(other tableSpec) bool {
 			return other.name == spec.place() && other.stage == spec.stage && other.place() == ""
 		})
 		if i < 0 {
-			panic(fmt.Sprintf("table %s is to be beside %s, but its stage has no such table", spec.name, spec.place()))
+			panic(fmt.Sprintf("table %s must be next to %s, but its stage has no such table", spec.name, spec.place()))
 		}
 		return i
 	}
 	relative := slices.DeleteFunc(slices.Concat(features...), func(spec tableSpec) bool { return spec.place() == "" })
 	for _, spec := range relative {
 		if spec.before != "" {
-			placed = slices.Insert(placed, beside(spec), spec)
+			placed = slices.Insert(placed, anchorOf(spec), spec)
 		}
 	}
 	for _, spec := range slices.Backward(relative) {
 		if spec.after != "" {
-			placed = slices.Insert(placed, beside(spec)+1, spec)
+			placed = slices.Insert(placed, anchorOf(spec)+1, spec)
 		}
 	}
 	p := &pipeline{tables: placed, ids: map[string]uint8{}}
 	for id, spec := range placed {
 		if _, exists := p.ids[spec.name]; exists {
-			panic(fmt.Sprintf("there are two tables %s", spec.name))
+			panic(fmt.Sprintf("two tables are named %s", spec.name))
 		}
 		p.ids[spec.name] = uint8(id)
 	}
 	return p
 }
 
-// anchors returns the tables that are not placed beside others.
+// anchors returns the tables that are not placed next to others.
 func anchors(features [][]tableSpec) []tableSpec {
 	var placed []tableSpec
 	owners := map[stage]int{}
@@ -117,7 +116,7 @@ func anchors(features [][]tableSpec) []tableSpec {
 				continue
 			}
 			if owner, owned := owners[spec.stage]; owned && owner != i {
-				panic(fmt.Sprintf("table %s must say beside which table it is: another feature has tables in its stage, too", spec.name))
+				panic(fmt.Sprintf("table %s must be placed before or after another one: a different feature has tables in its stage, too", spec.name))
 			}
 			owners[spec.stage] = i
 			placed = append(placed, spec)
@@ -127,7 +126,7 @@ func anchors(features [][]tableSpec) []tableSpec {
 	return placed
 }
 
-// id returns the OpenFlow id of a table. Asking for a table that the enabled features do not have is a programming error.
+// id returns the OpenFlow id of a table. It panics if the enabled features do not have the table.
 func (p *pipeline) id(name string) uint8 {
 	id, ok := p.ids[name]
 	if !ok {

@@ -18,7 +18,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// slowSwitch takes bundles when the test lets it.
+// slowSwitch accepts bundles when the test lets it.
 type slowSwitch struct {
 	*of.Fake
 	hung   atomic.Bool
@@ -36,7 +36,7 @@ func (s *slowSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
 	return s.Fake.Commit(ctx, mods)
 }
 
-// slowClient is an initialized client with pod-a installed. It belongs into a synctest bubble.
+// slowClient is an initialized client with pod-a installed. Call it in a synctest bubble.
 func slowClient(t *testing.T) (*slowSwitch, *client) {
 	s := &slowSwitch{Fake: of.NewFake(), resume: make(chan struct{})}
 	c := NewClient(s, noTableNames, oncacheFeatures).(*client)
@@ -46,7 +46,7 @@ func slowClient(t *testing.T) (*slowSwitch, *client) {
 	return s, c
 }
 
-// TestCallersOfAHungSwitch has calls queue behind a change that the switch does not answer. None waits longer than it wants to.
+// TestCallersOfAHungSwitch has calls queue behind a change that the switch does not answer. None waits longer than it may.
 func TestCallersOfAHungSwitch(t *testing.T) {
 	installB := func(ctx context.Context, c *client) error {
 		return c.InstallPodFlows(ctx, "pod-b", []netip.Addr{podBIP}, podBMAC, podBPort)
@@ -54,7 +54,7 @@ func TestCallersOfAHungSwitch(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		call func(ctx context.Context, c *client) error
-		// wait is the longest that the call may take, with a context of one second. A real switch is found to be hung sooner.
+		// wait is the longest that the call may take, with a context of one second. A real switch is found to hang sooner.
 		wait time.Duration
 		err  error
 	}{
@@ -91,8 +91,8 @@ func TestCallersOfAHungSwitch(t *testing.T) {
 	}
 }
 
-// TestChangeGoesOnWithoutItsCaller: the switch answers after the caller has left. What it holds is known all the same, so that
-// the next change does not replace all flows.
+// TestChangeGoesOnWithoutItsCaller: the switch answers after the caller has left. The outcome is recorded nevertheless, so the
+// next change does not replace all flows.
 func TestChangeGoesOnWithoutItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := slowClient(t)
@@ -105,7 +105,7 @@ func TestChangeGoesOnWithoutItsCaller(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-left, context.Canceled)
-		// What a caller passes is its own again.
+		// The caller may reuse its arguments.
 		ips[0], mac[5] = podAIP, 0xff
 		s.hung.Store(false)
 		close(s.resume)
@@ -118,7 +118,7 @@ func TestChangeGoesOnWithoutItsCaller(t *testing.T) {
 	})
 }
 
-// TestTimeoutMakesTheNextChangeReplaceEverything: when the switch has not answered its fate is unknown.
+// TestTimeoutMakesTheNextChangeReplaceEverything: the outcome of a change is unknown if the switch has not answered.
 func TestTimeoutMakesTheNextChangeReplaceEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := slowClient(t)

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stats counts what the rules of NetworkPolicies let pass: on the slow path Open vSwitch counts it, on the fast path
-// ONCache does.
+// Package stats counts the traffic that the rules of NetworkPolicies allow: Open vSwitch counts it on the slow path, ONCache on
+// the fast path.
 package stats
 
 import (
@@ -19,7 +19,7 @@ type Tables interface {
 	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
 }
 
-// FastPath is what ONCache has carried, by the rules' flow ids; networkpolicy.FastStats reads it.
+// FastPath is the traffic that ONCache has carried, by the rules' flow ids; networkpolicy.FastStats reads it.
 type FastPath interface {
 	Read() (map[uint32]networkpolicy.FastCount, error)
 }
@@ -32,8 +32,8 @@ type Reader struct {
 	FastPath FastPath
 }
 
-// Read returns what each rule has let pass since it was installed, by flow id. With an error of the fast path the counts of the
-// slow path are complete.
+// Read returns the traffic that each rule has admitted since it was installed, by flow id. If the fast path cannot be read, Read
+// returns the error together with the complete counts of the slow path.
 func (r *Reader) Read(ctx context.Context) (map[uint32]apis.RuleStats, error) {
 	tables, err := r.Tables.GetFlowTableStatus(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ type Flows interface {
 	EachFlow(yield func(datapath.Flow) bool) error
 }
 
-// FlowCounters makes the entries of the cache what networkpolicy.FastStats reads.
+// FlowCounters adapts the entries of the cache to networkpolicy.FastStats.
 type FlowCounters struct{ Flows Flows }
 
 var _ networkpolicy.FlowCounters = FlowCounters{}

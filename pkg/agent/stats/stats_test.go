@@ -53,7 +53,7 @@ func TestRead(t *testing.T) {
 	}{
 		{name: "without ONCache", want: map[uint32]apis.RuleStats{7: slow}},
 		{
-			name: "both paths, and a rule of which Open vSwitch has counted nothing yet",
+			name: "both paths, and a rule that Open vSwitch has not counted yet",
 			fast: fastPath{counts: map[uint32]networkpolicy.FastCount{7: {Packets: 100, Bytes: 10000}, 8: {Packets: 1, Bytes: 60}}},
 			want: map[uint32]apis.RuleStats{
 				7: {Sessions: 3, Packets: 143, Bytes: 14300, FastPackets: 100, FastBytes: 10000},

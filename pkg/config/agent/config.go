@@ -32,7 +32,7 @@ type AgentConfig struct {
 	TrafficEncapMode string `yaml:"trafficEncapMode,omitempty" json:"trafficEncapMode,omitempty"`
 	// PodCIDRs replaces node.spec.podCIDRs in clusters that do not set it: comma-separated CIDRs.
 	PodCIDRs string `yaml:"podCIDRs,omitempty" json:"podCIDRs,omitempty"`
-	// NoSNAT leaves the source address of Pod traffic to outside the cluster alone; only for noEncap.
+	// NoSNAT keeps the source address of Pod traffic that leaves the cluster; only for noEncap.
 	NoSNAT bool `yaml:"noSNAT,omitempty" json:"noSNAT,omitempty"`
 	// SNATFullyRandomPorts makes MASQUERADE choose source ports at random.
 	SNATFullyRandomPorts bool `yaml:"snatFullyRandomPorts,omitempty" json:"snatFullyRandomPorts,omitempty"`
@@ -108,7 +108,7 @@ type ONCacheConfig struct {
 	Mode string `yaml:"mode,omitempty" json:"mode,omitempty"`
 	// MaxFlows is the number of entries in each of the two flow maps; the least recently used make room. Default 1048576.
 	MaxFlows uint32 `yaml:"maxFlows,omitempty" json:"maxFlows,omitempty"`
-	// LeaseSeconds is how long a direction of a flow may use the fast path before one of its packets passes Open vSwitch
+	// LeaseSeconds is how long a direction of a flow may use the fast path before one of its packets goes through Open vSwitch
 	// again. Default 5.
 	LeaseSeconds uint32 `yaml:"leaseSeconds,omitempty" json:"leaseSeconds,omitempty"`
 }
@@ -116,6 +116,6 @@ type ONCacheConfig struct {
 // NetworkPolicyConfig configures NetworkPolicy.
 type NetworkPolicyConfig struct {
 	// EstablishedConnections is "keep" (a policy decides whether a connection may be opened, and leaves open ones alone, as
-	// in Antrea) or "cut" (open connections that present policies forbid are ended). Default keep.
+	// in Antrea) or "cut" (open connections that current policies forbid are ended). Default keep.
 	EstablishedConnections string `yaml:"establishedConnections,omitempty" json:"establishedConnections,omitempty"`
 }

@@ -70,10 +70,10 @@ oncache:
 
 func TestParseRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ text, err string }{
-		"no YAML":         {"a: b: c", "yaml"},
-		"wrong type":      {"apiPort: many", "apiPort"},
-		"negative number": {"oncache: {maxFlows: -1}", "maxFlows"},
-		"gate no boolean": {"featureGates: {ONCache: enabled}", "featureGates"},
+		"not YAML":         {"a: b: c", "yaml"},
+		"wrong type":       {"apiPort: many", "apiPort"},
+		"negative number":  {"oncache: {maxFlows: -1}", "maxFlows"},
+		"gate not boolean": {"featureGates: {ONCache: enabled}", "featureGates"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(tc.text))

@@ -29,7 +29,7 @@ const (
 )
 
 // Parse reads the text of antrea-agent.conf and fills in the defaults. Unknown keys are ignored, as Antrea does, so
-// that one ConfigMap can serve several versions. An error says that the text is no YAML, or which value has the wrong
+// that one ConfigMap can serve several versions. An error says that the text is not YAML, or which value has the wrong
 // type.
 func Parse(text []byte) (*AgentConfig, error) {
 	var c AgentConfig
@@ -60,7 +60,7 @@ func (c *AgentConfig) setDefaults() {
 
 	config.SetDefault(&c.ONCache.Mode, "enforce")
 	if c.ONCache.Mode == "false" {
-		c.ONCache.Mode = "off" // what YAML 1.1 makes of a bare off
+		c.ONCache.Mode = "off" // YAML 1.1 reads a bare off as false
 	}
 	config.SetDefault(&c.ONCache.MaxFlows, DefaultONCacheMaxFlows)
 	config.SetDefault(&c.ONCache.LeaseSeconds, DefaultONCacheLease)

@@ -84,7 +84,7 @@ type AuditLoggingConfig struct {
 	MaxSize int32 `yaml:"maxSize,omitempty" json:"maxSize,omitempty"`
 	// MaxBackups defaults to 3. 0 keeps all.
 	MaxBackups *int32 `yaml:"maxBackups,omitempty" json:"maxBackups,omitempty"`
-	// MaxAge is in days. Default 28. 0 keeps them for ever.
+	// MaxAge is in days. Default 28. 0 keeps them forever.
 	MaxAge *int32 `yaml:"maxAge,omitempty" json:"maxAge,omitempty"`
 	// Compress defaults to true.
 	Compress *bool `yaml:"compress,omitempty" json:"compress,omitempty"`

@@ -21,8 +21,8 @@ import (
 type choice struct {
 	name  string
 	value *string
-	// known are the values that Antrea defines, built those that this version does, withONCache those that ONCache can
-	// work with (nil: all).
+	// known are the values that Antrea defines, built those that this version supports, withONCache those that can be combined
+	// with ONCache (nil: all).
 	known, built, withONCache []string
 }
 
@@ -69,8 +69,8 @@ func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	}
 }
 
-// Validate returns all that is wrong with the configuration. Choices may be written in any case; Validate changes them
-// to the spelling that the rest of the agent compares with.
+// Validate returns all errors of the configuration. Choices may be written in any case; Validate changes them to the spelling
+// that the rest of the agent expects.
 func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs := validateChoices(c, gates.Enabled(features.ONCache))
 	for _, s := range unbuiltSwitches(c) {

@@ -30,7 +30,7 @@ func TestValidateAccepts(t *testing.T) {
 		"unknown keys":                  "noSuchKey: 1\noncache: {noSuchKey: 2}",
 		"ONCache on with its defaults":  "featureGates: {ONCache: true}",
 		"ONCache on with VXLAN":         "featureGates: {ONCache: true}\ntunnelType: vxlan\ntunnelPort: 4790",
-		"ONCache on, everything said":   "featureGates: {ONCache: true}\ntrafficEncapMode: encap\ntrafficEncryptionMode: none\ntunnelType: geneve\noncache: {maxFlows: 1024, leaseSeconds: 10, mode: off}",
+		"ONCache on, all settings":      "featureGates: {ONCache: true}\ntrafficEncapMode: encap\ntrafficEncryptionMode: none\ntunnelType: geneve\noncache: {maxFlows: 1024, leaseSeconds: 10, mode: off}",
 		"choices in another case":       "trafficEncapMode: Encap\ntunnelType: GENEVE",
 		"a gate without effect":         "featureGates: {Egress: true, NodeIPAM: true}",
 		"gate AllAlpha":                 "featureGates: {AllAlpha: true}",
@@ -67,7 +67,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"ONCache with gre", gate + "tunnelType: gre", []string{`tunnelType: "gre" cannot be combined with featureGates.ONCache true; allowed: geneve, vxlan`}},
 		{"ONCache with stt", gate + "tunnelType: stt", []string{`tunnelType: "stt" cannot be combined with featureGates.ONCache true; allowed: geneve, vxlan`}},
 		{"ONCache by AllAlpha", "featureGates: {AllAlpha: true}\ntrafficEncapMode: noEncap", []string{"cannot be combined with featureGates.ONCache"}},
-		{"ONCache, no flows to speak of", gate + "oncache: {maxFlows: 10}", []string{"oncache.maxFlows: 10 is out of range; allowed: 1024 to 16777216"}},
+		{"ONCache, too few flows", gate + "oncache: {maxFlows: 10}", []string{"oncache.maxFlows: 10 is out of range; allowed: 1024 to 16777216"}},
 		{"ONCache, unknown mode", "oncache: {mode: faster}", []string{"oncache.mode", "faster", "enforce", "observe", "off"}},
 		{"ONCache, lease too long", "oncache: {leaseSeconds: 120}", []string{"oncache.leaseSeconds: 120 is out of range; allowed: 1 to 10"}},
 
@@ -97,7 +97,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"TLS version", "tlsMinVersion: TLS12", []string{"tlsMinVersion", "VersionTLS12"}},
 		{"TLS cipher suite", "tlsCipherSuites: NONE", []string{"tlsCipherSuites", "NONE", "allowed: "}},
 		{"several at once", gate + "trafficEncapMode: noEncap\ntunnelType: stt\napiPort: 100000", []string{"trafficEncapMode", "tunnelType", "apiPort"}},
-		{"no YAML", "a: b: c", []string{"parsing agent configuration", "yaml"}},
+		{"not YAML", "a: b: c", []string{"parsing agent configuration", "yaml"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := validate(tc.text)

@@ -26,8 +26,8 @@ type ControllerConfig struct {
 	APIPort int `json:"apiPort,omitempty"`
 	// EnablePrometheusMetrics serves /metrics on APIPort. Default true.
 	EnablePrometheusMetrics *bool `json:"enablePrometheusMetrics,omitempty"`
-	// SelfSignedCert makes the controller generate its certificate at each start; otherwise it reads tls.crt, tls.key and
-	// ca.crt in /var/run/antrea/antrea-controller-tls. Default true.
+	// SelfSignedCert makes the controller use its own certificate, which it stores in a Secret; otherwise it reads tls.crt, tls.key
+	// and ca.crt in /var/run/antrea/antrea-controller-tls. Default true.
 	SelfSignedCert *bool `json:"selfSignedCert,omitempty"`
 	// TLSCipherSuites is a comma-separated list of IANA names for the API server; empty is Go's default.
 	TLSCipherSuites string `json:"tlsCipherSuites,omitempty"`
@@ -66,7 +66,7 @@ type MulticlusterConfig struct {
 }
 
 // Parse reads the text of antrea-controller.conf and fills in the defaults. Unknown keys are ignored, as Antrea does, so
-// that one ConfigMap can serve several versions; UnknownKeys finds them. An error says that the text is no YAML, or which
+// that one ConfigMap can serve several versions; UnknownKeys finds them. An error says that the text is not YAML, or which
 // value has the wrong type.
 func Parse(text []byte) (*ControllerConfig, error) {
 	var c ControllerConfig
@@ -83,7 +83,7 @@ func Parse(text []byte) (*ControllerConfig, error) {
 	return &c, nil
 }
 
-// UnknownKeys returns an error that names keys of a text, which Parse can read, that mean nothing.
+// UnknownKeys returns an error that names the unknown keys of a text that Parse can read.
 func UnknownKeys(text []byte) error {
 	var c ControllerConfig
 	data, err := yaml.YAMLToJSONStrict(text)

@@ -10,7 +10,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/config"
 )
 
-// Validate returns all that is wrong with the configuration.
+// Validate returns all errors of the configuration.
 func (c *ControllerConfig) Validate() error {
 	errs := config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)
 	if c.APIPort < 1 || c.APIPort > 65535 {

@@ -26,8 +26,8 @@ type (
 		Dst      Field
 		DstRange Range
 	}
-	// SetField writes Value, as long as the field and big endian, into the bits Mask of Field, a nil Mask into all of them
-	// (OFPAT_SET_FIELD; under a mask NXAST_REG_LOAD2).
+	// SetField writes Value, which is big endian and as long as the field, into the bits of Field that are set in Mask; a nil Mask
+	// means all bits (OFPAT_SET_FIELD; under a mask NXAST_REG_LOAD2).
 	SetField struct {
 		Field       Field
 		Value, Mask []byte
@@ -47,21 +47,21 @@ type (
 		Field Field
 		Range Range
 	}
-	// OutputInPort sends the packet back where it came from.
+	// OutputInPort sends the packet back to the port that it came from.
 	OutputInPort struct{}
-	// Normal is the bridge's own MAC-learning switch.
+	// Normal forwards the packet as a MAC-learning switch does.
 	Normal struct{}
 	// Resubmit looks the packet up in Table, then continues with the next action (NXAST_RESUBMIT_TABLE).
 	Resubmit struct{ Table uint8 }
-	// ResubmitFrom looks the packet up in Table as if it had come by Port, then continues with the next action
+	// ResubmitFrom looks the packet up in Table as if it had arrived at Port, then continues with the next action
 	// (NXAST_RESUBMIT_TABLE, or NXAST_RESUBMIT_TABLE_CT if CT).
 	ResubmitFrom struct {
-		// Port is PortInPort for the packet's own, else below 0xff00 or one of the reserved ports.
+		// Port is PortInPort for the packet's own port, else below 0xff00 or one of the reserved ports.
 		Port uint32
 		// Table 255 is the flow's own table.
 		Table uint8
-		// CT swaps source and destination of the addresses and ports for the lookup with those that conntrack has of the connection's
-		// original direction. The flow must match packets that conntrack knows, such as CTState("+trk-inv").
+		// With CT the lookup uses the addresses and ports of the connection's original direction, which conntrack knows. The flow must
+		// match packets that conntrack knows, such as CTState("+trk-inv").
 		CT bool
 	}
 	GotoTable struct{ Table uint8 }
@@ -73,14 +73,14 @@ type (
 	// Controller sends the packet to the clients that subscribed with the id Controller (NXAST_CONTROLLER2).
 	Controller struct {
 		ID uint16
-		// MaxLen is how many bytes of the packet to send; 0 stands for all, as does 0xffff. OVS 3.1 sends all of it whatever this is,
-		// since it keeps no packets that could be asked for later.
+		// MaxLen is the number of bytes of the packet to send; 0 stands for all, as does 0xffff. OVS 3.1 ignores it and sends the whole
+		// packet, because it does not keep packets that could be fetched later.
 		MaxLen uint16
-		// UserData comes back in the PacketIn.
+		// UserData is returned in the PacketIn.
 		UserData []byte
 		// Pause ends the processing of the packet until Resume is called with the PacketIn.
 		Pause bool
-		// Meter limits the rate of the messages, not of the packets; 0 stands for none. It exists since OVS 2.15.
+		// Meter limits the rate of the messages, not of the packets; 0 stands for none. It needs OVS 2.15.
 		Meter uint32
 	}
 	// CT sends the packet through conntrack (NXAST_CT).
@@ -89,7 +89,7 @@ type (
 		// Force makes a new connection if the packet is of the reply direction of an existing one; with Commit only.
 		Force bool
 		Zone  uint16
-		// ZoneField[ZoneRange], if set, has the zone, in 16 bits; Zone is 0 then.
+		// ZoneField[ZoneRange], if set, holds the zone, in 16 bits; Zone must then be 0.
 		ZoneField Field
 		ZoneRange Range
 		// Table receives the packet with ct_state set (recirculation); 0 means none.
@@ -107,20 +107,20 @@ type (
 		Clause   uint8
 		NClauses uint8
 	}
-	// Note does nothing; it keeps Data in the flow (NXAST_NOTE). OVS fills it up with zeros to 6, 14, 22, ... bytes.
+	// Note does nothing; it keeps Data in the flow (NXAST_NOTE). OVS pads it with zeros to 6, 14, 22, ... bytes.
 	Note struct{ Data []byte }
 )
 
 // NATTo is what new connections are translated to (NXAST_NAT).
 type NATTo struct {
-	// Source says that the source is translated, else the destination is.
+	// Source selects the translation of the source; otherwise the destination is translated.
 	Source bool
 	// First and Last are a range of addresses, both ends included. An invalid Last means First only. With an invalid First the
 	// kernel translates only what collides with another connection; the other fields must be unset then.
 	First, Last netip.Addr
 	// FirstPort and LastPort are a range of ports, both ends included. LastPort 0 means FirstPort only, FirstPort 0 any port.
 	FirstPort, LastPort uint16
-	// Persistent keeps the choice over a restart; Hash and Random say how a port is chosen, at most one of them.
+	// Persistent keeps the choice across restarts; Hash and Random say how a port is chosen, at most one of them.
 	Persistent, Hash, Random bool
 }
 

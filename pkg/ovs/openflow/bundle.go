@@ -24,8 +24,8 @@ const (
 	bundleOrdered = 2
 )
 
-// bundleAddHeader is what ONF_ET_BUNDLE_ADD_MESSAGE puts before the message that it carries: OpenFlow header,
-// experimenter header, bundle id, padding and flags. OFPT_BUNDLE_ADD_MESSAGE has less.
+// bundleAddHeader is the size of what ONF_ET_BUNDLE_ADD_MESSAGE puts before the message that it carries: OpenFlow header,
+// experimenter header, bundle id, padding and flags. That of OFPT_BUNDLE_ADD_MESSAGE is smaller.
 const bundleAddHeader = 24
 
 // maxBundled is the largest message that a bundle can carry.
@@ -47,7 +47,7 @@ func appendBundleAdd(b []byte, v version, xid, id uint32, inner []byte) []byte {
 	return append(b, inner...)
 }
 
-// appendBundleHeader appends the header of a bundle message: an experimenter's in OpenFlow 1.3, one of its own since 1.4.
+// appendBundleHeader appends the header of a bundle message: an experimenter message in OpenFlow 1.3, its own type since 1.4.
 func appendBundleHeader(b []byte, v version, typ uint32, bodySize int, xid uint32) []byte {
 	switch {
 	case v == version13:
@@ -82,7 +82,7 @@ func (m *GroupMod) refused(err error) error {
 	return &GroupError{Group: describeGroup(m), Err: explain(err, actions)}
 }
 
-// bundleXIDs are the transactions of one bundle: open, one for each mod, close, then commit and barrier or discard.
+// bundleXIDs are the transaction ids of one bundle: open, one for each mod, close, then commit and barrier or discard.
 type bundleXIDs struct {
 	first uint32
 	mods  int
@@ -143,8 +143,8 @@ func (c *conn) commit(ctx context.Context, mods []bundled) error {
 	return nil
 }
 
-// discard makes the switch drop the bundle, soon: nobody waits for it, and the reply belongs to no call. When there is
-// no room for the message OVS drops the bundle by itself 10 seconds later (bundle-idle-timeout).
+// discard asks the switch to drop the bundle. Nobody waits for the reply, which belongs to no call. If there is no room for the
+// message, OVS drops the bundle by itself 10 seconds later (bundle-idle-timeout).
 func (c *conn) discard(xid, id uint32) {
 	select {
 	case c.background <- appendBundleControl(nil, c.version, xid, id, bundleDiscard):
@@ -166,7 +166,7 @@ func (c *conn) bundleError(cl *call, x bundleXIDs, mods []bundled, typ uint16, x
 		}
 	}
 	for _, m := range c.repliesOf(cl, xid) {
-		// The reply to a request has the next number.
+		// The type of the reply follows that of the request.
 		if r, ok := parseBundleReply(m); ok && r.id == cl.first && r.typ == typ+1 {
 			return nil
 		}

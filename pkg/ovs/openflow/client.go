@@ -15,10 +15,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// backoff is for a process on the same machine, which flows are missing without: an attempt costs little.
+// backoff is short: the switch is a process on the same machine, an attempt costs little, and without it there are no flows.
 var backoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second, Lasting: 10 * time.Second}
 
-// errClosed is why a client that was closed is not connected.
+// errClosed is the reason why a closed client is not connected.
 var errClosed = errors.New("the client is closed")
 
 // client is the real Switch.
@@ -30,7 +30,7 @@ type client struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	// peer belongs to the goroutine that connects.
+	// peer is used only by the goroutine that connects.
 	peer *retry.Peer
 
 	mu         sync.Mutex
@@ -54,11 +54,11 @@ func NewSwitch(socketPath string, options ...Option) Switch {
 	return newClient(socketPath, d)
 }
 
-// Option changes how a Switch speaks.
+// Option configures a Switch.
 type Option func(*dialer)
 
-// WithOpenFlow15 makes the Switch speak OpenFlow 1.5 instead of 1.3: groups can have a Selection, and LoadField of a whole field
-// is in the switch, and in what it says of itself, a SetField.
+// WithOpenFlow15 makes the Switch speak OpenFlow 1.5 instead of 1.3: groups can have a Selection, and the switch stores and reports
+// LoadField of a whole field as SetField.
 func WithOpenFlow15() Option { return func(d *dialer) { d.version = version15 } }
 
 func newClient(name string, d dialer) *client {
@@ -86,7 +86,7 @@ func (s *client) Connect(ctx context.Context) (<-chan struct{}, error) {
 	c, err := s.dialUntil(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Close looks at conn under the same lock: it sees this one, or this sees that Close was called.
+	// Close cancels s.ctx under the same lock: either that has happened, or Close waits for maintain.
 	if err == nil && s.ctx.Err() != nil {
 		c.close(errClosed)
 		err = ctx.Err()
@@ -184,7 +184,7 @@ func (s *client) current() (*conn, error) {
 // IsConnected implements Switch.
 func (s *client) IsConnected() bool { return s.ConnectionError() == nil }
 
-// ConnectionError implements Switch. It has the reason for which the connection ended, and why it could not be made again.
+// ConnectionError implements Switch. The error says why the connection ended and why the last attempt to connect again failed.
 func (s *client) ConnectionError() error {
 	c, err := s.current()
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *client) ConnectionError() error {
 	return c.disconnected()
 }
 
-// Close implements Switch. It ends everything that waits, with ErrDisconnected, and may be called again.
+// Close implements Switch. It ends all waiting calls with ErrDisconnected, and may be called again.
 func (s *client) Close() error {
 	s.mu.Lock()
 	s.cancel()

@@ -24,12 +24,12 @@ const (
 	maxBackground = 64
 )
 
-// conn is one connection to the switch, from the hello to the first error. One goroutine reads it; another one sends
-// what nobody waits for, so that reading never waits for a write.
+// conn is one connection to the switch, from the hello to the first error. One goroutine reads it; another one sends messages
+// for which no call waits, so that reading never waits for a write.
 type conn struct {
 	nc      net.Conn
 	version version
-	// packetIn gets each packet-in; nil on connections that get none. It must not block.
+	// packetIn is called with each packet-in; nil on connections that get none. It must not block.
 	packetIn func(*PacketIn)
 	// writing is a mutex that can be waited for with a context.
 	writing    chan struct{}
@@ -46,8 +46,8 @@ type conn struct {
 	calls   []*call
 }
 
-// call is a range of transaction ids and what the switch answered to them. mu of the conn guards the maps, whose keys
-// are in the range: the switch cannot make them grow beyond it.
+// call is a range of transaction ids and the switch's answers to them. mu of the conn guards the maps. Their keys are in the
+// range, so the switch cannot make them grow beyond it.
 type call struct {
 	first, last uint32
 	// maxParts bounds the replies to one request.
@@ -69,7 +69,7 @@ func newConn(nc net.Conn, v version, nextXID uint32) *conn {
 	}
 }
 
-// close ends the connection for the reason err, the first one counts, and waits for its goroutines.
+// close ends the connection for the reason err, unless it has already ended, and waits for its goroutines.
 func (c *conn) close(err error) {
 	c.fail(err)
 	c.wg.Wait()
@@ -92,15 +92,15 @@ func (c *conn) reason() error {
 	return c.err
 }
 
-// disconnected is the error of everything that is asked for after the connection's end.
+// disconnected is the error of all calls after the connection's end.
 func (c *conn) disconnected() error { return fmt.Errorf("%w: %w", ErrDisconnected, c.reason()) }
 
 func (c *conn) readLoop(r *bufio.Reader) {
 	defer c.wg.Done()
 	defer func() {
 		if value := recover(); value != nil {
-			// One message that nobody has thought of costs the connection, as others do that are wrong.
-			c.fail(fmt.Errorf("panic while a message of the switch was read, please report it: %v\n%s", value, debug.Stack()))
+			// An unforeseen message ends the connection, as an invalid one does.
+			c.fail(fmt.Errorf("panic while reading a message of the switch, please report it: %v\n%s", value, debug.Stack()))
 		}
 	}()
 	for {
@@ -116,7 +116,7 @@ func (c *conn) readLoop(r *bufio.Reader) {
 	}
 }
 
-// handle gives m to whom it concerns; an error means that the stream cannot be trusted any more.
+// handle dispatches m; after an error the stream cannot be trusted any more.
 func (c *conn) handle(m message) error {
 	if m.version != c.version {
 		return fmt.Errorf("message of type %d has the OpenFlow version %d: want %d", m.typ, uint8(m.version), uint8(c.version))
@@ -127,7 +127,7 @@ func (c *conn) handle(m message) error {
 		case c.background <- appendEchoReply(nil, m):
 			return nil
 		default:
-			return fmt.Errorf("%d messages already wait to be sent: cannot answer an echo request", maxBackground)
+			return fmt.Errorf("%d messages are already waiting to be sent: cannot answer an echo request", maxBackground)
 		}
 	case typeExperimenter:
 		if isPacketIn(m) {
@@ -137,7 +137,7 @@ func (c *conn) handle(m message) error {
 	case typeError, typeMultipartReply, typeBarrierReply, typeBundleControl:
 		return c.deliver(m)
 	}
-	// What nobody asked for (port status, ...) is no error.
+	// Unsolicited messages (port status, ...) are ignored.
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (c *conn) deliver(m message) error {
 		return nil
 	}
 	if m.typ == typeError {
-		klog.InfoS("OpenFlow switch sent an error for no pending request", "xid", m.xid, "err", parseError(m.body))
+		klog.InfoS("The OpenFlow switch sent an error that belongs to no pending request", "xid", m.xid, "err", parseError(m.body))
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (c *conn) backgroundLoop() {
 	for {
 		select {
 		case data := <-c.background:
-			// Bounded by the connection's life, and that by echoLoop.
+			// The connection's end interrupts the write, and echoLoop ends the connection of a hung switch.
 			if err := c.write(context.Background(), data); err != nil {
 				c.fail(err)
 			}
@@ -220,7 +220,7 @@ func (c *conn) end(cl *call) {
 	}
 }
 
-// wait returns nil when the switch has completely answered xid of cl, be it with an error.
+// wait returns nil when the switch has completely answered xid of cl, even with an error.
 func (c *conn) wait(ctx context.Context, cl *call, xid uint32) error {
 	for {
 		if c.answered(cl, xid) {
@@ -262,8 +262,8 @@ func (c *conn) repliesOf(cl *call, xid uint32) []message {
 	return cl.replies[xid]
 }
 
-// write sends whole messages. When ctx ends before all is sent the connection is closed, since the stream has broken off
-// within a message.
+// write sends whole messages. If ctx ends before everything is sent, the connection is closed, because the stream may have
+// stopped within a message.
 func (c *conn) write(ctx context.Context, data []byte) error {
 	select {
 	case c.writing <- struct{}{}:
@@ -297,7 +297,7 @@ func (c *conn) write(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// barrier returns when the switch has done everything that was sent before.
+// barrier returns when the switch has processed everything that was sent before.
 func (c *conn) barrier(ctx context.Context) error {
 	_, err := c.request(ctx, maxParts, func(b []byte, xid uint32) []byte { return appendBarrier(b, c.version, xid) })
 	if err != nil {
@@ -306,7 +306,7 @@ func (c *conn) barrier(ctx context.Context) error {
 	return nil
 }
 
-// request sends what build appends and returns the replies to it, at most parts.
+// request sends what build appends and returns the replies to it, at most parts of them.
 func (c *conn) request(ctx context.Context, parts int, build func(b []byte, xid uint32) []byte) ([]message, error) {
 	cl, err := c.begin(1)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script is a switch that behaves as a test wants: it gets every message of the client after the hellos and the first
-// barrier, and returns the bytes to send.
+// script is the behavior of a switch in a test: it gets every message of the client after the hellos and the first barrier, and
+// returns the bytes to send.
 type script func(m message) []byte
 
 // serve runs script on a unix socket, one connection after the other, and returns the socket's path.
@@ -98,8 +98,8 @@ func TestHandshake(t *testing.T) {
 		{"1.5 without bitmap", "", header(6, typeHello)},
 		{"1.0 without bitmap", "offers the OpenFlow version 1 at most", header(1, typeHello)},
 		{"no 1.3 in the bitmap", "offers the OpenFlow versions 0b1000010", header(6, typeHello, 0, 1, 0, 8, 0, 0, 0, 0b1000010)},
-		{"element too long", "element of the length 9", header(4, typeHello, 0, 1, 0, 9, 0, 0, 0, 16)},
-		{"element too short", "element of the length 3", header(4, typeHello, 0, 1, 0, 3, 0, 0, 0, 16)},
+		{"element too long", "element of length 9", header(4, typeHello, 0, 1, 0, 9, 0, 0, 0, 16)},
+		{"element too short", "element of length 3", header(4, typeHello, 0, 1, 0, 3, 0, 0, 0, 16)},
 		{"an error", "OFPHFC_INCOMPATIBLE", header(4, typeError, 0, 0, 0, 0)},
 		{"something else", "first message has the type 6", header(4, 6)},
 		{"length below the header's", "has the length 7", []byte{4, 0, 0, 7, 0, 0, 0, 1}},
@@ -144,7 +144,7 @@ func TestEchoIsAnsweredWithItsData(t *testing.T) {
 	require.Equal(t, "abc", string(m.body))
 }
 
-func TestCancelledCommitIsDiscarded(t *testing.T) {
+func TestCanceledCommitIsDiscarded(t *testing.T) {
 	controls := make(chan uint16, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	c, _ := connectScript(t, func(m message) []byte {
@@ -161,11 +161,11 @@ func TestCancelledCommitIsDiscarded(t *testing.T) {
 	for _, want := range []uint16{bundleOpen, bundleClose, bundleDiscard} {
 		require.Equal(t, want, <-controls)
 	}
-	require.True(t, c.IsConnected(), "the connection outlives a cancelled call")
+	require.True(t, c.IsConnected(), "the connection outlives a canceled call")
 	require.ErrorIs(t, c.Barrier(ctx), context.Canceled)
 }
 
-// TestStuckSwitch has a switch that stops reading: a cancelled write ends the connection, and the client connects again.
+// TestStuckSwitch has a switch that stops reading: a canceled write ends the connection, and the client connects again.
 func TestStuckSwitch(t *testing.T) {
 	entered, stuck := make(chan struct{}, 1), make(chan struct{})
 	c, reconnected := connectScript(t, func(message) []byte {
@@ -178,7 +178,7 @@ func TestStuckSwitch(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		// The first message has come, the megabytes behind it do not fit the socket's buffer.
+		// The first message has arrived; the megabytes behind it do not fit the socket's buffer.
 		<-entered
 		cancel()
 	}()
@@ -193,64 +193,68 @@ func TestStuckSwitch(t *testing.T) {
 	}
 }
 
+func reply(typ uint8, xid uint32, body ...byte) []byte {
+	return append(appendHeader(nil, version13, typ, len(body), xid), body...)
+}
+
+// badReplies are wrong answers of a switch, with the error of a call.
+var badReplies = []struct {
+	name   string
+	script script
+	call   func(ctx context.Context, s Switch) error
+	err    string
+}{
+	{"close answered by something else", func(m message) []byte {
+		if m.typ == typeExperimenter && binary.BigEndian.Uint16(m.body[12:]) == bundleClose {
+			return reply(typeBarrierReply, m.xid)
+		}
+		return nil
+	}, commitOne, "gave no reply to the control message 2"},
+	{"commit not answered before the barrier", func(m message) []byte {
+		switch {
+		case m.typ == typeBarrierRequest:
+			return reply(typeBarrierReply, m.xid)
+		case binary.BigEndian.Uint16(m.body[12:]) == bundleClose:
+			return appendBundleControl(nil, version13, m.xid, binary.BigEndian.Uint32(m.body[8:]), bundleClose+1)
+		}
+		return nil
+	}, commitOne, "gave no reply to the control message 4"},
+	{"open refused", func(m message) []byte {
+		switch binary.BigEndian.Uint16(m.body[12:]) {
+		case bundleOpen:
+			return reply(typeError, m.xid, 0xff, 0xff, 0x08, 0xfe, 0x4f, 0x4e, 0x46, 0)
+		case bundleClose:
+			return reply(typeError, m.xid, 0)
+		}
+		return nil
+	}, commitOne, "OFPBFC_BAD_ID"},
+	{"malformed error", func(m message) []byte { return reply(typeError, m.xid, 0, 1) }, commitOne, "malformed"},
+	{"barrier refused", func(m message) []byte { return reply(typeError, m.xid, 0, 1, 0, 5) },
+		func(ctx context.Context, s Switch) error { return s.Barrier(ctx) }, "OFPBRC_EPERM"},
+	{"statistics of another type", func(m message) []byte { return reply(typeMultipartReply, m.xid, 0, 1, 0, 0, 0, 0, 0, 0) },
+		countTables, "not a reply to a table statistics request"},
+	{"statistics cut off", func(m message) []byte {
+		return reply(typeMultipartReply, m.xid, 0, multipartTable, 0, 0, 0, 0, 0, 0, 1, 2, 3)
+	}, countTables, "table statistics of 3 bytes"},
+	{"statistics without end", func(m message) []byte {
+		var b []byte
+		for range 100 {
+			b = append(b, reply(typeMultipartReply, m.xid, 0, multipartTable, 0, 1, 0, 0, 0, 0)...)
+		}
+		return b
+	}, countTables, "more than 64 messages"},
+	{"length 0", func(message) []byte { return []byte{4, typeBarrierReply, 0, 0, 0, 0, 0, 0} }, countTables, "has the length 0"},
+	{"another version in mid-stream", func(m message) []byte {
+		b := reply(typeBarrierReply, m.xid)
+		b[0] = 1
+		return b
+	}, countTables, "has the OpenFlow version 1: want 4"},
+	{"too short a length", func(m message) []byte { return []byte{4, typeBarrierReply, 0, 3, 0, 0, 0, 0} }, countTables, "has the length 3"},
+}
+
 // TestBadReplies has a switch that answers wrongly: no call must succeed or hang.
 func TestBadReplies(t *testing.T) {
-	reply := func(typ uint8, xid uint32, body ...byte) []byte {
-		return append(appendHeader(nil, version13, typ, len(body), xid), body...)
-	}
-	for _, tc := range []struct {
-		name   string
-		script script
-		call   func(ctx context.Context, s Switch) error
-		err    string
-	}{
-		{"close answered by something else", func(m message) []byte {
-			if m.typ == typeExperimenter && binary.BigEndian.Uint16(m.body[12:]) == bundleClose {
-				return reply(typeBarrierReply, m.xid)
-			}
-			return nil
-		}, commitOne, "gave no reply to the control message 2"},
-		{"commit not answered before the barrier", func(m message) []byte {
-			switch {
-			case m.typ == typeBarrierRequest:
-				return reply(typeBarrierReply, m.xid)
-			case binary.BigEndian.Uint16(m.body[12:]) == bundleClose:
-				return appendBundleControl(nil, version13, m.xid, binary.BigEndian.Uint32(m.body[8:]), bundleClose+1)
-			}
-			return nil
-		}, commitOne, "gave no reply to the control message 4"},
-		{"open refused", func(m message) []byte {
-			switch binary.BigEndian.Uint16(m.body[12:]) {
-			case bundleOpen:
-				return reply(typeError, m.xid, 0xff, 0xff, 0x08, 0xfe, 0x4f, 0x4e, 0x46, 0)
-			case bundleClose:
-				return reply(typeError, m.xid, 0)
-			}
-			return nil
-		}, commitOne, "OFPBFC_BAD_ID"},
-		{"malformed error", func(m message) []byte { return reply(typeError, m.xid, 0, 1) }, commitOne, "malformed"},
-		{"barrier refused", func(m message) []byte { return reply(typeError, m.xid, 0, 1, 0, 5) },
-			func(ctx context.Context, s Switch) error { return s.Barrier(ctx) }, "OFPBRC_EPERM"},
-		{"statistics of another type", func(m message) []byte { return reply(typeMultipartReply, m.xid, 0, 1, 0, 0, 0, 0, 0, 0) },
-			countTables, "no reply to a table statistics request"},
-		{"statistics cut off", func(m message) []byte {
-			return reply(typeMultipartReply, m.xid, 0, multipartTable, 0, 0, 0, 0, 0, 0, 1, 2, 3)
-		}, countTables, "table statistics of 3 bytes"},
-		{"statistics without end", func(m message) []byte {
-			var b []byte
-			for range 100 {
-				b = append(b, reply(typeMultipartReply, m.xid, 0, multipartTable, 0, 1, 0, 0, 0, 0)...)
-			}
-			return b
-		}, countTables, "more than 64 messages"},
-		{"length 0", func(message) []byte { return []byte{4, typeBarrierReply, 0, 0, 0, 0, 0, 0} }, countTables, "has the length 0"},
-		{"another version in mid-stream", func(m message) []byte {
-			b := reply(typeBarrierReply, m.xid)
-			b[0] = 1
-			return b
-		}, countTables, "has the OpenFlow version 1: want 4"},
-		{"too short a length", func(m message) []byte { return []byte{4, typeBarrierReply, 0, 3, 0, 0, 0, 0} }, countTables, "has the length 3"},
-	} {
+	for _, tc := range badReplies {
 		t.Run(tc.name, func(t *testing.T) {
 			c, _ := connectScript(t, tc.script)
 			require.ErrorContains(t, tc.call(t.Context(), c), tc.err)

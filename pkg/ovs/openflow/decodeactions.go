@@ -12,20 +12,20 @@ import (
 	"slices"
 )
 
-// cutTLV returns the first element of b, whose type is in the first 16 bits and whose length, that of the whole, in the next
-// 16. minimum is the least length. rest is what follows, behind the padding to 8 bytes where there is some.
+// cutTLV returns the first element of b: its type is in the first 16 bits, and the length of the whole element, at least minimum,
+// in the next 16. rest begins behind the element's padding to 8 bytes, if there is any.
 func cutTLV(b []byte, minimum int) (typ uint16, element, rest []byte, err error) {
 	if len(b) < 4 {
 		return 0, nil, nil, fmt.Errorf("%d bytes left: want at least 4", len(b))
 	}
 	n := int(binary.BigEndian.Uint16(b[2:]))
 	if n < minimum || n > len(b) {
-		return 0, nil, nil, fmt.Errorf("element of type %d has the length %d: want %d..%d", binary.BigEndian.Uint16(b), n, minimum, len(b))
+		return 0, nil, nil, fmt.Errorf("element of type %d has length %d: want %d..%d", binary.BigEndian.Uint16(b), n, minimum, len(b))
 	}
 	return binary.BigEndian.Uint16(b), b[:n], b[min(padded8(n), len(b)):], nil
 }
 
-// parseInstructions decodes the instructions of a flow into what Flow.Actions has.
+// parseInstructions decodes the instructions of a flow into the form of Flow.Actions.
 func parseInstructions(b []byte) (actions []Action, err error) {
 	var meter, last []Action
 	for len(b) > 0 {
@@ -50,8 +50,8 @@ func parseInstructions(b []byte) (actions []Action, err error) {
 	return slices.Concat(meter, actions, last), nil
 }
 
-// parseActions decodes a list of actions. It refuses actions that this package does not make, since a list without them would
-// say something else.
+// parseActions decodes a list of actions. It refuses actions that this package does not know, because a list without them would
+// mean something else.
 func parseActions(b []byte) ([]Action, error) {
 	var actions []Action
 	for len(b) > 0 {

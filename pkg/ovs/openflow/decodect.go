@@ -47,7 +47,7 @@ func parseCT(b []byte) (Action, error) {
 			a.NAT = a.NATTo == nil
 			continue
 		}
-		// A ct in a ct would let the depth of the message decide how deep this goes.
+		// With ct inside ct, the message would determine the depth of the recursion.
 		if typ == actionExperimenter && len(element) >= 10 && binary.BigEndian.Uint16(element[8:]) == nxCT {
 			return nil, fmt.Errorf("ct inside ct")
 		}
@@ -60,7 +60,7 @@ func parseCT(b []byte) (Action, error) {
 	return a, nil
 }
 
-// parseNAT decodes an NXAST_NAT of at least natHeaderSize bytes; nil is that of an existing connection.
+// parseNAT decodes an NXAST_NAT of at least natHeaderSize bytes; nil stands for the NAT of an existing connection.
 func parseNAT(b []byte) (*NATTo, error) {
 	flags, present := binary.BigEndian.Uint16(b[12:]), binary.BigEndian.Uint16(b[14:])
 	if flags&(natSource|natDest) == 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// handshakeTimeout bounds dialling, hello and the first barrier.
+// handshakeTimeout bounds dialing, hello and the first barrier.
 const handshakeTimeout = 5 * time.Second
 
 // dialer makes connections.
@@ -19,7 +19,7 @@ type dialer struct {
 	open         func(context.Context) (net.Conn, error)
 	echoInterval time.Duration
 	version      version
-	// packetIn and setUp, if set, make a connection one for packet-ins: setUp appends what is sent after the hello.
+	// packetIn and setUp are set for connections that get packet-ins: setUp appends messages to be sent after the hello.
 	packetIn func(*PacketIn)
 	setUp    func(b []byte) []byte
 }
@@ -48,7 +48,7 @@ func openUnix(path string) func(context.Context) (net.Conn, error) {
 }
 
 func (d *dialer) handshake(ctx context.Context, nc net.Conn) (*conn, error) {
-	// What interrupts the hello when ctx ends is the deadline that it then gets.
+	// When ctx ends, this deadline interrupts the hello.
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if _, err := nc.Write(appendHello(nil, d.version, helloXID)); err != nil {
@@ -77,7 +77,7 @@ func (d *dialer) handshake(ctx context.Context, nc net.Conn) (*conn, error) {
 	return c, nil
 }
 
-// start sends what setUp appends, if it is set, and returns when the switch has done that.
+// start sends what setUp appends, if it is set, and returns when the switch has processed that.
 func (c *conn) start(ctx context.Context, setUp func(b []byte) []byte) error {
 	if setUp == nil {
 		return c.barrier(ctx)

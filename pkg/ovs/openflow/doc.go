@@ -12,56 +12,56 @@
 // MeterEntry a rate.
 //
 // A Switch applies them. NewSwitch returns the real one, NewFake one in memory for tests of pipelines. Commit, for flows, and
-// Apply, for a Transaction of groups and flows, are one atomic bundle: afterwards all mods are in the tables or none is, and
-// the error is a *FlowError or *GroupError that names what the switch refused, and wraps the *Error of the switch. OpenFlow has
-// no bundles for meters; Apply sends their changes before and behind the bundle (transaction.go). When the connection is lost
-// the client dials again by itself and reports it on Connect's channel; it does not replay anything, since only its user knows
-// what should be there. Delays between attempts grow (package retry), and the log has one line per outage.
+// Apply, for a Transaction of groups and flows, send one atomic bundle: afterwards all mods are in the tables or none is. The
+// error is a *FlowError or *GroupError that names what the switch refused, and wraps the *Error of the switch. OpenFlow has no
+// bundles for meters; Apply sends their changes before and after the bundle (transaction.go). When the connection is lost, the
+// client dials again by itself and reports it on Connect's channel. It does not replay anything, since only its user knows what
+// should be there. Delays between attempts grow (package retry), and the log has one line per outage.
 //
 // # Groups after a restart
 //
-// A flow has a cookie, and a restarted agent finds the flows of the former one by it. A group has nothing but its id. So GroupIDs
-// gives each agent ids that the switch does not have: a restarted agent describes the groups first (DumpGroups), reserves
-// their ids, and takes others for its own. When all its own groups and flows are there, the ones that it has no id of are stale
-// (GroupIDs.Stale), and deleting them is one Transaction (StaleGroupMods), behind the deletion of the old flows. A group that is
-// deleted takes the flows with it that still point to it, so that is the order.
+// A restarted agent recognizes the flows of the former one by their cookies. A group has nothing but its id. Therefore GroupIDs
+// gives each agent ids that the switch does not have: a restarted agent first reads the groups (DumpGroups), reserves their ids,
+// and uses others for its own. Once all its own groups and flows are installed, groups with other ids are stale (GroupIDs.Stale).
+// One Transaction deletes them (StaleGroupMods), after the deletion of the old flows: the deletion of a group also deletes flows
+// that still point to it.
 //
 // # Packets
 //
 // A Controller action sends a packet to the connections with its controller id. PacketIns opens a connection for one id, with a
-// queue that has an end: what does not fit is dropped and counted, so that a flood of packets neither takes memory nor delays
-// anything else. Of the packets of a Controller with Pause the switch keeps nothing: the PacketIn has the whole state, and Resume
-// hands it back.
+// bounded queue: packets that do not fit are dropped and counted, so that a flood of packets neither uses up memory nor delays
+// anything else. The switch keeps nothing of the packets of a Controller with Pause: the PacketIn has the whole state, and Resume
+// returns it.
 //
 // # Liveness
 //
-// A vswitchd that hangs keeps its sockets open. So the client sends an echo request every 5 s, and ends the connection when
-// six of them have brought no sign of life, a message or room for more of what is written (liveness.go). Whoever waits for an
-// answer has it then (ErrDisconnected), and later calls fail at once. A bundle that was open is dropped with the connection; one
-// whose commit was sent may be applied when vswitchd goes on. That is before it answers the handshake of the next connection,
-// because a bundle's commit is sent only when everything before it was answered, and the agent sends one bundle at a time: what is
-// sent after the reconnection comes last.
+// A hung vswitchd keeps its sockets open. So the client sends an echo request every 5 s, and ends the connection when six of them
+// have brought no sign of life: a message, or room for more data in the socket (liveness.go). Waiting calls then return
+// ErrDisconnected, and later calls fail at once. An open bundle is dropped with the connection. A bundle whose commit was sent may
+// be applied when vswitchd continues. That happens before it answers the handshake of the next connection, because a bundle's
+// commit is sent only when everything before it was answered, and the agent sends one bundle at a time. So changes that are sent
+// after the reconnection are applied last.
 //
 // # On the wire
 //
 // The protocol is OpenFlow 1.3 with Nicira's extended matches and actions (OVS's nicira-ext.h) and the bundles of ONF
 // extension 230, which OVS speaks on 1.3. WithOpenFlow15 makes it OpenFlow 1.5, which a group with a Selection needs: OVS has no
-// message for it in 1.3, and a connection has one version. OVS checks a flow when it is added to a bundle, and a flow that fails that
-// check is left out of the bundle without spoiling it: a commit sent blindly behind the flows would then commit the
-// others. Commit therefore sends open, all flows and close in one write, looks at what came back up to the close reply,
-// and only then sends commit and a barrier in a second write; or discard.
+// message for it in 1.3, and a connection has one version. OVS checks a flow when it is added to a bundle. A flow that fails that
+// check is left out, but the bundle remains valid: a commit sent right behind the flows would commit the others. Commit therefore
+// sends open, all flows and close in one write, checks the replies up to that to close, and only then sends commit and a barrier,
+// or discard, in a second write.
 //
-// library.go has what github.com/contiv/libOpenflow encodes rightly: fields of matches, output, dec_ttl, set_field, load, move,
-// resubmit, conjunction and goto_table. The rest is encoded beside it (encode*.go), because the library lacks it or gets it wrong:
+// library.go uses github.com/contiv/libOpenflow for what it encodes correctly: fields of matches, output, dec_ttl, set_field, load,
+// move, resubmit, conjunction and goto_table. The rest is encoded here (encode*.go), because the library lacks it or gets it wrong:
 //
 //   - flow mods: it sends out_port twice, so that a deletion restricted to a port or a group would delete every flow;
-//   - lengths: it counts in 16 bits and wraps around, so whatever is too long is refused here;
+//   - lengths: it counts in 16 bits and wraps around, so messages that are too long are refused here;
 //   - groups, meters, learn, controller2, ct with nat, masked set_field, packet-out, OpenFlow 1.5, and newer fields.
 //
-// Nothing that the switch sends reaches the library. Its decoder panics on ordinary messages (ip_frag, nw_ttl or meter in flow
+// No message of the switch reaches the library. Its decoder panics on ordinary messages (ip_frag, nw_ttl or meter in flow
 // statistics, table statistics, packet-in2), and its message stream decodes in 25 goroutines over one queue, so that replies
-// overtake each other and a panic ends the process. decode*.go, dump.go, parse.go and packet.go read what the switch sends, every
-// access behind a length check, and fuzz tests run them on arbitrary input and on messages of a real switch. One goroutine reads a
-// connection, so replies keep their order; a message has at most 64 KiB, and an answer a bounded number of messages, which bounds
-// what a reader allocates.
+// overtake each other and a panic ends the process. decode*.go, dump.go, parse.go and packet.go decode the switch's messages, with a
+// length check before every access, and fuzz tests run them on arbitrary input and on messages of a real switch. One goroutine
+// reads a connection, so replies keep their order. A message has at most 64 KiB, and an answer a bounded number of messages, which
+// bounds what a reader allocates.
 package openflow

@@ -20,15 +20,15 @@ type FlowStats struct {
 // maxDumpParts bounds the multipart replies to one dump: 64 MiB.
 const maxDumpParts = 1024
 
-// multipartBody returns what a multipart reply of the given type has behind its header.
+// multipartBody returns the body of a multipart reply of the given type.
 func multipartBody(m message, typ uint16) ([]byte, error) {
 	if m.typ != typeMultipartReply || len(m.body) < multipartHeaderSize || binary.BigEndian.Uint16(m.body) != typ {
-		return nil, fmt.Errorf("message of type %d and %d bytes is no multipart reply of type %d", m.typ, len(m.body), typ)
+		return nil, fmt.Errorf("message of type %d and %d bytes is not a multipart reply of type %d", m.typ, len(m.body), typ)
 	}
 	return m.body[multipartHeaderSize:], nil
 }
 
-// dump asks for the multipart type typ and returns what parse makes of each reply.
+// dump requests the multipart type typ and returns the elements that parse finds in the replies.
 func dump[T any](ctx context.Context, c *conn, what string, typ uint16, body []byte, parse func(message) ([]T, error)) ([]T, error) {
 	replies, err := c.request(ctx, maxDumpParts, func(b []byte, xid uint32) []byte { return appendMultipart(b, c.version, xid, typ, body) })
 	if err != nil {
@@ -45,7 +45,7 @@ func dump[T any](ctx context.Context, c *conn, what string, typ uint16, body []b
 	return all, nil
 }
 
-// forID is the body of the requests that are for one group or meter, or all.
+// forID is the body of requests for one group or meter, or for all.
 func forID(id uint32) []byte { return binary.BigEndian.AppendUint32(nil, id) }
 
 func (c *conn) groups(ctx context.Context) ([]GroupEntry, error) {
@@ -124,7 +124,7 @@ func parseFlowStats(m message) ([]FlowStats, error) {
 		}
 		n := int(binary.BigEndian.Uint16(b))
 		if n < headerSize || n > len(b) {
-			return nil, fmt.Errorf("flow of the length %d: want %d..%d", n, headerSize, len(b))
+			return nil, fmt.Errorf("flow of length %d: want %d..%d", n, headerSize, len(b))
 		}
 		f, err := parse(b[:n])
 		if err != nil {
@@ -173,7 +173,7 @@ func parseFlow15(b []byte) (FlowStats, error) {
 		return s, fmt.Errorf("statistics: %w", err)
 	}
 	for stats = stats[4:]; len(stats) > 0; {
-		// They are written as fields of a match are.
+		// Statistics are encoded as fields of a match are.
 		field, err := cutOXM(stats)
 		if err != nil {
 			return s, fmt.Errorf("statistics: %w", err)
@@ -192,8 +192,8 @@ func parseFlow15(b []byte) (FlowStats, error) {
 	return s, err
 }
 
-// parseMatch decodes the match at the start of b and returns what follows. A match with a field that this package does not make
-// is refused: the flow without it would be another one.
+// parseMatch decodes the match at the start of b and returns what follows. A match with a field that this package does not know
+// is refused, because the flow without the field would be a different one.
 func (s *FlowStats) parseMatch(b []byte) ([]byte, error) {
 	matches, unknown, rest, err := cutMatch(b)
 	if err == nil && unknown > 0 {

@@ -28,7 +28,7 @@ const (
 
 // FlowError is the refusal of one FlowMod of a Commit, by this package or by the switch.
 type FlowError struct {
-	// Flow is Flow.String of the flow, or what DeleteByCookie was to delete.
+	// Flow is Flow.String of the flow, or says what was to be deleted.
 	Flow string
 	Err  error
 }
@@ -97,7 +97,7 @@ func marshalFlowMod(mod *FlowMod, v version, xid uint32) ([]byte, error) {
 			return nil, err
 		}
 		if mod.Command == DeleteStrict {
-			// A strict deletion would otherwise also ask for an equal cookie: mask 0 means any.
+			// A strict deletion leaves cookie and mask 0, which matches any cookie.
 			return appendMatch(flowHeader{table: f.Table, command: flowDeleteStrict, priority: f.Priority}.append(nil, v, xid), matches), nil
 		}
 		b := flowHeader{cookie: f.Cookie, table: f.Table, command: flowAdd, priority: f.Priority,

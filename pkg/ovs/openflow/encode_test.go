@@ -50,7 +50,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"clause 0", "want 2 to 64 clauses", actions(Conjunction{1, 0, 2})},
 		{"clause beyond their number", "want 2 to 64 clauses", actions(Conjunction{1, 3, 2})},
 		{"one clause", "want 2 to 64 clauses", actions(Conjunction{1, 1, 1})},
-		{"exec without commit", "wants commit", actions(CT{Exec: []Action{LoadField{FieldCTMark, all, 1}}})},
+		{"exec without commit", "only together with commit", actions(CT{Exec: []Action{LoadField{FieldCTMark, all, 1}}})},
 		{"exec into a register", "into ct_mark or ct_label", actions(CT{Commit: true, Exec: []Action{LoadField{FieldReg0, all, 1}}})},
 		{"exec of output", "into ct_mark or ct_label", actions(CT{Commit: true, Exec: []Action{Normal{}}})},
 		{"exec that is wrong itself", "does not fit", actions(CT{Commit: true, Exec: []Action{LoadField{FieldCTMark, Range{0, 0}, 2}}})},
@@ -63,7 +63,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// requireRefused has mod refused before it is sent, by the encoder and the Fake.
+// requireRefused checks that the encoder and the Fake refuse mod before it is sent.
 func requireRefused(t *testing.T, mod FlowMod, text string) {
 	t.Helper()
 	for _, v := range []version{version13, version15} {
@@ -97,9 +97,9 @@ func TestEncodeRefusesActions(t *testing.T) {
 		{"set of too few bytes", "has 1 bytes, want 4", []Action{SetField{Field: FieldReg0, Value: []byte{1}}}},
 		{"set under a short mask", "mask 01 has 1 bytes, want 4", []Action{SetField{FieldReg0, make([]byte, 4), []byte{1}}}},
 		{"set outside the mask", "bits outside the mask", []Action{SetField{FieldReg0, []byte{0, 0, 0, 2}, []byte{0, 0, 0, 1}}}},
-		{"nat without commit", "with commit only", []Action{CT{NATTo: &NATTo{}}}},
+		{"nat without commit", "only together with commit", []Action{CT{NATTo: &NATTo{}}}},
 		{"nat twice", "not both", []Action{CT{Commit: true, NAT: true, NATTo: &NATTo{}}}},
-		{"force without commit", "force: wants commit", []Action{CT{Force: true}}},
+		{"force without commit", "force: only together with commit", []Action{CT{Force: true}}},
 		{"zone twice", "either a number or 16 bits", []Action{CT{Zone: 1, ZoneField: FieldReg0, ZoneRange: Range{0, 15}}}},
 		{"zone of 8 bits", "either a number or 16 bits", []Action{CT{ZoneField: FieldReg0, ZoneRange: Range{0, 7}}}},
 		{"zone outside its field", "has 32 bits only", []Action{CT{ZoneField: FieldReg0, ZoneRange: Range{20, 35}}}},
@@ -128,7 +128,7 @@ func TestEncodeRefusesActions(t *testing.T) {
 
 type pointerAction struct{ Normal }
 
-// TestOutGroupIsAlwaysAny guards against a deletion that is wider than asked.
+// TestOutGroupIsAlwaysAny guards against a deletion that is wider than requested.
 func TestOutGroupIsAlwaysAny(t *testing.T) {
 	for _, mod := range []FlowMod{
 		{Command: Add, Flow: Flow{Actions: []Action{Output{5}}}},

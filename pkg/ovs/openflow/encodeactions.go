@@ -153,7 +153,7 @@ func appendAction(b []byte, v version, a Action) ([]byte, error) {
 	}
 }
 
-// appendNiciraAction appends what is an action of Nicira in every version.
+// appendNiciraAction appends actions that are Nicira's in every version of OpenFlow.
 func appendNiciraAction(b []byte, v version, a Action) ([]byte, error) {
 	start := len(b)
 	switch a := a.(type) {
@@ -256,7 +256,7 @@ func appendMove(b []byte, v version, a MoveField) ([]byte, error) {
 		return nil, err
 	}
 	if a.SrcRange.width() != a.DstRange.width() {
-		return nil, fmt.Errorf("the source has %d bits and the destination %d: want as many", a.SrcRange.width(), a.DstRange.width())
+		return nil, fmt.Errorf("the source has %d bits and the destination %d: want equal numbers", a.SrcRange.width(), a.DstRange.width())
 	}
 	if m := libraryMove(a); m != nil && v == version13 {
 		return appendLibrary(b, m)
@@ -301,7 +301,7 @@ func appendSetField(b []byte, v version, m Match) ([]byte, error) {
 	}
 	start := len(b)
 	if m.Field == FieldInPort && m.Mask == nil && v != version13 {
-		// OpenFlow does not allow OXM_OF_IN_PORT here; OVS takes NXM_OF_IN_PORT.
+		// OpenFlow does not allow OXM_OF_IN_PORT here; OVS accepts NXM_OF_IN_PORT.
 		port, ok := port16(binary.BigEndian.Uint32(m.Value))
 		if !ok {
 			return nil, fmt.Errorf("port %#x: want a port below %d or a reserved one", m.Value, maxPort16)
@@ -376,7 +376,8 @@ func appendController(b []byte, a Controller) []byte {
 	return endAction(b, start)
 }
 
-// appendProperty appends a property with its padding (OpenFlow 1.5, section 7.1.2). What is too long makes the message too long.
+// appendProperty appends a property with its padding (OpenFlow 1.5, section 7.1.2). Data that does not fit makes the whole message
+// too long, which the caller refuses.
 func appendProperty(b []byte, typ uint16, data []byte) []byte {
 	start := len(b)
 	b = binary.BigEndian.AppendUint16(b, typ)

@@ -75,17 +75,17 @@ func appendCT(b []byte, v version, a CT) ([]byte, error) {
 func (a *CT) check() error {
 	switch {
 	case len(a.Exec) > 0 && !a.Commit:
-		return fmt.Errorf("exec: wants commit")
+		return fmt.Errorf("exec: only together with commit")
 	case a.NATTo != nil && !a.Commit:
-		return fmt.Errorf("nat: new connections are translated with commit only")
+		return fmt.Errorf("nat: NATTo only together with commit")
 	case a.NATTo != nil && a.NAT:
 		return fmt.Errorf("nat: want NAT or NATTo, not both")
 	case a.Force && !a.Commit:
-		return fmt.Errorf("force: wants commit")
+		return fmt.Errorf("force: only together with commit")
 	case a.Table == tableAll:
 		return fmt.Errorf("table %d: want 0..%d", a.Table, tableAll-1)
 	}
-	// What comes to more than a message can hold is refused before it is made.
+	// Lists that no message can hold are refused before they are encoded.
 	const maxExec = 256
 	if len(a.Exec) > maxExec {
 		return fmt.Errorf("exec: %d actions, want at most %d", len(a.Exec), maxExec)
@@ -118,7 +118,7 @@ func appendExec(b []byte, v version, a Action) ([]byte, error) {
 	return appendAction(b, v, a)
 }
 
-// appendNAT appends NXAST_NAT: with nil that of an existing connection.
+// appendNAT appends NXAST_NAT; nil stands for the NAT of an existing connection.
 func appendNAT(b []byte, n *NATTo) ([]byte, error) {
 	start := len(b)
 	b = append(appendNX(b, nxNAT), 0, 0)
@@ -165,11 +165,11 @@ func (n *NATTo) check() error {
 	case first.Zone() != "" || last.Zone() != "":
 		return fmt.Errorf("addresses %v to %v: want them without zone", n.First, n.Last)
 	case n.LastPort != 0 && n.LastPort < n.FirstPort, n.LastPort != 0 && n.FirstPort == 0:
-		return fmt.Errorf("ports %d to %d: want the first from 1 on and not above the last", n.FirstPort, n.LastPort)
+		return fmt.Errorf("ports %d to %d: want the first at least 1 and not above the last", n.FirstPort, n.LastPort)
 	case n.Hash && n.Random:
 		return fmt.Errorf("hash and random: want at most one of them")
 	case !first.IsValid() && (n.FirstPort != 0 || n.Persistent || n.Hash || n.Random):
-		return fmt.Errorf("ports %d to %d, persistent %t, hash %t, random %t without an address: want one, OVS takes them with addresses only",
+		return fmt.Errorf("ports %d to %d, persistent %t, hash %t, random %t without an address: want one, OVS accepts these only with addresses",
 			n.FirstPort, n.LastPort, n.Persistent, n.Hash, n.Random)
 	}
 	return nil

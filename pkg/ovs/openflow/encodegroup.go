@@ -142,7 +142,7 @@ func appendSelection(b []byte, s *Selection) []byte {
 	b = append(b, make([]byte, ntrMethodSize-len(s.Method))...)
 	b = binary.BigEndian.AppendUint64(b, s.Param)
 	for _, f := range slices.Sorted(slices.Values(s.Fields)) {
-		// The value of a field is the mask of what is hashed.
+		// The value of a field is the mask of the bits to hash.
 		mask := make([]byte, f.spec().bytes())
 		for i := range mask {
 			mask[i] = 0xff
@@ -268,7 +268,7 @@ func (g *GroupEntry) parseBuckets15(b []byte) error {
 	return nil
 }
 
-// parseSelection decodes an experimenter's property; nil is one of another experimenter.
+// parseSelection decodes an experimenter's property; it returns nil for another experimenter's.
 func parseSelection(b []byte) (*Selection, error) {
 	if len(b) < 12 || binary.BigEndian.Uint32(b[4:]) != ntrExperimenter || binary.BigEndian.Uint32(b[8:]) != ntrSelectionMethod {
 		return nil, nil

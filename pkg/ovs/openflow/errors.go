@@ -9,7 +9,7 @@ import (
 )
 
 // ErrDisconnected is returned (wrapped) when there is no connection to the switch, or when it ended before the switch
-// answered: whether it has done what was asked is then unknown. Test for it with errors.Is.
+// answered: it is then unknown whether the switch has done what was asked. Test for it with errors.Is.
 var ErrDisconnected = errors.New("not connected to the OpenFlow switch")
 
 // Error is an OFPT_ERROR of the switch (OpenFlow 1.3, section A.4.4).
@@ -17,7 +17,7 @@ type Error struct {
 	Type, Code uint16
 	// Experimenter is set when Type is OFPET_EXPERIMENTER (0xffff): 0x2320 Nicira, 0x4f4e4600 ONF.
 	Experimenter uint32
-	// Malformed is true when the switch's message was too short to tell anything.
+	// Malformed is true when the switch's message was too short to decode.
 	Malformed bool
 }
 
@@ -48,7 +48,7 @@ type errorType struct {
 	codes []string
 }
 
-// errorNames are the error types that flow changes and requests of this package can meet.
+// errorNames are the error types that the switch can return for flow changes and requests of this package.
 var errorNames = map[uint16]errorType{
 	0: {"OFPET_HELLO_FAILED", "OFPHFC", []string{"INCOMPATIBLE", "EPERM"}},
 	1: {"OFPET_BAD_REQUEST", "OFPBRC", []string{"BAD_VERSION", "BAD_TYPE", "BAD_MULTIPART", "BAD_EXPERIMENTER", "BAD_EXP_TYPE",

@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// Fake is a Switch in memory, for tests of what makes flows. It refuses what the real client refuses before it sends
-// anything, and like Open vSwitch groups and meters that exist or do not, and flows that point to such. Other things that only
-// a switch can refuse (a missing prerequisite) it accepts. All methods may be called concurrently.
+// Fake is a Switch in memory, for tests of code that makes flows. It refuses what the real client refuses before it sends anything.
+// Like Open vSwitch, it refuses to add a group or meter that exists, to modify one that does not, and flows that point to a missing
+// one. It does not detect other errors that only a switch can detect (a missing prerequisite). All methods may be called concurrently.
 type Fake struct {
 	version version
 
@@ -136,8 +136,8 @@ func (f *Fake) Disconnect() {
 	f.connected = false
 }
 
-// Reconnect connects again and signals it on Connect's channel. loseFlows says that the switch has restarted: groups and
-// meters are gone, too.
+// Reconnect connects again and signals it on Connect's channel. loseFlows simulates a restart of the switch, which loses groups
+// and meters, too.
 func (f *Fake) Reconnect(loseFlows bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +151,7 @@ func (f *Fake) Reconnect(loseFlows bool) {
 	}
 }
 
-// FailNext makes the next Commit return err and change nothing. Called several times, it queues.
+// FailNext makes the next Commit or Apply return err and change nothing. Several calls queue.
 func (f *Fake) FailNext(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +187,7 @@ func (f *Fake) ClearHistory() {
 	f.history = nil
 }
 
-// usable returns why the switch cannot be asked now; the caller holds mu.
+// usable returns why the switch cannot answer requests now; the caller holds mu.
 func (f *Fake) usable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

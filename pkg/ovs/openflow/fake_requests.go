@@ -16,7 +16,7 @@ type FakeResume struct {
 	Changes []Match
 }
 
-// present returns a copy of the state if the switch can be asked.
+// present returns a copy of the state if the switch can answer requests.
 func (f *Fake) present(ctx context.Context) (fakeState, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -26,7 +26,7 @@ func (f *Fake) present(ctx context.Context) (fakeState, error) {
 	return f.state.clone(), nil
 }
 
-// sorted returns what of makes of the values, by key.
+// sorted applies of to the values in the order of their keys.
 func sorted[V, T any](m map[uint32]V, of func(V) T) []T {
 	var out []T
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -122,7 +122,7 @@ func (f *Fake) SendPacketIn(id uint16, packet PacketIn) int {
 	return n
 }
 
-// PausedPacketIn returns packet as one that the switch waits for, with the Metadata that it has.
+// PausedPacketIn returns packet, with its Metadata, as one that waits for Resume.
 func PausedPacketIn(packet PacketIn) (PacketIn, error) {
 	metadata, err := changeMetadata(nil, packet.Metadata)
 	if err != nil {

@@ -24,8 +24,8 @@ func (s fakeState) clone() fakeState {
 	return fakeState{flows: maps.Clone(s.flows), groups: maps.Clone(s.groups), meters: maps.Clone(s.meters)}
 }
 
-// apply returns the state after t, in the same steps as conn.apply; s is unchanged. With an error it is the state that a real
-// switch is left in.
+// apply returns the state after t, in the same steps as conn.apply; s is unchanged. With an error it is the state in which a real
+// switch is left.
 func (s fakeState) apply(t *Transaction, v version) (fakeState, error) {
 	p, err := t.plan()
 	if err != nil {

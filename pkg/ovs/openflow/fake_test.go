@@ -59,9 +59,9 @@ func TestFake(t *testing.T) {
 	s.Reconnect(true)
 	<-reconnected
 	require.Empty(t, s.Flows())
-	cancelled, cancel := context.WithCancel(ctx)
+	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	require.ErrorIs(t, s.Commit(cancelled, adds(a)), context.Canceled)
+	require.ErrorIs(t, s.Commit(canceled, adds(a)), context.Canceled)
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, s.Barrier(ctx), ErrDisconnected)
 }

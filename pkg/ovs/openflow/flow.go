@@ -36,7 +36,7 @@ type FlowMod struct {
 	CookieMask uint64
 }
 
-// Range is a run of bits, both ends included, bit 0 the least significant.
+// Range is a range of bits, both ends included, bit 0 the least significant.
 type Range struct{ From, To uint8 }
 
 // Field names an OXM/NXM field.
@@ -87,7 +87,7 @@ const (
 	// FieldReg0 + n is register n, n = 0..15.
 	FieldReg0
 	// FieldXXReg0 + n is registers 4n..4n+3 as one field of 128 bits, n = 0..3, register 4n the most significant. It is for
-	// actions; a match is on the registers.
+	// actions only; a match uses the registers.
 	FieldXXReg0 = FieldReg0 + numRegs
 )
 

@@ -27,13 +27,13 @@ var matchOrder = func() []Field {
 }()
 
 // Key identifies the flow in the switch: "table=10,priority=200,ip,reg1=0x2,nw_src=10.0.0.0/24", in the syntax of
-// ovs-ofctl(8). Flows that differ in the order or the splitting of their matches only have equal keys. Matches that
+// ovs-ofctl(8). Flows whose matches differ only in their order, or in how they are split, have equal keys. Matches that
 // cannot be sent (Commit refuses them) do not appear.
 func (f Flow) Key() string {
 	return join(fmt.Sprintf("table=%d,priority=%d", f.Table, f.Priority), f.matchText())
 }
 
-// MatchString is Key without the priority, as ovs-ofctl dump-flows takes it for a filter: "table=10,ip,reg1=0x2".
+// MatchString is Key without the priority, as ovs-ofctl dump-flows accepts it as a filter: "table=10,ip,reg1=0x2".
 func (f Flow) MatchString() string { return join(fmt.Sprintf("table=%d", f.Table), f.matchText()) }
 
 // String is the flow as ovs-ofctl dump-flows prints it, without counters: "cookie=0x1, table=10, priority=200,ip
@@ -207,7 +207,7 @@ func ctStateText(value, mask []byte) string {
 	if m>>len(ctStateFlags) != 0 {
 		return hexText(value, mask)
 	}
-	// OVS prints a mask of all flags that there are as if there were no mask.
+	// OVS prints a mask of all known flags as if there were no mask.
 	exact := m == 1<<len(ctStateFlags)-1
 	var b, set []string
 	for i, name := range ctStateFlags {

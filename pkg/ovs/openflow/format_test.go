@@ -13,7 +13,7 @@ import (
 )
 
 func TestFlowText(t *testing.T) {
-	// That the texts are those of ovs-ofctl is what TestEveryMatchAndActionOnOVS finds out.
+	// TestEveryMatchAndActionOnOVS checks that these are the texts of ovs-ofctl.
 	for _, m := range everyMatch {
 		f := Flow{Table: 7, Priority: 200, Match: m.match}
 		require.Equal(t, join("table=7,priority=200", m.want), f.Key())
@@ -68,7 +68,7 @@ func TestConstructorsPanicOnImpossibleConstants(t *testing.T) {
 		"register 16":                 func() { Reg(16, all, 0) },
 		"register of overflowing sum": func() { Reg(250, all, 0) },
 		"bits beyond the register":    func() { Reg(0, Range{0, 32}, 0) },
-		"bits the wrong way round":    func() { Reg(0, Range{4, 3}, 0) },
+		"bits in reverse order":       func() { Reg(0, Range{4, 3}, 0) },
 		"value beyond the bits":       func() { Reg(0, Range{0, 3}, 16) },
 		"label value beyond the bits": func() { CTLabel(Range{0, 3}, 16) },
 		"unknown flag":                func() { CTState("+foo") },

@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzStream feeds arbitrary bytes to the reader of a connection on which two calls wait. Nothing may panic, and what is
-// kept must stay within the bounds that the code states, whatever comes.
+// kept must stay within the bounds that the code states.
 func FuzzStream(f *testing.F) {
 	stats := appendHeader(nil, version13, typeMultipartReply, 8+24, 11)
 	stats = append(stats, 0, multipartTable, 0, 1, 0, 0, 0, 0)
@@ -67,14 +67,14 @@ func FuzzStream(f *testing.F) {
 				}
 			}
 		}
-		require.LessOrEqual(t, kept, len(stream), "no more is kept than has come")
+		require.LessOrEqual(t, kept, len(stream), "no more is kept than was received")
 		x := bundleXIDs{first: bundle.first, mods: len(mods)}
 		_ = c.bundleError(bundle, x, mods, bundleClose, x.closing())
 		c.answered(request, request.first)
 	})
 }
 
-// FuzzParsers feeds arbitrary bodies to every parser, whatever type the message would need.
+// FuzzParsers feeds arbitrary bodies to every parser, regardless of the message's type.
 func FuzzParsers(f *testing.F) {
 	f.Add(uint8(version13), uint8(typeHello), []byte{0, 1, 0, 8, 0, 0, 0, 16})
 	f.Add(uint8(6), uint8(typeHello), []byte{0, 2, 0, 4, 0, 0, 0, 0, 0, 1, 0, 4})
@@ -83,7 +83,7 @@ func FuzzParsers(f *testing.F) {
 	f.Add(uint8(version13), uint8(typeExperimenter), appendBundleControl(nil, version13, 1, 2, 3)[headerSize:])
 	for _, m := range recordedMessages(f) {
 		f.Add(m[0], m[1], m[headerSize:])
-		// Flows and groups by themselves, and what is in them.
+		// Flows and groups without the multipart header.
 		f.Add(m[0], m[1], m[min(headerSize+multipartHeaderSize, len(m)):])
 	}
 	f.Fuzz(func(_ *testing.T, v, typ uint8, body []byte) {
@@ -91,7 +91,7 @@ func FuzzParsers(f *testing.F) {
 	})
 }
 
-// checkParsers calls every parser, and what comes of it the encoders: errors are right, panics are not.
+// checkParsers calls every parser, and the encoders with the results: errors are allowed, panics are not.
 func checkParsers(m message) {
 	_ = checkHello(m, version13)
 	_ = parseError(m.body).Error()

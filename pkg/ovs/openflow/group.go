@@ -39,8 +39,8 @@ const MaxGroupID uint32 = 0xffffff00
 type GroupEntry struct {
 	ID   uint32
 	Type GroupType
-	// Selection says how a group of type GroupSelect chooses; nil leaves it to OVS: dp_hash, a hash that the datapath makes of
-	// addresses, protocol and ports, unless the weights cannot be mapped to it. Only OpenFlow 1.5 can say more (WithOpenFlow15).
+	// Selection says how a group of type GroupSelect chooses; nil leaves it to OVS: dp_hash, a hash that the datapath computes from
+	// addresses, protocol and ports, unless the weights cannot be mapped to it. Setting it needs OpenFlow 1.5 (WithOpenFlow15).
 	Selection *Selection
 	Buckets   []Bucket
 }
@@ -51,13 +51,13 @@ type Selection struct {
 	Method string
 	// Param is the basis of the hash; with dp_hash its upper 32 bits choose the algorithm: 0 five-tuple, 1 symmetric.
 	Param uint64
-	// Fields are what "hash" hashes, none for OVS's default. Flows with the group must match what the fields presuppose.
+	// Fields are what "hash" hashes, none for OVS's default. Flows with the group must match the prerequisites of the fields.
 	Fields []Field
 }
 
 // Bucket is one list of actions of a group.
 type Bucket struct {
-	// Weight is the bucket's share in a group of type GroupSelect, and 0 in others. 0 means never there.
+	// Weight is the bucket's share in a group of type GroupSelect, where 0 means that the bucket is never chosen. It is 0 in others.
 	Weight  uint16
 	Actions []Action
 }
@@ -65,7 +65,7 @@ type Bucket struct {
 // GroupStats is a group with its counters.
 type GroupStats struct {
 	ID uint32
-	// References is how many flows point to it.
+	// References is the number of flows that point to it.
 	References uint32
 	Counters
 	Age time.Duration
@@ -98,7 +98,7 @@ type GroupMod struct {
 
 // GroupError is the refusal of one GroupMod, by this package or by the switch.
 type GroupError struct {
-	// Group is GroupEntry.String of the group, or which was to be deleted.
+	// Group is GroupEntry.String of the group, or says what was to be deleted.
 	Group string
 	Err   error
 }
@@ -170,7 +170,7 @@ func checkGroupID(id uint32) error {
 	return nil
 }
 
-// check returns why the group cannot be sent, whatever its actions are.
+// check returns why the group cannot be sent, regardless of its actions.
 func (g *GroupEntry) check(v version) error {
 	switch {
 	case int(g.Type) >= len(groupTypeNames):
@@ -190,7 +190,7 @@ func (g *GroupEntry) check(v version) error {
 	case g.Type != GroupSelect:
 		return fmt.Errorf("selection method %q: only select groups have one", s.Method)
 	case v == version13:
-		return fmt.Errorf("selection method %q: OpenFlow 1.3 cannot say it, make the switch with WithOpenFlow15", s.Method)
+		return fmt.Errorf("selection method %q: OpenFlow 1.3 has no message for it, make the switch with WithOpenFlow15", s.Method)
 	case s.Method != "hash" && s.Method != "dp_hash":
 		return fmt.Errorf("selection method %q: want hash or dp_hash", s.Method)
 	case s.Method != "hash" && len(s.Fields) > 0:

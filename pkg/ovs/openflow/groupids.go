@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// GroupIDs gives out ids of groups, from 1 on like Antrea, and tells the groups of a former agent from this one's. It is a plain
-// value without locks. A restarted agent uses it so:
+// GroupIDs allocates ids of groups, from 1 on like Antrea, and tells this agent's groups from those of a former one. It is a plain
+// value without locks. A restarted agent uses it as follows:
 //
-//  1. NewGroupIDs with the ids that DumpGroups returned: none of them is given out.
+//  1. NewGroupIDs with the ids that DumpGroups returned: none of them is allocated.
 //  2. Get for each of its own groups.
-//  3. Once they and their flows are there, and the old flows are gone: Stale of what DumpGroups then returns, the mods of
-//     StaleGroupMods, and Forget of the ids when they are applied.
+//  3. Once they and their flows are there, and the old flows are gone: DumpGroups again, Stale with the ids that it returns, Apply
+//     with the mods of StaleGroupMods, then Forget with the same ids.
 //
-// After a crash between these steps the next agent finds the groups of both, and deletes both. When the switch has restarted its
-// groups are gone, but the ids given out stay valid: the agent adds its groups again under the same ids.
+// After a crash between these steps, the next agent finds the groups of both, and deletes both. When the switch has restarted, its
+// groups are gone, but allocated ids stay valid: the agent adds its groups again under the same ids.
 type GroupIDs struct {
-	// owned are given out, reserved are in the switch and a former agent's.
+	// owned are allocated; reserved belong to groups of a former agent in the switch.
 	owned, reserved map[uint32]bool
-	// free were given back; the last one is given out first.
+	// free were given back; the last one is allocated first.
 	free []uint32
 	next uint32
 }
 
-// NewGroupIDs returns an allocator that gives out none of the ids in the switch.
+// NewGroupIDs returns an allocator that allocates none of the ids in the switch.
 func NewGroupIDs(present []uint32) *GroupIDs {
 	g := &GroupIDs{owned: map[uint32]bool{}, reserved: map[uint32]bool{}, next: 1}
 	for _, id := range present {
@@ -80,7 +80,7 @@ func (g *GroupIDs) Forget(ids []uint32) {
 	for _, id := range ids {
 		if g.reserved[id] {
 			delete(g.reserved, id)
-			// What Get has not come to yet it will.
+			// Get still comes to the others.
 			if id < g.next {
 				g.free = append(g.free, id)
 			}

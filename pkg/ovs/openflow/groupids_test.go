@@ -33,7 +33,7 @@ func TestGroupIDs(t *testing.T) {
 	// A former agent's groups.
 	g = NewGroupIDs([]uint32{1, 2, 4, 900})
 	require.Equal(t, []uint32{3, 5, 6}, getIDs(t, g, 3))
-	require.Equal(t, []uint32{1, 2, 4, 900}, g.Stale([]uint32{900, 6, 5, 4, 3, 2, 1, 1}), "what is its own is not stale")
+	require.Equal(t, []uint32{1, 2, 4, 900}, g.Stale([]uint32{900, 6, 5, 4, 3, 2, 1, 1}), "its own groups are not stale")
 	g.Put(6)
 	require.Equal(t, []uint32{6, 900}, g.Stale([]uint32{3, 6, 900}), "a group whose id was given back should not be there any more")
 	g.Put(900)
@@ -52,7 +52,7 @@ func TestGroupIDsAtTheEnd(t *testing.T) {
 	require.Equal(t, []uint32{MaxGroupID}, getIDs(t, g, 1))
 }
 
-// TestRestartLeavesNoGroupBehind has three agents on one switch, of which the second one crashes before it deletes what is stale.
+// TestRestartLeavesNoGroupBehind has three agents on one switch; the second one crashes before it deletes stale groups.
 func TestRestartLeavesNoGroupBehind(t *testing.T) {
 	fake := NewFake()
 	_, err := fake.Connect(t.Context())
@@ -69,7 +69,7 @@ func TestRestartLeavesNoGroupBehind(t *testing.T) {
 				var flows []Flow
 				var groups []GroupEntry
 				for i, id := range mine {
-					require.False(t, seen[id], "the id of a group that is there")
+					require.False(t, seen[id], "the id of an existing group")
 					seen[id] = true
 					groups = append(groups, group(id, Output{1}))
 					// The flow of the former round is replaced.

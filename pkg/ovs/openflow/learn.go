@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Learn adds a flow to Table, or replaces it, whenever a packet meets it (NXAST_LEARN).
+// Learn adds a flow to Table, or replaces it, whenever a packet executes it (NXAST_LEARN).
 type Learn struct {
 	Table    uint8
 	Priority uint16
@@ -17,7 +17,7 @@ type Learn struct {
 	// IdleTimeout and HardTimeout are in seconds; 0 means none. FinIdleTimeout and FinHardTimeout replace them once a TCP FIN or
 	// RST has hit the learned flow.
 	IdleTimeout, HardTimeout, FinIdleTimeout, FinHardTimeout uint16
-	// SendFlowRemoved makes the switch tell when the learned flow ends.
+	// SendFlowRemoved makes the switch report the end of the learned flow.
 	SendFlowRemoved bool
 	// DeleteLearned deletes the learned flows with the flow that has this action.
 	DeleteLearned bool
@@ -37,7 +37,7 @@ const (
 )
 
 // LearnSpec is one match or action of the learned flow. What it matches, loads or outputs to is taken from the packet that
-// meets the learn action (Src), or constant (Value).
+// executes the learn action (Src), or constant (Value).
 type LearnSpec struct {
 	Kind     LearnKind
 	Dst      Field
@@ -70,12 +70,12 @@ func LearnLoadValue(f Field, r Range, value uint64) LearnSpec {
 	return LearnSpec{Kind: LearnLoad, Dst: f, DstRange: r, Value: learnBytes(r, value)}
 }
 
-// LearnLoadField makes the learned flow load into dst[dstRange] what src[srcRange] of the packet is that is learned from.
+// LearnLoadField makes the learned flow load src[srcRange] of the packet that is learned from into dst[dstRange].
 func LearnLoadField(dst Field, dstRange Range, src Field, srcRange Range) LearnSpec {
 	return LearnSpec{Kind: LearnLoad, Dst: dst, DstRange: dstRange, Src: src, SrcRange: srcRange}
 }
 
-// learnBytes is value in as many bytes as r needs, and 8 at most.
+// learnBytes is value in as many bytes as r needs.
 func learnBytes(r Range, value uint64) []byte {
 	n := (int(r.width()) + 7) / 8
 	b := binary.BigEndian.AppendUint64(make([]byte, max(n-8, 0)), value)
@@ -147,7 +147,7 @@ func (s *LearnSpec) check() error {
 	width := s.DstRange.width()
 	if s.Src != 0 {
 		if s.SrcRange.width() != width {
-			return fmt.Errorf("the source has %d bits and the destination %d: want as many", s.SrcRange.width(), width)
+			return fmt.Errorf("the source has %d bits and the destination %d: want equal numbers", s.SrcRange.width(), width)
 		}
 		return nil
 	}
@@ -260,7 +260,7 @@ func parseSubfield(b []byte, width uint16) (Field, Range, error) {
 	return f, r, err
 }
 
-// rangeOf is the run of width bits of f from the bit from on.
+// rangeOf is the range of width bits of f that begins at the bit from.
 func rangeOf(f Field, from, width uint16) (Range, error) {
 	if width == 0 || uint32(from)+uint32(width) > uint32(f.spec().bits) {
 		return Range{}, fmt.Errorf("%d bits from bit %d on: %v has %d bits", width, from, f, f.spec().bits)

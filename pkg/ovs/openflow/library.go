@@ -9,8 +9,8 @@ import (
 	ofp "github.com/contiv/libOpenflow/openflow13"
 )
 
-// This file is all that this package has of libOpenflow, so that it can be exchanged: what the library encodes rightly. What it lacks
-// or gets wrong is encoded beside it; doc.go says what that is.
+// This file has all uses of libOpenflow, so that it can be replaced: they are what the library encodes correctly. doc.go lists what
+// it lacks or gets wrong, which is encoded in other files.
 
 // libraryMessage is what the library encodes: an action, an instruction or a field of a match.
 type libraryMessage interface{ MarshalBinary() ([]byte, error) }
@@ -32,8 +32,8 @@ func libraryField(f Field, masked bool) *ofp.MatchField {
 	return header
 }
 
-// libraryBytes is a value or mask as the library wants it. They are made by this package: the library's own constructors are missing for
-// some fields and wrong for others (the mask of bits 0..0 is 0).
+// libraryBytes is a value or mask in the library's form. It replaces the library's own constructors, which are missing for some
+// fields and wrong for others (the mask of bits 0..0 is 0).
 func libraryBytes(b []byte) *ofp.ByteArrayField {
 	return &ofp.ByteArrayField{Data: b, Length: uint8(len(b))}
 }

@@ -20,8 +20,8 @@ import (
 
 const library = "github.com/contiv/libOpenflow"
 
-// libraryNames are all names of the library that are used, by file. What is added here is read back from a real switch in
-// ovs_encode_test.go, and is one name more to look up when the library is exchanged.
+// libraryNames are the names of the library that are used, by file. Everything added here must be read back from a real switch in
+// ovs_encode_test.go, and has to be replaced together with the library.
 var libraryNames = map[string][]string{
 	"library.go": {
 		"ByteArrayField", "FindFieldHeaderByName", "MatchField", "NewActionDecNwTtl", "NewActionOutput", "NewActionSetField",
@@ -30,7 +30,7 @@ var libraryNames = map[string][]string{
 	},
 }
 
-// The library has no maintainer any more. It is used by this file of this package alone, so that it can be exchanged.
+// The library is no longer maintained. Only library.go of this package uses it, so that it can be replaced.
 func TestUseOfTheLibrary(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)

@@ -12,19 +12,19 @@ import (
 
 const (
 	// echoInterval is the time between two echo requests to the switch. When maxSilent of them have brought no sign of life
-	// (30 s) the switch counts as hung: one on an overloaded machine has been silent for 12 s. Requests are counted, not time, so a
-	// pause of this process does not look like silence of the switch.
+	// (30 s), the switch counts as hung. (On an overloaded machine a working switch has been silent for 12 s.) Requests are counted,
+	// not time, so a pause of this process does not look like silence of the switch.
 	echoInterval = 5 * time.Second
 	maxSilent    = 6
-	// writeSize is how much is written at once: that the switch makes room for more is a sign of life.
+	// writeSize is how much is written at once: if the switch makes room for more, that is a sign of life.
 	writeSize = 64 << 10
 )
 
-// errHung is why a connection to a switch ends that runs but does nothing.
+// errHung is the reason for ending the connection to a switch that runs but does not respond.
 var errHung = errors.New("ovs-vswitchd has not answered an echo")
 
-// echoLoop asks the switch for signs of life and ends the connection when there are none: whoever waits for an answer then
-// knows that none will come, and a bundle that is still open is dropped with the connection.
+// echoLoop asks the switch for signs of life and ends the connection when there are none: callers that wait for an answer then
+// learn that none will come, and a bundle that is still open is dropped with the connection.
 func (c *conn) echoLoop(interval time.Duration) {
 	defer c.wg.Done()
 	ticker := time.NewTicker(interval)
@@ -43,14 +43,14 @@ func (c *conn) echoLoop(interval time.Duration) {
 			return
 		}
 		select {
-		// No call waits for the reply, it counts as any message does.
+		// No call waits for the reply, which is a sign of life as any message is.
 		case c.background <- appendEchoRequest(nil, c.version):
 		default:
 		}
 	}
 }
 
-// writeAll writes data in pieces. Behind each piece but the last the switch has taken something of what came before.
+// writeAll writes data in pieces. A full piece that was written is a sign of life: the switch has made room for it.
 func (c *conn) writeAll(data []byte) error {
 	for part := range slices.Chunk(data, writeSize) {
 		if _, err := c.nc.Write(part); err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
-// away and back are what the log says of an outage.
+// away and back are the log lines of an outage.
 const away, back = "The OpenFlow switch cannot be reached", "The OpenFlow switch can be reached again"
 
-// pipeSwitch is a switch whose time is that of a synctest bubble.
+// pipeSwitch is a switch for synctest bubbles: its connections are pipes.
 type pipeSwitch struct {
 	t      *testing.T
 	opened atomic.Int64
@@ -44,7 +44,7 @@ func (p *pipeSwitch) serve(nc net.Conn) {
 	defer nc.Close()
 	answers := make(chan []byte, 1000)
 	defer close(answers)
-	// A pipe has no buffer: whoever reads must not write.
+	// A pipe has no buffer: the goroutine that reads must not write.
 	go func() {
 		for answer := range answers {
 			_, _ = nc.Write(answer)
@@ -130,7 +130,7 @@ func TestHungSwitch(t *testing.T) {
 		require.ErrorContains(t, c.ConnectionError(), "ovs-vswitchd has not answered an echo for 30s")
 		began = time.Now()
 		require.ErrorIs(t, c.Commit(t.Context(), adds(Flow{})), ErrDisconnected)
-		require.Zero(t, time.Since(began), "what comes later does not wait")
+		require.Zero(t, time.Since(began), "later calls do not wait")
 		time.Sleep(time.Hour)
 		require.ErrorContains(t, c.ConnectionError(), "has not answered an echo for 30s")
 		require.Empty(t, reconnected)
@@ -147,7 +147,7 @@ func TestHungSwitch(t *testing.T) {
 	require.Len(t, lines(), 3, "%q", lines())
 }
 
-// TestEndlessMessage has a switch whose message never ends: echo replies become part of it and are no sign of life.
+// TestEndlessMessage has a switch whose message never ends: echo replies become part of it and are not signs of life.
 func TestEndlessMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -173,7 +173,7 @@ func TestEndlessMessage(t *testing.T) {
 	})
 }
 
-// TestSlowReaderIsAlive has a switch that takes a large bundle in little pieces and sends nothing meanwhile.
+// TestSlowReaderIsAlive has a switch that reads a large bundle in small pieces and sends nothing meanwhile.
 func TestSlowReaderIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -196,7 +196,7 @@ func TestSlowReaderIsAlive(t *testing.T) {
 }
 
 // TestHungVswitchdOnOVS stops a real vswitchd in the middle of bundles. Each of them is applied as a whole or not at all, and
-// nothing waits longer than it takes to notice.
+// no call waits longer than it takes to detect the hang.
 func TestHungVswitchdOnOVS(t *testing.T) {
 	lines := logtest.Capture(t)
 	const interval = 200 * time.Millisecond

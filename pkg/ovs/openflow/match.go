@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// The constructors below build a Match from ordinary values (host byte order). What a match presupposes, such as
-// EthType for IPv4Src, must be given too (ovs-fields(7)). A value of the wrong kind, such as an IPv6 prefix in IPv4Src,
+// The constructors below build a Match from ordinary values (host byte order). The prerequisites of a match, such as
+// EthType for IPv4Src, must be given, too (ovs-fields(7)). A value of the wrong kind, such as an IPv6 prefix in IPv4Src,
 // is refused when the flow is committed.
 
 // EtherTypes for EthType (IANA "IEEE 802 Numbers").
@@ -32,7 +32,7 @@ const (
 	IPProtoSCTP   uint8 = 132
 )
 
-// InPort matches the OpenFlow port by which the packet came.
+// InPort matches the OpenFlow port at which the packet arrived.
 func InPort(port uint32) Match { return match32(FieldInPort, port, math.MaxUint32) }
 
 // EthType matches the EtherType.
@@ -56,7 +56,7 @@ func IPv6Src(p netip.Prefix) Match { return matchPrefix(FieldIPv6Src, p) }
 // IPv6Dst is IPv4Dst for IPv6.
 func IPv6Dst(p netip.Prefix) Match { return matchPrefix(FieldIPv6Dst, p) }
 
-// IPProto matches the IP protocol; it presupposes EthType of IPv4 or IPv6.
+// IPProto matches the IP protocol; it requires EthType of IPv4 or IPv6.
 func IPProto(proto uint8) Match { return Match{Field: FieldIPProto, Value: []byte{proto}} }
 
 // TCPDst matches the bits mask of the TCP destination port; mask 0xffff is one port.
@@ -145,8 +145,8 @@ func TunnelID(id uint64) Match {
 	return Match{Field: FieldTunnelID, Value: binary.BigEndian.AppendUint64(nil, id)}
 }
 
-// Reg matches the bits r of register n, 0..15. Several matches on one register become one. It panics when the register,
-// the bits or a value that does not fit the bits cannot exist, as these are constants of the program.
+// Reg matches the bits r of register n, 0..15. Several matches on one register become one. It panics if there is no such register,
+// if it does not have these bits, or if the value does not fit them: these are constants of the program.
 func Reg(n uint8, r Range, value uint32) Match {
 	f := FieldReg0 + Field(n)
 	if n >= numRegs {

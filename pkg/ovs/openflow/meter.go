@@ -17,10 +17,10 @@ const MaxMeterID uint32 = 0xffff0000
 const meterAll = 0xffffffff
 
 // MeterEntry is a meter of the switch: packets above its rate are dropped (a band of type OFPMBT_DROP). ID identifies it; it is
-// from 1 on.
+// at least 1.
 type MeterEntry struct {
 	ID uint32
-	// KBPS counts kilobits per second, else packets per second are counted.
+	// KBPS selects kilobits per second; otherwise the unit is packets per second.
 	KBPS bool
 	// Rate and Burst are in that unit: how much may pass per second, and how much at once. Burst 0 is OVS's default.
 	Rate, Burst uint32
@@ -29,18 +29,18 @@ type MeterEntry struct {
 // MeterStats are the counters of a meter.
 type MeterStats struct {
 	ID uint32
-	// Flows is how many flows have it as a Meter; those that have it in a Controller do not count.
+	// Flows is the number of flows that have it as a Meter; those that have it in a Controller do not count.
 	Flows uint32
-	// In is what came to the meter, Dropped what was above the rate.
+	// In counts what reached the meter, Dropped what was above the rate.
 	In, Dropped Counters
 	Age         time.Duration
 }
 
-// MeterFeatures is what the switch can do.
+// MeterFeatures says which meters the switch supports.
 type MeterFeatures struct {
-	// MaxMeters is how many there can be, 0 when the datapath has none.
+	// MaxMeters is their maximum number, 0 when the datapath has none.
 	MaxMeters uint32
-	// KBPS, PacketsPerSecond and Burst are whether these can be set.
+	// KBPS, PacketsPerSecond and Burst tell whether these can be set.
 	KBPS, PacketsPerSecond, Burst bool
 }
 
@@ -66,7 +66,7 @@ type MeterMod struct {
 
 // MeterError is the refusal of one MeterMod, by this package or by the switch.
 type MeterError struct {
-	// Meter is MeterEntry.String of the meter, or which was to be deleted.
+	// Meter is MeterEntry.String of the meter, or says what was to be deleted.
 	Meter string
 	Err   error
 }
@@ -161,8 +161,8 @@ func encodeMeterMod(mod *MeterMod, v version, xid uint32) ([]byte, error) {
 	return b, nil
 }
 
-// parseMeterConfigs decodes the meters of one OFPMP_METER_CONFIG reply. A meter that this package did not make has the rate of its
-// first band.
+// parseMeterConfigs decodes the meters of one OFPMP_METER_CONFIG reply. A meter that this package did not add is given the rate of
+// its first band.
 func parseMeterConfigs(m message) ([]MeterEntry, error) {
 	b, err := multipartBody(m, multipartMeterConfig)
 	if err != nil {

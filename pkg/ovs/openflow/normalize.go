@@ -11,7 +11,7 @@ import (
 )
 
 // normalize returns matches as a switch sees them: one Match per field in the order of the Field constants, which puts
-// what a field presupposes before it as OXM demands; no field that matches everything; a nil Mask for an exact match.
+// prerequisites first, as OXM demands; no field that matches everything; a nil Mask for an exact match.
 // The error joins one for each match that cannot be sent; such matches are left out of the result.
 func normalize(matches []Match) ([]Match, error) {
 	var byField [numFields]*Match

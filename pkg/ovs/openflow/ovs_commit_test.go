@@ -30,7 +30,7 @@ func TestCommitIsAtomicOnOVS(t *testing.T) {
 	ovs, s, _ := connectOVS(t)
 	old := Flow{Table: 1, Priority: 1, Cookie: 1, Actions: []Action{Output{1}}}
 	require.NoError(t, s.Commit(t.Context(), adds(old)))
-	// Table 9 takes one flow only.
+	// Table 9 has room for one flow only.
 	ovs.Vsctl("--id=@t", "create", "Flow_Table", "flow_limit=1", "overflow_policy=refuse", "--", "set", "bridge", testBridge, "flow_tables:9=@t")
 
 	for _, tc := range []struct {
@@ -100,9 +100,9 @@ func TestDeletionsOnOVS(t *testing.T) {
 		mod  FlowMod
 		left []Flow
 	}{
-		{"strict: the same match and priority only, whatever cookie and actions", FlowMod{Command: DeleteStrict,
+		{"strict: the same match and priority only, regardless of cookie and actions", FlowMod{Command: DeleteStrict,
 			Flow: Flow{Table: 1, Priority: 10, Cookie: 99, Match: []Match{m}}}, []Flow{narrow, higher, other}},
-		{"strict: no such flow is no error", FlowMod{Command: DeleteStrict, Flow: Flow{Table: 1, Priority: 12, Match: []Match{m}}}, everything},
+		{"strict: a missing flow is not an error", FlowMod{Command: DeleteStrict, Flow: Flow{Table: 1, Priority: 12, Match: []Match{m}}}, everything},
 		{"strict: no match at all", FlowMod{Command: DeleteStrict, Flow: Flow{Table: 1, Priority: 10}}, everything},
 		{"by cookie: one round in every table", FlowMod{Command: DeleteByCookie, Flow: Flow{Cookie: 1 << 48}, CookieMask: 0xffff << 48},
 			[]Flow{higher}},

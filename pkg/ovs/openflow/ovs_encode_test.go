@@ -289,7 +289,7 @@ func TestEveryMatchAndActionOnOVS(t *testing.T) {
 	counts, err := s.TableFlowCounts(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[uint8]int{20: len(flows)}, counts)
-	t.Run("what the switch says of them is what was sent", func(t *testing.T) { requireDumped(t, s, version13, flows) })
+	t.Run("the switch reports what was sent", func(t *testing.T) { requireDumped(t, s, version13, flows) })
 
 	t.Run("MatchString filters dump-flows", func(t *testing.T) {
 		for _, f := range flows[1:len(everyMatch)] {
@@ -307,7 +307,7 @@ func TestEveryMatchAndActionOnOVS(t *testing.T) {
 	})
 }
 
-// requireDumped compares flows with what s says of its table, as text and as messages. They have different priorities.
+// requireDumped compares flows with those that s reports in their table, as text and as messages. They have different priorities.
 func requireDumped(t *testing.T, s Switch, v version, flows []Flow) {
 	t.Helper()
 	dumped, err := s.DumpFlows(t.Context(), flows[0].Table)
@@ -327,7 +327,7 @@ func requireDumped(t *testing.T, s Switch, v version, flows []Flow) {
 	}
 }
 
-// TestEveryMatchAndActionWithOpenFlow15 does the same with OpenFlow 1.5, in which loads and moves are other actions.
+// TestEveryMatchAndActionWithOpenFlow15 does the same with OpenFlow 1.5, in which loads and moves are different actions.
 func TestEveryMatchAndActionWithOpenFlow15(t *testing.T) {
 	ovs, _, _ := connectOVS(t)
 	s := connect(t, ovs.MgmtSocket(testBridge), WithOpenFlow15())
@@ -344,7 +344,7 @@ func TestEveryMatchAndActionWithOpenFlow15(t *testing.T) {
 		Flows:  adds(flows...),
 	}))
 	requireDumped(t, s, version15, flows)
-	// What the switch says of them with OpenFlow 1.5 is what ovs-ofctl reads there.
+	// Their texts are those of ovs-ofctl with OpenFlow 1.5.
 	dumped, err := s.DumpFlows(t.Context(), 20)
 	require.NoError(t, err)
 	slices.SortFunc(dumped, func(a, b FlowStats) int { return int(a.Flow.Priority) - int(b.Flow.Priority) })

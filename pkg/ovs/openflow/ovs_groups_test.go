@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endpoint is a bucket as Antrea's Service groups have it.
+// endpoint is a bucket like those of Antrea's Service groups.
 func endpoint(ip uint32, weight uint16) Bucket {
 	return Bucket{Weight: weight, Actions: []Action{LoadField{reg(3), all, uint64(ip)}, LoadField{reg(4), Range{0, 15}, 80}, Resubmit{30}}}
 }
@@ -112,7 +112,7 @@ func TestSelectionWithOpenFlow15(t *testing.T) {
 	}
 	groups, err := old.DumpGroups(t.Context())
 	require.NoError(t, err)
-	require.Len(t, groups, len(selections), "OpenFlow 1.3 says the same without the selection")
+	require.Len(t, groups, len(selections), "OpenFlow 1.3 reports the same groups without the selection")
 	require.Nil(t, groups[0].Selection)
 }
 

@@ -26,7 +26,7 @@ const messagesFile = "testdata/messages.txt"
 
 var recordMessages = flag.Bool("record-messages", false, "write what TestMessagesOfOVS receives into "+messagesFile)
 
-// recorder keeps what is read from connections.
+// recorder records what is read from connections.
 type recorder struct {
 	mu      sync.Mutex
 	streams []*bytes.Buffer
@@ -60,7 +60,7 @@ func (r *recorder) open(path string) func(context.Context) (net.Conn, error) {
 	}
 }
 
-// messages returns the messages by kind, the longest of each; kind has version, type and what tells more.
+// messages returns the longest message of each kind: version, type and, for some types, the beginning of the body.
 func (r *recorder) messages(t *testing.T) map[string][]byte {
 	t.Helper()
 	r.mu.Lock()
@@ -100,7 +100,7 @@ func recordedMessages(f testing.TB) [][]byte {
 	return messages
 }
 
-// TestMessagesOfOVS has Open vSwitch send every kind of message that this package reads. All are understood, and the kinds are those
+// TestMessagesOfOVS has Open vSwitch send every kind of message that this package reads. All are decoded, and the kinds are those
 // in messagesFile.
 func TestMessagesOfOVS(t *testing.T) {
 	ovs, _, _ := connectOVS(t)
@@ -130,7 +130,7 @@ func TestMessagesOfOVS(t *testing.T) {
 	require.Equal(t, slices.Sorted(maps.Keys(recorded.messages(t))), kinds, "go test -run TestMessagesOfOVS -args -record-messages writes them")
 }
 
-// talk asks for everything that there is to ask for.
+// talk makes every kind of request.
 func talk(t *testing.T, s Switch, v version) {
 	t.Helper()
 	ctx := t.Context()
@@ -171,7 +171,7 @@ func talk(t *testing.T, s Switch, v version) {
 	require.NoError(t, err)
 }
 
-// understand passes m to the parser that it is for, and what comes of that to the encoder.
+// understand passes m to its parser, and the result to the encoder.
 func understand(m message) error {
 	var err error
 	switch m.typ {

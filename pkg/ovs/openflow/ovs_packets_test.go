@@ -79,8 +79,8 @@ func TestPacketsOnOVS(t *testing.T) {
 		p := next(t, eight)
 		require.Equal(t, data, p.Data)
 		require.Equal(t, uint32(len(data)), p.Length)
-		require.Zero(t, p.Table, "OVS does not say it of a paused packet")
-		require.Zero(t, p.Cookie, "nor that")
+		require.Zero(t, p.Table, "OVS does not send the table of a paused packet")
+		require.Zero(t, p.Cookie, "nor the cookie")
 		require.Equal(t, uint8(1), p.Reason)
 		require.Equal(t, []byte{1, 2, 3}, p.UserData)
 		require.Equal(t, uint32(2), p.InPort())
@@ -111,7 +111,7 @@ func TestPacketsOnOVS(t *testing.T) {
 	})
 }
 
-// TestPacketInQueue fills a queue, whose end must neither block nor take memory, and loses vswitchd.
+// TestPacketInQueue fills a queue: more packets must neither block nor take memory. Then it kills vswitchd.
 func TestPacketInQueue(t *testing.T) {
 	ovs, s, reconnected := connectOVS(t)
 	p, copied := subscribe(t, s, 8, 3), subscribe(t, s, 8, 100)
@@ -160,7 +160,7 @@ func TestPacketInQueue(t *testing.T) {
 	require.ErrorContains(t, err, "packet-ins for the controller id 8: the client is closed")
 }
 
-// drain takes what is in a queue that was closed.
+// drain reads what is left in a closed queue.
 func drain(t *testing.T, p *PacketIns) {
 	t.Helper()
 	for {
@@ -204,8 +204,8 @@ func TestPacketInsAreRefused(t *testing.T) {
 	}
 }
 
-// TestServiceOnOVS sends connections through a group and a learn action, as Antrea's Services do: what was chosen for a client
-// is what it gets the next time, and the counters say so.
+// TestServiceOnOVS sends connections through a group and a learn action, as Antrea's Services do: a client gets the same endpoint
+// again, and the counters show it.
 func TestServiceOnOVS(t *testing.T) {
 	eachVersion(t, func(t *testing.T, s Switch) {
 		chosen := subscribe(t, s, 8, 100)
@@ -255,7 +255,7 @@ func TestServiceOnOVS(t *testing.T) {
 	})
 }
 
-// TestFakePackets does with the Fake what tests of its users do.
+// TestFakePackets uses the Fake as tests of other packages do.
 func TestFakePackets(t *testing.T) {
 	s := NewFake()
 	_, err := s.PacketIns(t.Context(), 8, 1)
@@ -284,7 +284,7 @@ func TestFakePackets(t *testing.T) {
 	drain(t, q)
 }
 
-// TestResumeReplacesMetadata decodes what is sent back, for a message with a field unknown here and a 64-bit register.
+// TestResumeReplacesMetadata decodes the answer to a message with an unknown field and a 64-bit register.
 func TestResumeReplacesMetadata(t *testing.T) {
 	unknown := []byte{0x00, 0x01, 0x90, 1, 9}
 	xreg0 := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, uint32(xregID)|8), 0x0000000100000002)

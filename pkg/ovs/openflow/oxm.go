@@ -25,7 +25,7 @@ func nxm(number int) oxmID { return classNXMOF<<16 | oxmID(number)<<9 }
 func nx(number int) oxmID  { return classNXMNX<<16 | oxmID(number)<<9 }
 func oxm(number int) oxmID { return classOXM<<16 | oxmID(number)<<9 }
 
-// oxmDSCP is the DSCP shifted to the low bits, as which OVS sends FieldIPTOS in OpenFlow 1.2 and later.
+// oxmDSCP is the field as which OVS sends FieldIPTOS in OpenFlow 1.2 and later: the DSCP, shifted to the low bits.
 const oxmDSCP oxmID = classOXM<<16 | 8<<9
 
 // nxmInPort is the whole header of NXM_OF_IN_PORT, which has a port of OpenFlow 1.0 in 16 bits.
@@ -36,7 +36,7 @@ const (
 	oxmHeaderSize = 4
 )
 
-// fieldsByID has every name of every field that is as long as the field: not NXM_OF_IN_PORT, whose id is 0.
+// fieldsByID has all ids of a field under which its value has full length. NXM_OF_IN_PORT, whose id is 0, has not.
 var fieldsByID = func() map[oxmID]Field {
 	m := map[oxmID]Field{}
 	for f := Field(1); f < numFields; f++ {
@@ -67,7 +67,7 @@ func appendOXM(b []byte, m Match) []byte {
 	return append(b, m.Mask...)
 }
 
-// rawOXM is one field of a list as it came.
+// rawOXM is one field of a received list.
 type rawOXM struct {
 	header      uint32
 	value, mask []byte
@@ -112,10 +112,10 @@ func (r rawOXM) match() (m Match, ok bool) {
 }
 
 // xregID is class and number of the first of the 64-bit registers (OpenFlow 1.5, section 7.2.3.10, OFPXMC_PACKET_REGS): register 2n
-// in the upper half, 2n+1 in the lower. OVS sends registers as such in OpenFlow 1.5.
+// in the upper half, 2n+1 in the lower. OVS sends registers in this form in OpenFlow 1.5.
 const xregID oxmID = 0x8001 << 16
 
-// matches returns what r is, nothing for a field that this package does not know.
+// matches returns the matches that r stands for, none for a field that this package does not know.
 func (r rawOXM) matches() []Match {
 	id := oxmID(r.header &^ (oxmHasMask | 0xff))
 	if n := (id - xregID) >> 9; id >= xregID && n < numRegs/2 && len(r.value) == 8 {
@@ -146,7 +146,7 @@ func fieldOfHeader(header uint32) (Field, error) {
 	return f, nil
 }
 
-// parseOXMs decodes a list of fields. It leaves out fields that this package does not know, and reports that.
+// parseOXMs decodes a list of fields. It leaves out fields that this package does not know, and returns their number.
 func parseOXMs(b []byte) (matches []Match, unknown int, err error) {
 	for len(b) > 0 {
 		r, err := cutOXM(b)
@@ -192,12 +192,12 @@ func cutMatch(b []byte) (matches []Match, unknown int, rest []byte, err error) {
 
 func padded8(n int) int { return (n + 7) / 8 * 8 }
 
-// pad8 appends zeros until what starts at start is a multiple of 8 bytes long.
+// pad8 appends zeros until the length of b from start on is a multiple of 8 bytes.
 func pad8(b []byte, start int) []byte {
 	return append(b, make([]byte, padded8(len(b)-start)-(len(b)-start))...)
 }
 
-// exact is m without a mask that is all ones.
+// exact returns m, without its mask if that is all ones.
 func (m Match) exact() Match {
 	if allBytes(m.Mask, 0xff) {
 		m.Mask = nil

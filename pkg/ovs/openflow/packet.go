@@ -12,24 +12,25 @@ import (
 
 // PacketIn is a packet that a Controller action sent (NXT_PACKET_IN2, OVS's nicira-ext.h).
 type PacketIn struct {
-	// Data is the packet from its Ethernet header on, and Length how long it was if the switch cut it off.
+	// Data is the packet from its Ethernet header on. Length is its length before the switch truncated it, if it did.
 	Data   []byte
 	Length uint32
-	// Table and Cookie are those of the flow that had the action, 0 of a packet that is Paused: OVS does not say them. UserData can.
+	// Table and Cookie are those of the flow that had the action. They are 0 for a Paused packet: OVS does not send them then, but
+	// UserData can identify the flow.
 	Table  uint8
 	Cookie uint64
 	// Reason is why the packet was sent (OFPR_*); 1 is an action.
 	Reason uint8
 	// UserData is Controller.UserData.
 	UserData []byte
-	// Metadata are the input port, the registers that are not 0, and other fields that are no headers of the packet.
+	// Metadata are the input port, the registers that are not 0, and other fields that are not headers of the packet.
 	Metadata []Match
 
-	// properties is the message as it came, when it has a continuation.
+	// properties are those of the received message, when it has a continuation.
 	properties []byte
 }
 
-// Paused is whether the switch waits for Resume with this packet.
+// Paused tells whether the switch waits for Resume with this packet.
 func (p *PacketIn) Paused() bool { return p.properties != nil }
 
 // Field returns the field f of Metadata, big endian and as long as the field, or nil if there is none.
@@ -42,7 +43,7 @@ func (p *PacketIn) Field(f Field) []byte {
 	return nil
 }
 
-// InPort is the OpenFlow port by which the packet came, 0 if it is not known.
+// InPort is the OpenFlow port at which the packet arrived, 0 if it is not known.
 func (p *PacketIn) InPort() uint32 {
 	if v := p.Field(FieldInPort); len(v) == 4 {
 		return binary.BigEndian.Uint32(v)
@@ -81,7 +82,7 @@ const (
 	packetInContinuation = 8
 )
 
-// isPacketIn is whether an experimenter message is an NXT_PACKET_IN2.
+// isPacketIn tells whether an experimenter message is an NXT_PACKET_IN2.
 func isPacketIn(m message) bool {
 	return m.typ == typeExperimenter && len(m.body) >= 8 && binary.BigEndian.Uint32(m.body) == nxExperimenter &&
 		binary.BigEndian.Uint32(m.body[4:]) == nxtPacketIn2
@@ -90,7 +91,7 @@ func isPacketIn(m message) bool {
 // parsePacketIn decodes an NXT_PACKET_IN2. It does not keep the bytes of m.
 func parsePacketIn(m message) (*PacketIn, error) {
 	if !isPacketIn(m) {
-		return nil, fmt.Errorf("message of type %d and %d bytes is no packet-in", m.typ, len(m.body))
+		return nil, fmt.Errorf("message of type %d and %d bytes is not a packet-in", m.typ, len(m.body))
 	}
 	properties := bytes.Clone(m.body[8:])
 	p := &PacketIn{}
@@ -126,7 +127,7 @@ func (p *PacketIn) property(typ uint16, data []byte) error {
 	case packetInTable:
 		p.Table = data[0]
 	case packetInCookie:
-		// 64 bits are aligned.
+		// 64-bit values are aligned.
 		p.Cookie = binary.BigEndian.Uint64(data[4:])
 	case packetInReason:
 		p.Reason = data[0]
@@ -167,7 +168,7 @@ func encodeResume(p *PacketIn, changes []Match, v version, xid uint32) ([]byte, 
 				return nil, err
 			}
 			body = appendProperty(body, typ, metadata)
-		// What OVS does not want to have back.
+		// OVS does not want these back.
 		case packetInLength, packetInUserData:
 		default:
 			body = append(body, b[:len(b)-len(rest)]...)
@@ -217,9 +218,9 @@ func changeMetadata(b []byte, changes []Match) ([]byte, error) {
 	return out, nil
 }
 
-// PacketOut is a packet that the switch shall handle.
+// PacketOut is a packet for the switch to process.
 type PacketOut struct {
-	// InPort is the port by which the packet seems to come; 0 stands for PortController.
+	// InPort is the port at which the packet seems to arrive; 0 stands for PortController.
 	InPort uint32
 	// Actions are what to do with it: LoadField sets registers and other metadata, ResubmitFrom with PortInPort and a table sends
 	// it through the flows from there on, Output to a port.

@@ -16,14 +16,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// PacketIns receives the packet-ins of one controller id, in a queue with an end: what comes while it is full is dropped and
-// counted. It has a connection of its own, since a connection has one id, and so that packets do not delay flows; when that is
-// lost it connects again by itself.
+// PacketIns receives the packet-ins of one controller id in a bounded queue: packets that arrive while it is full are dropped and
+// counted. It has its own connection, because a connection has one id, and so that packets do not delay flows. When the connection
+// is lost, it connects again by itself.
 type PacketIns struct {
 	id      uint16
 	packets chan *PacketIn
 	dropped atomic.Uint64
-	// end ends what fills the queue.
+	// end stops what fills the queue.
 	end  func()
 	once sync.Once
 
@@ -42,7 +42,7 @@ func newPacketIns(id uint16, capacity int) (*PacketIns, error) {
 // Packets is the queue. It is closed by Close.
 func (p *PacketIns) Packets() <-chan *PacketIn { return p.packets }
 
-// Dropped is how many packets have come while the queue was full.
+// Dropped is the number of packets that arrived while the queue was full.
 func (p *PacketIns) Dropped() uint64 { return p.dropped.Load() }
 
 // Close ends the subscription. It may be called again.
@@ -72,9 +72,9 @@ func (p *PacketIns) offer(packet *PacketIn) {
 	}
 }
 
-// appendPacketInSetUp appends what makes a connection one for the packet-ins of id. Connections to a bridge's management socket
-// get no messages of their own accord until they say how much of a packet they want (OVS's ofproto/connmgr.c); all other
-// messages of that kind stay off.
+// appendPacketInSetUp appends the messages that make a connection one for the packet-ins of id. The switch sends a connection to a
+// bridge's management socket no asynchronous messages until the client has set the maximum length of a packet-in (OVS's
+// ofproto/connmgr.c); asynchronous messages other than packet-ins stay off.
 func appendPacketInSetUp(b []byte, v version, id uint16) []byte {
 	b = appendNicira(b, v, nxtSetPacketInFormat, 4, helloXID)
 	b = binary.BigEndian.AppendUint32(b, packetInFormat2)
@@ -90,7 +90,7 @@ func appendPacketInSetUp(b []byte, v version, id uint16) []byte {
 	return append(b, 0, 0, controllerMaxLen>>8, controllerMaxLen&0xff)
 }
 
-// handlePacketIn gives a packet-in to whom it concerns.
+// handlePacketIn passes a packet-in to its receiver, if there is one.
 func (c *conn) handlePacketIn(m message) error {
 	if c.packetIn == nil {
 		return nil
@@ -132,7 +132,7 @@ func (s *client) PacketIns(ctx context.Context, id uint16, capacity int) (*Packe
 	return p, nil
 }
 
-// forget makes Close leave p alone.
+// forget removes p from the subscriptions that Close ends.
 func (s *client) forget(p *PacketIns) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Every function here takes bytes of the switch and must neither panic nor allocate more than they justify.
+// The functions of this file decode bytes of the switch. They must neither panic nor allocate more than the input justifies.
 
 // helloVersionBitmap is the only element type of OFPT_HELLO (OpenFlow 1.3.1, section A.5.1).
 const helloVersionBitmap = 1
@@ -24,7 +24,7 @@ func checkHello(m message, v version) error {
 	for b := m.body; len(b) >= 4; {
 		typ, length := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
 		if length < 4 || length > len(b) {
-			return fmt.Errorf("hello has an element of the length %d: want 4..%d", length, len(b))
+			return fmt.Errorf("hello has an element of length %d: want 4..%d", length, len(b))
 		}
 		if typ == helloVersionBitmap && length >= 8 {
 			if bitmap := binary.BigEndian.Uint32(b[4:]); bitmap&(1<<v) == 0 {
@@ -45,7 +45,7 @@ func checkHello(m message, v version) error {
 // errorExperimenter is the error type OFPET_EXPERIMENTER.
 const errorExperimenter = 0xffff
 
-// parseError decodes the body of OFPT_ERROR. A truncated one becomes an Error too: that something went wrong is certain.
+// parseError decodes the body of OFPT_ERROR. A truncated one becomes an Error, too, because something certainly went wrong.
 func parseError(body []byte) *Error {
 	if len(body) < 4 {
 		return &Error{Malformed: true}
@@ -95,7 +95,7 @@ const tableStatsSize = 24
 // parseTableStats adds the active counts that are not 0 of an OFPMP_TABLE reply to counts.
 func parseTableStats(m message, counts map[uint8]int) error {
 	if m.typ != typeMultipartReply || len(m.body) < multipartHeaderSize || binary.BigEndian.Uint16(m.body) != multipartTable {
-		return fmt.Errorf("message of type %d and %d bytes is no reply to a table statistics request", m.typ, len(m.body))
+		return fmt.Errorf("message of type %d and %d bytes is not a reply to a table statistics request", m.typ, len(m.body))
 	}
 	stats := m.body[multipartHeaderSize:]
 	if len(stats)%tableStatsSize != 0 {

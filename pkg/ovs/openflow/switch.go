@@ -17,17 +17,17 @@ type Switch interface {
 	Connect(ctx context.Context) (reconnected <-chan struct{}, err error)
 	// Commit applies mods in order as one atomic bundle and returns after a barrier reply: either all of them are in the
 	// flow tables or none. An error names the flow that the switch refused and the OpenFlow error (*FlowError, *Error).
-	// ErrDisconnected and the error of ctx mean the fate is unknown.
+	// After ErrDisconnected, or an error of ctx, the outcome is unknown.
 	Commit(ctx context.Context, mods []FlowMod) error
 	// Apply applies a Transaction: groups and flows as one atomic bundle, meters before and behind it. It returns after a barrier
 	// reply, with the errors of Commit, and *GroupError and *MeterError.
 	Apply(ctx context.Context, t Transaction) error
-	// Barrier returns when the switch has finished everything sent before.
+	// Barrier returns when the switch has processed everything sent before.
 	Barrier(ctx context.Context) error
 	// TableFlowCounts returns the number of flows per table (tables without flows may be absent).
 	TableFlowCounts(ctx context.Context) (map[uint8]int, error)
 	IsConnected() bool
-	// ConnectionError is why IsConnected is false, nil when it is true.
+	// ConnectionError returns why IsConnected is false, nil when it is true.
 	ConnectionError() error
 	Close() error
 
@@ -35,12 +35,12 @@ type Switch interface {
 	PacketExchange
 }
 
-// Reader is what a bridge says of itself. Each call is answered by the switch itself.
+// Reader reads the state of a bridge. Each call is answered by the switch itself.
 type Reader interface {
 	// DumpFlows returns the flows of a table, of all tables with 255. It fails if one has a match or an action that this package
-	// does not make.
+	// does not know.
 	DumpFlows(ctx context.Context, table uint8) ([]FlowStats, error)
-	// DumpGroups returns the groups, DumpGroupStats their counters, in any order. Flows of unknown kinds are handled as by DumpFlows.
+	// DumpGroups returns the groups, DumpGroupStats their counters, in any order. DumpGroups fails for unknown actions as DumpFlows does.
 	DumpGroups(ctx context.Context) ([]GroupEntry, error)
 	DumpGroupStats(ctx context.Context) ([]GroupStats, error)
 	// DumpMeters returns the meters, DumpMeterStats their counters, in any order.
@@ -49,14 +49,14 @@ type Reader interface {
 	MeterFeatures(ctx context.Context) (MeterFeatures, error)
 }
 
-// PacketExchange takes packets out of a bridge and puts packets into it.
+// PacketExchange receives packets from a bridge and sends packets into it.
 type PacketExchange interface {
 	// PacketIns subscribes to the packets of Controller actions with the id, in a queue of capacity packets, until its Close or
 	// that of the Switch. It connects like Connect. Subscriptions to one id get a copy each.
 	PacketIns(ctx context.Context, id uint16, capacity int) (*PacketIns, error)
-	// PacketOut has the switch run actions on a packet; it returns when it has done so.
+	// PacketOut has the switch execute actions on a packet; it returns when the switch has done so.
 	PacketOut(ctx context.Context, p PacketOut) error
-	// Resume lets a packet go on where a Controller action with Pause has stopped it, with the changes of metadata that are given,
-	// each of a whole field. A packet that is never resumed is dropped; one that is resumed twice goes on twice.
+	// Resume continues the processing of a packet after the Controller action with Pause that stopped it, with the given changes of
+	// its metadata, each of a whole field. A packet that is never resumed is dropped; one that is resumed twice is processed twice.
 	Resume(ctx context.Context, p *PacketIn, changes ...Match) error
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Transaction is a change of meters, groups and flows. Apply brings it into the order that OpenFlow demands, so that a flow
-// points only to groups and meters that exist, whatever order the changes are given in:
+// points only to groups and meters that exist, regardless of the order in which the changes are given:
 //
 //  1. MeterDeleteAll and GroupDeleteAll,
 //  2. additions of meters,
@@ -106,7 +106,7 @@ func (c *conn) apply(ctx context.Context, t *Transaction) error {
 		return err
 	}
 	if len(t.Meters) > 0 {
-		// Nothing is sent of what cannot be sent as a whole.
+		// A transaction that cannot be sent as a whole is not sent at all.
 		if err := p.check(c.version); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (c *conn) apply(ctx context.Context, t *Transaction) error {
 	return c.changeMeters(ctx, p.after)
 }
 
-// undoTimeout bounds the time that the caller waits for what it has begun to be undone.
+// undoTimeout bounds the caller's wait for the undoing of its change.
 const undoTimeout = 10 * time.Second
 
 // undoContext is for undoing a change after the caller's context may have ended.
@@ -138,7 +138,7 @@ func undoContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 }
 
-// changeMeters sends mods, and waits for what the switch says. The first that fails undoes the additions before it.
+// changeMeters sends mods and waits for the switch. If one fails, the additions before it are undone.
 func (c *conn) changeMeters(ctx context.Context, mods []MeterMod) error {
 	for i := range mods {
 		err := c.order(ctx, func(xid uint32) ([]byte, error) { return encodeMeterMod(&mods[i], c.version, xid) })
@@ -188,7 +188,7 @@ func (c *conn) order(ctx context.Context, encode func(xid uint32) ([]byte, error
 	return c.errorOf(cl, cl.last)
 }
 
-// Errors of the switch that a caller can do something about (OpenFlow 1.3, section 7.4.4).
+// Errors of the switch for which there is a remedy (OpenFlow 1.3, section 7.4.4).
 var (
 	errBadOutGroup  = Error{Type: 2, Code: 9}
 	errGroupExists  = Error{Type: 6, Code: 0}
@@ -198,7 +198,7 @@ var (
 	errUnknownMeter = Error{Type: 12, Code: 3}
 )
 
-// explain adds what would be right to an error of the switch; actions are those of what it refused.
+// explain adds the remedy to an error of the switch; actions are those of the refused change.
 func explain(err error, actions []Action) error {
 	var e *Error
 	if !errors.As(err, &e) {

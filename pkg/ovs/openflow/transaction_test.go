@@ -33,7 +33,7 @@ func meterMods(command MeterCommand, meters ...MeterEntry) []MeterMod {
 	return mods
 }
 
-// to is a flow whose table is its number, with the given actions.
+// to is a flow in the given table, with the given actions.
 func to(table uint8, actions ...Action) Flow {
 	return Flow{Table: table, Priority: 1, Actions: actions}
 }
@@ -42,15 +42,15 @@ func to(table uint8, actions ...Action) Flow {
 type transactionCase struct {
 	name string
 	t    Transaction
-	// err is the error of the switch, text what the message must say, nil and "" for success.
+	// err is the error of the switch, text a part of the error's message; nil and "" for success.
 	err  *Error
 	text string
-	// flows (tables), groups and meters are what is there afterwards.
+	// flows (tables), groups and meters are those in the switch afterwards.
 	flows          []uint8
 	groups, meters []uint32
 }
 
-// startState is what every case starts from: flow 1 points to group 1, 2 to group 2, 3 to meter 1, 4 to nothing; group 2 points to group 1.
+// startState begins every case: flow 1 points to group 1, 2 to group 2, 3 to meter 1, 4 to nothing; group 2 points to group 1.
 var startState = Transaction{
 	Meters: meterMods(MeterAdd, meter(1, 10), meter(2, 10)),
 	Groups: groupMods(GroupAdd, group(1, Output{1}), group(2, Group{1})),
@@ -103,7 +103,7 @@ var transactionCases = []transactionCase{
 		Flows: adds(to(5, Meter{1}))}, nil, "", []uint8{1, 2, 4, 5}, both, []uint32{1}},
 	{"two changes of one meter", Transaction{Meters: slices.Concat(meterMods(MeterAdd, meter(3, 1)), meterMods(MeterDelete, meter(3, 1)))}, nil,
 		"a transaction can change it only once", allFlows, both, both},
-	{"a meter without rate, which keeps the others back", Transaction{Meters: meterMods(MeterAdd, meter(3, 1), meter(4, 0))}, nil,
+	{"a meter without rate, so nothing is sent", Transaction{Meters: meterMods(MeterAdd, meter(3, 1), meter(4, 0))}, nil,
 		"the rate is 0", allFlows, both, both},
 	{"a flow that cannot be sent, behind a meter", Transaction{Meters: meterMods(MeterAdd, meter(3, 1)), Flows: adds(to(255))}, nil,
 		"table 255: want 0..254", allFlows, both, both},
@@ -174,7 +174,7 @@ func requireState(t *testing.T, s Switch, tc transactionCase) {
 	require.Equal(t, tc.meters, ids, "meters")
 }
 
-// TestOrderOfATransaction has changes in an order that no switch would take.
+// TestOrderOfATransaction has changes in an order that no switch would accept.
 func TestOrderOfATransaction(t *testing.T) {
 	tr := Transaction{
 		Meters: []MeterMod{{MeterDelete, meter(1, 1)}, {MeterAdd, meter(2, 1)}, {MeterModify, meter(3, 1)}, {MeterDeleteAll, MeterEntry{}}},

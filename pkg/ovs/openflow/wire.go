@@ -55,7 +55,7 @@ type message struct {
 	body    []byte
 }
 
-// readMessage reads exactly one message. It allocates no more than the 16-bit length of the header can say.
+// readMessage reads exactly one message. Its allocations are bounded by the 16-bit length in the header.
 func readMessage(r io.Reader) (message, error) {
 	var h [headerSize]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
@@ -92,7 +92,7 @@ func appendBarrier(b []byte, v version, xid uint32) []byte {
 	return appendHeader(b, v, typeBarrierRequest, 0, xid)
 }
 
-// appendEchoRequest appends an OFPT_ECHO_REQUEST. Its transaction id is that of the client's hello, which no call has.
+// appendEchoRequest appends an OFPT_ECHO_REQUEST. Its transaction id is that of the client's hello, which belongs to no call.
 func appendEchoRequest(b []byte, v version) []byte {
 	return appendHeader(b, v, typeEchoRequest, 0, helloXID)
 }

@@ -64,8 +64,8 @@ func (b *bridgeClient) Create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// vswitchd copies next_cfg to cur_cfg when it has applied it. The datapath id alone proves nothing: its value stays
-	// after a vswitchd has died.
+	// vswitchd copies next_cfg to cur_cfg when it has applied it. The datapath id alone proves nothing, because it stays in the
+	// database after a vswitchd has died.
 	operation := fmt.Sprintf("wait for ovs-vswitchd to configure bridge %q with datapath type %q", b.name, b.datapathType)
 	return b.wait(ctx, operation, func(s *session) (bool, error) {
 		root, err := s.root()
@@ -110,7 +110,7 @@ func (b *bridgeClient) writeBridge(s *session) (int, error) {
 	}
 	if _, err := s.transact(append(ops, bump...)...); err != nil {
 		if violation := (*ovsdb.ConstraintViolation)(nil); !found && errors.As(err, &violation) {
-			// An earlier attempt has made it, but its answer came too late. The copy will get the row.
+			// An earlier attempt has created it, but its answer came too late. The row will arrive in the copy.
 			err = fmt.Errorf("%w: %w", errIncomplete, err)
 		}
 		return 0, err
@@ -123,7 +123,7 @@ func (b *bridgeClient) writeBridge(s *session) (int, error) {
 
 func (b *bridgeClient) insertBridge(s *session, root *rootRow) ([]ovsdb.Operation, error) {
 	failMode := failModeSecure
-	// Without an address of its own the bridge takes the lowest of its ports', and its datapath id changes with them.
+	// Without its own MAC address the bridge uses the lowest one of its ports, and its datapath id changes with the ports.
 	ops, err := s.Create(&bridgeRow{
 		UUID: "newbridge", Name: b.name, DatapathType: b.datapathType, Protocols: bridgeProtocols,
 		FailMode: &failMode, OtherConfig: map[string]string{"hwaddr": randomMAC().String()},

@@ -22,7 +22,7 @@ import (
 // attemptTimeout bounds one attempt to connect and to read the monitored tables.
 const attemptTimeout = 5 * time.Second
 
-// backoff is for a process on the same machine: an attempt costs little.
+// backoff is short: the server is a process on the same machine, and an attempt costs little.
 var backoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second, Lasting: 10 * time.Second}
 
 var errConnectionClosed = errors.New("the OVSDB connection was closed")
@@ -34,7 +34,7 @@ type Connection struct {
 	model   model.ClientDBModel
 	// echoInterval is the constant's value; tests shorten it.
 	echoInterval time.Duration
-	// peer belongs to the goroutine that connects.
+	// peer is used only by the goroutine that connects.
 	peer *retry.Peer
 
 	ctx    context.Context

@@ -34,15 +34,15 @@ const echoID = `"antrea-guard"`
 
 var errHung = errors.New("ovsdb-server has not answered an echo")
 
-// guard stands between libovsdb and ovsdb-server, because libovsdb does not check what it receives. Some answers end the
-// process (it panics in goroutines of its own), others are dropped in part, and its copy of the database is wrong from then
-// on. A message that the guard's vetter refuses ends the connection instead; so does a server that does not answer.
+// guard stands between libovsdb and ovsdb-server, because libovsdb does not check what it receives. Some answers make the
+// process panic, in goroutines of libovsdb; others are dropped in part, and its copy of the database is wrong from then on.
+// Therefore a message that the guard's vetter refuses ends the connection; so does a server that does not answer.
 //
 // libovsdb can only dial a path. So the guard listens on a socket in a directory of its own, for one connection, and
 // removes both once the connection exists.
 type guard struct {
 	server net.Conn
-	// library is nil until libovsdb has dialled.
+	// library is nil until libovsdb has dialed.
 	library net.Conn
 	vet     *vetter
 	// alive is set by each message of the server.
@@ -162,7 +162,7 @@ func (g *guard) toLibrary(message json.RawMessage) error {
 	g.alive.Store(true)
 	concernsLibrary, err := g.vet.message(message)
 	if err != nil {
-		return fmt.Errorf("ovsdb-server has sent what it should not: %w", err)
+		return fmt.Errorf("ovsdb-server sent an invalid message: %w", err)
 	}
 	if !concernsLibrary {
 		return nil

@@ -117,7 +117,7 @@ func (l *liar) set(lie func(method string, message []byte) ([]byte, bool)) {
 	l.lie = lie
 }
 
-// say sends a message of the liar's own to all clients.
+// say sends the liar's own message to all clients.
 func (l *liar) say(message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +169,7 @@ func attemptAt(ctx context.Context, t *testing.T, socket string) (*guarded, erro
 	return g, err
 }
 
-// TestMalformedAnswersWhenConnecting: no panic, no success, and within the context an error that says what was wrong.
+// TestMalformedAnswersWhenConnecting: no panic and no success, but an error that says what is wrong, before the context ends.
 func TestMalformedAnswersWhenConnecting(t *testing.T) {
 	d := newDatabaseWithPort(t)
 	l := newLiar(t, d.socket)
@@ -183,7 +183,7 @@ func TestMalformedAnswersWhenConnecting(t *testing.T) {
 		{"no JSON-RPC", always("list_dbs", "17\n", false), "cannot unmarshal number"},
 		{"truncated, then closed", always(monitor, `{"id":ID,"result":[false,"`, true), "unexpected EOF"},
 		{"closed at once", always("get_schema", "", true), "EOF"},
-		{"an answer to nothing", always("list_dbs", `{"id":99,"result":[],"error":null}`, false), "nothing was asked"},
+		{"an answer to nothing", always("list_dbs", `{"id":99,"result":[],"error":null}`, false), "which no request has"},
 		{"databases are null", always("list_dbs", `{"id":ID,"result":null,"error":null}`, false), "answer to list_dbs: it has no result"},
 		{"databases are numbers", always("list_dbs", `{"id":ID,"result":[1],"error":null}`, false), "answer to list_dbs"},
 		{"no database", always("list_dbs", `{"id":ID,"result":[],"error":null}`, false), "Open_vSwitch not found"},
@@ -196,7 +196,7 @@ func TestMalformedAnswersWhenConnecting(t *testing.T) {
 		{"rows are a string", always(monitor, `{"id":ID,"result":"x","error":null}`, false), "want an array of 3"},
 		{"rows are too few", always(monitor, `{"id":ID,"result":[false],"error":null}`, false), "want an array of 3"},
 		{"tables are null", always(monitor, `{"id":ID,"result":[false,"x",null],"error":null}`, false), "no result"},
-		{"unknown table", always(monitor, `{"id":ID,"result":[false,"x",{"Nonsense":{}}],"error":null}`, false), "table Nonsense: was not asked for"},
+		{"unknown table", always(monitor, `{"id":ID,"result":[false,"x",{"Nonsense":{}}],"error":null}`, false), "table Nonsense: was not requested"},
 		{"row is null", always(monitor, `{"id":ID,"result":[false,"x",{"Port":{"11111111-1111-1111-1111-111111111111":null}}],"error":null}`, false), "table Port"},
 		{"row is empty", always(monitor, `{"id":ID,"result":[false,"x",{"Port":{"11111111-1111-1111-1111-111111111111":{}}}],"error":null}`, false), "table Port"},
 		{"change of a row that is not there", always(monitor, `{"id":ID,"result":[false,"x",{"Port":{"11111111-1111-1111-1111-111111111111":{"modify":{"name":"p"}}}}],"error":null}`, false), "table Port: "},
@@ -206,7 +206,7 @@ func TestMalformedAnswersWhenConnecting(t *testing.T) {
 		{"number is too large", replaced(monitor, `"ofport":7`, `"ofport":1e300`), "column ofport: the number 1e300 is not an integer"},
 		{"number is far too large", replaced(monitor, `"ofport":7`, `"ofport":1e999`), "1e999"},
 		{"number has a fraction", replaced(monitor, `"ofport":7`, `"ofport":7.5`), "column ofport: the number 7.5"},
-		{"set is no set", replaced(monitor, `"ofport":7`, `"ofport":["set"]`), "index out of range"},
+		{"set is not a set", replaced(monitor, `"ofport":7`, `"ofport":["set"]`), "index out of range"},
 		{"UUID is a number", replaced(monitor, `["uuid","`, `["uuid",1,"`), "table "},
 		{"unknown column", replaced(monitor, `"ofport":7`, `"nonsense":7`), "table Interface"},
 		{"another request", always(monitor, `{"id":1,"method":"steal","params":[]}`, false), `the request "steal"`},
@@ -259,13 +259,13 @@ func TestMalformedUpdates(t *testing.T) {
 		{"another database", `{"id":null,"method":"update2","params":[{"databaseName":"x","id":"x"},{}]}`, "there is no such monitor"},
 		{"garbage", "\x00\x01", "invalid character"},
 		{"endless nesting", strings.Repeat("[", 20000), "exceeded max depth"},
-		{"an answer to nothing", `{"id":12345,"result":{},"error":null}`, "nothing was asked"},
+		{"an answer to nothing", `{"id":12345,"result":{},"error":null}`, "which no request has"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			conn, err := NewOVSDBConnection(testContext(t), "unix:"+l.socket)
 			require.NoError(t, err)
 			defer conn.Close()
-			// It must not come back before the test has looked.
+			// The connection must not be made again before the test has looked.
 			l.set(always("list_dbs", "", false))
 			defer l.set(nil)
 			l.say(tc.say)
@@ -275,8 +275,8 @@ func TestMalformedUpdates(t *testing.T) {
 	}
 }
 
-// TestEmptyTableIsNoDeletion: missing rows are an error for operations that need them, not the absence of ports.
-func TestEmptyTableIsNoDeletion(t *testing.T) {
+// TestEmptyTableIsNotADeletion: missing rows are an error for operations that need them, not the absence of ports.
+func TestEmptyTableIsNotADeletion(t *testing.T) {
 	d := newDatabaseWithPort(t)
 	l := newLiar(t, d.socket)
 	for _, table := range []string{"Interface", "Port", "Bridge"} {
@@ -305,8 +305,8 @@ func TestEmptyTableIsNoDeletion(t *testing.T) {
 	}
 }
 
-// TestHungDatabase stops a real ovsdb-server: operations that wait for it fail, one line is logged, and all is well when it
-// resumes.
+// TestHungDatabase stops a real ovsdb-server: operations that wait for it fail, one line is logged, and operations succeed again
+// when it resumes.
 func TestHungDatabase(t *testing.T) {
 	lines := logtest.Capture(t)
 	ovs := ovstest.Start(t)

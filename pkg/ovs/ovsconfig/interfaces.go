@@ -5,8 +5,8 @@
 //
 // BridgeClient (interfaces.go) is implemented by bridge.go, port.go, port_update.go, mirror.go and vswitch.go on the
 // sessions of transaction.go, and in memory by fake.go. connection.go keeps a libovsdb client connected. Between it and
-// ovsdb-server stands a guard (guard.go). A server that does not answer echo requests, or sends invalid messages
-// (vetter.go, vetrows.go), loses its connection, and operations wait for a better one or fail. The content of the database
+// ovsdb-server stands a guard (guard.go). It ends the connection when the server does not answer echo requests or sends
+// invalid messages (vetter.go, vetrows.go); operations then wait for the next connection, or fail. The content of the database
 // is trusted as a whole or not at all: a missing row to which another one refers is an error, never the absence of a port.
 package ovsconfig
 
@@ -29,8 +29,8 @@ type Port struct {
 
 // BridgeClient is safe for concurrent use. Its operations are idempotent unless stated. Errors name the bridge or port.
 type BridgeClient interface {
-	// Create makes the bridge if absent, with the datapath type "system", protocols OpenFlow10, 13 and 15, and a MAC-stable
-	// configuration, and waits until vswitchd has given it a datapath id (ctx bounds the wait).
+	// Create makes the bridge if absent, or corrects it: with the datapath type of the client, protocols OpenFlow10, 13 and 15, and
+	// a fixed MAC address. It waits until vswitchd has configured it (ctx bounds the wait).
 	Create(ctx context.Context) error
 	// Delete removes the bridge.
 	Delete() error

@@ -18,7 +18,7 @@ import (
 // maxPortName is the length of a Linux device name without its final zero byte (IFNAMSIZ - 1).
 const maxPortName = 15
 
-// maxOFPort bounds the numbers that OVS gives to ports, that of the bridge itself (OFPP_LOCAL, 65534) included: 16 bits.
+// maxOFPort bounds the numbers that OVS gives to ports, including that of the bridge itself (OFPP_LOCAL, 65534): 16 bits.
 const maxOFPort = 0xffff
 
 func (b *bridgeClient) CreatePort(name string, externalIDs map[string]string) (string, error) {
@@ -141,7 +141,7 @@ func (b *bridgeClient) GetOFPort(ctx context.Context, name string) (uint32, erro
 	return ofPort, err
 }
 
-// checkOFPort returns the port that vswitchd has given to the interface, which is not nil.
+// checkOFPort returns the OpenFlow port of the interface, which vswitchd must have assigned.
 func checkOFPort(iface *interfaceRow) (uint32, error) {
 	if *iface.OFPort < 1 || *iface.OFPort > maxOFPort {
 		return 0, fmt.Errorf("column ofport of interface %q is %d: want 1 to %d", iface.Name, *iface.OFPort, maxOFPort)

@@ -29,7 +29,7 @@ type session struct {
 // is being applied to the copy row by row. It is temporary.
 var errIncomplete = errors.New("the copy of the database is incomplete")
 
-// do is wait for operations that have no time bound of their own.
+// do is wait with a timeout, for operations without a context.
 func (b *bridgeClient) do(operation string, f func(*session) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()

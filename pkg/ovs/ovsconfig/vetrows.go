@@ -49,7 +49,7 @@ func checkRows(table string, raw json.RawMessage) error {
 		for _, columns := range members {
 			for column, value := range columns {
 				if !modelColumns[table][column] {
-					return fmt.Errorf("row %s: column %s was not asked for", id, column)
+					return fmt.Errorf("row %s: column %s was not requested", id, column)
 				}
 				if err := checkValue(value); err != nil {
 					return fmt.Errorf("row %s: column %s: %w", id, column, err)
@@ -68,7 +68,7 @@ func checkValue(value any) error {
 	}
 	elements, ok := array[1].([]any)
 	if !ok {
-		return fmt.Errorf("%.100v is no %v: want an array in it", value, array[0])
+		return fmt.Errorf("%.100v is not a %v: want an array in it", value, array[0])
 	}
 	for _, element := range elements {
 		if array[0] == "set" {

@@ -17,8 +17,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// vetter checks the messages of one connection to ovsdb-server (RFC 7047 and ovsdb-server(7)). It enters updates into a
-// copy of the database with libovsdb's own code, so that any fault of that code, even a panic, shows here first.
+// vetter checks the messages of one connection to ovsdb-server (RFC 7047 and ovsdb-server(7)). It applies updates to a
+// copy of the database with libovsdb's own code, so that faults of that code, even panics, show here first.
 type vetter struct {
 	client model.ClientDBModel
 	// done ends the copy's goroutine.
@@ -73,7 +73,7 @@ func (v *vetter) request(raw json.RawMessage) error {
 func (v *vetter) message(raw json.RawMessage) (concernsLibrary bool, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			err = fmt.Errorf("libovsdb cannot take the message %.200s: %v", raw, reason)
+			err = fmt.Errorf("libovsdb cannot process the message %.200s: %v", raw, reason)
 		}
 	}()
 	v.mu.Lock()
@@ -90,7 +90,7 @@ func (v *vetter) message(raw json.RawMessage) (concernsLibrary bool, err error) 
 	}
 	method, asked := v.methods[string(m.ID)]
 	if !asked {
-		return false, fmt.Errorf("an answer with the id %.50s: nothing was asked with it", m.ID)
+		return false, fmt.Errorf("an answer with the id %.50s, which no request has", m.ID)
 	}
 	delete(v.methods, string(m.ID))
 	if !isNull(m.Error) {
@@ -172,13 +172,13 @@ func (v *vetter) schema(raw json.RawMessage) error {
 		return err
 	}
 	v.copy = table
-	// It empties the queue of events, which nobody reads here.
+	// Run empties the queue of events, which nobody reads here.
 	go table.Run(v.done)
 	return nil
 }
 
-// updates enters table updates, of monitor or of the later methods, into the copy, one table after the other, so that an
-// error can name the table.
+// updates applies table updates to the copy, one table after the other, so that an error can name the table. first selects the
+// format of the method monitor; the later methods have another one.
 func (v *vetter) updates(raw json.RawMessage, first bool) error {
 	if v.copy == nil {
 		return errors.New("comes before the schema")
@@ -198,11 +198,11 @@ func (v *vetter) updates(raw json.RawMessage, first bool) error {
 func (v *vetter) table(name string, raw json.RawMessage, first bool) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			err = fmt.Errorf("libovsdb cannot take %.200s: %v", raw, reason)
+			err = fmt.Errorf("libovsdb cannot process %.200s: %v", raw, reason)
 		}
 	}()
 	if v.copy.Table(name) == nil {
-		return errors.New("was not asked for")
+		return errors.New("was not requested")
 	}
 	if err := checkRows(name, raw); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// vetterWithSchema waits for the answer to a request with the id 1 for one method.
+// vetterWithSchema returns a vetter that waits for the answer to a request of one method, with the id 1.
 func vetterWithSchema(t testing.TB, method string) *vetter {
 	schema, err := os.ReadFile(schemaPath)
 	if err != nil {
@@ -51,10 +51,10 @@ func TestVetterAccepts(t *testing.T) {
 	v := vetterWithSchema(t, "transact")
 	concerns, err := v.message(json.RawMessage(`{"id":` + echoID + `,"result":[],"error":null}`))
 	require.NoError(t, err)
-	require.False(t, concerns, "what the guard asks is its own")
+	require.False(t, concerns, "libovsdb does not get answers to the guard's requests")
 }
 
-// FuzzVetter feeds arbitrary messages to the vetter, which enters them into a copy of the database. A panic of libovsdb's
+// FuzzVetter feeds arbitrary messages to the vetter, which applies them to a copy of the database. A panic of libovsdb's
 // code counts as an error of the message.
 func FuzzVetter(f *testing.F) {
 	f.Add([]byte(`{"id":1,"result":[false,"t",{"Interface":{` + someRow + `:{"initial":{"name":"p","ofport":7,"options":["map",[["a","b"]]]}}}}],"error":null}`))
@@ -66,7 +66,7 @@ func FuzzVetter(f *testing.F) {
 	f.Add([]byte(`{"id":null,"method":"update","params":[{"id":"m"},{"Mirror":{` + someRow + `:{"old":{},"new":{"select_all":5}}}}]}`))
 	v := vetterWithSchema(f, "monitor_cond_since")
 	f.Fuzz(func(t *testing.T, message []byte) {
-		// The schema takes long to read.
+		// The vetter is reused, because reading the schema takes long.
 		v.copy.Purge(v.copy.DatabaseModel())
 		v.methods = map[string]string{"1": "monitor_cond_since"}
 		if !json.Valid(message) {
@@ -77,7 +77,7 @@ func FuzzVetter(f *testing.F) {
 			_, _ = v.message(message)
 		}
 		for table := range modelColumns {
-			require.LessOrEqual(t, v.copy.Table(table).Len(), len(message), "no more is kept than has come")
+			require.LessOrEqual(t, v.copy.Table(table).Len(), len(message), "no more is kept than was received")
 		}
 	})
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ovsctl asks Open vSwitch what neither OpenFlow nor OVSDB can: flows as its own tools print them (ovsctl.go), and when
-// its datapath follows the OpenFlow tables (vswitchd.go).
+// Package ovsctl gets from Open vSwitch what neither OpenFlow nor OVSDB offers: flows as its own tools print them (ovsctl.go), and
+// the moment from which its datapath follows the OpenFlow tables (vswitchd.go).
 package ovsctl
 
 import (
@@ -25,8 +25,8 @@ func New(runDir, bridge string) *Client {
 }
 
 // DumpFlows returns the flows that filter selects (ovs-ofctl(8) syntax, "" for all), one line each, with names instead
-// of numbers for tables and ports, and without cookie and duration: these differ after every restart. The error carries
-// what ovs-ofctl said.
+// of numbers for tables and ports, and without cookie and duration: these differ after every restart. The error contains
+// the message of ovs-ofctl.
 func (c *Client) DumpFlows(ctx context.Context, filter string) ([]string, error) {
 	args := []string{"-O", "OpenFlow15", "--names", "dump-flows", c.target}
 	if filter != "" {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Vswitchd gives ovs-vswitchd the commands of ovs-appctl(8), over its control socket.
+// Vswitchd sends commands of ovs-appctl(8) to ovs-vswitchd, over its control socket.
 type Vswitchd struct {
 	runDir string
 }
@@ -23,7 +23,7 @@ type Vswitchd struct {
 // NewVswitchd returns a client of the ovs-vswitchd whose pid file and socket are in runDir.
 func NewVswitchd(runDir string) *Vswitchd { return &Vswitchd{runDir: runDir} }
 
-// Call gives a command, such as "coverage/show", and returns its output. One that ovs-vswitchd refuses is an error with its words.
+// Call sends a command, such as "coverage/show", and returns its output. If ovs-vswitchd refuses it, the error has its message.
 func (v *Vswitchd) Call(ctx context.Context, command string, args ...string) (output string, err error) {
 	defer func() {
 		if err != nil {
@@ -66,14 +66,14 @@ func (v *Vswitchd) Call(ctx context.Context, command string, args ...string) (ou
 	return *reply.Result, nil
 }
 
-// revalidationRounds is how many ends of rounds are waited for. The first round that ends may have begun before the tables
-// changed; when the main thread reports it, it has told the revalidators of the change. The second may have begun between these
-// two. A packet that a handler thread had translated by the old tables can put its megaflow in behind a round; the next one,
-// which is the third, finds it.
+// revalidationRounds is the number of rounds whose end is waited for. The first round that ends may have begun before the tables
+// changed; when the main thread reports its end, it has told the revalidators of the change. The second may have begun between
+// these two moments. A handler thread that had translated a packet by the old tables can install its megaflow after a round has
+// passed it; the next round, which is the third, finds it.
 const revalidationRounds = 3
 
-// WaitRevalidation returns when the datapath forwards no packet any more by OpenFlow tables from before the call: an OpenFlow
-// barrier does not wait for that. Open vSwitch goes through all megaflows at a change, and twice a second.
+// WaitRevalidation returns when the datapath no longer forwards packets by OpenFlow tables from before the call. An OpenFlow
+// barrier does not wait for that. Open vSwitch revalidates all megaflows after a change, and twice a second.
 func (v *Vswitchd) WaitRevalidation(ctx context.Context) error {
 	for range revalidationRounds {
 		if _, err := v.Call(ctx, "revalidator/wait"); err != nil {

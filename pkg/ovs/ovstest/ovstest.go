@@ -161,19 +161,19 @@ func (o *OVS) HangVswitchd() {
 	o.vswitchd.signal(o.t, syscall.SIGSTOP)
 }
 
-// ResumeVswitchd ends the effect of HangVswitchd.
+// ResumeVswitchd undoes HangVswitchd.
 func (o *OVS) ResumeVswitchd() {
 	o.t.Helper()
 	o.vswitchd.signal(o.t, syscall.SIGCONT)
 }
 
-// HangDB and ResumeDB do the same to ovsdb-server.
+// HangDB stops ovsdb-server, with all its sockets open, until ResumeDB.
 func (o *OVS) HangDB() {
 	o.t.Helper()
 	o.db.signal(o.t, syscall.SIGSTOP)
 }
 
-// ResumeDB ends the effect of HangDB.
+// ResumeDB undoes HangDB.
 func (o *OVS) ResumeDB() {
 	o.t.Helper()
 	o.db.signal(o.t, syscall.SIGCONT)

@@ -11,15 +11,15 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Cache is what the switch holds of one kind of objects (interfaces, Nodes): for each object, by name, its flows. It comes from
-// Store.NewCache and changes only when the switch has accepted a Plan in Turn.Commit.
+// Cache records the flows that the switch holds for one kind of objects (interfaces, Nodes), by the object's name. It comes from
+// Store.NewCache and changes only when the switch has accepted a Plan.
 type Cache struct {
 	store *Store
 	name  string
-	// objects and owners are written with the store's sending and mu held, so that either protects who reads them.
+	// objects and owners are written with Store.sending and Store.mu held, so either one is enough to read them.
 	objects map[string][]of.Flow
-	// owners says whose version of a flow the switch holds. When two objects have a flow with the same key (an address or a port
-	// that another interface has now, before the old one was removed) it is the last one installed.
+	// owners has, by a flow's key, the object whose version of the flow the switch holds. If two objects have a flow with the same
+	// key (another interface got an address or a port before the old one was removed), it is the one installed last.
 	owners map[string]string
 }
 
@@ -29,7 +29,7 @@ type Plan struct {
 	name  string
 	// flows is the object's new state; nil removes the object.
 	flows []of.Flow
-	// mods takes the switch from the cached state to the new one.
+	// mods change the switch from the cached state to the new one.
 	mods []of.FlowMod
 	// Replaces is set when flows that the object already had are changed or deleted.
 	Replaces bool
@@ -37,11 +37,11 @@ type Plan struct {
 	TakesOver bool
 }
 
-// Empty tells whether the switch need not be told anything.
+// Empty reports whether the plan changes nothing on the switch.
 func (p Plan) Empty() bool { return len(p.mods) == 0 }
 
-// Plan computes how the object's flows become flows; nil means none. The caller sees to it that no other change of the cache
-// comes between Plan and Commit: it has the Turn for both, or is called by CommitMarks.
+// Plan computes the change of the object's flows to these; nil removes the object. The cache must not change between Plan and
+// Commit: the caller holds the Turn for both, or is the store's PlanMarks.
 func (c *Cache) Plan(name string, flows []of.Flow) Plan {
 	p := Plan{cache: c, name: name, flows: flows}
 	wanted := make(map[string]bool, len(flows))
@@ -72,14 +72,14 @@ func (c *Cache) Plan(name string, flows []of.Flow) Plan {
 			p.TakesOver = true
 		}
 	}
-	// A known object that gets more flows is changed too.
+	// A known object that only gains flows is changed, too.
 	if _, known := c.objects[name]; known && len(p.mods) > 0 {
 		p.Replaces = true
 	}
 	return p
 }
 
-// apply makes the cache reflect that the switch has accepted the plan. The cache must not have changed since.
+// apply enters a plan that the switch has accepted. The cache must not have changed since Plan.
 func (p Plan) apply() {
 	for _, flow := range p.cache.objects[p.name] {
 		if key := flow.Key(); p.cache.owners[key] == p.name {

@@ -17,38 +17,38 @@ import (
 // flows (about 2 s).
 const SwitchTimeout = 30 * time.Second
 
-// bundleTimeout also gives a slow machine with 100,000 policy rules time to get to the end. A healthy vswitchd needs 0.04 ms for a flow.
+// bundleTimeout leaves a slow machine enough time for 100,000 policy rules. A healthy vswitchd needs 0.04 ms for a flow.
 func bundleTimeout(flows int) time.Duration {
 	return SwitchTimeout + time.Duration(flows)*time.Millisecond
 }
 
-// errInterrupted is what the Interceptor is told of a change that has panicked.
-var errInterrupted = errors.New("the change of the flows did not come to an end")
+// errInterrupted is the outcome of a change that has panicked, for the Interceptor.
+var errInterrupted = errors.New("the change of the flows was interrupted by a panic")
 
-// noInterceptor is in place while nobody has called SetInterceptor.
+// noInterceptor is in place until SetInterceptor is called.
 type noInterceptor struct{}
 
 func (noInterceptor) Begin(coherency.Change) ([]coherency.Mark, func(error)) {
 	return nil, func(error) {}
 }
 
-// PlanMarks plans the mark flows that the Interceptor wants, and the removal of those of interfaces that are removed.
+// PlanMarks plans the mark flows that the Interceptor asks for, and the removal of those of removed interfaces.
 type PlanMarks func(marks []coherency.Mark, removed []string) ([]Plan, error)
 
-// noMarks is in place while nobody has called SetPlanMarks.
+// noMarks is in place until SetPlanMarks is called.
 func noMarks(marks []coherency.Mark, _ []string) ([]Plan, error) {
 	if len(marks) > 0 {
-		return nil, fmt.Errorf("%d ONCache marks, for which there are no flows", len(marks))
+		return nil, fmt.Errorf("no feature makes flows for %d ONCache marks", len(marks))
 	}
 	return nil, nil
 }
 
-// SetPlanMarks says how marks become flows. Call it before the first change.
+// SetPlanMarks sets the function that turns marks into flows. Call it before the first change.
 func (s *Store) SetPlanMarks(planMarks PlanMarks) { s.planMarks = planMarks }
 
-// Commit is the only way in which flows change, apart from mark flows on their own. It tells the Interceptor, and sends
-// one atomic bundle of the deletions (may be nil), the plans, and the marks that the Interceptor wants. The caches change only
-// when the switch has accepted.
+// Commit is the only way to change flows, except for CommitMarks. It tells the Interceptor, and sends one atomic bundle of the
+// deletions (may be nil), the plans, and the marks that the Interceptor asks for. The caches change only if the switch accepts
+// the bundle.
 func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Plan) (err error) {
 	s := t.store
 	resync := t.NeedsResync()
@@ -56,7 +56,7 @@ func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Pla
 	marks, end := s.interceptor.Begin(change)
 	finished := false
 	defer func() {
-		if !finished { // a panic: nobody knows what the switch has been told
+		if !finished { // a panic: what the switch has received is unknown
 			err = errInterrupted
 			s.setResync(true)
 		}
@@ -67,7 +67,7 @@ func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Pla
 	return err
 }
 
-// CommitEverything sends all that the caches hold, and plans. When it fails the next change will do so.
+// CommitEverything sends the content of all caches, and plans. If it fails, the next change sends everything.
 func (t Turn) CommitEverything(plans ...Plan) error {
 	t.store.setResync(true)
 	return t.Commit(coherency.Change{}, nil, plans...)
@@ -111,7 +111,7 @@ func (s *Store) CommitMarks(marks []coherency.Mark, removed []string) error {
 	return s.send(nil, plans)
 }
 
-// send commits one bundle, unless there is nothing to change, and then enters the plans into the caches. The caller holds sending.
+// send commits one bundle, unless nothing changes, and then applies the plans to the caches. The caller holds sending.
 func (s *Store) send(mods []of.FlowMod, plans []Plan) error {
 	round := s.currentRound()
 	for _, p := range plans {
@@ -138,21 +138,21 @@ func (s *Store) send(mods []of.FlowMod, plans []Plan) error {
 	return nil
 }
 
-// check refuses what would be lost at the next replay, or would outlive the round.
+// check refuses plans whose flows would be lost at the next replay, or would outlive the round.
 func (s *Store) check(p Plan, round Deletion) error {
 	if p.cache == nil || p.cache.store != s {
-		return fmt.Errorf("plan of the object %q, whose cache is not one of this store: nothing would replay its flows", p.name)
+		return fmt.Errorf("the plan of the object %q is not from a cache of this store: its flows would not be replayed", p.name)
 	}
 	for i := range p.mods {
 		if flow := &p.mods[i].Flow; p.mods[i].Command == of.Add && (flow.Cookie^round.Cookie)&round.Mask != 0 {
-			return fmt.Errorf("flow %q of the object %q has the cookie %#x, which is not of the present round: must have %#x in the bits %#x",
+			return fmt.Errorf("flow %q of the object %q has the cookie %#x of another round: must have %#x in the bits %#x",
 				flow.Key(), p.name, flow.Cookie, round.Cookie, round.Mask)
 		}
 	}
 	return nil
 }
 
-// fateUnknown tells whether the switch may have made a change although Commit returned err.
+// fateUnknown tells whether the switch may have made the change although Commit returned err.
 func fateUnknown(err error) bool {
 	return errors.Is(err, of.ErrDisconnected) || errors.Is(err, context.DeadlineExceeded)
 }

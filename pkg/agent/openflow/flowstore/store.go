@@ -16,15 +16,15 @@ type Switch interface {
 	Commit(ctx context.Context, mods []of.FlowMod) error
 }
 
-// Store has the switch, and all caches of what it holds.
+// Store owns the switch and the caches of its flows.
 //
-// Locks, in the order in which they may be taken: changes, the Interceptor's (from Begin to end), sending, mu. Whoever holds
-// the Interceptor's lock may therefore call CommitMarks, which takes only the last two, but nothing else that changes flows.
-// The switch is waited for with the first three: nobody waits for them without a bound, and what only reads takes mu alone.
+// Lock order: changes, the Interceptor's lock (from Begin to end), sending, mu. A holder of the Interceptor's lock may therefore
+// call CommitMarks, which takes only the last two, but nothing else that changes flows. The first three are held while the switch
+// answers: therefore waits for them are bounded, and readers take mu alone.
 type Store struct {
 	sw Switch
 
-	// changes serialises everything that calls the Interceptor. It protects interceptor.
+	// changes serializes everything that calls the Interceptor. It protects interceptor.
 	changes     turn
 	interceptor coherency.Interceptor
 	// planMarks is set before the first change.
@@ -32,14 +32,14 @@ type Store struct {
 
 	// sending is held while a bundle is sent and its outcome is entered into the caches.
 	sending turn
-	// mu protects what follows. What is written only with sending held, too, can be read with either.
+	// mu protects the fields below and the content of the caches (see Cache).
 	mu sync.Mutex
-	// caches are all that there are, in the order in which they were made, which is that of the replay.
+	// caches has all caches in the order of their creation, which is the order of the replay.
 	caches []*Cache
 	// round matches all flows that the caches may hold. It is set before the first Commit.
 	round Deletion
-	// resync makes the next change carry everything: nothing is installed yet, flows are lost, or a change has an unknown
-	// fate.
+	// resync makes the next change send everything: nothing is installed yet, flows are lost, or the outcome of a change is
+	// unknown.
 	resync bool
 }
 
@@ -50,12 +50,12 @@ func (d Deletion) mod() of.FlowMod {
 	return of.FlowMod{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: d.Cookie}, CookieMask: d.Mask}
 }
 
-// New returns a Store without caches for a switch that nobody else changes.
+// New returns a Store without caches for a switch whose flows nobody else changes.
 func New(sw Switch) *Store {
 	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: noInterceptor{}, planMarks: noMarks}
 }
 
-// NewCache returns an empty cache, the content of which is from now on replayed. name is for logs.
+// NewCache returns an empty cache, whose content is part of every replay from now on. name is for logs.
 func (s *Store) NewCache(name string) *Cache {
 	cache := &Cache{store: s, name: name, objects: map[string][]of.Flow{}, owners: map[string]string{}}
 	s.mu.Lock()
@@ -77,13 +77,13 @@ func (s *Store) Counts() []any {
 
 // SetInterceptor makes every later Commit go through the Interceptor.
 func (s *Store) SetInterceptor(interceptor coherency.Interceptor) {
-	// Without a bound: the turn comes, at the latest when the switch turns out to be hung.
+	// This needs no timeout: every change ends, at the latest when the switch has not answered in time.
 	s.changes <- struct{}{}
 	defer s.changes.give()
 	s.interceptor = interceptor
 }
 
-// SetRound says what matches the flows of this Store's round, which are all that it will hold. Call it before the first Commit.
+// SetRound sets what matches all flows that this Store will hold, those of its round. Call it before the first Commit.
 func (s *Store) SetRound(round Deletion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Store) currentRound() Deletion {
 	return s.round
 }
 
-// NeedsResync tells whether Commit will send everything, whatever its plans.
+// NeedsResync tells whether Commit will send everything, regardless of its plans.
 func (t Turn) NeedsResync() bool {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
@@ -109,8 +109,8 @@ func (s *Store) setResync(resync bool) {
 	s.resync = resync
 }
 
-// everything replaces all flows of the current round by what the caches hold. Flows that the caches do not know, because the
-// switch did not tell what became of them, are removed thereby. The caller holds sending.
+// everything replaces all flows of the current round by the content of the caches. That also removes flows of changes whose
+// outcome the switch never reported. The caller holds sending.
 func (s *Store) everything() []of.FlowMod {
 	s.mu.Lock()
 	defer s.mu.Unlock()

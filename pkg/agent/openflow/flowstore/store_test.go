@@ -30,8 +30,8 @@ func flow(table, priority uint8) of.Flow {
 	return of.Flow{Table: table, Priority: uint16(priority), Cookie: round}
 }
 
-// Whatever caches there are, and whatever was committed to them in whatever order: what the switch has lost is what is replayed.
-func TestWhatWasCommittedIsReplayed(t *testing.T) {
+// After any sequence of commits to any number of caches, a replay restores what the switch has lost.
+func TestCommittedFlowsAreReplayed(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -62,7 +62,7 @@ func TestWhatWasCommittedIsReplayed(t *testing.T) {
 		fake.Disconnect()
 		fake.Reconnect(true)
 		err = s.Change(func(turn Turn) error { return turn.CommitEverything() })
-		if refused && err != nil { // The change before was none, so the failure was for this one.
+		if refused && err != nil { // The change before was empty, so the failure hits this one.
 			require.ErrorIs(t, err, of.ErrDisconnected)
 			require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything() }))
 		} else {
@@ -73,7 +73,7 @@ func TestWhatWasCommittedIsReplayed(t *testing.T) {
 	require.Len(t, s.Counts(), 2*len(caches))
 }
 
-// When two objects have the same flow the switch holds the last one's, and the removal of the other one leaves it alone.
+// When two objects have the same flow, the switch holds that of the last one, and the removal of the other one does not change it.
 func TestFlowOfTwoObjects(t *testing.T) {
 	s, fake := newStore(t)
 	cache := s.NewCache("objects")
@@ -97,10 +97,10 @@ func TestFlowOfTwoObjects(t *testing.T) {
 	require.Empty(t, cache.MatchStrings("a"))
 }
 
-// Without a feature that makes flows of marks, a change that is to carry marks fails, and says so.
+// Without a feature that makes flows for marks, a change with marks fails with an error that says so.
 func TestMarksWithoutFlows(t *testing.T) {
 	s, fake := newStore(t)
-	require.ErrorContains(t, s.CommitMarks([]coherency.Mark{{InterfaceName: "pod-a"}}, nil), "for which there are no flows")
+	require.ErrorContains(t, s.CommitMarks([]coherency.Mark{{InterfaceName: "pod-a"}}, nil), "no feature makes flows for 1 ONCache marks")
 	require.NoError(t, s.CommitMarks(nil, []string{"pod-a"}))
 	require.Empty(t, fake.History())
 }

@@ -12,7 +12,7 @@ import (
 
 const boundaryName = "openflow"
 
-// turn is a mutex for what may take long: it can be waited for with a context.
+// turn is a mutex that can be waited for with a context.
 type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
@@ -35,10 +35,10 @@ func (t turn) takeSoon() error {
 
 func (t turn) give() { <-t }
 
-// Turn is the right to change flows. Who is given it in a change has it until the change returns.
+// Turn is the right to change flows. It is valid until the change that received it returns.
 type Turn struct{ store *Store }
 
-// Change calls change while no other change is made. It waits for that as long as a request to the switch may take.
+// Change calls change while no other change runs. It waits for that as long as a request to the switch may take.
 func (s *Store) Change(change func(Turn) error) error {
 	if err := s.changes.takeSoon(); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Store) Change(change func(Turn) error) error {
 	return change(Turn{s})
 }
 
-// ChangeWithin is Change with a wait that is no longer than ctx lasts. The change itself is not bounded.
+// ChangeWithin is Change, but the wait ends with ctx. The change itself is not bounded.
 func (s *Store) ChangeWithin(ctx context.Context, change func(Turn) error) error {
 	if err := s.changes.take(ctx); err != nil {
 		return err
@@ -56,9 +56,9 @@ func (s *Store) ChangeWithin(ctx context.Context, change func(Turn) error) error
 	return change(Turn{s})
 }
 
-// ChangeFor makes a change for a caller that waits no longer than ctx lasts, be it for its turn or for the switch. A change that
-// has begun goes on without the caller, so that its fate becomes known: a caller's haste must not make the next change replace
-// all flows. No boundary of the caller's catches a panic there, so this is one: it becomes an error, which names part.
+// ChangeFor makes a change for a caller that waits only until ctx ends, for its turn or for the switch. A change that has begun
+// continues without the caller, so that its outcome becomes known: otherwise each impatient caller would make the next change
+// replace all flows. The goroutine has no other panic boundary, so ChangeFor turns a panic into an error that names part.
 func (s *Store) ChangeFor(ctx context.Context, part string, change func(Turn) error) error {
 	if err := s.changes.take(ctx); err != nil {
 		return err
