@@ -39,9 +39,9 @@ const (
 )
 
 func main() {
-	sequences := flag.Int("sequences", 400, "how many sequences")
-	batch := flag.Int("batch", 200, "how many of them at a time")
-	seed := flag.Uint64("seed", 0, "makes the same sequences again; 0 chooses one")
+	sequences := flag.Int("sequences", 400, "number of sequences")
+	batch := flag.Int("batch", 200, "how many of them to play at a time")
+	seed := flag.Uint64("seed", 0, "seed of the random sequences; 0 chooses one")
 	only := flag.Int("only", -1, "only the sequence with this number")
 	flag.Parse()
 	if *seed == 0 {

@@ -99,8 +99,8 @@ func schedule(sequences []*sequence) (all []moment) {
 	return all
 }
 
-// stretched is how much longer than planned a sequence may take: on a busy machine its gaps and pauses must not become
-// others.
+// stretched is how much longer than planned a sequence may take. On a busy machine, gaps and pauses that are longer still would test
+// something else.
 const stretched = lease / 2
 
 // runBatch plays the sequences in all worlds at the same time. It returns those for which the machine was too slow; they

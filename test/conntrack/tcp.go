@@ -104,7 +104,7 @@ func (b *builder) episode() {
 		b.ack(client)
 	case 4, 5, 6:
 		segments, window := 2+b.IntN(20), 1+b.IntN(4)
-		b.note("%s sends %d segments, one acknowledgement for %d", from, segments, window)
+		b.note("%s sends %d segments, one acknowledgment for %d", from, segments, window)
 		for i := range segments {
 			b.segment(from, 1+b.IntN(500))
 			if (i+1)%window == 0 || i == segments-1 {
@@ -156,7 +156,7 @@ func (b *builder) loses(from side) {
 		b.note("%s's segment is lost", from)
 		b.lose()
 	} else {
-		b.note("the acknowledgement of the %s's segment is lost", from)
+		b.note("the acknowledgment of the %s's segment is lost", from)
 		b.next[from] += uint32(length)
 		b.ack(from.other())
 		b.lose()
@@ -215,11 +215,9 @@ func (b *builder) zeroWindow(of side) {
 // finish ends the connection, or leaves it open.
 func (b *builder) finish() {
 	from := side(b.IntN(2))
-	switch b.IntN(16) {
+	switch n := b.IntN(16); n {
 	case 0, 1, 2, 3:
 		b.note("stays open")
-	case 12:
-		b.zeroWindow(from)
 	case 4:
 		b.note("%s's data is not acknowledged", from)
 		for range 1 + b.IntN(4) {
@@ -227,6 +225,20 @@ func (b *builder) finish() {
 			b.pause()
 		}
 		b.next[from] += 100
+	case 5, 6, 7, 8:
+		b.finishByReset(from, n)
+	case 9, 10, 11:
+		b.finishByClosing(from, n)
+	case 12:
+		b.zeroWindow(from)
+	default:
+		b.finishWithLoss(from, n)
+	}
+}
+
+// finishByReset performs one of the cases of finish in which the connection ends with a RST.
+func (b *builder) finishByReset(from side, n int) {
+	switch n {
 	case 5:
 		b.note("%s resets", from)
 		b.reset(from, 0)
@@ -241,6 +253,12 @@ func (b *builder) finish() {
 		b.jumps(from)
 		b.reset(from, 0)
 		b.note("%s resets", from)
+	}
+}
+
+// finishByClosing performs one of the cases of finish in which the connection ends with FINs, perhaps only one.
+func (b *builder) finishByClosing(from side, n int) {
+	switch n {
 	case 9:
 		b.note("%s closes, then %s", from, from.other())
 		b.fin(from)
@@ -259,6 +277,20 @@ func (b *builder) finish() {
 			b.pause()
 		}
 		b.ack(from)
+	case 11:
+		b.note("both close at once")
+		b.tcp(client, equality.FIN|equality.ACK, b.next[client], 0)
+		b.tcp(server, equality.FIN|equality.ACK, b.next[server], 0)
+		b.next[client]++
+		b.next[server]++
+		b.ack(client)
+		b.ack(server)
+	}
+}
+
+// finishWithLoss performs one of the cases of finish in which the wire loses the connection's last segments.
+func (b *builder) finishWithLoss(from side, n int) {
+	switch n {
 	case 13:
 		b.note("%s's FIN is lost", from)
 		b.fin(from)
@@ -273,14 +305,6 @@ func (b *builder) finish() {
 			b.segment(from, 100)
 			b.lose()
 		}
-	case 11:
-		b.note("both close at once")
-		b.tcp(client, equality.FIN|equality.ACK, b.next[client], 0)
-		b.tcp(server, equality.FIN|equality.ACK, b.next[server], 0)
-		b.next[client]++
-		b.next[server]++
-		b.ack(client)
-		b.ack(server)
 	}
 }
 

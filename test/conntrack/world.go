@@ -23,9 +23,8 @@ import (
 // lease is short, so that a sequence of a few seconds spans several leases.
 const lease = time.Second
 
-// timeouts are conntrack's, in seconds. They are short, ordered like the kernel's, and so different that an entry's
-// remaining time shows which of them it was given. (Unacknowledged data and retransmissions have the same timeout, as by
-// default.)
+// timeouts are conntrack's, in seconds. They are short, ordered like the kernel's, and so different that an entry's remaining
+// time shows which of them it has. (Unacknowledged data and retransmissions have the same timeout, as by default.)
 var timeouts = map[string]int{
 	"tcp_timeout_established": 120, "tcp_timeout_unacknowledged": 45, "tcp_timeout_max_retrans": 45,
 	"tcp_timeout_syn_sent": 12, "tcp_timeout_syn_recv": 8, "tcp_timeout_fin_wait": 35, "tcp_timeout_close_wait": 25,

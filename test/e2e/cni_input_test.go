@@ -31,6 +31,30 @@ func goodCNICall(command string) cniCall {
 	return cniCall{command, "0123456789abcdef", cniNetNS, "eth0", goodCNIArgs, goodCNIConf}
 }
 
+// invalidADDs are ADD calls with one thing wrong, and the error code; 0 for any.
+var invalidADDs = []struct {
+	name   string
+	code   uint
+	change func(*cniCall)
+}{
+	{"NotJSON", types.ErrDecodingFailure, func(c *cniCall) { c.conf = "{" }},
+	{"UnknownVersion", types.ErrIncompatibleCNIVersion, func(c *cniCall) { c.conf = strings.Replace(c.conf, "0.4.0", "9.9.9", 1) }},
+	{"NoNetworkName", types.ErrInvalidNetworkConfig, func(c *cniCall) { c.conf = strings.Replace(c.conf, `"antrea"`, `""`, 1) }},
+	{"NoIPAM", types.ErrInvalidNetworkConfig, func(c *cniCall) { c.conf = strings.Replace(c.conf, "host-local", "", 1) }},
+	{"OtherIPAM", types.ErrUnsupportedField, func(c *cniCall) { c.conf = strings.Replace(c.conf, "host-local", "dhcp", 1) }},
+	{"MTUOutOfRange", types.ErrInvalidNetworkConfig, func(c *cniCall) { c.conf = strings.Replace(c.conf, "{", `{"mtu":10,`, 1) }},
+	{"NoContainerID", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.container = "" }},
+	{"ContainerIDThatIsAPath", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.container = "../../etc" }},
+	{"NoPodName", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.args = "IgnoreUnknown=1;K8S_POD_NAMESPACE=e2e" }},
+	{"NoPodNamespace", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.args = "IgnoreUnknown=1;K8S_POD_NAME=by-hand" }},
+	{"PodNameThatIsNone", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.args = strings.Replace(c.args, "by-hand", "../by", 1) }},
+	{"NoNetNS", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.netns = "" }},
+	{"NetNSThatDoesNotExist", 0, func(c *cniCall) { c.netns += "-missing" }},
+	{"NetNSThatIsAFile", 0, func(c *cniCall) { c.netns = "/etc/hostname" }},
+	{"InterfaceNameTooLong", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.ifname = "averyveryverylongname" }},
+	{"InterfaceThatExists", 102, func(c *cniCall) { c.ifname = "lo" }},
+}
+
 // testCNIInput calls the plugin with input that a runtime should not give: the error has the specification's code, and
 // nothing remains on the Node.
 func testCNIInput(t *testing.T, s *suite) {
@@ -42,28 +66,7 @@ func testCNIInput(t *testing.T, s *suite) {
 		require.NoError(t, err)
 	})
 	before := nodeState(t, s.node1)
-	for _, c := range []struct {
-		name   string
-		code   uint
-		change func(*cniCall)
-	}{
-		{"NotJSON", types.ErrDecodingFailure, func(c *cniCall) { c.conf = "{" }},
-		{"UnknownVersion", types.ErrIncompatibleCNIVersion, func(c *cniCall) { c.conf = strings.Replace(c.conf, "0.4.0", "9.9.9", 1) }},
-		{"NoNetworkName", types.ErrInvalidNetworkConfig, func(c *cniCall) { c.conf = strings.Replace(c.conf, `"antrea"`, `""`, 1) }},
-		{"NoIPAM", types.ErrInvalidNetworkConfig, func(c *cniCall) { c.conf = strings.Replace(c.conf, "host-local", "", 1) }},
-		{"OtherIPAM", types.ErrUnsupportedField, func(c *cniCall) { c.conf = strings.Replace(c.conf, "host-local", "dhcp", 1) }},
-		{"MTUOutOfRange", types.ErrInvalidNetworkConfig, func(c *cniCall) { c.conf = strings.Replace(c.conf, "{", `{"mtu":10,`, 1) }},
-		{"NoContainerID", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.container = "" }},
-		{"ContainerIDThatIsAPath", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.container = "../../etc" }},
-		{"NoPodName", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.args = "IgnoreUnknown=1;K8S_POD_NAMESPACE=e2e" }},
-		{"NoPodNamespace", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.args = "IgnoreUnknown=1;K8S_POD_NAME=by-hand" }},
-		{"PodNameThatIsNone", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.args = strings.Replace(c.args, "by-hand", "../by", 1) }},
-		{"NoNetNS", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.netns = "" }},
-		{"NetNSThatDoesNotExist", 0, func(c *cniCall) { c.netns += "-missing" }},
-		{"NetNSThatIsAFile", 0, func(c *cniCall) { c.netns = "/etc/hostname" }},
-		{"InterfaceNameTooLong", types.ErrInvalidEnvironmentVariables, func(c *cniCall) { c.ifname = "averyveryverylongname" }},
-		{"InterfaceThatExists", 102, func(c *cniCall) { c.ifname = "lo" }},
-	} {
+	for _, c := range invalidADDs {
 		t.Run(c.name, func(t *testing.T) {
 			call := goodCNICall("ADD")
 			c.change(&call)
@@ -78,27 +81,7 @@ func testCNIInput(t *testing.T, s *suite) {
 			require.Equal(t, before, nodeState(t, s.node1), "something is left of an ADD that failed")
 		})
 	}
-	t.Run("AddTwiceCheckAndDeleteTwice", func(t *testing.T) {
-		add, del := goodCNICall("ADD"), goodCNICall("DEL")
-		first, err := add.call(t, s.node1)
-		require.Nil(t, err, "%+v", err)
-		second, err := add.call(t, s.node1)
-		require.Nil(t, err, "%+v", err)
-		require.Equal(t, first, second, "the second ADD gives the result of the first")
-		require.NotEqual(t, before, nodeState(t, s.node1))
-
-		check := goodCNICall("CHECK")
-		check.conf = strings.Replace(goodCNIConf, "{", `{"prevResult":`+first+`,`, 1)
-		require.Nil(t, check.run(t, s.node1))
-		shell(t, s.node1.Space, "ip -n e2e-cni link set eth0 down")
-		err = check.run(t, s.node1)
-		require.NotNil(t, err, "CHECK of an interface that is down")
-		require.EqualValues(t, 103, err.Code)
-
-		require.Nil(t, del.run(t, s.node1))
-		require.Equal(t, before, nodeState(t, s.node1))
-		require.Nil(t, del.run(t, s.node1))
-	})
+	t.Run("AddTwiceCheckAndDeleteTwice", func(t *testing.T) { testRepeatedCNICalls(t, s, before) })
 	t.Run("DeleteOfSomethingUnknown", func(t *testing.T) {
 		del := goodCNICall("DEL")
 		del.container, del.netns = "feedfeed", ""
@@ -121,6 +104,28 @@ func testCNIInput(t *testing.T, s *suite) {
 		require.EqualValues(t, types.ErrTryAgainLater, err.Code)
 		require.Equal(t, before, nodeState(t, s.node1))
 	})
+}
+
+func testRepeatedCNICalls(t *testing.T, s *suite, before string) {
+	add, del := goodCNICall("ADD"), goodCNICall("DEL")
+	first, err := add.call(t, s.node1)
+	require.Nil(t, err, "%+v", err)
+	second, err := add.call(t, s.node1)
+	require.Nil(t, err, "%+v", err)
+	require.Equal(t, first, second, "the second ADD gives the result of the first")
+	require.NotEqual(t, before, nodeState(t, s.node1))
+
+	check := goodCNICall("CHECK")
+	check.conf = strings.Replace(goodCNIConf, "{", `{"prevResult":`+first+`,`, 1)
+	require.Nil(t, check.run(t, s.node1))
+	shell(t, s.node1.Space, "ip -n e2e-cni link set eth0 down")
+	err = check.run(t, s.node1)
+	require.NotNil(t, err, "CHECK of an interface that is down")
+	require.EqualValues(t, 103, err.Code)
+
+	require.Nil(t, del.run(t, s.node1))
+	require.Equal(t, before, nodeState(t, s.node1))
+	require.Nil(t, del.run(t, s.node1))
 }
 
 // run returns the error that the plugin prints, nil for success.

@@ -15,8 +15,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// testCoexistence puts what other software uses on the host side of the client's interface. The Pod must move to Open
-// vSwitch while accelerated packets would bypass it, and return, without losing a packet.
+// testCoexistence attaches what other software uses (a shaper, a filter, a capture, a mirror) to the host side of the client's
+// interface. While accelerated packets would bypass it, the Pod must use Open vSwitch. It must not lose a packet.
 func testCoexistence(t *testing.T, s *suite) {
 	device := s.endpoint(t, s.client).InterfaceName
 	tc := func(words string) func(*testing.T) {
@@ -25,13 +25,13 @@ func testCoexistence(t *testing.T, s *suite) {
 		}
 	}
 	var capture *cluster.Process
-	type neighbour struct {
+	type foreign struct {
 		name       string
 		begin, end func(*testing.T)
 		reason     string
 	}
-	shaper := neighbour{"Shaper", tc("qdisc add dev DEVICE root tbf rate 1gbit burst 1mb latency 50ms"), tc("qdisc del dev DEVICE root"), "qdisc tbf"}
-	others := []neighbour{
+	shaper := foreign{"Shaper", tc("qdisc add dev DEVICE root tbf rate 1gbit burst 1mb latency 50ms"), tc("qdisc del dev DEVICE root"), "qdisc tbf"}
+	others := []foreign{
 		{"EgressFilter", func(t *testing.T) {
 			tc("qdisc add dev DEVICE clsact")(t)
 			tc("filter add dev DEVICE egress prio 1 matchall action ok")(t)
@@ -44,7 +44,7 @@ func testCoexistence(t *testing.T, s *suite) {
 				"--", "--id=@m", "create", "Mirror", "name=e2e", "select_dst_port=@p", "output_port=@o", "--", "set", "Bridge", "br-int", "mirrors=@m")
 		}, func(t *testing.T) { succeeds(t, s.node1.Space, "ovs-vsctl", "clear", "Bridge", "br-int", "mirrors") }, "mirror of Open vSwitch"},
 	}
-	comesAndGoes := func(t *testing.T, r *stream, c neighbour) {
+	comesAndGoes := func(t *testing.T, r *stream, c foreign) {
 		r.waitFastIfGate(t)
 		c.begin(t)
 		s.waitOnOVS(t, s.client, c.reason)
@@ -69,24 +69,26 @@ func testCoexistence(t *testing.T, s *suite) {
 		comesAndGoes(t, r, shaper)
 		r.end(t, streamWindow) // the kernel discards packets that are queued in a qdisc when it is deleted
 	})
-	t.Run("FilterThatDrops", func(t *testing.T) {
-		startEcho(t, s.server.Space, s.server.IP)
-		ping := start(t, s.client.Space, "udp-ping", "--from=:4951", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
-		s.waitFastIfGate(t, s.flow("UDP", 4951, udpEchoPort))
-		tc("filter add dev DEVICE ingress prio 1 matchall action drop")(t)
-		eventually(t, "answers to cease", func() error {
-			before := lastReceived(ping)
-			succeeds(t, s.client.Space, "sleep", "0.5") // 50 packets
-			if n := lastReceived(ping) - before; n > 0 {
-				return fmt.Errorf("%d answers in half a second", n)
-			}
-			return nil
-		})
-		tc("filter del dev DEVICE ingress")(t)
-		waitReceived(t, ping, lastReceived(ping)+100, patience)
-		s.waitFastIfGate(t, s.flow("UDP", 4951, udpEchoPort))
-		stop[report.Ping](t, ping)
+	t.Run("FilterThatDrops", func(t *testing.T) { testFilterThatDrops(t, s, tc) })
+}
+
+func testFilterThatDrops(t *testing.T, s *suite, tc func(words string) func(*testing.T)) {
+	startEcho(t, s.server.Space, s.server.IP)
+	ping := start(t, s.client.Space, "udp-ping", "--from=:4951", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+	s.waitFastIfGate(t, s.flow("UDP", 4951, udpEchoPort))
+	tc("filter add dev DEVICE ingress prio 1 matchall action drop")(t)
+	eventually(t, "answers to cease", func() error {
+		before := lastReceived(ping)
+		succeeds(t, s.client.Space, "sleep", "0.5") // 50 packets
+		if n := lastReceived(ping) - before; n > 0 {
+			return fmt.Errorf("%d answers in half a second", n)
+		}
+		return nil
 	})
+	tc("filter del dev DEVICE ingress")(t)
+	waitReceived(t, ping, lastReceived(ping)+100, patience)
+	s.waitFastIfGate(t, s.flow("UDP", 4951, udpEchoPort))
+	stop[report.Ping](t, ping)
 }
 
 // endpoint returns what the cache of the Pod's Node knows about a Pod.

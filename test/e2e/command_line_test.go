@@ -40,38 +40,9 @@ func testCommandLine(t *testing.T, s *suite) {
 			}
 		})
 	}
-	t.Run("Memory", func(t *testing.T) {
-		for _, n := range s.Nodes {
-			m := residentMemory.FindStringSubmatch(metrics(t, n))
-			require.Len(t, m, 2, "the metric process_resident_memory_bytes")
-			resident, err := strconv.ParseFloat(m[1], 64)
-			require.NoError(t, err)
-			printer.Printf("%s: the agent of %s has %.0f MB of resident memory", t.Name(), n.Name, resident/1e6)
-			require.LessOrEqual(t, resident, float64(mostResidentMemory))
-		}
-	})
-	t.Run("PodInterface", func(t *testing.T) {
-		table := run(t, "get podinterface")
-		for _, p := range s.node1.Pods() {
-			require.Contains(t, table, p.PodName)
-			require.Contains(t, table, p.IP.String())
-		}
-		list := antctl[[]apis.PodInterface](t, s.node1, "get", "podinterface", "client", "-n", namespace)
-		require.Len(t, list, 1)
-		require.Equal(t, []string{s.client.IP.String()}, list[0].IPs)
-		require.Equal(t, macOf(t, s.client.Space, "eth0"), list[0].MAC)
-		require.Equal(t, s.client.ContainerID, list[0].ContainerID)
-		require.Positive(t, list[0].OFPort)
-	})
-	t.Run("AgentInfo", func(t *testing.T) {
-		info := antctl[apis.AgentInfo](t, s.node1, "get", "agentinfo")
-		require.Equal(t, s.node1.Name, info.NodeRef.Name)
-		require.Equal(t, []string{s.node1.PodCIDR.String()}, info.NodeSubnets)
-		require.EqualValues(t, len(s.node1.Pods()), info.LocalPodNum)
-		require.Equal(t, "br-int", info.OVSInfo.BridgeName)
-		require.Positive(t, info.OVSInfo.FlowTable["L3Forwarding"])
-		require.Contains(t, run(t, "get agentinfo"), "Healthy")
-	})
+	t.Run("Memory", func(t *testing.T) { testMemory(t, s) })
+	t.Run("PodInterface", func(t *testing.T) { testPodInterface(t, s, run) })
+	t.Run("AgentInfo", func(t *testing.T) { testAgentInfo(t, s, run) })
 	t.Run("OVSFlows", func(t *testing.T) {
 		require.Contains(t, run(t, "get ovsflows"), "table=Output")
 		require.Contains(t, run(t, "get ovsflows -T L3Forwarding"), s.node2.PodCIDR.String())
@@ -105,6 +76,41 @@ func testCommandLine(t *testing.T, s *suite) {
 	})
 }
 
+func testMemory(t *testing.T, s *suite) {
+	for _, n := range s.Nodes {
+		m := residentMemory.FindStringSubmatch(metrics(t, n))
+		require.Len(t, m, 2, "the metric process_resident_memory_bytes")
+		resident, err := strconv.ParseFloat(m[1], 64)
+		require.NoError(t, err)
+		printer.Printf("%s: the agent of %s has %.0f MB of resident memory", t.Name(), n.Name, resident/1e6)
+		require.LessOrEqual(t, resident, float64(mostResidentMemory))
+	}
+}
+
+func testPodInterface(t *testing.T, s *suite, run func(*testing.T, string) string) {
+	table := run(t, "get podinterface")
+	for _, p := range s.node1.Pods() {
+		require.Contains(t, table, p.PodName)
+		require.Contains(t, table, p.IP.String())
+	}
+	list := antctl[[]apis.PodInterface](t, s.node1, "get", "podinterface", "client", "-n", namespace)
+	require.Len(t, list, 1)
+	require.Equal(t, []string{s.client.IP.String()}, list[0].IPs)
+	require.Equal(t, macOf(t, s.client.Space, "eth0"), list[0].MAC)
+	require.Equal(t, s.client.ContainerID, list[0].ContainerID)
+	require.Positive(t, list[0].OFPort)
+}
+
+func testAgentInfo(t *testing.T, s *suite, run func(*testing.T, string) string) {
+	info := antctl[apis.AgentInfo](t, s.node1, "get", "agentinfo")
+	require.Equal(t, s.node1.Name, info.NodeRef.Name)
+	require.Equal(t, []string{s.node1.PodCIDR.String()}, info.NodeSubnets)
+	require.EqualValues(t, len(s.node1.Pods()), info.LocalPodNum)
+	require.Equal(t, "br-int", info.OVSInfo.BridgeName)
+	require.Positive(t, info.OVSInfo.FlowTable["L3Forwarding"])
+	require.Contains(t, run(t, "get agentinfo"), "Healthy")
+}
+
 func (s *suite) testONCacheCommands(t *testing.T, run func(*testing.T, string) string) {
 	r := s.startStream(t)
 	r.waitFastIfGate(t)
@@ -112,7 +118,7 @@ func (s *suite) testONCacheCommands(t *testing.T, run func(*testing.T, string) s
 		"":          {"state", api.StateActive, "eth0", s.tunnel, "hit rate"},
 		"flows":     {"DIRECTION", r.tcp.client.String(), r.tcp.server.String(), "active", namespace + "/client", s.node2.Name},
 		"nodes":     {"TUNNEL-IP", s.node2.Name, s.node2.IP.String(), s.node2.PodCIDR.String()},
-		"endpoints": {"EPOCH", namespace + "/client", namespace + "/neighbour", s.client.IP.String()},
+		"endpoints": {"EPOCH", namespace + "/client", namespace + "/neighbor", s.client.IP.String()},
 	} {
 		table := run(t, "get oncache "+view)
 		for _, word := range want {

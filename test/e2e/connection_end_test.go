@@ -20,79 +20,41 @@ import (
 // kept for five days.
 const closedTimeout = 120 * time.Second
 
-// testConnectionEnd checks that conntrack sees the end of connections that the cache has carried.
-func testConnectionEnd(t *testing.T, s *suite) {
-	for i, c := range []struct {
-		name  string
-		reset bool
-		// flag must pass the client's tunnel device.
-		flag string
-		end  func(t *testing.T, sender, sink *cluster.Process)
-	}{
-		{"FIN", false, "F", func(t *testing.T, sender, _ *cluster.Process) { requireIntact(t, stop[report.Send](t, sender)) }},
-		{"RSTOfTheSender", true, "R", func(t *testing.T, sender, sink *cluster.Process) {
-			require.Equal(t, "reset", stop[report.Send](t, sender).End)
-			ended := stop[report.Sink](t, sink).Connections
-			require.Len(t, ended, 1)
-			require.Equal(t, "reset", ended[0].End, "RST must reach the other side")
-		}},
-		{"RSTOfTheReceiver", false, "", func(t *testing.T, sender, sink *cluster.Process) {
-			sink.Kill() // the sender continues to send to a socket that no longer exists
-			eventually(t, "the sender to notice", func() error {
-				select {
-				case <-sender.Done():
-					return nil
-				default:
-					return notYet("it still sends")
-				}
-			})
-			require.Contains(t, sender.Stdout(), `"end":"reset"`)
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			port := uint16(4300 + i)
-			f := s.flow("TCP", port, sinkPort)
-			sink := startSink(t, s.server.Space)
-			wire := startServer(t, s.node1.Space, "capture", "--device="+s.tunnelDevice(), "--outgoing", "--proto=tcp",
-				fmt.Sprintf("--source-port=%d", port))
-			args := []string{"tcp-send", fmt.Sprintf("--from=:%d", port), to(s.server.IP, sinkPort), "--rate=2000000"}
-			if c.reset {
-				args = append(args, "--reset")
-			}
-			sender := start(t, s.client.Space, args...)
-			waitForStatus(t, sender, "connected")
-			s.waitFast(t, f)
-			for _, n := range s.Nodes {
-				e, ok := conntrackOf(t, n, f)
-				require.True(t, ok, "%s has no conntrack entry of %s", n.Name, f)
-				require.Equal(t, "ESTABLISHED", e.state)
-			}
-			c.end(t, sender, sink)
-			seen := stop[report.Capture](t, wire).Packets
-			for _, flag := range []string{"S", c.flag} {
-				require.True(t, slices.ContainsFunc(seen, func(p report.Packet) bool { return strings.Contains(p.TCPFlags, flag) }),
-					"no packet with flag %s went through Open vSwitch", flag)
-			}
-			for _, n := range s.Nodes {
-				eventually(t, "conntrack of "+n.Name+" to see the end of "+f.String(), func() error {
-					// After RST outside the window that conntrack knows the state stays ESTABLISHED, with the timeout of CLOSE.
-					if e, ok := conntrackOf(t, n, f); ok && e.left > closedTimeout {
-						return notYet(e.line)
-					}
-					return nil
-				})
-			}
-			for _, onClient := range []bool{true, false} {
-				// A packet that was in flight during the end may have been learned from; the entry lasts for one lease.
-				eventually(t, "the cache to forget "+f.String(), func() error {
-					e, err := s.entriesOf(t, f, onClient)
-					if err == nil && (e.egress.State == "active" || e.ingress.State == "active") {
-						err = fmt.Errorf("%+v", e)
-					}
-					return err
-				})
+// connectionEnd is a way to end a connection.
+type connectionEnd struct {
+	name  string
+	reset bool
+	// A packet with this TCP flag must pass the client's tunnel device; "" for none.
+	flag string
+	end  func(t *testing.T, sender, sink *cluster.Process)
+}
+
+var connectionEnds = []connectionEnd{
+	{"FIN", false, "F", func(t *testing.T, sender, _ *cluster.Process) { requireIntact(t, stop[report.Send](t, sender)) }},
+	{"RSTOfTheSender", true, "R", func(t *testing.T, sender, sink *cluster.Process) {
+		require.Equal(t, "reset", stop[report.Send](t, sender).End)
+		ended := stop[report.Sink](t, sink).Connections
+		require.Len(t, ended, 1)
+		require.Equal(t, "reset", ended[0].End, "RST must reach the other side")
+	}},
+	{"RSTOfTheReceiver", false, "", func(t *testing.T, sender, sink *cluster.Process) {
+		sink.Kill() // the sender continues to send to a socket that no longer exists
+		eventually(t, "the sender to notice", func() error {
+			select {
+			case <-sender.Done():
+				return nil
+			default:
+				return notYet("it still sends")
 			}
 		})
+		require.Contains(t, sender.Stdout(), `"end":"reset"`)
+	}},
+}
+
+// testConnectionEnd checks that conntrack sees the end of connections that the cache has carried.
+func testConnectionEnd(t *testing.T, s *suite) {
+	for i, c := range connectionEnds {
+		t.Run(c.name, func(t *testing.T) { testOneConnectionEnd(t, s, uint16(4300+i), c) })
 	}
 	t.Run("TheSameFiveTupleAgain", func(t *testing.T) {
 		f := s.flow("TCP", 4310, sinkPort)
@@ -104,6 +66,50 @@ func testConnectionEnd(t *testing.T, s *suite) {
 			stop[report.Send](t, sender)
 		}
 	})
+}
+
+func testOneConnectionEnd(t *testing.T, s *suite, port uint16, c connectionEnd) {
+	f := s.flow("TCP", port, sinkPort)
+	sink := startSink(t, s.server.Space)
+	wire := startServer(t, s.node1.Space, "capture", "--device="+s.tunnelDevice(), "--outgoing", "--proto=tcp",
+		fmt.Sprintf("--source-port=%d", port))
+	args := []string{"tcp-send", fmt.Sprintf("--from=:%d", port), to(s.server.IP, sinkPort), "--rate=2000000"}
+	if c.reset {
+		args = append(args, "--reset")
+	}
+	sender := start(t, s.client.Space, args...)
+	waitForStatus(t, sender, "connected")
+	s.waitFast(t, f)
+	for _, n := range s.Nodes {
+		e, ok := conntrackOf(t, n, f)
+		require.True(t, ok, "%s has no conntrack entry of %s", n.Name, f)
+		require.Equal(t, "ESTABLISHED", e.state)
+	}
+	c.end(t, sender, sink)
+	seen := stop[report.Capture](t, wire).Packets
+	for _, flag := range []string{"S", c.flag} {
+		require.True(t, slices.ContainsFunc(seen, func(p report.Packet) bool { return strings.Contains(p.TCPFlags, flag) }),
+			"no packet with flag %s went through Open vSwitch", flag)
+	}
+	for _, n := range s.Nodes {
+		eventually(t, "conntrack of "+n.Name+" to see the end of "+f.String(), func() error {
+			// After RST outside the window that conntrack knows the state stays ESTABLISHED, with the timeout of CLOSE.
+			if e, ok := conntrackOf(t, n, f); ok && e.left > closedTimeout {
+				return notYet(e.line)
+			}
+			return nil
+		})
+	}
+	for _, onClient := range []bool{true, false} {
+		// A packet that was in flight during the end may have been learned from; the entry lasts for one lease.
+		eventually(t, "the cache to forget "+f.String(), func() error {
+			e, err := s.entriesOf(t, f, onClient)
+			if err == nil && (e.egress.State == "active" || e.ingress.State == "active") {
+				err = fmt.Errorf("%+v", e)
+			}
+			return err
+		})
+	}
 }
 
 // testConntrackLiveness checks with short timeouts that leases keep conntrack's entries alive while traffic flows, and no

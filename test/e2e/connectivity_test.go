@@ -22,7 +22,7 @@ func testConnectivity(t *testing.T, s *suite) {
 		from, to *cluster.Space
 		address  netip.Addr
 	}{
-		{"PodToPodOnTheSameNode", s.client.Space, s.neighbour.Space, s.neighbour.IP},
+		{"PodToPodOnTheSameNode", s.client.Space, s.neighbor.Space, s.neighbor.IP},
 		{"PodToPodAcrossNodes", s.client.Space, s.server.Space, s.server.IP},
 		{"PodToItsOwnNode", s.client.Space, s.node1.Space, s.node1.IP},
 		{"PodToRemoteNode", s.client.Space, s.node2.Space, s.node2.IP},

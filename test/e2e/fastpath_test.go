@@ -44,42 +44,7 @@ func testFastPath(t *testing.T, s *suite) {
 			}
 		}
 	})
-	t.Run("DatagramsInOneDirection", func(t *testing.T) {
-		startServer(t, s.server.Space, "udp-echo", "--listen="+netip.AddrPortFrom(s.server.IP, udpEchoPort).String(), "--answers=1")
-		f := s.flow("UDP", 4203, udpEchoPort)
-		ping := start(t, s.client.Space, "udp-ping", "--from=:4203", to(s.server.IP, udpEchoPort), "--rate=500")
-		carried := func(least uint64) (sent, received uint64) {
-			t.Helper()
-			eventually(t, fmt.Sprintf("the fast path to carry %d packets", least), func() error {
-				client, err := s.entriesOf(t, f, true)
-				if err != nil {
-					return err
-				}
-				server, err := s.entriesOf(t, f, false)
-				if err != nil {
-					return err
-				}
-				if client.ingress.State != "" {
-					return fmt.Errorf("the only answer was too early to be learned from, but there is %+v", client.ingress)
-				}
-				if sent, received = client.egress.Packets, server.ingress.Packets; min(sent, received) < least {
-					return fmt.Errorf("%d sent, %d received", sent, received)
-				}
-				return nil
-			})
-			return sent, received
-		}
-		sent, received := carried(10)
-		slowSent, _ := devicePackets(t, s.node1, s.tunnelDevice())
-		_, slowReceived := devicePackets(t, s.node2, s.tunnelDevice())
-		const count = 1000
-		moreSent, moreReceived := carried(max(sent, received) + count)
-		allSlowSent, _ := devicePackets(t, s.node1, s.tunnelDevice())
-		_, allSlowReceived := devicePackets(t, s.node2, s.tunnelDevice())
-		require.LessOrEqual(t, float64(allSlowSent-slowSent), (1-leastFast)*float64(moreSent-sent))
-		require.LessOrEqual(t, float64(allSlowReceived-slowReceived), (1-leastFast)*float64(moreReceived-received))
-		stop[report.Ping](t, ping)
-	})
+	t.Run("DatagramsInOneDirection", func(t *testing.T) { testDatagramsInOneDirection(t, s) })
 	t.Run("TCP", func(t *testing.T) {
 		startSink(t, s.server.Space)
 		f := s.flow("TCP", 4202, sinkPort)
@@ -107,16 +72,55 @@ func testFastPath(t *testing.T, s *suite) {
 		r.waitFastIfGate(t)
 		r.end(t, 0)
 	})
-	t.Run("TrafficThatIsNotAcceleratedUsesOpenVSwitch", func(t *testing.T) {
-		before := oncacheStatus(t, s.node1)
-		pingICMP(t, s.client.Space, s.server.IP)
-		startSink(t, s.neighbour.Space)
-		requireIntact(t, runTraffic[report.Send](t, s.client.Space, execTimeout, "tcp-send", to(s.neighbour.IP, sinkPort), "--bytes=1000000"))
-		after := oncacheStatus(t, s.node1)
-		require.Equal(t, before.Egress.Hits, after.Egress.Hits)
-		require.Greater(t, after.Egress.Uncacheable["protocol"], before.Egress.Uncacheable["protocol"], "ICMP")
-		require.Greater(t, after.Egress.Uncacheable["not_remote"], before.Egress.Uncacheable["not_remote"], "a Pod on the same Node")
-	})
+	t.Run("TrafficThatIsNotAcceleratedUsesOpenVSwitch", func(t *testing.T) { testNotAccelerated(t, s) })
+}
+
+func testDatagramsInOneDirection(t *testing.T, s *suite) {
+	startServer(t, s.server.Space, "udp-echo", "--listen="+netip.AddrPortFrom(s.server.IP, udpEchoPort).String(), "--answers=1")
+	f := s.flow("UDP", 4203, udpEchoPort)
+	ping := start(t, s.client.Space, "udp-ping", "--from=:4203", to(s.server.IP, udpEchoPort), "--rate=500")
+	carried := func(least uint64) (sent, received uint64) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("the fast path to carry %d packets", least), func() error {
+			client, err := s.entriesOf(t, f, true)
+			if err != nil {
+				return err
+			}
+			server, err := s.entriesOf(t, f, false)
+			if err != nil {
+				return err
+			}
+			if client.ingress.State != "" {
+				return fmt.Errorf("the only answer was too early to be learned from, but there is %+v", client.ingress)
+			}
+			if sent, received = client.egress.Packets, server.ingress.Packets; min(sent, received) < least {
+				return fmt.Errorf("%d sent, %d received", sent, received)
+			}
+			return nil
+		})
+		return sent, received
+	}
+	sent, received := carried(10)
+	slowSent, _ := devicePackets(t, s.node1, s.tunnelDevice())
+	_, slowReceived := devicePackets(t, s.node2, s.tunnelDevice())
+	const count = 1000
+	moreSent, moreReceived := carried(max(sent, received) + count)
+	allSlowSent, _ := devicePackets(t, s.node1, s.tunnelDevice())
+	_, allSlowReceived := devicePackets(t, s.node2, s.tunnelDevice())
+	require.LessOrEqual(t, float64(allSlowSent-slowSent), (1-leastFast)*float64(moreSent-sent))
+	require.LessOrEqual(t, float64(allSlowReceived-slowReceived), (1-leastFast)*float64(moreReceived-received))
+	stop[report.Ping](t, ping)
+}
+
+func testNotAccelerated(t *testing.T, s *suite) {
+	before := oncacheStatus(t, s.node1)
+	pingICMP(t, s.client.Space, s.server.IP)
+	startSink(t, s.neighbor.Space)
+	requireIntact(t, runTraffic[report.Send](t, s.client.Space, execTimeout, "tcp-send", to(s.neighbor.IP, sinkPort), "--bytes=1000000"))
+	after := oncacheStatus(t, s.node1)
+	require.Equal(t, before.Egress.Hits, after.Egress.Hits)
+	require.Greater(t, after.Egress.Uncacheable["protocol"], before.Egress.Uncacheable["protocol"], "ICMP")
+	require.Greater(t, after.Egress.Uncacheable["not_remote"], before.Egress.Uncacheable["not_remote"], "a Pod on the same Node")
 }
 
 // measurement compares what the tunnel devices and the cache have carried since its start.

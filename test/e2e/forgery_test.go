@@ -30,29 +30,9 @@ func testForgery(t *testing.T, s *suite) {
 	cover := start(t, s.client.Space, "udp-ping", fmt.Sprintf("--from=:%d", forgeryPort), to(s.server.IP, udpEchoPort), "--rate=100")
 	waitForStatus(t, cover, "connected")
 	s.waitFastIfGate(t, f)
-	clientMAC, serverMAC := macOf(t, s.client.Space, "eth0"), macOf(t, s.server.Space, "eth0")
-	gatewayMAC := macOf(t, s.node2.Space, "antrea-gw0")
+	clientMAC := macOf(t, s.client.Space, "eth0")
 
-	t.Run("EveryTypeOfServiceArrivesUnchanged", func(t *testing.T) {
-		before, _ := s.entriesOfIfGate(t, f)
-		outer := startServer(t, s.node1.Space, "capture", "--outgoing", "--proto=udp", "--destination="+s.transportIP(s.node2).String())
-		got := s.craft(t, s.client, f, "--every-tos")
-		require.Len(t, got, 256)
-		var seen [256]int
-		for _, p := range got {
-			seen[p.TOS]++
-			require.EqualValues(t, arrivalTTL, p.TTL)
-			require.Equal(t, gatewayMAC, p.SourceMAC)
-			require.Equal(t, serverMAC, p.DestinationMAC)
-		}
-		for tos, n := range seen {
-			require.Equal(t, 1, n, "type of service %#x", tos)
-		}
-		s.requireOuterTOS(t, stop[report.Capture](t, outer))
-		if after, ok := s.entriesOfIfGate(t, f); ok {
-			require.GreaterOrEqual(t, after.egress.Packets-before.egress.Packets, uint64(250), "crafted packets should have used the fast path")
-		}
-	})
+	t.Run("EveryTypeOfServiceArrivesUnchanged", func(t *testing.T) { testEveryTypeOfService(t, s, f) })
 	for _, c := range []struct {
 		name   string
 		sender *cluster.Pod
@@ -62,8 +42,8 @@ func testForgery(t *testing.T, s *suite) {
 		{"ForgedSourceAddressIsDropped", s.client, "--source=" + s.unusedPodAddress(), 0},
 		{"SourceAddressOfARemotePodIsDropped", s.client, "--source=" + s.server.IP.String(), 0},
 		{"ForgedSourceMACIsDropped", s.client, "--source-mac=02:00:00:00:00:99", 0},
-		{"FlowOfAnotherPodIsDropped", s.neighbour, "--source=" + s.client.IP.String(), 0},
-		{"FlowAndMACOfAnotherPodIsDropped", s.neighbour, "--source=" + s.client.IP.String() + " --source-mac=" + clientMAC, 0},
+		{"FlowOfAnotherPodIsDropped", s.neighbor, "--source=" + s.client.IP.String(), 0},
+		{"FlowAndMACOfAnotherPodIsDropped", s.neighbor, "--source=" + s.client.IP.String() + " --source-mac=" + clientMAC, 0},
 		{"TTLThatEndsAtTheFirstNode", s.client, "--ttl=1", 0},
 		{"TTLThatEndsAtTheSecondNode", s.client, "--ttl=2", 0},
 		{"TTLThatIsJustEnough", s.client, "--ttl=3", 1},
@@ -85,6 +65,28 @@ func testForgery(t *testing.T, s *suite) {
 	}
 	t.Run("AnotherPodCannotEndAConnection", func(t *testing.T) { s.testForeignReset(t, clientMAC) })
 	requireNoLoss(t, stop[report.Ping](t, cover))
+}
+
+func testEveryTypeOfService(t *testing.T, s *suite, f flow) {
+	serverMAC, gatewayMAC := macOf(t, s.server.Space, "eth0"), macOf(t, s.node2.Space, "antrea-gw0")
+	before, _ := s.entriesOfIfGate(t, f)
+	outer := startServer(t, s.node1.Space, "capture", "--outgoing", "--proto=udp", "--destination="+s.transportIP(s.node2).String())
+	got := s.craft(t, s.client, f, "--every-tos")
+	require.Len(t, got, 256)
+	var seen [256]int
+	for _, p := range got {
+		seen[p.TOS]++
+		require.EqualValues(t, arrivalTTL, p.TTL)
+		require.Equal(t, gatewayMAC, p.SourceMAC)
+		require.Equal(t, serverMAC, p.DestinationMAC)
+	}
+	for tos, n := range seen {
+		require.Equal(t, 1, n, "type of service %#x", tos)
+	}
+	s.requireOuterTOS(t, stop[report.Capture](t, outer))
+	if after, ok := s.entriesOfIfGate(t, f); ok {
+		require.GreaterOrEqual(t, after.egress.Packets-before.egress.Packets, uint64(250), "crafted packets should have used the fast path")
+	}
 }
 
 // fragmented makes two fragments of a packet. Fragments of IPv6 must be longer than the minimum MTU: conntrack reassembles
@@ -128,7 +130,7 @@ func (s *suite) testForeignReset(t *testing.T, clientMAC string) {
 	s.waitFastIfGate(t, f)
 	before, _ := s.entriesOfIfGate(t, f)
 	for _, flags := range []string{"R", "FA", "S"} {
-		runTraffic[report.Sent](t, s.neighbour.Space, execTimeout, "send-raw", "--proto=tcp", "--flags="+flags,
+		runTraffic[report.Sent](t, s.neighbor.Space, execTimeout, "send-raw", "--proto=tcp", "--flags="+flags,
 			"--source="+s.client.IP.String(), "--source-mac="+clientMAC, "--destination="+s.server.IP.String(),
 			fmt.Sprintf("--source-port=%d", port), fmt.Sprintf("--port=%d", sinkPort), "--count=5")
 	}

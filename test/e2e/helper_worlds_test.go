@@ -41,7 +41,7 @@ type worlds struct {
 	marks   int
 	// uids are those of all markers' policies.
 	uids []string
-	// ids are the flow ids of the marker's rule by Node.
+	// ids are the flow ids of the marker's rule, by Node.
 	ids map[string]string
 }
 
@@ -126,7 +126,7 @@ func (w *worlds) settle(t *testing.T) {
 		eventually(t, "the marker to be enforced on "+n.Name, func() error {
 			policies, err := tryAntctl[[]apis.NetworkPolicy](t, n, "get", "networkpolicy", w.uids[len(w.uids)-1])
 			if err == nil && !policies[0].Enforced {
-				err = notYet("it is realized only")
+				err = notYet("it is only realized")
 			}
 			return err
 		})

@@ -67,16 +67,13 @@ func testInjection(t *testing.T, s *suite) {
 		{"NodePort", netip.AddrPortFrom(node2, injectionNodePort), s.client, s.server, s.node2, translated},
 	}
 	// An address with a preferred lifetime of 0 is not used as a source of packets.
-	onNode := func(n *cluster.Node, verb string, words ...string) {
-		succeeds(t, n.Space, append(strings.Fields(verb), words...)...)
-	}
-	onNode(s.node2, "ip addr add", second.String(), "dev", "eth0", "preferred_lft", "0")
-	defer onNode(s.node2, "ip addr del", second.String(), "dev", "eth0")
+	onNode(t, s.node2, "ip addr add", second.String(), "dev", "eth0", "preferred_lft", "0")
+	defer onNode(t, s.node2, "ip addr del", second.String(), "dev", "eth0")
 	translate := func(n *cluster.Node, from netip.Addr, fromPort uint16) func() {
 		rule := []string{"-d", from.String(), "-p", "udp", "--dport", strconv.Itoa(int(fromPort)), "-j", "DNAT", "--to-destination",
 			netip.AddrPortFrom(node2, port).String()}
-		onNode(n, s.iptables()+" -t nat -I PREROUTING", rule...)
-		return func() { onNode(n, s.iptables()+" -t nat -D PREROUTING", rule...) }
+		onNode(t, n, s.iptables()+" -t nat -I PREROUTING", rule...)
+		return func() { onNode(t, n, s.iptables()+" -t nat -D PREROUTING", rule...) }
 	}
 	defer translate(s.node1, service, 53)()
 	defer translate(s.node2, node2, injectionNodePort)()
@@ -90,39 +87,43 @@ func testInjection(t *testing.T, s *suite) {
 	eventually(t, "the rules to drop all forged packets", func() error {
 		before := s.drops(t)
 		s.inject(t, ways)
-		pingICMP(t, s.neighbour.Space, s.server.IP) // packets that were sent before have arrived, or never will
+		pingICMP(t, s.neighbor.Space, s.server.IP) // packets that were sent before have arrived, or never will
 		require.Empty(t, received(), "forged packets have reached Pods")
-		dropped := s.drops(t)
-		for rule := range dropped {
-			if dropped[rule] -= before[rule]; dropped[rule] == 0 {
-				delete(dropped, rule)
-			}
-		}
-		if !maps.Equal(want, dropped) {
+		if dropped := s.dropsSince(t, before); !maps.Equal(want, dropped) {
 			return fmt.Errorf("dropped %v, want %v", dropped, want)
 		}
 		return nil
 	})
 	t.Run("OwnTunnelsOfPods", func(t *testing.T) { s.testOwnTunnels(t) })
-	t.Run("WithoutTheRulesAllArrive", func(t *testing.T) {
-		for _, n := range s.Nodes {
-			for _, chain := range []string{"raw -I PREROUTING", "mangle -I FORWARD", "filter -I INPUT"} {
-				accept := []string{"-p", "udp", "--dport", strconv.Itoa(int(port)), "-j", "ACCEPT"}
-				onNode(n, s.iptables()+" -t "+chain, accept...)
-				defer onNode(n, s.iptables()+" -t "+strings.Replace(chain, "-I", "-D", 1), accept...)
-			}
+	t.Run("WithoutTheRulesAllArrive", func(t *testing.T) { testInjectionWithoutRules(t, s, ways, received) })
+}
+
+// onNode runs a command on a Node: verb is split into words, and words are appended.
+func onNode(t *testing.T, n *cluster.Node, verb string, words ...string) {
+	t.Helper()
+	succeeds(t, n.Space, append(strings.Fields(verb), words...)...)
+}
+
+// testInjectionWithoutRules checks that all forged packets arrive when other rules accept them first.
+func testInjectionWithoutRules(t *testing.T, s *suite, ways []injection, received func() map[string]int) {
+	port := s.tunnelPort()
+	for _, n := range s.Nodes {
+		for _, chain := range []string{"raw -I PREROUTING", "mangle -I FORWARD", "filter -I INPUT"} {
+			accept := []string{"-p", "udp", "--dport", strconv.Itoa(int(port)), "-j", "ACCEPT"}
+			onNode(t, n, s.iptables()+" -t "+chain, accept...)
+			defer onNode(t, n, s.iptables()+" -t "+strings.Replace(chain, "-I", "-D", 1), accept...)
 		}
-		want := map[string]int{}
-		for _, w := range ways {
-			want[w.name] = forgedCount
+	}
+	want := map[string]int{}
+	for _, w := range ways {
+		want[w.name] = forgedCount
+	}
+	s.inject(t, ways)
+	eventually(t, "all forged packets to arrive", func() error {
+		if got := received(); !maps.Equal(want, got) {
+			return fmt.Errorf("received %v, want %v", got, want)
 		}
-		s.inject(t, ways)
-		eventually(t, "all forged packets to arrive", func() error {
-			if got := received(); !maps.Equal(want, got) {
-				return fmt.Errorf("received %v, want %v", got, want)
-			}
-			return nil
-		})
+		return nil
 	})
 }
 
@@ -139,7 +140,7 @@ func (s *suite) inject(t *testing.T, ways []injection) {
 	t.Helper()
 	for _, w := range ways {
 		forged := s.forge(t, w)
-		require.NoError(t, s.neighbour.Do(func() error {
+		require.NoError(t, s.neighbor.Do(func() error {
 			conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(w.to))
 			if err != nil {
 				return err
@@ -235,6 +236,18 @@ func (s *suite) drops(t *testing.T) map[string]int {
 	return drops
 }
 
+// dropsSince returns the packets that the agents' rules have dropped since a call of drops, without rules that dropped none.
+func (s *suite) dropsSince(t *testing.T, before map[string]int) map[string]int {
+	t.Helper()
+	dropped := s.drops(t)
+	for rule := range dropped {
+		if dropped[rule] -= before[rule]; dropped[rule] == 0 {
+			delete(dropped, rule)
+		}
+	}
+	return dropped
+}
+
 // testOwnTunnels checks that Pods can have tunnels of the kind and port that Nodes use, between each other and to a host
 // outside.
 func (s *suite) testOwnTunnels(t *testing.T) {
@@ -243,7 +256,7 @@ func (s *suite) testOwnTunnels(t *testing.T) {
 		pod     *cluster.Pod
 		remote  netip.Addr
 		address string
-	}{{s.neighbour, s.server.IP, "10.99.0.1/30"}, {s.server, s.neighbour.IP, "10.99.0.2/30"}} {
+	}{{s.neighbor, s.server.IP, "10.99.0.1/30"}, {s.server, s.neighbor.IP, "10.99.0.2/30"}} {
 		shell(t, end.pod.Space, fmt.Sprintf(`
 			echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 			ip link add %s type %s id 7 remote %s dstport %d
@@ -251,7 +264,7 @@ func (s *suite) testOwnTunnels(t *testing.T) {
 			ip link set %s up`, device, s.tunnel, end.remote, s.tunnelPort(), end.address, device, device))
 		defer succeeds(t, end.pod.Space, "ip", "link", "del", device)
 	}
-	pingICMP(t, s.neighbour.Space, netip.MustParseAddr("10.99.0.2"))
+	pingICMP(t, s.neighbor.Space, netip.MustParseAddr("10.99.0.2"))
 
 	outside := listenUDP(t, s.Internet, s.tunnelPort())
 	way := injection{name: "Outside", to: netip.AddrPortFrom(s.internet(), s.tunnelPort()), from: s.client, victim: s.server}

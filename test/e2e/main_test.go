@@ -11,10 +11,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
-// quick is set when tests that transfer much data may transfer less.
+// quick is set when tests that transfer a lot of data may transfer less.
 var quick = os.Getenv("E2E_QUICK") == "1"
 
-// all is set when areas run for which `make test` has no time; `make test-e2e-all` sets it.
+// all is set by `make test-e2e-all`, which also runs the areas that `make test` skips to save time.
 var all = os.Getenv("E2E_ALL") == "1"
 
 // printer shows the progress; tests on an emulated machine take minutes.

@@ -137,7 +137,7 @@ func requireNetkit(t *testing.T) {
 
 // testEveryPodHasNetkit guards the suite: the areas after it would pass with veth as well.
 func testEveryPodHasNetkit(t *testing.T, s *suite) {
-	for _, pod := range []*cluster.Pod{s.client, s.neighbour, s.server} {
+	for _, pod := range []*cluster.Pod{s.client, s.neighbor, s.server} {
 		require.Contains(t, succeeds(t, pod.Space, "ip", "-d", "link", "show", "eth0"), "netkit")
 	}
 	for pod, node := range map[*cluster.Pod]*cluster.Node{s.client: s.node1, s.server: s.node2} {

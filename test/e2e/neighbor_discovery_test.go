@@ -33,8 +33,8 @@ func testNeighborDiscovery(t *testing.T, s *suite) {
 		eventually(t, "the gateway to be a neighbor", func() error { return neighborMAC(gateway) })
 	})
 	t.Run("PodWithTheGatewaysAddressIsNotBelieved", func(t *testing.T) {
-		succeeds(t, s.neighbour.Space, "ip", "addr", "add", gateway+"/128", "dev", "eth0", "nodad")
-		defer succeeds(t, s.neighbour.Space, "ip", "addr", "del", gateway+"/128", "dev", "eth0")
+		succeeds(t, s.neighbor.Space, "ip", "addr", "add", gateway+"/128", "dev", "eth0", "nodad")
+		defer succeeds(t, s.neighbor.Space, "ip", "addr", "del", gateway+"/128", "dev", "eth0")
 		for range 3 {
 			forget()
 			pingICMP(t, s.client.Space, s.server.IP)

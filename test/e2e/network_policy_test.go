@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -15,13 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
@@ -30,39 +26,11 @@ import (
 // testNetworkPolicy checks that policies decide which connections can be opened, and that they leave open connections
 // alone.
 func testNetworkPolicy(t *testing.T, s *suite) {
-	for _, p := range []*cluster.Pod{s.client, s.neighbour, s.server} {
+	for _, p := range []*cluster.Pod{s.client, s.neighbor, s.server} {
 		s.label(t, p, map[string]string{"app": p.PodName})
 	}
 	startSink(t, s.server.Space)
-	t.Run("AllowedPeerAndPort", func(t *testing.T) {
-		remove := s.applyPolicy(t, ingressTo("allow-client", "server", networkingv1.NetworkPolicyIngressRule{
-			From:  []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}},
-			Ports: []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(sinkPort))}},
-		}))
-		requireConnects(t, s.client.Space, s.server.IP, sinkPort)
-		requireNoConnection(t, s.neighbour.Space, s.server.IP, sinkPort)
-		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort+1)
-		requireConnects(t, s.node2.Space, s.server.IP, sinkPort) // its own Node is always allowed
-		explained := func(from *cluster.Pod) (path, policy string) {
-			e := antctl[api.Explanation](t, s.node2, "oncache", "explain", "--from="+namespace+"/"+from.PodName, "--to="+namespace+"/"+s.server.PodName, fmt.Sprint("--port=", sinkPort))
-			return e.Path, e.Ingress.Policy
-		}
-		path, policy := explained(s.client)
-		require.NotEqual(t, api.PathDenied, path)
-		require.Equal(t, namespace+"/allow-client", policy)
-		path, policy = explained(s.neighbour)
-		require.Equal(t, api.PathDenied, path)
-		require.Empty(t, policy)
-
-		// A peer's label counts, not its name.
-		s.label(t, s.neighbour, map[string]string{"app": "client"})
-		s.waitPeers(t, "allow-client", 2)
-		requireConnects(t, s.neighbour.Space, s.server.IP, sinkPort)
-		s.label(t, s.neighbour, map[string]string{"app": "neighbour"})
-		s.waitPeers(t, "allow-client", 1)
-		requireNoConnection(t, s.neighbour.Space, s.server.IP, sinkPort)
-		remove()
-	})
+	t.Run("AllowedPeerAndPort", func(t *testing.T) { testAllowedPeerAndPort(t, s) })
 	t.Run("Egress", func(t *testing.T) {
 		remove := s.applyPolicy(t, &networkingv1.NetworkPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "no-egress"},
@@ -71,93 +39,111 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 			},
 		})
 		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
-		requireConnects(t, s.neighbour.Space, s.server.IP, sinkPort)
+		requireConnects(t, s.neighbor.Space, s.server.IP, sinkPort)
 		remove()
 	})
-	t.Run("OpenConnectionsStayAndNewOnesDoNot", func(t *testing.T) {
-		startEcho(t, s.server.Space, s.server.IP)
-		s.waitPossible(t, s.client, 4710)
-		f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4701), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
-		open := start(t, s.client.Space, "udp-ping", "--from=:4701", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
-		waitReceived(t, open, 100, patience)
-		s.waitFastIfGate(t, f)
-
-		remove := s.applyPolicy(t, ingressTo("deny", "server"))
-		if s.oncache {
-			s.waitFast(t, f)
-		}
-		waitReceived(t, open, lastReceived(open)+100, patience)
-		port := uint16(4730)
-		eventually(t, "new connections to be refused", func() error {
-			port++
-			if p := s.newPing(t, s.client, port); p.Sent == 0 || p.Received > 0 {
-				return fmt.Errorf("%+v", p)
-			}
-			return nil
-		})
-		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
-
-		remove()
-		s.waitPossible(t, s.client, 4750)
-		requireNoLoss(t, stop[report.Ping](t, open))
-	})
+	t.Run("OpenConnectionsStayAndNewOnesDoNot", func(t *testing.T) { testOpenConnectionsStay(t, s) })
 	if s.oncache {
 		t.Run("StaleMegaflowsTeachNothing", func(t *testing.T) { testStaleMegaflows(t, s) })
 	}
-	t.Run("Statistics", func(t *testing.T) {
-		s.applyPolicy(t, ingressTo("count", "server", networkingv1.NetworkPolicyIngressRule{
-			From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}},
-		}))
-		startEcho(t, s.server.Space, s.server.IP)
-		ping := start(t, s.client.Space, "udp-ping", "--from=:4730", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
-		waitReceived(t, ping, 200, patience)
-		s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, 4730), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
-		eventually(t, "the rule to have counted the connection", func() error {
-			p, err := s.policyOn(t, s.node2, "count")
-			if err != nil {
-				return err
-			}
-			counted := p.Realized[0].Stats
-			if counted == nil || counted.Sessions == 0 || counted.Packets < 200 || (counted.FastPackets > 0) != s.oncache {
-				return fmt.Errorf("%+v", counted)
-			}
-			return nil
-		})
-		requireNoLoss(t, stop[report.Ping](t, ping))
-	})
+	t.Run("Statistics", func(t *testing.T) { testPolicyStatistics(t, s) })
 	t.Run("CutConnections", func(t *testing.T) { testCutConnections(t, s) })
-	t.Run("AgentRestart", func(t *testing.T) {
-		remove := s.applyPolicy(t, ingressTo("deny", "server"))
-		require.NoError(t, s.node2.StopAgent())
-		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
-		require.NoError(t, s.node2.StartAgent())
-		ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
-		defer cancel()
-		require.NoError(t, s.node2.WaitAgentReady(ctx))
-		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
-		remove()
-		requireConnects(t, s.client.Space, s.server.IP, sinkPort)
-	})
+	t.Run("AgentRestart", func(t *testing.T) { testPolicyOverAgentRestart(t, s) })
 }
 
-// newPing sends some requests from a port to the echo on server.
-func (s *suite) newPing(t *testing.T, from *cluster.Pod, port uint16) report.Ping {
-	t.Helper()
-	return runTraffic[report.Ping](t, from.Space, execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--duration=200ms")
+func testAllowedPeerAndPort(t *testing.T, s *suite) {
+	remove := s.applyPolicy(t, ingressTo("allow-client", "server", networkingv1.NetworkPolicyIngressRule{
+		From:  []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}},
+		Ports: []networkingv1.NetworkPolicyPort{{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(sinkPort))}},
+	}))
+	requireConnects(t, s.client.Space, s.server.IP, sinkPort)
+	requireNoConnection(t, s.neighbor.Space, s.server.IP, sinkPort)
+	requireNoConnection(t, s.client.Space, s.server.IP, sinkPort+1)
+	requireConnects(t, s.node2.Space, s.server.IP, sinkPort) // its own Node is always allowed
+	explained := func(from *cluster.Pod) (path, policy string) {
+		e := antctl[api.Explanation](t, s.node2, "oncache", "explain", "--from="+namespace+"/"+from.PodName, "--to="+namespace+"/"+s.server.PodName, fmt.Sprint("--port=", sinkPort))
+		return e.Path, e.Ingress.Policy
+	}
+	path, policy := explained(s.client)
+	require.NotEqual(t, api.PathDenied, path)
+	require.Equal(t, namespace+"/allow-client", policy)
+	path, policy = explained(s.neighbor)
+	require.Equal(t, api.PathDenied, path)
+	require.Empty(t, policy)
+
+	// A peer's label counts, not its name.
+	s.label(t, s.neighbor, map[string]string{"app": "client"})
+	s.waitPeers(t, "allow-client", 2)
+	requireConnects(t, s.neighbor.Space, s.server.IP, sinkPort)
+	s.label(t, s.neighbor, map[string]string{"app": "neighbor"})
+	s.waitPeers(t, "allow-client", 1)
+	requireNoConnection(t, s.neighbor.Space, s.server.IP, sinkPort)
+	remove()
 }
 
-// waitPossible waits until new connections to the echo on server are possible, that is, until the policies of the test
-// before are gone from the datapath, too. Each attempt is a new connection, from the next port, because an established one
-// would not be checked.
-func (s *suite) waitPossible(t *testing.T, from *cluster.Pod, port uint16) {
-	t.Helper()
-	eventually(t, "new connections to be possible", func() error {
+func testOpenConnectionsStay(t *testing.T, s *suite) {
+	startEcho(t, s.server.Space, s.server.IP)
+	s.waitPossible(t, s.client, 4710)
+	f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4701), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
+	open := start(t, s.client.Space, "udp-ping", "--from=:4701", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+	waitReceived(t, open, 100, patience)
+	s.waitFastIfGate(t, f)
+
+	remove := s.applyPolicy(t, ingressTo("deny", "server"))
+	if s.oncache {
+		s.waitFast(t, f)
+	}
+	waitReceived(t, open, lastReceived(open)+100, patience)
+	port := uint16(4730)
+	eventually(t, "new connections to be refused", func() error {
 		port++
-		if p := s.newPing(t, from, port); p.Sent == 0 || p.Lost > 0 {
+		if p := s.newPing(t, s.client, port); p.Sent == 0 || p.Received > 0 {
 			return fmt.Errorf("%+v", p)
 		}
 		return nil
 	})
+	requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
+
+	remove()
+	s.waitPossible(t, s.client, 4750)
+	requireNoLoss(t, stop[report.Ping](t, open))
+}
+
+// testPolicyStatistics checks that a rule counts the packets of both paths.
+func testPolicyStatistics(t *testing.T, s *suite) {
+	s.applyPolicy(t, ingressTo("count", "server", networkingv1.NetworkPolicyIngressRule{
+		From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("client")}},
+	}))
+	startEcho(t, s.server.Space, s.server.IP)
+	ping := start(t, s.client.Space, "udp-ping", "--from=:4730", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+	waitReceived(t, ping, 200, patience)
+	s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, 4730), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
+	eventually(t, "the rule to have counted the connection", func() error {
+		p, err := s.policyOn(t, s.node2, "count")
+		if err != nil {
+			return err
+		}
+		counted := p.Realized[0].Stats
+		if counted == nil || counted.Sessions == 0 || counted.Packets < 200 || (counted.FastPackets > 0) != s.oncache {
+			return fmt.Errorf("%+v", counted)
+		}
+		return nil
+	})
+	requireNoLoss(t, stop[report.Ping](t, ping))
+}
+
+// testPolicyOverAgentRestart checks that a policy holds while the agent is stopped and after its restart.
+func testPolicyOverAgentRestart(t *testing.T, s *suite) {
+	remove := s.applyPolicy(t, ingressTo("deny", "server"))
+	require.NoError(t, s.node2.StopAgent())
+	requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
+	require.NoError(t, s.node2.StartAgent())
+	ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
+	defer cancel()
+	require.NoError(t, s.node2.WaitAgentReady(ctx))
+	requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
+	remove()
+	requireConnects(t, s.client.Space, s.server.IP, sinkPort)
 }
 
 // testCutConnections checks networkPolicy.establishedConnections: cut. An open connection must end when policies forbid it,
@@ -177,17 +163,17 @@ func testCutConnections(t *testing.T, s *suite) {
 	defer established("keep")
 	startEcho(t, s.server.Space, s.server.IP)
 	s.waitPossible(t, s.client, 4770)
-	s.waitPossible(t, s.neighbour, 4770)
+	s.waitPossible(t, s.neighbor, 4770)
 	// At this rate the end is known to within a hundredth of a second.
 	forbidden := start(t, s.client.Space, "udp-ping", "--from=:4720", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
-	allowed := start(t, s.neighbour.Space, "udp-ping", "--from=:4721", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+	allowed := start(t, s.neighbor.Space, "udp-ping", "--from=:4721", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	waitReceived(t, forbidden, 100, patience)
 	waitReceived(t, allowed, 100, patience)
 	s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, 4720), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
 
 	begun := time.Now()
-	remove := s.applyPolicy(t, ingressTo("allow-neighbour", "server", networkingv1.NetworkPolicyIngressRule{
-		From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("neighbour")}},
+	remove := s.applyPolicy(t, ingressTo("allow-neighbor", "server", networkingv1.NetworkPolicyIngressRule{
+		From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("neighbor")}},
 	}))
 	eventually(t, "the forbidden connection to end", func() error {
 		before, other := lastReceived(forbidden), lastReceived(allowed)
@@ -202,9 +188,9 @@ func testCutConnections(t *testing.T, s *suite) {
 	require.NotEmpty(t, realized)
 	require.False(t, realized[0].enforced, "enforced, but not realized before")
 	eventually(t, "the policy to be enforced", func() error {
-		p, err := s.policyOn(t, s.node2, "allow-neighbour")
+		p, err := s.policyOn(t, s.node2, "allow-neighbor")
 		if err == nil && !p.Enforced {
-			err = notYet("it is realized only")
+			err = notYet("it is only realized")
 		}
 		return err
 	})
@@ -253,152 +239,4 @@ func testStaleMegaflows(t *testing.T, s *suite) {
 		s.waitFast(t, f)
 	}
 	requireNoLoss(t, stop[report.Ping](t, ping))
-}
-
-func selector(app string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
-}
-
-// ingressTo returns a policy that isolates the Pods with this label, except for what rules allow.
-func ingressTo(name, app string, rules ...networkingv1.NetworkPolicyIngressRule) *networkingv1.NetworkPolicy {
-	return &networkingv1.NetworkPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: *selector(app), PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}, Ingress: rules,
-		},
-	}
-}
-
-func (s *suite) label(t *testing.T, p *cluster.Pod, labels map[string]string) {
-	t.Helper()
-	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		pods := s.Client.CoreV1().Pods(p.Namespace)
-		object, err := pods.Get(t.Context(), p.PodName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		object.Labels = labels
-		_, err = pods.Update(t.Context(), object, metav1.UpdateOptions{})
-		return err
-	}))
-}
-
-// applyPolicy creates the policy and waits until it is realized where it applies. It is removed at the end of the test, or
-// by remove, which waits until that is realized.
-func (s *suite) applyPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) (remove func()) {
-	t.Helper()
-	policies := s.Client.NetworkingV1().NetworkPolicies(namespace)
-	_, err := policies.Create(t.Context(), policy, metav1.CreateOptions{})
-	require.NoError(t, err)
-	gone := func() {
-		t.Helper()
-		err := policies.Delete(context.WithoutCancel(t.Context()), policy.Name, metav1.DeleteOptions{})
-		if !apierrors.IsNotFound(err) {
-			require.NoError(t, err)
-		}
-	}
-	t.Cleanup(gone)
-	node := s.node1
-	if policy.Spec.PodSelector.MatchLabels["app"] == s.server.PodName {
-		node = s.node2
-	}
-	eventually(t, "policy "+policy.Name+" to be realized", func() error {
-		p, err := s.policyOn(t, node, policy.Name)
-		if err == nil && len(p.Realized) == 0 {
-			err = notYet("it has no rule on the switch")
-		}
-		return err
-	})
-	return func() {
-		t.Helper()
-		gone()
-		eventually(t, "policy "+policy.Name+" to be gone", func() error {
-			if _, err := s.policyOn(t, node, policy.Name); !errors.Is(err, errNoPolicy) {
-				return fmt.Errorf("it is still there (%w)", err)
-			}
-			return s.noRules(t, node)
-		})
-	}
-}
-
-var errNoPolicy = errors.New("the agent does not know the policy")
-
-func (s *suite) policyOn(t *testing.T, node *cluster.Node, name string) (apis.NetworkPolicy, error) {
-	policies, err := tryAntctl[[]apis.NetworkPolicy](t, node, "get", "networkpolicy", "-S", name, "-n", namespace)
-	if err != nil {
-		return apis.NetworkPolicy{}, err
-	}
-	if len(policies) == 0 {
-		return apis.NetworkPolicy{}, errNoPolicy
-	}
-	return policies[0], nil
-}
-
-// noRules returns an error while the switch has flows of rules that no policy of the agent has.
-func (s *suite) noRules(t *testing.T, node *cluster.Node) error {
-	policies, err := tryAntctl[[]apis.NetworkPolicy](t, node, "get", "networkpolicy")
-	if err != nil || len(policies) > 0 {
-		return err
-	}
-	for _, flow := range antctl[[]apis.OVSFlow](t, node, "get", "ovsflows", "-T", "IngressDefaultRule,EgressDefaultRule") {
-		if containsAll(flow.Flow, []string{"priority=200"}) {
-			return notYet(flow.Flow)
-		}
-	}
-	return nil
-}
-
-// waitPeers waits until the policy's first rule has so many peers.
-func (s *suite) waitPeers(t *testing.T, name string, want int) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("policy %s to have %d peers", name, want), func() error {
-		p, err := s.policyOn(t, s.node2, name)
-		if err != nil {
-			return err
-		}
-		flows, source := 0, "nw_src="
-		if s.ipv6 {
-			source = "ipv6_src="
-		}
-		for _, flow := range antctl[[]apis.OVSFlow](t, s.node2, "get", "ovsflows", "-T", "IngressRule") {
-			if containsAll(flow.Flow, []string{source, fmt.Sprintf("conjunction(%d,1/3)", p.Realized[0].FlowID)}) {
-				flows++
-			}
-		}
-		if flows != want {
-			return fmt.Errorf("it has %d", flows)
-		}
-		return nil
-	})
-}
-
-// connect opens a TCP connection and closes it.
-func connect(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) error {
-	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
-	defer cancel()
-	_, err := from.Exec(ctx, "timeout", "3", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/%s/%d", address, port))
-	return err
-}
-
-// requireConnects and requireNoConnection give the kernel time to forget megaflows of former rules.
-func requireConnects(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("a connection from %s to %s, port %d", from.Name, address, port), func() error { return connect(t, from, address, port) })
-}
-
-// requireNoConnection is described with requireConnects. Packets must be dropped, so that connecting lasts until the
-// timeout.
-func requireNoConnection(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("no connection from %s to %s, port %d", from.Name, address, port), func() error {
-		var exit *cluster.ExitError
-		err := connect(t, from, address, port)
-		if err == nil {
-			return notYet("it is possible")
-		}
-		if errors.As(err, &exit) && exit.Code == 124 {
-			return nil
-		}
-		return err
-	})
 }

@@ -219,7 +219,7 @@ func (f *field) judge(t *testing.T, world *policy.World, attempts []*attempt, af
 			elsewhere -= min(answers, 1)
 		}
 		if there != want || elsewhere > 0 {
-			t.Errorf("%v: allowed=%t, packet %d came there %d times, elsewhere %d times", a, allowed, after, there, elsewhere)
+			t.Errorf("%v: allowed=%t, packet %d arrived there %d times, elsewhere %d times", a, allowed, after, there, elsewhere)
 			wrong++
 		}
 	}

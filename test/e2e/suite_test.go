@@ -24,7 +24,7 @@ const (
 	setupTimeout = 3 * time.Minute
 )
 
-// suite is a cluster with one configuration: client and neighbour are Pods on the first Node, server is one on the second.
+// suite is a cluster with one configuration: client and neighbor are Pods on the first Node, server is one on the second.
 type suite struct {
 	*cluster.Cluster
 	tunnel  string
@@ -34,8 +34,8 @@ type suite struct {
 	// underlay6 is set when tunnel packets of this family are IPv6.
 	underlay6 bool
 
-	node1, node2              *cluster.Node
-	client, neighbour, server *cluster.Pod
+	node1, node2             *cluster.Node
+	client, neighbor, server *cluster.Pod
 }
 
 // area tests one thing on a cluster.
@@ -75,7 +75,7 @@ func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(*cluster
 	defer s.dumpIfFailed(t)
 	require.NoError(t, c.StartAgents(ctx))
 	s.client = s.createPod(t, s.node1, "client")
-	s.neighbour = s.createPod(t, s.node1, "neighbour")
+	s.neighbor = s.createPod(t, s.node1, "neighbor")
 	s.server = s.createPod(t, s.node2, "server")
 	return s
 }

@@ -32,7 +32,7 @@ func badPolicy(rng *rand.Rand, i int, world *policy.World) *bad {
 	spoilers := []func(*rand.Rand, *networkingv1.NetworkPolicy) string{
 		spoilSelector, spoilPeer, spoilBlock, spoilPort, spoilPort, spoilTypes, spoilNamespace, manyPeers, manyPorts, refusedBySwitch, refusedBySwitch,
 	}
-	// This one costs as much as all others together.
+	// This case takes as long as all others together.
 	if rng.IntN(30) == 0 {
 		spoilers = append(spoilers[:0], manyRules)
 	}

@@ -64,7 +64,7 @@ func (r *Runtime) namespace(name string) (string, error) {
 	}
 	done := make(chan error)
 	go func() {
-		// The thread stays locked and ends with the goroutine: nobody else may run in its namespace.
+		// The thread stays locked and ends with the goroutine: no other goroutine may run in its namespace.
 		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
@@ -102,7 +102,7 @@ func (r *Runtime) request(pod *policy.Pod) (*cnipb.CniCmdRequest, error) {
 	}, err
 }
 
-// errPanic is of a request that has made the server panic, which ends an agent.
+// errPanic is the error of a request that has made the server panic, which would end an agent.
 var errPanic = errors.New("the agent has panicked")
 
 type command func(context.Context, *cnipb.CniCmdRequest) (*cnipb.CniCmdResponse, error)

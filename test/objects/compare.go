@@ -19,7 +19,7 @@ import (
 // state is the observable state of a world at the end of a phase.
 type state struct {
 	phase *phase
-	// ready has, by Node, what its agent still waits for: nothing when it is ready.
+	// ready has, by Node, the reason why its agent is not ready; "" if it is.
 	ready map[string]string
 	// outcomes are those of the phase's probes.
 	outcomes []string
@@ -98,8 +98,8 @@ func linkLocal(mac []byte) string {
 	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: mac[0] ^ 2, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]}).String()
 }
 
-// differences returns the differences between b, which has met bad things, and a, which has not, unless what the bad things
-// concern explains them.
+// differences returns the differences between b, which has met bad things, and a, which has not, except those that the bad
+// things may cause.
 func differences(a, b *state) (all []string) {
 	note := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, name := range slices.Sorted(maps.Keys(b.ready)) {
@@ -153,9 +153,9 @@ func (b *state) compareOutcome(p *policy.Probe, want, have string) string {
 	case (want == delivered) == (have == delivered) && (want == absent) == (have == absent):
 		return ""
 	case want != delivered && have == delivered && !b.aliasAllows(p):
-		return "open; without what is bad it is " + want
+		return "open; without bad things it is " + want
 	case want == delivered && !b.mayClose(p.From) && !b.mayClose(p.To):
-		return "closed (" + have + "); without what is bad it is open"
+		return "closed (" + have + "); without bad things it is open"
 	}
 	return ""
 }
@@ -193,7 +193,7 @@ func (b *state) aliasAllows(p *policy.Probe) bool {
 	return allowed(networkingv1.PolicyTypeIngress, identities(p.From)) && allowed(networkingv1.PolicyTypeEgress, identities(p.To))
 }
 
-// compareTexts compares flows or routes by key. Additional ones must concern only what a bad Node claims for itself.
+// compareTexts compares flows or routes by key. Additional ones must concern only networks that a bad Node claims.
 func (b *state) compareTexts(what, node string, want, have map[string]string) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if have[key] != want[key] && !(have[key] == "" && b.mayLack(key)) {

@@ -26,11 +26,11 @@ func (s *Script) disturbance(rng *rand.Rand, world *policy.World, nodes []byte) 
 	}
 	switch rng.IntN(6) {
 	case 0:
-		add("an agent begins again", stop, start)
+		add("an agent restarts", stop, start)
 		p.begins = true
 	case 1, 2:
 		// Files are damaged while no agent runs.
-		add("an agent begins again without controller", controllerStops, stop)
+		add("an agent restarts without controller", controllerStops, stop)
 		for _, b := range s.Bad {
 			if b.damage != nil {
 				p.steps = append(p.steps, &step{bad: b, do: func(w *World) error { return b.damage(w, w.hosts[victim]) }})

@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	sets = flag.Int("sets", 0, "how many sets of good and bad objects TestObjects lives")
-	seed = flag.Uint64("seed", 0, "makes the same sets again; 0 chooses one")
+	sets = flag.Int("sets", 0, "number of sets of good and bad objects that TestObjects runs")
+	seed = flag.Uint64("seed", 0, "seed of the random sets; 0 chooses one")
 	only = flag.Int("only", -1, "only the set with this number")
 )
 
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	klog.SetLogger(klog.Logger{})
-	// One of them sleeps until some time after the last error of the process, which may be of another bubble: for years.
+	// One of them sleeps until some time after the process's last error. In a bubble whose clock is behind, that can take years.
 	utilruntime.ErrorHandlers = nil
 	os.Exit(supervise(func() int {
 		code := m.Run()
@@ -51,10 +51,10 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// summary is the last line.
+// summary is the last line of the output.
 var summary string
 
-// The runs of a set, except those with one bad object alone, which have its index.
+// Numbers of a set's runs. A run with a single bad object has the object's index instead.
 const (
 	withoutBad = -1
 	withAll    = -2

@@ -14,7 +14,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// maxHops bounds the number of tables that a packet passes on one switch.
+// maxHops bounds the number of tables that a packet traverses on one switch.
 const maxHops = 100
 
 // packet is the first packet of a connection on its way through a switch: fields of the packet and of its metadata by name,
@@ -98,7 +98,7 @@ func (s *fakeSwitch) lookUp(p packet, id uint8) (*of.Flow, error) {
 	return nil, nil
 }
 
-// addClauses records the clauses of conjunctions that the flow stands for; false if it is an ordinary flow.
+// addClauses records the clauses of conjunctions that the flow stands for. It returns false for an ordinary flow.
 func addClauses(clauses map[uint32]map[uint8]uint8, f *of.Flow) bool {
 	soft := false
 	for _, action := range f.Actions {
@@ -157,7 +157,7 @@ func (s *fakeSwitch) send(p packet) exit {
 		}
 		id = next
 	}
-	return exit{reason: "it goes round in circles"}
+	return exit{reason: "it loops"}
 }
 
 // apply executes the actions. It returns the next table, or the port through which the packet leaves.
@@ -190,7 +190,7 @@ func (p packet) apply(actions []of.Action) (next uint8, out uint32, err error) {
 		case of.OutputField:
 			out = uint32(p.bits(a.Field, a.Range))
 		default:
-			return 0, 0, fmt.Errorf("action %T on a packet of a connection", action)
+			return 0, 0, fmt.Errorf("action %T is not supported for a packet", action)
 		}
 	}
 	return next, out, nil

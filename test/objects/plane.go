@@ -21,15 +21,15 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy/feed"
 )
 
-// plane is antrea-controller: it runs or is away, and agents watch what it serves. Between its storage and the agents is
-// the API server's work: conversion and JSON, but no HTTP.
+// plane is antrea-controller, running or stopped. Agents watch its storage through the API server's conversion and JSON, but
+// without HTTP.
 type plane struct {
 	kube *kube
 
 	mu      sync.Mutex
 	storage map[string]rest.Storage
 	synced  <-chan struct{}
-	// life counts controllers: a watch of one that has ended is useless.
+	// life counts controllers: a watch on an ended one is useless.
 	life int
 	// open are the watches to end.
 	open    map[*feedWatch]bool
@@ -110,7 +110,7 @@ func (s *source) Watch(ctx context.Context, resource agentpolicy.Resource) (watc
 	return w, nil
 }
 
-// feedWatch passes events on like a connection: what arrives shares no memory with what was sent.
+// feedWatch passes events on like a connection: received objects share no memory with sent ones.
 type feedWatch struct {
 	from   watch.Interface
 	result chan watch.Event

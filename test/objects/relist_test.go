@@ -54,7 +54,7 @@ func (c *cluster) setAvailable(available bool, names ...string) {
 	}
 }
 
-// show makes the API have the objects of another world.
+// show replaces the API's objects by those of another world.
 func (c *cluster) show(objects *policy.World) {
 	for _, old := range c.objects.Policies {
 		if !slices.ContainsFunc(objects.Policies, func(p *networkingv1.NetworkPolicy) bool { return p.UID == old.UID }) {
@@ -80,8 +80,8 @@ func (c *cluster) rules() map[string][]string {
 	return texts
 }
 
-// strict asks for more than is guaranteed: that nothing opens while one policy replaces another whose removal nobody saw.
-var strict = flag.Bool("strict", false, "in TestControllerRelistsAndRestarts, also guard what is closed by one policy before and by another one after")
+// strict requires more than is guaranteed: that nothing opens while one policy replaces another whose removal was not seen.
+var strict = flag.Bool("strict", false, "in TestControllerRelistsAndRestarts, also guard connections that one policy closes before the change and another one after it")
 
 // editedWorld returns after with as many of its policies as possible as edits of those in before: under their names, with
 // their UIDs. Labels stay, because the content of a policy and its Pods arrive in streams that do not wait for each other.
@@ -95,7 +95,7 @@ func editedWorld(before, after *policy.World) *policy.World {
 	return after
 }
 
-// closedThroughout returns probes that stay closed, in whatever order policies are added, deleted and edited.
+// closedThroughout returns probes that stay closed regardless of the order in which policies are added, deleted and edited.
 func closedThroughout(rng *rand.Rand, before, after *policy.World) (closed []*policy.Probe) {
 	worlds := []*policy.World{before, after}
 	if !*strict {
@@ -114,7 +114,7 @@ func closedThroughout(rng *rand.Rand, before, after *policy.World) (closed []*po
 	return closed
 }
 
-// mixtures returns all worlds that may be seen on the way: each edited policy in its old or new version, each other one
+// mixtures returns all worlds that may be seen during the change: each edited policy in its old or new version, each other one
 // present or not.
 func mixtures(before, after *policy.World) []*policy.World {
 	versions := map[types.UID][]*networkingv1.NetworkPolicy{}
@@ -142,76 +142,79 @@ func mixtures(before, after *policy.World) []*policy.World {
 	return worlds
 }
 
+// disturbances stop and restart the controller, its watches and those of the agents. Each calls change once.
+var disturbances = []struct {
+	name    string
+	disturb func(t *testing.T, c *cluster, change func())
+}{
+	{"another controller", func(t *testing.T, c *cluster, change func()) {
+		c.plane.stop()
+		change()
+		c.settle()
+		require.NoError(t, c.plane.start())
+	}},
+	{"another controller at once", func(t *testing.T, c *cluster, change func()) {
+		c.plane.stop()
+		change()
+		require.NoError(t, c.plane.start())
+	}},
+	{"another controller, which cannot list for a time", func(t *testing.T, c *cluster, change func()) {
+		for _, missing := range resources {
+			c.setAvailable(false, missing)
+			c.plane.stop()
+			rules := c.rules()
+			require.NoError(t, c.plane.start())
+			c.settle()
+			require.Equal(t, rules, c.rules(), "the agents keep what they have while %s cannot be listed", missing)
+			for _, h := range c.hosts {
+				require.False(t, h.policies.Connected(), "an incomplete set is not served")
+			}
+			c.setAvailable(true, missing)
+			c.settle()
+		}
+		change()
+	}},
+	{"410 Gone", func(_ *testing.T, c *cluster, change func()) {
+		c.setAvailable(false, resources...)
+		c.kube.breakWatches(true)
+		change()
+		c.settle()
+		c.setAvailable(true, resources...)
+	}},
+	{"410 Gone, and one resource after the other", func(_ *testing.T, c *cluster, change func()) {
+		c.setAvailable(false, resources...)
+		c.kube.breakWatches(true)
+		change()
+		for _, name := range []string{"networkpolicies", "namespaces", "pods"} {
+			c.settle()
+			c.setAvailable(true, name)
+		}
+	}},
+	{"the watches of agents end", func(_ *testing.T, c *cluster, change func()) {
+		c.plane.breakWatches()
+		change()
+	}},
+	{"all of it", func(t *testing.T, c *cluster, change func()) {
+		c.plane.stop()
+		c.kube.breakWatches(true)
+		change()
+		require.NoError(t, c.plane.start())
+		c.quiet()
+		c.plane.breakWatches()
+		c.kube.breakWatches(true)
+		c.hosts[0].stop()
+		c.plane.stop()
+		require.NoError(t, c.hosts[0].start())
+		require.NoError(t, c.plane.start())
+	}},
+}
+
 // TestControllerRelistsAndRestarts stops and restarts the controller, its watches and those of the agents, while objects
 // change unseen. Afterward each Node must have the rules of a cluster that starts with the present objects, and at no
 // moment may anything be open that is closed in every order of the changes.
 func TestControllerRelistsAndRestarts(t *testing.T) {
 	r := newRuntime(t)
-	for _, test := range []struct {
-		name    string
-		disturb func(t *testing.T, c *cluster, change func())
-	}{
-		{"another controller", func(t *testing.T, c *cluster, change func()) {
-			c.plane.stop()
-			change()
-			c.settle()
-			require.NoError(t, c.plane.start())
-		}},
-		{"another controller at once", func(t *testing.T, c *cluster, change func()) {
-			c.plane.stop()
-			change()
-			require.NoError(t, c.plane.start())
-		}},
-		{"another controller, which cannot list for a time", func(t *testing.T, c *cluster, change func()) {
-			for _, missing := range resources {
-				c.setAvailable(false, missing)
-				c.plane.stop()
-				rules := c.rules()
-				require.NoError(t, c.plane.start())
-				c.settle()
-				require.Equal(t, rules, c.rules(), "the agents keep what they have while %s cannot be listed", missing)
-				for _, h := range c.hosts {
-					require.False(t, h.policies.Connected(), "an incomplete set is not served")
-				}
-				c.setAvailable(true, missing)
-				c.settle()
-			}
-			change()
-		}},
-		{"410 Gone", func(_ *testing.T, c *cluster, change func()) {
-			c.setAvailable(false, resources...)
-			c.kube.breakWatches(true)
-			change()
-			c.settle()
-			c.setAvailable(true, resources...)
-		}},
-		{"410 Gone, and one resource after the other", func(_ *testing.T, c *cluster, change func()) {
-			c.setAvailable(false, resources...)
-			c.kube.breakWatches(true)
-			change()
-			for _, name := range []string{"networkpolicies", "namespaces", "pods"} {
-				c.settle()
-				c.setAvailable(true, name)
-			}
-		}},
-		{"the watches of agents end", func(_ *testing.T, c *cluster, change func()) {
-			c.plane.breakWatches()
-			change()
-		}},
-		{"all of it", func(t *testing.T, c *cluster, change func()) {
-			c.plane.stop()
-			c.kube.breakWatches(true)
-			change()
-			require.NoError(t, c.plane.start())
-			c.quiet()
-			c.plane.breakWatches()
-			c.kube.breakWatches(true)
-			c.hosts[0].stop()
-			c.plane.stop()
-			require.NoError(t, c.hosts[0].start())
-			require.NoError(t, c.plane.start())
-		}},
-	} {
+	for _, test := range disturbances {
 		t.Run(test.name, func(t *testing.T) {
 			for seed := range uint64(3) {
 				rng := rand.New(rand.NewPCG(seed, 99))
@@ -241,7 +244,7 @@ func TestControllerRelistsAndRestarts(t *testing.T) {
 	}
 }
 
-// TestNothingIsServedBeforeAllIsComputed: an incomplete set would be taken for a complete one.
+// TestNothingIsServedBeforeAllIsComputed: agents would take an incomplete set for a complete one.
 func TestNothingIsServedBeforeAllIsComputed(t *testing.T) {
 	for _, missing := range resources {
 		t.Run(missing, func(t *testing.T) {
@@ -276,7 +279,7 @@ func TestNothingIsServedBeforeAllIsComputed(t *testing.T) {
 	}
 }
 
-// watchWithin watches as soon as that is possible.
+// watchWithin tries to watch until it succeeds.
 func watchWithin(t *testing.T, s *source, resource agentpolicy.Resource) watch.Interface {
 	for {
 		w, err := s.Watch(context.Background(), resource)

@@ -38,13 +38,13 @@ type phase struct {
 	// disturbs is set where no good object changes: everything that was closed before and is closed after must be closed
 	// meanwhile.
 	disturbs bool
-	// begins is set where agents have started, so that they must become ready.
+	// begins is set where agents have started and must become ready.
 	begins bool
 }
 
-// step is one event.
+// step is one event of a phase.
 type step struct {
-	// bad is the thing that the step is about; nil for a step in both worlds.
+	// bad is the thing that the step changes; nil for a step in both worlds.
 	bad *bad
 	do  func(*World) error
 	// waits makes the world settle before the next step.
@@ -57,7 +57,7 @@ const lastNode = 6
 // probePorts are the destination ports of probes: around those that policies name.
 var probePorts = []uint16{79, 80, 443, 8080}
 
-// NewScript makes a set. The same numbers make the same set.
+// NewScript makes a set. The same arguments make the same set.
 func NewScript(seed, set uint64) *Script {
 	rng := rand.New(rand.NewPCG(seed, set))
 	s := &Script{}
@@ -83,7 +83,7 @@ func NewScript(seed, set uint64) *Script {
 	s.disturbance(rng, world, nodes)
 	world, nodes = s.changes(rng, "more changes", generator, world, nodes)
 	s.disturbance(rng, world, nodes)
-	end := s.phase("the end of all that is bad", world, nodes)
+	end := s.phase("all bad objects are gone", world, nodes)
 	for _, b := range s.Bad {
 		end.steps = append(end.steps, b.vanish()...)
 	}
@@ -186,7 +186,7 @@ func connect(pod *policy.Pod) func(*World) error {
 	}
 }
 
-// begun is the creation time of good Nodes: before the time of any world.
+// begun is the creation time of good Nodes, earlier than the clock of any world.
 var begun = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // objectsOf returns the objects of a world.

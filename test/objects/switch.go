@@ -15,7 +15,7 @@ import (
 // refusedPort is a TCP port for which the switch has no room: it refuses a flow that matches it as if its table were full.
 const refusedPort = 6666
 
-// fakeSwitch is Open vSwitch: it holds flows beyond the life of an agent, and refuses what a real one would refuse. A
+// fakeSwitch stands in for Open vSwitch: its flows outlive an agent, and it refuses the flows that a real one would refuse. A
 // packet can be sent through its flows (packet.go), also after each bundle.
 type fakeSwitch struct {
 	of.Switch

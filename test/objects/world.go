@@ -97,7 +97,7 @@ func (w *World) Close() error {
 // tells these agents where it is), the age of a round (10 s). Agents that start wait at most 30 s.
 const settleTime = 90 * time.Second
 
-// settle lets time pass until nothing is left to be done.
+// settle lets time pass until no work is left.
 func (w *World) settle() {
 	time.Sleep(settleTime)
 	w.quiet()
@@ -126,7 +126,8 @@ func (w *World) takeIncidents() []string {
 	return incidents
 }
 
-// delivered is the outcome of a probe that has reached its destination, absent that between Pods that are not connected.
+// delivered is the outcome of a probe that has reached its destination, absent the outcome of one between Pods that are not
+// connected.
 const (
 	delivered = "delivered"
 	absent    = "not connected"
@@ -181,8 +182,8 @@ func opening(p *policy.Probe, inPort uint32, source, destination net.HardwareAdd
 	return opening
 }
 
-// guard checks after each bundle whether one of the probes, which are closed, is delivered. That is an incident if the
-// probe is closed again when release is called.
+// guard checks after each bundle whether one of these closed probes is delivered. That is an incident if the probe is closed again
+// when release is called.
 func (w *World) guard(closed []*policy.Probe) (release func()) {
 	opened := map[*policy.Probe]bool{}
 	var mu sync.Mutex

@@ -16,17 +16,17 @@ const (
 	maxPolicies      = 6
 )
 
-// Generator makes Worlds one after the other. Places of Pods, which are a Node and addresses, stay; labels and policies change.
+// Generator makes a sequence of Worlds. The places of Pods, each a Node and addresses, stay; labels and policies change.
 type Generator struct {
 	rng *rand.Rand
 	set int
-	// turnover is described at NewGeneratorWithTurnover; last is the World before.
+	// turnover is described at NewGeneratorWithTurnover; last is the previous World.
 	turnover bool
 	last     *World
 }
 
-// NewGenerator makes a Generator: the same numbers make the same Worlds. Pods stay the same but for their labels, and each World
-// has policies of its own.
+// NewGenerator makes a Generator: the same random numbers make the same Worlds. Pods stay the same except for their labels, and each
+// World has policies of its own.
 func NewGenerator(rng *rand.Rand) *Generator { return &Generator{rng: rng} }
 
 // NewGeneratorWithTurnover makes a Generator with more change from World to World: Pods end and others take their places, with
@@ -57,7 +57,7 @@ func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] 
 
 func (g *Generator) chance(percent int) bool { return g.rng.IntN(100) < percent }
 
-// labels has the key with one of the values, or not at all.
+// labels returns the key with one of the values, or no label.
 func (g *Generator) labels(key string, values ...string) map[string]string {
 	if g.chance(25) {
 		return map[string]string{}

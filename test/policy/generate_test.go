@@ -33,7 +33,7 @@ func TestGeneratorIsReproducibleAndVaried(t *testing.T) {
 	require.Greater(t, denied, 100)
 }
 
-// What has once been missed is in the worlds: each of these comes often enough for a few dozen sets.
+// Each feature by which a fault was once missed is so frequent that a few dozen sets have it.
 func TestTurnoverIsVaried(t *testing.T) {
 	a, b := NewGeneratorWithTurnover(rand.New(rand.NewPCG(1, 2))), NewGeneratorWithTurnover(rand.New(rand.NewPCG(1, 2)))
 	seen := map[string]int{}

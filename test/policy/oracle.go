@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Allowed tells whether the connection may be opened: egress of the source and ingress of the destination both allow it. The
-// Pods are this World's, though the probe may have been made for another one in which they had other labels.
+// Allowed tells whether the connection may be opened: egress of the source and ingress of the destination both allow it. Labels are
+// those of this World, even if the probe was made for another one.
 func (w *World) Allowed(p *Probe) bool {
 	return w.AllowedBy(p, networkingv1.PolicyTypeEgress) && w.AllowedBy(p, networkingv1.PolicyTypeIngress)
 }
@@ -27,7 +27,7 @@ func (w *World) AllowedBy(p *Probe, direction networkingv1.PolicyType) bool {
 	return w.allows(&here, direction)
 }
 
-// pod is the World's Pod with the name of one of another World.
+// pod returns this World's Pod with the name of a Pod of another World.
 func (w *World) pod(other *Pod) *Pod {
 	for _, pods := range [][]*Pod{w.Pods, w.Hosts} {
 		for _, p := range pods {
@@ -39,10 +39,10 @@ func (w *World) pod(other *Pod) *Pod {
 	return other
 }
 
-// allows is the specification's sentence: "If no network policies select a pod in that direction, all is allowed; else what
-// any rule of any of them allows". What a Pod's own Node sends to it is always allowed. The behaviour of policies for Pods in the
-// network of their Node is not defined; here it is the most common one of the two that the documentation names: selectors do not
-// match them, and their packets are those of any other address.
+// allows follows the specification: if no policy selects the Pod in this direction, everything is allowed, else what any rule of any
+// selecting policy allows. Traffic to a Pod from its own Node is always allowed. The behavior of policies for Pods in the network of
+// their Node is undefined. The documentation names two, and this is the more common one: selectors do not match these Pods, and their
+// addresses are treated like any other address.
 func (w *World) allows(p *Probe, direction networkingv1.PolicyType) bool {
 	subject, peer := p.To, p.From
 	if direction == networkingv1.PolicyTypeEgress {
@@ -74,7 +74,7 @@ func (w *World) allows(p *Probe, direction networkingv1.PolicyType) bool {
 	return !isolated
 }
 
-// isOf: without policyTypes a policy is about ingress, and about egress if it has rules for it.
+// isOf tells whether a policy applies to a direction. Without policyTypes it applies to ingress, and to egress if it has egress rules.
 func isOf(policy *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
 	if len(policy.Spec.PolicyTypes) == 0 {
 		return direction == networkingv1.PolicyTypeIngress || len(policy.Spec.Egress) > 0
@@ -82,8 +82,8 @@ func isOf(policy *networkingv1.NetworkPolicy, direction networkingv1.PolicyType)
 	return slices.Contains(policy.Spec.PolicyTypes, direction)
 }
 
-// ruleMatches: any of the peers and any of the ports. The specification leaves open what the name of a port means for the
-// destinations of an egress rule that are given by their addresses; here, as in Antrea, nothing: addresses have no names.
+// ruleMatches tells whether one of the peers and one of the ports match. The specification leaves open what the name of a port means
+// for an egress rule whose destinations are addresses. Here, as in Antrea, it matches nothing: addresses have no port names.
 func (w *World) ruleMatches(namespace string, peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, direction networkingv1.PolicyType, pod *Pod, p *Probe) bool {
 	if len(peers) == 0 {
 		return portMatches(ports, p, true)
@@ -120,7 +120,7 @@ func inBlock(block *networkingv1.IPBlock, pod *Pod, p *Probe) bool {
 	return netip.MustParsePrefix(block.CIDR).Contains(addr) && !inExcept
 }
 
-// portMatches: ports are the destination's, and so are their names, if these count.
+// portMatches tells whether one of the ports is the destination's, by number or, if names count, by name.
 func portMatches(ports []networkingv1.NetworkPolicyPort, p *Probe, namesCount bool) bool {
 	if len(ports) == 0 {
 		return true
@@ -151,15 +151,15 @@ func portMatches(ports []networkingv1.NetworkPolicyPort, p *Probe, namesCount bo
 	return false
 }
 
-// hasPort tells whether a container that lives as long as the Pod has a port with this name, protocol and number. Ports of containers that
-// have ended before the others begin are nobody's. Nor has a Pod in the network of its Node any: its ports are the Node's.
+// hasPort tells whether a container that lives as long as the Pod has a port with this name, protocol and number. Ports of init
+// containers that have ended do not count, nor do those of a Pod in the network of its Node: they are the Node's.
 func (p *Pod) hasPort(name string, protocol corev1.Protocol, number uint16) bool {
 	return !p.HostNetwork && slices.ContainsFunc(slices.Concat(p.Ports, p.SidecarPorts), func(c corev1.ContainerPort) bool {
 		return c.Name == name && c.Protocol == protocol && uint16(c.ContainerPort) == number
 	})
 }
 
-// matches is a label selector; an empty one matches everything.
+// matches evaluates a label selector; an empty one matches everything.
 func matches(s *metav1.LabelSelector, labels map[string]string) bool {
 	for key, value := range s.MatchLabels {
 		if have, ok := labels[key]; !ok || have != value {

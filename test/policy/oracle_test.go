@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The examples are those of the Kubernetes documentation of NetworkPolicy.
+// The examples are from the Kubernetes documentation of NetworkPolicy.
 func TestAllowed(t *testing.T) {
 	db := &Pod{Namespace: "default", Name: "db", Labels: map[string]string{"role": "db"}, IPv4: netip.MustParseAddr("10.0.0.1"),
 		Ports: []corev1.ContainerPort{{Name: "redis", Protocol: corev1.ProtocolTCP, ContainerPort: 6379}}}
@@ -62,7 +62,7 @@ func TestAllowed(t *testing.T) {
 	}
 	policy.Spec.PolicyTypes = nil
 	policy.Spec.Egress = nil
-	require.True(t, w.Allowed(&Probe{From: db, To: frontend, Protocol: corev1.ProtocolTCP, Port: 1}), "without policyTypes and egress rules it is about ingress only")
+	require.True(t, w.Allowed(&Probe{From: db, To: frontend, Protocol: corev1.ProtocolTCP, Port: 1}), "without policyTypes and egress rules it applies to ingress only")
 	policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{}
 	require.True(t, w.Allowed(&Probe{From: db, To: frontend, Protocol: corev1.ProtocolTCP, Port: 1}), "an empty list of egress rules is none")
 }
@@ -111,7 +111,7 @@ func TestAllowedForPodsInTheirNodesNetwork(t *testing.T) {
 	require.False(t, w.Allowed(in))
 	require.False(t, w.Allowed(out))
 	require.True(t, w.Allowed(&Probe{From: own, To: pod, Protocol: corev1.ProtocolTCP, Port: 80}), "from the Pod's own Node")
-	require.True(t, w.AllowedBy(in, networkingv1.PolicyTypeEgress), "policies are not about the Node")
+	require.True(t, w.AllowedBy(in, networkingv1.PolicyTypeEgress), "policies do not apply to the Node")
 	peers[0] = networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24", Except: []string{"192.0.2.1/32"}}}
 	require.True(t, w.Allowed(in))
 	require.True(t, w.Allowed(out))

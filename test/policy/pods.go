@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// replaced is how many Pods of a hundred end from one World to the next.
+	// replaced is the percentage of Pods that end from one World to the next.
 	replaced = 25
-	// maxEnded is how many Pods that have ended remain.
+	// maxEnded is the maximum number of ended Pods that remain as objects.
 	maxEnded = 10
 )
 
@@ -32,7 +32,7 @@ func (g *Generator) pod(i int) *Pod {
 		Namespace: namespaceName(i / podsPerNamespace), Name: fmt.Sprint("pod", i%podsPerNamespace), Node: nodeName(i), Labels: g.podLabels(),
 		IPv4: netip.AddrFrom4([4]byte{10, 10, byte(1 + i%nodes), byte(10 + i)}),
 		IPv6: netip.MustParseAddr(fmt.Sprintf("fd00:10:10:%d::%x", 1+i%nodes, 10+i)),
-		// Named ports do not change while a Pod lives; they differ between Pods, also between those of one Node.
+		// Named ports do not change while a Pod lives; they differ between Pods, even on one Node.
 		Ports: []corev1.ContainerPort{
 			{Name: "web", Protocol: corev1.ProtocolTCP, ContainerPort: int32(80 + i/nodes%2)},
 			{Name: "api", Protocol: protocols[i%3], ContainerPort: 8080},
@@ -48,8 +48,8 @@ func (g *Generator) podLabels() map[string]string {
 	return labels
 }
 
-// turnPods replaces some of the Pods of the last World. Those that have ended remain for some time, under their names, or are followed
-// by a Pod with the same name.
+// turnPods replaces some of the Pods of the last World. The object of an ended Pod remains for some time under its name, or a new Pod
+// with the same name takes its place.
 func (g *Generator) turnPods(w *World) {
 	w.Hosts = g.hosts()
 	if g.last == nil {
@@ -83,7 +83,7 @@ func (g *Generator) turnPods(w *World) {
 	}
 }
 
-// hosts are Pods in the network of their Node.
+// hosts returns the Pods in the network of their Node.
 func (g *Generator) hosts() []*Pod {
 	var hosts []*Pod
 	for i := range nodes {
@@ -97,7 +97,7 @@ func (g *Generator) hosts() []*Pod {
 	return hosts
 }
 
-// choosePorts gives the Pod named ports in its containers. A name is unique in a container, so it may have several numbers.
+// choosePorts gives the Pod named ports in its containers. Names are unique only within a container, so one may have several numbers.
 func (g *Generator) choosePorts(pod *Pod) {
 	pod.Ports, pod.SidecarPorts, pod.InitPorts = g.containerPorts(80), nil, nil
 	if g.chance(40) {
@@ -108,7 +108,7 @@ func (g *Generator) choosePorts(pod *Pod) {
 	}
 }
 
-// containerPorts are ports with the names that policies use, each with such a chance in percent.
+// containerPorts returns ports with the names that policies use, each with this probability in percent.
 func (g *Generator) containerPorts(percent int) []corev1.ContainerPort {
 	ports := []corev1.ContainerPort{}
 	for _, name := range names[:2] {

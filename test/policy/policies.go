@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// policies are new ones, or, with turnover, also some of the last World, as they were or edited.
+// policies returns new policies and, with turnover, some of the last World's, unchanged or edited.
 func (g *Generator) policies() []*networkingv1.NetworkPolicy {
 	var policies []*networkingv1.NetworkPolicy
 	taken := map[string]bool{}
@@ -24,7 +24,7 @@ func (g *Generator) policies() []*networkingv1.NetworkPolicy {
 				p = g.edit(p)
 			case n < 50:
 			default:
-				continue // Its name may be that of a new one.
+				continue // A new policy may get its name.
 			}
 			policies, taken[p.Name] = append(policies, p), true
 		}
@@ -52,7 +52,7 @@ func (g *Generator) policy(i int) *networkingv1.NetworkPolicy {
 	return policy
 }
 
-// policyTypes are one or both directions, or none: then the rules tell.
+// policyTypes returns one or both directions, or none: then the rules decide.
 func (g *Generator) policyTypes() []networkingv1.PolicyType {
 	both := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
 	return [][]networkingv1.PolicyType{nil, nil, both[:1], both[1:], both}[g.rng.IntN(5)]
@@ -66,7 +66,7 @@ func (g *Generator) egress() networkingv1.NetworkPolicyEgressRule {
 	return networkingv1.NetworkPolicyEgressRule{To: g.peers(), Ports: g.ports()}
 }
 
-// egresses are up to two rules. No rules may be no list or an empty one, which mean the same.
+// egresses returns up to two rules. Without rules the list is nil or empty, which mean the same.
 func (g *Generator) egresses() []networkingv1.NetworkPolicyEgressRule {
 	rules := []networkingv1.NetworkPolicyEgressRule{}
 	if g.chance(25) {
@@ -78,7 +78,7 @@ func (g *Generator) egresses() []networkingv1.NetworkPolicyEgressRule {
 	return rules
 }
 
-// edit is the policy with one part changed, under the same UID.
+// edit returns the policy with one part changed, under the same UID.
 func (g *Generator) edit(p *networkingv1.NetworkPolicy) *networkingv1.NetworkPolicy {
 	p = p.DeepCopy()
 	p.Generation++
@@ -120,7 +120,7 @@ func matchLabels(labels ...string) metav1.LabelSelector {
 	return s
 }
 
-// requirement is a random one about a label that has, where it exists, one of the values.
+// requirement returns a random requirement about a label that, where it exists, has one of the values.
 func (g *Generator) requirement(key string, values ...string) metav1.LabelSelectorRequirement {
 	r := metav1.LabelSelectorRequirement{Key: key, Operator: pick(g.rng, []metav1.LabelSelectorOperator{
 		metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
@@ -194,7 +194,7 @@ func (g *Generator) block() *networkingv1.IPBlock {
 		{CIDR: "0.0.0.0/0"}, {CIDR: "::/0"}, {CIDR: "10.10.1.0/24"}, {CIDR: "fd00:10:10:1::/64"}, {CIDR: "192.0.2.0/24"},
 		{CIDR: "10.10.0.0/16", Except: []string{"10.10.1.0/28", "10.10.2.13/32"}}, {CIDR: "fd00:10:10::/48", Except: []string{"fd00:10:10:2::/64"}},
 		{CIDR: "10.10.1.16/32"},
-		// With exceptions within each other.
+		// With nested exceptions.
 		{CIDR: second}, {CIDR: "0.0.0.0/0", Except: []string{"10.10.0.0/17", "10.10.1.0/24", "192.168.77.1/32"}},
 		// The Nodes.
 		{CIDR: "192.168.77.0/24", Except: []string{"192.168.77.2/32"}}, {CIDR: "fd00:192:168:77::/64"},
@@ -202,7 +202,7 @@ func (g *Generator) block() *networkingv1.IPBlock {
 	return &blocks[g.rng.IntN(len(blocks))]
 }
 
-// ranges are from the first port to the last one.
+// ranges are pairs of a first and a last port.
 var ranges = [][2]int32{
 	{79, 443}, {80, 8081}, {80, 80}, {400, 443}, {400, 8081}, {1, 65535}, {1, 80}, {443, 65534}, {443, 65535}, {8080, 65535}, {32769, 65535}, {65535, 65535},
 }

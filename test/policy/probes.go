@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// service is what a probe asks for.
+// service is the destination port of a probe.
 type service struct {
 	protocol corev1.Protocol
 	port     uint16
 }
 
-// Probes are all ordered pairs of Pods, each with one or two ports and protocols for each IP version, and pairs of a Pod and a Pod in the network
-// of another Node, each with one. The Pod's own Node is left out: what it sends is always allowed, which its firewall marks, and the
-// specification leaves open whether what it is sent is.
+// Probes returns probes between all ordered pairs of Pods, one or two ports with a protocol for each IP version, and one in each direction
+// between a Pod and a Pod in the network of another Node. The Pod's own Node is left out: its traffic to the Pod is always allowed (its
+// firewall marks it), and the specification leaves open whether the Pod's traffic to it is.
 func (g *Generator) Probes(w *World) []*Probe {
 	var probes []*Probe
 	limits := boundaries(w)
@@ -51,7 +51,7 @@ func (g *Generator) Probes(w *World) []*Probe {
 	return probes
 }
 
-// service is one that a policy names or one beside it, a named port of the destination, or any.
+// service returns a port that a policy names or one next to it, a named port of the destination, or a random one.
 func (g *Generator) service(limits []service, to *Pod) service {
 	switch n := g.rng.IntN(10); {
 	case n < 3 && len(limits) > 0:
@@ -65,7 +65,7 @@ func (g *Generator) service(limits []service, to *Pod) service {
 	return service{pick(g.rng, protocols), pick(g.rng, numbers)}
 }
 
-// boundaries are the first and last ports that policies name, and those before and after.
+// boundaries returns the first and last ports of the policies' ranges, and the ports before and after them.
 func boundaries(w *World) []service {
 	var limits []service
 	add := func(ports []networkingv1.NetworkPolicyPort) {

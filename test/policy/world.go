@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policy makes random worlds of Pods and NetworkPolicies, and says what the specification of NetworkPolicy
-// (k8s.io/api/networking/v1) allows in them. It shares no code with what it is compared with: world.go are the objects,
-// oracle.go the specification, and the program truthtable compares. Worlds are made at random: generate.go makes them, pods.go
-// their Pods, policies.go their policies, probes.go the connections to try.
+// (k8s.io/api/networking/v1) allows in them. It shares no code with the controllers that it judges. world.go has the objects, oracle.go
+// the specification. generate.go makes random worlds, pods.go their Pods, policies.go their policies, probes.go the connections to try.
+// The program truthtable compares.
 //
-// Two other checks are about this package. hack/check-policy.sh shows that the random worlds find faults that are put into the
-// controller and the agent. The module in the directory cyclonus compares the oracle with the matcher of another project.
+// Two checks test this package itself. hack/check-policy.sh shows that the random worlds find faults that are put into the controller
+// and the agent. The module in the directory cyclonus compares the oracle with the matcher of another project.
 package policy
 
 import (
@@ -24,28 +24,28 @@ import (
 // Pod is a Pod of a World.
 type Pod struct {
 	Namespace, Name, Node string
-	// Life tells Pods apart that have the same name one after the other.
+	// Life distinguishes Pods that have the same name one after the other.
 	Life       int
 	Labels     map[string]string
 	IPv4, IPv6 netip.Addr
 	// HostNetwork tells that the Pod has the network and the addresses of its Node.
 	HostNetwork bool
-	// Phase is empty for a Pod that runs.
+	// Phase is empty for a running Pod.
 	Phase corev1.PodPhase
 	// Ports are the named ports of its container, SidecarPorts those of an init container that runs as long as the Pod does, and
 	// InitPorts those of an init container that has ended.
 	Ports, SidecarPorts, InitPorts []corev1.ContainerPort
 }
 
-// World is what decides about connections.
+// World has all objects that decide about connections.
 type World struct {
-	// Namespaces are the labels of each.
+	// Namespaces has the labels of each Namespace.
 	Namespaces map[string]map[string]string
 	// Pods are connected to the network.
 	Pods []*Pod
 	// Hosts are in the network of their Node.
 	Hosts []*Pod
-	// Ended have ended, but their objects remain, with addresses that Pods have now.
+	// Ended are Pods that have ended whose objects remain, with addresses that other Pods have now.
 	Ended    []*Pod
 	Policies []*networkingv1.NetworkPolicy
 }
@@ -58,7 +58,7 @@ type Probe struct {
 	Port     uint16
 }
 
-// Addresses are those of both ends.
+// Addresses returns the addresses of both ends.
 func (p *Probe) Addresses() (from, to netip.Addr) {
 	if p.IPv6 {
 		return p.From.IPv6, p.To.IPv6
@@ -66,7 +66,7 @@ func (p *Probe) Addresses() (from, to netip.Addr) {
 	return p.From.IPv4, p.To.IPv4
 }
 
-// UID is the Pod's.
+// UID returns the Pod's UID.
 func (p *Pod) UID() types.UID {
 	uid := p.Namespace + "-" + p.Name
 	if p.Life > 0 {
@@ -75,7 +75,7 @@ func (p *Pod) UID() types.UID {
 	return types.UID(uid)
 }
 
-// Object is the Pod as the Kubernetes API has it.
+// Object returns the Pod as the Kubernetes API has it.
 func (p *Pod) Object() *corev1.Pod {
 	object := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID(), Labels: p.Labels},

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// configure gives a Node its devices and routes. Neighbours are permanent, and nobody has link-local addresses: there is no
-// traffic but the user's.
+// configure gives a Node its devices and routes. Neighbor entries are permanent and there are no link-local addresses, so the
+// only traffic is the user's.
 func (p *Pair) configure(n, peer *Node) error {
 	bits := "24"
 	if p.Outer6 {

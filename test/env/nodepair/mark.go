@@ -11,7 +11,7 @@ import (
 
 // Marker is the netfilter rule of a Node that says which packets may teach the cache: it writes an epoch into the mark of
 // every forwarded packet of an established connection, as Open vSwitch's flows do (appendix B.2 of the ONCache paper does this with
-// DSCP bits). It is the first of the chain, because others accept packets.
+// DSCP bits). It is the chain's first rule, because other rules accept packets.
 type Marker struct {
 	In   proc.Doer
 	IPv6 bool
@@ -27,7 +27,7 @@ func Firewall(ipv6 bool) string {
 	return "iptables"
 }
 
-// Mark makes the rule write an epoch (1 to 511), in the place of the former rule. Epoch 0 is no rule: nothing may be learned.
+// Mark replaces the rule by one that writes this epoch (1 to 511). Epoch 0 removes the rule, so nothing is learned.
 func (m *Marker) Mark(epoch uint32) error {
 	rule := func(action, mark string) string {
 		return fmt.Sprintf("%s -w -%s FORWARD -m conntrack --ctstate ESTABLISHED -j MARK --set-xmark %s", Firewall(m.IPv6), action, mark)

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package nodepair makes two Nodes out of network namespaces on the running kernel, joined by a wire (a veth pair), each with
-// one Pod. In the place of Open vSwitch are the kernel's router and a VXLAN device: what they do with a packet of an
-// established connection is the same. A firewall mark takes the part of the epoch.
+// one Pod. The kernel's router and a VXLAN device replace Open vSwitch: they treat the packets of an established connection
+// in the same way. A firewall mark stands in for the epoch.
 //
 // nodepair.go has the addresses and the life of a pair, configure.go the devices and routes, mark.go the rule that marks.
 package nodepair
@@ -31,14 +31,14 @@ const (
 // TunnelPort is the UDP port of the VXLAN devices.
 const TunnelPort = 4789
 
-// WireMTU is that of the wire.
+// WireMTU is the MTU of the wire.
 const WireMTU = 1500
 
 // Options say what is special about a pair.
 type Options struct {
 	// Inner6 and Outer6 choose IPv6 for the Pods and for the Nodes.
 	Inner6, Outer6 bool
-	// Bare leaves out Pods, tunnel and everything of netfilter: only the wire with its two ends.
+	// Bare leaves out Pods, tunnel and netfilter rules: only the wire with its two ends remains.
 	Bare bool
 }
 
@@ -53,13 +53,13 @@ type Node struct {
 	// Pod is nil in a bare pair.
 	Host, Pod        *proc.Thread
 	PodIP, Transport netip.Addr
-	// PodNetwork is what the other Node routes into the tunnel.
+	// PodNetwork is the prefix that the other Node routes into the tunnel.
 	PodNetwork netip.Prefix
-	// Gateway is where the Pod sends to; TunnelMAC the inner destination address of what arrives by the tunnel.
+	// Gateway is the MAC address that the Pod sends to, TunnelMAC the inner destination address of packets from the tunnel.
 	PodMAC, Gateway, UplinkMAC, TunnelMAC net.HardwareAddr
 }
 
-// New makes a pair. What it has begun is gone after an error.
+// New makes a pair. On error nothing is left.
 func New(o Options) (_ *Pair, err error) {
 	p := &Pair{Options: o}
 	defer func() {
@@ -113,7 +113,7 @@ func newNode(i int, o Options) (*Node, error) {
 	return n, nil
 }
 
-// Close frees the namespaces, with everything in them, and ends what was started in them.
+// Close frees the namespaces, with everything in them, and ends the programs that were started in them.
 func (p *Pair) Close() {
 	for _, n := range p.Nodes {
 		if n == nil {
@@ -126,7 +126,7 @@ func (p *Pair) Close() {
 	}
 }
 
-// PodMTU is what is left of the wire's MTU in the tunnel.
+// PodMTU is the wire's MTU without the tunnel's headers.
 func (o Options) PodMTU() int {
 	if o.Outer6 {
 		return WireMTU - 70
@@ -134,7 +134,7 @@ func (o Options) PodMTU() int {
 	return WireMTU - 50
 }
 
-// NewNamespace is a thread with a network namespace of its own, with loopback up.
+// NewNamespace starts a thread in a network namespace of its own, with loopback up.
 func NewNamespace() (*proc.Thread, error) {
 	thread := proc.NewThread()
 	err := thread.Do(func() error { return unix.Unshare(unix.CLONE_NEWNET) })
@@ -150,7 +150,7 @@ func NewNamespace() (*proc.Thread, error) {
 	return thread, nil
 }
 
-// Run runs a shell script in a namespace. It ends with the first command that fails.
+// Run runs a shell script in a namespace. The script stops at the first command that fails.
 func Run(in proc.Doer, script string) error {
 	return in.Do(func() error {
 		out, err := exec.Command("sh", "-euc", script).CombinedOutput()

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside marks the process that runs in the namespaces, insideWorker a process that a fuzzing process in them has started.
+// inside marks the process that runs in the namespaces, insideWorker a worker that a fuzzing process there has started.
 const (
 	inside       = "ONCACHE_TEST_SANDBOX"
 	insideWorker = "ONCACHE_TEST_SANDBOX_WORKER"
@@ -99,7 +99,7 @@ func setUp() error {
 	if err := unix.Mount("bpf", BPFFS, "bpf", 0, ""); err != nil {
 		return fmt.Errorf("mount bpffs: %w", err)
 	}
-	// A device without a link-local address sends nothing on its own, so a test need not tell that from its own packets.
+	// A device without a link-local address sends nothing on its own, so a test sees only its own packets.
 	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode", []byte("1"), 0); err != nil {
 		return fmt.Errorf("switch link-local addresses off: %w", err)
 	}

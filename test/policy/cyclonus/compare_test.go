@@ -22,13 +22,13 @@ import (
 )
 
 var (
-	sets = flag.Int("sets", 1000, "how many sets of policies")
-	seed = flag.Uint64("seed", 0, "makes the same sets again; 0 chooses one")
+	sets = flag.Int("sets", 1000, "number of sets of policies")
+	seed = flag.Uint64("seed", 0, "seed of the random sets; 0 chooses one")
 )
 
 var directions = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
 
-// Oracle and matcher give the same answers about all random connections, but for what leftOut names.
+// Oracle and matcher agree about all random connections except those that leftOut excludes.
 func TestSameAnswers(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64()>>1 + 1
@@ -64,7 +64,7 @@ func TestSameAnswers(t *testing.T) {
 		fmt.Fprintf(os.Stdout, "cyclonus: not compared: %s: %d\n", reason, left[reason])
 	}
 	if forbidden == 0 || forbidden == compared {
-		t.Errorf("%d of %d answers are that a connection is forbidden: nothing is compared", forbidden, compared)
+		t.Errorf("%d of %d connections are forbidden: the comparison proves nothing", forbidden, compared)
 	}
 }
 
@@ -92,7 +92,7 @@ func withTypes(np *networkingv1.NetworkPolicy) *networkingv1.NetworkPolicy {
 	return np
 }
 
-// allows asks the matcher once for each name that the port has, as the matcher knows one name of a port only.
+// allows asks the matcher once for each name of the port, because the matcher accepts only one.
 func (s secondOpinion) allows(w *policy.World, p *policy.Probe, direction networkingv1.PolicyType) bool {
 	from, to := p.Addresses()
 	traffic := matcher.Traffic{Protocol: p.Protocol, ResolvedPort: int(p.Port)}
@@ -103,7 +103,7 @@ func (s secondOpinion) allows(w *policy.World, p *policy.Probe, direction networ
 	})
 }
 
-// peerOf is one end. A Pod in the network of its Node is an address outside of the cluster.
+// peerOf is one end of a connection. A Pod in the network of its Node is an address outside the cluster.
 func peerOf(w *policy.World, pod *policy.Pod, ip string) *matcher.TrafficPeer {
 	peer := &matcher.TrafficPeer{IP: ip}
 	if !pod.HostNetwork {
@@ -112,7 +112,7 @@ func peerOf(w *policy.World, pod *policy.Pod, ip string) *matcher.TrafficPeer {
 	return peer
 }
 
-// portNames are the names of the destination's port, and one that no port has.
+// portNames returns the names of the destination's port, and a name that no port has.
 func portNames(p *policy.Probe) []string {
 	found := []string{""}
 	for _, port := range slices.Concat(p.To.Ports, p.To.SidecarPorts) {
@@ -123,7 +123,7 @@ func portNames(p *policy.Probe) []string {
 	return found
 }
 
-// describe is what a wrong answer is about.
+// describe prints the objects that a wrong answer concerns.
 func describe(w *policy.World, p *policy.Probe) string {
 	text := fmt.Sprintln("# Namespaces", w.Namespaces, "labels", p.From.Labels, p.To.Labels, "ports", portNames(p))
 	for _, np := range w.Policies {
@@ -136,7 +136,7 @@ func describe(w *policy.World, p *policy.Probe) string {
 	return text
 }
 
-// The matcher is wrong where the specification is clear. When this fails, leftOut names too much.
+// The matcher is wrong although the specification is clear. When this test fails, leftOut excludes too much.
 func TestKnownFaults(t *testing.T) {
 	for _, test := range []struct {
 		name     string

@@ -20,8 +20,8 @@ const (
 	nameForAddresses  = "name of a port for an ipBlock"
 )
 
-// leftOut is the reason why the matcher's answer does not count, or empty. It looks at the policies that may concern the connection, so it
-// leaves out more than what the matcher gets wrong.
+// leftOut is the reason why the matcher's answer does not count, or empty. It excludes every connection that a doubtful policy may
+// concern, which is more than the matcher gets wrong.
 func leftOut(w *policy.World, p *policy.Probe, direction networkingv1.PolicyType) string {
 	subject, peer := p.To, p.From
 	if direction == networkingv1.PolicyTypeEgress {
@@ -51,7 +51,7 @@ func leftOut(w *policy.World, p *policy.Probe, direction networkingv1.PolicyType
 	return ""
 }
 
-// rule is what both directions have in common. named tells whether ports are given by name.
+// rule holds the parts that rules of both directions have. named tells whether a port is given by name.
 type rule struct {
 	peers []networkingv1.NetworkPolicyPeer
 	named bool
@@ -74,7 +74,7 @@ func rulesOf(np *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) 
 	return rules
 }
 
-// doubtful is the reason why the matcher may be wrong about a selector, nil for none, and these labels.
+// doubtful is the reason why the matcher may be wrong about this selector (nil for none) and these labels, or empty.
 func doubtful(s *metav1.LabelSelector, labels map[string]string) string {
 	if s == nil {
 		return ""

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package feed is what is between antrea-controller and an agent that are in one process: the conversion that the API
-// server makes of what the controller has computed.
+// Package feed connects antrea-controller and an agent that are in one process. It converts the objects that the controller has
+// computed, as the API server does.
 package feed
 
 import (
@@ -24,7 +24,7 @@ var Scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// Converted is the watch with its objects in the version that agents read. Bookmarks stay as they are.
+// Converted returns the watch with its objects in the version that agents read. Bookmarks stay as they are.
 func Converted(internal watch.Interface) watch.Interface {
 	return watch.Filter(internal, func(event watch.Event) (watch.Event, bool) {
 		if event.Type == watch.Bookmark || event.Type == watch.Error {

@@ -26,16 +26,16 @@ import (
 )
 
 // agentOrder, as first argument, makes this program an agent: the part of antrea-agent that concerns policies, in the order of
-// its start. Its task is on standard input, what it has reached on standard output.
+// its start. It reads its task from standard input and reports the steps of its start on standard output.
 const agentOrder = "agent"
 
-// What an agent has reached: policies are in force and Pods are connected; only flows of its own round are left.
+// The steps of an agent's start: policies are in force and Pods are connected; only flows of its own round are left.
 const (
 	reachedReady    = "ready"
 	reachedComplete = "complete"
 )
 
-// task is what an agent needs to know.
+// task is an agent's configuration.
 type task struct {
 	Node           byte
 	Bridge, Source string
@@ -44,7 +44,7 @@ type task struct {
 	Pods           []*policy.Pod
 }
 
-// runAgent is an agent, until it is killed. It returns only with an error.
+// runAgent runs an agent until it is killed. It returns only with an error.
 func runAgent(in io.Reader, out io.Writer) error {
 	var t task
 	if err := json.NewDecoder(in).Decode(&t); err != nil {
@@ -82,7 +82,7 @@ type agentProcess struct {
 	cmd    *exec.Cmd
 	ready  chan struct{}
 	exited chan struct{}
-	// completed is the last round that an agent has completed, begun the last one that was begun.
+	// completed is the last round that an agent has completed, begun the last one that one has begun.
 	completed, begun uint16
 	complete         chan uint16
 }
@@ -93,7 +93,7 @@ func newAgentProcess(n *node, source, dir string, world *policy.World) *agentPro
 	}}
 }
 
-// start starts an agent, whose round follows those before as it does in a cluster.
+// start starts an agent, whose round follows the previous ones as it does in a cluster.
 func (a *agentProcess) start() error {
 	select {
 	case a.completed = <-a.complete:
@@ -145,7 +145,7 @@ func (a *agentProcess) start() error {
 	return nil
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (a *agentProcess) kill() error {
 	if err := a.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("killing the agent of %s: %w", a.n.name(), err)
@@ -154,7 +154,7 @@ func (a *agentProcess) kill() error {
 	return nil
 }
 
-// killAt kills the agent after these times, each from the begin or from its last start, and starts it again each time.
+// killAt kills the agent and starts it again, once for each of the times, which count from the call or from the agent's last start.
 func (a *agentProcess) killAt(moments []time.Duration) error {
 	for _, moment := range moments {
 		<-time.After(moment)
@@ -182,13 +182,13 @@ func (a *agentProcess) waitReady() error {
 	case <-a.ready:
 		return nil
 	case <-a.exited:
-		return fmt.Errorf("the agent of %s has ended at its start", a.n.name())
+		return fmt.Errorf("the agent of %s has exited during its start", a.n.name())
 	case <-time.After(setupTimeout):
 		return fmt.Errorf("the agent of %s is not ready after %s", a.n.name(), setupTimeout)
 	}
 }
 
-// stopWith ends the agent with t.
+// stopWith ends the agent when t ends.
 func (a *agentProcess) stopWith(t ovstest.TB) {
 	t.Cleanup(func() {
 		if err := a.kill(); err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// objects are all Pods of a world that the API has.
+// objects returns all Pods of a world that exist in the API.
 func objects(world *policy.World) []*policy.Pod {
 	return slices.Concat(world.Pods, world.Hosts, world.Ended)
 }
 
-// change makes the API show another world with the same places, by as few requests as possible, and replaces the interfaces of
-// Pods that have ended.
+// change turns the API's objects into those of another world with the same places, with as few requests as possible, and replaces the
+// interfaces of Pods that have ended.
 func (c *cluster) change(ctx context.Context, before, after *policy.World) error {
 	if err := c.deletePolicies(ctx, before, after); err != nil {
 		return err

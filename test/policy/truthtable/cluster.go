@@ -35,18 +35,18 @@ type cluster struct {
 	interfaces map[string]interfacestore.InterfaceStore
 	store      *controller.Store
 	marks      int
-	// marker is the id of the last marker's rule by Node.
+	// marker is the id of the last marker's rule, by Node.
 	marker map[string]string
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// atOnce is a datapath that is made to follow its tables with forgetMegaflows.
+// atOnce is a datapath that follows its tables because the test calls forgetMegaflows.
 type atOnce struct{}
 
 func (atOnce) WaitRevalidation(context.Context) error { return nil }
 
-// newCluster starts a cluster whose agents install their rules with flows, by the name of the Node. dir is for agents' files.
+// newCluster starts a cluster whose agents install their rules with flows, by the name of the Node. dir is for the agents' files.
 func newCluster(ctx context.Context, world *policy.World, flows map[string]agentpolicy.FlowClient, dir string) (*cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &cluster{
@@ -83,7 +83,7 @@ func (c *cluster) stop() {
 	c.done.Wait()
 }
 
-// connected is the interface of a Pod in a place.
+// connected returns the interface of a Pod in a place.
 func connected(pod *policy.Pod, place int) *interfacestore.InterfaceConfig {
 	return &interfacestore.InterfaceConfig{
 		Type: interfacestore.ContainerInterface, InterfaceName: interfaceName(place), IPs: []netip.Addr{pod.IPv4, pod.IPv6},
@@ -123,7 +123,7 @@ var protocolNumbers = map[corev1.Protocol]uint8{
 	corev1.ProtocolTCP: of.IPProtoTCP, corev1.ProtocolUDP: of.IPProtoUDP, corev1.ProtocolSCTP: of.IPProtoSCTP,
 }
 
-// allows tells what the rules on the Nodes say about a probe.
+// allows tells whether the rules on the Nodes allow a probe.
 func (c *cluster) allows(p *policy.Probe) bool {
 	from, to := p.Addresses()
 	connection := openflow.PolicyConnection{Source: from, Destination: to, Protocol: protocolNumbers[p.Protocol], DestinationPort: p.Port}
@@ -131,7 +131,7 @@ func (c *cluster) allows(p *policy.Probe) bool {
 		openflow.EvaluatePolicy(c.agents[p.To.Node].Rules(), openflow.PolicyIngress, connection).Allowed
 }
 
-// source is the way from the controller to an agent, with the conversion that the API server makes.
+// source is the connection from the controller to an agent, with the conversion that the API server makes.
 type source struct {
 	store *controller.Store
 	node  string

@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// describe prints a world: what wrong answers were about.
+// describe prints the world in which answers were wrong.
 func describe(world *policy.World) {
 	for _, name := range slices.Sorted(maps.Keys(world.Namespaces)) {
 		fmt.Println("# Namespace", name, world.Namespaces[name])

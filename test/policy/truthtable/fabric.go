@@ -19,19 +19,19 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy/wire"
 )
 
-// fenceTimeout is how long a frame may take that nothing may stop.
+// fenceTimeout is the time within which a fence must arrive.
 const fenceTimeout = 30 * time.Second
 
-// fabric is two Nodes and what has arrived where.
+// fabric is two Nodes, with a record of where frames have arrived.
 type fabric struct {
 	nodes map[string]*node
 
 	mu sync.Mutex
-	// arrived has the places where each frame has left a bridge.
+	// arrived has the ports at which each frame has left a bridge.
 	arrived map[uint32][]*port
-	// fault is about the first frame that nobody has sent.
+	// fault reports the first frame that nobody has sent.
 	fault error
-	// changed has a value when something has arrived.
+	// changed has a value after a frame has arrived.
 	changed chan struct{}
 
 	lastID uint32
@@ -75,7 +75,7 @@ func (f *fabric) nextID() uint32 {
 	return f.lastID
 }
 
-// other is the Node that n is not.
+// other returns the other Node.
 func (f *fabric) other(n *node) *node { return f.nodes[n.peer().name()] }
 
 // waitWire returns when both Nodes, with their pipelines, reach each other: Open vSwitch connects to the wire by itself.
@@ -98,7 +98,7 @@ func (f *fabric) waitWire() error {
 	return nil
 }
 
-// fence is a frame that arrives at a port when all before it have arrived.
+// fence is a frame that no policy stops. It arrives at a port once all frames before it have arrived.
 type fence struct {
 	id uint32
 	at *port
@@ -134,16 +134,16 @@ func (f *fabric) missing(fences []fence) *fence {
 
 // toOtherNode is a packet from gateway to gateway, to which policies do not apply.
 func (f *fabric) toOtherNode(n *node, id uint32) []byte {
-	// Each is a connection of its own.
+	// Each packet opens a connection of its own.
 	source := netip.AddrPortFrom(n.gatewayIPv4(), uint16(1024+id/wire.Step%60000))
 	destination := netip.AddrPortFrom(f.other(n).gatewayIPv4(), 9)
 	return wire.Opening(wire.Leg{SourceMAC: n.gateway.mac, DestinationMAC: config.GlobalVirtualMAC, Source: source, Destination: destination}, unix.IPPROTO_UDP, id)
 }
 
-// exchange sends frames and returns where each has arrived, by its number, when all have arrived that will. Fences say when that
-// is: an ARP request behind the frames of each Pod, which its bridge delivers to the gateway when it is through with them; then a packet
-// through the tunnel, behind those that go there; then an ARP request that the gateway sends to all Pods of its bridge, also behind its own
-// frames.
+// exchange sends frames and returns the ports at which each has arrived, by its number, once no more can arrive. Three kinds of fences
+// tell when that is. An ARP request after the frames of each Pod: its bridge delivers it to the gateway after it has processed them.
+// Then a packet through the tunnel, after the frames that take the tunnel. Then an ARP request from the gateway to all Pods of its
+// bridge, which is also after the gateway's own frames.
 func (f *fabric) exchange(frames []outgoing) (map[uint32][]*port, error) {
 	f.mu.Lock()
 	clear(f.arrived)
@@ -183,7 +183,7 @@ func (f *fabric) exchange(frames []outgoing) (map[uint32][]*port, error) {
 	return arrived, f.fault
 }
 
-// sendWithFences sends the frames of each Pod with a fence behind them and waits for the fences.
+// sendWithFences sends the frames of each Pod, with a fence after them, and waits for the fences.
 func (f *fabric) sendWithFences(frames []outgoing) error {
 	var fences []fence
 	bursts := map[*port][][]byte{}

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// host lets a program use what is made for tests: it collects what is to be cleaned up, and an error is a panic with a
-// failure, which the program recovers.
+// host stands in for testing.T in a program: it collects cleanup functions, and Fatalf panics with a failure, which the program
+// recovers.
 type host struct {
 	cleanups []func()
 	failed   bool
@@ -29,7 +29,7 @@ func (h *host) Errorf(format string, args ...any) {
 // Failed tells whether there was an error.
 func (h *host) Failed() bool { return h.failed }
 
-// Fatalf ends what is being done.
+// Fatalf panics with a failure, which try returns as an error.
 func (h *host) Fatalf(format string, args ...any) {
 	h.failed = true
 	panic(failure{fmt.Errorf(format, args...)})
@@ -41,7 +41,7 @@ func (h *host) Helper() {}
 // Logf prints.
 func (h *host) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-// Skip and Skipf end what is being done, too: a program that cannot do its work has failed.
+// Skip and Skipf panic like Fatalf: a program that cannot do its work has failed.
 func (h *host) Skip(args ...any) { panic(failure{fmt.Errorf("%s", fmt.Sprint(args...))}) }
 
 // Skipf is described with Skip.
@@ -54,7 +54,7 @@ func (h *host) close() {
 	}
 }
 
-// try runs f and returns its error, or what Fatalf or Skip said.
+// try runs f and returns its error, or that of Fatalf or Skip.
 func (h *host) try(f func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// killWindow is the time after the begin of a change, or after an agent's start, in which it is killed.
+	// killWindow is the period after the beginning of a change, or after an agent's start, within which the agent is killed.
 	killWindow = 300 * time.Millisecond
-	// inTransit is how many connections are tried at once while a change and a kill are under way.
+	// inTransit is the number of connections that are tried at once during a change and a kill.
 	inTransit = 60
-	// talkers is how many connections are established from begin to end.
+	// talkers is the number of connections that stay established for the whole run.
 	talkers = 12
 )
 
-// killResult counts what was tried: new connections while a change and a kill were under way, and after it; packets of established
-// connections.
+// killResult counts the new connections that were tried during a change and a kill (transit) and after it (settled), and the packets
+// of established connections.
 type killResult struct{ kills, changes, transit, settled, established, wrong, lost int }
 
 func (r killResult) String() string {
@@ -41,7 +41,7 @@ type killing struct {
 	c      *cluster
 	f      *fabric
 	agents []*agentProcess
-	// stopServing lets antrea-controller be away for the agent with the same index.
+	// stopServing makes antrea-controller unreachable for the agent with the same index.
 	stopServing []func()
 	rng         *rand.Rand
 	generator   *policy.Generator
@@ -49,9 +49,9 @@ type killing struct {
 	r           *killResult
 }
 
-// runKills changes policies and labels and kills agents at random moments of it, at once and while they start again. Established
-// connections must lose nothing. New ones must be treated as the world after the change says when it is realized. Where the change
-// is of one policy, which is atomic, each new one must also be treated as either the world before or the one after says meanwhile.
+// runKills changes policies and labels and kills agents at random moments of a change, also while they start again. Established
+// connections must not lose packets. New ones must be treated according to the world after the change once it is realized. A change
+// of a single policy is atomic: during it, each new connection must be treated according to the world before or the one after.
 func runKills(ctx context.Context, t ovstest.TB, kills int, seed uint64, r *killResult) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	k := &killing{rng: rng, generator: policy.NewGenerator(rng), r: r}
@@ -110,14 +110,14 @@ func (k *killing) start(ctx context.Context, t ovstest.TB, world *policy.World) 
 	return k.c.settle(ctx, k.f)
 }
 
-// serve lets an agent watch, until stopServing of it is called.
+// serve lets an agent watch until its stopServing is called.
 func (k *killing) serve(i int) (err error) {
 	a := k.agents[i]
 	k.stopServing[i], err = serveSource(&source{k.c.store, a.n.name()}, a.task.Source)
 	return err
 }
 
-// establish opens connections that go on to the end.
+// establish opens connections that last to the end.
 func (k *killing) establish(world *policy.World) error {
 	for range talkers {
 		from, to := k.rng.IntN(len(world.Pods)), k.rng.IntN(len(world.Pods)-1)
@@ -138,7 +138,7 @@ func (k *killing) establish(world *policy.World) error {
 	return nil
 }
 
-// onePolicy is a world with one policy more or less.
+// onePolicy returns the world with one policy more or less.
 func (k *killing) onePolicy(world, fresh *policy.World) *policy.World {
 	next := *world
 	next.Policies = slices.Clone(world.Policies)
@@ -153,8 +153,8 @@ func (k *killing) onePolicy(world, fresh *policy.World) *policy.World {
 	return &next
 }
 
-// change shows the next world and kills an agent meanwhile, perhaps a second time while it starts. exact says that new connections
-// can be judged meanwhile.
+// change turns the API's objects into those of the next world and kills an agent meanwhile, perhaps a second time while it starts.
+// exact says that new connections can be judged before the change is complete.
 func (k *killing) change(ctx context.Context, world, next *policy.World, exact bool) error {
 	victim := k.agents[k.rng.IntN(len(k.agents))]
 	moments := []time.Duration{time.Duration(k.rng.Int64N(int64(killWindow)))}
@@ -208,19 +208,19 @@ func (k *killing) change(ctx context.Context, world, next *policy.World, exact b
 	return nil
 }
 
-// sample is some probes.
+// sample returns some of the world's probes.
 func (k *killing) sample(world *policy.World) []*policy.Probe {
 	probes := withoutSCTP(k.generator.Probes(world))
 	k.rng.Shuffle(len(probes), func(i, j int) { probes[i], probes[j] = probes[j], probes[i] })
 	return probes[:inTransit]
 }
 
-// withoutSCTP leaves SCTP away, of which conntrack, that must not be emptied here, knows no ports.
+// withoutSCTP removes SCTP probes: conntrack knows no ports of SCTP (see rounds), and it must not be emptied here.
 func withoutSCTP(probes []*policy.Probe) []*policy.Probe {
 	return slices.DeleteFunc(probes, func(p *policy.Probe) bool { return p.Protocol == corev1.ProtocolSCTP })
 }
 
-// try opens connections and judges them by two worlds of which either may be in force, and sends packets in those that are open.
+// try opens connections and judges them by two worlds, either of which may be in force. It also sends packets in the established ones.
 func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error {
 	for _, n := range k.f.nodes {
 		n.forgetMegaflows()
@@ -230,7 +230,7 @@ func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error
 	for _, t := range trials {
 		frames = append(frames, outgoing{k.f.source(t), wire.Opening(k.f.leg(t), protocolNumbers[t.Protocol], t.id)})
 	}
-	const step = 3 // of the data of established connections; which one does not matter
+	const step = 3 // of the data of established connections; any one will do
 	for _, t := range k.open {
 		frames = append(frames, outgoing{k.f.source(t), wire.Data(k.f.leg(t), protocolNumbers[t.Protocol], t.id, step, false)},
 			outgoing{k.f.destination(t), wire.Data(k.f.legBack(t), protocolNumbers[t.Protocol], t.id, step+1, true)})

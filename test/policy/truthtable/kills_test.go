@@ -56,8 +56,8 @@ func (k *killing) requireRight(t *testing.T, before, after *policy.World, probes
 	require.Zero(t, k.r.lost)
 }
 
-// An agent that starts while antrea-controller is away leaves in force what its predecessor had, goes on with what it has
-// kept, and takes over what has changed when antrea-controller is back.
+// An agent that starts while antrea-controller is unreachable keeps its predecessor's rules in force, continues from the policies on
+// disk, and adopts changes once antrea-controller is back.
 func TestStartWithoutController(t *testing.T) {
 	k, world, probes := newKilling(t)
 	a := k.agents[0]
@@ -92,7 +92,7 @@ func TestBrokenWatch(t *testing.T) {
 	k.requireRight(t, next, next, probes)
 }
 
-// An agent that begins the round of its predecessor again deletes the flows that are in force: that is found.
+// An agent that begins the round of its predecessor again deletes the flows that are in force. The test detects that.
 func TestFindsRoundBegunAgain(t *testing.T) {
 	k, world, probes := newKilling(t)
 	a := k.agents[0]
@@ -102,7 +102,7 @@ func TestFindsRoundBegunAgain(t *testing.T) {
 	require.NoError(t, a.start())
 	for !a.isReady() && k.r.wrong == 0 {
 		if err := k.try(world, world, probes); err != nil {
-			return // not even the fences get through
+			return // not even the fences arrive
 		}
 	}
 	require.Positive(t, k.r.wrong)

@@ -1,16 +1,16 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command truthtable compares what becomes of packets under random NetworkPolicies with what the specification says. All of it
-// runs on one machine without a kernel module: antrea-controller and the agents' policy controllers of two Nodes are in this
-// process, connected as they are in a cluster, and keep running while policies, labels and Pods change, so their incremental paths
-// are what is tested. Behind each agent is a private Open vSwitch with the real pipeline and userspace conntrack; a Geneve tunnel
-// connects them. Each probe is a packet that opens a connection, from the port of a Pod to the port of a Pod, and the answer to
-// it. It needs root, for network namespaces. With -kills, agents are processes of their own after that, and are killed.
+// Command truthtable compares the treatment of packets under random NetworkPolicies with the specification. It runs on one machine
+// without a kernel module. antrea-controller and the agents' policy controllers of two Nodes are in this process, connected as they are
+// in a cluster. They keep running while policies, labels and Pods change, so their incremental paths are tested. Each agent has a
+// private Open vSwitch with the real pipeline and userspace conntrack; a Geneve tunnel connects the two. Each probe is a packet that
+// opens a connection from one Pod to another, and the answer to it. It needs root, for network namespaces. With -kills there is a
+// second part, in which the agents are processes of their own and are killed.
 //
-// cluster.go, change.go and marker.go are the control plane, node.go and port.go a Node's switch, fabric.go what both have in common: when
-// all packets have arrived. trial.go makes probes packets. kills.go kills agents: agent.go is one, transport.go its way to
-// antrea-controller. host.go stands in for package testing.
+// cluster.go, change.go and marker.go are the control plane, node.go and port.go a Node's switch. fabric.go connects the Nodes and tells
+// when all packets have arrived. trial.go turns probes into packets. kills.go kills agents: agent.go is one, transport.go its connection
+// to antrea-controller. host.go stands in for package testing.
 //
 // The last line is "policy: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
 package main
@@ -31,14 +31,14 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// mostTraces is how many wrong answers of one set of policies are printed with all flows.
+// mostTraces is the maximum number of wrong answers of one set of policies that are printed with all flows.
 const mostTraces = 3
 
 func main() {
-	sets := flag.Int("sets", 200, "how many sets of policies")
-	seed := flag.Uint64("seed", 0, "makes the same sets again; 0 chooses one")
-	first := flag.Bool("first", false, "ends with the first set that has a wrong answer")
-	kills := flag.Int("kills", 0, "how often an agent, as a process of its own, is killed at a random moment")
+	sets := flag.Int("sets", 200, "number of sets of policies")
+	seed := flag.Uint64("seed", 0, "seed of the random sets; 0 chooses one")
+	first := flag.Bool("first", false, "stop at the first set that has a wrong answer")
+	kills := flag.Int("kills", 0, "how often to kill an agent, a process of its own, at a random moment")
 	if len(os.Args) > 1 && os.Args[1] == agentOrder {
 		klog.LogToStderr(false)
 		klog.SetOutput(io.Discard)
@@ -72,7 +72,7 @@ func main() {
 
 type result struct{ sets, probes, wrong int }
 
-// run checks sets of policies one after the other, all or up to the first one that has a wrong answer.
+// run checks sets of policies one after the other: all, or up to the first one that has a wrong answer.
 func run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool, r *result) error {
 	generator := policy.NewGeneratorWithTurnover(rand.New(rand.NewPCG(seed, 0)))
 	world := generator.Next()
@@ -133,7 +133,7 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 	return c, f, err
 }
 
-// check runs the trials and returns those that did not end as the specification says.
+// check runs the trials and returns those whose outcome contradicts the specification.
 func (f *fabric) check(world *policy.World, trials []*trial) (wrong []*trial, err error) {
 	if err := f.run(trials); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func check(t *testing.T, c *cluster, f *fabric, world *policy.World, probes []*p
 	return wrong
 }
 
-// Policies are in force that another world does not have, and then they are not.
+// The check notices that policies of another world are in force, and is content once they are not.
 func TestFindsPoliciesOfAnotherWorld(t *testing.T) {
 	generator := policy.NewGenerator(rand.New(rand.NewPCG(3, 0)))
 	world := generator.Next()
@@ -40,12 +40,12 @@ func TestFindsPoliciesOfAnotherWorld(t *testing.T) {
 	wrong := check(t, c, f, &open, probes)
 	require.NotEmpty(t, wrong)
 	require.Contains(t, f.trace(wrong[0]), "conj_id", "a failure shows the flows")
-	require.Contains(t, f.trace(wrong[0]), "Datapath actions", "a failure shows what became of the packet")
+	require.Contains(t, f.trace(wrong[0]), "Datapath actions", "a failure shows how the packet was treated")
 	require.NoError(t, c.change(t.Context(), world, &open))
 	require.Empty(t, check(t, c, f, &open, probes))
 }
 
-// The agents' rules are right, but the switch lacks one flow of a conjunction: packets find out.
+// The agents' rules are right, but the switch lacks one flow of a conjunction. Packets reveal that.
 func TestFindsMissingClause(t *testing.T) {
 	const mostSets = 20
 	rng := rand.New(rand.NewPCG(5, 0))
@@ -82,7 +82,7 @@ func TestFindsMissingClause(t *testing.T) {
 	t.Fatalf("no missing clause was found in %d sets", mostSets)
 }
 
-// clausesOf are the flows with conjunctions of a switch, as add-flow takes them.
+// clausesOf returns the flows with conjunctions of a switch, in the syntax of add-flow.
 func clausesOf(n *node) []string {
 	var clauses []string
 	for _, flow := range n.ovs.DumpFlows(bridgeName) {
@@ -94,7 +94,7 @@ func clausesOf(n *node) []string {
 	return clauses
 }
 
-// Of two addresses, one connection of SCTP is in each round.
+// Each round has at most one SCTP connection between the same two addresses.
 func TestRounds(t *testing.T) {
 	a, b, c := &policy.Pod{Name: "a"}, &policy.Pod{Name: "b"}, &policy.Pod{Name: "c"}
 	trialOf := func(from, to *policy.Pod, ipv6 bool, protocol corev1.Protocol) *trial {

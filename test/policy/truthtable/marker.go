@@ -24,9 +24,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// Controller and agents hear of Namespaces, Pods and policies, and of policies and groups, in streams that do not wait for each
-// other. A marker goes through all of them: its policy has its rules when everything before it in any stream has been taken
-// into account.
+// The controller watches Namespaces, Pods and policies, and the agents watch policies and groups, in streams that do not wait for each
+// other. A marker goes through all of them: its policy has its rules once everything before it in every stream has been processed.
 
 const (
 	markerNamespace = "marker"
@@ -35,7 +34,7 @@ const (
 	settleTimeout   = 30 * time.Second
 )
 
-// markerPods are on each Node; nobody sends them anything.
+// markerPods are on each Node; nobody sends packets to them.
 var markerPods = []*policy.Pod{
 	{Namespace: markerNamespace, Name: "marker-1", Node: "node-1", IPv4: netip.MustParseAddr("10.10.1.250"), IPv6: netip.MustParseAddr("fd00:10:10:1::fa")},
 	{Namespace: markerNamespace, Name: "marker-2", Node: "node-2", IPv4: netip.MustParseAddr("10.10.2.250"), IPv6: netip.MustParseAddr("fd00:10:10:2::fa")},
@@ -48,7 +47,7 @@ var (
 	flowSource = regexp.MustCompile(`(?:nw|ipv6)_src=([0-9a-f.:]+)`)
 )
 
-// settle returns when all that the API shows is realized on the switches of all Nodes.
+// settle returns when everything in the API is realized on the switches of all Nodes.
 func (c *cluster) settle(ctx context.Context, f *fabric) error {
 	if err := c.setMarker(ctx); err != nil {
 		return err
@@ -72,7 +71,7 @@ func (c *cluster) waitMarked(ctx context.Context, f *fabric) error {
 	return nil
 }
 
-// markedBy tells whether a rule on a switch is that of the last marker, complete.
+// markedBy tells whether a rule on a switch is the complete rule of the last marker.
 func (c *cluster) markedBy(id string, peers int, node string) bool {
 	return id != "" && id != c.marker[node] && peers == 2*len(markerPods)
 }
@@ -91,7 +90,7 @@ func (c *cluster) marked(f *fabric) bool {
 	return true
 }
 
-// markerRule is the id of the marker's rule on the switch, and how many of its peers are there. No other rule has its port.
+// markerRule returns the id of the marker's rule on the switch and the number of its peers there. No other rule has its port.
 func markerRule(n *node) (id string, peers int) {
 	flows := n.ovs.DumpFlows(bridgeName)
 	for _, flow := range flows {
@@ -111,7 +110,7 @@ func isMarker(address string) bool {
 	return slices.ContainsFunc(markerPods, func(p *policy.Pod) bool { return p.IPv4.String() == address || p.IPv6.String() == address })
 }
 
-// setMarker replaces the marker by the next one: a policy that is about Pods with a label which they get now, too.
+// setMarker replaces the marker by the next one: a new policy, whose Pods get the label that it selects at the same time.
 func (c *cluster) setMarker(ctx context.Context) error {
 	policies := c.api.NetworkingV1().NetworkPolicies(markerNamespace)
 	if c.marks > 0 {
@@ -125,9 +124,9 @@ func (c *cluster) setMarker(ctx context.Context) error {
 		return err
 	}
 	for _, pod := range markerPods {
-		labelled := *pod
-		labelled.Labels = labels
-		if _, err := c.api.CoreV1().Pods(pod.Namespace).Update(ctx, labelled.Object(), metav1.UpdateOptions{}); err != nil {
+		labeled := *pod
+		labeled.Labels = labels
+		if _, err := c.api.CoreV1().Pods(pod.Namespace).Update(ctx, labeled.Object(), metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	uplinkBridge = "br-phy"
 	// firstPodPort is the OpenFlow port of the first Pod.
 	firstPodPort = 11
-	// epochShift is where the cache's epoch is in the packet mark.
+	// epochShift is the position of the cache's epoch in the packet mark.
 	epochShift = 20
 )
 
@@ -34,7 +34,7 @@ type node struct {
 	pods map[netip.Addr]*port
 }
 
-// identity is what follows from a Node's number.
+// identity is a Node's number, from which its names and addresses follow.
 type identity struct{ number byte }
 
 func (n identity) name() string { return fmt.Sprintf("node-%d", n.number) }
@@ -57,10 +57,10 @@ func (n identity) podCIDRs() []netip.Prefix {
 	return []netip.Prefix{netip.PrefixFrom(n.gatewayIPv4(), 24).Masked(), netip.PrefixFrom(n.gatewayIPv6(), 64).Masked()}
 }
 
-// peer is the other Node.
+// peer returns the other Node.
 func (n identity) peer() identity { return identity{3 - n.number} }
 
-// Port, its name, MAC address and epoch of any Pod that has this place in the world.
+// Port, port name, MAC address and epoch of the Pod that has this place in the world.
 func podPort(i int) uint32          { return uint32(firstPodPort + i) }
 func interfaceName(i int) string    { return fmt.Sprint("place-", i) }
 func podMAC(i int) net.HardwareAddr { return net.HardwareAddr{0x0a, 0, 0, 0, 0x10, byte(i)} }
@@ -68,7 +68,7 @@ func podEpoch(i int) uint16         { return uint16(1 + i) }
 
 func podKey(p *policy.Pod) string { return p.Namespace + "/" + p.Name }
 
-// newNode starts the switch of a Node with the ports of its Pods. receive is given what leaves through any port.
+// newNode starts the switch of a Node with the ports of its Pods. receive gets each frame that leaves through a port.
 func newNode(t ovstest.TB, number byte, world *policy.World, receive func(*port, []byte)) (*node, error) {
 	n := &node{identity: identity{number}, ovs: ovstest.Start(t), pods: map[netip.Addr]*port{}}
 	n.ovs.Vsctl("add-br", uplinkBridge, "--", "set", "bridge", uplinkBridge, "datapath_type=dummy", "fail_mode=standalone",
@@ -103,7 +103,7 @@ func newNode(t ovstest.TB, number byte, world *policy.World, receive func(*port,
 	return n, nil
 }
 
-// addRoute makes packets with this mark find the wire: where Open vSwitch itself encapsulates, it routes by mark.
+// addRoute routes packets with this mark to the wire: when Open vSwitch itself encapsulates, it routes by mark.
 func (n *node) addRoute(mark uint32) {
 	n.ovs.Appctl("ovs/route/add", netip.PrefixFrom(n.tunnelIP(), 24).Masked().String(), uplinkBridge, fmt.Sprint("pkt_mark=", mark))
 }
@@ -123,8 +123,8 @@ func connect(a, b *node) {
 // forgetConnections empties conntrack.
 func (n *node) forgetConnections() { n.ovs.Appctl("dpctl/flush-conntrack") }
 
-// forgetMegaflows empties the datapath, so that the next packets meet present flows. To wait for the revalidators, as is enough
-// with the kernel's datapath, is not enough here: the userspace datapath of Open vSwitch 3.1 looks for the megaflow that they tell it
-// to change by its key and not by its identifier, and so changes another one where two overlap. How long stale megaflows live
-// in the kernel is measured end to end.
+// forgetMegaflows empties the datapath, so that current flows apply to the next packets. Waiting for the revalidators is enough with
+// the kernel's datapath, but not here: the userspace datapath of Open vSwitch 3.1 looks up the megaflow to change by its key instead
+// of its identifier, and changes another one where two overlap. The end-to-end tests measure how long stale megaflows live in the
+// kernel.
 func (n *node) forgetMegaflows() { n.ovs.Appctl("revalidator/purge") }

@@ -12,7 +12,7 @@ import (
 )
 
 // port is a port of a bridge, of Open vSwitch's type "dummy", whose other end is this process: frames go both ways over a Unix
-// socket, each behind its length (2 bytes, big endian).
+// socket, each after its length (2 bytes, big endian).
 type port struct {
 	name   string
 	ofPort uint32
@@ -22,8 +22,8 @@ type port struct {
 	conn net.Conn
 }
 
-// open connects to the socket that Open vSwitch listens on for this port. Every frame that leaves the bridge there is given to
-// receive, until the port is closed.
+// open connects to the socket that Open vSwitch listens on for this port. receive gets every frame that leaves the bridge there, until
+// the port is closed.
 func (p *port) open(socket string, receive func(*port, []byte)) error {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p *port) open(socket string, receive func(*port, []byte)) error {
 		var length [2]byte
 		for {
 			if _, err := io.ReadFull(conn, length[:]); err != nil {
-				return // closed; who waits for a frame says that it has not come
+				return // closed; whoever waits for a frame reports that it is missing
 			}
 			frame := make([]byte, binary.BigEndian.Uint16(length[:]))
 			if _, err := io.ReadFull(conn, frame); err != nil {

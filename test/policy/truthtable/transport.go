@@ -18,10 +18,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy/feed"
 )
 
-// An agent that is a process of its own watches antrea-controller, which is in this one, over a Unix socket: it sends the name of a
-// resource, and gets events, one JSON object a line.
+// An agent in a process of its own watches the antrea-controller of this process over a Unix socket: it sends the name of a resource and
+// gets events, one JSON object per line.
 
-// message is an event on its way.
+// message is an event on the socket.
 type message struct {
 	Type   watch.EventType
 	Kind   string
@@ -66,7 +66,7 @@ func (s *source) serve(ctx context.Context, conn net.Conn) {
 			return
 		case event, ok := <-w.ResultChan():
 			if !ok || encoder.Encode(messageOf(event)) != nil {
-				return // the agent is gone, or watches again
+				return // the agent is gone, or has started a new watch
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (d *eventDecoder) Decode() (watch.EventType, runtime.Object, error) {
 // Close implements watch.Decoder.
 func (d *eventDecoder) Close() { d.conn.Close() }
 
-// reporter implements watch.Reporter. An event that cannot be read is the end of a watch like any other.
+// reporter implements watch.Reporter. An event that cannot be read ends the watch, like any other end.
 type reporter struct{}
 
 // AsObject implements watch.Reporter.

@@ -16,17 +16,17 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy/wire"
 )
 
-// trial is a probe as packets.
+// trial is the packets of a probe, with their outcome.
 type trial struct {
 	*policy.Probe
 	id         uint32
 	sourcePort uint16
-	// arrivals are where the opening packet has come to, answered tells whether an answer has come back.
+	// arrivals are the ports that the opening packet has reached; answered tells whether an answer has come back.
 	arrivals []*port
 	answered bool
 }
 
-// trials are the connections of probes. Each has a client's port of its own.
+// trials returns the connections of probes, each with a client port of its own.
 func (f *fabric) trials(probes []*policy.Probe) []*trial {
 	trials := make([]*trial, len(probes))
 	for i, p := range probes {
@@ -36,12 +36,12 @@ func (f *fabric) trials(probes []*policy.Probe) []*trial {
 	return trials
 }
 
-// mostAtOnce is how many connections are tried at once: a dummy port drops what does not fit into its queue of 100 frames, and
-// about half of what a Node sends goes to the wire.
+// mostAtOnce is the number of connections that are tried at once. A dummy port drops frames when its queue has 100, and about half of
+// the frames that a Node sends go to the wire.
 const mostAtOnce = 120
 
-// rounds divides trials. The userspace conntrack of Open vSwitch knows no ports of SCTP: between two addresses it sees one
-// connection, so there must not be two of them before it is emptied.
+// rounds divides trials. The userspace conntrack of Open vSwitch knows no ports of SCTP: all SCTP connections between two addresses
+// are one to it, so there must be at most one before it is emptied.
 func rounds(trials []*trial) [][]*trial {
 	var rounds [][]*trial
 	used := map[string]int{}
@@ -66,7 +66,7 @@ func rounds(trials []*trial) [][]*trial {
 	return chunks
 }
 
-// run opens all connections and answers those that have arrived. Open vSwitch must have been given all flows before.
+// run opens all connections and answers those that have arrived. Open vSwitch must already have all flows.
 func (f *fabric) run(trials []*trial) error {
 	for _, n := range f.nodes {
 		n.forgetMegaflows()
@@ -106,7 +106,8 @@ func (f *fabric) runRound(round []*trial) error {
 	return nil
 }
 
-// port is where a Pod is that exchanges packets with another one. A Pod in the network of a Node is behind the gateway of the other Node.
+// port returns the port of a Pod that exchanges packets with another one. A Pod in the network of a Node is behind the gateway of the
+// other Node.
 func (f *fabric) port(p, other *policy.Pod) *port { return f.portOn(f.at(p, other), p) }
 
 func (f *fabric) portOn(n *node, p *policy.Pod) *port {
@@ -116,7 +117,7 @@ func (f *fabric) portOn(n *node, p *policy.Pod) *port {
 	return n.pods[p.IPv4]
 }
 
-// at is the Node with the port of p that exchanges packets with another Pod.
+// at returns the Node with the port of p when p exchanges packets with another Pod.
 func (f *fabric) at(p, other *policy.Pod) *node {
 	if p.HostNetwork {
 		return f.nodes[other.Node]
@@ -137,7 +138,7 @@ func (f *fabric) legBack(t *trial) wire.Leg {
 	return wire.Leg{SourceMAC: f.destination(t).mac, DestinationMAC: f.nextHop(t.To, t.From), Source: destination, Destination: source}
 }
 
-// nextHop is the MAC address to which from sends packets for to.
+// nextHop returns the MAC address to which from sends packets for to.
 func (f *fabric) nextHop(from, to *policy.Pod) []byte {
 	if n := f.at(from, to); n == f.at(to, from) {
 		return f.portOn(n, to).mac
@@ -145,10 +146,10 @@ func (f *fabric) nextHop(from, to *policy.Pod) []byte {
 	return f.nodes[from.Node].gateway.mac
 }
 
-// delivered tells whether the packet has come to its destination once, and nowhere else.
+// delivered tells whether the packet has reached its destination once, and no other port.
 func (t *trial) delivered(f *fabric) bool { return slices.Equal(t.arrivals, []*port{f.destination(t)}) }
 
-// right tells whether what became of the connection is what the specification says.
+// right tells whether the connection's outcome is what the specification says.
 func (t *trial) right(f *fabric, allowed bool) bool {
 	if allowed {
 		return t.delivered(f) && t.answered
@@ -161,7 +162,7 @@ func (t *trial) String() string {
 	return fmt.Sprintf("%s (%s) to %s (%s), %s, %v -> %v", podKey(t.From), t.From.Node, podKey(t.To), t.To.Node, t.Protocol, source, destination)
 }
 
-// outcome says what became of the connection.
+// outcome describes what happened to the connection.
 func (t *trial) outcome(f *fabric) string {
 	switch {
 	case !t.delivered(f):
@@ -172,7 +173,7 @@ func (t *trial) outcome(f *fabric) string {
 	return "delivered and answered"
 }
 
-// place says what became of the opening packet.
+// place describes where the opening packet has arrived.
 func (t *trial) place(f *fabric) string {
 	var places []string
 	for _, p := range t.arrivals {
@@ -187,7 +188,7 @@ func (t *trial) place(f *fabric) string {
 	return "delivered"
 }
 
-// trace is what Open vSwitch says about the opening packet on both Nodes, and the flows of policy rules there.
+// trace returns Open vSwitch's trace of the opening packet on both Nodes, and the flows of policy rules there.
 func (f *fabric) trace(t *trial) string {
 	var b strings.Builder
 	l, from, to := f.leg(t), f.at(t.From, t.To), f.at(t.To, t.From)
@@ -209,7 +210,7 @@ func (f *fabric) trace(t *trial) string {
 	return b.String()
 }
 
-// ends are the addresses of a probe's connection as its client sees it.
+// ends returns the addresses of a probe's connection as its client sees it.
 func ends(p *policy.Probe, sourcePort uint16) (source, destination netip.AddrPort) {
 	from, to := p.Addresses()
 	return netip.AddrPortFrom(from, sourcePort), netip.AddrPortFrom(to, p.Port)

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire has the packets by which it is tried whether a connection is possible, as whole frames. Each carries a number by which it
-// is recognised where it arrives.
+// Package wire makes the packets that test whether a connection is possible, as whole frames. Each carries a number by which the test
+// recognizes it where it arrives.
 package wire
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
-// Step is the distance between the numbers of two connections: the packets of one have the numbers from its own on. TCP carries
-// the number as its sequence number, UDP as its payload, SCTP as the initiate tag of its chunk, ARP behind the message.
+// Step is the distance between the numbers of two connections: the packets of a connection have its number and the following ones. TCP
+// carries the number as sequence number, UDP as payload, SCTP as initiate tag of its chunk, ARP after the message.
 const Step = 16
 
-// Connection is the number of the connection that a packet with this number is of.
+// Connection returns the number of the connection to which the packet with this number belongs.
 func Connection(number uint32) uint32 { return number - number%Step }
 
 const (
@@ -32,13 +32,13 @@ const (
 	etherTypeIPv6  = 0x86dd
 )
 
-// Leg is where a packet is on its way: from one address to another, between two MAC addresses.
+// Leg is a section of a packet's path: from one address to another, between two MAC addresses.
 type Leg struct {
 	SourceMAC, DestinationMAC net.HardwareAddr
 	Source, Destination       netip.AddrPort
 }
 
-// Opening is the first packet of the connection with this number, and has this number. The protocol is TCP's, UDP's or SCTP's.
+// Opening returns the first packet of the connection with this number, which has this number. The protocol is TCP's, UDP's or SCTP's.
 func Opening(l Leg, protocol uint8, id uint32) []byte {
 	p := packet(l, protocol)
 	switch protocol {
@@ -53,7 +53,7 @@ func Opening(l Leg, protocol uint8, id uint32) []byte {
 	return p.Bytes()
 }
 
-// Answer is the second packet of the connection with this number, and has the same number.
+// Answer returns the second packet of the connection with this number, which has the same number.
 func Answer(l Leg, protocol uint8, id uint32) []byte {
 	p := packet(l, protocol)
 	switch protocol {
@@ -68,8 +68,8 @@ func Answer(l Leg, protocol uint8, id uint32) []byte {
 	return p.Bytes()
 }
 
-// Data is a packet with data in an open connection of TCP or UDP: the nth of its direction (0 to 13), and has the number id+1+n. Each
-// end answers what the other has sent, the client begins.
+// Data returns a packet with data in an open connection of TCP or UDP: the nth (0 to 13), with the number id+1+n. The ends take turns;
+// the client begins.
 func Data(l Leg, protocol uint8, id uint32, n int, fromServer bool) []byte {
 	p := packet(l, protocol)
 	number := id + 1 + uint32(n)
@@ -105,7 +105,7 @@ func sctp(l Leg, verificationTag uint32, chunk uint8, initiateTag uint32) []byte
 	return b
 }
 
-// ARP is an ARP request with a number behind it.
+// ARP returns an ARP request with a number after it.
 func ARP(sourceMAC, destinationMAC net.HardwareAddr, source, asked netip.Addr, id uint32) []byte {
 	b := append(append([]byte(nil), destinationMAC...), sourceMAC...)
 	b = append(b, 0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1) // Ethernet, IPv4, request
@@ -114,7 +114,7 @@ func ARP(sourceMAC, destinationMAC net.HardwareAddr, source, asked netip.Addr, i
 	return binary.BigEndian.AppendUint32(b, id)
 }
 
-// Number is the number that a frame carries.
+// Number returns the number that a frame carries.
 func Number(frame []byte) (uint32, error) {
 	at := -1
 	if len(frame) > ethernetLength {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What frames carry is found again.
+// Number finds the number in each kind of frame.
 func TestNumber(t *testing.T) {
 	const id = 5 * Step
 	mac := []byte{2, 0, 0, 0, 0, 1}

@@ -44,7 +44,7 @@ func (n *Node) agentConfig() ([]byte, error) {
 	return yaml.Marshal(conf)
 }
 
-// WriteAgentConfig changes antrea-agent.conf of this Node; the agent sees it when it is started the next time.
+// WriteAgentConfig changes antrea-agent.conf of this Node; the agent reads it at its next start.
 func (n *Node) WriteAgentConfig(change func(conf map[string]any)) error {
 	conf, err := n.readAgentConfig()
 	if err != nil {
@@ -85,11 +85,10 @@ func (n *Node) readAgentConfig() (map[string]any, error) {
 	return conf, nil
 }
 
-// StartAgent starts antrea-agent and does not wait for it. Its log is <LogDir>/antrea/antrea-agent.log, continued by every
-// start.
+// StartAgent starts antrea-agent and does not wait for it. Every start appends to its log, <LogDir>/antrea/antrea-agent.log.
 func (n *Node) StartAgent() error {
 	if n.agent != nil && running(n.agent) == nil {
-		return fmt.Errorf("%s: the agent runs already", n.Name)
+		return fmt.Errorf("%s: the agent is already running", n.Name)
 	}
 	path := n.AgentLog()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -120,13 +119,13 @@ func (n *Node) StopAgent() error {
 	return n.agent.Stop(agentGrace)
 }
 
-// KillAgent ends the agent with SIGKILL. That it has ended before by itself is an error.
+// KillAgent ends the agent with SIGKILL. It is an error if the agent has already exited.
 func (n *Node) KillAgent() error {
 	if n.agent == nil {
 		return fmt.Errorf("%s: no agent was started", n.Name)
 	}
 	if err := running(n.agent); err != nil {
-		return fmt.Errorf("%s: the agent has ended before it was killed: %w", n.Name, err)
+		return fmt.Errorf("%s: the agent exited before it was killed: %w", n.Name, err)
 	}
 	n.agent.Kill()
 	return nil
@@ -148,7 +147,7 @@ func (n *Node) WaitAgentReady(ctx context.Context) error {
 	}
 	transport := &http.Transport{
 		DialContext:     n.DialContext,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // made by the agent for itself at each start
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the agent makes a new certificate at each start
 	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
@@ -168,8 +167,8 @@ func (n *Node) WaitAgentReady(ctx context.Context) error {
 	return nil
 }
 
-// RestartAgent ends the agent with SIGTERM, starts it, and waits until it has replaced all flows of its predecessor, ten seconds
-// after its start: until then whatever is measured is measured in transition.
+// RestartAgent ends the agent with SIGTERM, starts it, and waits until it has replaced all flows of its predecessor. That is ten
+// seconds after its start; a measurement before that sees the transition.
 func (n *Node) RestartAgent(ctx context.Context) error {
 	if err := n.StopAgent(); err != nil {
 		return err
@@ -193,7 +192,7 @@ func (n *Node) RestartAgent(ctx context.Context) error {
 	})
 }
 
-// round is the round of flows that an agent has completed last, as Open vSwitch's database has it.
+// round returns the last round of flows that an agent has completed, from Open vSwitch's database.
 func (n *Node) round(ctx context.Context) (string, error) {
 	return n.Exec(ctx, "ovs-vsctl", "--if-exists", "get", "bridge", "br-int", "external_ids:roundNum")
 }
@@ -224,7 +223,7 @@ func checkURL(ctx context.Context, client *http.Client, url string) error {
 	return fmt.Errorf("%s: %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
 }
 
-// tail returns the last lines of a file, or why it cannot be read.
+// tail returns the last lines of a file, or the reason why it cannot be read.
 func tail(path string, lines int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {

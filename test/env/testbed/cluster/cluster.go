@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster makes Kubernetes Nodes with Open vSwitch out of namespaces, on the machine it runs on, whose kernel must
-// have the Open vSwitch datapath when an agent is to run.
+// Package cluster makes Kubernetes Nodes with Open vSwitch out of namespaces, on the machine it runs on. If agents are to run,
+// its kernel must have the Open vSwitch datapath.
 //
 //	internet 203.0.113.10 --- fabric (router and bridge 192.168.77.1) --- node-1 192.168.77.11, Pods 10.10.1.0/24
 //	                                                                  +-- node-2 192.168.77.12, Pods 10.10.2.0/24
@@ -38,12 +38,12 @@ import (
 
 const uplinkMTU = 1500
 
-// Options are the options of New. Those that are not set are taken from the environment that `testbed run` makes.
+// Options are the options of New. Some default to the environment that `testbed run` makes.
 type Options struct {
 	// Nodes is the number of Nodes, 1 to 99, default 2.
 	Nodes int
 	// Kubeconfig is the path of a kubeconfig with which this process reaches the API; default $TESTBED_KUBECONFIG. The API's
-	// certificate must be valid for FabricGateway too, and the user must be one with a token.
+	// certificate must be valid for FabricGateway too, and the user must have a token.
 	Kubeconfig string
 	// BinDir has antrea-agent, antrea-controller, antrea-cni, host-local and antctl; default $TESTBED_BIN.
 	BinDir string
@@ -58,7 +58,7 @@ type Options struct {
 	TunnelType   string
 	// AgentConfig may change the contents of antrea-agent.conf of a Node (1, 2, ...).
 	AgentConfig func(node int, conf map[string]any)
-	// NoController leaves antrea-controller away: StartAgents does not start it.
+	// NoController leaves out antrea-controller: StartAgents does not start it.
 	NoController bool
 	// AgentArgs are added to the agent's command line, for example "-v=4".
 	AgentArgs []string
@@ -99,25 +99,14 @@ func New(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if c.Client, err = kubernetes.NewForConfig(c.Config); err != nil {
 		return nil, err
 	}
-	api, err := url.Parse(c.Config.Host)
-	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig's server %q is not a URL: %w", c.Config.Host, err)
-	}
 	env := []string{"PATH=" + o.BinDir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	if c.Fabric, c.Internet, err = newFabric(env); err != nil {
 		return nil, err
 	}
 	address := fmt.Sprintf("%s:%d", FabricGateway, APIPort)
-	// Nodes have no other way out of their network to the Kubernetes API.
-	var listener net.Listener
-	err = c.Fabric.Do(func() (err error) {
-		listener, err = net.Listen("tcp", address)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listening for the Kubernetes API in %s: %w", c.Fabric.Name, err)
+	if err := c.startRelay(address); err != nil {
+		return nil, err
 	}
-	c.relay = relay.New(listener, func() (net.Conn, error) { return net.Dial("tcp", api.Host) })
 	kubeconfig, err := kubeconfigFor(o.Kubeconfig, "https://"+address)
 	if err != nil {
 		return nil, err
@@ -140,13 +129,31 @@ func New(ctx context.Context, o Options) (_ *Cluster, err error) {
 			return nil, err
 		}
 	}
-	o.Progress.Printf("cluster: %d Nodes made, starting Open vSwitch", o.Nodes)
+	o.Progress.Printf("cluster: %d Nodes created, starting Open vSwitch", o.Nodes)
 	err = c.EachNode(func(n *Node) error { return errors.Join(n.register(ctx), n.startOVS(ctx)) })
 	if err != nil {
 		return nil, err
 	}
-	o.Progress.Printf("cluster: Open vSwitch runs")
+	o.Progress.Printf("cluster: Open vSwitch is running")
 	return c, nil
+}
+
+// startRelay forwards connections from this address in the fabric to the Kubernetes API, to which Nodes have no other route.
+func (c *Cluster) startRelay(address string) error {
+	api, err := url.Parse(c.Config.Host)
+	if err != nil {
+		return fmt.Errorf("the kubeconfig's server %q is not a URL: %w", c.Config.Host, err)
+	}
+	var listener net.Listener
+	err = c.Fabric.Do(func() (err error) {
+		listener, err = net.Listen("tcp", address)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("listening for the Kubernetes API in %s: %w", c.Fabric.Name, err)
+	}
+	c.relay = relay.New(listener, func() (net.Conn, error) { return net.Dial("tcp", api.Host) })
+	return nil
 }
 
 func (o *Options) complete() error {
@@ -154,7 +161,7 @@ func (o *Options) complete() error {
 		o.Nodes = 2
 	}
 	if o.Nodes < 1 || o.Nodes > 99 {
-		return fmt.Errorf("%d Nodes are not possible, 1 to 99 are", o.Nodes)
+		return fmt.Errorf("a cluster of %d Nodes is not possible: use 1 to 99", o.Nodes)
 	}
 	for _, v := range []struct {
 		value *string
@@ -184,7 +191,7 @@ func (c *Cluster) EachNode(fn func(*Node) error) error {
 	return g.Wait()
 }
 
-// StartAgents starts the controller, unless it runs already, and the agents of all Nodes, and waits until they are ready.
+// StartAgents starts the controller, unless it is already running, and the agents of all Nodes, and waits until they are ready.
 func (c *Cluster) StartAgents(ctx context.Context) error {
 	if c.controller != nil && c.controller.process == nil {
 		c.o.Progress.Printf("cluster: starting the controller")

@@ -50,7 +50,7 @@ echo '{"cniVersion":"0.3.0","code":101,"msg":"no addresses left"}'
 exit 1
 `
 
-// TestMain lets this program be the stand-in of an agent or the controller when it is called by that name.
+// TestMain makes this program the stand-in for an agent or the controller when it is called by that name.
 func TestMain(m *testing.M) {
 	standIn := map[string]func() error{"antrea-agent": standInAgent, "antrea-controller": standInController}[filepath.Base(os.Args[0])]
 	if standIn == nil {
@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// standInAgent behaves as an agent as far as the testbed looks: a CNI socket and a /readyz, which is ok only in the end.
+// standInAgent has what the testbed checks of an agent: a CNI socket, and a /readyz that is ok from the third request on.
 func standInAgent() error {
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, syscall.SIGTERM)
@@ -84,7 +84,7 @@ func standInAgent() error {
 	return os.WriteFile("/run/agent", []byte("ended\n"), 0o644)
 }
 
-// standInController has a /readyz, which is ok only in the end.
+// standInController has a /readyz that is ok from the third request on.
 func standInController() error {
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, syscall.SIGTERM)
@@ -120,7 +120,7 @@ func newTestCluster(t *testing.T, programs map[string]string, o Options) *Cluste
 	if !controlplane.Built() {
 		t.Skip("kube-apiserver is not built yet on this machine: `testbed run` does it")
 	}
-	// The control plane's logs and the Nodes' are looked at only when the test fails.
+	// The logs of control plane and Nodes are of interest only when the test fails.
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{
 		StateDir: t.TempDir(), LogDir: t.TempDir(), Addresses: []string{FabricGateway.String()},
 	})
@@ -168,7 +168,7 @@ func TestNetworkOfACluster(t *testing.T) {
 		require.Empty(t, out)
 		require.NoFileExists(t, "/etc/mark")
 	})
-	t.Run("the API is reached from inside a Node", func(t *testing.T) {
+	t.Run("a Node reaches the API", func(t *testing.T) {
 		conn, err := n1.DialContext(ctx, "tcp", "192.168.77.1:6443")
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
@@ -178,20 +178,7 @@ func TestNetworkOfACluster(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(kubeconfig), "https://192.168.77.1:6443")
 	})
-	t.Run("Open vSwitch runs, waits for its flows, and can be restarted", func(t *testing.T) {
-		for _, n := range c.Nodes {
-			out, err := n.Exec(ctx, "ovs-vsctl", "get", "Open_vSwitch", ".", "other_config", "external_ids:hostname")
-			require.NoError(t, err)
-			require.Equal(t, "{flow-restore-wait=\"true\", max-revalidator=\"200\"}\n"+n.Name+"\n", out)
-		}
-		_, err := n1.Exec(ctx, "ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", "external_ids:kept=yes")
-		require.NoError(t, err)
-		require.NoError(t, n1.RestartOVS(ctx))
-		out, err := n1.Exec(ctx, "ovs-vsctl", "get", "Open_vSwitch", ".", "external_ids:kept")
-		require.NoError(t, err)
-		require.Equal(t, "yes\n", out)
-		require.FileExists(t, filepath.Join(n1.LogDir, "openvswitch", "ovs-vswitchd.log"))
-	})
+	t.Run("Open vSwitch runs, waits for its flows, and can be restarted", func(t *testing.T) { testOVS(t, c) })
 	t.Run("Node objects", func(t *testing.T) {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, "node-2", metav1.GetOptions{})
 		require.NoError(t, err)
@@ -205,6 +192,22 @@ func TestNetworkOfACluster(t *testing.T) {
 		require.NoError(t, c.Dump(dir))
 		require.FileExists(t, filepath.Join(dir, "node-2", "routes"))
 	})
+}
+
+func testOVS(t *testing.T, c *Cluster) {
+	ctx, n1 := t.Context(), c.Nodes[0]
+	for _, n := range c.Nodes {
+		out, err := n.Exec(ctx, "ovs-vsctl", "get", "Open_vSwitch", ".", "other_config", "external_ids:hostname")
+		require.NoError(t, err)
+		require.Equal(t, "{flow-restore-wait=\"true\", max-revalidator=\"200\"}\n"+n.Name+"\n", out)
+	}
+	_, err := n1.Exec(ctx, "ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", "external_ids:kept=yes")
+	require.NoError(t, err)
+	require.NoError(t, n1.RestartOVS(ctx))
+	out, err := n1.Exec(ctx, "ovs-vsctl", "get", "Open_vSwitch", ".", "external_ids:kept")
+	require.NoError(t, err)
+	require.Equal(t, "yes\n", out)
+	require.FileExists(t, filepath.Join(n1.LogDir, "openvswitch", "ovs-vswitchd.log"))
 }
 
 func TestPods(t *testing.T) {
@@ -282,7 +285,7 @@ func TestAgent(t *testing.T) {
 	require.Equal(t, string(config), stored.Data["antrea-agent.conf"])
 
 	require.NoError(t, c.StartAgents(ctx))
-	require.ErrorContains(t, node.StartAgent(), "runs already")
+	require.ErrorContains(t, node.StartAgent(), "already running")
 	require.NoError(t, node.StopAgent())
 	ended, err := node.ReadFile("/run/agent")
 	require.NoError(t, err)
@@ -310,7 +313,7 @@ func TestController(t *testing.T) {
 	require.ErrorContains(t, c.WaitControllerReady(ctx), "no controller was started")
 	require.NoError(t, c.StopController())
 	require.NoError(t, c.StartAgents(ctx))
-	require.ErrorContains(t, c.StartController(), "runs already")
+	require.ErrorContains(t, c.StartController(), "already running")
 	conn, err := c.Nodes[0].DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", ControllerAddress, controllerPort))
 	require.NoError(t, err, "an agent reaches the controller")
 	require.NoError(t, conn.Close())

@@ -19,8 +19,8 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 )
 
-// cniAdd calls the Node's CNI plugins as a container runtime does and returns the Pod's addresses: one for
-// each Pod network of the Node, in their order.
+// cniAdd calls the Node's CNI plugins as a container runtime does and returns the Pod's addresses, one from each of the Node's Pod
+// networks, in their order.
 func (p *Pod) cniAdd(ctx context.Context) ([]netip.Addr, error) {
 	runtime, list, config, err := p.cni()
 	if err != nil {

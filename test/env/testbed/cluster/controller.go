@@ -34,8 +34,8 @@ const (
 // ControllerAddress is the host that antrea-controller runs on.
 var ControllerAddress = netip.MustParseAddr("192.168.77.2")
 
-// controller is antrea-controller on a host of its own, which is no Node. Agents find it by the Service that Antrea's manifest
-// makes. The Kubernetes API cannot reach it, so there are no APIServices.
+// controller is antrea-controller on a host of its own, which is not a Node. Agents find it by the Service that Antrea's manifest
+// creates. The Kubernetes API cannot reach it, so there are no APIServices.
 type controller struct {
 	space   *Space
 	process *Process
@@ -87,7 +87,7 @@ func controllerConfig() ([]byte, error) {
 	return yaml.Marshal(map[string]any{"clientConnection": map[string]any{"kubeconfig": agentKubeconfig}})
 }
 
-// registerController makes the Service of the controller and, in place of the control plane's controllers, its endpoint.
+// registerController creates the controller's Service and, as no controller of the control plane does it, its EndpointSlice.
 func (c *Cluster) registerController(ctx context.Context) error {
 	_, err := c.Client.CoreV1().Services(agentPodNamespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: controllerService, Labels: map[string]string{"app": "antrea"}},
@@ -117,15 +117,15 @@ func (c *Cluster) Controller() *Space {
 	return c.controller.space
 }
 
-// StartController starts antrea-controller and does not wait for it. Its log is <LogDir>/controller/antrea/antrea-controller.log,
-// continued by every start.
+// StartController starts antrea-controller and does not wait for it. Every start appends to its log,
+// <LogDir>/controller/antrea/antrea-controller.log.
 func (c *Cluster) StartController() error {
 	ctl := c.controller
 	if ctl == nil {
 		return errors.New("the cluster was made without a controller")
 	}
 	if ctl.process != nil && running(ctl.process) == nil {
-		return errors.New("the controller runs already")
+		return errors.New("the controller is already running")
 	}
 	path := c.ControllerLog()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -168,7 +168,7 @@ func (c *Cluster) WaitControllerReady(ctx context.Context) error {
 	}
 	transport := &http.Transport{
 		DialContext:     ctl.space.DialContext,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // made by the controller for itself at each start
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the controller makes a new certificate at each start
 	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// dumps are what Dump collects on each Node, by file name.
+// dumps are the commands whose output Dump collects on each Node, by file name.
 var dumps = map[string][]string{
 	"flows":              {"ovs-ofctl", "-O", "OpenFlow15", "dump-flows", "--names", "br-int"},
 	"groups":             {"ovs-ofctl", "-O", "OpenFlow15", "dump-groups", "br-int"},
@@ -36,8 +36,8 @@ var dumps = map[string][]string{
 	"agent-config.yaml":  {"cat", agentConfigPath},
 }
 
-// Dump writes the state of all Nodes and Pods into dir, one directory a Node, for a failed test. The logs of agents and Open
-// vSwitch are in the cluster's LogDir already. What cannot be collected is reported in its own file.
+// Dump writes the state of all Nodes and Pods into dir, one directory per Node, for a failed test. The logs of agents and Open
+// vSwitch are already in the cluster's LogDir. The file of a command that fails holds its error.
 func (c *Cluster) Dump(dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

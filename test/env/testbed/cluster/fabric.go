@@ -21,7 +21,7 @@ const (
 
 // The addresses of the physical network.
 var (
-	// FabricGateway is the Nodes' default gateway, and where they reach the Kubernetes API (port APIPort).
+	// FabricGateway is the Nodes' default gateway, at which they also reach the Kubernetes API (port APIPort).
 	FabricGateway = netip.MustParseAddr("192.168.77.1")
 	// InternetAddress is the host behind the gateway. It knows no route to Pods, only to Nodes.
 	InternetAddress = netip.MustParseAddr("203.0.113.10")
@@ -164,7 +164,7 @@ func configureLink(name string, addrs ...netip.Addr) error {
 	for _, addr := range addrs {
 		address := &netlink.Addr{IPNet: &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(24, 32)}}
 		if addr.Is6() {
-			// Nobody else has it; detection of duplicates would delay the start.
+			// Addresses here are unique; duplicate address detection would only delay the start.
 			address.Mask, address.Flags = net.CIDRMask(64, 128), unix.IFA_F_NODAD
 		}
 		if err := netlink.AddrAdd(link, address); err != nil {

@@ -18,7 +18,7 @@ func privateMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	// A new sysfs shows the network devices of the namespace it is mounted in.
+	// A sysfs shows the network devices of the namespace in which it was mounted.
 	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
 		return fmt.Errorf("mounting sysfs: %w", err)
 	}
@@ -26,7 +26,7 @@ func privateMounts() error {
 }
 
 // nodeMounts gives a Node its own /run (which /var/run is), /var/log (kept in logDir), bpffs, and writable layers over /etc,
-// /opt and /var/lib, so that standard paths can be used and nothing of the machine changes.
+// /opt and /var/lib, so that standard paths can be used without changing the machine.
 func nodeMounts(logDir string) error {
 	if err := privateMounts(); err != nil {
 		return err

@@ -30,13 +30,13 @@ type Node struct {
 	*Space
 	// Index is 1 for node-1.
 	Index int
-	// IPv4 and IPv6 are the addresses of eth0; IPs those of them that the Node object has, and IP the first of these.
+	// IPv4 and IPv6 are the addresses of eth0. IPs are those in the Node object, and IP is the first of these.
 	IP, IPv4, IPv6 netip.Addr
 	IPs            []netip.Addr
 	// PodCIDRs are the Node's Pod networks, IPv4 first; PodCIDR is the first of them.
 	PodCIDR  netip.Prefix
 	PodCIDRs []netip.Prefix
-	// LogDir is what the Node has as /var/log.
+	// LogDir is the directory that the Node sees as /var/log.
 	LogDir string
 
 	cluster         *Cluster
@@ -74,7 +74,7 @@ func newNode(c *Cluster, index int, env []string, kubeconfig []byte) (_ *Node, e
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	n.Space = newSpace(name, thread, nil, append(slices.Clone(env),
-		// What the agent's container has; antctl decides by POD_NAME whom it talks to.
+		// As in the agent's container. antctl tells by POD_NAME whether it talks to an agent or the controller.
 		"NODE_NAME="+name, "POD_NAME=antrea-agent-"+name, "POD_NAMESPACE="+agentPodNamespace, "KUBECONFIG="+agentKubeconfig))
 	if err := n.configure(kubeconfig); err != nil {
 		thread.Close()
@@ -100,7 +100,7 @@ func (n *Node) configure(kubeconfig []byte) error {
 		if err := configureHost([]netip.Addr{n.IPv4, n.IPv6}, FabricGateway, FabricGateway6); err != nil {
 			return err
 		}
-		// Every Kubernetes installation asks for this.
+		// Kubernetes requires this of every Node.
 		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (n *Node) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Pods are the Pods that run on the Node, in no order.
+// Pods returns the Pods that run on the Node, in any order.
 func (n *Node) Pods() []*Pod {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// conflist is Antrea's CNI configuration without portmap and bandwidth, which no Pod here asks for.
+// conflist is Antrea's CNI configuration without portmap and bandwidth, which no Pod here uses.
 const conflist = `{
     "cniVersion": "0.3.0",
     "name": "antrea",
@@ -40,8 +40,8 @@ func kubeconfigFor(path, server string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// register makes the Node object as a kubelet and a controller manager that allocates Pod networks would. An object that an
-// earlier cluster has left is replaced.
+// register creates the Node object as a kubelet, and a controller manager that allocates Pod networks, would. It replaces an
+// object that an earlier cluster has left.
 func (n *Node) register(ctx context.Context) error {
 	if err := n.unregister(ctx); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (n *Node) unregister(ctx context.Context) error {
 	return nil
 }
 
-// writeAntreaConfig makes the ConfigMap that Antrea's manifest has, with the first Node's configuration.
+// writeAntreaConfig creates the ConfigMap that is in Antrea's manifest, with the first Node's configuration.
 func (c *Cluster) writeAntreaConfig(ctx context.Context) error {
 	agent, err := c.Nodes[0].agentConfig()
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *Cluster) ensureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// setPodStatus says that a Pod runs, as a kubelet would.
+// setPodStatus sets a Pod's status to Running, as a kubelet would.
 func (c *Cluster) setPodStatus(ctx context.Context, pod *corev1.Pod, hostIPs, podIPs []string) (*corev1.Pod, error) {
 	now := metav1.Now()
 	pod.Status = corev1.PodStatus{

@@ -20,7 +20,7 @@ import (
 
 const (
 	ovsRunDir = "/var/run/openvswitch"
-	ovsDB     = ovsRunDir + "/conf.db" // as Antrea has it, kept over a restart of OVS, lost with the Node
+	ovsDB     = ovsRunDir + "/conf.db" // as in Antrea: it survives a restart of OVS, but not the Node
 	ovsSocket = ovsRunDir + "/db.sock"
 	ovsLogDir = "/var/log/openvswitch"
 	ovsSchema = "/usr/share/openvswitch/vswitch.ovsschema"
@@ -69,7 +69,7 @@ func (n *Node) startOVS(ctx context.Context) error {
 	})
 }
 
-// prepareOVS makes directories and database if they are missing, and removes what an earlier run has left.
+// prepareOVS creates missing directories and the database, and removes leftovers of an earlier run.
 func (n *Node) prepareOVS(ctx context.Context) error {
 	fresh := false
 	err := n.Do(func() error {
@@ -103,7 +103,7 @@ func (n *Node) prepareOVS(ctx context.Context) error {
 	return err
 }
 
-// RestartOVS ends both daemons (the kernel keeps datapath and its flows) and starts them again on the same database.
+// RestartOVS ends both daemons and starts them again on the same database. The kernel keeps the datapath and its flows.
 func (n *Node) RestartOVS(ctx context.Context) error {
 	if err := n.stopOVS(); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (n *Node) stopOVS() error {
 	return errors.Join(errs...)
 }
 
-// running returns a permanentError when a program that should run has ended.
+// running returns a permanentError when a program has ended that should still run.
 func running(p *Process) error {
 	select {
 	case <-p.Done():

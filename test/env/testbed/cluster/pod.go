@@ -26,10 +26,10 @@ type Pod struct {
 	*Space
 	Node               *Node
 	Namespace, PodName string
-	// IPs are the addresses that CNI gave, IPv4 first; IP is the first of them.
+	// IPs are the addresses from CNI, IPv4 first; IP is the first of them.
 	IP  netip.Addr
 	IPs []netip.Addr
-	// ContainerID and NetNS (path in the Node's mount namespace) are what the CNI plugin was given.
+	// ContainerID and NetNS (a path in the Node's mount namespace) are the CNI plugin's parameters.
 	ContainerID, NetNS string
 
 	deleting sync.Mutex
@@ -113,7 +113,7 @@ func (p *Pod) Delete(ctx context.Context) error {
 	return errors.Join(p.removeSandbox(), p.deleteObject(ctx))
 }
 
-// undo calls a function that takes something back, with time for it even if ctx has ended.
+// undo calls a cleanup function and gives it time even if ctx has ended.
 func (p *Pod) undo(ctx context.Context, fn func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

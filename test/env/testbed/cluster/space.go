@@ -28,7 +28,7 @@ const stopGrace = 10 * time.Second
 // Space is a set of namespaces in which programs run: a Node, a Pod, or a part of the network around them. Programs die
 // with the space, and with this process.
 type Space struct {
-	// Name is how the space is called in errors: "node-1", "default/client", "internet".
+	// Name is the name of the space in errors: "node-1", "default/client", "internet".
 	Name string
 
 	thread *proc.Thread
@@ -44,12 +44,12 @@ func newSpace(name string, thread *proc.Thread, netns *os.File, env []string) *S
 	return &Space{Name: name, thread: thread, netns: netns, env: env, running: map[*Process]struct{}{}}
 }
 
-// NewSpace is a space with the namespaces of a thread, for who makes Nodes by other means than New.
+// NewSpace returns a space with the namespaces of a thread, for callers that do not make Nodes with New.
 func NewSpace(name string, thread *proc.Thread) *Space { return newSpace(name, thread, nil, nil) }
 
-// Do runs fn in the namespaces of the space, on a thread that it shares with everything else that is started there: it must
-// be short, must not start goroutines that need the namespaces, and must not end its goroutine (testing.T.FailNow). Files it
-// opens and sockets it makes can be used anywhere afterwards.
+// Do runs fn in the namespaces of the space, on a thread that it shares with everything else that is started there. So fn must
+// be short, must not start goroutines that need the namespaces, and must not end its goroutine (testing.T.FailNow). Files and
+// sockets that it opens can be used anywhere afterwards.
 func (s *Space) Do(fn func() error) error {
 	return s.thread.Do(func() (err error) {
 		if s.netns == nil {
@@ -72,7 +72,7 @@ func (s *Space) Do(fn func() error) error {
 	})
 }
 
-// ReadFile and WriteFile work on the space's view of the file system. WriteFile makes missing directories.
+// ReadFile and WriteFile work on the space's view of the file system. WriteFile creates missing directories.
 func (s *Space) ReadFile(path string) (data []byte, err error) {
 	err = s.Do(func() error {
 		data, err = os.ReadFile(path)
@@ -125,7 +125,7 @@ func (p *Process) Wait(ctx context.Context) error {
 	return &ExitError{Space: p.space.Name, Args: p.args, Code: p.ExitCode(), Stdout: p.Stdout(), Stderr: p.Stderr()}
 }
 
-// invocation is what start needs to know of a program.
+// invocation describes a program for start.
 type invocation struct {
 	args  []string
 	env   []string // added to the space's
@@ -186,7 +186,7 @@ func (s *Space) start(in invocation) (*Process, error) {
 	return p, nil
 }
 
-// stopAll ends what still runs.
+// stopAll ends all programs that still run.
 func (s *Space) stopAll() {
 	s.mu.Lock()
 	running := slices.Collect(maps.Keys(s.running))
@@ -214,8 +214,8 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// eventually calls condition again and again until it returns nil. When ctx ends it returns the last error. It takes at most a
-// quarter of a processor: on an emulated machine what is waited for needs the rest.
+// eventually calls condition repeatedly until it returns nil. When ctx ends it returns the last error. It uses at most a quarter
+// of a CPU: on an emulated machine the awaited program needs the rest.
 func eventually(ctx context.Context, what string, condition func() error) error {
 	for {
 		begin := time.Now()

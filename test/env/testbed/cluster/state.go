@@ -18,7 +18,7 @@ type State struct {
 type NodeState struct {
 	Name string `json:"name"`
 	IP   string `json:"ip"`
-	// Enter is a command line that runs the program and arguments that are appended to it on the Node, in this environment
+	// Enter is the beginning of a command line; the program and arguments appended to it run on the Node, in this environment
 	// ("KEY=value").
 	Enter []string `json:"enter"`
 	Env   []string `json:"env"`

@@ -32,7 +32,7 @@ type programs struct {
 	etcd, apiserver string
 }
 
-// Build builds the programs if they are not in the cache yet, which Start does too.
+// Build builds the programs if they are not in the cache yet, as Start does.
 func Build(ctx context.Context, progress *progress.Printer) error {
 	_, err := build(ctx, progress)
 	return err
@@ -56,7 +56,7 @@ func build(ctx context.Context, progress *progress.Printer) (programs, error) {
 	return p, err
 }
 
-// Built says whether Start will not have to build anything first, which takes minutes.
+// Built says whether the programs are in the cache. Otherwise Start builds them, which takes minutes.
 func Built() bool {
 	dir, err := findToolsModule()
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	ServiceCIDR = "10.96.0.0/12"
 
 	startTimeout = 2 * time.Minute // 3 s on an idle machine
-	attempts     = 3               // a free port can be taken by somebody else before it is used
+	attempts     = 3               // another process can take a free port before it is used
 )
 
 // Options are the options of Start.
@@ -131,7 +131,7 @@ func (c *ControlPlane) apiserverArgs(dir, etcdURL string) []string {
 	return []string{
 		"--etcd-servers=" + etcdURL,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port),
-		// Published nowhere (no endpoint reconciler), but without it a host without default route cannot start.
+		// Published nowhere (no endpoint reconciler), but without it kube-apiserver cannot start on a host without a default route.
 		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + file("serving.crt"), "--tls-private-key-file=" + file("serving.key"),
 		"--client-ca-file=" + file("ca.crt"),
@@ -144,11 +144,11 @@ func (c *ControlPlane) apiserverArgs(dir, etcdURL string) []string {
 		"--service-account-key-file=" + file("service-account.key"), "--service-account-signing-key-file=" + file("service-account.key"),
 		"--token-auth-file=" + file("tokens.csv"), "--authorization-mode=Node,RBAC",
 		"--service-cluster-ip-range=" + ServiceCIDR, "--allow-privileged",
-		"--disable-admission-plugins=ServiceAccount", // nobody makes the account "default" of a namespace
+		"--disable-admission-plugins=ServiceAccount", // nothing creates a namespace's account "default"
 	}
 }
 
-// waitReady waits until the API is ready and has made the namespace that every other component uses.
+// waitReady waits until the API is ready and has created the namespace that every other component uses.
 func (c *ControlPlane) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
@@ -194,7 +194,7 @@ func (c *ControlPlane) get(ctx context.Context, client *http.Client, path string
 	return nil
 }
 
-// Port is the port of the API on 127.0.0.1.
+// Port returns the API's port on 127.0.0.1.
 func (c *ControlPlane) Port() int { return c.port }
 
 // Address is "127.0.0.1:<port>".
@@ -207,7 +207,7 @@ func (c *ControlPlane) WriteKubeconfig(path, host string) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-// Close ends the programs. Their data is thrown away with the state directory, so they get little time.
+// Close ends the programs. Their data goes with the state directory, so they get little time.
 func (c *ControlPlane) Close() {
 	for _, p := range []*proc.Process{c.apiserver, c.etcd} {
 		if p != nil {

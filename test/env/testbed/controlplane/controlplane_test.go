@@ -29,8 +29,8 @@ func TestPinnedVersions(t *testing.T) {
 	require.ErrorContains(t, err, etcdModule)
 }
 
-// TestSameVersions keeps the control plane from compiling again what the project has compiled: that is 1,288 of its
-// 2,149 packages, two minutes on a new machine.
+// TestSameVersions: with the project's versions, the control plane shares 1,288 of its 2,149 packages with the build cache, which
+// saves two minutes on a new machine.
 func TestSameVersions(t *testing.T) {
 	dir, err := findToolsModule()
 	require.NoError(t, err)

@@ -72,7 +72,7 @@ func writePKI(dir string, addresses []string) (*pki, error) {
 	return p, err
 }
 
-// certificate is what all certificates have in common. A guest's clock may be behind by the time of its boot.
+// certificate has the fields that all certificates share. A guest's clock may lag behind by the duration of its boot.
 func certificate(name string) *x509.Certificate {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Loopback returns n different ports of 127.0.0.1 that were free a moment ago. Another process may take one before it is
-// used; the program that is given the port must report that.
+// used; the program that gets the port must report that.
 func Loopback(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {
@@ -18,7 +18,7 @@ func Loopback(n int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("finding a free port: %w", err)
 		}
-		defer l.Close() // at the end, so that no port is given twice
+		defer l.Close() // only at the end, so that no port is returned twice
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil

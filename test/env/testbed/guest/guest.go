@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guest is what runs inside the testbed's virtual machine or user-mode Linux: it completes the boot (mounts, kernel modules,
-// network) and then serves commands (package remote).
+// Package guest runs inside the testbed's virtual machine or user-mode Linux: it completes the boot (mounts, kernel modules, network)
+// and then serves commands (package remote).
 //
 // The machine's root is the host's own file system (virtiofs, hostfs), except /tmp and /run, which are the guest's. The guest
 // loads kernel modules out of the testbed's cache and leaves the host's /lib/modules alone.
@@ -28,16 +28,16 @@ const (
 	// Marker begins every console line that is meant for the host; ReadyMessage is the last one of a boot.
 	Marker       = "testbed: "
 	ReadyMessage = "ready"
-	// Address and HostAddress are the addresses of guest and host on the network device between them: those of QEMU's user network.
+	// Address and HostAddress are the addresses of guest and host on the link between them: those of QEMU's user network.
 	Address     = "10.0.2.15"
 	HostAddress = "10.0.2.2"
-	// Port is where the command server listens.
+	// Port is the command server's port.
 	Port = 7000
 
 	tracing = "/sys/kernel/tracing"
 )
 
-// Config is what the host tells the guest, in a file that only root can read.
+// Config is the host's information for the guest, in a file that only root can read.
 type Config struct {
 	Secret string `json:"secret"`
 	// ModulesRoot has lib/modules/<kernel version>; "" when everything is built into the kernel.
@@ -46,8 +46,8 @@ type Config struct {
 	Device string `json:"device"`
 }
 
-// Modules are the kernel modules that a Node needs, in the order of loading. Those of which a kernel has no module
-// (because it is built in) must be provided by the kernel itself.
+// Modules are the kernel modules that a Node needs, in the order of loading. A kernel that lacks one of them must have it built
+// in.
 var Modules = []string{
 	"openvswitch", "vport-geneve", "vport-vxlan", "geneve", "vxlan", "veth", "bridge", "overlay", "dummy",
 	"cls_bpf", "sch_ingress", "nf_conntrack", "nf_conntrack_netlink", "nf_tables", "nft_compat",
@@ -106,7 +106,7 @@ func mount() error {
 			return fmt.Errorf("mounting %s on %s: %w", m.fstype, m.dir, err)
 		}
 	}
-	// Every command inherits this; the kernel's default is 4096.
+	// Every command inherits this limit; the kernel's default is 4096.
 	limit := unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return fmt.Errorf("raising the limit of open files: %w", err)

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kernellog reads the kernel's log and picks out what a test must not cause: warnings of the kernel about itself, and
-// about what it was made to do with a packet.
+// Package kernellog reads the kernel's log and picks out the messages that a test must not cause: the kernel's warnings about its
+// own state and about packets that it cannot handle.
 package kernellog
 
 import (
@@ -23,12 +23,12 @@ type Record struct {
 	Message  string
 }
 
-// device gives one record a read: "<priority>,<sequence>,<microseconds>,<flags>;<message>\n<more lines, each after a blank>"
+// device returns one record per read: "<priority>,<sequence>,<microseconds>,<flags>;<message>\n<more lines, each after a blank>"
 // (Documentation/ABI/testing/dev-kmsg).
 const device = "/dev/kmsg"
 
-// Read returns what was logged behind the record with this sequence number. lost says how many records the kernel has
-// overwritten before they could be read.
+// Read returns the records after the one with this sequence number. lost is the number of records that the kernel has overwritten
+// before they could be read.
 func Read(after uint64) (records []Record, lost uint64, err error) {
 	fd, err := unix.Open(device, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -74,11 +74,11 @@ func parse(text string) (r Record, err error) {
 		return r, fmt.Errorf("%s: sequence number of %q: %w", device, text, err)
 	}
 	r.Level = priority & 7
-	r.Message, _, _ = strings.Cut(message, "\n") // what follows names the device
+	r.Message, _, _ = strings.Cut(message, "\n") // the lines after it name the device
 	return r, nil
 }
 
-// faults are what the kernel writes when it has noticed a mistake of its own, or was given a packet that it cannot handle.
+// faults are messages of the kernel about a mistake of its own, or about a packet that it cannot handle.
 var faults = regexp.MustCompile(strings.Join([]string{
 	`\bWARNING:`, `\bBUG:`, `kernel BUG at`, `\bOops\b`, `general protection fault`, `[Uu]nable to handle`, `invalid opcode`,
 	`stack guard page`, `\bK[ACM]SAN:`, `\bKFENCE:`, `\bUBSAN:`, `refcount_t:`, `list_(add|del) corruption`, `bad page state`,
@@ -95,10 +95,10 @@ var faults = regexp.MustCompile(strings.Join([]string{
 // slowness are messages that only say that the machine is slow or was not given a processor.
 var slowness = regexp.MustCompile(`soft lockup|hard LOCKUP|\brcu\b.*(stall|detected)|blocked for more than|clocksource|hogged CPU`)
 
-// critical is the level from which on every message is a fault (KERN_CRIT).
+// critical is KERN_CRIT: every message of this level or a more severe one is a fault.
 const critical = 2
 
-// Faults are the messages of records that are.
+// Faults returns the messages of the records that are faults.
 func Faults(records []Record) []string {
 	var found []string
 	for _, r := range records {

@@ -64,13 +64,13 @@ func (c *console) take(line string) {
 	if _, message, found := strings.Cut(line, guest.Marker); found {
 		select {
 		case c.messages <- message:
-		default: // nobody waits any more
+		default: // nobody is waiting any more
 		}
 	}
 }
 
-// waitReady shows what the guest says, and returns when it says that it is ready, or an error with the end of the console when ended is
-// closed first or the boot takes too long.
+// waitReady shows the guest's messages until the guest reports that it is ready. If ended is closed first, or the boot takes too long,
+// it returns an error with the end of the console.
 func (c *console) waitReady(ctx context.Context, ended <-chan struct{}, p *progress.Printer) error {
 	timeout := time.NewTimer(bootTimeout)
 	defer timeout.Stop()

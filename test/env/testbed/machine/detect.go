@@ -22,9 +22,9 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/umlkernel"
 )
 
-// Detect returns KindHost when the running kernel has the Open vSwitch datapath and lets us make namespaces. Else it is KindUML if there is
-// no hardware virtualization, the kernel of package umlkernel has been built and functional is set, else KindVM. It also returns the
-// reason. It may load the kernel module openvswitch.
+// Detect returns KindHost if the running kernel has the Open vSwitch datapath and lets us make namespaces. Otherwise it returns KindUML
+// if functional is set, there is no hardware virtualization and the kernel of package umlkernel has been built, and KindVM if not. It also
+// returns the reason. It may load the kernel module openvswitch.
 func Detect(functional bool) (Kind, string) {
 	why, ok := usable()
 	if ok {
@@ -40,7 +40,7 @@ func Detect(functional bool) (Kind, string) {
 	return KindUML, why + " and no hardware virtualization"
 }
 
-// WantsUML returns why Detect would not choose KindUML if its kernel were built, nil if it would.
+// WantsUML returns nil if Detect would choose KindUML once its kernel is built, and otherwise the reason why not.
 func WantsUML() error {
 	if why, ok := usable(); ok {
 		return errors.New(why)
@@ -62,7 +62,7 @@ func usable() (why string, ok bool) {
 	return "the running kernel has openvswitch", true
 }
 
-// hasOpenVSwitch loads the module if there is one. Built in, the datapath is in no list of modules, but it has its netlink family.
+// hasOpenVSwitch loads the module if there is one. A datapath that is built in is not listed as a module, but has its netlink family.
 func hasOpenVSwitch() bool {
 	if hasModule("openvswitch") {
 		return true
@@ -79,7 +79,7 @@ func hasModule(name string) bool {
 	return exec.Command("modprobe", "-q", name).Run() == nil
 }
 
-// loadHostModules loads what is there. Only openvswitch is required: others may be built in without being listed.
+// loadHostModules loads the modules that exist. Only openvswitch is required: others may be built in without being listed.
 func loadHostModules() error {
 	if !hasOpenVSwitch() {
 		return errors.New("the running kernel has no openvswitch module: use a virtual machine")
@@ -96,23 +96,23 @@ func tryNamespaces() error {
 	return thread.Do(func() error { return unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWUTS) })
 }
 
-// emulated is QEMU's processor under emulation. Without erms and fsrm the kernel copies memory in a way that is three times as
-// fast, without fsrs it clears it so. Where instructions are counted, each byte of the other ways is one, which it is not on any
-// real processor.
+// emulated is the CPU that QEMU emulates. Without erms and fsrm the kernel copies memory by another method, which is three times as
+// fast under emulation; without fsrs, the same holds for clearing memory. Where instructions are counted, the methods with these
+// flags cost one instruction per byte, which they do not on any real CPU.
 const emulated = "max,-erms,-fsrm,-fsrs"
 
-// InstructionTime is how long an instruction takes in a machine that counts instructions. The shorter, the more of them a program executes
-// that runs for a certain time; with much longer ones timeouts of the programs would be too short.
+// InstructionTime is the duration of an instruction in a machine that counts instructions. The shorter it is, the more instructions
+// a program executes that runs for a fixed time; if it were much longer, timeouts of programs would be too short.
 const InstructionTime = time.Nanosecond << instructionTimeShift
 
 const instructionTimeShift = 2
 
-// counter returns QEMU's arguments for a processor whose time is a count of instructions.
+// counter returns QEMU's arguments for a CPU whose clock counts instructions.
 func counter() (name string, args []string) {
 	return "tcg, counting instructions", []string{"-accel", "tcg,thread=single", "-icount", fmt.Sprintf("shift=%d,sleep=on", instructionTimeShift), "-cpu", emulated, "-smp", "1"}
 }
 
-// accelerator returns QEMU's arguments for the processors.
+// accelerator returns QEMU's arguments for the CPUs.
 func accelerator() (name string, args []string) {
 	if hasKVM() {
 		return "kvm", []string{"-accel", "kvm", "-cpu", "host", "-smp", cpus}
@@ -120,8 +120,8 @@ func accelerator() (name string, args []string) {
 	return "tcg", []string{"-accel", "tcg,thread=multi", "-cpu", emulated, "-smp", cpus}
 }
 
-// hasKVM says whether virtual machines run on the real processor. /dev/kvm alone proves nothing: paravirtual emulations of it exist
-// that cannot run a distribution kernel, on processors that show no virtualization extension.
+// hasKVM says whether virtual machines run on the real CPU. /dev/kvm alone proves nothing: on CPUs without a virtualization extension
+// there are paravirtual emulations of it that cannot run a distribution kernel.
 func hasKVM() bool {
 	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {

@@ -23,8 +23,9 @@ mount -t virtiofs rootfs /newroot || exec echo "` + "testbed: " + `mounting the 
 exec switch_root /newroot /bin/sh -c '%s; echo o >/proc/sysrq-trigger; sleep 60'
 `
 
-// firstMounts are shell commands that give the root file system that is mounted at root what it needs, and programs an environment.
-// /tmp and /run are the machine's own, but for lent directories of the host below them. spare is a directory to see those through.
+// firstMounts returns shell commands that complete the root file system at root with mounts and set the environment of programs. /tmp
+// and /run are the machine's own, except for lent directories of the host below them, which the commands reach through the directory
+// spare.
 func firstMounts(root, spare string, lent []string) (string, error) {
 	directories, err := quoted(lent)
 	if err != nil {
@@ -50,7 +51,7 @@ func quoted(command []string) (string, error) {
 	words := make([]string, 0, len(command))
 	for _, word := range command {
 		if strings.ContainsAny(word, `'"\$ `+"`") {
-			return "", fmt.Errorf("the path %q has characters that the boot script cannot have (quotes, blanks, $, \\)", word)
+			return "", fmt.Errorf("the path %q has characters that the boot script does not allow (quotes, blanks, $, \\)", word)
 		}
 		words = append(words, `"`+word+`"`)
 	}
@@ -58,7 +59,7 @@ func quoted(command []string) (string, error) {
 }
 
 // initramfs returns an initramfs with busybox, initScript and kernel modules, which are loaded in the given order.
-// lent are directories below the host's /tmp or /run that the guest sees, too.
+// lent are directories below the host's /tmp or /run that the guest sees too.
 func initramfs(guestCommand, modules, lent []string) ([]byte, error) {
 	path, err := exec.LookPath("busybox")
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 // cacheEntries are the names of the kernels' entries in the cache.
 var cacheEntries = map[Kernel]string{KernelBackports: "kernel", KernelStable: "kernel-stable"}
 
-// files are the parts of a virtual machine in the cache.
+// files are the files in the cache that a virtual machine is made of.
 type files struct {
 	kernel, modulesRoot, virtiofsd string
 }
@@ -58,8 +58,8 @@ func findFiles(which Kernel) (files, error) {
 // release is the kernel's version as uname shows it.
 func (f files) release() string { return strings.TrimPrefix(filepath.Base(f.kernel), "vmlinuz-") }
 
-// bootModules are the modules without which the kernel cannot mount the host's file system, in the order of loading. What
-// is built in is not among them.
+// bootModules returns the modules without which the kernel cannot mount the host's file system, in the order of loading, except
+// those that are built in.
 func (f files) bootModules() ([]string, error) {
 	cmd := exec.Command("modprobe", "-d", f.modulesRoot, "-S", f.release(), "-a", "--show-depends", "virtio_pci", "virtiofs")
 	var stderr bytes.Buffer
@@ -71,7 +71,7 @@ func (f files) bootModules() ([]string, error) {
 	return modulesToLoad(out), nil
 }
 
-// modulesToLoad reads what `modprobe --show-depends` prints: lines of "insmod FILE" and "builtin NAME".
+// modulesToLoad parses the output of `modprobe --show-depends`: lines of "insmod FILE" and "builtin NAME".
 func modulesToLoad(shown []byte) []string {
 	var modules []string
 	seen := map[string]bool{}

@@ -1,14 +1,14 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machine gives a machine whose kernel has the Open vSwitch datapath: this one if it has it, else user-mode Linux, or a virtual
-// machine under QEMU with a distribution kernel, with this machine's own file system as root. It needs root. Commands are run in
-// all kinds in the same way, through a command server (package remote).
+// Package machine provides a machine whose kernel has the Open vSwitch datapath: this one if it has it, else user-mode Linux or a virtual
+// machine (QEMU with a distribution kernel), each with this machine's own file system as root. It needs root. Commands run in all kinds
+// in the same way, through a command server (package remote).
 //
-// User-mode Linux is a kernel that is an ordinary process of this machine. Without hardware virtualization QEMU emulates a processor, and
-// takes four times the processor time: here programs run at full speed, and only their system calls cost more. But its times say nothing
-// about a real kernel: it has no compiler for eBPF programs, a timer of 100 Hz, and other costs of system calls. So what is measured or
-// recorded stays with QEMU.
+// User-mode Linux is a kernel that runs as an ordinary process of this machine: programs run at full speed, and only their system calls
+// cost more. Without hardware virtualization QEMU emulates a CPU, which takes four times the CPU time. But times under user-mode Linux say
+// nothing about a real kernel: it has no JIT compiler for eBPF programs, a timer of 100 Hz, and other costs of system calls. So everything
+// that is measured or recorded uses QEMU.
 package machine
 
 import (
@@ -43,20 +43,20 @@ const (
 
 // Options are the options of Start.
 type Options struct {
-	// Kind is what to start; "" detects it.
+	// Kind is the kind of machine to start; "" detects it.
 	Kind Kind
-	// Functional says that only what happens in the machine is of interest, and not how long it takes: KindUML may be chosen then.
+	// Functional says that times in the machine do not matter; then KindUML may be chosen.
 	Functional bool
-	// Kernel is what a virtual machine boots; "" is KernelBackports.
+	// Kernel is the kernel that a virtual machine boots; "" is KernelBackports.
 	Kernel Kernel
-	// CountInstructions makes time a count of executed instructions, InstructionTime each. It wants a virtual machine, which has
-	// one processor then and knows no caches: the same path takes the same time wherever and whenever it is measured.
+	// CountInstructions makes time a count of executed instructions, InstructionTime each. It requires a virtual machine, which then
+	// has one CPU and models no caches: the same path takes the same time wherever and whenever it is measured.
 	CountInstructions bool
 	// Profiler, with CountInstructions, is a plugin of QEMU that counts instructions by their address between two marks (package
 	// marker), into the directory "blocks" in LogDir; "" for none.
 	Profiler string
-	// Directories are those that commands in the machine will use. A machine of another kind than KindHost sees the host's file system
-	// without /tmp and /run, but with these and the ones below if they are there.
+	// Directories are those that commands in the machine will use. Machines other than KindHost see the host's file system without
+	// /tmp and /run, except for these directories and those named below.
 	Directories []string
 	// StateDir is an existing directory for private files of this machine.
 	StateDir string
@@ -76,7 +76,7 @@ type Machine struct {
 	done     chan struct{}
 	err      error
 	stop     func() error
-	publish  func(port int) error // nil where nothing is to be done
+	publish  func(port int) error // nil if nothing has to be done
 }
 
 // Start starts a machine and returns when commands can be run in it.
@@ -86,7 +86,7 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 	}
 	switch {
 	case o.CountInstructions && o.Kind != "" && o.Kind != KindVM:
-		return nil, fmt.Errorf("instructions are counted in a machine of kind %q, not %q", KindVM, o.Kind)
+		return nil, fmt.Errorf("instructions can only be counted in a machine of kind %q, not %q", KindVM, o.Kind)
 	case o.CountInstructions:
 		o.Kind = KindVM
 	case o.Kind == "":
@@ -107,16 +107,16 @@ func Start(ctx context.Context, o Options) (*Machine, error) {
 	}
 }
 
-// Kind is what kind of machine this is.
+// Kind returns the machine's kind.
 func (m *Machine) Kind() Kind { return m.kind }
 
-// Endpoint is the machine's command server.
+// Endpoint returns the machine's command server.
 func (m *Machine) Endpoint() remote.Endpoint { return m.endpoint }
 
-// HostAddress is the address at which processes in the machine reach what listens on 127.0.0.1 of this host, on ports that are published.
+// HostAddress is the address at which processes in the machine reach published ports of this host's 127.0.0.1.
 func (m *Machine) HostAddress() string { return m.host }
 
-// Publish lets processes in the machine reach what listens on this TCP port of 127.0.0.1 of this host, until the machine ends.
+// Publish lets processes in the machine connect to this TCP port of this host's 127.0.0.1 until the machine ends.
 func (m *Machine) Publish(port int) error {
 	if m.publish == nil {
 		return nil
@@ -130,7 +130,7 @@ func (m *Machine) Publish(port int) error {
 // Done is closed when the machine has ended, by Close or by itself.
 func (m *Machine) Done() <-chan struct{} { return m.done }
 
-// Err is why the machine has ended by itself, nil after Close. It must only be called after Done is closed.
+// Err returns the reason why the machine has ended by itself, nil after Close. It must only be called after Done is closed.
 func (m *Machine) Err() error { return m.err }
 
 // Run runs a command in the machine; see remote.Run. It fails when the machine ends.
@@ -158,7 +158,7 @@ func (m *Machine) Run(ctx context.Context, cmd remote.Command) (int, error) {
 // Close ends the machine and everything that runs in it.
 func (m *Machine) Close() error { return m.stop() }
 
-// endsWith makes the machine end with a process, and Close call cleanup, which ends the process.
+// endsWith ties the machine's end to that of a process. Close calls cleanup, which ends the process.
 func (m *Machine) endsWith(process *proc.Process, console *console, cleanup func()) {
 	closing := make(chan struct{})
 	m.stop = sync.OnceValue(func() error {
@@ -178,7 +178,7 @@ func (m *Machine) endsWith(process *proc.Process, console *console, cleanup func
 	}()
 }
 
-// guestCommand is the command line that runs in the guest; it writes the configuration to a file that only root can read.
+// guestCommand returns the command line to run in the guest, and writes its configuration to a file that only root can read.
 func (o Options) guestCommand(config guest.Config) ([]string, error) {
 	data, err := json.Marshal(config)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 )
 
 // umlNetwork connects user-mode Linux with this host: a network namespace, in which the kernel runs as a process, with a virtual cable.
-// Nothing is routed: relays in this process forward TCP connections in and out, so nothing of the host's own network changes.
+// Nothing is routed: relays in this process forward TCP connections in and out, so the host's own network does not change.
 type umlNetwork struct {
 	thread   *proc.Thread
 	commands net.Listener // of the relay to the guest's command server
@@ -89,10 +89,10 @@ func (n *umlNetwork) dialGuest() (conn net.Conn, err error) {
 	return conn, err
 }
 
-// commandAddress is where this host reaches the guest's command server.
+// commandAddress is the address at which this host reaches the guest's command server.
 func (n *umlNetwork) commandAddress() string { return n.commands.Addr().String() }
 
-// publish lets the guest reach what listens on a port of 127.0.0.1 of this host.
+// publish lets the guest connect to a port of this host's 127.0.0.1.
 func (n *umlNetwork) publish(port int) error {
 	var listener net.Listener
 	err := n.thread.Do(func() (err error) {

@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	// privateDirs are a virtual machine's own: it sees only those of the host's directories below them that it is lent.
+	// privateDirs are a virtual machine's own: of the host's directories below them it sees only those that are lent to it.
 	privateDirs = []string{"/tmp", "/run"}
-	// kernelDirs are the kernel's, so the host's cannot be lent.
+	// kernelDirs belong to the kernel, so the host's cannot be lent.
 	kernelDirs = []string{"/dev", "/proc", "/sys"}
 )
 
@@ -23,8 +23,8 @@ func CheckVisible(dir string) error {
 	return err
 }
 
-// lentDirectories returns those of the directories that the host has to lend to a virtual machine, absolute, without symbolic
-// links, each once and none below another one.
+// lentDirectories returns the directories among dirs that the host has to lend to a virtual machine: absolute, with symbolic links
+// resolved, each once and none below another one.
 func lentDirectories(dirs []string) ([]string, error) {
 	var lent []string
 	for _, dir := range dirs {
@@ -55,7 +55,7 @@ func lentDirectories(dirs []string) ([]string, error) {
 	return needed, nil
 }
 
-// parentAmong returns the one of the directories that dir is, or is below of, "" for none.
+// parentAmong returns the one of the directories that is dir or contains it, "" for none.
 func parentAmong(dirs []string, dir string) string {
 	for _, parent := range dirs {
 		if dir == parent || strings.HasPrefix(dir, parent+"/") {

@@ -26,7 +26,7 @@ const (
 	qemu       = "qemu-system-x86_64"
 	cpus       = "2"
 
-	// memory is taken from the host only as far as the guest touches it.
+	// The host provides only the part of memory that the guest touches.
 	memory      = "6G"
 	memoryBytes = 6 << 30
 )
@@ -54,19 +54,9 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	if err != nil {
 		return nil, err
 	}
-	accel, accelArgs := accelerator()
-	if o.Profiler != "" && !o.CountInstructions {
-		return nil, fmt.Errorf("profiler %s: it wants a machine that counts instructions (--count-instructions)", o.Profiler)
-	}
-	if o.CountInstructions {
-		accel, accelArgs = counter()
-		if o.Profiler != "" {
-			blocks := filepath.Join(o.LogDir, "blocks")
-			if err := os.MkdirAll(blocks, 0o755); err != nil {
-				return nil, err
-			}
-			accelArgs = append(accelArgs, "-plugin", "file="+o.Profiler+",out="+blocks)
-		}
+	accel, accelArgs, err := o.processors()
+	if err != nil {
+		return nil, err
 	}
 	if err := checkQEMU(accel); err != nil {
 		return nil, err
@@ -119,6 +109,26 @@ func startVM(ctx context.Context, o Options, secret string) (_ *Machine, err err
 	return m, nil
 }
 
+// processors returns QEMU's arguments for the CPUs and, if there is one, for the profiler.
+func (o Options) processors() (accel string, args []string, err error) {
+	if o.Profiler != "" && !o.CountInstructions {
+		return "", nil, fmt.Errorf("profiler %s requires a machine that counts instructions (--count-instructions)", o.Profiler)
+	}
+	if !o.CountInstructions {
+		accel, args = accelerator()
+		return accel, args, nil
+	}
+	accel, args = counter()
+	if o.Profiler != "" {
+		blocks := filepath.Join(o.LogDir, "blocks")
+		if err := os.MkdirAll(blocks, 0o755); err != nil {
+			return "", nil, err
+		}
+		args = append(args, "-plugin", "file="+o.Profiler+",out="+blocks)
+	}
+	return accel, args, nil
+}
+
 func qemuArgs(kernel, initrd, socket string, port int) []string {
 	return []string{
 		"-machine", "q35", "-m", memory, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
@@ -131,7 +141,7 @@ func qemuArgs(kernel, initrd, socket string, port int) []string {
 	}
 }
 
-// vm are the parts of a virtual machine that must be ended.
+// vm holds the parts of a virtual machine that cleanup ends.
 type vm struct {
 	o         Options
 	socketDir string
@@ -204,7 +214,7 @@ func (v *vm) cleanup() {
 		v.console.Close()
 	}
 	if v.virtiofsd != nil {
-		// virtiofsd leaves this behind when it is ended.
+		// virtiofsd leaves this file behind when it is terminated.
 		socket := filepath.Join(v.socketDir, socketName)
 		os.Remove("/run/virtiofsd/" + strings.ReplaceAll(socket, "/", ".") + ".pid")
 	}

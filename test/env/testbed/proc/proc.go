@@ -5,7 +5,7 @@
 //
 // Every child gets its own process group (so that Ctrl-C in a terminal reaches only us, and we can end the child together
 // with what it started) and PR_SET_PDEATHSIG=SIGKILL. The kernel sends that signal when the *thread* that forked the child
-// ends (prctl(2)), and the Go runtime ends threads at will, so children are forked on a thread that lives as long as wanted.
+// ends (prctl(2)), and the Go runtime ends threads at will, so children are forked on a thread whose end we control.
 package proc
 
 import (
@@ -32,7 +32,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return StartOn(forever(), cmd)
 }
 
-// Doer is Thread, or a Thread with something done before and after each call.
+// Doer is a Thread, or a wrapper around one that does something before and after each call.
 type Doer interface {
 	Do(fn func() error) error
 }

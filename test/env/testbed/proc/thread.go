@@ -35,7 +35,7 @@ func NewThread() *Thread {
 func (t *Thread) run(started chan struct{}) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
-		// /proc/self shows the main thread, so that one must keep the process's own namespaces: use another.
+		// /proc/self shows the main thread, so the main thread must keep the process's namespaces: use another one.
 		again := make(chan struct{})
 		go t.run(again)
 		<-again

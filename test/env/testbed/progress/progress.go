@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress prints what a long operation is doing, one line a step, each with the time since the start.
+// Package progress prints the steps of a long operation, one line each, with the time since the start.
 package progress
 
 import (

@@ -50,7 +50,7 @@ func (r *Relay) forward(in net.Conn) {
 	var wg sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{in, out}, {out, in}} {
 		wg.Go(func() {
-			_, _ = io.Copy(pair[0], pair[1]) // either side may end it
+			_, _ = io.Copy(pair[0], pair[1]) // either side may close the connection
 			pair[0].(*net.TCPConn).CloseWrite()
 		})
 	}

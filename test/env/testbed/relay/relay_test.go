@@ -22,7 +22,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// echo sends back what a client sends, when the client has sent all of it.
+// echo returns a client's bytes once the client has sent all of them.
 func echo(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -33,7 +33,7 @@ func echo(l net.Listener) {
 			defer conn.Close()
 			data, err := io.ReadAll(conn)
 			if err == nil {
-				_, _ = conn.Write(data) // the client says what it lacks
+				_, _ = conn.Write(data) // the client notices missing bytes
 			}
 		}()
 	}
@@ -79,7 +79,7 @@ func TestCloseEndsConnections(t *testing.T) {
 	defer behind.Close()
 	_, err = conn.Write([]byte("x"))
 	require.NoError(t, err)
-	_, err = io.ReadFull(behind, make([]byte, 1)) // the relay knows both
+	_, err = io.ReadFull(behind, make([]byte, 1)) // then the relay has both connections
 	require.NoError(t, err)
 	r.Close()
 	for _, c := range []net.Conn{conn, behind} {

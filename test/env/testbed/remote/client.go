@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Command is what Run runs.
+// Command is a command for Run.
 type Command struct {
 	// Args are the program and its arguments; a program without a slash is looked up in the server's PATH.
 	Args []string
@@ -22,7 +22,7 @@ type Command struct {
 	Env []string
 	// Dir is the working directory, "" for the server's own.
 	Dir string
-	// Stdin is sent until it ends; nil is an empty input. It is not waited for when the command ends.
+	// Stdin is sent until it ends; nil is an empty input. Run does not wait for its end when the command has ended.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// TTY, when set, gives the command a pseudo terminal; its output arrives at Stdout. Resize changes its size.

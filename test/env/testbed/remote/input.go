@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// input passes bytes on to a command without ever blocking the giver: a command that does not read its input must still
-// get signals, which arrive on the same connection.
+// input passes bytes on to a command without ever blocking the sender: a command that does not read its input must still get
+// signals, which arrive on the same connection.
 type input struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -17,7 +17,7 @@ type input struct {
 	closed  bool
 }
 
-// newInput starts passing on to w, which is closed after close when everything is passed on, or when w fails.
+// newInput starts passing bytes on to w. It closes w when w fails, or after a call of close, once all bytes are passed on.
 func newInput(w io.WriteCloser) *input {
 	in := &input{}
 	in.changed = sync.NewCond(&in.mu)
@@ -50,7 +50,7 @@ func (in *input) close() {
 	in.changed.Signal()
 }
 
-// next waits for bytes; nil is the end.
+// next waits for bytes; nil means the end of the input.
 func (in *input) next() []byte {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote runs commands on the other side of a TCP connection: how the testbed reaches the virtual machine.
+// Package remote runs commands at the other end of a TCP connection. The testbed runs commands in its machines with it.
 //
 // One connection carries one command. Both sides send frames: type (1 byte), payload length (4 bytes, big endian), payload.
 // The first frame is the client's request with the shared secret; a server that does not know the secret closes the
@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-// Endpoint is where a Server listens ("host:port") and the secret it accepts.
+// Endpoint is the address at which a Server listens ("host:port") and the secret that it accepts.
 type Endpoint struct {
 	Address string `json:"address"`
 	Secret  string `json:"secret"`
@@ -33,7 +33,7 @@ type request struct {
 	Args   []string `json:"args"`
 	Env    []string `json:"env"`
 	Dir    string   `json:"dir"`
-	// TTY asks for a pseudo terminal of this size; everything then arrives as stdout.
+	// TTY asks for a pseudo terminal of this size; all output then arrives as stdout.
 	TTY *Size `json:"tty,omitempty"`
 }
 
@@ -83,7 +83,7 @@ func (f *frameWriter) writeJSON(t frameType, v any) error {
 	return f.write(t, payload)
 }
 
-// stream is an io.Writer that sends what is written as frames of one type.
+// stream is an io.Writer that sends bytes as frames of one type.
 type stream struct {
 	to *frameWriter
 	t  frameType

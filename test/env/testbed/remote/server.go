@@ -106,12 +106,12 @@ func (s *Server) handle(conn net.Conn) {
 	}
 	go func() {
 		cmd.serveInput(conn)
-		// The client has gone, or sent nonsense.
+		// The client is gone, or sent nonsense.
 		_ = cmd.Stop(grace)
 	}()
 	code := cmd.ExitCode()
 	cmd.finish()
-	_ = out.writeJSON(frameExit, exitStatus{Code: code}) // a client that has gone needs no status
+	_ = out.writeJSON(frameExit, exitStatus{Code: code}) // a client that is gone needs no status
 }
 
 // command is a process with its input, and its terminal if it has one.
@@ -210,7 +210,7 @@ func (c *command) serveInput(conn io.Reader) {
 	}
 }
 
-// finish sends what is left of a terminal's output and then releases the input, which is the terminal itself.
+// finish sends the rest of a terminal's output and then releases the input, which is the terminal itself.
 func (c *command) finish() {
 	if c.terminal != nil {
 		select {

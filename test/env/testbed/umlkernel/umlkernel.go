@@ -5,8 +5,8 @@
 // needs built in, and keeps it in the cache.
 //
 // hack/build-uml-kernel.sh fetches Debian's newest kernel sources and configures them with the file config here. The cache has one entry
-// for each content of that file, with the kernel as linux-<Debian's version of the sources>: a change of the configuration builds again,
-// a newer package does not, until the entry is removed.
+// for each version of that file, with the kernel as linux-<Debian's version of the sources>: a change of the configuration leads to
+// a new build, a newer package does so only once the entry is removed.
 package umlkernel
 
 import (
@@ -45,7 +45,7 @@ type Kernel struct {
 	Path, Version string
 }
 
-// Find returns the kernel that Build has built. That there is none is fs.ErrNotExist.
+// Find returns the kernel that Build has built, or fs.ErrNotExist.
 func Find() (Kernel, error) {
 	root, err := cache.Root()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
-// repositoryWith has a script in the place of the one that builds.
+// repositoryWith makes a repository with this script in place of the one that builds the kernel.
 func repositoryWith(t *testing.T, body string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestBuildOnceForAConfiguration(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist, "another configuration is another kernel")
 }
 
-// TestConfigIsOneTheScriptUnderstands: it checks each line that sets an option against the kernel's configuration, and no other.
+// TestConfigIsOneTheScriptUnderstands: the script checks only lines that set an option against the kernel's configuration.
 func TestConfigIsOneTheScriptUnderstands(t *testing.T) {
 	option := regexp.MustCompile(`^CONFIG_[A-Z0-9_]+=([yn]|[0-9]+)$`)
 	seen := map[string]bool{}
