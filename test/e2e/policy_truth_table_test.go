@@ -6,6 +6,7 @@ package e2e
 import (
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -128,10 +129,26 @@ func (f *field) requireAll(t *testing.T, what string, frames []expected) {
 		t.Logf("missing: packet %d of %v, which was opened %s ago", e.number-e.id, e.attempt, time.Since(e.sent).Round(time.Millisecond))
 	}
 	for _, n := range f.s.Nodes {
-		t.Logf("%s: packets that Open vSwitch has lost on their way to ovs-vswitchd:\n%s", n.Name, succeeds(t, n.Space, "ovs-appctl", "dpctl/show", "-s"))
+		t.Logf("%s:\n%s", n.Name, succeeds(t, n.Space, "ovs-appctl", "dpctl/show", "-s"))
 	}
-	t.Fatalf("%d of %d %s are missing", len(missing), len(frames), what)
+	t.Fatalf("%d of %d %s are missing; upcalls lost since the start: %d", len(missing), len(frames), what, f.lostUpcalls(t))
 }
+
+// lostUpcalls counts the packets that Open vSwitch has lost on their way from its datapath to ovs-vswitchd, as happens when that gets no
+// processor time for long.
+func (f *field) lostUpcalls(t *testing.T) (lost int) {
+	t.Helper()
+	for _, n := range f.s.Nodes {
+		for _, counter := range lostCounter.FindAllStringSubmatch(succeeds(t, n.Space, "ovs-appctl", "dpctl/show"), -1) {
+			value, err := strconv.Atoi(counter[1])
+			require.NoError(t, err)
+			lost += value
+		}
+	}
+	return lost
+}
+
+var lostCounter = regexp.MustCompile(`\blost:(\d+)`)
 
 // talk exchanges data over open connections until the fast path, where there is one, must carry it, and returns how many
 // packets the fast path has carried.
