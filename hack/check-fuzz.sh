@@ -87,7 +87,7 @@ while IFS= read -r line; do
 		printf '%-26s not found within %s\n' "$name" "$limit"
 		missed=$((missed + 1))
 	elif grep -qE 'let through|refused \(|not passed on|learned, but' "$work/log"; then
-		printf '%-26s found after %3d s: %s\n' "$name" $((SECONDS - begin)) "$(grep -m1 -oE 'learned, but.*|let through[^:]*: .*|let through.*design says|refused \([a-z_]*\).*|no hit.*untouched' "$work/log")"
+		printf '%-26s found after %3d s: %s\n' "$name" $((SECONDS - begin)) "$(grep -m1 -oE 'learned, but.*|let through[^:]*: .*|let through.*design says|refused \([a-z_]*\).*|not a hit.*untouched' "$work/log")"
 	else
 		cat "$work/log"
 		exit 1

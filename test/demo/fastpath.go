@@ -14,10 +14,10 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// required is the least share of a long flow's packets that must take the fast path, in every direction.
+// required is the minimum share of a long flow's packets that must take the fast path, in every direction.
 const required = 0.99
 
-// share is how many packets of the long flow one program passed on the fast path.
+// share is the number of the long flow's packets that one program sent over the fast path.
 type share struct {
 	what        string
 	fast, total uint64
@@ -47,8 +47,8 @@ func status(ctx context.Context, n *cluster.Node) (*api.Status, error) {
 	return &s, nil
 }
 
-// longFlow sends bulk TCP while nothing else runs, and takes the difference of the programs' counters: each program counts
-// each packet exactly once, whatever becomes of it. The share therefore includes handshake, lease probes and close.
+// longFlow sends bulk TCP while nothing else runs, and takes the difference of the programs' counters. Each program counts each packet
+// exactly once, whatever its treatment, so the share includes handshake, lease probes and close.
 func (d *demo) longFlow(ctx context.Context) ([]share, error) {
 	before, err := d.statuses(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *demo) longFlow(ctx context.Context) ([]share, error) {
 				case reason == "hit":
 					s.fast += grown
 				case program == "ingress" && reason == "not_tunnel", program == "egress" && reason == "not_ip":
-					// The uplink carries the Node's own traffic too, and Pods send ARP: not packets of the flow.
+					// The uplink also carries the Node's own traffic, and Pods send ARP: these are not packets of the flow.
 					continue
 				}
 				s.total += grown

@@ -11,7 +11,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// run is what the result file of bed ovs says.
+// run makes the content of the result file of bed ovs.
 func (d *demo) run(started time.Time) (*result.Run, error) {
 	machine, err := result.ThisMachine()
 	if err != nil {

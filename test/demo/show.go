@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/stats"
 )
 
-// picture shows the way of a packet. The counts are the packets of the long flow.
+// picture shows the path of a packet. The counts are the packets of the long flow.
 const picture = `
       node-1                                                        node-2
    +------------+                                              +------------+
@@ -76,7 +76,7 @@ func (d *demo) table() error {
 	return nil
 }
 
-// ratio is the median of the ratios of the rounds.
+// ratio is the median of the rounds' ratios.
 func ratio(a, b result.Samples) float64 {
 	return stats.Summarize(stats.Ratios(a, b)).Median
 }

@@ -31,7 +31,7 @@ type demo struct {
 	clients  []*cluster.Pod
 	servers  []*cluster.Pod
 	rows     []*row
-	state    result.State // of the gate; begins with it off
+	state    result.State // of the gate, which is off at first
 }
 
 // row is a workload with its results. In each round it is measured with the gate off and on, and host to host next to both.
@@ -55,12 +55,12 @@ func newRows() []*row {
 	return rows
 }
 
-// row finds one by its workload's name.
+// row finds a row by its workload's name.
 func (d *demo) row(name string) *row {
 	return d.rows[slices.IndexFunc(d.rows, func(r *row) bool { return r.Name == name })]
 }
 
-// network is the name of the only one in the result file.
+// network is the name of the only network in the result file.
 const network = "geneve"
 
 func (d *demo) makePods(ctx context.Context) error {
@@ -86,7 +86,7 @@ func (d *demo) makePods(ctx context.Context) error {
 	return nil
 }
 
-// pods and hosts are what is measured between.
+// pods and hosts are the ends of the measurements.
 func (d *demo) pods() bed.Link {
 	return bed.Link{Client: d.clients[0].Space, Server: d.servers[1].Space, Address: d.servers[1].IP}
 }
@@ -157,7 +157,7 @@ func (d *demo) measureAll(ctx context.Context) error {
 // measure measures a workload between Pods and then between Nodes, so that whatever disturbs the machine disturbs both.
 func (d *demo) measure(ctx context.Context, r *row, round int) error {
 	for _, t := range []workload.Target{{Link: d.pods(), State: d.state}, {Link: d.hosts(), State: result.Bare}} {
-		// Servers may still be starting; this also opens the way through Open vSwitch.
+		// Servers may still be starting; this also makes Open vSwitch create the megaflows.
 		if err := warmUp(ctx, r, t); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (d *demo) measure(ctx context.Context, r *row, round int) error {
 	return nil
 }
 
-// add enters a measurement. Of host to host, which is measured twice in a round, it is the mean of both.
+// add enters a measurement. Host to host is measured twice in a round; its value is the mean of both.
 func (r *row) add(v workload.Value, state result.State, round int) {
 	value := v.Value
 	if m := r.result.Metric(v.Name); m != nil && state == result.Bare && len(m.Samples[state]) > round {
@@ -197,7 +197,7 @@ func warmUp(ctx context.Context, r *row, t workload.Target) error {
 	}
 }
 
-// samples are what was measured in a state.
+// samples returns the measurements in a state.
 func (r *row) samples(state result.State) result.Samples {
 	return r.result.Metric(r.metric).Samples[state]
 }

@@ -42,7 +42,7 @@
 // # What it has found
 //
 // On commit 7cf2a62, before any repair (numbers of the audit in brackets): damaged files open Pods while antrea-controller
-// is away (C1). Nodes whose Pod network overlaps this Node's keep agents from becoming ready, and those that overlap
+// is unreachable (C1). Nodes whose Pod network overlaps this Node's keep agents from becoming ready, and those that overlap
 // another Node's get flows that compete with it (C2). A policy that the switch refuses keeps restarted agents from becoming
 // ready, and so does one of 4,200 rules (C3, C4). null in a prevResult makes the agent panic (C5). Not in the audit: the
 // effects of C2 also follow from a Node whose Pod network contains the addresses of Nodes, because the route to it leads

@@ -52,7 +52,7 @@ type Setup interface {
 	Cache() Cache
 	// CPUs is the number of CPUs of each Node.
 	CPUs() int
-	// Cost reads the meters: CPU time of the client's and the server's Node since some point, whatever caused it there.
+	// Cost reads the meters: the CPU time that the client's and the server's Node have used for this state since some point.
 	Cost(result.State) (Cost, error)
 	Describe() (result.Network, error)
 	Close() error
@@ -79,10 +79,10 @@ type Cost struct{ Client, Server time.Duration }
 type Cache interface {
 	// Learning switches learning: without it every packet misses.
 	Learning(on bool) error
-	// Fill adds that many entries per direction to the maps, without packets.
+	// Fill adds this number of entries per direction to the maps, without packets.
 	Fill(flows int) error
 	// Evict voids every entry and returns how long that took on the slower Node.
 	Evict() (time.Duration, error)
-	// Status reads the status of both.
+	// Status reads the status of both caches.
 	Status() ([]*api.Status, error)
 }

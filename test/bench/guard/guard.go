@@ -26,7 +26,7 @@ type Band struct {
 	// State is the state whose value counts. To, if set, makes it the ratio to that state's value, pair by pair.
 	State result.State `json:"state"`
 	To    result.State `json:"to,omitempty"`
-	// Limit is the worst value that passes. Less is set when less is better, so that the limit is an upper one.
+	// Limit is the worst value that passes. Less is set when less is better, which makes the limit an upper bound.
 	Limit float64 `json:"limit"`
 	Less  bool    `json:"less,omitempty"`
 	// Recorded is the value that the limit was derived from.

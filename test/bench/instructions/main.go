@@ -34,7 +34,7 @@ func main() {
 		"length of one measurement without the warm-up, rounded up so that both are whole seconds; an instruction takes "+machine.InstructionTime.String())
 	out := flag.String("out", "test/bench/results/instructions.json", "result file")
 	var g guarded
-	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the largest numbers that pass")
+	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the highest numbers that pass")
 	flag.BoolVar(&g.record, "record", false, "record these numbers instead of checking them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -47,7 +47,7 @@ func profiled(r row, p protocol) bool { return p == tcp && (r == bare || r == ov
 
 // profiler counts instructions by function.
 type profiler struct {
-	// blocks is where the testbed's profiler writes its counts, tables where readable lists of functions are written.
+	// blocks is the directory of the testbed profiler's counts, tables that of readable lists of functions.
 	blocks, tables string
 	read           int // how many of the files in blocks
 	segments       map[result.State]map[string]float64

@@ -41,7 +41,7 @@ func Removed(m *result.Metric) stats.Summary {
 func Main(r *result.Result) *result.Metric {
 	for _, name := range []string{"instructions", "p50", "mean", workload.Goodput, workload.Rate} {
 		if name == "p50" && r.Flows > 1 {
-			continue // clients that wait for each other say nothing about the path
+			continue // clients that wait for each other tell nothing about the path
 		}
 		if m := r.Metric(name); m != nil {
 			return m

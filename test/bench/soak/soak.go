@@ -5,7 +5,7 @@
 //
 // A soaker is a process that spins on one CPU with the policy SCHED_IDLE, which yields to everybody at once. It has two
 // uses. An idle CPU of a virtual machine leaves the guest, and its return costs more than the whole path of a packet: with
-// soakers the network is measured, not the hypervisor (on hardware, turning power states off has the same effect). And the
+// soakers the network is measured, not the hypervisor (on hardware, disabling idle states has the same effect). And the
 // kernel charges to nobody the softirqs that interrupt an idle CPU, which are most of a receiver's work; those that
 // interrupt a soaker show as gaps in its time.
 //
@@ -31,7 +31,7 @@ type Soaker struct {
 	answers *bufio.Scanner
 }
 
-// Start starts a soaker: command is the line of the program that calls Spin with the number appended.
+// Start starts a soaker: command, with the CPU's number appended, is the command line of a program that calls Spin.
 func Start(cpu int, command ...string) (*Soaker, error) {
 	cmd := exec.Command(command[0], append(command[1:], strconv.Itoa(cpu))...)
 	cmd.Stderr = os.Stderr

@@ -27,56 +27,64 @@ sockperf: ---> percentile 25.000 =   12.644
 sockperf: ---> <MIN> observation =    8.440
 `
 
+// parseCase is an output of a measuring program and the outcome that its parser must return.
+type parseCase struct {
+	name         string
+	parse        func(string) (Outcome, error)
+	out          string
+	want         map[string]float64
+	transactions float64
+	bytes        float64
+	err          string
+}
+
+func parseSockperf(out string) (Outcome, error) {
+	p, err := parsePingPong(out)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return pingPongs([]*pingPong{p, p}), nil
+}
+
+func parseQperfLatency(out string) (o Outcome, err error) {
+	us, err := parseQperf(out)
+	o.add("mean", "us", true, us)
+	return o, err
+}
+
+func parseIperf3(out string) (Outcome, error) { return parseBulk([]byte(out)) }
+
+var parseCases = []parseCase{
+	{name: "sockperf, two clients", parse: parseSockperf, out: sockperfOutput, transactions: 8764, want: map[string]float64{
+		Rate: 10000, "p25": 12.644, "p50": 13.541, "p75": 14.152, "p90": 47.782, "p99": 3890.461, "p99.9": 12119.469}},
+	{name: "sockperf without replies", parse: parseSockperf, out: "sockperf: No messages were received from the server", err: "no run times"},
+	{name: "qperf in nanoseconds", parse: parseQperfLatency, out: "tcp_lat:\n    latency  =  96024.6 ns\n", want: map[string]float64{"mean": 192.0492}},
+	{name: "qperf in microseconds", parse: parseQperfLatency, out: "tcp_lat:\n    latency  =  12.5 us\n", want: map[string]float64{"mean": 25}},
+	{name: "qperf without replies", parse: parseQperfLatency, out: "udp_lat:\n    latency  =  0 ns\n", err: "no latency"},
+	{name: "iperf3, TCP", parse: parseIperf3, out: `{"end": {"sum_sent": {"bytes": 999, "bits_per_second": 9e9}, "sum_received": {"bytes": 1000, "bits_per_second": 8e9}}}`,
+		bytes: 1000, want: map[string]float64{Goodput: 8}},
+	{name: "iperf3, UDP", parse: parseIperf3, out: `{"end": {"sum": {"bytes": 1000, "bits_per_second": 8e9, "lost_percent": 25}}}`,
+		bytes: 750, want: map[string]float64{Goodput: 6, "lost": 25}},
+	{name: "iperf3 without server", parse: parseIperf3, out: `{"end": {}, "error": "unable to connect to server: Connection refused"}`, err: "Connection refused"},
+	{name: "iperf3, nothing received", parse: parseIperf3, out: `{"end": {}}`, err: "nothing was received"},
+	{name: "memcaslap", parse: parseMemcaslap, out: "get_misses: 0\n\nRun time: 1.0s Ops: 59038 TPS: 59034 Net_rate: 66.0M/s\n", transactions: 59038, want: map[string]float64{Rate: 59034}},
+	{name: "memcaslap without server", parse: parseMemcaslap, out: "Run time: 1.0s Ops: 0 TPS: 0 Net_rate: 0.0M/s\n", err: "measured nothing"},
+	{name: "pgbench", parse: parsePgbench,
+		out:          "number of transactions actually processed: 1234\nlatency average = 0.250 ms\ninitial connection time = 9.1 ms\ntps = 15999.5 (without initial connection time)\n",
+		transactions: 1234, want: map[string]float64{Rate: 15999.5, "mean": 250}},
+	{name: "pgbench, nothing done", parse: parsePgbench, out: "pgbench: error", err: "measured nothing"},
+	{name: "wrk", parse: parseWrk,
+		out:          "  Latency Distribution\n     50%  105.00us\n     75%    1.20ms\n     90%    1.50ms\n     99%    2.50ms\n  13000 requests in 1.00s, 15.80MB read\nRequests/sec:  12999.10\nTransfer/sec:     15.7MB\n",
+		transactions: 13000, want: map[string]float64{Rate: 12999.1, "p50": 105, "p99": 2500}},
+	{name: "wrk with errors", parse: parseWrk, out: "  13000 requests in 1.00s, 15.80MB read\n  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec:  12999.10\n", err: "errors"},
+	{name: "wrk, wrong page", parse: parseWrk, out: "  10 requests in 1.00s, 15.80MB read\n  Non-2xx or 3xx responses: 10\nRequests/sec:  12999.10\n", err: "errors"},
+	{name: "ab", parse: parseAb, out: "Complete requests:      4000\nFailed requests:        0\nRequests per second:    3999.10 [#/sec] (mean)\n", transactions: 4000, want: map[string]float64{Rate: 3999.1}},
+	{name: "ab with errors", parse: parseAb, out: "Complete requests:      4000\nFailed requests:        7\nRequests per second:    3999.10 [#/sec] (mean)\n", err: "errors"},
+}
+
 // TestParse gives each parser an output of its program.
 func TestParse(t *testing.T) {
-	sockperf := func(out string) (Outcome, error) {
-		p, err := parsePingPong(out)
-		if err != nil {
-			return Outcome{}, err
-		}
-		return pingPongs([]*pingPong{p, p}), nil
-	}
-	qperf := func(out string) (o Outcome, err error) {
-		us, err := parseQperf(out)
-		o.add("mean", "us", true, us)
-		return o, err
-	}
-	bulk := func(out string) (Outcome, error) { return parseBulk([]byte(out)) }
-	for _, c := range []struct {
-		name         string
-		parse        func(string) (Outcome, error)
-		out          string
-		want         map[string]float64
-		transactions float64
-		bytes        float64
-		err          string
-	}{
-		{name: "sockperf, two clients", parse: sockperf, out: sockperfOutput, transactions: 8764, want: map[string]float64{
-			Rate: 10000, "p25": 12.644, "p50": 13.541, "p75": 14.152, "p90": 47.782, "p99": 3890.461, "p99.9": 12119.469}},
-		{name: "sockperf without replies", parse: sockperf, out: "sockperf: No messages were received from the server", err: "no run times"},
-		{name: "qperf in nanoseconds", parse: qperf, out: "tcp_lat:\n    latency  =  96024.6 ns\n", want: map[string]float64{"mean": 192.0492}},
-		{name: "qperf in microseconds", parse: qperf, out: "tcp_lat:\n    latency  =  12.5 us\n", want: map[string]float64{"mean": 25}},
-		{name: "qperf without replies", parse: qperf, out: "udp_lat:\n    latency  =  0 ns\n", err: "no latency"},
-		{name: "iperf3, TCP", parse: bulk, out: `{"end": {"sum_sent": {"bytes": 999, "bits_per_second": 9e9}, "sum_received": {"bytes": 1000, "bits_per_second": 8e9}}}`,
-			bytes: 1000, want: map[string]float64{Goodput: 8}},
-		{name: "iperf3, UDP", parse: bulk, out: `{"end": {"sum": {"bytes": 1000, "bits_per_second": 8e9, "lost_percent": 25}}}`,
-			bytes: 750, want: map[string]float64{Goodput: 6, "lost": 25}},
-		{name: "iperf3 without server", parse: bulk, out: `{"end": {}, "error": "unable to connect to server: Connection refused"}`, err: "Connection refused"},
-		{name: "iperf3, nothing received", parse: bulk, out: `{"end": {}}`, err: "nothing was received"},
-		{name: "memcaslap", parse: parseMemcaslap, out: "get_misses: 0\n\nRun time: 1.0s Ops: 59038 TPS: 59034 Net_rate: 66.0M/s\n", transactions: 59038, want: map[string]float64{Rate: 59034}},
-		{name: "memcaslap without server", parse: parseMemcaslap, out: "Run time: 1.0s Ops: 0 TPS: 0 Net_rate: 0.0M/s\n", err: "measured nothing"},
-		{name: "pgbench", parse: parsePgbench,
-			out:          "number of transactions actually processed: 1234\nlatency average = 0.250 ms\ninitial connection time = 9.1 ms\ntps = 15999.5 (without initial connection time)\n",
-			transactions: 1234, want: map[string]float64{Rate: 15999.5, "mean": 250}},
-		{name: "pgbench, nothing done", parse: parsePgbench, out: "pgbench: error", err: "measured nothing"},
-		{name: "wrk", parse: parseWrk,
-			out:          "  Latency Distribution\n     50%  105.00us\n     75%    1.20ms\n     90%    1.50ms\n     99%    2.50ms\n  13000 requests in 1.00s, 15.80MB read\nRequests/sec:  12999.10\nTransfer/sec:     15.7MB\n",
-			transactions: 13000, want: map[string]float64{Rate: 12999.1, "p50": 105, "p99": 2500}},
-		{name: "wrk with errors", parse: parseWrk, out: "  13000 requests in 1.00s, 15.80MB read\n  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec:  12999.10\n", err: "errors"},
-		{name: "wrk, wrong page", parse: parseWrk, out: "  10 requests in 1.00s, 15.80MB read\n  Non-2xx or 3xx responses: 10\nRequests/sec:  12999.10\n", err: "errors"},
-		{name: "ab", parse: parseAb, out: "Complete requests:      4000\nFailed requests:        0\nRequests per second:    3999.10 [#/sec] (mean)\n", transactions: 4000, want: map[string]float64{Rate: 3999.1}},
-		{name: "ab with errors", parse: parseAb, out: "Complete requests:      4000\nFailed requests:        7\nRequests per second:    3999.10 [#/sec] (mean)\n", err: "errors"},
-	} {
+	for _, c := range parseCases {
 		t.Run(c.name, func(t *testing.T) {
 			o, err := c.parse(c.out)
 			if c.err != "" {

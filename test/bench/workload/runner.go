@@ -57,7 +57,7 @@ func (r *Runner) Run(ctx context.Context, all []Workload) (results []result.Resu
 	return results, nil
 }
 
-// share is how long the next workload may take with so many of these left.
+// share is how long the next workload may take when left workloads remain.
 func (r *Runner) share(left int) time.Duration {
 	if r.Deadline.IsZero() {
 		return math.MaxInt64

@@ -15,7 +15,7 @@ import (
 // overlays are the states that a condition of the cache can affect.
 var overlays = []result.State{result.Off, result.On}
 
-// missesOnly is a workload from which nothing is learned: it shows the cost of the cache for traffic that gains nothing.
+// missesOnly is a workload from which nothing is learned: it shows the cost of the cache for traffic that does not benefit from it.
 func missesOnly(w Workload) Workload {
 	w.Condition, w.States = "misses only", overlays
 	learning := true // the warm-up comes before the condition
@@ -63,14 +63,14 @@ func cached(flows int, w Workload) Workload {
 	return w
 }
 
-// evicted is a workload during which many entries are all voided again and again.
+// evicted is a workload with many entries in the caches, all of which are voided repeatedly meanwhile.
 func evicted(flows int, every time.Duration, w Workload) Workload {
 	w = churned(every, cached(flows, w))
 	w.Condition = fmt.Sprintf("%d cached flows, %s", flows, w.Condition)
 	return w
 }
 
-// churned is a workload during which all entries are voided again and again, like those of a Pod when its policies change.
+// churned is a workload during which all entries are voided repeatedly, like those of a Pod when its policies change.
 func churned(every time.Duration, w Workload) Workload {
 	w.Condition, w.States = fmt.Sprintf("all evicted every %v", every), overlays
 	measure := w.Measure

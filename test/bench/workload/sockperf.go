@@ -21,7 +21,7 @@ const sockperfBytes = 14
 // sockperfWarmUp is part of each run and not of its statistics.
 const sockperfWarmUp = 400 * time.Millisecond
 
-// requestResponse is sockperf's ping-pong, with that many concurrent clients, each with its own server.
+// requestResponse is sockperf's ping-pong, with this number of concurrent clients, each with its own server.
 func requestResponse(protocol string, flows int) Workload {
 	const port = 7000
 	flag := map[string][]string{"tcp": {"--tcp"}, "udp": nil}[protocol]

@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// Machine is what workloads need to know about their machine.
+// Machine describes the machine for workloads.
 type Machine struct {
 	// CPUs is the number of CPUs of each Node.
 	CPUs int
@@ -30,7 +30,7 @@ type Machine struct {
 // FlowsPerCPU limits parallel flows: beyond it they only wait for each other.
 const FlowsPerCPU = 4
 
-// MaxFlows is the maximum number of parallel flows with that many CPUs per Node.
+// MaxFlows is the maximum number of parallel flows with this number of CPUs per Node.
 func MaxFlows(cpus int) int { return min(32, FlowsPerCPU*cpus) }
 
 // Workload is one row of the results.
@@ -70,7 +70,7 @@ type Outcome struct {
 	// Transactions, or else Bytes, is the work done from the first to the last packet, including the warm-up. The CPU time
 	// is divided by it.
 	Transactions, Bytes float64
-	// ServerOnly leaves out the client's CPU time: its program computes for long before it sends anything.
+	// ServerOnly leaves out the client's CPU time: its program computes for a long time before it sends anything.
 	ServerOnly bool
 }
 

@@ -10,35 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Frame is a frame from its Ethernet header on, without a VLAN tag that the kernel has taken out of it. What is not Data or
-// Offload is only known of frames that were received.
+// Frame is a frame from its Ethernet header on, without a VLAN tag that the kernel has taken out of it. Only received frames have
+// the fields other than Data and Offload.
 type Frame struct {
 	Data    []byte
 	Offload Offload
 	Type    PacketType
 	// VLAN is the tag (TCI) and its EtherType, zero without a tag.
 	VLAN, VLANType uint16
-	// ChecksumMissing says that TCP's or UDP's checksum is still to be computed (CHECKSUM_PARTIAL), ChecksumProved that the kernel
+	// ChecksumMissing says that the TCP or UDP checksum has yet to be computed (CHECKSUM_PARTIAL), ChecksumProved that the kernel
 	// has verified it (CHECKSUM_UNNECESSARY).
 	ChecksumMissing, ChecksumProved bool
 	// HeaderLength is the distance of the network header from the Ethernet header, in bytes.
 	HeaderLength int
-	// Mark is skb->mark; only of a socket with offloads.
+	// Mark is skb->mark; only a socket with offloads has it.
 	Mark uint32
 }
 
 // PacketType is skb->pkt_type (linux/if_packet.h).
 type PacketType uint8
 
-// The packet types that devices here give.
+// The packet types that occur here.
 const (
 	Host      PacketType = unix.PACKET_HOST
 	OtherHost PacketType = unix.PACKET_OTHERHOST
 	Outgoing  PacketType = unix.PACKET_OUTGOING
 )
 
-// Offload is struct virtio_net_hdr (linux/virtio_net.h): what a device would have to complete. Offsets and lengths are in bytes
-// from the Ethernet header.
+// Offload is struct virtio_net_hdr (linux/virtio_net.h): the work that is left to a device. Offsets and lengths are in bytes from the
+// Ethernet header.
 type Offload struct {
 	Flags, Segmentation                                      uint8
 	HeaderLength, SegmentSize, ChecksumStart, ChecksumOffset uint16
@@ -58,7 +58,7 @@ const (
 
 const offloadLength = 10
 
-// append writes the header in the byte order of the machine, which is the one of packet sockets.
+// append writes the header in the machine's byte order, which packet sockets use.
 func (o Offload) append(to []byte) []byte {
 	to = append(to, o.Flags, o.Segmentation)
 	for _, v := range []uint16{o.HeaderLength, o.SegmentSize, o.ChecksumStart, o.ChecksumOffset} {

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package afpacket sends and receives whole frames of one network device through a packet socket (packet(7)), together with
-// what the kernel knows of a frame besides its bytes.
+// Package afpacket sends and receives whole frames of one network device through a packet socket (packet(7)), together with the
+// kernel's metadata of a frame.
 package afpacket
 
 import (
@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// bufferSize holds tens of seconds of small frames: on a machine without enough processors, what the network has delivered
-	// must not be lost before the program gets to read it.
+	// bufferSize holds tens of seconds of small frames: on a machine with too little CPU time, frames that the network has delivered
+	// must not be lost before the program can read them.
 	bufferSize = 64 << 20
-	// maxFrame is the largest super-packet that the kernel makes, and its headers.
+	// maxFrame is the size of the kernel's largest super-packet with its headers.
 	maxFrame = 1<<16 + 256
 )
 
@@ -30,8 +30,8 @@ type Socket struct {
 	control  [256]byte
 }
 
-// Open needs CAP_NET_RAW. The socket gets the frames of the device with this index from now on, in both directions, but not
-// those that it sends itself. With offloads, Frame.Offload is sent and received; frames whose kind of segmentation has no name there fail to be received.
+// Open needs CAP_NET_RAW. From now on the socket gets the frames of the device with this index in both directions, except those that
+// it sends itself. With offloads, Frame.Offload is sent and received; receiving a frame of any other kind of segmentation fails.
 func Open(index int, offloads bool) (*Socket, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -59,7 +59,7 @@ func networkOrder(v uint16) uint16 { return v<<8 | v>>8 }
 // Close closes the socket.
 func (s *Socket) Close() { unix.Close(s.fd) }
 
-// Send sends a frame, with its Offload if the socket was opened so.
+// Send sends a frame, with its Offload if the socket was opened with offloads.
 func (s *Socket) Send(f Frame) error {
 	data := f.Data
 	if s.offloads {
@@ -69,8 +69,8 @@ func (s *Socket) Send(f Frame) error {
 	return err
 }
 
-// Receive returns the next frame. It waits for one for at most wait; ok is false when there was none. Frame.Data is valid until
-// the next call.
+// Receive returns the next frame, for which it waits at most for wait; ok is false when there was none. Frame.Data is valid until the
+// next call.
 func (s *Socket) Receive(wait time.Duration) (f Frame, ok bool, err error) {
 	n, control, from, err := s.receive()
 	if errors.Is(err, unix.EAGAIN) && wait > 0 {
@@ -104,7 +104,7 @@ func (s *Socket) receive() (n int, control []byte, from unix.Sockaddr, err error
 	return n, s.control[:max(c, 0)], from, err
 }
 
-// Wait waits until one of the sockets has a frame, at most for limit. It says whether one has.
+// Wait waits, at most for limit, until one of the sockets has a frame, and says whether one has.
 func Wait(limit time.Duration, sockets ...*Socket) (bool, error) {
 	fds := make([]unix.PollFd, len(sockets))
 	for i, s := range sockets {

@@ -33,7 +33,7 @@ func vethPair(t *testing.T, offloads bool) (near, far *Socket) {
 		t.Cleanup(s.Close)
 		sockets = append(sockets, s)
 	}
-	// A device drops what is sent before the kernel has noticed its carrier.
+	// A device drops frames until the kernel has noticed its carrier.
 	for _, name := range []string{"near", "far"} {
 		require.Eventually(t, func() bool {
 			link, err := netlink.LinkByName(name)
@@ -43,7 +43,7 @@ func vethPair(t *testing.T, offloads bool) (near, far *Socket) {
 	return sockets[0], sockets[1]
 }
 
-// frame is one with an EtherType that nobody else uses.
+// frame returns a frame with an EtherType that nobody else uses.
 func frame(length int) []byte {
 	f := bytes.Repeat([]byte{2}, length)
 	f[12], f[13] = 0x88, 0xb5 // local experimental (IEEE 802)
@@ -98,7 +98,7 @@ func TestOffloadsArrive(t *testing.T) {
 		if !ok || !bytes.Equal(got.Data, data) {
 			continue
 		}
-		got.Offload.HeaderLength = want.HeaderLength // what is in the first buffer
+		got.Offload.HeaderLength = want.HeaderLength // it depends on the size of the first buffer
 		require.Equal(t, want, got.Offload)
 		require.True(t, got.ChecksumMissing)
 		require.False(t, got.ChecksumProved)

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cost measures for tests and benchmarks what code takes of the processor. Members and Factor say how large the
-// guards of package tests are.
+// Package cost measures the CPU time of code for tests and benchmarks. Members and Factor are the sizes with which tests guard the cost
+// of their packages.
 package cost
 
 import (
@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProcessorTime is what this process has used so far, with its garbage collector.
+// ProcessorTime returns the CPU time that this process has used so far, including its garbage collector's.
 func ProcessorTime(t testing.TB) time.Duration {
 	var usage unix.Rusage
 	require.NoError(t, unix.Getrusage(unix.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// Cheapest returns the processor time and the allocated bytes of the cheapest of several calls: what else the machine does
-// meanwhile does not count, nor does the garbage collector's part.
+// Cheapest returns the least CPU time and the fewest allocated bytes of several calls, so that other load on the machine does not
+// count. The garbage collector is off meanwhile.
 func Cheapest(t testing.TB, calls int, do func(i int)) (cpu time.Duration, allocated uint64) {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package equality has what a test needs to show that the fast path makes of a packet what the slow path makes of it: streams of
-// packets with everything special that a packet can have, and the comparison of what came of them.
+// Package equality helps a test show that a packet is the same behind the fast path as behind the slow path: it has streams of
+// packets with every peculiarity that a packet can have, and compares the frames that come of them.
 //
-// packet.go writes packets, case.go and stream*.go make the streams, compare.go compares, print.go and pcap.go show what
-// differs. The test in test/e2e sends and captures.
+// packet.go writes packets, case.go and stream*.go make the streams, compare.go compares, print.go and pcap.go show
+// differences. Package rig sends and captures.
 package equality
 
 import (
@@ -39,12 +39,12 @@ func (p Point) String() string {
 	}[p]
 }
 
-// Path says which ways a packet must take when the cache is on. With the cache off it is always the slow one.
+// Path says which paths a packet must take when the cache is on. With the cache off it always takes the slow path.
 type Path uint8
 
 // The paths.
 const (
-	// Fast is past Open vSwitch on both Nodes.
+	// Fast bypasses Open vSwitch on both Nodes.
 	Fast Path = iota
 	// Slow is through Open vSwitch on both Nodes, or on the only one that sees the packet.
 	Slow
@@ -57,22 +57,22 @@ const (
 type Case struct {
 	Name  string
 	Frame afpacket.Frame
-	// Before are frames that are sent in front of Frame and belong to it.
+	// Before are frames that belong to Frame and are sent before it.
 	Before []afpacket.Frame
-	// From is Sender or Wire. Device is one of the sending Pod, "" for its interface; a frame that is sent there has an IP
-	// identification that the Pod's kernel chooses.
+	// From is Sender or Wire. Device is a device of the sending Pod, "" for its interface; the Pod's kernel chooses the IP
+	// identification of a frame that is sent to it.
 	From   Point
 	Device string
 	Path   Path
-	// Arrivals is how many frames the packet makes at Wire, at Receiver, and back at Sender. Of a packet that always takes the slow
-	// path it is what to wait for with the cache off: what came then must come with the cache on.
+	// Arrivals is the number of frames that the packet becomes at Wire, at Receiver, and back at Sender. For a packet that always
+	// takes the slow path, it is only the number to wait for with the cache off: with the cache on as many must come as then.
 	Arrivals map[Point]int
-	// Unlike, if set, is the same with the cache on, where the design accepts a difference
+	// Unlike, if set, replaces Arrivals with the cache on, where the design accepts a difference
 	// (docs/design/oncache-same-packet.md): the packets are not compared.
 	Unlike map[Point]int
-	// Completed says that a device on the way may have completed a missing checksum.
+	// Completed says that a device on the path may have completed a missing checksum.
 	Completed bool
-	// Flow is the flow that must be established, and warm if the packet is to take the fast path.
+	// Flow is the flow that must be established, and have usable entries if the packet is to take the fast path.
 	Flow Flow
 }
 
@@ -82,15 +82,15 @@ type Flow struct {
 	SourcePort, DestinationPort uint16
 }
 
-// delivered is what becomes of an ordinary packet, dropped of one that Open vSwitch of the sending Node drops.
+// delivered are the arrivals of an ordinary packet, dropped those of one that Open vSwitch drops on the sending Node.
 var (
 	delivered = map[Point]int{Wire: 1, Receiver: 1}
 	dropped   = map[Point]int{}
-	// lost is dropped by the receiving Node.
+	// lost are the arrivals of a packet that the receiving Node drops.
 	lost = map[Point]int{Wire: 1}
 )
 
-// Expected is how many frames the packet makes at each point.
+// Expected returns the number of frames that the packet becomes at each point.
 func (c *Case) Expected(on bool) map[Point]int {
 	if on && c.Unlike != nil {
 		return c.Unlike
@@ -98,7 +98,7 @@ func (c *Case) Expected(on bool) map[Point]int {
 	return c.Arrivals
 }
 
-// offloadOf is the Offload of a packet with a Partial checksum that is sent in segments of size bytes, 0 for none.
+// offloadOf returns the Offload of a packet with a Partial checksum that is sent in segments of size bytes, 0 for no segmentation.
 func offloadOf(p *Packet, size int) afpacket.Offload {
 	start := ethernetLength + p.IPLength()
 	o := afpacket.Offload{

@@ -13,13 +13,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
-// Observation is what came of one packet: copies of the frames that were captured at each point.
+// Observation has, for one packet, copies of the frames that were captured at each point.
 type Observation [Points][]afpacket.Frame
 
-// compared are the points at which both paths must look the same.
+// compared are the points at which the frames of both paths must be the same.
 var compared = []Point{Wire, Receiver, Sender}
 
-// Arrivals is how many frames were seen at the points that are compared.
+// Arrivals returns the number of frames that were seen at the points that are compared.
 func (o *Observation) Arrivals() map[Point]int {
 	arrivals := map[Point]int{}
 	for _, point := range compared {
@@ -28,10 +28,9 @@ func (o *Observation) Arrivals() map[Point]int {
 	return arrivals
 }
 
-// Compare describes in what two observations of a case differ, nothing if they do not. Fields that have no defined value are
-// left out: of the outer IPv4 header, and of ICMP errors, the identification and with it the header checksum, which must be
-// right; how much of a super-packet is in its first buffer; and whether the kernel has verified a checksum already, where it
-// tells the truth.
+// Compare describes the differences between two observations of a case. It leaves out fields that have no defined value: the
+// identification, and with it the header checksum, of the outer IPv4 header and of ICMP errors (the checksum must be right); how
+// much of a super-packet is in its first buffer; and whether the kernel has already verified a checksum, unless it wrongly says so.
 func Compare(c *Case, off, on Observation) []string {
 	var differences []string
 	if c.Unlike != nil {
@@ -84,7 +83,7 @@ func differ(a, b afpacket.Frame) string {
 	return ""
 }
 
-// normalize returns the frame without what may differ.
+// normalize returns the frame without the fields that may differ.
 func normalize(c *Case, point Point, f afpacket.Frame) afpacket.Frame {
 	f.ChecksumProved = false
 	f.Offload.Flags &^= afpacket.DataValid
@@ -128,7 +127,7 @@ func forgetID(frame []byte) {
 	}
 }
 
-// forgetFragmentID clears the identification of an IPv6 fragment: whoever fragments again chooses another.
+// forgetFragmentID clears the identification of an IPv6 fragment: a host that fragments again chooses another one.
 func forgetFragmentID(frame []byte) {
 	const nextHeader, id = ethernetLength + 6, ethernetLength + ipv6Length + 4
 	isIPv6 := len(frame) >= id+4 && binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_IPV6
@@ -137,7 +136,7 @@ func forgetFragmentID(frame []byte) {
 	}
 }
 
-// outerLength is the length of everything in front of the inner IP header of a tunnel packet.
+// outerLength returns the length of all headers before the inner IP header of a tunnel packet.
 func outerLength(frame []byte) int {
 	if isIPv4(frame) {
 		return ethernetLength + ipv4Length + tunnelLength
@@ -145,7 +144,7 @@ func outerLength(frame []byte) int {
 	return ethernetLength + ipv6Length + tunnelLength
 }
 
-// falsehood says what the outermost headers, or what the kernel knows of them, get wrong.
+// falsehood describes an error in the outermost headers or in the kernel's metadata about them, if there is one.
 func falsehood(point Point, f afpacket.Frame) string {
 	if !isIPv4(f.Data) {
 		return ""
@@ -163,7 +162,7 @@ func falsehood(point Point, f afpacket.Frame) string {
 	transport := ip[header:length]
 	if protocol := ip[9]; protocol == unix.IPPROTO_TCP || protocol == unix.IPPROTO_UDP && binary.BigEndian.Uint16(transport[6:]) != 0 {
 		if fold(sum(ip[12:20])+uint32(protocol)+uint32(len(transport))+sum(transport)) != 0xffff {
-			return "the kernel calls a checksum verified that is wrong"
+			return "the kernel marks a checksum as verified that is wrong"
 		}
 	}
 	return ""

@@ -62,7 +62,7 @@ func TestPacketsAreWhatTheyClaim(t *testing.T) {
 	}
 }
 
-// encode is p.Bytes by gopacket, for ordinary packets.
+// encode encodes an ordinary packet with gopacket.
 func encode(t *testing.T, p *Packet) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: p.SourceMAC, DstMAC: p.DestinationMAC, EthernetType: layers.EthernetTypeIPv4}
@@ -92,7 +92,7 @@ func encode(t *testing.T, p *Packet) []byte {
 	return buf.Bytes()
 }
 
-// TestStreams checks that every packet can be told from the others and says what must become of it.
+// TestStreams checks that every packet can be distinguished from the others and states its expected treatment.
 func TestStreams(t *testing.T) {
 	for name, six := range map[string]bool{"IPv4": false, "IPv6": true} {
 		for _, flow := range []Flow{tcp, udp} {

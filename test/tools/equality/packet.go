@@ -32,14 +32,14 @@ const (
 	CWR
 )
 
-// Checksum says what is in the TCP or UDP checksum field.
+// Checksum is the kind of value in the TCP or UDP checksum field.
 type Checksum uint8
 
 // The checksums that a sender can write.
 const (
 	Right Checksum = iota
 	Wrong
-	// None is zero: of UDP over IPv4, no checksum.
+	// None is zero: for UDP over IPv4, no checksum.
 	None
 	// Partial is the sum of the pseudo header, to be completed by a device (CHECKSUM_PARTIAL).
 	Partial
@@ -49,7 +49,7 @@ const (
 type Packet struct {
 	SourceMAC, DestinationMAC net.HardwareAddr
 	Source, Destination       netip.Addr
-	// Protocol is the IP protocol; what is neither TCP nor UDP has Payload behind the IP header.
+	// Protocol is the IP protocol; if it is neither TCP nor UDP, Payload follows the IP header.
 	Protocol                    uint8
 	SourcePort, DestinationPort uint16
 	// ID is the IPv4 identification (16 bits) or IPv6 flow label (20 bits).
@@ -57,7 +57,7 @@ type Packet struct {
 	TOS, TTL uint8
 	// Fragment is the field of IPv4 with flags and offset, host byte order.
 	Fragment uint16
-	// Options are IPv4 options or IPv6 extension headers as they stand in the packet; of IPv6, NextHeader names the first.
+	// Options are IPv4 options or IPv6 extension headers as they are in the packet; NextHeader is the number of the first IPv6 one.
 	Options    []byte
 	NextHeader uint8
 
@@ -75,14 +75,14 @@ type Packet struct {
 	LengthError, UDPLengthError int
 	// HeaderWords is TCP's data offset, 0 for the right one.
 	HeaderWords int
-	// Padding are bytes behind the IP packet.
+	// Padding is the number of bytes after the IP packet.
 	Padding int
 
-	// raw, if set, is all that follows the IP header.
+	// raw, if set, is everything after the IP header.
 	raw []byte
 }
 
-// Bytes is the frame.
+// Bytes returns the frame.
 func (p *Packet) Bytes() []byte {
 	frame := append(append([]byte(nil), p.DestinationMAC...), p.SourceMAC...)
 	transport := p.transport()
@@ -94,7 +94,7 @@ func (p *Packet) Bytes() []byte {
 	return append(append(frame, transport...), make([]byte, p.Padding)...)
 }
 
-// IPLength is the length of the IP header with its options.
+// IPLength returns the length of the IP header with its options.
 func (p *Packet) IPLength() int {
 	if p.Source.Is6() {
 		return ipv6Length + len(p.Options)
@@ -180,7 +180,7 @@ func (p *Packet) transport() []byte {
 	return all
 }
 
-// checksumOffset is the place of the checksum in the TCP or UDP header.
+// checksumOffset is the offset of the checksum in the TCP or UDP header.
 func (p *Packet) checksumOffset() int {
 	if p.Protocol == unix.IPPROTO_TCP {
 		return 16

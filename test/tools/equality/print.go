@@ -24,7 +24,7 @@ func describeAll(name string, frames []afpacket.Frame) string {
 	return text.String()
 }
 
-// describe decodes a frame, one line a layer.
+// describe decodes a frame, one line per layer.
 func describe(f afpacket.Frame) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "  type %d, VLAN %#x/%#x, checksum missing %t proved %t, mark %#x, offload %+v, %d bytes\n",

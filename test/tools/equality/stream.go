@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// World is what packets are made for: two Pods on different Nodes.
+// World is the network that packets are made for: two Pods on different Nodes.
 type World struct {
 	SenderMAC, SenderGatewayMAC     net.HardwareAddr
 	ReceiverMAC, ReceiverGatewayMAC net.HardwareAddr
 	Sender, Receiver                netip.Addr
-	// MTU is that of the Pods' interfaces.
+	// MTU is the MTU of the Pods' interfaces.
 	MTU int
 	// Outer are the headers of an ordinary packet from sender to receiver on the wire, up to the inner IP header.
 	Outer []byte
 }
 
-// Packet is an ordinary packet of a flow from sender to receiver.
+// Packet returns an ordinary packet of a flow from sender to receiver.
 func (w *World) Packet(f Flow) Packet {
 	p := Packet{
 		SourceMAC: w.SenderMAC, DestinationMAC: w.SenderGatewayMAC, Source: w.Sender, Destination: w.Receiver,
@@ -32,7 +32,7 @@ func (w *World) Packet(f Flow) Packet {
 	return p
 }
 
-// Reply is an ordinary packet of the flow in the other direction.
+// Reply returns an ordinary packet of the flow in the other direction.
 func (w *World) Reply(f Flow) Packet {
 	p := w.Packet(f)
 	p.SourceMAC, p.DestinationMAC = w.ReceiverMAC, w.ReceiverGatewayMAC
@@ -48,13 +48,13 @@ const (
 	moreFragments = 0x2000
 )
 
-// FenceID is the identification of packets behind which the others have arrived, or never will.
+// FenceID is the identification of fences: once a fence arrives, the packets before it have arrived or never will.
 const FenceID = 0x7777
 
-// firstID is the identification of the first packet of a stream; they are counted up.
+// firstID is the identification of the first packet of a stream; each further one gets the next number.
 const firstID = 0x1000
 
-// content is a payload in which no two neighbouring bytes, words or lines are the same.
+// content is a payload in which no two neighboring bytes, words or lines are the same.
 func content(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -70,7 +70,7 @@ type stream struct {
 	cases []Case
 }
 
-// Stream is every kind of packet in one established flow.
+// Stream returns every kind of packet in one established flow.
 func Stream(w World, f Flow) []Case {
 	s := &stream{world: w, flow: f}
 	s.lengths()
@@ -94,7 +94,7 @@ func Stream(w World, f Flow) []Case {
 func (s *stream) tcp() bool { return s.flow.Protocol == unix.IPPROTO_TCP }
 func (s *stream) six() bool { return s.world.Sender.Is6() }
 
-// next is the ordinary packet with an identification of its own.
+// next returns an ordinary packet with an identification of its own.
 func (s *stream) next() Packet {
 	p := s.world.Packet(s.flow)
 	p.ID = firstID + uint32(len(s.cases))
@@ -123,7 +123,7 @@ func (s *stream) addSegmented(name string, path Path, arrivals map[Point]int, si
 	s.cases = append(s.cases, c)
 }
 
-// headers is the length of an ordinary packet without payload, as the MTU counts.
+// headers returns the length of an ordinary packet's headers that count towards the MTU.
 func (s *stream) headers() int {
 	p := s.world.Packet(s.flow)
 	if s.tcp() {
@@ -166,8 +166,7 @@ func (s *stream) hopLimits() {
 	}
 }
 
-// addresses are what a Pod sends that routes for others or has more than one address: Open vSwitch drops it, and so does the
-// cache nothing else.
+// addresses are packets of a Pod that routes for others or has more than one address. They always go to Open vSwitch, which drops them.
 func (s *stream) addresses() {
 	other := s.world.Sender.Next().Next().Next()
 	s.add("source address of another host", Slow, dropped, func(p *Packet) { p.Source = other })

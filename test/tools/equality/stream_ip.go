@@ -52,9 +52,9 @@ func (s *stream) extensionHeaders() {
 	s.fragments()
 }
 
-// fragments are a packet in two pieces, in order and reversed. Conntrack keeps the first that comes until it has both.
+// fragments are a packet in two pieces, in order and reversed. Conntrack keeps the first piece that arrives until it has both.
 func (s *stream) fragments() {
-	// Of IPv6, only what is longer than the smallest MTU is cut again as it was.
+	// Of IPv6 packets, only those above the minimum MTU are fragmented again as they were.
 	first, length := 64, 200
 	if s.six() {
 		first, length = 1304, 2600
@@ -78,7 +78,7 @@ func (s *stream) fragments() {
 	}
 }
 
-// fragment is the fragment of the next case that has these bytes at offset.
+// fragment returns the fragment of the next case that has these bytes at offset.
 func (s *stream) fragment(piece []byte, offset int, more bool) Packet {
 	p := s.next()
 	p.raw, p.Fragment = piece, uint16(offset/8)

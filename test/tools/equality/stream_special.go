@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TooBig are packets around the largest that fits through the tunnel, limit bytes from the IP header on. What is larger and must
-// not be fragmented is answered with an ICMP error; what may be is dropped, because the tunnel does not fragment.
+// TooBig returns packets around the size of the largest that fits through the tunnel, limit bytes from the IP header on. Larger packets
+// that must not be fragmented are answered with an ICMP error; those that may be are dropped, because the tunnel does not fragment.
 func TooBig(w World, f Flow, limit int) []Case {
 	s := &stream{world: w, flow: f}
 	answered := map[Point]int{Sender: 1}
@@ -35,8 +35,8 @@ func TooBig(w World, f Flow, limit int) []Case {
 	return s.cases
 }
 
-// Forwarded are packets that the receiving Pod passes on to another host; again says that they enter a tunnel once more. Then
-// what has come by the fast path in segments of TCP is segmented there, see docs/design/oncache-same-packet.md.
+// Forwarded returns packets that the receiving Pod forwards to another host; again says that they enter a tunnel once more. Then a TCP
+// super-packet that took the fast path is segmented there, see docs/design/oncache-same-packet.md.
 func Forwarded(w World, f Flow, again bool) []Case {
 	s := &stream{world: w, flow: f}
 	s.add("small packet", Fast, delivered, func(*Packet) {})
@@ -59,8 +59,8 @@ func Forwarded(w World, f Flow, again bool) []Case {
 	return s.cases
 }
 
-// Nested are packets that the sending Pod puts into a tunnel of its own: device is the tunnel's, outer its packets' flow. One
-// in which something is left to a device cannot be put into another tunnel by a program: the sending Node's Open vSwitch gets it.
+// Nested returns packets that the sending Pod puts into a tunnel of its own: device is the tunnel's, outer the flow of its packets. A
+// program cannot put a packet that leaves work to a device into another tunnel, so the sending Node's Open vSwitch gets it.
 func Nested(w World, device string, outer Flow) []Case {
 	var cases []Case
 	overhead := ipv4Length + tunnelLength
@@ -85,7 +85,7 @@ func Nested(w World, device string, outer Flow) []Case {
 	return cases
 }
 
-// FromSocket are datagrams that a program in the sending Pod sends; device is the one that takes their payload.
+// FromSocket returns datagrams that a program in the sending Pod sends; device is the one that takes their payload.
 func FromSocket(w World, device string, f Flow) []Case {
 	s := &stream{world: w, flow: f}
 	for _, n := range []int{1, 500, w.MTU - s.headers()} {

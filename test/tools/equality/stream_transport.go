@@ -14,7 +14,7 @@ func (s *stream) checksums() {
 	s.add("checksum to be completed by a device, odd length", Fast, delivered, func(p *Packet) {
 		p.Checksum, p.Payload = Partial, content(333)
 	})
-	// Conntrack verifies it, and the pipeline drops what is invalid; the fast path leaves it to the receiver.
+	// Conntrack verifies it, and the pipeline drops invalid packets; the fast path leaves the check to the receiver.
 	s.add("wrong checksum", Fast, dropped, func(p *Packet) { p.Checksum = Wrong })
 	s.cases[len(s.cases)-1].Unlike = delivered
 	if !s.tcp() && !s.six() {
@@ -22,8 +22,8 @@ func (s *stream) checksums() {
 	}
 }
 
-// segments are super-packets: TCP that a device segments, and UDP_SEGMENT. Of UDP the receiving Node's tunnel device makes the
-// datagrams, so Open vSwitch gets it there.
+// segments are super-packets: TCP that a device segments, and UDP_SEGMENT. The receiving Node's tunnel device splits UDP into
+// datagrams, so Open vSwitch gets them there.
 func (s *stream) segments() {
 	path := Fast
 	if !s.tcp() {

@@ -11,7 +11,7 @@ import (
 // tunnelLength is the length of the UDP, tunnel and inner Ethernet headers.
 const tunnelLength = udpLength + 8 + ethernetLength
 
-// outerPacket is a tunnel packet as another Node sends it; it is changed in place before it is sent.
+// outerPacket is a tunnel packet as another Node sends it. Tests change it in place before sending it.
 type outerPacket struct {
 	frame []byte
 	six   bool
@@ -19,7 +19,7 @@ type outerPacket struct {
 	keepChecksum bool
 }
 
-// ip is the outer packet from its IP header on, udp from its UDP header on.
+// ip returns the outer packet from its IP header on, udp from its UDP header on.
 func (o *outerPacket) ip() []byte { return o.frame[ethernetLength:] }
 
 func (o *outerPacket) udp() []byte {
@@ -46,7 +46,7 @@ func (o *outerPacket) setTTL(ttl uint8) {
 	o.ip()[8] = ttl
 }
 
-// addFromWire adds a packet that is sent on the wire, as behind the sending Node.
+// addFromWire adds a packet that is sent on the wire, as by the sending Node.
 func (s *stream) addFromWire(name string, path Path, arrivals map[Point]int, edit func(*Packet), editOuter func(*outerPacket)) {
 	p := s.next()
 	p.TTL--

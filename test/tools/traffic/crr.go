@@ -72,7 +72,7 @@ func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.R
 	return result, nil
 }
 
-// transact makes one connection with that many requests, one after the other, and waits for the server to close it. The
+// transact makes one connection with this number of requests, one after the other, and waits for the server to close it. The
 // server then has the TIME_WAIT state, so that the client does not run out of ports.
 func transact(to unix.Sockaddr, family, requests int) error {
 	fd, err := streamSocket(family, progressTimeout)

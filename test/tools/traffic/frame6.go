@@ -61,7 +61,7 @@ func (f *frame) build6() ([][]byte, error) {
 	return frames, nil
 }
 
-// assemble6 puts Ethernet and IPv6 headers in front of extensions, the first of which has the number next, and payload.
+// assemble6 puts Ethernet and IPv6 headers before extensions, the first of which has the number next, and payload.
 func (f *frame) assemble6(next byte, extensions, payload []byte) []byte {
 	packet := append([]byte(nil), f.destinationMAC...)
 	packet = append(packet, f.sourceMAC...)

@@ -29,11 +29,11 @@ func gatewayMAC(ctx context.Context, index int, ipv4 bool) (net.HardwareAddr, er
 	ctx, cancel := context.WithTimeout(ctx, gatewayTimeout)
 	defer cancel()
 	for {
-		neighbours, err := netlink.NeighList(index, family)
+		neighbors, err := netlink.NeighList(index, family)
 		if err != nil {
 			return nil, fmt.Errorf("reading the neighbor table: %w", err)
 		}
-		for _, n := range neighbours {
+		for _, n := range neighbors {
 			if n.IP.Equal(gateway) && len(n.HardwareAddr) == 6 {
 				return n.HardwareAddr, nil
 			}

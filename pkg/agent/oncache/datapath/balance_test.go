@@ -31,11 +31,11 @@ type crowd struct {
 
 func newCrowd(t *testing.T, pods int) *crowd {
 	c := &crowd{World: harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 1, Hook: datapath.HookAuto}), cpus: ebpf.MustPossibleCPU(), clock: time.Unix(1000, 0)}
-	c.Control().Lease = 1 << 20 // no lease is over before a test says so, however slow the machine is
+	c.Control().Lease = 1 << 20 // no lease ends before a test ends it, however slow the machine is
 	c.capacity = int(c.Maps.EgressFlows4.MaxEntries())
 	c.pods = []*harness.Pod{c.Pod()}
 	for n := 1; n < pods; n++ {
-		c.pods = append(c.pods, c.Neighbour(n))
+		c.pods = append(c.pods, c.Neighbor(n))
 	}
 	var err error
 	c.balancer, err = datapath.NewBalancer(c.Datapath)
@@ -49,7 +49,7 @@ func (c *crowd) review() {
 	require.NoError(c.T, c.balancer.Review(c.clock))
 }
 
-// open opens n UDP flows of a Pod from the first one on, packets to the peer only, and says how many were cached.
+// open opens n UDP flows of a Pod from number first on, with packets to the peer only, and returns how many were cached.
 func (c *crowd) open(p *harness.Pod, first, n int) (learned int) {
 	for i := range n {
 		out, _ := p.Packets(first+i, true)
@@ -60,7 +60,7 @@ func (c *crowd) open(p *harness.Pod, first, n int) (learned int) {
 	return learned
 }
 
-// cached says how many of these flows of a Pod are hits, or would be if their leases ran. It makes them recently used ones.
+// cached returns how many of these flows of a Pod are hits, or would be if their leases ran. It makes them recently used.
 func (c *crowd) cached(p *harness.Pod, first, n int) (cached int) {
 	for i := range n {
 		out, _ := p.Packets(first+i, true)
@@ -74,7 +74,7 @@ func (c *crowd) cached(p *harness.Pod, first, n int) (cached int) {
 	return cached
 }
 
-// held is how many entries each Pod has, in fact.
+// held returns the number of entries that each Pod actually has.
 func (c *crowd) held() []int {
 	held := make([]int, len(c.pods))
 	for _, f := range c.Entries() {
@@ -83,8 +83,8 @@ func (c *crowd) held() []int {
 	return held
 }
 
-// TestFloodCostsOthersNothing: a Pod opens three times more flows than the map holds, while another Pod's flows are in use or
-// idle. Without shares all that are idle go.
+// TestFloodCostsOthersNothing: a Pod opens three times as many flows as the map holds, while another Pod's flows are in use or
+// idle. Without shares all idle ones are evicted.
 func TestFloodCostsOthersNothing(t *testing.T) {
 	const used, idle = 20, 20
 	for name, shared := range map[string]bool{"without shares": false, "with shares": true} {
@@ -110,7 +110,7 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 				}
 			}
 			gone := idle - c.cached(victim, used, idle)
-			// Which elements an LRU map gives away depends on the CPUs that the test has run on: a busy machine may need more of a flood.
+			// Which elements an LRU map evicts depends on the CPUs that the test has run on: a busy machine may need a longer flood.
 			for batch := 30; !shared && gone == 0 && batch < 100; batch++ {
 				c.open(flooder, batch*c.capacity/10, c.capacity/10)
 				if batch%10 == 9 {
@@ -120,18 +120,18 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 			t.Logf("%d flows of one Pod, %d of them cached, through a map of %d: of another Pod's flows those in use were evicted %d times in %d checks; idle ones evicted: %d of %d",
 				3*c.capacity, learned, c.capacity, evicted, checks, gone, idle)
 			if !shared {
-				require.Positive(t, gone, "the flood is none")
+				require.Positive(t, gone, "the flood evicts nothing")
 				return
 			}
 			require.Zero(t, evicted)
 			require.Zero(t, gone)
 			full := shares.Full(c.capacity, c.cpus)
-			require.InDelta(t, full, c.held()[0]+c.held()[1], 10, "the flooder has what nobody else wants")
+			require.InDelta(t, full, c.held()[0]+c.held()[1], 10, "the flooder has all room that nobody else uses")
 		})
 	}
 }
 
-// TestNewcomersGetTheirShares: a Pod has all that it can have when others come. All flows are in use.
+// TestNewcomersGetTheirShares: a Pod has as many entries as possible when others come. All flows are in use.
 func TestNewcomersGetTheirShares(t *testing.T) {
 	c := newCrowd(t, 4)
 	c.review()
@@ -173,7 +173,7 @@ func TestIdleFlowsMakeWay(t *testing.T) {
 	require.Equal(t, 100, c.cached(c.pods[1], 0, 100))
 }
 
-// TestConnectionsGoWhole: of TCP both directions go.
+// TestConnectionsGoWhole: both directions of a TCP connection are evicted together.
 func TestConnectionsGoWhole(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.review()
@@ -197,7 +197,7 @@ func TestConnectionsGoWhole(t *testing.T) {
 	require.Equal(t, [2]int64{int64(full - 100), int64(full - 100)}, c.pods[0].Counts())
 }
 
-// TestRemovedPod: what it leaves is void, goes when room is needed, and is not the fault of who gets its slot.
+// TestRemovedPod: its entries are void, make room when it is needed, and do not count against the next Pod in its slot.
 func TestRemovedPod(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.review()
@@ -214,7 +214,7 @@ func TestRemovedPod(t *testing.T) {
 	require.Equal(t, 100, c.open(next, 0, 100))
 }
 
-// TestRecount: what the programs cannot count is corrected: at once when it matters, otherwise every minute.
+// TestRecount: errors of the programs' counts are corrected: at once when they matter, otherwise every minute.
 func TestRecount(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.open(c.pods[0], 0, 10)
@@ -223,7 +223,7 @@ func TestRecount(t *testing.T) {
 	}
 	wrong(7)
 	c.review()
-	require.Equal(t, [2]int64{10, 0}, c.pods[0].Counts(), "an agent that starts")
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].Counts(), "at the start of an agent")
 	require.Equal(t, [2]int64{10, 0}, c.pods[0].Totals())
 	wrong(12)
 	c.review()
@@ -233,10 +233,10 @@ func TestRecount(t *testing.T) {
 	require.Equal(t, [2]int64{10, 0}, c.pods[0].Counts())
 	wrong(int64(c.capacity))
 	c.review()
-	require.Equal(t, [2]int64{10, 0}, c.pods[0].Counts(), "seemed nearly full")
+	require.Equal(t, [2]int64{10, 0}, c.pods[0].Counts(), "the map seemed nearly full")
 }
 
-// TestOnePodHasItAll: where there is nobody to share with, the LRU map alone decides.
+// TestOnePodHasItAll: with a single Pod, the LRU map alone decides.
 func TestOnePodHasItAll(t *testing.T) {
 	c := newCrowd(t, 1)
 	c.review()
@@ -244,7 +244,7 @@ func TestOnePodHasItAll(t *testing.T) {
 	require.Equal(t, n, c.open(c.pods[0], 0, n))
 }
 
-// TestShortConnectionsDoNotDrift: counts are right after any number of connections, made and ended at the same time by several threads.
+// TestShortConnectionsDoNotDrift: counts are right after any number of connections that several threads open and end concurrently.
 func TestShortConnectionsDoNotDrift(t *testing.T) {
 	c := newCrowd(t, 2)
 	c.review()

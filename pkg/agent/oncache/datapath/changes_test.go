@@ -26,7 +26,7 @@ func loadAlone(t *testing.T) *Datapath {
 	return d
 }
 
-// TestChangesAreCountedOn: megaflows outlive the agent, and Pods get other slots.
+// TestChangesAreCountedOn: a restarted agent continues the count, because megaflows outlive the agent and Pods get other slots.
 func TestChangesAreCountedOn(t *testing.T) {
 	d := loadAlone(t)
 	for slot := range 5 {
@@ -35,9 +35,9 @@ func TestChangesAreCountedOn(t *testing.T) {
 	last := d.changes.Load()
 	require.Equal(t, last, d.lastChange())
 	d.StampEndpoint(2, d.NextChange())
-	require.Equal(t, d.changes.Load(), d.lastChange(), "wherever it is")
+	require.Equal(t, d.changes.Load(), d.lastChange(), "in whichever slot it is")
 	require.NotEqual(t, last, d.lastChange())
-	// The count comes round.
+	// The count wraps around.
 	for slot := range d.endpoints.Elements {
 		d.endpoints.Elements[slot].Changed = 0
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// A connection is forgotten in both directions, whichever end is named first, and no other one is.
+// DeleteFlow deletes both directions of a connection, whichever end is named first, and no other connection.
 func TestDeleteFlow(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {

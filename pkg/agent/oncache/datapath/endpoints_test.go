@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// TestAddressGoesToAnotherSlot: whichever of the two Pods is cleared, or set, last.
+// TestAddressGoesToAnotherSlot: clearing an address's former owner leaves the address with its present one.
 func TestAddressGoesToAnotherSlot(t *testing.T) {
 	w := harness.NewStrangersWorld(t, harness.Family{})
 	owner := func() (slot uint32) {
@@ -31,7 +31,7 @@ func TestAddressGoesToAnotherSlot(t *testing.T) {
 	require.Error(t, w.Maps.EndpointIps.Lookup(keyOf(harness.PodIP), &slot))
 }
 
-// keyOf is the key of endpoint_ips.
+// keyOf returns the key of endpoint_ips.
 func keyOf(ip netip.Addr) object.BpfOncAddress {
 	return object.BpfOncAddress{Addr: object.Wire6(netip.AddrFrom16(ip.As16()))}
 }

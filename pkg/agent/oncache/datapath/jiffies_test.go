@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestJiffies: leases are as long in the kernel's ticks as they are said to be in seconds.
+// TestJiffies: leases in the kernel's ticks are as long as in seconds.
 func TestJiffies(t *testing.T) {
 	d := loadAlone(t)
 	d.SetUplink(Uplink{}, uint64(5*time.Second))

@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// TestMapStatsHaveAllMaps: what is not listed is missing from the memory that users are told of.
+// TestMapStatsHaveAllMaps: a map that is not listed would be missing from the memory that users see.
 func TestMapStatsHaveAllMaps(t *testing.T) {
 	w := harness.NewWorld(t)
 	spec, err := object.LoadBpf()
@@ -27,7 +27,7 @@ func TestMapStatsHaveAllMaps(t *testing.T) {
 	stats, err := w.MapStats()
 	require.NoError(t, err)
 	for _, s := range stats {
-		if s.Name != object.BpfMapPassed || harness.Minor(t, harness.KernelRelease(t)) >= 6004 { // before, the kernel did not tell of ring buffers
+		if s.Name != object.BpfMapPassed || harness.Minor(t, harness.KernelRelease(t)) >= 6004 { // older kernels do not report the memory of ring buffers
 			require.NotZero(t, s.Bytes, s.Name)
 		}
 		got = append(got, s.Name)

@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// TestSuspend: an agent stops what an earlier one has left running, without knowing its layout.
+// TestSuspend: an agent stops programs that an earlier agent has left running, without knowing their layout.
 func TestSuspend(t *testing.T) {
 	w := harness.NewWorld(t)
 	w.Learn(harness.FromPod(), harness.ToPod())

@@ -121,5 +121,5 @@ func (a *Agent) Evict(_ Nothing, took *time.Duration) error {
 	return err
 }
 
-// Fill copies a learned entry until each map has that many more flows.
+// Fill copies a learned entry until each map has this number of additional flows.
 func (a *Agent) Fill(flows int, _ *Nothing) error { return fill(a.config.PinPath, flows) }

@@ -23,7 +23,7 @@ const (
 const flowMaps = "*gress_flows?"
 
 // fill adds copies of a learned entry to every flow map that has one. Their addresses are the Pods', so that the maps look
-// like those of a Node with that many connections. No packet belongs to them.
+// like those of a Node with as many connections. No packet belongs to them.
 func fill(pinPath string, flows int) error {
 	paths, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", flowMaps))
 	if err != nil {

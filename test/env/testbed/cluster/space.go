@@ -106,7 +106,7 @@ type Process struct {
 	stdout, stderr output
 }
 
-// Stdout and Stderr are what the program has written so far.
+// Stdout and Stderr return the program's output so far.
 func (p *Process) Stdout() string { return p.stdout.String() }
 
 // Stderr is described with Stdout.

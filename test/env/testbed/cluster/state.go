@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// State is what another process on the same machine needs to enter a running cluster.
+// State is the information that another process on the same machine needs to enter a running cluster.
 type State struct {
 	Nodes []NodeState `json:"nodes"`
 }

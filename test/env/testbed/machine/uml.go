@@ -30,7 +30,7 @@ const (
 )
 
 // umlScript is the first program in user-mode Linux: it completes the root file system, which is the host's own, and runs the guest
-// command. The first %s is firstMounts, the second one the guest command. What the guest writes to files that stay open is soon in the
+// command. The first %s is firstMounts, the second one the guest command. Writes to files that stay open in the guest are soon in the
 // host's files too: logs are read there.
 const umlScript = `#!/bin/sh
 %s
@@ -120,7 +120,7 @@ func startUML(ctx context.Context, o Options, secret string) (_ *Machine, err er
 	return m, nil
 }
 
-// writeBack makes the guest write its files. What a guest that does not answer any more has not written is lost.
+// writeBack makes the guest write its files. If a guest no longer answers, its unwritten data is lost.
 func writeBack(guest remote.Endpoint) {
 	ctx, cancel := context.WithTimeout(context.Background(), syncTimeout)
 	defer cancel()

@@ -18,13 +18,13 @@ import (
 const (
 	// maxShown is how many packets may differ before a test gives up.
 	maxShown = 40
-	// rounds is how often a packet that differs is sent again in both modes: what Open vSwitch handles in user space at one time,
-	// and in the kernel at another, may differ, whatever the cache does. What the cache does wrong it does each time. From the
-	// second round on each packet is rehearsed, so that the kernel knows what to do with it.
+	// rounds is how often a packet that differs is sent in both modes. A packet may differ because Open vSwitch handles it in user
+	// space once and in the kernel the next time; an error of the cache shows each time. From the second round on each packet is
+	// rehearsed, so that the kernel has a megaflow for it.
 	rounds = 3
 )
 
-// RequireSame sends the cases in both modes and compares. ready, if not nil, waits until the cache knows all that it needs.
+// RequireSame sends the cases in both modes and compares. ready, if not nil, waits until the cache has everything that it needs.
 func (b *Rig) RequireSame(t *testing.T, cases []equality.Case, ready func(t *testing.T)) {
 	t.Helper()
 	all := cases
@@ -62,7 +62,7 @@ func (b *Rig) RequireSame(t *testing.T, cases []equality.Case, ready func(t *tes
 	require.Empty(t, cases, "of %d packets", len(all))
 }
 
-// observe sends the cases one after the other, and says what is wrong with what came of each. off is what was observed with the
+// observe sends the cases one after the other and returns the observation and the faults of each. off are the observations with the
 // cache off.
 func (b *Rig) observe(t *testing.T, cases []equality.Case, on bool, off []equality.Observation) ([]equality.Observation, []string) {
 	t.Helper()
@@ -82,26 +82,26 @@ func (b *Rig) observe(t *testing.T, cases []equality.Case, on bool, off []equali
 		fault := ""
 		observed[i], fault = b.sendCase(t, c, on)
 		if i > 0 && len(b.late) > 0 {
-			faults[i-1] += fmt.Sprintf("cache on: %t: came late, or of %s: %s\n", on, c.Name, strings.Join(b.late, "\n"))
+			faults[i-1] += fmt.Sprintf("cache on: %t: arrived late, or belongs to %s: %s\n", on, c.Name, strings.Join(b.late, "\n"))
 		}
 		switch {
 		case fault == "":
 		case !on && c.Path == equality.Slow:
-			t.Logf("%s: the slow path does something else than expected: %s", c.Name, fault)
+			t.Logf("%s: the slow path treats the packet differently than expected: %s", c.Name, fault)
 		default:
 			faults[i] += fmt.Sprintf("cache on: %t: %s\n", on, fault)
 			wrong++
-			require.Less(t, wrong, maxShown, "packets that become something else than expected, the last: %s: %s", c.Name, fault)
+			require.Less(t, wrong, maxShown, "packets that are treated differently than expected, the last: %s: %s", c.Name, fault)
 		}
 	}
 	return observed, faults
 }
 
-// tries is how often a packet is sent: one of a flow whose lease is over takes the slow path, and what Open vSwitch has not seen
-// before it may handle in another way, in user space: it segments super-packets, and puts fragments together.
+// tries is how often a packet is sent at most. A packet of a flow whose lease has ended takes the slow path, and Open vSwitch may
+// handle a packet without a megaflow differently, in user space: it segments super-packets and reassembles fragments.
 const tries = 4
 
-// sendCase sends one packet until it becomes what it should, and says what is wrong with it if it does not.
+// sendCase sends one packet until it is treated as expected. fault describes the difference if it never is.
 func (b *Rig) sendCase(t *testing.T, c equality.Case, on bool) (seen equality.Observation, fault string) {
 	t.Helper()
 	b.setFence(c.Flow)
@@ -119,7 +119,7 @@ func (b *Rig) sendCase(t *testing.T, c equality.Case, on bool) (seen equality.Ob
 		}
 		seen = b.Send(t, b.transmitter(t, c), expected, append(slices.Clone(c.Before), c.Frame)...)
 		if c.From == equality.Wire {
-			seen[equality.Wire] = nil // itself
+			seen[equality.Wire] = nil // the packet that was sent there
 		}
 		fault = pathFault(c, seen, on)
 		for point, n := range seen.Arrivals() {
@@ -134,7 +134,7 @@ func (b *Rig) sendCase(t *testing.T, c equality.Case, on bool) (seen equality.Ob
 	return seen, fault
 }
 
-// pathFault says which path was taken, if it is not the right one.
+// pathFault describes the path that was taken if it is not the right one.
 func pathFault(c equality.Case, seen equality.Observation, on bool) (fault string) {
 	expected := c.Expected(on)
 	slow := map[equality.Point]bool{equality.SendingTunnel: true, equality.ReceivingTunnel: true}
@@ -153,7 +153,7 @@ func pathFault(c equality.Case, seen equality.Observation, on bool) (fault strin
 	return fault
 }
 
-// transmitter is where a case is sent.
+// transmitter returns the device or socket to which a case is sent.
 func (b *Rig) transmitter(t *testing.T, c equality.Case) Transmitter {
 	t.Helper()
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
-// setFence chooses the flow of the fences.
+// setFence sets the flow of the fences.
 func (b *Rig) setFence(f equality.Flow) {
 	p := b.World.Packet(f)
 	p.ID = equality.FenceID
@@ -36,8 +36,8 @@ func (b *Rig) establish(t *testing.T, f equality.Flow) {
 	b.exchange(t, &forth, &back)
 }
 
-// exchange sends a packet in each direction; both must arrive. It says whether the first took the fast path on both Nodes, which
-// it does only when that is open in both directions.
+// exchange sends a packet in each direction; both must arrive. It says whether the first took the fast path on both Nodes, which it
+// does only when both directions have usable entries.
 func (b *Rig) exchange(t *testing.T, forth, back *equality.Packet) (fast bool) {
 	t.Helper()
 	for _, way := range []struct {
@@ -62,7 +62,7 @@ func (b *Rig) Warm(t *testing.T, f equality.Flow) {
 	}
 }
 
-// IsFast sends a case and says whether the sending Node has sent it by the fast path.
+// IsFast sends a case and says whether it took the fast path on the sending Node.
 func (b *Rig) IsFast(t *testing.T, c equality.Case) bool {
 	t.Helper()
 	b.setFence(c.Flow)

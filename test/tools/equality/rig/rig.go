@@ -1,11 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rig sends single packets from a Pod to a Pod on another Node, sees them at every point of their way, and compares
-// what becomes of them with the cache off and on.
+// Package rig sends single packets from a Pod to a Pod on another Node, captures them at every point of their path, and compares the
+// captures with the cache off and on.
 //
-// rig.go sets it up, send.go sends one packet and collects what is seen of it, flow.go opens and warms flows, compare.go runs
-// streams of packets (package equality).
+// rig.go sets it up, send.go sends one packet and collects its frames, flow.go opens flows and makes the cache learn them, compare.go
+// runs streams of packets (package equality).
 package rig
 
 import (
@@ -24,34 +24,34 @@ import (
 // ethernetLength is the length of an Ethernet header.
 const ethernetLength = 14
 
-// Rig is two Pods and what is between them. The Pods' own stacks must get nothing of what is sent.
+// Rig is two Pods and the network between them. The Pods' own stacks must not receive the packets.
 type Rig struct {
 	World equality.World
 	// Transport is the sending Node's transport address.
 	Transport netip.Addr
-	// Devices are those of the sending Pod besides its interface, by name.
+	// Devices are the devices of the sending Pod besides its interface, by name.
 	Devices map[string]Transmitter
 	// ReplyTo is an ordinary packet of a flow from the receiving Pod; New sets it to World.Reply.
 	ReplyTo func(equality.Flow) equality.Packet
-	// SwitchCache switches the cache of both Nodes off or on. Forget makes connection tracking forget what the Pods have done.
+	// SwitchCache switches the cache of both Nodes off or on. Forget makes connection tracking forget the Pods' connections.
 	SwitchCache func(t *testing.T, on bool)
 	Forget      func(t *testing.T)
-	// Captures is a directory for what differs.
+	// Captures is a directory for captures of packets that differ.
 	Captures string
 
 	sockets [equality.Points]*afpacket.Socket
-	// wire is where packets of the wire are sent, towards the receiving Node.
+	// wire sends packets on the wire towards the receiving Node.
 	wire *afpacket.Socket
-	// fence is sent behind a packet that is to be dropped; fences is how many have arrived at the receiving Pod.
+	// fence is sent after a packet that should be dropped; fences is how many have arrived at the receiving Pod.
 	fence  afpacket.Frame
 	fences int
-	// rehearse sends each packet once before it is sent and seen.
+	// rehearse sends each packet once before it is sent and captured.
 	rehearse bool
-	// late are frames that have come when no packet was on its way.
+	// late are frames that have arrived when no packet was in flight.
 	late []string
 }
 
-// Transmitter sends what a case says: packet sockets send frames.
+// Transmitter sends the frame of a case, for example through a packet socket.
 type Transmitter interface{ Send(afpacket.Frame) error }
 
 // Datagrams sends the payload of datagrams.
@@ -69,7 +69,7 @@ type Place struct {
 	Device string
 }
 
-// New opens packet sockets at all points, and at the wire's end at which packets for the receiving Node are sent. They live as
+// New opens packet sockets at all points, and at the end of the wire from which packets for the receiving Node are sent. They live as
 // long as the test.
 func New(t *testing.T, world equality.World, points map[equality.Point]Place, wire Place) *Rig {
 	t.Helper()

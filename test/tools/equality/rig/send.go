@@ -18,7 +18,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/equality"
 )
 
-// Send sends frames and returns what was seen of them when all arrivals are there, or patience is over. Behind what is not to
+// Send sends frames and returns the observation once all arrivals have been seen, or after patience. After frames that should not
 // arrive anywhere it sends a fence and waits for that.
 func (b *Rig) Send(t *testing.T, from Transmitter, arrivals map[equality.Point]int, frames ...afpacket.Frame) equality.Observation {
 	t.Helper()
@@ -55,7 +55,7 @@ func (b *Rig) Send(t *testing.T, from Transmitter, arrivals map[equality.Point]i
 	}
 }
 
-// settle waits until nothing more comes, at most for patience, and forgets what has come.
+// settle waits, at most for patience, until no more frames arrive, and discards those that do.
 func (b *Rig) settle(t *testing.T) {
 	t.Helper()
 	for deadline, more := time.Now().Add(patience), true; more && time.Now().Before(deadline); {
@@ -67,13 +67,13 @@ func (b *Rig) settle(t *testing.T) {
 	}
 }
 
-// quiet is how long nothing comes when all has come.
+// quiet is the time without a frame after which no more are expected.
 const quiet = 200 * time.Millisecond
 
-// patience is how long a packet may take; one that Open vSwitch has not seen before waits for a process.
+// patience is how long a packet may take; one without a megaflow waits for ovs-vswitchd.
 const patience = 5 * time.Second
 
-// collect takes what was captured.
+// collect reads the captured frames.
 func (b *Rig) collect(t *testing.T, into *equality.Observation) {
 	t.Helper()
 	for point, socket := range b.sockets {
@@ -98,8 +98,8 @@ func (b *Rig) collect(t *testing.T, into *equality.Observation) {
 	}
 }
 
-// inner returns the frame without tunnel headers, else nil, if it concerns the rig: at tunnel devices and on the wire what the
-// sending Pod has sent, at the Pods what has arrived.
+// inner returns the frame without tunnel headers, or nil if it does not concern the rig. At tunnel devices and on the wire, the rig is
+// concerned with frames that the sending Pod has sent, at the Pods with those that arrive.
 func (b *Rig) inner(point equality.Point, f afpacket.Frame) []byte {
 	data := f.Data
 	tunnel := point == equality.SendingTunnel || point == equality.ReceivingTunnel
@@ -131,7 +131,7 @@ func isNeighborDiscovery(frame []byte, length int) bool {
 		frame[length] >= 133 && frame[length] <= 137
 }
 
-// identification is that of the IPv4 packet, or the flow label of the IPv6 packet, in a frame.
+// identification returns the identification of an IPv4 packet or the flow label of an IPv6 packet.
 func identification(frame []byte) uint32 {
 	if binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_IPV6 {
 		return binary.BigEndian.Uint32(frame[14:]) & 0xfffff
@@ -142,7 +142,7 @@ func identification(frame []byte) uint32 {
 // udpAndTunnel is the length of the UDP and tunnel headers.
 const udpAndTunnel = 16
 
-// parseIP reads the addresses of an IP packet in an Ethernet frame, and the length of all up to the end of the IP header.
+// parseIP reads the addresses of an IP packet in an Ethernet frame, and the length up to the end of the IP header.
 func parseIP(frame []byte) (source, destination netip.Addr, length int, ok bool) {
 	if len(frame) < 14+20 {
 		return source, destination, 0, false

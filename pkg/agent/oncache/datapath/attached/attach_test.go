@@ -69,7 +69,7 @@ func attached(t *testing.T, ifindex int) map[string]int {
 	return out
 }
 
-// programsAt are the names of the programs at a TCX or netkit hook, in the order in which they run.
+// programsAt returns the names of the programs at a TCX or netkit hook, in the order in which they run.
 func programsAt(t *testing.T, ifindex int, attach ebpf.AttachType) (names []string) {
 	t.Helper()
 	r, err := link.QueryPrograms(link.QueryOptions{Target: ifindex, Attach: attach})
@@ -96,7 +96,7 @@ func TestAttachReplaceDetach(t *testing.T) {
 			require.False(t, d.Adopted)
 			pod, up := harness.NewDevice(t, "pod0", harness.PodMAC), harness.NewDevice(t, "up0", harness.UplinkMAC)
 
-			// Somebody else is there before us.
+			// A foreign program is already attached.
 			other := foreign(t)
 			if hook == datapath.HookTCX {
 				l, err := link.AttachTCX(link.TCXOptions{Interface: pod, Program: other, Attach: ebpf.AttachTCXIngress})
@@ -116,7 +116,7 @@ func TestAttachReplaceDetach(t *testing.T) {
 			require.Equal(t, onPod, attached(t, pod))
 			require.Equal(t, onUplink, attached(t, up))
 
-			// An agent that starts again adopts the maps and replaces the programs.
+			// A restarted agent adopts the maps and replaces the programs.
 			d.SetNode(harness.PeerSlot, harness.PeerIP)
 			again := load(t, pins, hook)
 			require.True(t, again.Adopted)
@@ -139,7 +139,7 @@ func TestAttachReplaceDetach(t *testing.T) {
 	}
 }
 
-// TestInterfaceGone: programs vanish with their device, and an index that is used again is not confused with it.
+// TestInterfaceGone: programs vanish with their device, and another device with the same index is not mistaken for it.
 func TestInterfaceGone(t *testing.T) {
 	pins := filepath.Join(sandbox.BPFFS, "gone")
 	d := load(t, pins, datapath.HookAuto)
@@ -176,10 +176,10 @@ func TestAttachFailsWhole(t *testing.T) {
 	for _, q := range qdiscs {
 		found = found || q.Type() == "ingress"
 	}
-	require.True(t, found, "somebody else's qdisc stays")
+	require.True(t, found, "a foreign qdisc stays")
 }
 
-// TestOtherLayout: maps of another layout are not read, and removed once the new programs run.
+// TestOtherLayout: maps of another layout are not read, and are removed once the new programs run.
 func TestOtherLayout(t *testing.T) {
 	pins := filepath.Join(sandbox.BPFFS, "layout")
 	old := load(t, pins, datapath.HookAuto)
@@ -205,7 +205,7 @@ func TestOtherLayout(t *testing.T) {
 	require.Len(t, entries, want)
 }
 
-// TestLoadRefused: an unusable place for pins is named.
+// TestLoadRefused: the error names a directory that cannot hold pins.
 func TestLoadRefused(t *testing.T) {
 	sandbox.RequireRoot(t)
 	_, err := datapath.Load(datapath.Options{PinPath: filepath.Join(t.TempDir(), "not-a-bpffs"), MaxFlows: 4096})

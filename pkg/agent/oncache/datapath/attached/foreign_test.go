@@ -31,7 +31,7 @@ func hooks(t *testing.T, test func(t *testing.T, hook datapath.Hook)) {
 	}
 }
 
-// TestForeignProgramFirst: what somebody else's program in front of ours drops or takes elsewhere stays dropped or taken.
+// TestForeignProgramFirst: a packet that a foreign program before ours drops or redirects stays dropped or redirected.
 func TestForeignProgramFirst(t *testing.T) {
 	hooks(t, func(t *testing.T, hook datapath.Hook) {
 		w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096, Hook: hook})
@@ -45,7 +45,7 @@ func TestForeignProgramFirst(t *testing.T) {
 		place := func(p *ebpf.Program) (remove func()) {
 			if hook == datapath.HookTCX {
 				l := attachTCX(t, w.PodIf, p, ebpf.AttachTCXIngress)
-				// Ours were attached later.
+				// Our programs are attached later.
 				require.NoError(t, w.Attach(w.PodIf, datapath.RolePod))
 				return func() { require.NoError(t, l.Close()) }
 			}
@@ -56,7 +56,7 @@ func TestForeignProgramFirst(t *testing.T) {
 		other := newReceiver(t, elsewhere, true)
 		hits := func() uint64 { return egressCount(w, "hit") }
 
-		require.Zero(t, hits()) // packets of the test's own, which learn has sent, were no hits
+		require.Zero(t, hits()) // the packets that taught the cache were not hits
 		transmit(t, pod, out.Bytes(t))
 		wire.next(isTo(harness.PeerMAC))
 		require.EqualValues(t, 1, hits(), "without the other program")
@@ -76,7 +76,7 @@ func TestForeignProgramFirst(t *testing.T) {
 	})
 }
 
-// TestForeignThingsStay: whatever we do, programs and qdiscs of others are left alone.
+// TestForeignThingsStay: nothing that we do affects foreign programs and qdiscs.
 func TestForeignThingsStay(t *testing.T) {
 	hooks(t, func(t *testing.T, hook datapath.Hook) {
 		pins := filepath.Join(sandbox.BPFFS, "stay-"+string(hook))
@@ -110,15 +110,15 @@ func TestForeignThingsStay(t *testing.T) {
 	})
 }
 
-// TestBypassed: everything of others that accelerated packets do not meet is named, and nothing else.
+// TestBypassed: Bypassed names every foreign program or filter that accelerated packets bypass, and nothing else.
 func TestBypassed(t *testing.T) {
 	type place struct {
 		name string
-		// on puts something on an interface.
+		// on attaches something to an interface.
 		on func(t *testing.T, ifindex int)
-		// want is what Bypassed names, by hook and role; absent: nothing.
+		// What Bypassed names, by hook and role; "" for nothing.
 		tcxPod, tcxUplink, clsactPod, clsactUplink string
-		// tcx needs TCX on the kernel.
+		// tcx is set if the case needs a kernel with TCX.
 		tcx bool
 	}
 	filter := func(at ebpf.AttachType, priority uint16) func(*testing.T, int) {
@@ -182,7 +182,7 @@ func TestBypassedOnNetkit(t *testing.T) {
 	requireTakesTheLastPlace(t, d, p.primary, datapath.RoleNetkitPod, ebpf.AttachNetkitPeer)
 }
 
-// TestLastPlace: a program that somebody attaches behind ours sees hits again after the next look.
+// TestLastPlace: a foreign program that is attached after ours sees hits again after the next review.
 func TestLastPlace(t *testing.T) {
 	pins := filepath.Join(sandbox.BPFFS, "last")
 	d := load(t, pins, datapath.HookTCX)
@@ -206,7 +206,7 @@ func requireTakesTheLastPlace(t *testing.T, d *datapath.Datapath, ifindex int, r
 	t.Helper()
 	ok, err := d.InPlace(ifindex, role)
 	require.NoError(t, err)
-	require.False(t, ok, "somebody is behind us")
+	require.False(t, ok, "a foreign program is after ours")
 	require.NoError(t, d.Attach(ifindex, role))
 	ok, err = d.InPlace(ifindex, role)
 	require.NoError(t, err)

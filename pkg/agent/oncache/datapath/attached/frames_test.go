@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// peerOf sets the other end of a pair up, from which the test sends as the Pod or the network does, and returns its index.
+// peerOf sets up the other end of a pair, from which the test sends as the Pod or the network does, and returns its index.
 func peerOf(t *testing.T, name string) int {
 	t.Helper()
 	l, err := netlink.LinkByName(name)
@@ -30,8 +30,7 @@ func peerOf(t *testing.T, name string) int {
 	return l.Attrs().Index
 }
 
-// waitUp waits until a device of this thread's namespace sends: the kernel drops everything until it has worked off that the
-// carrier is there.
+// waitUp waits until a device of this thread's namespace sends: the kernel drops all packets until it has noticed the carrier.
 func waitUp(ifindex int) error {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		l, err := netlink.LinkByIndex(ifindex)
@@ -95,7 +94,7 @@ func inside(ns netns.NsHandle, f func() error) error {
 	return <-done
 }
 
-// receiver gets copies of what a device here receives or, when outgoing, sends.
+// receiver gets copies of the packets that a device here receives or, when outgoing, sends.
 type receiver struct {
 	t        *testing.T
 	fd       int
@@ -112,13 +111,13 @@ func newReceiver(t *testing.T, ifindex int, outgoing bool) *receiver {
 	return &receiver{t: t, fd: fd, outgoing: outgoing}
 }
 
-// next returns the first frame that want accepts; IPv6 routers and neighbours make others.
+// next returns the first frame that want accepts; there may be others, of IPv6 routers and neighbors.
 func (r *receiver) next(want func([]byte) bool) []byte {
 	r.t.Helper()
 	frame := make([]byte, 1<<16)
 	for {
 		n, from, err := unix.Recvfrom(r.fd, frame, 0)
-		require.NoError(r.t, err, "the frame has not come")
+		require.NoError(r.t, err, "the frame has not arrived")
 		outgoing := from.(*unix.SockaddrLinklayer).Pkttype == unix.PACKET_OUTGOING
 		if outgoing == r.outgoing && want(frame[:n]) {
 			return frame[:n]

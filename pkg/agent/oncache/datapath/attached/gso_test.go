@@ -23,7 +23,7 @@ type superPacket struct {
 	transport   int    // offset of the transport header
 	checksumAt  uint16 // offset in the transport header
 	frame       []byte
-	headerBytes int // in front of the payload
+	headerBytes int // before the payload
 }
 
 const (
@@ -42,7 +42,7 @@ func (p *superPacket) bytes() []byte {
 	return append(b, p.frame...)
 }
 
-// packetSocket is a packet socket on a device that passes on the GSO metadata.
+// packetSocket opens a packet socket on a device, with GSO metadata.
 func packetSocket(t testing.TB, ifindex int) int {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -108,8 +108,8 @@ func TestCalico_11160_SegmentSizeIsKept(t *testing.T) {
 	})
 }
 
-// receiveToo makes of the peer's end of the uplink that of a second Node, by the same maps: what Egress sends of a flow arrives
-// there at Ingress. It returns a socket in the Pod that gets it.
+// receiveToo turns the peer's end of the uplink into that of a second Node with the same maps: packets of a flow that Egress sends
+// arrive there at Ingress. It returns a socket in the Pod that gets them.
 func receiveToo(w *harness.World, p harness.Packet) (pod int) {
 	t := w.T
 	const slot, nodeSlot = harness.PodSlot + 1, harness.PeerSlot + 1

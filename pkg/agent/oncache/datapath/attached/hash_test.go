@@ -16,7 +16,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// TestHashStaysWithThePacket: the kernel, which chooses the device's queue by it, finds the hash in a packet that Egress has sent.
+// TestHashStaysWithThePacket: a packet that Egress has sent still has its hash, by which the kernel chooses the device's queue.
 func TestHashStaysWithThePacket(t *testing.T) {
 	const known = 0x22222222
 	if harness.Minor(t, harness.KernelRelease(t)) < 6006 {

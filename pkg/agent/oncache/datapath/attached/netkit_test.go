@@ -32,7 +32,7 @@ type netkitPod struct {
 	peer    int // in the Pod
 }
 
-// newNetkitPod skips the test on kernels without netkit; `make test-kernels` has one with it. The devices are up.
+// newNetkitPod skips the test on kernels without netkit; one of those of `make test-kernels` has it. The devices are up.
 func newNetkitPod(t *testing.T, name string) *netkitPod {
 	t.Helper()
 	sandbox.RequireRoot(t)
@@ -126,7 +126,7 @@ func TestNetkitEgress(t *testing.T) {
 	w.RequireEncapsulated(t, out, got)
 }
 
-// TestNetkitFrameThatLies: the kernel has not read a frame from the Pod's packet socket, so its protocol is what the Pod said.
+// TestNetkitFrameThatLies: the kernel has not parsed a frame from the Pod's packet socket, so its protocol is the one that the Pod chose.
 func TestNetkitFrameThatLies(t *testing.T) {
 	w, p := newNetkitWorld(t)
 	out := harness.FromPod()
@@ -150,7 +150,7 @@ func TestNetkitFrameThatLies(t *testing.T) {
 	}
 }
 
-// TestNetkitForgedMark: a ticket that the Pod writes into its packets' marks itself never reaches the host.
+// TestNetkitForgedMark: a ticket that the Pod itself writes into its packets' marks never reaches the host.
 func TestNetkitForgedMark(t *testing.T) {
 	w, p := newNetkitWorld(t)
 	w.SetMode(datapath.ModeOff) // Egress does not touch packets
@@ -183,7 +183,7 @@ func TestNetkitIngress(t *testing.T) {
 	require.Equal(t, in.BehindOVS(harness.GatewayMAC, harness.PodMAC).Bytes(t), got)
 }
 
-// TestNetkitAttachReplaceDetach: as TestAttachReplaceDetach, and from inside the Pod nothing can be removed.
+// TestNetkitAttachReplaceDetach: like TestAttachReplaceDetach; in addition, nothing can be removed from inside the Pod.
 func TestNetkitAttachReplaceDetach(t *testing.T) {
 	p := newNetkitPod(t, "nk0")
 	pins := filepath.Join(sandbox.BPFFS, "netkit")
@@ -218,7 +218,7 @@ func TestNetkitAttachReplaceDetach(t *testing.T) {
 	require.NoError(t, again.Detach(p.primary))
 	require.Empty(t, attached(t, p.primary))
 
-	// An index that a device of the other kind had before.
+	// The index belonged to a device of the other kind before.
 	require.NoError(t, again.Attach(p.primary, datapath.RoleNetkitPod))
 	device, err := netlink.LinkByIndex(p.primary)
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreign is a program of somebody else that passes everything on.
+// foreign returns a foreign program that passes everything on.
 func foreign(t *testing.T) *ebpf.Program {
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "foreign", Type: ebpf.SchedCLS, License: "GPL",
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
@@ -26,13 +26,13 @@ func foreign(t *testing.T) *ebpf.Program {
 
 const drop = 2 // TC_ACT_SHOT
 
-// foreignVerdict is a program of somebody else that gives every packet the same verdict.
+// foreignVerdict returns a foreign program that gives every packet the same verdict.
 func foreignVerdict(t *testing.T, verdict int32) *ebpf.Program {
 	t.Helper()
 	return foreignProgram(t, asm.Mov.Imm(asm.R0, verdict))
 }
 
-// foreignRedirect is a program of somebody else that sends every packet out of a device.
+// foreignRedirect returns a foreign program that redirects every packet to a device.
 func foreignRedirect(t *testing.T, ifindex int) *ebpf.Program {
 	t.Helper()
 	return foreignProgram(t, asm.Mov.Imm(asm.R1, int32(ifindex)), asm.Mov.Imm(asm.R2, 0), asm.FnRedirect.Call())
@@ -47,7 +47,7 @@ func foreignProgram(t *testing.T, instructions ...asm.Instruction) *ebpf.Program
 	return p
 }
 
-// attachTCX attaches somebody else's program at the end of a hook.
+// attachTCX attaches a foreign program at the end of a hook.
 func attachTCX(t *testing.T, ifindex int, p *ebpf.Program, attach ebpf.AttachType) link.Link {
 	t.Helper()
 	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: attach})
@@ -56,7 +56,7 @@ func attachTCX(t *testing.T, ifindex int, p *ebpf.Program, attach ebpf.AttachTyp
 	return l
 }
 
-// addFilter attaches somebody else's program as a clsact filter.
+// addFilter attaches a foreign program as a clsact filter.
 func addFilter(t *testing.T, ifindex int, p *ebpf.Program, attach ebpf.AttachType, priority uint16) netlink.Filter {
 	t.Helper()
 	device, err := netlink.LinkByIndex(ifindex)
@@ -78,7 +78,7 @@ func addClsact(t *testing.T, device netlink.Link) {
 	}
 }
 
-// parentOf is where the filters of a clsact qdisc are that see the packets of a TCX hook.
+// parentOf returns the parent of the clsact filters that see the packets of a TCX hook.
 func parentOf(attach ebpf.AttachType) uint32 {
 	if attach == ebpf.AttachTCXIngress {
 		return netlink.HANDLE_MIN_INGRESS

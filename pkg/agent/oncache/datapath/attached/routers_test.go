@@ -36,7 +36,7 @@ type routerNode struct {
 	podIf, upIf int
 }
 
-// vxlanHeader is that of network identifier 0 (RFC 7348).
+// vxlanHeader is the header of network identifier 0 (RFC 7348).
 var vxlanHeader = [8]byte{8}
 
 func newRouters(t *testing.T, f harness.Family) *routers {
@@ -62,7 +62,7 @@ func newRouters(t *testing.T, f harness.Family) *routers {
 	return r
 }
 
-// namespace is a thread with a network namespace of its own.
+// namespace returns a thread with a network namespace of its own.
 func namespace(t *testing.T) *proc.Thread {
 	t.Helper()
 	thread, err := nodepair.NewNamespace()
@@ -77,12 +77,12 @@ func run(t *testing.T, in *proc.Thread, script string) {
 	require.NoError(t, nodepair.Run(in, script))
 }
 
-// podMTU is what is left of 1500 bytes in the tunnel.
+// podMTU is 1500 bytes minus the tunnel's headers.
 func (r *routers) podMTU() int {
 	return nodepair.Options{Inner6: r.family.Inner6, Outer6: r.family.Outer6}.PodMTU()
 }
 
-// load makes the Node's cache and attaches it.
+// load makes the Node's cache and attaches its programs.
 func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	t.Helper()
 	pins := filepath.Join(sandbox.BPFFS, fmt.Sprintf("routers-%s-%d", strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), index))

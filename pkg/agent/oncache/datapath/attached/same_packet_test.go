@@ -20,8 +20,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/equality/rig"
 )
 
-// TestSamePacketAsTheKernel compares what the programs make of packets with what the kernel's router and VXLAN device make of
-// them, on the wire and in the Pod, byte by byte. Packets that the programs leave to Open vSwitch are compared in test/e2e.
+// TestSamePacketAsTheKernel compares the packets that the programs send with those that the kernel's router and VXLAN device send, on
+// the wire and in the Pod, byte by byte. Packets that the programs leave to Open vSwitch are compared in test/e2e.
 func TestSamePacketAsTheKernel(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) { newRouters(t, f).testSamePacket(t) })
@@ -52,7 +52,7 @@ func (r *routers) testSamePacket(t *testing.T) {
 	}
 }
 
-// accelerated are the cases that arrive, at least on a part of their way by the fast path.
+// accelerated returns the cases that arrive and take the fast path on at least one Node.
 func accelerated(t *testing.T, all []equality.Case) (some []equality.Case) {
 	t.Helper()
 	superDatagrams := harness.Minor(t, harness.KernelRelease(t)) >= 6002 // packet sockets send them from Linux 6.2 on
@@ -102,7 +102,7 @@ func (r *routers) testFromSocket(t *testing.T, b *rig.Rig) {
 	b.RequireSame(t, equality.FromSocket(b.World, device, flow), nil)
 }
 
-// target is a Pod on the first Node to which that of the second passes everything on.
+// target is a Pod on the first Node to which the Pod of the second Node forwards everything.
 type target struct {
 	pod     *proc.Thread
 	ip      netip.Addr
@@ -143,7 +143,7 @@ func (r *routers) addTarget(t *testing.T) *target {
 	return to
 }
 
-// testForwarded sends to a Pod that passes everything on.
+// testForwarded sends to a Pod that forwards everything.
 func (r *routers) testForwarded(t *testing.T, to *target, f equality.Flow) {
 	b := r.newRigTo(t, rig.Place{Space: to.pod, Device: "eth0"})
 	b.World.ReceiverMAC, b.World.ReceiverGatewayMAC = to.mac, to.gateway

@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	costPrint  = flag.Bool("cost.print", false, "print what TestCost measured")
-	costRecord = flag.Bool("cost.record", false, "make what TestCost measured the record")
-	costRounds = flag.Int("cost.rounds", 1, "measure so many times as many rounds")
+	costPrint  = flag.Bool("cost.print", false, "print the measurements of TestCost")
+	costRecord = flag.Bool("cost.record", false, "record the measurements of TestCost")
+	costRounds = flag.Int("cost.rounds", 1, "multiply the number of rounds by this")
 )
 
 const (
@@ -29,8 +29,8 @@ const (
 	costAttempts  = 5
 )
 
-// The scenarios differ in where a flow's entry is when its packet comes: in the first-level cache, in the second-level
-// cache, in memory. What else runs on the machine decides about the second, so it is no budget.
+// The scenarios differ in where a flow's entry is when its packet arrives: in the first-level cache, in the second-level
+// cache, in memory. Other load on the machine determines the second, so it has no budget.
 const (
 	oneFlow   = "one flow"
 	fewFlows  = "1024 flows"
@@ -43,17 +43,17 @@ var scenarios = map[string]scenario{
 	manyFlows: {flows: 1 << 20, batch: 256, warmUp: 16, rounds: 30},
 }
 
-// TestCost measures what the programs cost and fails when a hit has become dearer, relative to the hash lookup in it, than
-// testdata/cost.txt says. `make bench-bpf` prints the measurement.
+// TestCost measures the cost of the programs and fails when a hit, relative to the hash lookup in it, costs more than
+// testdata/cost.txt allows. `make bench-bpf` prints the measurement.
 //
-// A run is timed by the kernel (BPF_PROG_TEST_RUN), one packet per system call: a hit changes the packet, so of several
-// repetitions on one packet only the first would be a hit. Its time has the kernel's clock in it, and begins with caches
-// and branch predictors as a packet that comes along finds them, not as a loop leaves them. What an empty program takes in
-// the same way is subtracted. The yardstick is a program that does one LRU lookup of the same key and nothing else; another one
-// then has the kernel make or remove the room for the outer header, which no hit can do without. Programs and yardsticks take turns, each run with a flow drawn at random; ratios are taken within a round, in which the machine is
-// busy or idle for all of them alike.
+// The kernel times each run (BPF_PROG_TEST_RUN), one packet per system call: a hit changes the packet, so of several repetitions
+// with one packet only the first would be a hit. The time includes reading the kernel's clock. Caches and branch predictors are in
+// the state that a single arriving packet finds, not in that of a loop. The time of an empty program, measured in the same way, is
+// subtracted. The yardstick is a program that only does one LRU lookup of the same key; another yardstick also has the kernel make or
+// remove the room for the outer header, as every hit must. Programs and yardsticks take turns, each run with a flow drawn at random.
+// Ratios are taken within a round, so that the load on the machine is the same for all.
 //
-// How much of it is the lookup's differs between processors: on another one than the record's there is nothing to compare with.
+// The lookup's share differs between CPU models, so there is nothing to compare with on another model than the record's.
 func TestCost(t *testing.T) {
 	recorded, processor := readCosts(t)
 	if here := thisProcessor(t); here != processor && !*costPrint && !*costRecord {
@@ -87,13 +87,13 @@ func TestCost(t *testing.T) {
 		}
 		t.Logf("attempt %d: %s", attempt+1, strings.Join(dearer, "; "))
 		if attempt == costAttempts-1 {
-			t.Errorf("dearer than %s allows, in each of %d attempts: %s\nIf that is intended, make the measurement the record with `make bench-bpf COST_ARGS=-cost.record`.",
+			t.Errorf("more expensive than %s allows, in each of %d attempts: %s\nIf that is intended, record the measurement with `make bench-bpf COST_ARGS=-cost.record`.",
 				costFile, costAttempts, strings.Join(dearer, "; "))
 		}
 	}
 }
 
-// TestCostIsOfHits: what TestCost takes for hits are some, of which costsIn makes sure. TestCost itself wants a quiet machine.
+// TestCostIsOfHits: the packets that TestCost measures as hits are hits, which costsIn checks. TestCost itself needs a quiet machine.
 func TestCostIsOfHits(t *testing.T) {
 	sandbox.RequireRoot(t)
 	require.Len(t, slices.DeleteFunc(costsIn(t, harness.Family{}, manyFlows), func(c cost) bool { return !c.hit }), 2)

@@ -15,10 +15,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// cost is what a program costs beyond an empty one.
+// cost is the cost of a program beyond that of an empty one.
 type cost struct {
 	name string
-	// hit: the program is the fast path; budget: it must not become dearer.
+	// hit: the program is the fast path; budget: its cost must not grow.
 	hit, budget bool
 	// ns is the median.
 	ns float64
@@ -59,8 +59,8 @@ func costsIn(t *testing.T, f harness.Family, name string) (out []cost) {
 	return out
 }
 
-// subjects are yardsticks and hits of both directions and, if others is set, what packets cost that are none of the cache's
-// business. The yardsticks of a direction stand before its programs.
+// subjects returns yardsticks and hits of both directions and, if others is set, programs with packets that do not concern the
+// cache. The yardsticks of a direction precede its programs.
 func (w *costWorld) subjects(t *testing.T, others bool) []*subject {
 	in := newInstrument(t)
 	egressFlows, ingressFlows := w.Maps.EgressFlows4, w.Maps.IngressFlows4
@@ -106,7 +106,7 @@ func (w *costWorld) subjects(t *testing.T, others bool) []*subject {
 	return list
 }
 
-// costsOf makes costs of runs.
+// costsOf computes costs from runs.
 func costsOf(subjects []*subject, prefix string, budget bool) (out []cost) {
 	var empty, lookup *subject
 	for _, s := range subjects {

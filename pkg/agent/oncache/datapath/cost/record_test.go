@@ -14,7 +14,7 @@ import (
 	bench "github.com/antrea-oncache/antrea/test/bench/result"
 )
 
-// costTable is a table to be looked at, with what a million flows add.
+// costTable returns a readable table, with the cost that a million flows add.
 func costTable(costs []cost, recorded map[string]cost) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-44s %6s %8s %15s %9s\n", "", "ns", "lookups", "quartiles", "recorded")
@@ -42,7 +42,7 @@ const costHeader = `# What a hit costs in bare LRU lookups: program, median, qua
 processor = %s
 `
 
-// thisProcessor is the maker, family, model and stepping of the processor.
+// thisProcessor returns the maker, family, model and stepping of the CPU.
 func thisProcessor(t *testing.T) string {
 	machine, err := bench.ThisMachine()
 	require.NoError(t, err)

@@ -22,20 +22,20 @@ type subject struct {
 	name   string
 	run    *harness.TestRun
 	packet []byte
-	// flow makes packet that of flow n.
+	// flow turns packet into one of flow n.
 	flow func(packet []byte, n uint32)
-	// runs[i] is the median of a batch in round i, in ns by the kernel's own clock: the system call and the copying of the
-	// packet are not part of it, reading the clock and what stands before the program are.
+	// runs[i] is the median of a batch in round i, in ns by the kernel's own clock. It includes reading the clock and the prelude, but
+	// not the system call and the copying of the packet.
 	runs []float64
 }
 
 // scenario says how subjects are run.
 type scenario struct {
-	// flows is how many there are; each run draws one of them.
+	// flows is the number of flows; each run draws one of them.
 	flows uint32
-	// batch is how often a subject runs before it is the next one's turn; the first warmUp runs are not counted.
+	// batch is how often a subject runs before the next one's turn; the first warmUp runs are not counted.
 	batch, warmUp int
-	// rounds is how often it is everybody's turn.
+	// rounds is the number of turns of each subject.
 	rounds int
 }
 
@@ -87,8 +87,8 @@ func (in *instrument) load(name string, instructions asm.Instructions) *ebpf.Pro
 	return p
 }
 
-// subject runs p as a hook of the interface would, through a prelude that gives the packet a flow hash: a packet of a Pod's
-// socket has one; one that BPF_PROG_TEST_RUN makes has none, and Egress would measure the kernel's flow dissector.
+// subject runs p as a hook of the interface would, through a prelude that gives the packet a flow hash. A packet from a Pod's socket
+// has one. A packet from BPF_PROG_TEST_RUN has none, and the cost of Egress would include the kernel's flow dissector.
 func (in *instrument) subject(name string, p *ebpf.Program, ifindex int, packet []byte, flow func([]byte, uint32)) *subject {
 	n := in.n
 	in.n++
@@ -109,13 +109,13 @@ func (in *instrument) subject(name string, p *ebpf.Program, ifindex int, packet 
 	return s
 }
 
-// empty is the yardstick for what every run costs: entry, prelude, clock.
+// empty is the yardstick for the cost of every run: entry, prelude, clock.
 func (in *instrument) empty() *ebpf.Program {
 	return in.load("empty", asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()})
 }
 
-// lookup is the yardstick for a hash lookup: it takes addresses and ports as they stand in the packet at offset off, n
-// bytes together, adds the protocol as the keys of m have it, and looks that up, nothing else but rest.
+// lookup is the yardstick for a hash lookup: it takes the addresses and ports at offset off of the packet, n bytes together, adds the
+// protocol as in the keys of m, and looks that up. Apart from rest it does nothing else.
 func (in *instrument) lookup(m *ebpf.Map, off, n int16, rest ...asm.Instruction) *ebpf.Program {
 	const dataOffset, dataEndOffset = 76, 80 // of struct __sk_buff
 	instructions := asm.Instructions{
@@ -147,8 +147,7 @@ func (in *instrument) lookup(m *ebpf.Map, off, n int16, rest ...asm.Instruction)
 	))
 }
 
-// room calls bpf_skb_adjust_room as grow and shrink of bpf/oncache/tunnel.h do, for a packet in R6: what no hit can do
-// without.
+// room calls bpf_skb_adjust_room as grow and shrink of bpf/oncache/tunnel.h do, for a packet in R6. Every hit needs it.
 func room(bytes int, flags int64) []asm.Instruction {
 	const fixed = unix.BPF_F_ADJ_ROOM_FIXED_GSO | unix.BPF_F_ADJ_ROOM_NO_CSUM_RESET
 	return []asm.Instruction{

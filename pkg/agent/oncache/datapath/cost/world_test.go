@@ -16,17 +16,17 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// costWorld is a world whose cache is filled with flows between the local Pod and 16 remote ones: flow n is that of port
-// n&0xffff of the Pod with the remote address that ends with 2 + n>>16.
+// costWorld is a world whose cache is filled with flows between the local Pod and 16 remote ones: flow n is between port n&0xffff
+// of the Pod and the remote address that ends with 2 + n>>16.
 type costWorld struct {
 	*harness.World
 	out, in []byte // packets of the learned flow
-	// where these have their addresses, and how long addresses and ports are together
+	// offsets of the addresses in these packets, and the length of addresses and ports together
 	outAddresses, inAddresses, keyLength int16
 }
 
 func newCostWorld(t *testing.T, f harness.Family, flows uint32) *costWorld {
-	// An LRU map that is filled to the last element evicts.
+	// An LRU map that is completely full evicts.
 	w := &costWorld{World: harness.NewWorldWith(t, f, datapath.Options{MaxFlows: flows + flows/4 + 16384})}
 	out, in := w.FromPod(), w.ToPod()
 	w.Learn(out, in)
@@ -88,7 +88,7 @@ func (w *costWorld) inKey(n uint32) []byte {
 	return w.in[w.inAddresses : w.inAddresses+w.keyLength]
 }
 
-// outFlow and inFlow make a packet that of flow n.
+// outFlow and inFlow turn a packet into one of flow n.
 func (w *costWorld) outFlow(packet []byte, n uint32) {
 	ports := w.outAddresses + w.keyLength - 4
 	w.setHost(packet, w.outAddresses, ports-1, byte(2+n>>16))
@@ -101,7 +101,7 @@ func (w *costWorld) inFlow(packet []byte, n uint32) {
 	binary.BigEndian.PutUint16(packet[ports+2:], uint16(n))
 }
 
-// setHost changes the last byte of an address, and the header's checksum as RFC 1624 says: with a wrong one it is no hit.
+// setHost changes the last byte of an address, and the header's checksum as in RFC 1624: a packet with a wrong one is not a hit.
 func (w *costWorld) setHost(packet []byte, addresses, at int16, host byte) {
 	before := packet[at]
 	packet[at] = host

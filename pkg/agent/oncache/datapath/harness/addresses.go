@@ -23,7 +23,7 @@ var (
 	PeerCIDR       = netip.MustParsePrefix("10.10.2.0/24")
 )
 
-// The slots of the local Pod and the remote Node, and the epoch of the rules that hold.
+// The slots of the local Pod and the remote Node, and the epoch of the current rules.
 const (
 	PodSlot  = 3
 	PeerSlot = 5
@@ -45,7 +45,7 @@ const (
 	OwnBits    = TicketBits | EpochBits
 )
 
-// The same world by IPv6.
+// The same world with IPv6.
 var (
 	PodIP6     = netip.MustParseAddr("fd00:10:1::2")
 	PeerPodIP6 = netip.MustParseAddr("fd00:10:2::2")

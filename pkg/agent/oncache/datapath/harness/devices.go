@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NoIPv6 keeps the kernel from sending anything by itself on devices that are made in this thread's namespace from now on:
-// router solicitations and group reports would be counted among the test's packets.
+// NoIPv6 keeps the kernel from sending packets of its own on devices that are made in this thread's namespace from now on: router
+// solicitations and group reports would be counted among the test's packets.
 func NoIPv6() error {
 	return os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
 }
 
-// NewDevice makes a pair of veth devices, sets the one with the name up and returns its index; the other one has a p behind the name.
+// NewDevice makes a pair of veth devices, sets up the one with this name and returns its index; the name of the other one has a "p" appended.
 func NewDevice(t testing.TB, name string, mac net.HardwareAddr) int {
 	require.NoError(t, NoIPv6())
 	d := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}, PeerName: name + "p"}

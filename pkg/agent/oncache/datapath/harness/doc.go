@@ -1,10 +1,10 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harness is what the tests of the eBPF programs have in common. It makes a world with one local Pod, one remote Node and the
+// Package harness has the common parts of the tests of the eBPF programs. It makes a world with one local Pod, one remote Node and the
 // flow between them, makes packets, and passes them through single programs (BPF_PROG_TEST_RUN).
 //
-// Files: world.go, shared.go and devices.go make worlds, addresses.go says what is in them, pod.go adds Pods; packet.go and outer.go
+// Files: world.go, shared.go and devices.go make worlds, addresses.go has their addresses, pod.go adds Pods; packet.go and outer.go
 // make packets; run.go passes them through programs and returns what comes out, testrun.go does so without allocating; learn.go
 // teaches the cache a flow; note.go and flow.go know flows as the programs do; inside.go and entries.go look into the maps; kernel.go
 // tells kernels apart.

@@ -13,7 +13,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Only is the key of the map's only entry.
+// Only returns the key of the map's only entry.
 func Only[K any](t *testing.T, m *ebpf.Map) (key K) {
 	require.NoError(t, m.NextKey(nil, &key))
 	return key
@@ -34,13 +34,13 @@ func (w *World) ChangeEntries(change func(*object.BpfOncValidity)) {
 	}
 }
 
-// Entries are all entries of the cache.
+// Entries returns all entries of the cache.
 func (w *World) Entries() (out []datapath.Flow) {
 	require.NoError(w.T, w.Flows(func(f datapath.Flow) bool { out = append(out, f); return true }))
 	return out
 }
 
-// EndLeases ends all leases, of both IP versions and of any number of flows.
+// EndLeases ends all leases, for both IP versions and any number of flows.
 func (w *World) EndLeases() {
 	changeAll[object.BpfOncFlow4](w.T, w.Maps.EgressFlows4, func(e *object.BpfOncEgress) { e.V.Lease = 1 })
 	changeAll[object.BpfOncFlow6](w.T, w.Maps.EgressFlows6, func(e *object.BpfOncEgress) { e.V.Lease = 1 })
@@ -48,7 +48,7 @@ func (w *World) EndLeases() {
 	changeAll[object.BpfOncFlow6](w.T, w.Maps.IngressFlows6, func(e *object.BpfOncIngress) { e.V.Lease = 1 })
 }
 
-// changeAll changes entries that have all been read before: one that is written goes to another place.
+// changeAll changes all entries, after it has read all of them: writing an entry moves it to another place.
 func changeAll[K comparable, V any](t testing.TB, m *ebpf.Map, change func(*V)) {
 	entries := map[K]V{}
 	var key K

@@ -24,7 +24,7 @@ func Hash6(k object.BpfOncFlow6) uint32 {
 	return hashOf(k.Saddr[1]^k.Saddr[3], k.Daddr[1]^k.Daddr[3], k.Sport, k.Dport)
 }
 
-// Keys is a flow as the maps have it; six says which of the keys it is.
+// Keys returns the key of a flow in the maps; six says which of the two keys it is.
 func Keys(f FiveTuple) (k4 object.BpfOncFlow4, k6 object.BpfOncFlow6, six bool) {
 	source, destination := f.Source.Addr(), f.Destination.Addr()
 	if source.Is6() {
@@ -33,13 +33,13 @@ func Keys(f FiveTuple) (k4 object.BpfOncFlow4, k6 object.BpfOncFlow6, six bool) 
 	return object.BpfOncFlow4{Saddr: object.Wire4(source), Daddr: object.Wire4(destination), Sport: object.WirePort(f.Source.Port()), Dport: object.WirePort(f.Destination.Port()), Proto: f.Protocol}, k6, false
 }
 
-// FiveTuple says which flow a packet is of.
+// FiveTuple identifies the flow of a packet.
 type FiveTuple struct {
 	Source, Destination netip.AddrPort
 	Protocol            uint8
 }
 
-// FiveTupleIn reads a 5-tuple where it stands in a packet without options: at is the offset of the IP header, behind an EtherType.
+// FiveTupleIn reads the 5-tuple of a packet without options: at is the offset of the IP header, which follows an EtherType.
 func FiveTupleIn(frame []byte, at int) (flow FiveTuple, ok bool) {
 	six := len(frame) > at && binary.BigEndian.Uint16(frame[at-2:]) == 0x86dd
 	if len(frame) < at+24 || six && len(frame) < at+44 {
@@ -57,7 +57,7 @@ func FiveTupleIn(frame []byte, at int) (flow FiveTuple, ok bool) {
 	return FiveTuple{Source: end(source, ports), Destination: end(destination, ports[2:]), Protocol: protocol}, true
 }
 
-// Hash is the hash of a flow, as the programs note it of flows that they have seen.
+// Hash returns the hash that the programs note for a flow that they have seen.
 func Hash(f FiveTuple) uint32 {
 	k4, k6, six := Keys(f)
 	if six {

@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Inside is what a Datapath keeps to itself: its programs and its maps, those that are arrays in this process's memory, too.
+// Inside has the private parts of a Datapath: its programs and its maps, arrays also as this process's memory.
 type Inside struct {
 	Programs object.BpfPrograms
 	Maps     object.BpfMaps
@@ -54,7 +54,7 @@ func Look(t testing.TB, pinPath string) *Inside {
 	return in
 }
 
-// eachField calls f with the name that each field has in the object.
+// eachField calls f for each field, with its name in the object.
 func eachField[S, F any](s *S, f func(name string, field *F)) {
 	fields := reflect.ValueOf(s).Elem()
 	for i := range fields.NumField() {
@@ -68,8 +68,8 @@ func share[T any](t testing.TB, m *ebpf.Map) *object.Mapped[T] {
 	return array
 }
 
-// findPrograms looks through all programs of the kernel for those that use the control map. Of several with one name the latest is
-// taken: an agent that starts again has loaded it.
+// findPrograms searches all programs of the kernel for those that use the control map. Of several with the same name it takes the
+// latest, which a restarted agent has loaded.
 func (in *Inside) findPrograms(t testing.TB) {
 	t.Helper()
 	info, err := in.Maps.Control.Info()
@@ -89,7 +89,7 @@ func (in *Inside) findPrograms(t testing.TB) {
 	})
 }
 
-// usesMap is a program and its name, or nil if it does not use the map or is gone.
+// usesMap returns a program and its name, or nil if it does not use the map or is gone.
 func usesMap(t testing.TB, id ebpf.ProgramID, m ebpf.MapID) (*ebpf.Program, string) {
 	p, err := ebpf.NewProgramFromID(id)
 	if errors.Is(err, os.ErrNotExist) {
@@ -105,7 +105,7 @@ func usesMap(t testing.TB, id ebpf.ProgramID, m ebpf.MapID) (*ebpf.Program, stri
 	return p, info.Name
 }
 
-// loadPrograms loads the programs of an object file with the maps that are there.
+// loadPrograms loads the programs of an object file with the existing maps.
 func (in *Inside) loadPrograms(t testing.TB, path string) {
 	t.Helper()
 	spec, err := ebpf.LoadCollectionSpec(path)
@@ -118,7 +118,7 @@ func (in *Inside) loadPrograms(t testing.TB, path string) {
 	RequireVerified(t, spec.LoadAndAssign(&in.Programs, &ebpf.CollectionOptions{MapReplacements: present}))
 }
 
-// Close releases what Look has found.
+// Close releases the programs and maps that Look has found.
 func (in *Inside) Close() error {
 	return errors.Join(in.control.Unmap(), in.endpoints.Unmap(), in.nodes.Unmap(), in.counts.Unmap(), in.limits.Unmap(),
 		in.Programs.Close(), in.Maps.Close())
@@ -133,15 +133,15 @@ func (in *Inside) EndpointAt(slot int) *object.BpfOncEndpoint { return &in.endpo
 // NodeAt is the slot of a remote Node.
 func (in *Inside) NodeAt(slot int) *object.BpfOncNode { return &in.nodes.Elements[slot] }
 
-// CountAt is what the programs have counted of a slot's entries in a flow map.
+// CountAt is the programs' count of a slot's entries in a flow map.
 func (in *Inside) CountAt(m object.FlowMap, slot int) *object.BpfOncCount {
 	return &in.counts.Elements[object.CountAt(m, slot)]
 }
 
-// LimitOf is what a flow map holds and may hold.
+// LimitOf is the limit of a flow map, with the number of its entries.
 func (in *Inside) LimitOf(m object.FlowMap) *object.BpfOncLimit { return &in.limits.Elements[m] }
 
-// Jiffies is the time by the clock of the programs, in ticks of the kernel.
+// Jiffies returns the time of the programs' clock, in ticks of the kernel.
 func (in *Inside) Jiffies(t testing.TB) uint64 {
 	t.Helper()
 	_, err := in.Programs.OncacheJiffies.Run(&ebpf.RunOptions{Data: make([]byte, 14)})

@@ -25,14 +25,14 @@ func RequireVerified(t testing.TB, err error) {
 	require.NoError(t, err)
 }
 
-// KernelRelease is that of the running kernel.
+// KernelRelease returns the release of the running kernel.
 func KernelRelease(t testing.TB) string {
 	var name unix.Utsname
 	require.NoError(t, unix.Uname(&name))
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// Series is the first two numbers of a kernel release.
+// Series returns the first two numbers of a kernel release.
 func Series(kernel string) string { return strings.Join(strings.SplitN(kernel, ".", 3)[:2], ".") }
 
 // Minor orders kernel releases, as one number.

@@ -18,7 +18,7 @@ func (w *World) Learn(egress, ingress Packet) {
 	w.LearnIngress(ingress)
 }
 
-// LearnEgress passes a packet through Egress, which must not let it through, and Egress-Init, and returns what that has made of it.
+// LearnEgress passes a packet through Egress, where it must miss, and Egress-Init, and returns the result of Egress-Init.
 func (w *World) LearnEgress(p Packet) Result {
 	w.T.Helper()
 	r := w.Egress(0, p.Bytes(w.T))
@@ -34,7 +34,7 @@ func (w *World) LearnIngress(p Packet) Result {
 	return w.IngressInit(r.Mark|Epoch<<20, p.BehindOVS(GatewayMAC, PodMAC).Bytes(w.T))
 }
 
-// RequireEncapsulated compares a packet of the fast path with what the slow path sends, all but source port and IP ID.
+// RequireEncapsulated compares a packet of the fast path with the one that the slow path sends, except for source port and IP ID.
 func (w *World) RequireEncapsulated(t *testing.T, inner Packet, got []byte) {
 	t.Helper()
 	o := w.ToPeer()

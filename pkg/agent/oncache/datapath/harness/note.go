@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inner is the offset of the IP header in the tunnel.
+// inner is the offset of the inner IP header.
 func (w *World) inner() int {
 	if w.Family.Outer6 {
 		return 14 + 40 + 8 + 8 + 14
@@ -17,7 +17,7 @@ func (w *World) inner() int {
 	return 14 + 20 + 8 + 8 + 14
 }
 
-// Note makes the flow of the IP packet at this offset one that the programs have seen.
+// Note marks the flow of the IP packet at this offset as one that the programs have seen.
 func (w *World) Note(t testing.TB, frame []byte, at int) {
 	flow, ok := FiveTupleIn(frame, at)
 	if !ok || w.strangers {
@@ -27,7 +27,7 @@ func (w *World) Note(t testing.TB, frame []byte, at int) {
 	require.NoError(t, w.Maps.Candidates.Put(w.CellOf(hash), hash))
 }
 
-// CellOf is the index in the map of candidates that cell_of of the programs looks up.
+// CellOf returns the index in the map of candidates that the programs' cell_of looks up.
 func (w *World) CellOf(hash uint32) uint32 {
 	return uint32(uint64(hash) * uint64(w.Maps.Candidates.MaxEntries()) >> 32)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ToPeer is the tunnel from the Node to the peer with the world's IP version, FromPeer that in the other direction.
+// ToPeer returns the tunnel from the Node to the peer with the world's IP version, FromPeer that in the other direction.
 func (w *World) ToPeer() Outer {
 	o := ToPeer()
 	if w.Family.Outer6 {
@@ -44,17 +44,17 @@ type Outer struct {
 	Frag             bool
 }
 
-// ToPeer is the tunnel over IPv4 from the Node to the peer, with nothing special about it.
+// ToPeer returns the ordinary tunnel over IPv4 from the Node to the peer.
 func ToPeer() Outer {
 	return Outer{srcMAC: UplinkMAC, DstMAC: PeerMAC, Src: NodeIP, Dst: PeerIP, SrcPort: 12345, DstPort: 6081, Tunnel: [8]byte{0, 0, 0x65, 0x58}}
 }
 
-// FromPeer is the tunnel over IPv4 from the peer to the Node.
+// FromPeer returns the tunnel over IPv4 from the peer to the Node.
 func FromPeer() Outer {
 	return Outer{srcMAC: PeerMAC, DstMAC: UplinkMAC, Src: PeerIP, Dst: NodeIP, SrcPort: 12345, DstPort: 6081, Tunnel: [8]byte{0, 0, 0x65, 0x58}}
 }
 
-// Wrap is the frame with an inner frame in it. Its lengths and the IP checksum are right.
+// Wrap returns the frame around an inner frame. Its lengths and the IP checksum are right.
 func (o Outer) Wrap(t testing.TB, inner []byte) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: o.srcMAC, DstMAC: o.DstMAC, EthernetType: layers.EthernetTypeIPv4}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FromPod is a packet of the local Pod with the world's IP version, ToPod one for it.
+// FromPod returns a packet from the local Pod with the world's IP version, ToPod one to it.
 func (w *World) FromPod() Packet {
 	p := FromPod()
 	if w.Family.Inner6 {
@@ -33,7 +33,7 @@ func (w *World) ToPod() Packet {
 	return p
 }
 
-// Packet describes a TCP or UDP packet; with defaults for the flow between the two Pods.
+// Packet describes a TCP or UDP packet, with defaults for the flow between the two Pods.
 type Packet struct {
 	SrcMAC, DstMAC   net.HardwareAddr
 	Src, Dst         netip.Addr
@@ -49,7 +49,7 @@ type Packet struct {
 	Payload          int
 	VLAN             bool
 	Seq, Ack         uint32
-	ClosedWindow     bool // of 0 instead of 500
+	ClosedWindow     bool // the window is 0 instead of 500
 	CorruptIPLength  int
 	CorruptUDPLength int
 	FlowLabel        uint32
@@ -57,24 +57,24 @@ type Packet struct {
 	Extension        layers.IPProtocol // IPv6 extension header, followed by the rest, when extended
 }
 
-// FromPod is an IPv4 packet as the local Pod sends it.
+// FromPod returns an IPv4 packet as the local Pod sends it.
 func FromPod() Packet {
 	return Packet{SrcMAC: PodMAC, DstMAC: GatewayMAC, Src: PodIP, Dst: PeerPodIP, SrcPort: 40000, DstPort: 80, TTL: 64, Payload: 100, ID: 4711, Seq: 1000, Flags: "P"}
 }
 
-// ToPod is an IPv4 packet as the remote Pod sends it, seen in the tunnel.
+// ToPod returns an IPv4 packet from the remote Pod as it is in the tunnel.
 func ToPod() Packet {
 	return Packet{SrcMAC: PeerGatewayMAC, DstMAC: VirtualMAC, Src: PeerPodIP, Dst: PodIP, SrcPort: 80, DstPort: 40000, TTL: 63, Payload: 200, ID: 815, Seq: 5000, Flags: "P"}
 }
 
-// BehindOVS is the packet as Open vSwitch passes it on: TTL decremented, other MACs.
+// BehindOVS returns the packet as Open vSwitch passes it on: TTL decremented, other MACs.
 func (p Packet) BehindOVS(src, dst net.HardwareAddr) Packet {
 	p.TTL--
 	p.SrcMAC, p.DstMAC = src, dst
 	return p
 }
 
-// Bytes is the frame. Lengths and checksums are right, but for what Corrupt fields say.
+// Bytes returns the frame. Lengths and checksums are right unless a Corrupt field changes them.
 func (p Packet) Bytes(t testing.TB) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: p.SrcMAC, DstMAC: p.DstMAC, EthernetType: layers.EthernetTypeIPv4}
@@ -121,7 +121,7 @@ func (p Packet) Bytes(t testing.TB) []byte {
 	if p.VLAN {
 		ipAt = 18
 	}
-	// gopacket fills short frames up to 60 bytes, veth devices do not.
+	// gopacket pads short frames to 60 bytes, veth devices do not.
 	if p.Src.Is4() {
 		b = b[:ipAt+int(binary.BigEndian.Uint16(b[ipAt+2:]))]
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Neighbour is the world as seen from another Pod of the Node, the n-th (from 1 on).
-func (w *World) Neighbour(n int) *Pod {
+// Neighbor returns the world as seen from the n-th other Pod of the Node (from 1 on).
+func (w *World) Neighbor(n int) *Pod {
 	slot := PodSlot + n
 	a, b := PodIP.As4(), PodIP6.As16()
 	a[3] += byte(n)
@@ -32,10 +32,10 @@ type Pod struct {
 	IPv4, IPv6 netip.Addr
 }
 
-// Pod is the world as seen from the world's own Pod.
+// Pod returns the world as seen from the world's own Pod.
 func (w *World) Pod() *Pod { return &Pod{World: *w, Slot: PodSlot, IPv4: PodIP, IPv6: PodIP6} }
 
-// Announce puts the Pod into its slot, with a new generation.
+// Announce writes the Pod into its slot, with a new generation.
 func (p *Pod) Announce() {
 	generation, _ := p.EndpointState(p.Slot)
 	p.PublishEndpoint(p.Slot, generation+1, 0)
@@ -43,7 +43,7 @@ func (p *Pod) Announce() {
 	p.PublishEndpoint(p.Slot, generation+1, Epoch)
 }
 
-// Packets is packet and answer of the Pod's n-th flow.
+// Packets returns a packet of the Pod's n-th flow and its answer.
 func (p *Pod) Packets(n int, udp bool) (out, in Packet) {
 	out, in = p.FromPod(), p.ToPod()
 	out.Src, in.Dst = p.IPv4, p.IPv4
@@ -56,7 +56,7 @@ func (p *Pod) Packets(n int, udp bool) (out, in Packet) {
 	return out, in
 }
 
-// Counts is what the programs have counted of the Pod in the maps of its IP version: egress and ingress.
+// Counts returns the programs' counts of the Pod's entries in the maps of its IP version: egress and ingress.
 func (p *Pod) Counts() [2]int64 {
 	m := object.Egress4
 	if p.Family.Inner6 {
@@ -65,7 +65,7 @@ func (p *Pod) Counts() [2]int64 {
 	return [2]int64{p.CountAt(m, p.Slot).Entries, p.CountAt(m+1, p.Slot).Entries}
 }
 
-// Totals are the programs' counts of these maps.
+// Totals returns the programs' counts of all entries in these maps.
 func (p *Pod) Totals() [2]int64 {
 	m := object.Egress4
 	if p.Family.Inner6 {

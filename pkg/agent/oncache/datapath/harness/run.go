@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SKB is struct __sk_buff of include/uapi/linux/bpf.h as far as BPF_PROG_TEST_RUN takes and returns it.
+// SKB is the part of struct __sk_buff (include/uapi/linux/bpf.h) that BPF_PROG_TEST_RUN takes and returns.
 type SKB struct {
 	Len, PktType, Mark, QueueMapping, Protocol, VlanPresent, VlanTCI, VlanProto, Priority, IngressIfindex, Ifindex uint32
 	TCIndex                                                                                                        uint32
@@ -27,13 +27,13 @@ type SKB struct {
 	HWTstamp                                                                                                       uint64
 }
 
-// Result is what a program has made of a packet.
+// Result is the outcome of a program's run on a packet.
 type Result struct {
 	Verdict int
 	Mark    uint32 // without the stamp
 	Stamp   uint32 // 0: none
 	Packet  []byte
-	// Reason is what the program counted; empty for nothing.
+	// Reason is the reason that the program counted; empty for none.
 	Reason string
 }
 
@@ -55,7 +55,7 @@ func (w *World) Run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte,
 	return Result{Verdict: int(int32(verdict)), Mark: Unstamped(out.Mark), Stamp: out.Mark ^ Unstamped(out.Mark), Packet: opts.DataOut, Reason: reason}
 }
 
-// Unstamped is the mark as Open vSwitch leaves it at first.
+// Unstamped returns the mark without its stamp, which Open vSwitch removes first.
 func Unstamped(mark uint32) uint32 {
 	if mark&StampBit != 0 {
 		mark &^= EpochBits
@@ -63,7 +63,7 @@ func Unstamped(mark uint32) uint32 {
 	return mark
 }
 
-// Counted returns the reason under which the one packet was counted that f passes through a program.
+// Counted returns the reason under which a program counted the one packet that f passes through it.
 func (w *World) Counted(t testing.TB, f func()) (reason string) {
 	t.Helper()
 	before, err := w.Counters()
@@ -82,7 +82,7 @@ func (w *World) Counted(t testing.TB, f func()) (reason string) {
 	return reason
 }
 
-// Egress passes a packet of the Pod through Egress. Its flow is one that the programs have seen, unless the world is one of strangers.
+// Egress passes a packet of the Pod through Egress. Its flow is one that the programs have seen, except in a world of strangers.
 func (w *World) Egress(mark uint32, packet []byte, tweak ...func(*SKB)) Result {
 	w.Note(w.T, packet, 14)
 	return w.Run(w.Programs.OncacheEgress, w.PodIf, mark, packet, tweak...)

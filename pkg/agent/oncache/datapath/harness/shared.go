@@ -19,15 +19,15 @@ import (
 
 const sharedPins = sandbox.BPFFS + "/shared/oncache"
 
-// shared is what the worlds of one test after the other use: the verifier takes a second for the programs on an emulated machine, and
-// there are some hundred worlds.
+// shared are the programs and maps that the worlds use one after the other. On an emulated machine the verifier takes a second for the
+// programs, and there are some hundred worlds.
 var shared struct {
 	*datapath.Datapath
 	*Inside
 	taken bool
 }
 
-// borrow gives the shared programs, whose maps are as new ones, to a world until its test ends. Who attaches them to devices, or
+// borrow gives the shared programs, with maps like new, to a world until its test ends. A test that attaches them to devices, or
 // removes their pins, must use NewWorldWith instead.
 func borrow(t testing.TB) (*datapath.Datapath, *Inside) {
 	if shared.Datapath == nil {
@@ -42,12 +42,12 @@ func borrow(t testing.TB) (*datapath.Datapath, *Inside) {
 		require.NoError(t, empty(shared.Datapath, shared.Inside))
 		attached, err := datapath.Attached(sharedPins)
 		require.NoError(t, err)
-		require.Empty(t, attached, "programs that were attached are no longer as new")
+		require.Empty(t, attached, "programs that were attached are no longer like new")
 	})
 	return shared.Datapath, shared.Inside
 }
 
-// empty makes all maps what they are when they have been made: arrays have zeros, all others nothing.
+// empty resets all maps to their initial state: arrays have zeros, all others no entries.
 func empty(d *datapath.Datapath, in *Inside) error {
 	_, err := Passed(d)
 	errs := []error{err}
@@ -71,7 +71,7 @@ func empty(d *datapath.Datapath, in *Inside) error {
 	return errors.Join(errs...)
 }
 
-// mapsOf are all maps but the ring buffer, which has no entries to look up.
+// mapsOf returns all maps except the ring buffer, which has no entries to look up.
 func mapsOf(in *Inside) (all []*ebpf.Map) {
 	eachField(&in.Maps, func(_ string, m **ebpf.Map) {
 		if (*m).Type() != ebpf.RingBuf {
@@ -81,7 +81,7 @@ func mapsOf(in *Inside) (all []*ebpf.Map) {
 	return all
 }
 
-// Passed are the connections in the ring buffer, which is empty then.
+// Passed returns the connections in the ring buffer and empties it.
 func Passed(d *datapath.Datapath) (all []datapath.Connection, err error) {
 	reader, err := d.NewPassedReader()
 	if err != nil {
@@ -91,7 +91,7 @@ func Passed(d *datapath.Datapath) (all []datapath.Connection, err error) {
 	return all, reader.Drain(func(c datapath.Connection) { all = append(all, c) })
 }
 
-// zero makes an array what it has been when it was made.
+// zero resets an array to its initial state.
 func zero(m *ebpf.Map) error {
 	keys := make([]uint32, m.MaxEntries())
 	for i := range keys {
@@ -110,7 +110,7 @@ func zero(m *ebpf.Map) error {
 	return nil
 }
 
-// filled is a value of the map with this byte everywhere, for each CPU if it has them.
+// filled returns a value of the map with this byte everywhere; for a per-CPU map, one for each CPU.
 func filled(m *ebpf.Map, b byte) any {
 	value := bytes.Repeat([]byte{b}, int(m.ValueSize()))
 	if m.Type() != ebpf.PerCPUArray {

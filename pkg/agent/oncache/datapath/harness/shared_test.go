@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
-// contents are all entries of a map as they are printed.
+// contents prints all entries of a map.
 func contents(t *testing.T, m *ebpf.Map) (all []string) {
 	if m.Type() == ebpf.PerCPUArray {
 		var key uint32
@@ -34,7 +34,7 @@ func contents(t *testing.T, m *ebpf.Map) (all []string) {
 	return all
 }
 
-// TestEmptyMapsAreAsNewOnes: what is left in one would be seen by the next test.
+// TestEmptyMapsAreAsNewOnes: the next test would see entries that are left.
 func TestEmptyMapsAreAsNewOnes(t *testing.T) {
 	sandbox.RequireRoot(t)
 	pins := filepath.Join(sandbox.BPFFS, t.Name(), "oncache")

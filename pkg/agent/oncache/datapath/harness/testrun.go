@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRun runs a program on single packets (BPF_PROG_TEST_RUN). It is here for what ebpf.Program.Run does not do: it
-// reports how long the program ran, and it does not allocate.
+// TestRun runs a program on single packets (BPF_PROG_TEST_RUN). Unlike ebpf.Program.Run it reports how long the program ran, and does
+// not allocate.
 type TestRun struct {
 	// The part of union bpf_attr (include/uapi/linux/bpf.h) that the kernel reads and writes.
 	attr struct {
@@ -24,13 +24,13 @@ type TestRun struct {
 		context, contextOut             uint64
 		flags, cpu, batchSize, reserved uint32
 	}
-	// Context is what the program gets beside the packet, ContextOut what it leaves.
+	// Context is the program's context before the run, ContextOut after it.
 	Context, ContextOut SKB
 	out                 []byte
 }
 
-// NewTestRun makes a TestRun for packets that the program leaves with at most room bytes; 0 if nobody wants to know. It is
-// not inlined because the kernel is given addresses in it as numbers: it must not be on a stack, which can move.
+// NewTestRun makes a TestRun for packets that have at most room bytes after the program; with 0 they are not returned. It must
+// not be inlined: the kernel gets addresses within the TestRun as numbers, so it must not be on a stack, which can move.
 //
 //go:noinline
 func NewTestRun(program *ebpf.Program, room int) *TestRun {
@@ -45,12 +45,12 @@ func NewTestRun(program *ebpf.Program, room int) *TestRun {
 
 func address[T any](p *T) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 
-// Run runs the program on one packet, which must be on the heap. The kernel breaks off when the Go runtime signals the
-// thread.
+// Run runs the program on one packet, which must be on the heap. It tries again when a signal of the Go runtime interrupts the
+// kernel.
 func (r *TestRun) Run(packet []byte) error {
 	r.attr.packet, r.attr.packetSize = address(unsafe.SliceData(packet)), uint32(len(packet))
 	for {
-		// The kernel has written there how long the packet before was, and would take it for the room that there is.
+		// The kernel has written the previous packet's length there, and would take it for the size of the buffer.
 		r.attr.packetOutSize, r.attr.contextOutSize = 0, 0
 		if len(r.out) > 0 {
 			r.attr.packetOut, r.attr.packetOutSize = address(unsafe.SliceData(r.out)), uint32(len(r.out))
@@ -68,11 +68,11 @@ func (r *TestRun) Run(packet []byte) error {
 	}
 }
 
-// Verdict is what the program returned.
+// Verdict returns the program's return value.
 func (r *TestRun) Verdict() int { return int(int32(r.attr.verdict)) }
 
-// Duration is how long the program ran, in ns by the kernel's own clock.
+// Duration returns how long the program ran, in ns by the kernel's own clock.
 func (r *TestRun) Duration() uint32 { return r.attr.duration }
 
-// Packet is what the program left.
+// Packet returns the packet after the program.
 func (r *TestRun) Packet() []byte { return r.out[:r.attr.packetOutSize] }

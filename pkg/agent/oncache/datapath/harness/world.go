@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
-// World is a loaded datapath that knows the Pod and the Node, in the network namespace of the test. It ends with the test.
+// World is a loaded datapath in the network namespace of the test, with the Pod and the Node announced. It ends with the test.
 type World struct {
 	*datapath.Datapath
 	*Inside
@@ -25,14 +25,14 @@ type World struct {
 	// PodIf and UplinkIf are interface indexes.
 	PodIf, UplinkIf int
 	Family          Family
-	// strangers: packets are of flows that the programs have not seen yet. Otherwise of those that they have: a miss gets a ticket.
+	// strangers: the programs have not seen the packets' flows yet. Otherwise they have, so a miss gets a ticket.
 	strangers bool
 }
 
 // Family says which IP versions a world uses.
 type Family struct{ Inner6, Outer6 bool }
 
-// Families are all combinations, by what is in what.
+// Families are all combinations of inner and outer IP version.
 var Families = map[string]Family{
 	"IPv4 in IPv4": {false, false},
 	"IPv4 in IPv6": {false, true},
@@ -50,7 +50,7 @@ func NewWorldOf(t testing.TB, f Family) *World {
 	return populate(t, d, in, sharedPins, f)
 }
 
-// NewStrangersWorld makes a world in which packets are of flows that the programs have not seen yet.
+// NewStrangersWorld makes a world in which the programs have not seen the packets' flows yet.
 func NewStrangersWorld(t *testing.T, f Family) *World {
 	w := NewWorldOf(t, f)
 	w.strangers = true
@@ -73,7 +73,7 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 	return populate(t, d, in, opts.PinPath, f)
 }
 
-// populate tells new maps of the Pod and the Node.
+// populate writes the Pod and the Node into new maps.
 func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f Family) *World {
 	w := &World{Datapath: d, Inside: in, T: t, PinPath: pinPath, PodIf: NewDevice(t, "pod0", PodMAC), UplinkIf: NewDevice(t, "up0", UplinkMAC), Family: f}
 	d.SetUplink(datapath.Uplink{
@@ -97,11 +97,11 @@ func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f 
 	return w
 }
 
-// Decapsulated is the reason under which Ingress counts a good packet: another one where the kernel (before Linux 6.3) cannot
-// decapsulate one IP version from the other.
+// Decapsulated returns the reason under which Ingress counts a good packet. It is not "hit" where the kernel (before Linux 6.3)
+// cannot decapsulate one IP version from the other.
 func (w *World) Decapsulated() string { return Decapsulated(w.T, w.Family) }
 
-// Decapsulated is World.Decapsulated of a world with these IP versions.
+// Decapsulated is World.Decapsulated for a world with these IP versions.
 func Decapsulated(t testing.TB, f Family) string {
 	if f.Inner6 != f.Outer6 && Minor(t, KernelRelease(t)) < 6003 {
 		return "offload"

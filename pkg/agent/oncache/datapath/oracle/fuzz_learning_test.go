@@ -17,18 +17,17 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
 )
 
-// learning is one packet before and behind Open vSwitch. What changes between the two is Open vSwitch's doing, or somebody's
-// who wants the cache to learn what Open vSwitch did not decide.
+// learning is one packet before and behind Open vSwitch. Open vSwitch, or an attacker who wants the cache to learn something that Open
+// vSwitch did not decide, makes the differences between the two.
 type learning struct {
 	ingress bool // Ingress and Ingress-Init, otherwise Egress and Egress-Init
 	seen    oracle.Seen
-	// forged is what the mark differs in from what the programs and Open vSwitch have set.
+	// forged are the bits in which the mark differs from the one that the programs and Open vSwitch have set.
 	forged uint32
 }
 
-// FuzzLearning passes a packet that is not in the cache through Egress or Ingress, does to it what Open vSwitch does and a few
-// other things, and passes it through Egress-Init or Ingress-Init. An entry may be there afterwards only if the oracle agrees.
-// The input is a recipe.
+// FuzzLearning passes a packet without an entry through Egress or Ingress, changes it as Open vSwitch does and in a few other ways, and
+// passes it through Egress-Init or Ingress-Init. Afterwards there may be an entry only if the oracle agrees. The input is a recipe.
 func FuzzLearning(f *testing.F) {
 	w := newFuzzWorld(f)
 	var bases [16]learning
@@ -46,7 +45,7 @@ func FuzzLearning(f *testing.F) {
 	})
 }
 
-// TestLearningBases: the packets that FuzzLearning begins with are learned.
+// TestLearningBases: the packets with which FuzzLearning begins are learned.
 func TestLearningBases(t *testing.T) {
 	w := newFuzzWorld(t)
 	for kind := range 16 {
@@ -55,7 +54,7 @@ func TestLearningBases(t *testing.T) {
 	}
 }
 
-// learningBase is a packet that is learned; kind is as for base.
+// learningBase returns a packet that is learned; kind is as for base.
 func (w *fuzzWorld) learningBase(kind int) learning {
 	c := w.bases[kind].clone()
 	f := harness.Family{Inner6: kind&1 != 0, Outer6: kind&2 != 0}
@@ -86,7 +85,7 @@ func (l *learning) clone() *learning {
 	return &c
 }
 
-// innerOffset is where the IP header is that the learning program compares.
+// innerOffset is the offset of the IP header that the learning program compares.
 func (l *learning) innerOffset() int {
 	if l.ingress {
 		return 14
@@ -98,7 +97,7 @@ func (l *learning) edit(w *fuzzWorld, r *recipe) {
 	at := []int{14, l.innerOffset()}[r.next()%2] + fields[int(r.next())%len(fields)]
 	s := &l.seen
 	switch r.next() % 13 {
-	case 0: // the same change on both sides: another packet of which all is well
+	case 0: // the same change on both sides: another consistent packet
 		change(s.Before.Frame, at+len(s.Before.Frame)-len(s.After.Frame), peek(r))
 		change(s.After.Frame, at, r)
 	case 1:
@@ -132,7 +131,7 @@ func (l *learning) edit(w *fuzzWorld, r *recipe) {
 	}
 }
 
-// checkLearning says whether something was learned, and fails when the oracle refuses it, or a packet was changed.
+// checkLearning says whether an entry was learned, and fails if the oracle refuses it, or if a packet was changed.
 func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	s := &l.seen
 	before := fuzzCase{ingress: l.ingress, packet: s.Before, state: *s.State}
@@ -154,7 +153,7 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 		}()
 	}
 
-	// Time passes: what Open vSwitch, the agent and others have changed meanwhile.
+	// Time passes, and Open vSwitch, the agent and others change the state.
 	w.Control().Mode = s.State.Mode
 	e := w.EndpointAt(harness.PodSlot)
 	e.Epoch, e.Ip4, e.Ip6 = s.State.Endpoint.Epoch, object.Wire4(s.State.Endpoint.IPv4), object.Wire6(s.State.Endpoint.IPv6)
@@ -192,7 +191,7 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	return learned
 }
 
-// setShares makes the flow maps nearly full and the Pod's share of them used up, or puts no limit to them.
+// setShares makes the flow maps nearly full and the Pod's share of them used up, or removes the limits.
 func (w *fuzzWorld) setShares(usedUp bool) {
 	for m := range object.FlowMaps {
 		*w.LimitOf(m) = object.BpfOncLimit{Entries: 1, Full: 1}
@@ -230,7 +229,7 @@ func take[K any](t *testing.T, m *ebpf.Map, key K) (found bool) {
 	return false
 }
 
-// peek is what r gives next, left in r.
+// peek returns the next bytes of r and leaves them there.
 func peek(r *recipe) *recipe {
 	same := *r
 	return &same

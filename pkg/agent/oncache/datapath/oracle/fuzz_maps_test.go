@@ -17,7 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
 )
 
-// install makes the maps say what the case wants, and returns what removes the flow entry again.
+// install writes the case's state into the maps, and returns a function that removes the flow entry again.
 func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	s := &c.state
 	control := w.Control()
@@ -67,7 +67,7 @@ func put[K any](t *testing.T, c *fuzzCase, egress, ingress *ebpf.Map, key K, tag
 	return func() { forget(t, ingress, key) }
 }
 
-// forget deletes an entry, unless the packet has ended the flow.
+// forget deletes an entry, which is already gone if the packet has ended the flow.
 func forget[K any](t *testing.T, m *ebpf.Map, key K) {
 	if err := m.Delete(key); !errors.Is(err, ebpf.ErrKeyNotExist) {
 		require.NoError(t, err)
@@ -91,7 +91,7 @@ func validity(e *oracle.Entry, tag uint32) object.BpfOncValidity {
 	return v
 }
 
-// adopt makes the state's addresses those that stand in the packet, so that changes of both cancel out.
+// adopt copies the packet's addresses into the state, so that changes of both cancel out.
 func (c *fuzzCase) adopt() {
 	s, b := &c.state, c.packet.Frame
 	if len(b) < 14 {

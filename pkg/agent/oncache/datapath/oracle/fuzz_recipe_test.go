@@ -9,9 +9,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
 )
 
-// recipe is what the fuzzer changes: the first byte is the kind of base packet (see base), then come edits, each the number
-// of an edit and the bytes that it takes. A recipe that has ended gives zeros. Without an edit the packet is a hit, with one
-// almost, which is where faults are.
+// recipe is the fuzzer's input: the first byte is the kind of base packet (see base), then come edits, each the number of an edit and
+// the bytes that it takes. After its end a recipe gives zeros. Without an edit the packet is a hit; with one it is nearly a hit, which
+// is where faults are.
 type recipe []byte
 
 func (r *recipe) next() byte {
@@ -36,11 +36,11 @@ func (w *fuzzWorld) cook(r recipe) *fuzzCase {
 	for i := 0; i < maxEdits && len(r) > 0; i++ {
 		n := int(r.next()) % 16
 		if n >= len(edits) {
-			n = 0 // more of the first: what packets are is most of the condition
+			n = 0 // more of the first: most of the condition is about the packet's fields
 		}
 		edits[n](w, c, &r)
 	}
-	// Most of the time the packet's checksum is right, and the entry is that of the packet, whatever was done to it.
+	// Usually the checksum is right and the entry is that of the packet, regardless of the edits.
 	if kind&32 == 0 {
 		c.sum()
 	}
@@ -67,13 +67,13 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			c.packet.Frame = append(c.packet.Frame, make([]byte, n*n/8)...)
 		}
 	},
-	// Bytes in between: options, tags.
+	// Inserted bytes: options, tags.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
 		at := min(c.layer(r.next())+fields[int(r.next())%len(fields)], len(c.packet.Frame))
 		n := int(r.next())%3*4 + 4
 		c.packet.Frame = append(c.packet.Frame[:at], append(make([]byte, n), c.packet.Frame[at:]...)...)
 	},
-	// Lengths and the outer checksum that agree with what is there now.
+	// Lengths and the outer checksum that agree with the present bytes.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) { c.repair() },
 	// A number in the maps.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
@@ -86,7 +86,7 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 		*n += uint32(int8(r.next()))
 		s.Mode %= 3
 	},
-	// What an entry is.
+	// The entry.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
 		e := c.state.Entry
 		if e == nil {
@@ -107,7 +107,7 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			change(e.MACs[:], int(r.next())%12, r)
 		}
 	},
-	// Addresses and the form of the tunnel.
+	// Addresses and the format of the tunnel.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
 		s := &c.state
 		arrays := [][]byte{s.Uplink.MAC[:], s.Uplink.VirtualMAC[:], s.Uplink.TunnelHeader[:], s.Endpoint.MAC[:], s.Endpoint.GatewayMAC[:]}
@@ -115,15 +115,15 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 		change(a, int(r.next())%len(a), r)
 	},
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) { c.adopt() },
-	// The way to the Node.
+	// The route to the Node.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
 		s := &c.state
 		switch r.next() % 4 {
-		case 0: // around what fits
+		case 0: // around the size that fits
 			s.Node.MTU = len(c.packet.Frame) - 28 + len(s.Node.Header) - 14 + int(int8(r.next()))/8
 		case 1:
 			s.Node.MTU = int(r.next())<<8 | int(r.next())
-		case 2: // MACs, and what stays the same in the outer header: DSCP, TTL
+		case 2: // MACs, and the fixed fields of the outer header: DSCP, TTL
 			change(s.Node.Header, int(r.next())%12, r)
 			if !s.Node.Address.Is6() {
 				s.Node.Header[14+1] = r.next() &^ 3
@@ -134,7 +134,7 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			s.Uplink.PortFirst, s.Uplink.PortCount = min(a, b), max(a, b)-min(a, b)
 		}
 	},
-	// What the kernel knows beside the frame.
+	// The kernel's metadata of the frame.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
 		switch r.next() % 6 {
 		case 0:
@@ -169,7 +169,7 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			repairOuter(c.packet.Frame)
 		}
 	},
-	// A flow whose hash is known, and half of the time a packet that has none.
+	// A flow whose hash is known, and in half of the cases a packet without one.
 	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
 		c.packet.Hash *= uint32(r.next() % 2)
 		if c.state.Entry != nil {
@@ -178,8 +178,8 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 	},
 }
 
-// fields are offsets from the beginning of an IP header: Ethernet before it, IPv4 and IPv6 fields, those of the transport
-// header behind either, the tunnel header.
+// fields are offsets from the beginning of an IP header: of Ethernet fields before it, of IPv4 and IPv6 fields, of fields of the
+// transport header after either, and of the tunnel header.
 var fields = []int{
 	-14, -8, -2, -1,
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 19, 23, 24, 39,
@@ -188,7 +188,7 @@ var fields = []int{
 	28, 30, 34, 35, 48, 50, 54, 55,
 }
 
-// layer is the offset of the outermost or the inner IP header.
+// layer returns the offset of the outermost or the inner IP header.
 func (c *fuzzCase) layer(n byte) int {
 	if n%2 == 0 {
 		return 14
@@ -196,7 +196,7 @@ func (c *fuzzCase) layer(n byte) int {
 	return c.innerOffset()
 }
 
-// change changes one byte, if there is one at at.
+// change changes the byte at offset at, if there is one.
 func change(b []byte, at int, r *recipe) {
 	how, v := r.next(), r.next()
 	if at < 0 || at >= len(b) {
@@ -211,12 +211,12 @@ func change(b []byte, at int, r *recipe) {
 		b[at] += byte(int8(v))
 	case 3:
 		b[at] ^= v
-	default: // at the edge of something
+	default: // a boundary value
 		b[at] = []byte{0, 1, 2, 4, 6, 0x10, 0x40, 0xff}[v%8]
 	}
 }
 
-// repair makes lengths, and the checksum of an outer IPv4 header, right.
+// repair corrects lengths and the checksum of an outer IPv4 header.
 func (c *fuzzCase) repair() {
 	if !c.ingress {
 		repairIP(c.packet.Frame, 14)
@@ -231,7 +231,7 @@ func repairOuter(b []byte) {
 	sum(b, 14)
 }
 
-// sum makes the checksum of the inner IPv4 header right.
+// sum corrects the checksum of the inner IPv4 header.
 func (c *fuzzCase) sum() { sum(c.packet.Frame, c.innerOffset()) }
 
 func sum(b []byte, at int) {

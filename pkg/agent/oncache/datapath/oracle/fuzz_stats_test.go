@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fuzzStats counts what was run. The fuzzer's workers are processes of their own, so each writes a file into the directory
-// that ONCACHE_FUZZ_STATS names, for `make fuzz` to add up.
+// fuzzStats counts the cases that were run. The fuzzer's workers are separate processes, so each writes a file into the directory
+// ONCACHE_FUZZ_STATS, and `make fuzz` adds them up.
 type fuzzStats struct {
 	path             string
 	executions, hits uint64

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzCases runs packets that are hits, or almost, with map states that fit them, or almost, through Egress and Ingress, and
-// compares with the oracle. Its input is a recipe.
+// FuzzCases passes packets that are hits, or nearly, with map states that fit them, or nearly, through Egress and Ingress, and compares
+// with the oracle. Its input is a recipe.
 func FuzzCases(f *testing.F) {
 	w := newFuzzWorld(f)
 	for kind := range 32 {
@@ -25,7 +25,7 @@ func FuzzFrames(f *testing.F) {
 		f.Add(byte(kind), w.bases[kind].packet.Frame)
 	}
 	f.Fuzz(func(t *testing.T, kind byte, frame []byte) {
-		// Less than an Ethernet header never comes to a hook; more than a page is not linear.
+		// A frame shorter than an Ethernet header never reaches a hook; one longer than a page is not linear.
 		if len(frame) < 14 || len(frame) > 3500 {
 			t.Skip()
 		}

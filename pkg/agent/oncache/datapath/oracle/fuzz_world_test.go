@@ -19,7 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
 )
 
-// fuzzCase is one packet at one hook, and what the maps say then.
+// fuzzCase is one packet at one hook, and the state of the maps.
 type fuzzCase struct {
 	ingress bool
 	// packetType is skb->pkt_type, 0 (PACKET_HOST) to 3 (PACKET_OTHERHOST).
@@ -53,14 +53,14 @@ func newFuzzWorld(t testing.TB) *fuzzWorld {
 	return w
 }
 
-// What the prelude of a fuzzed program reads from skb->cb.
+// The values that the prelude of a fuzzed program reads from skb->cb.
 const (
 	cbHash = iota
 	cbVLAN
 	cbPacketType
 )
 
-// fuzzRun runs p behind a prelude that sets what BPF_PROG_TEST_RUN cannot: flow hash, VLAN tag beside the frame, packet type.
+// fuzzRun runs p after a prelude that sets the fields that BPF_PROG_TEST_RUN cannot: flow hash, VLAN tag outside the frame, packet type.
 func fuzzRun(t testing.TB, jumps *ebpf.Map, n uint32, p *ebpf.Program) *harness.TestRun {
 	require.NoError(t, jumps.Put(n, p))
 	const cb = 48 // of struct __sk_buff
@@ -88,7 +88,7 @@ func fuzzRun(t testing.TB, jumps *ebpf.Map, n uint32, p *ebpf.Program) *harness.
 	return harness.NewTestRun(prelude, 1<<16)
 }
 
-// base is a packet that takes the fast path. The bits of kind: IPv6 inside, IPv6 outside, UDP, Ingress.
+// base returns a packet that takes the fast path. The bits of kind: IPv6 inside, IPv6 outside, UDP, Ingress.
 func (w *fuzzWorld) base(kind int) fuzzCase {
 	f := harness.Family{Inner6: kind&1 != 0, Outer6: kind&2 != 0}
 	of := harness.World{T: w.T, Family: f}
@@ -130,7 +130,7 @@ func (w *fuzzWorld) base(kind int) fuzzCase {
 	return c
 }
 
-// innerOffset is where the inner IP header of an unharmed packet is.
+// innerOffset is the offset of the inner IP header in an unmodified packet.
 func (c *fuzzCase) innerOffset() int {
 	if c.ingress {
 		return len(c.state.Node.Header)
@@ -138,14 +138,14 @@ func (c *fuzzCase) innerOffset() int {
 	return 14
 }
 
-// follow makes the entry that of the packet, as far as the packet has what looks like a 5-tuple.
+// follow makes the entry that of the packet, if the packet has something like a 5-tuple.
 func (c *fuzzCase) follow() {
 	if flow, ok := harness.FiveTupleIn(c.packet.Frame, c.innerOffset()); ok && c.state.Entry != nil {
 		c.state.Entry.Flow = oracle.Flow(flow)
 	}
 }
 
-// clone is a copy that can be changed.
+// clone returns a copy that can be changed.
 func (c *fuzzCase) clone() *fuzzCase {
 	d := *c
 	d.packet.Frame = bytes.Clone(c.packet.Frame)
@@ -169,7 +169,7 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 		t.Fatalf("let through, but the design refuses it: %v\n%s", refused, c)
 	case hit:
 		if !bytes.Equal(want, r.Packet()) {
-			t.Fatalf("let through, but changed in another way than the design says (- want, + got):\n%s\n%s", cmp.Diff(want, r.Packet()), c)
+			t.Fatalf("let through, but changed differently than the design says (- want, + got):\n%s\n%s", cmp.Diff(want, r.Packet()), c)
 		}
 		if wantMark := map[bool]uint32{true: 0, false: c.mark}[c.ingress]; r.ContextOut.Mark != wantMark {
 			t.Fatalf("mark %#x, want %#x\n%s", r.ContextOut.Mark, wantMark, c)
@@ -206,8 +206,8 @@ func (w *fuzzWorld) pass(t *testing.T, c *fuzzCase) *harness.TestRun {
 	return r
 }
 
-// judge asks the oracle what must come out, or why the packet is no hit. The outer identification, which the program chooses, is read
-// from what came out of a hit.
+// judge asks the oracle for the resulting frame, or for the reason why the packet is not a hit. The program chooses the outer
+// identification, so judge takes it from the result of a hit.
 func (c *fuzzCase) judge(hit bool, out []byte) (want []byte, refused error) {
 	if c.ingress {
 		return oracle.Ingress(&c.state, &c.packet)
@@ -219,7 +219,7 @@ func (c *fuzzCase) judge(hit bool, out []byte) (want []byte, refused error) {
 	return oracle.Egress(&c.state, &c.packet, identification)
 }
 
-// requirePassedOn fails if a packet that is no hit does not go on to Open vSwitch untouched, with a mark that is right.
+// requirePassedOn fails unless a packet that is not a hit goes on to Open vSwitch untouched, with the right mark.
 func (c *fuzzCase) requirePassedOn(t *testing.T, verdict int, mark uint32, frame []byte, refused error) {
 	t.Helper()
 	stampOf := oracle.EgressStamp
@@ -233,20 +233,20 @@ func (c *fuzzCase) requirePassedOn(t *testing.T, verdict int, mark uint32, frame
 		foreign = ^uint32(harness.OwnBits) // a new ticket, or Ingress, clears the epoch
 	}
 	if verdict != harness.Next || !bytes.Equal(frame, c.packet.Frame) || mark&foreign != wantMark&foreign {
-		t.Fatalf("no hit (%v), but not passed on untouched: verdict %d, mark %#x, want %#x\n%s\n%s",
+		t.Fatalf("not a hit (%v), but not passed on untouched: verdict %d, mark %#x, want %#x\n%s\n%s",
 			refused, verdict, mark, wantMark, cmp.Diff(c.packet.Frame, frame), c)
 	}
 }
 
-// kernelCannot lists what a program may refuse although the oracle lets it through, and it is nothing but this. A super-packet
-// made by BPF_PROG_TEST_RUN has a segment size but no type, and the kernel does not change the room in such a packet. Before
-// Linux 6.3 one IP version is not decapsulated from the other.
+// kernelCannot lists the only packets that a program may refuse although the oracle lets them through. A super-packet made by
+// BPF_PROG_TEST_RUN has a segment size but no type, and the kernel does not change the room in such a packet. Before Linux 6.3 one IP
+// version is not decapsulated from the other.
 func kernelCannot(t *testing.T, c *fuzzCase) bool {
 	f := harness.Family{Inner6: c.state.Entry.Flow.Source.Addr().Is6(), Outer6: c.state.Node.Address.Is6()}
 	return c.packet.Segment > 0 || c.ingress && harness.Decapsulated(t, f) == "offload"
 }
 
-// reason runs a case again to see what the program counts.
+// reason runs a case again to see which reason the program counts.
 func (w *fuzzWorld) reason(t *testing.T, c *fuzzCase, r *harness.TestRun) string {
 	return w.Counted(t, func() { require.NoError(t, r.Run(c.packet.Frame)) })
 }

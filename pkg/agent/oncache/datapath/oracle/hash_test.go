@@ -13,8 +13,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// TestHashOfTheFlow: the kernel's hash of a flow, on which the outer source port depends, is kept with the entry when packets come
-// without one, so that it need not be computed again; and only then.
+// TestHashOfTheFlow: the kernel's hash of a flow, on which the outer source port depends, is kept with the entry if packets come
+// without one, so that it need not be computed again. Otherwise it is not kept.
 func TestHashOfTheFlow(t *testing.T) {
 	const before, kernels, own = 0x11111111, 0x22222222, 0x33333333
 	for _, c := range []struct {
@@ -29,7 +29,7 @@ func TestHashOfTheFlow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newFuzzWorld(t)
 			w.Family.Inner6 = c.six
-			w.Control().Lease = 1 << 32 // a young datagram asks again after a sixteenth of it, which a busy machine may take between two packets
+			w.Control().Lease = 1 << 32 // a young datagram probes after a sixteenth of it, which a busy machine may take between two packets
 			out, in := w.FromPod(), w.ToPod()
 			out.UDP, in.UDP = true, true
 			send := func(r *harness.TestRun, ifindex int, mark, hash uint32, packet []byte) {
@@ -59,7 +59,7 @@ func TestHashOfTheFlow(t *testing.T) {
 			if c.six {
 				return
 			}
-			// A lease later packets come the other way, and the entry follows.
+			// After the lease, the other kind of packets comes, and the entry follows.
 			w.EndLeases()
 			send(w.egressRun, w.PodIf, 0, before-c.before, out.Bytes(t))
 			send(w.egressInitRun, w.UplinkIf, harness.Unstamped(w.egressRun.ContextOut.Mark)|harness.Epoch<<20, kernels, wire)
@@ -68,7 +68,7 @@ func TestHashOfTheFlow(t *testing.T) {
 	}
 }
 
-// knownHash reads the hash that the entry of a packet sent by the Pod has.
+// knownHash returns the hash in the entry of a packet from the Pod.
 func knownHash(w *harness.World, t *testing.T, p harness.Packet) uint32 {
 	t.Helper()
 	var entry object.BpfOncEgress

@@ -5,7 +5,7 @@ package oracle
 
 import "encoding/binary"
 
-// Sum returns the one's complement sum of 16-bit words; b has an even length.
+// Sum returns the one's complement sum of 16-bit words; the length of b is even.
 func Sum(b []byte) uint16 {
 	var total uint32
 	for i := 0; i < len(b); i += 2 {

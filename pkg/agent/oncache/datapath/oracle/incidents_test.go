@@ -21,7 +21,7 @@ const (
 	toPodKind = 8
 )
 
-// as is the base packet of a kind, changed by edit, with the entry that would fit.
+// as returns the base packet of a kind, changed by edit, with the entry that would fit.
 func (w *fuzzWorld) as(kind int, edit func(ip []byte, c *fuzzCase)) *fuzzCase {
 	c := w.bases[kind].clone()
 	edit(c.packet.Frame[c.innerOffset():], c)
@@ -42,8 +42,8 @@ func TestGHSA_c66w_hq56_4q97_ICMPHasNoEntry(t *testing.T) {
 	}
 }
 
-// TestGO_2024_3072_LearnsOnlyWhatWasDecidedNow: a race at the start of Cilium's host firewall let packets by. An entry needs
-// an established connection and the epoch of the rules that hold now.
+// TestGO_2024_3072_LearnsOnlyWhatWasDecidedNow: a race at the start of Cilium's host firewall let packets through. An entry needs an
+// established connection and the epoch of the current rules.
 func TestGO_2024_3072_LearnsOnlyWhatWasDecidedNow(t *testing.T) {
 	w := harness.NewWorld(t)
 	out := harness.FromPod()
@@ -54,8 +54,8 @@ func TestGO_2024_3072_LearnsOnlyWhatWasDecidedNow(t *testing.T) {
 	}
 }
 
-// TestGHSA_8fg8_jh2h_f2hc_SourceIsThePods: Cilium took IPv6 packets for those of another source. A source address that is not
-// the Pod's is never learned, whatever Open vSwitch says.
+// TestGHSA_8fg8_jh2h_f2hc_SourceIsThePods: Cilium mistook the source of IPv6 packets. A source address that is not the Pod's is never
+// learned, whatever Open vSwitch decides.
 func TestGHSA_8fg8_jh2h_f2hc_SourceIsThePods(t *testing.T) {
 	w := harness.NewWorldOf(t, harness.Family{Inner6: true, Outer6: true})
 	out := w.FromPod()
@@ -66,7 +66,7 @@ func TestGHSA_8fg8_jh2h_f2hc_SourceIsThePods(t *testing.T) {
 	in := w.ToPod()
 	in.Dst = out.Src
 	require.Equal(t, "no_endpoint", w.LearnIngress(in).Reason)
-	// Nor one that has become somebody else's while the packet was under way.
+	// Nor one that went to another Pod while the packet was in flight.
 	out = w.FromPod()
 	r = w.Egress(0, out.Bytes(t))
 	w.EndpointAt(harness.PodSlot).Ip6[3]++
@@ -75,7 +75,7 @@ func TestGHSA_8fg8_jh2h_f2hc_SourceIsThePods(t *testing.T) {
 }
 
 // TestCalicoUnauthSource_TunnelPacketsOfOthers: nobody authenticates VXLAN and Geneve packets; Calico drops those of hosts
-// that are not Nodes. A Node may send only what comes from its own Pod network, with the form that Nodes send.
+// that are not Nodes. Packets from a Node must come from its own Pod network and have the format that Nodes send.
 func TestCalicoUnauthSource_TunnelPacketsOfOthers(t *testing.T) {
 	w := newFuzzWorld(t)
 	for _, kind := range []int{toPodKind, toPodKind | kindUDP} {
@@ -89,7 +89,7 @@ func TestCalicoUnauthSource_TunnelPacketsOfOthers(t *testing.T) {
 	w.counts(t, c, "outer_source")
 }
 
-// TestCVE_2020_10749_RouterAdvertisement: Pods sent rogue router advertisements. Nothing of neighbour discovery is ever
+// TestCVE_2020_10749_RouterAdvertisement: Pods sent rogue router advertisements. Nothing of neighbor discovery is ever
 // carried.
 func TestCVE_2020_10749_RouterAdvertisement(t *testing.T) {
 	w := newFuzzWorld(t)
@@ -100,8 +100,8 @@ func TestCVE_2020_10749_RouterAdvertisement(t *testing.T) {
 	}
 }
 
-// TestCVE_2023_5366_NeighbourAdvertisement: Open vSwitch matched neighbour advertisements wrongly, so Pods could spoof them.
-func TestCVE_2023_5366_NeighbourAdvertisement(t *testing.T) {
+// TestCVE_2023_5366_NeighborAdvertisement: Open vSwitch matched neighbor advertisements wrongly, so Pods could spoof them.
+func TestCVE_2023_5366_NeighborAdvertisement(t *testing.T) {
 	w := newFuzzWorld(t)
 	w.counts(t, w.as(kindSix, func(ip []byte, _ *fuzzCase) { ip[6], ip[40] = 58, 136 }), "protocol")
 	arp := w.bases[0].clone()
@@ -130,7 +130,7 @@ func TestCVE_2016_10377_MalformedIP(t *testing.T) {
 	}
 }
 
-// TestCVE_2021_27853_StackedHeaders: VLAN 0 tags and LLC/SNAP headers hid what was behind them from filters of layer 2.
+// TestCVE_2021_27853_StackedHeaders: VLAN 0 tags and LLC/SNAP headers hid the headers after them from layer 2 filters.
 func TestCVE_2021_27853_StackedHeaders(t *testing.T) {
 	w := newFuzzWorld(t)
 	base := w.bases[0].packet.Frame
@@ -154,8 +154,8 @@ func TestCVE_2021_27853_StackedHeaders(t *testing.T) {
 	}
 }
 
-// TestONCachePrototype_ToSMeansNothing: the paper's programs kept their marks in two bits of the ToS that any Pod can set. A
-// packet with them is learned no sooner than others, and keeps them.
+// TestONCachePrototype_ToSMeansNothing: the paper's programs kept their marks in two bits of the ToS that any Pod can set. Here a
+// packet with these bits is learned no sooner than others, and keeps them.
 func TestONCachePrototype_ToSMeansNothing(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()
@@ -174,7 +174,7 @@ func TestONCachePrototype_ToSMeansNothing(t *testing.T) {
 	require.Empty(t, cmp.Diff(in.BehindOVS(harness.GatewayMAC, harness.PodMAC).Bytes(t), r.Packet))
 }
 
-// TestCilium_21496_NothingGoesAlong: bpf_redirect_peer takes mark and priority into the Pod.
+// TestCilium_21496_NothingGoesAlong: bpf_redirect_peer keeps mark and priority of a packet that enters the Pod, so Ingress clears them.
 func TestCilium_21496_NothingGoesAlong(t *testing.T) {
 	w := harness.NewWorld(t)
 	in := harness.ToPod()
@@ -187,8 +187,8 @@ func TestCilium_21496_NothingGoesAlong(t *testing.T) {
 	require.Zero(t, r.ContextOut.Priority)
 }
 
-// TestSimpleK8sCNI_5_PacketType: before Linux 6.15 bpf_redirect_peer left the packet type as it was, and the Pod dropped what
-// was not for this host. Only packets for this host are carried, and Egress does not care: the uplink sets it.
+// TestSimpleK8sCNI_5_PacketType: before Linux 6.15 bpf_redirect_peer left the packet type as it was, and the Pod dropped packets that
+// were not for this host. Ingress only lets through packets for this host. Egress ignores the type, because the uplink sets it.
 func TestSimpleK8sCNI_5_PacketType(t *testing.T) {
 	w := newFuzzWorld(t)
 	for packetType := byte(1); packetType <= 3; packetType++ {

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 )
 
-// tunnel has the parts of the outer headers that matter once they are accepted.
+// tunnel has the parts of the outer headers that matter after they are accepted.
 type tunnel struct {
 	source  netip.Addr
 	ecn     uint8

@@ -148,7 +148,7 @@ func fingerprint(p *inner, ip []byte) identity {
 
 func (e *Endpoint) owns(a netip.Addr) bool { return a == e.IPv4 || a == e.IPv6 }
 
-// template returns the header of a frame without the fields that differ from packet to packet.
+// template returns the header of a frame without the fields that differ between packets.
 func (s *State) template(frame []byte) []byte {
 	h := bytes.Clone(frame[:len(s.Node.Header)])
 	network := h[ethernetLength:]

@@ -63,7 +63,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestBesideTheFrame lists what the kernel knows of a packet that does not stand in it.
+// TestBesideTheFrame lists cases in the kernel's metadata of a packet.
 func TestBesideTheFrame(t *testing.T) {
 	w := newFuzzWorld(t)
 	for _, tc := range []struct {
@@ -77,7 +77,7 @@ func TestBesideTheFrame(t *testing.T) {
 		{"super-packet that the kernel cannot encapsulate", 0, func(_ []byte, c *fuzzCase) { c.packet.Segment = 50 }, "offload"},
 		{"super-packet that the kernel cannot decapsulate", toPodKind, func(_ []byte, c *fuzzCase) { c.packet.Segment = 50 }, "offload"},
 		{"UDP super-packet received", toPodKind | kindUDP, func(_ []byte, c *fuzzCase) { c.packet.Segment = 50 }, "offload"},
-		{"segments too big for the way", 0, func(_ []byte, c *fuzzCase) { c.packet.Segment = 1411 }, "mtu"},
+		{"segments too big for the route", 0, func(_ []byte, c *fuzzCase) { c.packet.Segment = 1411 }, "mtu"},
 		{"whole longer than an IP length says", 0, func(_ []byte, c *fuzzCase) {
 			c.packet.Segment, c.packet.Frame = 1000, append(c.packet.Frame, make([]byte, 65400)...)
 			c.repair()
@@ -89,7 +89,7 @@ func TestBesideTheFrame(t *testing.T) {
 	}
 }
 
-// TestTunnelForm lists tunnel packets of a form that no peer sends, beyond TestIngressRefuses.
+// TestTunnelForm lists tunnel packets in a format that no peer sends, in addition to TestIngressRefuses.
 func TestTunnelForm(t *testing.T) {
 	w := newFuzzWorld(t)
 	six := toPodKind | kindSix
@@ -134,7 +134,7 @@ func TestRecycledIngressElement(t *testing.T) {
 	w.counts(t, c, "no_entry")
 }
 
-// TestWrongInnerChecksum: a router drops what has a wrong header checksum, and conntrack calls it invalid.
+// TestWrongInnerChecksum: a router drops a packet with a wrong header checksum, and conntrack considers it invalid.
 func TestWrongInnerChecksum(t *testing.T) {
 	w := newFuzzWorld(t)
 	for _, kind := range []int{0, toPodKind} {

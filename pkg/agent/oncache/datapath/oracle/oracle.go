@@ -1,14 +1,14 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle says what the design (docs/design/oncache.md, "When a packet is a hit" and "What a hit does") wants done
-// with a packet. It is for tests only: the eBPF programs are run next to it, and whatever they let through that it refuses,
-// or change in another way, is a fault of one of the two. It is written from the design and RFCs, not from the programs, and
-// for reading, not for speed.
+// Package oracle computes the treatment of a packet that the design (docs/design/oncache.md, "When a packet is a hit" and "What a hit
+// does") requires. It is for tests only: they run the eBPF programs next to it, and a packet that the programs let through although
+// the oracle refuses it, or change differently, is a fault of one of the two. It is written from the design and RFCs, not from the
+// programs, and for reading, not for speed.
 //
-// Its tests run both: fuzz_test.go and fuzz_learning_test.go have the fuzz targets, fuzz_world_test.go and fuzz_maps_test.go bring a
-// case into the maps and through a program, fuzz_recipe_test.go makes cases of what the fuzzer changes, fuzz_stats_test.go counts
-// hits; malformed_test.go and incidents_test.go have cases of which the reason is known, too, hash_test.go flow hashes.
+// Its tests run both: fuzz_test.go and fuzz_learning_test.go have the fuzz targets, fuzz_world_test.go and fuzz_maps_test.go put a case
+// into the maps and through a program, fuzz_recipe_test.go makes cases from the fuzzer's input, fuzz_stats_test.go counts hits.
+// malformed_test.go and incidents_test.go have cases with a known reason, hash_test.go flow hashes.
 package oracle
 
 import (
@@ -104,10 +104,10 @@ type Packet struct {
 	VLAN      bool   // a tag outside the frame
 	ForHost   bool   // the device does not say that it is for another host
 	Segment   int    // payload bytes for each segment of a super-packet; 0 for others
-	Hash      uint32 // of the flow, as the kernel has it; 0: none
+	Hash      uint32 // the kernel's hash of the flow, 0 for none
 }
 
-// Refused is why a packet is not a hit; the text is the reason under which the design counts it.
+// Refused is the reason why a packet is not a hit, under the name in the design.
 type Refused string
 
 func (r Refused) Error() string { return string(r) }
@@ -128,8 +128,7 @@ type inner struct {
 	headers  int // bytes of the IP and the transport header
 }
 
-// read refuses every packet that is not plain TCP or UDP. etherType is that of the packet, b the bytes after the Ethernet
-// header.
+// read refuses every packet that is not plain TCP or UDP. b are the bytes after the Ethernet header.
 func read(etherType uint16, b []byte) (*inner, error) {
 	p := &inner{}
 	var source, destination netip.Addr

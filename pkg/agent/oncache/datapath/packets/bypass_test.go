@@ -33,7 +33,7 @@ func TestPodsOwnTunnel(t *testing.T) {
 		}
 	}
 	instructions := asm.Instructions{asm.Mov.Reg(asm.R6, asm.R1)}
-	instructions = append(instructions, adjust(28, fixedGSO|ipv4|udp)...) // what a tunnel device leaves behind
+	instructions = append(instructions, adjust(28, fixedGSO|ipv4|udp)...) // the state that a tunnel device leaves
 	instructions = append(instructions, adjust(-28, fixedGSO)...)
 	tunnel, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "own_tunnel", Type: ebpf.SchedCLS, License: "GPL", Instructions: append(instructions,
 		asm.Mov.Reg(asm.R1, asm.R6), asm.LoadMapPtr(asm.R2, jumps.FD()), asm.Mov.Imm(asm.R3, 0), asm.FnTailCall.Call(),
@@ -106,7 +106,7 @@ func learnThenHit(t *testing.T, w *harness.World, udp bool) {
 	}
 	require.Equal(t, "learned", w.LearnIngress(in).Reason)
 
-	// Ingress saw that Egress was there, and told it.
+	// Ingress has seen the entry of Egress, and told it.
 	r = w.Egress(0, out.Bytes(t))
 	require.Equal(t, "hit", r.Reason)
 	require.Equal(t, harness.Redirect, r.Verdict)

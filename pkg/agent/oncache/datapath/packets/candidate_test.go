@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// pass passes a packet through Egress or Ingress, whichever sees packets of its source.
+// pass passes a packet through Egress or Ingress, depending on its source.
 func pass(w *harness.World, p harness.Packet) (r harness.Result, frame []byte) {
 	w.T.Helper()
 	frame = p.Bytes(w.T)
@@ -26,7 +26,7 @@ func pass(w *harness.World, p harness.Packet) (r harness.Result, frame []byte) {
 	return w.Egress(0, frame), frame
 }
 
-// misses passes packets, which must all be of flows without entry and stay untouched, and tells which of them got tickets.
+// misses passes packets, which must all belong to flows without an entry and stay untouched, and tells which of them got tickets.
 func misses(w *harness.World, packets ...harness.Packet) (tickets []bool) {
 	w.T.Helper()
 	for i, p := range packets {
@@ -69,7 +69,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestEmptyDatagrams: they are all that some protocols send.
+// TestEmptyDatagrams: some protocols send nothing else.
 func TestEmptyDatagrams(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func forgetCandidates(w *harness.World) {
 	}
 }
 
-// TestCandidateOfOneRequest: of a connection with one request and one answer nothing is learned.
+// TestCandidateOfOneRequest: a connection with one request and one answer is not learned.
 func TestCandidateOfOneRequest(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestCandidateOfOneRequest(t *testing.T) {
 	}
 }
 
-// TestPortsUsedAgain: each of what begins or ends a connection makes its flows new ones, when it comes from who has the address.
+// TestPortsUsedAgain: each packet that begins or ends a connection makes its flows new ones, if it comes from the owner of the address.
 func TestPortsUsedAgain(t *testing.T) {
 	w := harness.NewStrangersWorld(t, harness.Family{})
 	out, in := harness.FromPod(), harness.ToPod()
@@ -175,7 +175,7 @@ func TestPortsUsedAgain(t *testing.T) {
 	other := harness.NewDevice(t, "pod1", harness.PodMAC)
 	require.NoError(t, w.SetEndpoint(harness.PodSlot+1, datapath.Endpoint{IfIndex: other, IPv4: harness.NodeIP, MAC: harness.PodMAC, GatewayMAC: harness.GatewayMAC}))
 	require.Equal(t, "tcp_flags", w.Run(w.Programs.OncacheEgress, other, 0, rst.Bytes(t)).Reason)
-	require.Equal(t, []bool{true, true}, misses(w, out, in), "RST of somebody else")
+	require.Equal(t, []bool{true, true}, misses(w, out, in), "RST from another Pod")
 }
 
 // TestOthersAreNoCandidates: a Pod notes nothing for addresses that are not its own, and gets no ticket for them.
@@ -195,7 +195,7 @@ func hash(w *harness.World, p harness.Packet) uint32 {
 	return harness.Hash(flow)
 }
 
-// TestCandidatesShareACell: flows that send in turns must not push each other out for ever.
+// TestCandidatesShareACell: flows that send alternately must not replace each other forever.
 func TestCandidatesShareACell(t *testing.T) {
 	w := harness.NewStrangersWorld(t, harness.Family{})
 	flows := []harness.Packet{harness.FromPod()}
@@ -208,8 +208,8 @@ func TestCandidatesShareACell(t *testing.T) {
 		}
 	}
 	tickets := make([]int, len(flows))
-	// With three flows in turns one packet in seven finds its flow noted. That one of them has none of 200 happens once in some
-	// 10^13 runs.
+	// With three alternating flows, one packet in seven finds its flow noted. The probability that one of them has none in 200 is about
+	// 10^-13.
 	for range 200 {
 		for i, got := range misses(w, flows...) {
 			if got {
@@ -245,8 +245,8 @@ func ticketed(w *harness.World, p harness.Packet) string {
 	return r.Reason
 }
 
-// TestBatchOfStrangers: of a new flow's packets that arrive together and are merged, the first has no ticket, so that nothing is
-// learned from it; from a later packet there is, once the ticket that went with the second one is old.
+// TestBatchOfStrangers: if the packets of a new flow arrive together and are merged, the first one has no ticket, so nothing is learned
+// from it. A later packet is learned from, once the second packet's ticket is old.
 func TestBatchOfStrangers(t *testing.T) {
 	w := harness.NewStrangersWorld(t, harness.Family{})
 	first := harness.ToPod()

@@ -14,7 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// TestIPv6EgressRefuses lists what is particular to IPv6; the rest is the same code as for IPv4.
+// TestIPv6EgressRefuses lists cases that are particular to IPv6; the rest is the same code as for IPv4.
 func TestIPv6EgressRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -28,13 +28,13 @@ func TestIPv6EgressRefuses(t *testing.T) {
 		{name: "authentication header", packet: func(p *harness.Packet) { p.Extended, p.Extension = true, layers.IPProtocolAH }, reason: "ip_options"},
 		{name: "fragment header", packet: func(p *harness.Packet) { p.Extended, p.Extension = true, layers.IPProtocolIPv6Fragment }, reason: "fragment"},
 		{name: "no next header", packet: func(p *harness.Packet) { p.Protocol = layers.IPProtocolNoNextHeader }, reason: "protocol"},
-		{name: "neighbour discovery", packet: func(p *harness.Packet) { p.Protocol = layers.IPProtocolICMPv6 }, reason: "protocol"},
+		{name: "neighbor discovery", packet: func(p *harness.Packet) { p.Protocol = layers.IPProtocolICMPv6 }, reason: "protocol"},
 		{name: "hop limit 1", packet: func(p *harness.Packet) { p.TTL = 1 }, reason: "ttl"},
 		{name: "SYN", packet: func(p *harness.Packet) { p.Flags = "S" }, reason: "tcp_flags"},
 		{name: "to the internet", packet: func(p *harness.Packet) { p.Dst = netip.MustParseAddr("2001:db8::1") }, reason: "not_remote"},
 		{name: "another flow", packet: func(p *harness.Packet) { p.SrcPort++ }, reason: "no_entry", ticket: true},
 		{name: "spoofed source", packet: func(p *harness.Packet) { p.Src = netip.MustParseAddr("fd00:10:1::9") }, reason: "no_entry"},
-		{name: "too big for the way to the Node", packet: func(p *harness.Packet) { p.Payload = 1500 }, reason: "mtu"},
+		{name: "too big for the route to the Node", packet: func(p *harness.Packet) { p.Payload = 1500 }, reason: "mtu"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestIPv6EgressRefuses(t *testing.T) {
 	}
 }
 
-// TestMTUBoundary: the largest packet that fits takes the fast path, one byte more does not, for every encapsulation.
+// TestMTUBoundary: with every encapsulation, the largest packet that fits takes the fast path, and one that is a byte larger does not.
 func TestMTUBoundary(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// TestEgressInitRefuses lists what is left alone before a ticket is looked at.
+// TestEgressInitRefuses lists packets that Egress-Init ignores before it looks at a ticket.
 func TestEgressInitRefuses(t *testing.T) {
 	const ticket = 1 << 8
 	for _, tc := range []struct {
@@ -51,7 +51,7 @@ func TestEgressInitRefuses(t *testing.T) {
 	}
 }
 
-// deliveredCase is what is special about a packet that Open vSwitch delivers, its mark or the world, and the reason of Ingress-Init.
+// deliveredCase is a peculiarity of a packet that Open vSwitch delivers, of its mark or of the world, and the reason of Ingress-Init.
 type deliveredCase struct {
 	name   string
 	mark   func(ticket uint32) uint32
@@ -61,7 +61,7 @@ type deliveredCase struct {
 	reason string
 }
 
-// TestIngressInitLearnsNothing lists what Ingress-Init must not believe.
+// TestIngressInitLearnsNothing lists packets from which Ingress-Init must not learn.
 func TestIngressInitLearnsNothing(t *testing.T) {
 	other := netip.MustParseAddr("10.10.1.9")
 	for _, tc := range []deliveredCase{
@@ -75,7 +75,7 @@ func TestIngressInitLearnsNothing(t *testing.T) {
 		{name: "TTL decremented twice", packet: func(p *harness.Packet) { p.TTL-- }, reason: "rewritten"},
 		{name: "VLAN tag", packet: func(p *harness.Packet) { p.VLAN = true }, reason: "not_ip"},
 		{name: "fragmented on the way", packet: func(p *harness.Packet) { p.MF = true }, reason: "fragment"},
-		{name: "delivered to an interface that is no Pod's", skb: func(s *harness.SKB) { s.Ifindex = 1 }, reason: "no_endpoint"},
+		{name: "delivered to an interface of no Pod", skb: func(s *harness.SKB) { s.Ifindex = 1 }, reason: "no_endpoint"},
 		{name: "to another MAC", packet: func(p *harness.Packet) { p.DstMAC = net.HardwareAddr{2, 0, 0, 0, 9, 9} }, reason: "no_endpoint"},
 		{name: "slot given to another Pod", world: func(w *harness.World) {
 			require.NoError(w.T, w.SetEndpoint(harness.PodSlot, datapath.Endpoint{IfIndex: w.PodIf, IPv4: other, MAC: harness.PodMAC}))
@@ -111,7 +111,7 @@ func (tc *deliveredCase) run(t *testing.T) {
 	require.Empty(t, w.Entries())
 }
 
-// sentCase is what is special about a packet that Open vSwitch sends, its mark or the world, and the reason of Egress-Init.
+// sentCase is a peculiarity of a packet that Open vSwitch sends, of its mark or of the world, and the reason of Egress-Init.
 type sentCase struct {
 	name   string
 	mark   func(ticket uint32) uint32
@@ -121,7 +121,7 @@ type sentCase struct {
 	reason string
 }
 
-// TestNothingIsLearned lists what Egress-Init must not believe.
+// TestNothingIsLearned lists packets from which Egress-Init must not learn.
 func TestNothingIsLearned(t *testing.T) {
 	for _, tc := range []sentCase{
 		{name: "no epoch: not established", mark: func(m uint32) uint32 { return m }, reason: "not_established"},
@@ -189,8 +189,8 @@ func TestTicketIsRedeemedOnce(t *testing.T) {
 	require.Equal(t, "no_ticket", w.EgressInit(r.Mark|harness.Epoch<<20, b).Reason)
 }
 
-// TestDatagramsInOneDirection: of datagrams each direction is enough for itself. Otherwise a stream that was answered once,
-// at its beginning, would take the slow path as long as it lasts, or from the next eviction on.
+// TestDatagramsInOneDirection: each direction of datagrams is usable on its own. Otherwise a stream that was answered only once, at
+// its beginning, would stay on the slow path, or return to it at the next eviction.
 func TestDatagramsInOneDirection(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
@@ -215,8 +215,8 @@ func TestDatagramsInOneDirection(t *testing.T) {
 	}
 }
 
-// TestChecksumCompletedByUpcall: Open vSwitch finishes an offloaded checksum when a packet goes through user space. The
-// packet is the same one all the same; the only answer of a one-way UDP flow comes this way.
+// TestChecksumCompletedByUpcall: Open vSwitch completes an offloaded checksum when a packet goes through user space. It must still count
+// as the same packet, as the only answer of a one-way UDP flow goes through user space.
 func TestChecksumCompletedByUpcall(t *testing.T) {
 	w := harness.NewWorld(t)
 	out := harness.FromPod()

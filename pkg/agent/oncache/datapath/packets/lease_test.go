@@ -14,12 +14,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// TestProbe: in the last quarter of a lease single packets ask Open vSwitch to renew it, and all others stay on the fast path.
+// TestProbe: in the last quarter of a lease single packets take the slow path to renew it, and all others stay on the fast path.
 func TestProbe(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()
 	w.Learn(out, in)
-	// So long that none of it is over before the test is.
+	// So long that not even a sixteenth of it passes during the test.
 	const lease = 1 << 20
 	w.Control().Lease = lease
 	now := w.Jiffies(t)
@@ -28,10 +28,10 @@ func TestProbe(t *testing.T) {
 
 	require.Equal(t, "lease", w.Egress(0, out.Bytes(t)).Reason)
 	require.Equal(t, "lease", w.Ingress(0, tunnelled).Reason)
-	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason, "the probe is under way")
+	require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason, "the probe is in flight")
 	require.Equal(t, "hit", w.Ingress(0, tunnelled).Reason)
 
-	// It was lost: another one a sixteenth of the lease later.
+	// The probe was lost: a sixteenth of the lease later there is another one.
 	w.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed -= lease / 16 })
 	require.Equal(t, "renewed", w.LearnEgress(out).Reason)
 	require.Equal(t, "renewed", w.LearnIngress(in).Reason)
@@ -43,7 +43,7 @@ func TestProbe(t *testing.T) {
 	require.Equal(t, "hit", w.Ingress(0, tunnelled).Reason)
 }
 
-// TestLeaseIsRenewed: the probe goes through Open vSwitch, after its confirmation the flow is fast again.
+// TestLeaseIsRenewed: the probe goes through Open vSwitch, and after its confirmation the flow takes the fast path again.
 func TestLeaseIsRenewed(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()
@@ -60,7 +60,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	}
 }
 
-// TestEvictedHalfRecovers: paper, appendix D. Whichever half the LRU drops, the flow is whole again after one more
+// TestEvictedHalfRecovers: see the paper's appendix D. Whichever half the LRU map evicts, the flow is complete again after one more
 // packet of that half.
 func TestEvictedHalfRecovers(t *testing.T) {
 	for _, half := range []string{"egress", "ingress"} {
@@ -84,8 +84,7 @@ func TestEvictedHalfRecovers(t *testing.T) {
 	}
 }
 
-// TestEvictedFlowIsRelearned: a flow void by any generation comes back after both directions were seen again, and not
-// before.
+// TestEvictedFlowIsRelearned: a flow that any generation has voided is usable again after packets of both directions, and not before.
 func TestEvictedFlowIsRelearned(t *testing.T) {
 	for name, evict := range map[string]func(*harness.World){
 		"Pod":  func(w *harness.World) { w.PublishEndpoint(harness.PodSlot, 99, harness.Epoch) },
@@ -106,8 +105,7 @@ func TestEvictedFlowIsRelearned(t *testing.T) {
 	}
 }
 
-// TestYoungDatagrams: as long as the kernel has not decided that a UDP connection is a stream, it sees a datagram every sixteenth of
-// a lease.
+// TestYoungDatagrams: until the kernel has decided that a UDP connection is a stream, it sees a datagram every sixteenth of a lease.
 func TestYoungDatagrams(t *testing.T) {
 	w := harness.NewWorld(t)
 	out := harness.FromPod()
@@ -147,7 +145,7 @@ func TestYoungDatagrams(t *testing.T) {
 	}
 }
 
-// TestBothDirectionsAsk: when one direction asks Open vSwitch, so does the next packet of the other one.
+// TestBothDirectionsAsk: after a probe of one direction, the next packet of the other one is a probe, too.
 func TestBothDirectionsAsk(t *testing.T) {
 	for _, first := range []string{"egress", "ingress"} {
 		t.Run(first, func(t *testing.T) {
@@ -164,7 +162,7 @@ func TestBothDirectionsAsk(t *testing.T) {
 			require.Equal(t, "hit", other())
 			expireDirection(w, datapath.Direction(first))
 			require.Equal(t, "lease", begin())
-			require.Equal(t, "hit", other(), "it has asked a moment ago")
+			require.Equal(t, "hit", other(), "it was probed a moment ago")
 
 			w.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed -= uint32(w.Control().Lease / 2) })
 			expireDirection(w, datapath.Direction(first))
@@ -207,7 +205,7 @@ func expireDirection(w *harness.World, d datapath.Direction) {
 	}
 }
 
-// TestNoAgent: without an agent that looks after conntrack nothing is learned, and no lease is renewed.
+// TestNoAgent: without an agent that maintains conntrack nothing is learned, and no lease is renewed.
 func TestNoAgent(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()

@@ -15,8 +15,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// TestNodeGoesWhileItsFlowsAreHit: a hit that has found the Node's generation current must find the Node's address, too. Without
-// it the programs would take it for one that is reached by IPv6, and encapsulate for that with an IPv4 header.
+// TestNodeGoesWhileItsFlowsAreHit: a hit that has found the Node's generation current must also find the Node's address. Without an IPv4
+// address the programs would consider the Node one with IPv6, and encapsulate for that with an IPv4 header.
 func TestNodeGoesWhileItsFlowsAreHit(t *testing.T) {
 	w := harness.NewWorld(t)
 	w.Learn(harness.FromPod(), harness.ToPod())
@@ -41,7 +41,7 @@ func TestNodeGoesWhileItsFlowsAreHit(t *testing.T) {
 			}
 			w.ClearNode(harness.PeerSlot)
 			removals++
-			// As it was: a generation that was over becomes current again, which no agent does.
+			// Restore the Node: a void generation becomes current again, which no agent does.
 			atomic.StoreUint32(&n.Ip4, object.Wire4(harness.PeerIP))
 			atomic.StoreUint32(&n.Mtu, 1500)
 			atomic.StoreUint32(&n.Generation, generation)

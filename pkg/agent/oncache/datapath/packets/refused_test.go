@@ -15,7 +15,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// egressCase is what is special about a packet of the Pod or the world, and what Egress must make of it.
+// egressCase is a peculiarity of a packet of the Pod or of the world, and the outcome of Egress.
 type egressCase struct {
 	name   string
 	packet func(*harness.Packet)
@@ -92,7 +92,7 @@ func (tc *egressCase) run(t *testing.T) {
 	require.Equal(t, uint32(1<<31), r.Mark&^harness.TicketBits, "other mark bits kept")
 }
 
-// ingressCase is what is special about a tunnel packet or the world, and what Ingress must make of it.
+// ingressCase is a peculiarity of a tunnel packet or of the world, and the outcome of Ingress.
 type ingressCase struct {
 	name   string
 	inner  func(*harness.Packet)

@@ -29,7 +29,7 @@ func TestUDPGSOIsLeftToTheKernel(t *testing.T) {
 	require.Empty(t, cmp.Diff(b, r.Packet))
 }
 
-// TestSegmentWithoutACK: conntrack calls it invalid, so Open vSwitch must see it; the flow goes on.
+// TestSegmentWithoutACK: conntrack considers it invalid, so Open vSwitch must see it; the flow stays on the fast path.
 func TestSegmentWithoutACK(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()
@@ -83,10 +83,10 @@ func TestBatchOfMisses(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("the second packet has always replaced the first one's ticket")
+	t.Fatal("the second packet has replaced the first one's ticket each time")
 }
 
-// TestMergedFIN: GRO merges a FIN into the segment before it. What comes out has that one's ticket, and the flow has ended.
+// TestMergedFIN: GRO merges a FIN into the segment before it. The result has that segment's ticket, and the flow has ended.
 func TestMergedFIN(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()
@@ -117,7 +117,7 @@ func TestRecycledElement(t *testing.T) {
 	require.Equal(t, "no_entry", w.Egress(0, out.Bytes(t)).Reason)
 }
 
-// TestTemplateIsNotTurnedBack: a CPU that was stopped while it learned a header must not overwrite a later one.
+// TestTemplateIsNotTurnedBack: a CPU that was delayed while it learned a header must not overwrite a later one.
 func TestTemplateIsNotTurnedBack(t *testing.T) {
 	w := harness.NewWorld(t)
 	w.Learn(harness.FromPod(), harness.ToPod())
@@ -128,7 +128,7 @@ func TestTemplateIsNotTurnedBack(t *testing.T) {
 	require.Equal(t, "template", w.LearnEgress(out).Reason)
 }
 
-// TestContradiction: what the agent needs to find out that Open vSwitch sends with another header now.
+// TestContradiction: the agent can tell that Open vSwitch now sends with another header.
 func TestContradiction(t *testing.T) {
 	w := harness.NewWorld(t)
 	w.Learn(harness.FromPod(), harness.ToPod())

@@ -16,12 +16,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// TestSeenIsNotForgedWhenTheLeaseEnds: a packet with the addresses of somebody else's idle connection says nothing about it either when
-// it would have to ask Open vSwitch anyway.
+// TestSeenIsNotForgedWhenTheLeaseEnds: a packet with the addresses of another Pod's idle connection does not change the connection's
+// entry either when the lease has ended.
 func TestSeenIsNotForgedWhenTheLeaseEnds(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()
-	w.SetLease(0) // over at once
+	w.SetLease(0) // it ends at once
 	w.Learn(out, in)
 	require.Eventually(t, func() bool {
 		idle := true
@@ -41,7 +41,7 @@ func TestSeenIsNotForgedWhenTheLeaseEnds(t *testing.T) {
 	require.Empty(t, cmp.Diff(before, lastSeen(w), cmpopts.IgnoreFields(datapath.Seen{}, "Ago")))
 }
 
-// lastSeen is what the cache has noted of each direction.
+// lastSeen returns what the cache has noted for each direction.
 func lastSeen(w *harness.World) map[datapath.Direction]datapath.Seen {
 	seen := map[datapath.Direction]datapath.Seen{}
 	for _, f := range w.Entries() {
@@ -56,7 +56,7 @@ func requireSeen(w *harness.World, egress, ingress datapath.Seen, what string) {
 	require.Empty(w.T, cmp.Diff(want, lastSeen(w), cmpopts.IgnoreFields(datapath.Seen{}, "At", "Ago")), what)
 }
 
-// TestSeen: an entry has what conntrack would know of the last segment, whether that took the fast path or was a probe.
+// TestSeen: an entry has what conntrack would know from the last segment, whether that took the fast path or was a probe.
 func TestSeen(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
@@ -71,12 +71,12 @@ func TestSeen(t *testing.T) {
 			in.Seq, in.Ack, in.Payload, in.ClosedWindow = 5200, 84, 0, true
 			require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
 			require.Equal(t, w.Decapsulated(), w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t))).Reason)
-			requireSeen(w, datapath.Seen{End: 84, Ack: 5200}, datapath.Seen{End: 5200, Ack: 84, ZeroWindow: true}, "acknowledged, the acknowledgement has wrapped around")
+			requireSeen(w, datapath.Seen{End: 84, Ack: 5200}, datapath.Seen{End: 5200, Ack: 84, ZeroWindow: true}, "acknowledged, the acknowledgment has wrapped around")
 
 			late := in
 			late.Ack, late.ClosedWindow = 0xfffffff0, false
 			require.Equal(t, w.Decapsulated(), w.Ingress(0, w.FromPeer().Wrap(t, late.Bytes(t))).Reason)
-			requireSeen(w, datapath.Seen{End: 84, Ack: 5200}, datapath.Seen{End: 5200, Ack: 84}, "an acknowledgement out of order takes nothing back")
+			requireSeen(w, datapath.Seen{End: 84, Ack: 5200}, datapath.Seen{End: 5200, Ack: 84}, "an acknowledgment out of order changes nothing")
 
 			w.EndLeases()
 			out.Ack, out.Payload = 5200, 1
@@ -88,7 +88,7 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// TestSeenIsNotForged: packets that are not let through say nothing about the connection.
+// TestSeenIsNotForged: packets that are not let through do not change the connection's entry.
 func TestSeenIsNotForged(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()

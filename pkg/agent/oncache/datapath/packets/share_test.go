@@ -19,12 +19,12 @@ func limit(w *harness.World, full, share int64) {
 	}
 }
 
-// TestEntriesAreCounted: where they are made and where they end, each once.
+// TestEntriesAreCounted: each entry is counted once when it is made and once when it ends.
 func TestEntriesAreCounted(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
 			w := harness.NewWorldOf(t, f)
-			a, b := w.Pod(), w.Neighbour(1)
+			a, b := w.Pod(), w.Neighbor(1)
 			out, in := a.Packets(0, false)
 			otherOut, _ := b.Packets(0, true)
 			require.Equal(t, "learned", a.LearnEgress(out).Reason)
@@ -56,10 +56,10 @@ func TestEntriesAreCounted(t *testing.T) {
 	}
 }
 
-// TestEntryOfAFormerOwner: the address has another Pod now, in another slot.
+// TestEntryOfAFormerOwner: the address now belongs to another Pod, in another slot.
 func TestEntryOfAFormerOwner(t *testing.T) {
 	w := harness.NewWorld(t)
-	a, b := w.Pod(), w.Neighbour(1)
+	a, b := w.Pod(), w.Neighbor(1)
 	out, _ := a.Packets(0, true)
 	require.Equal(t, "learned", a.LearnEgress(out).Reason)
 	generation, _ := a.EndpointState(a.Slot)
@@ -73,12 +73,12 @@ func TestEntryOfAFormerOwner(t *testing.T) {
 	require.Equal(t, [2]int64{1, 0}, b.Totals())
 }
 
-// TestShareIsUsedUp: what a Pod with its share of a map that is nearly full may still do.
+// TestShareIsUsedUp lists what a Pod that has used up its share of a nearly full map may still do.
 func TestShareIsUsedUp(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
 			w := harness.NewWorldOf(t, f)
-			a, b := w.Pod(), w.Neighbour(1)
+			a, b := w.Pod(), w.Neighbor(1)
 			for n := range 3 {
 				out, in := a.Packets(n, false)
 				a.Learn(out, in)
@@ -96,7 +96,7 @@ func TestShareIsUsedUp(t *testing.T) {
 			w.EndLeases()
 			require.Equal(t, "renewed", a.LearnEgress(oldOut).Reason)
 			w.BumpAll()
-			require.Equal(t, "learned", a.LearnEgress(oldOut).Reason, "takes the place of its void entry")
+			require.Equal(t, "learned", a.LearnEgress(oldOut).Reason, "it replaces its void entry")
 			require.Equal(t, "learned", a.LearnIngress(oldIn).Reason)
 
 			otherOut, otherIn := b.Packets(0, false)
@@ -145,7 +145,7 @@ func TestLostHalfNeedsNoRoom(t *testing.T) {
 			require.Equal(t, "renewed", a.LearnIngress(in).Reason)
 			a.BumpAll()
 			require.NoError(t, w.Maps.IngressFlows4.Delete(harness.Only[object.BpfOncFlow4](t, w.Maps.IngressFlows4)))
-			require.Equal(t, "share", a.LearnIngress(in).Reason, "what the other half has of former times is no half")
+			require.Equal(t, "share", a.LearnIngress(in).Reason, "a void entry of the other half does not count")
 		})
 	}
 }

@@ -15,28 +15,28 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
-// neighbourSlot is that of another local Pod.
-const neighbourSlot = harness.PodSlot + 1
+// neighborSlot is the slot of another local Pod.
+const neighborSlot = harness.PodSlot + 1
 
-func addNeighbour(w *harness.World) {
+func addNeighbor(w *harness.World) {
 	w.T.Helper()
-	require.NoError(w.T, w.SetEndpoint(neighbourSlot, datapath.Endpoint{
-		IfIndex: w.PodIf + 1000, IPv4: neighbourIP, IPv6: neighbourIP6, MAC: harness.PodMAC, GatewayMAC: harness.GatewayMAC,
+	require.NoError(w.T, w.SetEndpoint(neighborSlot, datapath.Endpoint{
+		IfIndex: w.PodIf + 1000, IPv4: neighborIP, IPv6: neighborIP6, MAC: harness.PodMAC, GatewayMAC: harness.GatewayMAC,
 	}))
-	w.T.Cleanup(func() { require.NoError(w.T, w.ClearEndpoint(neighbourSlot)) })
+	w.T.Cleanup(func() { require.NoError(w.T, w.ClearEndpoint(neighborSlot)) })
 }
 
-var neighbourIP, neighbourIP6 = netip.MustParseAddr("10.10.1.77"), netip.MustParseAddr("fd00:10:1::77")
+var neighborIP, neighborIP6 = netip.MustParseAddr("10.10.1.77"), netip.MustParseAddr("fd00:10:1::77")
 
-// changed is a change of a Pod's rules.
+// changed makes a change of a Pod's rules.
 func changed(w *harness.World, slot int) {
 	generation, _ := w.EndpointState(slot)
 	w.PublishEndpoint(slot, generation+1, harness.Epoch)
 	w.StampEndpoint(slot, w.NextChange())
 }
 
-// TestStamps: each packet that goes to Open vSwitch carries what becomes different when rules of the local Pods change that it is from
-// or to, and only then.
+// TestStamps: the stamp of a packet that goes to Open vSwitch changes with the rules of the local Pods that it is from or to, and only
+// then.
 func TestStamps(t *testing.T) {
 	kinds := map[string]func(*harness.Packet){
 		"TCP":      func(*harness.Packet) {},
@@ -53,8 +53,8 @@ func TestStamps(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
 			w := harness.NewStrangersWorld(t, f)
-			addNeighbour(w)
-			// differs says whether a change of the Pod in slot gives the packet another stamp.
+			addNeighbor(w)
+			// differs says whether a change of the Pod in slot changes the packet's stamp.
 			differs := func(p harness.Packet, slot int) bool {
 				before, _ := pass(w, p)
 				require.NotZero(t, before.Stamp&harness.StampBit, before.Reason)
@@ -69,15 +69,15 @@ func TestStamps(t *testing.T) {
 				change(&out)
 				change(&in)
 				require.True(t, differs(out, harness.PodSlot), "its own rules")
-				require.False(t, differs(out, neighbourSlot), "another Pod's")
+				require.False(t, differs(out, neighborSlot), "another Pod's")
 				require.True(t, differs(in, harness.PodSlot), "its own rules")
-				require.False(t, differs(in, neighbourSlot), "another Pod's")
-				out.Dst = neighbourIP
+				require.False(t, differs(in, neighborSlot), "another Pod's")
+				out.Dst = neighborIP
 				if f.Inner6 {
-					out.Dst = neighbourIP6
+					out.Dst = neighborIP6
 				}
 				require.True(t, differs(out, harness.PodSlot), "the source's rules")
-				require.True(t, differs(out, neighbourSlot), "the destination's rules")
+				require.True(t, differs(out, neighborSlot), "the destination's rules")
 			}
 			for name, change := range kinds {
 				t.Run(name, func(t *testing.T) { check(t, change) })
@@ -91,36 +91,36 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// TestStampsDoNotComeRoundSoon: whatever Pods change, packets between two have another stamp after each change that concerns them,
-// 511 times before one comes again.
-func TestStampsDoNotComeRoundSoon(t *testing.T) {
+// TestStampsDoNotWrapAroundSoon: whichever Pods change, packets between two Pods have another stamp after each change that concerns
+// them, and a stamp is reused only after 511 changes.
+func TestStampsDoNotWrapAroundSoon(t *testing.T) {
 	w := harness.NewStrangersWorld(t, harness.Family{})
-	addNeighbour(w)
+	addNeighbor(w)
 	between := w.FromPod()
-	between.Dst = neighbourIP
+	between.Dst = neighborIP
 	stamp := func() uint32 {
 		r, _ := pass(w, between)
 		return r.Stamp
 	}
-	// Not that of packets of no known Pod either.
+	// Nor the stamp of packets without a known Pod.
 	seen := map[uint32]int{harness.StampBit: -1}
 	for i := range datapath.MaxEpoch {
-		changed(w, []int{harness.PodSlot, neighbourSlot, harness.PodSlot}[i%3])
+		changed(w, []int{harness.PodSlot, neighborSlot, harness.PodSlot}[i%3])
 		s := stamp()
 		require.NotContains(t, seen, s, "%d changes before", i-seen[s])
 		seen[s] = i
 	}
-	// The later number counts, also where the count comes round.
-	for _, c := range []struct{ pod, neighbour, want uint32 }{
+	// The later number counts, also when the count wraps around.
+	for _, c := range []struct{ pod, neighbor, want uint32 }{
 		{5, 7, 7}, {7, 5, 7}, {math.MaxUint32, 2, 2}, {2, math.MaxUint32, 2}, {math.MaxUint32, math.MaxUint32 - 3, 511}, {1<<31 + 1, 1<<31 - 1, 1},
 	} {
 		w.StampEndpoint(harness.PodSlot, c.pod)
-		w.StampEndpoint(neighbourSlot, c.neighbour)
+		w.StampEndpoint(neighborSlot, c.neighbor)
 		require.Equal(t, c.want, stamp()&^harness.StampBit>>20, "%+v", c)
 	}
 }
 
-// TestStampOfTaggedFrame: Open vSwitch reads an IP packet behind a VLAN tag as one.
+// TestStampOfTaggedFrame: Open vSwitch parses an IP packet after a VLAN tag.
 func TestStampOfTaggedFrame(t *testing.T) {
 	w := harness.NewStrangersWorld(t, harness.Family{})
 	plain := w.FromPod().Bytes(t)
@@ -132,13 +132,13 @@ func TestStampOfTaggedFrame(t *testing.T) {
 	require.NotEqual(t, before, w.Egress(0, tagged).Stamp)
 }
 
-// TestNoStamp: what is no IP packet, or not from where peers send, gets none.
+// TestNoStamp: a packet that is not IP, or does not come from a peer, gets no stamp.
 func TestNoStamp(t *testing.T) {
 	w := harness.NewStrangersWorld(t, harness.Family{})
 	arp := w.FromPod().Bytes(t)
 	arp[12], arp[13] = 0x08, 0x06
 	require.Zero(t, w.Egress(0, arp).Stamp)
-	// A packet from elsewhere that is no tunnel packet.
+	// A packet from elsewhere that is not a tunnel packet.
 	require.Zero(t, w.Ingress(0, w.ToPod().Bytes(t)).Stamp)
 	o := w.FromPeer()
 	o.DstPort++
@@ -149,7 +149,7 @@ func TestNoStamp(t *testing.T) {
 	require.Zero(t, w.Ingress(0, w.FromPeer().Wrap(t, w.ToPod().Bytes(t))).Stamp)
 }
 
-// TestStampIsNoPermission: if nothing takes the stamp out of the mark, nothing is learned, whatever epoch is current.
+// TestStampIsNoPermission: if nothing removes the stamp from the mark, nothing is learned, whatever epoch is current.
 func TestStampIsNoPermission(t *testing.T) {
 	w := harness.NewWorld(t)
 	out := w.FromPod()

@@ -28,7 +28,7 @@ type instance struct {
 	lock *os.File
 }
 
-// instanceState is what other commands need to use a running testbed.
+// instanceState is the information that other commands need to use a running testbed.
 type instanceState struct {
 	PID        int             `json:"pid"`
 	Started    time.Time       `json:"started"`

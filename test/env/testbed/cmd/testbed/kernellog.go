@@ -22,13 +22,13 @@ import (
 // shownFaults of a kernel log are enough to see what has happened; the rest is in the file.
 const shownFaults = 20
 
-// kernelLog is what `testbed kernel-log` prints in the machine, in JSON.
+// kernelLog is the output of `testbed kernel-log` in the machine, in JSON.
 type kernelLog struct {
 	Records []kernellog.Record `json:"records"`
 	Lost    uint64             `json:"lost"`
 }
 
-// kernelLogCommand is what run starts in the machine.
+// kernelLogCommand is the command that run starts in the machine.
 func kernelLogCommand() *cobra.Command {
 	var after uint64
 	cmd := &cobra.Command{
@@ -47,7 +47,7 @@ func kernelLogCommand() *cobra.Command {
 	return cmd
 }
 
-// logWatch knows where the log of a machine's kernel was when a program was started.
+// logWatch knows the position in the log of a machine's kernel at the start of a program.
 type logWatch struct {
 	machine *machine.Machine
 	after   uint64

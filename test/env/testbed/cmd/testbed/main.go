@@ -55,7 +55,7 @@ func command() *cobra.Command {
 	return root
 }
 
-// guestCommand is what package machine starts inside a virtual machine.
+// guestCommand is the command that package machine starts inside a virtual machine.
 func guestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "guest CONFIG",

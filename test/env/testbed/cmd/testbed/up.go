@@ -138,7 +138,7 @@ func up(ctx context.Context, args []string) error {
 	}
 }
 
-// readyLine is what serve prints last to the program that has started it.
+// readyLine is the last line that serve prints for the program that has started it.
 const readyLine = "testbed is up"
 
 func serveCommand() *cobra.Command {

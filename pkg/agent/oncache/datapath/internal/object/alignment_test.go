@@ -56,7 +56,7 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-// TestWordsAreAligned: what is written with one atomic store must not straddle a cache line.
+// TestWordsAreAligned: a word that is written with one atomic store must not straddle a cache line.
 func TestWordsAreAligned(t *testing.T) {
 	endpoint := reflect.TypeFor[object.BpfOncEndpoint]()
 	generation, _ := endpoint.FieldByName("Generation")

@@ -24,14 +24,14 @@ var record = flag.Bool("record", false, "write the programs' complexity on this 
 
 const (
 	complexityFile = "testdata/complexity.txt"
-	// complexityHeader is the head of the file.
+	// complexityHeader is the beginning of the file.
 	complexityHeader = `# What the eBPF programs cost the verifier, and how large they are, on the kernels that the tests run on. Made with
 # "make record-kernels". processed: instructions that the verifier walked (the kernel's limit is 1000000); xlated:
 # instructions after verification; jited: bytes of machine code.
 `
-	// maxProcessed is far from the kernel's limit, so that other kernels, whose verifiers prune less, load the programs too.
+	// maxProcessed is far below the kernel's limit, so that kernels whose verifiers prune less load the programs too.
 	maxProcessed = 100_000
-	// complexityTolerance is how much a figure may differ from the record, in percent: more is worth a look, and a new record.
+	// complexityTolerance is how much a figure may differ from the record, in percent. Larger differences need a look and a new record.
 	complexityTolerance = 15
 )
 
@@ -57,7 +57,7 @@ func TestComplexity(t *testing.T) {
 			require.NotZero(t, m.processed)
 			require.LessOrEqual(t, m.processed, uint32(maxProcessed), "instructions processed by the verifier of %s", m.kernel)
 			if !slices.ContainsFunc(recorded, func(r complexity) bool { return r.kernel == m.kernel }) {
-				return // a kernel that nobody has recorded
+				return // this kernel has no record
 			}
 			i := slices.IndexFunc(recorded, func(r complexity) bool { return r.kernel == m.kernel && r.program == m.program })
 			require.GreaterOrEqual(t, i, 0, "%s has no line for it: run `make record-kernels`", complexityFile)
@@ -73,7 +73,7 @@ func requireNear(t *testing.T, what string, want, got uint32) {
 	t.Helper()
 	difference := max(want, got) - min(want, got)
 	require.LessOrEqual(t, difference*100, want*complexityTolerance,
-		"%s is %d, but %d in %s (%d %% allowed): if that is meant, run `make record-kernels`", what, got, want, complexityFile, complexityTolerance)
+		"%s is %d, but %d in %s (%d %% allowed): if that is intended, run `make record-kernels`", what, got, want, complexityFile, complexityTolerance)
 }
 
 func measureComplexity(t *testing.T, kernel string) []complexity {
@@ -113,7 +113,7 @@ func readComplexity(t *testing.T) []complexity {
 	return out
 }
 
-// writeComplexity replaces what is recorded for kernels of the same series ("6.12") as this one.
+// writeComplexity replaces the record of kernels of the same series ("6.12") as this one.
 func writeComplexity(t *testing.T, kernel string, recorded, measured []complexity) {
 	recorded = slices.DeleteFunc(recorded, func(c complexity) bool { return harness.Series(c.kernel) == harness.Series(kernel) })
 	lines := append(recorded, measured...)
