@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lockorder finds, without running the programs, which lock may be waited for while which other is held, and fails on
-// a cycle: two goroutines that go round it from two sides wait for each other for ever.
+// Package lockorder finds, without running the programs, which lock may be waited for while which other lock is held, and fails on
+// a cycle: two goroutines that take these locks from two ends wait for each other forever.
 //
 // A lock is a field (type and name), a package's variable or a function's. Locks are sync.Mutex, sync.RWMutex (reading counts like
 // writing: a waiting writer stops further readers), sync.Once while its function runs, channels of a type called turn, and
@@ -10,7 +10,7 @@
 // test has the reason.
 //
 // What is followed, path by path, in functions as the compiler sees them (golang.org/x/tools/go/ssa):
-//   - the region from Lock to Unlock, also by defer; a take that failed is not held; what TryLock gets is held, but
+//   - the region from Lock to Unlock, also by defer; a lock that was not taken is not held; what TryLock takes is held, but
 //     never waited for;
 //   - calls, those of an interface to all implementations in the program, those of a function value to all functions that may have got
 //     there (go/callgraph/vta), such as callbacks in fields;

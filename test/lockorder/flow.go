@@ -16,7 +16,7 @@ import (
 // held has, for each lock that may be held, where it was taken.
 type held map[lock]token.Pos
 
-// effect is what a function does with locks that its callers notice.
+// effect is what callers notice of a function's use of locks.
 type effect struct {
 	// entry are the locks that it releases without having taken them: its caller must hold them. exit are those that may be held
 	// when it returns.
@@ -31,7 +31,7 @@ type step struct {
 	callee *ssa.Function
 }
 
-// state is what is so at a point of a function.
+// state is what holds at a point of a function.
 type state struct {
 	held held
 	// taken are the locks that the function itself has taken, or has been given by a callee: it releases these, not its caller's.
@@ -43,7 +43,7 @@ func (s state) clone() state {
 	return state{maps.Clone(s.held), maps.Clone(s.taken), slices.Clone(s.defers)}
 }
 
-// merge adds what is so on another path, and says whether that is new.
+// merge adds what holds on another path, and reports whether that is new.
 func (s *state) merge(other state) bool {
 	grown := false
 	for name, pos := range other.held {

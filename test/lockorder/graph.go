@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Order is which locks are waited for while which are held.
+// Order tells which locks are waited for while which others are held.
 type Order struct {
 	program *program
 	effects map[*ssa.Function]*effect
@@ -24,12 +24,12 @@ type Order struct {
 	Unknown map[string]string
 }
 
-// Edge says that After is waited for while Before is held.
+// Edge means that After is waited for while Before is held.
 type Edge struct{ Before, After string }
 
 func (e Edge) String() string { return e.Before + " -> " + e.After }
 
-// witness is one place where it is so.
+// witness is one place where an edge comes from.
 type witness struct {
 	fn    *ssa.Function
 	taken token.Pos
@@ -63,7 +63,7 @@ func Find(dir string, patterns ...string) (*Order, error) {
 	return o, nil
 }
 
-// enter enters what the instructions of fn mean. The methods of a turn are what acquires it.
+// enter records what the instructions of fn do with locks. The methods of a turn are what acquires it.
 func (a *analysis) enter(fn *ssa.Function) {
 	if recv := fn.Signature.Recv(); recv != nil && isTurn(pointed(recv.Type())) {
 		return
@@ -108,7 +108,7 @@ func (a *analysis) handsOver(op operation) bool {
 	return slices.ContainsFunc(op.callees, func(fn *ssa.Function) bool { return len(a.effects[fn].entry) > 0 })
 }
 
-// enter enters the edges of one operation.
+// enter records the edges of one operation.
 func (o *Order) enter(fn *ssa.Function, i ssa.Instruction, op operation, held held) {
 	if op.nameless || op.unknown && len(held) > 0 {
 		o.Unknown[functionName(fn)] = o.position(i.Pos())

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// operation is what an instruction means for locks.
+// operation is the effect of an instruction on locks.
 type operation struct {
 	// acquire and release are at most one lock; for sync.Once both, and the callees run in between.
 	acquire, release lock
