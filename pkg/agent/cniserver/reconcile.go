@@ -29,7 +29,7 @@ import (
 //
 // It waits for podsSynced or the end of ctx. An interface that fails does not stop the others: the errors are joined, and
 // the caller may call again. A panic over one interface is reported, but is not an error. Neither is it an error when Open
-// vSwitch refuses both the policies of an interface and isolation: the interface gets no flows, and Run tries again. pods may
+// vSwitch refuses both the policies of an interface and isolation: the interface is closed, and Run tries again. pods may
 // contain Pods of other Nodes; they count as gone.
 func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, podsSynced cache.InformerSynced) error {
 	select {
@@ -106,8 +106,8 @@ func (s *Server) removeRestored(ctx context.Context, name string) error {
 	return s.removeInterface(ctx, name)
 }
 
-// restoreInterface installs the flows of an interface again once its policies are in force, or removes an interface that no
-// longer works. In that case the address stays allocated until the runtime's DEL.
+// restoreInterface installs the flows of an interface again once its policies are in force, or closes the interface if they
+// cannot be, or removes one that no longer works. In that case the address stays allocated until the runtime's DEL.
 func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.InterfaceConfig) error {
 	ofPort, err := s.workingOFPort(ctx, c.InterfaceName)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.Interfa
 	}
 	if s.cfg.Policies != nil {
 		if err := s.cfg.Policies.PodArrives(restored); err != nil {
-			return fmt.Errorf("install policies: %w", err)
+			return s.closeUnprotected(ctx, restored, fmt.Errorf("install policies: %w", err))
 		}
 		s.did("policies installed")
 	}
