@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -132,4 +134,41 @@ func TestReconcileCannotClose(t *testing.T) {
 			require.True(t, h.flows.all()[p.hostInterface()].Closed)
 		})
 	}
+}
+
+// TestLeaseOfClosedPodIsReleased: when the interface of a closed Pod that is gone was removed, but its address could not be released,
+// the next attempt releases it.
+func TestLeaseOfClosedPodIsReleased(t *testing.T) {
+	h, p := newClosedPod(t)
+	require.NoError(t, h.server.Reconcile(t.Context(), podLister(t, apiPod("bad", testNodeName)), synced))
+	c, found := h.store.GetInterfaceByName(p.hostInterface())
+	require.True(t, found)
+	h.server.closed.add(c, podLister(t)) // The Pod is gone.
+
+	lock := filepath.Join(h.leases, "lock")
+	require.NoError(t, os.Remove(lock))
+	require.NoError(t, os.Mkdir(lock, 0o700))
+	for range 2 {
+		h.server.readmitAll(t.Context())
+		require.Empty(t, h.store.ListInterfaces())
+		require.Len(t, h.leasedIPs(), 1)
+		left, _ := h.server.closed.list()
+		require.Len(t, left, 1)
+	}
+	require.NoError(t, os.Remove(lock))
+	h.server.readmitAll(t.Context())
+	h.requireNothing(p)
+	left, _ := h.server.closed.list()
+	require.Empty(t, left)
+}
+
+// The address of a present Pod stays allocated until the runtime's DEL, also when its interface was removed.
+func TestLeaseOfPresentPodIsKept(t *testing.T) {
+	h, p := newClosedPod(t)
+	require.NoError(t, h.server.Reconcile(t.Context(), podLister(t, apiPod("bad", testNodeName)), synced))
+	h.store.DeleteInterface(&interfacestore.InterfaceConfig{InterfaceName: p.hostInterface()})
+	h.server.readmitAll(t.Context())
+	require.Len(t, h.leasedIPs(), 1)
+	left, _ := h.server.closed.list()
+	require.Empty(t, left)
 }

@@ -71,27 +71,34 @@ func (s *Server) reconcileInterface(ctx context.Context, listed *interfacestore.
 		return err
 	}
 	defer unlockName()
-	c, ok := s.store.GetInterfaceByName(listed.InterfaceName)
-	if !ok || !isContainer(c, listed.ContainerID) {
-		return nil // A DEL was faster.
+	c, known := s.store.GetInterfaceByName(listed.InterfaceName)
+	known = known && isContainer(c, listed.ContainerID)
+	pod, err := pods.Pods(listed.PodNamespace).Get(listed.PodName)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && !s.isLocalPod(pod):
+		return s.removeGone(ctx, listed, known)
+	case !known:
+		return nil // A DEL was faster, or an earlier attempt has removed an interface that did not work.
+	case err != nil:
+		return fmt.Errorf("look up the Pod: %w", err)
 	}
+	return s.restoreInterface(ctx, c)
+}
 
-	pod, err := pods.Pods(c.PodNamespace).Get(c.PodName)
-	if apierrors.IsNotFound(err) || err == nil && !s.isLocalPod(pod) {
+// removeGone removes the interface of a Pod that is gone, if it is known, and then releases the addresses. It is not known after a
+// DEL, or after an attempt that has failed since: in the latter case nobody else would release them.
+func (s *Server) removeGone(ctx context.Context, c *interfacestore.InterfaceConfig, known bool) error {
+	if known {
 		klog.InfoS("Removing the interface of a Pod that is gone", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
 		if err := s.removeRestored(ctx, c.InterfaceName); err != nil {
 			return err
 		}
-		if err := s.releaseLeases(c.ContainerID, c.IFDev); err != nil {
-			return err
-		}
-		s.did("lease released")
-		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("look up the Pod: %w", err)
+	if err := s.releaseLeases(c.ContainerID, c.IFDev); err != nil {
+		return err
 	}
-	return s.restoreInterface(ctx, c)
+	s.did("lease released")
+	return nil
 }
 
 // removeRestored is removeInterface, except that it removes the device before the port. After an interrupted DEL a runtime
