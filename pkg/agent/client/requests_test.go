@@ -10,8 +10,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -215,7 +217,10 @@ type noFlows struct{}
 
 func (noFlows) UpdatePolicyRules([]*openflow.PolicyRule, []uint32) error      { return nil }
 func (noFlows) UpdatePolicyRulesOnTop([]*openflow.PolicyRule, []uint32) error { return nil }
-func (noFlows) WaitRevalidation(context.Context) error                        { return nil }
+func (noFlows) ClosePodFlows(context.Context, string, []netip.Addr, net.HardwareAddr, uint32) error {
+	return nil
+}
+func (noFlows) WaitRevalidation(context.Context) error { return nil }
 
 // countedSource records when the agent would have asked antrea-controller.
 type countedSource struct {

@@ -81,6 +81,8 @@ type podFlow struct {
 	IPs    []netip.Addr
 	MAC    string
 	OFPort uint32
+	// Closed is set when the flows drop.
+	Closed bool
 }
 
 // fakeFlows is the OpenFlow pipeline in memory.
@@ -88,6 +90,7 @@ type fakeFlows struct {
 	mu           sync.Mutex
 	flows        map[string]podFlow
 	installErr   error
+	closeErr     error
 	uninstallErr error
 	before       func(operation, name string)
 }
@@ -101,6 +104,16 @@ func (f *fakeFlows) InstallPodFlows(_ context.Context, name string, ips []netip.
 	// As when the answer to a bundle is lost: the flows exist in spite of the error.
 	f.flows[name] = podFlow{IPs: slices.Clone(ips), MAC: mac.String(), OFPort: ofPort}
 	return f.installErr
+}
+
+func (f *fakeFlows) ClosePodFlows(_ context.Context, name string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closeErr != nil {
+		return f.closeErr
+	}
+	f.flows[name] = podFlow{IPs: slices.Clone(ips), MAC: mac.String(), OFPort: ofPort, Closed: true}
+	return nil
 }
 
 func (f *fakeFlows) UninstallPodFlows(_ context.Context, name string) error {

@@ -6,6 +6,7 @@ package cniserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // readmitInterval is the time between two attempts to install the flows of Pods that Reconcile has left closed.
@@ -29,8 +31,7 @@ func isLasting(err error) bool {
 	return errors.As(err, &lasting) && lasting.Lasting()
 }
 
-// closedPods are the interfaces of present Pods that got no flows at Reconcile, because no policies could be put in force for them.
-// Their packets are dropped once the flows of the former agent are gone: closed is better than open.
+// closedPods are the interfaces of present Pods that Reconcile has closed, because no policies could be put in force for them.
 type closedPods struct {
 	mu     sync.Mutex
 	byName map[string]*interfacestore.InterfaceConfig
@@ -60,6 +61,27 @@ func (c *closedPods) list() ([]*interfacestore.InterfaceConfig, corelisters.PodL
 		interfaces = append(interfaces, c.byName[name])
 	}
 	return interfaces, c.pods
+}
+
+// closeUnprotected closes an interface if err, why its policies are not in force, is lasting. It returns err. The policy controller
+// has closed the interface already if it knew the present port: flows of a former agent may still connect the Pod.
+//
+// A switch that refuses to drop packets holds up nobody: the former agent's flows, which it does have, end with their round. A switch
+// that does not answer is asked again, so the error is then not lasting.
+func (s *Server) closeUnprotected(ctx context.Context, c *interfacestore.InterfaceConfig, err error) error {
+	if !isLasting(err) {
+		return err
+	}
+	closeErr := s.flows.ClosePodFlows(ctx, c.InterfaceName, c.IPs, c.MAC, c.OFPort)
+	switch {
+	case closeErr == nil:
+		s.did("interface closed")
+	case errors.Is(closeErr, openflow.ErrDisconnected) || errors.Is(closeErr, context.DeadlineExceeded) || errors.Is(closeErr, context.Canceled):
+		return fmt.Errorf("close an interface whose policies cannot be put in force: %w", closeErr)
+	default:
+		klog.ErrorS(closeErr, "Open vSwitch refuses to disconnect a Pod whose policies it refuses", "pod", klog.KRef(c.PodNamespace, c.PodName), "interface", c.InterfaceName)
+	}
+	return err
 }
 
 // readmit tries the closed Pods again until ctx ends.

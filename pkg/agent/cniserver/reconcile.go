@@ -29,7 +29,7 @@ import (
 //
 // It waits for podsSynced or the end of ctx. An interface that fails does not stop the others: the errors are joined, and
 // the caller may call again. A panic over one interface is reported, but is not an error. Neither is it an error when Open
-// vSwitch refuses both the policies of an interface and isolation: the interface gets no flows, and Run tries again. pods may
+// vSwitch refuses both the policies of an interface and isolation: the interface is closed, and Run tries again. pods may
 // contain Pods of other Nodes; they count as gone.
 func (s *Server) Reconcile(ctx context.Context, pods corelisters.PodLister, podsSynced cache.InformerSynced) error {
 	select {
@@ -71,27 +71,34 @@ func (s *Server) reconcileInterface(ctx context.Context, listed *interfacestore.
 		return err
 	}
 	defer unlockName()
-	c, ok := s.store.GetInterfaceByName(listed.InterfaceName)
-	if !ok || !isContainer(c, listed.ContainerID) {
-		return nil // A DEL was faster.
+	c, known := s.store.GetInterfaceByName(listed.InterfaceName)
+	known = known && isContainer(c, listed.ContainerID)
+	pod, err := pods.Pods(listed.PodNamespace).Get(listed.PodName)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && !s.isLocalPod(pod):
+		return s.removeGone(ctx, listed, known)
+	case !known:
+		return nil // A DEL was faster, or an earlier attempt has removed an interface that did not work.
+	case err != nil:
+		return fmt.Errorf("look up the Pod: %w", err)
 	}
+	return s.restoreInterface(ctx, c)
+}
 
-	pod, err := pods.Pods(c.PodNamespace).Get(c.PodName)
-	if apierrors.IsNotFound(err) || err == nil && !s.isLocalPod(pod) {
+// removeGone removes the interface of a Pod that is gone, if it is known, and then releases the addresses. It is not known after a
+// DEL, or after an attempt that has failed since: in the latter case nobody else would release them.
+func (s *Server) removeGone(ctx context.Context, c *interfacestore.InterfaceConfig, known bool) error {
+	if known {
 		klog.InfoS("Removing the interface of a Pod that is gone", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
 		if err := s.removeRestored(ctx, c.InterfaceName); err != nil {
 			return err
 		}
-		if err := s.releaseLeases(c.ContainerID, c.IFDev); err != nil {
-			return err
-		}
-		s.did("lease released")
-		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("look up the Pod: %w", err)
+	if err := s.releaseLeases(c.ContainerID, c.IFDev); err != nil {
+		return err
 	}
-	return s.restoreInterface(ctx, c)
+	s.did("lease released")
+	return nil
 }
 
 // removeRestored is removeInterface, except that it removes the device before the port. After an interrupted DEL a runtime
@@ -106,8 +113,8 @@ func (s *Server) removeRestored(ctx context.Context, name string) error {
 	return s.removeInterface(ctx, name)
 }
 
-// restoreInterface installs the flows of an interface again once its policies are in force, or removes an interface that no
-// longer works. In that case the address stays allocated until the runtime's DEL.
+// restoreInterface installs the flows of an interface again once its policies are in force, or closes the interface if they
+// cannot be, or removes one that no longer works. In that case the address stays allocated until the runtime's DEL.
 func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.InterfaceConfig) error {
 	ofPort, err := s.workingOFPort(ctx, c.InterfaceName)
 	if err != nil {
@@ -128,7 +135,7 @@ func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.Interfa
 	}
 	if s.cfg.Policies != nil {
 		if err := s.cfg.Policies.PodArrives(restored); err != nil {
-			return fmt.Errorf("install policies: %w", err)
+			return s.closeUnprotected(ctx, restored, fmt.Errorf("install policies: %w", err))
 		}
 		s.did("policies installed")
 	}

@@ -44,6 +44,7 @@ type PodPorts interface {
 // PodFlows is the part of the OpenFlow pipeline that the server needs; openflow.Client implements it.
 type PodFlows interface {
 	InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
+	ClosePodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
 	UninstallPodFlows(ctx context.Context, interfaceName string) error
 }
 

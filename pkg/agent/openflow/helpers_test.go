@@ -108,6 +108,10 @@ func installPodA(c Client) error {
 	return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, podAPort)
 }
 
+func closePodA(c Client) error {
+	return c.ClosePodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, podAPort)
+}
+
 func installPodB(c Client) error {
 	return c.InstallPodFlows(context.Background(), "pod-b", []netip.Addr{podBIP}, podBMAC, podBPort)
 }

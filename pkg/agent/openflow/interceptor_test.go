@@ -69,6 +69,10 @@ func TestInterceptorIsTold(t *testing.T) {
 		{"interface that takes the port of another one", installPodA, func(c Client) error {
 			return c.InstallPodFlows(context.Background(), "pod-b", []netip.Addr{podBIP}, podBMAC, podAPort)
 		}, coherency.Change{All: true}},
+		{"closed interface", installPodA, closePodA, coherency.Change{Interfaces: []string{"pod-a"}}},
+		{"closed interface that a former round has connected", nil, closePodA, coherency.Change{Interfaces: []string{"pod-a"}}},
+		{"interface that is closed already", closePodA, closePodA, coherency.Change{}},
+		{"opened interface", closePodA, installPodA, coherency.Change{Interfaces: []string{"pod-a"}}},
 		{"removed interface", installPodA, func(c Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") },
 			coherency.Change{RemovedInterfaces: []string{"pod-a"}}},
 		{"unknown interface removed", nil, func(c Client) error { return c.UninstallPodFlows(context.Background(), "pod-a") },

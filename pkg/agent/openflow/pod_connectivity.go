@@ -34,6 +34,11 @@ type PodClient interface {
 	// The call ends with ctx, whether it waits for its turn or for the switch. A change that has begun continues: after an error
 	// of ctx, the flows may still become installed or removed.
 	InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
+	// ClosePodFlows makes the switch drop what the Pod sends and IP packets to its addresses; floods and neighbor discovery still
+	// reach it. It installs the flows of InstallPodFlows without their actions, in place of those that are there, be they of this
+	// round or of a former one. InstallPodFlows opens the Pod again. ctx is as there.
+	ClosePodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
+	// UninstallPodFlows removes the flows of either.
 	UninstallPodFlows(ctx context.Context, interfaceName string) error
 	// GetPodFlowKeys returns the match strings of cached flows, for antctl get ovsflows.
 	GetPodFlowKeys(interfaceName string) []string
@@ -74,28 +79,42 @@ func (*podConnectivity) baseFlows(g *generator) []of.Flow {
 }
 
 func (p *podConnectivity) InstallPodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+	return p.set(ctx, interfaceName, ips, mac, ofPort, false)
+}
+
+func (p *podConnectivity) ClosePodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+	return p.set(ctx, interfaceName, ips, mac, ofPort, true)
+}
+
+func (p *podConnectivity) set(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32, closed bool) error {
 	if err := validatePod(interfaceName, ips, mac, ofPort); err != nil {
 		return err
 	}
 	// The change may read them after the caller has left.
 	ips, mac = slices.Clone(ips), slices.Clone(mac)
 	return p.socket.changeFor(ctx, flowsOf(interfaceName), func(t turn) error {
-		return p.install(t, interfaceName, ips, mac, ofPort)
+		return p.install(t, interfaceName, ips, mac, ofPort, closed)
 	})
 }
 
 // flowsOf is what a change changes, for errors.
 func flowsOf(interfaceName string) string { return "flows of interface " + interfaceName }
 
-func (p *podConnectivity) install(t turn, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error {
+func (p *podConnectivity) install(t turn, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32, closed bool) error {
 	flows := podFlows(t.g, ips, mac, ofPort)
+	if closed {
+		for i := range flows {
+			flows[i].Actions = nil
+		}
+	}
 	if err := p.socket.checkNotBase(flows); err != nil {
 		return fmt.Errorf("interface %s with MAC address %v, OpenFlow port %d: %w", interfaceName, mac, ofPort, err)
 	}
 	plan := p.pods.Plan(interfaceName, flows)
 	// A flow is taken over from another interface, which is affected, too. The change cannot name that interface.
 	change := coherency.Change{All: plan.TakesOver}
-	if plan.Replaces {
+	// The flows of a former round, which closing replaces, are unknown to the plan.
+	if plan.Replaces || closed && !plan.Empty() {
 		change.Interfaces = []string{interfaceName}
 	}
 	if err := t.Commit(change, nil, plan); err != nil {

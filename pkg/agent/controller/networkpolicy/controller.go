@@ -5,6 +5,8 @@ package networkpolicy
 
 import (
 	"context"
+	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +31,7 @@ const (
 type FlowClient interface {
 	UpdatePolicyRules(install []*openflow.PolicyRule, remove []uint32) error
 	UpdatePolicyRulesOnTop(install []*openflow.PolicyRule, remove []uint32) error
+	ClosePodFlows(ctx context.Context, interfaceName string, ips []netip.Addr, mac net.HardwareAddr, ofPort uint32) error
 }
 
 // Controller keeps the flows of all policies that concern this Node.

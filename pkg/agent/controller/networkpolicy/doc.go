@@ -9,8 +9,9 @@
 //
 // compile.go makes rules for the switch from a policy and its groups, reconciler.go computes the changes. These do no I/O.
 // controller.go and realize.go apply them: all changes that are known at a time in one atomic bundle. realize.go finds the
-// parts that the switch refuses, refusal.go reports and retries them, and guard.go computes what is in force instead.
-// enforcement.go waits until the datapath follows. query.go answers questions about the result.
+// parts that the switch refuses, refusal.go reports and retries them, and guard.go computes what is in force instead. close.go
+// disconnects, at start, Pods for which even that is refused. enforcement.go waits until the datapath follows. query.go
+// answers questions about the result.
 //
 // The cost of a change depends only on the change. A group (groups.go) is a persistent map, and rules share the sets of its
 // members' addresses. So a patch copies nothing that stays, and compiling a policy again costs nothing for its peers.
@@ -22,5 +23,6 @@
 // replace it. A stored object that cannot be read opens nothing, and closes only what it concerns. An edited policy
 // replaces its former version in one instant. A version with a missing group does not replace the one before. A policy that
 // the switch refuses, or that is invalid, costs others nothing; its Pods are isolated, except for the part of it that was
-// in force. The policies of a new Pod that are known at that time are in force before its first packet can pass.
+// in force. At start, a Pod for which that is refused, too, is closed before the rules of an earlier agent go. The policies
+// of a new Pod that are known at that time are in force before its first packet can pass.
 package networkpolicy

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -34,9 +35,26 @@ type fakeFlows struct {
 	replaced bool
 	// fail, if set, decides which changes are refused.
 	fail func(install []*openflow.PolicyRule) error
+	// closed are the OpenFlow ports of closed interfaces; failClose, if set, decides which closings are refused.
+	closed    map[string]uint32
+	failClose func(interfaceName string) error
 }
 
-func newFakeFlows() *fakeFlows { return &fakeFlows{rules: map[uint32]*openflow.PolicyRule{}} }
+func newFakeFlows() *fakeFlows {
+	return &fakeFlows{rules: map[uint32]*openflow.PolicyRule{}, closed: map[string]uint32{}}
+}
+
+func (f *fakeFlows) ClosePodFlows(_ context.Context, interfaceName string, _ []netip.Addr, _ net.HardwareAddr, ofPort uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failClose != nil {
+		if err := f.failClose(interfaceName); err != nil {
+			return err
+		}
+	}
+	f.closed[interfaceName] = ofPort
+	return nil
+}
 
 func (f *fakeFlows) UpdatePolicyRules(install []*openflow.PolicyRule, remove []uint32) error {
 	return f.update(install, remove, true)

@@ -84,6 +84,10 @@ func (c *Controller) takeOpen(names sets.Set[string]) sets.Set[string] {
 
 func (c *Controller) realizeAll(dirty sets.Set[string], due []string) error {
 	if len(dirty) > 0 || !c.initialDone {
+		// An earlier attempt may have found unprotected Pods and then failed. They are not among the dirty ones any more.
+		if err := c.closeUnprotected(); err != nil {
+			return err
+		}
 		ops, err := c.attempt(dirty, c.isRefusedVersion)
 		if isRefused(err) {
 			err = c.separate(ops, err)
@@ -104,7 +108,8 @@ func always(string, *v1beta2.NetworkPolicy) bool { return true }
 func never(string, *v1beta2.NetworkPolicy) bool  { return false }
 
 // separate realizes policies that the switch has refused together, because of cause, except those that it refuses one by
-// one. Meanwhile their guards are in force, and at start also the rules that an earlier agent has realized.
+// one. Meanwhile their guards are in force, and at start also the rules that an earlier agent has realized. Before these are
+// removed, Pods that nothing else protects are closed.
 func (c *Controller) separate(refused *operations, cause error) error {
 	klog.ErrorS(cause, "Open vSwitch refuses a change of NetworkPolicies, looking for the policies that it refuses", "policies", len(refused.versions))
 	c.onTop = !c.initialDone
@@ -127,6 +132,9 @@ func (c *Controller) separate(refused *operations, cause error) error {
 	}
 	if !c.onTop {
 		return nil
+	}
+	if err := c.closeUnprotected(); err != nil {
+		return err
 	}
 	if err := survive(c.flows.UpdatePolicyRules, nil, nil); err != nil {
 		return err
