@@ -27,7 +27,7 @@ func readUplink(c *Config) (datapath.Uplink, error) {
 	var ports sourceport.Range
 	switch c.TunnelType {
 	case "geneve":
-		// Version 0, no options, protocol Ethernet (RFC 8926), VNI 0. 
+		// Version 0, no options, protocol Ethernet (RFC 8926), VNI 0.
 		u.TunnelHeader = [8]byte{0, 0, 0x65, 0x58}
 		ports, err = sourceport.Geneve()
 	case "vxlan":
