@@ -72,7 +72,7 @@ func (c *core) initialize(ctx context.Context, t flowstore.Turn, round RoundInfo
 	if err != nil {
 		return nil, fmt.Errorf("connect to the bridge's OpenFlow socket: %w", err)
 	}
-	if err := c.installBase(t, round, node); err != nil {
+	if err := c.occupy(ctx, t, round, node); err != nil {
 		if closeErr := c.connection.Close(); closeErr != nil {
 			klog.ErrorS(closeErr, "Failed to close the OpenFlow connection after a failed initialization")
 		}
@@ -80,6 +80,14 @@ func (c *core) initialize(ctx context.Context, t flowstore.Turn, round RoundInfo
 	}
 	klog.InfoS("Initialized the OpenFlow pipeline", "tables", len(c.current().tables), "round", round.RoundNum)
 	return reconnected, nil
+}
+
+// occupy installs the base flows on a switch that may hold flows and groups of a former agent.
+func (c *core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, node *config.NodeConfig) error {
+	if err := t.ReserveGroups(ctx); err != nil {
+		return err
+	}
+	return c.installBase(t, round, node)
 }
 
 func (c *core) installBase(t flowstore.Turn, round RoundInfo, node *config.NodeConfig) error {
@@ -199,7 +207,7 @@ func (c *core) deleteStaleFlows(t turn) error {
 	if err := t.Commit(coherency.Change{All: true}, deletions); err != nil {
 		return fmt.Errorf("delete the flows of the rounds from %d to before %d: %w", rounds[0], t.g.round, err)
 	}
-	return nil
+	return t.DeleteStaleGroups(context.Background())
 }
 
 func (c *core) SetInterceptor(interceptor coherency.Interceptor) { c.store.SetInterceptor(interceptor) }

@@ -41,6 +41,18 @@ func meterFlows(flows []of.Flow) (own []string, rounds []uint16) {
 	return own, rounds
 }
 
+// meterGroups returns the ids of the groups, which are all of the example feature.
+func meterGroups(t *testing.T, sw of.Reader) (ids []uint32) {
+	t.Helper()
+	groups, err := sw.DumpGroups(t.Context())
+	require.NoError(t, err)
+	for _, g := range groups {
+		ids = append(ids, g.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // A feature that is known only to its own file and to its registration is part of the pipeline, and is replayed.
 func TestExampleFeature(t *testing.T) {
 	fake := of.NewFake()
@@ -62,6 +74,7 @@ func TestExampleFeature(t *testing.T) {
 	want := fake.Flows()
 	own, _ = meterFlows(want)
 	require.Len(t, own, 2)
+	require.Equal(t, []uint32{1}, meterGroups(t, fake))
 
 	t.Run("the switch loses its flows", func(t *testing.T) {
 		fake.Disconnect()
@@ -69,6 +82,7 @@ func TestExampleFeature(t *testing.T) {
 		require.Empty(t, fake.Flows())
 		require.NoError(t, c.ReplayFlows())
 		require.Equal(t, want, fake.Flows())
+		require.Equal(t, []uint32{1}, meterGroups(t, fake))
 	})
 	t.Run("a change of another feature has an unknown fate", func(t *testing.T) {
 		fake.FailNext(of.ErrDisconnected)
@@ -82,19 +96,25 @@ func TestExampleFeature(t *testing.T) {
 		require.ErrorIs(t, meter.InstallMeter("pod-b", podBPort), of.ErrDisconnected)
 		require.NoError(t, c.ReplayFlows())
 		require.Equal(t, want, fake.Flows(), "what the switch did not accept is not replayed")
+		require.Equal(t, []uint32{1}, meterGroups(t, fake))
 	})
 	t.Run("another round", func(t *testing.T) {
 		require.NoError(t, meter.InstallMeter("pod-b", podBPort))
+		require.NoError(t, meter.InstallMeter("pod-c", 13))
+		require.NoError(t, meter.UninstallMeter("pod-c"))
+		require.Equal(t, []uint32{1, 2}, meterGroups(t, fake))
 		previous := uint16(testRound)
 		c, meter, _ := newMeteredClient(t, fake, RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous})
 		require.NoError(t, meter.InstallMeter("pod-a", podAPort))
 		own, rounds := meterFlows(fake.Flows())
 		require.Len(t, own, 3)
 		require.ElementsMatch(t, []uint16{testRound, testRound + 1, testRound + 1}, rounds, "pod-b's flow stays until everything is installed")
+		require.Equal(t, []uint32{1, 2, 3}, meterGroups(t, fake))
 		require.NoError(t, c.DeleteStaleFlows())
 		own, rounds = meterFlows(fake.Flows())
 		require.Len(t, own, 2)
 		require.Equal(t, []uint16{testRound + 1, testRound + 1}, rounds)
+		require.Equal(t, []uint32{3}, meterGroups(t, fake))
 	})
 }
 
@@ -107,7 +127,8 @@ func TestExampleFeatureAfterSwitchRestart(t *testing.T) {
 	require.NoError(t, former.Disconnect())
 
 	previous := uint16(testRound)
-	c, meter, reconnected := newMeteredClient(t, of.NewSwitch(socket), RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous})
+	sw := of.NewSwitch(socket)
+	c, meter, reconnected := newMeteredClient(t, sw, RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous})
 	defer func() { require.NoError(t, c.Disconnect()) }()
 	require.NoError(t, meter.InstallMeter("pod-a", podAPort))
 	require.Contains(t, strings.Join(dumpFlows(o), "\n"), "in_port=12")
@@ -115,6 +136,7 @@ func TestExampleFeatureAfterSwitchRestart(t *testing.T) {
 	want := dumpFlows(o)
 	require.NotContains(t, strings.Join(want, "\n"), "in_port=12")
 	require.Contains(t, strings.Join(want, "\n"), "in_port=11")
+	require.Equal(t, []uint32{2}, meterGroups(t, sw))
 
 	o.KillVswitchd()
 	o.StartVswitchd()
@@ -125,6 +147,7 @@ func TestExampleFeatureAfterSwitchRestart(t *testing.T) {
 	}
 	require.NoError(t, c.ReplayFlows())
 	require.Equal(t, want, dumpFlows(o))
+	require.Equal(t, []uint32{2}, meterGroups(t, sw))
 }
 
 // Flows that would not be replayed, or would outlive their round, do not reach the switch.

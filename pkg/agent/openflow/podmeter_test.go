@@ -17,7 +17,7 @@ const tablePodMeter = "PodMeter"
 
 const cookiePodMeter cookieCategory = 200
 
-// podMeter counts the IP packets of metered Pods that are routed.
+// podMeter counts the IP packets of metered Pods that are routed. Each Pod has a group, as a Service will have.
 type podMeter struct {
 	socket *socket
 	meters *flowstore.Cache
@@ -40,10 +40,34 @@ func (*podMeter) baseFlows(g *generator) []of.Flow {
 
 func (m *podMeter) InstallMeter(interfaceName string, ofPort uint32) error {
 	return m.socket.change(func(t turn) error {
-		flow := t.g.flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(ofPort)), t.g.toNext(tablePodMeter))
-		change := coherency.Change{Interfaces: []string{interfaceName}}
-		if err := t.Commit(change, nil, m.meters.Plan(interfaceName, []of.Flow{flow})); err != nil {
+		id, err := m.group(t, interfaceName)
+		if err != nil {
 			return fmt.Errorf("install the meter of interface %s: %w", interfaceName, err)
+		}
+		next := of.Resubmit{Table: t.g.toNext(tablePodMeter).(of.GotoTable).Table}
+		group := of.GroupEntry{ID: id, Type: of.GroupIndirect, Buckets: []of.Bucket{{Actions: []of.Action{next}}}}
+		flow := t.g.flow(cookiePodMeter, tablePodMeter, priorityNormal, matches(of.InPort(ofPort)), of.Group{ID: id})
+		change := coherency.Change{Interfaces: []string{interfaceName}}
+		if err := t.Commit(change, nil, m.meters.PlanWithGroups(interfaceName, []of.Flow{flow}, []of.GroupEntry{group})); err != nil {
+			return fmt.Errorf("install the meter of interface %s: %w", interfaceName, err)
+		}
+		return nil
+	})
+}
+
+// group returns the id of the interface's group, or a new one.
+func (m *podMeter) group(t turn, interfaceName string) (uint32, error) {
+	for _, g := range m.meters.Groups(interfaceName) {
+		return g.ID, nil
+	}
+	return t.NewGroupID()
+}
+
+func (m *podMeter) UninstallMeter(interfaceName string) error {
+	return m.socket.change(func(t turn) error {
+		change := coherency.Change{Interfaces: []string{interfaceName}}
+		if err := t.Commit(change, nil, m.meters.Plan(interfaceName, nil)); err != nil {
+			return fmt.Errorf("remove the meter of interface %s: %w", interfaceName, err)
 		}
 		return nil
 	})

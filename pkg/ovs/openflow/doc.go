@@ -24,7 +24,7 @@
 // gives each agent ids that the switch does not have: a restarted agent first reads the groups (DumpGroups), reserves their ids,
 // and uses others for its own. Once all its own groups and flows are installed, groups with other ids are stale (GroupIDs.Stale).
 // One Transaction deletes them (StaleGroupMods), after the deletion of the old flows: the deletion of a group also deletes flows
-// that still point to it.
+// that still point to it. The agent does so in pkg/agent/openflow/flowstore.
 //
 // # Packets
 //

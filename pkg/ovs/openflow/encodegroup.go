@@ -16,6 +16,7 @@ const (
 	groupAdd    = 0
 	groupModify = 1
 	groupDelete = 2
+	groupPut    = 0x8000 // OVS's ofp11_group_mod_command
 
 	groupIDAll = 0xfffffffc
 	bucketAll  = 0xffffffff
@@ -54,11 +55,8 @@ func marshalGroupMod(mod *GroupMod, v version, xid uint32) ([]byte, error) {
 	g := mod.Group
 	var command uint16
 	switch mod.Command {
-	case GroupAdd, GroupModify:
-		command = groupAdd
-		if mod.Command == GroupModify {
-			command = groupModify
-		}
+	case GroupAdd, GroupModify, GroupPut:
+		command = map[GroupCommand]uint16{GroupAdd: groupAdd, GroupModify: groupModify, GroupPut: groupPut}[mod.Command]
 		if err := g.check(v); err != nil {
 			return nil, err
 		}
@@ -67,7 +65,7 @@ func marshalGroupMod(mod *GroupMod, v version, xid uint32) ([]byte, error) {
 	case GroupDeleteAll:
 		return appendGroupHeader(nil, v, xid, groupDelete, GroupEntry{ID: groupIDAll}, 0), nil
 	default:
-		return nil, fmt.Errorf("unknown command %d: want GroupAdd, GroupModify, GroupDelete or GroupDeleteAll", mod.Command)
+		return nil, fmt.Errorf("unknown command %d: want GroupAdd, GroupModify, GroupPut, GroupDelete or GroupDeleteAll", mod.Command)
 	}
 	if err := checkGroupID(g.ID); err != nil {
 		return nil, err

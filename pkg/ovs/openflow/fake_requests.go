@@ -59,7 +59,7 @@ func (f *Fake) DumpGroupStats(ctx context.Context) ([]GroupStats, error) {
 	return sorted(s.groups, func(g GroupEntry) GroupStats {
 		stats := GroupStats{ID: g.ID, Buckets: make([]Counters, len(g.Buckets))}
 		for _, flow := range s.flows {
-			if slices.Contains(groupsOf(flow.Actions), g.ID) {
+			if slices.Contains(GroupsOf(flow.Actions), g.ID) {
 				stats.References++
 			}
 		}

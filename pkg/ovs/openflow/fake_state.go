@@ -137,7 +137,7 @@ func (s fakeState) applyGroup(mod *GroupMod) error {
 
 // checkActions returns the error of a switch that does not know a group or the meter of a flow.
 func (s fakeState) checkActions(actions []Action) error {
-	for _, id := range groupsOf(actions) {
+	for _, id := range GroupsOf(actions) {
 		if _, ok := s.groups[id]; !ok {
 			return &errBadOutGroup
 		}
@@ -153,7 +153,7 @@ func (s fakeState) checkActions(actions []Action) error {
 // deleteGroups deletes groups, and the flows that point to them. Groups that point to them stay, as with Open vSwitch.
 func (s fakeState) deleteGroups(which func(id uint32) bool) {
 	maps.DeleteFunc(s.groups, func(id uint32, _ GroupEntry) bool { return which(id) })
-	maps.DeleteFunc(s.flows, func(_ string, f Flow) bool { return slices.ContainsFunc(groupsOf(f.Actions), which) })
+	maps.DeleteFunc(s.flows, func(_ string, f Flow) bool { return slices.ContainsFunc(GroupsOf(f.Actions), which) })
 }
 
 // deleteMeters deletes meters, and the flows that point to them.

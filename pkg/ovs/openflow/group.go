@@ -84,6 +84,8 @@ const (
 	GroupAdd GroupCommand = iota
 	// GroupModify replaces type, selection and buckets; it is an error if there is no such group.
 	GroupModify
+	// GroupPut is GroupAdd or GroupModify, whichever is possible: an extension of OVS (OFPGC11_ADD_OR_MOD).
+	GroupPut
 	// GroupDelete deletes the group with Group.ID and the flows that point to it; it is no error if there is none.
 	GroupDelete
 	// GroupDeleteAll deletes all groups and the flows that point to them.
@@ -155,6 +157,8 @@ func describeGroup(mod *GroupMod) string {
 		return mod.Group.String()
 	case GroupModify:
 		return "modify " + mod.Group.String()
+	case GroupPut:
+		return "put " + mod.Group.String()
 	case GroupDelete:
 		return fmt.Sprintf("delete group_id=%d", mod.Group.ID)
 	case GroupDeleteAll:

@@ -92,6 +92,13 @@ func TestEveryGroupOnOVS(t *testing.T) {
 		require.NoError(t, s.Apply(t.Context(), Transaction{Groups: groupMods(GroupModify, g)}))
 		require.Contains(t, dumpGroups(ovs.Ofctl("dump-groups", testBridge)), g.String())
 	})
+	t.Run("put replaces and adds", func(t *testing.T) {
+		g, fresh := GroupEntry{ID: 2, Type: GroupAll, Buckets: []Bucket{{Actions: []Action{Output{7}}}}}, GroupEntry{ID: 4000, Type: GroupAll}
+		require.NoError(t, s.Apply(t.Context(), Transaction{Groups: groupMods(GroupPut, g, fresh)}))
+		dumped := dumpGroups(ovs.Ofctl("dump-groups", testBridge))
+		require.Contains(t, dumped, g.String())
+		require.Contains(t, dumped, fresh.String())
+	})
 }
 
 func TestSelectionWithOpenFlow15(t *testing.T) {

@@ -206,7 +206,7 @@ func explain(err error, actions []Action) error {
 	}
 	switch *e {
 	case errBadOutGroup:
-		return fmt.Errorf("%w: one of the groups %v does not exist: want it added before, or in the same Transaction", err, groupsOf(actions))
+		return fmt.Errorf("%w: one of the groups %v does not exist: want it added before, or in the same Transaction", err, GroupsOf(actions))
 	case errGroupExists:
 		return fmt.Errorf("%w: there is a group with this id: want GroupModify, or another id", err)
 	case errUnknownGroup:
@@ -222,8 +222,8 @@ func explain(err error, actions []Action) error {
 	return err
 }
 
-// groupsOf are the groups that actions point to.
-func groupsOf(actions []Action) []uint32 {
+// GroupsOf are the groups that actions point to.
+func GroupsOf(actions []Action) []uint32 {
 	var ids []uint32
 	for _, a := range actions {
 		if g, ok := a.(Group); ok {

@@ -75,6 +75,7 @@ var transactionCases = []transactionCase{
 		allFlows, both, both},
 	{"modification of an unknown group", Transaction{Groups: groupMods(GroupModify, group(1, Output{7}), group(3))}, &errUnknownGroup,
 		`"modify group_id=3,type=all,bucket=actions=drop": OFPGMFC_UNKNOWN_GROUP (type 6, code 8): there is no group with this id: want GroupAdd`, allFlows, both, both},
+	{"put adds and replaces", Transaction{Groups: groupMods(GroupPut, group(1, Output{7}), group(3))}, nil, "", allFlows, []uint32{1, 2, 3}, both},
 	{"modification of a group keeps its flows", Transaction{Groups: groupMods(GroupModify, group(1))}, nil, "", allFlows, both, both},
 	{"a deleted group takes its flows", Transaction{Groups: groupMods(GroupDelete, group(2))}, nil, "", []uint8{1, 3, 4}, []uint32{1}, both},
 	{"a group that another one points to", Transaction{Groups: groupMods(GroupDelete, group(1))}, nil, "", []uint8{2, 3, 4}, []uint32{2}, both},

@@ -11,45 +11,59 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Cache records the flows that the switch holds for one kind of objects (interfaces, Nodes), by the object's name. It comes from
-// Store.NewCache and changes only when the switch has accepted a Plan.
+// Cache records the flows and groups that the switch holds for one kind of objects (interfaces, Nodes), by the object's name. It
+// comes from Store.NewCache and changes only when the switch has accepted a Plan.
 type Cache struct {
 	store *Store
 	name  string
 	// objects and owners are written with Store.sending and Store.mu held, so either one is enough to read them.
-	objects map[string][]of.Flow
+	objects map[string]object
 	// owners has, by a flow's key, the object whose version of the flow the switch holds. If two objects have a flow with the same
 	// key (another interface got an address or a port before the old one was removed), it is the one installed last.
 	owners map[string]string
+}
+
+// object is what the switch holds for one object.
+type object struct {
+	flows []of.Flow
+	// groups are in an order in which each one points only to those before it.
+	groups []of.GroupEntry
 }
 
 // Plan is a change of one object that has been computed but not yet made.
 type Plan struct {
 	cache *Cache
 	name  string
-	// flows is the object's new state; nil removes the object.
-	flows []of.Flow
-	// mods change the switch from the cached state to the new one.
-	mods []of.FlowMod
-	// Replaces is set when flows that the object already had are changed or deleted.
+	// object is the new state; without flows and groups it removes the object.
+	object  object
+	removes bool
+	// mods and groups change the switch from the cached state to the new one.
+	mods   []of.FlowMod
+	groups []of.GroupMod
+	// Replaces is set when flows or groups that the object already had are changed or deleted.
 	Replaces bool
 	// TakesOver is set when a flow of another object is overwritten.
 	TakesOver bool
 }
 
 // Empty reports whether the plan changes nothing on the switch.
-func (p Plan) Empty() bool { return len(p.mods) == 0 }
+func (p Plan) Empty() bool { return len(p.mods)+len(p.groups) == 0 }
 
-// Plan computes the change of the object's flows to these; nil removes the object. The cache must not change between Plan and
-// Commit: the caller holds the Turn for both, or is the store's PlanMarks.
-func (c *Cache) Plan(name string, flows []of.Flow) Plan {
-	p := Plan{cache: c, name: name, flows: flows}
+// Plan computes the change of the object to these flows, without groups; nil removes the object. The cache must not change between
+// Plan and Commit: the caller holds the Turn for both, or is the store's PlanMarks.
+func (c *Cache) Plan(name string, flows []of.Flow) Plan { return c.PlanWithGroups(name, flows, nil) }
+
+// PlanWithGroups is Plan for an object with groups, whose ids come from Turn.NewGroupID or from its former state. Flows and buckets
+// may point only to groups of their own object, buckets only to groups before theirs.
+func (c *Cache) PlanWithGroups(name string, flows []of.Flow, groups []of.GroupEntry) Plan {
+	p := Plan{cache: c, name: name, object: object{flows, groups}, removes: flows == nil && groups == nil}
 	wanted := make(map[string]bool, len(flows))
 	for i := range flows {
 		wanted[flows[i].Key()] = true
 	}
-	current := make(map[string]of.Flow, len(c.objects[name]))
-	for _, flow := range c.objects[name] {
+	former, known := c.objects[name]
+	current := make(map[string]of.Flow, len(former.flows))
+	for _, flow := range former.flows {
 		key := flow.Key()
 		if c.owners[key] != name {
 			continue
@@ -72,8 +86,9 @@ func (c *Cache) Plan(name string, flows []of.Flow) Plan {
 			p.TakesOver = true
 		}
 	}
+	p.planGroups(former.groups)
 	// A known object that only gains flows is changed, too.
-	if _, known := c.objects[name]; known && len(p.mods) > 0 {
+	if known && !p.Empty() {
 		p.Replaces = true
 	}
 	return p
@@ -81,17 +96,17 @@ func (c *Cache) Plan(name string, flows []of.Flow) Plan {
 
 // apply enters a plan that the switch has accepted. The cache must not have changed since Plan.
 func (p Plan) apply() {
-	for _, flow := range p.cache.objects[p.name] {
+	for _, flow := range p.cache.objects[p.name].flows {
 		if key := flow.Key(); p.cache.owners[key] == p.name {
 			delete(p.cache.owners, key)
 		}
 	}
-	if p.flows == nil {
+	if p.removes {
 		delete(p.cache.objects, p.name)
 		return
 	}
-	p.cache.objects[p.name] = p.flows
-	for _, flow := range p.flows {
+	p.cache.objects[p.name] = p.object
+	for _, flow := range p.object.flows {
 		p.cache.owners[flow.Key()] = p.name
 	}
 }
@@ -100,13 +115,29 @@ func (p Plan) apply() {
 func (c *Cache) all() []of.Flow {
 	var flows []of.Flow
 	for _, name := range slices.Sorted(maps.Keys(c.objects)) {
-		for _, flow := range c.objects[name] {
+		for _, flow := range c.objects[name].flows {
 			if c.owners[flow.Key()] == name {
 				flows = append(flows, flow)
 			}
 		}
 	}
 	return flows
+}
+
+// allGroups returns the groups on the switch, ordered by object name.
+func (c *Cache) allGroups() []of.GroupEntry {
+	var groups []of.GroupEntry
+	for _, name := range slices.Sorted(maps.Keys(c.objects)) {
+		groups = append(groups, c.objects[name].groups...)
+	}
+	return groups
+}
+
+// Groups returns the object's groups on the switch.
+func (c *Cache) Groups(name string) []of.GroupEntry {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	return slices.Clone(c.objects[name].groups)
 }
 
 // Owner returns the object whose version of the flow with this key the switch holds, "" if there is none.
@@ -121,7 +152,7 @@ func (c *Cache) MatchStrings(name string) []string {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	var matches []string
-	for _, flow := range c.objects[name] {
+	for _, flow := range c.objects[name].flows {
 		matches = append(matches, flow.MatchString())
 	}
 	return matches

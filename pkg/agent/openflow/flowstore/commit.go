@@ -82,18 +82,18 @@ func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, re
 	if err != nil {
 		return err
 	}
-	var mods []of.FlowMod
+	var before of.Transaction
 	if resync {
-		mods = s.everything()
+		before = of.Transaction{Groups: s.groupsAgain(plans), Flows: s.everything()}
 	}
 	for _, deletion := range deletions {
-		mods = append(mods, deletion.mod())
+		before.Flows = append(before.Flows, deletion.mod())
 	}
-	if err := s.send(mods, append(plans, markPlans...)); err != nil {
+	if err := s.send(before, append(plans, markPlans...)); err != nil {
 		return err
 	}
 	if resync {
-		s.setResync(false)
+		s.synchronized()
 	}
 	return nil
 }
@@ -108,34 +108,50 @@ func (s *Store) CommitMarks(marks []coherency.Mark, removed []string) error {
 	if err != nil {
 		return err
 	}
-	return s.send(nil, plans)
+	return s.send(of.Transaction{}, plans)
 }
 
-// send commits one bundle, unless nothing changes, and then applies the plans to the caches. The caller holds sending.
-func (s *Store) send(mods []of.FlowMod, plans []Plan) error {
+// send commits one bundle, unless nothing changes, and then applies the plans to the caches. The caller holds sending, and changes if
+// a plan has groups.
+func (s *Store) send(bundle of.Transaction, plans []Plan) error {
 	round := s.currentRound()
 	for _, p := range plans {
 		if err := s.check(p, round); err != nil {
 			return err
 		}
-		mods = append(mods, p.mods...)
+		bundle.Groups, bundle.Flows = append(bundle.Groups, p.groups...), append(bundle.Flows, p.mods...)
 	}
-	if len(mods) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout(len(mods)))
-		defer cancel()
-		if err := s.sw.Commit(ctx, mods); err != nil {
-			if fateUnknown(err) {
-				s.setResync(true)
-			}
-			return err
+	if err := s.apply(bundle); err != nil {
+		if fateUnknown(err) {
+			s.setResync(true)
+			s.doubt(plans)
 		}
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range plans {
 		p.apply()
+		for _, m := range p.groups {
+			if m.Command == of.GroupDelete {
+				s.groupIDs.Put(m.Group.ID)
+			}
+		}
 	}
 	return nil
+}
+
+func (s *Store) apply(bundle of.Transaction) error {
+	mods := len(bundle.Groups) + len(bundle.Flows)
+	if mods == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout(mods))
+	defer cancel()
+	if len(bundle.Groups) == 0 {
+		return s.sw.Commit(ctx, bundle.Flows)
+	}
+	return s.sw.Apply(ctx, bundle)
 }
 
 // check refuses plans whose flows would be lost at the next replay, or would outlive the round.
@@ -149,7 +165,7 @@ func (s *Store) check(p Plan, round Deletion) error {
 				flow.Key(), p.name, flow.Cookie, round.Cookie, round.Mask)
 		}
 	}
-	return nil
+	return p.checkGroups()
 }
 
 // fateUnknown tells whether the switch may have made the change although Commit returned err.

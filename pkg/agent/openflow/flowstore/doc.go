@@ -3,15 +3,12 @@
 
 // Package flowstore is the only access to the switch's flow tables: a Store owns the switch, and features have only the Store.
 //
-// A flow reaches the switch only through a Cache: Commit accepts deletions, which cannot add anything, and plans, which only a
+// A flow or a group reaches the switch only through a Cache: Commit accepts deletions, which cannot add anything, and plans, which only a
 // Cache makes. A Cache comes from a Store, which replays all of its caches. So everything that was ever committed is replayed,
 // and no cache can be forgotten. Nor can a change bypass the Interceptor or run between the steps of another change: Commit
 // belongs to a Turn, which one caller at a time holds.
 //
 // Files: cache.go (what the switch is believed to hold, and plans to change that), store.go (the caches, and the bundle that
-// replaces all flows), commit.go (one atomic bundle, and the coherency with ONCache around it), turn.go (who may change flows,
-// and how long others wait).
-//
-// Groups, once a feature needs them, belong here as well: as a second kind of cache, whose content a replay sends between the
-// deletion of the round and the flows, because flows refer to groups.
+// replaces all flows), groups.go (groups: their ids, replay and removal), commit.go (one atomic bundle, and the coherency with
+// ONCache around it), turn.go (who may change flows, and how long others wait).
 package flowstore

@@ -11,9 +11,11 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Switch is the part of pkg/ovs/openflow.Switch that changes flows.
+// Switch is the part of pkg/ovs/openflow.Switch that changes flows and groups.
 type Switch interface {
 	Commit(ctx context.Context, mods []of.FlowMod) error
+	Apply(ctx context.Context, t of.Transaction) error
+	DumpGroupStats(ctx context.Context) ([]of.GroupStats, error)
 }
 
 // Store owns the switch and the caches of its flows.
@@ -27,6 +29,9 @@ type Store struct {
 	// changes serializes everything that calls the Interceptor. It protects interceptor.
 	changes     turn
 	interceptor coherency.Interceptor
+	// groupIDs and newGroups, those that the present Turn has allocated, are protected by changes, too.
+	groupIDs  *of.GroupIDs
+	newGroups []uint32
 	// planMarks is set before the first change.
 	planMarks PlanMarks
 
@@ -41,6 +46,8 @@ type Store struct {
 	// resync makes the next change send everything: nothing is installed yet, flows are lost, or the outcome of a change is
 	// unknown.
 	resync bool
+	// doubtful are groups in no cache that the switch may hold nevertheless.
+	doubtful map[uint32]bool
 }
 
 // Deletion deletes the flows whose cookies equal Cookie in the bits of Mask, which must not be 0.
@@ -52,12 +59,13 @@ func (d Deletion) mod() of.FlowMod {
 
 // New returns a Store without caches for a switch whose flows nobody else changes.
 func New(sw Switch) *Store {
-	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: noInterceptor{}, planMarks: noMarks}
+	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: noInterceptor{}, planMarks: noMarks,
+		groupIDs: of.NewGroupIDs(nil), doubtful: map[uint32]bool{}}
 }
 
 // NewCache returns an empty cache, whose content is part of every replay from now on. name is for logs.
 func (s *Store) NewCache(name string) *Cache {
-	cache := &Cache{store: s, name: name, objects: map[string][]of.Flow{}, owners: map[string]string{}}
+	cache := &Cache{store: s, name: name, objects: map[string]object{}, owners: map[string]string{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.caches = append(s.caches, cache)
@@ -107,6 +115,14 @@ func (s *Store) setResync(resync bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resync = resync
+}
+
+// synchronized records that the switch has exactly what the caches have.
+func (s *Store) synchronized() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resync = false
+	clear(s.doubtful)
 }
 
 // everything replaces all flows of the current round by the content of the caches. That also removes flows of changes whose

@@ -43,7 +43,7 @@ func (s *Store) Change(change func(Turn) error) error {
 	if err := s.changes.takeSoon(); err != nil {
 		return err
 	}
-	defer s.changes.give()
+	defer s.endTurn()
 	return change(Turn{s})
 }
 
@@ -52,7 +52,7 @@ func (s *Store) ChangeWithin(ctx context.Context, change func(Turn) error) error
 	if err := s.changes.take(ctx); err != nil {
 		return err
 	}
-	defer s.changes.give()
+	defer s.endTurn()
 	return change(Turn{s})
 }
 
@@ -65,7 +65,7 @@ func (s *Store) ChangeFor(ctx context.Context, part string, change func(Turn) er
 	}
 	done := make(chan error, 1)
 	go func() {
-		defer s.changes.give()
+		defer s.endTurn()
 		done <- recovery.Call(boundaryName, recovery.Part(part), func() error { return change(Turn{s}) })
 	}()
 	select {
