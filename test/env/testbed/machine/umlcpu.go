@@ -10,30 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reservation is a processor of this host that one machine of user-mode Linux has for itself, as far as other machines are concerned.
+// reservation is a machine's place on a processor of this host.
 //
-// The kernel and the program that runs in it are processes of this host that take turns: each system call wakes the other one. On one
-// processor that is a switch, on two it is an interrupt, and often the end of a processor's sleep, which takes several times as long in a
-// virtual machine.
+// The kernel of user-mode Linux and the program that runs in it are processes of this host that take turns: each system call wakes the
+// other one. On one processor that is a switch, on two it is an interrupt, and often the end of a processor's sleep, which takes several
+// times as long in a virtual machine.
 type reservation struct {
 	cpu  int
 	lock net.Listener
 }
 
-// reserveCPU reserves a processor for the calling process, the last ones first: the first one often serves the interrupts. It returns nil if
-// other machines have them all.
+// maxPlaces bounds how many machines share a processor.
+const maxPlaces = 8
+
+// reserveCPU reserves a place for the calling process on the processor that has the fewest machines, of several the last one: the first
+// one often serves the interrupts. It returns nil if all places are taken.
 func reserveCPU() (*reservation, error) {
 	var usable unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &usable); err != nil {
 		return nil, fmt.Errorf("asking which processors may be used: %w", err)
 	}
-	for cpu := 64*len(usable) - 1; cpu >= 0; cpu-- {
-		if !usable.IsSet(cpu) {
-			continue
-		}
-		// An abstract address belongs to one process at most, and to nobody once that has ended.
-		if lock, err := net.Listen("unix", fmt.Sprintf("@antrea-oncache/uml/cpu/%d", cpu)); err == nil {
-			return &reservation{cpu, lock}, nil
+	for place := range maxPlaces {
+		for cpu := 64*len(usable) - 1; cpu >= 0; cpu-- {
+			if !usable.IsSet(cpu) {
+				continue
+			}
+			// An abstract address belongs to one process at most, and to nobody once that has ended.
+			if lock, err := net.Listen("unix", fmt.Sprintf("@antrea-oncache/uml/cpu/%d/%d", cpu, place)); err == nil {
+				return &reservation{cpu, lock}, nil
+			}
 		}
 	}
 	return nil, nil
