@@ -306,6 +306,10 @@ func (c *churn) report(t *testing.T, changes, kills int, took time.Duration) {
 		})
 	}
 	r := c.o.findings()
+	// The last packets may still be on their way.
+	for begin := time.Now(); len(r.lost) > 0 && time.Since(begin) < execTimeout; r = c.o.findings() {
+		<-time.After(100 * time.Millisecond)
+	}
 	sent := 0
 	for _, k := range c.open {
 		sent += k.sent
@@ -318,8 +322,7 @@ func (c *churn) report(t *testing.T, changes, kills int, took time.Duration) {
 	printer.Printf("%s: the same without the changes in which agents were killed: %d changes, max %s", t.Name(), len(r.undisturbed), quantile(r.undisturbed, 1))
 	const shown = 20
 	require.Empty(t, r.wrong[:min(len(r.wrong), shown)])
-	// On a busy machine Open vSwitch itself loses packets.
-	require.LessOrEqual(t, len(r.lost), starved, "%v", r.lost[:min(len(r.lost), shown)])
+	require.Empty(t, r.lost[:min(len(r.lost), shown)])
 	const enough = 20 // changes, some of which forbid something
 	if c.f.s.oncache {
 		if changes >= enough {
