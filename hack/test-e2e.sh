@@ -23,9 +23,9 @@ logs=.testbed/e2e
 rm -rf $logs
 mkdir -p $logs
 # The longest ones first, so that the machines end at about the same time.
-mapfile -t suites < <(bin/e2e.test -test.list '^Test' | awk -v first='TestGeneveGateOn TestNetkitGateOn' '
-	BEGIN { n = split(first, names, " "); for (i = 1; i <= n; i++) rank[names[i]] = i }
-	{ print ($1 in rank ? rank[$1] : n + 1), $1 }' | sort -sn -k1,1 | cut -d' ' -f2)
+longest=$'TestGeneveGateOn\nTestNetkitGateOn'
+all=$(bin/e2e.test -test.list '^Test')
+mapfile -t suites < <(grep -xF "$longest" <<<"$all"; grep -vxF "$longest" <<<"$all")
 [ ${#suites[@]} -gt 0 ] || { echo "test-e2e: bin/e2e.test has no tests"; exit 1; }
 
 # run SUITE runs a suite in a machine of its own and shows its progress.
@@ -37,7 +37,9 @@ run() {
 	echo "==> $1 $verdict after $((SECONDS - began)) s"
 }
 
-trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM
+# Each suite is a process group of its own, so that an interrupt ends the machine, too, and not only the shell that waits for it.
+set -m
+trap 'for suite in $(jobs -p); do kill -- "-$suite"; done; wait; exit 130' INT TERM
 for suite in "${suites[@]}"; do
 	[ "$(jobs -rp | wc -l)" -lt "$machines" ] || wait -n
 	run "$suite" &

@@ -11,9 +11,9 @@ import (
 // GroupIDs allocates ids of groups, from 1 on like Antrea, and tells this agent's groups from those of a former one. It is a plain
 // value without locks. A restarted agent uses it as follows:
 //
-//  1. NewGroupIDs with the ids that DumpGroups returned: none of them is allocated.
+//  1. NewGroupIDs with the ids that DumpGroupStats returned: none of them is allocated.
 //  2. Get for each of its own groups.
-//  3. Once they and their flows are there, and the old flows are gone: DumpGroups again, Stale with the ids that it returns, Apply
+//  3. Once they and their flows are there, and the old flows are gone: DumpGroupStats again, Stale with the ids that it returns, Apply
 //     with the mods of StaleGroupMods, then Forget with the same ids.
 //
 // After a crash between these steps, the next agent finds the groups of both, and deletes both. When the switch has restarted, its
@@ -86,15 +86,6 @@ func (g *GroupIDs) Forget(ids []uint32) {
 			}
 		}
 	}
-}
-
-// GroupIDsOf are the ids of groups.
-func GroupIDsOf(groups []GroupEntry) []uint32 {
-	ids := make([]uint32, len(groups))
-	for i := range groups {
-		ids[i] = groups[i].ID
-	}
-	return ids
 }
 
 // StaleGroupMods returns the deletions of the groups with the ids, for a Transaction.

@@ -64,7 +64,7 @@ func TestRestartLeavesNoGroupBehind(t *testing.T) {
 			for round := uint64(1); round <= 3; round++ {
 				present, err := s.DumpGroups(t.Context())
 				require.NoError(t, err)
-				ids := NewGroupIDs(GroupIDsOf(present))
+				ids := NewGroupIDs(idsOf(present))
 				mine := getIDs(t, ids, 3)
 				var flows []Flow
 				var groups []GroupEntry
@@ -81,16 +81,24 @@ func TestRestartLeavesNoGroupBehind(t *testing.T) {
 				}
 				present, err = s.DumpGroups(t.Context())
 				require.NoError(t, err)
-				stale := ids.Stale(GroupIDsOf(present))
+				stale := ids.Stale(idsOf(present))
 				require.NoError(t, s.Apply(t.Context(), Transaction{Groups: StaleGroupMods(stale)}))
 				ids.Forget(stale)
 				present, err = s.DumpGroups(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, mine, slices.Sorted(slices.Values(GroupIDsOf(present))))
+				require.Equal(t, mine, slices.Sorted(slices.Values(idsOf(present))))
 				left, err := s.DumpFlows(t.Context(), tableAll)
 				require.NoError(t, err)
 				require.Len(t, left, len(flows), "no flow in use was deleted with a stale group")
 			}
 		})
 	}
+}
+
+func idsOf(groups []GroupEntry) []uint32 {
+	ids := make([]uint32, len(groups))
+	for i := range groups {
+		ids[i] = groups[i].ID
+	}
+	return ids
 }

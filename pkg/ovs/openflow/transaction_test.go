@@ -161,7 +161,7 @@ func requireState(t *testing.T, s Switch, tc transactionCase) {
 	require.Equal(t, tc.flows, tables, "flows")
 	groups, err := s.DumpGroups(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, tc.groups, slices.Sorted(slices.Values(GroupIDsOf(groups))), "groups")
+	require.Equal(t, tc.groups, slices.Sorted(slices.Values(idsOf(groups))), "groups")
 	stats, err := s.DumpGroupStats(t.Context())
 	require.NoError(t, err)
 	require.Len(t, stats, len(groups))

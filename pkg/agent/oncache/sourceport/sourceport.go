@@ -16,8 +16,24 @@ import (
 // Range is Count ports from First on.
 type Range struct{ First, Count uint16 }
 
-// usesLastPort asks the kernel once.
-var usesLastPort = sync.OnceValues(probe)
+// kernel has what probe has found out, which does not change. After an error, the next call asks again.
+var kernel struct {
+	sync.Mutex
+	known, usesLastPort bool
+}
+
+func usesLastPort() (bool, error) {
+	kernel.Lock()
+	defer kernel.Unlock()
+	if kernel.known {
+		return kernel.usesLastPort, nil
+	}
+	uses, err := probe()
+	if err == nil {
+		kernel.known, kernel.usesLastPort = true, uses
+	}
+	return uses, err
+}
 
 // Geneve returns the ports of a Geneve device: all but 0 (drivers/net/geneve.c).
 func Geneve() (Range, error) { return between(1, 65535) }

@@ -34,13 +34,13 @@ type object struct {
 type Plan struct {
 	cache *Cache
 	name  string
-	// object is the new state; without flows and groups it removes the object.
+	// object is the new state unless the plan removes the object.
 	object  object
 	removes bool
 	// mods and groups change the switch from the cached state to the new one.
 	mods   []of.FlowMod
 	groups []of.GroupMod
-	// Replaces is set when flows or groups that the object already had are changed or deleted.
+	// Replaces is set when the switch has something for the object already, and that is changed, also if it only gains flows.
 	Replaces bool
 	// TakesOver is set when a flow of another object is overwritten.
 	TakesOver bool
@@ -71,7 +71,6 @@ func (c *Cache) PlanWithGroups(name string, flows []of.Flow, groups []of.GroupEn
 		current[key] = flow
 		if !wanted[key] {
 			p.mods = append(p.mods, of.FlowMod{Command: of.DeleteStrict, Flow: flow})
-			p.Replaces = true
 		}
 	}
 	for _, flow := range flows {
@@ -81,16 +80,12 @@ func (c *Cache) PlanWithGroups(name string, flows []of.Flow, groups []of.GroupEn
 			continue
 		}
 		p.mods = append(p.mods, of.FlowMod{Command: of.Add, Flow: flow})
-		p.Replaces = p.Replaces || exists
 		if owner, owned := c.owners[key]; owned && owner != name {
 			p.TakesOver = true
 		}
 	}
 	p.planGroups(former.groups)
-	// A known object that only gains flows is changed, too.
-	if known && !p.Empty() {
-		p.Replaces = true
-	}
+	p.Replaces = known && !p.Empty()
 	return p
 }
 
