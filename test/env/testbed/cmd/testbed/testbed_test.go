@@ -78,16 +78,3 @@ func TestFindNode(t *testing.T) {
 	_, err := findNode(state, "3")
 	require.ErrorContains(t, err, "[node-1 node-2]")
 }
-
-func TestDownAndStatusWithoutATestbed(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	_, _, err := readInstance()
-	require.ErrorIs(t, err, errNotUp)
-	place, err := newInstance()
-	require.NoError(t, err)
-	_, err = newInstance()
-	require.ErrorContains(t, err, "up already")
-	place.release()
-	_, _, err = readInstance()
-	require.ErrorIs(t, err, errNotUp)
-}

@@ -4,22 +4,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 )
@@ -84,62 +82,13 @@ func upCommand() *cobra.Command {
 			if _, err := cf.options(); err != nil {
 				return err
 			}
-			return up(cmd.Context(), slices.Concat([]string{"serve"}, bf.args(), cf.args()))
+			return daemon.Start(cmd.Context(), slices.Concat([]string{"serve"}, bf.args(), cf.args()))
 		},
 	}
 	bf.add(cmd.Flags())
 	cf.add(cmd.Flags())
 	return cmd
 }
-
-// up starts this program again as a daemon, `serve`, and shows what it prints until it is ready or has failed.
-func up(ctx context.Context, args []string) error {
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(exe, args...)
-	cmd.Stdout, cmd.Stderr = write, write
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err = cmd.Start()
-	write.Close()
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	ready := make(chan bool, 1)
-	go func() {
-		defer read.Close()
-		lines := bufio.NewScanner(read)
-		for lines.Scan() {
-			if lines.Text() == readyLine {
-				ready <- true
-				return
-			}
-			fmt.Println(lines.Text())
-		}
-		ready <- false
-	}()
-	select {
-	case ok := <-ready:
-		if ok {
-			return nil
-		}
-		return fmt.Errorf("the testbed was not started: %v", <-ended)
-	case <-ctx.Done():
-		_ = cmd.Process.Signal(syscall.SIGTERM) // fails only when it has ended
-		<-ended
-		return ctx.Err()
-	}
-}
-
-// readyLine is the last line that serve prints for the program that has started it.
-const readyLine = "testbed is up"
 
 func serveCommand() *cobra.Command {
 	var bf bedFlags
@@ -156,19 +105,19 @@ func serveCommand() *cobra.Command {
 }
 
 // serve keeps a cluster up until it gets SIGTERM.
-func serve(ctx context.Context, bf bedFlags, cf clusterFlags) error {
-	place, err := newInstance()
+func serve(ctx context.Context, bf bedFlags, cf clusterFlags) (err error) {
+	place, err := daemon.Claim(kind)
 	if err != nil {
 		return err
 	}
-	defer place.release()
+	defer func() { err = errors.Join(err, place.Release()) }()
 	p := progress.New(os.Stdout)
-	b, err := startBed(ctx, bf, place.dir, place.logDir(), p)
+	b, err := startBed(ctx, bf, place.Dir(), place.LogDir(), p)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	hostKubeconfig := filepath.Join(place.dir, "kubeconfig.host")
+	hostKubeconfig := filepath.Join(place.Dir(), "kubeconfig.host")
 	if err := b.controlPlane.WriteKubeconfig(hostKubeconfig, "127.0.0.1"); err != nil {
 		return err
 	}
@@ -180,24 +129,24 @@ func serve(ctx context.Context, bf bedFlags, cf clusterFlags) error {
 	if err != nil {
 		return err
 	}
+	clusterFile := filepath.Join(place.Dir(), clusterFileName)
 	lines := &lineWriter{to: os.Stdout}
 	failed := make(chan error, 1)
 	go func() {
 		code, err := b.machine.Run(ctx, remote.Command{
-			Args: append([]string{exe, "cluster", "--elapsed=" + p.Elapsed().String()}, cf.args()...), Env: env, Dir: place.dir, Stdout: lines, Stderr: lines,
+			Args: append([]string{exe, "cluster", "--elapsed=" + p.Elapsed().String()}, cf.args()...), Env: env, Dir: place.Dir(), Stdout: lines, Stderr: lines,
 		})
 		failed <- errors.Join(err, fmt.Errorf("the cluster has ended with exit code %d", code))
 	}()
-	if err := waitForFile(ctx, place.clusterFile(), failed); err != nil {
+	if err := waitForFile(ctx, clusterFile, failed); err != nil {
 		return err
 	}
-	err = place.write(instanceState{
-		PID: os.Getpid(), Started: time.Now(), Machine: string(b.machine.Kind()), Endpoint: b.machine.Endpoint(), Kubeconfig: hostKubeconfig,
-	})
+	err = place.Publish(instance{Machine: string(b.machine.Kind()), Endpoint: b.machine.Endpoint(), Kubeconfig: hostKubeconfig})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("kubeconfig: %s\nlogs: %s\n%s\n", hostKubeconfig, place.logDir(), readyLine)
+	fmt.Printf("kubeconfig: %s\nlogs: %s\n", hostKubeconfig, place.LogDir())
+	daemon.Ready()
 	lines.discard() // nobody reads our output any more
 	select {
 	case <-ctx.Done():

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 )
 
@@ -29,46 +30,16 @@ func downCommand() *cobra.Command {
 		Short: "End the testbed that `up` has started",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state, _, err := readInstance()
-			if errors.Is(err, errNotUp) {
+			err := daemon.Stop(cmd.Context(), kind, downTimeout)
+			switch {
+			case errors.Is(err, daemon.ErrDown):
 				fmt.Println("no testbed is up")
 				return nil
+			case err == nil:
+				fmt.Println("the testbed has ended")
 			}
-			if err != nil {
-				return err
-			}
-			// The lock says that this process runs, so its id has not been reused.
-			if err := syscall.Kill(state.PID, syscall.SIGTERM); err != nil {
-				return fmt.Errorf("ending the testbed (pid %d): %w", state.PID, err)
-			}
-			return waitDown(cmd.Context(), state.PID)
-		},
-	}
-}
-
-func waitDown(ctx context.Context, pid int) error {
-	dir, err := instanceDir()
-	if err != nil {
-		return err
-	}
-	timeout := time.After(downTimeout)
-	for {
-		lock, err := lockInstance(dir)
-		if err != nil {
 			return err
-		}
-		if lock != nil {
-			lock.Close()
-			fmt.Println("the testbed has ended")
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timeout:
-			return fmt.Errorf("the testbed (pid %d) has not ended after %s", pid, downTimeout)
-		case <-time.After(50 * time.Millisecond):
-		}
+		},
 	}
 }
 
@@ -78,11 +49,11 @@ func statusCommand() *cobra.Command {
 		Short: "Show the testbed that `up` has started; exit code 1 if there is none",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			state, nodes, err := readInstance()
+			state, running, nodes, err := readInstance()
 			if err != nil {
 				return err
 			}
-			fmt.Printf("up for %s, machine: %s\nkubeconfig: %s\n", time.Since(state.Started).Round(time.Second), state.Machine, state.Kubeconfig)
+			fmt.Printf("up for %s, machine: %s\nkubeconfig: %s\n", time.Since(running.Started).Round(time.Second), state.Machine, state.Kubeconfig)
 			for _, n := range nodes.Nodes {
 				fmt.Printf("%s %s\n", n.Name, n.IP)
 			}
@@ -173,7 +144,7 @@ func resizes(ctx context.Context) <-chan remote.Size {
 
 // onNode runs a command on a Node ("node-1" or "1") and passes on its exit code.
 func onNode(ctx context.Context, name string, cmd remote.Command) error {
-	state, nodes, err := readInstance()
+	state, _, nodes, err := readInstance()
 	if err != nil {
 		return err
 	}
