@@ -30,6 +30,7 @@ const (
 // programs are the paths of the programs of a control plane.
 type programs struct {
 	etcd, apiserver string
+	controllers     controllers // only of a full control plane
 }
 
 // Build builds the programs if they are not in the cache yet, as Start does.
@@ -54,6 +55,29 @@ func build(ctx context.Context, progress *progress.Printer) (programs, error) {
 	p.apiserver, err = buildOne(ctx, progress, dir, "kube-apiserver", kubernetesModule+"/cmd/kube-apiserver",
 		versions[kubernetesModule], kubernetesVersionFlags(versions[kubernetesModule]))
 	return p, err
+}
+
+// BuildKubernetes builds one of Kubernetes' programs ("kubelet") if it is not in the cache yet, and returns its path.
+func BuildKubernetes(ctx context.Context, progress *progress.Printer, name string) (string, error) {
+	dir, err := findToolsModule()
+	if err != nil {
+		return "", err
+	}
+	version, err := KubernetesVersion()
+	if err != nil {
+		return "", err
+	}
+	return buildOne(ctx, progress, dir, name, kubernetesModule+"/cmd/"+name, version, kubernetesVersionFlags(version))
+}
+
+// KubernetesVersion is the version of Kubernetes' programs ("v1.37.2").
+func KubernetesVersion() (string, error) {
+	dir, err := findToolsModule()
+	if err != nil {
+		return "", err
+	}
+	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"))
+	return versions[kubernetesModule], err
 }
 
 // Built says whether the programs are in the cache. Otherwise Start builds them, which takes minutes.

@@ -15,10 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,17 +45,19 @@ type Options struct {
 	LogDir string
 	// Addresses are the IP addresses, besides 127.0.0.1, that clients use for the API (through forwarders).
 	Addresses []string
-	Progress  *progress.Printer
+	// Full, if set, makes this a whole control plane for kubelets on a network segment. Its API is at the first of Addresses.
+	Full     *Full
+	Progress *progress.Printer
 }
 
 // ControlPlane is a running Kubernetes API.
 type ControlPlane struct {
 	o         Options
+	dir       string // of keys and data
 	pki       *pki
 	token     string
 	port      int
-	etcd      *proc.Process
-	apiserver *proc.Process
+	processes []*proc.Process
 }
 
 // Start builds the programs if needed, starts them and returns when /readyz says ok.
@@ -61,6 +65,11 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	programs, err := build(ctx, o.Progress)
 	if err != nil {
 		return nil, err
+	}
+	if o.Full != nil {
+		if programs.controllers, err = buildControllers(ctx, o.Progress); err != nil {
+			return nil, err
+		}
 	}
 	o.Progress.Printf("control plane: starting etcd and kube-apiserver")
 	for attempt := 1; ; attempt++ {
@@ -81,11 +90,13 @@ func start(ctx context.Context, o Options, programs programs) (_ *ControlPlane, 
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freeport.Loopback(3)
-	if err != nil {
-		return nil, err
+	ports := fullPorts[:]
+	if o.Full == nil {
+		if ports, err = freeport.Loopback(3); err != nil {
+			return nil, err
+		}
 	}
-	c := &ControlPlane{o: o, port: ports[0]}
+	c := &ControlPlane{o: o, dir: dir, port: ports[0]}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -98,24 +109,36 @@ func start(ctx context.Context, o Options, programs programs) (_ *ControlPlane, 
 		return nil, err
 	}
 	etcdURL := fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	if c.etcd, err = run(o.LogDir, programs.etcd, etcdArgs(dir, etcdURL, fmt.Sprintf("http://127.0.0.1:%d", ports[2]))); err != nil {
+	if err := c.run(programs.etcd, etcdArgs(dir, etcdURL, fmt.Sprintf("http://127.0.0.1:%d", ports[2]))); err != nil {
 		return nil, err
 	}
-	if c.apiserver, err = run(o.LogDir, programs.apiserver, c.apiserverArgs(dir, etcdURL)); err != nil {
+	if err := c.run(programs.apiserver, c.apiserverArgs(dir, etcdURL)); err != nil {
 		return nil, err
 	}
-	return c, c.waitReady(ctx)
+	if err := c.waitReady(ctx, c.processes[0], c.processes[1]); err != nil || o.Full == nil {
+		return c, err
+	}
+	return c, c.startControllers(programs.controllers)
 }
 
-func run(logDir, program string, args []string) (*proc.Process, error) {
-	log, err := os.Create(filepath.Join(logDir, filepath.Base(program)+".log"))
+// run starts a program, which logs to <its name>.log.
+func (c *ControlPlane) run(program string, args []string) error {
+	log, err := os.Create(filepath.Join(c.o.LogDir, filepath.Base(program)+".log"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	return proc.Start(cmd)
+	start := proc.Start
+	if c.o.Full != nil {
+		start = func(cmd *exec.Cmd) (*proc.Process, error) { return proc.StartOn(c.o.Full.Segment.Thread(), cmd) }
+	}
+	p, err := start(cmd)
+	if err == nil {
+		c.processes = append(c.processes, p)
+	}
+	return err
 }
 
 func etcdArgs(dir, clientURL, peerURL string) []string {
@@ -128,11 +151,8 @@ func etcdArgs(dir, clientURL, peerURL string) []string {
 
 func (c *ControlPlane) apiserverArgs(dir, etcdURL string) []string {
 	file := func(name string) string { return filepath.Join(dir, name) }
-	return []string{
-		"--etcd-servers=" + etcdURL,
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port),
-		// Published nowhere (no endpoint reconciler), but without it kube-apiserver cannot start on a host without a default route.
-		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none",
+	args := []string{
+		"--etcd-servers=" + etcdURL, fmt.Sprintf("--secure-port=%d", c.port),
 		"--tls-cert-file=" + file("serving.crt"), "--tls-private-key-file=" + file("serving.key"),
 		"--client-ca-file=" + file("ca.crt"),
 		// Makes the ConfigMap that other API servers (agent, controller) need for delegated authentication.
@@ -143,18 +163,29 @@ func (c *ControlPlane) apiserverArgs(dir, etcdURL string) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + file("service-account.key"), "--service-account-signing-key-file=" + file("service-account.key"),
 		"--token-auth-file=" + file("tokens.csv"), "--authorization-mode=Node,RBAC",
-		"--service-cluster-ip-range=" + ServiceCIDR, "--allow-privileged",
-		"--disable-admission-plugins=ServiceAccount", // nothing creates a namespace's account "default"
+		"--allow-privileged",
 	}
+	if c.o.Full != nil {
+		return append(args, c.o.Full.apiserverArgs(c.o.Addresses[0], file)...)
+	}
+	return append(args,
+		"--service-cluster-ip-range="+ServiceCIDR, "--bind-address=127.0.0.1",
+		// Published nowhere (no endpoint reconciler), but without it kube-apiserver cannot start on a host without a default route.
+		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none",
+		"--disable-admission-plugins=ServiceAccount", // nothing creates a namespace's account "default"
+	)
 }
 
 // waitReady waits until the API is ready and has created the namespace that every other component uses.
-func (c *ControlPlane) waitReady(ctx context.Context) error {
+func (c *ControlPlane) waitReady(ctx context.Context, etcd, apiserver *proc.Process) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(c.pki.caPEM)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	if c.o.Full != nil {
+		transport.DialContext = func(_ context.Context, _, address string) (net.Conn, error) { return c.o.Full.Segment.Dial(address) }
+	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Timeout: 5 * time.Second, Transport: transport}
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -167,10 +198,10 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("kube-apiserver: %w: %w, see %s", context.Cause(ctx), err, c.o.LogDir)
-		case <-c.etcd.Done():
-			return fmt.Errorf("etcd has ended (%v), see %s/etcd.log", c.etcd.Err(), c.o.LogDir)
-		case <-c.apiserver.Done():
-			return fmt.Errorf("kube-apiserver has ended (%v), see %s/kube-apiserver.log", c.apiserver.Err(), c.o.LogDir)
+		case <-etcd.Done():
+			return fmt.Errorf("etcd has ended (%v), see %s/etcd.log", etcd.Err(), c.o.LogDir)
+		case <-apiserver.Done():
+			return fmt.Errorf("kube-apiserver has ended (%v), see %s/kube-apiserver.log", apiserver.Err(), c.o.LogDir)
 		case <-tick.C:
 		}
 	}
@@ -203,15 +234,20 @@ func (c *ControlPlane) Address() string { return fmt.Sprintf("127.0.0.1:%d", c.p
 // WriteKubeconfig writes a kubeconfig of a cluster administrator who reaches the API at host (one of Options.Addresses, or
 // 127.0.0.1) and this control plane's port.
 func (c *ControlPlane) WriteKubeconfig(path, host string) error {
-	data := kubeconfig(fmt.Sprintf("https://%s:%d", host, c.port), c.pki.caPEM, c.token)
-	return os.WriteFile(path, data, 0o600)
+	return c.WriteAdminKubeconfig(path, fmt.Sprintf("%s:%d", host, c.port))
 }
+
+// WriteAdminKubeconfig is WriteKubeconfig for an API that is reached at an address ("127.0.0.1:6443").
+func (c *ControlPlane) WriteAdminKubeconfig(path, address string) error {
+	return os.WriteFile(path, kubeconfig("https://"+address, c.pki.caPEM, "{token: "+c.token+"}"), 0o600)
+}
+
+// CA is the certificate, in PEM, that has signed all others.
+func (c *ControlPlane) CA() []byte { return c.pki.caPEM }
 
 // Close ends the programs. Their data goes with the state directory, so they get little time.
 func (c *ControlPlane) Close() {
-	for _, p := range []*proc.Process{c.apiserver, c.etcd} {
-		if p != nil {
-			_ = p.Stop(2 * time.Second) // the error says that it had to be killed
-		}
+	for _, p := range slices.Backward(c.processes) {
+		_ = p.Stop(2 * time.Second) // the error says that it had to be killed
 	}
 }

@@ -29,12 +29,12 @@ type pki struct {
 	caPEM []byte
 }
 
-// writePKI writes into dir: ca.crt; serving.{crt,key} for the given IP addresses; front-proxy.{crt,key}, the client
-// certificate of the API aggregator; service-account.key.
+// writePKI writes into dir: ca.{crt,key}; serving.{crt,key} for the given IP addresses; front-proxy.{crt,key}, the client
+// certificate of the API aggregator; apiserver-kubelet-client.{crt,key}, that of kube-apiserver for kubelets; service-account.key.
 func writePKI(dir string, addresses []string) (*pki, error) {
 	p := &pki{dir: dir}
 	var err error
-	if p.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+	if p.key, err = p.newKey("ca"); err != nil {
 		return nil, err
 	}
 	template := certificate("testbed-ca")
@@ -63,9 +63,10 @@ func writePKI(dir string, addresses []string) (*pki, error) {
 	if err := p.issue("serving", serving); err != nil {
 		return nil, err
 	}
-	frontProxy := certificate(frontProxyName)
-	frontProxy.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	if err := p.issue("front-proxy", frontProxy); err != nil {
+	if err := p.issue("front-proxy", clientCertificate(frontProxyName, "")); err != nil {
+		return nil, err
+	}
+	if err := p.issue("apiserver-kubelet-client", clientCertificate("kube-apiserver-kubelet-client", "system:masters")); err != nil {
 		return nil, err
 	}
 	_, err = p.newKey("service-account")
@@ -87,30 +88,63 @@ func certificate(name string) *x509.Certificate {
 	}
 }
 
+// clientCertificate has a user's name, and a group's unless that is "".
+func clientCertificate(user, group string) *x509.Certificate {
+	c := certificate(user)
+	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if group != "" {
+		c.Subject.Organization = []string{group}
+	}
+	return c
+}
+
+// client returns a certificate of a user, and its key.
+func (p *pki) client(user, group string) (certificate, key []byte, err error) {
+	private, key, err := newKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	certificate, err = p.sign(clientCertificate(user, group), private)
+	return certificate, key, err
+}
+
 func (p *pki) issue(name string, template *x509.Certificate) error {
 	key, err := p.newKey(name)
 	if err != nil {
 		return err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, p.ca, key.Public(), p.key)
+	data, err := p.sign(template, key)
 	if err != nil {
 		return err
 	}
-	data := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return os.WriteFile(filepath.Join(p.dir, name+".crt"), data, 0o644)
 }
 
-func (p *pki) newKey(name string) (*ecdsa.PrivateKey, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+func (p *pki) sign(template *x509.Certificate, key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, p.ca, key.Public(), p.key)
 	if err != nil {
 		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+}
+
+func (p *pki) newKey(name string) (*ecdsa.PrivateKey, error) {
+	key, data, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	return key, os.WriteFile(filepath.Join(p.dir, name+".key"), data, 0o600)
+}
+
+func newKey() (key *ecdsa.PrivateKey, data []byte, err error) {
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, nil, err
 	}
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	data := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
-	return key, os.WriteFile(filepath.Join(p.dir, name+".key"), data, 0o600)
+	return key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
 // writeTokens writes a static token file with one user, a cluster administrator, and returns its token.
@@ -119,7 +153,12 @@ func writeTokens(path string) (string, error) {
 	return token, os.WriteFile(path, []byte(token+",testbed-admin,testbed-admin,system:masters\n"), 0o600)
 }
 
-func kubeconfig(server string, caPEM []byte, token string) []byte {
+func clientCredentials(certificate, key []byte) string {
+	return fmt.Sprintf("{client-certificate-data: %s, client-key-data: %s}", base64.StdEncoding.EncodeToString(certificate), base64.StdEncoding.EncodeToString(key))
+}
+
+// kubeconfig has credentials as a flow mapping of YAML.
+func kubeconfig(server string, caPEM []byte, credentials string) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 clusters:
@@ -129,13 +168,12 @@ clusters:
     certificate-authority-data: %s
 users:
 - name: admin
-  user:
-    token: %s
+  user: %s
 contexts:
 - name: testbed
   context:
     cluster: testbed
     user: admin
 current-context: testbed
-`, server, base64.StdEncoding.EncodeToString(caPEM), token)
+`, server, base64.StdEncoding.EncodeToString(caPEM), credentials)
 }

@@ -9,10 +9,12 @@
 package guest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +46,10 @@ type Config struct {
 	ModulesRoot string `json:"modulesRoot"`
 	// Device is the network device that leads to the host.
 	Device string `json:"device"`
+	// Hostname, Addresses (of Device) and Gateways (of default routes) may be left out: "testbed", Address, none.
+	Hostname  string         `json:"hostname,omitempty"`
+	Addresses []netip.Prefix `json:"addresses,omitempty"`
+	Gateways  []netip.Addr   `json:"gateways,omitempty"`
 }
 
 // Modules are the kernel modules that a Node needs, in the order of loading. A kernel that lacks one of them must have it built
@@ -69,8 +75,9 @@ func Run(configFile string) error {
 		do   func() error
 	}{
 		{"mounts", mount},
+		{"host name", func() error { return unix.Sethostname([]byte(cmp.Or(config.Hostname, "testbed"))) }},
 		{"kernel modules", func() error { return loadModules(config.ModulesRoot) }},
-		{"network", func() error { return configureNetwork(config.Device) }},
+		{"network", config.configureNetwork},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
@@ -111,7 +118,7 @@ func mount() error {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return fmt.Errorf("raising the limit of open files: %w", err)
 	}
-	return unix.Sethostname([]byte("testbed"))
+	return nil
 }
 
 func loadModules(root string) error {
@@ -138,19 +145,32 @@ func loadModules(root string) error {
 	return nil
 }
 
-func configureNetwork(device string) error {
+func (c Config) configureNetwork() error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return err
 	}
-	card, err := netlink.LinkByName(device)
+	card, err := netlink.LinkByName(c.Device)
 	if err != nil {
-		return fmt.Errorf("finding the virtual network card %s: %w", device, err)
+		return fmt.Errorf("finding the virtual network card %s: %w", c.Device, err)
 	}
-	addr := &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(Address), Mask: net.CIDRMask(24, 32)}}
-	return errors.Join(
-		netlink.LinkSetUp(lo),
-		netlink.AddrAdd(card, addr),
-		netlink.LinkSetUp(card),
-	)
+	if err := errors.Join(netlink.LinkSetUp(lo), netlink.LinkSetUp(card)); err != nil {
+		return err
+	}
+	addresses := c.Addresses
+	if len(addresses) == 0 {
+		addresses = []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr(Address), 24)}
+	}
+	for _, a := range addresses {
+		address := &netlink.Addr{IPNet: &net.IPNet{IP: a.Addr().AsSlice(), Mask: net.CIDRMask(a.Bits(), a.Addr().BitLen())}, Flags: unix.IFA_F_NODAD}
+		if err := netlink.AddrAdd(card, address); err != nil {
+			return fmt.Errorf("giving %s the address %s: %w", c.Device, a, err)
+		}
+	}
+	for _, gateway := range c.Gateways {
+		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: card.Attrs().Index, Gw: gateway.AsSlice()}); err != nil {
+			return fmt.Errorf("adding a default route through %s: %w", gateway, err)
+		}
+	}
+	return nil
 }

@@ -57,20 +57,15 @@ func CanRunUML() error {
 // uml are the parts of a machine that runs as user-mode Linux.
 type uml struct {
 	o       Options
-	network *umlNetwork
+	network *umlNetwork  // nil for a machine on a Segment
+	thread  *proc.Thread // the kernel is started on it
 	cpu     *reservation // nil if the kernel is not pinned
 	kernel  *proc.Process
 	console *console
 }
 
 func startUML(ctx context.Context, o Options, secret string) (_ *Machine, err error) {
-	if err := CanRunUML(); err != nil {
-		return nil, err
-	}
-	kernel, err := umlkernel.Find()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the kernel for user-mode Linux has not been built, run `bin/testbed prepare --functional`: %w", err)
-	}
+	kernel, err := findUMLKernel()
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +86,9 @@ func startUML(ctx context.Context, o Options, secret string) (_ *Machine, err er
 	if u.network, err = newUMLNetwork(); err != nil {
 		return nil, fmt.Errorf("making the network of user-mode Linux: %w", err)
 	}
-	if u.cpu, err = reserveCPU(); err != nil {
-		return nil, err
-	}
-	if u.cpu != nil {
-		if err := u.network.thread.Do(u.cpu.pin); err != nil {
-			return nil, err
-		}
-	}
+	u.thread = u.network.thread
 	o.Progress.Printf("machine: booting user-mode Linux %s", kernel.Version)
-	if err := u.startKernel(kernel.Path, script); err != nil {
-		return nil, err
-	}
-	if err := u.console.waitReady(ctx, u.kernel.Done(), o.Progress); err != nil {
+	if err := u.boot(ctx, kernel.Path, memoryBytes, umlArgs(script)); err != nil {
 		return nil, err
 	}
 	m := &Machine{
@@ -118,6 +103,33 @@ func startUML(ctx context.Context, o Options, secret string) (_ *Machine, err er
 		u.cleanup()
 	})
 	return m, nil
+}
+
+func findUMLKernel() (umlkernel.Kernel, error) {
+	if err := CanRunUML(); err != nil {
+		return umlkernel.Kernel{}, err
+	}
+	kernel, err := umlkernel.Find()
+	if errors.Is(err, fs.ErrNotExist) {
+		return kernel, fmt.Errorf("the kernel for user-mode Linux has not been built, run `bin/testbed prepare --functional`: %w", err)
+	}
+	return kernel, err
+}
+
+// boot starts the kernel, on a processor of its own if there is one, and waits until the guest is ready.
+func (u *uml) boot(ctx context.Context, program string, memory uint64, args []string) (err error) {
+	if u.cpu, err = reserveCPU(); err != nil {
+		return err
+	}
+	if u.cpu != nil {
+		if err := u.thread.Do(u.cpu.pin); err != nil {
+			return err
+		}
+	}
+	if err := u.startKernel(program, memory, args); err != nil {
+		return err
+	}
+	return u.console.waitReady(ctx, u.kernel.Done(), u.o.Progress)
 }
 
 // writeBack makes the guest write its files. If a guest no longer answers, its unwritten data is lost.
@@ -144,24 +156,29 @@ func (u *uml) writeScript(config guest.Config, lent []string) (path string, err 
 	return path, os.WriteFile(path, fmt.Appendf(nil, umlScript, mounts, run), 0o700)
 }
 
-// umlArgs are the kernel's arguments. The console is its standard output. There is one processor because threads of one process exclude each
-// other while they run their own code: with two, the kernel spins for the other thread, which takes more than twice the processor time.
-func umlArgs(script, stateDir string) []string {
+// umlArgs are the kernel's arguments for a root that is the host's.
+func umlArgs(script string) []string {
+	return append(umlDeviceArgs(wireDevice), "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "init="+script)
+}
+
+// umlDeviceArgs are the kernel's arguments that all machines have. The console is its standard output. There is one processor because
+// threads of one process exclude each other while they run their own code: with two, the kernel spins for the other thread, which takes more than twice
+// the processor time.
+func umlDeviceArgs(wire string) []string {
 	return []string{
-		"mem=" + memory, "ncpus=1", "seccomp=on", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "init=" + script,
-		"con=null", "con0=null,fd:1", "quiet", "devtmpfs.mount=0", "log_buf_len=4M", "uml_dir=" + stateDir,
-		fmt.Sprintf("%s:transport=raw,ifname=%s,depth=64", umlDevice, wireDevice),
+		"ncpus=1", "seccomp=on", "con=null", "con0=null,fd:1", "quiet", "devtmpfs.mount=0", "log_buf_len=4M",
+		fmt.Sprintf("%s:transport=raw,ifname=%s,depth=64", umlDevice, wire),
 	}
 }
 
-func (u *uml) startKernel(program, script string) (err error) {
+func (u *uml) startKernel(program string, memory uint64, args []string) (err error) {
 	if u.console, err = newConsole(filepath.Join(u.o.LogDir, "console.log")); err != nil {
 		return err
 	}
-	cmd := exec.Command(program, umlArgs(script, u.o.StateDir)...)
+	cmd := exec.Command(program, append([]string{fmt.Sprintf("mem=%dM", memory>>20), "uml_dir=" + u.o.StateDir}, args...)...)
 	cmd.Stdout, cmd.Stderr = u.console, u.console
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + u.memoryDir()}
-	if u.kernel, err = proc.StartOn(u.network.thread, cmd); err != nil {
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + u.memoryDir(memory)}
+	if u.kernel, err = proc.StartOn(u.thread, cmd); err != nil {
 		return err
 	}
 	return u.raiseFileLimit()
@@ -185,10 +202,10 @@ func (u *uml) raiseFileLimit() error {
 
 // memoryDir is where the file is that is the guest's memory: in the host's memory if that file system is large enough, which it is not in
 // many containers.
-func (u *uml) memoryDir() string {
+func (u *uml) memoryDir(memory uint64) string {
 	const dir = "/dev/shm"
 	var stat unix.Statfs_t
-	if err := unix.Statfs(dir, &stat); err != nil || stat.Bavail*uint64(stat.Bsize) < memoryBytes {
+	if err := unix.Statfs(dir, &stat); err != nil || stat.Bavail*uint64(stat.Bsize) < memory {
 		return u.o.StateDir
 	}
 	return dir
@@ -200,6 +217,8 @@ func (u *uml) cleanup() {
 	}
 	if u.network != nil {
 		u.network.Close()
+	} else if u.thread != nil {
+		u.thread.Close()
 	}
 	if u.cpu != nil {
 		u.cpu.Close()

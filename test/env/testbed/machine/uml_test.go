@@ -85,14 +85,6 @@ func TestUMLNetwork(t *testing.T) {
 	require.Equal(t, "published", string(said))
 }
 
-func setUp(name string) error {
-	link, err := netlink.LinkByName(name)
-	if err != nil {
-		return err
-	}
-	return netlink.LinkSetUp(link)
-}
-
 // TestUMLRunsCommands boots. That this test's own files are there after the end shows that they are written back.
 func TestUMLRunsCommands(t *testing.T) {
 	if os.Geteuid() != 0 {

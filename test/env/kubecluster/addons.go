@@ -1,0 +1,87 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubecluster
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"text/template"
+	"time"
+)
+
+// Images that the addons and the container runtime need on the disk, by the names that kubeadm uses.
+const (
+	pauseImage   = "registry.k8s.io/pause:3.10"
+	coreDNSImage = "registry.k8s.io/coredns/coredns:v1.14.0"
+)
+
+//go:embed addons/*.yaml
+var addons embed.FS
+
+// installAddons installs kube-proxy and CoreDNS, which start when the Nodes are ready.
+func (c *Cluster) installAddons(ctx context.Context) error {
+	values := map[string]string{
+		"PodCIDR": podCIDR.String(), "DNSAddress": dnsAddress.String(),
+		"API":            fmt.Sprintf("https://%s:%d", gateway, c.controlPlane.Port()),
+		"KubeProxyImage": "registry.k8s.io/kube-proxy:" + c.version, "CoreDNSImage": coreDNSImage,
+	}
+	manifests, err := fs.Glob(addons, "addons/*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, name := range manifests {
+		t, err := template.ParseFS(addons, name)
+		if err != nil {
+			return err
+		}
+		var manifest bytes.Buffer
+		if err := t.Execute(&manifest, values); err != nil {
+			return err
+		}
+		if err := c.Kubectl(ctx, &manifest, "apply", "-f", "-"); err != nil {
+			return fmt.Errorf("installing %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// KubectlPath is the path of the program.
+func (c *Cluster) KubectlPath() string { return c.programs.kubectl }
+
+// Kubectl runs kubectl with input, which may be nil. An error has its output.
+func (c *Cluster) Kubectl(ctx context.Context, input *bytes.Buffer, args ...string) error {
+	cmd := exec.CommandContext(ctx, c.programs.kubectl, append([]string{"--kubeconfig=" + c.Kubeconfig}, args...)...)
+	if input != nil {
+		cmd.Stdin = input
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl %v: %w: %s", args, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// waitRegistered waits until all kubelets have made their Nodes, and gives the first one the label of a control plane.
+func (c *Cluster) waitRegistered(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
+	defer cancel()
+	for _, n := range c.Nodes {
+		if err := c.Kubectl(ctx, nil, "wait", "--for=create", "node/"+n.Name, fmt.Sprintf("--timeout=%s", registerTimeout)); err != nil {
+			return fmt.Errorf("Node %s does not register; see %s: %w", n.Name, n.logDir, err)
+		}
+	}
+	// Users and tests find the Pod and Service networks in the output of `kubectl cluster-info dump`, which has them where a control
+	// plane runs as Pods.
+	networks := fmt.Sprintf("--cluster-cidr=%s --service-cluster-ip-range=%s", podCIDR, serviceCIDR)
+	first := c.Nodes[0].Name
+	if err := c.Kubectl(ctx, nil, "label", "node", first, "node-role.kubernetes.io/control-plane="); err != nil {
+		return err
+	}
+	return c.Kubectl(ctx, nil, "annotate", "node", first, "cluster.local/networks="+networks)
+}
+
+const registerTimeout = 2 * time.Minute

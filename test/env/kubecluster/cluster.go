@@ -1,0 +1,152 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubecluster
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
+	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
+	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
+)
+
+var (
+	// gateway is this host's address on the Nodes' network, where the API is, too.
+	gateway = netip.MustParseAddr("172.18.0.1")
+
+	podCIDR     = netip.MustParsePrefix("10.244.0.0/16")
+	serviceCIDR = netip.MustParsePrefix("10.96.0.0/12")
+	// dnsAddress is the ClusterIP of CoreDNS, apiAddress that of the API.
+	dnsAddress = netip.MustParseAddr("10.96.0.10")
+	apiAddress = netip.MustParseAddr("10.96.0.1")
+)
+
+// DefaultNodeMemory is enough for a Node's programs and some 20 Pods.
+const DefaultNodeMemory = 3 << 30
+
+// Options are the options of Start.
+type Options struct {
+	// Nodes is their number, at least 1. The first one has the label of a control plane, although that runs outside.
+	Nodes int
+	// Disk is the file that MakeDisk has made.
+	Disk string
+	// NodeMemory is the memory of a Node in bytes.
+	NodeMemory uint64
+	// StateDir is an existing directory for data and keys, LogDir one for logs.
+	StateDir, LogDir string
+	// GuestCommand is that of machine.Options.
+	GuestCommand []string
+	Progress     *progress.Printer
+}
+
+// Cluster is a running cluster.
+type Cluster struct {
+	Nodes []*Node
+	// Kubeconfig is the path of an administrator's kubeconfig for programs of this host.
+	Kubeconfig string
+
+	o            Options
+	disk         string
+	version      string // of Kubernetes
+	programs     programs
+	segment      *machine.Segment
+	controlPlane *controlplane.ControlPlane
+}
+
+// programs are paths of programs of Kubernetes.
+type programs struct{ kubelet, kubectl string }
+
+// Start starts a cluster and returns when all Nodes have registered. They are not ready before a network plugin is installed.
+func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
+	c := &Cluster{o: o, disk: o.Disk, Kubeconfig: filepath.Join(o.StateDir, "kubeconfig")}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	if err := c.build(ctx); err != nil {
+		return nil, err
+	}
+	if c.segment, err = machine.NewSegment(netip.PrefixFrom(gateway, 16)); err != nil {
+		return nil, err
+	}
+	if err := c.startControlPlane(ctx); err != nil {
+		return nil, err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for i := range o.Nodes {
+		n := c.newNode(i)
+		c.Nodes = append(c.Nodes, n)
+		g.Go(func() error { return n.boot(gctx) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := c.waitRegistered(ctx); err != nil {
+		return nil, err
+	}
+	return c, c.installAddons(ctx)
+}
+
+func (c *Cluster) build(ctx context.Context) (err error) {
+	if c.version, err = controlplane.KubernetesVersion(); err != nil {
+		return err
+	}
+	if c.programs.kubelet, err = controlplane.BuildKubernetes(ctx, c.o.Progress, "kubelet"); err != nil {
+		return err
+	}
+	c.programs.kubectl, err = controlplane.BuildKubernetes(ctx, c.o.Progress, "kubectl")
+	return err
+}
+
+func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
+	c.controlPlane, err = controlplane.Start(ctx, controlplane.Options{
+		StateDir: c.o.StateDir, LogDir: c.o.LogDir, Progress: c.o.Progress,
+		Addresses: []string{gateway.String(), apiAddress.String()},
+		Full:      &controlplane.Full{Segment: c.segment, PodCIDRs: []netip.Prefix{podCIDR}, ServiceCIDRs: []netip.Prefix{serviceCIDR}},
+	})
+	if err != nil {
+		return err
+	}
+	api, err := c.segment.Publish(fmt.Sprintf("%s:%d", gateway, c.controlPlane.Port()), 0)
+	if err != nil {
+		return err
+	}
+	return c.controlPlane.WriteAdminKubeconfig(c.Kubeconfig, api)
+}
+
+// newNode describes a Node: "node-1" has the address that follows the gateway's.
+func (c *Cluster) newNode(index int) *Node {
+	address := gateway
+	for range index + 1 {
+		address = address.Next()
+	}
+	name := fmt.Sprintf("node-%d", index+1)
+	return &Node{
+		Name: name, cluster: c, address: netip.PrefixFrom(address, 16),
+		stateDir: filepath.Join(c.o.StateDir, name), logDir: filepath.Join(c.o.LogDir, name),
+	}
+}
+
+// Close ends everything. The Nodes' disks stay in StateDir.
+func (c *Cluster) Close() {
+	var g errgroup.Group
+	for _, n := range c.Nodes {
+		g.Go(n.off)
+	}
+	if err := g.Wait(); err != nil {
+		c.o.Progress.Printf("ending Nodes: %v", err)
+	}
+	if c.controlPlane != nil {
+		c.controlPlane.Close()
+	}
+	if c.segment != nil {
+		c.segment.Close()
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
+	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
+)
+
+func downCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "End the cluster that `up` has started",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := daemon.Stop(cmd.Context(), kind, downTimeout)
+			switch {
+			case errors.Is(err, daemon.ErrDown):
+				fmt.Println("no cluster is up")
+				return nil
+			case err == nil:
+				fmt.Println("the cluster has ended")
+			}
+			return err
+		},
+	}
+}
+
+func nodeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "node NAME [--] PROGRAM [ARG...]",
+		Short:   "Run a program on a Node of the cluster that `up` has started",
+		Example: "  cluster node node-1 -- crictl ps",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			program := args[1:]
+			if program[0] == "--" {
+				program = program[1:]
+			}
+			return onNode(cmd.Context(), args[0], program)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func onNode(ctx context.Context, name string, program []string) error {
+	var i instance
+	if _, err := daemon.Read(kind, &i); err != nil {
+		return err
+	}
+	endpoint, known := i.Nodes[name]
+	if !known {
+		if endpoint, known = i.Nodes["node-"+name]; !known {
+			return fmt.Errorf("there is no Node %q, the Nodes are node-1 to node-%d", name, len(i.Nodes))
+		}
+	}
+	code, err := remote.Run(ctx, endpoint, remote.Command{
+		Args: program, Dir: "/", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TERM=" + os.Getenv("TERM")},
+	})
+	if err == nil && code != 0 {
+		return exitError(code)
+	}
+	return err
+}
+
+func kubectlCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "kubectl [ARG...]",
+		Short:              "Run kubectl for the cluster that `up` has started",
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var i instance
+			if _, err := daemon.Read(kind, &i); err != nil {
+				return err
+			}
+			kubectl := exec.CommandContext(cmd.Context(), i.Kubectl, args...)
+			kubectl.Env = append(os.Environ(), "KUBECONFIG="+i.Kubeconfig)
+			kubectl.Stdin, kubectl.Stdout, kubectl.Stderr = os.Stdin, os.Stdout, os.Stderr
+			err := kubectl.Run()
+			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+				return exitError(exit.ExitCode())
+			}
+			return err
+		},
+	}
+}

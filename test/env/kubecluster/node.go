@@ -1,0 +1,145 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubecluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
+	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
+)
+
+// Node is a machine with containerd and a kubelet.
+type Node struct {
+	Name string
+
+	cluster *Cluster
+	address netip.Prefix
+	// stateDir is private and seen by host and Node under the same path; logDir is, too.
+	stateDir, logDir string
+	machine          *machine.Machine
+	// end ends the programs; programs waits for them.
+	end      context.CancelFunc
+	programs sync.WaitGroup
+}
+
+// nodePath is where programs find others on a Node.
+const nodePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// prepareScript completes what the kernel of user-mode Linux lacks: cAdvisor, in the kubelet, refuses a processor without a clock rate.
+// Mounts are shared, as systemd makes them, so that volumes with mount propagation work.
+const prepareScript = `set -e
+mount --make-rshared /
+{ cat /proc/cpuinfo; echo 'cpu MHz : 1000.000'; } >/run/cpuinfo
+mount -o bind /run/cpuinfo /proc/cpuinfo
+echo 1 >/proc/sys/net/ipv4/ip_forward
+mkdir -p /var/log/pods /etc/kubernetes/manifests
+`
+
+// boot starts the machine, containerd and the kubelet. It returns when they have been started.
+func (n *Node) boot(ctx context.Context) (err error) {
+	for _, dir := range []string{n.stateDir, n.logDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := n.writeConfiguration(); err != nil {
+		return err
+	}
+	if n.machine, err = machine.StartNode(ctx, n.machineOptions()); err != nil {
+		return err
+	}
+	if err := n.Shell(ctx, prepareScript); err != nil {
+		return fmt.Errorf("preparing Node %s: %w", n.Name, err)
+	}
+	var running context.Context
+	running, n.end = context.WithCancel(context.Background())
+	n.start(running, "containerd", []string{"containerd", "--config=" + n.file(containerdFile)})
+	n.start(running, "kubelet", n.kubeletArgs(n.cluster.programs.kubelet))
+	return nil
+}
+
+func (n *Node) machineOptions() machine.NodeOptions {
+	o := n.cluster.o
+	return machine.NodeOptions{
+		Options: machine.Options{
+			Directories: []string{filepath.Dir(n.cluster.programs.kubelet)}, StateDir: n.stateDir, LogDir: n.logDir,
+			GuestCommand: o.GuestCommand, Progress: o.Progress,
+		},
+		Name: n.Name, Segment: n.cluster.segment, Addresses: []netip.Prefix{n.address}, Gateways: []netip.Addr{gateway},
+		Disk: n.cluster.disk, Changes: n.file("disk"), Memory: o.NodeMemory,
+	}
+}
+
+// start runs a program until ctx ends, with its output in a log file of the host. A program that ends by itself is started again, as
+// systemd would do.
+func (n *Node) start(ctx context.Context, name string, args []string) {
+	n.programs.Go(func() {
+		for ctx.Err() == nil {
+			if err := n.runLogged(ctx, name, args); ctx.Err() == nil {
+				n.cluster.o.Progress.Printf("%s: %s has ended and is started again (%v); see %s/%s.log", n.Name, name, err, n.logDir, name)
+			}
+		}
+	})
+}
+
+func (n *Node) runLogged(ctx context.Context, name string, args []string) error {
+	log, err := os.OpenFile(filepath.Join(n.logDir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	code, err := n.machine.Run(ctx, remote.Command{Args: args, Env: []string{nodePath, "HOME=/root"}, Stdout: log, Stderr: log})
+	if err == nil {
+		err = fmt.Errorf("exit code %d", code)
+	}
+	return err
+}
+
+// Endpoint is the machine's command server.
+func (n *Node) Endpoint() remote.Endpoint { return n.machine.Endpoint() }
+
+// Run runs a command on the Node, as root, and returns its exit code.
+func (n *Node) Run(ctx context.Context, cmd remote.Command) (int, error) {
+	if cmd.Env == nil {
+		cmd.Env = []string{nodePath, "HOME=/root", "TERM=" + os.Getenv("TERM")}
+	}
+	return n.machine.Run(ctx, cmd)
+}
+
+// Shell runs a shell script on the Node. An error has its output.
+func (n *Node) Shell(ctx context.Context, script string) error {
+	var out bytes.Buffer
+	code, err := n.Run(ctx, remote.Command{Args: []string{"/bin/sh", "-c", script}, Stdout: &out, Stderr: io.Writer(&out)})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d: %s", code, out.String())
+	}
+	return err
+}
+
+// Reboot switches the Node off, as a loss of power with written files would, and boots it again with the same disk.
+func (n *Node) Reboot(ctx context.Context) error {
+	return errors.Join(n.off(), n.boot(ctx))
+}
+
+// off ends the machine. Programs lose it before they are told to end: nothing is cleaned up.
+func (n *Node) off() error {
+	if n.machine == nil {
+		return nil
+	}
+	if n.end != nil {
+		n.end()
+	}
+	err := n.machine.Close()
+	n.programs.Wait()
+	return err
+}
