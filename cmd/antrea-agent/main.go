@@ -3,7 +3,7 @@
 
 // Command antrea-agent connects the Pods of one Node to the cluster's network.
 //
-// options.go reads the configuration file. agent.go brings the Node up and then runs the agent's parts: oncache.go builds the
+// options.go reads the configuration file and the flags. agent.go brings the Node up and then runs the agent's parts: oncache.go builds the
 // cache, controllers.go the controllers, api.go the HTTPS API. startup.go has the order in which the parts become ready.
 package main
 
@@ -24,6 +24,7 @@ func newComponent() *component.Component {
 	return &component.Component{
 		Name:      "antrea-agent",
 		Short:     "The Antrea agent runs on each Node and connects its Pods",
+		AddFlags:  o.flags.Add,
 		Configure: o.complete,
 		Run: func(ctx context.Context) error {
 			clients, err := kubernetes.New(o.config.ClientConnection, o.config.KubeAPIServerOverride)

@@ -19,8 +19,9 @@ import (
 // defaultPolicyDir is Antrea's.
 const defaultPolicyDir = "/var/run/antrea/networkpolicy"
 
-// options are the settings of the configuration file, checked and complete.
+// options are the settings of the configuration file and the command line, checked and complete.
 type options struct {
+	flags  config.Flags
 	config *agentconfig.AgentConfig
 	gates  featuregate.FeatureGate
 	// tokenFile receives the loopback token of the API server.
@@ -35,8 +36,8 @@ func newOptions() *options {
 	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, lockFile: nodelock.DefaultFile}
 }
 
-// complete reads the configuration file (without one, all defaults apply), and fails if the file requests something that the
-// agent cannot do.
+// complete reads the configuration file (without one, all defaults apply) and applies the flags, which win. It fails if they
+// request something that the agent cannot do.
 func (o *options) complete(configFile string) error {
 	text, err := config.Read(configFile)
 	if err != nil {
@@ -46,15 +47,24 @@ func (o *options) complete(configFile string) error {
 	if err != nil {
 		return fmt.Errorf("configuration file %s: %w", configFile, err)
 	}
-	gates, err := features.New(c.FeatureGates)
-	if err != nil {
+	if err := c.Override(&o.flags); err != nil {
 		return err
 	}
+	gates, err := features.New(c.FeatureGates)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.flags.Sources(configFile), err)
+	}
 	if err := c.Validate(gates); err != nil {
-		return fmt.Errorf("configuration file %s: %w", configFile, err)
+		return fmt.Errorf("%s: %w", o.flags.Sources(configFile), err)
 	}
 	for _, name := range features.AgentGatesWithoutEffect(c.FeatureGates) {
 		klog.InfoS("Feature gate is on but has no effect in this version", "featureGate", name)
+	}
+	for _, key := range c.WithoutEffect(gates) {
+		klog.InfoS("Setting has no effect", "key", key)
+	}
+	if gates.Enabled(features.AntreaProxy) && *c.AntreaProxy.Enable {
+		klog.InfoS("This version does not handle Services, although AntreaProxy is enabled: kube-proxy has to")
 	}
 	o.config, o.gates = c, gates
 	return nil

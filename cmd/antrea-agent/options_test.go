@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
@@ -34,6 +36,8 @@ func TestOptions(t *testing.T) {
 		{name: "not YAML", text: "a: b: c", err: "antrea-agent.conf: parsing agent configuration"},
 		{name: "wrong type", text: "apiPort: many", err: "apiPort"},
 		{name: "unknown gate", text: "featureGates: {OnCache: true}", err: `unknown feature gate "OnCache"`},
+		{name: "gates that users switch off", text: "featureGates: {AntreaProxy: false, NodePortLocal: false}"},
+		{name: "AntreaProxy, as by default", text: "antreaProxy: {enable: true}"},
 		{name: "bad value", text: "apiPort: -1", err: "antrea-agent.conf: apiPort: -1 is out of range"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -55,4 +59,42 @@ func TestOptionsWithoutFile(t *testing.T) {
 	require.False(t, o.gates.Enabled(features.ONCache))
 	require.Equal(t, "br-int", o.config.OVSBridge)
 	require.ErrorContains(t, o.complete(filepath.Join(t.TempDir(), "absent.conf")), "absent.conf")
+}
+
+// TestFlagsSurvive: tools that know only Antrea's keys rewrite the file; what the flags say is in force all the same.
+func TestFlagsSurvive(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "antrea-agent.conf")
+	require.NoError(t, os.WriteFile(file, []byte("featureGates: {AntreaProxy: false}\ntunnelType: vxlan"), 0o600))
+	for _, tc := range []struct {
+		name string
+		args []string
+		err  string
+	}{
+		{name: "they win", args: []string{"--feature-gates=ONCache=true", "--set=oncache.mode=off", "--set=oncache.leaseSeconds=3",
+			"--set=networkPolicy.establishedConnections=Cut", "--set=podInterfaceType=netkit"}},
+		{name: "unknown gate", args: []string{"--feature-gates=OnCache=true"}, err: `antrea-agent.conf --feature-gates=OnCache=true: featureGates: unknown feature gate "OnCache"; valid feature gates: `},
+		{name: "value out of range", args: []string{"--set=oncache.leaseSeconds=30"}, err: "--set=oncache.leaseSeconds=30: oncache.leaseSeconds: 30 is out of range; allowed: 1 to 10"},
+		{name: "unknown value", args: []string{"--set=oncache.mode=on"}, err: `oncache.mode: "on" is not a valid value; allowed: enforce, observe, off`},
+		{name: "excluded by the file", args: []string{"--feature-gates=ONCache=true", "--set=tunnelType=gre"}, err: `tunnelType: "gre" cannot be combined with featureGates.ONCache true`},
+		{name: "unknown key", args: []string{"--set=onCache.mode=off"}, err: "--set onCache.mode=off: unknown key; known: clientConnection, "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := newOptions()
+			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			o.flags.Add(flags)
+			require.NoError(t, flags.Parse(tc.args))
+			err := o.complete(file)
+			if tc.err != "" {
+				require.ErrorContains(t, err, tc.err)
+				return
+			}
+			require.NoError(t, err)
+			require.True(t, o.gates.Enabled(features.ONCache))
+			require.False(t, o.gates.Enabled(features.AntreaProxy))
+			require.Equal(t, agentconfig.ONCacheConfig{Mode: "off", MaxFlows: 1 << 20, LeaseSeconds: 3}, o.config.ONCache)
+			require.Equal(t, "netkit", o.config.PodInterfaceType)
+			require.Equal(t, "vxlan", o.config.TunnelType)
+			require.True(t, o.cutsConnections())
+		})
+	}
 }

@@ -60,7 +60,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	routes := map[string]http.HandlerFunc{
-		"/featuregates": featuregates.HandleController(o.gates, clients.Kube, o.namespace, o.configMap),
+		"/featuregates": featuregates.HandleController(o.gates, o.flagGates, clients.Kube, o.namespace, o.configMap),
 	}
 	maps.Copy(routes, controllerinfo.Routes())
 	api, err := apiserver.New(ctx, &apiserver.Config{

@@ -19,6 +19,7 @@ func newComponent() *component.Component {
 	return &component.Component{
 		Name:      "antrea-controller",
 		Short:     "The Antrea controller computes NetworkPolicies for all agents",
+		AddFlags:  o.flags.Add,
 		Configure: o.complete,
 		Run: func(ctx context.Context) error {
 			clients, err := kubernetes.New(o.config.ClientConnection, o.config.KubeAPIServerOverride)

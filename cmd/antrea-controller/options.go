@@ -23,10 +23,13 @@ const (
 	certificateDir = "/var/run/antrea/antrea-controller-tls"
 )
 
-// options are the settings of the environment and the configuration file, checked and complete.
+// options are the settings of the environment, the configuration file and the command line, checked and complete.
 type options struct {
+	flags  config.Flags
 	config *controllerconfig.ControllerConfig
 	gates  featuregate.FeatureGate
+	// flagGates are the feature gates of the command line.
+	flagGates map[string]bool
 	// namespace is the controller's own; configMap has the configuration of agents and controller.
 	namespace, configMap string
 	// tokenFile receives the loopback token of the API server.
@@ -42,8 +45,8 @@ func newOptions() *options {
 	}
 }
 
-// complete reads the configuration file (without one, all defaults apply), and fails if the file requests something that the
-// controller cannot do.
+// complete reads the configuration file (without one, all defaults apply) and applies the flags, which win. It fails if they
+// request something that the controller cannot do.
 func (o *options) complete(configFile string) error {
 	text, err := config.Read(configFile)
 	if err != nil {
@@ -56,12 +59,18 @@ func (o *options) complete(configFile string) error {
 	if err := controllerconfig.UnknownKeys(text); err != nil {
 		klog.InfoS("The configuration file has keys that this version does not know", "file", configFile, "keys", err.Error())
 	}
-	gates, err := features.New(c.FeatureGates)
-	if err != nil {
+	if err := c.Override(&o.flags); err != nil {
 		return err
 	}
-	if err := c.Validate(); err != nil {
-		return fmt.Errorf("configuration file %s: %w", configFile, err)
+	if o.flagGates, err = o.flags.FeatureGates(); err != nil {
+		return err
+	}
+	gates, err := features.New(c.FeatureGates)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.flags.Sources(configFile), err)
+	}
+	if err := c.Validate(gates); err != nil {
+		return fmt.Errorf("%s: %w", o.flags.Sources(configFile), err)
 	}
 	for _, name := range features.ControllerGatesWithoutEffect(c.FeatureGates) {
 		klog.InfoS("Feature gate is on but has no effect on the controller in this version", "featureGate", name)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
@@ -24,6 +25,8 @@ import (
 type Component struct {
 	// Name is the program's, Short one line for its help.
 	Name, Short string
+	// AddFlags adds the program's own flags; nil if there are none.
+	AddFlags func(*pflag.FlagSet)
 	// Configure reads and checks the configuration file; configFile is empty when there is none.
 	Configure func(configFile string) error
 	// Run is called after Configure, if that did not fail. It returns when ctx ends, and with an error when it cannot go on.
@@ -64,6 +67,9 @@ func (c *Component) Command() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&configFile, "config", "", "The path to the configuration file")
 	logs.AddFlags(cmd.Flags())
+	if c.AddFlags != nil {
+		c.AddFlags(cmd.Flags())
+	}
 	return cmd
 }
 

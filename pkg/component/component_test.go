@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -27,7 +28,7 @@ func TestCommand(t *testing.T) {
 		args               []string
 		configErr, runErr  error
 		err, printed, said string
-		configFile         string
+		configFile, own    string
 		runs               bool
 	}{
 		{name: "version", args: []string{"--version"}, printed: "antrea-test version "},
@@ -38,15 +39,17 @@ func TestCommand(t *testing.T) {
 		}, configFile: "/etc/antrea/antrea.conf", runs: true},
 		{name: "argument", args: []string{"surplus"}, err: "surplus", printed: "surplus"},
 		{name: "unknown flag", args: []string{"--nonsense"}, err: "nonsense", printed: "Error: unknown flag: --nonsense"},
+		{name: "own flag", args: []string{"--own=x"}, own: "x", runs: true},
 		{name: "bad configuration", configErr: errors.New("bad file"), err: "bad file", said: "bad file"},
 		{name: "failure", runErr: errors.New("no network"), runs: true, err: "no network", said: "no network"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			logged := logtest.Capture(t)
 			var out bytes.Buffer
-			configFile, runs := "", false
+			configFile, own, runs := "", "", false
 			c := &Component{
 				Name: "antrea-test", Short: "A test",
+				AddFlags:  func(flags *pflag.FlagSet) { flags.StringVar(&own, "own", "", "") },
 				Configure: func(file string) error { configFile = file; return tc.configErr },
 				Run:       func(context.Context) error { runs = true; return tc.runErr },
 			}
@@ -66,6 +69,7 @@ func TestCommand(t *testing.T) {
 				require.Empty(t, out.String(), "an error is reported once")
 			}
 			require.Equal(t, tc.configFile, configFile)
+			require.Equal(t, tc.own, own)
 			require.Equal(t, tc.runs, runs)
 		})
 	}

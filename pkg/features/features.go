@@ -57,7 +57,9 @@ const (
 var (
 	alpha = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
 	beta  = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
-	ga    = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA, LockToDefault: true}
+	ga    = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA}
+	// locked are GA gates that can no longer be switched off.
+	locked = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA, LockToDefault: true}
 )
 
 // specs holds every gate of both components: each of them accepts the names of the other one.
@@ -73,7 +75,7 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	Egress:                        beta,
 	EgressSeparateSubnet:          beta,
 	EgressTrafficShaping:          alpha,
-	EndpointSlice:                 ga,
+	EndpointSlice:                 locked,
 	ExternalNode:                  alpha,
 	FlowExporter:                  alpha,
 	IPsecCertAuth:                 alpha,
@@ -92,9 +94,9 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	PreferSameTrafficDistribution: alpha,
 	SecondaryNetwork:              alpha,
 	ServiceExternalIP:             beta,
-	ServiceTrafficDistribution:    ga,
+	ServiceTrafficDistribution:    locked,
 	SupportBundleCollection:       alpha,
-	TopologyAwareHints:            ga,
+	TopologyAwareHints:            locked,
 	Traceflow:                     beta,
 	TrafficControl:                alpha,
 }
@@ -141,7 +143,7 @@ func withoutEffect(overrides map[string]bool, displayed, built []featuregate.Fea
 	})
 }
 
-// New returns the gates at their defaults, changed by overrides (a configuration file's featureGates). It fails for a
+// New returns the gates at their defaults, changed by overrides (those that configuration file and flags set). It fails for a
 // name that is neither a gate nor AllAlpha or AllBeta, with the list of valid names, and for a gate that cannot be
 // changed any more.
 func New(overrides map[string]bool) (featuregate.FeatureGate, error) {

@@ -53,6 +53,17 @@ func TestGatesWithoutEffect(t *testing.T) {
 	require.Equal(t, []string{"Egress", "NodeIPAM"}, ControllerGatesWithoutEffect(overrides))
 }
 
+// Antrea locks these and no others.
+func TestLocked(t *testing.T) {
+	var refused []string
+	for feature, spec := range specs {
+		if _, err := New(map[string]bool{string(feature): !spec.Default}); err != nil {
+			refused = append(refused, string(feature))
+		}
+	}
+	require.ElementsMatch(t, []string{"EndpointSlice", "ServiceTrafficDistribution", "TopologyAwareHints"}, refused)
+}
+
 func contains(features []featuregate.Feature, want featuregate.Feature) bool {
 	for _, f := range features {
 		if f == want {
@@ -74,8 +85,10 @@ func TestNew(t *testing.T) {
 		{name: "all alpha but one", overrides: map[string]bool{"AllAlpha": true, "ONCache": false}, enabled: map[featuregate.Feature]bool{ONCache: false, BGPPolicy: true}},
 		{name: "all beta off", overrides: map[string]bool{"AllBeta": false}, enabled: map[featuregate.Feature]bool{AntreaPolicy: false, AntreaProxy: true}},
 		{name: "unknown name", overrides: map[string]bool{"OnCache": true}, err: []string{`"OnCache"`, "valid feature gates: AdminNetworkPolicy, AllAlpha, AllBeta, ", "ONCache"}},
-		{name: "locked", overrides: map[string]bool{"AntreaProxy": false}, err: []string{"AntreaProxy", "locked"}},
-		{name: "locked to its default is accepted", overrides: map[string]bool{"AntreaProxy": true}, enabled: map[featuregate.Feature]bool{AntreaProxy: true}},
+		{name: "locked", overrides: map[string]bool{"EndpointSlice": false}, err: []string{"EndpointSlice", "locked"}},
+		{name: "locked to its default is accepted", overrides: map[string]bool{"EndpointSlice": true}, enabled: map[featuregate.Feature]bool{EndpointSlice: true}},
+		{name: "GA, not locked", overrides: map[string]bool{"AntreaProxy": false, "NodePortLocal": false},
+			enabled: map[featuregate.Feature]bool{AntreaProxy: false, NodePortLocal: false, EndpointSlice: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			gates, err := New(tc.overrides)

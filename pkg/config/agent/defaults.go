@@ -40,6 +40,13 @@ func Parse(text []byte) (*AgentConfig, error) {
 	return &c, nil
 }
 
+// Override applies the settings of the command line, which win over those of the file.
+func (c *AgentConfig) Override(flags *config.Flags) error {
+	err := flags.Apply(c, &c.FeatureGates)
+	c.setDefaults()
+	return err
+}
+
 func (c *AgentConfig) setDefaults() {
 	config.SetDefault(&c.OVSBridge, DefaultOVSBridge)
 	config.SetDefault(&c.OVSDatapathType, DefaultOVSDatapathType)

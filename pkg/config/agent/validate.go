@@ -52,21 +52,40 @@ func choices(c *AgentConfig) []choice {
 type unbuiltSwitch struct {
 	name string
 	on   bool
+	// gate, if any, is the feature gate without which the setting has no effect.
+	gate featuregate.Feature
 }
 
 func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	return []unbuiltSwitch{
-		{"noSNAT", c.NoSNAT},
-		{"enableBridgingMode", c.EnableBridgingMode},
-		{"antreaProxy.proxyAll", c.AntreaProxy.ProxyAll},
-		{"flowExporter.enable", c.FlowExporter.Enable},
-		{"nodePortLocal.enable", c.NodePortLocal.Enable},
-		{"multicast.enable", c.Multicast.Enable},
-		{"multicluster.enableGateway", c.Multicluster.EnableGateway},
-		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy},
-		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity},
-		{"hostNetworkAcceleration.enable", c.HostNetworkAcceleration.Enable},
+		{"noSNAT", c.NoSNAT, ""},
+		{"enableBridgingMode", c.EnableBridgingMode, ""},
+		{"antreaProxy.proxyAll", c.AntreaProxy.ProxyAll, ""},
+		{"flowExporter.enable", c.FlowExporter.Enable, features.FlowExporter},
+		{"nodePortLocal.enable", c.NodePortLocal.Enable, features.NodePortLocal},
+		{"multicast.enable", c.Multicast.Enable, features.Multicast},
+		{"multicluster.enableGateway", c.Multicluster.EnableGateway, features.Multicluster},
+		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy, features.Multicluster},
+		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity, features.Multicluster},
 	}
+}
+
+// WithoutEffect returns a line for each setting that asks for something that cannot happen, as in Antrea, because of other
+// settings.
+func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
+	var lines []string
+	for _, s := range unbuiltSwitches(c) {
+		if s.on && s.gate != "" && !gates.Enabled(s.gate) {
+			lines = append(lines, fmt.Sprintf("%s: true needs the feature gate %s", s.name, s.gate))
+		}
+	}
+	if n := len(c.SecondaryNetwork.OVSBridges); n > 0 && !gates.Enabled(features.SecondaryNetwork) {
+		lines = append(lines, "secondaryNetwork.ovsBridges needs the feature gate "+string(features.SecondaryNetwork))
+	}
+	if c.HostNetworkAcceleration.Enable && c.TrafficEncapMode == EncapModeEncap {
+		lines = append(lines, "hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid")
+	}
+	return lines
 }
 
 // Validate returns all errors of the configuration. Choices may be written in any case; Validate changes them to the spelling
@@ -74,11 +93,11 @@ func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs := validateChoices(c, gates.Enabled(features.ONCache))
 	for _, s := range unbuiltSwitches(c) {
-		if s.on {
+		if s.on && (s.gate == "" || gates.Enabled(s.gate)) {
 			errs = append(errs, fmt.Errorf("%s: true is not supported by this version; supported: false", s.name))
 		}
 	}
-	if n := len(c.SecondaryNetwork.OVSBridges); n > 0 {
+	if n := len(c.SecondaryNetwork.OVSBridges); n > 0 && gates.Enabled(features.SecondaryNetwork) {
 		errs = append(errs, fmt.Errorf("secondaryNetwork.ovsBridges: %d bridges are not supported by this version; supported: none", n))
 	}
 	errs = append(errs, validateRanges(c)...)

@@ -38,6 +38,7 @@ func TestValidateAccepts(t *testing.T) {
 		"lists":                         "podCIDRs: 10.10.0.0/24, fd00:10::/64\ntransportInterfaceCIDRs: [192.168.0.0/16]\negress: {exceptCIDRs: [10.0.0.0/8]}",
 		"TLS settings":                  "tlsMinVersion: VersionTLS12\ntlsCipherSuites: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
 		"Pods with netkit":              "podInterfaceType: Netkit",
+		"gates that users switch off":   "featureGates: {AntreaProxy: false, NodePortLocal: false}\nnodePortLocal: {enable: true}",
 		"lowest MTU":                    "defaultMTU: 576",
 		"service CIDR of both families": "serviceCIDR: 10.96.0.0/12\nserviceCIDRv6: fd00:96::/112",
 	} {
@@ -57,7 +58,7 @@ func TestValidateRefuses(t *testing.T) {
 		errs       []string
 	}{
 		{"unknown gate", "featureGates: {OnCache: true}", []string{`unknown feature gate "OnCache"`, "valid feature gates: ", "ONCache", "TrafficControl"}},
-		{"locked gate", "featureGates: {AntreaProxy: false}", []string{"AntreaProxy"}},
+		{"locked gate", "featureGates: {EndpointSlice: false}", []string{"EndpointSlice"}},
 
 		{"ONCache with noEncap", gate + "trafficEncapMode: noEncap", []string{`trafficEncapMode: "noEncap" cannot be combined with featureGates.ONCache true; allowed: encap`}},
 		{"ONCache with hybrid", gate + "trafficEncapMode: hybrid", []string{`trafficEncapMode: "hybrid" cannot be combined with featureGates.ONCache true; allowed: encap`}},
@@ -79,11 +80,11 @@ func TestValidateRefuses(t *testing.T) {
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
 		{"proxyAll", "antreaProxy: {proxyAll: true}", []string{"antreaProxy.proxyAll: true is not supported"}},
 		{"noSNAT", "noSNAT: true", []string{"noSNAT: true is not supported"}},
-		{"flow exporter", "flowExporter: {enable: true}", []string{"flowExporter.enable: true is not supported"}},
+		{"flow exporter", "featureGates: {FlowExporter: true}\nflowExporter: {enable: true}", []string{"flowExporter.enable: true is not supported"}},
 		{"NodePortLocal", "nodePortLocal: {enable: true}", []string{"nodePortLocal.enable: true is not supported"}},
 		{"multicast", "multicast: {enable: true}", []string{"multicast.enable: true is not supported"}},
-		{"multicluster", "multicluster: {enableGateway: true}", []string{"multicluster.enableGateway: true is not supported"}},
-		{"secondary network", "secondaryNetwork: {ovsBridges: [{bridgeName: br-ext}]}", []string{"secondaryNetwork.ovsBridges: 1 bridges are not supported"}},
+		{"multicluster", "featureGates: {Multicluster: true}\nmulticluster: {enableGateway: true}", []string{"multicluster.enableGateway: true is not supported"}},
+		{"secondary network", "featureGates: {SecondaryNetwork: true}\nsecondaryNetwork: {ovsBridges: [{bridgeName: br-ext}]}", []string{"secondaryNetwork.ovsBridges: 1 bridges are not supported"}},
 
 		{"unknown Pod interface", "podInterfaceType: ipvlan", []string{`podInterfaceType: "ipvlan" is not a valid value; allowed: auto, veth, netkit`}},
 		{"unknown mode", "trafficEncapMode: tunnel", []string{`trafficEncapMode: "tunnel" is not a valid value; allowed: encap, noEncap, hybrid, networkPolicyOnly`}},
@@ -107,4 +108,27 @@ func TestValidateRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSettingsWithoutEffect(t *testing.T) {
+	c, err := validate("featureGates: {NodePortLocal: false, Multicast: false}\nflowExporter: {enable: true}\nnodePortLocal: {enable: true}\n" +
+		"multicast: {enable: true}\nmulticluster: {enableGateway: true}\nsecondaryNetwork: {ovsBridges: [{bridgeName: br-ext}]}\n" +
+		"hostNetworkAcceleration: {enable: true}")
+	require.NoError(t, err, "Antrea accepts all of this")
+	gates, err := features.New(c.FeatureGates)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"flowExporter.enable: true needs the feature gate FlowExporter",
+		"nodePortLocal.enable: true needs the feature gate NodePortLocal",
+		"multicast.enable: true needs the feature gate Multicast",
+		"multicluster.enableGateway: true needs the feature gate Multicluster",
+		"secondaryNetwork.ovsBridges needs the feature gate SecondaryNetwork",
+		"hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid",
+	}, c.WithoutEffect(gates))
+
+	c, err = validate("")
+	require.NoError(t, err)
+	gates, err = features.New(nil)
+	require.NoError(t, err)
+	require.Empty(t, c.WithoutEffect(gates))
 }

@@ -73,6 +73,18 @@ func Parse(text []byte) (*ControllerConfig, error) {
 	if err := yaml.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("parsing controller configuration: %w", err)
 	}
+	c.setDefaults()
+	return &c, nil
+}
+
+// Override applies the settings of the command line, which win over those of the file.
+func (c *ControllerConfig) Override(flags *config.Flags) error {
+	err := flags.Apply(c, &c.FeatureGates)
+	c.setDefaults()
+	return err
+}
+
+func (c *ControllerConfig) setDefaults() {
 	config.SetDefault(&c.APIPort, apis.ControllerPort)
 	config.SetDefaultPointer(&c.EnablePrometheusMetrics, true)
 	config.SetDefaultPointer(&c.SelfSignedCert, true)
@@ -80,7 +92,6 @@ func Parse(text []byte) (*ControllerConfig, error) {
 	config.SetDefault(&c.NodeIPAM.NodeCIDRMaskSizeIPv6, 64)
 	config.SetDefaultPointer(&c.IPsecCSRSigner.SelfSignedCA, true)
 	config.SetDefaultPointer(&c.IPsecCSRSigner.AutoApprove, true)
-	return &c, nil
 }
 
 // UnknownKeys returns an error that names the unknown keys of a text that Parse can read.

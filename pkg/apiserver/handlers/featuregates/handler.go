@@ -15,6 +15,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apiserver/apis"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
+	"github.com/antrea-oncache/antrea/pkg/config"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
@@ -27,10 +28,11 @@ func HandleAgent(gates featuregate.FeatureGate) http.HandlerFunc {
 }
 
 // HandleController lists the gates of the agents, then those of the controller. The agents' come from the key antrea-agent.conf
-// of the ConfigMap of that namespace and name, which is read for each request.
-func HandleController(controller featuregate.FeatureGate, client kubernetes.Interface, namespace, configMap string) http.HandlerFunc {
+// of the ConfigMap of that namespace and name, which is read for each request, and from flags: the gates of the command line,
+// which is assumed to be the same for agents and controller.
+func HandleController(controller featuregate.FeatureGate, flags map[string]bool, client kubernetes.Interface, namespace, configMap string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		agent, err := agentGates(r.Context(), client, namespace, configMap)
+		agent, err := agentGates(r.Context(), flags, client, namespace, configMap)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -55,16 +57,16 @@ func list(component string, displayed []featuregate.Feature, gates featuregate.F
 	return list
 }
 
-func agentGates(ctx context.Context, client kubernetes.Interface, namespace, name string) (featuregate.FeatureGate, error) {
+func agentGates(ctx context.Context, flags map[string]bool, client kubernetes.Interface, namespace, name string) (featuregate.FeatureGate, error) {
 	configMap, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the agents' configuration, ConfigMap %s/%s: %w", namespace, name, err)
 	}
-	config, err := agentconfig.Parse([]byte(configMap.Data["antrea-agent.conf"]))
+	agent, err := agentconfig.Parse([]byte(configMap.Data["antrea-agent.conf"]))
 	if err != nil {
 		return nil, fmt.Errorf("antrea-agent.conf in ConfigMap %s/%s: %w", namespace, name, err)
 	}
-	gates, err := features.New(config.FeatureGates)
+	gates, err := features.New(config.Merge(agent.FeatureGates, flags))
 	if err != nil {
 		return nil, fmt.Errorf("antrea-agent.conf in ConfigMap %s/%s: %w", namespace, name, err)
 	}
