@@ -395,14 +395,22 @@ func defaults(section reflect.Value, prefix string, out map[string]string) {
 func TestCommandsAndFlags(t *testing.T) {
 	document := read(t, "docs/antctl.md")
 	root := antctl.NewCommand(antctl.Environment{Mode: antctl.ModeAgent, InPod: true}, "")
+	absent := rows(t, section(t, document, "## Commands of features that this version does not have"))
 	requireSameNames(t, flagNames(root.PersistentFlags()), names(rows(t, section(t, document, "## Flags of all commands"))))
-	var commands []string
+	var commands, hidden []string
 	var visit func(*cobra.Command)
 	visit = func(parent *cobra.Command) {
 		for _, c := range parent.Commands() {
 			if c.HasSubCommands() {
 				visit(c)
 				continue
+			}
+			if c.Hidden {
+				hidden = append(hidden, c.CommandPath())
+				continue
+			}
+			if slices.Contains(commands, c.CommandPath()) {
+				continue // in a second mode, with fewer flags
 			}
 			commands = append(commands, c.CommandPath())
 			// --output has a paragraph of its own.
@@ -411,6 +419,8 @@ func TestCommandsAndFlags(t *testing.T) {
 		}
 	}
 	visit(root)
+	requireSameNames(t, hidden, names(absent))
+	visit(antctl.NewCommand(antctl.Environment{Mode: antctl.ModeController}, ""))
 	var documented []string
 	for _, m := range regexp.MustCompile("(?m)^\\| \\[`(antctl [a-z -]+)`\\]").FindAllStringSubmatch(document, -1) {
 		documented = append(documented, m[1])

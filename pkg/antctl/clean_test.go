@@ -5,9 +5,7 @@ package antctl
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -164,16 +162,7 @@ func TestTokensStayAtTheServer(t *testing.T) {
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte("secret"), 0o600))
 	// Both test servers have the same certificate.
-	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-	kubeconfig := filepath.Join(t.TempDir(), "config")
-	require.NoError(t, os.WriteFile(kubeconfig, []byte(`
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "`+s.URL+`", certificate-authority-data: `+ca+`}}]
-users: [{name: u, user: {token: user}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-`), 0o600))
+	kubeconfig := kubeconfigFor(t, s)
 	for name, do := range map[string]func() (string, string, error){
 		"in the Pod": func() (string, string, error) { return run(inAgent, tokenFile, "-s", s.URL, "log-level", "2") },
 		"through Kubernetes": func() (string, string, error) {

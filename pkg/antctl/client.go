@@ -4,6 +4,7 @@
 package antctl
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -44,13 +45,6 @@ type client struct {
 	base *url.URL
 	// token is sent as a bearer token unless empty.
 	token string
-}
-
-func newClient(env Environment, conn connection, tokenFile string) (*client, error) {
-	if env.InPod {
-		return newLoopbackClient(env.Mode, conn.server, tokenFile)
-	}
-	return newKubernetesClient(conn)
 }
 
 // newLoopbackClient talks to the component in the same Pod. The certificate is not verified: the component makes a new one
@@ -126,11 +120,31 @@ func serverURL(server string) (*url.URL, error) {
 
 // do returns the body of a successful answer. Otherwise the error has the server's message.
 func (c *client) do(ctx context.Context, method, path string, query url.Values) ([]byte, error) {
+	return c.send(ctx, method, path, query, nil)
+}
+
+// get decodes the object at a path.
+func (c *client) get(ctx context.Context, path string, object any) error {
+	body, err := c.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, object); err != nil {
+		return fmt.Errorf("decoding %s: %w", path, err)
+	}
+	return nil
+}
+
+// send is do with a body, in JSON.
+func (c *client) send(ctx context.Context, method, path string, query url.Values, content []byte) ([]byte, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, method, target.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("asking %s: %w", target, err)
+	}
+	if content != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("Accept", "application/json")
 	if c.token != "" {
@@ -150,7 +164,7 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values) 
 		return nil, fmt.Errorf("the answer of %s is larger than %d MiB; name an object or use a filter", target, maxResponse>>20)
 	}
 	klog.V(2).InfoS("Received response", "url", target.String(), "status", response.Status, "bytes", len(body))
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
 		return nil, serverError(response.Status, body)
 	}
 	return body, nil

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -16,7 +17,8 @@ import (
 // NewCommand returns the command antctl for env. tokenFile is where the component in the same Pod has put its loopback
 // token. Output goes to the command's writers.
 func NewCommand(env Environment, tokenFile string) *cobra.Command {
-	var conn connection
+	s := &session{env: env, tokenFile: tokenFile}
+	conn := &s.conn
 	root := &cobra.Command{
 		Use:          "antctl",
 		Short:        "antctl inspects a running Antrea component",
@@ -48,21 +50,15 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		if endpoint == nil {
 			continue
 		}
-		groups[definition.Group].AddCommand(newSubcommand(definition, endpoint, func(ctx context.Context, query url.Values) ([]byte, error) {
-			c, err := newClient(env, conn, tokenFile)
-			if err != nil {
-				return nil, err
-			}
-			if conn.timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, conn.timeout)
-				defer cancel()
-			}
-			if endpoint.Query != nil {
-				query = endpoint.Query(query)
-			}
-			return c.do(ctx, endpoint.method(query), endpoint.Path, query)
-		}))
+		groups[definition.Group].AddCommand(newSubcommand(definition, endpoint, s.asker(endpoint)))
+	}
+	for _, a := range absentCommands {
+		if slices.Contains(a.modes, env.Mode) {
+			groups[a.group].AddCommand(newAbsent(a.use))
+		}
+	}
+	if env.Mode == ModeController {
+		root.AddCommand(newProxy(s))
 	}
 	for _, group := range []Group{Get, ONCache} {
 		if groups[group].HasSubCommands() {
@@ -70,6 +66,47 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		}
 	}
 	return root
+}
+
+// session is how the commands of one command line reach their servers.
+type session struct {
+	env       Environment
+	conn      connection
+	tokenFile string
+}
+
+// asker returns a function that asks the server for what an endpoint answers.
+func (s *session) asker(endpoint *Endpoint) func(context.Context, url.Values) ([]byte, error) {
+	return func(ctx context.Context, query url.Values) ([]byte, error) {
+		if s.conn.timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, s.conn.timeout)
+			defer cancel()
+		}
+		c, err := s.client(ctx, endpoint)
+		if err != nil {
+			return nil, err
+		}
+		if endpoint.Query != nil {
+			query = endpoint.Query(query)
+		}
+		return c.do(ctx, endpoint.method(query), endpoint.Path, query)
+	}
+}
+
+func (s *session) client(ctx context.Context, endpoint *Endpoint) (*client, error) {
+	if s.env.InPod {
+		return newLoopbackClient(s.env.Mode, s.conn.server, s.tokenFile)
+	}
+	kubernetes, err := newKubernetesClient(s.conn)
+	if err != nil || !endpoint.Direct {
+		return kubernetes, err
+	}
+	controller, err := findController(ctx, kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	return controller.client(ctx)
 }
 
 func newGroup(group Group, short string) *cobra.Command {

@@ -5,8 +5,7 @@ package antctl
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/pem"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -184,7 +183,9 @@ func TestVerbose(t *testing.T) {
 func TestControllerModeThroughKubernetes(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/apis/system.antrea.io/v1beta1/controllerinfos/antrea-controller" && r.Header.Get("Authorization") == "Bearer user" {
-			_, _ = w.Write([]byte(`{"kind":"AntreaControllerInfo","version":"v0.3.0"}`))
+			_, _ = w.Write([]byte(`{"kind":"AntreaControllerInfo","version":"v0.3.0","podRef":{"namespace":"kube-system","name":"antrea-controller-x"},` +
+				`"nodeRef":{"name":"n1"},"networkPolicyControllerInfo":{"networkPolicyNum":3,"addressGroupNum":2,"appliedToGroupNum":1},` +
+				`"connectedAgentNum":4,"controllerConditions":[{"type":"ControllerHealthy","status":"True","lastHeartbeatTime":null}]}`))
 			return
 		}
 		// The query is part of the answer, so that a test can check it.
@@ -202,17 +203,7 @@ func TestControllerModeThroughKubernetes(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	// Credentials are sent over TLS only.
-	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-	kubeconfig := filepath.Join(t.TempDir(), "config")
-	require.NoError(t, os.WriteFile(kubeconfig, []byte(`
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "`+s.URL+`", certificate-authority-data: `+ca+`}}]
-users: [{name: u, user: {token: user}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-`), 0o600))
+	kubeconfig := kubeconfigFor(t, s)
 
 	stdout, _, err := run(Environment{Mode: ModeController}, "", "version", "-k", kubeconfig, "-o", "json")
 	require.NoError(t, err)
@@ -224,6 +215,7 @@ current-context: x
 	require.Contains(t, stdout, "controllerVersion: v0.3.0\n")
 
 	for command, want := range map[string]string{
+		"controllerinfo":    "kube-system/antrea-controller-x n1 Healthy 3 2 1 4",
 		"networkpolicy":     "uid g 1 K8sNetworkPolicy:ns/ <NONE> <NONE>",
 		"networkpolicy uid": "uid g 1 K8sNetworkPolicy:ns/metadata.name=uid <NONE> <NONE>",
 		"atg":               "g ns/pod",
@@ -235,6 +227,12 @@ current-context: x
 		require.Len(t, lines, 2, command)
 		require.Equal(t, want, strings.Join(strings.Fields(lines[1]), " "), command)
 	}
+
+	stdout, _, err = run(Environment{Mode: ModeController}, "", "get", "ci", "-o", "json")
+	require.NoError(t, err)
+	var info map[string]any
+	require.NoError(t, json.Unmarshal([]byte(stdout), &info))
+	require.EqualValues(t, 4, info["connectedAgentNum"])
 
 	_, stderr, err := run(Environment{Mode: ModeController}, "", "version", "-s", "https://127.0.0.1:1")
 	require.Error(t, err)
@@ -252,10 +250,10 @@ func TestCommandsByMode(t *testing.T) {
 		exist   []string
 		absent  []string
 	}{
-		{"antrea-agent-abcde", inAgent, []string{"version", "log-level", "get"}, nil},
-		{"antrea-controller-1", Environment{Mode: ModeController, InPod: true}, []string{"version", "get"}, []string{"log-level"}},
+		{"antrea-agent-abcde", inAgent, []string{"version", "log-level", "get"}, []string{"proxy"}},
+		{"antrea-controller-1", Environment{Mode: ModeController, InPod: true}, []string{"version", "get", "proxy"}, []string{"log-level"}},
 		{"flow-aggregator-1", Environment{Mode: ModeFlowAggregator, InPod: true}, nil, []string{"version", "get"}},
-		{"", Environment{Mode: ModeController}, []string{"version", "get"}, []string{"log-level"}},
+		{"", Environment{Mode: ModeController}, []string{"version", "get", "proxy"}, []string{"log-level"}},
 		{"web-1", Environment{Mode: ModeController}, []string{"version", "get"}, []string{"log-level"}},
 	} {
 		t.Run("POD_NAME="+tc.podName, func(t *testing.T) {
@@ -293,4 +291,22 @@ func TestTimeoutFlagBoundsTheRequest(t *testing.T) {
 	_, _, err := run(inAgent, tokenFile, "-s", address, "get", "of", "-T", "slow", "-t", "10ms")
 	require.Error(t, err)
 	require.Less(t, time.Since(begin), 5*time.Second)
+}
+
+// TestAbsentCommands: those who collect information accept only this answer from a command that fails.
+func TestAbsentCommands(t *testing.T) {
+	for _, command := range []string{
+		"trace-packet", "supportbundle", "traceflow", "get podmulticaststats", "get serviceexternalip", "get memberlist", "get bgppolicy",
+		"get bgppeers", "get bgproutes", "get fqdncache",
+	} {
+		for _, arguments := range []string{"", " name -n ns1 --domain example.com"} {
+			stdout, stderr, err := run(inAgent, "", strings.Fields(command+arguments)...)
+			require.Error(t, err)
+			require.Empty(t, stdout)
+			require.Equal(t, "Error: "+strings.TrimPrefix(command, "get ")+" is not enabled\n", stderr)
+		}
+	}
+	stdout, _, err := run(inAgent, "", "get")
+	require.NoError(t, err)
+	require.NotContains(t, stdout, "memberlist", "help offers only what exists")
 }

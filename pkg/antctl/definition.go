@@ -58,6 +58,9 @@ type Endpoint struct {
 	ResponseFor func(query url.Values) Response
 	// Query, when set, converts the arguments and flags to the request's query.
 	Query func(url.Values) url.Values
+	// Direct is set for a path that the Kubernetes API does not forward to the controller: outside the controller's Pod, antctl
+	// connects to the controller itself.
+	Direct bool
 	// TextOnly commands print Result.Text and lack the flag --output.
 	TextOnly bool
 }

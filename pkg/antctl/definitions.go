@@ -16,7 +16,7 @@ import (
 )
 
 // definitions are all commands.
-var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition, oncacheExplainDefinition},
+var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition, oncacheExplainDefinition, controllerInfoDefinition},
 	agentDefinitions, networkPolicyDefinitions, controlPlaneDefinitions)
 
 // agentDefinitions are the commands for inspecting an agent. Some of them also exist in controller mode.
@@ -71,7 +71,7 @@ var agentDefinitions = []Definition{
 		Use: "featuregates", Group: Get,
 		Short:      "Print the feature gates",
 		Agent:      &Endpoint{Path: "/featuregates", Response: Text(featureGatesText), TextOnly: true},
-		Controller: &Endpoint{Path: "/featuregates", Response: Text(featureGatesText), TextOnly: true},
+		Controller: &Endpoint{Path: "/featuregates", Response: Text(featureGatesText), TextOnly: true, Direct: true},
 	},
 }
 
@@ -127,17 +127,22 @@ func namespacedName(ref corev1.ObjectReference) string {
 
 func agentStatus(info apis.AgentInfo) string {
 	for _, condition := range info.AgentConditions {
-		if condition.Type != apis.AgentHealthy {
-			continue
-		}
-		switch condition.Status {
-		case corev1.ConditionTrue:
-			return "Healthy"
-		case corev1.ConditionFalse:
-			return "Unhealthy"
+		if condition.Type == apis.AgentHealthy {
+			return healthText(condition.Status)
 		}
 	}
-	return "Unknown"
+	return healthText(corev1.ConditionUnknown)
+}
+
+func healthText(status corev1.ConditionStatus) string {
+	switch status {
+	case corev1.ConditionTrue:
+		return "Healthy"
+	case corev1.ConditionFalse:
+		return "Unhealthy"
+	default:
+		return "Unknown"
+	}
 }
 
 // featureGatesText is a titled table per component.

@@ -16,11 +16,6 @@ type versions struct {
 	ControllerVersion string `json:"controllerVersion,omitempty"`
 }
 
-// controllerInfo has the relevant part of AntreaControllerInfo (system.antrea.io/v1beta1).
-type controllerInfo struct {
-	Version string `json:"version"`
-}
-
 var versionDefinition = Definition{
 	Use: "version", Group: Flat,
 	Short: "Print the versions of antctl and of the component",
@@ -31,7 +26,7 @@ var versionDefinition = Definition{
 		Column[versions]{"AGENT-VERSION", func(v versions) string { return v.AgentVersion }},
 	))},
 	Controller: &Endpoint{
-		Path: "/apis/system.antrea.io/v1beta1/controllerinfos/antrea-controller",
+		Path: controllerInfoPath,
 		Response: Transform(func(info controllerInfo) (versions, error) {
 			return versions{ControllerVersion: info.Version, AntctlVersion: antreaversion.GetFullVersion()}, nil
 		}, Object(

@@ -1,0 +1,163 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/antrea-oncache/antrea/pkg/apis"
+)
+
+const (
+	// account is the service account, in the default Namespace, whose rights antctl uses at agents and the controller.
+	account = "antctl"
+	// agentServerName is the name in an agent's certificate.
+	agentServerName = "localhost"
+)
+
+// component is the API of an agent or of the controller, which antctl reaches from anywhere without the Kubernetes API in
+// between. The certificate is verified with what the component has published in the Kubernetes API.
+type component struct {
+	base *url.URL
+	tls  *tls.Config
+	// token returns a bearer token that is valid now.
+	token func(context.Context) (string, error)
+}
+
+// agentInfo is the part of AntreaAgentInfo (crd.antrea.io/v1beta1) that says where an agent is.
+type agentInfo struct {
+	APIPort     int    `json:"apiPort"`
+	APICABundle []byte `json:"apiCABundle"`
+}
+
+// findAgent finds the agent of a Node.
+func findAgent(ctx context.Context, kubernetes *client, node string) (*component, error) {
+	if problems := validation.IsDNS1123Subdomain(node); len(problems) > 0 {
+		return nil, fmt.Errorf("%q cannot be the name of a Node: %s", node, strings.Join(problems, "; "))
+	}
+	var info agentInfo
+	if err := kubernetes.get(ctx, "/apis/crd.antrea.io/v1beta1/antreaagentinfos/"+node, &info); err != nil {
+		return nil, fmt.Errorf("finding the agent of Node %s: %w", node, err)
+	}
+	if info.APIPort == 0 || len(info.APICABundle) == 0 {
+		return nil, fmt.Errorf("finding the agent of Node %s: AntreaAgentInfo %s has no apiPort or no apiCABundle; has the agent started?", node, node)
+	}
+	return newComponent(ctx, kubernetes, node, info.APIPort, info.APICABundle, agentServerName)
+}
+
+// findController finds the controller.
+func findController(ctx context.Context, kubernetes *client) (*component, error) {
+	var info controllerInfo
+	if err := kubernetes.get(ctx, controllerInfoPath, &info); err != nil {
+		return nil, fmt.Errorf("finding the controller: %w", err)
+	}
+	if info.NodeRef.Name == "" {
+		return nil, errors.New("finding the controller: AntreaControllerInfo antrea-controller does not name a Node")
+	}
+	var ca corev1.ConfigMap
+	path := "/api/v1/namespaces/" + apis.DefaultNamespace + "/configmaps/" + apis.ControllerCA
+	if err := kubernetes.get(ctx, path, &ca); err != nil {
+		return nil, fmt.Errorf("reading the controller's CA: %w", err)
+	}
+	port := info.APIPort
+	if port == 0 {
+		port = apis.ControllerPort
+	}
+	return newComponent(ctx, kubernetes, info.NodeRef.Name, port, []byte(ca.Data[apis.ControllerCAKey]), apis.ControllerServerName(apis.DefaultNamespace))
+}
+
+func newComponent(ctx context.Context, kubernetes *client, node string, port int, ca []byte, serverName string) (*component, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("the CA that %s on Node %s has published has no certificate in PEM", serverName, node)
+	}
+	address, err := nodeAddress(ctx, kubernetes, node)
+	if err != nil {
+		return nil, err
+	}
+	tokens := &tokenSource{kubernetes: kubernetes, now: time.Now}
+	return &component{
+		base:  &url.URL{Scheme: "https", Host: net.JoinHostPort(address, strconv.Itoa(port))},
+		tls:   &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS12},
+		token: tokens.token,
+	}, nil
+}
+
+// nodeAddress is the address of a Node at which it is reached from outside the cluster, if there is one.
+func nodeAddress(ctx context.Context, kubernetes *client, name string) (string, error) {
+	var node corev1.Node
+	if err := kubernetes.get(ctx, "/api/v1/nodes/"+name, &node); err != nil {
+		return "", fmt.Errorf("finding the address of Node %s: %w", name, err)
+	}
+	for _, wanted := range []corev1.NodeAddressType{corev1.NodeExternalIP, corev1.NodeInternalIP} {
+		for _, address := range node.Status.Addresses {
+			if address.Type == wanted {
+				return address.Address, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("finding the address of Node %s: it has neither ExternalIP nor InternalIP", name)
+}
+
+// client makes a client for a few requests.
+func (c *component) client(ctx context.Context) (*client, error) {
+	token, err := c.token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	httpClient := &http.Client{Transport: &http.Transport{TLSClientConfig: c.tls}, CheckRedirect: stayAtServer}
+	return &client{http: httpClient, base: c.base, token: token}, nil
+}
+
+// tokenSource has tokens of the service account antctl made.
+type tokenSource struct {
+	kubernetes *client
+	now        func() time.Time
+
+	mu      sync.Mutex
+	current string
+	// renew is when a new token is needed.
+	renew time.Time
+}
+
+func (s *tokenSource) token(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if now.Before(s.renew) {
+		return s.current, nil
+	}
+	request, err := json.Marshal(authenticationv1.TokenRequest{})
+	if err != nil {
+		return "", fmt.Errorf("asking for a token: %w", err)
+	}
+	path := "/api/v1/namespaces/" + apis.DefaultNamespace + "/serviceaccounts/" + account + "/token"
+	body, err := s.kubernetes.send(ctx, http.MethodPost, path, nil, request)
+	if err != nil {
+		return "", fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", apis.DefaultNamespace, account, err)
+	}
+	var answer authenticationv1.TokenRequest
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return "", fmt.Errorf("decoding a token of ServiceAccount %s/%s: %w", apis.DefaultNamespace, account, err)
+	}
+	// Not so late that a request could arrive after the token's end, nor so early that there is a token for each request.
+	s.current, s.renew = answer.Status.Token, now.Add(answer.Status.ExpirationTimestamp.Sub(now)*4/5)
+	return s.current, nil
+}
