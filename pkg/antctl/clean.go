@@ -5,6 +5,7 @@ package antctl
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -89,3 +90,13 @@ type cleanError struct{ error }
 func (e cleanError) Error() string { return clean(e.error.Error()) }
 
 func (e cleanError) Unwrap() error { return e.error }
+
+// cleanWriter makes the lines that are written to it safe to print.
+type cleanWriter struct{ io.Writer }
+
+func (w cleanWriter) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, cleanText(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}

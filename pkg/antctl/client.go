@@ -73,13 +73,9 @@ func newLoopbackClient(mode Mode, server, tokenFile string) (*client, error) {
 // newKubernetesClient talks to the Kubernetes API, with the kubeconfig of the flag, of KUBECONFIG or of the home directory,
 // or with the Pod's service account.
 func newKubernetesClient(conn connection) (*client, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = conn.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{}
-	overrides.ClusterInfo.Server = conn.server
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	config, err := restConfig(conn)
 	if err != nil {
-		return nil, fmt.Errorf("finding the Kubernetes API: %w", err)
+		return nil, err
 	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -91,6 +87,18 @@ func newKubernetesClient(conn connection) (*client, error) {
 	}
 	httpClient.CheckRedirect = stayAtServer
 	return &client{http: httpClient, base: base}, nil
+}
+
+func restConfig(conn connection) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = conn.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{}
+	overrides.ClusterInfo.Server = conn.server
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the Kubernetes API: %w", err)
+	}
+	return config, nil
 }
 
 // stayAtServer is for http.Client.CheckRedirect. The user's token is meant for one server, and the client library would

@@ -58,7 +58,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		}
 	}
 	if env.Mode == ModeController {
-		root.AddCommand(newProxy(s))
+		root.AddCommand(newProxy(s), newCheck(s))
 	}
 	for _, group := range []Group{Get, ONCache} {
 		if groups[group].HasSubCommands() {

@@ -22,5 +22,8 @@
 //
 // In a Pod of Antrea (environment variable POD_NAME) the server is the component in the same Pod, accessed with the
 // loopback token. Elsewhere it is the controller's API through the Kubernetes API, accessed with a kubeconfig. A command
-// exists only in the modes for which it has an Endpoint.
+// exists only in the modes for which it has an Endpoint. What the Kubernetes API does not forward is asked of agents and controller
+// themselves (direct.go).
+//
+// Commands that are more than one question have files of their own: proxy.go, and check.go with package check.
 package antctl

@@ -1,0 +1,130 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package antctl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/antrea-oncache/antrea/pkg/antctl/check"
+)
+
+// defaultTestImage is the image of the Pods of antctl check installation: Kubernetes' own for tests.
+const defaultTestImage = "registry.k8s.io/e2e-test-images/agnhost:2.40"
+
+func newCheck(s *session) *cobra.Command {
+	group := &cobra.Command{
+		Use: "check", Short: "Check a cluster, or an installed Antrea", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	group.AddCommand(&cobra.Command{
+		Use: "cluster", Short: "Check whether Antrea can be installed in the cluster",
+		Long: "Check whether Antrea can be installed in the cluster, by objects of the Kubernetes API. Nothing is changed.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.check(cmd, s.checkCluster) },
+	})
+	installation := &check.Installation{Interval: time.Second}
+	cmd := &cobra.Command{
+		Use: "installation", Short: "Check whether an installed Antrea works",
+		Long: "Check whether controller and agents work, and send traffic between Pods, which are made for that in a Namespace of their own\n" +
+			"and removed. With the feature gate ONCache, traffic between Nodes must take the fast path.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.check(cmd, func(ctx context.Context, r *check.Report) error {
+				installation.Report = r
+				return s.checkInstallation(ctx, installation)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&installation.Image, "test-image", defaultTestImage, "Image of the Pods: agnhost, with sh and curl")
+	cmd.Flags().DurationVar(&installation.Patience, "patience", time.Minute, "How long a Pod may take to start or to do its work")
+	group.AddCommand(cmd)
+	return group
+}
+
+// check runs checks and prints their results. It fails when one of them has failed.
+func (s *session) check(cmd *cobra.Command, checks func(context.Context, *check.Report) error) error {
+	ctx := cmd.Context()
+	if s.conn.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.conn.timeout)
+		defer cancel()
+	}
+	report := &check.Report{Out: cleanWriter{cmd.OutOrStdout()}}
+	if err := checks(ctx, report); err != nil {
+		return cleanError{err}
+	}
+	report.End()
+	return report.Err()
+}
+
+func (s *session) clientset() (kubernetes.Interface, error) {
+	config, err := restConfig(s.conn)
+	if err != nil {
+		return nil, err
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
+	}
+	return kube, nil
+}
+
+func (s *session) checkCluster(ctx context.Context, r *check.Report) error {
+	kube, err := s.clientset()
+	if err != nil {
+		return err
+	}
+	return check.Cluster(ctx, kube, r)
+}
+
+func (s *session) checkInstallation(ctx context.Context, i *check.Installation) (err error) {
+	if i.Kube, err = s.clientset(); err != nil {
+		return err
+	}
+	kubernetes, err := newKubernetesClient(s.conn)
+	if err != nil {
+		return err
+	}
+	i.Agents = &agents{kubernetes: kubernetes, found: map[string]*component{}}
+	return i.Run(ctx)
+}
+
+// agents asks agents from anywhere.
+type agents struct {
+	kubernetes *client
+	found      map[string]*component
+}
+
+// Get asks the agent of a Node.
+func (a *agents) Get(ctx context.Context, node, path string, query url.Values, answer any) error {
+	agent := a.found[node]
+	if agent == nil {
+		var err error
+		if agent, err = findAgent(ctx, a.kubernetes, node); err != nil {
+			return err
+		}
+		a.found[node] = agent
+	}
+	c, err := agent.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.http.CloseIdleConnections()
+	body, err := c.do(ctx, http.MethodGet, path, query)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, answer); err != nil {
+		return fmt.Errorf("decoding %s of the agent of Node %s: %w", path, node, err)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	agentapis "github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/apis"
+)
+
+// Agents asks the agent of a Node. The error of a path of a feature that is off ends with "is not enabled".
+type Agents interface {
+	Get(ctx context.Context, node, path string, query url.Values, answer any) error
+}
+
+// Installation checks an installed Antrea.
+type Installation struct {
+	Kube   kubernetes.Interface
+	Agents Agents
+	Report *Report
+	// Image has agnhost, sh and curl.
+	Image string
+	// Patience is how long a Pod may take to start, or to do its work.
+	Patience time.Duration
+	// Interval is how often its state is read.
+	Interval time.Duration
+}
+
+// Run does all checks. An error means that they could not be done; failed checks are in the report.
+func (i *Installation) Run(ctx context.Context) error {
+	nodes, err := i.components(ctx)
+	if err != nil {
+		return err
+	}
+	caches := map[string]*api.Status{}
+	healthy := slices.DeleteFunc(nodes, func(node string) bool { return !i.agent(ctx, node, caches) })
+	if len(healthy) == 0 {
+		i.Report.Fail("traffic", "not tried: no agent is healthy")
+		return nil
+	}
+	return i.traffic(ctx, healthy, caches)
+}
+
+// components checks that controller and agents run, and returns the Nodes of the agents that do.
+func (i *Installation) components(ctx context.Context) ([]string, error) {
+	deployment, err := i.Kube.AppsV1().Deployments(apis.DefaultNamespace).Get(ctx, "antrea-controller", metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the Deployment of the controller: %w", err)
+	}
+	if deployment.Status.AvailableReplicas > 0 {
+		i.Report.OK("controller", "runs")
+	} else {
+		i.Report.Fail("controller", "no replica of Deployment %s/antrea-controller is available: see kubectl -n %[1]s describe pods -l component=antrea-controller", apis.DefaultNamespace)
+	}
+	agents, err := i.Kube.CoreV1().Pods(apis.DefaultNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=antrea,component=antrea-agent"})
+	if err != nil {
+		return nil, fmt.Errorf("reading the Pods of the agents: %w", err)
+	}
+	if len(agents.Items) == 0 {
+		i.Report.Fail("agents", "there is no Pod with the labels app=antrea and component=antrea-agent in Namespace %s", apis.DefaultNamespace)
+	}
+	var nodes []string
+	for _, pod := range agents.Items {
+		if isReady(&pod) {
+			nodes = append(nodes, pod.Spec.NodeName)
+		} else {
+			i.Report.Fail("agent", "Pod %s on Node %s is not ready: see kubectl -n %s describe pod %[1]s", pod.Name, pod.Spec.NodeName, apis.DefaultNamespace)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes, nil
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// agent reports what the agent of a Node says about itself, and whether it works. It notes the state of its cache in caches if
+// the gate is on.
+func (i *Installation) agent(ctx context.Context, node string, caches map[string]*api.Status) bool {
+	check := "agent " + node
+	var info agentapis.AgentInfo
+	if err := i.Agents.Get(ctx, node, "/agentinfo", nil, &info); err != nil {
+		i.Report.Fail(check, "does not answer: %v", err)
+		return false
+	}
+	works := true
+	for _, c := range info.AgentConditions {
+		switch {
+		case c.Type == agentapis.Degraded && c.Status == corev1.ConditionTrue:
+			i.Report.Warn(check, "has problems, see antctl get problems there: %s", c.Message)
+		case c.Type != agentapis.Degraded && c.Status != corev1.ConditionTrue:
+			i.Report.Fail(check, "%s is %s: %s", c.Type, c.Status, c.Message)
+			works = false
+		}
+	}
+	if works {
+		i.Report.OK(check, "works")
+	}
+	var cache api.Status
+	err := i.Agents.Get(ctx, node, "/oncache", nil, &cache)
+	switch {
+	case err != nil && strings.HasSuffix(err.Error(), "is not enabled"):
+	case err != nil:
+		i.Report.Fail("fast path "+node, "%v", err)
+	default:
+		caches[node] = &cache
+		i.cache("fast path "+node, &cache)
+	}
+	return works
+}
+
+func (i *Installation) cache(check string, cache *api.Status) {
+	switch cache.State {
+	case api.StateActive:
+		i.Report.OK(check, "active on %s", cache.Uplink)
+	case api.StateUnavailable, api.StateSuspended:
+		i.Report.Warn(check, "%s: %s", cache.State, cache.Reason)
+	default:
+		i.Report.Warn(check, "%s by oncache.mode or antctl oncache mode", cache.State)
+	}
+	if cache.PodsOnOVS > 0 {
+		i.Report.Warn(check, "%d Pods are kept on Open vSwitch, see antctl get oncache endpoints there", cache.PodsOnOVS)
+	}
+}

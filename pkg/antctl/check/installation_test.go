@@ -1,0 +1,200 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+
+	agentapis "github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+)
+
+// world is a cluster with an agent on each Node, and what its kubelets and agents do.
+type world struct {
+	controllers int32
+	nodes       []string
+	// unready are Nodes whose agent's Pod is not ready, silent those whose agent does not answer.
+	unready, silent string
+	conditions      []agentapis.AgentCondition
+	// cache is the state of the caches; nil if the gate is off. packets are those that have taken the fast path.
+	cache   *api.Status
+	packets map[string]uint64
+	// refused is a text in a client's command with which it cannot connect, admitted one with which it can although it must not.
+	refused, admitted string
+	// stuck is the name of a Pod that does not start.
+	stuck string
+}
+
+// Get answers like an agent.
+func (w *world) Get(_ context.Context, node, path string, query url.Values, answer any) error {
+	var body any
+	switch {
+	case node == w.silent:
+		return errors.New("connection refused")
+	case path == "/agentinfo":
+		body = agentapis.AgentInfo{AgentConditions: w.conditions}
+	case w.cache == nil:
+		return errors.New("oncache is not enabled")
+	case query.Get("view") == "flows":
+		flows := []api.FlowInfo{}
+		if query.Get("ip") == "10.10.0.9" {
+			for direction, packets := range w.packets {
+				flows = append(flows, api.FlowInfo{Direction: direction, Packets: packets})
+			}
+		}
+		body = flows
+	default:
+		body = w.cache
+	}
+	text, err := json.Marshal(body)
+	if err == nil {
+		err = json.Unmarshal(text, answer)
+	}
+	return err
+}
+
+// kubelet gives a new Pod the state that it reaches.
+func (w *world) kubelet(pod *corev1.Pod) {
+	command := strings.Join(pod.Spec.Containers[0].Command, " ")
+	switch {
+	case pod.Name == w.stuck:
+		pod.Status.Phase = corev1.PodPending
+	case command == "": // a server
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.10.0.2", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+		if pod.Name == "isolated" {
+			pod.Status.PodIP = "10.10.0.3"
+		}
+	case strings.Contains(command, "curl"):
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.10.0.9"}
+	case w.refused != "" && strings.Contains(command, w.refused), strings.Contains(command, "10.10.0.3:") && w.admitted == "":
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "TIMEOUT"}}}}
+	default:
+		pod.Status.Phase = corev1.PodSucceeded
+	}
+}
+
+func (w *world) kubernetes() *fake.Clientset {
+	objects := []runtime.Object{&appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "antrea-controller"},
+		Status:     appsv1.DeploymentStatus{AvailableReplicas: w.controllers},
+	}}
+	for _, node := range w.nodes {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "antrea-agent-" + node, Labels: map[string]string{"app": "antrea", "component": "antrea-agent"}},
+			Spec:       corev1.PodSpec{NodeName: node},
+		}
+		if node != w.unready {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+		objects = append(objects, pod)
+	}
+	kube := fake.NewClientset(objects...)
+	kube.PrependReactor("create", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		w.kubelet(action.(kubetesting.CreateAction).GetObject().(*corev1.Pod))
+		return false, nil, nil
+	})
+	kube.PrependReactor("create", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		action.(kubetesting.CreateAction).GetObject().(*corev1.Service).Spec.ClusterIP = "10.96.0.7"
+		return false, nil, nil
+	})
+	return kube
+}
+
+func TestInstallation(t *testing.T) {
+	condition := func(kind agentapis.AgentConditionType, status corev1.ConditionStatus) agentapis.AgentCondition {
+		return agentapis.AgentCondition{Type: kind, Status: status, Message: "the message"}
+	}
+	active := &api.Status{State: api.StateActive, Uplink: "eth0"}
+	fast := map[string]uint64{"egress": 100, "ingress": 200}
+	for _, tc := range []struct {
+		name   string
+		edit   func(*world)
+		want   []string
+		failed int
+	}{
+		{name: "good, gate on", want: []string{
+			"ok       controller       runs\n", "ok       agent n1         works\n", "ok       fast path n2     active on eth0\n",
+			"ok       same Node        Node n1 to 10.10.0.2:8080: connected\n", "ok       between Nodes    Node n2 to 10.10.0.2:8080: connected\n",
+			"ok       service          Node n2 to 10.96.0.7:80: connected\n", "ok       network policy   Node n2 to 10.10.0.3:8080: no connection\n",
+			"ok       fast path        packets between Nodes n2 and n1 take it in both directions\n",
+		}},
+		{name: "good, gate off", edit: func(w *world) { w.cache = nil }, want: []string{"ok       fast path        not expected: feature gate ONCache is off on Node n1"}},
+		{name: "not accelerated", edit: func(w *world) { w.packets = map[string]uint64{"egress": 9999, "ingress": 99} }, failed: 1,
+			want: []string{"failed   fast path        Node n1: of a busy connection only 9999 packets of egress and 99 of ingress took it within", "antctl oncache explain --from antrea-test-"}},
+		{name: "cache unavailable", edit: func(w *world) { w.cache = &api.Status{State: api.StateUnavailable, Reason: "no bpffs"} },
+			want: []string{"warning  fast path n1     Unavailable: no bpffs", "warning  fast path        not tried: the cache of Node n1 is Unavailable"}},
+		{name: "cache observes", edit: func(w *world) { w.cache = &api.Status{State: api.StateObserving} }, want: []string{"warning  fast path n1     Observing by oncache.mode"}},
+		{name: "Pods on Open vSwitch", edit: func(w *world) { w.cache = &api.Status{State: api.StateActive, PodsOnOVS: 3} }, want: []string{"3 Pods are kept on Open vSwitch"}},
+		{name: "no controller", edit: func(w *world) { w.controllers = 0 }, failed: 1, want: []string{"failed   controller       no replica of Deployment kube-system/antrea-controller"}},
+		{name: "agent not ready", edit: func(w *world) { w.unready = "n2" }, failed: 1, want: []string{
+			"failed   agent            Pod antrea-agent-n2 on Node n2 is not ready", "warning  between Nodes    not tried: only Node n1", "ok       service          Node n1",
+		}},
+		{name: "agent silent", edit: func(w *world) { w.silent = "n1" }, failed: 1, want: []string{"failed   agent n1         does not answer: connection refused", "ok       same Node        Node n2"}},
+		{name: "no agents", edit: func(w *world) { w.nodes = nil }, failed: 2, want: []string{"there is no Pod with the labels", "failed   traffic          not tried: no agent is healthy"}},
+		{name: "agent without OVS", edit: func(w *world) {
+			w.conditions = []agentapis.AgentCondition{condition(agentapis.OpenflowConnectionUp, corev1.ConditionFalse)}
+		}, failed: 3, want: []string{"failed   agent n1         OpenflowConnectionUp is False: the message"}},
+		{name: "agent has problems", edit: func(w *world) {
+			w.conditions = []agentapis.AgentCondition{condition(agentapis.Degraded, corev1.ConditionTrue), condition(agentapis.AgentHealthy, corev1.ConditionTrue)}
+		}, want: []string{"warning  agent n1         has problems, see antctl get problems there: the message", "ok       agent n1         works"}},
+		{name: "no Services", edit: func(w *world) { w.refused = "10.96.0.7" }, failed: 1, want: []string{"failed   service          Node n2 to 10.96.0.7:80: no connection (TIMEOUT)"}},
+		{name: "policy without effect", edit: func(w *world) { w.admitted = "10.10.0.3" }, failed: 1, want: []string{"failed   network policy   Node n2 to 10.10.0.3:8080: connected"}},
+		{name: "no server", edit: func(w *world) { w.stuck = "server" }, failed: 1, want: []string{"failed   traffic          no server: Pod server on Node n1 is still Pending"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := &world{
+				controllers: 1, nodes: []string{"n2", "n1"}, cache: active, packets: fast,
+				conditions: []agentapis.AgentCondition{condition(agentapis.AgentHealthy, corev1.ConditionTrue), condition(agentapis.Degraded, corev1.ConditionFalse)},
+			}
+			if tc.edit != nil {
+				tc.edit(w)
+			}
+			kube := w.kubernetes()
+			var out bytes.Buffer
+			i := &Installation{Kube: kube, Agents: w, Report: &Report{Out: &out}, Image: "agnhost", Patience: 50 * time.Millisecond, Interval: time.Millisecond}
+			require.NoError(t, i.Run(t.Context()))
+			i.Report.End()
+			for _, want := range tc.want {
+				require.Contains(t, out.String(), want)
+			}
+			require.Contains(t, out.String(), fmt.Sprintf("%d failed, ", tc.failed))
+			require.Equal(t, tc.failed > 0, i.Report.Err() != nil)
+			namespaces, err := kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			require.Empty(t, namespaces.Items, "everything that was made is removed")
+		})
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	w := &world{controllers: 1, nodes: []string{"n1"}, stuck: "server"}
+	kube := w.kubernetes()
+	ctx, cancel := context.WithCancel(t.Context())
+	kube.PrependReactor("get", "pods", func(kubetesting.Action) (bool, runtime.Object, error) {
+		cancel() // the user gives up while the server starts
+		return false, nil, nil
+	})
+	i := &Installation{Kube: kube, Agents: w, Report: &Report{Out: &bytes.Buffer{}}, Image: "agnhost", Patience: time.Minute, Interval: time.Millisecond}
+	_ = i.Run(ctx)
+	namespaces, err := kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, namespaces.Items)
+}

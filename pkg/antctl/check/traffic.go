@@ -1,0 +1,190 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+)
+
+const (
+	// serverPort is where the servers answer HTTP.
+	serverPort = 8080
+	// role is the label by which Service and NetworkPolicy select Pods.
+	role = "antrea-check"
+)
+
+// bed is the Namespace in which the traffic of one run takes place.
+type bed struct {
+	*Installation
+	namespace string
+}
+
+// traffic makes Pods on one or two of the Nodes and checks the traffic between them. Everything that it makes is in one
+// Namespace, which it deletes.
+func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[string]*api.Status) (err error) {
+	b := &bed{Installation: i, namespace: "antrea-test-" + rand.String(5)}
+	namespaces := i.Kube.CoreV1().Namespaces()
+	if _, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("making Namespace %s: %w", b.namespace, err)
+	}
+	defer func() { // also when ctx has ended
+		if deleteErr := namespaces.Delete(context.WithoutCancel(ctx), b.namespace, metav1.DeleteOptions{}); deleteErr != nil {
+			err = errors.Join(err, fmt.Errorf("deleting Namespace %s: %w", b.namespace, deleteErr))
+		}
+	}()
+	server, err := b.start(ctx, b.server("server", nodes[0]), isReady)
+	if err != nil {
+		i.Report.Fail("traffic", "no server: %v", err)
+		return nil
+	}
+	address := hostPort(server)
+	b.connect(ctx, "same Node", nodes[0], address, true)
+	if len(nodes) < 2 {
+		i.Report.Warn("between Nodes", "not tried: only Node %s has an agent that works", nodes[0])
+		b.service(ctx, nodes[0])
+		b.policy(ctx, nodes[0], nodes[0])
+		return nil
+	}
+	b.connect(ctx, "between Nodes", nodes[1], address, true)
+	b.service(ctx, nodes[1])
+	b.policy(ctx, nodes[0], nodes[1])
+	b.fastPath(ctx, nodes[0], nodes[1], address, caches)
+	return nil
+}
+
+// service reaches the server through a Service.
+func (b *bed) service(ctx context.Context, from string) {
+	service, err := b.Kube.CoreV1().Services(b.namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "server", Namespace: b.namespace},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{role: "server"},
+			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(serverPort)}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		b.Report.Fail("service", "making the Service: %v", err)
+		return
+	}
+	b.connect(ctx, "service", from, net.JoinHostPort(service.Spec.ClusterIP, "80"), true)
+}
+
+// policy must not reach a server that a NetworkPolicy isolates.
+func (b *bed) policy(ctx context.Context, on, from string) {
+	_, err := b.Kube.NetworkingV1().NetworkPolicies(b.namespace).Create(ctx, &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "isolated", Namespace: b.namespace},
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{role: "isolated"}},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		b.Report.Fail("network policy", "making the NetworkPolicy: %v", err)
+		return
+	}
+	server, err := b.start(ctx, b.server("isolated", on), isReady)
+	if err != nil {
+		b.Report.Fail("network policy", "no server: %v", err)
+		return
+	}
+	b.connect(ctx, "network policy", from, hostPort(server), false)
+}
+
+// connect checks whether a Pod on a Node can connect to an address.
+func (b *bed) connect(ctx context.Context, check, node, address string, allowed bool) {
+	tries := "1 2 3 4 5"
+	if !allowed {
+		tries = "1"
+	}
+	script := fmt.Sprintf("for try in %s; do /agnhost connect %s --timeout=2s && exit 0; sleep 1; done; exit 1", tries, address)
+	client, err := b.start(ctx, b.pod("client-"+rand.String(5), node, corev1.Container{Command: []string{"sh", "-c", script}}), hasEnded)
+	switch reached := err == nil && client.Status.Phase == corev1.PodSucceeded; {
+	case err != nil:
+		b.Report.Fail(check, "no client: %v", err)
+	case reached == allowed:
+		b.Report.OK(check, "Node %s to %s: %s", node, address, verdict(reached))
+	default:
+		b.Report.Fail(check, "Node %s to %s: %s %s", node, address, verdict(reached), output(client))
+	}
+}
+
+func verdict(reached bool) string {
+	if reached {
+		return "connected"
+	}
+	return "no connection"
+}
+
+// output is what the Pod's program has said at its end.
+func output(pod *corev1.Pod) string {
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.State.Terminated != nil && status.State.Terminated.Message != "" {
+			return "(" + status.State.Terminated.Message + ")"
+		}
+	}
+	return ""
+}
+
+func hostPort(server *corev1.Pod) string {
+	return net.JoinHostPort(server.Status.PodIP, strconv.Itoa(serverPort))
+}
+
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// server is a Pod that answers HTTP requests.
+func (b *bed) server(name, node string) *corev1.Pod {
+	return b.pod(name, node, corev1.Container{
+		Args: []string{"netexec", "--http-port=" + strconv.Itoa(serverPort)},
+		ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+			HTTPGet: &corev1.HTTPGetAction{Path: "/hostname", Port: intstr.FromInt32(serverPort)},
+		}},
+	})
+}
+
+func (b *bed) pod(name, node string, container corev1.Container) *corev1.Pod {
+	grace := int64(1)
+	container.Name, container.Image, container.TerminationMessagePolicy = "agnhost", b.Image, corev1.TerminationMessageFallbackToLogsOnError
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace, Labels: map[string]string{role: name}},
+		Spec: corev1.PodSpec{
+			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
+			Containers: []corev1.Container{container}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		},
+	}
+}
+
+// start makes a Pod and returns it once it is in a state.
+func (b *bed) start(ctx context.Context, pod *corev1.Pod, reached func(*corev1.Pod) bool) (*corev1.Pod, error) {
+	pods := b.Kube.CoreV1().Pods(b.namespace)
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return nil, fmt.Errorf("making Pod %s: %w", pod.Name, err)
+	}
+	last := pod
+	err := wait.PollUntilContextTimeout(ctx, b.Interval, b.Patience, true, func(ctx context.Context) (bool, error) {
+		current, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, fmt.Errorf("reading Pod %s: %w", pod.Name, err)
+		}
+		last = current
+		return reached(current), nil
+	})
+	if wait.Interrupted(err) {
+		return nil, fmt.Errorf("Pod %s on Node %s is still %s after %s; see kubectl -n %s get events", pod.Name, pod.Spec.NodeName, last.Status.Phase, b.Patience, b.namespace)
+	}
+	return last, err
+}
