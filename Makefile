@@ -25,8 +25,10 @@ commands := $(notdir $(wildcard cmd/*))
 bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard cmd pkg test hack docs)
+chart := build/charts/antrea
+manifest := build/yamls/antrea.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := vet verify-generated test-unit test-policy test-objects test-bpf test-conntrack bench-smoke test-kernels
+stages := vet verify-generated chart-test test-unit test-policy test-objects test-bpf test-conntrack bench-smoke test-kernels
 # These do not mind the ones that run beside them, which get what is left of the CPUs.
 stages_accompanied := cost test-e2e
 stages_beside := staticcheck model fuzz
@@ -88,6 +90,21 @@ verify-generated: ## Generate again and fail if that changes a file
 	@before=$$($(generated) | xargs sha256sum); \
 	$(MAKE) --no-print-directory generate; \
 	diff <(echo "$$before") <($(generated) | xargs sha256sum) || { echo "verify-generated: these files were not up to date"; exit 1; }
+
+.PHONY: bin/helm
+bin/helm:
+	@mkdir -p bin
+	cd test/chart && $(GO) build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
+
+.PHONY: manifest
+manifest: bin/helm ## Render the chart with its defaults into build/yamls/antrea.yml
+	bin/helm template antrea $(chart) --namespace kube-system --include-crds >$(manifest).new
+	mv $(manifest).new $(manifest)
+
+.PHONY: chart-test
+chart-test: bin/helm ## Test the Helm chart and the manifest that is made from it
+	cd test/chart && $(GO) vet ./... && $(GO) mod tidy -diff && \
+		HELM=$(CURDIR)/bin/helm $(GO) test -count=1 ./...
 
 .PHONY: build
 build: ## Build all programs into bin/, statically linked

@@ -1,0 +1,49 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRefused: Helm refuses a wrong value and names it.
+func TestRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"mistyped section":         {[]string{"--set", "onCache.mode=observe"}, []string{"onCache"}},
+		"mistyped key":             {[]string{"--set", "oncache.maxFlow=2048"}, []string{"oncache", "maxFlow"}},
+		"mistyped gate":            {[]string{"--set", "featureGates.OnCache=true"}, []string{"featureGates", "OnCache"}},
+		"gate that is text":        {[]string{"--set-string", "featureGates.ONCache=yes"}, []string{"featureGates/ONCache", "boolean"}},
+		"number that is text":      {[]string{"--set-string", "oncache.maxFlows=many"}, []string{"oncache/maxFlows", "integer"}},
+		"number out of range":      {[]string{"--set", "oncache.leaseSeconds=11"}, []string{"oncache/leaseSeconds", "10"}},
+		"unknown choice":           {[]string{"--set", "tunnelType=gre"}, []string{"tunnelType", "geneve", "vxlan"}},
+		"mode off without quote":   {[]string{"--set-json", `oncache={"mode":false}`}, []string{"oncache/mode", "string"}},
+		"traffic mode":             {[]string{"--set", "trafficEncapMode=noEncap"}, []string{"trafficEncapMode", "encap"}},
+		"feature of Antrea":        {[]string{"--set", "antreaProxy.proxyAll=true"}, []string{"antreaProxy/proxyAll", "false"}},
+		"feature whose gate is on": {[]string{"--set", "nodePortLocal.enable=true"}, []string{"nodePortLocal/enable", "false"}},
+		"feature with its gate": {[]string{"--set", "featureGates.FlowExporter=true,flowExporter.enable=true"},
+			[]string{"flowExporter/enable", "false"}},
+		"locked gate":          {[]string{"--set", "featureGates.EndpointSlice=false"}, []string{"featureGates/EndpointSlice", "true"}},
+		"MTU too small":        {[]string{"--set", "defaultMTU=500"}, []string{"defaultMTU", "576"}},
+		"bridge name too long": {[]string{"--set", "ovs.bridgeName=a-bridge-with-a-long-name"}, []string{"ovs/bridgeName"}},
+		"not a CIDR":           {[]string{"--set", "transportInterfaceCIDRs={10.0.0.1}"}, []string{"transportInterfaceCIDRs"}},
+		"privileged port":      {[]string{"--set", "controller.apiPort=443"}, []string{"controller/apiPort", "want 1,024"}},
+		"capability by its name in C": {[]string{"--set", "agent.antreaOVS.securityContext.capabilities={CAP_NET_ADMIN}"},
+			[]string{"agent/antreaOVS/securityContext/capabilities"}},
+		"two agents on a Node": {[]string{"--set", "agent.updateStrategy.rollingUpdate.maxSurge=1"}, []string{"maxSurge"}},
+		"another Namespace":    {[]string{"--namespace", "antrea"}, []string{"antrea", "kube-system"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := template(t, tc.args...)
+			require.Error(t, err, out)
+			for _, part := range tc.want {
+				require.ErrorContains(t, err, part)
+			}
+		})
+	}
+}
