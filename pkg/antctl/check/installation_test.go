@@ -157,7 +157,7 @@ func TestInstallation(t *testing.T) {
 		}, want: []string{"warning  agent n1         has problems, see antctl get problems there: the message", "ok       agent n1         works"}},
 		{name: "no Services", edit: func(w *world) { w.refused = "10.96.0.7" }, failed: 1, want: []string{"failed   service          Node n2 to 10.96.0.7:80: no connection (TIMEOUT)"}},
 		{name: "policy without effect", edit: func(w *world) { w.admitted = "10.10.0.3" }, failed: 1, want: []string{"failed   network policy   Node n2 to 10.10.0.3:8080: connected"}},
-		{name: "no server", edit: func(w *world) { w.stuck = "server" }, failed: 1, want: []string{"failed   traffic          no server: Pod server on Node n1 is still Pending"}},
+		{name: "no server", edit: func(w *world) { w.stuck = "server" }, failed: 1, want: []string{"failed   traffic          no server: waiting for Pod server on Node n1: still Pending"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := &world{

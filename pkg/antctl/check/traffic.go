@@ -184,7 +184,7 @@ func (b *bed) start(ctx context.Context, pod *corev1.Pod, reached func(*corev1.P
 		return reached(current), nil
 	})
 	if wait.Interrupted(err) {
-		return nil, fmt.Errorf("Pod %s on Node %s is still %s after %s; see kubectl -n %s get events", pod.Name, pod.Spec.NodeName, last.Status.Phase, b.Patience, b.namespace)
+		return nil, fmt.Errorf("waiting for Pod %s on Node %s: still %s after %s; see kubectl -n %s get events", pod.Name, pod.Spec.NodeName, last.Status.Phase, b.Patience, b.namespace)
 	}
 	return last, err
 }
