@@ -51,9 +51,11 @@ type NetworkInfo struct {
 type AgentConditionType string
 
 const (
-	AgentHealthy         AgentConditionType = "AgentHealthy"
-	OVSDBConnectionUp    AgentConditionType = "OVSDBConnectionUp"
-	OpenflowConnectionUp AgentConditionType = "OpenflowConnectionUp"
+	AgentHealthy AgentConditionType = "AgentHealthy"
+	// ControllerConnectionUp is true while all watches of antrea-controller are open and complete.
+	ControllerConnectionUp AgentConditionType = "ControllerConnectionUp"
+	OVSDBConnectionUp      AgentConditionType = "OVSDBConnectionUp"
+	OpenflowConnectionUp   AgentConditionType = "OpenflowConnectionUp"
 	// Degraded is true while the agent refuses or cannot handle an object, a file or a peer; the rest works. Antrea has no
 	// such condition.
 	Degraded AgentConditionType = "Degraded"
