@@ -23,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/config"
+	"github.com/antrea-oncache/antrea/pkg/controller/clusteridentity"
 	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 )
@@ -77,7 +78,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	// Parts run in group; the first that fails ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	lead := func(ctx context.Context) { leader.Run(ctx, policies.Synced()) }
-	for _, part := range []func(context.Context){policies.Run, cert.Run, publisher.Run, lead} {
+	identify := func(ctx context.Context) { clusteridentity.Run(ctx, clients.Kube, o.namespace) }
+	for _, part := range []func(context.Context){policies.Run, cert.Run, publisher.Run, lead, identify} {
 		group.Go(func() error { part(ctx); return nil })
 	}
 	group.Go(func() error { return api.Run(ctx) })
