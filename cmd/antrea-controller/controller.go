@@ -50,7 +50,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	store := networkpolicy.NewStore()
 	leader := leadership.New(clients.Kube, o.namespace, identity(), store.EndWatches)
 	publisher := &certificate.Publisher{
-		CA: cert.CA, Namespace: o.namespace, Client: clients.Kube, Dynamic: dynamicClient, Serving: leader.Serving,
+		CA: cert.CA, Changed: cert.Changed, Namespace: o.namespace, Client: clients.Kube, Dynamic: dynamicClient, Serving: leader.Serving,
 	}
 	policies, err := networkpolicy.NewController(clients.Kube, store)
 	if err != nil {
