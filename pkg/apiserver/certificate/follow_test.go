@@ -88,8 +88,8 @@ func TestTheSecretIsFollowed(t *testing.T) {
 				cert.AddListener(server)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				go cert.Run(ctx)
 				tc.change(t, kube)
+				go cert.Run(ctx)
 				time.Sleep(checkInterval + time.Second)
 				synctest.Wait()
 				if tc.same {
@@ -146,7 +146,7 @@ func TestOneLineWhileTheSecretCannotBeRead(t *testing.T) {
 		defer cancel()
 		cert.Run(ctx)
 	})
-	require.Len(t, lines("Could not check the API server's certificate"), 1)
+	require.Len(t, lines("The check of the API server's certificate has failed"), 1)
 }
 
 // TestGivenCertificateIsFollowed: a CA that the user replaces is published without a restart, and without waiting for the next

@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 const (
@@ -87,23 +88,14 @@ func (s *shared) ca() []byte {
 
 // run compares the certificate with the Secret until ctx ends. What cannot be read or written changes nothing.
 func (s *shared) run(ctx context.Context) {
-	ticker := time.NewTicker(checkInterval)
-	defer ticker.Stop()
-	var logged string
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	task := retry.NewTask("The check of the API server's certificate", checkInterval, retry.Backoff{Min: retryInterval, Max: checkInterval}, "secret", Secret)
+	for wait := checkInterval; retry.Sleep(ctx, wait) == nil; {
 		m, err := s.load(ctx)
-		switch {
-		case err == nil:
-			logged = ""
+		if err == nil {
 			s.adopt(m)
-		case ctx.Err() == nil && err.Error() != logged:
-			logged = err.Error()
-			klog.ErrorS(err, "Could not check the API server's certificate, will keep trying", "secret", Secret)
+		}
+		if ctx.Err() == nil {
+			wait = task.Done(err)
 		}
 	}
 }

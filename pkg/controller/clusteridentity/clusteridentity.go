@@ -32,19 +32,14 @@ var backoff = retry.Backoff{Min: 2 * time.Second, Max: time.Minute}
 
 // Run makes sure that the cluster has an identity. It tries again until that has succeeded or ctx ends.
 func Run(ctx context.Context, client kubernetes.Interface, namespace string) {
-	delays := retry.Delays{Backoff: backoff}
-	var logged string
+	task := retry.NewTask("The identity of the cluster", 0, backoff, "configMap", ConfigMap)
 	for {
 		identity, err := ensure(ctx, client, namespace)
 		if err == nil {
 			klog.InfoS("The cluster has an identity", "uuid", identity)
 			return
 		}
-		if ctx.Err() == nil && err.Error() != logged {
-			logged = err.Error()
-			klog.ErrorS(err, "Could not give the cluster an identity, will keep trying")
-		}
-		if retry.Sleep(ctx, delays.Next()) != nil {
+		if ctx.Err() != nil || retry.Sleep(ctx, task.Done(err)) != nil {
 			return
 		}
 	}
