@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/apiserver/apis", "pkg/version",
 	},
 	"pkg/apiserver": {
-		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/log", "pkg/version",
+		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/log", "pkg/retry", "pkg/version",
 	},
 	"pkg/controller": {"pkg/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/trie", "pkg/version"},
 
@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"pkg/apiserver/apis":          {},
 	"pkg/apiserver/apiservertest": {},
 	"pkg/apiserver/generic":       {"pkg/log", "pkg/version"},
-	"pkg/apiserver/handlers":      {"pkg/apiserver/apis", "pkg/config", "pkg/features", "pkg/log", "pkg/version"},
+	"pkg/apiserver/handlers":      {"pkg/apis", "pkg/apiserver/apis", "pkg/config", "pkg/features", "pkg/log", "pkg/version"},
 
 	"pkg/client":    {"pkg/apis", "pkg/config"},
 	"pkg/component": {"pkg/log", "pkg/version"},

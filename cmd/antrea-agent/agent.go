@@ -14,6 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/monitor"
 	"github.com/antrea-oncache/antrea/pkg/agent/nodelock"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
@@ -62,13 +63,16 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	api, err := newAPIServer(p.ctx, o, n, cache, c)
+	info := newQuerier(o, n, c)
+	api, err := newAPIServer(p.ctx, o, n, cache, c, info)
 	if err != nil {
 		return err
 	}
+	show := &monitor.Monitor{Client: n.clients.Dynamic, Querier: info, CABundle: api.CABundle()}
 	n.maintain(p)
 	c.start(p, n)
 	p.serve(api.Run)
+	p.background(show.Run)
 	return p.wait()
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,10 +24,13 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
+	"github.com/antrea-oncache/antrea/pkg/client/crd"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
@@ -152,7 +156,8 @@ func TestAgent(t *testing.T) {
 	o.config.OVSDatapathType = "netdev" // not an acceptable setting, but there may be no kernel module here
 	o.tokenFile, o.policyDir = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy")
 	kube := fake.NewClientset(nodeObject("node1", "192.168.0.1", "10.10.1.0/24"), nodeObject("node2", "192.168.0.2", "10.10.2.0/24"))
-	clients := &kubernetes.Clients{Kube: kube, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
+	shown := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), crd.New("AntreaAgentInfo", "node1"))
+	clients := &kubernetes.Clients{Kube: kube, Dynamic: shown, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
 
 	for round := 1; round <= 2; round++ { // the second time it is a restart
 		testAgentRun(t, o, clients, ovs, dir, round)
@@ -171,6 +176,13 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	eventually(t, func() error { return api.want("/livez?verbose", "[+]ovs ok") })
 
 	requireAgentInfo(t, api)
+	eventually(t, func() error {
+		object, err := clients.Dynamic.Resource(crd.AgentInfos).Get(t.Context(), "node1", metav1.GetOptions{})
+		if err == nil && object.Object["apiCABundle"] == nil {
+			err = errors.New("AntreaAgentInfo node1 is empty")
+		}
+		return err
+	})
 	// Flows to the other Node.
 	eventually(t, func() error { return api.want("/ovsflows?table=L3Forwarding", "10.10.2.0/24") })
 	status, body, err := api.get("/oncache")
@@ -230,7 +242,7 @@ func requireAgentInfo(t *testing.T, api *apiClient) {
 	require.Positive(t, info.OVSInfo.FlowTable["Classifier"])
 	for _, condition := range info.AgentConditions {
 		want := corev1.ConditionTrue
-		if condition.Type == apis.Degraded {
+		if condition.Type == apis.Degraded || condition.Type == apis.ControllerConnectionUp { // no controller here
 			want = corev1.ConditionFalse
 		}
 		require.Equal(t, want, condition.Status, "%s: %s", condition.Type, condition.Message)

@@ -31,14 +31,14 @@ import (
 )
 
 // newAPIServer makes the API server. It listens from then on, and serves when it runs.
-func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *controllers) (*apiserver.Server, error) {
+func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *controllers, info *querier.Agent) (*apiserver.Server, error) {
 	listener, err := generic.Listen(o.config.APIPort)
 	if err != nil {
 		return nil, err
 	}
 	server, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, TokenFile: o.tokenFile, Client: n.clients.Reviews,
-		Routes: routes(o, n, cache, c), Changes: changes(cache),
+		Routes: routes(o, n, cache, c, info), Changes: changes(cache),
 		LivenessChecks:  map[string]func() error{"ovs": n.flows.ConnectionError},
 		ReadinessChecks: map[string]func() error{"watcher": watcherCheck(c.policies)},
 		EnableMetrics:   *o.config.EnablePrometheusMetrics,
@@ -50,6 +50,14 @@ func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *c
 	return server, nil
 }
 
+// newQuerier answers questions about the agent as a whole.
+func newQuerier(o *options, n *node, c *controllers) *querier.Agent {
+	return &querier.Agent{
+		Node: n.Node, Interfaces: n.store, OpenFlow: n.flows, OVSDB: n.bridge, Policies: c.policies, Problems: n.problems,
+		APIPort: o.config.APIPort, PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
+	}
+}
+
 // changes are the endpoints that change something.
 func changes(cache *onCache) map[string]http.HandlerFunc {
 	changes := map[string]http.HandlerFunc{"/loglevel": loglevel.HandleSet()}
@@ -58,11 +66,7 @@ func changes(cache *onCache) map[string]http.HandlerFunc {
 }
 
 // routes are the endpoints that only read.
-func routes(o *options, n *node, cache *onCache, c *controllers) map[string]http.HandlerFunc {
-	info := &querier.Agent{
-		Node: n.Node, Interfaces: n.store, OpenFlow: n.flows, OVSDB: n.bridge, Policies: c.policies, Problems: n.problems,
-		APIPort: o.config.APIPort, PodNamespace: os.Getenv("POD_NAMESPACE"), PodName: os.Getenv("POD_NAME"),
-	}
+func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.Agent) map[string]http.HandlerFunc {
 	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
 	ruleStats := &stats.Reader{Tables: n.flows, Dumper: dumper}
 	if c.fastStats != nil {

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/antrea-oncache/antrea/pkg/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/certificate"
@@ -23,7 +21,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/config"
+	"github.com/antrea-oncache/antrea/pkg/controller/clusteridentity"
 	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
+	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 )
 
@@ -42,14 +42,10 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	dynamicClient, err := dynamic.NewForConfig(clients.Config)
-	if err != nil {
-		return fmt.Errorf("connecting to the Kubernetes API %s: %w", clients.Config.Host, err)
-	}
 	store := networkpolicy.NewStore()
 	leader := leadership.New(clients.Kube, o.namespace, identity(), store.EndWatches)
 	publisher := &certificate.Publisher{
-		CA: cert.CA, Namespace: o.namespace, Client: clients.Kube, Dynamic: dynamicClient, Serving: leader.Serving,
+		CA: cert.CA, Changed: cert.Changed, Namespace: o.namespace, Client: clients.Kube, Dynamic: clients.Dynamic, Serving: leader.Serving,
 	}
 	policies, err := networkpolicy.NewController(clients.Kube, store)
 	if err != nil {
@@ -62,7 +58,11 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	routes := map[string]http.HandlerFunc{
 		"/featuregates": featuregates.HandleController(o.gates, o.flagGates, clients.Kube, o.namespace, o.configMap),
 	}
-	maps.Copy(routes, controllerinfo.Routes())
+	querier := &monitor.Querier{
+		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
+	}
+	infos := &monitor.Monitor{Kube: clients.Kube, Dynamic: clients.Dynamic, Querier: querier, Serving: leader.Serving}
+	maps.Copy(routes, controllerinfo.Routes(querier))
 	api, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, Certificate: cert, TokenFile: o.tokenFile, Client: clients.Reviews,
 		Store: store, Synced: policies.Synced(), Serving: leader.Serving, Routes: routes,
@@ -77,7 +77,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	// Parts run in group; the first that fails ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	lead := func(ctx context.Context) { leader.Run(ctx, policies.Synced()) }
-	for _, part := range []func(context.Context){policies.Run, cert.Run, publisher.Run, lead} {
+	identify := func(ctx context.Context) { clusteridentity.Run(ctx, clients.Kube, o.namespace) }
+	for _, part := range []func(context.Context){policies.Run, cert.Run, publisher.Run, lead, identify, infos.Run} {
 		group.Go(func() error { part(ctx); return nil })
 	}
 	group.Go(func() error { return api.Run(ctx) })

@@ -31,6 +31,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/controllerinfo"
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 )
 
@@ -76,15 +77,14 @@ func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.L
 	require.NoError(t, err)
 	cert, err := certificate.Generate("kube-system")
 	require.NoError(t, err)
-	f.ca, err = cert.CA()
-	require.NoError(t, err)
+	f.ca = cert.CA()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	ctx, cancel := context.WithCancel(context.Background())
 	server, err := New(ctx, &Config{
 		Listener: listener, Certificate: cert, TokenFile: tokenFile, Client: apiservertest.Start(t, reviews),
-		Store: store, Synced: f.synced, Routes: controllerinfo.Routes(), EnableMetrics: true,
+		Store: store, Synced: f.synced, Routes: controllerinfo.Routes(&monitor.Querier{Store: store}), EnableMetrics: true,
 		AgentAccount: "system:serviceaccount:kube-system:antrea-agent", NodeOfPod: controller.NodeOfPod, Limits: limits,
 	})
 	require.NoError(t, err)

@@ -4,8 +4,9 @@
 // Package retry decides when to try again to reach another process, and logs its outage: once at the beginning and once at
 // the end.
 //
-// retry.go makes delays that grow and are spread by jitter, outage.go counts attempts and writes the two lines. Neither
-// starts goroutines nor sleeps: the caller waits, for the delay or for an event that comes first.
+// retry.go makes delays that grow and are spread by jitter, outage.go counts attempts to connect and writes the two lines,
+// task.go does so for work that is repeated. None starts goroutines or sleeps: the caller waits, for the delay or for an event
+// that comes first.
 package retry
 
 import (

@@ -8,6 +8,8 @@ package apis
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 // AgentInfo is the body of /agentinfo: one object.
@@ -27,45 +29,26 @@ type AgentInfo struct {
 	NetworkInfo                 NetworkInfo                 `json:"networkInfo"`
 }
 
-// OVSInfo describes the bridge.
-type OVSInfo struct {
-	Version    string `json:"version,omitempty"`
-	BridgeName string `json:"bridgeName,omitempty"`
-	// FlowTable is the number of flows by table name.
-	FlowTable map[string]int32 `json:"flowTable,omitempty"`
-}
+// What the object AntreaAgentInfo has, too.
+type (
+	OVSInfo                     = v1beta1.OVSInfo
+	NetworkPolicyControllerInfo = v1beta1.NetworkPolicyControllerInfo
+	AgentCondition              = v1beta1.AgentCondition
+	AgentConditionType          = v1beta1.AgentConditionType
+)
 
-// NetworkPolicyControllerInfo counts the policy objects that the agent has received.
-type NetworkPolicyControllerInfo struct {
-	NetworkPolicyNum  int32 `json:"networkPolicyNum"`
-	AddressGroupNum   int32 `json:"addressGroupNum"`
-	AppliedToGroupNum int32 `json:"appliedToGroupNum"`
-}
+// The types of conditions.
+const (
+	AgentHealthy           = v1beta1.AgentHealthy
+	ControllerConnectionUp = v1beta1.ControllerConnectionUp
+	OVSDBConnectionUp      = v1beta1.OVSDBConnectionUp
+	OpenflowConnectionUp   = v1beta1.OpenflowConnectionUp
+	Degraded               = v1beta1.Degraded
+)
 
 // NetworkInfo holds the addresses that peers send tunnel packets to.
 type NetworkInfo struct {
 	TransportIPs []string `json:"transportIPs,omitempty"`
-}
-
-// AgentConditionType names one aspect of the agent's health.
-type AgentConditionType string
-
-const (
-	AgentHealthy         AgentConditionType = "AgentHealthy"
-	OVSDBConnectionUp    AgentConditionType = "OVSDBConnectionUp"
-	OpenflowConnectionUp AgentConditionType = "OpenflowConnectionUp"
-	// Degraded is true while the agent refuses or cannot handle an object, a file or a peer; the rest works. Antrea has no
-	// such condition.
-	Degraded AgentConditionType = "Degraded"
-)
-
-// AgentCondition is the state of one aspect of the agent's health.
-type AgentCondition struct {
-	Type              AgentConditionType     `json:"type"`
-	Status            corev1.ConditionStatus `json:"status"`
-	LastHeartbeatTime metav1.Time            `json:"lastHeartbeatTime"`
-	Reason            string                 `json:"reason,omitempty"`
-	Message           string                 `json:"message,omitempty"`
 }
 
 // PodInterface is one element of the body of /podinterfaces.

@@ -6,6 +6,7 @@ package querier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -38,8 +39,10 @@ type Interfaces interface {
 	GetContainerInterfaceNum() int
 }
 
-// Policies counts what the agent has received from antrea-controller.
+// Policies is what the agent receives from antrea-controller.
 type Policies interface {
+	// Connected reports whether all watches are open and complete.
+	Connected() bool
 	Counts() (policies, addressGroups, appliedToGroups int)
 }
 
@@ -104,10 +107,18 @@ func (a *Agent) AgentInfo(ctx context.Context) apis.AgentInfo {
 	}
 	// That the agent answers at all is what makes it healthy.
 	condition(apis.AgentHealthy, nil)
+	condition(apis.ControllerConnectionUp, a.controllerError())
 	condition(apis.OVSDBConnectionUp, ovsdbErr)
 	condition(apis.OpenflowConnectionUp, openflowErr)
 	info.AgentConditions = append(info.AgentConditions, a.degraded(now))
 	return info
+}
+
+func (a *Agent) controllerError() error {
+	if a.Policies.Connected() {
+		return nil
+	}
+	return errors.New("no complete watch of antrea-controller")
 }
 
 // shownProblems bounds the message of the condition; antctl get problems shows all.

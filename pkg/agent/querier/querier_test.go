@@ -6,6 +6,7 @@ package querier
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"testing"
 
@@ -42,7 +43,9 @@ type fakeInterfaces int
 
 func (f fakeInterfaces) GetContainerInterfaceNum() int { return int(f) }
 
-type fakePolicies struct{}
+type fakePolicies struct{ disconnected bool }
+
+func (f fakePolicies) Connected() bool { return !f.disconnected }
 
 func (fakePolicies) Counts() (policies, addressGroups, appliedToGroups int) { return 3, 2, 1 }
 
@@ -74,35 +77,36 @@ func TestAgentInfo(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
+	const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
 	for _, tc := range []struct {
 		name   string
 		change func(*Agent)
-		want   map[apis.AgentConditionType]corev1.ConditionStatus
+		// differ are the conditions that are not as in "all well".
+		differ map[apis.AgentConditionType]corev1.ConditionStatus
 		says   string
 	}{
-		{"all well", func(*Agent) {}, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionTrue, apis.Degraded: corev1.ConditionFalse,
-		}, ""},
-		{"no OVSDB", func(a *Agent) { a.OVSDB = fakeOVSDB{errors.New("database gone")} }, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionFalse, apis.OpenflowConnectionUp: corev1.ConditionTrue, apis.Degraded: corev1.ConditionFalse,
-		}, "database gone"},
-		{"no OpenFlow connection", func(a *Agent) { a.OpenFlow = fakeOpenFlow{} }, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionFalse, apis.Degraded: corev1.ConditionFalse,
-		}, "has not answered an echo for 12s"},
-		{"flow counts fail", func(a *Agent) { a.OpenFlow = fakeOpenFlow{true, errors.New("timed out")} }, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionFalse, apis.Degraded: corev1.ConditionFalse,
-		}, "timed out"},
+		{"all well", func(*Agent) {}, nil, ""},
+		{"no controller", func(a *Agent) { a.Policies = fakePolicies{disconnected: true} },
+			map[apis.AgentConditionType]corev1.ConditionStatus{apis.ControllerConnectionUp: no}, "no complete watch"},
+		{"no OVSDB", func(a *Agent) { a.OVSDB = fakeOVSDB{errors.New("database gone")} },
+			map[apis.AgentConditionType]corev1.ConditionStatus{apis.OVSDBConnectionUp: no}, "database gone"},
+		{"no OpenFlow connection", func(a *Agent) { a.OpenFlow = fakeOpenFlow{} },
+			map[apis.AgentConditionType]corev1.ConditionStatus{apis.OpenflowConnectionUp: no}, "has not answered an echo for 12s"},
+		{"flow counts fail", func(a *Agent) { a.OpenFlow = fakeOpenFlow{true, errors.New("timed out")} },
+			map[apis.AgentConditionType]corev1.ConditionStatus{apis.OpenflowConnectionUp: no}, "timed out"},
 		{"problems", func(a *Agent) {
 			p := problem.Problem{Reason: "R", Subject: problem.Subject{Kind: "Node", Name: "n7"}, Message: "overlaps"}
 			a.Problems = fakeProblems{p, p, p, p, p}
-		}, map[apis.AgentConditionType]corev1.ConditionStatus{
-			apis.AgentHealthy: corev1.ConditionTrue, apis.OVSDBConnectionUp: corev1.ConditionTrue, apis.OpenflowConnectionUp: corev1.ConditionTrue,
-			apis.Degraded: corev1.ConditionTrue,
-		}, "Node n7 (R): overlaps; Node n7 (R): overlaps; Node n7 (R): overlaps; and 2 more (antctl get problems)"},
+		}, map[apis.AgentConditionType]corev1.ConditionStatus{apis.Degraded: yes},
+			"Node n7 (R): overlaps; Node n7 (R): overlaps; Node n7 (R): overlaps; and 2 more (antctl get problems)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := testAgent()
 			tc.change(a)
+			want := map[apis.AgentConditionType]corev1.ConditionStatus{
+				apis.AgentHealthy: yes, apis.ControllerConnectionUp: yes, apis.OVSDBConnectionUp: yes, apis.OpenflowConnectionUp: yes, apis.Degraded: no,
+			}
+			maps.Copy(want, tc.differ)
 			got := map[apis.AgentConditionType]corev1.ConditionStatus{}
 			var messages string
 			for _, condition := range a.AgentInfo(t.Context()).AgentConditions {
@@ -110,7 +114,7 @@ func TestConditions(t *testing.T) {
 				messages += condition.Message
 				require.False(t, condition.LastHeartbeatTime.IsZero())
 			}
-			require.Equal(t, tc.want, got)
+			require.Equal(t, want, got)
 			require.Contains(t, messages, tc.says)
 		})
 	}

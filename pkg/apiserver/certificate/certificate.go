@@ -8,12 +8,11 @@ package certificate
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
-	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
@@ -27,32 +26,43 @@ const maxAge = 30 * 365 * 24 * time.Hour
 type Certificate struct {
 	dynamiccertificates.CertKeyContentProvider
 	// CA returns CA certificates in PEM.
-	CA func() ([]byte, error)
+	CA func() []byte
+	// Changed has a value when CA may return something else than before; nil if it never does.
+	Changed <-chan struct{}
 	// Run watches for changes until ctx ends.
 	Run func(ctx context.Context)
 }
 
-// Generate makes a self-signed certificate, in memory only.
-func Generate(namespace string) (*Certificate, error) {
+// material is a certificate with its key and the CA that verifies it, in PEM.
+type material struct {
+	crt, key, ca []byte
+}
+
+// generate makes a certificate that verifies itself.
+func generate(namespace string) (material, error) {
 	server := apis.ControllerServerName(namespace)
-	cert, key, err := generic.SelfSigned(maxAge, []string{
+	crt, key, err := generic.SelfSigned(maxAge, []string{
 		apis.ControllerService, apis.ControllerService + "." + namespace, server, server + ".cluster.local", "localhost",
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the API server's certificate: %w", err)
+		return material{}, fmt.Errorf("making the API server's certificate: %w", err)
 	}
-	return static(cert, key, cert)
+	return material{crt: crt, key: key, ca: crt}, nil
 }
 
-// static is a certificate that does not change while the controller runs.
-func static(cert, key, ca []byte) (*Certificate, error) {
-	content, err := dynamiccertificates.NewStaticCertKeyContent("self-signed", cert, key)
+// Generate makes a self-signed certificate, in memory only. It does not change while the controller runs.
+func Generate(namespace string) (*Certificate, error) {
+	m, err := generate(namespace)
+	if err != nil {
+		return nil, err
+	}
+	content, err := dynamiccertificates.NewStaticCertKeyContent("self-signed", m.crt, m.key)
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
 	return &Certificate{
 		CertKeyContentProvider: content,
-		CA:                     func() ([]byte, error) { return ca, nil },
+		CA:                     func() []byte { return m.ca },
 		Run:                    func(context.Context) {},
 	}, nil
 }
@@ -63,18 +73,32 @@ func Read(dir string) (*Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the API server's certificate (selfSignedCert is false): %w", err)
 	}
-	ca := func() ([]byte, error) {
-		data, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
-		if err == nil {
-			_, err = certutil.ParseCertsPEM(data)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the API server's CA (selfSignedCert is false): %w", err)
-		}
-		return data, nil
+	ca, err := dynamiccertificates.NewDynamicCAContentFromFile("user-provided CA", filepath.Join(dir, "ca.crt"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the API server's CA (selfSignedCert is false): %w", err)
 	}
-	if _, err := ca(); err != nil {
-		return nil, err
+	changed := make(signal, 1)
+	ca.AddListener(changed)
+	run := func(ctx context.Context) {
+		var running sync.WaitGroup
+		running.Go(func() { content.Run(ctx, 1) })
+		running.Go(func() { ca.Run(ctx, 1) })
+		running.Wait()
 	}
-	return &Certificate{CertKeyContentProvider: content, CA: ca, Run: func(ctx context.Context) { content.Run(ctx, 1) }}, nil
+	return &Certificate{
+		CertKeyContentProvider: content,
+		CA:                     ca.CurrentCABundleContent,
+		Changed:                changed, Run: run,
+	}, nil
+}
+
+// signal has a value when something has changed. Its capacity is one.
+type signal chan struct{}
+
+// Enqueue implements dynamiccertificates.Listener.
+func (s signal) Enqueue() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
 }

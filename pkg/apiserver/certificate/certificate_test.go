@@ -31,12 +31,10 @@ const patience = 60 * time.Second
 func TestGenerate(t *testing.T) {
 	cert, err := Generate("antrea-system")
 	require.NoError(t, err)
-	ca, err := cert.CA()
-	require.NoError(t, err)
 	pair, err := tls.X509KeyPair(cert.CurrentCertKeyContent())
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
-	require.True(t, pool.AppendCertsFromPEM(ca))
+	require.True(t, pool.AppendCertsFromPEM(cert.CA()))
 	for _, name := range []string{"antrea", "antrea.antrea-system.svc", "antrea.antrea-system.svc.cluster.local", "localhost"} {
 		_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: name, CurrentTime: time.Now().AddDate(5, 0, 0)})
 		require.NoError(t, err, name)
@@ -62,9 +60,7 @@ func TestRead(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), crt, 0o600))
 	cert, err := Read(dir)
 	require.NoError(t, err)
-	ca, err := cert.CA()
-	require.NoError(t, err)
-	require.Equal(t, crt, ca)
+	require.Equal(t, crt, cert.CA())
 }
 
 func apiService(name, caBundle string) *unstructured.Unstructured {
@@ -90,7 +86,7 @@ func TestPublish(t *testing.T) {
 			}
 			// The second APIService does not exist.
 			services := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), apiService(APIServices[0], "b2xk"))
-			p := &Publisher{CA: func() ([]byte, error) { return []byte("new CA"), nil }, Namespace: "kube-system", Client: kube, Dynamic: services}
+			p := &Publisher{CA: func() []byte { return []byte("new CA") }, Namespace: "kube-system", Client: kube, Dynamic: services}
 			require.NoError(t, p.publish(t.Context()))
 			got, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 			require.NoError(t, err)
@@ -120,7 +116,7 @@ func TestPublishingIsTriedAgain(t *testing.T) {
 		return failures >= 0, nil, errors.New("not now")
 	})
 	p := &Publisher{
-		CA: func() ([]byte, error) { return []byte("CA"), nil }, Namespace: "kube-system", Client: kube,
+		CA: func() []byte { return []byte("CA") }, Namespace: "kube-system", Client: kube,
 		Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
 	}
 	ctx, cancel := context.WithCancel(t.Context())

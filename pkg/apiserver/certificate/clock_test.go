@@ -18,9 +18,7 @@ import (
 func TestClockJumps(t *testing.T) {
 	generated, err := Generate("kube-system")
 	require.NoError(t, err)
-	pem, err := generated.CA()
-	require.NoError(t, err)
-	authorities, err := certutil.ParseCertsPEM(pem)
+	authorities, err := certutil.ParseCertsPEM(generated.CA())
 	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(authorities[0])

@@ -38,7 +38,9 @@ var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s
 
 // Publisher publishes the CA in the cluster.
 type Publisher struct {
-	CA        func() ([]byte, error)
+	// CA returns what to publish. Changed, if set, has a value when that may have changed.
+	CA        func() []byte
+	Changed   <-chan struct{}
 	Namespace string
 	Client    kubernetes.Interface
 	Dynamic   dynamic.Interface
@@ -61,6 +63,8 @@ func (p *Publisher) Run(ctx context.Context) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
+		case <-p.Changed:
+			timer.Stop()
 		case <-timer.C:
 		}
 	}
@@ -69,10 +73,7 @@ func (p *Publisher) Run(ctx context.Context) {
 func (p *Publisher) publish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	ca, err := p.CA()
-	if err != nil {
-		return err
-	}
+	ca := p.CA()
 	errs := []error{p.publishConfigMap(ctx, ca)}
 	for _, name := range APIServices {
 		errs = append(errs, p.publishAPIService(ctx, name, ca))

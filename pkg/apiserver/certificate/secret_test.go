@@ -23,9 +23,7 @@ import (
 func ca(t *testing.T, c *Certificate, err error) string {
 	t.Helper()
 	require.NoError(t, err)
-	pem, err := c.CA()
-	require.NoError(t, err)
-	return string(pem)
+	return string(c.CA())
 }
 
 func TestSharedSurvivesRestarts(t *testing.T) {
@@ -34,7 +32,10 @@ func TestSharedSurvivesRestarts(t *testing.T) {
 	want := ca(t, first, err)
 	second, err := Shared(t.Context(), kube, "kube-system")
 	require.Equal(t, want, ca(t, second, err))
-	require.Equal(t, first.CertKeyContentProvider, second.CertKeyContentProvider)
+	crt, key := first.CurrentCertKeyContent()
+	again, sameKey := second.CurrentCertKeyContent()
+	require.Equal(t, string(crt), string(again))
+	require.Equal(t, string(key), string(sameKey))
 	kept, err := kube.CoreV1().Secrets("kube-system").Get(t.Context(), Secret, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, corev1.SecretTypeTLS, kept.Type)
@@ -122,7 +123,7 @@ func TestOnlyTheServingControllerPublishes(t *testing.T) {
 	kube, dynamic := fake.NewClientset(), dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 	publisher := func(ca string, serving error) *Publisher {
 		return &Publisher{
-			CA: func() ([]byte, error) { return []byte(ca), nil }, Namespace: "kube-system", Client: kube, Dynamic: dynamic,
+			CA: func() []byte { return []byte(ca) }, Namespace: "kube-system", Client: kube, Dynamic: dynamic,
 			Serving: func() error { return serving },
 		}
 	}

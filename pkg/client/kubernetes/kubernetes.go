@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,6 +29,8 @@ type Clients struct {
 	Config *rest.Config
 	// Kube is for everything but reviews.
 	Kube kubernetes.Interface
+	// Dynamic is for objects whose types are not those of Kubernetes. It has the limits of Kube, for itself.
+	Dynamic dynamic.Interface
 	// Reviews is for TokenReviews and SubjectAccessReviews.
 	Reviews kubernetes.Interface
 }
@@ -42,13 +45,17 @@ func New(connection config.ClientConnectionConfig, override string) (*Clients, e
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
 	}
+	dynamicClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
+	}
 	reviewConfig := rest.CopyConfig(config)
 	reviewConfig.QPS, reviewConfig.Burst, reviewConfig.Timeout = reviewQPS, reviewBurst, reviewTimeout
 	reviews, err := kubernetes.NewForConfig(reviewConfig)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the Kubernetes API %s: %w", config.Host, err)
 	}
-	return &Clients{Config: config, Kube: kube, Reviews: reviews}, nil
+	return &Clients{Config: config, Kube: kube, Dynamic: dynamicClient, Reviews: reviews}, nil
 }
 
 // configOf is the kubeconfig of the configuration file, or the Pod's service account, at the overriding address if there is

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllerinfo serves the object AntreaControllerInfo "antrea-controller" of system.antrea.io/v1beta1, to the
-// extent that antctl version needs it. It is the only object of that group and never changes while the controller runs.
+// Package controllerinfo serves the object AntreaControllerInfo "antrea-controller", the only one of
+// controllerinfos.system.antrea.io/v1beta1. It shows the state at the time of the request.
 package controllerinfo
 
 import (
@@ -10,38 +10,51 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
-	"github.com/antrea-oncache/antrea/pkg/version"
 )
 
 const (
 	groupVersion = "system.antrea.io/v1beta1"
-	name         = "antrea-controller"
+	resource     = "controllerinfos"
 )
 
-// AntreaControllerInfo describes the running controller.
-type AntreaControllerInfo struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Version           string `json:"version,omitempty"`
+// Querier knows the controller's state.
+type Querier interface {
+	// ControllerInfo returns it without type and metadata.
+	ControllerInfo() v1beta1.AntreaControllerInfo
 }
 
-// Routes returns the handlers of the group's discovery and of the object, by path.
-func Routes() map[string]http.HandlerFunc {
+// list is the answer to a request for all objects.
+type list struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []v1beta1.AntreaControllerInfo `json:"items"`
+}
+
+// Routes returns the handlers of the group's discovery, of the list and of the object, by path.
+func Routes(q Querier) map[string]http.HandlerFunc {
 	resources := metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: groupVersion,
 		APIResources: []metav1.APIResource{{
-			Name: "controllerinfos", SingularName: "controllerinfo", Kind: "AntreaControllerInfo", Verbs: metav1.Verbs{"get"},
+			Name: resource, SingularName: "controllerinfo", Kind: v1beta1.AntreaControllerInfoKind, Verbs: metav1.Verbs{"get", "list"},
 		}},
 	}
-	info := AntreaControllerInfo{
-		TypeMeta:   metav1.TypeMeta{Kind: "AntreaControllerInfo", APIVersion: groupVersion},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Version:    version.GetFullVersion(),
+	get := func() v1beta1.AntreaControllerInfo {
+		info := q.ControllerInfo()
+		info.TypeMeta = metav1.TypeMeta{Kind: v1beta1.AntreaControllerInfoKind, APIVersion: groupVersion}
+		info.Name = v1beta1.AntreaControllerInfoName
+		return info
 	}
+	listType := metav1.TypeMeta{Kind: v1beta1.AntreaControllerInfoKind + "List", APIVersion: groupVersion}
 	return map[string]http.HandlerFunc{
-		"/apis/" + groupVersion:                              func(w http.ResponseWriter, _ *http.Request) { handlers.WriteJSON(w, resources) },
-		"/apis/" + groupVersion + "/controllerinfos/" + name: func(w http.ResponseWriter, _ *http.Request) { handlers.WriteJSON(w, info) },
+		"/apis/" + groupVersion: func(w http.ResponseWriter, _ *http.Request) { handlers.WriteJSON(w, resources) },
+		"/apis/" + groupVersion + "/" + resource: func(w http.ResponseWriter, _ *http.Request) {
+			handlers.WriteJSON(w, list{TypeMeta: listType, Items: []v1beta1.AntreaControllerInfo{get()}})
+		},
+		"/apis/" + groupVersion + "/" + resource + "/" + v1beta1.AntreaControllerInfoName: func(w http.ResponseWriter, _ *http.Request) {
+			handlers.WriteJSON(w, get())
+		},
 	}
 }

@@ -1,0 +1,52 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are two kinds, and nobody watches
+// them here.
+package crd
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// The resources of the group.
+var (
+	AgentInfos      = v1beta1.SchemeGroupVersion.WithResource("antreaagentinfos")
+	ControllerInfos = v1beta1.SchemeGroupVersion.WithResource("antreacontrollerinfos")
+)
+
+// New returns an object of a kind without content.
+func New(kind, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind(kind))
+	object.SetName(name)
+	return object
+}
+
+// Fill replaces everything in object but its type and metadata by what is in content, a pointer to a struct of package v1beta1.
+func Fill(object *unstructured.Unstructured, content any) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(content)
+	if err != nil {
+		return fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	for _, key := range []string{"apiVersion", "kind", "metadata"} {
+		fields[key] = object.Object[key]
+	}
+	object.Object = fields
+	return nil
+}
+
+// Missing says what is wrong when the Kubernetes API does not know the resource itself; other errors are returned unchanged.
+func Missing(err error, resource schema.GroupVersionResource) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the CRD %s is not installed, or does not have version %s: %w", resource.GroupResource(), resource.Version, err)
+	}
+	return err
+}

@@ -1,0 +1,28 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package networkpolicy
+
+// Counts returns the numbers of policies, AddressGroups and AppliedToGroups.
+func (s *Store) Counts() (policies, addressGroups, appliedToGroups int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := [resources]int{}
+	for resource := range Resource(resources) {
+		s.core.objects(resource, func(object) { counts[resource]++ })
+	}
+	return counts[NetworkPolicies], counts[AddressGroups], counts[AppliedToGroups]
+}
+
+// ConnectedNodes returns the number of Nodes whose NetworkPolicies are being watched, which is what agents do.
+func (s *Store) ConnectedNodes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nodes := 0
+	for node := range s.watchers[NetworkPolicies] {
+		if node != "" {
+			nodes++
+		}
+	}
+	return nodes
+}
