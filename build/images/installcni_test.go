@@ -26,7 +26,6 @@ const (
 type node struct {
 	t    *testing.T
 	root string
-	env  []string
 }
 
 func newNode(t *testing.T) *node {
