@@ -21,10 +21,13 @@ module := github.com/antrea-oncache/antrea
 ldflags := -s -w $(foreach v,Version=$(version) GitSHA=$(commit) GitTreeState=$(tree),-X $(module)/pkg/version.$(v))
 
 commands := $(notdir $(wildcard cmd/*))
+reference_plugins := ipam/host-local main/loopback meta/portmap meta/bandwidth
+comma := ,
+space := $(subst x,,x x)
 # Packages whose tests load eBPF programs, and those that are run in the testbed.
 bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
-sources := $(wildcard cmd pkg test hack docs)
+sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
 manifest := build/yamls/antrea.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
@@ -59,6 +62,10 @@ SEED ?= 0
 KILLS ?= 20
 # How many connections test-conntrack makes.
 SEQUENCES ?= 400
+# For which architectures make images builds, where its programs go, and its options: IMAGES_ARGS=--update.
+IMAGE_ARCHS ?= amd64 arm64
+IMAGE_PROGRAMS ?= bin/images/programs
+IMAGES_ARGS ?=
 
 .PHONY: help
 help: ## Show this text
@@ -111,6 +118,23 @@ build: ## Build all programs into bin/, statically linked
 	@mkdir -p bin
 	$(GO) build -ldflags '$(ldflags)' -o bin/ $(addprefix ./cmd/,$(commands)) \
 		./test/env/testbed/cmd/testbed ./test/tools/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
+
+.PHONY: image-programs
+image-programs: ## Build the programs of the images for IMAGE_ARCHS into bin/images/programs
+	for arch in $(IMAGE_ARCHS); do \
+		mkdir -p $(IMAGE_PROGRAMS)/linux_$$arch; \
+		GOARCH=$$arch $(GO) build -ldflags '$(ldflags)' -o $(IMAGE_PROGRAMS)/linux_$$arch/ $(addprefix ./cmd/,$(commands)) ./build/images/pause \
+			$(addprefix github.com/containernetworking/plugins/plugins/,$(reference_plugins)); \
+	done
+
+.PHONY: images
+images: image-programs ## Make the images of agent and controller for IMAGE_ARCHS into bin/images, without an engine
+	$(GO) run ./build/images/cmd/images --arch $(subst $(space),$(comma),$(IMAGE_ARCHS)) --programs $(IMAGE_PROGRAMS) $(IMAGES_ARGS) project
+
+.PHONY: test-images
+test-images: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
+test-images: image-programs ## Make the images that a test cluster needs into bin/images, for this machine's architecture
+	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs $(IMAGE_PROGRAMS) $(IMAGES_ARGS) tests
 
 .PHONY: lint
 lint: vet staticcheck ## Check format and run static analysis

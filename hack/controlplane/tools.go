@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package tools pins the versions of the control plane that test/env/testbed/controlplane builds.
+// Package tools pins the versions of the cluster's programs that test/env/testbed/controlplane builds.
 package tools
 
 import (
@@ -14,4 +14,5 @@ import (
 	_ "k8s.io/kubernetes/cmd/kube-scheduler"
 	_ "k8s.io/kubernetes/cmd/kubectl"
 	_ "k8s.io/kubernetes/cmd/kubelet"
+	_ "k8s.io/kubernetes/test/images/agnhost"
 )

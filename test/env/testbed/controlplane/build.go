@@ -8,9 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,13 +27,39 @@ import (
 const (
 	kubernetesModule = "k8s.io/kubernetes"
 	etcdModule       = "go.etcd.io/etcd/server/v3"
-	toolsModule      = "hack/controlplane" // relative to the repository
+	corednsModule    = "github.com/coredns/coredns"
+	// Relative to the repository. With CoreDNS in the same module, its dependencies would raise versions that Kubernetes asks for.
+	toolsModule = "hack/controlplane"
+	dnsModule   = "hack/coredns"
 )
+
+// source is where a program of a cluster comes from: its package, the module that has its version, and the module that builds it.
+type source struct {
+	pkg, module, builder string
+}
+
+// sources are the programs that can be built.
+var sources = map[string]source{
+	"etcd":                    {etcdModule, etcdModule, toolsModule},
+	"kube-apiserver":          {kubernetesModule + "/cmd/kube-apiserver", kubernetesModule, toolsModule},
+	"kube-controller-manager": {kubernetesModule + "/cmd/kube-controller-manager", kubernetesModule, toolsModule},
+	"kube-scheduler":          {kubernetesModule + "/cmd/kube-scheduler", kubernetesModule, toolsModule},
+	"kube-proxy":              {kubernetesModule + "/cmd/kube-proxy", kubernetesModule, toolsModule},
+	"kubelet":                 {kubernetesModule + "/cmd/kubelet", kubernetesModule, toolsModule},
+	"kubectl":                 {kubernetesModule + "/cmd/kubectl", kubernetesModule, toolsModule},
+	"agnhost":                 {kubernetesModule + "/test/images/agnhost", kubernetesModule, toolsModule},
+	"coredns":                 {".", corednsModule, dnsModule},
+}
 
 // programs are the paths of the programs of a control plane.
 type programs struct {
 	etcd, apiserver string
 	controllers     controllers // only of a full control plane
+}
+
+// Program is a program in the cache.
+type Program struct {
+	Path, Version string
 }
 
 // Build builds the programs if they are not in the cache yet, as Start does.
@@ -40,34 +69,38 @@ func Build(ctx context.Context, progress *progress.Printer) error {
 }
 
 func build(ctx context.Context, progress *progress.Printer) (programs, error) {
-	dir, err := findToolsModule()
+	etcd, err := BuildProgram(ctx, progress, "etcd", runtime.GOARCH)
 	if err != nil {
 		return programs{}, err
 	}
-	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"))
+	apiserver, err := BuildProgram(ctx, progress, "kube-apiserver", runtime.GOARCH)
+	return programs{etcd: etcd.Path, apiserver: apiserver.Path}, err
+}
+
+// BuildProgram returns a program of a cluster for an architecture, as Go calls it. It is built if it is not in the cache yet.
+func BuildProgram(ctx context.Context, progress *progress.Printer, name, arch string) (Program, error) {
+	src, known := sources[name]
+	if !known {
+		return Program{}, fmt.Errorf("program %q is unknown; it can be %v", name, slices.Sorted(maps.Keys(sources)))
+	}
+	repository, err := Repository()
 	if err != nil {
-		return programs{}, err
+		return Program{}, err
 	}
-	var p programs
-	if p.etcd, err = buildOne(ctx, progress, dir, "etcd", etcdModule, versions[etcdModule], ""); err != nil {
-		return programs{}, err
+	dir := filepath.Join(repository, src.builder)
+	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"), src.module)
+	if err != nil {
+		return Program{}, err
 	}
-	p.apiserver, err = buildOne(ctx, progress, dir, "kube-apiserver", kubernetesModule+"/cmd/kube-apiserver",
-		versions[kubernetesModule], kubernetesVersionFlags(versions[kubernetesModule]))
+	p := Program{Version: versions[src.module]}
+	p.Path, err = buildOne(ctx, progress, dir, name, arch, src, p.Version)
 	return p, err
 }
 
 // BuildKubernetes builds one of Kubernetes' programs ("kubelet") if it is not in the cache yet, and returns its path.
 func BuildKubernetes(ctx context.Context, progress *progress.Printer, name string) (string, error) {
-	dir, err := findToolsModule()
-	if err != nil {
-		return "", err
-	}
-	version, err := KubernetesVersion()
-	if err != nil {
-		return "", err
-	}
-	return buildOne(ctx, progress, dir, name, kubernetesModule+"/cmd/"+name, version, kubernetesVersionFlags(version))
+	p, err := BuildProgram(ctx, progress, name, runtime.GOARCH)
+	return p.Path, err
 }
 
 // KubernetesVersion is the version of Kubernetes' programs ("v1.37.2").
@@ -76,7 +109,7 @@ func KubernetesVersion() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"))
+	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"), kubernetesModule)
 	return versions[kubernetesModule], err
 }
 
@@ -86,7 +119,7 @@ func Built() bool {
 	if err != nil {
 		return false
 	}
-	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"))
+	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"), etcdModule, kubernetesModule)
 	if err != nil {
 		return false
 	}
@@ -121,13 +154,13 @@ func findToolsModule() (string, error) {
 	return "", fmt.Errorf("%s, which pins the control plane's versions, is not found above any of %q: start in the repository", toolsModule, starts)
 }
 
-// pinnedVersions returns the versions that the go.mod of the control plane requires, by module path.
-func pinnedVersions(path string) (map[string]string, error) {
+// pinnedVersions returns the versions that a go.mod requires, by module path. The wanted ones must be there.
+func pinnedVersions(path string, wanted ...string) (map[string]string, error) {
 	versions, err := requiredVersions(path)
 	if err != nil {
 		return nil, err
 	}
-	for _, want := range []string{kubernetesModule, etcdModule} {
+	for _, want := range wanted {
 		if versions[want] == "" {
 			return nil, fmt.Errorf("%s does not require %s", path, want)
 		}
@@ -159,16 +192,23 @@ func kubernetesVersionFlags(version string) string {
 		"-X k8s.io/component-base/version.gitMinor=%[3]s -X k8s.io/client-go/pkg/version.gitVersion=%[1]s", version, parts[0], parts[1])
 }
 
-func buildOne(ctx context.Context, progress *progress.Printer, dir, name, pkg, version, ldflags string) (string, error) {
-	entry, err := cache.Populate(ctx, name, version, func(out string) error {
-		progress.Printf("control plane: building %s %s, once on this machine (minutes)", name, version)
+func buildOne(ctx context.Context, progress *progress.Printer, dir, name, arch string, src source, version string) (string, error) {
+	entry, ldflags := version, "-s -w"
+	if arch != runtime.GOARCH {
+		entry += "-" + arch
+	}
+	if src.module == kubernetesModule {
+		ldflags += " " + kubernetesVersionFlags(version)
+	}
+	path, err := cache.Populate(ctx, name, entry, func(out string) error {
+		progress.Printf("control plane: building %s %s, once on this machine (minutes)", name, entry)
 		defer progress.Every(ctx, 10*time.Second, fmt.Sprintf("control plane: building %s", name))()
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w "+ldflags, "-o", filepath.Join(out, name), pkg)
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", ldflags, "-o", filepath.Join(out, name), src.pkg)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "PWD="+dir)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOARCH="+arch, "PWD="+dir)
 		return runToEnd(ctx, cmd)
 	})
-	return filepath.Join(entry, name), err
+	return filepath.Join(path, name), err
 }
 
 // runToEnd runs a program and everything it starts until it ends or ctx does.

@@ -5,6 +5,7 @@ package controlplane
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -19,14 +20,34 @@ import (
 func TestPinnedVersions(t *testing.T) {
 	dir, err := findToolsModule()
 	require.NoError(t, err)
-	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"))
+	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"), kubernetesModule, etcdModule)
 	require.NoError(t, err)
 	require.Regexp(t, `^v1\.\d+\.\d+$`, versions[kubernetesModule])
 
 	other := filepath.Join(t.TempDir(), "go.mod")
 	require.NoError(t, os.WriteFile(other, []byte("module x\nrequire k8s.io/kubernetes v1.2.3\n"), 0o644))
-	_, err = pinnedVersions(other)
+	_, err = pinnedVersions(other, kubernetesModule, etcdModule)
 	require.ErrorContains(t, err, etcdModule)
+}
+
+// TestSources: each program can be built from a package that its module has at the pinned version.
+func TestSources(t *testing.T) {
+	repository, err := Repository()
+	require.NoError(t, err)
+	for name, src := range sources {
+		dir := filepath.Join(repository, src.builder)
+		versions, err := pinnedVersions(filepath.Join(dir, "go.mod"), src.module)
+		require.NoError(t, err)
+		require.Regexp(t, `^v\d+\.\d+\.\d+$`, versions[src.module], name)
+		cmd := exec.Command("go", "list", "-f", "{{.Name}}", src.pkg)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "PWD="+dir)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		require.Equal(t, "main\n", string(out), name)
+	}
+	_, err = BuildProgram(t.Context(), nil, "kube-dns", "amd64")
+	require.ErrorContains(t, err, `program "kube-dns" is unknown; it can be [agnhost coredns etcd`)
 }
 
 // TestSameVersions: with the project's versions, the control plane shares 1,288 of its 2,149 packages with the build cache, which

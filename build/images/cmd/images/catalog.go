@@ -1,0 +1,103 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// release is the release of Debian that images are based on.
+const release = "12"
+
+// definition says what is in an image.
+type definition struct {
+	// names are the image's names with tags. {PROGRAM} stands for the version of that program, {} for that of this project.
+	names []string
+	// packages are the Debian packages that the image has besides those of the base layer, which is common to all images that have one.
+	base     bool
+	packages []string
+	// packagesFile names more of them. The image's Dockerfile reads it, too.
+	packagesFile string
+	// overlay is a folder whose files take the places of the packages' files. Like packagesFile it is relative to the folder of images.
+	overlay string
+	// programs are files of the image, with the names of the programs that they are.
+	programs map[string]string
+	// files are small files, links are symbolic links.
+	files, links    map[string]string
+	entrypoint, cmd []string
+}
+
+// absent are packages that no image has although others depend on them: what only maintainer scripts, services of a whole system, or scripts for
+// people use. Python and Perl alone would be larger than all the rest of the agent's image.
+var absent = []string{
+	"adduser", "cron", "debconf", "dpkg", "init-system-helpers", "libpam-modules", "libpam-runtime", "lsb-base", "openssl", "passwd", "perl", "perl-base",
+	"python3", "python3-netifaces", "python3-openvswitch", "systemd", "sysvinit-utils", "tzdata", "ucf", "util-linux-extra",
+}
+
+// debugging are what tests run in Pods.
+var debugging = []string{"bind9-dnsutils", "busybox-static", "curl", "iproute2", "iputils-ping", "netbase", "netcat-openbsd"}
+
+// busybox's wget does not try again, unlike GNU's: a test that expects no answer would take a minute.
+var wget = map[string]string{"usr/bin/wget": "busybox"}
+
+// project are the images of an installation.
+var project = map[string]definition{
+	"antrea-agent-ubuntu": {
+		names: []string{"antrea/antrea-agent-ubuntu:latest", "antrea/antrea-agent-ubuntu:{}"},
+		base:  true, packagesFile: "agent/packages", overlay: "agent/rootfs",
+		programs: map[string]string{
+			"usr/local/bin/antrea-agent": "antrea-agent",
+			"usr/local/bin/antrea-cni":   "antrea-cni", "usr/local/bin/antctl": "antctl",
+			"opt/cni/bin/host-local": "host-local", "opt/cni/bin/loopback": "loopback",
+			"opt/cni/bin/portmap": "portmap", "opt/cni/bin/bandwidth": "bandwidth",
+		},
+	},
+	"antrea-controller-ubuntu": {
+		names:    []string{"antrea/antrea-controller-ubuntu:latest", "antrea/antrea-controller-ubuntu:{}"},
+		base:     true,
+		programs: map[string]string{"usr/local/bin/antrea-controller": "antrea-controller", "usr/local/bin/antctl": "antctl"},
+	},
+}
+
+// forTests are the images that a test cluster needs, and those that upstream's suite names.
+var forTests = map[string]definition{
+	"agnhost": {
+		names: []string{"registry.k8s.io/e2e-test-images/agnhost:2.40"},
+		base:  true, packages: debugging,
+		programs: map[string]string{"agnhost": "agnhost", "coredns": "coredns"},
+		links:    map[string]string{"agnhost-2": "agnhost", "usr/bin/wget": wget["usr/bin/wget"]},
+		// Upstream's image has this entry point, and Pods give arguments to it.
+		entrypoint: []string{"/agnhost"}, cmd: []string{"pause"},
+	},
+	"toolbox": {
+		names:    []string{"antrea/toolbox:1.5-1"},
+		base:     true,
+		packages: append([]string{"apache2-utils", "arping", "iperf3", "tcpdump"}, debugging...),
+		programs: map[string]string{"pause": "pause"},
+		links:    wget,
+		cmd:      []string{"/pause"},
+	},
+	"nginx": {
+		names: []string{"antrea/nginx:1.21.6-alpine"},
+		base:  true, packages: []string{"busybox-static", "netbase", "nginx"},
+		links: map[string]string{
+			"usr/bin/wget": "busybox", "usr/bin/nc": "busybox",
+			"etc/nginx/sites-enabled/default": "/etc/nginx/sites-available/default",
+			"var/log/nginx/access.log":        "/dev/stdout", "var/log/nginx/error.log": "/dev/stderr",
+		},
+		files: map[string]string{"var/www/html/index.html": "<!DOCTYPE html>\n<title>nginx</title>\n<p>It works.</p>\n"},
+		cmd:   []string{"nginx", "-g", "daemon off;"},
+	},
+	"kube-proxy": {
+		names: []string{"registry.k8s.io/kube-proxy:{kube-proxy}"},
+		base:  true, packages: []string{"conntrack", "ipset", "iptables", "kmod", "netbase", "nftables"},
+		programs: map[string]string{"usr/local/bin/kube-proxy": "kube-proxy"},
+	},
+	"coredns": {
+		names:      []string{"registry.k8s.io/coredns/coredns:{coredns}"},
+		programs:   map[string]string{"coredns": "coredns"},
+		entrypoint: []string{"/coredns"},
+	},
+	"pause": {
+		names:      []string{"registry.k8s.io/pause:3.10"},
+		programs:   map[string]string{"pause": "pause"},
+		entrypoint: []string{"/pause"},
+	},
+}
