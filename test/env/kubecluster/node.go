@@ -35,9 +35,16 @@ type Node struct {
 // nodePath is where programs find others on a Node.
 const nodePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// prepareScript completes what the kernel of user-mode Linux lacks: cAdvisor, in the kubelet, refuses a processor without a clock rate.
-// Mounts are shared, as systemd makes them, so that volumes with mount propagation work.
+// prepareScript completes what the kernel of user-mode Linux lacks. cAdvisor, in the kubelet, refuses a processor without a clock rate. modprobe
+// does not know what is built in. Mounts are shared, as systemd makes them, so that volumes with mount propagation work.
 const prepareScript = `set -e
+modules=/lib/modules/$(uname -r)
+mkdir -p $modules
+touch $modules/modules.order
+for module in openvswitch geneve vxlan veth ifb dummy bridge overlay nf_conntrack ip_tables iptable_nat ip_set nf_tables sch_ingress sch_tbf cls_bpf; do
+  echo "kernel/$module.ko"
+done >$modules/modules.builtin
+depmod
 mount --make-rshared /
 { cat /proc/cpuinfo; echo 'cpu MHz : 1000.000'; } >/run/cpuinfo
 mount -o bind /run/cpuinfo /proc/cpuinfo
