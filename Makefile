@@ -66,6 +66,10 @@ SEQUENCES ?= 400
 IMAGE_ARCHS ?= amd64 arm64
 IMAGE_PROGRAMS ?= bin/images/programs
 IMAGES_ARGS ?=
+# What make cluster-up starts: the number of Nodes, feature gates, options of helm install.
+NODES ?= 2
+GATES ?= ONCache=true
+HELM_ARGS ?=
 
 .PHONY: help
 help: ## Show this text
@@ -80,7 +84,8 @@ deps: ## Install what building and testing needs (Debian 12, root)
 minutes-test := 60 45
 minutes-demo := 15 8
 minutes-demo-up := 8 3
-announced := before-test before-demo before-demo-up
+minutes-cluster-up := 40 4
+announced := before-test before-demo before-demo-up before-cluster-up
 .PHONY: $(announced)
 $(announced): before-%:
 	@hack/preflight.sh "make $*" $(minutes-$*)
@@ -117,7 +122,7 @@ chart-test: bin/helm ## Test the Helm chart and the manifest that is made from i
 build: ## Build all programs into bin/, statically linked
 	@mkdir -p bin
 	$(GO) build -ldflags '$(ldflags)' -o bin/ $(addprefix ./cmd/,$(commands)) \
-		./test/env/testbed/cmd/testbed ./test/tools/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
+		./test/env/testbed/cmd/testbed ./test/env/kubecluster/cmd/cluster ./test/tools/traffic github.com/containernetworking/plugins/plugins/ipam/host-local
 
 .PHONY: image-programs
 image-programs: ## Build the programs of the images for IMAGE_ARCHS into bin/images/programs
@@ -134,7 +139,24 @@ images: image-programs ## Make the images of agent and controller for IMAGE_ARCH
 .PHONY: test-images
 test-images: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 test-images: image-programs ## Make the images that a test cluster needs into bin/images, for this machine's architecture
-	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs $(IMAGE_PROGRAMS) $(IMAGES_ARGS) tests
+	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs $(IMAGE_PROGRAMS) $(IMAGES_ARGS) cluster tests
+
+# The images of a test cluster change only with these files.
+cluster_images := $(addprefix bin/images/,$(addsuffix _$(shell $(GO) env GOARCH).tar,node kube-proxy coredns pause agnhost toolbox nginx))
+$(firstword $(cluster_images)): build/images/cmd/images/catalog.go build/images/base/packages hack/controlplane/go.mod hack/coredns/go.mod hack/containerd/go.mod
+	$(MAKE) --no-print-directory test-images
+
+.PHONY: cluster-up
+cluster-up: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
+cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_images)) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... (root)
+	bin/testbed prepare --functional
+	bin/cluster up --nodes=$(NODES)
+	bin/helm install antrea $(chart) --kubeconfig "$$(bin/cluster kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(HELM_ARGS)
+	bin/cluster ready
+
+.PHONY: cluster-down
+cluster-down: ## End the cluster of make cluster-up
+	bin/cluster down
 
 .PHONY: lint
 lint: vet staticcheck ## Check format and run static analysis

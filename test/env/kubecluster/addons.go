@@ -17,7 +17,7 @@ import (
 // Images that the addons and the container runtime need on the disk, by the names that kubeadm uses.
 const (
 	pauseImage   = "registry.k8s.io/pause:3.10"
-	coreDNSImage = "registry.k8s.io/coredns/coredns:v1.14.0"
+	coreDNSImage = "registry.k8s.io/coredns/coredns:v1.15.0"
 )
 
 //go:embed addons/*.yaml

@@ -17,6 +17,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
 	"github.com/antrea-oncache/antrea/test/env/testbed/cache"
 	"github.com/antrea-oncache/antrea/test/env/testbed/proc"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
@@ -27,7 +30,8 @@ const diskSize = "20G"
 
 // DiskOptions say what is on the Nodes' disk.
 type DiskOptions struct {
-	// Root is an archive (tar) of the Node's file system: an operating system with containerd, ctr and runc in /usr/local/bin.
+	// Root is the archive of an image that has the Node's file system: an operating system with runc, and containerd and ctr in
+	// /usr/local/bin.
 	Root string
 	// Images are archives of container images, as `docker save` writes them.
 	Images   []string
@@ -49,7 +53,7 @@ func MakeDisk(ctx context.Context, o DiskOptions) (string, error) {
 		if err := os.Mkdir(root, 0o755); err != nil {
 			return err
 		}
-		if err := command(ctx, "tar", "-xpf", o.Root, "-C", root, "--xattrs", "--numeric-owner"); err != nil {
+		if err := unpack(ctx, o.Root, root); err != nil {
 			return err
 		}
 		if err := importImages(ctx, root, o.Images); err != nil {
@@ -58,6 +62,22 @@ func MakeDisk(ctx context.Context, o DiskOptions) (string, error) {
 		return command(ctx, "mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-E", "lazy_itable_init=1,root_owner=0:0", "-d", root, filepath.Join(out, "disk"), diskSize)
 	})
 	return filepath.Join(entry, "disk"), err
+}
+
+// unpack unpacks the layers of an image's archive into a directory.
+func unpack(ctx context.Context, archive, root string) error {
+	image, err := tarball.ImageFromPath(archive, nil)
+	if err != nil {
+		return fmt.Errorf("reading the image %s: %w", archive, err)
+	}
+	files := mutate.Extract(image)
+	defer files.Close()
+	tar := exec.CommandContext(ctx, "tar", "-xp", "-C", root, "--xattrs", "--numeric-owner")
+	tar.Stdin = files
+	if out, err := tar.CombinedOutput(); err != nil {
+		return fmt.Errorf("unpacking %s: %w: %s", archive, err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 // importImages lets containerd, run by this host on the disk's directory, unpack the images as it does on a Node.

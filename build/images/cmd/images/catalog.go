@@ -56,7 +56,7 @@ var project = map[string]definition{
 	},
 }
 
-// forTests are the images that a test cluster needs, and those that upstream's suite names.
+// forTests are the images that upstream's suite names.
 var forTests = map[string]definition{
 	"agnhost": {
 		names: []string{"registry.k8s.io/e2e-test-images/agnhost:2.40"},
@@ -85,6 +85,10 @@ var forTests = map[string]definition{
 		files: map[string]string{"var/www/html/index.html": "<!DOCTYPE html>\n<title>nginx</title>\n<p>It works.</p>\n"},
 		cmd:   []string{"nginx", "-g", "daemon off;"},
 	},
+}
+
+// forCluster are the images that a test cluster needs, and the file system of its Nodes (test/env/kubecluster).
+var forCluster = map[string]definition{
 	"kube-proxy": {
 		names: []string{"registry.k8s.io/kube-proxy:{kube-proxy}"},
 		base:  true, packages: []string{"conntrack", "ipset", "iptables", "kmod", "netbase", "nftables"},
@@ -99,5 +103,17 @@ var forTests = map[string]definition{
 		names:      []string{"registry.k8s.io/pause:3.10"},
 		programs:   map[string]string{"pause": "pause"},
 		entrypoint: []string{"/pause"},
+	},
+	"node": {
+		names: []string{"antrea-oncache/node:{containerd}"},
+		base:  true,
+		packages: []string{
+			"ca-certificates", "conntrack", "ethtool", "iproute2", "ipset", "iptables", "iputils-ping", "kmod", "mount", "netbase", "nftables", "runc", "tcpdump",
+			"util-linux",
+		},
+		programs: map[string]string{
+			"usr/local/bin/containerd": "containerd", "usr/local/bin/containerd-shim-runc-v2": "containerd-shim-runc-v2", "usr/local/bin/ctr": "ctr",
+		},
+		files: map[string]string{"etc/hosts": "127.0.0.1 localhost\n::1 localhost\n", "etc/resolv.conf": ""},
 	},
 }

@@ -4,7 +4,7 @@
 // Command images makes container images without an engine, a registry, or root, as archives that docker load and ctr images import read.
 // catalog.go lists what is in each image, docs/images.md explains the rest.
 //
-//	images [flags] project|tests|IMAGE...
+//	images [flags] project|tests|cluster|IMAGE...
 package main
 
 import (
@@ -46,7 +46,7 @@ type options struct {
 func command() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:           "images project|tests|IMAGE...",
+		Use:           "images project|tests|cluster|IMAGE...",
 		Short:         "Make container images from Debian packages and programs",
 		Long:          "Make container images from Debian packages and programs.\nImages: " + strings.Join(known(), ", "),
 		Args:          cobra.MinimumNArgs(1),
@@ -74,6 +74,7 @@ func known() []string {
 func all() map[string]definition {
 	images := maps.Clone(project)
 	maps.Copy(images, forTests)
+	maps.Copy(images, forCluster)
 	return images
 }
 
@@ -81,7 +82,7 @@ func all() map[string]definition {
 func selected(args []string) ([]string, error) {
 	names := map[string]bool{}
 	for _, arg := range args {
-		group := map[string]map[string]definition{"project": project, "tests": forTests}[arg]
+		group := map[string]map[string]definition{"project": project, "tests": forTests, "cluster": forCluster}[arg]
 		for name := range group {
 			names[name] = true
 		}
@@ -89,7 +90,7 @@ func selected(args []string) ([]string, error) {
 			continue
 		}
 		if _, found := all()[arg]; !found {
-			return nil, fmt.Errorf("image %q is unknown; use project, tests, or some of %s", arg, strings.Join(known(), ", "))
+			return nil, fmt.Errorf("image %q is unknown; use project, tests, cluster, or some of %s", arg, strings.Join(known(), ", "))
 		}
 		names[arg] = true
 	}

@@ -28,9 +28,12 @@ const (
 	kubernetesModule = "k8s.io/kubernetes"
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 	corednsModule    = "github.com/coredns/coredns"
+	runtimeModule    = "github.com/containerd/containerd/v2"
 	// Relative to the repository. With CoreDNS in the same module, its dependencies would raise versions that Kubernetes asks for.
 	toolsModule = "hack/controlplane"
 	dnsModule   = "hack/coredns"
+	// containerd asks for other versions than Kubernetes.
+	containerdModule = "hack/containerd"
 )
 
 // source is where a program of a cluster comes from: its package, the module that has its version, and the module that builds it.
@@ -49,6 +52,9 @@ var sources = map[string]source{
 	"kubectl":                 {kubernetesModule + "/cmd/kubectl", kubernetesModule, toolsModule},
 	"agnhost":                 {kubernetesModule + "/test/images/agnhost", kubernetesModule, toolsModule},
 	"coredns":                 {".", corednsModule, dnsModule},
+	"containerd":              {runtimeModule + "/cmd/containerd", runtimeModule, containerdModule},
+	"containerd-shim-runc-v2": {runtimeModule + "/cmd/containerd-shim-runc-v2", runtimeModule, containerdModule},
+	"ctr":                     {runtimeModule + "/cmd/ctr", runtimeModule, containerdModule},
 }
 
 // programs are the paths of the programs of a control plane.

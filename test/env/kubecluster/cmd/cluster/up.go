@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -36,17 +38,13 @@ type instance struct {
 
 // flags say what `up` makes.
 type flags struct {
-	nodes     int
-	root      string
-	images    []string
-	manifests []string
+	nodes  int
+	images string
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.nodes, "nodes", 2, "number of Nodes")
-	set.StringVar(&f.root, "root", "bin/images/node.tar", "archive of the Nodes' root file system")
-	set.StringSliceVar(&f.images, "images", nil, "archives of the container images that the Nodes have")
-	set.StringSliceVar(&f.manifests, "manifests", nil, "manifests to install when the Nodes have registered")
+	set.StringVar(&f.images, "images", "bin/images", "directory with the archives of container images, and of the Nodes' own, that `make test-images` writes")
 }
 
 func upCommand() *cobra.Command {
@@ -87,7 +85,11 @@ func serve(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	p := progress.New(os.Stdout)
-	disk, err := kubecluster.MakeDisk(ctx, kubecluster.DiskOptions{Root: f.root, Images: f.images, Progress: p})
+	root, images, err := archives(f.images)
+	if err != nil {
+		return err
+	}
+	disk, err := kubecluster.MakeDisk(ctx, kubecluster.DiskOptions{Root: root, Images: images, Progress: p})
 	if err != nil {
 		return err
 	}
@@ -99,12 +101,6 @@ func serve(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	defer c.Close()
-	for _, manifest := range f.manifests {
-		p.Printf("cluster: installing %s", manifest)
-		if err := c.Kubectl(ctx, nil, "apply", "--server-side", "-f", manifest); err != nil {
-			return err
-		}
-	}
 	i := instance{Kubeconfig: c.Kubeconfig, Kubectl: c.KubectlPath(), Nodes: map[string]remote.Endpoint{}}
 	for _, n := range c.Nodes {
 		i.Nodes[n.Name] = n.Endpoint()
@@ -116,4 +112,24 @@ func serve(ctx context.Context, f flags) (err error) {
 	daemon.Ready()
 	<-ctx.Done()
 	return nil
+}
+
+// archives finds the archives of images for this machine: that of the Nodes' own file system, and the others.
+func archives(dir string) (root string, images []string, err error) {
+	suffix := "_" + runtime.GOARCH + ".tar"
+	found, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, file := range found {
+		if filepath.Base(file) == "node"+suffix {
+			root = file
+		} else {
+			images = append(images, file)
+		}
+	}
+	if root == "" || len(images) == 0 {
+		return "", nil, fmt.Errorf("%s has %d images and no node%s: run make images test-images", dir, len(images), suffix)
+	}
+	return root, images, nil
 }

@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
+	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 )
 
@@ -92,6 +95,57 @@ func kubectlCommand() *cobra.Command {
 				return exitError(exit.ExitCode())
 			}
 			return err
+		},
+	}
+}
+
+func kubeconfigCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print the path of the administrator's kubeconfig of the cluster that `up` has started",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var i instance
+			if _, err := daemon.Read(kind, &i); err != nil {
+				return err
+			}
+			fmt.Println(i.Kubeconfig)
+			return nil
+		},
+	}
+}
+
+// readyTimeout is for the network plugin and CoreDNS to start.
+const readyTimeout = 5 * time.Minute
+
+func readyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ready",
+		Short: "Wait until the Nodes, the network plugin and CoreDNS of the cluster are ready",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var i instance
+			running, err := daemon.Read(kind, &i)
+			if err != nil {
+				return err
+			}
+			p := progress.Continue(os.Stdout, time.Since(running.Started))
+			timeout := fmt.Sprintf("--timeout=%s", readyTimeout)
+			for _, args := range [][]string{
+				{"wait", "--for=condition=Ready", "nodes", "--all", timeout},
+				{"-n", "kube-system", "rollout", "status", "deployment/antrea-controller", timeout},
+				{"-n", "kube-system", "rollout", "status", "daemonset/antrea-agent", timeout},
+				{"-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", timeout},
+				{"-n", "kube-system", "rollout", "status", "deployment/coredns", timeout},
+			} {
+				kubectl := exec.CommandContext(cmd.Context(), i.Kubectl, append([]string{"--kubeconfig=" + i.Kubeconfig}, args...)...)
+				if out, err := kubectl.CombinedOutput(); err != nil {
+					return fmt.Errorf("kubectl %v: %w: %s", args, err, out)
+				}
+				p.Printf("ready: %s", args[len(args)-2])
+			}
+			fmt.Printf("\nexport KUBECONFIG=%s PATH=%s:$PATH\n", i.Kubeconfig, filepath.Dir(i.Kubectl))
+			return nil
 		},
 	}
 }
