@@ -47,7 +47,7 @@ func TestSources(t *testing.T) {
 		require.Equal(t, "main\n", string(out), name)
 	}
 	_, err = BuildProgram(t.Context(), nil, "kube-dns", "amd64")
-	require.ErrorContains(t, err, `program "kube-dns" is unknown; it can be [agnhost coredns etcd`)
+	require.ErrorContains(t, err, `program "kube-dns" is unknown; it can be [agnhost containerd`)
 }
 
 // TestSameVersions: with the project's versions, the control plane shares 1,288 of its 2,149 packages with the build cache, which

@@ -1,0 +1,119 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package acceptance
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestConnectivity(t *testing.T) {
+	c := suite
+	t.Run("testPodConnectivityOnSameNode", func(t *testing.T) { c.testMesh(t, c.nodes[1], c.nodes[1]) })
+	t.Run("testPodConnectivityDifferentNodes", func(t *testing.T) { c.testMesh(t, c.nodes...) })
+	t.Run("testHostPortPodConnectivity", c.testHostPort)
+	t.Run("testPingLargeMTU", c.testLargePing)
+	t.Run("testOVSFlowReplay", c.testFlowReplay)
+	t.Run("testOVSRestartSameNode", c.testOVSRestart)
+}
+
+// testMesh pings between all Pods, one on each of the Nodes, with packets that fill the Pods' MTU and must not be fragmented.
+func (c *cluster) testMesh(t *testing.T, nodes ...string) {
+	namespace := c.namespace(t)
+	var pods []*corev1.Pod
+	for i, node := range nodes {
+		c.createPod(t, namespace, fmt.Sprintf("test-pod-%d", i), node, podOptions{})
+	}
+	for i := range nodes {
+		pods = append(pods, c.waitForPod(t, namespace, fmt.Sprintf("test-pod-%d", i)))
+	}
+	for _, from := range pods {
+		mtu, err := strconv.Atoi(strings.TrimSpace(c.exec(t, from, "", "cat", "/sys/class/net/eth0/mtu")))
+		require.NoError(t, err)
+		for _, to := range pods {
+			if from != to {
+				// 20 bytes of IPv4 and 8 of ICMP.
+				c.exec(t, from, "", "ping", "-c", "1", "-M", "do", "-s", strconv.Itoa(mtu-28), to.Status.PodIP)
+			}
+		}
+	}
+}
+
+// testHostPort connects from a Pod to a port of a Node that leads to a Pod there.
+func (c *cluster) testHostPort(t *testing.T) {
+	const port, hostPort = 8080, 29999
+	namespace := c.namespace(t)
+	client := c.pod(t, namespace, "client", c.nodes[0], podOptions{})
+	server := c.pod(t, namespace, "server", c.nodes[1], podOptions{
+		image: agnhostImage, args: []string{"netexec", fmt.Sprintf("--http-port=%d", port)},
+		ports: []corev1.ContainerPort{{ContainerPort: port, HostPort: hostPort, Protocol: corev1.ProtocolTCP}},
+	})
+	c.connects(t, client, server.Status.HostIP, hostPort)
+}
+
+// connects checks that a TCP connection from a Pod succeeds, within five attempts of four seconds.
+func (c *cluster) connects(t *testing.T, from *corev1.Pod, address string, port int) {
+	t.Helper()
+	const script = `for i in $(seq 1 5); do nc -vz -w 4 %[1]s %[2]d && exit 0 || sleep 1; done; exit 1`
+	c.exec(t, from, "", "/bin/sh", "-c", fmt.Sprintf(script, address, port))
+}
+
+// testLargePing sends packets that have to be fragmented.
+func (c *cluster) testLargePing(t *testing.T) {
+	namespace := c.namespace(t)
+	first := c.pod(t, namespace, "test-pod-0", c.nodes[0], podOptions{})
+	second := c.pod(t, namespace, "test-pod-1", c.nodes[1], podOptions{})
+	c.exec(t, first, "", "ping", "-c", "3", "-s", "2000", second.Status.PodIP)
+}
+
+// testFlowReplay deletes all flows and groups, restarts Open vSwitch, and expects the agent to bring them back.
+func (c *cluster) testFlowReplay(t *testing.T) {
+	namespace, node := c.namespace(t), c.nodes[1]
+	first := c.pod(t, namespace, "test-pod-0", node, podOptions{})
+	second := c.pod(t, namespace, "test-pod-1", node, podOptions{})
+	ping := func() { c.exec(t, first, "", "ping", "-c", "1", second.Status.PodIP) }
+	ping()
+	agent := c.agentOn(t, node)
+	count := func(what string) int {
+		return strings.Count(c.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "dump-"+what, bridge), "\n")
+	}
+	flows, groups := count("flows"), count("groups")
+	c.exec(t, agent, ovsContainer, "ovs-ofctl", "del-flows", bridge)
+	c.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "del-groups", bridge)
+	c.exec(t, agent, ovsContainer, "/usr/share/openvswitch/scripts/ovs-ctl", "--system-id=random", "restart", "--db-file=/var/run/openvswitch/conf.db")
+	eventually(t, podTimeout, func() error {
+		f, g := count("flows"), count("groups")
+		if f != flows || g != groups {
+			return fmt.Errorf("there are %d flows and %d groups, there were %d and %d", f, g, flows, groups)
+		}
+		return nil
+	})
+	ping()
+}
+
+// testOVSRestart expects no lost packet between two Pods of a Node while its agent, with Open vSwitch, is replaced.
+func (c *cluster) testOVSRestart(t *testing.T) {
+	namespace, node := c.namespace(t), c.nodes[1]
+	first := c.pod(t, namespace, "test-pod-0", node, podOptions{})
+	second := c.pod(t, namespace, "test-pod-1", node, podOptions{})
+	type result struct {
+		out string
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		out, stderr, err := c.run(t.Context(), first, "", "arping", "-c", "25", "-i", "eth0", second.Status.PodIP)
+		done <- result{out + stderr, err}
+	}()
+	c.deletePod(t, c.agentOn(t, node), 30)
+	r := <-done
+	require.NoError(t, r.err, r.out)
+	require.Contains(t, r.out, " 0% unanswered", r.out)
+	c.waitForAgents(t)
+}
