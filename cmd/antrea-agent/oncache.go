@@ -32,9 +32,8 @@ type onCache struct {
 // of its API paths. It is called when the base flows are installed and the interface store is restored, and
 // before any Pod or Node flow is installed. ctx ends when the agent stops.
 func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
-	state := oncache.BridgeState{Bridge: n.bridge}
 	if !o.gates.Enabled(features.ONCache) {
-		if err := oncache.Cleanup(oncache.DefaultPinPath, state); err != nil {
+		if err := oncache.Cleanup(oncache.DefaultPinPath, n.sysctls); err != nil {
 			return nil, fmt.Errorf("feature gate %s is off, but removing its programs and settings failed: %w", features.ONCache, err)
 		}
 		return &onCache{
@@ -63,7 +62,7 @@ func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) 
 		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
-	}, pods, n.flows, state)
+	}, pods, n.flows, n.sysctls)
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}

@@ -31,6 +31,8 @@ type Component struct {
 	Configure func(configFile string) error
 	// Run is called after Configure, if that did not fail. It returns when ctx ends, and with an error when it cannot go on.
 	Run func(ctx context.Context) error
+	// Subcommands do something else than run the program; nil if there are none.
+	Subcommands []*cobra.Command
 }
 
 // Execute runs the program with the command line of the process and returns its exit code.
@@ -69,6 +71,10 @@ func (c *Component) Command() *cobra.Command {
 	logs.AddFlags(cmd.Flags())
 	if c.AddFlags != nil {
 		c.AddFlags(cmd.Flags())
+	}
+	cmd.AddCommand(c.Subcommands...)
+	if len(c.Subcommands) > 0 {
+		cmd.CompletionOptions.DisableDefaultCmd = true
 	}
 	return cmd
 }
