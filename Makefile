@@ -30,6 +30,7 @@ testbed_packages := ./test/e2e
 sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
 manifest := build/yamls/antrea.yml
+cleanup_manifest := build/yamls/antrea-cleanup.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 stages := vet verify-generated chart-test test-unit test-policy test-objects test-bpf test-conntrack bench-smoke test-kernels
 # These do not mind the ones that run beside them, which get what is left of the CPUs.
@@ -109,9 +110,11 @@ bin/helm:
 	cd test/chart && $(GO) build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 .PHONY: manifest
-manifest: bin/helm ## Render the chart with its defaults into build/yamls/antrea.yml
+manifest: bin/helm ## Render the chart with its defaults into build/yamls
 	bin/helm template antrea $(chart) --namespace kube-system --include-crds >$(manifest).new
 	mv $(manifest).new $(manifest)
+	bin/helm template antrea $(chart) --namespace kube-system --set cleanup.enable=true --show-only templates/cleanup/daemonset.yaml >$(cleanup_manifest).new
+	mv $(cleanup_manifest).new $(cleanup_manifest)
 
 .PHONY: chart-test
 chart-test: bin/helm ## Test the Helm chart and the manifest that is made from it

@@ -17,6 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
@@ -67,10 +68,21 @@ func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) 
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}
 	manager.Start()
+	reportUnavailable(n, manager)
 	go manager.Run(ctx.Done())
 	return &onCache{
 		manager: manager,
 		routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)},
 		changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(manager)},
 	}, nil
+}
+
+// reasonUnavailable says that the Node has no fast path until the agent is restarted.
+const reasonUnavailable problem.Reason = "ONCacheUnavailable"
+
+func reportUnavailable(n *node, manager *oncache.Manager) {
+	if reason := manager.Unavailable(); reason != nil {
+		n.problems.Report(reasonUnavailable, problem.Subject{Kind: "Node", Name: n.name},
+			fmt.Sprintf("all traffic of this Node takes the slow path: %v", reason))
+	}
 }

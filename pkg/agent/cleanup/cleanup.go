@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
@@ -30,6 +32,8 @@ type Options struct {
 	CNIBinDir string
 	// Bridge and Gateway are the names that the agent was configured with: they tell its datapath from others.
 	Bridge, Gateway string
+	// UnlessExists is a file that is there as long as Antrea is installed in the cluster; then nothing is removed. Empty for none.
+	UnlessExists string
 	// KeepLogs leaves /var/log/antrea.
 	KeepLogs bool
 	// DryRun finds and says everything, and changes nothing.
@@ -68,11 +72,25 @@ func (o *Options) steps() []step {
 	}
 }
 
+func (o *Options) checkUninstalled() error {
+	if o.UnlessExists == "" {
+		return nil
+	}
+	if _, err := os.Stat(o.UnlessExists); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the Node is not cleaned up: Antrea is still installed, since %s, a key of ConfigMap kube-system/antrea-config, exists; "+
+			"uninstall it first (helm uninstall antrea, or kubectl delete -f antrea.yml)", o.UnlessExists)
+	}
+	return nil
+}
+
 // Run cleans the Node of the current network namespace up. It refuses while an agent or ovs-vswitchd runs there. A failure of one step does not
 // stop the others; only the directory with the agent's state stays then, and the cleanup can be repeated.
 func (o Options) Run(ctx context.Context) error {
 	if o.pinPath == "" {
 		o.pinPath = oncache.DefaultPinPath
+	}
+	if err := o.checkUninstalled(); err != nil {
+		return err
 	}
 	directories := o.directories()
 	if !o.DryRun || len(directories) > 0 {

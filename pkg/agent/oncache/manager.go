@@ -149,6 +149,9 @@ func (m *Manager) load() (err error) {
 	return err
 }
 
+// Unavailable is why the cache is not in use on this Node; nil when it is. It does not change after Start.
+func (m *Manager) Unavailable() error { return m.unavailable }
+
 // poke wakes the worker, which writes mark flows.
 func (m *Manager) poke() {
 	select {
