@@ -70,6 +70,8 @@ IMAGES_ARGS ?=
 NODES ?= 2
 GATES ?= ONCache=true
 HELM_ARGS ?=
+# Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache".
+ACCEPTANCE_ARGS ?=
 
 .PHONY: help
 help: ## Show this text
@@ -149,7 +151,7 @@ $(firstword $(cluster_images)): build/images/cmd/images/catalog.go build/images/
 .PHONY: cluster-up
 cluster-up: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_images)) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... (root)
-	bin/testbed prepare --functional
+	bin/cluster prepare
 	bin/cluster up --nodes=$(NODES)
 	bin/helm install antrea $(chart) --kubeconfig "$$(bin/cluster kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(HELM_ARGS)
 	bin/cluster ready
@@ -157,6 +159,21 @@ cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_i
 .PHONY: cluster-down
 cluster-down: ## End the cluster of make cluster-up
 	bin/cluster down
+
+.PHONY: cluster-shell
+cluster-shell: ## Open a shell on a Node of the cluster of make cluster-up: make cluster-shell NODE=1
+	@bin/cluster shell $(NODE)
+
+.PHONY: acceptance
+acceptance: ## Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
+	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	$(GO) test -c -o bin/acceptance.test ./test/acceptance
+	hack/acceptance.sh $(ACCEPTANCE_ARGS)
+
+.PHONY: acceptance-smoke
+acceptance-smoke: ACCEPTANCE_ARGS = -test.run '^(Test|Test)$$/^(test)$$'
+acceptance-smoke: export GATES := on
+acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
 
 .PHONY: lint
 lint: vet staticcheck ## Check format and run static analysis

@@ -23,5 +23,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "acceptance:", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	fmt.Println(suite.tally.line(suite.gate))
+	os.Exit(code)
 }
