@@ -164,6 +164,9 @@ cluster-down: ## End the cluster of make cluster-up
 cluster-shell: ## Open a shell on a Node of the cluster of make cluster-up: make cluster-shell NODE=1
 	@bin/cluster shell $(NODE)
 
+# The ten most telling cases: Pods and the bridge, policies, Services, routes, and the fast path while things change.
+smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$
+
 .PHONY: acceptance
 acceptance: ## Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
 	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
@@ -171,7 +174,7 @@ acceptance: ## Test the installed plugin from outside, gate off and on, on the c
 	hack/acceptance.sh $(ACCEPTANCE_ARGS)
 
 .PHONY: acceptance-smoke
-acceptance-smoke: ACCEPTANCE_ARGS = -test.run '^(Test|Test)$$/^(test)$$'
+acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
 acceptance-smoke: export GATES := on
 acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
 

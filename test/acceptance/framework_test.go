@@ -36,9 +36,9 @@ type cluster struct {
 	tally                   tally
 }
 
-// open connects to the cluster that $KUBECONFIG names.
-func open(ctx context.Context) (*cluster, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+// open connects to a cluster.
+func open(ctx context.Context, kubeconfig string) (*cluster, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}

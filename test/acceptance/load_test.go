@@ -46,6 +46,33 @@ func (c *cluster) testBatch(t *testing.T) {
 	})
 }
 
+// TestBenchmarkBandwidth prints the throughput between two Pods; no value is expected of it.
+func TestBenchmarkBandwidth(t *testing.T) {
+	c := suite
+	for _, tt := range []struct {
+		name       string
+		serverNode string
+		service    bool
+	}{
+		{"IntraNode", c.nodes[0], false},
+		{"InterNode", c.nodes[1], false},
+		{"ServiceLocalAccess", c.nodes[0], true},
+		{"ServiceRemoteAccess", c.nodes[1], true},
+	} {
+		c.test(t, tt.name, func(t *testing.T) {
+			namespace := c.namespace(t)
+			client := c.pod(t, namespace, "client", c.nodes[0], podOptions{})
+			server := c.pod(t, namespace, "server", tt.serverNode, podOptions{command: []string{"iperf3", "-s"}, labels: map[string]string{"app": "server"}})
+			address := server.Status.PodIP
+			if tt.service {
+				address = c.service(t, namespace, "server", 5201, 5201, nil).Spec.ClusterIP
+			}
+			c.expect(t, true, client, address, 5201)
+			require.Positive(t, c.mbits(t, c.iperf(t, client, address, "--time", "5")))
+		})
+	}
+}
+
 func TestBandwidth(t *testing.T) {
 	c := suite
 	for _, tt := range []struct {
