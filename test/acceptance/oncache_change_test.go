@@ -65,7 +65,7 @@ func (c *cluster) testAddressReuse(t *testing.T) {
 	}
 	first := c.pod(t, namespace, "first", node, servers("first"))
 	// Its answers are the names of the Pods that were asked.
-	script := fmt.Sprintf("while sleep 0.1; do echo hostname; done | timeout 70 nc -u -p 7000 -w 70 %s %d", first.Status.PodIP, port)
+	script := fmt.Sprintf("{ sleep 3; while sleep 0.1; do echo hostname; done; } | timeout 70 nc -u -p 7000 -w 70 %s %d", first.Status.PodIP, port)
 	wait := c.start(t, clients["old"], 2*time.Minute, "sh", "-c", script)
 	c.waitFast(t, "UDP", clients["old"], first)
 

@@ -109,7 +109,7 @@ const interruption = 5 * time.Second
 // testThroughputDuringRestart sends a stream between two Nodes while the agent of one, and then of the other, is replaced.
 func (c *cluster) testThroughputDuringRestart(t *testing.T) {
 	client, server := c.stream(t, c.namespace(t))
-	wait := c.startIperf(t, client, server.Status.PodIP, "--time", "120", "--bitrate", modest)
+	wait := c.startIperf(t, client, server.Status.PodIP, "--time", "150", "--bitrate", modest)
 	c.waitFast(t, "TCP", client, server)
 	c.restartAgent(t, client.Spec.NodeName)
 	c.waitFast(t, "TCP", client, server)

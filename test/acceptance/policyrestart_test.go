@@ -53,7 +53,7 @@ func (c *cluster) withoutController(t *testing.T, f func()) {
 	t.Helper()
 	t.Cleanup(func() {
 		scale := []byte(`{"spec":{"replicas":1}}`)
-		_, err := c.client.AppsV1().Deployments(systemNamespace).Patch(context.Background(), controller, types.MergePatchType, scale, metav1.PatchOptions{}, "scale")
+		_, err := c.client.AppsV1().Deployments(systemNamespace).Patch(context.Background(), controller, types.MergePatchType, scale, metav1.PatchOptions{})
 		require.NoError(t, err)
 	})
 	c.scaleController(t, 0)

@@ -103,7 +103,7 @@ func (c *cluster) testSelfSigned(t *testing.T) {
 
 // testUserCertificate: the controller uses the certificate in the user's Secret, publishes its CA, and follows its change.
 func (c *cluster) testUserCertificate(t *testing.T) {
-	t.Cleanup(func() { c.deleteSecret(t) }) // runs last: the controller makes its own again
+	t.Cleanup(func() { c.deleteSecret(t) }) // runs last
 	client := c.pod(t, c.namespace(t), "client", c.nodes[1], podOptions{image: agnhostImage})
 	first, second := certificate(t), certificate(t)
 	c.putSecret(t, first)
@@ -163,9 +163,13 @@ func (c *cluster) putSecret(t *testing.T, data map[string][]byte) {
 	require.NoError(t, err)
 }
 
+// deleteSecret also replaces the controller, which makes a certificate of its own.
 func (c *cluster) deleteSecret(t *testing.T) {
 	t.Helper()
-	require.NoError(t, c.client.CoreV1().Secrets(systemNamespace).Delete(withoutCancel(t), tlsSecret, metav1.DeleteOptions{}))
+	ctx := withoutCancel(t)
+	require.NoError(t, c.client.CoreV1().Secrets(systemNamespace).Delete(ctx, tlsSecret, metav1.DeleteOptions{}))
+	err := c.client.CoreV1().Pods(systemNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: controllerLabels})
+	require.NoError(t, err)
 }
 
 // certificate makes a CA and a certificate of the controller.
