@@ -72,6 +72,8 @@ GATES ?= ONCache=true
 HELM_ARGS ?=
 # Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache".
 ACCEPTANCE_ARGS ?=
+# A regular expression for the cases of make conformance.
+FOCUS ?=
 
 .PHONY: help
 help: ## Show this text
@@ -177,6 +179,11 @@ acceptance: ## Test the installed plugin from outside, gate off and on, on the c
 acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
 acceptance-smoke: export GATES := on
 acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
+
+.PHONY: conformance
+conformance: ## Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
+	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	hack/conformance.sh $(if $(FOCUS),'$(FOCUS)')
 
 .PHONY: lint
 lint: vet staticcheck ## Check format and run static analysis

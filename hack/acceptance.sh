@@ -47,7 +47,7 @@ for gate in "${gates[@]}"; do
 	log=$logs/acceptance-$gate.log
 	rm -rf "$logs/acceptance-$gate"
 	switch "$gate"
-	ACCEPTANCE_KUBECONFIG=$kubeconfig ACCEPTANCE_MANIFEST=$PWD/$logs/antrea.yml ACCEPTANCE_LOGS=$PWD/$logs/acceptance-$gate KUBECTL=$(bin/cluster kubectl-path) \
+	ACCEPTANCE_KUBECONFIG=$kubeconfig ACCEPTANCE_MANIFEST=$PWD/$logs/antrea.yml ACCEPTANCE_LOGS=$PWD/$logs/acceptance-$gate KUBECTL=$(bin/cluster program kubectl) \
 		bin/acceptance.test -test.v -test.timeout=2h "$@" 2>&1 | tee "$log" || failed=1
 	results+=("$(grep -a '^acceptance: cases=' "$log" || echo "acceptance: no result gate=$gate, see $log")")
 done

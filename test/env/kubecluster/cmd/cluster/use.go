@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
 	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
@@ -129,18 +130,17 @@ func kubeconfigCommand() *cobra.Command {
 	}
 }
 
-func kubectlPathCommand() *cobra.Command {
+func programCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "kubectl-path",
-		Short: "Print the path of kubectl for the cluster that `up` has started",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			var i instance
-			if _, err := daemon.Read(kind, &i); err != nil {
-				return err
+		Use:   "program NAME",
+		Short: "Print the path of a program of Kubernetes, such as kubectl, which is built if need be",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := controlplane.BuildKubernetes(cmd.Context(), progress.New(os.Stderr), args[0])
+			if err == nil {
+				fmt.Println(path)
 			}
-			fmt.Println(i.Kubectl)
-			return nil
+			return err
 		},
 	}
 }
