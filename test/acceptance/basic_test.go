@@ -19,13 +19,15 @@ import (
 
 func TestBasic(t *testing.T) {
 	c := suite
-	t.Run("testPodAssignIP", c.testPodAssignIP)
-	t.Run("testDeletePod", c.testDeletePod)
-	t.Run("testAntreaGracefulExit", c.testGracefulExit)
-	t.Run("testIPAMRestart", c.testIPAMRestart)
-	t.Run("testGratuitousARP", c.testGratuitousARP)
-	t.Run("testLogRotate", c.testLogRotate)
-	t.Run("testClusterIdentity", c.testClusterIdentity)
+	c.test(t, "testPodAssignIP", c.testPodAssignIP)
+	c.test(t, "testDeletePod", c.testDeletePod)
+	c.test(t, "testAntreaGracefulExit", c.testGracefulExit)
+	c.test(t, "testIPAMRestart", c.testIPAMRestart)
+	c.test(t, "testDeletePreviousRoundFlowsOnStartup", c.testPreviousRound)
+	c.test(t, "testGratuitousARP", c.testGratuitousARP)
+	c.test(t, "testLogRotate", c.testLogRotate)
+	c.test(t, "testConfigForwardCompatibility", c.testUnknownKeys)
+	c.test(t, "testClusterIdentity", c.testClusterIdentity)
 }
 
 // testPodAssignIP: a Pod's address is one of its Node's Pod network.
@@ -82,8 +84,7 @@ func (c *cluster) testGracefulExit(t *testing.T) {
 func (c *cluster) testIPAMRestart(t *testing.T) {
 	namespace, node := c.namespace(t), c.nodes[1]
 	first := c.pod(t, namespace, "test-pod-0", node, podOptions{})
-	c.deletePod(t, c.agentOn(t, node), 30)
-	c.waitForAgents(t)
+	c.restartAgent(t, node)
 	second := c.pod(t, namespace, "test-pod-1", node, podOptions{})
 	require.NotEqual(t, first.Status.PodIP, second.Status.PodIP)
 	c.exec(t, second, "", "ping", "-c", "1", first.Status.PodIP)

@@ -59,9 +59,6 @@ type Cluster struct {
 	controlPlane *controlplane.ControlPlane
 }
 
-// programs are paths of programs of Kubernetes.
-type programs struct{ kubelet, kubectl string }
-
 // Start starts a cluster and returns when all Nodes have registered. They are not ready before a network plugin is installed.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	c := &Cluster{o: o, disk: o.Disk, Kubeconfig: filepath.Join(o.StateDir, "kubeconfig")}
@@ -98,10 +95,7 @@ func (c *Cluster) build(ctx context.Context) (err error) {
 	if c.version, err = controlplane.KubernetesVersion(); err != nil {
 		return err
 	}
-	if c.programs.kubelet, err = controlplane.BuildKubernetes(ctx, c.o.Progress, "kubelet"); err != nil {
-		return err
-	}
-	c.programs.kubectl, err = controlplane.BuildKubernetes(ctx, c.o.Progress, "kubectl")
+	c.programs, err = buildPrograms(ctx, c.o.Progress)
 	return err
 }
 

@@ -61,6 +61,17 @@ func upCommand() *cobra.Command {
 	return cmd
 }
 
+func prepareCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prepare",
+		Short: "Build the programs of Kubernetes and the Nodes' kernel now if this machine does not have them yet",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return kubecluster.Prepare(cmd.Context(), progress.New(os.Stderr))
+		},
+	}
+}
+
 func serveCommand() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
