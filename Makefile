@@ -183,6 +183,13 @@ acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
 acceptance-smoke: export GATES := on
 acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
 
+.PHONY: lifecycle
+lifecycle: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
+lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ## Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
+	bin/cluster prepare
+	$(GO) test -c -o bin/acceptance.test ./test/acceptance
+	hack/lifecycle.sh $(LIFECYCLE_ARGS)
+
 .PHONY: conformance
 conformance: ## Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
 	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
