@@ -79,13 +79,14 @@ beside() {
 # start_beside COMMAND STAGE... starts these stages, as a process group of their own, after COMMAND PID has given their shell its priority.
 groups=()
 start_beside() {
-	local priority=$1
+	local priority
+	read -ra priority <<<"$1"
 	shift
 	[ $# -gt 0 ] || return 0
 	echo "==> from now on beside the others: $* (output in $logs/STAGE.log)"
 	set -m
 	{
-		$priority $BASHPID >/dev/null
+		"${priority[@]}" "$BASHPID" >/dev/null
 		beside "$@"
 	} &
 	groups+=($!)
