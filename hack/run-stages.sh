@@ -105,7 +105,7 @@ trap end_groups EXIT
 trap 'exit 130' INT TERM
 
 run_foreground "${alone[@]}"
-start_beside 'renice -n 10 -p' "${low[@]}"
+start_beside 'renice -n 5 -p' "${low[@]}"
 start_beside 'chrt --idle --pid 0' "${idle[@]}"
 run_foreground "${ordinary[@]}"
 if [ ${#groups[@]} -gt 0 ]; then
