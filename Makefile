@@ -169,10 +169,15 @@ vet: ## Check format and go.mod and run go vet
 		echo "#include \"$$header\"" | clang-14 -target bpf -mcpu=v3 -fsyntax-only -Wall -Werror -Wno-unused-function -I. -I/usr/include/$$(gcc -dumpmachine) -x c - || \
 			{ echo "$$header does not include all that it uses"; exit 1; }; \
 	done
+	@$(MAKE) --no-print-directory shellcheck
 	hack/check-fuzz.sh --match
 	hack/check-conntrack.sh --match
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
+
+.PHONY: shellcheck
+shellcheck: ## Check the shell scripts
+	shellcheck -x -P SCRIPTDIR $$(grep -rlE --exclude='*.go' '^#!/.*[/ ](ba)?sh$$' .ci build ci hack)
 
 .PHONY: staticcheck
 staticcheck: ## Run staticcheck

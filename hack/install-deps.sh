@@ -11,7 +11,7 @@ set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/antrea-oncache
 packages=(
   # compile
-  gcc libc6-dev make git clang-14 llvm-14 clang-format-14 libbpf-dev protobuf-compiler
+  gcc libc6-dev make git clang-14 llvm-14 clang-format-14 libbpf-dev protobuf-compiler shellcheck
   # Nodes, and the tools of tests
   openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 util-linux spin
 )
@@ -201,7 +201,7 @@ main() {
     if [ ! -e "$cache/kernel-stable/current" ]; then get_kernel kernel-stable "$codename"; fi
     if [ ! -e "$cache/virtiofsd/current" ]; then get_virtiofsd; fi
   fi
-  say done
+  say "done"
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then main "$@"; fi

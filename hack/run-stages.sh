@@ -89,7 +89,7 @@ if [ -n "$group" ]; then
 	group=
 fi
 
-summary= failed=()
+summary='' failed=()
 for stage in "${stages[@]}" "${beside[@]}"; do
 	if verdict "$stage" >/dev/null; then
 		read -r _ seconds <"$logs/$stage.stage"
