@@ -46,7 +46,7 @@ matrix() {
 
 run() {
 	local kind tunnel family gate
-	list | grep -q "^$1 " || die "there is no job \"$1\"; see jobs.sh list"
+	list | grep "^$1 " >/dev/null || die "there is no job \"$1\"; see jobs.sh list"
 	IFS=- read -r kind tunnel family gate _ <<<"$1"
 	echo "jobs: $1 on Linux $(uname -r)"
 	case $kind in

@@ -4,7 +4,7 @@
 
 # Builds the images and the chart of this commit and publishes them:
 #
-#   publish.sh REGISTRY
+#   publish.sh REGISTRY [REF]
 #
 # REGISTRY is a host with a path, such as ghcr.io/antrea-oncache. It gets antrea-agent-ubuntu and antrea-controller-ubuntu, each as one index
 # for IMAGE_ARCHS (default: amd64 arm64), and the chart as charts/antrea. The tags come from the file VERSION:
@@ -12,6 +12,7 @@
 #   1.2.3        images v1.2.3, chart 1.2.3; HEAD must have the tag v1.2.3; nothing that exists is replaced
 #   1.2.3-dev    images latest, chart 1.2.3-dev; the former ones are replaced
 #
+# REF is what a CI system runs for. A release is published for its tag: for a branch nothing is done then, and another tag is refused.
 # With REGISTRY_USER and REGISTRY_PASSWORD in the environment it logs in for this run only; without, the login of `docker login` is used. A
 # registry on a loopback address (for tests) is asked with HTTP.
 set -euo pipefail
@@ -29,14 +30,18 @@ die() {
 
 # check refuses everything that can be refused before anything is built.
 check() {
+	local key
 	[[ $registry =~ ^[a-z0-9.:-]+(/[a-z0-9._-]+)+$ ]] || die "the registry is \"$registry\", must be a host with a path in lower case, like ghcr.io/antrea-oncache"
 	[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-dev|-(alpha|beta|rc)\.[0-9]+)?$ ]] || die "VERSION is \"$version\", must be like 1.2.3, 1.2.3-rc.1 or 1.2.3-dev"
+	for key in version appVersion; do
+		grep -qx "$key: $version" "$chart/Chart.yaml" || die "$chart/Chart.yaml has another $key than VERSION, which is $version"
+	done
 	if [ -n "${REGISTRY_USER:-}" ] && [ -z "${REGISTRY_PASSWORD:-}" ]; then
 		die "REGISTRY_USER is set, but REGISTRY_PASSWORD is not"
 	fi
 	if [ -z "$development" ]; then
 		[ -z "$(git status --porcelain)" ] || die "the release $version needs a clean checkout; see git status"
-		git tag --points-at HEAD | grep -qx "v$version" || die "the release $version needs the tag v$version on this commit: git tag v$version"
+		git tag --points-at HEAD | grep -x "v$version" >/dev/null || die "the release $version needs the tag v$version on this commit: git tag v$version"
 	fi
 }
 
@@ -74,7 +79,7 @@ push_chart() {
 	"$helm" push "$package" "oci://$registry/charts" "${http[@]}"
 }
 
-if [ $# -ne 1 ]; then
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
 	sed -n '7s/^#   //p' "${BASH_SOURCE[0]}" >&2
 	exit 2
 fi
@@ -84,6 +89,16 @@ archs=${IMAGE_ARCHS:-amd64 arm64}
 development='' tag=v$version http=()
 case $version in *-dev) development=1 tag=latest ;; esac
 case $registry in localhost[:/]* | 127.*) http=(--plain-http) ;; esac
+case ${2:-v$version} in
+"v$version") ;;
+v[0-9]*) die "the tag is $2, but VERSION is $version" ;;
+*)
+	[ -n "$development" ] || {
+		say "the release $version is published for its tag, not for $2"
+		exit 0
+	}
+	;;
+esac
 check
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -99,7 +99,7 @@ cleanup() {
 
 add_backports() {
   local entry
-  if apt-cache policy | grep -q "n=$codename-backports"; then return; fi
+  if apt-cache policy | grep "n=$codename-backports" >/dev/null; then return; fi
   entry=$(backports_entry /etc/apt "$codename") ||
     die "no apt entry of the suite $codename found in /etc/apt to derive $codename-backports from; add one and start again"
   say "adding the suite $codename-backports to apt"

@@ -46,7 +46,7 @@ check() {
 		[ -e "${file}_$arch.tar" ] || die "${file}_$arch.tar does not exist: run make images IMAGE_ARCHS=$arch"
 	done
 	[ -x "$antctl" ] || die "$antctl does not exist: run make images IMAGE_ARCHS=$arch"
-	! kind get clusters 2>/dev/null | grep -qx -- "$cluster" || die "the cluster $cluster exists: destroy it first, or choose another name"
+	! kind get clusters 2>/dev/null | grep -x -- "$cluster" >/dev/null || die "the cluster $cluster exists: destroy it first, or choose another name"
 }
 
 configuration() {
