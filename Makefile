@@ -18,7 +18,8 @@ version := v$(shell cat VERSION)
 commit := $(shell git rev-parse --short HEAD 2>/dev/null)
 tree := $(if $(shell git status --porcelain 2>/dev/null),dirty,clean)
 module := github.com/antrea-oncache/antrea
-ldflags := -s -w $(foreach v,Version=$(version) GitSHA=$(commit) GitTreeState=$(tree),-X $(module)/pkg/version.$(v))
+released := $(if $(filter clean,$(tree)),$(if $(filter-out %-dev,$(version)),released),)
+ldflags := -s -w $(foreach v,Version=$(version) GitSHA=$(commit) GitTreeState=$(tree) ReleaseStatus=$(or $(released),unreleased),-X $(module)/pkg/version.$(v))
 
 commands := $(notdir $(wildcard cmd/*))
 reference_plugins := ipam/host-local main/loopback meta/portmap meta/bandwidth
@@ -188,7 +189,7 @@ model: ## Check the coherency protocol's models with spin, broken variants inclu
 	hack/check-model.sh
 
 .PHONY: test-unit
-test-unit: build ## Run unit tests (root runs more of them)
+test-unit: build bin/helm ## Run unit tests (root runs more of them)
 	bin/testbed prepare
 	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
 	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy
