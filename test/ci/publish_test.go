@@ -70,11 +70,7 @@ type publisher struct {
 
 func newPublisher(t *testing.T, version string) *publisher {
 	t.Helper()
-	helm, err := filepath.Abs(root + "/bin/helm")
-	require.NoError(t, err)
-	if _, err := os.Stat(helm); err != nil {
-		t.Skip("bin/helm does not exist: make chart-test builds it")
-	}
+	helm := realHelm(t)
 	p := &publisher{checkout: newCheckout(t, "build/charts", ".gitignore"), helm: helm, images: map[string]v1.Image{}}
 	p.standIn("standins/go", "shift 2; exec "+filepath.Join(programs, "publish")+` "$@"`)
 	p.standIn("standins/make", "")
