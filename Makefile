@@ -18,7 +18,8 @@ version := v$(shell cat VERSION)
 commit := $(shell git rev-parse --short HEAD 2>/dev/null)
 tree := $(if $(shell git status --porcelain 2>/dev/null),dirty,clean)
 module := github.com/antrea-oncache/antrea
-ldflags := -s -w $(foreach v,Version=$(version) GitSHA=$(commit) GitTreeState=$(tree),-X $(module)/pkg/version.$(v))
+released := $(if $(filter clean,$(tree)),$(if $(filter-out %-dev,$(version)),released),)
+ldflags := -s -w $(foreach v,Version=$(version) GitSHA=$(commit) GitTreeState=$(tree) ReleaseStatus=$(or $(released),unreleased),-X $(module)/pkg/version.$(v))
 
 commands := $(notdir $(wildcard cmd/*))
 reference_plugins := ipam/host-local main/loopback meta/portmap meta/bandwidth
@@ -171,10 +172,15 @@ vet: ## Check format and go.mod and run go vet
 		echo "#include \"$$header\"" | clang-14 -target bpf -mcpu=v3 -fsyntax-only -Wall -Werror -Wno-unused-function -I. -I/usr/include/$$(gcc -dumpmachine) -x c - || \
 			{ echo "$$header does not include all that it uses"; exit 1; }; \
 	done
+	@$(MAKE) --no-print-directory shellcheck
 	hack/check-fuzz.sh --match
 	hack/check-conntrack.sh --match
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
+
+.PHONY: shellcheck
+shellcheck: ## Check the shell scripts
+	shellcheck -x -P SCRIPTDIR $$(grep -rlE --exclude='*.go' '^#!/.*[/ ](ba)?sh$$' .ci build ci hack)
 
 .PHONY: staticcheck
 staticcheck: ## Run staticcheck
@@ -185,7 +191,7 @@ model: ## Check the coherency protocol's models with spin, broken variants inclu
 	hack/check-model.sh
 
 .PHONY: test-unit
-test-unit: build ## Run unit tests (root runs more of them)
+test-unit: build bin/helm ## Run unit tests (root runs more of them)
 	bin/testbed prepare
 	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
 	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy

@@ -114,7 +114,7 @@ if [ ${#groups[@]} -gt 0 ]; then
 	groups=()
 fi
 
-summary= failed=() cpu_total=0
+summary='' failed=() cpu_total=0
 for stage in "${stages[@]}"; do
 	if verdict "$stage" >/dev/null; then
 		read -r _ seconds cpu <"$logs/$stage.stage"
