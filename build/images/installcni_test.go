@@ -214,6 +214,13 @@ func TestInstallCNIRefuses(t *testing.T) {
 			prepare: func(n *node) { require.NoError(n.t, os.Remove(filepath.Join(n.root, "opt/cni/bin/portmap"))) },
 		},
 		{
+			name: "the agent refuses its configuration", output: "antrea-agent refuses validate --config=",
+			prepare: func(n *node) {
+				n.write("etc/antrea/antrea-agent.conf", "tunnelType: ipip\n", 0o644)
+				n.write("usr/local/bin/antrea-agent", "#!/bin/sh\necho \"antrea-agent refuses $*\"\nexit 1\n", 0o755)
+			},
+		},
+		{
 			name: "another network plugin comes first", output: "05-other.conflist is of another network plugin and comes before 10-antrea.conflist",
 			prepare: func(n *node) { n.write("host/etc/cni/net.d/05-other.conflist", `{"name": "other"}`, 0o644) },
 		},

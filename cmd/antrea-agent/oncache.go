@@ -77,12 +77,9 @@ func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) 
 	}, nil
 }
 
-// reasonUnavailable says that the Node has no fast path until the agent is restarted.
-const reasonUnavailable problem.Reason = "ONCacheUnavailable"
-
 func reportUnavailable(n *node, manager *oncache.Manager) {
 	if reason := manager.Unavailable(); reason != nil {
-		n.problems.Report(reasonUnavailable, problem.Subject{Kind: "Node", Name: n.name},
+		n.problems.Report(oncache.ReasonUnavailable, problem.Subject{Kind: "Node", Name: n.name},
 			fmt.Sprintf("all traffic of this Node takes the slow path: %v", reason))
 	}
 }

@@ -67,15 +67,24 @@ func (c *Component) Command() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&configFile, "config", "", "The path to the configuration file")
-	logs.AddFlags(cmd.Flags())
-	if c.AddFlags != nil {
-		c.AddFlags(cmd.Flags())
+	addFlags := func(flags *pflag.FlagSet) {
+		flags.StringVar(&configFile, "config", "", "The path to the configuration file")
+		logs.AddFlags(flags)
+		if c.AddFlags != nil {
+			c.AddFlags(flags)
+		}
 	}
-	cmd.AddCommand(c.Subcommands...)
-	if len(c.Subcommands) > 0 {
-		cmd.CompletionOptions.DisableDefaultCmd = true
+	addFlags(cmd.Flags())
+	validate := &cobra.Command{
+		Use:          "validate",
+		Short:        "Check configuration file and flags as " + c.Name + " does at its start, and end",
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE:         func(*cobra.Command, []string) error { return c.Configure(configFile) },
 	}
+	addFlags(validate.Flags())
+	cmd.AddCommand(append(c.Subcommands, validate)...)
+	cmd.CompletionOptions.DisableDefaultCmd = true
 	return cmd
 }
 

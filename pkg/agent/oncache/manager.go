@@ -16,12 +16,16 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // DefaultPinPath is the directory of all pins.
 const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
+
+// ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
+const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
 
 // retryInterval is how long the manager waits after Open vSwitch has refused mark flows, or while no epoch is free.
 const retryInterval = time.Second
