@@ -190,8 +190,10 @@ acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate 
 lifecycle: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ## Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
 	bin/cluster prepare
+	$(MAKE) --no-print-directory image-programs IMAGE_ARCHS=$(IMAGE_ARCHS) IMAGE_PROGRAMS=bin/images-next/programs version=$(version)-next
+	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs bin/images-next/programs --out bin/images-next --version $(version)-next project
 	$(GO) test -c -o bin/acceptance.test ./test/acceptance
-	hack/lifecycle.sh $(LIFECYCLE_ARGS)
+	hack/lifecycle.sh $(version)-next $(LIFECYCLE_ARGS)
 
 .PHONY: conformance
 conformance: ## Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)

@@ -2,21 +2,19 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Takes an installation through its life on a cluster of its own, of two Nodes, that it starts and ends: lifecycle.sh [FLAG_OF_TEST_BINARY...].
+# Takes an installation through its life on a cluster of its own, of two Nodes, that it starts and ends: lifecycle.sh VERSION [FLAG_OF_TEST_BINARY...].
 # Installation, upgrade Node by Node to images of another version, rollback, gate off and on, Node drained, rebooted and added,
 # uninstallation; test/acceptance/lifecycle_test.go has the cases with their bounds.
 #
-# The images of the other version are made from the same sources with another VERSION. The upgrade also changes oncache.maxFlows, so that the maps
-# of the two versions have different layouts.
+# bin/images-next has the images of VERSION, the other version. make lifecycle makes them from the same sources. The upgrade also changes
+# oncache.maxFlows, so that the maps of the two versions have different layouts.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 arch=$(go env GOARCH)
-next=v$(cat VERSION)-next
+next=${1:?the version of the images in bin/images-next}
+shift
 images=bin/images-next
-
-make --no-print-directory image-programs "IMAGE_ARCHS=$arch" "IMAGE_PROGRAMS=$images/programs" "version=$next"
-go run ./build/images/cmd/images --arch "$arch" --programs "$images/programs" --out "$images" --version "$next" project
 
 bin/cluster up --nodes=2
 trap 'bin/cluster down' EXIT
