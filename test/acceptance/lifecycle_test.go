@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,7 @@ func TestLifecycle(t *testing.T) {
 		{"installation", l.testInstallation, true},
 		{"upgrade of one Node, then of the other", l.testUpgrade, false},
 		{"rollback", l.testRollback, false},
+		{"wrong configuration", l.testWrongConfiguration, false},
 		{"gate off and on in the ConfigMap", l.testGate, false},
 		{"Node drained", l.testDrain, false},
 		{"Node rebooted", l.testReboot, false},
@@ -198,19 +200,65 @@ func (l *life) testGate(t *testing.T) {
 	})
 }
 
-func (l *life) setGate(t *testing.T, value string) {
+// testWrongConfiguration replaces an agent by one that refuses its configuration: the init container says what is wrong, before anything on the Node
+// is changed, and open connections go on.
+func (l *life) testWrongConfiguration(t *testing.T) {
+	client, server := l.pair(t)
+	node := server.Spec.NodeName
+	l.duringTraffic(t, client, server, 100*time.Second, func() {
+		l.waitFast(t, "TCP", client, server)
+		former := l.editAgentConfig(t, func(text string) string { return strings.Replace(text, `tunnelType: "geneve"`, `tunnelType: "ipip"`, 1) })
+		l.deletePod(t, l.agentOn(t, node), 30)
+		before := l.state(t, node)
+		eventually(t, rolloutTimeout, func() error {
+			return l.initSays(t, node, `tunnelType: "ipip" is not a valid value; allowed: geneve`, "Nothing on the Node has been changed")
+		})
+		require.Empty(t, cmp.Diff(before, l.state(t, node)), "Node %s", node)
+		l.editAgentConfig(t, func(string) string { return former })
+		eventually(t, rolloutTimeout, func() error { return l.allReady(t.Context(), agentLabels, len(l.nodes)) })
+	})
+}
+
+// initSays fails until the init container of a Node's agent has said all parts and failed.
+func (l *life) initSays(t *testing.T, node string, parts ...string) error {
+	list, err := l.client.CoreV1().Pods(systemNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: agentLabels, FieldSelector: "spec.nodeName=" + node})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) != 1 {
+		return fmt.Errorf("Node %s has %d agents", node, len(list.Items))
+	}
+	log := l.containerLog(t.Context(), &list.Items[0], "install-cni")
+	for _, part := range parts {
+		if !strings.Contains(log, part) {
+			return fmt.Errorf("install-cni on Node %s has not said %q (%s):\n%s", node, part, containerStates(&list.Items[0]), log)
+		}
+	}
+	return nil
+}
+
+// editAgentConfig changes antrea-agent.conf and returns what it was. Agents read it when they start.
+func (l *life) editAgentConfig(t *testing.T, change func(string) string) (former string) {
 	t.Helper()
 	maps := l.client.CoreV1().ConfigMaps(systemNamespace)
 	config, err := maps.Get(t.Context(), configMap, metav1.GetOptions{})
 	require.NoError(t, err)
-	text := config.Data[agentConfigKey]
-	for _, former := range []string{"true", "false"} {
-		text = strings.ReplaceAll(text, "  ONCache: "+former+"\n", "  ONCache: "+value+"\n")
-	}
-	require.Contains(t, text, "  ONCache: "+value+"\n")
-	config.Data[agentConfigKey] = text
+	former = config.Data[agentConfigKey]
+	config.Data[agentConfigKey] = change(former)
 	_, err = maps.Update(t.Context(), config, metav1.UpdateOptions{})
 	require.NoError(t, err)
+	return former
+}
+
+func (l *life) setGate(t *testing.T, value string) {
+	t.Helper()
+	l.editAgentConfig(t, func(text string) string {
+		for _, former := range []string{"true", "false"} {
+			text = strings.ReplaceAll(text, "  ONCache: "+former+"\n", "  ONCache: "+value+"\n")
+		}
+		require.Contains(t, text, "  ONCache: "+value+"\n")
+		return text
+	})
 	l.restart(t)
 }
 
