@@ -73,6 +73,24 @@ func (l *life) testUninstallation(t *testing.T) {
 	for _, node := range l.nodes {
 		require.Empty(t, cmp.Diff(l.bare[node], l.state(t, node)), "Node %s: - before the installation, + after the cleanup", node)
 	}
+	l.requireNoObjects(t)
+}
+
+// requireNoObjects deletes from the API what Helm does not know, as docs/uninstall.md says, and checks that nothing is left.
+func (l *life) requireNoObjects(t *testing.T) {
+	t.Helper()
+	l.command(t, l.kubectl, "delete", "crd", "antreaagentinfos.crd.antrea.io", "antreacontrollerinfos.crd.antrea.io")
+	l.command(t, l.kubectl, "-n", systemNamespace, "delete", "configmap/antrea-ca", "configmap/antrea-cluster-identity", "secret/antrea-controller-tls", "lease/antrea-controller")
+	l.command(t, l.kubectl, "annotate", "nodes", "--all", "node.antrea.io/transport-addresses-")
+	for _, kinds := range []string{
+		"configmaps,secrets,services,serviceaccounts,daemonsets,deployments,pods,leases,roles,rolebindings",
+		"clusterroles,clusterrolebindings,customresourcedefinitions,apiservices,priorityclasses,mutatingwebhookconfigurations,validatingwebhookconfigurations",
+	} {
+		for line := range strings.Lines(l.command(t, l.kubectl, "-n", systemNamespace, "get", kinds, "-o", "name")) {
+			require.NotRegexp(t, "antrea|antctl", line)
+		}
+	}
+	require.NotContains(t, l.command(t, l.kubectl, "get", "nodes", "-o", "yaml"), "antrea.io")
 }
 
 // cleanupSays fails until the cleanup of each Node has said something.
