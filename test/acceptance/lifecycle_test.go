@@ -207,7 +207,9 @@ func (l *life) testWrongConfiguration(t *testing.T) {
 	node := server.Spec.NodeName
 	l.duringTraffic(t, client, server, 100*time.Second, func() {
 		l.waitFast(t, "TCP", client, server)
-		former := l.editAgentConfig(t, func(text string) string { return strings.Replace(text, `tunnelType: "geneve"`, `tunnelType: "ipip"`, 1) })
+		former := l.editAgentConfig(t, func(text string) string {
+			return strings.Replace(text, `tunnelType: "geneve"`, `tunnelType: "ipip"`, 1)
+		})
 		l.deletePod(t, l.agentOn(t, node), 30)
 		before := l.state(t, node)
 		eventually(t, rolloutTimeout, func() error {

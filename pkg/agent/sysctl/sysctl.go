@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -61,7 +63,7 @@ func (r *Record) Set(key, value string) error {
 	if former == value {
 		return nil
 	}
-	c, err := r.load()
+	c, err := r.loadOrForget()
 	if err != nil {
 		return fmt.Errorf("set sysctl %s to %s: %w", key, value, err)
 	}
@@ -90,6 +92,9 @@ func (r *Record) Changes() (keys []string, changes map[string]Change, err error)
 	if err != nil {
 		return nil, nil, err
 	}
+	if damaged := r.file + damagedSuffix; exists(damaged) {
+		return nil, nil, damagedError{damaged}
+	}
 	for key, change := range c.Changes {
 		if now, err := read(key); err != nil || now != change.Set {
 			delete(c.Changes, key)
@@ -103,7 +108,7 @@ func (r *Record) Changes() (keys []string, changes map[string]Change, err error)
 func (r *Record) Restore(key string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c, err := r.load()
+	c, err := r.loadOrForget()
 	if err != nil {
 		return fmt.Errorf("restore sysctl %s: %w", key, err)
 	}
@@ -130,6 +135,35 @@ func read(key string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
+// damagedError says that there is a record that cannot be read.
+type damagedError struct{ file string }
+
+func (e damagedError) Error() string {
+	return fmt.Sprintf("%s, the record of changed sysctls, is damaged; check net.ipv4.ip_forward, net.ipv6.conf.all.forwarding and "+
+		"net.netfilter.nf_conntrack_tcp_be_liberal yourself, then remove it", e.file)
+}
+
+const damagedSuffix = ".damaged"
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// loadOrForget puts a damaged record aside and begins a new one: the Node's network is worth more than what its sysctls were.
+func (r *Record) loadOrForget() (content, error) {
+	c, err := r.load()
+	var damaged damagedError
+	if !errors.As(err, &damaged) {
+		return c, err
+	}
+	if err := os.Rename(r.file, r.file+damagedSuffix); err != nil {
+		return content{}, errors.Join(damaged, err)
+	}
+	klog.ErrorS(damaged, "What sysctls were before is not known any more", "now", r.file+damagedSuffix)
+	return r.load()
+}
+
 // load returns an empty record if there is none of this boot.
 func (r *Record) load() (content, error) {
 	boot, err := os.ReadFile(bootFile)
@@ -146,8 +180,7 @@ func (r *Record) load() (content, error) {
 	}
 	var c content
 	if err := json.Unmarshal(text, &c); err != nil {
-		return content{}, fmt.Errorf("%s, the record of changed sysctls, is damaged; remove it, and check net.ipv4.ip_forward, net.ipv6.conf.all.forwarding "+
-			"and net.netfilter.nf_conntrack_tcp_be_liberal yourself: %w", r.file, err)
+		return content{}, damagedError{r.file}
 	}
 	if c.BootID != empty.BootID || c.Changes == nil {
 		return empty, nil

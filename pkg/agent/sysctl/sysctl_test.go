@@ -92,15 +92,29 @@ func TestNothingToRestore(t *testing.T) {
 	}
 }
 
+// TestDamagedRecord: the agent goes on, and Changes, for the cleanup, says that something is not known.
+func TestDamagedRecord(t *testing.T) {
+	sandbox.RequireRoot(t)
+	write(t, "0")
+	r := NewRecord(filepath.Join(t.TempDir(), "sysctls.json"))
+	require.NoError(t, os.WriteFile(r.file, []byte("{"), 0o644))
+	_, _, err := r.Changes()
+	require.ErrorContains(t, err, r.file+", the record of changed sysctls, is damaged")
+	require.NoError(t, r.Restore(key))
+	require.NoError(t, r.Set(key, "1"))
+	requireValue(t, "1")
+	_, _, err = r.Changes()
+	require.ErrorContains(t, err, r.file+".damaged, the record of changed sysctls, is damaged")
+	require.NoError(t, os.Remove(r.file+".damaged"))
+	keys, _, err := r.Changes()
+	require.NoError(t, err)
+	require.Equal(t, []string{key}, keys)
+}
+
 // TestNothingChangesWithoutRecord: what cannot be restored is not changed.
 func TestNothingChangesWithoutRecord(t *testing.T) {
 	sandbox.RequireRoot(t)
 	write(t, "0")
-	damaged := filepath.Join(t.TempDir(), "sysctls.json")
-	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o644))
-	require.ErrorContains(t, NewRecord(damaged).Set(key, "1"), damaged+", the record of changed sysctls, is damaged")
-	requireValue(t, "0")
-
 	full := t.TempDir()
 	require.NoError(t, unix.Mount("tmpfs", full, "tmpfs", 0, "nr_blocks=1"))
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(full, 0)) })

@@ -15,7 +15,6 @@ var Remedies = map[string]string{
 	"is the module nf_conntrack loaded?": "load the module (modprobe nf_conntrack), or make /proc/sys writable for the agent",
 	"leaves no room for clsact":          "replace the uplink's ingress qdisc by clsact, or use Linux 6.6",
 	"cannot be recorded":                 "make room for /var/run/antrea",
-	"the record of changed sysctls":      "remove that file after a look at the sysctls that the reason names",
 }
 
 // remedy is what to do about a reason.
