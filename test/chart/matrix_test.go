@@ -71,6 +71,9 @@ func TestMatrix(t *testing.T) {
 			}},
 		"features without gate": {[]string{"featureGates.NodePortLocal=false", "nodePortLocal.enable=true", "flowExporter.enable=true", "featureGates.AntreaProxy=false"},
 			func(t *testing.T, _ objects, f files) { require.True(t, f.agent.NodePortLocal.Enable) }},
+		"features that are absent": {[]string{"nodePortLocal.enable=true", "featureGates.FlowExporter=true", "flowExporter.enable=true", "hostNetworkMode=nftables",
+			"multicast.enable=true", "nodeIPAM.enable=true", "clientCAFile=/ca", "antreaProxy.defaultLoadBalancerMode=dsr"},
+			func(t *testing.T, _ objects, f files) { require.True(t, f.agent.NodePortLocal.Enable) }},
 		"all Alpha gates": {[]string{"featureGates.AllAlpha=true"}, func(t *testing.T, _ objects, f files) { require.True(t, f.onCache) }},
 		"no chained plugins": {[]string{"cni.plugins.portmap=false", "cni.plugins.bandwidth=false", "cni.skipBinaries={portmap,bandwidth}", "cni.hostBinPath=/home/kubernetes/bin"},
 			func(t *testing.T, all objects, f files) {
@@ -79,8 +82,6 @@ func TestMatrix(t *testing.T) {
 			}},
 		"the user's certificate": {[]string{"controller.selfSignedCert=false", "tlsMinVersion=VersionTLS12"}, func(t *testing.T, all objects, f files) {
 			require.False(t, *f.controller.SelfSignedCert)
-			require.Contains(t, controllerPod(t, all).Spec.Containers[0].VolumeMounts,
-				corev1.VolumeMount{Name: "antrea-controller-tls", MountPath: "/var/run/antrea/antrea-controller-tls", ReadOnly: true})
 		}},
 		"other ports": {[]string{"agent.apiPort=11350", "controller.apiPort=11349", "controller.apiNodePort=31349"}, func(t *testing.T, all objects, f files) {
 			require.Equal(t, 11350, f.agent.APIPort)
