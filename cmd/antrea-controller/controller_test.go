@@ -185,6 +185,8 @@ func TestController(t *testing.T) {
 	testAggregation(t, f)
 	testRights(t, f)
 	testAgents(t, f)
+	testSupportBundle(t, f)
+	testRestart(t, f)
 	f.stop()
 }
 
