@@ -187,6 +187,7 @@ func TestController(t *testing.T) {
 	testAgents(t, f)
 	testSupportBundle(t, f)
 	testRestart(t, f)
+	testAntctl(t, f)
 	f.stop()
 }
 

@@ -73,6 +73,7 @@ func testRestart(t *testing.T, f *fixture) {
 	ca, secret := published()
 	require.Equal(t, ca, secret)
 	f.stop()
+	t.Setenv("NODE_NAME", "node-1")
 	f.startController() // it waits until a client that trusts the published CA is served
 	again, secretAgain := published()
 	require.Equal(t, ca, again)
