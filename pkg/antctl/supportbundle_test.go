@@ -171,7 +171,9 @@ func TestBadBundles(t *testing.T) {
 			require.NoDirExists(t, directory, "it is empty")
 		})
 	}
-	address, tokenFile := evil(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	asked := make(chan struct{})
+	address, tokenFile := evil(t, func(http.ResponseWriter, *http.Request) { <-asked })
+	t.Cleanup(func() { close(asked) })
 	directory := t.TempDir()
 	_, stderr, err := run(inAgent, tokenFile, "supportbundle", "-s", address, "-d", directory, "-t", "50ms")
 	require.Error(t, err)
