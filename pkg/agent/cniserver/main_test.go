@@ -82,7 +82,10 @@ var buildPlugins = sync.OnceValues(func() (string, error) {
 		"portmap":     "github.com/containernetworking/plugins/plugins/meta/portmap",
 		"bandwidth":   "github.com/containernetworking/plugins/plugins/meta/bandwidth",
 	} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(buildDir, output), pkg).CombinedOutput()
+		build := exec.Command("go", "build", "-o", filepath.Join(buildDir, output), pkg)
+		// As the Makefile builds: the race detector's setting would compile all libraries once more.
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := build.CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 		}
