@@ -405,6 +405,7 @@ func TestCommandsAndFlags(t *testing.T) {
 	absent := rows(t, section(t, document, "## Commands of features that this version does not have"))
 	requireSameNames(t, flagNames(root.PersistentFlags()), names(rows(t, section(t, document, "## Flags of all commands"))))
 	var commands, hidden []string
+	flags := map[string]map[string]bool{} // of a command in all modes
 	var visit func(*cobra.Command)
 	visit = func(parent *cobra.Command) {
 		for _, c := range parent.Commands() {
@@ -416,18 +417,24 @@ func TestCommandsAndFlags(t *testing.T) {
 				hidden = append(hidden, c.CommandPath())
 				continue
 			}
-			if slices.Contains(commands, c.CommandPath()) {
-				continue // in a second mode, with fewer flags
+			if flags[c.CommandPath()] == nil {
+				flags[c.CommandPath()] = map[string]bool{}
+				commands = append(commands, c.CommandPath())
 			}
-			commands = append(commands, c.CommandPath())
-			// --output has a paragraph of its own.
-			flags := slices.DeleteFunc(flagNames(c.NonInheritedFlags()), func(f string) bool { return strings.HasPrefix(f, "--output") })
-			requireSameNames(t, flags, names(rows(t, section(t, document, "### "+c.CommandPath()))))
+			for _, flag := range flagNames(c.NonInheritedFlags()) {
+				// --output has a paragraph of its own.
+				if !strings.HasPrefix(flag, "--output") {
+					flags[c.CommandPath()][flag] = true
+				}
+			}
 		}
 	}
 	visit(root)
 	requireSameNames(t, hidden, names(absent))
 	visit(antctl.NewCommand(antctl.Environment{Mode: antctl.ModeController}, ""))
+	for command, all := range flags {
+		requireSameNames(t, slices.Collect(maps.Keys(all)), names(rows(t, section(t, document, "### "+command))))
+	}
 	var documented []string
 	for _, m := range regexp.MustCompile("(?m)^\\| \\[`(antctl [a-z -]+)`\\]").FindAllStringSubmatch(document, -1) {
 		documented = append(documented, m[1])

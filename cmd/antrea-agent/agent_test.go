@@ -193,6 +193,8 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	require.NoError(t, err)
 	require.Equal(t, 404, status)
 
+	requireSupportBundle(t, api)
+
 	socket := filepath.Join(dir, "cni.sock")
 	eventually(t, func() error {
 		conn, err := net.Dial("unix", socket)

@@ -28,6 +28,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/config"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
+	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
 
 // newAPIServer makes the API server. It listens from then on, and serves when it runs.
@@ -36,9 +37,16 @@ func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *c
 	if err != nil {
 		return nil, err
 	}
+	paths := routes(o, n, cache, c, info)
+	bundles, err := newSupportBundles(ctx, o, n, cache, paths)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	handlers := bundles.Handlers()
+	maps.Copy(handlers, supportbundle.Discovery())
 	server, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, TokenFile: o.tokenFile, Client: n.clients.Reviews,
-		Routes: routes(o, n, cache, c, info), Changes: changes(cache),
+		Routes: paths, Changes: changes(cache), Handlers: handlers,
 		LivenessChecks:  map[string]func() error{"ovs": n.flows.ConnectionError},
 		ReadinessChecks: map[string]func() error{"watcher": watcherCheck(c.policies)},
 		EnableMetrics:   *o.config.EnablePrometheusMetrics,

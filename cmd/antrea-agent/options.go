@@ -25,6 +25,8 @@ type options struct {
 	flags  config.Flags
 	config *agentconfig.AgentConfig
 	gates  featuregate.FeatureGate
+	// configFile is empty when all defaults apply.
+	configFile string
 	// tokenFile receives the loopback token of the API server.
 	tokenFile string
 	// policyDir is where the last known policies are kept.
@@ -69,7 +71,7 @@ func (o *options) complete(configFile string) error {
 	if gates.Enabled(features.AntreaProxy) && *c.AntreaProxy.Enable {
 		klog.InfoS("This version does not handle Services, although AntreaProxy is enabled: kube-proxy has to")
 	}
-	o.config, o.gates = c, gates
+	o.config, o.gates, o.configFile = c, gates, configFile
 	return nil
 }
 

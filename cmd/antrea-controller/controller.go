@@ -25,6 +25,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
 	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
 
 // agentAccount is the agents' service account, in the controller's Namespace.
@@ -62,10 +63,14 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
 	}
 	infos := &monitor.Monitor{Kube: clients.Kube, Dynamic: clients.Dynamic, Querier: querier, Serving: leader.Serving}
-	maps.Copy(routes, controllerinfo.Routes(querier))
+	maps.Copy(routes, controllerinfo.Routes(querier, supportbundle.Resources()...))
+	bundles, err := newSupportBundles(ctx, o, store, routes)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	api, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, Certificate: cert, TokenFile: o.tokenFile, Client: clients.Reviews,
-		Store: store, Synced: policies.Synced(), Serving: leader.Serving, Routes: routes,
+		Store: store, Synced: policies.Synced(), Serving: leader.Serving, Routes: routes, Handlers: bundles.Handlers(),
 		AgentAccount: serviceaccount.MakeUsername(o.namespace, agentAccount), NodeOfPod: policies.NodeOfPod,
 		EnableMetrics: *o.config.EnablePrometheusMetrics,
 		CipherSuites:  config.SplitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,

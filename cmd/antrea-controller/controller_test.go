@@ -185,6 +185,9 @@ func TestController(t *testing.T) {
 	testAggregation(t, f)
 	testRights(t, f)
 	testAgents(t, f)
+	testSupportBundle(t, f)
+	testRestart(t, f)
+	testAntctl(t, f)
 	f.stop()
 }
 

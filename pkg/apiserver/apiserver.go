@@ -68,6 +68,8 @@ type Config struct {
 	Serving func() error
 	// Routes are further paths, GET only.
 	Routes map[string]http.HandlerFunc
+	// Handlers answer further paths and decide which methods.
+	Handlers map[string]http.Handler
 	// EnableMetrics serves the process's Kubernetes metrics registry at /metrics.
 	EnableMetrics bool
 	// CipherSuites and MinTLSVersion restrict TLS; the zero values are Go's defaults. Names as in
@@ -127,7 +129,7 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("serving %s: %w", v1beta2.SchemeGroupVersion, err)
 	}
-	generic.Install(server, c.Routes, nil)
+	generic.Install(server, c.Routes, nil, c.Handlers)
 	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}
