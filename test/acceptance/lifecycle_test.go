@@ -191,6 +191,7 @@ func (l *life) testRollback(t *testing.T) {
 func (l *life) testGate(t *testing.T) {
 	client, server := l.pair(t)
 	l.duringTraffic(t, client, server, 200*time.Second, func() {
+		l.waitFast(t, "TCP", client, server)
 		l.setGate(t, "false")
 		for _, node := range l.nodes {
 			require.Empty(t, strings.TrimSpace(l.onNode(t, node, "ls -d /sys/fs/bpf/antrea/oncache 2>/dev/null || :")), "Node %s", node)

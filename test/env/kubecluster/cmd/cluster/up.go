@@ -123,7 +123,9 @@ func serve(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	fmt.Printf("kubeconfig: %s\nkubectl: %s\nlogs: %s\n", c.Kubeconfig, c.KubectlPath(), place.LogDir())
-	daemon.Ready()
+	if err := place.Ready(); err != nil {
+		return err
+	}
 	<-ctx.Done()
 	return nil
 }
