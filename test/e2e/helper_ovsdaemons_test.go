@@ -64,5 +64,5 @@ func (d ovsDaemon) start(t *testing.T, n *cluster.Node) {
 // ovsSetting reads a column of OVSDB's Open_vSwitch table or of the bridge.
 func ovsSetting(t *testing.T, n *cluster.Node, table, record, column string) string {
 	t.Helper()
-	return strings.TrimSpace(succeeds(t, n.Space, "ovs-vsctl", "--no-wait", "get", table, record, column))
+	return strings.TrimSpace(succeeds(t, n.Space, "ovs-vsctl", "--no-wait", "--if-exists", "get", table, record, column))
 }

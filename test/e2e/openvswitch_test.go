@@ -24,6 +24,7 @@ func testOpenVSwitch(t *testing.T, s *suite) {
 			vswitchd.start(t, n)
 		})
 	})
+	t.Run("BothDaemonsAndAgentAreReplacedUnderTraffic", func(t *testing.T) { s.testReplacement(t) })
 	t.Run("AgentWaitsForOpenVSwitch", func(t *testing.T) {
 		require.NoError(t, s.node1.StopAgent())
 		vswitchd.stop(t, s.node1)
@@ -59,6 +60,25 @@ func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.N
 	r.waitFastIfGate(t)
 	r.end(t, 1<<30)
 	s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
+	for _, n := range s.Nodes {
+		require.NotContains(t, ovsSetting(t, n, "Open_vSwitch", ".", "other_config"), "flow-restore-wait")
+	}
+}
+
+// testReplacement replaces agent and Open vSwitch of one Node after the other, as the update of a DaemonSet does. Until the new agent has installed
+// its flows, packets have only the flows that the kernel has kept. The TCP connection must survive; how long it stood still is in the output.
+func (s *suite) testReplacement(t *testing.T) {
+	r := s.startStream(t)
+	r.waitFastIfGate(t)
+	for _, n := range s.Nodes {
+		require.NoError(t, n.StopAgent())
+		require.NoError(t, n.RestartOVS(t.Context()))
+		s.startAgent(t, n)
+		r.requireFlowing(t)
+		s.waitRoundsComplete(t)
+		r.waitFastIfGate(t)
+	}
+	r.end(t, 1<<30)
 	for _, n := range s.Nodes {
 		require.NotContains(t, ovsSetting(t, n, "Open_vSwitch", ".", "other_config"), "flow-restore-wait")
 	}
