@@ -214,10 +214,12 @@ type bench struct {
 	flows *fakeSwitch
 	dirty changes
 	noted map[key][]finding
+	// after is called with each operation that has succeeded.
+	after func(operation)
 }
 
 func newBench(t *testing.T, config Config) *bench {
-	b := &bench{t: t, core: newCore(config), state: newSwitchState(), flows: newFakeSwitch(t), dirty: changes{}, noted: map[key][]finding{}}
+	b := &bench{t: t, core: newCore(config), state: newSwitchState(), flows: newFakeSwitch(t), dirty: changes{}, noted: map[key][]finding{}, after: func(operation) {}}
 	b.mark(b.core.setNode(testNode(thisNode, testZone, "10.0.1.0/24", "fd00:1::/64")))
 	b.mark(b.core.setNode(testNode(otherNode, "b", "10.0.2.0/24", "fd00:2::/64")))
 	return b
@@ -274,6 +276,7 @@ func (b *bench) settle() []string {
 				continue
 			}
 			b.mark(b.state.done(op))
+			b.after(op)
 		}
 	}
 	b.dirty = refused

@@ -128,6 +128,7 @@ type address struct {
 
 // serviceAddresses returns the addresses of the enabled IP versions, each once, in the order of their ranks.
 func (c *Config) serviceAddresses(s *corev1.Service, p *service) (addresses []address) {
+	left := 0
 	add := func(field, text string, r rank) {
 		addr, err := parseAddr(text)
 		if err != nil {
@@ -139,7 +140,7 @@ func (c *Config) serviceAddresses(s *corev1.Service, p *service) (addresses []ad
 			return
 		}
 		if len(addresses) == maxAddresses {
-			p.note("%s: %s is not handled: a Service can have %d addresses", field, addr, maxAddresses)
+			left++
 			return
 		}
 		addresses = append(addresses, address{addr, r})
@@ -157,6 +158,9 @@ func (c *Config) serviceAddresses(s *corev1.Service, p *service) (addresses []ad
 	}
 	for _, text := range s.Spec.ExternalIPs {
 		add("spec.externalIPs", text, rankExternalIP)
+	}
+	if left > 0 {
+		p.note("%d addresses are not handled: a Service can have %d", left, maxAddresses)
 	}
 	return addresses
 }
