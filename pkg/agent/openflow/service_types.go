@@ -18,9 +18,14 @@ type ServiceClient interface {
 	InstallService(ServicePort) error
 	// UninstallService removes the port. Established connections continue. An unknown name is no error.
 	UninstallService(name string) error
+	// SetNodePortAddresses replaces the addresses of this Node that serve frontends with NodePort set. It needs proxyAll.
+	SetNodePortAddresses([]netip.Addr) error
 	// GetServiceFlowKeys returns the match strings of the port's cached flows, for antctl get ovsflows.
 	GetServiceFlowKeys(name string) []string
 }
+
+// MaxEndpoints is how many Endpoints of one list the switch uses: as many as a message for a group has room for.
+const MaxEndpoints = 800
 
 // ServicePort is one port of a Service, of one IP version.
 type ServicePort struct {
@@ -31,7 +36,7 @@ type ServicePort struct {
 	// Frontends are the addresses by which clients reach the port. Two ports must not have the same frontend.
 	Frontends []Frontend
 	// Cluster are the Endpoints for frontends with the scope of the cluster, Local those for frontends with the scope of the
-	// Node. Connections to a frontend whose list is empty are rejected at once.
+	// Node. Connections to a frontend whose list is empty are rejected at once. Of each list, the switch uses the first MaxEndpoints.
 	Cluster, Local []Endpoint
 	// Affinity is how long a client keeps its Endpoint after its last new connection; 0 is no affinity. The unit of the switch
 	// is a second, its maximum 65535.
@@ -41,7 +46,8 @@ type ServicePort struct {
 // Frontend is an address of a Service's port.
 type Frontend struct {
 	Address netip.AddrPort
-	// Local: only the list Local serves this frontend (internalTrafficPolicy or externalTrafficPolicy Local).
+	// Local: only the list Local serves this frontend (internalTrafficPolicy or externalTrafficPolicy Local). Clients on this Node
+	// get the list Cluster nevertheless if External or NodePort is set: externalTrafficPolicy is not about them.
 	Local bool
 	// External: the address is one of outside the cluster (LoadBalancer address, external IP).
 	External bool
