@@ -123,7 +123,7 @@ func (n *node) disconnectSwitch() {
 // nevertheless, with their miss action, so that tools and people find the usual pipeline.
 func pipelineFeatures(o *options) openflow.Features {
 	return openflow.Features{
-		AntreaProxy:    o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable,
+		AntreaProxy:    o.proxiesServices(),
 		AntreaPolicy:   o.gates.Enabled(features.AntreaPolicy),
 		Egress:         o.gates.Enabled(features.Egress),
 		ONCache:        o.gates.Enabled(features.ONCache),

@@ -72,6 +72,11 @@ func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.A
 	if c.fastStats != nil {
 		ruleStats.FastPath = c.fastStats
 	}
+	// A nil controller must not become a non-nil interface.
+	var services ovsflows.Services
+	if c.proxy != nil {
+		services = c.proxy
+	}
 	routes := map[string]http.HandlerFunc{
 		"/addressgroups":   policyhandler.HandleAddressGroups(c.policies),
 		"/agentinfo":       agentinfo.HandleFunc(info),
@@ -80,7 +85,7 @@ func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.A
 		"/loglevel":        loglevel.HandleFunc(),
 		"/networkpolicies": policyhandler.HandlePolicies(c.policies, ruleStats.Read),
 		"/oncache/explain": explainhandler.HandleFunc(explainer(n, cache, c)),
-		"/ovsflows":        ovsflows.HandleFunc(n.flows, n.store, c.policies, dumper),
+		"/ovsflows":        ovsflows.HandleFunc(n.flows, n.store, c.policies, services, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(n.store),
 		"/problems":        problems.HandleFunc(n.problems),
 	}

@@ -111,7 +111,9 @@ var controllerGates = []featuregate.Feature{
 var controllerOnlyGates = []featuregate.Feature{AdminNetworkPolicy, ClusterNetworkPolicy, NodeIPAM}
 
 // builtAgentGates are the agent's gates that change what this version does; none of the controller's does.
-var builtAgentGates = []featuregate.Feature{ONCache}
+var builtAgentGates = []featuregate.Feature{
+	AntreaProxy, CleanupStaleUDPSvcConntrack, EndpointSlice, ONCache, PreferSameTrafficDistribution, ServiceTrafficDistribution, TopologyAwareHints,
+}
 
 // AgentGates returns the gates that the agent displays, sorted by name.
 func AgentGates() []featuregate.Feature {

@@ -36,11 +36,12 @@ type FlowClient interface {
 
 // Controller keeps the Services in the switch.
 type Controller struct {
-	config  Config
-	flows   FlowClient
-	cleaner *cleaner
-	queue   workqueue.TypedRateLimitingInterface[key]
-	synced  []cache.InformerSynced
+	config   Config
+	flows    FlowClient
+	problems problem.Reporter
+	cleaner  *cleaner
+	queue    workqueue.TypedRateLimitingInterface[key]
+	synced   []cache.InformerSynced
 
 	// mu protects the following.
 	mu      sync.Mutex
@@ -57,7 +58,8 @@ type Controller struct {
 // New makes the controller and registers it with the informers, which the caller starts afterwards.
 func New(config Config, informers Informers, flows FlowClient, connections Connections, datapath Datapath, problems problem.Reporter) (*Controller, error) {
 	c := &Controller{
-		config: config, flows: flows, core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}),
+		config: config, flows: flows, problems: problems,
+		core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: controllerName}),
@@ -138,19 +140,20 @@ func (c *Controller) handleNext() bool {
 	subject := problem.Subject{Kind: kindService, Namespace: k.Namespace, Name: k.Name}
 	// A panic is attributed to this Service and counts as a refusal.
 	err := recovery.Call(controllerName, subject, func() error { return c.sync(k) })
-	if !isTransient(err) {
-		c.noteHandled(k)
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		c.queue.Forget(k)
-		c.reports.to.Resolve(ReasonServiceNotRealized, subject)
+		c.problems.Resolve(ReasonServiceNotRealized, subject)
+	case isTransient(err):
+		// The client has told the log.
+		klog.V(2).InfoS("Service not installed, will try again", "service", k, "reason", err)
+		c.queue.AddRateLimited(k)
 		return true
+	default:
+		c.problems.Report(ReasonServiceNotRealized, subject, fmt.Sprintf("%s is not installed as it should be, which is tried again: %v", subject, err))
+		c.queue.AddRateLimited(k)
 	}
-	if !isTransient(err) {
-		c.reports.to.Report(ReasonServiceNotRealized, subject, fmt.Sprintf("%s is not installed as it should be, which is tried again: %v", subject, err))
-	}
-	klog.ErrorS(err, "Service not installed, will try again", "service", k, "attempts", c.queue.NumRequeues(k))
-	c.queue.AddRateLimited(k)
+	c.noteHandled(k)
 	return true
 }
 

@@ -92,6 +92,7 @@ func startCluster(t *testing.T, flows *lockedSwitch, objects ...runtime.Object) 
 		services.Shutdown()
 		nodes.Shutdown()
 	})
+	time.Sleep(time.Second) // The informers' state is polled.
 	synctest.Wait()
 	return c
 }
@@ -115,7 +116,6 @@ func (c *cluster) reasons() (reasons []string) {
 
 func TestController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// The object tracker's watches do not end with a context.
 		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t)}
 		c := startCluster(t, flows, testService("web", "10.96.0.1", "80"), testSlice("web-1", "web", "8080", here, there), testNode(otherNode, "", "10.0.2.0/24"))
 		require.True(t, c.isSynced())

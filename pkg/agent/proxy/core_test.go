@@ -344,7 +344,7 @@ func TestHugeObjects(t *testing.T) {
 	require.Equal(t, last.Addresses[0], p.Cluster[0].Address.Addr().String(), "Endpoints of this Node come first")
 	require.Equal(t, []string{
 		fmt.Sprintf("ServiceInvalid web: %d addresses are not handled: a Service can have %d", maxAddresses+1, maxAddresses),
-		fmt.Sprintf(`ServiceInvalid web: port "p%d" is not handled: a Service can have %d pairs of port and address`, maxFrontends/maxAddresses, maxFrontends),
 		fmt.Sprintf(`ServiceInvalid web: port "p0" has %d Endpoints: only %d are used`, 2*maxEndpoints, maxEndpoints),
+		fmt.Sprintf(`ServiceInvalid web: port "p%d" is not handled: a Service can have %d pairs of port and address`, maxFrontends/maxAddresses, maxFrontends),
 	}, b.findings())
 }

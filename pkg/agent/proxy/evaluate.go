@@ -14,8 +14,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 )
 
-// maxEndpoints is how many Endpoints each list of a port can have.
-const maxEndpoints = 500
+// maxEndpoints is how many Endpoints of a list are used.
+const maxEndpoints = openflow.MaxEndpoints
 
 // port is what the switch should have, or has, for one port of a Service and one IP version. It does not change.
 type port struct {
