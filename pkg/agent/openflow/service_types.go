@@ -51,7 +51,8 @@ type Frontend struct {
 	Local bool
 	// External: the address is one of outside the cluster (LoadBalancer address, external IP).
 	External bool
-	// NodePort: the frontend is Address' port on all addresses of this Node that serve NodePorts; the address itself is not used.
+	// NodePort: the frontend is Address' port on all addresses of this Node that serve NodePorts (SetNodePortAddresses). The address
+	// itself says only which IP version.
 	NodePort bool
 }
 

@@ -55,6 +55,8 @@ const (
 	missDrop
 	// missToGateway leaves the packet to the host's routing.
 	missToGateway
+	// missToSelect says that no Endpoint is selected yet. The flow that resubmits packets to the table says how they continue.
+	missToSelect
 )
 
 // tableSpec is one table of the pipeline.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
@@ -84,7 +85,11 @@ func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, re
 	}
 	var before of.Transaction
 	if resync {
-		before = of.Transaction{Groups: s.groupsAgain(plans), Flows: s.everything()}
+		meters, err := s.metersAgain()
+		if err != nil {
+			return err
+		}
+		before = of.Transaction{Meters: meters, Groups: s.groupsAgain(plans), Flows: s.everything()}
 	}
 	for _, deletion := range deletions {
 		before.Flows = append(before.Flows, deletion.mod())
@@ -135,6 +140,8 @@ func (s *Store) send(bundle of.Transaction, plans []Plan) error {
 		for _, m := range p.groups {
 			if m.Command == of.GroupDelete {
 				s.groupIDs.Put(m.Group.ID)
+			} else {
+				s.newGroups = slices.DeleteFunc(s.newGroups, func(id uint32) bool { return id == m.Group.ID })
 			}
 		}
 	}
@@ -142,13 +149,13 @@ func (s *Store) send(bundle of.Transaction, plans []Plan) error {
 }
 
 func (s *Store) apply(bundle of.Transaction) error {
-	mods := len(bundle.Groups) + len(bundle.Flows)
+	mods := len(bundle.Meters) + len(bundle.Groups) + len(bundle.Flows)
 	if mods == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout(mods))
 	defer cancel()
-	if len(bundle.Groups) == 0 {
+	if len(bundle.Meters)+len(bundle.Groups) == 0 {
 		return s.sw.Commit(ctx, bundle.Flows)
 	}
 	return s.sw.Apply(ctx, bundle)

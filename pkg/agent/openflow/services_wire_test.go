@@ -1,0 +1,190 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Connections through Services, with real packets.
+func TestServiceConnections(t *testing.T) {
+	w := newWire(t)
+	require.NoError(t, w.c.SetNodePortAddresses([]netip.Addr{nodeIP}))
+	for _, test := range []struct {
+		name string
+		port ServicePort
+		translated
+	}{
+		{"to a Pod on this Node", clusterPort(localEndpointB), translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}},
+		{"to a remote Pod", clusterPort(elsewhereEndpoint), translated{podAPort, tunnelPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.1.20:8080"}},
+		{"to itself", clusterPort(localEndpoint), translated{podAPort, podAPort, "10.10.0.11:3003", "10.96.0.10:80", "10.10.0.1:3003", "10.10.0.11:8080"}},
+		{"to another host", clusterPort(hostEndpoint), translated{podAPort, gwPort, "10.10.0.11:3004", "10.96.0.10:80", "10.10.0.11:3004", "192.168.77.103:6443"}},
+		{"IPv6, to a Pod on this Node", clusterPort6(Endpoint{Address: netip.AddrPortFrom(podB6IP, 8080), OnThisNode: true, PodNetwork: true}),
+			translated{podAPort, podBPort, "[fd00:10:0:a::11]:3001", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3001", "[fd00:10:0:a::12]:8080"}},
+		{"IPv6, to a remote Pod", clusterPort6(remoteEndpoint6),
+			translated{podAPort, tunnelPort, "[fd00:10:0:a::11]:3002", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3002", "[fd00:10:0:b::20]:8080"}},
+		{"IPv6, to itself", clusterPort6(localEndpoint6),
+			translated{podAPort, podAPort, "[fd00:10:0:a::11]:3003", "[fd00:96::10]:80", "[fd00:10:0:a::1]:3003", "[fd00:10:0:a::11]:8080"}},
+		{"from the Node, to a Pod", clusterPort(localEndpoint), translated{gwPort, podAPort, "10.10.0.1:3005", "10.96.0.10:80", "10.10.0.1:3005", "10.10.0.11:8080"}},
+		{"from the Node, to a remote Pod", clusterPort(elsewhereEndpoint), translated{gwPort, tunnelPort, "10.10.0.1:3006", "10.96.0.10:80", "10.10.0.1:3006", "10.10.1.20:8080"}},
+		{"from the Node, to another host", clusterPort(hostEndpoint), translated{gwPort, gwPort, "10.10.0.1:3007", "10.96.0.10:80", "169.254.0.253:3007", "192.168.77.103:6443"}},
+		{"from outside, through a NodePort, to a Pod", with(externalLocal(), servedLocally(localEndpoint)),
+			translated{gwPort, podAPort, "198.51.100.7:3008", "192.168.77.101:30080", "198.51.100.7:3008", "10.10.0.11:8080"}},
+		{"the same, translated by the host", with(externalLocal(), servedLocally(localEndpoint)),
+			translated{gwPort, podAPort, "198.51.100.7:3009", "169.254.0.252:30080", "198.51.100.7:3009", "10.10.0.11:8080"}},
+		{"from outside, to a remote Pod", with(clusterPort(elsewhereEndpoint), at(Frontend{Address: loadBalancerIP, External: true})),
+			translated{gwPort, tunnelPort, "198.51.100.7:3010", "203.0.113.10:80", "10.10.0.1:3010", "10.10.1.20:8080"}},
+		{"from outside, to another host", with(clusterPort(hostEndpoint), at(Frontend{Address: loadBalancerIP, External: true})),
+			translated{gwPort, gwPort, "198.51.100.7:3011", "203.0.113.10:80", "169.254.0.253:3011", "192.168.77.103:6443"}},
+		{"from a Pod, to the Node's Endpoints only by name", with(clusterPort(elsewhereEndpoint), at(Frontend{Address: loadBalancerIP, External: true, Local: true})),
+			translated{podAPort, tunnelPort, "10.10.0.11:3012", "203.0.113.10:80", "10.10.0.11:3012", "10.10.1.20:8080"}},
+		{"with affinity, to a Pod on this Node", with(clusterPort(localEndpointB), withAffinity(time.Hour)),
+			translated{podAPort, podBPort, "10.10.0.11:3013", "10.96.0.10:80", "10.10.0.11:3013", "10.10.0.12:8080"}},
+		{"IPv6, with affinity, to a remote Pod", with(clusterPort6(remoteEndpoint6), withAffinity(time.Hour)),
+			translated{podAPort, tunnelPort, "[fd00:10:0:a::11]:3014", "[fd00:96::10]:80", "[fd00:10:0:a::11]:3014", "[fd00:10:0:b::20]:8080"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w.t = t
+			require.NoError(t, w.c.InstallService(test.port))
+			w.open(test.translated)
+			udp := with(test.port, over(corev1.ProtocolUDP), named("udp"))
+			require.NoError(t, w.c.InstallService(udp))
+			w.datagrams(test.translated)
+			require.NoError(t, w.c.UninstallService(udp.Name))
+			require.NoError(t, w.c.UninstallService(test.port.Name))
+			w.use(test.translated)
+		})
+	}
+}
+
+// What a packet looks like besides its addresses.
+func TestServicePacketsAreRouted(t *testing.T) {
+	w := newWire(t)
+	require.NoError(t, w.c.InstallService(clusterPort(localEndpointB)))
+	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
+	got := w.pass(podAPort, segment{c.client, c.frontend, "S"}, podBPort, segment{c.source, c.endpoint, "S"})
+	require.Equal(t, []any{uint8(63), gwMAC.String(), podBMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
+	got = w.pass(podBPort, segment{c.endpoint, c.source, "SA"}, podAPort, segment{c.frontend, c.client, "SA"})
+	require.Equal(t, []any{uint8(63), gwMAC.String(), podAMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
+	require.NoError(t, w.c.InstallService(clusterPort(elsewhereEndpoint)))
+	got = w.pass(podAPort, segment{"10.10.0.11:3002", c.frontend, "S"}, tunnelPort, segment{"10.10.0.11:3002", "10.10.1.20:8080", "S"})
+	require.Equal(t, []any{uint8(63), gwMAC.String(), "aa:bb:cc:dd:ee:ff"}, []any{got.ttl, got.dlSrc, got.dlDst})
+	w.use(c)
+}
+
+// endpointOf sends the first packet of a connection to the cluster IP and returns where it goes: Pod A, Pod B or the remote Pod.
+func (w *wire) endpointOf(client string) string {
+	w.t.Helper()
+	w.send(podAPort, segment{client, "10.96.0.10:80", "S"})
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for _, port := range []uint32{podBPort, tunnelPort} {
+			if w.captures[port].Pending() {
+				return w.next(port).dst
+			}
+		}
+	}
+	require.Fail(w.t, "the packet went nowhere")
+	return ""
+}
+
+// Connections spread over the Endpoints, those of a client with affinity do not.
+func TestSelectionOfEndpoints(t *testing.T) {
+	w := newWire(t)
+	both := clusterPort(localEndpointB, elsewhereEndpoint)
+	spread := func(first int) map[string]int {
+		counts := map[string]int{}
+		for i := range 40 {
+			counts[w.endpointOf(withPort(podAIP, first+i))]++
+		}
+		return counts
+	}
+	require.NoError(t, w.c.InstallService(both))
+	require.Len(t, spread(4000), 2)
+	require.NoError(t, w.c.InstallService(clusterPort(elsewhereEndpoint)))
+	require.Equal(t, map[string]int{"10.10.1.20:8080": 40}, spread(5000))
+
+	require.NoError(t, w.c.InstallService(with(both, withAffinity(time.Hour))))
+	first := spread(6000)
+	require.Len(t, first, 1)
+	kept := both
+	for _, e := range both.Cluster {
+		if first[e.Address.String()] == 0 {
+			kept.Cluster = []Endpoint{e}
+		}
+	}
+	other := kept.Cluster[0].Address.String()
+	require.NoError(t, w.c.InstallService(with(kept, withAffinity(time.Hour))))
+	require.Equal(t, map[string]int{other: 40}, spread(7000), "the Endpoint of the affinity is gone")
+	require.NoError(t, w.c.InstallService(with(both, withAffinity(time.Hour))))
+	require.Equal(t, map[string]int{other: 40}, spread(8000), "the new choice is kept")
+
+	// Another port keeps the flow of the Endpoint alive, to which this port's clients must not return.
+	require.NoError(t, w.c.InstallService(with(both, named("other"), at(Frontend{Address: loadBalancerIP}))))
+	without := with(clusterPort(), withAffinity(time.Hour))
+	for _, e := range both.Cluster {
+		if e.Address.String() != other {
+			without.Cluster = append(without.Cluster, e)
+		}
+	}
+	require.NoError(t, w.c.InstallService(without))
+	require.Equal(t, map[string]int{without.Cluster[0].Address.String(): 40}, spread(9000))
+
+	require.NoError(t, w.c.InstallService(both))
+	require.Len(t, spread(10000), 2, "without affinity")
+	require.NoError(t, w.c.UninstallService(both.Name))
+	require.NoError(t, w.c.UninstallService("other"))
+}
+
+// Established connections keep their Endpoint, whatever becomes of it.
+func TestOpenConnectionsKeepTheirEndpoint(t *testing.T) {
+	w := newWire(t)
+	require.NoError(t, w.c.InstallService(clusterPort(localEndpointB)))
+	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
+	w.open(c)
+	for _, change := range []func() error{
+		func() error { return w.c.InstallService(clusterPort(elsewhereEndpoint)) },
+		func() error { return w.c.InstallService(clusterPort()) },
+		func() error { return w.c.UninstallService(clusterPort().Name) },
+		w.c.ReplayFlows,
+		w.c.DeleteStaleFlows,
+	} {
+		require.NoError(t, change())
+		w.use(c)
+	}
+}
+
+// A Service is no way around policies: neither for its client, nor for an Endpoint that answers what was refused.
+func TestServicesAndPolicies(t *testing.T) {
+	for name, rule := range map[string]*PolicyRule{
+		"egress of the client":    egress(2, policyPodA, prefixes("10.10.9.0/24")),
+		"ingress of the Endpoint": ingress(2, policyPodB, prefixes("10.10.9.0/24")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t)
+			ports := []ServicePort{clusterPort(localEndpointB), with(clusterPort(localEndpointB), over(corev1.ProtocolUDP), named("udp"))}
+			for _, p := range ports {
+				require.NoError(t, w.c.InstallService(p))
+			}
+			require.NoError(t, install(rule)(w.c))
+			// The client's packets are new to conntrack again and again, those of the Endpoint are answers to it.
+			for range 2 {
+				for _, flags := range []string{"S", ""} {
+					w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", flags})
+				}
+			}
+			w.swallow(podBPort, segment{"10.10.0.12:8080", "10.10.0.11:3001", "SA"})
+			w.swallow(podBPort, segment{"10.10.0.12:8080", "10.10.0.11:3001", ""})
+			w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", ""})
+
+			require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{2}))
+			w.datagrams(translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"})
+			w.open(translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.0.12:8080"})
+		})
+	}
+}
