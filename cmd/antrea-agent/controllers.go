@@ -20,6 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/servicereject"
 	"github.com/antrea-oncache/antrea/pkg/agent/stats"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
@@ -38,9 +39,11 @@ type controllers struct {
 	fastStats  *networkpolicy.FastStats
 	nodeRoutes *noderoute.Controller
 	cni        *cniserver.Server
-	// proxy is nil without AntreaProxy. services has the Services and EndpointSlices for it.
+	// proxy is nil without AntreaProxy. services has the Services and EndpointSlices for it, rejects answers connections to
+	// Services without Endpoints.
 	proxy    *proxy.Controller
 	services informers.SharedInformerFactory
+	rejects  *servicereject.Responder
 
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
 	// Pods can be connected.
@@ -103,6 +106,7 @@ func (c *controllers) addProxy(o *options, n *node) (err error) {
 		return nil
 	}
 	c.services = proxy.NewFactory(n.clients.Kube)
+	c.rejects = servicereject.NewResponder(n.openFlow, n.Node.TunnelOFPort)
 	settings := o.config.AntreaProxy
 	proxyConfig := proxy.Config{
 		NodeName: n.name, IPv4: n.Network.IPv4Enabled, IPv6: n.Network.IPv6Enabled, PodNetworks: podNetworks(n.Node),
@@ -127,6 +131,7 @@ func (c *controllers) start(p *parts, n *node) {
 	if c.proxy != nil {
 		c.services.Start(p.ctx.Done())
 		p.background(c.proxy.Run)
+		p.serve(c.rejects.Run)
 	}
 	p.background(c.nodeRoutes.Run)
 	if c.cutter != nil {
