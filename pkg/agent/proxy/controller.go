@@ -57,6 +57,13 @@ type Controller struct {
 
 // New makes the controller and registers it with the informers, which the caller starts afterwards.
 func New(config Config, informers Informers, flows FlowClient, connections Connections, datapath Datapath, problems problem.Reporter) (*Controller, error) {
+	c := newController(config, flows, connections, datapath, problems)
+	publishMetrics(config)
+	return c, c.watch(informers)
+}
+
+// newController makes a controller that has no objects.
+func newController(config Config, flows FlowClient, connections Connections, datapath Datapath, problems problem.Reporter) *Controller {
 	c := &Controller{
 		config: config, flows: flows, problems: problems,
 		core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}),
@@ -65,8 +72,7 @@ func New(config Config, informers Informers, flows FlowClient, connections Conne
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: controllerName}),
 	}
 	c.cleaner = newCleaner(connections, datapath, c.destinations)
-	publishMetrics(config)
-	return c, c.watch(informers)
+	return c
 }
 
 // Run works until ctx ends. It installs nothing before the informers have synced.
