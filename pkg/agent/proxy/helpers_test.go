@@ -126,6 +126,8 @@ type fakeSwitch struct {
 	log []string
 	// refuse says which ports are refused.
 	refuse func(openflow.ServicePort) bool
+	// real, if any, is asked for the same; it must not refuse what this one accepts.
+	real FlowClient
 }
 
 func newFakeSwitch(t *testing.T) *fakeSwitch {
@@ -147,6 +149,9 @@ func (s *fakeSwitch) InstallService(p openflow.ServicePort) error {
 	}
 	s.ports[p.Name] = p
 	s.log = append(s.log, "+ "+describe(p))
+	if s.real != nil {
+		require.NoError(s.t, s.real.InstallService(p))
+	}
 	return nil
 }
 
@@ -155,6 +160,9 @@ func (s *fakeSwitch) UninstallService(name string) error {
 	s.release(name)
 	delete(s.ports, name)
 	s.log = append(s.log, "- "+name)
+	if s.real != nil {
+		require.NoError(s.t, s.real.UninstallService(name))
+	}
 	return nil
 }
 
