@@ -50,8 +50,7 @@ func (c claims) owner(k frontendKey) key {
 	return c[k][0].service
 }
 
-// add and remove change a claim. If another Service gets the frontend by that, they call changed with all that have a claim or
-// had the frontend.
+// add and remove change a claim. If another Service gets the frontend by that, they call changed with all that have a claim.
 func (c claims) add(k frontendKey, added claim, changed func(key)) {
 	former := c.owner(k)
 	i, _ := slices.BinarySearchFunc(c[k], added, claim.compare)
@@ -77,13 +76,12 @@ func (c claims) tell(k frontendKey, former key, changed func(key)) {
 	if c.owner(k) == former {
 		return
 	}
-	changed(former)
 	for _, other := range c[k] {
 		changed(other.service)
 	}
 }
 
-// each calls do with the claims of a Service.
+// claims calls do with each claim of the Service.
 func (s *service) claims(do func(frontendKey, claim)) {
 	for i := range s.ports {
 		for _, frontends := range s.ports[i].frontends {
