@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,10 +142,10 @@ func TestController(t *testing.T) {
 func TestRefusedService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t)}
-		attempts := 0
+		var attempts atomic.Int32
 		flows.refuse = func(p openflow.ServicePort) bool {
 			if strings.HasPrefix(p.Name, "ns/bad:80/") {
-				attempts++
+				attempts.Add(1)
 				return true
 			}
 			return false
@@ -154,8 +155,8 @@ func TestRefusedService(t *testing.T) {
 		require.Equal(t, []string{"ns/bad:81/TCP", "ns/good:80/TCP"}, flows.names(), "the other port of the Service is there, too")
 		require.Equal(t, []string{"ServiceNotRealized bad"}, c.reasons())
 		time.Sleep(10 * time.Minute)
-		require.Greater(t, attempts, 20)
-		require.Less(t, attempts, 40)
+		require.Greater(t, attempts.Load(), int32(20))
+		require.Less(t, attempts.Load(), int32(40))
 		flows.set(nil, nil)
 		time.Sleep(maxRetryDelay)
 		synctest.Wait()

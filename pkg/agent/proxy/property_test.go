@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	worlds = flag.Int("worlds", 60, "number of random clusters")
+	worlds = flag.Int("worlds", 30, "number of random clusters")
 	seed   = flag.Uint64("seed", 1, "seed of the first random cluster")
 )
 
