@@ -5,6 +5,7 @@ package openflow
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,13 +52,14 @@ func TestServiceConnections(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w.t = t
-			require.NoError(t, w.c.InstallService(test.port))
+			w.install(test.port)
 			w.open(test.translated)
 			udp := with(test.port, over(corev1.ProtocolUDP), named("udp"))
-			require.NoError(t, w.c.InstallService(udp))
+			w.install(udp)
 			w.datagrams(test.translated)
 			require.NoError(t, w.c.UninstallService(udp.Name))
 			require.NoError(t, w.c.UninstallService(test.port.Name))
+			w.settle()
 			w.use(test.translated)
 		})
 	}
@@ -66,13 +68,13 @@ func TestServiceConnections(t *testing.T) {
 // What a packet looks like besides its addresses.
 func TestServicePacketsAreRouted(t *testing.T) {
 	w := newWire(t)
-	require.NoError(t, w.c.InstallService(clusterPort(localEndpointB)))
+	w.install(clusterPort(localEndpointB))
 	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
 	got := w.pass(podAPort, segment{c.client, c.frontend, "S"}, podBPort, segment{c.source, c.endpoint, "S"})
 	require.Equal(t, []any{uint8(63), gwMAC.String(), podBMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
 	got = w.pass(podBPort, segment{c.endpoint, c.source, "SA"}, podAPort, segment{c.frontend, c.client, "SA"})
 	require.Equal(t, []any{uint8(63), gwMAC.String(), podAMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
-	require.NoError(t, w.c.InstallService(clusterPort(elsewhereEndpoint)))
+	w.install(clusterPort(elsewhereEndpoint))
 	got = w.pass(podAPort, segment{"10.10.0.11:3002", c.frontend, "S"}, tunnelPort, segment{"10.10.0.11:3002", "10.10.1.20:8080", "S"})
 	require.Equal(t, []any{uint8(63), gwMAC.String(), "aa:bb:cc:dd:ee:ff"}, []any{got.ttl, got.dlSrc, got.dlDst})
 	w.use(c)
@@ -96,20 +98,21 @@ func (w *wire) endpointOf(client string) string {
 // Connections spread over the Endpoints, those of a client with affinity do not.
 func TestSelectionOfEndpoints(t *testing.T) {
 	w := newWire(t)
+	const connections = 16
 	both := clusterPort(localEndpointB, elsewhereEndpoint)
 	spread := func(first int) map[string]int {
 		counts := map[string]int{}
-		for i := range 40 {
+		for i := range connections {
 			counts[w.endpointOf(withPort(podAIP, first+i))]++
 		}
 		return counts
 	}
-	require.NoError(t, w.c.InstallService(both))
+	w.install(both)
 	require.Len(t, spread(4000), 2)
-	require.NoError(t, w.c.InstallService(clusterPort(elsewhereEndpoint)))
-	require.Equal(t, map[string]int{"10.10.1.20:8080": 40}, spread(5000))
+	w.install(clusterPort(elsewhereEndpoint))
+	require.Equal(t, map[string]int{"10.10.1.20:8080": connections}, spread(5000))
 
-	require.NoError(t, w.c.InstallService(with(both, withAffinity(time.Hour))))
+	w.install(with(both, withAffinity(time.Hour)))
 	first := spread(6000)
 	require.Len(t, first, 1)
 	kept := both
@@ -119,23 +122,23 @@ func TestSelectionOfEndpoints(t *testing.T) {
 		}
 	}
 	other := kept.Cluster[0].Address.String()
-	require.NoError(t, w.c.InstallService(with(kept, withAffinity(time.Hour))))
-	require.Equal(t, map[string]int{other: 40}, spread(7000), "the Endpoint of the affinity is gone")
-	require.NoError(t, w.c.InstallService(with(both, withAffinity(time.Hour))))
-	require.Equal(t, map[string]int{other: 40}, spread(8000), "the new choice is kept")
+	w.install(with(kept, withAffinity(time.Hour)))
+	require.Equal(t, map[string]int{other: connections}, spread(7000), "the Endpoint of the affinity is gone")
+	w.install(with(both, withAffinity(time.Hour)))
+	require.Equal(t, map[string]int{other: connections}, spread(8000), "the new choice is kept")
 
 	// Another port keeps the flow of the Endpoint alive, to which this port's clients must not return.
-	require.NoError(t, w.c.InstallService(with(both, named("other"), at(Frontend{Address: loadBalancerIP}))))
+	w.install(with(both, named("other"), at(Frontend{Address: loadBalancerIP})))
 	without := with(clusterPort(), withAffinity(time.Hour))
 	for _, e := range both.Cluster {
 		if e.Address.String() != other {
 			without.Cluster = append(without.Cluster, e)
 		}
 	}
-	require.NoError(t, w.c.InstallService(without))
-	require.Equal(t, map[string]int{without.Cluster[0].Address.String(): 40}, spread(9000))
+	w.install(without)
+	require.Equal(t, map[string]int{without.Cluster[0].Address.String(): connections}, spread(9000))
 
-	require.NoError(t, w.c.InstallService(both))
+	w.install(both)
 	require.Len(t, spread(10000), 2, "without affinity")
 	require.NoError(t, w.c.UninstallService(both.Name))
 	require.NoError(t, w.c.UninstallService("other"))
@@ -144,7 +147,7 @@ func TestSelectionOfEndpoints(t *testing.T) {
 // Established connections keep their Endpoint, whatever becomes of it.
 func TestOpenConnectionsKeepTheirEndpoint(t *testing.T) {
 	w := newWire(t)
-	require.NoError(t, w.c.InstallService(clusterPort(localEndpointB)))
+	w.install(clusterPort(localEndpointB))
 	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
 	w.open(c)
 	for _, change := range []func() error{
@@ -155,6 +158,7 @@ func TestOpenConnectionsKeepTheirEndpoint(t *testing.T) {
 		w.c.DeleteStaleFlows,
 	} {
 		require.NoError(t, change())
+		w.settle()
 		w.use(c)
 	}
 }
@@ -169,21 +173,21 @@ func TestServicesAndPolicies(t *testing.T) {
 			w := newWire(t)
 			ports := []ServicePort{clusterPort(localEndpointB), with(clusterPort(localEndpointB), over(corev1.ProtocolUDP), named("udp"))}
 			for _, p := range ports {
-				require.NoError(t, w.c.InstallService(p))
+				w.install(p)
 			}
 			require.NoError(t, install(rule)(w.c))
-			// The client's packets are new to conntrack again and again, those of the Endpoint are answers to it.
-			for range 2 {
-				for _, flags := range []string{"S", ""} {
-					w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", flags})
-				}
+			w.settle()
+			// The userspace datapath translates the second packet of an unanswered connection, the kernel does not. So each is a first one.
+			for _, flags := range []string{"S", ""} {
+				w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", flags})
+				w.swallow(podBPort, segment{"10.10.0.12:8080", "10.10.0.11:3001", strings.Replace(flags, "S", "SA", 1)})
 			}
-			w.swallow(podBPort, segment{"10.10.0.12:8080", "10.10.0.11:3001", "SA"})
-			w.swallow(podBPort, segment{"10.10.0.12:8080", "10.10.0.11:3001", ""})
+			w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", "A"})
 			w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", ""})
 
 			require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{2}))
-			w.datagrams(translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"})
+			w.settle()
+			w.datagrams(translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.0.12:8080"})
 			w.open(translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.0.12:8080"})
 		})
 	}

@@ -54,6 +54,16 @@ type segment struct {
 // sequence numbers of client and server.
 const clientSeq, serverSeq = 1000, 2000
 
+// install changes a Service, and waits until the datapath follows.
+func (w *wire) install(p ServicePort) {
+	w.t.Helper()
+	require.NoError(w.t, w.c.InstallService(p))
+	w.settle()
+}
+
+// settle waits until the datapath has no flows of before the last change.
+func (w *wire) settle() { w.Appctl("revalidator/wait") }
+
 // macs are the Ethernet addresses of packets that arrive at a port.
 var macs = map[uint32][2]net.HardwareAddr{
 	tunnelPort: {mustMAC("0a:00:00:00:01:01"), config.GlobalVirtualMAC},
