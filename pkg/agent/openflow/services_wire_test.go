@@ -14,8 +14,9 @@ import (
 )
 
 // Connections through Services, with real packets.
-func TestServiceConnections(t *testing.T) {
-	w := newWire(t)
+func TestServiceConnections(t *testing.T) { eachDatapath(t, testServiceConnections) }
+
+func testServiceConnections(t *testing.T, w *wire) {
 	require.NoError(t, w.c.SetNodePortAddresses([]netip.Addr{nodeIP}))
 	for _, test := range []struct {
 		name string
@@ -66,8 +67,9 @@ func TestServiceConnections(t *testing.T) {
 }
 
 // What a packet looks like besides its addresses.
-func TestServicePacketsAreRouted(t *testing.T) {
-	w := newWire(t)
+func TestServicePacketsAreRouted(t *testing.T) { eachDatapath(t, testServicePacketsAreRouted) }
+
+func testServicePacketsAreRouted(t *testing.T, w *wire) {
 	w.install(clusterPort(localEndpointB))
 	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
 	got := w.pass(podAPort, segment{c.client, c.frontend, "S"}, podBPort, segment{c.source, c.endpoint, "S"})
@@ -86,7 +88,7 @@ func (w *wire) endpointOf(client string) string {
 	w.send(podAPort, segment{client, "10.96.0.10:80", "S"})
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		for _, port := range []uint32{podBPort, tunnelPort} {
-			if w.captures[port].Pending() {
+			if w.links[port].pending() {
 				return w.next(port).dst
 			}
 		}
@@ -96,8 +98,9 @@ func (w *wire) endpointOf(client string) string {
 }
 
 // Connections spread over the Endpoints, those of a client with affinity do not.
-func TestSelectionOfEndpoints(t *testing.T) {
-	w := newWire(t)
+func TestSelectionOfEndpoints(t *testing.T) { eachDatapath(t, testSelectionOfEndpoints) }
+
+func testSelectionOfEndpoints(t *testing.T, w *wire) {
 	const connections = 16
 	both := clusterPort(localEndpointB, elsewhereEndpoint)
 	spread := func(first int) map[string]int {
@@ -146,7 +149,10 @@ func TestSelectionOfEndpoints(t *testing.T) {
 
 // Established connections keep their Endpoint, whatever becomes of it.
 func TestOpenConnectionsKeepTheirEndpoint(t *testing.T) {
-	w := newWire(t)
+	eachDatapath(t, testOpenConnectionsKeepTheirEndpoint)
+}
+
+func testOpenConnectionsKeepTheirEndpoint(t *testing.T, w *wire) {
 	w.install(clusterPort(localEndpointB))
 	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
 	w.open(c)
@@ -170,25 +176,61 @@ func TestServicesAndPolicies(t *testing.T) {
 		"ingress of the Endpoint": ingress(2, policyPodB, prefixes("10.10.9.0/24")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWire(t)
-			ports := []ServicePort{clusterPort(localEndpointB), with(clusterPort(localEndpointB), over(corev1.ProtocolUDP), named("udp"))}
-			for _, p := range ports {
-				w.install(p)
-			}
-			require.NoError(t, install(rule)(w.c))
-			w.settle()
-			// The userspace datapath translates the second packet of an unanswered connection, the kernel does not. So each is a first one.
-			for _, flags := range []string{"S", ""} {
-				w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", flags})
-				w.swallow(podBPort, segment{"10.10.0.12:8080", "10.10.0.11:3001", strings.Replace(flags, "S", "SA", 1)})
-			}
-			w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", "A"})
-			w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", ""})
-
-			require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{2}))
-			w.settle()
-			w.datagrams(translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.0.12:8080"})
-			w.open(translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.0.12:8080"})
+			eachDatapath(t, func(t *testing.T, w *wire) { testServicesAndPolicies(t, w, rule) })
 		})
 	}
+}
+
+func testServicesAndPolicies(t *testing.T, w *wire, rule *PolicyRule) {
+	for _, p := range []ServicePort{clusterPort(localEndpointB), with(clusterPort(localEndpointB), over(corev1.ProtocolUDP), named("udp"))} {
+		w.install(p)
+	}
+	require.NoError(t, install(rule)(w.c))
+	w.settle()
+	attempts := 1
+	if w.kernel {
+		// The datapath in user space translates the second packet of an unanswered connection before it gets to the Service's tables.
+		attempts = 3
+	}
+	const client, endpoint = "10.10.0.11:3001", "10.10.0.12:8080"
+	for _, flags := range []string{"S", ""} {
+		for range attempts {
+			w.swallow(podAPort, segment{client, "10.96.0.10:80", flags})
+		}
+		w.swallow(podBPort, segment{endpoint, client, strings.Replace(flags, "S", "SA", 1)})
+	}
+	w.swallow(podAPort, segment{client, "10.96.0.10:80", "A"})
+	w.swallow(podAPort, segment{client, "10.96.0.10:80", ""})
+
+	require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{2}))
+	w.settle()
+	allowed := translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", endpoint}
+	w.datagrams(allowed)
+	w.open(allowed)
+}
+
+// Packets that are sent again before there is an answer go to the Endpoint of the first one, whatever became of the Service.
+func TestUnansweredConnections(t *testing.T) {
+	eachDatapath(t, func(t *testing.T, w *wire) {
+		if !w.kernel {
+			t.Skip("the datapath in user space translates these before they get to the Service's tables, and sends them to the gateway")
+		}
+		for name, port := range map[string]ServicePort{
+			"without affinity": clusterPort(localEndpointB), "with affinity": with(clusterPort(localEndpointB), withAffinity(time.Hour)),
+		} {
+			for i, flags := range []string{"S", ""} {
+				client := withPort(podAIP, 3100+10*len(name)+i)
+				protocol := map[string]corev1.Protocol{"S": corev1.ProtocolTCP, "": corev1.ProtocolUDP}[flags]
+				sent, arrives := segment{client, "10.96.0.10:80", flags}, segment{client, "10.10.0.12:8080", flags}
+				port := with(port, over(protocol))
+				w.install(port)
+				w.pass(podAPort, sent, podBPort, arrives)
+				w.pass(podAPort, sent, podBPort, arrives)
+				port.Cluster = []Endpoint{elsewhereEndpoint}
+				w.install(port)
+				w.pass(podAPort, sent, podBPort, arrives)
+				require.NoError(t, w.c.UninstallService(port.Name))
+			}
+		}
+	})
 }
