@@ -5,6 +5,7 @@ package openflow
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,54 +98,56 @@ func (w *wire) endpointOf(client string) string {
 	return ""
 }
 
-// Connections spread over the Endpoints, those of a client with affinity do not.
+// Connections spread over the Endpoints, those of a client with affinity do not, once the datapath follows the flow that is learned from
+// the first one.
 func TestSelectionOfEndpoints(t *testing.T) { eachDatapath(t, testSelectionOfEndpoints) }
 
 func testSelectionOfEndpoints(t *testing.T, w *wire) {
 	const connections = 16
-	both := clusterPort(localEndpointB, elsewhereEndpoint)
-	spread := func(first int) map[string]int {
+	next := 4000
+	// spread returns where several connections of Pod A go.
+	spread := func() map[string]int {
 		counts := map[string]int{}
-		for i := range connections {
-			counts[w.endpointOf(withPort(podAIP, first+i))]++
+		for range connections {
+			next++
+			counts[w.endpointOf(withPort(podAIP, next))]++
 		}
 		return counts
 	}
+	// kept requires that all go where the first one goes.
+	kept := func() string {
+		next++
+		chosen := w.endpointOf(withPort(podAIP, next))
+		w.settle()
+		require.Equal(t, map[string]int{chosen: connections}, spread())
+		return chosen
+	}
+	both := clusterPort(localEndpointB, elsewhereEndpoint)
+	only := func(address string) (p ServicePort) {
+		p = clusterPort(both.Cluster...)
+		p.Cluster = slices.DeleteFunc(slices.Clone(p.Cluster), func(e Endpoint) bool { return e.Address.String() != address })
+		return with(p, withAffinity(time.Hour))
+	}
 	w.install(both)
-	require.Len(t, spread(4000), 2)
+	require.Len(t, spread(), 2)
 	w.install(clusterPort(elsewhereEndpoint))
-	require.Equal(t, map[string]int{"10.10.1.20:8080": connections}, spread(5000))
+	require.Equal(t, map[string]int{"10.10.1.20:8080": connections}, spread())
 
 	w.install(with(both, withAffinity(time.Hour)))
-	first := spread(6000)
-	require.Len(t, first, 1)
-	kept := both
-	for _, e := range both.Cluster {
-		if first[e.Address.String()] == 0 {
-			kept.Cluster = []Endpoint{e}
-		}
-	}
-	other := kept.Cluster[0].Address.String()
-	w.install(with(kept, withAffinity(time.Hour)))
-	require.Equal(t, map[string]int{other: connections}, spread(7000), "the Endpoint of the affinity is gone")
+	first := kept()
+	other := map[string]string{"10.10.1.20:8080": "10.10.0.12:8080", "10.10.0.12:8080": "10.10.1.20:8080"}[first]
+	w.install(only(other))
+	require.Equal(t, other, kept(), "the Endpoint of the affinity is gone")
 	w.install(with(both, withAffinity(time.Hour)))
-	require.Equal(t, map[string]int{other: connections}, spread(8000), "the new choice is kept")
+	require.Equal(t, other, kept(), "the new choice is kept")
 
 	// Another port keeps the flow of the Endpoint alive, to which this port's clients must not return.
 	w.install(with(both, named("other"), at(Frontend{Address: loadBalancerIP})))
-	without := with(clusterPort(), withAffinity(time.Hour))
-	for _, e := range both.Cluster {
-		if e.Address.String() != other {
-			without.Cluster = append(without.Cluster, e)
-		}
-	}
-	w.install(without)
-	require.Equal(t, map[string]int{without.Cluster[0].Address.String(): connections}, spread(9000))
+	w.install(only(first))
+	require.Equal(t, first, kept())
 
 	w.install(both)
-	require.Len(t, spread(10000), 2, "without affinity")
-	require.NoError(t, w.c.UninstallService(both.Name))
-	require.NoError(t, w.c.UninstallService("other"))
+	require.Len(t, spread(), 2, "without affinity")
 }
 
 // Established connections keep their Endpoint, whatever becomes of it.
