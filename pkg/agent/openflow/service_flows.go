@@ -128,6 +128,9 @@ func (s serviceFlows) portMatch(port uint16) []of.Match {
 
 // learnFlow makes the client keep the Endpoint that was selected. The learned flow ends when no new connection has used it for the
 // time of the affinity, as in kube-proxy; Antrea's ends this time after the first connection. It ends with the flow here, too.
+//
+// As in Antrea, connections that the client opens before the datapath follows the learned flow (up to about half a second later) are
+// spread by their ports like all others; the last one counts.
 func (s serviceFlows) learnFlow(f Frontend) of.Flow {
 	src, dst, eth := of.FieldIPv4Src, of.FieldIPv4Dst, of.EthTypeIPv4
 	endpoint := []of.LearnSpec{learnCopy(bitField{of.FieldReg0 + 3, of.Range{From: 0, To: 31}})}

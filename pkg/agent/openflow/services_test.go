@@ -38,6 +38,8 @@ func clusterPort(endpoints ...Endpoint) ServicePort {
 	return ServicePort{Name: "default/web:http", Protocol: corev1.ProtocolTCP, Frontends: []Frontend{{Address: clusterIP}}, Cluster: endpoints}
 }
 
+func installClusterPort(c Client) error { return c.InstallService(clusterPort(localEndpoint)) }
+
 func clusterPort6(endpoints ...Endpoint) ServicePort {
 	p := clusterPort(endpoints...)
 	p.Name, p.Frontends = p.Name+"/IPv6", []Frontend{{Address: clusterIP6}}

@@ -5,6 +5,8 @@ package openflow
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,8 +15,9 @@ import (
 )
 
 // Connections through Services, with real packets.
-func TestServiceConnections(t *testing.T) {
-	w := newWire(t)
+func TestServiceConnections(t *testing.T) { eachDatapath(t, testServiceConnections) }
+
+func testServiceConnections(t *testing.T, w *wire) {
 	require.NoError(t, w.c.SetNodePortAddresses([]netip.Addr{nodeIP}))
 	for _, test := range []struct {
 		name string
@@ -51,28 +54,30 @@ func TestServiceConnections(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w.t = t
-			require.NoError(t, w.c.InstallService(test.port))
+			w.install(test.port)
 			w.open(test.translated)
 			udp := with(test.port, over(corev1.ProtocolUDP), named("udp"))
-			require.NoError(t, w.c.InstallService(udp))
+			w.install(udp)
 			w.datagrams(test.translated)
 			require.NoError(t, w.c.UninstallService(udp.Name))
 			require.NoError(t, w.c.UninstallService(test.port.Name))
+			w.settle()
 			w.use(test.translated)
 		})
 	}
 }
 
 // What a packet looks like besides its addresses.
-func TestServicePacketsAreRouted(t *testing.T) {
-	w := newWire(t)
-	require.NoError(t, w.c.InstallService(clusterPort(localEndpointB)))
+func TestServicePacketsAreRouted(t *testing.T) { eachDatapath(t, testServicePacketsAreRouted) }
+
+func testServicePacketsAreRouted(t *testing.T, w *wire) {
+	w.install(clusterPort(localEndpointB))
 	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
 	got := w.pass(podAPort, segment{c.client, c.frontend, "S"}, podBPort, segment{c.source, c.endpoint, "S"})
 	require.Equal(t, []any{uint8(63), gwMAC.String(), podBMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
 	got = w.pass(podBPort, segment{c.endpoint, c.source, "SA"}, podAPort, segment{c.frontend, c.client, "SA"})
 	require.Equal(t, []any{uint8(63), gwMAC.String(), podAMAC.String()}, []any{got.ttl, got.dlSrc, got.dlDst})
-	require.NoError(t, w.c.InstallService(clusterPort(elsewhereEndpoint)))
+	w.install(clusterPort(elsewhereEndpoint))
 	got = w.pass(podAPort, segment{"10.10.0.11:3002", c.frontend, "S"}, tunnelPort, segment{"10.10.0.11:3002", "10.10.1.20:8080", "S"})
 	require.Equal(t, []any{uint8(63), gwMAC.String(), "aa:bb:cc:dd:ee:ff"}, []any{got.ttl, got.dlSrc, got.dlDst})
 	w.use(c)
@@ -84,7 +89,7 @@ func (w *wire) endpointOf(client string) string {
 	w.send(podAPort, segment{client, "10.96.0.10:80", "S"})
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		for _, port := range []uint32{podBPort, tunnelPort} {
-			if w.captures[port].Pending() {
+			if w.links[port].pending() {
 				return w.next(port).dst
 			}
 		}
@@ -93,58 +98,65 @@ func (w *wire) endpointOf(client string) string {
 	return ""
 }
 
-// Connections spread over the Endpoints, those of a client with affinity do not.
-func TestSelectionOfEndpoints(t *testing.T) {
-	w := newWire(t)
-	both := clusterPort(localEndpointB, elsewhereEndpoint)
-	spread := func(first int) map[string]int {
+// Connections spread over the Endpoints, those of a client with affinity do not, once the datapath follows the flow that is learned from
+// the first one.
+func TestSelectionOfEndpoints(t *testing.T) { eachDatapath(t, testSelectionOfEndpoints) }
+
+func testSelectionOfEndpoints(t *testing.T, w *wire) {
+	const connections = 16
+	next := 4000
+	// spread returns where several connections of Pod A go.
+	spread := func() map[string]int {
 		counts := map[string]int{}
-		for i := range 40 {
-			counts[w.endpointOf(withPort(podAIP, first+i))]++
+		for range connections {
+			next++
+			counts[w.endpointOf(withPort(podAIP, next))]++
 		}
 		return counts
 	}
-	require.NoError(t, w.c.InstallService(both))
-	require.Len(t, spread(4000), 2)
-	require.NoError(t, w.c.InstallService(clusterPort(elsewhereEndpoint)))
-	require.Equal(t, map[string]int{"10.10.1.20:8080": 40}, spread(5000))
-
-	require.NoError(t, w.c.InstallService(with(both, withAffinity(time.Hour))))
-	first := spread(6000)
-	require.Len(t, first, 1)
-	kept := both
-	for _, e := range both.Cluster {
-		if first[e.Address.String()] == 0 {
-			kept.Cluster = []Endpoint{e}
-		}
+	// kept requires that all go where the first one goes.
+	kept := func() string {
+		next++
+		chosen := w.endpointOf(withPort(podAIP, next))
+		w.settle()
+		require.Equal(t, map[string]int{chosen: connections}, spread())
+		return chosen
 	}
-	other := kept.Cluster[0].Address.String()
-	require.NoError(t, w.c.InstallService(with(kept, withAffinity(time.Hour))))
-	require.Equal(t, map[string]int{other: 40}, spread(7000), "the Endpoint of the affinity is gone")
-	require.NoError(t, w.c.InstallService(with(both, withAffinity(time.Hour))))
-	require.Equal(t, map[string]int{other: 40}, spread(8000), "the new choice is kept")
+	both := clusterPort(localEndpointB, elsewhereEndpoint)
+	only := func(address string) (p ServicePort) {
+		p = clusterPort(both.Cluster...)
+		p.Cluster = slices.DeleteFunc(slices.Clone(p.Cluster), func(e Endpoint) bool { return e.Address.String() != address })
+		return with(p, withAffinity(time.Hour))
+	}
+	w.install(both)
+	require.Len(t, spread(), 2)
+	w.install(clusterPort(elsewhereEndpoint))
+	require.Equal(t, map[string]int{"10.10.1.20:8080": connections}, spread())
+
+	w.install(with(both, withAffinity(time.Hour)))
+	first := kept()
+	other := map[string]string{"10.10.1.20:8080": "10.10.0.12:8080", "10.10.0.12:8080": "10.10.1.20:8080"}[first]
+	w.install(only(other))
+	require.Equal(t, other, kept(), "the Endpoint of the affinity is gone")
+	w.install(with(both, withAffinity(time.Hour)))
+	require.Equal(t, other, kept(), "the new choice is kept")
 
 	// Another port keeps the flow of the Endpoint alive, to which this port's clients must not return.
-	require.NoError(t, w.c.InstallService(with(both, named("other"), at(Frontend{Address: loadBalancerIP}))))
-	without := with(clusterPort(), withAffinity(time.Hour))
-	for _, e := range both.Cluster {
-		if e.Address.String() != other {
-			without.Cluster = append(without.Cluster, e)
-		}
-	}
-	require.NoError(t, w.c.InstallService(without))
-	require.Equal(t, map[string]int{without.Cluster[0].Address.String(): 40}, spread(9000))
+	w.install(with(both, named("other"), at(Frontend{Address: loadBalancerIP})))
+	w.install(only(first))
+	require.Equal(t, first, kept())
 
-	require.NoError(t, w.c.InstallService(both))
-	require.Len(t, spread(10000), 2, "without affinity")
-	require.NoError(t, w.c.UninstallService(both.Name))
-	require.NoError(t, w.c.UninstallService("other"))
+	w.install(both)
+	require.Len(t, spread(), 2, "without affinity")
 }
 
 // Established connections keep their Endpoint, whatever becomes of it.
 func TestOpenConnectionsKeepTheirEndpoint(t *testing.T) {
-	w := newWire(t)
-	require.NoError(t, w.c.InstallService(clusterPort(localEndpointB)))
+	eachDatapath(t, testOpenConnectionsKeepTheirEndpoint)
+}
+
+func testOpenConnectionsKeepTheirEndpoint(t *testing.T, w *wire) {
+	w.install(clusterPort(localEndpointB))
 	c := translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"}
 	w.open(c)
 	for _, change := range []func() error{
@@ -155,6 +167,7 @@ func TestOpenConnectionsKeepTheirEndpoint(t *testing.T) {
 		w.c.DeleteStaleFlows,
 	} {
 		require.NoError(t, change())
+		w.settle()
 		w.use(c)
 	}
 }
@@ -166,25 +179,61 @@ func TestServicesAndPolicies(t *testing.T) {
 		"ingress of the Endpoint": ingress(2, policyPodB, prefixes("10.10.9.0/24")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWire(t)
-			ports := []ServicePort{clusterPort(localEndpointB), with(clusterPort(localEndpointB), over(corev1.ProtocolUDP), named("udp"))}
-			for _, p := range ports {
-				require.NoError(t, w.c.InstallService(p))
-			}
-			require.NoError(t, install(rule)(w.c))
-			// The client's packets are new to conntrack again and again, those of the Endpoint are answers to it.
-			for range 2 {
-				for _, flags := range []string{"S", ""} {
-					w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", flags})
-				}
-			}
-			w.swallow(podBPort, segment{"10.10.0.12:8080", "10.10.0.11:3001", "SA"})
-			w.swallow(podBPort, segment{"10.10.0.12:8080", "10.10.0.11:3001", ""})
-			w.swallow(podAPort, segment{"10.10.0.11:3001", "10.96.0.10:80", ""})
-
-			require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{2}))
-			w.datagrams(translated{podAPort, podBPort, "10.10.0.11:3001", "10.96.0.10:80", "10.10.0.11:3001", "10.10.0.12:8080"})
-			w.open(translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", "10.10.0.12:8080"})
+			eachDatapath(t, func(t *testing.T, w *wire) { testServicesAndPolicies(t, w, rule) })
 		})
 	}
+}
+
+func testServicesAndPolicies(t *testing.T, w *wire, rule *PolicyRule) {
+	for _, p := range []ServicePort{clusterPort(localEndpointB), with(clusterPort(localEndpointB), over(corev1.ProtocolUDP), named("udp"))} {
+		w.install(p)
+	}
+	require.NoError(t, install(rule)(w.c))
+	w.settle()
+	attempts := 1
+	if w.kernel {
+		// The datapath in user space translates the second packet of an unanswered connection before it gets to the Service's tables.
+		attempts = 3
+	}
+	const client, endpoint = "10.10.0.11:3001", "10.10.0.12:8080"
+	for _, flags := range []string{"S", ""} {
+		for range attempts {
+			w.swallow(podAPort, segment{client, "10.96.0.10:80", flags})
+		}
+		w.swallow(podBPort, segment{endpoint, client, strings.Replace(flags, "S", "SA", 1)})
+	}
+	w.swallow(podAPort, segment{client, "10.96.0.10:80", "A"})
+	w.swallow(podAPort, segment{client, "10.96.0.10:80", ""})
+
+	require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{2}))
+	w.settle()
+	allowed := translated{podAPort, podBPort, "10.10.0.11:3002", "10.96.0.10:80", "10.10.0.11:3002", endpoint}
+	w.datagrams(allowed)
+	w.open(allowed)
+}
+
+// Packets that are sent again before there is an answer go to the Endpoint of the first one, whatever became of the Service.
+func TestUnansweredConnections(t *testing.T) {
+	eachDatapath(t, func(t *testing.T, w *wire) {
+		if !w.kernel {
+			t.Skip("the datapath in user space translates these before they get to the Service's tables, and sends them to the gateway")
+		}
+		for name, port := range map[string]ServicePort{
+			"without affinity": clusterPort(localEndpointB), "with affinity": with(clusterPort(localEndpointB), withAffinity(time.Hour)),
+		} {
+			for i, flags := range []string{"S", ""} {
+				client := withPort(podAIP, 3100+10*len(name)+i)
+				protocol := map[string]corev1.Protocol{"S": corev1.ProtocolTCP, "": corev1.ProtocolUDP}[flags]
+				sent, arrives := segment{client, "10.96.0.10:80", flags}, segment{client, "10.10.0.12:8080", flags}
+				port := with(port, over(protocol))
+				w.install(port)
+				w.pass(podAPort, sent, podBPort, arrives)
+				w.pass(podAPort, sent, podBPort, arrives)
+				port.Cluster = []Endpoint{elsewhereEndpoint}
+				w.install(port)
+				w.pass(podAPort, sent, podBPort, arrives)
+				require.NoError(t, w.c.UninstallService(port.Name))
+			}
+		}
+	})
 }

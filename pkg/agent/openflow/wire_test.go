@@ -18,29 +18,46 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 )
 
-// wire sends real packets through a bridge, whose userspace datapath tracks and translates connections.
+// wire sends real packets through a bridge, whose datapath tracks and translates connections.
 type wire struct {
 	*bridge
-	captures map[uint32]*ovstest.Capture
+	links  map[uint32]link
+	kernel bool
 }
 
 var portNames = map[uint32]string{tunnelPort: "antrea-tun0", gwPort: "antrea-gw0", podAPort: "pod-a", podBPort: "pod-b"}
 
-func newWire(t *testing.T) *wire {
+// newWire makes a bridge with two Pods and a remote Node. With the kernel's datapath, the calling thread is in a network namespace of
+// its own. The tunnel is an ordinary port.
+func newWire(t *testing.T, kernel bool) *wire {
 	t.Helper()
-	b := newBridgeOf(t, proxyAllFeatures, dualStackNode)
+	w := &wire{links: map[uint32]link{}, kernel: kernel}
+	var o *ovstest.OVS
+	if kernel {
+		o = ovstest.Start(t, ovstest.InNetNS("/proc/thread-self/ns/net"))
+	} else {
+		o = ovstest.Start(t)
+	}
+	socket := o.AddBridge(bridgeName)
+	if kernel {
+		o.Vsctl("set", "bridge", bridgeName, "datapath_type=system")
+	}
+	for port, name := range portNames {
+		if kernel {
+			w.links[port] = newVethLink(t, o, name, port)
+		} else {
+			w.links[port] = newDummyLink(o, name, port)
+		}
+	}
+	w.bridge = &bridge{OVS: o, t: t, c: newBridgeClient(t, socket, proxyAllFeatures, dualStackNode)}
 	for name, pod := range map[string]struct {
 		ips  []netip.Addr
 		mac  net.HardwareAddr
 		port uint32
 	}{"pod-a": {[]netip.Addr{podAIP, podA6IP}, podAMAC, podAPort}, "pod-b": {[]netip.Addr{podBIP, podB6IP}, podBMAC, podBPort}} {
-		require.NoError(t, b.c.InstallPodFlows(t.Context(), name, pod.ips, pod.mac, pod.port))
+		require.NoError(t, w.c.InstallPodFlows(t.Context(), name, pod.ips, pod.mac, pod.port))
 	}
-	require.NoError(t, b.c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}}))
-	w := &wire{bridge: b, captures: map[uint32]*ovstest.Capture{}}
-	for port, name := range portNames {
-		w.captures[port] = b.Capture(name)
-	}
+	require.NoError(t, w.c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}}))
 	return w
 }
 
@@ -53,6 +70,16 @@ type segment struct {
 
 // sequence numbers of client and server.
 const clientSeq, serverSeq = 1000, 2000
+
+// install changes a Service, and waits until the datapath follows.
+func (w *wire) install(p ServicePort) {
+	w.t.Helper()
+	require.NoError(w.t, w.c.InstallService(p))
+	w.settle()
+}
+
+// settle waits until the datapath has no flows of before the last change.
+func (w *wire) settle() { w.Appctl("revalidator/wait") }
 
 // macs are the Ethernet addresses of packets that arrive at a port.
 var macs = map[uint32][2]net.HardwareAddr{
@@ -94,7 +121,7 @@ func (w *wire) send(port uint32, s segment) {
 	buffer := gopacket.NewSerializeBuffer()
 	require.NoError(w.t, gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
 		eth, network.(gopacket.SerializableLayer), transport))
-	w.Inject(portNames[port], buffer.Bytes())
+	w.links[port].inject(buffer.Bytes())
 }
 
 // received is a packet that a port has sent.
@@ -107,7 +134,7 @@ type received struct {
 // next waits for the next packet that the port sends.
 func (w *wire) next(port uint32) received {
 	w.t.Helper()
-	packet := gopacket.NewPacket(w.captures[port].Next(), layers.LayerTypeEthernet, gopacket.Default)
+	packet := gopacket.NewPacket(w.links[port].next(), layers.LayerTypeEthernet, gopacket.Default)
 	eth := packet.Layer(layers.LayerTypeEthernet).(*layers.Ethernet)
 	r := received{dlSrc: eth.SrcMAC.String(), dlDst: eth.DstMAC.String()}
 	var src, dst net.IP
@@ -158,8 +185,8 @@ func (w *wire) swallow(from uint32, s segment) {
 	w.send(from, s)
 	marker := segment{src: map[uint32]string{podAPort: "10.10.0.11:9", podBPort: "10.10.0.12:9"}[from], dst: "10.10.9.9:9"}
 	w.pass(from, marker, gwPort, marker)
-	for port, capture := range w.captures {
-		require.False(w.t, capture.Pending(), "%v arrived at %s", s, portNames[port])
+	for port, link := range w.links {
+		require.False(w.t, link.pending(), "%v arrived at %s", s, portNames[port])
 	}
 }
 

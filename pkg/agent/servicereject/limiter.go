@@ -25,13 +25,15 @@ type limiter struct {
 type bucket struct {
 	tokens float64
 	at     time.Time
+	// refused is set when the port has been refused an answer.
+	refused bool
 }
 
 func newLimiter(c clock.PassiveClock) *limiter {
 	return &limiter{clock: c, buckets: map[uint32]*bucket{}, swept: c.Now()}
 }
 
-// allow takes a token of the port. first is set when there was one before, but none is left.
+// allow takes a token of the port. first is set when there is none for the first time since its bucket was forgotten.
 func (l *limiter) allow(port uint32) (ok, first bool) {
 	now := l.clock.Now()
 	l.sweep(now)
@@ -40,10 +42,11 @@ func (l *limiter) allow(port uint32) (ok, first bool) {
 		b = &bucket{tokens: burst, at: now}
 		l.buckets[port] = b
 	}
-	had := b.tokens >= 1
 	b.fill(now)
 	if b.tokens < 1 {
-		return false, had
+		first = !b.refused
+		b.refused = true
+		return false, first
 	}
 	b.tokens--
 	return true, false
