@@ -131,6 +131,8 @@ func TestOneService(t *testing.T) {
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80(local) 192.0.2.1:80(external) = 10.0.1.1:8080(here,pod) 10.0.2.1:8080(pod) | 10.0.1.1:8080(here,pod)"}},
 		{"externalTrafficPolicy Local: clients in the cluster get all", []any{testService("web", "10.96.0.1", "80", externalLocal, externalIPs("192.0.2.1")), slice(here, there)}, nil,
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80 192.0.2.1:80(external,local) = 10.0.1.1:8080(here,pod) 10.0.2.1:8080(pod) | 10.0.1.1:8080(here,pod)"}},
+		{"both policies Local", []any{testService("web", "10.96.0.1", "80", internalLocal, externalLocal, externalIPs("192.0.2.1")), slice(here, there)}, nil,
+			[]string{"+ ns/web:80/TCP 10.96.0.1:80(local) 192.0.2.1:80(external,local) = 10.0.1.1:8080(here,pod) 10.0.2.1:8080(pod) | 10.0.1.1:8080(here,pod)"}},
 
 		{"addresses of load balancers", []any{testService("web", "10.96.0.1", "80", loadBalancer(corev1.LoadBalancerIngress{IP: "192.0.2.1", IPMode: &vipMode},
 			corev1.LoadBalancerIngress{IP: "192.0.2.2", IPMode: &proxyMode}, corev1.LoadBalancerIngress{Hostname: "lb.example"}, corev1.LoadBalancerIngress{IP: "192.0.2.3"})), slice(here)},
