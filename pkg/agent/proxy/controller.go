@@ -170,18 +170,29 @@ func isTransient(err error) bool {
 
 // sync brings the ports of a Service to what its objects say. A port that is refused does not stop the others.
 func (c *Controller) sync(k key) error {
-	c.mu.Lock()
-	wanted := c.core.evaluate(k)
-	ops := c.state.plan(k, wanted.ports)
-	c.reports.report(k, wanted.findings)
-	c.mu.Unlock()
 	var errs []error
-	for _, op := range ops {
+	for _, op := range c.plan(k) {
 		if err := c.execute(op); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// plan evaluates a Service, and reports what is wrong with it.
+func (c *Controller) plan(k key) []operation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wanted := c.core.evaluate(k)
+	c.reports.report(k, wanted.findings)
+	return c.state.plan(k, wanted.ports)
+}
+
+// done records an operation that has succeeded.
+func (c *Controller) done(op operation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.enqueue(c.state.done(op))
 }
 
 func (c *Controller) execute(op operation) error {
@@ -195,10 +206,7 @@ func (c *Controller) execute(op operation) error {
 		return fmt.Errorf("install %s with %d Endpoints: %w", op.name, len(op.now.listed()), err)
 	}
 	countOperation(op, time.Since(began))
-	c.mu.Lock()
-	woken := c.state.done(op)
-	c.mu.Unlock()
-	c.enqueue(woken)
+	c.done(op)
 	if c.config.EndUDP {
 		c.cleaner.after(op)
 	}

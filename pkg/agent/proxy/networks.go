@@ -31,7 +31,7 @@ func parseNode(n *corev1.Node) *node {
 	return p
 }
 
-// SetNode and DeleteNode tell the core about a Node. They return the Services for which that may matter.
+// setNode and deleteNode tell the core about a Node. They return the Services for which that may matter.
 func (c *core) setNode(n *corev1.Node) []key { return c.changeNode(n.Name, parseNode(n)) }
 
 func (c *core) deleteNode(name string) []key { return c.changeNode(name, nil) }
