@@ -15,7 +15,7 @@ import (
 )
 
 // Connections through Services, with real packets.
-func TestServiceConnections(t *testing.T) { eachDatapath(t, testServiceConnections) }
+func TestWireServiceConnections(t *testing.T) { eachDatapath(t, testServiceConnections) }
 
 func testServiceConnections(t *testing.T, w *wire) {
 	require.NoError(t, w.c.SetNodePortAddresses([]netip.Addr{nodeIP}))
@@ -68,7 +68,7 @@ func testServiceConnections(t *testing.T, w *wire) {
 }
 
 // What a packet looks like besides its addresses.
-func TestServicePacketsAreRouted(t *testing.T) { eachDatapath(t, testServicePacketsAreRouted) }
+func TestWireServicePackets(t *testing.T) { eachDatapath(t, testServicePacketsAreRouted) }
 
 func testServicePacketsAreRouted(t *testing.T, w *wire) {
 	w.install(clusterPort(localEndpointB))
@@ -100,7 +100,7 @@ func (w *wire) endpointOf(client string) string {
 
 // Connections spread over the Endpoints, those of a client with affinity do not, once the datapath follows the flow that is learned from
 // the first one.
-func TestSelectionOfEndpoints(t *testing.T) { eachDatapath(t, testSelectionOfEndpoints) }
+func TestWireSelectionOfEndpoints(t *testing.T) { eachDatapath(t, testSelectionOfEndpoints) }
 
 func testSelectionOfEndpoints(t *testing.T, w *wire) {
 	const connections = 16
@@ -151,7 +151,7 @@ func testSelectionOfEndpoints(t *testing.T, w *wire) {
 }
 
 // Established connections keep their Endpoint, whatever becomes of it.
-func TestOpenConnectionsKeepTheirEndpoint(t *testing.T) {
+func TestWireOpenConnections(t *testing.T) {
 	eachDatapath(t, testOpenConnectionsKeepTheirEndpoint)
 }
 
@@ -173,15 +173,16 @@ func testOpenConnectionsKeepTheirEndpoint(t *testing.T, w *wire) {
 }
 
 // A Service is no way around policies: neither for its client, nor for an Endpoint that answers what was refused.
-func TestServicesAndPolicies(t *testing.T) {
-	for name, rule := range map[string]*PolicyRule{
-		"egress of the client":    egress(2, policyPodA, prefixes("10.10.9.0/24")),
-		"ingress of the Endpoint": ingress(2, policyPodB, prefixes("10.10.9.0/24")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachDatapath(t, func(t *testing.T, w *wire) { testServicesAndPolicies(t, w, rule) })
-		})
-	}
+func TestWireEgressPolicy(t *testing.T) {
+	eachDatapath(t, func(t *testing.T, w *wire) {
+		testServicesAndPolicies(t, w, egress(2, policyPodA, prefixes("10.10.9.0/24")))
+	})
+}
+
+func TestWireIngressPolicy(t *testing.T) {
+	eachDatapath(t, func(t *testing.T, w *wire) {
+		testServicesAndPolicies(t, w, ingress(2, policyPodB, prefixes("10.10.9.0/24")))
+	})
 }
 
 func testServicesAndPolicies(t *testing.T, w *wire, rule *PolicyRule) {
@@ -213,7 +214,7 @@ func testServicesAndPolicies(t *testing.T, w *wire, rule *PolicyRule) {
 }
 
 // Packets that are sent again before there is an answer go to the Endpoint of the first one, whatever became of the Service.
-func TestUnansweredConnections(t *testing.T) {
+func TestWireUnansweredConnections(t *testing.T) {
 	eachDatapath(t, func(t *testing.T, w *wire) {
 		if !w.kernel {
 			t.Skip("the datapath in user space translates these before they get to the Service's tables, and sends them to the gateway")
