@@ -167,6 +167,7 @@ func randomCluster(t *testing.T, c chance) {
 	b := newBench(t, config)
 	w := &world{map[string]*corev1.Service{}, map[string]*discoveryv1.EndpointSlice{}, map[string]*corev1.Node{}}
 	b.remove(testNode(thisNode, ""), testNode(otherNode, ""))
+	users := newUsers(b, config)
 	for range 150 {
 		settled := len(b.dirty) == 0
 		only := c.event(w, b)
@@ -192,6 +193,7 @@ func randomCluster(t *testing.T, c chance) {
 		if settled && only != nil {
 			checkFew(t, before, b.flows.ports, only, log)
 		}
+		users.check(t, w)
 	}
 	checkFindings(t, w, b, config)
 }
