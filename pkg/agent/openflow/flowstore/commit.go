@@ -141,17 +141,21 @@ func (s *Store) send(bundle of.Transaction, plans []Plan) error {
 	return nil
 }
 
-func (s *Store) apply(bundle of.Transaction) error {
+func (s *Store) apply(bundle of.Transaction) (err error) {
 	mods := len(bundle.Groups) + len(bundle.Flows)
 	if mods == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout(mods))
 	defer cancel()
+	began := time.Now()
 	if len(bundle.Groups) == 0 {
-		return s.sw.Commit(ctx, bundle.Flows)
+		err = s.sw.Commit(ctx, bundle.Flows)
+	} else {
+		err = s.sw.Apply(ctx, bundle)
 	}
-	return s.sw.Apply(ctx, bundle)
+	observe(bundle.Flows, time.Since(began), err)
+	return err
 }
 
 // check refuses plans whose flows would be lost at the next replay, or would outlive the round.
