@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
@@ -113,9 +114,12 @@ func TestStatsOff(t *testing.T) {
 	token, err := os.ReadFile(f.options.tokenFile)
 	require.NoError(t, err)
 	require.ErrorContains(t, f.reportAs(string(token), "node-1", "1", v1alpha1.TrafficStats{Packets: 1}), "could not find the requested resource")
-	client, err := f.direct()
+	loopback, err := kubernetes.NewForConfig(&rest.Config{
+		Host: fmt.Sprintf("https://127.0.0.1:%d", f.port), BearerToken: string(token), TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+	})
 	require.NoError(t, err)
-	_, err = client.NetworkPolicies().List(t.Context(), metav1.ListOptions{})
+	list, err := loopback.Discovery().RESTClient().Get().AbsPath("/apis/stats.antrea.io/v1alpha1/networkpolicystats").DoRaw(t.Context())
 	require.NoError(t, err)
+	require.Contains(t, string(list), `"items":[]`)
 	f.stop()
 }
