@@ -26,7 +26,6 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kube-openapi/pkg/common"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -100,9 +99,8 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	config := genericapiserver.NewConfig(codecs)
 	config.EffectiveVersion = generic.EffectiveVersion()
 	config.EnableMetrics = c.EnableMetrics
-	// The machinery needs OpenAPI models only to patch objects, and there are none to patch here.
 	config.SkipOpenAPIInstallation = true
-	config.OpenAPIV3Config = &common.OpenAPIV3Config{IgnorePrefixes: []string{"/apis"}, Definitions: map[string]common.OpenAPIDefinition{}}
+	config.OpenAPIV3Config = openAPI()
 	config.AddReadyzChecks(healthz.NamedCheck("networkpolicy-sync", func(*http.Request) error {
 		select {
 		case <-c.Synced:

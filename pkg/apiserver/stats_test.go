@@ -18,6 +18,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
+	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 
 const (
@@ -43,10 +44,12 @@ func (f *fixture) packets() int64 {
 }
 
 func TestStats(t *testing.T) {
+	logged := logtest.Capture(t)
 	f := start(t)
 	close(f.synced)
 	status, body := f.send("POST", reportsPath, f.token, "", reportText("node-1", "1", policyOfTest))
 	require.Equal(t, 201, status, body)
+	require.Empty(t, logged("SHOULD NOT HAPPEN"))
 	for _, tc := range []struct {
 		name, method, path, accept string
 		status                     int

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,35 +53,31 @@ func testClusterStatistics(t *testing.T, s *suite) {
 			require.NoError(t, s.node2.StopAgent())
 			s.startAgent(t, s.node2)
 		}
-		s.requireStats(t, map[string]v1alpha1.TrafficStats{
-			"stats-in": {Sessions: int64(round + 1), Packets: packets}, "stats-out": {Sessions: int64(round + 1), Packets: packets},
+		want := v1alpha1.TrafficStats{Sessions: int64(round + 1), Packets: packets}
+		eventuallyWithin(t, reportPatience, "the statistics of both policies", func() error {
+			return s.compareStats(t, map[string]v1alpha1.TrafficStats{"stats-in": want, "stats-out": want})
 		})
 	}
 }
 
-// requireStats waits until the statistics of these policies have these sessions and packets, and the same bytes.
-func (s *suite) requireStats(t *testing.T, want map[string]v1alpha1.TrafficStats) {
+// compareStats returns an error unless the statistics of these policies have these sessions and packets, and the same bytes.
+func (s *suite) compareStats(t *testing.T, want map[string]v1alpha1.TrafficStats) error {
 	t.Helper()
-	var err error
-	require.Eventually(t, func() bool {
-		bytes := map[int64]bool{}
-		for name, stats := range want {
-			var got v1alpha1.NetworkPolicyStats
-			if got, err = s.statsOf(t, name); err != nil {
-				return false
-			}
-			bytes[got.TrafficStats.Bytes] = true
-			got.TrafficStats.Bytes = 0
-			if got.TrafficStats != stats {
-				err = fmt.Errorf("%s: want %+v, got %+v", name, stats, got.TrafficStats)
-				return false
-			}
+	bytes := map[int64]bool{}
+	got := map[string]v1alpha1.TrafficStats{}
+	for name := range want {
+		stats, err := s.statsOf(t, name)
+		if err != nil {
+			return err
 		}
-		if len(bytes) != 1 {
-			err = fmt.Errorf("bytes differ: %v", bytes)
-		}
-		return err == nil
-	}, reportPatience, time.Second, "%v", &err)
+		bytes[stats.TrafficStats.Bytes] = true
+		stats.TrafficStats.Bytes = 0
+		got[name] = stats.TrafficStats
+	}
+	if !maps.Equal(want, got) || len(bytes) != 1 {
+		return fmt.Errorf("want %+v, got %+v; bytes: %v", want, got, slices.Sorted(maps.Keys(bytes)))
+	}
+	return nil
 }
 
 // statsOf asks antrea-controller with its loopback token.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,11 +141,19 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		controller, bridge := newAntrea(), &bridgeCounts{counts: Counts{}}
+		var mu sync.Mutex // protects these and what follows
 		var fails error
 		requests := 0
 		r := &Reporter{
-			Node: "node", File: filepath.Join(t.TempDir(), "stats"), Counts: bridge.read, Owners: func() Owners { return Owners{1: ref("web")} },
+			Node: "node", File: filepath.Join(t.TempDir(), "stats"), Owners: func() Owners { return Owners{1: ref("web")} },
+			Counts: func(ctx context.Context) (Counts, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				return bridge.read(ctx)
+			},
 			Send: func(_ context.Context, report *v1beta2.NodeStatsSummary) error {
+				mu.Lock()
+				defer mu.Unlock()
 				requests++
 				if fails == nil {
 					controller.take(t, report)
@@ -156,23 +165,31 @@ func TestRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { r.Run(ctx); close(done) }()
-		bridge.pass(1, 1)
-		time.Sleep(ReportInterval + time.Second)
-		require.Equal(t, int64(1), controller.packets("web"), "the first report comes within an interval")
-		require.Equal(t, 1, requests)
-		time.Sleep(10 * ReportInterval)
-		require.Equal(t, 1, requests, "there is nothing to report")
-		bridge.pass(1, 1)
-		time.Sleep(ReportInterval + time.Second)
-		require.Equal(t, int64(2), controller.packets("web"))
-
-		fails = errors.New("no controller")
-		bridge.pass(1, 1)
-		time.Sleep(time.Hour)
-		require.LessOrEqual(t, requests, 2+130, "requests while there is no controller")
-		fails = nil
-		time.Sleep(ReportInterval + time.Second)
-		require.Equal(t, int64(3), controller.packets("web"))
+		// after lets packets pass, which may be none, and returns what has been sent after some time.
+		after := func(wait time.Duration, packets uint64, failure error) (reported int64, sent int) {
+			mu.Lock()
+			fails = failure
+			if packets > 0 {
+				bridge.pass(1, packets)
+			}
+			mu.Unlock()
+			time.Sleep(wait)
+			mu.Lock()
+			defer mu.Unlock()
+			return controller.packets("web"), requests
+		}
+		const interval = ReportInterval + time.Second
+		reported, sent := after(interval, 1, nil)
+		require.Equal(t, int64(1), reported, "the first report comes within an interval")
+		require.Equal(t, 1, sent)
+		_, sent = after(10*interval, 0, nil)
+		require.Equal(t, 1, sent, "there is nothing to report")
+		reported, _ = after(interval, 1, nil)
+		require.Equal(t, int64(2), reported)
+		_, sent = after(time.Hour, 1, errors.New("no controller"))
+		require.LessOrEqual(t, sent, 2+130, "requests while there is no controller")
+		reported, _ = after(interval, 0, nil)
+		require.Equal(t, int64(3), reported)
 		cancel()
 		<-done
 		_, err := os.Stat(r.File)
