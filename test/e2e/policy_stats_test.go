@@ -8,10 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,29 +51,26 @@ func testClusterStatistics(t *testing.T, s *suite) {
 			require.NoError(t, s.node2.StopAgent())
 			s.startAgent(t, s.node2)
 		}
-		want := v1alpha1.TrafficStats{Sessions: int64(round + 1), Packets: packets}
 		eventuallyWithin(t, reportPatience, "the statistics of both policies", func() error {
-			return s.compareStats(t, map[string]v1alpha1.TrafficStats{"stats-in": want, "stats-out": want})
+			return s.compareStats(t, int64(round+1), packets)
 		})
 	}
 }
 
-// compareStats returns an error unless the statistics of these policies have these sessions and packets, and the same bytes.
-func (s *suite) compareStats(t *testing.T, want map[string]v1alpha1.TrafficStats) error {
+// compareStats returns an error unless the statistics of both policies are the same, with all packets. On a slow machine several packets
+// pass before the first answer, and each counts as a session.
+func (s *suite) compareStats(t *testing.T, sessions, packets int64) error {
 	t.Helper()
-	bytes := map[int64]bool{}
-	got := map[string]v1alpha1.TrafficStats{}
-	for name := range want {
-		stats, err := s.statsOf(t, name)
-		if err != nil {
-			return err
-		}
-		bytes[stats.TrafficStats.Bytes] = true
-		stats.TrafficStats.Bytes = 0
-		got[name] = stats.TrafficStats
+	in, err := s.statsOf(t, "stats-in")
+	if err != nil {
+		return err
 	}
-	if !maps.Equal(want, got) || len(bytes) != 1 {
-		return fmt.Errorf("want %+v, got %+v; bytes: %v", want, got, slices.Sorted(maps.Keys(bytes)))
+	out, err := s.statsOf(t, "stats-out")
+	if err != nil {
+		return err
+	}
+	if in.TrafficStats != out.TrafficStats || in.TrafficStats.Packets != packets || in.TrafficStats.Sessions < sessions {
+		return fmt.Errorf("want sessions >= %d, packets = %d of both, got %+v and %+v", sessions, packets, in.TrafficStats, out.TrafficStats)
 	}
 	return nil
 }
