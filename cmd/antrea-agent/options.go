@@ -19,6 +19,9 @@ import (
 // defaultPolicyDir is Antrea's.
 const defaultPolicyDir = "/var/run/antrea/networkpolicy"
 
+// defaultStatsFile is lost when the Node restarts, as are the counters that it is about.
+const defaultStatsFile = "/var/run/antrea/networkpolicystats"
+
 // options are the settings of the configuration file and the command line, checked and complete.
 type options struct {
 	flags  config.Flags
@@ -30,12 +33,14 @@ type options struct {
 	tokenFile string
 	// policyDir is where the last known policies are kept.
 	policyDir string
+	// statsFile is where it is kept how much of the policies' traffic has been reported.
+	statsFile string
 	// lockFile is locked by the only agent of the Node.
 	lockFile string
 }
 
 func newOptions() *options {
-	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, lockFile: nodelock.DefaultFile}
+	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, lockFile: nodelock.DefaultFile}
 }
 
 // complete reads the configuration file (without one, all defaults apply) and applies the flags, which win. It fails if they
