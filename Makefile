@@ -295,6 +295,12 @@ test-e2e: build ## Run the end-to-end tests on two-Node clusters (root)
 	bin/testbed prepare --functional
 	hack/test-e2e.sh $(E2E_ARGS)
 
+.PHONY: test-wire
+test-wire: build ## Run the pipeline's tests with packets (TestWire...) in the kernel's datapath (root)
+	$(GO) test -c -o bin/openflow.test ./pkg/agent/openflow
+	bin/testbed prepare --functional
+	bin/testbed run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
+
 .PHONY: e2e
 e2e: build ## Run one area of the end-to-end tests on one kind of cluster: AREA=FastPath, SUITE=TestGeneveGateOn (root)
 	@grep -q '{"$(AREA)", ' test/e2e/*_test.go || { echo 'e2e: name an area, as test/e2e/matrix_test.go has them: make e2e AREA=FastPath'; exit 1; }

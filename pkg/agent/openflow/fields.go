@@ -230,6 +230,7 @@ const (
 	cookieDefault         cookieCategory = 0
 	cookiePodConnectivity cookieCategory = 1
 	cookieNetworkPolicy   cookieCategory = 2
+	cookieService         cookieCategory = 3
 	// cookieONCache is this project's: Antrea's categories end at 8.
 	cookieONCache cookieCategory = 9
 )

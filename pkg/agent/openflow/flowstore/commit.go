@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
@@ -84,9 +85,14 @@ func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, re
 	}
 	var before of.Transaction
 	if resync {
-		before = of.Transaction{Groups: s.groupsAgain(plans), Flows: s.everything()}
+		meters, err := s.metersAgain()
+		if err != nil {
+			return err
+		}
+		before = of.Transaction{Meters: meters, Groups: s.groupsAgain(plans), Flows: s.everything()}
 	}
-	// Last, so that a flow that replaces one of a former round takes over its counters. A deletion matches former rounds only.
+	// Last, so that a flow that replaces one of a former round takes over its counters. No deletion matches a flow of this bundle: it
+	// is of former rounds, or of flows that the switch has learned.
 	var after []of.FlowMod
 	for _, deletion := range deletions {
 		after = append(after, deletion.mod())
@@ -138,6 +144,8 @@ func (s *Store) send(bundle of.Transaction, plans []Plan, after []of.FlowMod) er
 		for _, m := range p.groups {
 			if m.Command == of.GroupDelete {
 				s.groupIDs.Put(m.Group.ID)
+			} else {
+				s.newGroups = slices.DeleteFunc(s.newGroups, func(id uint32) bool { return id == m.Group.ID })
 			}
 		}
 	}
@@ -145,14 +153,14 @@ func (s *Store) send(bundle of.Transaction, plans []Plan, after []of.FlowMod) er
 }
 
 func (s *Store) apply(bundle of.Transaction) (err error) {
-	mods := len(bundle.Groups) + len(bundle.Flows)
+	mods := len(bundle.Meters) + len(bundle.Groups) + len(bundle.Flows)
 	if mods == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout(mods))
 	defer cancel()
 	began := time.Now()
-	if len(bundle.Groups) == 0 {
+	if len(bundle.Meters)+len(bundle.Groups) == 0 {
 		err = s.sw.Commit(ctx, bundle.Flows)
 	} else {
 		err = s.sw.Apply(ctx, bundle)
