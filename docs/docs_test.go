@@ -239,13 +239,30 @@ func TestControllerConfigurationKeys(t *testing.T) {
 	}
 }
 
-func TestControllerMetrics(t *testing.T) {
-	var want []string
-	for _, m := range regexp.MustCompile(`"(antrea_controller_\w+)"`).FindAllStringSubmatch(sources(t, "pkg/controller", func(name string) bool { return !isTest(name) }), -1) {
-		want = append(want, m[1])
+// TestMetricsOfAntrea: the tables have every metric of agent and controller, except for those of the cache, which TestMetrics compares,
+// and no metric is both there and said to be missing.
+func TestMetricsOfAntrea(t *testing.T) {
+	page := read(t, "docs/prometheus.md")
+	missing := section(t, page, "## Metrics of Antrea that do not exist here")
+	for heading, component := range map[string]struct{ folder, prefix string }{
+		"## Agent": {"pkg/agent", "antrea_agent_"}, "## Controller": {"pkg/controller", "antrea_controller_"},
+	} {
+		var want []string
+		text := sources(t, component.folder, func(name string) bool { return !isTest(name) })
+		for _, m := range regexp.MustCompile(`"(`+component.prefix+`\w+)"`).FindAllStringSubmatch(text, -1) {
+			if !metricName.MatchString(m[1]) {
+				want = append(want, m[1])
+			}
+		}
+		require.NotEmpty(t, want)
+		table := rows(t, section(t, page, heading))
+		requireSameNames(t, want, names(table))
+		for name, cells := range table {
+			require.Len(t, cells, 4, name)
+			require.Contains(t, []string{"counter", "gauge", "histogram"}, cells[1], name)
+			require.NotContains(t, missing, "`"+name+"`")
+		}
 	}
-	require.NotEmpty(t, want)
-	requireSameNames(t, want, names(rows(t, section(t, read(t, "docs/antrea-controller.md"), "## Metrics"))))
 }
 
 // TestRanges: numbers that the agent accepts are those that the documents promise.
@@ -398,6 +415,7 @@ func TestCommandsAndFlags(t *testing.T) {
 	absent := rows(t, section(t, document, "## Commands of features that this version does not have"))
 	requireSameNames(t, flagNames(root.PersistentFlags()), names(rows(t, section(t, document, "## Flags of all commands"))))
 	var commands, hidden []string
+	flags := map[string]map[string]bool{} // of a command in all modes
 	var visit func(*cobra.Command)
 	visit = func(parent *cobra.Command) {
 		for _, c := range parent.Commands() {
@@ -409,18 +427,24 @@ func TestCommandsAndFlags(t *testing.T) {
 				hidden = append(hidden, c.CommandPath())
 				continue
 			}
-			if slices.Contains(commands, c.CommandPath()) {
-				continue // in a second mode, with fewer flags
+			if flags[c.CommandPath()] == nil {
+				flags[c.CommandPath()] = map[string]bool{}
+				commands = append(commands, c.CommandPath())
 			}
-			commands = append(commands, c.CommandPath())
-			// --output has a paragraph of its own.
-			flags := slices.DeleteFunc(flagNames(c.NonInheritedFlags()), func(f string) bool { return strings.HasPrefix(f, "--output") })
-			requireSameNames(t, flags, names(rows(t, section(t, document, "### "+c.CommandPath()))))
+			for _, flag := range flagNames(c.NonInheritedFlags()) {
+				// --output has a paragraph of its own.
+				if !strings.HasPrefix(flag, "--output") {
+					flags[c.CommandPath()][flag] = true
+				}
+			}
 		}
 	}
 	visit(root)
 	requireSameNames(t, hidden, names(absent))
 	visit(antctl.NewCommand(antctl.Environment{Mode: antctl.ModeController}, ""))
+	for command, all := range flags {
+		requireSameNames(t, slices.Collect(maps.Keys(all)), names(rows(t, section(t, document, "### "+command))))
+	}
 	var documented []string
 	for _, m := range regexp.MustCompile("(?m)^\\| \\[`(antctl [a-z -]+)`\\]").FindAllStringSubmatch(document, -1) {
 		documented = append(documented, m[1])

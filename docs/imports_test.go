@@ -25,15 +25,15 @@ const modulePath = "github.com/antrea-oncache/antrea/"
 var mayImport = map[string][]string{
 	"pkg/agent": {
 		"pkg/apis", "pkg/apiserver/apis", "pkg/apiserver/apiservertest", "pkg/apiserver/generic", "pkg/apiserver/handlers", "pkg/client",
-		"pkg/config", "pkg/features", "pkg/log", "pkg/ovs", "pkg/retry", "pkg/trie", "pkg/version",
+		"pkg/config", "pkg/features", "pkg/log", "pkg/ovs", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version",
 	},
 	"pkg/antctl": {
-		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/apiserver/apis", "pkg/version",
+		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/apiserver/apis", "pkg/redact", "pkg/version",
 	},
 	"pkg/apiserver": {
 		"pkg/apis", "pkg/client", "pkg/config", "pkg/controller", "pkg/features", "pkg/log", "pkg/retry", "pkg/version",
 	},
-	"pkg/controller": {"pkg/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/trie", "pkg/version"},
+	"pkg/controller": {"pkg/apis", "pkg/client", "pkg/features", "pkg/log", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version"},
 
 	// The parts of the APIs that clients and other components need.
 	"pkg/agent/apis":              {"pkg/apis"},
@@ -49,9 +49,12 @@ var mayImport = map[string][]string{
 	"pkg/ovs":       {"pkg/log", "pkg/retry"},
 	"pkg/retry":     {"pkg/log"},
 
+	"pkg/supportbundle": {"pkg/apis", "pkg/redact", "pkg/version"},
+
 	"pkg/apis":     {},
 	"pkg/features": {},
 	"pkg/log":      {},
+	"pkg/redact":   {},
 	"pkg/trie":     {},
 	"pkg/version":  {},
 

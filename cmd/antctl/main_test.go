@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,10 +23,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	agentbundle "github.com/antrea-oncache/antrea/pkg/agent/supportbundle"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/features"
+	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
 
 // TestBinary builds antctl and runs it against a real API server of an agent.
@@ -76,6 +79,13 @@ func TestBinary(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, "Error: ovsflows is not enabled\n", stderr, "the form in which gated commands fail")
 
+	bundles := filepath.Join(dir, "bundles")
+	stdout, stderr, err = antctl(agent, "-s", address, "supportbundle", "-d", bundles, "--since", "1h")
+	require.NoError(t, err, stderr)
+	require.Equal(t, "Created bundle under "+bundles+"\n", stdout)
+	require.Regexp(t, `^\[1/1\] agent: \d+ KiB in [0-9.]+ s\n$`, stderr)
+	requireBundle(t, filepath.Join(bundles, "agent.tar.gz"), tokenFile)
+
 	require.NoError(t, os.WriteFile(tokenFile, []byte("wrong"), 0o600))
 	_, stderr, err = antctl(agent, "-s", address, "version")
 	require.Error(t, err)
@@ -87,6 +97,22 @@ func TestBinary(t *testing.T) {
 	_, stderr, err = antctl("", "version", "-t", "1s")
 	require.Error(t, err)
 	require.Contains(t, stderr, "Kubernetes API")
+}
+
+// requireBundle looks into an agent's bundle: without Open vSwitch and cache it has what the process itself knows, and not the token.
+func requireBundle(t *testing.T, file, tokenFile string) {
+	t.Helper()
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
+	out, err := exec.CommandContext(t.Context(), "tar", "-xzOf", file).CombinedOutput()
+	require.NoError(t, err)
+	token, err := os.ReadFile(tokenFile)
+	require.NoError(t, err)
+	for _, part := range []string{"podNamespace: shop", "component: agent", "name: flows", "GET /ovsflows: 503", "goroutine ", "since: 1h0m0s", "inet 127.0.0.1/8"} {
+		require.Equal(t, part != "GET /ovsflows: 503", strings.Contains(string(out), part), part)
+	}
+	require.NotContains(t, string(out), string(token))
 }
 
 func buildAntctl(t *testing.T, binary, tokenFile string) {
@@ -115,13 +141,16 @@ func startAgentAPI(t *testing.T, tokenFile string) (address string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
+	routes := map[string]http.HandlerFunc{
+		"/podinterfaces": podinterface.HandleFunc(store),
+		"/featuregates":  featuregates.HandleAgent(gates),
+		"/ovsflows":      handlers.NotEnabled("ovsflows"),
+	}
+	source := &agentbundle.Agent{OVSRunDir: t.TempDir(), Bridge: "br-absent", LogDirectory: t.TempDir(), OVSLogDirectory: t.TempDir(), Routes: routes}
+	bundles, err := supportbundle.New(ctx, supportbundle.Config{Component: "agent", Directory: filepath.Join(t.TempDir(), "bundles"), Items: source.Items})
+	require.NoError(t, err)
 	server, err := apiserver.New(ctx, &apiserver.Config{
-		Listener: listener, TokenFile: tokenFile, Client: apiservertest.Start(t, &apiservertest.Kubernetes{}),
-		Routes: map[string]http.HandlerFunc{
-			"/podinterfaces": podinterface.HandleFunc(store),
-			"/featuregates":  featuregates.HandleAgent(gates),
-			"/ovsflows":      handlers.NotEnabled("ovsflows"),
-		},
+		Listener: listener, TokenFile: tokenFile, Client: apiservertest.Start(t, &apiservertest.Kubernetes{}), Routes: routes, Handlers: bundles.Handlers(),
 	})
 	require.NoError(t, err)
 	done := make(chan error, 1)

@@ -63,6 +63,11 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
+	collector := newCollector(n, c)
+	if err := legacyregistry.Registerer().Register(collector); err != nil {
+		return fmt.Errorf("register the agent's metrics: %w", err)
+	}
+	defer legacyregistry.Registerer().Unregister(collector)
 	info := newQuerier(o, n, c)
 	api, err := newAPIServer(p.ctx, o, n, cache, c, info)
 	if err != nil {

@@ -156,7 +156,7 @@ func TestAgent(t *testing.T) {
 	o, err := completeOptions(t, fmt.Sprintf("ovsRunDir: %s\ncniSocket: %s/cni.sock\n", ovs.RunDir, dir))
 	require.NoError(t, err)
 	o.config.OVSDatapathType = "netdev" // not an acceptable setting, but there may be no kernel module here
-	o.tokenFile, o.policyDir = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy")
+	o.tokenFile, o.policyDir, o.statsFile = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy"), filepath.Join(dir, "networkpolicystats")
 	kube := fake.NewClientset(nodeObject("node1", "192.168.0.1", "10.10.1.0/24"), nodeObject("node2", "192.168.0.2", "10.10.2.0/24"),
 		&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
@@ -207,6 +207,8 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	status, _, err = api.get("/podinterfaces?name=absent")
 	require.NoError(t, err)
 	require.Equal(t, 404, status)
+
+	requireSupportBundle(t, api)
 
 	socket := filepath.Join(dir, "cni.sock")
 	eventually(t, func() error {

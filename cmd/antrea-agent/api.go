@@ -21,13 +21,15 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/ovsflows"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/problems"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/explain"
+	"github.com/antrea-oncache/antrea/pkg/agent/metrics"
 	"github.com/antrea-oncache/antrea/pkg/agent/querier"
-	"github.com/antrea-oncache/antrea/pkg/agent/stats"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/config"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
+	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
 
 // newAPIServer makes the API server. It listens from then on, and serves when it runs.
@@ -36,9 +38,16 @@ func newAPIServer(ctx context.Context, o *options, n *node, cache *onCache, c *c
 	if err != nil {
 		return nil, err
 	}
+	paths := routes(o, n, cache, c, info)
+	bundles, err := newSupportBundles(ctx, o, n, cache, paths)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	handlers := bundles.Handlers()
+	maps.Copy(handlers, supportbundle.Discovery())
 	server, err := apiserver.New(ctx, &apiserver.Config{
 		Listener: listener, TokenFile: o.tokenFile, Client: n.clients.Reviews,
-		Routes: routes(o, n, cache, c, info), Changes: changes(cache),
+		Routes: paths, Changes: changes(cache), Handlers: handlers,
 		LivenessChecks:  map[string]func() error{"ovs": n.flows.ConnectionError},
 		ReadinessChecks: map[string]func() error{"watcher": watcherCheck(c.policies)},
 		EnableMetrics:   *o.config.EnablePrometheusMetrics,
@@ -58,6 +67,14 @@ func newQuerier(o *options, n *node, c *controllers) *querier.Agent {
 	}
 }
 
+// newCollector makes what reads the metrics of the agent as a whole.
+func newCollector(n *node, c *controllers) *metrics.Collector {
+	return &metrics.Collector{
+		Policies: c.policies, Interfaces: n.store, Switch: n.flows,
+		Conntrack: &metrics.Conntrack{List: networkpolicy.PodConnections{}.List},
+	}
+}
+
 // changes are the endpoints that change something.
 func changes(cache *onCache) map[string]http.HandlerFunc {
 	changes := map[string]http.HandlerFunc{"/loglevel": loglevel.HandleSet()}
@@ -68,10 +85,6 @@ func changes(cache *onCache) map[string]http.HandlerFunc {
 // routes are the endpoints that only read.
 func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.Agent) map[string]http.HandlerFunc {
 	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
-	ruleStats := &stats.Reader{Tables: n.flows, Dumper: dumper}
-	if c.fastStats != nil {
-		ruleStats.FastPath = c.fastStats
-	}
 	// A nil controller must not become a non-nil interface.
 	var services ovsflows.Services
 	if c.proxy != nil {
@@ -83,7 +96,7 @@ func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.A
 		"/appliedtogroups": policyhandler.HandleAppliedToGroups(c.policies),
 		"/featuregates":    featuregates.HandleAgent(o.gates),
 		"/loglevel":        loglevel.HandleFunc(),
-		"/networkpolicies": policyhandler.HandlePolicies(c.policies, ruleStats.Read),
+		"/networkpolicies": policyhandler.HandlePolicies(c.policies, c.ruleStats.Read),
 		"/oncache/explain": explainhandler.HandleFunc(explainer(n, cache, c)),
 		"/ovsflows":        ovsflows.HandleFunc(n.flows, n.store, c.policies, services, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(n.store),

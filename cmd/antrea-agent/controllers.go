@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/servicereject"
 	"github.com/antrea-oncache/antrea/pkg/agent/stats"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
@@ -35,8 +37,11 @@ type controllers struct {
 	antrea   *client.Provider
 	policies *networkpolicy.Controller
 	// cutter is nil unless established connections are cut, fastStats without ONCache.
-	cutter     *networkpolicy.Cutter
-	fastStats  *networkpolicy.FastStats
+	cutter    *networkpolicy.Cutter
+	fastStats *networkpolicy.FastStats
+	// ruleStats reads the traffic of rules; reporter is nil unless it is reported.
+	ruleStats  *stats.Reader
+	reporter   *stats.Reporter
 	nodeRoutes *noderoute.Controller
 	cni        *cniserver.Server
 	// proxy is nil without AntreaProxy. services has the Services and EndpointSlices for it, rejects answers connections to
@@ -97,6 +102,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	if o.cutsConnections() {
 		c.cutter = c.policies.Cutter(connections)
 	}
+	c.addStats(o, n)
 	return nil
 }
 
@@ -124,6 +130,28 @@ func podNetworks(node *config.NodeConfig) []netip.Prefix {
 	return slices.DeleteFunc([]netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR}, func(network netip.Prefix) bool { return !network.IsValid() })
 }
 
+// addStats makes the parts that count and report the traffic of policies.
+func (c *controllers) addStats(o *options, n *node) {
+	c.ruleStats = &stats.Reader{Tables: n.flows, Dumper: ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)}
+	if c.fastStats != nil {
+		c.ruleStats.FastPath = c.fastStats
+	}
+	if !o.gates.Enabled(features.NetworkPolicyStats) {
+		return
+	}
+	c.reporter = &stats.Reporter{
+		Node: n.name, File: o.statsFile, Counts: c.ruleStats.Read, Owners: c.policies.RuleOwners, FastPath: c.fastStats,
+		Send: func(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
+			antrea, err := c.antrea.Client(ctx)
+			if err != nil {
+				return err
+			}
+			return antrea.ReportStats(ctx, report)
+		},
+	}
+	c.reporter.Restore()
+}
+
 // start runs the informers and the controllers in p.
 func (c *controllers) start(p *parts, n *node) {
 	c.nodes.Start(p.ctx.Done())
@@ -141,6 +169,9 @@ func (c *controllers) start(p *parts, n *node) {
 	p.background(c.policies.Run)
 	if c.fastStats != nil {
 		p.background(c.fastStats.Run)
+	}
+	if c.reporter != nil {
+		p.background(c.reporter.Run)
 	}
 	c.restorePods(p, n.Rounds)
 	c.completeRound(p, n.Rounds)

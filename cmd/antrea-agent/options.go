@@ -19,21 +19,28 @@ import (
 // defaultPolicyDir is Antrea's.
 const defaultPolicyDir = "/var/run/antrea/networkpolicy"
 
+// defaultStatsFile is lost when the Node restarts, as are the counters that it is about.
+const defaultStatsFile = "/var/run/antrea/networkpolicystats"
+
 // options are the settings of the configuration file and the command line, checked and complete.
 type options struct {
 	flags  config.Flags
 	config *agentconfig.AgentConfig
 	gates  featuregate.FeatureGate
+	// configFile is empty when all defaults apply.
+	configFile string
 	// tokenFile receives the loopback token of the API server.
 	tokenFile string
 	// policyDir is where the last known policies are kept.
 	policyDir string
+	// statsFile is where it is kept how much of the policies' traffic has been reported.
+	statsFile string
 	// lockFile is locked by the only agent of the Node.
 	lockFile string
 }
 
 func newOptions() *options {
-	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, lockFile: nodelock.DefaultFile}
+	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, lockFile: nodelock.DefaultFile}
 }
 
 // complete reads the configuration file (without one, all defaults apply) and applies the flags, which win. It fails if they
@@ -63,7 +70,7 @@ func (o *options) complete(configFile string) error {
 	for _, key := range c.WithoutEffect(gates) {
 		klog.InfoS("Setting has no effect", "key", key)
 	}
-	o.config, o.gates = c, gates
+	o.config, o.gates, o.configFile = c, gates, configFile
 	return nil
 }
 

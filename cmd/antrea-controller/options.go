@@ -28,6 +28,8 @@ type options struct {
 	flags  config.Flags
 	config *controllerconfig.ControllerConfig
 	gates  featuregate.FeatureGate
+	// configFile is empty when all defaults apply.
+	configFile string
 	// flagGates are the feature gates of the command line.
 	flagGates map[string]bool
 	// namespace is the controller's own; configMap has the configuration of agents and controller.
@@ -75,6 +77,9 @@ func (o *options) complete(configFile string) error {
 	for _, name := range features.ControllerGatesWithoutEffect(c.FeatureGates) {
 		klog.InfoS("Feature gate is on but has no effect on the controller in this version", "featureGate", name)
 	}
-	o.config, o.gates = c, gates
+	for _, key := range c.WithoutEffect(gates) {
+		klog.InfoS("Setting has no effect", "key", key)
+	}
+	o.config, o.gates, o.configFile = c, gates, configFile
 	return nil
 }

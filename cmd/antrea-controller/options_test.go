@@ -26,8 +26,9 @@ func TestOptions(t *testing.T) {
 		{name: "wrong type", text: "apiPort: x", err: "apiPort"},
 		{name: "TLS version", text: "tlsMinVersion: TLS13", err: "tlsMinVersion"},
 		{name: "cipher suite", text: "tlsCipherSuites: AES", err: "tlsCipherSuites"},
-		{name: "NodeIPAM", text: "nodeIPAM: {enableNodeIPAM: true}", err: "nodeIPAM.enableNodeIPAM: not supported"},
-		{name: "client CA", text: "clientCAFile: /ca", err: "clientCAFile: not supported"},
+		{name: "features that are absent", text: "nodeIPAM: {enableNodeIPAM: true}\nclientCAFile: /ca"},
+		{name: "stretched policies", text: "featureGates: {Multicluster: true}\nmulticluster: {enableStretchedNetworkPolicy: true}",
+			err: "multicluster.enableStretchedNetworkPolicy: true is not supported by this version; supported: false; rules for Pods of other clusters would not be enforced"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := newOptions()

@@ -133,7 +133,12 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values) 
 
 // get decodes the object at a path.
 func (c *client) get(ctx context.Context, path string, object any) error {
-	body, err := c.do(ctx, http.MethodGet, path, nil)
+	return c.getWith(ctx, path, nil, object)
+}
+
+// getWith is get with a query.
+func (c *client) getWith(ctx context.Context, path string, query url.Values, object any) error {
+	body, err := c.do(ctx, http.MethodGet, path, query)
 	if err != nil {
 		return err
 	}
@@ -145,6 +150,54 @@ func (c *client) get(ctx context.Context, path string, object any) error {
 
 // send is do with a body, in JSON.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, content []byte) ([]byte, error) {
+	response, err := c.open(ctx, method, path, query, content)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	target := response.Request.URL
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", target, err)
+	}
+	if len(body) > maxResponse {
+		return nil, fmt.Errorf("the answer of %s is larger than %d MiB; name an object or use a filter", target, maxResponse>>20)
+	}
+	klog.V(2).InfoS("Received response", "url", target.String(), "status", response.Status, "bytes", len(body))
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
+		return nil, serverError(response.Status, body)
+	}
+	return body, nil
+}
+
+// maxDownload bounds a file that antctl downloads.
+const maxDownload = 1 << 30
+
+// download copies the answer to GET into w and returns its size.
+func (c *client) download(ctx context.Context, path string, w io.Writer) (int64, error) {
+	response, err := c.open(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		// What cannot be read of the message is missing in the error.
+		body, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+		return 0, serverError(response.Status, body)
+	}
+	n, err := io.Copy(w, io.LimitReader(response.Body, maxDownload+1))
+	if err == nil && n > maxDownload {
+		err = fmt.Errorf("it is larger than %d MiB", maxDownload>>20)
+	}
+	if err != nil {
+		return n, fmt.Errorf("downloading %s: %w", response.Request.URL, err)
+	}
+	klog.V(2).InfoS("Downloaded", "url", response.Request.URL.String(), "bytes", n)
+	return n, nil
+}
+
+// open sends a request and returns the answer, whatever its status is. The caller closes its body.
+func (c *client) open(ctx context.Context, method, path string, query url.Values, content []byte) (*http.Response, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(content))
@@ -163,19 +216,7 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return nil, fmt.Errorf("asking the server: %w", err)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", target, err)
-	}
-	if len(body) > maxResponse {
-		return nil, fmt.Errorf("the answer of %s is larger than %d MiB; name an object or use a filter", target, maxResponse>>20)
-	}
-	klog.V(2).InfoS("Received response", "url", target.String(), "status", response.Status, "bytes", len(body))
-	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
-		return nil, serverError(response.Status, body)
-	}
-	return body, nil
+	return response, nil
 }
 
 // serverError is the message of a metav1.Status or of plain text; the HTTP status when there is none.

@@ -54,8 +54,11 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	}
 	for _, a := range absentCommands {
 		if slices.Contains(a.modes, env.Mode) {
-			groups[a.group].AddCommand(newAbsent(a.use))
+			groups[a.group].AddCommand(newAbsent(a.use, env.Mode == ModeController))
 		}
+	}
+	if env.Mode == ModeAgent || env.Mode == ModeController {
+		root.AddCommand(newSupportBundle(s))
 	}
 	if env.Mode == ModeController {
 		root.AddCommand(newProxy(s), newCheck(s))

@@ -296,7 +296,7 @@ func TestTimeoutFlagBoundsTheRequest(t *testing.T) {
 // TestAbsentCommands: those who collect information accept only this answer from a command that fails.
 func TestAbsentCommands(t *testing.T) {
 	for _, command := range []string{
-		"trace-packet", "supportbundle", "traceflow", "get podmulticaststats", "get serviceexternalip", "get memberlist", "get bgppolicy",
+		"trace-packet", "traceflow", "get podmulticaststats", "get serviceexternalip", "get memberlist", "get bgppolicy",
 		"get bgppeers", "get bgproutes", "get fqdncache",
 	} {
 		for _, arguments := range []string{"", " name -n ns1 --domain example.com"} {
@@ -309,4 +309,38 @@ func TestAbsentCommands(t *testing.T) {
 	stdout, _, err := run(inAgent, "", "get")
 	require.NoError(t, err)
 	require.NotContains(t, stdout, "memberlist", "help offers only what exists")
+
+	// Outside, Antrea's own tests demand success of a traceflow without arguments, which says there what is missing.
+	_, stderr, err := run(Environment{Mode: ModeController}, "", "traceflow")
+	require.NoError(t, err)
+	require.Equal(t, "traceflow is not enabled\n", stderr)
+	_, stderr, err = run(Environment{Mode: ModeController}, "", "traceflow", "-S", "ns1/pod1")
+	require.Error(t, err)
+	require.Equal(t, "Error: traceflow is not enabled\n", stderr)
+}
+
+// TestCommandsOfAntreasTests: Antrea's end-to-end tests run these commands in an agent's Pod, and outside with the service account
+// antctl.
+func TestCommandsOfAntreasTests(t *testing.T) {
+	for env, commands := range map[Environment][]string{
+		inAgent: {
+			"version", "log-level", "trace-packet", "supportbundle", "traceflow", "get podmulticaststats", "get networkpolicy", "get appliedtogroup",
+			"get addressgroup", "get agentinfo", "get podinterface", "get ovsflows", "get serviceexternalip", "get memberlist", "get bgppolicy",
+			"get bgppeers", "get bgproutes", "get fqdncache", "get featuregates",
+		},
+		{Mode: ModeController}: {
+			"version", "get networkpolicy", "get appliedtogroup", "get addressgroup", "get controllerinfo", "get featuregates", "supportbundle",
+			"traceflow", "proxy",
+		},
+	} {
+		for _, command := range commands {
+			found, rest, err := NewCommand(env, "").Find(strings.Fields(command))
+			require.NoError(t, err, command)
+			require.Empty(t, rest, command)
+			require.Equal(t, "antctl "+command, found.CommandPath())
+		}
+	}
+	_, stderr, err := run(Environment{Mode: ModeController}, "", "version", "--kubeconfig", "/xyz")
+	require.Error(t, err)
+	require.Contains(t, stderr, "/xyz")
 }

@@ -25,5 +25,6 @@
 // exists only in the modes for which it has an Endpoint. What the Kubernetes API does not forward is asked of agents and controller
 // themselves (direct.go).
 //
-// Commands that are more than one question have files of their own: proxy.go, and check.go with package check.
+// Commands that are more than one question have files of their own: proxy.go, supportbundle.go (with bundle_*.go), and
+// check.go with package check.
 package antctl

@@ -9,6 +9,13 @@ package apis
 // LoopbackTokenFile is where a component writes the bearer token with which antctl in the same Pod may do everything.
 const LoopbackTokenFile = "/var/run/antrea/apiserver/loopback-client-token"
 
+// LogDirectory has the log files of agent and controller as the chart configures them, OVSLogDirectory those of Open vSwitch as the
+// agent's container sees them.
+const (
+	LogDirectory    = "/var/log/antrea"
+	OVSLogDirectory = "/var/log/antrea/openvswitch"
+)
+
 // AgentPort and ControllerPort are the default HTTPS ports of the components (key apiPort).
 const (
 	AgentPort      = 10350

@@ -71,16 +71,22 @@ func TestMatrix(t *testing.T) {
 			}},
 		"features without gate": {[]string{"featureGates.NodePortLocal=false", "nodePortLocal.enable=true", "flowExporter.enable=true", "featureGates.AntreaProxy=false"},
 			func(t *testing.T, _ objects, f files) { require.True(t, f.agent.NodePortLocal.Enable) }},
+		"features that are absent": {[]string{"nodePortLocal.enable=true", "featureGates.FlowExporter=true", "flowExporter.enable=true", "hostNetworkMode=nftables",
+			"multicast.enable=true", "nodeIPAM.enable=true", "clientCAFile=/ca", "antreaProxy.defaultLoadBalancerMode=dsr"},
+			func(t *testing.T, _ objects, f files) { require.True(t, f.agent.NodePortLocal.Enable) }},
 		"all Alpha gates": {[]string{"featureGates.AllAlpha=true"}, func(t *testing.T, _ objects, f files) { require.True(t, f.onCache) }},
 		"no chained plugins": {[]string{"cni.plugins.portmap=false", "cni.plugins.bandwidth=false", "cni.skipBinaries={portmap,bandwidth}", "cni.hostBinPath=/home/kubernetes/bin"},
 			func(t *testing.T, all objects, f files) {
 				require.Equal(t, []string{"antrea"}, plugins(t, f.conflist))
 				require.Contains(t, agentPod(t, all).Spec.InitContainers[0].Env, corev1.EnvVar{Name: "SKIP_CNI_BINARIES", Value: "portmap,bandwidth"})
 			}},
+		"the controller's certificate": {nil, func(t *testing.T, all objects, f files) {
+			require.True(t, *f.controller.SelfSignedCert)
+			requireCertificateVolume(t, all) // the ConfigMap may be changed later
+		}},
 		"the user's certificate": {[]string{"controller.selfSignedCert=false", "tlsMinVersion=VersionTLS12"}, func(t *testing.T, all objects, f files) {
 			require.False(t, *f.controller.SelfSignedCert)
-			require.Contains(t, controllerPod(t, all).Spec.Containers[0].VolumeMounts,
-				corev1.VolumeMount{Name: "antrea-controller-tls", MountPath: "/var/run/antrea/antrea-controller-tls", ReadOnly: true})
+			requireCertificateVolume(t, all)
 		}},
 		"other ports": {[]string{"agent.apiPort=11350", "controller.apiPort=11349", "controller.apiNodePort=31349"}, func(t *testing.T, all objects, f files) {
 			require.Equal(t, 11350, f.agent.APIPort)
@@ -135,4 +141,20 @@ func TestMatrix(t *testing.T) {
 			tc.check(t, all, f)
 		})
 	}
+}
+
+// requireCertificateVolume: the controller sees the user's certificate as soon as there is one, and starts without.
+func requireCertificateVolume(t *testing.T, all objects) {
+	t.Helper()
+	pod := controllerPod(t, all)
+	require.Contains(t, pod.Spec.Containers[0].VolumeMounts,
+		corev1.VolumeMount{Name: "antrea-controller-tls", MountPath: "/var/run/antrea/antrea-controller-tls", ReadOnly: true})
+	for _, volume := range pod.Spec.Volumes {
+		if volume.Name == "antrea-controller-tls" {
+			require.Equal(t, "antrea-controller-tls", volume.Secret.SecretName)
+			require.True(t, *volume.Secret.Optional)
+			return
+		}
+	}
+	t.Error("there is no volume antrea-controller-tls")
 }

@@ -187,8 +187,6 @@ var others = map[string]any{
 	"ovs.bridgeName": "br-7", "flowExporter.flowPollInterval": "6s", "flowExporter.activeFlowExportTimeout": "7s",
 	"flowExporter.idleFlowExportTimeout": "8s", "multicast.igmpQueryInterval": "9s", "nodePortLocal.portRange": "62000-63000",
 	"tlsCipherSuites": "TLS_AES_128_GCM_SHA256", "hostProcPathPrefix": "/other",
-	// Their gates are on.
-	"nodePortLocal.enable": false, "multicast.enable": false, "nodeIPAM.enable": false,
 	"secondaryNetwork.ovsBridges": []any{map[string]any{"bridgeName": "br7"}},
 }
 

@@ -47,6 +47,8 @@ type Config struct {
 	Routes map[string]http.HandlerFunc
 	// Changes answer PUT at paths of Routes.
 	Changes map[string]http.HandlerFunc
+	// Handlers answer further paths and decide which methods.
+	Handlers map[string]http.Handler
 	// LivenessChecks are named checks of /livez besides the built-in ones.
 	LivenessChecks map[string]func() error
 	// ReadinessChecks are named checks of /readyz besides the built-in ones and LivenessChecks.
@@ -106,7 +108,7 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 		return nil, fmt.Errorf("making the API server: %w", err)
 	}
 	server.ShutdownTimeout = shutdownTimeout
-	generic.Install(server, c.Routes, c.Changes)
+	generic.Install(server, c.Routes, c.Changes, c.Handlers)
 	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}

@@ -79,6 +79,8 @@ var buildPlugins = sync.OnceValues(func() (string, error) {
 	for output, pkg := range map[string]string{
 		hostLocalType: "github.com/containernetworking/plugins/plugins/ipam/host-local",
 		"antrea":      "github.com/antrea-oncache/antrea/cmd/antrea-cni",
+		"portmap":     "github.com/containernetworking/plugins/plugins/meta/portmap",
+		"bandwidth":   "github.com/containernetworking/plugins/plugins/meta/bandwidth",
 	} {
 		build := exec.Command("go", "build", "-o", filepath.Join(buildDir, output), pkg)
 		// As the Makefile builds: the race detector's setting would compile all libraries once more.
@@ -91,7 +93,7 @@ var buildPlugins = sync.OnceValues(func() (string, error) {
 	return buildDir, nil
 })
 
-// pluginDir returns a directory with the real host-local and our own plugin. CNISERVER_TEST_PLUGINS names it where Go is
+// pluginDir returns a directory with our own plugin and the real ones that are used with it. CNISERVER_TEST_PLUGINS names it where Go is
 // not installed.
 func pluginDir(t *testing.T) string {
 	t.Helper()

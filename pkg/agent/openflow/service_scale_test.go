@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ func BenchmarkServiceScale(b *testing.B) {
 			heap := heapMiB()
 			measureServices(b, c, 10_000)
 			b.ReportMetric(heapMiB()-heap, "agent-MiB")
+			runtime.KeepAlive(c)
 			b.ReportMetric(float64(sw.last), "mods-of-one-change")
 		}
 	})

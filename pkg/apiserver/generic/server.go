@@ -31,9 +31,13 @@ const (
 	pingAfter = 30 * time.Second
 )
 
-// Install serves further paths: reads answers GET, changes PUT. It also serves Go's profiles below /debug/pprof.
-func Install(server *genericapiserver.GenericAPIServer, reads, changes map[string]http.HandlerFunc) {
+// Install serves further paths: reads answers GET, changes PUT; others decide themselves which methods they answer. It also serves
+// Go's profiles below /debug/pprof.
+func Install(server *genericapiserver.GenericAPIServer, reads, changes map[string]http.HandlerFunc, others map[string]http.Handler) {
 	mux := server.Handler.NonGoRestfulMux
+	for path, other := range others {
+		mux.Handle(path, other)
+	}
 	for path, read := range reads {
 		mux.HandleFunc(path, byMethod(read, changes[path]))
 	}

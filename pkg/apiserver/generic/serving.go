@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/sets"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 )
@@ -65,6 +67,8 @@ func (s *Serving) Apply(ctx context.Context, c *genericapiserver.Config) error {
 	}
 	// Install serves the profiles. The library would add a path that sets any log level.
 	c.EnableProfiling = false
+	// The time for a request is limited, but not that for a download, which depends on the client's network.
+	c.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("download"))
 	tokens, err := delegateAuth(ctx, c, s.Client, s.Aggregated, s.Limits)
 	if err != nil {
 		return err

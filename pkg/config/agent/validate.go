@@ -24,6 +24,9 @@ type choice struct {
 	// known are the values that Antrea defines, built those that this version supports, withONCache those that can be combined
 	// with ONCache (nil: all).
 	known, built, withONCache []string
+	// instead is what this version does where the value is known and not built, if that does no harm; otherwise the value is refused,
+	// and remedy says what to do.
+	instead, remedy string
 }
 
 func choices(c *AgentConfig) []choice {
@@ -35,57 +38,17 @@ func choices(c *AgentConfig) []choice {
 	podInterfaces := []string{PodInterfaceAuto, PodInterfaceVeth, PodInterfaceNetkit}
 	connections := []string{ConnectionsKeep, ConnectionsCut}
 	return []choice{
-		{"ovsDatapathType", &c.OVSDatapathType, []string{"system"}, []string{"system"}, nil},
-		{"trafficEncapMode", &c.TrafficEncapMode, encapModes, encap, encap},
-		{"trafficEncryptionMode", &c.TrafficEncryptionMode, []string{"none", "ipsec", "wireGuard"}, none, none},
-		{"tunnelType", &c.TunnelType, tunnels, udp, udp},
-		{"podInterfaceType", &c.PodInterfaceType, podInterfaces, podInterfaces, nil},
-		{"hostNetworkMode", &c.HostNetworkMode, []string{"iptables", "nftables"}, []string{"iptables"}, nil},
-		{"antreaProxy.defaultLoadBalancerMode", &c.AntreaProxy.DefaultLoadBalancerMode, []string{"nat", "dsr"}, []string{"nat"}, nil},
-		{"networkPolicy.establishedConnections", &c.NetworkPolicy.EstablishedConnections, connections, connections, nil},
-		{"oncache.mode", &c.ONCache.Mode, []string{"enforce", "observe", "off"}, []string{"enforce", "observe", "off"}, nil},
-		{"ipsec.authenticationMode", &c.IPsec.AuthenticationMode, []string{"psk", "cert"}, []string{"psk", "cert"}, nil},
+		{"ovsDatapathType", &c.OVSDatapathType, []string{"system"}, []string{"system"}, nil, "", ""},
+		{"trafficEncapMode", &c.TrafficEncapMode, encapModes, encap, encap, "", "set it to encap on all Nodes at once, or stay with Antrea where Pod traffic must not be encapsulated"},
+		{"trafficEncryptionMode", &c.TrafficEncryptionMode, []string{"none", "ipsec", "wireGuard"}, none, none, "", "traffic between Nodes would not be encrypted: set it to none if that is acceptable"},
+		{"tunnelType", &c.TunnelType, tunnels, udp, udp, "", "set it to one of these on all Nodes at once"},
+		{"podInterfaceType", &c.PodInterfaceType, podInterfaces, podInterfaces, nil, "", ""},
+		{"hostNetworkMode", &c.HostNetworkMode, []string{"iptables", "nftables"}, []string{"iptables"}, nil, "iptables", ""},
+		{"antreaProxy.defaultLoadBalancerMode", &c.AntreaProxy.DefaultLoadBalancerMode, []string{"nat", "dsr"}, []string{"nat"}, nil, "nat", ""},
+		{"networkPolicy.establishedConnections", &c.NetworkPolicy.EstablishedConnections, connections, connections, nil, "", ""},
+		{"oncache.mode", &c.ONCache.Mode, []string{"enforce", "observe", "off"}, []string{"enforce", "observe", "off"}, nil, "", ""},
+		{"ipsec.authenticationMode", &c.IPsec.AuthenticationMode, []string{"psk", "cert"}, []string{"psk", "cert"}, nil, "", ""},
 	}
-}
-
-// unbuiltSwitch is a boolean setting that this version cannot switch on.
-type unbuiltSwitch struct {
-	name string
-	on   bool
-	// gate, if any, is the feature gate without which the setting has no effect.
-	gate featuregate.Feature
-}
-
-func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
-	return []unbuiltSwitch{
-		{"noSNAT", c.NoSNAT, ""},
-		{"enableBridgingMode", c.EnableBridgingMode, ""},
-		{"antreaProxy.proxyAll", c.AntreaProxy.ProxyAll, ""},
-		{"flowExporter.enable", c.FlowExporter.Enable, features.FlowExporter},
-		{"nodePortLocal.enable", c.NodePortLocal.Enable, features.NodePortLocal},
-		{"multicast.enable", c.Multicast.Enable, features.Multicast},
-		{"multicluster.enableGateway", c.Multicluster.EnableGateway, features.Multicluster},
-		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy, features.Multicluster},
-		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity, features.Multicluster},
-	}
-}
-
-// WithoutEffect returns a line for each setting that asks for something that cannot happen, as in Antrea, because of other
-// settings.
-func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
-	var lines []string
-	for _, s := range unbuiltSwitches(c) {
-		if s.on && s.gate != "" && !gates.Enabled(s.gate) {
-			lines = append(lines, fmt.Sprintf("%s: true needs the feature gate %s", s.name, s.gate))
-		}
-	}
-	if n := len(c.SecondaryNetwork.OVSBridges); n > 0 && !gates.Enabled(features.SecondaryNetwork) {
-		lines = append(lines, "secondaryNetwork.ovsBridges needs the feature gate "+string(features.SecondaryNetwork))
-	}
-	if c.HostNetworkAcceleration.Enable && c.TrafficEncapMode == EncapModeEncap {
-		lines = append(lines, "hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid")
-	}
-	return lines
 }
 
 // Validate returns all errors of the configuration. Choices may be written in any case; Validate changes them to the spelling
@@ -93,12 +56,9 @@ func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs := validateChoices(c, gates.Enabled(features.ONCache))
 	for _, s := range unbuiltSwitches(c) {
-		if s.on && (s.gate == "" || gates.Enabled(s.gate)) {
-			errs = append(errs, fmt.Errorf("%s: true is not supported by this version; supported: false", s.name))
+		if s.on && s.remedy != "" && (s.gate == "" || gates.Enabled(s.gate)) {
+			errs = append(errs, fmt.Errorf("%s: true is not supported by this version; supported: false; %s", s.name, s.remedy))
 		}
-	}
-	if n := len(c.SecondaryNetwork.OVSBridges); n > 0 && gates.Enabled(features.SecondaryNetwork) {
-		errs = append(errs, fmt.Errorf("secondaryNetwork.ovsBridges: %d bridges are not supported by this version; supported: none", n))
 	}
 	errs = append(errs, validateRanges(c)...)
 	errs = append(errs, validateDevices(c)...)
@@ -119,8 +79,8 @@ func validateChoices(c *AgentConfig, withONCache bool) (errs []error) {
 		if withONCache && ch.withONCache != nil && !slices.Contains(ch.withONCache, *ch.value) {
 			fail("%s: %q cannot be combined with featureGates.ONCache true; allowed: %s", ch.name, *ch.value, strings.Join(ch.withONCache, ", "))
 		}
-		if !slices.Contains(ch.built, *ch.value) {
-			fail("%s: %q is not supported by this version; supported: %s", ch.name, *ch.value, strings.Join(ch.built, ", "))
+		if !slices.Contains(ch.built, *ch.value) && ch.instead == "" {
+			fail("%s: %q is not supported by this version; supported: %s; %s", ch.name, *ch.value, strings.Join(ch.built, ", "), ch.remedy)
 		}
 	}
 	return errs

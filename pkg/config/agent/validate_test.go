@@ -73,18 +73,12 @@ func TestValidateRefuses(t *testing.T) {
 		{"ONCache, lease too long", "oncache: {leaseSeconds: 120}", []string{"oncache.leaseSeconds: 120 is out of range; allowed: 1 to 10"}},
 
 		{"noEncap", "trafficEncapMode: noencap", []string{`trafficEncapMode: "noEncap" is not supported by this version; supported: encap`}},
-		{"wireGuard", "trafficEncryptionMode: WireGuard", []string{`trafficEncryptionMode: "wireGuard" is not supported by this version; supported: none`}},
+		{"wireGuard", "trafficEncryptionMode: WireGuard", []string{`trafficEncryptionMode: "wireGuard" is not supported by this version; supported: none; traffic between Nodes would not be encrypted`}},
 		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
-		{"nftables", "hostNetworkMode: nftables", []string{`hostNetworkMode: "nftables" is not supported by this version; supported: iptables`}},
-		{"dsr", "antreaProxy: {defaultLoadBalancerMode: dsr}", []string{"antreaProxy.defaultLoadBalancerMode"}},
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
 		{"proxyAll", "antreaProxy: {proxyAll: true}", []string{"antreaProxy.proxyAll: true is not supported"}},
+		{"stretched policies", "featureGates: {Multicluster: true}\nmulticluster: {enableStretchedNetworkPolicy: true}", []string{"multicluster.enableStretchedNetworkPolicy: true is not supported", "would not be enforced"}},
 		{"noSNAT", "noSNAT: true", []string{"noSNAT: true is not supported"}},
-		{"flow exporter", "featureGates: {FlowExporter: true}\nflowExporter: {enable: true}", []string{"flowExporter.enable: true is not supported"}},
-		{"NodePortLocal", "nodePortLocal: {enable: true}", []string{"nodePortLocal.enable: true is not supported"}},
-		{"multicast", "multicast: {enable: true}", []string{"multicast.enable: true is not supported"}},
-		{"multicluster", "featureGates: {Multicluster: true}\nmulticluster: {enableGateway: true}", []string{"multicluster.enableGateway: true is not supported"}},
-		{"secondary network", "featureGates: {SecondaryNetwork: true}\nsecondaryNetwork: {ovsBridges: [{bridgeName: br-ext}]}", []string{"secondaryNetwork.ovsBridges: 1 bridges are not supported"}},
 
 		{"unknown Pod interface", "podInterfaceType: ipvlan", []string{`podInterfaceType: "ipvlan" is not a valid value; allowed: auto, veth, netkit`}},
 		{"unknown mode", "trafficEncapMode: tunnel", []string{`trafficEncapMode: "tunnel" is not a valid value; allowed: encap, noEncap, hybrid, networkPolicyOnly`}},
@@ -120,12 +114,22 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	gates, err := features.New(c.FeatureGates)
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"flowExporter.enable: true needs the feature gate FlowExporter",
-		"nodePortLocal.enable: true needs the feature gate NodePortLocal",
-		"multicast.enable: true needs the feature gate Multicast",
-		"multicluster.enableGateway: true needs the feature gate Multicluster",
+		"flowExporter.enable needs the feature gate FlowExporter",
+		"nodePortLocal.enable needs the feature gate NodePortLocal",
+		"multicast.enable needs the feature gate Multicast",
+		"multicluster.enableGateway needs the feature gate Multicluster",
 		"secondaryNetwork.ovsBridges needs the feature gate SecondaryNetwork",
 		"hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid",
+	}, c.WithoutEffect(gates))
+
+	c, err = validate("nodePortLocal: {enable: true}\nhostNetworkMode: nftables\nantreaProxy: {defaultLoadBalancerMode: dsr}")
+	require.NoError(t, err, "without these features the Node works, without an agent it does not")
+	gates, err = features.New(nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"nodePortLocal.enable: this version does not have the feature",
+		`hostNetworkMode: this version does not have "nftables"; it does as with "iptables"`,
+		`antreaProxy.defaultLoadBalancerMode: this version does not have "dsr"; it does as with "nat"`,
 	}, c.WithoutEffect(gates))
 
 	c, err = validate("")

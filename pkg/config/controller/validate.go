@@ -19,17 +19,28 @@ func (c *ControllerConfig) Validate(gates featuregate.FeatureGate) error {
 	if c.APIPort < 1 || c.APIPort > 65535 {
 		errs = append(errs, fmt.Errorf("apiPort: %d is not a port; allowed: 1 to 65535", c.APIPort))
 	}
-	for _, key := range []struct {
-		name string
-		set  bool
-	}{
-		{"nodeIPAM.enableNodeIPAM", c.NodeIPAM.EnableNodeIPAM && gates.Enabled(features.NodeIPAM)},
-		{"clientCAFile", c.ClientCAFile != ""},
-		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy && gates.Enabled(features.Multicluster)},
-	} {
-		if key.set {
-			errs = append(errs, fmt.Errorf("%s: not supported by this version; leave it out", key.name))
-		}
+	if c.Multicluster.EnableStretchedNetworkPolicy && gates.Enabled(features.Multicluster) {
+		errs = append(errs, errors.New("multicluster.enableStretchedNetworkPolicy: true is not supported by this version; supported: false; "+
+			"rules for Pods of other clusters would not be enforced: leave it out if there are none"))
 	}
 	return errors.Join(errs...)
+}
+
+// WithoutEffect returns a line for each setting that Validate accepts and that asks for something that does not happen.
+func (c *ControllerConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
+	var lines []string
+	if c.NodeIPAM.EnableNodeIPAM {
+		why := "this version does not allocate Pod CIDRs; let kube-controller-manager do it (--allocate-node-cidrs)"
+		if !gates.Enabled(features.NodeIPAM) {
+			why = "it needs the feature gate NodeIPAM, and " + why
+		}
+		lines = append(lines, "nodeIPAM.enableNodeIPAM: "+why)
+	}
+	if c.ClientCAFile != "" {
+		lines = append(lines, "clientCAFile: this version trusts the cluster's client CA only")
+	}
+	if c.Multicluster.EnableStretchedNetworkPolicy && !gates.Enabled(features.Multicluster) {
+		lines = append(lines, "multicluster.enableStretchedNetworkPolicy needs the feature gate Multicluster")
+	}
+	return lines
 }

@@ -229,11 +229,7 @@ type MapStat struct {
 // MapStats lists all maps with their memory.
 func (d *Datapath) MapStats() ([]MapStat, error) {
 	var out []MapStat
-	for _, m := range []*ebpf.Map{
-		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
-		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
-		d.objects.Passed, d.objects.Counters, d.objects.Control, d.objects.FlowCounts, d.objects.FlowLimits,
-	} {
+	for _, m := range d.maps() {
 		info, err := m.Info()
 		if err != nil {
 			return nil, fmt.Errorf("read info of map %v: %w", m, err)
@@ -242,4 +238,12 @@ func (d *Datapath) MapStats() ([]MapStat, error) {
 		out = append(out, MapStat{Name: info.Name, MaxEntries: m.MaxEntries(), Bytes: memory})
 	}
 	return out, nil
+}
+
+func (d *Datapath) maps() []*ebpf.Map {
+	return []*ebpf.Map{
+		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
+		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
+		d.objects.Passed, d.objects.Counters, d.objects.Control, d.objects.FlowCounts, d.objects.FlowLimits,
+	}
 }

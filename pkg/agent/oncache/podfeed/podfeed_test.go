@@ -58,6 +58,10 @@ func TestPodFeed(t *testing.T) {
 			s.AddInterface(feedInterface("a"))
 			h.OnAdd(feedPod("a", limited), false)
 		}},
+		{name: "limited in the other direction", steps: func(s interfacestore.InterfaceStore, h cache.ResourceEventHandler) {
+			h.OnAdd(feedPod("a", map[string]string{"kubernetes.io/ingress-bandwidth": "10M"}), false)
+			s.AddInterface(feedInterface("a"))
+		}},
 		{name: "limited later, then not any more", steps: func(s interfacestore.InterfaceStore, h cache.ResourceEventHandler) {
 			h.OnAdd(feedPod("a", nil), false)
 			s.AddInterface(feedInterface("a"))

@@ -48,8 +48,8 @@ func noMarks(marks []coherency.Mark, _ []string) ([]Plan, error) {
 func (s *Store) SetPlanMarks(planMarks PlanMarks) { s.planMarks = planMarks }
 
 // Commit is the only way to change flows, except for CommitMarks. It tells the Interceptor, and sends one atomic bundle of the
-// deletions (may be nil), the plans, and the marks that the Interceptor asks for. The caches change only if the switch accepts
-// the bundle.
+// plans, the marks that the Interceptor asks for, and the deletions of flows of former rounds (may be nil). The caches change only if
+// the switch accepts the bundle.
 func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Plan) (err error) {
 	s := t.store
 	resync := t.NeedsResync()
@@ -91,10 +91,13 @@ func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, re
 		}
 		before = of.Transaction{Meters: meters, Groups: s.groupsAgain(plans), Flows: s.everything()}
 	}
+	// Last, so that a flow that replaces one of a former round takes over its counters. No deletion matches a flow of this bundle: it
+	// is of former rounds, or of flows that the switch has learned.
+	var after []of.FlowMod
 	for _, deletion := range deletions {
-		before.Flows = append(before.Flows, deletion.mod())
+		after = append(after, deletion.mod())
 	}
-	if err := s.send(before, append(plans, markPlans...)); err != nil {
+	if err := s.send(before, append(plans, markPlans...), after); err != nil {
 		return err
 	}
 	if resync {
@@ -113,12 +116,12 @@ func (s *Store) CommitMarks(marks []coherency.Mark, removed []string) error {
 	if err != nil {
 		return err
 	}
-	return s.send(of.Transaction{}, plans)
+	return s.send(of.Transaction{}, plans, nil)
 }
 
-// send commits one bundle, unless nothing changes, and then applies the plans to the caches. The caller holds sending, and changes if
-// a plan has groups.
-func (s *Store) send(bundle of.Transaction, plans []Plan) error {
+// send commits one bundle, which ends with after, unless nothing changes, and then applies the plans to the caches. The caller holds
+// sending, and changes if a plan has groups.
+func (s *Store) send(bundle of.Transaction, plans []Plan, after []of.FlowMod) error {
 	round := s.currentRound()
 	for _, p := range plans {
 		if err := s.check(p, round); err != nil {
@@ -126,6 +129,7 @@ func (s *Store) send(bundle of.Transaction, plans []Plan) error {
 		}
 		bundle.Groups, bundle.Flows = append(bundle.Groups, p.groups...), append(bundle.Flows, p.mods...)
 	}
+	bundle.Flows = append(bundle.Flows, after...)
 	if err := s.apply(bundle); err != nil {
 		if fateUnknown(err) {
 			s.setResync(true)
@@ -148,17 +152,21 @@ func (s *Store) send(bundle of.Transaction, plans []Plan) error {
 	return nil
 }
 
-func (s *Store) apply(bundle of.Transaction) error {
+func (s *Store) apply(bundle of.Transaction) (err error) {
 	mods := len(bundle.Meters) + len(bundle.Groups) + len(bundle.Flows)
 	if mods == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout(mods))
 	defer cancel()
+	began := time.Now()
 	if len(bundle.Meters)+len(bundle.Groups) == 0 {
-		return s.sw.Commit(ctx, bundle.Flows)
+		err = s.sw.Commit(ctx, bundle.Flows)
+	} else {
+		err = s.sw.Apply(ctx, bundle)
 	}
-	return s.sw.Apply(ctx, bundle)
+	observe(bundle.Flows, time.Since(began), err)
+	return err
 }
 
 // check refuses plans whose flows would be lost at the next replay, or would outlive the round.

@@ -32,14 +32,18 @@ type list struct {
 	Items           []v1beta1.AntreaControllerInfo `json:"items"`
 }
 
-// Routes returns the handlers of the group's discovery, of the list and of the object, by path.
-func Routes(q Querier) map[string]http.HandlerFunc {
+// Path is that of the object.
+const Path = "/apis/" + groupVersion + "/" + resource + "/" + v1beta1.AntreaControllerInfoName
+
+// Routes returns the handlers of the group's discovery, of the list and of the object, by path. The group's other resources are for
+// discovery.
+func Routes(q Querier, others ...metav1.APIResource) map[string]http.HandlerFunc {
 	resources := metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: groupVersion,
-		APIResources: []metav1.APIResource{{
+		APIResources: append([]metav1.APIResource{{
 			Name: resource, SingularName: "controllerinfo", Kind: v1beta1.AntreaControllerInfoKind, Verbs: metav1.Verbs{"get", "list"},
-		}},
+		}}, others...),
 	}
 	get := func() v1beta1.AntreaControllerInfo {
 		info := q.ControllerInfo()
@@ -53,7 +57,7 @@ func Routes(q Querier) map[string]http.HandlerFunc {
 		"/apis/" + groupVersion + "/" + resource: func(w http.ResponseWriter, _ *http.Request) {
 			handlers.WriteJSON(w, list{TypeMeta: listType, Items: []v1beta1.AntreaControllerInfo{get()}})
 		},
-		"/apis/" + groupVersion + "/" + resource + "/" + v1beta1.AntreaControllerInfoName: func(w http.ResponseWriter, _ *http.Request) {
+		Path: func(w http.ResponseWriter, _ *http.Request) {
 			handlers.WriteJSON(w, get())
 		},
 	}

@@ -1,0 +1,144 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package supportbundle says what the agent puts into its support bundle: logs, the Node's network, Open vSwitch, the agent's own
+// API and the cache. Names of files are those of the commands that print the same.
+package supportbundle
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/supportbundle"
+)
+
+// limits of what grows with the number of connections.
+const (
+	maxMapEntries  = 50_000
+	maxFlows       = 20_000
+	maxConnections = 50_000
+)
+
+// Cache is the fast path of this Node.
+type Cache interface {
+	Maps() ([]string, error)
+	DumpMap(name string, limit int, w io.Writer) error
+}
+
+// Agent is what is collected from.
+type Agent struct {
+	// LogDirectory has the agent's log files, OVSLogDirectory those of Open vSwitch.
+	LogDirectory, OVSLogDirectory string
+	// ConfigFile is empty if there is none.
+	ConfigFile string
+	// OVSRunDir has OVSDB's socket and the one for managing Bridge.
+	OVSRunDir, Bridge string
+	// Routes are the paths of the agent's API that answer GET without parameters.
+	Routes map[string]http.HandlerFunc
+	// Cache is nil when the feature gate ONCache is off.
+	Cache Cache
+	// ConntrackZones are those of the pipeline.
+	ConntrackZones []uint16
+}
+
+// routesWithoutAnswer need parameters, or are collected in another form.
+var routesWithoutAnswer = []string{"/oncache/explain", "/ovsflows"}
+
+// Items is for supportbundle.Config.
+func (a *Agent) Items(since time.Time) []supportbundle.Item {
+	return slices.Concat(a.state(), a.openVSwitch(), network(), a.cache(), a.conntrack(),
+		supportbundle.Process(),
+		supportbundle.Logs("logs/agent/", filepath.Join(a.LogDirectory, "antrea-agent*"), since),
+		supportbundle.Logs("logs/networkpolicy/", filepath.Join(a.LogDirectory, "networkpolicy", "*"), since),
+		supportbundle.Logs("logs/ovs/", filepath.Join(a.OVSLogDirectory, "*.log*"), since))
+}
+
+// state is what the agent says of itself, under the names of antctl's commands.
+func (a *Agent) state() []supportbundle.Item {
+	items := supportbundle.Routes("", a.Routes, routesWithoutAnswer...)
+	if a.ConfigFile != "" {
+		items = append(items, supportbundle.File("antrea-agent.conf", a.ConfigFile))
+	}
+	return items
+}
+
+func (a *Agent) openVSwitch() []supportbundle.Item {
+	bridge := "unix:" + filepath.Join(a.OVSRunDir, a.Bridge+".mgmt")
+	database := "--db=unix:" + filepath.Join(a.OVSRunDir, "db.sock")
+	items := []supportbundle.Item{
+		supportbundle.Command("flows", "ovs-ofctl", "-O", "OpenFlow15", "--names", "dump-flows", bridge),
+		supportbundle.Command("groups", "ovs-ofctl", "-O", "OpenFlow15", "dump-groups", bridge),
+		supportbundle.Command("groupstats", "ovs-ofctl", "-O", "OpenFlow15", "dump-group-stats", bridge),
+		supportbundle.Command("meters", "ovs-ofctl", "-O", "OpenFlow15", "dump-meters", bridge),
+		supportbundle.Command("ovsports", "ovs-ofctl", "-O", "OpenFlow15", "dump-ports-desc", bridge),
+		supportbundle.Command("portstats", "ovs-ofctl", "-O", "OpenFlow15", "--names", "dump-ports", bridge),
+		supportbundle.Command("ovsdb/show", "ovs-vsctl", "--timeout=10", database, "show"),
+		// Not in ovs-vswitchd, which would not forward meanwhile.
+		supportbundle.Command("datapath/flows", "ovs-dpctl", "dump-flows", "-m", "--names"),
+		supportbundle.Command("datapath/show", "ovs-dpctl", "show", "-s"),
+	}
+	for _, table := range []string{"Open_vSwitch", "Bridge", "Port", "Interface", "Mirror"} {
+		items = append(items, supportbundle.Command("ovsdb/"+table, "ovs-vsctl", "--timeout=10", database, "list", table))
+	}
+	return items
+}
+
+// network is the Node's network as its own tools print it.
+func network() []supportbundle.Item {
+	return []supportbundle.Item{
+		supportbundle.Command("address", "ip", "address"),
+		supportbundle.Command("link", "ip", "-details", "-statistics", "link"),
+		supportbundle.Command("route", "ip", "route", "show", "table", "all"),
+		supportbundle.Command("route6", "ip", "-6", "route", "show", "table", "all"),
+		supportbundle.Command("rule", "ip", "rule"),
+		supportbundle.Command("rule6", "ip", "-6", "rule"),
+		supportbundle.Command("neighbor", "ip", "neighbor"),
+		supportbundle.Command("qdisc", "tc", "-statistics", "qdisc"),
+		supportbundle.Command("iptables", "iptables-save", "-c"),
+		supportbundle.Command("ip6tables", "ip6tables-save", "-c"),
+		supportbundle.Command("ipset", "ipset", "save"),
+		supportbundle.File("kernel/version", "/proc/version"),
+		supportbundle.File("kernel/netstat", "/proc/net/netstat"),
+		supportbundle.File("kernel/snmp", "/proc/net/snmp"),
+		supportbundle.File("kernel/meminfo", "/proc/meminfo"),
+		supportbundle.Command("kernel/sysctl", "sysctl", "-a", "-r", `^net\.(netfilter|core|ipv4\.(ip_forward|conf\..*\.(rp_filter|forwarding)|tcp_)|ipv6\.conf\..*\.forwarding)`),
+	}
+}
+
+// cache is all that the fast path decides by: with the Node's routes and neighbors, a verdict can be found again.
+func (a *Agent) cache() []supportbundle.Item {
+	if a.Cache == nil {
+		return nil // the answer of the route says so
+	}
+	var items []supportbundle.Item
+	for _, view := range []string{"flows", "nodes", "endpoints"} {
+		query := url.Values{"view": {view}}
+		if view == "flows" {
+			query.Set("limit", strconv.Itoa(maxFlows))
+		}
+		items = append(items, supportbundle.Route("oncache-"+view, "/oncache", query, a.Routes["/oncache"]))
+	}
+	names, err := a.Cache.Maps()
+	if err != nil {
+		items = append(items, supportbundle.Text("oncache-maps/none", func(context.Context) (string, error) { return "", err }))
+	}
+	for _, name := range names {
+		items = append(items, supportbundle.Item{Name: "oncache-maps/" + strings.ReplaceAll(name, "/", "-"), Collect: func(_ context.Context, w io.Writer) error {
+			return a.Cache.DumpMap(name, maxMapEntries, w)
+		}})
+	}
+	return items
+}
+
+func (a *Agent) conntrack() []supportbundle.Item {
+	return []supportbundle.Item{{Name: "conntrack", Collect: func(ctx context.Context, w io.Writer) error {
+		return writeConnections(ctx, w, a.ConntrackZones)
+	}}}
+}

@@ -1,0 +1,64 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/component-base/featuregate"
+
+	"github.com/antrea-oncache/antrea/pkg/features"
+)
+
+// unbuiltSwitch is a boolean setting that has no effect in this version.
+type unbuiltSwitch struct {
+	name string
+	on   bool
+	// gate, if any, is the feature gate without which the setting has no effect in Antrea either.
+	gate featuregate.Feature
+	// remedy is set when the agent must not run as if the setting were off: it says what to do. An agent that does not start takes
+	// the whole Node off the network, so there has to be a reason.
+	remedy string
+}
+
+func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
+	return []unbuiltSwitch{
+		{"noSNAT", c.NoSNAT, "", "it is for trafficEncapMode noEncap: leave it out"},
+		{"enableBridgingMode", c.EnableBridgingMode, "", "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
+		{"antreaProxy.proxyAll", c.AntreaProxy.ProxyAll, "", "Services need kube-proxy: leave it out where kube-proxy runs"},
+		{"flowExporter.enable", c.FlowExporter.Enable, features.FlowExporter, ""},
+		{"nodePortLocal.enable", c.NodePortLocal.Enable, features.NodePortLocal, ""},
+		{"multicast.enable", c.Multicast.Enable, features.Multicast, ""},
+		{"multicluster.enableGateway", c.Multicluster.EnableGateway, features.Multicluster, ""},
+		{"multicluster.enableStretchedNetworkPolicy", c.Multicluster.EnableStretchedNetworkPolicy, features.Multicluster,
+			"rules for Pods of other clusters would not be enforced: leave it out if there are none"},
+		{"multicluster.enablePodToPodConnectivity", c.Multicluster.EnablePodToPodConnectivity, features.Multicluster, ""},
+		{"secondaryNetwork.ovsBridges", len(c.SecondaryNetwork.OVSBridges) > 0, features.SecondaryNetwork, ""},
+	}
+}
+
+// WithoutEffect returns a line for each setting that Validate accepts and that asks for something that does not happen: because of
+// other settings, as in Antrea, or because this version does not have the feature.
+func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
+	var lines []string
+	for _, s := range unbuiltSwitches(c) {
+		switch {
+		case !s.on:
+		case s.gate != "" && !gates.Enabled(s.gate):
+			lines = append(lines, fmt.Sprintf("%s needs the feature gate %s", s.name, s.gate))
+		case s.remedy == "":
+			lines = append(lines, s.name+": this version does not have the feature")
+		}
+	}
+	for _, ch := range choices(c) {
+		if ch.instead != "" && !slices.Contains(ch.built, *ch.value) {
+			lines = append(lines, fmt.Sprintf("%s: this version does not have %q; it does as with %q", ch.name, *ch.value, ch.instead))
+		}
+	}
+	if c.HostNetworkAcceleration.Enable {
+		lines = append(lines, "hostNetworkAcceleration.enable: true is for trafficEncapMode noEncap and hybrid")
+	}
+	return lines
+}
