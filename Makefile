@@ -213,6 +213,11 @@ policy-opinion: ## Compare what test-policy takes for the specification with ano
 	cd test/policy/cyclonus && $(GO) vet . && $(GO) mod tidy -diff && \
 		$(GO) test -count=1 -v . -args -sets $(or $(SETS),1000) -seed $(SEED)
 
+.PHONY: service-opinion
+service-opinion: ## Compare the Endpoints that AntreaProxy selects with those of kube-proxy's packages: SETS=N, SEED=S
+	cd test/services/kubeproxy && $(GO) vet . && $(GO) mod tidy -diff && \
+		$(GO) test -count=1 -v . -args -sets $(or $(SETS),100) -seed $(SEED)
+
 .PHONY: test-conntrack
 test-conntrack: ## Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
 	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(SEED)

@@ -86,10 +86,11 @@ type node struct {
 	name     string
 	clients  *kubernetes.Clients
 	problems *problem.Recorder
-	// store has the interfaces on the bridge, flows is the pipeline in it.
-	store  interfacestore.InterfaceStore
-	bridge ovsconfig.BridgeClient
-	flows  openflow.Client
+	// store has the interfaces on the bridge, flows is the pipeline in it, behind the connection openFlow.
+	store    interfacestore.InterfaceStore
+	bridge   ovsconfig.BridgeClient
+	openFlow ofswitch.Switch
+	flows    openflow.Client
 
 	initializer *agent.Initializer
 	// State is set by bringUp.
@@ -115,7 +116,8 @@ func (n *node) connectSwitch(ctx context.Context, o *options) error {
 	}
 	n.bridge = ovsconfig.NewBridgeClient(conn, o.config.OVSBridge, ovsconfig.WithDatapathType(o.config.OVSDatapathType))
 	managementSocket := filepath.Join(o.config.OVSRunDir, o.config.OVSBridge+".mgmt")
-	n.flows = openflow.NewClient(ofswitch.NewSwitch(managementSocket), n.bridge.SetTableNames, pipelineFeatures(o))
+	n.openFlow = ofswitch.NewSwitch(managementSocket)
+	n.flows = openflow.NewClient(n.openFlow, n.bridge.SetTableNames, pipelineFeatures(o))
 	return nil
 }
 
@@ -128,11 +130,12 @@ func (n *node) disconnectSwitch() {
 // nevertheless, with their miss action, so that tools and people find the usual pipeline.
 func pipelineFeatures(o *options) openflow.Features {
 	return openflow.Features{
-		AntreaProxy:    o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable,
+		AntreaProxy:    o.proxiesServices(),
 		AntreaPolicy:   o.gates.Enabled(features.AntreaPolicy),
 		Egress:         o.gates.Enabled(features.Egress),
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),
+		PacketInRate:   uint32(o.config.PacketInRate),
 	}
 }
 

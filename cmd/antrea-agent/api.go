@@ -85,6 +85,11 @@ func changes(cache *onCache) map[string]http.HandlerFunc {
 // routes are the endpoints that only read.
 func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.Agent) map[string]http.HandlerFunc {
 	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
+	// A nil controller must not become a non-nil interface.
+	var services ovsflows.Services
+	if c.proxy != nil {
+		services = c.proxy
+	}
 	routes := map[string]http.HandlerFunc{
 		"/addressgroups":   policyhandler.HandleAddressGroups(c.policies),
 		"/agentinfo":       agentinfo.HandleFunc(info),
@@ -93,7 +98,7 @@ func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.A
 		"/loglevel":        loglevel.HandleFunc(),
 		"/networkpolicies": policyhandler.HandlePolicies(c.policies, c.ruleStats.Read),
 		"/oncache/explain": explainhandler.HandleFunc(explainer(n, cache, c)),
-		"/ovsflows":        ovsflows.HandleFunc(n.flows, n.store, c.policies, dumper),
+		"/ovsflows":        ovsflows.HandleFunc(n.flows, n.store, c.policies, services, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(n.store),
 		"/problems":        problems.HandleFunc(n.problems),
 	}

@@ -70,9 +70,6 @@ func (o *options) complete(configFile string) error {
 	for _, key := range c.WithoutEffect(gates) {
 		klog.InfoS("Setting has no effect", "key", key)
 	}
-	if gates.Enabled(features.AntreaProxy) && *c.AntreaProxy.Enable {
-		klog.InfoS("This version does not handle Services, although AntreaProxy is enabled: kube-proxy has to")
-	}
 	o.config, o.gates, o.configFile = c, gates, configFile
 	return nil
 }
@@ -80,4 +77,9 @@ func (o *options) complete(configFile string) error {
 // cutsConnections reports whether policies also end connections that were established before.
 func (o *options) cutsConnections() bool {
 	return o.config.NetworkPolicy.EstablishedConnections == agentconfig.ConnectionsCut
+}
+
+// proxiesServices reports whether Pods' connections to Services are translated in OVS.
+func (o *options) proxiesServices() bool {
+	return o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable
 }

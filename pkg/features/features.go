@@ -112,7 +112,10 @@ var controllerOnlyGates = []featuregate.Feature{AdminNetworkPolicy, ClusterNetwo
 
 // builtAgentGates and builtControllerGates are the gates of each component that change what this version does.
 var (
-	builtAgentGates      = []featuregate.Feature{NetworkPolicyStats, ONCache}
+	builtAgentGates = []featuregate.Feature{
+		AntreaProxy, CleanupStaleUDPSvcConntrack, EndpointSlice, NetworkPolicyStats, ONCache, PreferSameTrafficDistribution,
+		ServiceTrafficDistribution, TopologyAwareHints,
+	}
 	builtControllerGates = []featuregate.Feature{NetworkPolicyStats}
 )
 

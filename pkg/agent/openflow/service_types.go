@@ -29,8 +29,7 @@ const MaxEndpoints = 800
 
 // ServicePort is one port of a Service, of one IP version.
 type ServicePort struct {
-	// Name identifies the port, as kube-proxy prints it: "namespace/name:port" for IPv4. It is in logs and errors. Callers make
-	// names of different IP versions different.
+	// Name identifies the port: "namespace/name:80/TCP" for IPv4, "namespace/name:80/TCP/IPv6" for IPv6. It is in logs and errors.
 	Name     string
 	Protocol corev1.Protocol
 	// Frontends are the addresses by which clients reach the port. Two ports must not have the same frontend.
