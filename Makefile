@@ -18,7 +18,8 @@ version := v$(shell cat VERSION)
 commit := $(shell git rev-parse --short HEAD 2>/dev/null)
 tree := $(if $(shell git status --porcelain 2>/dev/null),dirty,clean)
 module := github.com/antrea-oncache/antrea
-ldflags := -s -w $(foreach v,Version=$(version) GitSHA=$(commit) GitTreeState=$(tree),-X $(module)/pkg/version.$(v))
+released := $(if $(filter clean,$(tree)),$(if $(filter-out %-dev,$(version)),released),)
+ldflags := -s -w $(foreach v,Version=$(version) GitSHA=$(commit) GitTreeState=$(tree) ReleaseStatus=$(or $(released),unreleased),-X $(module)/pkg/version.$(v))
 
 commands := $(notdir $(wildcard cmd/*))
 reference_plugins := ipam/host-local main/loopback meta/portmap meta/bandwidth
@@ -31,10 +32,12 @@ sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
 manifest := build/yamls/antrea.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
-stages := vet verify-generated chart-test test-unit test-policy test-objects test-bpf test-conntrack bench-smoke test-kernels
-# These do not mind the ones that run beside them, which get what is left of the CPUs.
-stages_accompanied := cost test-e2e
-stages_beside := staticcheck model fuzz
+# The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
+# program that another one runs. The ordinary stages wait for half of their time, the end-to-end tests above all; the others use it.
+stages_alone := vet verify-generated build chart-test bench-smoke
+stages_ordinary := test-unit test-policy test-objects test-bpf test-conntrack test-e2e
+stages_low := prepare-e2e test-kernels cost
+stages_idle := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
 kernels := stable backports
 object := pkg/agent/oncache/datapath/internal/object
@@ -196,10 +199,15 @@ vet: ## Check format and go.mod and run go vet
 		echo "#include \"$$header\"" | clang-14 -target bpf -mcpu=v3 -fsyntax-only -Wall -Werror -Wno-unused-function -I. -I/usr/include/$$(gcc -dumpmachine) -x c - || \
 			{ echo "$$header does not include all that it uses"; exit 1; }; \
 	done
+	@$(MAKE) --no-print-directory shellcheck
 	hack/check-fuzz.sh --match
 	hack/check-conntrack.sh --match
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
+
+.PHONY: shellcheck
+shellcheck: ## Check the shell scripts
+	shellcheck -x -P SCRIPTDIR $$(grep -rlE --exclude='*.go' '^#!/.*[/ ](ba)?sh$$' .ci build ci hack)
 
 .PHONY: staticcheck
 staticcheck: ## Run staticcheck
@@ -210,7 +218,7 @@ model: ## Check the coherency protocol's models with spin, broken variants inclu
 	hack/check-model.sh
 
 .PHONY: test-unit
-test-unit: build ## Run unit tests (root runs more of them)
+test-unit: build bin/helm ## Run unit tests (root runs more of them)
 	bin/testbed prepare
 	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
 	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy
@@ -264,7 +272,7 @@ record-kernels: build-kernel-tests ## Record the programs' complexity on this ke
 	for kernel in $(kernels); do $(run_on_kernel) bin/object.test -test.run=TestComplexity -record; done
 
 .PHONY: fuzz
-fuzz: ## Fuzz the eBPF programs against the oracle, each target for FUZZTIME (root)
+fuzz: ## Fuzz the eBPF programs against the oracle, each target for FUZZTIME, such as 5h or 100000x (root)
 	FUZZTIME=$(FUZZTIME) GO=$(GO) hack/fuzz.sh
 
 .PHONY: fuzz-faults
@@ -304,6 +312,10 @@ bench-smoke: bench-programs ## Measure a little, fail when a ratio or what a hit
 	bin/bench smoke $(SMOKE_ARGS)
 	$(GO) test -count=1 -run '^TestCost$$' ./pkg/agent/oncache/datapath/cost
 
+.PHONY: prepare-e2e
+prepare-e2e: build ## Build what test-e2e needs and the cache does not have: the control plane, and the kernel of user-mode Linux if it is used
+	bin/testbed prepare --functional
+
 .PHONY: test-e2e
 test-e2e: build ## Run the end-to-end tests on two-Node clusters (root)
 	$(GO) test -c -o bin/e2e.test ./test/e2e
@@ -325,12 +337,13 @@ test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices
 # What takes an emulated machine minutes runs there with the same IP inside and outside only.
 .PHONY: test
 test: export KERNEL_TESTS_SKIP := ^TestCost|^(TestSamePacketAsTheKernel|TestECN)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$
-test: export FUZZTIME := 200s
+# Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.
+test: export FUZZTIME := 100000x
 # Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300.
 test: export OBJECTS_SEED := 1
 test: export COUNT_ARGS := -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
-	hack/run-stages.sh $(stages) -- $(stages_accompanied) -- $(stages_beside)
+	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_low) -- $(stages_idle)
 
 .PHONY: demo
 demo: before-demo deps build ## Measure traffic with ONCache off and on, on a cluster of its own (root)

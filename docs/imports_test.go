@@ -57,6 +57,7 @@ var mayImport = map[string][]string{
 
 	// What a suite needs: surroundings to run in, and tools. The suites themselves may import everything.
 	"test":       {"pkg"},
+	"test/ci":    {"build"},
 	"test/env":   {},
 	"test/tools": {"test/env"},
 }

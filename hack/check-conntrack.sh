@@ -25,7 +25,7 @@ mkdir "$work/tree"
 git ls-files -z | xargs -0 cp --parents -t "$work/tree"
 missed=0
 while IFS= read -r line; do
-	IFS=$'\t' read -r name file from to <<<"$(sed 's/ % /\t/g' <<<"$line")"
+	IFS=$'\t' read -r name file from to <<<"${line// % /$'\t'}"
 	cp "$file" "$work/tree/$file"
 	FROM=$from TO=$to perl -0pi -e 's/\Q$ENV{FROM}\E/$ENV{TO}/' "$work/tree/$file"
 	if cmp -s "$file" "$work/tree/$file"; then

@@ -71,7 +71,7 @@ while IFS= read -r line; do
 	rm -rf "$work/c" "$work/run"
 	mkdir -p "$work/run"
 	cp -r bpf/oncache "$work/c"
-	from=$(sed -e 's/\\\([|&]\)/\1/g' <<<"$from")
+	from=${from//'\|'/'|'} from=${from//'\&'/'&'}
 	FROM=$from TO=$to perl -0pi -e 's/\Q$ENV{FROM}\E/$ENV{TO}/' "$work/c/$file"
 	if cmp -s "bpf/oncache/$file" "$work/c/$file"; then
 		echo "$name: $file has no \"$from\" any more; bring hack/check-fuzz.sh up to date"

@@ -2,9 +2,9 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fuzzes the eBPF programs against the oracle, FUZZTIME for each target, and reports how many of the packets were hits
-# (FuzzLearning: were learned). A packet on which both disagree is kept below testdata/fuzz of the package and fails its
-# tests until the fault is repaired.
+# Fuzzes the eBPF programs against the oracle, FUZZTIME for each target (a duration, or a number of packets such as 1000x), and
+# reports how many of the packets were hits (FuzzLearning: were learned). A packet on which both disagree is kept below
+# testdata/fuzz of the package and fails its tests until the fault is repaired.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

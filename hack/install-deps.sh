@@ -11,7 +11,7 @@ set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/antrea-oncache
 packages=(
   # compile
-  gcc libc6-dev make git clang-14 llvm-14 clang-format-14 libbpf-dev protobuf-compiler
+  gcc libc6-dev make git clang-14 llvm-14 clang-format-14 libbpf-dev protobuf-compiler shellcheck
   # Nodes, and the tools of tests
   openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 util-linux spin
 )
@@ -99,7 +99,7 @@ cleanup() {
 
 add_backports() {
   local entry
-  if apt-cache policy | grep -q "n=$codename-backports"; then return; fi
+  if apt-cache policy | grep "n=$codename-backports" >/dev/null; then return; fi
   entry=$(backports_entry /etc/apt "$codename") ||
     die "no apt entry of the suite $codename found in /etc/apt to derive $codename-backports from; add one and start again"
   say "adding the suite $codename-backports to apt"
@@ -201,7 +201,7 @@ main() {
     if [ ! -e "$cache/kernel-stable/current" ]; then get_kernel kernel-stable "$codename"; fi
     if [ ! -e "$cache/virtiofsd/current" ]; then get_virtiofsd; fi
   fi
-  say done
+  say "done"
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then main "$@"; fi

@@ -5,10 +5,12 @@
 # Makes a kind cluster whose network is Antrea with ONCache, from the images and the chart of this checkout:
 #
 #   kind-setup.sh create CLUSTER [--num-workers N] [--ip-family ipv4|ipv6|dual] [--feature-gates G=BOOL,...] [--tunnel-type geneve|vxlan]
+#                                [-- ARGUMENTS OF helm install]
 #   kind-setup.sh destroy CLUSTER
 #
-# It needs kind, kubectl, helm and docker in PATH, the kernel modules openvswitch and geneve (or vxlan) on this host, and the archives that
-# `make images` writes into bin/images.
+# It needs kind, kubectl, helm and docker in PATH, the kernel modules openvswitch and geneve (or vxlan) on this host, and what `make images`
+# writes into bin/images for the architecture of docker's host. The images are never pulled: docker.io has images of upstream Antrea under the
+# same names.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -22,25 +24,29 @@ die() {
 	exit 1
 }
 usage() {
-	sed -n '7,8s/^#   //p' "${BASH_SOURCE[0]}" >&2
+	sed -n '7,9s/^#   //p' "${BASH_SOURCE[0]}" >&2
 	exit 2
 }
 
 # check refuses everything that can be refused before anything is made.
 check() {
-	local tool image
-	for tool in kind kubectl helm docker; do
-		command -v "$tool" >/dev/null || die "$tool is not in PATH"
-	done
-	for image in "${images[@]}"; do
-		[ -e "bin/images/$image.tar" ] || die "bin/images/$image.tar does not exist: run make images"
-	done
+	local tool file
+	[[ $cluster =~ ^[a-z0-9][a-z0-9.-]*$ ]] || die "the name of the cluster is \"$cluster\", must be like oncache-1"
 	case $family in ipv4 | ipv6 | dual) ;; *) die "--ip-family is \"$family\", must be ipv4, ipv6 or dual" ;; esac
 	case $tunnel in geneve | vxlan) ;; *) die "--tunnel-type is \"$tunnel\", must be geneve or vxlan" ;; esac
 	[[ $workers =~ ^[0-9]+$ ]] || die "--num-workers is \"$workers\", must be a number"
 	[[ -z $gates || $gates =~ ^[A-Za-z0-9]+=(true|false)(,[A-Za-z0-9]+=(true|false))*$ ]] ||
 		die "--feature-gates is \"$gates\", must be like ONCache=true,Egress=false"
-	! kind get clusters 2>/dev/null | grep -qx -- "$cluster" || die "the cluster $cluster exists: destroy it first, or choose another name"
+	for tool in kind kubectl helm docker; do
+		command -v "$tool" >/dev/null || die "$tool is not in PATH"
+	done
+	arch=$(docker version --format '{{.Server.Arch}}') || die "docker does not answer, see above"
+	antctl=bin/images/programs/linux_$arch/antctl
+	for file in "${images[@]/#/bin/images/}"; do
+		[ -e "${file}_$arch.tar" ] || die "${file}_$arch.tar does not exist: run make images IMAGE_ARCHS=$arch"
+	done
+	[ -x "$antctl" ] || die "$antctl does not exist: run make images IMAGE_ARCHS=$arch"
+	! kind get clusters 2>/dev/null | grep -x -- "$cluster" >/dev/null || die "the cluster $cluster exists: destroy it first, or choose another name"
 }
 
 configuration() {
@@ -51,31 +57,58 @@ configuration() {
 	done
 }
 
+# prepare_nodes mounts a bpffs on Nodes that have none: systemd in a container does not mount it, and ONCache needs it.
+prepare_nodes() {
+	local node
+	for node in $(kind get nodes --name "$cluster"); do
+		docker exec "$node" sh -c 'mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf'
+	done
+}
+
 create() {
-	local image values=(--set "tunnelType=$tunnel" --set agentImage.tag=latest --set controllerImage.tag=latest)
+	local image gate values=(--set "tunnelType=$tunnel")
 	check
+	for image in agent controller; do
+		values+=(--set "${image}Image.tag=latest" --set "${image}Image.pullPolicy=Never")
+	done
+	for gate in ${gates//,/ }; do
+		values+=(--set "featureGates.$gate")
+	done
 	say "creating the cluster $cluster with $workers workers"
 	configuration | kind create cluster --name "$cluster" --config -
+	trap undo EXIT
+	prepare_nodes
 	for image in "${images[@]}"; do
 		say "loading $image"
-		kind load image-archive "bin/images/$image.tar" --name "$cluster"
+		kind load image-archive "bin/images/${image}_$arch.tar" --name "$cluster"
 	done
-	if [ -n "$gates" ]; then
-		for gate in ${gates//,/ }; do
-			values+=(--set "featureGates.$gate")
-		done
-	fi
+	kind get kubeconfig --name "$cluster" >"bin/kubeconfig-$cluster"
+	say "checking the cluster"
+	"$antctl" check cluster --kubeconfig "bin/kubeconfig-$cluster"
 	say "installing $chart"
-	helm --kube-context "kind-$cluster" --namespace kube-system install antrea "$chart" "${values[@]}" --wait --timeout "$timeout"
+	helm --kube-context "kind-$cluster" --namespace kube-system install antrea "$chart" "${values[@]}" "$@" --wait --timeout "$timeout"
 	kubectl --context "kind-$cluster" wait --for=condition=Ready nodes --all --timeout="$timeout"
+	trap - EXIT
 	say "ready: kubectl --context kind-$cluster get nodes"
+}
+
+# undo removes a cluster that did not become ready, and keeps its logs.
+undo() {
+	kind export logs ".ci-logs/$cluster" --name "$cluster" || true
+	destroy
+	say "the cluster did not become ready; its logs are in .ci-logs/$cluster" >&2
+}
+
+destroy() {
+	kind delete cluster --name "$cluster"
+	rm -f "bin/kubeconfig-$cluster"
 }
 
 [ $# -ge 2 ] || usage
 command=$1 cluster=$2
 shift 2
 workers=1 family=ipv4 gates='' tunnel=geneve
-while [ $# -gt 0 ]; do
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
 	[ $# -ge 2 ] || usage
 	case $1 in
 	--num-workers) workers=$2 ;;
@@ -87,7 +120,7 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 case $command in
-create) create ;;
-destroy) kind delete cluster --name "$cluster" ;;
+create) create "${@:2}" ;;
+destroy) destroy ;;
 *) usage ;;
 esac

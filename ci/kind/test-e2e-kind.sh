@@ -2,38 +2,38 @@
 # Copyright 2026 The antrea-oncache Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs upstream Antrea's end-to-end tests against a kind cluster with this checkout's images, with the gate ONCache off and on:
+# Runs upstream Antrea's end-to-end tests against a kind cluster with this checkout's images:
 #
-#   test-e2e-kind.sh --upstream DIRECTORY [--tests REGEXP] [--keep]
+#   test-e2e-kind.sh --upstream DIRECTORY [--gate off|on] [--tests REGEXP] [-- OPTIONS OF kind-setup.sh create]
 #
-# DIRECTORY is a checkout of upstream Antrea, whose tests are not changed. REGEXP (default: the tests of features that this project has) is
-# for go test -run. The logs of both runs are in .ci-logs/off and .ci-logs/on.
+# DIRECTORY is a checkout of upstream Antrea, whose tests are not changed. Without --gate they run with the gate ONCache off, then on. REGEXP
+# (default: the tests of features that this project has) is for go test -run. Logs are in .ci-logs/e2e-off and .ci-logs/e2e-on.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 tests='^(TestConnectivity|TestBasic|TestReconcileGatewayRoutesOnStartup|TestBatchCreatePods|TestNetworkPolicy|TestClusterIPv4|TestAntctl|TestSecurity|TestAntreaApiserverTLSConfig|TestOpenAPISchema)$'
-upstream='' keep=
-cluster=antrea-oncache-e2e
+# With these gates off the tests skip what this version does not have. They read the gates in the ConfigMap.
+absent=AntreaPolicy=false,Egress=false,NetworkPolicyStats=false,NodePortLocal=false,ServiceExternalIP=false,Traceflow=false
+upstream='' gates=(off on)
+cluster=oncache-e2e
 
 usage() {
 	sed -n '7s/^#   //p' "${BASH_SOURCE[0]}" >&2
 	exit 2
 }
-while [ $# -gt 0 ]; do
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+	[ $# -ge 2 ] || usage
 	case $1 in
-	--upstream)
-		upstream=${2:-}
-		shift
+	--upstream) upstream=$2 ;;
+	--tests) tests=$2 ;;
+	--gate)
+		case $2 in off | on) gates=("$2") ;; *) usage ;; esac
 		;;
-	--tests)
-		tests=${2:-}
-		shift
-		;;
-	--keep) keep=1 ;;
 	*) usage ;;
 	esac
-	shift
+	shift 2
 done
+options=("${@:2}")
 if [ -z "$upstream" ] || [ -z "$tests" ]; then
 	usage
 fi
@@ -42,25 +42,22 @@ fi
 	exit 1
 }
 
-destroy() { [ -n "$keep" ] || ci/kind/kind-setup.sh destroy "$cluster"; }
-
-# run GATE runs the tests with the gate "off" or "on". The gate is a flag of the agent and not in the ConfigMap: the tests read the gates there,
-# and do not know this one.
+# run GATE runs the tests with the gate "off" or "on". That gate is a flag of the agent and not in the ConfigMap: the tests do not know it, and
+# fail when they find it there.
 run() {
-	local logs=$PWD/.ci-logs/$1 value=false
+	local logs=$PWD/.ci-logs/e2e-$1 value=false
 	[ "$1" = off ] || value=true
 	mkdir -p "$logs"
-	ci/kind/kind-setup.sh create "$cluster" --num-workers 1
-	trap destroy EXIT
-	kubectl --context "kind-$cluster" -n kube-system patch daemonset antrea-agent --type=json \
-		-p "[{\"op\": \"add\", \"path\": \"/spec/template/spec/containers/0/args/-\", \"value\": \"--feature-gates=ONCache=$value\"}]"
-	kubectl --context "kind-$cluster" -n kube-system rollout status daemonset/antrea-agent --timeout=180s
+	ci/kind/kind-setup.sh create "$cluster" --feature-gates "$absent" "${options[@]}" -- \
+		--set "agent.antreaAgent.extraArgs={--feature-gates=ONCache=$value}" --set antreaProxy.enable=false
+	trap 'ci/kind/kind-setup.sh destroy "$cluster"' EXIT
 	kind get kubeconfig --name "$cluster" >"$logs/kubeconfig"
 	(cd "$upstream" && go test -count=1 -v -timeout=75m ./test/e2e -run "$tests" \
 		-args -provider=kind -kind.kubeconfig="$logs/kubeconfig" -deploy-antrea=false -logs-export-dir="$logs") 2>&1 | tee "$logs/tests.log"
 	trap - EXIT
-	destroy
+	ci/kind/kind-setup.sh destroy "$cluster"
 }
 
-run off
-run on
+for gate in "${gates[@]}"; do
+	run "$gate"
+done

@@ -97,6 +97,8 @@ func buildAntctl(t *testing.T, binary, tokenFile string) {
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X main.tokenFile="+tokenFile+
 		" -X github.com/antrea-oncache/antrea/pkg/version.Version=v9.9.9 -X github.com/antrea-oncache/antrea/pkg/version.ReleaseStatus=released",
 		"-o", binary, ".")
+	// As the Makefile builds: the race detector's setting would compile all libraries once more.
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 }

@@ -80,7 +80,10 @@ var buildPlugins = sync.OnceValues(func() (string, error) {
 		hostLocalType: "github.com/containernetworking/plugins/plugins/ipam/host-local",
 		"antrea":      "github.com/antrea-oncache/antrea/cmd/antrea-cni",
 	} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(buildDir, output), pkg).CombinedOutput()
+		build := exec.Command("go", "build", "-o", filepath.Join(buildDir, output), pkg)
+		// As the Makefile builds: the race detector's setting would compile all libraries once more.
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := build.CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 		}

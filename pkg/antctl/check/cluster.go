@@ -4,9 +4,11 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -104,23 +106,40 @@ func podNetworks(node *corev1.Node) []netip.Prefix {
 	var networks []netip.Prefix
 	for _, text := range texts {
 		if network, err := netip.ParsePrefix(text); err == nil {
-			networks = append(networks, network)
+			networks = append(networks, network.Masked())
 		}
 	}
 	return networks
 }
 
+// checkOverlaps reports each Pod network that overlaps one of another Node, with the smallest of those that contain it.
 func checkOverlaps(nodes []corev1.Node, r *Report) {
+	type owned struct {
+		network netip.Prefix
+		node    string
+	}
+	var all []owned
 	for i := range nodes {
-		for j := range nodes[:i] {
-			for _, a := range podNetworks(&nodes[i]) {
-				for _, b := range podNetworks(&nodes[j]) {
-					if a.Overlaps(b) {
-						r.Fail("nodes", "the Pod networks %s of Node %s and %s of Node %s overlap: only the older Node would be connected", b, nodes[j].Name, a, nodes[i].Name)
-					}
-				}
+		for _, network := range podNetworks(&nodes[i]) {
+			all = append(all, owned{network, nodes[i].Name})
+		}
+	}
+	// Networks overlap only if one contains the other. In this order it comes first.
+	slices.SortStableFunc(all, func(a, b owned) int {
+		return cmp.Or(a.network.Addr().Compare(b.network.Addr()), cmp.Compare(a.network.Bits(), b.network.Bits()))
+	})
+	var around []owned // each contains the next one
+	for _, n := range all {
+		for len(around) > 0 && !around[len(around)-1].network.Overlaps(n.network) {
+			around = around[:len(around)-1]
+		}
+		for _, a := range slices.Backward(around) {
+			if a.node != n.node {
+				r.Fail("nodes", "the Pod networks %s of Node %s and %s of Node %s overlap: only the older Node would be connected", a.network, a.node, n.network, n.node)
+				break
 			}
 		}
+		around = append(around, n)
 	}
 }
 

@@ -40,6 +40,8 @@ type world struct {
 	refused, admitted string
 	// stuck is the name of a Pod that does not start.
 	stuck string
+	// noAccounts is set when new Namespaces get no ServiceAccount.
+	noAccounts bool
 }
 
 // Get answers like an agent.
@@ -111,6 +113,13 @@ func (w *world) kubernetes() *fake.Clientset {
 		w.kubelet(action.(kubetesting.CreateAction).GetObject().(*corev1.Pod))
 		return false, nil, nil
 	})
+	kube.PrependReactor("create", "namespaces", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		if w.noAccounts {
+			return false, nil, nil
+		}
+		name := action.(kubetesting.CreateAction).GetObject().(*corev1.Namespace).Name
+		return false, nil, kube.Tracker().Add(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
+	})
 	kube.PrependReactor("create", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		action.(kubetesting.CreateAction).GetObject().(*corev1.Service).Spec.ClusterIP = "10.96.0.7"
 		return false, nil, nil
@@ -157,6 +166,7 @@ func TestInstallation(t *testing.T) {
 		}, want: []string{"warning  agent n1         has problems, see antctl get problems there: the message", "ok       agent n1         works"}},
 		{name: "no Services", edit: func(w *world) { w.refused = "10.96.0.7" }, failed: 1, want: []string{"failed   service          Node n2 to 10.96.0.7:80: no connection (TIMEOUT)"}},
 		{name: "policy without effect", edit: func(w *world) { w.admitted = "10.10.0.3" }, failed: 1, want: []string{"failed   network policy   Node n2 to 10.10.0.3:8080: connected"}},
+		{name: "no ServiceAccount", edit: func(w *world) { w.noAccounts = true }, failed: 1, want: []string{"has no ServiceAccount default after", "does kube-controller-manager run?"}},
 		{name: "no server", edit: func(w *world) { w.stuck = "server" }, failed: 1, want: []string{"failed   traffic          no server: waiting for Pod server on Node n1: still Pending"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

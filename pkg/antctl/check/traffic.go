@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -25,6 +27,8 @@ const (
 	serverPort = 8080
 	// role is the label by which Service and NetworkPolicy select Pods.
 	role = "antrea-check"
+	// cleanupTimeout is how long the request that deletes everything may take.
+	cleanupTimeout = 10 * time.Second
 )
 
 // bed is the Namespace in which the traffic of one run takes place.
@@ -42,10 +46,16 @@ func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[s
 		return fmt.Errorf("making Namespace %s: %w", b.namespace, err)
 	}
 	defer func() { // also when ctx has ended
-		if deleteErr := namespaces.Delete(context.WithoutCancel(ctx), b.namespace, metav1.DeleteOptions{}); deleteErr != nil {
-			err = errors.Join(err, fmt.Errorf("deleting Namespace %s: %w", b.namespace, deleteErr))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		if deleteErr := namespaces.Delete(ctx, b.namespace, metav1.DeleteOptions{}); deleteErr != nil {
+			err = errors.Join(err, fmt.Errorf("deleting Namespace %s, please do so: %w", b.namespace, deleteErr))
 		}
 	}()
+	if err := b.waitForServiceAccount(ctx); err != nil {
+		i.Report.Fail("traffic", "%v", err)
+		return nil
+	}
 	server, err := b.start(ctx, b.server("server", nodes[0]), isReady)
 	if err != nil {
 		i.Report.Fail("traffic", "no server: %v", err)
@@ -63,6 +73,25 @@ func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[s
 	b.service(ctx, nodes[1])
 	b.policy(ctx, nodes[0], nodes[1])
 	b.fastPath(ctx, nodes[0], nodes[1], address, caches)
+	return nil
+}
+
+// waitForServiceAccount waits for the Namespace's ServiceAccount, without which the Kubernetes API refuses Pods.
+func (b *bed) waitForServiceAccount(ctx context.Context) error {
+	const name = "default"
+	err := wait.PollUntilContextTimeout(ctx, b.Interval, b.Patience, true, func(ctx context.Context) (bool, error) {
+		_, err := b.Kube.CoreV1().ServiceAccounts(b.namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("Namespace %s has no ServiceAccount %s after %s: does kube-controller-manager run?", b.namespace, name, b.Patience)
+	}
+	if err != nil {
+		return fmt.Errorf("reading ServiceAccount %s: %w", name, err)
+	}
 	return nil
 }
 
@@ -157,12 +186,12 @@ func (b *bed) server(name, node string) *corev1.Pod {
 }
 
 func (b *bed) pod(name, node string, container corev1.Container) *corev1.Pod {
-	grace := int64(1)
+	grace, token := int64(1), false
 	container.Name, container.Image, container.TerminationMessagePolicy = "agnhost", b.Image, corev1.TerminationMessageFallbackToLogsOnError
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace, Labels: map[string]string{role: name}},
 		Spec: corev1.PodSpec{
-			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
+			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace, AutomountServiceAccountToken: &token,
 			Containers: []corev1.Container{container}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		},
 	}

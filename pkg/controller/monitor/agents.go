@@ -5,6 +5,7 @@ package monitor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,15 +54,17 @@ func nameOf(object any) string {
 	return key
 }
 
+// toleratedFailures is how many objects the API may refuse before that is taken for a fault of the API.
+const toleratedFailures = 10
+
 // syncAgents makes the missing AntreaAgentInfos and deletes those without a Node. Names are Nodes', so no other object can be
-// meant.
+// meant. An object that the API refuses does not keep it from the others.
 func (m *Monitor) syncAgents(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
 			m.nodes.forget()
 		}
 	}()
-	infos := m.Dynamic.Resource(crd.AgentInfos)
 	if !m.nodes.known() {
 		names, err := m.listAgents(ctx)
 		if err != nil {
@@ -69,20 +72,37 @@ func (m *Monitor) syncAgents(ctx context.Context) (err error) {
 		}
 		m.nodes.setObjects(names)
 	}
+	var failures []error
+	each := func(names []string, change func(context.Context, string) error) {
+		for _, name := range names {
+			if len(failures) == toleratedFailures {
+				return
+			}
+			if err := change(ctx, name); err != nil {
+				failures = append(failures, err)
+			}
+		}
+	}
 	create, remove := m.nodes.plan()
-	for _, name := range create {
-		_, err := infos.Create(ctx, crd.New(v1beta1.AntreaAgentInfoKind, name), metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating AntreaAgentInfo %s: %w", name, crd.Missing(err, crd.AgentInfos))
-		}
-		m.nodes.created(name)
+	each(create, m.createAgent)
+	each(remove, m.deleteAgent)
+	return errors.Join(failures...)
+}
+
+func (m *Monitor) createAgent(ctx context.Context, name string) error {
+	_, err := m.Dynamic.Resource(crd.AgentInfos).Create(ctx, crd.New(v1beta1.AntreaAgentInfoKind, name), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating AntreaAgentInfo %s: %w", name, crd.Missing(err, crd.AgentInfos))
 	}
-	for _, name := range remove {
-		if err := infos.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting AntreaAgentInfo %s: %w", name, err)
-		}
-		m.nodes.deleted(name)
+	m.nodes.created(name)
+	return nil
+}
+
+func (m *Monitor) deleteAgent(ctx context.Context, name string) error {
+	if err := m.Dynamic.Resource(crd.AgentInfos).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting AntreaAgentInfo %s: %w", name, err)
 	}
+	m.nodes.deleted(name)
 	return nil
 }
 

@@ -5,7 +5,10 @@ package monitor
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +115,36 @@ func TestControllerInfo(t *testing.T) {
 		require.Equal(t, "ControllerHealthy", condition["type"])
 		require.Equal(t, "True", condition["status"])
 	}
+}
+
+// TestRefusedObject: an object that the API refuses keeps no other one from being made or deleted. When it refuses all of them, it is not asked
+// for each.
+func TestRefusedObject(t *testing.T) {
+	m, client := newMonitor(fake.NewClientset(), crd.New(v1beta1.AntreaAgentInfoKind, "gone"))
+	m.nodes = newNodes()
+	refused := 0
+	client.PrependReactor("create", "antreaagentinfos", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.CreateActionImpl).Object.(metav1.Object).GetName()
+		if !strings.HasPrefix(name, "bad") {
+			return false, nil, nil
+		}
+		refused++
+		return true, nil, errors.New("refused")
+	})
+	m.nodes.nodeAdded("bad")
+	m.nodes.nodeAdded("good")
+	require.EqualError(t, m.syncAgents(t.Context()), "creating AntreaAgentInfo bad: refused")
+	names, err := m.listAgents(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"good"}, names)
+	require.False(t, m.nodes.known(), "the next attempt begins with a list")
+
+	for i := range 100 {
+		m.nodes.nodeAdded(fmt.Sprintf("bad%d", i))
+	}
+	refused = 0
+	require.Error(t, m.syncAgents(t.Context()))
+	require.Equal(t, toleratedFailures, refused)
 }
 
 func TestNoCRD(t *testing.T) {

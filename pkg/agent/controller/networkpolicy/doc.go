@@ -3,15 +3,18 @@
 
 // Package networkpolicy turns the policies that antrea-controller has computed for this Node into flows of Open vSwitch.
 //
-// watch.go follows the three resources of controlplane.antrea.io (source.go opens the watches), resources.go enters their content into state.go. files.go
-// stores it on disk for times when antrea-controller is away, as records (records.go) in files with checksums (journal.go).
-// load.go reads the files, fallback.go uses their content, and doubt.go isolates the Pods for which they are incomplete.
+// watch.go follows the three resources of controlplane.antrea.io (source.go opens the watches, pace.go waits between attempts),
+// resources.go enters their content into state.go. files.go stores it on disk for times when antrea-controller is away, as
+// records (records.go) in files with checksums (journal.go). load.go reads the files, fallback.go uses their content, and
+// doubt.go isolates the Pods for which they are incomplete.
 //
-// compile.go makes rules for the switch from a policy and its groups, reconciler.go computes the changes. These do no I/O.
+// compile.go makes rules for the switch from a policy and its groups (prefixes.go: from its IP blocks; ids.go: their ids),
+// reconciler.go computes the changes. These do no I/O.
 // controller.go and realize.go apply them: all changes that are known at a time in one atomic bundle. realize.go finds the
 // parts that the switch refuses, refusal.go reports and retries them, and guard.go computes what is in force instead. close.go
-// disconnects, at start, Pods for which even that is refused. enforcement.go waits until the datapath follows. query.go
-// answers questions about the result.
+// disconnects, at start, Pods for which even that is refused. enforcement.go waits until the datapath follows. cutter.go ends
+// established connections that are no longer allowed, if the user wants that; connections.go finds them in conntrack. query.go
+// answers questions about the result, and faststats.go adds to the statistics of rules what the fast path has carried.
 //
 // The cost of a change depends only on the change. A group (groups.go) is a persistent map, and rules share the sets of its
 // members' addresses. So a patch copies nothing that stays, and compiling a policy again costs nothing for its peers.

@@ -17,13 +17,11 @@ func TestJiffies(t *testing.T) {
 	require.EqualValues(t, 5*time.Second/d.jiffy, d.control.Elements[0].Lease)
 	begin, err := d.now()
 	require.NoError(t, err)
-	var jiffies, clock time.Duration
+	// The two are not read at the same time, and a machine without CPU time counts ticks late. A wrong length of ticks shows at all times.
 	require.Eventually(t, func() bool {
 		end, err := d.now()
 		require.NoError(t, err)
-		jiffies, clock = time.Duration(end.jiffies-begin.jiffies)*d.jiffy, time.Duration(end.monotonic-begin.monotonic)
-		return clock >= 300*time.Millisecond
+		jiffies, clock := time.Duration(end.jiffies-begin.jiffies)*d.jiffy, time.Duration(end.monotonic-begin.monotonic)
+		return clock >= 300*time.Millisecond && (jiffies-clock).Abs() <= clock/4
 	}, time.Minute, 10*time.Millisecond)
-	// The two are not read at the same time.
-	require.InDelta(t, clock, jiffies, float64(clock)/4)
 }

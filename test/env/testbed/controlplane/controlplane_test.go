@@ -4,6 +4,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,8 +43,11 @@ func TestSources(t *testing.T) {
 		cmd := exec.Command("go", "list", "-f", "{{.Name}}", src.pkg)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "PWD="+dir)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
+		// Standard error tells what is downloaded.
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		require.NoError(t, err, stderr.String())
 		require.Equal(t, "main\n", string(out), name)
 	}
 	_, err = BuildProgram(t.Context(), nil, "kube-dns", "amd64")

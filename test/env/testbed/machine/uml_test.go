@@ -98,7 +98,10 @@ func TestUMLRunsCommands(t *testing.T) {
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "testbed")
-	out, err := exec.Command("go", "build", "-o", program, "../cmd/testbed").CombinedOutput()
+	build := exec.Command("go", "build", "-o", program, "../cmd/testbed")
+	// As the Makefile builds: the race detector's setting would compile all libraries once more.
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	m, err := Start(t.Context(), Options{
 		Kind: KindUML, StateDir: dir, LogDir: dir, GuestCommand: []string{program, "guest"}, Progress: progress.New(os.Stderr),

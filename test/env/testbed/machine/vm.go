@@ -130,10 +130,11 @@ func (o Options) processors() (accel string, args []string, err error) {
 }
 
 func qemuArgs(kernel, initrd, socket string, port int) []string {
+	// Without no_timer_check the kernel waits for ten ticks of the emulated timer, and panics when QEMU gets too little CPU time to make them.
 	return []string{
 		"-machine", "q35", "-m", memory, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
 		"-kernel", kernel, "-initrd", initrd,
-		"-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr net.ifnames=0 log_buf_len=4M",
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr net.ifnames=0 log_buf_len=4M no_timer_check",
 		"-object", "memory-backend-memfd,id=mem,size=" + memory + ",share=on", "-numa", "node,memdev=mem",
 		"-chardev", "socket,id=c0,path=" + socket, "-device", "vhost-user-fs-pci,chardev=c0,tag=rootfs,queue-size=1024",
 		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=tcp:127.0.0.1:%d-%s:%d", port, guest.Address, guest.Port),

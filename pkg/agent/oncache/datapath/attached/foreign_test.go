@@ -124,7 +124,7 @@ func TestBypassed(t *testing.T) {
 	filter := func(at ebpf.AttachType, priority uint16) func(*testing.T, int) {
 		return func(t *testing.T, ifindex int) { addFilter(t, ifindex, foreign(t), at, priority) }
 	}
-	for _, tc := range []place{
+	places := []place{
 		{name: "nothing", on: func(*testing.T, int) {}},
 		{name: "early ingress filter", on: filter(ebpf.AttachTCXIngress, 1), tcxPod: "TC filter bpf, priority 1 on ingress", tcxUplink: "TC filter bpf, priority 1 on ingress"},
 		{name: "late ingress filter", on: filter(ebpf.AttachTCXIngress, 0x7000),
@@ -136,15 +136,16 @@ func TestBypassed(t *testing.T) {
 			addQdisc(t, &netlink.GenericQdisc{QdiscType: "pfifo", QdiscAttrs: netlink.QdiscAttrs{LinkIndex: ifindex, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}})
 		}},
 		{name: "TCX program on egress", tcx: true, on: func(t *testing.T, ifindex int) { attachTCX(t, ifindex, foreign(t), ebpf.AttachTCXEgress) }, tcxPod: "TCX program foreign"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			hooks(t, func(t *testing.T, hook datapath.Hook) {
+	}
+	hooks(t, func(t *testing.T, hook datapath.Hook) {
+		pins := filepath.Join(sandbox.BPFFS, "passed")
+		d := load(t, pins, hook)
+		t.Cleanup(func() { require.NoError(t, datapath.RemoveAll(pins)) })
+		for _, tc := range places {
+			t.Run(tc.name, func(t *testing.T) {
 				if tc.tcx && hook != datapath.HookTCX {
 					t.Skip("a kernel on which clsact is used has no TCX")
 				}
-				pins := filepath.Join(sandbox.BPFFS, "passed")
-				d := load(t, pins, hook)
-				t.Cleanup(func() { require.NoError(t, datapath.RemoveAll(pins)) })
 				pod, up := harness.NewDevice(t, "pod0", harness.PodMAC), harness.NewDevice(t, "up0", harness.UplinkMAC)
 				require.NoError(t, d.Attach(pod, datapath.RolePod))
 				require.NoError(t, d.Attach(up, datapath.RoleUplink))
@@ -157,8 +158,8 @@ func TestBypassed(t *testing.T) {
 				requireBypassed(t, d, pod, datapath.RolePod, onPod)
 				requireBypassed(t, d, up, datapath.RoleUplink, onUplink)
 			})
-		})
-	}
+		}
+	})
 }
 
 // TestBypassedOnNetkit: Egress runs before the host side sees a packet at all.

@@ -27,6 +27,10 @@ type Inside struct {
 	nodes     *object.Mapped[object.BpfOncNode]
 	counts    *object.Mapped[object.BpfOncCount]
 	limits    *object.Mapped[object.BpfOncLimit]
+
+	// cpus is how many values an element of a per-CPU map has, keys has room for the keys of the counters.
+	cpus int
+	keys []uint32
 }
 
 // Look finds the maps that a Datapath has pinned below pinPath, and the programs that the kernel runs with them. If ONCACHE_OBJECT
@@ -51,6 +55,7 @@ func Look(t testing.TB, pinPath string) *Inside {
 	in.nodes = share[object.BpfOncNode](t, in.Maps.Nodes)
 	in.counts = share[object.BpfOncCount](t, in.Maps.FlowCounts)
 	in.limits = share[object.BpfOncLimit](t, in.Maps.FlowLimits)
+	in.cpus, in.keys = ebpf.MustPossibleCPU(), make([]uint32, in.Maps.Counters.MaxEntries())
 	return in
 }
 
