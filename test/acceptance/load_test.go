@@ -38,7 +38,7 @@ func (c *cluster) testBatch(t *testing.T) {
 	for i := range batch {
 		c.deletePod(t, c.waitForPod(t, namespace, fmt.Sprintf("test-pod-%d", i)), 0)
 	}
-	eventually(t, 2*time.Second, func() error {
+	eventually(t, limit(2*time.Second), func() error {
 		if after := files(); count(after) > count(before) {
 			return fmt.Errorf("the agent has %d files open, it had %d; before:\n%s\nafter:\n%s", count(after), count(before), before, after)
 		}
