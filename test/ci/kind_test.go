@@ -19,14 +19,19 @@ func withKind(t *testing.T) *checkout {
 	c.standIn("standins/docker", `[ "$1" != version ] || echo arm64`)
 	c.standIn("standins/kind", `case "$1 $2" in "get nodes") echo a-control-plane; echo a-worker ;; "get kubeconfig") echo config ;; "get clusters") echo other ;; esac`)
 	c.standIn("standins/kubectl", "")
-	// The real Helm says whether the chart takes the arguments.
-	c.standIn("standins/helm", `exec `+realHelm(t)+` $(echo "$*" | sed 's/ install antrea / template antrea /') >/dev/null`)
+	c.standIn("standins/helm", "")
 	c.standIn("standins/go", "")
 	c.standIn("bin/images/programs/linux_arm64/antctl", "[ \"$2\" != installation ] || cat "+c.dir+"/report")
 	for _, image := range []string{"agent", "controller"} {
 		c.write("bin/images/antrea-"+image+"-ubuntu_arm64.tar", "")
 	}
 	return c
+}
+
+// checkArguments lets the real Helm say whether the chart takes the arguments of helm install.
+func (c *checkout) checkArguments() {
+	c.t.Helper()
+	c.standIn("standins/helm", `exec `+realHelm(c.t)+` $(echo "$*" | sed 's/ install antrea / template antrea /') >/dev/null`)
 }
 
 // realHelm is the path of the Helm that is built for tests.
@@ -67,6 +72,7 @@ func destroyCall(cluster string) string { return "kind delete cluster --name " +
 
 func TestKindCreate(t *testing.T) {
 	c := withKind(t)
+	c.checkArguments()
 	out, err := c.run(create, "create", "one", "--num-workers", "2", "--ip-family", "dual", "--tunnel-type", "vxlan",
 		"--feature-gates", "ONCache=true,Egress=false", "--", "--set", "oncache.mode=observe")
 	require.NoError(t, err, out)
@@ -204,6 +210,7 @@ func TestCheckLeavesOthersAlone(t *testing.T) {
 // TestUpstream: both gates, as a flag, and everything absent off in the ConfigMap.
 func TestUpstream(t *testing.T) {
 	c := withKind(t)
+	c.checkArguments()
 	upstream := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(upstream, "test/e2e"), 0o755))
 	out, err := c.run("ci/kind/test-e2e-kind.sh", "--upstream", upstream, "--tests", "TestBasic", "--", "--ip-family", "dual")

@@ -5,9 +5,7 @@ package networkpolicy
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -26,8 +24,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
-
-var damagedStores = flag.Int("damaged-stores", 100, "stores that TestDamagedStoreOpensNothing damages")
 
 const localPods, peerPods, groupCount = 5, 5, 4
 
@@ -310,114 +306,6 @@ func (s *randomSet) concerned(a *agent, file string) (pods [localPods]bool) {
 		}
 	}
 	return pods
-}
-
-// Regardless of damage to files, no Pod is more open after a restart without antrea-controller. If only one file is
-// damaged, it affects only the Pods that it concerns. antrea-controller restores everything.
-func TestDamagedStoreOpensNothing(t *testing.T) {
-	kinds := []string{}
-	for kind := range damages {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
-	isolated := 0
-	for seed := range uint64(*damagedStores) {
-		rng := rand.New(rand.NewPCG(seed, 14))
-		dir, older, set := t.TempDir(), t.TempDir(), newRandomSet(rng)
-		former := newAgent(t, nil, dir)
-		set.answer(former)
-		for _, step := range rng.Perm(20) {
-			switch step {
-			case 0:
-				require.NoError(t, os.RemoveAll(older))
-				require.NoError(t, os.CopyFS(older, os.DirFS(dir)))
-			case 1:
-				for _, r := range []Resource{NetworkPolicies, AddressGroups, AppliedToGroups} {
-					former.watcher(r).storeAll()
-				}
-			default:
-				e := set.event()
-				require.NoError(t, former.watcher(eventResource(e.Object)).enter(e))
-			}
-		}
-		var interfaces []*interfacestore.InterfaceConfig
-		for i := range localPods {
-			interfaces = append(interfaces, localInterface(i))
-			former.setInterface(interfaces[i])
-		}
-		require.NoError(t, former.realize())
-		requireNoProblems(t, former)
-		before := verdicts(former.flows.all())
-
-		undamaged := newAgent(t, nil, dir, interfaces...)
-		undamaged.fallBackAll()
-		require.Equal(t, former.flows.text(), undamaged.flows.text(), "seed %d", seed)
-
-		inventories, objects := storeFiles(t, dir)
-		files := append(slices.Clone(inventories), objects...)
-		chosen := rng.Perm(len(files))[:1+rng.IntN(3)*rng.IntN(3)]
-		if rng.IntN(5) == 0 { // Both inventories of one resource.
-			resource := directories[slices.Sorted(maps.Keys(directories))[rng.IntN(len(directories))]]
-			chosen = slices.DeleteFunc(rng.Perm(len(inventories)), func(n int) bool { return !strings.HasPrefix(inventories[n], resource) })
-		}
-		what := []string{fmt.Sprintf("seed %d", seed)}
-		for _, n := range chosen {
-			kind := kinds[rng.IntN(len(kinds))]
-			if len(chosen) > 1 && n < len(inventories) && kind == "older" {
-				kind = "deleted" // Several older files that agree with each other look like an undamaged store.
-			}
-			what = append(what, files[n]+" "+kind)
-			other := files[(n+1+rng.IntN(len(files)-1))%len(files)]
-			damages[kind](t, rng, filepath.Join(dir, files[n]), filepath.Join(dir, other), filepath.Join(older, files[n]))
-		}
-		failure := strings.Join(what, ", ")
-
-		// Some Pods exist, the others are added.
-		there := rng.IntN(localPods + 1)
-		after := newAgent(t, nil, dir, interfaces[:there]...)
-		after.fallBackAll()
-		for _, i := range interfaces[there:] {
-			require.NoError(t, after.PodArrives(i))
-		}
-		var concerned [localPods]bool
-		if len(chosen) == 1 && !slices.Contains(inventories, files[chosen[0]]) {
-			concerned = set.concerned(former, files[chosen[0]])
-		}
-		for i, allowed := range verdicts(after.flows.all()) {
-			for connection, open := range allowed {
-				if open {
-					require.True(t, before[i][connection], "%s: %s of %s is open now\nbefore %v\nafter %v", failure, connection, localName(i), former.flows.text(), after.flows.text())
-				}
-				if len(chosen) == 1 && !concerned[i] {
-					require.Equal(t, before[i][connection], open, "%s: %s of %s\nbefore %v\nafter %v", failure, connection, localName(i), former.flows.text(), after.flows.text())
-				}
-			}
-		}
-		if problems, _ := after.problems.List(); len(problems) > 0 {
-			isolated++
-		} else {
-			require.Equal(t, former.flows.text(), after.flows.text(), failure)
-		}
-
-		for r := range directories {
-			var current []any
-			for _, name := range former.state.names(r) {
-				current = append(current, former.state.object(r, name))
-			}
-			after.answer(r, current...)
-		}
-		require.NoError(t, after.realize())
-		require.Equal(t, former.flows.text(), after.flows.text(), failure)
-		problems, _ := after.problems.List()
-		require.Empty(t, problems, failure)
-		if seed%10 == 0 {
-			again := newAgent(t, nil, dir, interfaces...)
-			again.fallBackAll()
-			require.Equal(t, former.flows.text(), again.flows.text(), failure)
-		}
-	}
-	require.Greater(t, isolated, *damagedStores/2)
-	t.Logf("%d of %d damaged stores were reported, none opened anything", isolated, *damagedStores)
 }
 
 func requireNoProblems(t *testing.T, a *agent) {

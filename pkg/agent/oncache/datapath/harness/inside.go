@@ -129,6 +129,16 @@ func (in *Inside) Close() error {
 		in.Programs.Close(), in.Maps.Close())
 }
 
+// zeroMapped resets the arrays that this process has in its memory, and returns them.
+func (in *Inside) zeroMapped() []*ebpf.Map {
+	clear(in.control.Elements)
+	clear(in.endpoints.Elements)
+	clear(in.nodes.Elements)
+	clear(in.counts.Elements)
+	clear(in.limits.Elements)
+	return []*ebpf.Map{in.Maps.Control, in.Maps.Endpoints, in.Maps.Nodes, in.Maps.FlowCounts, in.Maps.FlowLimits}
+}
+
 // Control is the only element of the control map.
 func (in *Inside) Control() *object.BpfOncControl { return &in.control.Elements[0] }
 
