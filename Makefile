@@ -73,6 +73,10 @@ IMAGES_ARGS ?=
 NODES ?= 2
 GATES ?= ONCache=true
 HELM_ARGS ?=
+# Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache".
+ACCEPTANCE_ARGS ?=
+# A regular expression for the cases of make conformance.
+FOCUS ?=
 
 .PHONY: help
 help: ## Show this text
@@ -152,7 +156,7 @@ $(firstword $(cluster_images)): build/images/cmd/images/catalog.go build/images/
 .PHONY: cluster-up
 cluster-up: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_images)) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... (root)
-	bin/testbed prepare --functional
+	bin/cluster prepare
 	bin/cluster up --nodes=$(NODES)
 	bin/helm install antrea $(chart) --kubeconfig "$$(bin/cluster kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(HELM_ARGS)
 	bin/cluster ready
@@ -160,6 +164,29 @@ cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_i
 .PHONY: cluster-down
 cluster-down: ## End the cluster of make cluster-up
 	bin/cluster down
+
+.PHONY: cluster-shell
+cluster-shell: ## Open a shell on a Node of the cluster of make cluster-up: make cluster-shell NODE=1
+	@bin/cluster shell $(NODE)
+
+# The ten most telling cases: Pods and the bridge, policies, Services, routes, and the fast path while things change.
+smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$
+
+.PHONY: acceptance
+acceptance: ## Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
+	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	$(GO) test -c -o bin/acceptance.test ./test/acceptance
+	hack/acceptance.sh $(ACCEPTANCE_ARGS)
+
+.PHONY: acceptance-smoke
+acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
+acceptance-smoke: export GATES := on
+acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
+
+.PHONY: conformance
+conformance: ## Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
+	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	hack/conformance.sh $(if $(FOCUS),'$(FOCUS)')
 
 .PHONY: lint
 lint: vet staticcheck ## Check format and run static analysis

@@ -49,7 +49,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(), downCommand(), nodeCommand(), kubectlCommand(), kubeconfigCommand(), readyCommand(), serveCommand(), guestCommand())
+	root.AddCommand(upCommand(), downCommand(), prepareCommand(), nodeCommand(), shellCommand(), kubectlCommand(), insideCommand(), programCommand(), kubeconfigCommand(), readyCommand(), serveCommand(), guestCommand())
 	return root
 }
 
