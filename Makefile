@@ -31,6 +31,7 @@ testbed_packages := ./test/e2e
 sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
 manifest := build/yamls/antrea.yml
+cleanup_manifest := build/yamls/antrea-cleanup.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 # The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
 # program that another one runs. The ordinary stages wait for half of their time, the end-to-end tests above all; the others use it.
@@ -116,9 +117,11 @@ bin/helm:
 	cd test/chart && $(GO) build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 .PHONY: manifest
-manifest: bin/helm ## Render the chart with its defaults into build/yamls/antrea.yml
+manifest: bin/helm ## Render the chart with its defaults into build/yamls
 	bin/helm template antrea $(chart) --namespace kube-system --include-crds >$(manifest).new
 	mv $(manifest).new $(manifest)
+	bin/helm template antrea $(chart) --namespace kube-system --set cleanup.enable=true --show-only templates/cleanup/daemonset.yaml >$(cleanup_manifest).new
+	mv $(cleanup_manifest).new $(cleanup_manifest)
 
 .PHONY: chart-test
 chart-test: bin/helm ## Test the Helm chart and the manifest that is made from it
@@ -182,6 +185,15 @@ acceptance: ## Test the installed plugin from outside, gate off and on, on the c
 acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
 acceptance-smoke: export GATES := on
 acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
+
+.PHONY: lifecycle
+lifecycle: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
+lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ## Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
+	bin/cluster prepare
+	$(MAKE) --no-print-directory image-programs IMAGE_ARCHS=$(IMAGE_ARCHS) IMAGE_PROGRAMS=bin/images-next/programs version=$(version)-next
+	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs bin/images-next/programs --out bin/images-next --version $(version)-next project
+	$(GO) test -c -o bin/acceptance.test ./test/acceptance
+	hack/lifecycle.sh $(version)-next $(LIFECYCLE_ARGS)
 
 .PHONY: conformance
 conformance: ## Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)

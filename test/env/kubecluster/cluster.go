@@ -135,6 +135,16 @@ func (c *Cluster) newNode(index int) *Node {
 	}
 }
 
+// AddNode boots one more Node and returns when it has registered. It may not be called concurrently.
+func (c *Cluster) AddNode(ctx context.Context) (*Node, error) {
+	n := c.newNode(len(c.Nodes))
+	c.Nodes = append(c.Nodes, n) // also after a failure, so that Close ends it
+	if err := n.boot(ctx); err != nil {
+		return nil, err
+	}
+	return n, c.waitNode(ctx, n)
+}
+
 // Close ends everything. The Nodes' disks stay in StateDir.
 func (c *Cluster) Close() {
 	var g errgroup.Group

@@ -115,17 +115,22 @@ func serve(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	defer c.Close()
-	i := instance{
-		Kubeconfig: c.Kubeconfig, Kubectl: c.KubectlPath(), Nodes: map[string]remote.Endpoint{}, NetNS: c.NetNS(), KubeconfigInside: c.KubeconfigInside,
+	publish := func() error {
+		i := instance{
+			Kubeconfig: c.Kubeconfig, Kubectl: c.KubectlPath(), Nodes: map[string]remote.Endpoint{}, NetNS: c.NetNS(), KubeconfigInside: c.KubeconfigInside,
+		}
+		for _, n := range c.Nodes {
+			i.Nodes[n.Name] = n.Endpoint()
+		}
+		return place.Publish(i)
 	}
-	for _, n := range c.Nodes {
-		i.Nodes[n.Name] = n.Endpoint()
-	}
-	if err := place.Publish(i); err != nil {
+	if err := errors.Join(publish(), takeOrders(ctx, place.Dir(), c, publish)); err != nil {
 		return err
 	}
-	fmt.Printf("kubeconfig: %s\nkubectl: %s\nlogs: %s\n", i.Kubeconfig, i.Kubectl, place.LogDir())
-	daemon.Ready()
+	fmt.Printf("kubeconfig: %s\nkubectl: %s\nlogs: %s\n", c.Kubeconfig, c.KubectlPath(), place.LogDir())
+	if err := place.Ready(); err != nil {
+		return err
+	}
 	<-ctx.Done()
 	return nil
 }
