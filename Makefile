@@ -31,6 +31,7 @@ testbed_packages := ./test/e2e
 sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
 manifest := build/yamls/antrea.yml
+cleanup_manifest := build/yamls/antrea-cleanup.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
 # The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
 # program that another one runs. The ordinary stages wait for half of their time, the end-to-end tests above all; the others use it.
@@ -73,6 +74,10 @@ IMAGES_ARGS ?=
 NODES ?= 2
 GATES ?= ONCache=true
 HELM_ARGS ?=
+# Options of the acceptance tests' program: ACCEPTANCE_ARGS="-test.run=TestONCache".
+ACCEPTANCE_ARGS ?=
+# A regular expression for the cases of make conformance.
+FOCUS ?=
 
 .PHONY: help
 help: ## Show this text
@@ -112,9 +117,11 @@ bin/helm:
 	cd test/chart && $(GO) build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 .PHONY: manifest
-manifest: bin/helm ## Render the chart with its defaults into build/yamls/antrea.yml
+manifest: bin/helm ## Render the chart with its defaults into build/yamls
 	bin/helm template antrea $(chart) --namespace kube-system --include-crds >$(manifest).new
 	mv $(manifest).new $(manifest)
+	bin/helm template antrea $(chart) --namespace kube-system --set cleanup.enable=true --show-only templates/cleanup/daemonset.yaml >$(cleanup_manifest).new
+	mv $(cleanup_manifest).new $(cleanup_manifest)
 
 .PHONY: chart-test
 chart-test: bin/helm ## Test the Helm chart and the manifest that is made from it
@@ -152,7 +159,7 @@ $(firstword $(cluster_images)): build/images/cmd/images/catalog.go build/images/
 .PHONY: cluster-up
 cluster-up: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
 cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_images)) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... (root)
-	bin/testbed prepare --functional
+	bin/cluster prepare
 	bin/cluster up --nodes=$(NODES)
 	bin/helm install antrea $(chart) --kubeconfig "$$(bin/cluster kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(HELM_ARGS)
 	bin/cluster ready
@@ -160,6 +167,38 @@ cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_i
 .PHONY: cluster-down
 cluster-down: ## End the cluster of make cluster-up
 	bin/cluster down
+
+.PHONY: cluster-shell
+cluster-shell: ## Open a shell on a Node of the cluster of make cluster-up: make cluster-shell NODE=1
+	@bin/cluster shell $(NODE)
+
+# The ten most telling cases: Pods and the bridge, policies, Services, routes, and the fast path while things change.
+smoke := ^Test(Connectivity|Basic|NetworkPolicy|ClusterIPv4|ReconcileGatewayRoutesOnStartup|ONCache)$$/^(testPodConnectivityDifferentNodes|testOVSFlowReplay|testDeletePod|testDefaultDenyIngressPolicy|testNetworkPolicyAfterAgentRestart|Non-HostNetwork_Endpoints|routes|deployment_on_two_Nodes|request_and_response_during_agent_restarts|policy_change_during_a_stream)$$
+
+.PHONY: acceptance
+acceptance: ## Test the installed plugin from outside, gate off and on, on the cluster of make cluster-up, which it starts if none is up (root)
+	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	$(GO) test -c -o bin/acceptance.test ./test/acceptance
+	hack/acceptance.sh $(ACCEPTANCE_ARGS)
+
+.PHONY: acceptance-smoke
+acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
+acceptance-smoke: export GATES := on
+acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
+
+.PHONY: lifecycle
+lifecycle: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
+lifecycle: deps build bin/helm images $(firstword $(cluster_images)) ## Install, upgrade, roll back, reboot, uninstall: on a cluster of its own (root)
+	bin/cluster prepare
+	$(MAKE) --no-print-directory image-programs IMAGE_ARCHS=$(IMAGE_ARCHS) IMAGE_PROGRAMS=bin/images-next/programs version=$(version)-next
+	$(GO) run ./build/images/cmd/images --arch $(IMAGE_ARCHS) --programs bin/images-next/programs --out bin/images-next --version $(version)-next project
+	$(GO) test -c -o bin/acceptance.test ./test/acceptance
+	hack/lifecycle.sh $(version)-next $(LIFECYCLE_ARGS)
+
+.PHONY: conformance
+conformance: ## Run Kubernetes' own tests of Services and NetworkPolicy on the cluster of make cluster-up, which it starts if none is up: FOCUS=... (root)
+	@bin/cluster kubeconfig >/dev/null 2>&1 || $(MAKE) --no-print-directory cluster-up
+	hack/conformance.sh $(if $(FOCUS),'$(FOCUS)')
 
 .PHONY: lint
 lint: vet staticcheck ## Check format and run static analysis

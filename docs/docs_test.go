@@ -28,6 +28,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/antctl"
+	"github.com/antrea-oncache/antrea/pkg/antctl/check"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
 	controllerconfig "github.com/antrea-oncache/antrea/pkg/config/controller"
 	"github.com/antrea-oncache/antrea/pkg/features"
@@ -299,6 +300,11 @@ func TestModesAndStates(t *testing.T) {
 }
 
 // TestQuotedMessages: what a user finds in the document must be what the agent says.
+// TestRemedies: antctl check and the page know the same reasons for a cache that is unavailable.
+func TestRemedies(t *testing.T) {
+	requireSameNames(t, slices.Collect(maps.Keys(check.Remedies)), names(rows(t, section(t, read(t, "docs/oncache.md"), "### State `Unavailable`"))))
+}
+
 func TestQuotedMessages(t *testing.T) {
 	document := read(t, "docs/oncache.md")
 	messages := names(rows(t, section(t, document, "### State `Unavailable`")))
@@ -306,7 +312,8 @@ func TestQuotedMessages(t *testing.T) {
 		messages = append(messages, m[1])
 	}
 	require.NotEmpty(t, messages)
-	source := sources(t, "pkg/agent/oncache", func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
+	own := func(name string) bool { return !strings.HasSuffix(name, "_test.go") }
+	source := sources(t, "pkg/agent/oncache", own) + sources(t, "pkg/agent/sysctl", own)
 	for _, message := range messages {
 		require.Contains(t, source, message)
 	}

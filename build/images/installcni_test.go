@@ -103,6 +103,7 @@ func TestInstallCNI(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Equal(t, []string{
 		"host/etc/cni/net.d/10-antrea.conflist", "host/etc/cni/net.d/10-flannel.conflist",
+		"host/opt/cni/bin/.antrea/bandwidth.sha256", "host/opt/cni/bin/.antrea/loopback.sha256", "host/opt/cni/bin/.antrea/portmap.sha256",
 		"host/opt/cni/bin/antrea", "host/opt/cni/bin/bandwidth", "host/opt/cni/bin/loopback", "host/opt/cni/bin/portmap",
 	}, n.files())
 	require.Equal(t, "new antrea", n.read("host/opt/cni/bin/antrea"))
@@ -117,8 +118,33 @@ func TestInstallCNI(t *testing.T) {
 	// The container starts again.
 	out, err = n.install("CONFIG_FILE_MODE=0600")
 	require.NoError(t, err, out)
-	require.Len(t, n.files(), 6)
+	require.Len(t, n.files(), 9)
 	require.Equal(t, fs.FileMode(0o600), n.mode("host/etc/cni/net.d/10-antrea.conflist"))
+}
+
+// TestInstallCNIKeepsOthersPlugins: a plugin that the Node had, or that somebody has installed since, is kept; one of an earlier version of the
+// image is not.
+func TestInstallCNIKeepsOthersPlugins(t *testing.T) {
+	n := newNode(t)
+	n.write("host/opt/cni/bin/portmap", "the Node's", 0o755)
+	out, err := n.install()
+	require.NoError(t, err, out)
+	require.Contains(t, out, "the Node has a plugin portmap of its own; it is kept in /opt/cni/bin/.antrea")
+	require.Equal(t, "the Node's", n.read("host/opt/cni/bin/.antrea/portmap"))
+	require.Equal(t, "new portmap", n.read("host/opt/cni/bin/portmap"))
+	require.NoFileExists(t, filepath.Join(n.root, "host/opt/cni/bin/.antrea/bandwidth"))
+
+	n.write("opt/cni/bin/portmap", "newer portmap", 0o755)
+	out, err = n.install()
+	require.NoError(t, err, out)
+	require.Equal(t, "the Node's", n.read("host/opt/cni/bin/.antrea/portmap"))
+	require.Equal(t, "newer portmap", n.read("host/opt/cni/bin/portmap"))
+
+	n.write("host/opt/cni/bin/portmap", "the Node's, upgraded", 0o755)
+	out, err = n.install()
+	require.NoError(t, err, out)
+	require.Equal(t, "the Node's, upgraded", n.read("host/opt/cni/bin/.antrea/portmap"))
+	require.Equal(t, "newer portmap", n.read("host/opt/cni/bin/portmap"))
 }
 
 func TestInstallCNISettings(t *testing.T) {
@@ -134,7 +160,10 @@ func TestInstallCNISettings(t *testing.T) {
 		},
 		{
 			name: "blanks in the list, and antrea", env: "SKIP_CNI_BINARIES=antrea, loopback", modules: true,
-			files: []string{"host/etc/cni/net.d/10-antrea.conflist", "host/opt/cni/bin/bandwidth", "host/opt/cni/bin/portmap"},
+			files: []string{
+				"host/etc/cni/net.d/10-antrea.conflist", "host/opt/cni/bin/.antrea/bandwidth.sha256", "host/opt/cni/bin/.antrea/portmap.sha256",
+				"host/opt/cni/bin/bandwidth", "host/opt/cni/bin/portmap",
+			},
 		},
 		{
 			name: "a plugin that nobody knows", env: "SKIP_CNI_BINARIES=tuning,loopback,portmap,bandwidth", modules: true,
@@ -183,6 +212,13 @@ func TestInstallCNIRefuses(t *testing.T) {
 		{
 			name: "a plugin is missing in the image", output: "portmap is missing in the image",
 			prepare: func(n *node) { require.NoError(n.t, os.Remove(filepath.Join(n.root, "opt/cni/bin/portmap"))) },
+		},
+		{
+			name: "the agent refuses its configuration", output: "antrea-agent refuses validate --config=",
+			prepare: func(n *node) {
+				n.write("etc/antrea/antrea-agent.conf", "tunnelType: ipip\n", 0o644)
+				n.write("usr/local/bin/antrea-agent", "#!/bin/sh\necho \"antrea-agent refuses $*\"\nexit 1\n", 0o755)
+			},
 		},
 		{
 			name: "another network plugin comes first", output: "05-other.conflist is of another network plugin and comes before 10-antrea.conflist",

@@ -5,9 +5,11 @@ package images_test
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,7 +38,8 @@ func newOVS(t *testing.T) *ovs {
 	}
 	o.env = append(os.Environ(), "OVS_RUNDIR="+dir+"/run", "OVS_LOGDIR="+dir+"/log", "OVS_SYSCONFDIR="+dir+"/etc", "OVS_DBDIR="+dir+"/run",
 		"OVS_PKGDATADIR="+dir+"/share", "PATH="+dir+"/tools:"+os.Getenv("PATH"), "START_OVS_INTERVAL=1", "START_OVS_ROTATE_EVERY=2",
-		"START_OVS_LOGROTATE_CONF=rotation")
+		"START_OVS_LOGROTATE_CONF=rotation",
+		"START_OVS_PATIENCE=0")
 	o.script("tools/logrotate", `echo "logrotate $*" >>`+dir+"/calls")
 	return o
 }
@@ -54,6 +57,10 @@ func (o *ovs) command(name string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(name, args...)
 	cmd.Env = o.env
+	if os.Getuid() == 0 {
+		// Others of this machine's network namespace would not let it start.
+		cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	}
 	return cmd
 }
 
@@ -108,6 +115,37 @@ func TestStartOVSRefusesArguments(t *testing.T) {
 	out, err := newOVS(t).command("start_ovs", "--hw-ofload").CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), `argument "--hw-ofload" is unknown`)
+}
+
+// TestStartOVSRefusesASecondSwitch: another ovs-vswitchd on the Node is seen by its control socket, and waited for.
+func TestStartOVSRefusesASecondSwitch(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("this needs root for a network namespace")
+	}
+	o := newOVS(t)
+	o.script("share/scripts/ovs-ctl", `echo "ovs-ctl $*" >>`+o.dir+"/calls")
+	runtime.LockOSThread() // the thread, with its network namespace, ends with the test
+	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
+	socket, err := net.Listen("unix", o.dir+"/ovs-vswitchd.4711.ctl")
+	require.NoError(t, err)
+	cmd := o.command("start_ovs")
+	cmd.SysProcAttr = nil
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "another Open vSwitch runs on this Node (ovs-vswitchd, control socket "+o.dir+"/ovs-vswitchd.4711.ctl)")
+	require.Empty(t, o.calls())
+	require.NoFileExists(t, filepath.Join(o.dir, "run/conf.db"))
+
+	o.env = append(o.env, "START_OVS_PATIENCE=60")
+	cmd = o.command("start_ovs")
+	cmd.SysProcAttr = nil
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &said, &said, 5*time.Second
+	require.NoError(t, cmd.Start())
+	require.NoError(t, socket.Close())
+	require.Eventually(t, func() bool { return strings.Contains(o.calls(), "--no-ovs-vswitchd start") }, time.Minute, 10*time.Millisecond)
+	require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
+	require.NoError(t, cmd.Wait())
 }
 
 func TestStartOVSFailsWithoutDatabase(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/agent/route"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -36,7 +37,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	defer unlock()
-	n := &node{clients: clients, store: interfacestore.NewInterfaceStore()}
+	n := &node{clients: clients, store: interfacestore.NewInterfaceStore(), sysctls: sysctl.NewRecord(o.sysctlFile)}
 	if n.name, err = agent.NodeName(); err != nil {
 		return err
 	}
@@ -86,6 +87,8 @@ type node struct {
 	name     string
 	clients  *kubernetes.Clients
 	problems *problem.Recorder
+	// sysctls is the record of those that the agent has changed.
+	sysctls *sysctl.Record
 	// store has the interfaces on the bridge, flows is the pipeline in it, behind the connection openFlow.
 	store    interfacestore.InterfaceStore
 	bridge   ovsconfig.BridgeClient
@@ -147,7 +150,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 	}
 	n.initializer = agent.NewInitializer(*initializerOptions, n.clients.Kube, n.bridge, n.store, n.flows,
 		func(network *config.NetworkConfig, node *config.NodeConfig) (route.Interface, error) {
-			return route.NewClient(network, node, route.Options{Ports: route.Ports{AgentAPI: uint16(o.config.APIPort)}})
+			return route.NewClient(network, node, route.Options{Ports: route.Ports{AgentAPI: uint16(o.config.APIPort)}, Sysctls: n.sysctls})
 		})
 	// Regardless of the gate: until startONCache has started or removed the cache, it must not forward packets by old flows.
 	if err := oncache.Suspend(oncache.DefaultPinPath); err != nil {

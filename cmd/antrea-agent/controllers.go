@@ -106,6 +106,28 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	return nil
 }
 
+// addStats makes the parts that count and report the traffic of policies.
+func (c *controllers) addStats(o *options, n *node) {
+	c.ruleStats = &stats.Reader{Tables: n.flows, Dumper: ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)}
+	if c.fastStats != nil {
+		c.ruleStats.FastPath = c.fastStats
+	}
+	if !o.gates.Enabled(features.NetworkPolicyStats) {
+		return
+	}
+	c.reporter = &stats.Reporter{
+		Node: n.name, File: o.statsFile, Counts: c.ruleStats.Read, Owners: c.policies.RuleOwners, FastPath: c.fastStats,
+		Send: func(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
+			antrea, err := c.antrea.Client(ctx)
+			if err != nil {
+				return err
+			}
+			return antrea.ReportStats(ctx, report)
+		},
+	}
+	c.reporter.Restore()
+}
+
 // addProxy makes the controller of Services.
 func (c *controllers) addProxy(o *options, n *node) (err error) {
 	if !o.proxiesServices() {
@@ -128,28 +150,6 @@ func (c *controllers) addProxy(o *options, n *node) (err error) {
 // podNetworks returns those of the Node.
 func podNetworks(node *config.NodeConfig) []netip.Prefix {
 	return slices.DeleteFunc([]netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR}, func(network netip.Prefix) bool { return !network.IsValid() })
-}
-
-// addStats makes the parts that count and report the traffic of policies.
-func (c *controllers) addStats(o *options, n *node) {
-	c.ruleStats = &stats.Reader{Tables: n.flows, Dumper: ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)}
-	if c.fastStats != nil {
-		c.ruleStats.FastPath = c.fastStats
-	}
-	if !o.gates.Enabled(features.NetworkPolicyStats) {
-		return
-	}
-	c.reporter = &stats.Reporter{
-		Node: n.name, File: o.statsFile, Counts: c.ruleStats.Read, Owners: c.policies.RuleOwners, FastPath: c.fastStats,
-		Send: func(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
-			antrea, err := c.antrea.Client(ctx)
-			if err != nil {
-				return err
-			}
-			return antrea.ReportStats(ctx, report)
-		},
-	}
-	c.reporter.Restore()
 }
 
 // start runs the informers and the controllers in p.

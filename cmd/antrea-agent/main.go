@@ -12,6 +12,8 @@ import (
 	"context"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/antrea-oncache/antrea/pkg/client/kubernetes"
 	"github.com/antrea-oncache/antrea/pkg/component"
 )
@@ -34,5 +36,6 @@ func newComponent() *component.Component {
 			}
 			return run(ctx, o, clients)
 		},
+		Subcommands: []*cobra.Command{cleanupCommand()},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/features"
 )
 
@@ -32,9 +33,8 @@ type onCache struct {
 // of its API paths. It is called when the base flows are installed and the interface store is restored, and
 // before any Pod or Node flow is installed. ctx ends when the agent stops.
 func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
-	state := oncache.BridgeState{Bridge: n.bridge}
 	if !o.gates.Enabled(features.ONCache) {
-		if err := oncache.Cleanup(oncache.DefaultPinPath, state); err != nil {
+		if err := oncache.Cleanup(oncache.DefaultPinPath, n.sysctls); err != nil {
 			return nil, fmt.Errorf("feature gate %s is off, but removing its programs and settings failed: %w", features.ONCache, err)
 		}
 		return &onCache{
@@ -63,15 +63,23 @@ func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) 
 		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
-	}, pods, n.flows, state)
+	}, pods, n.flows, n.sysctls)
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}
 	manager.Start()
+	reportUnavailable(n, manager)
 	go manager.Run(ctx.Done())
 	return &onCache{
 		manager: manager,
 		routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)},
 		changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(manager)},
 	}, nil
+}
+
+func reportUnavailable(n *node, manager *oncache.Manager) {
+	if reason := manager.Unavailable(); reason != nil {
+		n.problems.Report(oncache.ReasonUnavailable, problem.Subject{Kind: "Node", Name: n.name},
+			fmt.Sprintf("all traffic of this Node takes the slow path: %v", reason))
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/nodelock"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/config"
 	agentconfig "github.com/antrea-oncache/antrea/pkg/config/agent"
@@ -37,10 +38,15 @@ type options struct {
 	statsFile string
 	// lockFile is locked by the only agent of the Node.
 	lockFile string
+	// sysctlFile records what sysctls were before the agent changed them.
+	sysctlFile string
 }
 
 func newOptions() *options {
-	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, lockFile: nodelock.DefaultFile}
+	return &options{
+		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, lockFile: nodelock.DefaultFile,
+		sysctlFile: sysctl.DefaultFile,
+	}
 }
 
 // complete reads the configuration file (without one, all defaults apply) and applies the flags, which win. It fails if they

@@ -19,7 +19,7 @@ func completeOptions(t *testing.T, text string) (*options, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "antrea-agent.conf")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	o := &options{lockFile: filepath.Join(t.TempDir(), "lock")}
+	o := &options{lockFile: filepath.Join(t.TempDir(), "lock"), sysctlFile: filepath.Join(t.TempDir(), "sysctls")}
 	return o, o.complete(file)
 }
 

@@ -112,6 +112,9 @@ func (i *Initializer) discover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkDevices(&i.options); err != nil {
+		return err
+	}
 	// The gateway's address is in the Pod network, which transportInterfaceCIDRs may contain.
 	devices, err := listDevices(i.options.HostGateway)
 	if err != nil {

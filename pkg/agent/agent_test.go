@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -367,27 +368,50 @@ func TestGatewayIsRestored(t *testing.T) {
 	}
 }
 
+// addForeign makes a device of somebody else's, unless this kernel does not know the kind.
+func addForeign(t *testing.T, link netlink.Link) {
+	t.Helper()
+	err := netlink.LinkAdd(link)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		t.Skipf("the kernel has no devices of kind %s", link.Type())
+	}
+	require.NoError(t, err)
+}
+
 func TestInitializeErrorsNameWhatIsWrong(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		change  func(*Options, *ovsconfig.Fake)
+		change  func(*testing.T, *Options, *ovsconfig.Fake)
 		wantErr string
 	}{
-		{"transport interface", func(o *Options, _ *ovsconfig.Fake) { o.TransportInterface = "eth9" }, `transportInterface "eth9" does not exist`},
-		{"capabilities", func(_ *Options, f *ovsconfig.Fake) { f.DatapathCapabilities["ct_label"] = "false" }, "does not support ct_label"},
-		{"tunnel port", func(_ *Options, f *ovsconfig.Fake) {
+		{"transport interface", func(_ *testing.T, o *Options, _ *ovsconfig.Fake) { o.TransportInterface = "eth9" }, `transportInterface "eth9" does not exist`},
+		{"capabilities", func(_ *testing.T, _ *Options, f *ovsconfig.Fake) { f.DatapathCapabilities["ct_label"] = "false" }, "does not support ct_label"},
+		{"tunnel port", func(_ *testing.T, _ *Options, f *ovsconfig.Fake) {
 			f.PortErrors = map[string]string{"antrea-tun0": "Operation not supported"}
 		},
 			"Operation not supported"},
+		{"another's bridge", func(t *testing.T, _ *Options, _ *ovsconfig.Fake) {
+			addForeign(t, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br-int"}})
+		}, "the Node has a device br-int of kind bridge, which Open vSwitch has not made, but bridge is to have this name"},
+		{"another's gateway", func(t *testing.T, _ *Options, _ *ovsconfig.Fake) {
+			addForeign(t, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "antrea-gw0"}})
+		}, "choose another name with hostGateway"},
+		{"another's tunnel", func(t *testing.T, _ *Options, _ *ovsconfig.Fake) {
+			addForeign(t, &netlink.Geneve{LinkAttrs: netlink.LinkAttrs{Name: "other_geneve"}, FlowBased: true, Dport: 6081})
+		}, "device other_geneve already receives geneve packets on UDP port 6081 of this Node"},
+		{"another's VXLAN", func(t *testing.T, o *Options, _ *ovsconfig.Fake) {
+			o.TunnelType = config.TunnelTypeVXLAN
+			addForeign(t, &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: "other.1"}, VxlanId: 1, Port: 4789})
+		}, "device other.1 already receives vxlan packets on UDP port 4789 of this Node"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			newNetNS(t)
 			f := ovsconfig.NewFake("br-int")
 			b := &bed{
 				bridge: f, kube: fake.NewClientset(testNode([]string{"10.10.1.0/24"}, internalIP("192.168.0.1"))),
-				options: Options{NodeName: "node1", HostGateway: "antrea-gw0", TrafficEncapMode: "encap", TunnelType: "geneve"},
+				options: Options{NodeName: "node1", OVSBridge: "br-int", HostGateway: "antrea-gw0", TrafficEncapMode: "encap", TunnelType: "geneve"},
 			}
-			tc.change(&b.options, f)
+			tc.change(t, &b.options, f)
 			_, err := b.initializer().Initialize(t.Context())
 			require.ErrorContains(t, err, tc.wantErr)
 			ports, _ := f.ListPorts()

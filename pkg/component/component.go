@@ -31,6 +31,8 @@ type Component struct {
 	Configure func(configFile string) error
 	// Run is called after Configure, if that did not fail. It returns when ctx ends, and with an error when it cannot go on.
 	Run func(ctx context.Context) error
+	// Subcommands do something else than run the program; nil if there are none.
+	Subcommands []*cobra.Command
 }
 
 // Execute runs the program with the command line of the process and returns its exit code.
@@ -65,11 +67,24 @@ func (c *Component) Command() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&configFile, "config", "", "The path to the configuration file")
-	logs.AddFlags(cmd.Flags())
-	if c.AddFlags != nil {
-		c.AddFlags(cmd.Flags())
+	addFlags := func(flags *pflag.FlagSet) {
+		flags.StringVar(&configFile, "config", "", "The path to the configuration file")
+		logs.AddFlags(flags)
+		if c.AddFlags != nil {
+			c.AddFlags(flags)
+		}
 	}
+	addFlags(cmd.Flags())
+	validate := &cobra.Command{
+		Use:          "validate",
+		Short:        "Check configuration file and flags as " + c.Name + " does at its start, and end",
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE:         func(*cobra.Command, []string) error { return c.Configure(configFile) },
+	}
+	addFlags(validate.Flags())
+	cmd.AddCommand(append(c.Subcommands, validate)...)
+	cmd.CompletionOptions.DisableDefaultCmd = true
 	return cmd
 }
 

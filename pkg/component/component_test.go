@@ -41,6 +41,8 @@ func TestCommand(t *testing.T) {
 		{name: "unknown flag", args: []string{"--nonsense"}, err: "nonsense", printed: "Error: unknown flag: --nonsense"},
 		{name: "own flag", args: []string{"--own=x"}, own: "x", runs: true},
 		{name: "bad configuration", configErr: errors.New("bad file"), err: "bad file", said: "bad file"},
+		{name: "validation", args: []string{"validate", "--config=/etc/antrea/antrea.conf", "--own=x", "--v=0"}, configFile: "/etc/antrea/antrea.conf", own: "x"},
+		{name: "validation of a bad configuration", args: []string{"validate"}, configErr: errors.New("bad file"), err: "bad file", printed: "Error: bad file"},
 		{name: "failure", runErr: errors.New("no network"), runs: true, err: "no network", said: "no network"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

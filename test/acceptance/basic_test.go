@@ -19,13 +19,15 @@ import (
 
 func TestBasic(t *testing.T) {
 	c := suite
-	t.Run("testPodAssignIP", c.testPodAssignIP)
-	t.Run("testDeletePod", c.testDeletePod)
-	t.Run("testAntreaGracefulExit", c.testGracefulExit)
-	t.Run("testIPAMRestart", c.testIPAMRestart)
-	t.Run("testGratuitousARP", c.testGratuitousARP)
-	t.Run("testLogRotate", c.testLogRotate)
-	t.Run("testClusterIdentity", c.testClusterIdentity)
+	c.test(t, "testPodAssignIP", c.testPodAssignIP)
+	c.test(t, "testDeletePod", c.testDeletePod)
+	c.test(t, "testAntreaGracefulExit", c.testGracefulExit)
+	c.test(t, "testIPAMRestart", c.testIPAMRestart)
+	c.test(t, "testDeletePreviousRoundFlowsOnStartup", c.testPreviousRound)
+	c.test(t, "testGratuitousARP", c.testGratuitousARP)
+	c.test(t, "testLogRotate", c.testLogRotate)
+	c.test(t, "testConfigForwardCompatibility", c.testUnknownKeys)
+	c.test(t, "testClusterIdentity", c.testClusterIdentity)
 }
 
 // testPodAssignIP: a Pod's address is one of its Node's Pod network.
@@ -74,7 +76,7 @@ func (c *cluster) testGracefulExit(t *testing.T) {
 	agent := c.agentOn(t, c.nodes[0])
 	begun := time.Now()
 	c.deletePod(t, agent, 60)
-	require.Less(t, time.Since(begun), 20*time.Second)
+	require.Less(t, time.Since(begun), gracefulExit)
 	c.waitForAgents(t)
 }
 
@@ -82,8 +84,7 @@ func (c *cluster) testGracefulExit(t *testing.T) {
 func (c *cluster) testIPAMRestart(t *testing.T) {
 	namespace, node := c.namespace(t), c.nodes[1]
 	first := c.pod(t, namespace, "test-pod-0", node, podOptions{})
-	c.deletePod(t, c.agentOn(t, node), 30)
-	c.waitForAgents(t)
+	c.restartAgent(t, node)
 	second := c.pod(t, namespace, "test-pod-1", node, podOptions{})
 	require.NotEqual(t, first.Status.PodIP, second.Status.PodIP)
 	c.exec(t, second, "", "ping", "-c", "1", first.Status.PodIP)
@@ -95,7 +96,7 @@ var packetCount = regexp.MustCompile(`n_packets=(\d+)`)
 func (c *cluster) testGratuitousARP(t *testing.T) {
 	pod := c.pod(t, c.namespace(t), "test-pod", c.nodes[1], podOptions{})
 	agent := c.agentOn(t, c.nodes[1])
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, policyDelay, func() error {
 		out := c.exec(t, agent, ovsContainer, "ovs-ofctl", "dump-flows", bridge, "table=ARPSpoofGuard,arp,arp_spa="+pod.Status.PodIP)
 		found := packetCount.FindStringSubmatch(out)
 		if found == nil {
@@ -119,7 +120,7 @@ func (c *cluster) testLogRotate(t *testing.T) {
 // testClusterIdentity: the cluster has a UUID.
 func (c *cluster) testClusterIdentity(t *testing.T) {
 	var identity *corev1.ConfigMap
-	eventually(t, 10*time.Second, func() (err error) {
+	eventually(t, policyDelay, func() (err error) {
 		identity, err = c.client.CoreV1().ConfigMaps(systemNamespace).Get(t.Context(), "antrea-cluster-identity", metav1.GetOptions{})
 		return err
 	})

@@ -5,22 +5,27 @@ package acceptance
 
 import (
 	"fmt"
+	osexec "os/exec"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestConnectivity(t *testing.T) {
 	c := suite
-	t.Run("testPodConnectivityOnSameNode", func(t *testing.T) { c.testMesh(t, c.nodes[1], c.nodes[1]) })
-	t.Run("testPodConnectivityDifferentNodes", func(t *testing.T) { c.testMesh(t, c.nodes...) })
-	t.Run("testHostPortPodConnectivity", c.testHostPort)
-	t.Run("testPingLargeMTU", c.testLargePing)
-	t.Run("testOVSFlowReplay", c.testFlowReplay)
-	t.Run("testOVSRestartSameNode", c.testOVSRestart)
+	c.test(t, "testPodConnectivityOnSameNode", func(t *testing.T) { c.testMesh(t, c.nodes[1], c.nodes[1]) })
+	c.test(t, "testPodConnectivityDifferentNodes", func(t *testing.T) { c.testMesh(t, c.nodes...) })
+	c.test(t, "testHostPortPodConnectivity", c.testHostPort)
+	c.test(t, "testPodConnectivityAfterAntreaRestart", c.testReinstallation)
+	c.test(t, "testPingLargeMTU", c.testLargePing)
+	c.test(t, "testOVSFlowReplay", c.testFlowReplay)
+	c.test(t, "testOVSRestartSameNode", c.testOVSRestart)
 }
 
 // testMesh pings between all Pods, one on each of the Nodes, with packets that fill the Pods' MTU and must not be fragmented.
@@ -64,6 +69,44 @@ func (c *cluster) connects(t *testing.T, from *corev1.Pod, address string, port 
 	c.exec(t, from, "", "/bin/sh", "-c", fmt.Sprintf(script, address, port))
 }
 
+// settled is how long containers must run without being started again.
+const settled = 20 * time.Second
+
+// testReinstallation deletes the DaemonSet with its Pods and installs the plugin again, with Pods there.
+func (c *cluster) testReinstallation(t *testing.T) {
+	if c.manifest == "" {
+		t.Skip("ACCEPTANCE_MANIFEST does not name the manifest from which the plugin was installed")
+	}
+	namespace := c.namespace(t)
+	var pods []*corev1.Pod
+	for i, node := range c.nodes {
+		pods = append(pods, c.pod(t, namespace, fmt.Sprintf("test-pod-%d", i), node, podOptions{}))
+	}
+	foreground := metav1.DeletePropagationForeground
+	daemonSets := c.client.AppsV1().DaemonSets(systemNamespace)
+	require.NoError(t, daemonSets.Delete(t.Context(), agentDaemonSet, metav1.DeleteOptions{PropagationPolicy: &foreground}))
+	eventually(t, podTimeout, func() error {
+		if _, err := daemonSets.Get(t.Context(), agentDaemonSet, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the DaemonSet is still there (%v)", err)
+		}
+		return nil
+	})
+	out, err := osexec.CommandContext(t.Context(), c.kubectl, "apply", "-f", c.manifest).CombinedOutput()
+	require.NoError(t, err, string(out))
+	c.waitForController(t)
+	c.waitForAgents(t)
+	for _, from := range pods {
+		for _, to := range pods {
+			if from != to {
+				c.exec(t, from, "", "ping", "-c", "1", to.Status.PodIP)
+			}
+		}
+	}
+	for end := time.Now().Add(settled); time.Now().Before(end); time.Sleep(time.Second) {
+		require.Zero(t, c.restarts(t))
+	}
+}
+
 // testLargePing sends packets that have to be fragmented.
 func (c *cluster) testLargePing(t *testing.T) {
 	namespace := c.namespace(t)
@@ -102,18 +145,10 @@ func (c *cluster) testOVSRestart(t *testing.T) {
 	namespace, node := c.namespace(t), c.nodes[1]
 	first := c.pod(t, namespace, "test-pod-0", node, podOptions{})
 	second := c.pod(t, namespace, "test-pod-1", node, podOptions{})
-	type result struct {
-		out string
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		out, stderr, err := c.run(t.Context(), first, "", "arping", "-c", "25", "-i", "eth0", second.Status.PodIP)
-		done <- result{out + stderr, err}
-	}()
+	wait := c.start(t, first, execTimeout, "arping", "-c", "25", "-i", "eth0", second.Status.PodIP)
 	c.deletePod(t, c.agentOn(t, node), 30)
-	r := <-done
-	require.NoError(t, r.err, r.out)
-	require.Contains(t, r.out, " 0% unanswered", r.out)
+	r := wait()
+	require.NoError(t, r.err, r.stdout+r.stderr)
+	require.Contains(t, r.stdout, " 0% unanswered")
 	c.waitForAgents(t)
 }

@@ -5,9 +5,17 @@
 // the plugin's own containers. The cases, their commands, strings and time limits are those that users of Antrea rely on and that upstream's
 // own end-to-end tests check; each case is named as upstream names it. All of them run with the gate ONCache off and on.
 //
-// The tests need $KUBECONFIG, the images agnhost, toolbox and nginx on the Nodes (names.go), and $ACCEPTANCE_MANIFEST, the manifest from which
-// the plugin was installed.
+// make acceptance runs them on the cluster of make cluster-up. On another cluster they need the images agnhost, toolbox and nginx on the Nodes
+// (names_test.go), and
 //
-// Files: framework_test.go (clients, what all cases share), pods_test.go (Pods and commands in them), names_test.go (images, labels, limits);
-// the cases are in files by subject.
+//	ACCEPTANCE_KUBECONFIG  the kubeconfig of an administrator
+//	ACCEPTANCE_MANIFEST    the manifest from which the plugin was installed; without it one case is skipped
+//	ACCEPTANCE_LOGS        where the diagnoses of failed cases are written (acceptance-logs)
+//	ACCEPTANCE_SLOWNESS    a factor for all time limits (1), for machines that other programs keep busy
+//	KUBECTL                kubectl
+//
+// They restart agents and controller and change the plugin's configuration: do not run them on a cluster that others use.
+//
+// Files: framework_test.go, rollout_test.go, pods_test.go and iperf_test.go have what all cases share (clients, restarts, Pods and commands in
+// them), report_test.go what is shown of failed cases, names_test.go images, labels and limits. The cases are in files by subject.
 package acceptance

@@ -4,6 +4,7 @@
 package acceptance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
 )
 
 // cluster is the cluster under test.
@@ -27,17 +29,16 @@ type cluster struct {
 	client kubernetes.Interface
 	// nodes are the names of the Nodes, the control plane's first.
 	nodes []string
-	// agentConfig is antrea-agent.conf at the start of the tests.
-	agentConfig string
+	// gate tells whether the gate ONCache is on.
+	gate bool
+	// manifest is the file from which the plugin was installed, kubectl the program, logs the directory for diagnoses.
+	manifest, kubectl, logs string
+	tally                   tally
 }
 
-// open connects to the cluster that $KUBECONFIG names.
-func open(ctx context.Context) (*cluster, error) {
-	path := os.Getenv("KUBECONFIG")
-	if path == "" {
-		return nil, errors.New("KUBECONFIG is not set: it must name the kubeconfig of a cluster with Antrea (make acceptance does that)")
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
+// open connects to a cluster.
+func open(ctx context.Context, kubeconfig string) (*cluster, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -46,16 +47,18 @@ func open(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{config: config, client: client}
+	c := &cluster{
+		config: config, client: client, manifest: os.Getenv("ACCEPTANCE_MANIFEST"),
+		kubectl: cmp.Or(os.Getenv("KUBECTL"), "kubectl"), logs: cmp.Or(os.Getenv("ACCEPTANCE_LOGS"), "acceptance-logs"),
+	}
 	if err := c.findNodes(ctx); err != nil {
 		return nil, err
 	}
-	maps, err := client.CoreV1().ConfigMaps(systemNamespace).Get(ctx, configMap, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("reading the plugin's configuration: %w", err)
+	if os.Getenv("LIFECYCLE_TOOL") != "" {
+		return c, nil // nothing is installed yet
 	}
-	c.agentConfig = maps.Data[agentConfigKey]
-	return c, nil
+	c.gate, err = c.gateIsOn(ctx)
+	return c, err
 }
 
 func (c *cluster) findNodes(ctx context.Context) error {
@@ -76,16 +79,22 @@ func (c *cluster) findNodes(ctx context.Context) error {
 	return nil
 }
 
-// gateIsOn tells whether the gate ONCache is on.
-func (c *cluster) gateIsOn(t *testing.T) bool {
-	out := c.antctl(t, c.agentOn(t, c.nodes[0]), "get", "featuregates")
+// gateIsOn asks an agent whether the gate ONCache is on.
+func (c *cluster) gateIsOn(ctx context.Context) (bool, error) {
+	agent, err := c.agentPod(ctx, c.nodes[0])
+	if err != nil {
+		return false, err
+	}
+	out, stderr, err := c.run(ctx, agent, agentContainer, "antctl", "get", "featuregates")
+	if err != nil {
+		return false, fmt.Errorf("antctl get featuregates: %w: %s", err, stderr)
+	}
 	for line := range strings.Lines(out) {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "ONCache" {
-			return fields[1] == "Enabled"
+			return fields[1] == "Enabled", nil
 		}
 	}
-	require.Fail(t, "antctl get featuregates does not list ONCache", out)
-	return false
+	return false, errors.New("antctl get featuregates does not list ONCache: " + out)
 }
 
 // namespace makes a Namespace that goes with the test.
@@ -104,37 +113,24 @@ func (c *cluster) namespace(t *testing.T) string {
 // agentOn returns the agent's Pod on a Node.
 func (c *cluster) agentOn(t *testing.T, node string) *corev1.Pod {
 	t.Helper()
-	list, err := c.client.CoreV1().Pods(systemNamespace).List(t.Context(), metav1.ListOptions{
-		LabelSelector: "app=antrea,component=" + agentDaemonSet, FieldSelector: "spec.nodeName=" + node,
-	})
+	pod, err := c.agentPod(t.Context(), node)
 	require.NoError(t, err)
-	for i := range list.Items {
-		if p := &list.Items[i]; p.DeletionTimestamp == nil && isReady(p) {
-			return p
-		}
-	}
-	require.Failf(t, "no agent", "Node %s has no agent that is ready, among %d", node, len(list.Items))
-	return nil
+	return pod
 }
 
-// waitForAgents waits until each Node has exactly one agent, which is ready.
-func (c *cluster) waitForAgents(t *testing.T) {
-	t.Helper()
-	eventually(t, rolloutTimeout, func() error {
-		list, err := c.client.CoreV1().Pods(systemNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=antrea,component=" + agentDaemonSet})
-		if err != nil {
-			return err
-		}
-		if len(list.Items) != len(c.nodes) {
-			return fmt.Errorf("there are %d agents for %d Nodes", len(list.Items), len(c.nodes))
-		}
-		for i := range list.Items {
-			if p := &list.Items[i]; p.DeletionTimestamp != nil || !isReady(p) {
-				return fmt.Errorf("%s is not ready, or ends: %v", p.Name, p.Status.ContainerStatuses)
-			}
-		}
-		return nil
+func (c *cluster) agentPod(ctx context.Context, node string) (*corev1.Pod, error) {
+	list, err := c.client.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{
+		LabelSelector: agentLabels, FieldSelector: "spec.nodeName=" + node,
 	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if p := &list.Items[i]; p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("Node %s has no agent that runs, among %d", node, len(list.Items))
 }
 
 // antctl runs antctl in an agent and returns its standard output.
@@ -157,4 +153,12 @@ func eventually(t *testing.T, timeout time.Duration, check func() error) {
 		}
 		time.Sleep(pollInterval)
 	}
+}
+
+// withoutCancel is the test's context for what is done at its end.
+func withoutCancel(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }
+
+// retryOnConflict calls update again when somebody else has changed the object meanwhile.
+func retryOnConflict(update func() error) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, update)
 }

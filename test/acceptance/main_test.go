@@ -14,14 +14,20 @@ import (
 var suite *cluster
 
 func TestMain(m *testing.M) {
-	if os.Getenv("KUBECONFIG") == "" {
-		fmt.Println("acceptance: no cluster (KUBECONFIG is not set): make acceptance starts one")
+	kubeconfig := os.Getenv("ACCEPTANCE_KUBECONFIG")
+	if kubeconfig == "" {
+		fmt.Println("acceptance: no cluster (ACCEPTANCE_KUBECONFIG is not set): make acceptance starts one")
 		os.Exit(0)
 	}
 	var err error
-	if suite, err = open(context.Background()); err != nil {
+	if suite, err = open(context.Background(), kubeconfig); err != nil {
 		fmt.Fprintln(os.Stderr, "acceptance:", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	if slowness > 1 {
+		fmt.Printf("acceptance: all time limits are multiplied by %d (ACCEPTANCE_SLOWNESS)\n", slowness)
+	}
+	code := m.Run()
+	fmt.Println(suite.tally.line(suite.gate))
+	os.Exit(code)
 }

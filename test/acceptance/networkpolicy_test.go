@@ -6,7 +6,6 @@ package acceptance
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -15,16 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// policyDelay is how long a policy may take until it is in force.
-const policyDelay = 10 * time.Second
-
 func TestNetworkPolicy(t *testing.T) {
 	c := suite
-	t.Run("testDifferentNamedPorts", c.testDifferentNamedPorts)
-	t.Run("testDefaultDenyIngressPolicy", c.testDefaultDenyIngress)
-	t.Run("testDefaultDenyEgressPolicy", c.testDefaultDenyEgress)
-	t.Run("testIngressPolicyWithoutPortNumber", c.testIngressWithoutPort)
-	t.Run("testIngressPolicyWithEndPort", c.testIngressWithEndPort)
+	c.test(t, "testDifferentNamedPorts", c.testDifferentNamedPorts)
+	c.test(t, "testDefaultDenyIngressPolicy", c.testDefaultDenyIngress)
+	c.test(t, "testDefaultDenyEgressPolicy", c.testDefaultDenyEgress)
+	c.test(t, "testIngressPolicyWithoutPortNumber", c.testIngressWithoutPort)
+	c.test(t, "testIngressPolicyWithEndPort", c.testIngressWithEndPort)
+	c.test(t, "testNetworkPolicyResyncAfterRestart", c.testResync)
+	c.test(t, "testNetworkPolicyAfterAgentRestart", c.testPoliciesAfterRestart)
+	c.test(t, "testNetworkPolicyStats", c.testPolicyStats)
 }
 
 func (c *cluster) policy(t *testing.T, namespace, name string, spec networkingv1.NetworkPolicySpec) {
@@ -63,7 +62,7 @@ func (c *cluster) nginx(t *testing.T, namespace, node string) *corev1.Pod {
 
 var nginxPods = metav1.LabelSelector{MatchLabels: map[string]string{"app": "nginx"}}
 
-// testDefaultDenyIngress: nobody reaches an isolated Pod but its own Node.
+// testDefaultDenyIngress: nobody reaches an isolated Pod but its own Node, also not through a port of the Nodes.
 func (c *cluster) testDefaultDenyIngress(t *testing.T) {
 	namespace := c.namespace(t)
 	server := c.nginx(t, namespace, c.nodes[1])
@@ -72,6 +71,10 @@ func (c *cluster) testDefaultDenyIngress(t *testing.T) {
 	node := c.pod(t, namespace, "client-node", c.nodes[1], podOptions{hostNetwork: true})
 	otherNode := c.pod(t, namespace, "client-other-node", c.nodes[0], podOptions{hostNetwork: true})
 	all := []*corev1.Pod{same, other, node, otherNode}
+	service := c.service(t, namespace, "nginx", 80, 80, func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeNodePort })
+	nodePort := int(service.Spec.Ports[0].NodePort)
+	c.expect(t, true, otherNode, otherNode.Status.HostIP, nodePort)
+	c.expect(t, true, node, otherNode.Status.HostIP, nodePort)
 	for _, client := range all {
 		c.expect(t, true, client, server.Status.PodIP, 80)
 	}
@@ -79,6 +82,9 @@ func (c *cluster) testDefaultDenyIngress(t *testing.T) {
 	for _, client := range all {
 		c.expect(t, client == node, client, server.Status.PodIP, 80)
 	}
+	// Through the other Node the connection comes from that Node's address.
+	c.expect(t, false, otherNode, otherNode.Status.HostIP, nodePort)
+	c.expect(t, false, node, otherNode.Status.HostIP, nodePort)
 }
 
 // testDefaultDenyEgress: an isolated Pod reaches nobody.

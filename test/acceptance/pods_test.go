@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,9 +21,6 @@ import (
 	"k8s.io/client-go/util/exec"
 )
 
-// execTimeout is upstream's limit for a command in a Pod.
-const execTimeout = time.Minute
-
 // podOptions say how a Pod differs from a toolbox.
 type podOptions struct {
 	image       string // "" is the toolbox
@@ -32,6 +30,10 @@ type podOptions struct {
 	annotations map[string]string
 	ports       []corev1.ContainerPort
 	hostNetwork bool
+	// account is a service account's name.
+	account string
+	// more are further containers.
+	more []corev1.Container
 }
 
 // pod makes a Pod on a Node, and returns it when it has an address and is ready.
@@ -50,10 +52,10 @@ func (c *cluster) createPod(t *testing.T, namespace, name, node string, o podOpt
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: o.labels, Annotations: o.annotations},
 		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{
+			Containers: append([]corev1.Container{{
 				Name: name, Image: o.image, ImagePullPolicy: corev1.PullIfNotPresent, Command: o.command, Args: o.args, Ports: o.ports,
-			}},
-			HostNetwork: o.hostNetwork, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
+			}}, o.more...),
+			ServiceAccountName: o.account, HostNetwork: o.hostNetwork, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
 			Tolerations: []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
 		},
 	}
@@ -70,7 +72,7 @@ func (c *cluster) waitForPod(t *testing.T, namespace, name string) (pod *corev1.
 	eventually(t, podTimeout, func() (err error) {
 		pod, err = c.client.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err == nil && (pod.Status.PodIP == "" || !isReady(pod)) {
-			err = fmt.Errorf("Pod %s on Node %s is %s: %v", name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.ContainerStatuses)
+			err = fmt.Errorf("Pod %s on Node %q has address %q and is %s", name, pod.Spec.NodeName, pod.Status.PodIP, containerStates(pod))
 		}
 		return err
 	})
@@ -111,10 +113,34 @@ func (c *cluster) exec(t *testing.T, pod *corev1.Pod, container string, command 
 	return stdout
 }
 
+// result is what a command has said, and its error.
+type result struct {
+	stdout, stderr string
+	err            error
+}
+
+// start runs a command in a Pod's first container in the background, for at most timeout. The returned function waits for its end.
+func (c *cluster) start(t *testing.T, pod *corev1.Pod, timeout time.Duration, command ...string) (wait func() result) {
+	done := make(chan result, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		defer cancel()
+		var r result
+		r.stdout, r.stderr, r.err = c.runUntil(ctx, pod, "", command...)
+		done <- r
+	}()
+	return func() result { return <-done }
+}
+
 // run runs a command in a container. An exit code other than 0 is an error (exec.CodeExitError).
 func (c *cluster) run(ctx context.Context, pod *corev1.Pod, container string, command ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, execTimeout)
 	defer cancel()
+	return c.runUntil(ctx, pod, container, command...)
+}
+
+// runUntil is run with the time limit of ctx only.
+func (c *cluster) runUntil(ctx context.Context, pod *corev1.Pod, container string, command ...string) (stdout, stderr string, err error) {
 	if container == "" {
 		container = pod.Spec.Containers[0].Name
 	}
@@ -139,4 +165,47 @@ func exitCode(err error) (code int, ended bool) {
 		return exit.Code, true
 	}
 	return 0, false
+}
+
+// containerLog is what a container has logged.
+func (c *cluster) containerLog(ctx context.Context, pod *corev1.Pod, container string) string {
+	data, err := c.client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container}).DoRaw(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// describePods lists the Pods of the tests and of the system with their states, and the warnings of the last minutes.
+func (c *cluster) describePods(ctx context.Context) string {
+	var text strings.Builder
+	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		fmt.Fprintf(&text, "%s/%s on %s, %s: %s\n", p.Namespace, p.Name, p.Spec.NodeName, p.Status.PodIP, containerStates(p))
+	}
+	events, err := c.client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
+	if err != nil {
+		return text.String() + err.Error()
+	}
+	for i := range events.Items {
+		e := &events.Items[i]
+		if time.Since(e.LastTimestamp.Time) < 5*time.Minute {
+			fmt.Fprintf(&text, "%s %s/%s: %s: %s\n", e.LastTimestamp.Format(time.TimeOnly), e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message)
+		}
+	}
+	return text.String()
+}
+
+// removePod deletes a Pod, also at the end of a test, and waits until it is gone.
+func (c *cluster) removePod(t *testing.T, namespace, name string) {
+	ctx, now := withoutCancel(t), int64(0)
+	err := c.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	for deadline := time.Now().Add(podTimeout); err == nil && time.Now().Before(deadline); time.Sleep(pollInterval) {
+		_, err = c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	}
+	require.True(t, apierrors.IsNotFound(err), err)
 }

@@ -36,6 +36,8 @@ const (
 	chartDir = root + "/build/charts/antrea"
 	// manifestFile is the chart with its defaults, for kubectl apply.
 	manifestFile = root + "/build/yamls/antrea.yml"
+	// cleanupFile is what cleans the Nodes up when Antrea has been uninstalled.
+	cleanupFile = root + "/build/yamls/antrea-cleanup.yml"
 )
 
 var decoder = func() runtime.Decoder {
@@ -161,4 +163,7 @@ func TestManifest(t *testing.T) {
 	text, err := template(t)
 	require.NoError(t, err)
 	require.True(t, text == read(t, manifestFile), "build/yamls/antrea.yml is not what the chart renders: run make manifest")
+	text, err = helm(t, "template", "antrea", chartDir, "--namespace", "kube-system", "--set", "cleanup.enable=true", "--show-only", "templates/cleanup/daemonset.yaml")
+	require.NoError(t, err)
+	require.True(t, text == read(t, cleanupFile), "build/yamls/antrea-cleanup.yml is not what the chart renders: run make manifest")
 }

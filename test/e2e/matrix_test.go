@@ -37,6 +37,7 @@ func TestGeneveGateOff(t *testing.T) {
 		area{"Refusals", testRefusals},
 		area{"ConntrackState", testConntrackState},
 		area{"OpenVSwitch", testOpenVSwitch},
+		area{"Cleanup", testCleanup}, // last: it leaves no cluster
 	)
 }
 
@@ -59,7 +60,8 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},
 		area{"OpenVSwitch", testOpenVSwitch},
-		area{"GateSwitch", testGateSwitch}, // last: it changes the cluster's gate
+		area{"GateSwitch", testGateSwitch}, // it changes the cluster's gate
+		area{"Cleanup", testCleanup},       // last: it leaves no cluster
 	)
 }
 

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
@@ -55,6 +57,8 @@ func testUnavailable(t *testing.T, s *suite) {
 			require.Contains(t, status.Reason, c.reason)
 			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_unavailable_info{reason=")
 			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_active 0")
+			require.Contains(t, metrics(t, s.node1), `antrea_agent_problem_count{reason="ONCacheUnavailable"} 1`)
+			s.requireEvent(t, "ONCacheUnavailable", c.reason)
 			require.Empty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows"))
 			s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
 			s.requireConnectivity(t, s.server.Space, s.client.Space, s.client.IP)
@@ -69,6 +73,23 @@ func testUnavailable(t *testing.T, s *suite) {
 			r.end(t, 0)
 		})
 	}
+}
+
+// requireEvent waits for an Event about the first Node.
+func (s *suite) requireEvent(t *testing.T, reason, message string) {
+	t.Helper()
+	eventually(t, "an Event with reason "+reason, func() error {
+		list, err := s.Client.CoreV1().Events("").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+		if err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == s.node1.Name && strings.Contains(e.Message, message) {
+				return nil
+			}
+		}
+		return notYet(fmt.Sprintf("there are %d others", len(list.Items)))
+	})
 }
 
 func (s *suite) startAgent(t *testing.T, n *cluster.Node) {

@@ -30,9 +30,22 @@ const (
 )
 
 // Lock makes this process the only agent of the Node until it calls unlock or ends: the kernel releases the lock of a process that
-// was killed. It waits for another agent for at most 5 s. The file stays, because a third agent could otherwise lock another
-// file of the same name.
+// was killed. It waits for another agent for at most 5 s. The file stays, unless the holder removes it (antrea-agent cleanup does).
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	for {
+		f, err := lock(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		// If the former holder has removed the file, another agent may lock a new one of its name.
+		if isAt(f, path) {
+			return func() { f.Close() }, nil
+		}
+		f.Close()
+	}
+}
+
+func lock(ctx context.Context, path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("lock file %s: %w", path, err)
 	}
@@ -49,7 +62,17 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 		f.Close()
 		return nil, err
 	}
-	return func() { f.Close() }, nil
+	return f, nil
+}
+
+// isAt tells whether an open file still has its path.
+func isAt(f *os.File, path string) bool {
+	held, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(held, named)
 }
 
 func wait(ctx context.Context, f *os.File) error {

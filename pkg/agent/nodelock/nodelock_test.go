@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // lockEnv makes this test program a process that takes the lock, says so, and ends when it is killed.
@@ -70,4 +71,44 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	require.Error(t, other.Wait(), "killed")
 	require.NoError(t, <-locked)
 	require.Contains(t, holder(path), fmt.Sprint(os.Getpid()))
+}
+
+// TestLockOfRemovedFile: one that waits for a file that is removed meanwhile locks the file that others will find.
+func TestLockOfRemovedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "antrea-agent.lock")
+	former, err := lock(t.Context(), path)
+	require.NoError(t, err)
+	locked := make(chan func(), 1)
+	go func() {
+		unlock, err := Lock(t.Context(), path)
+		if err == nil {
+			locked <- unlock
+		}
+		close(locked)
+	}()
+	require.Eventually(t, func() bool { return waitersOf(t, former) > 0 }, 10*time.Second, time.Millisecond, "nobody waits")
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, former.Close())
+	unlock := <-locked
+	require.NotNil(t, unlock)
+	defer unlock()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	require.ErrorIs(t, unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK, "the file of that name is free")
+}
+
+// waitersOf counts the other descriptors of this process that have the file open.
+func waitersOf(t *testing.T, f *os.File) (n int) {
+	t.Helper()
+	held, err := f.Stat()
+	require.NoError(t, err)
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, e := range entries {
+		if open, err := os.Stat("/proc/self/fd/" + e.Name()); err == nil && os.SameFile(held, open) {
+			n++
+		}
+	}
+	return n - 1
 }

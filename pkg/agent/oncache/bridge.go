@@ -15,23 +15,3 @@ func Mirrored(bridge Bridge, tunnelPort string) (func(interfaceName string) bool
 	everybody := slices.Contains(ports, tunnelPort)
 	return func(name string) bool { return everybody || slices.Contains(ports, name) }, nil
 }
-
-// BridgeState keeps the cache's small values in the bridge's external_ids: they live as long as OVSDB does, whatever version or
-// configuration of the agent comes next.
-type BridgeState struct{ Bridge Bridge }
-
-var _ StateStore = BridgeState{}
-
-// Get implements StateStore.
-func (s BridgeState) Get(key string) (string, error) {
-	ids, err := s.Bridge.GetExternalIDs()
-	return ids[key], err
-}
-
-// Set implements StateStore.
-func (s BridgeState) Set(key, value string) error {
-	if value == "" {
-		return s.Bridge.DeleteExternalID(key)
-	}
-	return s.Bridge.SetExternalID(key, value)
-}

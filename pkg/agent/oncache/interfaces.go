@@ -36,21 +36,10 @@ type FlowClient interface {
 	UninstallMarkFlows(interfaceNames []string) error
 }
 
-// StateStore keeps small values where an agent of any version and configuration can find them.
-type StateStore interface {
-	// Get returns "" for an absent key.
-	Get(key string) (string, error)
-	// Set with value "" removes the key.
-	Set(key, value string) error
-}
-
 // Bridge is what the cache needs of the Open vSwitch bridge, as OVSDB has it.
 type Bridge interface {
 	// MirroredPorts are the ports whose packets a mirror wants to see.
 	MirroredPorts() ([]string, error)
-	GetExternalIDs() (map[string]string, error)
-	SetExternalID(key, value string) error
-	DeleteExternalID(key string) error
 }
 
 // slots is the part of the datapath that the core writes.

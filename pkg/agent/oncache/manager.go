@@ -16,11 +16,16 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/tracking"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // DefaultPinPath is the directory of all pins.
 const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
+
+// ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
+const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
 
 // retryInterval is how long the manager waits after Open vSwitch has refused mark flows, or while no epoch is free.
 const retryInterval = time.Second
@@ -56,10 +61,10 @@ type Config struct {
 
 // Manager is the cache of one Node. A Manager whose Start failed is valid: it answers queries with the reason.
 type Manager struct {
-	config Config
-	store  InterfaceStore
-	flows  FlowClient
-	state  StateStore
+	config  Config
+	store   InterfaceStore
+	flows   FlowClient
+	sysctls *sysctl.Record
 
 	dp       *datapath.Datapath
 	balancer *datapath.Balancer
@@ -74,8 +79,8 @@ type Manager struct {
 }
 
 // New makes a Manager that does nothing yet.
-func New(config Config, store InterfaceStore, flows FlowClient, state StateStore) *Manager {
-	m := &Manager{config: config, store: store, flows: flows, state: state, wake: make(chan struct{}, 1)}
+func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
+	m := &Manager{config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1)}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	return m
 }
@@ -105,7 +110,7 @@ func (m *Manager) start() error {
 	if err := m.load(); err != nil {
 		return err
 	}
-	if err := setLiberal(m.state, liberalSysctl); err != nil {
+	if err := setLiberal(m.sysctls); err != nil {
 		return err
 	}
 	// The state that an earlier agent knew may have changed while none was running. Everything is announced again below.
@@ -148,6 +153,9 @@ func (m *Manager) load() (err error) {
 	return err
 }
 
+// Unavailable is why the cache is not in use on this Node; nil when it is. It does not change after Start.
+func (m *Manager) Unavailable() error { return m.unavailable }
+
 // poke wakes the worker, which writes mark flows.
 func (m *Manager) poke() {
 	select {
@@ -180,7 +188,7 @@ func (m *Manager) abandon() {
 	if m.tracking != nil {
 		m.tracking.Close()
 	}
-	if err := Cleanup(m.config.PinPath, m.state); err != nil {
+	if err := Cleanup(m.config.PinPath, m.sysctls); err != nil {
 		klog.ErrorS(err, "Could not remove all of ONCache")
 	}
 }
@@ -191,8 +199,8 @@ func Suspend(pinPath string) error { return datapath.Suspend(pinPath) }
 // Cleanup removes programs, maps and pins, and restores the sysctl's former value. It leaves clsact qdiscs in place,
 // because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
 // nothing.
-func Cleanup(pinPath string, state StateStore) error {
-	return errors.Join(datapath.RemoveAll(pinPath), restoreLiberal(state, liberalSysctl))
+func Cleanup(pinPath string, sysctls *sysctl.Record) error {
+	return errors.Join(datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl))
 }
 
 // Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and keep working after that.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // DefaultSyncInterval is how often Run repairs the host network.
@@ -26,6 +27,8 @@ const minRetryDelay = time.Second
 type Options struct {
 	// Ports are opened in the Node's firewall.
 	Ports Ports
+	// Sysctls records what settings of the Node were before they are changed.
+	Sysctls *sysctl.Record
 	// SyncInterval is the period of Run; 0 means DefaultSyncInterval.
 	SyncInterval time.Duration
 }
@@ -85,7 +88,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		case !u.pods && !u.transport.IsValid():
 			continue
 		}
-		s, err := newStack(u.family, u.podCIDR, u.transport, node.Addresses, params)
+		s, err := newStack(u.family, u.podCIDR, u.transport, node.Addresses, options.Sysctls, params)
 		if err != nil {
 			return nil, err
 		}

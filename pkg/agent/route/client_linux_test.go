@@ -41,7 +41,7 @@ func TestInitialize(t *testing.T) {
 			useBackend(t, backend)
 			newNetNS(t)
 			newGateway(t)
-			require.NoError(t, applySysctls([]sysctl{{"net/ipv4/ip_forward", "0"}}), "a namespace may inherit 1")
+			require.NoError(t, apply(setting{"net/ipv4/ip_forward", "0"}), "a namespace may inherit 1")
 			run(t, "iptables", "-A", "INPUT", "-s", "203.0.113.1/32", "-j", "DROP")
 			run(t, "iptables", "-N", "KUBE-FORWARD")
 			run(t, "iptables", "-A", "FORWARD", "-j", "KUBE-FORWARD")
@@ -101,7 +101,7 @@ func TestKernelAcceptsEveryVariant(t *testing.T) {
 				newGateway(t)
 				network, node := testConfigs()
 				change(network)
-				c, err := NewClient(network, node, Options{Ports: Ports{10350, 10351, 10349, 10256}})
+				c, err := NewClient(network, node, Options{Ports: Ports{10350, 10351, 10349, 10256}, Sysctls: newRecord(t)})
 				require.NoError(t, err)
 				require.NoError(t, c.Initialize())
 				once := savedRules(t)
@@ -324,7 +324,7 @@ func TestNewClientRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			network, node := testConfigs()
 			tc.change(network, node)
-			_, err := NewClient(network, node, Options{})
+			_, err := NewClient(network, node, Options{Sysctls: newRecord(t)})
 			require.ErrorContains(t, err, tc.want)
 		})
 	}

@@ -26,8 +26,9 @@ type family struct {
 	podIPSet, nodeIPSet string
 	// staticNeighbors says that remote gateways need neighbor entries.
 	staticNeighbors bool
-	// sysctls are the kernel settings that Pods need, with the gateway port's name.
-	sysctls func(gateway string) []sysctl
+	// nodeSetting is the kernel setting of the whole Node that Pods need, gatewaySetting that of the gateway port, which goes with it.
+	nodeSetting    setting
+	gatewaySetting func(gateway string) setting
 }
 
 var familyIPv4 = family{
@@ -39,7 +40,8 @@ var familyIPv4 = family{
 	saveProgram:    "iptables-save",
 	podIPSet:       "ANTREA-POD-IP",
 	nodeIPSet:      "ANTREA-NODE-IP",
-	sysctls:        ipv4Sysctls,
+	nodeSetting:    setting{"net/ipv4/ip_forward", "1"},
+	gatewaySetting: arpSetting,
 }
 
 var familyIPv6 = family{
@@ -52,7 +54,8 @@ var familyIPv6 = family{
 	podIPSet:        "ANTREA-POD-IP6",
 	nodeIPSet:       "ANTREA-NODE-IP6",
 	staticNeighbors: true,
-	sysctls:         ipv6Sysctls,
+	nodeSetting:     setting{"net/ipv6/conf/all/forwarding", "1"},
+	gatewaySetting:  raSetting,
 }
 
 // has says whether addr is an address of the family.

@@ -163,7 +163,7 @@ func (b *injectionBed) newClient(t *testing.T) *Client {
 	} else {
 		node.Uplink = config.Uplink{IPv4: netip.MustParsePrefix(b.transport + b.prefix)}
 	}
-	c, err := NewClient(network, node, Options{})
+	c, err := NewClient(network, node, Options{Sysctls: newRecord(t)})
 	require.NoError(t, err)
 	return c
 }

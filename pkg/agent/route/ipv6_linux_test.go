@@ -48,7 +48,7 @@ func newTestClient6(t *testing.T, ipv4 bool) *Client {
 	if !ipv4 {
 		network.IPv4Enabled, node.PodIPv4CIDR = false, netip.Prefix{}
 	}
-	c, err := NewClient(network, node, Options{})
+	c, err := NewClient(network, node, Options{Sysctls: newRecord(t)})
 	require.NoError(t, err)
 	return c
 }
@@ -137,7 +137,7 @@ func TestTunnelOfAnotherFamily(t *testing.T) {
 	network.IPv4Enabled, network.IPv6Enabled = false, true
 	node.PodIPv4CIDR, node.PodIPv6CIDR = netip.Prefix{}, localCIDR6
 	node.Uplink = config.Uplink{IPv4: netip.MustParsePrefix("192.168.77.101/24")}
-	c, err := NewClient(network, node, Options{})
+	c, err := NewClient(network, node, Options{Sysctls: newRecord(t)})
 	require.NoError(t, err)
 	require.NoError(t, c.Initialize())
 	require.NoError(t, c.Initialize(), "again")

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 var (
@@ -74,9 +76,14 @@ func testConfigs() (*config.NetworkConfig, *config.NodeConfig) {
 		}
 }
 
+func newRecord(t *testing.T) *sysctl.Record {
+	return sysctl.NewRecord(filepath.Join(t.TempDir(), "sysctls.json"))
+}
+
 func newTestClient(t *testing.T, options Options) *Client {
 	t.Helper()
 	network, node := testConfigs()
+	options.Sysctls = newRecord(t)
 	c, err := NewClient(network, node, options)
 	require.NoError(t, err)
 	return c

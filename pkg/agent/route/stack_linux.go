@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // stack is the host network of one IP version.
@@ -22,6 +24,7 @@ type stack struct {
 	podCIDR netip.Prefix
 	set     ipset
 	nodeSet ipset
+	sysctls *sysctl.Record
 
 	firewallMutex sync.Mutex
 	firewall      *firewall
@@ -33,14 +36,14 @@ type stack struct {
 	nodes nodeAddresses
 }
 
-func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.Addr, params ruleParams) (*stack, error) {
+func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.Addr, sysctls *sysctl.Record, params ruleParams) (*stack, error) {
 	params.podCIDR, params.podSet, params.nodeSet, params.transport = podCIDR, f.podIPSet, f.nodeIPSet, transport
 	w, err := newFirewall(f, params)
 	if err != nil {
 		return nil, err
 	}
 	return &stack{
-		family: f, gateway: params.gateway, podCIDR: podCIDR, set: f.podSet(), nodeSet: f.nodeSet(), firewall: w,
+		family: f, gateway: params.gateway, podCIDR: podCIDR, set: f.podSet(), nodeSet: f.nodeSet(), sysctls: sysctls, firewall: w,
 		peers: map[netip.Prefix]podRoute{}, nodes: newNodeAddresses(f.hosts(own)),
 	}, nil
 }
@@ -50,7 +53,7 @@ func (s *stack) hasPods() bool { return s.podCIDR.IsValid() }
 
 func (s *stack) initialize() error {
 	if s.hasPods() {
-		if err := applySysctls(s.family.sysctls(s.gateway)); err != nil {
+		if err := s.syncSysctls(); err != nil {
 			return err
 		}
 	}
@@ -69,7 +72,7 @@ func (s *stack) sync(ctx context.Context) error {
 		return errors.Join(s.syncSets(), s.syncFirewall(ctx))
 	}
 	return errors.Join(
-		applySysctls(s.family.sysctls(s.gateway)),
+		s.syncSysctls(),
 		s.syncSets(),
 		s.syncFirewall(ctx),
 		s.syncRoutes(),

@@ -128,7 +128,9 @@ func (i *Installation) cache(check string, cache *api.Status) {
 	switch cache.State {
 	case api.StateActive:
 		i.Report.OK(check, "active on %s", cache.Uplink)
-	case api.StateUnavailable, api.StateSuspended:
+	case api.StateUnavailable:
+		i.Report.Warn(check, "%s: %s. What to do: %s", cache.State, cache.Reason, remedy(cache.Reason))
+	case api.StateSuspended:
 		i.Report.Warn(check, "%s: %s", cache.State, cache.Reason)
 	default:
 		i.Report.Warn(check, "%s by oncache.mode or antctl oncache mode", cache.State)

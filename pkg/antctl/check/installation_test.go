@@ -148,8 +148,11 @@ func TestInstallation(t *testing.T) {
 		{name: "good, gate off", edit: func(w *world) { w.cache = nil }, want: []string{"ok       fast path        not expected: feature gate ONCache is off on Node n1"}},
 		{name: "not accelerated", edit: func(w *world) { w.packets = map[string]uint64{"egress": 9999, "ingress": 99} }, failed: 1,
 			want: []string{"failed   fast path        Node n1: of a busy connection only 9999 packets of egress and 99 of ingress took it within", "antctl oncache explain --from antrea-test-"}},
-		{name: "cache unavailable", edit: func(w *world) { w.cache = &api.Status{State: api.StateUnavailable, Reason: "no bpffs"} },
-			want: []string{"warning  fast path n1     Unavailable: no bpffs", "warning  fast path        not tried: the cache of Node n1 is Unavailable"}},
+		{name: "cache unavailable", edit: func(w *world) {
+			w.cache = &api.Status{State: api.StateUnavailable, Reason: "create pin directory (is a bpffs mounted there?)"}
+		},
+			want: []string{"warning  fast path n1     Unavailable: create pin directory (is a bpffs mounted there?). What to do: mount a bpffs on the Node " +
+				"(mount -t bpf bpf /sys/fs/bpf), then restart the agent", "warning  fast path        not tried: the cache of Node n1 is Unavailable"}},
 		{name: "cache observes", edit: func(w *world) { w.cache = &api.Status{State: api.StateObserving} }, want: []string{"warning  fast path n1     Observing by oncache.mode"}},
 		{name: "Pods on Open vSwitch", edit: func(w *world) { w.cache = &api.Status{State: api.StateActive, PodsOnOVS: 3} }, want: []string{"3 Pods are kept on Open vSwitch"}},
 		{name: "no controller", edit: func(w *world) { w.controllers = 0 }, failed: 1, want: []string{"failed   controller       no replica of Deployment kube-system/antrea-controller"}},

@@ -67,11 +67,9 @@ func (c *Cluster) Kubectl(ctx context.Context, input *bytes.Buffer, args ...stri
 
 // waitRegistered waits until all kubelets have made their Nodes, and gives the first one the label of a control plane.
 func (c *Cluster) waitRegistered(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
-	defer cancel()
 	for _, n := range c.Nodes {
-		if err := c.Kubectl(ctx, nil, "wait", "--for=create", "node/"+n.Name, fmt.Sprintf("--timeout=%s", registerTimeout)); err != nil {
-			return fmt.Errorf("Node %s does not register; see %s: %w", n.Name, n.logDir, err)
+		if err := c.waitNode(ctx, n); err != nil {
+			return err
 		}
 	}
 	// Users and tests find the Pod and Service networks in the output of `kubectl cluster-info dump`, which has them where a control
@@ -82,6 +80,15 @@ func (c *Cluster) waitRegistered(ctx context.Context) error {
 		return err
 	}
 	return c.Kubectl(ctx, nil, "annotate", "node", first, "cluster.local/networks="+networks)
+}
+
+func (c *Cluster) waitNode(ctx context.Context, n *Node) error {
+	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
+	defer cancel()
+	if err := c.Kubectl(ctx, nil, "wait", "--for=create", "node/"+n.Name, fmt.Sprintf("--timeout=%s", registerTimeout)); err != nil {
+		return fmt.Errorf("Node %s does not register; see %s: %w", n.Name, n.logDir, err)
+	}
+	return nil
 }
 
 const registerTimeout = 2 * time.Minute

@@ -48,8 +48,9 @@ type Options struct {
 // Cluster is a running cluster.
 type Cluster struct {
 	Nodes []*Node
-	// Kubeconfig is the path of an administrator's kubeconfig for programs of this host.
-	Kubeconfig string
+	// Kubeconfig is the path of an administrator's kubeconfig for programs of this host, KubeconfigInside that of one for programs in the
+	// Nodes' network.
+	Kubeconfig, KubeconfigInside string
 
 	o            Options
 	disk         string
@@ -59,12 +60,9 @@ type Cluster struct {
 	controlPlane *controlplane.ControlPlane
 }
 
-// programs are paths of programs of Kubernetes.
-type programs struct{ kubelet, kubectl string }
-
 // Start starts a cluster and returns when all Nodes have registered. They are not ready before a network plugin is installed.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
-	c := &Cluster{o: o, disk: o.Disk, Kubeconfig: filepath.Join(o.StateDir, "kubeconfig")}
+	c := &Cluster{o: o, disk: o.Disk, Kubeconfig: filepath.Join(o.StateDir, "kubeconfig"), KubeconfigInside: filepath.Join(o.StateDir, "kubeconfig.inside")}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -98,10 +96,7 @@ func (c *Cluster) build(ctx context.Context) (err error) {
 	if c.version, err = controlplane.KubernetesVersion(); err != nil {
 		return err
 	}
-	if c.programs.kubelet, err = controlplane.BuildKubernetes(ctx, c.o.Progress, "kubelet"); err != nil {
-		return err
-	}
-	c.programs.kubectl, err = controlplane.BuildKubernetes(ctx, c.o.Progress, "kubectl")
+	c.programs, err = buildPrograms(ctx, c.o.Progress)
 	return err
 }
 
@@ -118,8 +113,14 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := c.controlPlane.WriteKubeconfig(c.KubeconfigInside, gateway.String()); err != nil {
+		return err
+	}
 	return c.controlPlane.WriteAdminKubeconfig(c.Kubeconfig, api)
 }
+
+// NetNS is the path of the network namespace in which this host's programs reach Nodes by their addresses.
+func (c *Cluster) NetNS() string { return c.segment.NetNS() }
 
 // newNode describes a Node: "node-1" has the address that follows the gateway's.
 func (c *Cluster) newNode(index int) *Node {
@@ -132,6 +133,16 @@ func (c *Cluster) newNode(index int) *Node {
 		Name: name, cluster: c, address: netip.PrefixFrom(address, 16),
 		stateDir: filepath.Join(c.o.StateDir, name), logDir: filepath.Join(c.o.LogDir, name),
 	}
+}
+
+// AddNode boots one more Node and returns when it has registered. It may not be called concurrently.
+func (c *Cluster) AddNode(ctx context.Context) (*Node, error) {
+	n := c.newNode(len(c.Nodes))
+	c.Nodes = append(c.Nodes, n) // also after a failure, so that Close ends it
+	if err := n.boot(ctx); err != nil {
+		return nil, err
+	}
+	return n, c.waitNode(ctx, n)
 }
 
 // Close ends everything. The Nodes' disks stay in StateDir.

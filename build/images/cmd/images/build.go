@@ -29,9 +29,11 @@ import (
 type builder struct {
 	// folder has the images' sources, programs the project's programs.
 	folder, programs, arch, out, version string
-	created                              time.Time
-	progress                             *progress.Printer
-	apt                                  *assemble.Apt
+	// latest is set if the images have the tag latest, too.
+	latest   bool
+	created  time.Time
+	progress *progress.Printer
+	apt      *assemble.Apt
 }
 
 // result is a row of the report.
@@ -92,6 +94,9 @@ func (b *builder) names(names []string, versions map[string]string) []string {
 	}
 	var filled []string
 	for _, n := range names {
+		if strings.HasSuffix(n, ":latest") && !b.latest {
+			continue
+		}
 		filled = append(filled, strings.NewReplacer(pairs...).Replace(n))
 	}
 	return filled

@@ -59,8 +59,11 @@ var project = map[string]definition{
 // forTests are the images that upstream's suite names.
 var forTests = map[string]definition{
 	"agnhost": {
-		names: []string{"registry.k8s.io/e2e-test-images/agnhost:2.40"},
-		base:  true, packages: debugging,
+		// The first is Antrea's tests', the others those of Kubernetes' own tests (test/utils/image/manifest.go there).
+		names: []string{
+			"registry.k8s.io/e2e-test-images/agnhost:2.40", "registry.k8s.io/e2e-test-images/agnhost:2.55", "registry.k8s.io/e2e-test-images/agnhost:2.66.1",
+		},
+		base: true, packages: debugging,
 		programs: map[string]string{"agnhost": "agnhost", "coredns": "coredns"},
 		links:    map[string]string{"agnhost-2": "agnhost", "usr/bin/wget": wget["usr/bin/wget"]},
 		// Upstream's image has this entry point, and Pods give arguments to it.
@@ -100,7 +103,7 @@ var forCluster = map[string]definition{
 		entrypoint: []string{"/coredns"},
 	},
 	"pause": {
-		names:      []string{"registry.k8s.io/pause:3.10"},
+		names:      []string{"registry.k8s.io/pause:3.10", "registry.k8s.io/pause:3.10.2"},
 		programs:   map[string]string{"pause": "pause"},
 		entrypoint: []string{"/pause"},
 	},

@@ -40,6 +40,7 @@ func main() {
 type options struct {
 	archs         []string
 	out, programs string
+	version       string
 	update        bool
 }
 
@@ -63,6 +64,7 @@ func command() *cobra.Command {
 	cmd.Flags().StringSliceVar(&o.archs, "arch", []string{"amd64"}, "architectures, as Debian and Go call them")
 	cmd.Flags().StringVar(&o.out, "out", "bin/images", "folder for the archives")
 	cmd.Flags().StringVar(&o.programs, "programs", "bin/images/programs", "folder with this project's programs, in linux_ARCH")
+	cmd.Flags().StringVar(&o.version, "version", "", "the project's version, instead of the one in VERSION; the images have no tag latest then")
 	cmd.Flags().BoolVar(&o.update, "update", false, "fetch the lists of Debian packages again, and so newer packages")
 	return cmd
 }
@@ -107,11 +109,15 @@ func run(ctx context.Context, o options, names []string) error {
 		return err
 	}
 	printer := progress.New(os.Stderr)
+	number := o.version
+	if number == "" {
+		number = "v" + version(repository)
+	}
 	var made []result
 	for _, arch := range o.archs {
 		b, err := newBuilder(ctx, builder{
 			folder: filepath.Join(repository, "build/images"), programs: filepath.Join(o.programs, "linux_"+arch),
-			arch: arch, out: o.out, created: created, progress: printer, version: "v" + version(repository),
+			arch: arch, out: o.out, created: created, progress: printer, version: number, latest: o.version == "",
 		}, o.update)
 		if err != nil {
 			return err

@@ -95,6 +95,42 @@ func detachClsact(ifindex int) error {
 	return nil
 }
 
+// removeClsact removes our filters from a device, and the qdisc with the last filter. An empty clsact does nothing; whoever else added it adds
+// it again with the next filter.
+func removeClsact(ifindex int) error {
+	device, err := netlink.LinkByIndex(ifindex)
+	if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find interface index %d: %w", ifindex, err)
+	}
+	ours, err := ourFilters(device)
+	if err != nil || len(ours) == 0 {
+		return err
+	}
+	if err := detachClsact(ifindex); err != nil {
+		return err
+	}
+	for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
+		others, err := Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
+		if err != nil {
+			return fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
+		}
+		if len(others) > 0 {
+			return nil
+		}
+	}
+	err = netlink.QdiscDel(&netlink.GenericQdisc{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: ifindex, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT},
+		QdiscType:  "clsact",
+	})
+	if err != nil {
+		return fmt.Errorf("remove the empty clsact qdisc of %s: %w", device.Attrs().Name, err)
+	}
+	return nil
+}
+
 func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
 	qdiscs, err := Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
 	if err != nil {

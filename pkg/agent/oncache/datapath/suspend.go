@@ -16,8 +16,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Suspend turns off the programs that an earlier agent, of any version, has left running. While the flows of Open vSwitch
-// are replaced, nothing may act on the old ones. Established connections continue through Open vSwitch.
+// Suspend lets the programs that an earlier agent, of any version, has left running forward nothing any more. While the flows of
+// Open vSwitch are replaced, nothing may act on the old ones. Established connections continue through Open vSwitch: the programs observe
+// and are not off, because packets without stamps would match none of the kernel's flows, and vswitchd, which could make new ones, does not
+// forward until the agent has installed its flows. What they learn meanwhile is void once Reset has evicted everything.
 func Suspend(pinPath string) error {
 	controls, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapControl))
 	if err != nil {
@@ -40,7 +42,7 @@ func suspend(path string) error {
 	if err != nil {
 		return fmt.Errorf("mmap of pinned map %s: %w", path, err)
 	}
-	// The mode is the first word in every version.
-	atomic.StoreUint32((*uint32)(unsafe.Pointer(&memory[0])), uint32(ModeOff))
+	// The mode is the first word in every version. Programs that are off stay so.
+	atomic.CompareAndSwapUint32((*uint32)(unsafe.Pointer(&memory[0])), uint32(ModeEnforce), uint32(ModeObserve))
 	return unix.Munmap(memory)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 	"github.com/antrea-oncache/antrea/test/env/nodepair"
 )
 
@@ -66,7 +67,7 @@ func Run(ctx context.Context, c Config) error {
 	} else {
 		config.UplinkIPv6 = c.Transport
 	}
-	a := &Agent{config: c, world: w, manager: oncache.New(config, w, w, w)}
+	a := &Agent{config: c, world: w, manager: oncache.New(config, w, w, sysctl.NewRecord(c.Socket+".sysctls"))}
 	a.manager.Start()
 	status, err := a.manager.Status()
 	if err != nil {

@@ -24,11 +24,10 @@ type world struct {
 	// epoch is the current one; learning is set when the rule writes it.
 	epoch    uint16
 	learning bool
-	saved    map[string]string
 }
 
 func newWorld(c Config) *world {
-	return &world{config: c, learning: true, marker: nodepair.Marker{In: here{}, IPv6: c.PodIP.Is6()}, saved: map[string]string{}}
+	return &world{config: c, learning: true, marker: nodepair.Marker{In: here{}, IPv6: c.PodIP.Is6()}}
 }
 
 // here stands for the process's own namespaces.
@@ -89,13 +88,4 @@ func (w *world) change(c coherency.Change) error {
 	}
 	end(err)
 	return err
-}
-
-// Get implements oncache.StateStore.
-func (w *world) Get(key string) (string, error) { return w.saved[key], nil }
-
-// Set implements oncache.StateStore.
-func (w *world) Set(key, value string) error {
-	w.saved[key] = value
-	return nil
 }

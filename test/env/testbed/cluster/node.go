@@ -134,7 +134,7 @@ func (n *Node) close(ctx context.Context) error {
 	if n.agent != nil {
 		errs = append(errs, n.agent.Stop(agentGrace))
 	}
-	errs = append(errs, n.stopOVS(), n.unregister(ctx))
+	errs = append(errs, n.StopOVS(), n.unregister(ctx))
 	n.stopAll()
 	n.thread.Close()
 	return errors.Join(errs...)

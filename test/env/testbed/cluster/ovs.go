@@ -105,13 +105,14 @@ func (n *Node) prepareOVS(ctx context.Context) error {
 
 // RestartOVS ends both daemons and starts them again on the same database. The kernel keeps the datapath and its flows.
 func (n *Node) RestartOVS(ctx context.Context) error {
-	if err := n.stopOVS(); err != nil {
+	if err := n.StopOVS(); err != nil {
 		return err
 	}
 	return n.startOVS(ctx)
 }
 
-func (n *Node) stopOVS() error {
+// StopOVS ends both daemons, as the end of their container does: the kernel keeps the datapath.
+func (n *Node) StopOVS() error {
 	var errs []error
 	for _, p := range []*Process{n.vswitchd, n.ovsdb} {
 		if p != nil {

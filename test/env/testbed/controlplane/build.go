@@ -34,6 +34,8 @@ const (
 	dnsModule   = "hack/coredns"
 	// containerd asks for other versions than Kubernetes.
 	containerdModule = "hack/containerd"
+	// Kubernetes' own tests have dependencies that Kubernetes has not.
+	conformanceModule = "hack/conformance"
 )
 
 // source is where a program of a cluster comes from: its package, the module that has its version, and the module that builds it.
@@ -51,6 +53,7 @@ var sources = map[string]source{
 	"kubelet":                 {kubernetesModule + "/cmd/kubelet", kubernetesModule, toolsModule},
 	"kubectl":                 {kubernetesModule + "/cmd/kubectl", kubernetesModule, toolsModule},
 	"agnhost":                 {kubernetesModule + "/test/images/agnhost", kubernetesModule, toolsModule},
+	"e2e.test":                {kubernetesModule + "/test/e2e", kubernetesModule, conformanceModule},
 	"coredns":                 {".", corednsModule, dnsModule},
 	"containerd":              {runtimeModule + "/cmd/containerd", runtimeModule, containerdModule},
 	"containerd-shim-runc-v2": {runtimeModule + "/cmd/containerd-shim-runc-v2", runtimeModule, containerdModule},
@@ -209,7 +212,11 @@ func buildOne(ctx context.Context, progress *progress.Printer, dir, name, arch s
 	path, err := cache.Populate(ctx, name, entry, func(out string) error {
 		progress.Printf("control plane: building %s %s, once on this machine (minutes)", name, entry)
 		defer progress.Every(ctx, 10*time.Second, fmt.Sprintf("control plane: building %s", name))()
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", ldflags, "-o", filepath.Join(out, name), src.pkg)
+		build := []string{"build"}
+		if strings.HasSuffix(name, ".test") {
+			build = []string{"test", "-c", "-vet=off"}
+		}
+		cmd := exec.Command("go", append(build, "-trimpath", "-ldflags", ldflags, "-o", filepath.Join(out, name), src.pkg)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOARCH="+arch, "PWD="+dir)
 		return runToEnd(ctx, cmd)

@@ -42,6 +42,15 @@ const (
 // controllers are the paths of programs that use the API.
 type controllers struct{ manager, scheduler string }
 
+// BuildFull builds the programs of a whole control plane if they are not in the cache yet, as Start does.
+func BuildFull(ctx context.Context, progress *progress.Printer) error {
+	if err := Build(ctx, progress); err != nil {
+		return err
+	}
+	_, err := buildControllers(ctx, progress)
+	return err
+}
+
 func buildControllers(ctx context.Context, progress *progress.Printer) (c controllers, err error) {
 	if c.manager, err = BuildKubernetes(ctx, progress, controllerManager); err != nil {
 		return c, err

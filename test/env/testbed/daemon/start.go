@@ -9,14 +9,32 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // readyLine is the last line that a daemon prints for the program that has started it.
 const readyLine = "is up"
 
-// Ready tells the program that has started this daemon that it may end. Nobody reads the standard output after that.
-func Ready() { fmt.Println(readyLine) }
+// Ready tells the program that has started this daemon that it may end.
+// From then on what the daemon prints goes to daemon.log in its directory for logs: nobody reads the pipe any more, and a write to it would be the
+// daemon's end.
+func (p *Place) Ready() error {
+	log, err := os.OpenFile(filepath.Join(p.LogDir(), "daemon.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	fmt.Println(readyLine)
+	for _, fd := range []int{unix.Stdout, unix.Stderr} {
+		if err := unix.Dup3(int(log.Fd()), fd, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Start starts this program again as a daemon, with args, and shows what it prints until it is ready or has failed.
 func Start(ctx context.Context, args []string) error {

@@ -34,6 +34,9 @@ type instance struct {
 	Kubeconfig string                     `json:"kubeconfig"`
 	Kubectl    string                     `json:"kubectl"`
 	Nodes      map[string]remote.Endpoint `json:"nodes"`
+	// NetNS is the path of the Nodes' network namespace, KubeconfigInside the kubeconfig for programs there.
+	NetNS            string `json:"netns"`
+	KubeconfigInside string `json:"kubeconfigInside"`
 }
 
 // flags say what `up` makes.
@@ -59,6 +62,17 @@ func upCommand() *cobra.Command {
 	}
 	f.add(cmd.Flags())
 	return cmd
+}
+
+func prepareCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prepare",
+		Short: "Build the programs of Kubernetes and the Nodes' kernel now if this machine does not have them yet",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return kubecluster.Prepare(cmd.Context(), progress.New(os.Stderr))
+		},
+	}
 }
 
 func serveCommand() *cobra.Command {
@@ -101,15 +115,22 @@ func serve(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	defer c.Close()
-	i := instance{Kubeconfig: c.Kubeconfig, Kubectl: c.KubectlPath(), Nodes: map[string]remote.Endpoint{}}
-	for _, n := range c.Nodes {
-		i.Nodes[n.Name] = n.Endpoint()
+	publish := func() error {
+		i := instance{
+			Kubeconfig: c.Kubeconfig, Kubectl: c.KubectlPath(), Nodes: map[string]remote.Endpoint{}, NetNS: c.NetNS(), KubeconfigInside: c.KubeconfigInside,
+		}
+		for _, n := range c.Nodes {
+			i.Nodes[n.Name] = n.Endpoint()
+		}
+		return place.Publish(i)
 	}
-	if err := place.Publish(i); err != nil {
+	if err := errors.Join(publish(), takeOrders(ctx, place.Dir(), c, publish)); err != nil {
 		return err
 	}
-	fmt.Printf("kubeconfig: %s\nkubectl: %s\nlogs: %s\n", i.Kubeconfig, i.Kubectl, place.LogDir())
-	daemon.Ready()
+	fmt.Printf("kubeconfig: %s\nkubectl: %s\nlogs: %s\n", c.Kubeconfig, c.KubectlPath(), place.LogDir())
+	if err := place.Ready(); err != nil {
+		return err
+	}
 	<-ctx.Done()
 	return nil
 }

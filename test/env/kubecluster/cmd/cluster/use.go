@@ -14,9 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
 	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
+	"github.com/antrea-oncache/antrea/test/env/testbed/terminal"
 )
 
 func downCommand() *cobra.Command {
@@ -49,14 +51,26 @@ func nodeCommand() *cobra.Command {
 			if program[0] == "--" {
 				program = program[1:]
 			}
-			return onNode(cmd.Context(), args[0], program)
+			return onNode(cmd.Context(), args[0], remote.Command{Args: program, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-func onNode(ctx context.Context, name string, program []string) error {
+func shellCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell NODE",
+		Short: "Open a shell on a Node of the cluster that `up` has started",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return terminal.Shell(cmd.Context(), func(ctx context.Context, shell remote.Command) error { return onNode(ctx, args[0], shell) })
+		},
+	}
+}
+
+// onNode runs a command on a Node ("node-1" or "1") and passes on its exit code.
+func onNode(ctx context.Context, name string, command remote.Command) error {
 	var i instance
 	if _, err := daemon.Read(kind, &i); err != nil {
 		return err
@@ -67,10 +81,11 @@ func onNode(ctx context.Context, name string, program []string) error {
 			return fmt.Errorf("there is no Node %q, the Nodes are node-1 to node-%d", name, len(i.Nodes))
 		}
 	}
-	code, err := remote.Run(ctx, endpoint, remote.Command{
-		Args: program, Dir: "/", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TERM=" + os.Getenv("TERM")},
-	})
+	command.Dir = "/"
+	command.Env = []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TERM=" + os.Getenv("TERM"), "PS1=" + name + ":\\w# ",
+	}
+	code, err := remote.Run(ctx, endpoint, command)
 	if err == nil && code != 0 {
 		return exitError(code)
 	}
@@ -87,16 +102,39 @@ func kubectlCommand() *cobra.Command {
 			if _, err := daemon.Read(kind, &i); err != nil {
 				return err
 			}
-			kubectl := exec.CommandContext(cmd.Context(), i.Kubectl, args...)
-			kubectl.Env = append(os.Environ(), "KUBECONFIG="+i.Kubeconfig)
-			kubectl.Stdin, kubectl.Stdout, kubectl.Stderr = os.Stdin, os.Stdout, os.Stderr
-			err := kubectl.Run()
-			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-				return exitError(exit.ExitCode())
-			}
-			return err
+			return run(cmd.Context(), i.Kubeconfig, append([]string{i.Kubectl}, args...))
 		},
 	}
+}
+
+func insideCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "inside [--] PROGRAM [ARG...]",
+		Short:   "Run a program of this machine in the Nodes' network, where it reaches them by their addresses, with KUBECONFIG",
+		Example: "  cluster inside -- bin/antctl check installation",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var i instance
+			if _, err := daemon.Read(kind, &i); err != nil {
+				return err
+			}
+			return run(cmd.Context(), i.KubeconfigInside, append([]string{"nsenter", "--net=" + i.NetNS, "--"}, args...))
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// run runs a program of this host, without the host's HTTP proxies, which do not know the Nodes' network.
+func run(ctx context.Context, kubeconfig string, args []string) error {
+	program := exec.CommandContext(ctx, args[0], args[1:]...)
+	program.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "NO_PROXY=*", "no_proxy=*")
+	program.Stdin, program.Stdout, program.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := program.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return exitError(exit.ExitCode())
+	}
+	return err
 }
 
 func kubeconfigCommand() *cobra.Command {
@@ -111,6 +149,21 @@ func kubeconfigCommand() *cobra.Command {
 			}
 			fmt.Println(i.Kubeconfig)
 			return nil
+		},
+	}
+}
+
+func programCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "program NAME",
+		Short: "Print the path of a program of Kubernetes, such as kubectl, which is built if need be",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := controlplane.BuildKubernetes(cmd.Context(), progress.New(os.Stderr), args[0])
+			if err == nil {
+				fmt.Println(path)
+			}
+			return err
 		},
 	}
 }

@@ -146,7 +146,9 @@ func serve(ctx context.Context, bf bedFlags, cf clusterFlags) (err error) {
 		return err
 	}
 	fmt.Printf("kubeconfig: %s\nlogs: %s\n", hostKubeconfig, place.LogDir())
-	daemon.Ready()
+	if err := place.Ready(); err != nil {
+		return err
+	}
 	lines.discard() // nobody reads our output any more
 	select {
 	case <-ctx.Done():

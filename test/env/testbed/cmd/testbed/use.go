@@ -8,17 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
-	"github.com/creack/pty"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
+	"github.com/antrea-oncache/antrea/test/env/testbed/terminal"
 )
 
 // downTimeout is how long agents, Open vSwitch, the machine and the control plane may take to end.
@@ -86,60 +83,9 @@ func shellCommand() *cobra.Command {
 		Short: "Open a shell on a Node of the testbed that `up` has started",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := context.WithCancel(cmd.Context())
-			defer stop()
-			shell := remote.Command{Args: []string{"bash", "--norc"}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-			fd := int(os.Stdin.Fd())
-			if term.IsTerminal(fd) {
-				size, err := terminalSize()
-				if err != nil {
-					return err
-				}
-				old, err := term.MakeRaw(fd)
-				if err != nil {
-					return fmt.Errorf("preparing the terminal: %w", err)
-				}
-				defer func() { _ = term.Restore(fd, old) }() // fails only when the terminal has gone
-				shell.TTY, shell.Resize = &size, resizes(ctx)
-			}
-			return onNode(ctx, args[0], shell)
+			return terminal.Shell(cmd.Context(), func(ctx context.Context, shell remote.Command) error { return onNode(ctx, args[0], shell) })
 		},
 	}
-}
-
-func terminalSize() (remote.Size, error) {
-	ws, err := pty.GetsizeFull(os.Stdin)
-	if err != nil {
-		return remote.Size{}, fmt.Errorf("reading the terminal's size: %w", err)
-	}
-	return remote.Size{Rows: ws.Rows, Cols: ws.Cols}, nil
-}
-
-// resizes gives the size of the terminal whenever it changes.
-func resizes(ctx context.Context) <-chan remote.Size {
-	changed := make(chan os.Signal, 1)
-	signal.Notify(changed, syscall.SIGWINCH)
-	sizes := make(chan remote.Size)
-	go func() {
-		defer signal.Stop(changed)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-changed:
-			}
-			size, err := terminalSize()
-			if err != nil {
-				continue
-			}
-			select {
-			case sizes <- size:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return sizes
 }
 
 // onNode runs a command on a Node ("node-1" or "1") and passes on its exit code.

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Copyright 2026 The antrea-oncache Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs the acceptance tests on the cluster of make cluster-up, with the gate ONCache off and then on: acceptance.sh [FLAG_OF_TEST_BINARY...].
+# GATES="on" runs them with one gate only. Each gate is switched as a user does: helm upgrade, which replaces agents and controller.
+#
+# The outputs are in .testbed/acceptance-GATE.log, and what agents and Open vSwitch know after a failed case is in .testbed/acceptance-GATE.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+read -ra gates <<<"${GATES:-off on}"
+chart=build/charts/antrea
+logs=.testbed
+timeout=180s
+
+kubeconfig=$(bin/cluster kubeconfig)
+export KUBECONFIG=$kubeconfig
+mkdir -p $logs
+
+# switch GATE installs the chart with the gate, and writes the manifest that has been installed.
+switch() {
+	local value=true
+	[ "$1" = on ] || value=false
+	echo "==> gate $1: helm upgrade"
+	bin/helm upgrade antrea $chart --namespace kube-system --reuse-values --set featureGates.ONCache=$value >$logs/helm.log || {
+		cat $logs/helm.log
+		return 1
+	}
+	bin/helm get manifest antrea --namespace kube-system >$logs/antrea.yml
+	bin/cluster kubectl -n kube-system rollout status deployment/antrea-controller --timeout=$timeout
+	bin/cluster kubectl -n kube-system rollout status daemonset/antrea-agent --timeout=$timeout
+}
+
+failed=0
+results=()
+for gate in "${gates[@]}"; do
+	case $gate in
+	off | on) ;;
+	*)
+		echo "acceptance: GATES has \"$gate\"; it may have off and on" >&2
+		exit 2
+		;;
+	esac
+done
+for gate in "${gates[@]}"; do
+	log=$logs/acceptance-$gate.log
+	rm -rf "$logs/acceptance-$gate"
+	switch "$gate"
+	ACCEPTANCE_KUBECONFIG=$kubeconfig ACCEPTANCE_MANIFEST=$PWD/$logs/antrea.yml ACCEPTANCE_LOGS=$PWD/$logs/acceptance-$gate KUBECTL=$(bin/cluster program kubectl) \
+		bin/acceptance.test -test.v -test.timeout=2h "$@" 2>&1 | tee "$log" || failed=1
+	results+=("$(grep -a '^acceptance: cases=' "$log" || echo "acceptance: no result gate=$gate, see $log")")
+done
+if [ $failed = 1 ]; then
+	for gate in "${gates[@]}"; do hack/show-failures.sh "$logs/acceptance-$gate.log"; done
+fi
+printf '%s\n' "${results[@]}"
+exit $failed

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Copyright 2026 The antrea-oncache Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Takes an installation through its life on a cluster of its own, of two Nodes, that it starts and ends: lifecycle.sh VERSION [FLAG_OF_TEST_BINARY...].
+# Installation, upgrade Node by Node to images of another version, rollback, gate off and on, Node drained, rebooted and added,
+# uninstallation; test/acceptance/lifecycle_test.go has the cases with their bounds.
+#
+# bin/images-next has the images of VERSION, the other version. make lifecycle makes them from the same sources. The upgrade also changes
+# oncache.maxFlows, so that the maps of the two versions have different layouts.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+arch=$(go env GOARCH)
+next=${1:?the version of the images in bin/images-next}
+shift
+images=bin/images-next
+
+bin/cluster up --nodes=2
+trap 'bin/cluster down' EXIT
+for node in node-1 node-2; do
+	for image in antrea-agent-ubuntu antrea-controller-ubuntu; do
+		bin/cluster node $node -- ctr --namespace=k8s.io images import --digests=false - <"$images/${image}_$arch.tar"
+	done
+done
+bin/cluster kubectl -n kube-system rollout status daemonset/kube-proxy --timeout=300s
+
+log=.testbed/lifecycle.log
+mkdir -p .testbed
+KUBECONFIG=$(bin/cluster kubeconfig)
+export KUBECONFIG
+ACCEPTANCE_KUBECONFIG=$KUBECONFIG ACCEPTANCE_LOGS=$PWD/.testbed/lifecycle KUBECTL=$(bin/cluster program kubectl) HELM=$PWD/bin/helm \
+	LIFECYCLE_TOOL=$PWD/bin/cluster LIFECYCLE_CHART=$PWD/build/charts/antrea LIFECYCLE_NEXT=$next \
+	bin/acceptance.test -test.v -test.timeout=2h -test.run '^TestLifecycle$' "$@" 2>&1 | tee $log || {
+	hack/show-failures.sh $log
+	exit 1
+}

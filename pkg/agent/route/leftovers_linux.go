@@ -1,0 +1,157 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
+)
+
+const (
+	// setBusyTimeout is how long a set may be in use after the last rule that matches it has gone: the kernel frees rules later.
+	setBusyTimeout  = 5 * time.Second
+	setBusyInterval = 50 * time.Millisecond
+)
+
+// Leftovers finds the iptables chains, with their rules and the jumps to them, and the ipsets that a Client of any configuration has made
+// in the current network namespace. Routes, neighbors and addresses are not listed: they go with the gateway port.
+func Leftovers(ctx context.Context) ([]leftover.Item, error) {
+	var found []leftover.Item
+	for _, f := range []family{familyIPv4, familyIPv6} {
+		chains, err := f.leftoverChains(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, chains...)
+	}
+	sets, err := leftoverSets()
+	return append(found, sets...), err
+}
+
+func (f family) leftoverChains(ctx context.Context) ([]leftover.Item, error) {
+	save, err := exec.LookPath(f.saveProgram)
+	if err != nil {
+		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
+	}
+	stdout, stderr, err := runProgram(ctx, "", save)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list all rules by %s: %w: %s", f.name, f.saveProgram, err, strings.TrimSpace(stderr))
+	}
+	var found []leftover.Item
+	for _, t := range leftoverTables(stdout) {
+		found = append(found, leftover.Item{
+			Name: fmt.Sprintf("%s chains %s of table %s, and %d rules in them or leading to them", f.protocolName(), strings.Join(t.chains, ", "), t.name, t.rules),
+			Remove: func() error {
+				return retryBusy(func() error {
+					_, stderr, err := runProgram(ctx, t.removal, f.restoreProgram, "--noflush", "--wait="+strconv.Itoa(lockWait))
+					if err != nil {
+						return fmt.Errorf("%s: table %s: %w: %s", f.restoreProgram, t.name, err, strings.TrimSpace(stderr))
+					}
+					return nil
+				})
+			},
+		})
+	}
+	return found, nil
+}
+
+func (f family) protocolName() string { return strings.TrimSuffix(f.saveProgram, "-save") }
+
+// leftoverTable is one table with chains of ours. Removal is the input of "iptables-restore --noflush" that removes all of it at once.
+type leftoverTable struct {
+	name    string
+	chains  []string
+	rules   int
+	removal string
+}
+
+// leftoverTables reads the output of iptables-save(8). Our chains are those with the prefix ANTREA-, from whatever version.
+func leftoverTables(saved string) (found []leftoverTable) {
+	rules := rulesByTable(saved)
+	name := ""
+	chains := map[string][]string{}
+	var order []string
+	for line := range strings.Lines(saved) {
+		if table, ok := strings.CutPrefix(strings.TrimSpace(line), "*"); ok {
+			name = table
+		} else if chain, ok := strings.CutPrefix(line, ":"+chainPrefix); ok {
+			if chains[name] == nil {
+				order = append(order, name)
+			}
+			chain, _, _ = strings.Cut(chain, " ")
+			chains[name] = append(chains[name], chainPrefix+chain)
+		}
+	}
+	for _, name := range order {
+		found = append(found, removalOf(name, chains[name], rules[name]))
+	}
+	return found
+}
+
+func removalOf(name string, chains, rules []string) leftoverTable {
+	t := leftoverTable{name: name, chains: chains}
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%s\n", name)
+	for _, chain := range chains {
+		fmt.Fprintf(&b, ":%s - [0:0]\n", chain) // empties it
+	}
+	for _, line := range rules {
+		args := splitArgs(line)
+		if slices.Contains(chains, args[1]) {
+			t.rules++
+		} else if i := max(slices.Index(args, "-j"), slices.Index(args, "-g")); i > 0 && slices.Contains(chains, args[i+1]) {
+			t.rules++
+			b.WriteString("-D" + strings.TrimPrefix(line, "-A") + "\n")
+		}
+	}
+	for _, chain := range chains {
+		fmt.Fprintf(&b, "-X %s\n", chain)
+	}
+	b.WriteString("COMMIT\n")
+	t.removal = b.String()
+	return t
+}
+
+// leftoverSets finds nothing where the kernel has no ipsets.
+func leftoverSets() ([]leftover.Item, error) {
+	var all []netlink.IPSetResult
+	err := ipsetCall(func() (err error) { all, err = netlink.IpsetListAll(); return err })
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) {
+		return nil, nil // see explainIPSet
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list ipsets: %w", explainIPSet(err))
+	}
+	var found []leftover.Item
+	for _, set := range all {
+		if strings.HasPrefix(set.SetName, chainPrefix) {
+			found = append(found, leftover.Item{Name: "ipset " + set.SetName, Remove: func() error { return destroySet(set.SetName) }})
+		}
+	}
+	return found, nil
+}
+
+func destroySet(name string) error {
+	for deadline := time.Now().Add(setBusyTimeout); ; time.Sleep(setBusyInterval) {
+		err := ipsetCall(func() error { return netlink.IpsetDestroy(name) })
+		switch {
+		case err == nil || errors.Is(err, unix.ENOENT):
+			return nil
+		case !errors.Is(err, nl.IPSetError(nl.IPSET_ERR_BUSY)) || time.Now().After(deadline):
+			return fmt.Errorf("destroy ipset %s: %w", name, explainIPSet(err))
+		}
+	}
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package acceptance
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAntctl(t *testing.T) {
+	c := suite
+	for _, args := range []string{"", "-v", "version", "-v version"} {
+		c.test(t, "testAntctlVerboseMode/antctl "+args, func(t *testing.T) { c.testVerbose(t, strings.Fields(args)) })
+	}
+	for _, command := range []string{
+		"version", "log-level", "trace-packet", "supportbundle", "traceflow", "get networkpolicy", "get appliedtogroup", "get addressgroup",
+		"get agentinfo", "get podinterface", "get ovsflows", "get featuregates", "get podmulticaststats", "get serviceexternalip", "get memberlist",
+		"get bgppolicy", "get bgppeers", "get bgproutes", "get fqdncache", "get oncache", "get problems",
+	} {
+		c.test(t, "testAntctlAgentLocalAccess/"+command, func(t *testing.T) { c.testInAgent(t, strings.Fields(command)) })
+	}
+	c.testControllerRemoteAccess(t)
+	c.test(t, "testAntctlProxy/controller", func(t *testing.T) { c.testProxy(t, "--controller") })
+	c.test(t, "testAntctlProxy/agent", func(t *testing.T) { c.testProxy(t, "--agent-node", c.nodes[0]) })
+}
+
+// testVerbose: antctl writes to the standard error only if it is told to.
+func (c *cluster) testVerbose(t *testing.T, args []string) {
+	_, stderr, err := c.run(t.Context(), c.agentOn(t, c.nodes[0]), agentContainer, append([]string{"antctl"}, args...)...)
+	require.NoError(t, err, stderr)
+	if len(args) == 2 { // antctl -v alone prints its help
+		require.NotEmpty(t, stderr)
+	} else {
+		require.Empty(t, stderr)
+	}
+}
+
+// testInAgent: a command succeeds, or says that its feature is not enabled.
+func (c *cluster) testInAgent(t *testing.T, args []string) {
+	_, stderr, err := c.run(t.Context(), c.agentOn(t, c.nodes[0]), agentContainer, append([]string{"antctl"}, args...)...)
+	if err != nil && !strings.HasSuffix(stderr, "not enabled\n") {
+		require.NoError(t, err, stderr)
+	}
+}
+
+// antctlPod makes a Pod from the agent's image in the namespace of the installation, with antctl's service account.
+func (c *cluster) antctlPod(t *testing.T, name string, o podOptions) *corev1.Pod {
+	t.Helper()
+	ds, err := c.client.AppsV1().DaemonSets(systemNamespace).Get(t.Context(), agentDaemonSet, metav1.GetOptions{})
+	require.NoError(t, err)
+	o.image, o.account = ds.Spec.Template.Spec.Containers[0].Image, antctlAccount
+	t.Cleanup(func() { c.removePod(t, systemNamespace, name) })
+	return c.pod(t, systemNamespace, name, c.nodes[0], o)
+}
+
+// testControllerRemoteAccess runs antctl outside the components, in a Pod on the Node's network.
+func (c *cluster) testControllerRemoteAccess(t *testing.T) {
+	const group = "testAntctlControllerRemoteAccess"
+	absent := map[string]bool{"supportbundle": true, "traceflow": true} // upstream's cases want them to succeed
+	for _, command := range []string{
+		"version", "get networkpolicy", "get appliedtogroup", "get addressgroup", "get controllerinfo", "get featuregates", "supportbundle", "traceflow",
+	} {
+		c.test(t, group+"/"+command, func(t *testing.T) {
+			pod := c.antctlPod(t, "antctl", podOptions{hostNetwork: true, command: []string{"sleep", "3600"}})
+			_, stderr, err := c.run(t.Context(), pod, "", append([]string{"antctl"}, strings.Fields(command)...)...)
+			if err != nil && absent[command] && strings.HasSuffix(stderr, "not enabled\n") {
+				t.Skipf("this version has no %s", command)
+			}
+			require.NoError(t, err, stderr)
+		})
+	}
+	c.test(t, group+"/version --kubeconfig of a file that does not exist", func(t *testing.T) {
+		pod := c.antctlPod(t, "antctl", podOptions{hostNetwork: true, command: []string{"sleep", "3600"}})
+		_, _, err := c.run(t.Context(), pod, "", "antctl", "version", "--kubeconfig", "/xyz")
+		code, ended := exitCode(err)
+		require.True(t, ended, err)
+		require.Equal(t, 1, code)
+	})
+}
+
+// testProxy reads the API of a component through antctl proxy, from a container beside it.
+func (c *cluster) testProxy(t *testing.T, args ...string) {
+	const port = 8001
+	pod := c.antctlPod(t, "antctl-proxy", podOptions{
+		command: append([]string{"antctl", "proxy", "--address", "127.0.0.1", "--port", fmt.Sprint(port)}, args...),
+		more:    []corev1.Container{{Name: "toolbox", Image: toolboxImage, ImagePullPolicy: corev1.PullIfNotPresent}},
+	})
+	for _, path := range []string{"apis", "metrics", "debug/pprof/"} {
+		eventually(t, policyDelay, func() error {
+			stdout, stderr, err := c.run(t.Context(), pod, "toolbox", "curl", "-sSf", fmt.Sprintf("http://127.0.0.1:%d/%s", port, path))
+			if err != nil {
+				return fmt.Errorf("/%s: %w: %s%s", path, err, stdout, stderr)
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package acceptance
+
+import (
+	"encoding/json"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// udpReport is the part of iperf3's report on UDP that is read.
+type udpReport struct {
+	Error string `json:"error"`
+	End   struct {
+		Sum struct {
+			Lost    int `json:"lost_packets"`
+			Packets int `json:"packets"`
+		} `json:"sum"`
+	} `json:"end"`
+}
+
+// pair are a client and a server on different Nodes; the server has two servers of iperf3, for TCP and UDP.
+func (l *life) pair(t *testing.T) (client, server *corev1.Pod) {
+	t.Helper()
+	namespace := l.namespace(t)
+	l.createPod(t, namespace, "client", l.nodes[0], podOptions{})
+	l.createPod(t, namespace, "server", l.nodes[1], podOptions{command: []string{"sh", "-c", "iperf3 -s -p 5202 & exec iperf3 -s -p 5201"}})
+	return l.waitForPod(t, namespace, "client"), l.waitForPod(t, namespace, "server")
+}
+
+// duringTraffic keeps a TCP connection and UDP packets going for a time in which change must have ended. The connection survives, and losses are
+// counted.
+func (l *life) duringTraffic(t *testing.T, client, server *corev1.Pod, length time.Duration, change func()) {
+	t.Helper()
+	seconds := strconv.Itoa(int(length.Seconds()))
+	begun := time.Now()
+	tcp := l.startIperf(t, client, server.Status.PodIP, "--port", "5201", "--time", seconds, "--bitrate", modest)
+	udp := l.start(t, client, length+time.Minute, "iperf3", "--json", "--client", server.Status.PodIP, "--port", "5202", "--udp", "--length", "500", "--bitrate", "400K",
+		"--time", seconds)
+	change()
+	require.Lessf(t, time.Since(begun), length, "the change has taken longer than the traffic")
+	t.Logf("the change has taken %.1f s of %s s of traffic", time.Since(begun).Seconds(), seconds)
+	report := tcp()
+	r := udp()
+	var datagrams udpReport
+	require.NoErrorf(t, json.Unmarshal([]byte(r.stdout), &datagrams), "%s%s%v", r.stdout, r.stderr, r.err)
+	require.Empty(t, datagrams.Error)
+	t.Logf("TCP: %.1f Mbit/s of 20, longest interruption %s; UDP: %d of %d packets lost", report.End.Received.BitsPerSecond/1e6, longestGap(report),
+		datagrams.End.Sum.Lost, datagrams.End.Sum.Packets)
+	require.LessOrEqual(t, longestGap(report), lifeInterruption)
+	require.LessOrEqual(t, datagrams.End.Sum.Lost, lifeLoss)
+	require.Greater(t, datagrams.End.Sum.Packets, int(length.Seconds())*90, "the datagrams were not sent")
+}
