@@ -126,6 +126,7 @@ func (c *cluster) testFlowReplay(t *testing.T) {
 	count := func(what string) int {
 		return strings.Count(c.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "dump-"+what, bridge), "\n")
 	}
+	c.waitForOthers(t, namespace)
 	flows, groups := count("flows"), count("groups")
 	c.exec(t, agent, ovsContainer, "ovs-ofctl", "del-flows", bridge)
 	c.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "del-groups", bridge)
