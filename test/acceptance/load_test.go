@@ -28,6 +28,7 @@ func (c *cluster) testBatch(t *testing.T) {
 		return c.exec(t, agent, agentContainer, "ls", "-l", "--time-style", "+", "/proc/"+pid+"/fd/")
 	}
 	count := func(list string) int { return strings.Count(list, " -> ") }
+	c.waitForOthers(t, namespace)
 	before := files()
 	for i := range batch {
 		c.createPod(t, namespace, fmt.Sprintf("test-pod-%d", i), node, podOptions{})

@@ -20,6 +20,7 @@ const (
 // Names of the installation.
 const (
 	systemNamespace     = "kube-system"
+	namespacePrefix     = "acceptance-" // of the Namespaces of cases
 	agentDaemonSet      = "antrea-agent"
 	controller          = "antrea-controller"
 	agentLabels         = "app=antrea,component=" + agentDaemonSet
