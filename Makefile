@@ -252,6 +252,11 @@ policy-opinion: ## Compare what test-policy takes for the specification with ano
 	cd test/policy/cyclonus && $(GO) vet . && $(GO) mod tidy -diff && \
 		$(GO) test -count=1 -v . -args -sets $(or $(SETS),1000) -seed $(SEED)
 
+.PHONY: service-opinion
+service-opinion: ## Compare the Endpoints that AntreaProxy selects with those of kube-proxy's packages: SETS=N, SEED=S
+	cd test/services/kubeproxy && $(GO) vet . && $(GO) mod tidy -diff && \
+		$(GO) test -count=1 -v . -args -sets $(or $(SETS),100) -seed $(SEED)
+
 .PHONY: test-conntrack
 test-conntrack: ## Compare what conntrack knows with the cache off and on, over random connections: SEQUENCES=N, SEED=S (root)
 	$(GO) run ./test/conntrack -sequences $(SEQUENCES) -seed $(SEED)
@@ -333,6 +338,12 @@ test-e2e: build ## Run the end-to-end tests on two-Node clusters (root)
 	$(GO) test -c -o bin/e2e.test ./test/e2e
 	bin/testbed prepare --functional
 	hack/test-e2e.sh $(E2E_ARGS)
+
+.PHONY: test-wire
+test-wire: build ## Run the pipeline's tests with packets (TestWire...) in the kernel's datapath (root)
+	$(GO) test -c -o bin/openflow.test ./pkg/agent/openflow
+	bin/testbed prepare --functional
+	bin/testbed run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
 
 .PHONY: e2e
 e2e: build ## Run one area of the end-to-end tests on one kind of cluster: AREA=FastPath, SUITE=TestGeneveGateOn (root)

@@ -240,13 +240,30 @@ func TestControllerConfigurationKeys(t *testing.T) {
 	}
 }
 
-func TestControllerMetrics(t *testing.T) {
-	var want []string
-	for _, m := range regexp.MustCompile(`"(antrea_controller_\w+)"`).FindAllStringSubmatch(sources(t, "pkg/controller", func(name string) bool { return !isTest(name) }), -1) {
-		want = append(want, m[1])
+// TestMetricsOfAntrea: the tables have every metric of agent and controller, except for those of the cache, which TestMetrics compares,
+// and no metric is both there and said to be missing.
+func TestMetricsOfAntrea(t *testing.T) {
+	page := read(t, "docs/prometheus.md")
+	missing := section(t, page, "## Metrics of Antrea that do not exist here")
+	for heading, component := range map[string]struct{ folder, prefix string }{
+		"## Agent": {"pkg/agent", "antrea_agent_"}, "## Controller": {"pkg/controller", "antrea_controller_"},
+	} {
+		var want []string
+		text := sources(t, component.folder, func(name string) bool { return !isTest(name) })
+		for _, m := range regexp.MustCompile(`"(`+component.prefix+`\w+)"`).FindAllStringSubmatch(text, -1) {
+			if !metricName.MatchString(m[1]) {
+				want = append(want, m[1])
+			}
+		}
+		require.NotEmpty(t, want)
+		table := rows(t, section(t, page, heading))
+		requireSameNames(t, want, names(table))
+		for name, cells := range table {
+			require.Len(t, cells, 4, name)
+			require.Contains(t, []string{"counter", "gauge", "histogram"}, cells[1], name)
+			require.NotContains(t, missing, "`"+name+"`")
+		}
 	}
-	require.NotEmpty(t, want)
-	requireSameNames(t, want, names(rows(t, section(t, read(t, "docs/antrea-controller.md"), "## Metrics"))))
 }
 
 // TestRanges: numbers that the agent accepts are those that the documents promise.

@@ -18,6 +18,6 @@ cat >"$header" <<'END'
 END
 
 go tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go \
-    ./pkg/apis/controlplane ./pkg/apis/controlplane/v1beta2
+    ./pkg/apis/controlplane ./pkg/apis/controlplane/v1beta2 ./pkg/apis/stats/v1alpha1
 go tool conversion-gen --go-header-file "$header" --output-file zz_generated.conversion.go \
     ./pkg/apis/controlplane/v1beta2

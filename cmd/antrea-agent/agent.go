@@ -64,6 +64,11 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
+	collector := newCollector(n, c)
+	if err := legacyregistry.Registerer().Register(collector); err != nil {
+		return fmt.Errorf("register the agent's metrics: %w", err)
+	}
+	defer legacyregistry.Registerer().Unregister(collector)
 	info := newQuerier(o, n, c)
 	api, err := newAPIServer(p.ctx, o, n, cache, c, info)
 	if err != nil {
@@ -84,10 +89,11 @@ type node struct {
 	problems *problem.Recorder
 	// sysctls is the record of those that the agent has changed.
 	sysctls *sysctl.Record
-	// store has the interfaces on the bridge, flows is the pipeline in it.
-	store  interfacestore.InterfaceStore
-	bridge ovsconfig.BridgeClient
-	flows  openflow.Client
+	// store has the interfaces on the bridge, flows is the pipeline in it, behind the connection openFlow.
+	store    interfacestore.InterfaceStore
+	bridge   ovsconfig.BridgeClient
+	openFlow ofswitch.Switch
+	flows    openflow.Client
 
 	initializer *agent.Initializer
 	// State is set by bringUp.
@@ -113,7 +119,8 @@ func (n *node) connectSwitch(ctx context.Context, o *options) error {
 	}
 	n.bridge = ovsconfig.NewBridgeClient(conn, o.config.OVSBridge, ovsconfig.WithDatapathType(o.config.OVSDatapathType))
 	managementSocket := filepath.Join(o.config.OVSRunDir, o.config.OVSBridge+".mgmt")
-	n.flows = openflow.NewClient(ofswitch.NewSwitch(managementSocket), n.bridge.SetTableNames, pipelineFeatures(o))
+	n.openFlow = ofswitch.NewSwitch(managementSocket)
+	n.flows = openflow.NewClient(n.openFlow, n.bridge.SetTableNames, pipelineFeatures(o))
 	return nil
 }
 
@@ -126,11 +133,12 @@ func (n *node) disconnectSwitch() {
 // nevertheless, with their miss action, so that tools and people find the usual pipeline.
 func pipelineFeatures(o *options) openflow.Features {
 	return openflow.Features{
-		AntreaProxy:    o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable,
+		AntreaProxy:    o.proxiesServices(),
 		AntreaPolicy:   o.gates.Enabled(features.AntreaPolicy),
 		Egress:         o.gates.Enabled(features.Egress),
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),
+		PacketInRate:   uint32(o.config.PacketInRate),
 	}
 }
 

@@ -23,10 +23,12 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
@@ -154,8 +156,17 @@ func TestAgent(t *testing.T) {
 	o, err := completeOptions(t, fmt.Sprintf("ovsRunDir: %s\ncniSocket: %s/cni.sock\n", ovs.RunDir, dir))
 	require.NoError(t, err)
 	o.config.OVSDatapathType = "netdev" // not an acceptable setting, but there may be no kernel module here
-	o.tokenFile, o.policyDir = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy")
-	kube := fake.NewClientset(nodeObject("node1", "192.168.0.1", "10.10.1.0/24"), nodeObject("node2", "192.168.0.2", "10.10.2.0/24"))
+	o.tokenFile, o.policyDir, o.statsFile = filepath.Join(dir, "token"), filepath.Join(dir, "networkpolicy"), filepath.Join(dir, "networkpolicystats")
+	kube := fake.NewClientset(nodeObject("node1", "192.168.0.1", "10.10.1.0/24"), nodeObject("node2", "192.168.0.2", "10.10.2.0/24"),
+		&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+			Spec:       corev1.ServiceSpec{ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{{Port: 80}}},
+		},
+		&discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+			AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.10.2.7"}}},
+			Ports: []discoveryv1.EndpointPort{{Port: ptr.To[int32](8080)}},
+		})
 	shown := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), crd.New("AntreaAgentInfo", "node1"))
 	clients := &kubernetes.Clients{Kube: kube, Dynamic: shown, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
 
@@ -185,6 +196,10 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	})
 	// Flows to the other Node.
 	eventually(t, func() error { return api.want("/ovsflows?table=L3Forwarding", "10.10.2.0/24") })
+	// A Service and its Endpoint.
+	eventually(t, func() error { return api.want("/ovsflows?service=web&namespace=default", "nw_dst=10.96.0.1,tp_dst=80") })
+	require.NoError(t, api.want("/ovsflows?service=web&namespace=default", "nat(dst=10.10.2.7:8080)"))
+	require.NoError(t, api.want("/metrics", `antrea_proxy_total_endpoints_installed{ip_family="v4"} 1`))
 	status, body, err := api.get("/oncache")
 	require.NoError(t, err)
 	require.Equal(t, 503, status)
@@ -223,6 +238,7 @@ func testAgentRun(t *testing.T, o *options, clients *kubernetes.Clients, ovs *ov
 	require.Less(t, time.Since(begin), 3*time.Second)
 	flows := strings.Join(ovs.DumpFlows("br-int"), "\n")
 	require.Contains(t, flows, "10.10.2.0/24", "flows stay when the agent stops")
+	require.Contains(t, flows, "nw_dst=10.96.0.1,tp_dst=80", "those of Services, too")
 	if round > 1 {
 		require.NotRegexp(t, fmt.Sprintf(`cookie=0x%x[0-9a-f]{12},`, round-1), flows, "no flow of the previous round")
 	}

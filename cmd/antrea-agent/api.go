@@ -21,9 +21,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/ovsflows"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/podinterface"
 	"github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/problems"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/explain"
+	"github.com/antrea-oncache/antrea/pkg/agent/metrics"
 	"github.com/antrea-oncache/antrea/pkg/agent/querier"
-	"github.com/antrea-oncache/antrea/pkg/agent/stats"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/handlers/featuregates"
 	"github.com/antrea-oncache/antrea/pkg/config"
@@ -66,6 +67,14 @@ func newQuerier(o *options, n *node, c *controllers) *querier.Agent {
 	}
 }
 
+// newCollector makes what reads the metrics of the agent as a whole.
+func newCollector(n *node, c *controllers) *metrics.Collector {
+	return &metrics.Collector{
+		Policies: c.policies, Interfaces: n.store, Switch: n.flows,
+		Conntrack: &metrics.Conntrack{List: networkpolicy.PodConnections{}.List},
+	}
+}
+
 // changes are the endpoints that change something.
 func changes(cache *onCache) map[string]http.HandlerFunc {
 	changes := map[string]http.HandlerFunc{"/loglevel": loglevel.HandleSet()}
@@ -76,9 +85,10 @@ func changes(cache *onCache) map[string]http.HandlerFunc {
 // routes are the endpoints that only read.
 func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.Agent) map[string]http.HandlerFunc {
 	dumper := ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)
-	ruleStats := &stats.Reader{Tables: n.flows, Dumper: dumper}
-	if c.fastStats != nil {
-		ruleStats.FastPath = c.fastStats
+	// A nil controller must not become a non-nil interface.
+	var services ovsflows.Services
+	if c.proxy != nil {
+		services = c.proxy
 	}
 	routes := map[string]http.HandlerFunc{
 		"/addressgroups":   policyhandler.HandleAddressGroups(c.policies),
@@ -86,9 +96,9 @@ func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.A
 		"/appliedtogroups": policyhandler.HandleAppliedToGroups(c.policies),
 		"/featuregates":    featuregates.HandleAgent(o.gates),
 		"/loglevel":        loglevel.HandleFunc(),
-		"/networkpolicies": policyhandler.HandlePolicies(c.policies, ruleStats.Read),
+		"/networkpolicies": policyhandler.HandlePolicies(c.policies, c.ruleStats.Read),
 		"/oncache/explain": explainhandler.HandleFunc(explainer(n, cache, c)),
-		"/ovsflows":        ovsflows.HandleFunc(n.flows, n.store, c.policies, dumper),
+		"/ovsflows":        ovsflows.HandleFunc(n.flows, n.store, c.policies, services, dumper),
 		"/podinterfaces":   podinterface.HandleFunc(n.store),
 		"/problems":        problems.HandleFunc(n.problems),
 	}

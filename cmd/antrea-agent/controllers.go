@@ -4,7 +4,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -16,8 +19,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
+	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/servicereject"
 	"github.com/antrea-oncache/antrea/pkg/agent/stats"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
@@ -30,10 +37,18 @@ type controllers struct {
 	antrea   *client.Provider
 	policies *networkpolicy.Controller
 	// cutter is nil unless established connections are cut, fastStats without ONCache.
-	cutter     *networkpolicy.Cutter
-	fastStats  *networkpolicy.FastStats
+	cutter    *networkpolicy.Cutter
+	fastStats *networkpolicy.FastStats
+	// ruleStats reads the traffic of rules; reporter is nil unless it is reported.
+	ruleStats  *stats.Reader
+	reporter   *stats.Reporter
 	nodeRoutes *noderoute.Controller
 	cni        *cniserver.Server
+	// proxy is nil without AntreaProxy. services has the Services and EndpointSlices for it, rejects answers connections to
+	// Services without Endpoints.
+	proxy    *proxy.Controller
+	services informers.SharedInformerFactory
+	rejects  *servicereject.Responder
 
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
 	// Pods can be connected.
@@ -53,6 +68,9 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 		return nil, fmt.Errorf("watch local Pods: %w", err)
 	}
 	if err := c.addPolicies(o, n, cache); err != nil {
+		return nil, err
+	}
+	if err := c.addProxy(o, n); err != nil {
 		return nil, err
 	}
 	var err error
@@ -84,13 +102,65 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	if o.cutsConnections() {
 		c.cutter = c.policies.Cutter(connections)
 	}
+	c.addStats(o, n)
 	return nil
+}
+
+// addStats makes the parts that count and report the traffic of policies.
+func (c *controllers) addStats(o *options, n *node) {
+	c.ruleStats = &stats.Reader{Tables: n.flows, Dumper: ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)}
+	if c.fastStats != nil {
+		c.ruleStats.FastPath = c.fastStats
+	}
+	if !o.gates.Enabled(features.NetworkPolicyStats) {
+		return
+	}
+	c.reporter = &stats.Reporter{
+		Node: n.name, File: o.statsFile, Counts: c.ruleStats.Read, Owners: c.policies.RuleOwners, FastPath: c.fastStats,
+		Send: func(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
+			antrea, err := c.antrea.Client(ctx)
+			if err != nil {
+				return err
+			}
+			return antrea.ReportStats(ctx, report)
+		},
+	}
+	c.reporter.Restore()
+}
+
+// addProxy makes the controller of Services.
+func (c *controllers) addProxy(o *options, n *node) (err error) {
+	if !o.proxiesServices() {
+		return nil
+	}
+	c.services = proxy.NewFactory(n.clients.Kube)
+	c.rejects = servicereject.NewResponder(n.openFlow, n.Node.TunnelOFPort)
+	settings := o.config.AntreaProxy
+	proxyConfig := proxy.Config{
+		NodeName: n.name, IPv4: n.Network.IPv4Enabled, IPv6: n.Network.IPv6Enabled, PodNetworks: podNetworks(n.Node),
+		ServiceProxyName: settings.ServiceProxyName, SkipServices: settings.SkipServices, LoadBalancerIPs: *settings.ProxyLoadBalancerIPs,
+		NodeHints: o.gates.Enabled(features.PreferSameTrafficDistribution), EndUDP: o.gates.Enabled(features.CleanupStaleUDPSvcConntrack),
+	}
+	c.proxy, err = proxy.New(proxyConfig, proxy.Informers{
+		Services: c.services.Core().V1().Services(), Endpoints: c.services.Discovery().V1().EndpointSlices(), Nodes: c.nodes.Core().V1().Nodes(),
+	}, n.flows, proxy.KernelConnections{}, ovsctl.NewVswitchd(o.config.OVSRunDir), n.problems)
+	return err
+}
+
+// podNetworks returns those of the Node.
+func podNetworks(node *config.NodeConfig) []netip.Prefix {
+	return slices.DeleteFunc([]netip.Prefix{node.PodIPv4CIDR, node.PodIPv6CIDR}, func(network netip.Prefix) bool { return !network.IsValid() })
 }
 
 // start runs the informers and the controllers in p.
 func (c *controllers) start(p *parts, n *node) {
 	c.nodes.Start(p.ctx.Done())
 	c.localPods.Start(p.ctx.Done())
+	if c.proxy != nil {
+		c.services.Start(p.ctx.Done())
+		p.background(c.proxy.Run)
+		p.serve(c.rejects.Run)
+	}
 	p.background(c.nodeRoutes.Run)
 	if c.cutter != nil {
 		p.background(c.cutter.Run)
@@ -99,6 +169,9 @@ func (c *controllers) start(p *parts, n *node) {
 	p.background(c.policies.Run)
 	if c.fastStats != nil {
 		p.background(c.fastStats.Run)
+	}
+	if c.reporter != nil {
+		p.background(c.reporter.Run)
 	}
 	c.restorePods(p, n.Rounds)
 	c.completeRound(p, n.Rounds)

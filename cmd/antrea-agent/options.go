@@ -20,6 +20,9 @@ import (
 // defaultPolicyDir is Antrea's.
 const defaultPolicyDir = "/var/run/antrea/networkpolicy"
 
+// defaultStatsFile is lost when the Node restarts, as are the counters that it is about.
+const defaultStatsFile = "/var/run/antrea/networkpolicystats"
+
 // options are the settings of the configuration file and the command line, checked and complete.
 type options struct {
 	flags  config.Flags
@@ -31,6 +34,8 @@ type options struct {
 	tokenFile string
 	// policyDir is where the last known policies are kept.
 	policyDir string
+	// statsFile is where it is kept how much of the policies' traffic has been reported.
+	statsFile string
 	// lockFile is locked by the only agent of the Node.
 	lockFile string
 	// sysctlFile records what sysctls were before the agent changed them.
@@ -38,7 +43,10 @@ type options struct {
 }
 
 func newOptions() *options {
-	return &options{tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, lockFile: nodelock.DefaultFile, sysctlFile: sysctl.DefaultFile}
+	return &options{
+		tokenFile: apis.LoopbackTokenFile, policyDir: defaultPolicyDir, statsFile: defaultStatsFile, lockFile: nodelock.DefaultFile,
+		sysctlFile: sysctl.DefaultFile,
+	}
 }
 
 // complete reads the configuration file (without one, all defaults apply) and applies the flags, which win. It fails if they
@@ -68,9 +76,6 @@ func (o *options) complete(configFile string) error {
 	for _, key := range c.WithoutEffect(gates) {
 		klog.InfoS("Setting has no effect", "key", key)
 	}
-	if gates.Enabled(features.AntreaProxy) && *c.AntreaProxy.Enable {
-		klog.InfoS("This version does not handle Services, although AntreaProxy is enabled: kube-proxy has to")
-	}
 	o.config, o.gates, o.configFile = c, gates, configFile
 	return nil
 }
@@ -78,4 +83,9 @@ func (o *options) complete(configFile string) error {
 // cutsConnections reports whether policies also end connections that were established before.
 func (o *options) cutsConnections() bool {
 	return o.config.NetworkPolicy.EstablishedConnections == agentconfig.ConnectionsCut
+}
+
+// proxiesServices reports whether Pods' connections to Services are translated in OVS.
+func (o *options) proxiesServices() bool {
+	return o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable
 }

@@ -39,8 +39,12 @@ func (c *controllers) restorePods(p *parts, rounds *agent.Rounds) {
 
 // completeRound deletes the flows of earlier agents once each controller has installed its own.
 func (c *controllers) completeRound(p *parts, rounds *agent.Rounds) {
+	installed := []<-chan struct{}{c.podsInstalled, c.nodeRoutes.Synced(), c.policies.Synced()}
+	if c.proxy != nil {
+		installed = append(installed, c.proxy.Synced())
+	}
 	p.background(func(ctx context.Context) {
-		if err := rounds.Complete(ctx, c.podsInstalled, c.nodeRoutes.Synced(), c.policies.Synced()); err != nil {
+		if err := rounds.Complete(ctx, installed...); err != nil {
 			klog.InfoS("Left the round of flows incomplete", "reason", err)
 		}
 	})

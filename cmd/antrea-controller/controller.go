@@ -25,6 +25,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/controller/leadership"
 	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/controller/stats"
+	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
 
@@ -44,7 +46,8 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return err
 	}
 	store := networkpolicy.NewStore()
-	leader := leadership.New(clients.Kube, o.namespace, identity(), store.EndWatches)
+	traffic := stats.New(store)
+	leader := leadership.New(clients.Kube, o.namespace, identity(), func() { store.EndWatches(); traffic.Reset() })
 	publisher := &certificate.Publisher{
 		CA: cert.CA, Changed: cert.Changed, Namespace: o.namespace, Client: clients.Kube, Dynamic: clients.Dynamic, Serving: leader.Serving,
 	}
@@ -52,33 +55,20 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	listener, err := generic.Listen(o.config.APIPort)
-	if err != nil {
+	if err := policies.FollowPolicies(traffic.Handler()); err != nil {
 		return err
-	}
-	routes := map[string]http.HandlerFunc{
-		"/featuregates": featuregates.HandleController(o.gates, o.flagGates, clients.Kube, o.namespace, o.configMap),
 	}
 	querier := &monitor.Querier{
 		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
 	}
 	infos := &monitor.Monitor{Kube: clients.Kube, Dynamic: clients.Dynamic, Querier: querier, Serving: leader.Serving}
-	maps.Copy(routes, controllerinfo.Routes(querier, supportbundle.Resources()...))
-	bundles, err := newSupportBundles(ctx, o, store, routes)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	api, err := apiserver.New(ctx, &apiserver.Config{
-		Listener: listener, Certificate: cert, TokenFile: o.tokenFile, Client: clients.Reviews,
-		Store: store, Synced: policies.Synced(), Serving: leader.Serving, Routes: routes, Handlers: bundles.Handlers(),
-		AgentAccount: serviceaccount.MakeUsername(o.namespace, agentAccount), NodeOfPod: policies.NodeOfPod,
-		EnableMetrics: *o.config.EnablePrometheusMetrics,
-		CipherSuites:  config.SplitList(o.config.TLSCipherSuites), MinTLSVersion: o.config.TLSMinVersion,
+	api, err := newAPIServer(ctx, o, clients, &apiserver.Config{
+		Certificate: cert, Store: store, Synced: policies.Synced(), Serving: leader.Serving, Stats: traffic, NodeOfPod: policies.NodeOfPod,
+		Routes: controllerinfo.Routes(querier, supportbundle.Resources()...),
 	})
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
-
 	// Parts run in group; the first that fails ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	lead := func(ctx context.Context) { leader.Run(ctx, policies.Synced()) }
@@ -88,6 +78,33 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	}
 	group.Go(func() error { return api.Run(ctx) })
 	return group.Wait()
+}
+
+// newAPIServer completes config by what the settings say, and makes the API server, which listens from then on.
+func newAPIServer(ctx context.Context, o *options, clients *kubernetes.Clients, c *apiserver.Config) (*apiserver.Server, error) {
+	maps.Copy(c.Routes, map[string]http.HandlerFunc{
+		"/featuregates": featuregates.HandleController(o.gates, o.flagGates, clients.Kube, o.namespace, o.configMap),
+	})
+	if !o.gates.Enabled(features.NetworkPolicyStats) {
+		c.Stats = nil
+	}
+	c.TokenFile, c.Client = o.tokenFile, clients.Reviews
+	c.AgentAccount = serviceaccount.MakeUsername(o.namespace, agentAccount)
+	c.EnableMetrics = *o.config.EnablePrometheusMetrics
+	c.CipherSuites, c.MinTLSVersion = config.SplitList(o.config.TLSCipherSuites), o.config.TLSMinVersion
+	bundles, err := newSupportBundles(ctx, o, c.Store, c.Routes)
+	if err != nil {
+		return nil, err
+	}
+	c.Handlers = bundles.Handlers()
+	if c.Listener, err = generic.Listen(o.config.APIPort); err != nil {
+		return nil, err
+	}
+	api, err := apiserver.New(ctx, c)
+	if err != nil {
+		return nil, errors.Join(err, c.Listener.Close())
+	}
+	return api, nil
 }
 
 // identity distinguishes this process from all others, including those of the same Pod.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,7 +185,9 @@ func TestController(t *testing.T) {
 	testWatches(t, f, policy)
 	testAggregation(t, f)
 	testRights(t, f)
-	testAgents(t, f)
+	token, pod := agentToken(t, f)
+	testAgents(t, f, token, pod)
+	testStats(t, f, token(&authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}))
 	testSupportBundle(t, f)
 	testRestart(t, f)
 	testAntctl(t, f)
@@ -265,12 +268,11 @@ func testAggregation(t *testing.T, f *fixture) {
 	require.NoError(t, err)
 	resource := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 	for _, name := range certificate.APIServices {
-		gv, err := schema.ParseGroupVersion(name[len("v1beta2."):] + "/" + name[:len("v1beta2")])
-		require.NoError(t, err)
+		version, group, _ := strings.Cut(name, ".")
 		_, err = dynamicClient.Resource(resource).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
 			"spec": map[string]any{
-				"group": gv.Group, "version": gv.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+				"group": group, "version": version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
 				"service": map[string]any{"name": apis.ControllerService, "namespace": "kube-system", "port": int64(f.port)},
 			},
 		}}, metav1.CreateOptions{})
@@ -300,7 +302,7 @@ func testAggregation(t *testing.T, f *fixture) {
 	require.Contains(t, string(body), `"version"`)
 }
 
-// agentToken makes an agent's Pod on node-1 with a service account that may read policies. token returns a token of that account,
+// agentToken makes an agent's Pod on node-1 with a service account that may read policies and report traffic. token returns a token of that account,
 // bound to an object unless that is nil.
 func agentToken(t *testing.T, f *fixture) (token func(*authenticationv1.BoundObjectReference) string, pod *corev1.Pod) {
 	const account = "antrea-agent"
@@ -310,6 +312,8 @@ func agentToken(t *testing.T, f *fixture) (token func(*authenticationv1.BoundObj
 		ObjectMeta: metav1.ObjectMeta{Name: account},
 		Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"controlplane.antrea.io"}, Resources: []string{"networkpolicies"}, Verbs: []string{"list", "watch"},
+		}, {
+			APIGroups: []string{"controlplane.antrea.io"}, Resources: []string{"nodestatssummaries"}, Verbs: []string{"create"},
 		}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -336,8 +340,7 @@ func agentToken(t *testing.T, f *fixture) (token func(*authenticationv1.BoundObj
 }
 
 // testAgents uses a token like the one that the kubelet mounts into an agent's Pod: kube-apiserver reports the Node of the Pod.
-func testAgents(t *testing.T, f *fixture) {
-	token, pod := agentToken(t, f)
+func testAgents(t *testing.T, f *fixture, token func(*authenticationv1.BoundObjectReference) string, pod *corev1.Pod) {
 	ca, err := f.admin.Kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), apis.ControllerCA, metav1.GetOptions{})
 	require.NoError(t, err)
 	direct := &rest.Config{

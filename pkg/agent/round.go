@@ -73,6 +73,7 @@ func roundOf(externalIDs map[string]string, key string) (round uint16, ok bool) 
 type roundFlows interface {
 	ReplayFlows() error
 	DeleteStaleFlows() error
+	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
 }
 
 // roundStore is the part of ovsconfig.BridgeClient that rounds need.
@@ -146,8 +147,10 @@ func (r *Rounds) clearFlowRestoreWait() error {
 }
 
 // Run replays all flows after each value of reconnected, and clears flow-restore-wait then, unless the first install is
-// still going on: then Complete will. It returns when ctx ends.
+// still going on: then Complete will. For some seconds it makes sure that nobody replaces them. It returns when ctx ends.
 func (r *Rounds) Run(ctx context.Context, reconnected <-chan struct{}) {
+	check := &recheck{flows: r.flows, clock: r.clock}
+	defer check.end()
 	for {
 		select {
 		case <-ctx.Done():
@@ -157,10 +160,15 @@ func (r *Rounds) Run(ctx context.Context, reconnected <-chan struct{}) {
 				return
 			}
 			klog.InfoS("Open vSwitch reconnected, replaying flows")
-			if err := r.replay(ctx); err != nil {
-				return
+		case <-check.due():
+			if !check.lost(ctx) {
+				continue
 			}
 		}
+		if err := r.replay(ctx); err != nil {
+			return
+		}
+		check.begin(ctx)
 	}
 }
 

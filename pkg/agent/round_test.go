@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,8 @@ type recorder struct {
 	steps    []string
 	failures map[string]int
 	done     chan string
+	// flows is the number of flows in the table IngressRule.
+	flows int
 }
 
 func newRecorder() *recorder {
@@ -72,7 +75,19 @@ func (r *recorder) taken() []string {
 	return append([]string(nil), r.steps...)
 }
 
-func (r *recorder) ReplayFlows() error                        { return r.step("replay") }
+func (r *recorder) ReplayFlows() error { return r.step("replay") }
+func (r *recorder) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return []openflow.TableStatus{{Name: "IngressRule", FlowCount: r.flows}}, nil
+}
+
+func (r *recorder) setFlows(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flows = n
+}
+
 func (r *recorder) DeleteStaleFlows() error                   { return r.step("delete stale") }
 func (r *recorder) SetExternalID(key, value string) error     { return r.step(key + "=" + value) }
 func (r *recorder) DeleteOVSOtherConfig(keys ...string) error { return r.step("clear " + keys[0]) }
@@ -168,4 +183,42 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 	require.Equal(t, "clear flow-restore-wait", <-rec.done)
 	cancel()
 	<-stopped
+}
+
+// `ovs-ctl restart` may replace the flows that the agent has replayed by those that it had saved before.
+func TestFlowsThatAreReplacedAfterTheReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const full = 100
+		rec := newRecorder()
+		rec.setFlows(full)
+		r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, clock.RealClock{}, rec.gateway)
+		reconnected := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go r.Run(ctx, reconnected)
+		replays := func() (n int) {
+			synctest.Wait()
+			for len(rec.done) > 0 {
+				if <-rec.done == "replay" {
+					n++
+				}
+			}
+			return n
+		}
+		reconnected <- struct{}{}
+		require.Equal(t, 1, replays())
+		rec.setFlows(0)
+		time.Sleep(recheckAfter[0])
+		require.Equal(t, 1, replays(), "they are gone")
+		time.Sleep(recheckAfter[0])
+		require.Equal(t, 0, replays(), "nothing has changed since then")
+		rec.setFlows(full)
+		time.Sleep(recheckAfter[1])
+		require.Equal(t, 1, replays(), "others are there")
+		time.Sleep(time.Minute)
+		rec.setFlows(full + 1)
+		time.Sleep(time.Minute)
+		require.Equal(t, 0, replays(), "much later the change is the agent's own")
+		cancel()
+	})
 }

@@ -46,8 +46,8 @@ var agentDefinitions = []Definition{
 	{
 		Use: "ovsflows", Aliases: []string{"of"}, Group: Get,
 		Short:   "Dump OVS flows",
-		Long:    "Dump all OVS flows, or those of a local Pod or of flow tables.",
-		Example: "  antctl get ovsflows\n  antctl get ovsflows -p pod1 -n ns1\n  antctl get ovsflows -T Classifier,Output\n  antctl get ovsflows --table-names-only",
+		Long:    "Dump all OVS flows, or those of a local Pod, of a Service, of a NetworkPolicy or of flow tables.",
+		Example: "  antctl get ovsflows\n  antctl get ovsflows -p pod1 -n ns1\n  antctl get ovsflows -S svc1 -n ns1\n  antctl get ovsflows -T Classifier,Output\n  antctl get ovsflows --table-names-only",
 		Flags: []Flag{
 			{Name: "pod", Shorthand: "p", Usage: "Name of a local Pod; needs --namespace"},
 			{Name: "service", Shorthand: "S", Usage: "Name of a Service; needs --namespace"},

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver is antrea-controller's HTTPS API. It serves the API group controlplane.antrea.io for agents and,
-// through the cluster's aggregator, for users. It also serves health checks and metrics.
+// Package apiserver is antrea-controller's HTTPS API. It serves the API group controlplane.antrea.io for agents and, through the
+// cluster's aggregator, for users, and stats.antrea.io for users. It also serves health checks and metrics.
 //
 // The Kubernetes API decides who may do what (TokenReview, SubjectAccessReview). The loopback token that the server writes
 // into a file at start may do everything; the health paths are open to everyone.
@@ -21,17 +21,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kube-openapi/pkg/common"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/registry"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/controller/stats"
 )
 
 // shutdownTimeout bounds how long open requests may delay the controller's exit. Watches are ended at once.
@@ -47,6 +49,8 @@ func init() {
 	utilruntime.Must(controlplane.AddToScheme(scheme))
 	utilruntime.Must(v1beta2.AddToScheme(scheme))
 	utilruntime.Must(scheme.SetVersionPriority(v1beta2.SchemeGroupVersion))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion))
 	// Options and refusals have this version.
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 }
@@ -66,6 +70,8 @@ type Config struct {
 	Synced <-chan struct{}
 	// Serving, if set, returns an error while the objects of Store must not be served, because another controller serves.
 	Serving func() error
+	// Stats takes the agents' reports of traffic and has their sums; nil if the feature is off. Then the statistics are empty.
+	Stats *stats.Aggregator
 	// Routes are further paths, GET only.
 	Routes map[string]http.HandlerFunc
 	// Handlers answer further paths and decide which methods.
@@ -95,9 +101,8 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 	config := genericapiserver.NewConfig(codecs)
 	config.EffectiveVersion = generic.EffectiveVersion()
 	config.EnableMetrics = c.EnableMetrics
-	// The machinery needs OpenAPI models only to patch objects, and there are none to patch here.
 	config.SkipOpenAPIInstallation = true
-	config.OpenAPIV3Config = &common.OpenAPIV3Config{IgnorePrefixes: []string{"/apis"}, Definitions: map[string]common.OpenAPIDefinition{}}
+	config.OpenAPIV3Config = openAPI()
 	config.AddReadyzChecks(healthz.NamedCheck("networkpolicy-sync", func(*http.Request) error {
 		select {
 		case <-c.Synced:
@@ -123,17 +128,36 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 		return nil, fmt.Errorf("making the API server: %w", err)
 	}
 	server.ShutdownTimeout = shutdownTimeout
-	group := genericapiserver.NewDefaultAPIGroupInfo(controlplane.GroupName, scheme, parameterCodec, codecs)
-	group.VersionedResourcesStorageMap[v1beta2.SchemeGroupVersion.Version] = registry.Resources(c.Store, c.Synced, c.Serving,
-		registry.Agents{Account: c.AgentAccount, NodeOfPod: c.NodeOfPod})
-	if err := server.InstallAPIGroup(&group); err != nil {
-		return nil, fmt.Errorf("serving %s: %w", v1beta2.SchemeGroupVersion, err)
+	if err := installGroups(server, c); err != nil {
+		return nil, err
 	}
 	generic.Install(server, c.Routes, nil, c.Handlers)
 	if err := generic.WriteToken(c.TokenFile, config.LoopbackClientConfig.BearerToken); err != nil {
 		return nil, err
 	}
 	return &Server{generic: server, serving: serving}, nil
+}
+
+// installGroups serves the API groups.
+func installGroups(server *genericapiserver.GenericAPIServer, c *Config) error {
+	readiness := registry.Readiness{Synced: c.Synced, Serving: c.Serving}
+	agents := registry.Agents{Account: c.AgentAccount, NodeOfPod: c.NodeOfPod}
+	controlPlane := registry.Resources(c.Store, readiness, agents)
+	if c.Stats != nil {
+		name, storage := registry.Reports(c.Stats, readiness, agents)
+		controlPlane[name] = storage
+	}
+	for version, storage := range map[schema.GroupVersion]map[string]rest.Storage{
+		v1beta2.SchemeGroupVersion:  controlPlane,
+		v1alpha1.SchemeGroupVersion: registry.Stats(c.Stats, readiness),
+	} {
+		group := genericapiserver.NewDefaultAPIGroupInfo(version.Group, scheme, parameterCodec, codecs)
+		group.VersionedResourcesStorageMap[version.Version] = storage
+		if err := server.InstallAPIGroup(&group); err != nil {
+			return fmt.Errorf("serving %s: %w", version, err)
+		}
+	}
+	return nil
 }
 
 // Run serves until ctx ends.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/client/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/controller/stats"
 )
 
 const (
@@ -82,9 +84,11 @@ func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.L
 	require.NoError(t, err)
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	ctx, cancel := context.WithCancel(context.Background())
+	traffic := stats.New(store)
+	require.NoError(t, controller.FollowPolicies(traffic.Handler()))
 	server, err := New(ctx, &Config{
 		Listener: listener, Certificate: cert, TokenFile: tokenFile, Client: apiservertest.Start(t, reviews),
-		Store: store, Synced: f.synced, Routes: controllerinfo.Routes(&monitor.Querier{Store: store}), EnableMetrics: true,
+		Store: store, Synced: f.synced, Stats: traffic, Routes: controllerinfo.Routes(&monitor.Querier{Store: store}), EnableMetrics: true,
 		AgentAccount: "system:serviceaccount:kube-system:antrea-agent", NodeOfPod: controller.NodeOfPod, Limits: limits,
 	})
 	require.NoError(t, err)
@@ -127,7 +131,13 @@ func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.L
 
 func (f *fixture) do(method, path, token, accept string) (int, string) {
 	f.t.Helper()
-	request, err := http.NewRequest(method, f.url+path, nil)
+	return f.send(method, path, token, accept, "")
+}
+
+// send is do with a body in JSON.
+func (f *fixture) send(method, path, token, accept, body string) (int, string) {
+	f.t.Helper()
+	request, err := http.NewRequest(method, f.url+path, strings.NewReader(body))
 	require.NoError(f.t, err)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -135,12 +145,15 @@ func (f *fixture) do(method, path, token, accept string) (int, string) {
 	if accept != "" {
 		request.Header.Set("Accept", accept)
 	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	response, err := f.http.Do(request)
 	require.NoError(f.t, err)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	answer, err := io.ReadAll(response.Body)
 	require.NoError(f.t, err)
-	return response.StatusCode, string(body)
+	return response.StatusCode, string(answer)
 }
 
 func (f *fixture) client() *controlplane.Client {

@@ -110,8 +110,14 @@ var controllerGates = []featuregate.Feature{
 // controllerOnlyGates mean nothing to the agent.
 var controllerOnlyGates = []featuregate.Feature{AdminNetworkPolicy, ClusterNetworkPolicy, NodeIPAM}
 
-// builtAgentGates are the agent's gates that change what this version does; none of the controller's does.
-var builtAgentGates = []featuregate.Feature{ONCache}
+// builtAgentGates and builtControllerGates are the gates of each component that change what this version does.
+var (
+	builtAgentGates = []featuregate.Feature{
+		AntreaProxy, CleanupStaleUDPSvcConntrack, EndpointSlice, NetworkPolicyStats, ONCache, PreferSameTrafficDistribution,
+		ServiceTrafficDistribution, TopologyAwareHints,
+	}
+	builtControllerGates = []featuregate.Feature{NetworkPolicyStats}
+)
 
 // AgentGates returns the gates that the agent displays, sorted by name.
 func AgentGates() []featuregate.Feature {
@@ -133,7 +139,7 @@ func AgentGatesWithoutEffect(overrides map[string]bool) []string {
 
 // ControllerGatesWithoutEffect is the same for the controller.
 func ControllerGatesWithoutEffect(overrides map[string]bool) []string {
-	return withoutEffect(overrides, ControllerGates(), nil)
+	return withoutEffect(overrides, ControllerGates(), builtControllerGates)
 }
 
 func withoutEffect(overrides map[string]bool, displayed, built []featuregate.Feature) []string {

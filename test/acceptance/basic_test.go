@@ -76,7 +76,7 @@ func (c *cluster) testGracefulExit(t *testing.T) {
 	agent := c.agentOn(t, c.nodes[0])
 	begun := time.Now()
 	c.deletePod(t, agent, 60)
-	require.Less(t, time.Since(begun), 20*time.Second)
+	require.Less(t, time.Since(begun), gracefulExit)
 	c.waitForAgents(t)
 }
 
@@ -96,7 +96,7 @@ var packetCount = regexp.MustCompile(`n_packets=(\d+)`)
 func (c *cluster) testGratuitousARP(t *testing.T) {
 	pod := c.pod(t, c.namespace(t), "test-pod", c.nodes[1], podOptions{})
 	agent := c.agentOn(t, c.nodes[1])
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, policyDelay, func() error {
 		out := c.exec(t, agent, ovsContainer, "ovs-ofctl", "dump-flows", bridge, "table=ARPSpoofGuard,arp,arp_spa="+pod.Status.PodIP)
 		found := packetCount.FindStringSubmatch(out)
 		if found == nil {
@@ -120,7 +120,7 @@ func (c *cluster) testLogRotate(t *testing.T) {
 // testClusterIdentity: the cluster has a UUID.
 func (c *cluster) testClusterIdentity(t *testing.T) {
 	var identity *corev1.ConfigMap
-	eventually(t, 10*time.Second, func() (err error) {
+	eventually(t, policyDelay, func() (err error) {
 		identity, err = c.client.CoreV1().ConfigMaps(systemNamespace).Get(t.Context(), "antrea-cluster-identity", metav1.GetOptions{})
 		return err
 	})

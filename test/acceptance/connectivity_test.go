@@ -126,6 +126,7 @@ func (c *cluster) testFlowReplay(t *testing.T) {
 	count := func(what string) int {
 		return strings.Count(c.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "dump-"+what, bridge), "\n")
 	}
+	c.waitForOthers(t, namespace)
 	flows, groups := count("flows"), count("groups")
 	c.exec(t, agent, ovsContainer, "ovs-ofctl", "del-flows", bridge)
 	c.exec(t, agent, ovsContainer, "ovs-ofctl", "-O", "OpenFlow15", "del-groups", bridge)
@@ -145,6 +146,8 @@ func (c *cluster) testOVSRestart(t *testing.T) {
 	namespace, node := c.namespace(t), c.nodes[1]
 	first := c.pod(t, namespace, "test-pod-0", node, podOptions{})
 	second := c.pod(t, namespace, "test-pod-1", node, podOptions{})
+	// While Open vSwitch is away only those packets pass for which the kernel has a flow.
+	c.exec(t, first, "", "arping", "-c", "3", "-i", "eth0", second.Status.PodIP)
 	wait := c.start(t, first, execTimeout, "arping", "-c", "25", "-i", "eth0", second.Status.PodIP)
 	c.deletePod(t, c.agentOn(t, node), 30)
 	r := wait()

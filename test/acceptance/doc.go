@@ -11,6 +11,7 @@
 //	ACCEPTANCE_KUBECONFIG  the kubeconfig of an administrator
 //	ACCEPTANCE_MANIFEST    the manifest from which the plugin was installed; without it one case is skipped
 //	ACCEPTANCE_LOGS        where the diagnoses of failed cases are written (acceptance-logs)
+//	ACCEPTANCE_SLOWNESS    a factor for all time limits (1), for machines that other programs keep busy
 //	KUBECTL                kubectl
 //
 // They restart agents and controller and change the plugin's configuration: do not run them on a cluster that others use.

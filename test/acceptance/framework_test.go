@@ -100,7 +100,7 @@ func (c *cluster) gateIsOn(ctx context.Context) (bool, error) {
 // namespace makes a Namespace that goes with the test.
 func (c *cluster) namespace(t *testing.T) string {
 	t.Helper()
-	name := "acceptance-" + rand.String(6)
+	name := namespacePrefix + rand.String(6)
 	_, err := c.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -108,6 +108,23 @@ func (c *cluster) namespace(t *testing.T) string {
 		require.NoError(t, err)
 	})
 	return name
+}
+
+// waitForOthers waits until nothing of former cases is left.
+func (c *cluster) waitForOthers(t *testing.T, namespace string) {
+	t.Helper()
+	eventually(t, podTimeout, func() error {
+		list, err := c.client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, n := range list.Items {
+			if strings.HasPrefix(n.Name, namespacePrefix) && n.Name != namespace {
+				return fmt.Errorf("Namespace %s is still there", n.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // agentOn returns the agent's Pod on a Node.

@@ -37,7 +37,7 @@ func (c *cluster) iperf(t *testing.T, from *corev1.Pod, address string, args ...
 // startIperf starts a client of iperf3 in a Pod; the returned function waits for its report.
 func (c *cluster) startIperf(t *testing.T, from *corev1.Pod, address string, args ...string) func() iperfReport {
 	t.Helper()
-	wait := c.start(t, from, 5*time.Minute, append([]string{"iperf3", "--json", "--client", address, "--connect-timeout", "10000"}, args...)...)
+	wait := c.start(t, from, limit(5*time.Minute), append([]string{"iperf3", "--json", "--client", address, "--connect-timeout", "10000"}, args...)...)
 	return func() (report iperfReport) {
 		t.Helper()
 		r := wait()

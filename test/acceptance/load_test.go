@@ -28,6 +28,7 @@ func (c *cluster) testBatch(t *testing.T) {
 		return c.exec(t, agent, agentContainer, "ls", "-l", "--time-style", "+", "/proc/"+pid+"/fd/")
 	}
 	count := func(list string) int { return strings.Count(list, " -> ") }
+	c.waitForOthers(t, namespace)
 	before := files()
 	for i := range batch {
 		c.createPod(t, namespace, fmt.Sprintf("test-pod-%d", i), node, podOptions{})
@@ -38,7 +39,7 @@ func (c *cluster) testBatch(t *testing.T) {
 	for i := range batch {
 		c.deletePod(t, c.waitForPod(t, namespace, fmt.Sprintf("test-pod-%d", i)), 0)
 	}
-	eventually(t, 2*time.Second, func() error {
+	eventually(t, limit(2*time.Second), func() error {
 		if after := files(); count(after) > count(before) {
 			return fmt.Errorf("the agent has %d files open, it had %d; before:\n%s\nafter:\n%s", count(after), count(before), before, after)
 		}

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "acceptance:", err)
 		os.Exit(1)
 	}
+	if slowness > 1 {
+		fmt.Printf("acceptance: all time limits are multiplied by %d (ACCEPTANCE_SLOWNESS)\n", slowness)
+	}
 	code := m.Run()
 	fmt.Println(suite.tally.line(suite.gate))
 	os.Exit(code)

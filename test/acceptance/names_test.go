@@ -3,7 +3,12 @@
 
 package acceptance
 
-import "time"
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"time"
+)
 
 // Images, which are on the Nodes.
 const (
@@ -15,6 +20,7 @@ const (
 // Names of the installation.
 const (
 	systemNamespace     = "kube-system"
+	namespacePrefix     = "acceptance-" // of the Namespaces of cases
 	agentDaemonSet      = "antrea-agent"
 	controller          = "antrea-controller"
 	agentLabels         = "app=antrea,component=" + agentDaemonSet
@@ -31,10 +37,27 @@ const (
 	controllerPort      = 10349
 )
 
-// Time limits.
-const (
-	podTimeout     = 90 * time.Second // until a Pod has an address, or is gone
-	rolloutTimeout = 90 * time.Second // of agents and controller
-	execTimeout    = time.Minute      // of a command in a Pod
-	pollInterval   = 250 * time.Millisecond
+// Time limits. Those of Pods, rollouts and commands are upstream's.
+var (
+	podTimeout     = limit(90 * time.Second) // until a Pod has an address, or is gone
+	rolloutTimeout = limit(90 * time.Second) // of agents and controller
+	execTimeout    = limit(time.Minute)      // of a command in a Pod
+	gracefulExit   = limit(20 * time.Second) // of an agent that is told to end
+	policyDelay    = limit(10 * time.Second) // until a policy is in force, or a Service, or a flow
+	fastTimeout    = limit(30 * time.Second) // until packets of a busy connection are seen on the fast path
+	followTimeout  = limit(2 * time.Minute)  // until the controller uses a certificate that has changed in its Secret
+	interruption   = limit(5 * time.Second)  // of a stream while an agent is replaced
 )
+
+const pollInterval = 250 * time.Millisecond
+
+// slowness is a factor for all time limits, for machines that other programs keep busy.
+var slowness = func() int {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("ACCEPTANCE_SLOWNESS"), "1"))
+	if err != nil || n < 1 {
+		panic("ACCEPTANCE_SLOWNESS must be a whole number, at least 1")
+	}
+	return n
+}()
+
+func limit(d time.Duration) time.Duration { return time.Duration(slowness) * d }

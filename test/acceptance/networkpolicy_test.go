@@ -6,7 +6,6 @@ package acceptance
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-// policyDelay is how long a policy may take until it is in force.
-const policyDelay = 10 * time.Second
 
 func TestNetworkPolicy(t *testing.T) {
 	c := suite

@@ -25,7 +25,7 @@ func (c *cluster) testPolicyDuringStream(t *testing.T) {
 	namespace := c.namespace(t)
 	client, server := c.stream(t, namespace)
 	web := c.pod(t, namespace, "web", c.nodes[1], podOptions{image: agnhostImage, args: []string{"netexec", "--http-port=8080"}, labels: map[string]string{"app": "server"}})
-	wait := c.startIperf(t, client, server.Status.PodIP, "--time", "45", "--bitrate", modest)
+	wait := c.startIperf(t, client, server.Status.PodIP, "--time", seconds(45), "--bitrate", modest)
 	c.waitFast(t, "TCP", client, server)
 	c.expect(t, true, client, web.Status.PodIP, 8080)
 	servers := metav1.LabelSelector{MatchLabels: map[string]string{"app": "server"}}
@@ -37,7 +37,7 @@ func (c *cluster) testPolicyDuringStream(t *testing.T) {
 	c.expect(t, true, client, web.Status.PodIP, 8080)
 	report := wait()
 	t.Logf("longest interruption %s", longestGap(report))
-	require.LessOrEqual(t, longestGap(report), time.Second)
+	require.LessOrEqual(t, longestGap(report), limit(time.Second))
 }
 
 // leases is the directory with the addresses that are in use, in the agent's container.

@@ -16,9 +16,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 )
 
-// fastTimeout is how long a busy connection may take until its packets are seen on the fast path.
-const fastTimeout = 30 * time.Second
-
 // flows are the cache's entries of a Pod on its Node.
 func (c *cluster) flows(t *testing.T, pod *corev1.Pod) (flows []api.FlowInfo) {
 	t.Helper()
@@ -84,7 +81,13 @@ func (c *cluster) stream(t *testing.T, namespace string) (client, server *corev1
 }
 
 // modest is a rate that leaves a small Node's processor time for other programs.
-const modest = "20M"
+var (
+	modestMbit = 20 / float64(slowness)
+	modest     = fmt.Sprintf("%.1fM", modestMbit)
+)
+
+// seconds is a time for iperf3 or ab.
+func seconds(n int) string { return fmt.Sprint(n * slowness) }
 
 // testDeployment is what a new user tries first: two replicas of a Deployment on two Nodes talk to each other.
 func (c *cluster) testDeployment(t *testing.T) {
@@ -103,22 +106,19 @@ func (c *cluster) testDeployment(t *testing.T) {
 	require.Equal(t, 2000, strings.Count(r.stdout, "200"), r.stdout)
 }
 
-// interruption is how long a stream may stand still while an agent is replaced.
-const interruption = 5 * time.Second
-
 // testThroughputDuringRestart sends a stream between two Nodes while the agent of one, and then of the other, is replaced.
 func (c *cluster) testThroughputDuringRestart(t *testing.T) {
 	client, server := c.stream(t, c.namespace(t))
-	wait := c.startIperf(t, client, server.Status.PodIP, "--time", "150", "--bitrate", modest)
+	wait := c.startIperf(t, client, server.Status.PodIP, "--time", seconds(150), "--bitrate", modest)
 	c.waitFast(t, "TCP", client, server)
 	c.restartAgent(t, client.Spec.NodeName)
 	c.waitFast(t, "TCP", client, server)
 	c.restartAgent(t, server.Spec.NodeName)
 	c.waitFast(t, "TCP", client, server)
 	report := wait()
-	t.Logf("%.1f Mbit/s of 20, longest interruption %s", c.mbits(t, report), longestGap(report))
+	t.Logf("%.1f Mbit/s of %.1f, longest interruption %s", c.mbits(t, report), modestMbit, longestGap(report))
 	require.LessOrEqual(t, longestGap(report), interruption)
-	require.Greater(t, report.End.Received.BitsPerSecond, 0.8*20e6)
+	require.Greater(t, report.End.Received.BitsPerSecond, 0.8*modestMbit*1e6)
 }
 
 // testRequestsDuringRestart sends requests one after the other over one connection, while agents are replaced.
@@ -127,7 +127,7 @@ func (c *cluster) testRequestsDuringRestart(t *testing.T) {
 	client := c.pod(t, namespace, "client", c.nodes[0], podOptions{})
 	server := c.pod(t, namespace, "server", c.nodes[1], podOptions{image: agnhostImage, args: []string{"netexec", "--http-port=8080"}})
 	url := fmt.Sprintf("http://%s:8080/hostname", server.Status.PodIP)
-	wait := c.start(t, client, 3*time.Minute, "ab", "-k", "-c", "1", "-t", "90", "-n", "1000000", url)
+	wait := c.start(t, client, limit(3*time.Minute), "ab", "-k", "-c", "1", "-t", seconds(90), "-n", "1000000", url)
 	c.waitFast(t, "TCP", client, server)
 	c.restartAgent(t, client.Spec.NodeName)
 	c.restartAgent(t, server.Spec.NodeName)
@@ -145,7 +145,7 @@ func (c *cluster) testRequestsDuringRestart(t *testing.T) {
 // testFragments sends packets that have to be fragmented beside a connection on the fast path.
 func (c *cluster) testFragments(t *testing.T) {
 	client, server := c.stream(t, c.namespace(t))
-	wait := c.startIperf(t, client, server.Status.PodIP, "--time", "20", "--bitrate", modest)
+	wait := c.startIperf(t, client, server.Status.PodIP, "--time", seconds(20), "--bitrate", modest)
 	c.waitFast(t, "TCP", client, server)
 	c.exec(t, client, "", "ping", "-c", "5", "-i", "0.2", "-s", "8000", server.Status.PodIP)
 	c.exec(t, server, "", "ping", "-c", "5", "-i", "0.2", "-s", "8000", client.Status.PodIP)

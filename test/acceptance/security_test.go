@@ -26,8 +26,6 @@ import (
 const (
 	tlsSecret  = "antrea-controller-tls"
 	serverName = "antrea.kube-system.svc"
-	// followTimeout is how long the controller may take to use a certificate that has changed in its Secret.
-	followTimeout = 2 * time.Minute
 )
 
 func TestSecurity(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -66,7 +65,7 @@ func (c *cluster) testPreviousRound(t *testing.T) {
 		}
 		return err
 	})
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, policyDelay, func() error {
 		if n := count(); n != 0 {
 			return fmt.Errorf("%d flows of the former round are left", n)
 		}
@@ -126,7 +125,7 @@ func (c *cluster) testRoutes(t *testing.T) {
 	require.Contains(t, routes(), stale)
 	require.NotContains(t, routes(), before[0])
 	c.restartAgent(t, node)
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, policyDelay, func() error {
 		if now := routes(); !slices.Equal(now, before) {
 			return fmt.Errorf("routes %v, want %v", now, before)
 		}

@@ -18,8 +18,10 @@ import (
 
 // names are the objects that the chart makes; with their kinds they are Antrea's.
 var names = []string{
+	"APIService v1alpha1.stats.antrea.io",
 	"APIService v1beta1.system.antrea.io",
 	"APIService v1beta2.controlplane.antrea.io",
+	"ClusterRole aggregate-antrea-networkpolicystats-view",
 	"ClusterRole antctl",
 	"ClusterRole antrea-agent",
 	"ClusterRole antrea-controller",

@@ -181,7 +181,8 @@ var valueOf = map[string]map[string]string{
 var others = map[string]any{
 	"defaultMTU": 1400, "podCIDRs": "10.77.0.0/24", "serviceCIDR": "10.96.7.0/24", "serviceCIDRv6": "fd00:7::/112",
 	"nodeIPAM.serviceCIDR": "10.96.8.0/24", "nodeIPAM.serviceCIDRv6": "fd00:8::/112", "transportInterface": "eth7",
-	"transportInterfaceCIDRs": []any{"192.0.2.0/24"}, "egress.exceptCIDRs": []any{"198.51.100.0/24"}, "hostGateway": "gw7",
+	"transportInterfaceCIDRs": []any{"192.0.2.0/24"}, "egress.exceptCIDRs": []any{"198.51.100.0/24"},
+	"antreaProxy.nodePortAddresses": []any{"192.0.2.0/24"}, "antreaProxy.skipServices": []any{"ns/other", "10.96.0.7"}, "hostGateway": "gw7",
 	"nodeIPAM.clusterCIDRs": []any{"10.78.0.0/16"}, "multicast.igmpQueryVersions": []any{2, 3},
 	"ovs.bridgeName": "br-7", "flowExporter.flowPollInterval": "6s", "flowExporter.activeFlowExportTimeout": "7s",
 	"flowExporter.idleFlowExportTimeout": "8s", "multicast.igmpQueryInterval": "9s", "nodePortLocal.portRange": "62000-63000",

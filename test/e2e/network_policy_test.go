@@ -47,6 +47,9 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 		t.Run("StaleMegaflowsTeachNothing", func(t *testing.T) { testStaleMegaflows(t, s) })
 	}
 	t.Run("Statistics", func(t *testing.T) { testPolicyStatistics(t, s) })
+	if all { // agents report once a minute
+		t.Run("ClusterStatistics", func(t *testing.T) { testClusterStatistics(t, s) })
+	}
 	t.Run("CutConnections", func(t *testing.T) { testCutConnections(t, s) })
 	t.Run("AgentRestart", func(t *testing.T) { testPolicyOverAgentRestart(t, s) })
 }

@@ -51,7 +51,7 @@ func (p *plane) start() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.storage, p.synced, p.cancel = registry.Resources(store, c.Synced(), func() error { return nil }, registry.Agents{}), c.Synced(), cancel
+	p.storage, p.synced, p.cancel = registry.Resources(store, registry.Readiness{Synced: c.Synced(), Serving: func() error { return nil }}, registry.Agents{}), c.Synced(), cancel
 	p.life++
 	p.running.Go(func() { c.Run(ctx) })
 	return nil

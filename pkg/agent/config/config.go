@@ -55,6 +55,16 @@ const (
 // GlobalVirtualMAC is the inner destination MAC of every packet in the tunnel.
 var GlobalVirtualMAC = net.HardwareAddr{0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}
 
+// VirtualServiceIPv4 and VirtualServiceIPv6 are the source of Service connections that come from the gateway and return there, and
+// the next hop of the host's routes to Services. The host translates the destination of connections to NodePorts to
+// VirtualNodePortIPv4 or VirtualNodePortIPv6.
+var (
+	VirtualServiceIPv4  = netip.MustParseAddr("169.254.0.253")
+	VirtualServiceIPv6  = netip.MustParseAddr("fc01::aabb:ccdd:eeff")
+	VirtualNodePortIPv4 = netip.MustParseAddr("169.254.0.252")
+	VirtualNodePortIPv6 = netip.MustParseAddr("fc01::aabb:ccdd:eefe")
+)
+
 // GatewayConfig is the agent's gateway port.
 type GatewayConfig struct {
 	Name      string

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package conntrack reads and changes the kernel's connection tracking table over netlink
-// (include/uapi/linux/netfilter/nfnetlink_conntrack.h). conntrack.go lists it, tcp.go has what is particular to TCP, table.go
-// looks up and changes single connections, tuple.go makes and reads the attributes of addresses.
+// (include/uapi/linux/netfilter/nfnetlink_conntrack.h). conntrack.go lists it and ends connections, tcp.go has what is particular to
+// TCP, table.go looks up and changes single connections, tuple.go makes and reads the attributes of addresses.
 package conntrack
 
 import (
@@ -20,6 +20,7 @@ import (
 
 // Attributes that the netlink package has no names for.
 const (
+	ctaID       = 12
 	ctaMarkMask = 21
 	// typeMask is NLA_TYPE_MASK: an attribute type without its flags.
 	typeMask = 0x3fff
@@ -58,9 +59,10 @@ type Connection struct {
 	Labels      [2]uint64
 	Established bool
 
-	// family and original identify the entry to the kernel.
+	// family and original identify the entry to the kernel. id tells it from a later one with the same addresses.
 	family   uint8
 	original []byte
+	id       []byte
 }
 
 // List calls yield for all connections of the zones until it returns false. Those that come and go meanwhile may be missed.
@@ -92,6 +94,19 @@ func newRequest(message int, family uint8, flags int) *nl.NetlinkRequest {
 	request := nl.NewNetlinkRequest(nfnetlinkConntrack|message, flags)
 	request.AddData(&nl.Nfgenmsg{NfgenFamily: family, Version: nl.NFNETLINK_V0})
 	return request
+}
+
+// Delete ends the connection: its next packet is the first one of another connection. It is no error if the connection has ended,
+// and another one with the same addresses stays.
+func (c *Connection) Delete() error {
+	request := newRequest(nl.IPCTNL_MSG_CT_DELETE, c.family, unix.NLM_F_ACK)
+	request.AddData(nl.NewRtAttr(nl.CTA_TUPLE_ORIG|unix.NLA_F_NESTED, c.original))
+	request.AddData(nl.NewRtAttr(nl.CTA_ZONE, nl.BEUint16Attr(c.Zone)))
+	request.AddData(nl.NewRtAttr(ctaID, c.id))
+	if _, err := request.Execute(unix.NETLINK_NETFILTER, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("end the connection %+v of zone %d: %w", c.Original, c.Zone, err)
+	}
+	return nil
 }
 
 // SetMark changes the bits mask of the connection's mark to those of value. It is no error if the connection has ended.
@@ -133,6 +148,8 @@ func (c *Connection) read(a syscall.NetlinkRouteAttr) (err error) {
 	case nl.CTA_TUPLE_ORIG:
 		c.original = append([]byte{}, a.Value...)
 		c.Original, err = parseTuple(a.Value)
+	case ctaID:
+		c.id = append([]byte{}, a.Value...)
 	case nl.CTA_TUPLE_REPLY:
 		c.Reply, err = parseTuple(a.Value)
 	case nl.CTA_ZONE:

@@ -4,6 +4,7 @@
 package conntrack
 
 import (
+	"bytes"
 	"net/netip"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestListAndMark(t *testing.T) {
 	for port, want := range map[uint16]Connection{1001: four, 1002: six} {
 		got := *found[port]
 		require.InDelta(t, 600, got.Timeout.Seconds(), 30)
-		want.family, want.original, want.Timeout, want.Assured = got.family, got.original, got.Timeout, true
+		want.family, want.original, want.id, want.Timeout, want.Assured = got.family, got.original, got.id, got.Timeout, true
 		require.Equal(t, want, got)
 	}
 	require.NoError(t, found[1001].SetMark(0x100, 0x100))
@@ -79,6 +80,21 @@ func TestListAndMark(t *testing.T) {
 	require.Equal(t, uint32(0x80000100), again[1002].Mark)
 	require.Zero(t, list(t, 7)[1003].Mark)
 
+	t.Run("deletion", func(t *testing.T) {
+		create(t, unix.AF_INET, Connection{Zone: 65521, Original: four.Original, Reply: four.Reply})
+		require.NoError(t, again[1002].Delete())
+		require.NoError(t, again[1002].Delete(), "it has ended")
+		require.Len(t, list(t, 65520, 65510), 1)
+
+		// The kernel's id tells a connection from its successor, even if the rest is the same.
+		require.NoError(t, again[1001].Delete())
+		create(t, unix.AF_INET, four)
+		if successor := list(t, 65520)[1001]; !bytes.Equal(successor.id, again[1001].id) {
+			require.NoError(t, again[1001].Delete())
+			require.Len(t, list(t, 65520), 1)
+		}
+		require.Len(t, list(t, 65521), 1, "other zones are left alone")
+	})
 	t.Run("a connection that has ended", func(t *testing.T) {
 		gone := *found[1001]
 		gone.Zone = 9

@@ -44,13 +44,19 @@ func newBridgeOf(t testing.TB, features Features, node *config.NodeConfig) *brid
 	for name, port := range map[string]uint32{"antrea-tun0": tunnelPort, "antrea-gw0": gwPort, "pod-a": podAPort, "pod-b": podBPort} {
 		o.Vsctl("add-port", bridgeName, name, "--", "set", "interface", name, "type=dummy", fmt.Sprintf("ofport_request=%d", port))
 	}
+	return &bridge{OVS: o, t: t, c: newBridgeClient(t, socket, features, node)}
+}
+
+// newBridgeClient returns an initialized client of the bridge behind the socket, which is disconnected at the end of the test.
+func newBridgeClient(t testing.TB, socket string, features Features, node *config.NodeConfig) *client {
+	t.Helper()
 	c := NewClient(of.NewSwitch(socket), noTableNames, features).(*client)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	_, err := c.Initialize(ctx, RoundInfo{RoundNum: testRound}, node, testNetwork)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Disconnect()) })
-	return &bridge{OVS: o, t: t, c: c}
+	return c
 }
 
 // installAll installs Pods, the remote Node and marks with epoch 7 for Pod A and 8 for Pod B.

@@ -14,6 +14,7 @@ type client struct {
 	*nodeConnectivity
 	*networkPolicy
 	*oncacheMarks
+	*services
 }
 
 // NewClient returns a client for the bridge behind sw. setTableNames publishes the names of the tables (see
@@ -30,5 +31,6 @@ func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, feature
 		nodeConnectivity: newNodeConnectivity(core),
 		networkPolicy:    newNetworkPolicy(core),
 		oncacheMarks:     newONCacheMarks(core),
+		services:         newServices(core),
 	}
 }

@@ -21,6 +21,7 @@ import (
 type connection interface {
 	Connect(ctx context.Context) (reconnected <-chan struct{}, err error)
 	TableFlowCounts(ctx context.Context) (map[uint8]int, error)
+	MeterFeatures(ctx context.Context) (of.MeterFeatures, error)
 	IsConnected() bool
 	ConnectionError() error
 	Close() error
@@ -87,11 +88,33 @@ func (c *core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, no
 	if err := t.ReserveGroups(ctx); err != nil {
 		return err
 	}
-	return c.installBase(t, round, node)
+	g := c.newGenerator(round.RoundNum, node)
+	if err := c.declareMeters(ctx, g); err != nil {
+		return err
+	}
+	return c.installBase(t, round, g)
 }
 
-func (c *core) installBase(t flowstore.Turn, round RoundInfo, node *config.NodeConfig) error {
-	g := c.newGenerator(round.RoundNum, node)
+// declareMeters makes the features' meters part of the base flows' bundle, unless the switch has none.
+func (c *core) declareMeters(ctx context.Context, g *generator) error {
+	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
+	defer cancel()
+	can, err := c.connection.MeterFeatures(ctx)
+	if err != nil {
+		return fmt.Errorf("ask the switch for its meters: %w", err)
+	}
+	g.meters = can.MaxMeters > 0 && can.PacketsPerSecond
+	var meters []of.MeterEntry
+	for _, r := range c.registered {
+		if owner, ok := r.feature.(meterOwner); ok {
+			meters = append(meters, owner.meters(g)...)
+		}
+	}
+	c.store.SetMeters(meters)
+	return nil
+}
+
+func (c *core) installBase(t flowstore.Turn, round RoundInfo, g *generator) error {
 	plans, err := c.planBase(g)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@
 //   - node_connectivity.go: the tunnel and remote Nodes;
 //   - connection_tracking.go: conntrack;
 //   - network_policy.go and policy_*.go: NetworkPolicies;
+//   - services.go and service_*.go: Services (AntreaProxy);
 //   - oncache.go: the marks that ONCache learns from;
 //   - reserved.go: tables of Antrea's features that this project does not have.
 //
@@ -21,16 +22,23 @@
 // registers, marks, cookies and priorities) and validation.go (checks of arguments). interfaces.go declares the Client; each
 // feature declares its part of it.
 //
-// Groups are not implemented. A feature would get them from its socket, as it gets caches now, and flowstore would replay them
-// before the flows, which refer to them.
-//
 // NetworkPolicies: policy_client.go accepts rules (policy_types.go), whose peers can be very many and are immutable sets
 // (addressset.go). policy_delta.go and policy_peers.go compute how the flows of a rule differ from those on the switch without
 // visiting the peers that both have. policy_state.go records which rules share a flow, policy_tiers.go places rules for which a
 // shared flow has no room, policy_flows.go makes the flows. policy_stats.go reads how much traffic rules have admitted.
 // policy_verdict.go decides without a switch what rules do with a connection.
 //
+// Services: service_client.go accepts ports of Services (service_types.go). service_state.go records which ports share a flow,
+// service_flows.go makes their flows and groups. service_pipeline.go has the base flows, through which connections find an Endpoint,
+// are translated, and find back. Package servicereject answers connections to ports without Endpoints.
+//
 // Table names, table order, register and mark layout, priorities, cookies and flows are those of Antrea in encap mode, because
-// tests and tools rely on them. There are two exceptions: rules beyond the 2,000th on one flow have lower priorities
-// (policy_tiers.go), and Pods may send fewer kinds of neighbor discovery messages (ipv6.go).
+// tests and tools rely on them. There are exceptions:
+//
+//   - rules beyond the 2,000th on one flow have lower priorities (policy_tiers.go);
+//   - Pods may send fewer kinds of neighbor discovery messages (ipv6.go);
+//   - connections to Services that policies have refused are dropped until they are allowed, in both directions, and SNAT is for
+//     connections to Services only and sets all marks in both zones (service_pipeline.go);
+//   - an affinity ends when the client has opened no connection for its time (service_flows.go);
+//   - packets to Services without Endpoints have a meter of their own (services.go).
 package openflow

@@ -30,6 +30,11 @@ type rootActor interface {
 	rootActions(Features) []of.Action
 }
 
+// meterOwner is a feature with meters. They are there before its flows. The result is empty if the switch has no meters.
+type meterOwner interface {
+	meters(*generator) []of.MeterEntry
+}
+
 // registration is a feature and its name, which is in errors and identifies the feature's base flows in their cache.
 type registration struct {
 	name string

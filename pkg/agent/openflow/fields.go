@@ -178,6 +178,11 @@ func OpenedFromGateway(mark uint32) bool {
 	return mark&connSourceField.mask() == connFromGateway.value
 }
 
+// IsServiceConnection tells whether the pipeline has translated the destination of the connection with this mark.
+func IsServiceConnection(mark uint32) bool {
+	return mark&serviceCTField.mask() != 0
+}
+
 // Conntrack label: ids of the policy rules that admitted the connection.
 var (
 	ingressRuleCTLabel = bitField{field: of.FieldCTLabel, bits: of.Range{From: 0, To: 31}}
@@ -230,6 +235,7 @@ const (
 	cookieDefault         cookieCategory = 0
 	cookiePodConnectivity cookieCategory = 1
 	cookieNetworkPolicy   cookieCategory = 2
+	cookieService         cookieCategory = 3
 	// cookieONCache is this project's: Antrea's categories end at 8.
 	cookieONCache cookieCategory = 9
 )

@@ -17,6 +17,8 @@ type generator struct {
 	features Features
 	round    uint16
 	node     *config.NodeConfig
+	// meters says that the switch's datapath can limit rates of packets.
+	meters bool
 	// rootActions are the features' actions for each IP packet that enters the pipeline.
 	rootActions []of.Action
 }
@@ -31,6 +33,13 @@ type family struct {
 	gateway netip.Addr
 	// podCIDR is the local Pod network.
 	podCIDR netip.Prefix
+
+	// snatZone has the connections of which the bridge has translated the source.
+	snatZone uint16
+	// serviceSource is the source of Service connections that come from the gateway and return there.
+	serviceSource netip.Addr
+	// nodePort is where the host sends connections to NodePorts.
+	nodePort netip.Addr
 }
 
 // families returns the address families that the pipeline carries: those of the Node's Pods.
@@ -44,6 +53,10 @@ func (g *generator) families() []family {
 			dst:     of.IPv4Dst,
 			gateway: g.node.Gateway.IPv4,
 			podCIDR: g.node.PodIPv4CIDR,
+
+			snatZone:      ctZoneSNAT,
+			serviceSource: config.VirtualServiceIPv4,
+			nodePort:      config.VirtualNodePortIPv4,
 		})
 	}
 	if g.node.PodIPv6CIDR.IsValid() {
@@ -54,9 +67,23 @@ func (g *generator) families() []family {
 			dst:     of.IPv6Dst,
 			gateway: g.node.Gateway.IPv6,
 			podCIDR: g.node.PodIPv6CIDR,
+
+			snatZone:      ctZoneSNATV6,
+			serviceSource: config.VirtualServiceIPv6,
+			nodePort:      config.VirtualNodePortIPv6,
 		})
 	}
 	return families
+}
+
+// familyOf returns the family of addr, if the pipeline carries it.
+func (g *generator) familyOf(addr netip.Addr) (family, bool) {
+	for _, f := range g.families() {
+		if f.contains(addr) {
+			return f, true
+		}
+	}
+	return family{}, false
 }
 
 // contains tells whether addr is of this family.

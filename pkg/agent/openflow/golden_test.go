@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +30,7 @@ func TestBasePipelineGolden(t *testing.T) {
 		{"base_dualstack.txt", oncacheFeatures, dualStackNode},
 		{"base_ipv6.txt", oncacheFeatures, ipv6Node},
 		{"base_all.txt", Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, TrafficControl: true, ONCache: true, CutConnections: true}, testNode},
+		{"base_proxyall.txt", proxyAllFeatures, dualStackNode},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			c, fake := newTestClientOf(t, test.features, test.node)
@@ -75,16 +77,25 @@ func TestObjectFlowsGolden(t *testing.T) {
 }
 
 // ONCache learns from the mark, so an established packet must get from the first policy table to the mark in one
-// translation: a ct() in between is only for new connections, and continues behind the mark.
+// translation: a ct() in between is only for new connections, and continues behind the mark. SNATMark and SNAT are different: what
+// they recirculate has the mark of SNAT in the connection's zone before, and in SNAT's zone behind, which the mark flows exclude.
 func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
-	c, fake := newTestClient(t, oncacheFeatures)
-	require.NoError(t, installPodA(c))
-	require.NoError(t, installRemoteNode(c))
-	first, mark := c.generator.pipeline.firstOf(stageEgressSecurity), c.generator.pipeline.id(tableONCacheMark)
-	newOnly := map[string]bool{}
-	for _, m := range []of.Match{of.CTState("+new+trk")} {
-		newOnly[fmt.Sprint(m)] = true
+	require.NotZero(t, oncacheConnectionMask&snatCTField.mask(), "the mark flows exclude SNAT")
+	require.Zero(t, oncacheConnectionMark&snatCTField.mask(), "the mark flows exclude SNAT")
+	for name, features := range map[string]Features{"": oncacheFeatures, "proxyAll": proxyAllFeatures} {
+		t.Run(name, func(t *testing.T) {
+			c, fake := newTestClient(t, features)
+			require.NoError(t, installPodA(c))
+			require.NoError(t, installRemoteNode(c))
+			require.NoError(t, c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)))
+			requireNoRecirculation(t, c, fake)
+		})
 	}
+}
+
+func requireNoRecirculation(t *testing.T, c *client, fake *of.Fake) {
+	t.Helper()
+	first, mark := c.generator.pipeline.firstOf(stageEgressSecurity), c.generator.pipeline.id(tableONCacheMark)
 	for _, flow := range fake.Flows() {
 		if flow.Table < first || flow.Table > mark {
 			continue
@@ -94,12 +105,18 @@ func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
 			if !isCT {
 				continue
 			}
-			require.Greater(t, ct.Table, mark, "recirculation into the mark: %s", flow.String())
-			var isNew bool
-			for _, m := range flow.Match {
-				isNew = isNew || newOnly[fmt.Sprint(m)]
+			isNew := strings.Contains(flow.Key(), "ct_state=+new+trk")
+			switch flow.Table {
+			case c.generator.id(tableSNATMark):
+				require.True(t, isNew, "established packets are recirculated: %s", flow.String())
+				require.Contains(t, ct.Exec, snatCT.load(), "the connection could be learned: %s", flow.String())
+			case c.generator.id(tableSNAT):
+				require.Regexp(t, "ct_mark=0x[24]0/", flow.Key(), "any connection: %s", flow.String())
+				require.True(t, !ct.Commit || slices.Contains(ct.Exec, snatCT.load()), "the connection could be learned: %s", flow.String())
+			default:
+				require.Greater(t, ct.Table, mark, "recirculation into the mark: %s", flow.String())
+				require.True(t, isNew, "established packets are recirculated: %s", flow.String())
 			}
-			require.True(t, isNew, "established packets are recirculated: %s", flow.String())
 		}
 	}
 }

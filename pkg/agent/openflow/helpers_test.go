@@ -69,9 +69,10 @@ var (
 		IPv4Enabled:      true,
 	}
 
-	defaultFeatures = Features{AntreaProxy: true, AntreaPolicy: true, Egress: true}
-	oncacheFeatures = Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true}
-	minimalFeatures = Features{}
+	defaultFeatures  = Features{AntreaProxy: true, AntreaPolicy: true, Egress: true}
+	oncacheFeatures  = Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true}
+	proxyAllFeatures = Features{AntreaProxy: true, ProxyAll: true, AntreaPolicy: true, Egress: true, ONCache: true, PacketInRate: 5000}
+	minimalFeatures  = Features{}
 
 	// dualStackNode has Pods with IPv4 and IPv6 addresses, ipv6Node with IPv6 addresses only.
 	dualStackNode = nodeWith(true)
@@ -144,8 +145,8 @@ var (
 	gotoTableID = regexp.MustCompile(`(goto_table:|resubmit\(,)(\d+)`)
 )
 
-// render prints flows in pipeline order, with the names of tables instead of their ids.
-func render(p *pipeline, flows []of.Flow) string {
+// renderLine replaces the ids of tables by their names.
+func renderLine(p *pipeline, line string) string {
 	name := func(id string) string {
 		n, err := strconv.Atoi(id)
 		if err != nil || n >= len(p.tables) {
@@ -153,6 +154,17 @@ func render(p *pipeline, flows []of.Flow) string {
 		}
 		return p.tables[n].name
 	}
+	line = flowTableID.ReplaceAllStringFunc(line, func(s string) string {
+		return "table=" + name(strings.TrimPrefix(s, "table="))
+	})
+	return gotoTableID.ReplaceAllStringFunc(line, func(s string) string {
+		m := gotoTableID.FindStringSubmatch(s)
+		return m[1] + name(m[2])
+	})
+}
+
+// render prints flows in pipeline order, with the names of tables instead of their ids.
+func render(p *pipeline, flows []of.Flow) string {
 	flows = slices.Clone(flows)
 	slices.SortStableFunc(flows, func(a, b of.Flow) int {
 		if a.Table != b.Table {
@@ -165,14 +177,7 @@ func render(p *pipeline, flows []of.Flow) string {
 	})
 	var b strings.Builder
 	for _, f := range flows {
-		line := flowTableID.ReplaceAllStringFunc(f.String(), func(s string) string {
-			return "table=" + name(strings.TrimPrefix(s, "table="))
-		})
-		line = gotoTableID.ReplaceAllStringFunc(line, func(s string) string {
-			m := gotoTableID.FindStringSubmatch(s)
-			return m[1] + name(m[2])
-		})
-		b.WriteString(line + "\n")
+		b.WriteString(renderLine(p, f.String()) + "\n")
 	}
 	return b.String()
 }

@@ -84,6 +84,9 @@ func TestInterceptorIsTold(t *testing.T) {
 		}, coherency.Change{Nodes: []coherency.Node{moved}}},
 		{"removed Node", installRemoteNode, func(c Client) error { return c.UninstallNodeFlows("node-b") },
 			coherency.Change{RemovedNodes: []string{"node-b"}}},
+		{"new Service", installPodA, installClusterPort, coherency.Change{}},
+		{"Service with another Endpoint", installClusterPort, func(c Client) error { return c.InstallService(clusterPort(elsewhereEndpoint)) }, coherency.Change{}},
+		{"removed Service", installClusterPort, func(c Client) error { return c.UninstallService(clusterPort().Name) }, coherency.Change{}},
 		{"replay", installPodA, Client.ReplayFlows, coherency.Change{All: true}},
 		{"stale flows deleted", installPodA, Client.DeleteStaleFlows, coherency.Change{All: true}},
 	} {

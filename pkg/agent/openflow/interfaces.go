@@ -36,6 +36,7 @@ type Client interface {
 	NodeClient
 	PolicyClient
 	MarkClient
+	ServiceClient
 
 	// SetInterceptor makes every later bundle go through the Interceptor. Call it once, before controllers run.
 	SetInterceptor(coherency.Interceptor)

@@ -21,6 +21,8 @@ func (missFlows) baseFlows(g *generator) []of.Flow {
 			actions = []of.Action{g.toNext(spec.name)}
 		case missToGateway:
 			actions = []of.Action{toGateway.load(), g.toTable(tableL2ForwardingCalc)}
+		case missToSelect:
+			actions = []of.Action{serviceToSelect.load()}
 		case missDrop:
 		}
 		flows = append(flows, g.flow(cookieDefault, spec.name, priorityMiss, nil, actions...))

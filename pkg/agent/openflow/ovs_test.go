@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -110,9 +111,15 @@ func TestReplayAfterSwitchRestart(t *testing.T) {
 // A real switch accepts the tables of every combination of features.
 func TestEveryFeatureCombinationIsAccepted(t *testing.T) {
 	o := ovstest.Start(t)
-	for bits := range 32 {
+	for bits := range 64 {
 		features := Features{
 			AntreaProxy: bits&1 != 0, AntreaPolicy: bits&2 != 0, Egress: bits&4 != 0, TrafficControl: bits&8 != 0, ONCache: bits&16 != 0,
+		}
+		if bits&32 != 0 {
+			if !features.AntreaProxy {
+				continue
+			}
+			features.ProxyAll, features.PacketInRate = true, 100
 		}
 		t.Run(fmt.Sprintf("%+v", features), func(t *testing.T) {
 			name := fmt.Sprintf("br%d", bits)
@@ -123,6 +130,13 @@ func TestEveryFeatureCombinationIsAccepted(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, installPodA(c))
 			require.NoError(t, installRemoteNode(c))
+			if features.AntreaProxy {
+				require.NoError(t, c.InstallService(with(clusterPort(localEndpoint, elsewhereEndpoint), withAffinity(time.Hour))))
+			}
+			if features.ProxyAll {
+				require.NoError(t, c.SetNodePortAddresses([]netip.Addr{nodeIP}))
+				require.NoError(t, c.InstallService(with(externalLocal(), over(corev1.ProtocolUDP), named("udp"))))
+			}
 			require.NoError(t, c.Disconnect())
 		})
 	}

@@ -57,7 +57,7 @@ var walks = []struct {
 	},
 	{
 		name: "Pod to gateway", packet: podAToGW, ct: []string{ctNew, ctNew},
-		outputs: []int{gwPort}, final: []string{"nw_ttl=63"}, avoids: []string{"IngressRule"}, recirculations: 2,
+		outputs: []int{gwPort}, final: []string{"nw_ttl=63"}, avoids: []string{"IngressRule"}, recirculations: 3,
 	},
 	{
 		name: "Pod to the world", packet: podAToWorld, ct: []string{ctNew, ctNew},

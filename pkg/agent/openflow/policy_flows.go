@@ -106,12 +106,8 @@ func (g policyFlows) layout(r *PolicyRule) layout {
 
 // carries tells whether the pipeline has flows for the address's family.
 func (g policyFlows) carries(addr netip.Addr) bool {
-	for _, f := range g.families() {
-		if f.contains(addr) {
-			return true
-		}
-	}
-	return false
+	_, ok := g.familyOf(addr)
+	return ok
 }
 
 // clauseFlow returns the flow of the key with its conjunctions, or the drop.

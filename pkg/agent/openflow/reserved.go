@@ -9,16 +9,9 @@ import (
 
 // Tables of Antrea features that this project does not have yet.
 const (
-	tableUnSNAT               = "UnSNAT"
-	tablePreRoutingClassifier = "PreRoutingClassifier"
-	tableSessionAffinity      = "SessionAffinity"
-	tableServiceLB            = "ServiceLB"
-	tableEndpointDNAT         = "EndpointDNAT"
-	tableDNAT                 = "DNAT"
-	tableEgressMark           = "EgressMark"
-	tableSNATMark             = "SNATMark"
-	tableSNAT                 = "SNAT"
-	tableTrafficControl       = "TrafficControl"
+	tableDNAT           = "DNAT"
+	tableEgressMark     = "EgressMark"
+	tableTrafficControl = "TrafficControl"
 )
 
 // reservedTables has these tables, so that tools which address them find them. Packets traverse them unchanged. A feature that
@@ -29,17 +22,7 @@ func registerReservedTables(c *core) { c.register("reserved tables", reservedTab
 
 func (reservedTables) tables(features Features) []tableSpec {
 	var specs []tableSpec
-	if features.AntreaProxy {
-		specs = append(specs,
-			tableSpec{name: tableUnSNAT, stage: stageConntrackState, before: tableConntrackZone},
-			tableSpec{name: tablePreRoutingClassifier, stage: stagePreRouting},
-			tableSpec{name: tableSessionAffinity, stage: stagePreRouting},
-			tableSpec{name: tableServiceLB, stage: stagePreRouting},
-			tableSpec{name: tableEndpointDNAT, stage: stagePreRouting},
-			tableSpec{name: tableSNATMark, stage: stagePostRouting},
-			tableSpec{name: tableSNAT, stage: stagePostRouting},
-		)
-	} else {
+	if !features.AntreaProxy {
 		specs = append(specs, tableSpec{name: tableDNAT, stage: stagePreRouting})
 	}
 	if features.Egress {

@@ -11,7 +11,9 @@ import (
 
 // Features says which features the pipeline must have tables for.
 type Features struct {
-	AntreaProxy    bool
+	AntreaProxy bool
+	// ProxyAll adds NodePorts, and needs AntreaProxy.
+	ProxyAll       bool
 	AntreaPolicy   bool
 	Egress         bool
 	TrafficControl bool
@@ -21,6 +23,8 @@ type Features struct {
 	IPv6 bool
 	// CutConnections drops packets of connections that the agent has marked with CutMark.
 	CutConnections bool
+	// PacketInRate is how many packets a second the switch sends to the agent, where its datapath has meters; 0 is no limit.
+	PacketInRate uint32
 }
 
 // stage is a group of adjacent tables with one purpose. Packets pass the stages in this order.
@@ -51,6 +55,8 @@ const (
 	missDrop
 	// missToGateway leaves the packet to the host's routing.
 	missToGateway
+	// missToSelect says that no Endpoint is selected yet. The flow that resubmits packets to the table says how they continue.
+	missToSelect
 )
 
 // tableSpec is one table of the pipeline.

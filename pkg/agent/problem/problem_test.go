@@ -121,6 +121,8 @@ func TestEvents(t *testing.T) {
 		{"a Pod", Subject{Kind: "Pod", Namespace: "shop", Name: "p"}, &corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: "shop", Name: "p"}},
 		{"this Node", Subject{Kind: "Node", Name: "n1", UID: "u"}, &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "n1", UID: "n1"}},
 		{"another Node, of which all agents know the same", Subject{Kind: "Node", Name: "n2"}, nil},
+		{"a Service, of which all agents know the same", Subject{Kind: "Service", Namespace: "shop", Name: "web"}, nil},
+		{"an EndpointSlice, too", Subject{Kind: "EndpointSlice", Namespace: "shop", Name: "web-1"}, nil},
 		{"a file", file, &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "n1", UID: "n1"}},
 		{"a peer", Subject{Kind: KindPeer, Name: "192.0.2.1"}, &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: "n1", UID: "n1"}},
 	} {

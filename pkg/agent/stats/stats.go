@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package stats counts the traffic that the rules of NetworkPolicies allow: Open vSwitch counts it on the slow path, ONCache on
-// the fast path.
+// the fast path. stats.go reads both. reporter.go reports to antrea-controller what was counted, by policy; ledger.go decides what a
+// report contains, and does no I/O; state.go keeps that for the next agent.
 package stats
 
 import (

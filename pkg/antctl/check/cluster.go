@@ -162,9 +162,9 @@ func daemonSets(ctx context.Context, kube kubernetes.Interface, r *Report) error
 		r.OK("network plugin", "no other one found")
 	}
 	if proxy {
-		r.OK("services", "kube-proxy handles Services")
+		r.OK("services", "kube-proxy handles what AntreaProxy does not")
 	} else {
-		r.Warn("services", "no DaemonSet kube-proxy found: this version needs one for Services, unless it runs in another way")
+		r.Warn("services", "no DaemonSet kube-proxy found: this version needs one for Services, except for connections from Pods, unless it runs in another way")
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&NetworkPolicy{}, &NetworkPolicyList{},
 		&AddressGroup{}, &AddressGroupPatch{}, &AddressGroupList{},
 		&AppliedToGroup{}, &AppliedToGroupPatch{}, &AppliedToGroupList{},
+		&NodeStatsSummary{},
 	)
 	return nil
 }

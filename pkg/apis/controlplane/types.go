@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -188,4 +190,20 @@ type AppliedToGroupList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
 	Items []AppliedToGroup
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NodeStatsSummary is an agent's report of what was counted since its previous one. Its name is that of the Node.
+type NodeStatsSummary struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	// NetworkPolicies has each policy once.
+	NetworkPolicies []NetworkPolicyStats
+}
+
+// NetworkPolicyStats is the traffic of one policy on one Node.
+type NetworkPolicyStats struct {
+	NetworkPolicy NetworkPolicyReference
+	TrafficStats  v1alpha1.TrafficStats
 }

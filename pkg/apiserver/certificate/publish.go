@@ -32,7 +32,7 @@ const (
 
 // APIServices are the objects that make the cluster's aggregator forward requests to the controller. The installation of
 // Antrea makes them; the controller fills in the CA.
-var APIServices = []string{"v1beta2.controlplane.antrea.io", "v1beta1.system.antrea.io"}
+var APIServices = []string{"v1beta2.controlplane.antrea.io", "v1beta1.system.antrea.io", "v1alpha1.stats.antrea.io"}
 
 var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 

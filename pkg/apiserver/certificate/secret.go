@@ -31,6 +31,8 @@ const (
 	Secret = "antrea-controller-tls"
 	// renewBefore is how long before its expiry a stored certificate is replaced.
 	renewBefore = 365 * 24 * time.Hour
+	// attemptTimeout is for each of the attempts at start, which together may take timeout.
+	attemptTimeout = 5 * time.Second
 )
 
 // errNoAccess means that the controller cannot read or cannot write the Secret, and that another attempt would not help.
@@ -53,7 +55,7 @@ type shared struct {
 func Shared(ctx context.Context, client kubernetes.Interface, namespace string) (*Certificate, error) {
 	s := &shared{client: client, namespace: namespace, changed: make(signal, 1)}
 	var err error
-	if s.current, err = s.load(ctx); errors.Is(err, errNoAccess) {
+	if s.current, err = s.first(ctx); errors.Is(err, errNoAccess) {
 		klog.InfoS("Each start of the controller makes a new CA", "secret", Secret, "reason", err.Error())
 		return Generate(namespace)
 	}
@@ -61,6 +63,22 @@ func Shared(ctx context.Context, client kubernetes.Interface, namespace string) 
 		return nil, err
 	}
 	return &Certificate{CertKeyContentProvider: s, CA: s.ca, Changed: s.changed, Run: s.run}, nil
+}
+
+// first is load at start, when the Kubernetes API may not be reachable yet. Each attempt makes a connection of its own: the packets of one that
+// was begun before kube-proxy had installed the Service's rules would never follow them.
+func (s *shared) first(ctx context.Context) (material, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for {
+		attempt, end := context.WithTimeout(ctx, attemptTimeout)
+		m, err := s.load(attempt)
+		end()
+		if err == nil || errors.Is(err, errNoAccess) || retry.Sleep(ctx, time.Second) != nil {
+			return m, err
+		}
+		klog.InfoS("The API server's certificate cannot be read yet, trying again", "err", err)
+	}
 }
 
 // Name implements dynamiccertificates.CertKeyContentProvider.

@@ -4,8 +4,10 @@
 package certificate
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -116,6 +118,32 @@ func TestSecretThatCannotBeReplaced(t *testing.T) {
 	})
 	cert, err := Shared(t.Context(), kube, "kube-system")
 	require.NotEmpty(t, ca(t, cert, err))
+}
+
+// On a Node that has just started, the Kubernetes API is reachable only when kube-proxy has installed the Service's rules.
+func TestAPIThatIsNotReachableAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		kube := fake.NewClientset()
+		kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if time.Since(begun) >= 10*time.Second {
+				return false, nil, nil
+			}
+			time.Sleep(attemptTimeout)
+			return true, nil, context.DeadlineExceeded
+		})
+		cert, err := Shared(t.Context(), kube, "kube-system")
+		require.NotEmpty(t, ca(t, cert, err))
+
+		kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			time.Sleep(attemptTimeout)
+			return true, nil, context.DeadlineExceeded
+		})
+		begun = time.Now()
+		_, err = Shared(t.Context(), kube, "kube-system")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.InDelta(t, timeout, time.Since(begun), float64(attemptTimeout+time.Second), "it does not try for ever")
+	})
 }
 
 // Of two controllers, only the one that serves writes its CA.

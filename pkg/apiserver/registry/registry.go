@@ -1,13 +1,14 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry serves the results of the NetworkPolicy controller as REST resources: get, list and watch.
+// Package registry has the REST resources. registry.go serves the results of the NetworkPolicy controller: get, list and watch.
+// reports.go takes the agents' reports, stats.go serves their sums. agents.go knows on which Node an agent runs, readiness.go
+// whether this controller may answer.
 package registry
 
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,13 +25,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 )
 
-// syncTimeout is how long a client waits for the controller's first complete result. Without that wait, an agent that asks
-// too early would take policies that the controller has not seen yet for deleted.
-const syncTimeout = 10 * time.Second
-
-// Resources returns the storage of all resources by name. It serves nothing before synced is closed or while serving
-// returns an error, and it serves agents only the objects of their Nodes.
-func Resources(store *networkpolicy.Store, synced <-chan struct{}, serving func() error, agents Agents) map[string]rest.Storage {
+// Resources returns the storage of what agents watch, by name. It serves nothing before readiness allows it, and it serves agents
+// only the objects of their Nodes.
+func Resources(store *networkpolicy.Store, readiness Readiness, agents Agents) map[string]rest.Storage {
 	storage := map[string]rest.Storage{}
 	for _, r := range []*resource{
 		{
@@ -49,7 +46,7 @@ func Resources(store *networkpolicy.Store, synced <-chan struct{}, serving func(
 			newList:   func() runtime.Object { return &controlplane.AppliedToGroupList{} },
 		},
 	} {
-		r.store, r.synced, r.serving, r.agents = store, synced, serving, agents
+		r.store, r.Readiness, r.agents = store, readiness, agents
 		r.TableConvertor = rest.NewDefaultTableConvertor(controlplane.Resource(r.kind.String()))
 		storage[r.kind.String()] = r
 	}
@@ -59,14 +56,13 @@ func Resources(store *networkpolicy.Store, synced <-chan struct{}, serving func(
 // resource is the storage of one resource.
 type resource struct {
 	rest.TableConvertor
+	Readiness
 	kind       networkpolicy.Resource
 	singular   string
 	shortNames []string
 	newObject  func() runtime.Object
 	newList    func() runtime.Object
 	store      *networkpolicy.Store
-	synced     <-chan struct{}
-	serving    func() error
 	agents     Agents
 }
 
@@ -88,7 +84,7 @@ func (r *resource) ShortNames() []string    { return r.shortNames }
 
 // Get returns one object; an agent gets the part that concerns its Node.
 func (r *resource) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	if err := r.waitForSync(ctx); err != nil {
+	if err := r.wait(ctx); err != nil {
 		return nil, err
 	}
 	node, err := r.agents.nodeOf(ctx)
@@ -152,20 +148,13 @@ func (r *resource) Watch(ctx context.Context, options *internalversion.ListOptio
 	return w, nil
 }
 
-func (r *resource) refuseOnStandby() error {
-	if err := r.serving(); err != nil {
-		return apierrors.NewServiceUnavailable(err.Error())
-	}
-	return nil
-}
-
 // selection waits until there are objects to select from, and returns what this request's client selects and may see.
 func (r *resource) selection(ctx context.Context, options *internalversion.ListOptions) (networkpolicy.Selection, error) {
 	selected, err := selectionOf(options)
 	if err != nil {
 		return selected, err
 	}
-	if err := r.waitForSync(ctx); err != nil {
+	if err := r.wait(ctx); err != nil {
 		return selected, err
 	}
 	node, err := r.agents.nodeOf(ctx)
@@ -181,19 +170,6 @@ func (r *resource) selection(ctx context.Context, options *internalversion.ListO
 
 func (r *resource) forbidden(name string, reason error) error {
 	return apierrors.NewForbidden(controlplane.Resource(r.kind.String()), name, reason)
-}
-
-func (r *resource) waitForSync(ctx context.Context) error {
-	timer := time.NewTimer(syncTimeout)
-	defer timer.Stop()
-	select {
-	case <-r.synced:
-		return r.refuseOnStandby()
-	case <-ctx.Done():
-		return apierrors.NewServiceUnavailable(ctx.Err().Error())
-	case <-timer.C:
-		return apierrors.NewServiceUnavailable("antrea-controller has not read all objects of the Kubernetes API yet")
-	}
 }
 
 // selectionOf parses the field selector.

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplane is a client of the API group controlplane.antrea.io for agents: read-only and typed. How its watches
-// differ from others is said in package v1beta2.
+// Package controlplane is a typed client of the API group controlplane.antrea.io for agents. How its watches differ from others is
+// said in package v1beta2.
 package controlplane
 
 import (
@@ -36,7 +36,7 @@ type Reader[T, L runtime.Object] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-// Client reads the group's resources.
+// Client reads the group's resources, and reports traffic.
 type Client struct {
 	rest rest.Interface
 }
@@ -84,4 +84,9 @@ func (c *Client) AppliedToGroups() Reader[*v1beta2.AppliedToGroup, *v1beta2.Appl
 	return gentype.NewClientWithList("appliedtogroups", c.rest, parameterCodec, "",
 		func() *v1beta2.AppliedToGroup { return &v1beta2.AppliedToGroup{} },
 		func() *v1beta2.AppliedToGroupList { return &v1beta2.AppliedToGroupList{} })
+}
+
+// ReportStats reports traffic. It returns nil when the server has counted the report.
+func (c *Client) ReportStats(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
+	return c.rest.Post().Resource("nodestatssummaries").Body(report).Do(ctx).Error()
 }

@@ -63,6 +63,7 @@ func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs = append(errs, validateRanges(c)...)
 	errs = append(errs, validateDevices(c)...)
 	errs = append(errs, validateCIDRs(c)...)
+	errs = append(errs, validateSkipServices(c)...)
 	return errors.Join(append(errs, config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)...)...)
 }
 
@@ -128,12 +129,25 @@ func validateCIDRs(c *AgentConfig) (errs []error) {
 		{"serviceCIDRv6", config.SplitList(c.ServiceCIDRv6)},
 		{"transportInterfaceCIDRs", c.TransportInterfaceCIDRs},
 		{"egress.exceptCIDRs", c.Egress.ExceptCIDRs},
+		{"antreaProxy.nodePortAddresses", c.AntreaProxy.NodePortAddresses},
 	} {
 		for _, cidr := range list.cidrs {
 			if _, err := netip.ParsePrefix(cidr); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %q is not a CIDR; allowed: address/length, for example 10.10.0.0/24", list.name, cidr))
 			}
 		}
+	}
+	return errs
+}
+
+// validateSkipServices checks the Services to leave alone: each is an address, or a Namespace and a name.
+func validateSkipServices(c *AgentConfig) (errs []error) {
+	for _, service := range c.AntreaProxy.SkipServices {
+		namespace, name, ok := strings.Cut(service, "/")
+		if _, err := netip.ParseAddr(service); err == nil || ok && namespace != "" && name != "" && !strings.Contains(name, "/") {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("antreaProxy.skipServices: %q is not a Service; allowed: namespace/name or a cluster IP, for example kube-system/kube-dns or 10.96.0.10", service))
 	}
 	return errs
 }

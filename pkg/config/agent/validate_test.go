@@ -88,6 +88,8 @@ func TestValidateRefuses(t *testing.T) {
 		{"MTU", "defaultMTU: 100", []string{"defaultMTU: 100 is out of range; allowed: 576 to 65000"}},
 		{"gateway name", "hostGateway: a-very-long-gateway-name", []string{"hostGateway", "at most 15 characters"}},
 		{"Pod CIDR", "podCIDRs: 10.10.0.0", []string{`podCIDRs: "10.10.0.0" is not a CIDR`}},
+		{"skipped Service", "antreaProxy: {skipServices: [kube-system/kube-dns, 10.96.0.10, 'fd00::1', kube-dns]}", []string{`antreaProxy.skipServices: "kube-dns" is not a Service; allowed: namespace/name`}},
+		{"NodePort address", "antreaProxy: {nodePortAddresses: [192.168.0.0]}", []string{`antreaProxy.nodePortAddresses: "192.168.0.0" is not a CIDR`}},
 		{"transport CIDR", "transportInterfaceCIDRs: [eth0]", []string{`transportInterfaceCIDRs: "eth0" is not a CIDR`}},
 		{"TLS version", "tlsMinVersion: TLS12", []string{"tlsMinVersion", "VersionTLS12"}},
 		{"TLS cipher suite", "tlsCipherSuites: NONE", []string{"tlsCipherSuites", "NONE", "allowed: "}},

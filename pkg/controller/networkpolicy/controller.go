@@ -47,6 +47,17 @@ func NewController(client kubernetes.Interface, store *Store) (*Controller, erro
 	return c, nil
 }
 
+// FollowPolicies makes another part follow the NetworkPolicies of the Kubernetes API. It is called before Run, and Synced waits for
+// the part, too.
+func (c *Controller) FollowPolicies(handler cache.ResourceEventHandler) error {
+	registration, err := c.factory.Networking().V1().NetworkPolicies().Informer().AddEventHandler(handler)
+	if err != nil {
+		return fmt.Errorf("watching NetworkPolicies: %w", err)
+	}
+	c.hasSynced = append(c.hasSynced, registration.HasSynced)
+	return nil
+}
+
 // Run watches until ctx ends.
 func (c *Controller) Run(ctx context.Context) {
 	c.factory.Start(ctx.Done())

@@ -4,6 +4,8 @@
 package networkpolicy
 
 import (
+	"time"
+
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
@@ -15,25 +17,61 @@ var processed = [resources]*metrics.Counter{
 	AppliedToGroups: newCounter("antrea_controller_applied_to_group_processed", "Changes of AppliedToGroups"),
 }
 
+// syncDuration is, by resource, how long it takes from an event of the Kubernetes API until a change that it causes is in the queues of all
+// watches.
+var syncDuration = [resources]*metrics.Histogram{
+	NetworkPolicies: newHistogram("antrea_controller_network_policy_sync_duration_milliseconds", "Duration of the computation of changed NetworkPolicies"),
+	AddressGroups:   newHistogram("antrea_controller_address_group_sync_duration_milliseconds", "Duration of the computation of changed AddressGroups"),
+	AppliedToGroups: newHistogram("antrea_controller_applied_to_group_sync_duration_milliseconds", "Duration of the computation of changed AppliedToGroups"),
+}
+
+// queued counts, by resource, the events that wait in the queues of all watches. There are no other queues: an event of the Kubernetes
+// API is computed when it arrives.
+var queued = [resources]*metrics.Gauge{
+	NetworkPolicies: newGauge("antrea_controller_length_network_policy_queue", "Changes of NetworkPolicies that wait to be sent to agents"),
+	AddressGroups:   newGauge("antrea_controller_length_address_group_queue", "Changes of AddressGroups that wait to be sent to agents"),
+	AppliedToGroups: newGauge("antrea_controller_length_applied_to_group_queue", "Changes of AppliedToGroups that wait to be sent to agents"),
+}
+
 // watching counts the open watches.
 var watching = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Name: "antrea_controller_watches", Help: "Open watches by resource", StabilityLevel: metrics.ALPHA,
 }, []string{"resource"})
 
 // unreadable counts the policies with a part that cannot be read. The log names the part.
-var unreadable = metrics.NewGauge(&metrics.GaugeOpts{
-	Name: "antrea_controller_network_policy_unreadable_count", Help: "NetworkPolicies with a part that cannot be read and allows nothing",
-	StabilityLevel: metrics.ALPHA,
-})
+var unreadable = newGauge("antrea_controller_network_policy_unreadable_count", "NetworkPolicies with a part that cannot be read and allows nothing")
 
 func newCounter(name, help string) *metrics.Counter {
 	return metrics.NewCounter(&metrics.CounterOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 }
 
+func newGauge(name, help string) *metrics.Gauge {
+	return metrics.NewGauge(&metrics.GaugeOpts{Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+}
+
+func newHistogram(name, help string) *metrics.Histogram {
+	return metrics.NewHistogram(&metrics.HistogramOpts{
+		Name: name, Help: help, StabilityLevel: metrics.ALPHA, Buckets: metrics.ExponentialBuckets(0.01, 4, 12),
+	})
+}
+
 func init() {
-	for _, counter := range processed {
-		legacyregistry.MustRegister(counter)
+	for resource := range resources {
+		legacyregistry.MustRegister(processed[resource], syncDuration[resource], queued[resource])
 	}
-	legacyregistry.MustRegister(watching)
-	legacyregistry.MustRegister(unreadable)
+	legacyregistry.MustRegister(watching, unreadable)
+}
+
+// observe records how long an event has taken that began at some time.
+func observe(changes []change, began time.Time) {
+	var changed [resources]bool
+	for i := range changes {
+		changed[changes[i].object.resource()] = true
+	}
+	took := float64(time.Since(began)) / float64(time.Millisecond)
+	for resource, yes := range changed {
+		if yes {
+			syncDuration[resource].Observe(took)
+		}
+	}
 }

@@ -3,6 +3,8 @@
 
 package networkpolicy
 
+import "k8s.io/apimachinery/pkg/types"
+
 // Counts returns the numbers of policies, AddressGroups and AppliedToGroups.
 func (s *Store) Counts() (policies, addressGroups, appliedToGroups int) {
 	s.mu.Lock()
@@ -25,4 +27,16 @@ func (s *Store) ConnectedNodes() int {
 		}
 	}
 	return nodes
+}
+
+// PolicyConcerns reports whether there is a NetworkPolicy with that name and UID that applies to a Pod of the Node.
+func (s *Store) PolicyConcerns(policy types.NamespacedName, uid types.UID, node string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ns := s.core.namespaces[policy.Namespace]
+	if ns == nil {
+		return false
+	}
+	p := ns.policies[policy.Name]
+	return p != nil && p.source.UID == uid && p.concerns().has(node)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -82,7 +83,7 @@ func (s *Store) subscribe(resource Resource, selection Selection, endOfInitial f
 		initial = append(initial, watch.Event{Type: watch.Added, Object: o.full(selection.Node)})
 	}
 	initial = append(initial, watch.Event{Type: watch.Bookmark, Object: endOfInitial(s.versionText())})
-	w := newWatcher(selection.Name)
+	w := newWatcher(selection.Name, queued[resource])
 	ofNode := s.watchers[resource]
 	if ofNode[selection.Node] == nil {
 		ofNode[selection.Node] = map[*watcher]struct{}{}
@@ -97,6 +98,7 @@ func (s *Store) forget(resource Resource, node string, w *watcher) {
 	defer s.mu.Unlock()
 	ofNode := s.watchers[resource]
 	delete(ofNode[node], w)
+	w.drop()
 	watching.WithLabelValues(resource.String()).Dec()
 	if len(ofNode[node]) == 0 {
 		delete(ofNode, node)
@@ -129,6 +131,7 @@ func (s *Store) versionText() string { return strconv.FormatUint(s.version+1, 10
 func (s *Store) apply(event func(*core) ([]change, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	began := time.Now()
 	changes, err := event(s.core)
 	unreadable.Set(float64(s.core.unreadable))
 	if len(changes) > 0 {
@@ -139,6 +142,7 @@ func (s *Store) apply(event func(*core) ([]change, error)) error {
 		s.index(&changes[i])
 		s.tell(&changes[i])
 	}
+	observe(changes, began)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/component-base/metrics"
 )
 
 // maxPending is how many events may wait for a slow client, after the initial ones, before its watch is ended. The client
@@ -25,13 +26,15 @@ type watcher struct {
 	wake chan struct{}
 	done chan struct{}
 	stop sync.Once
+	// waiting counts the events in the queues of this watcher and others.
+	waiting *metrics.Gauge
 
 	mu    sync.Mutex
 	queue []watch.Event
 }
 
-func newWatcher(name string) *watcher {
-	return &watcher{name: name, result: make(chan watch.Event, resultBuffer), wake: make(chan struct{}, 1), done: make(chan struct{})}
+func newWatcher(name string, waiting *metrics.Gauge) *watcher {
+	return &watcher{name: name, waiting: waiting, result: make(chan watch.Event, resultBuffer), wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // Stop ends the watch.
@@ -52,6 +55,7 @@ func (w *watcher) send(id string, event watch.Event) {
 		return
 	}
 	w.queue = append(w.queue, event)
+	w.waiting.Inc()
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -106,5 +110,14 @@ func (w *watcher) next() (event watch.Event, ok bool) {
 	}
 	event, w.queue[0] = w.queue[0], watch.Event{}
 	w.queue = w.queue[1:]
+	w.waiting.Dec()
 	return event, true
+}
+
+// drop empties the queue of a watch that has ended and to which nothing more is sent.
+func (w *watcher) drop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting.Add(-float64(len(w.queue)))
+	w.queue = nil
 }

@@ -48,8 +48,9 @@ type Options struct {
 // Cluster is a running cluster.
 type Cluster struct {
 	Nodes []*Node
-	// Kubeconfig is the path of an administrator's kubeconfig for programs of this host.
-	Kubeconfig string
+	// Kubeconfig is the path of an administrator's kubeconfig for programs of this host, KubeconfigInside that of one for programs in the
+	// Nodes' network.
+	Kubeconfig, KubeconfigInside string
 
 	o            Options
 	disk         string
@@ -61,7 +62,7 @@ type Cluster struct {
 
 // Start starts a cluster and returns when all Nodes have registered. They are not ready before a network plugin is installed.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
-	c := &Cluster{o: o, disk: o.Disk, Kubeconfig: filepath.Join(o.StateDir, "kubeconfig")}
+	c := &Cluster{o: o, disk: o.Disk, Kubeconfig: filepath.Join(o.StateDir, "kubeconfig"), KubeconfigInside: filepath.Join(o.StateDir, "kubeconfig.inside")}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -112,8 +113,14 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := c.controlPlane.WriteKubeconfig(c.KubeconfigInside, gateway.String()); err != nil {
+		return err
+	}
 	return c.controlPlane.WriteAdminKubeconfig(c.Kubeconfig, api)
 }
+
+// NetNS is the path of the network namespace in which this host's programs reach Nodes by their addresses.
+func (c *Cluster) NetNS() string { return c.segment.NetNS() }
 
 // newNode describes a Node: "node-1" has the address that follows the gateway's.
 func (c *Cluster) newNode(index int) *Node {

@@ -38,14 +38,17 @@ type DiskOptions struct {
 	Progress *progress.Printer
 }
 
+// diskEntry is the disks' place in the cache.
+const diskEntry = "node-disk"
+
 // MakeDisk returns a file with an ext4 file system that has the root and, unpacked by containerd, the images, so that no Node has to unpack
-// them. It is made once for each content of the archives.
+// them. It is made once for each content of the archives, and takes the place of the former one: no Node may run meanwhile.
 func MakeDisk(ctx context.Context, o DiskOptions) (string, error) {
 	version, err := digest(append([]string{o.Root}, o.Images...))
 	if err != nil {
 		return "", err
 	}
-	entry, err := cache.Populate(ctx, "node-disk", version, func(out string) error {
+	entry, err := cache.Populate(ctx, diskEntry, version, func(out string) error {
 		o.Progress.Printf("disk: making the Nodes' disk with %d images", len(o.Images))
 		defer o.Progress.Every(ctx, 10*time.Second, "disk: making the Nodes' disk")()
 		root := filepath.Join(out, "root")
@@ -61,7 +64,10 @@ func MakeDisk(ctx context.Context, o DiskOptions) (string, error) {
 		}
 		return command(ctx, "mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-E", "lazy_itable_init=1,root_owner=0:0", "-d", root, filepath.Join(out, "disk"), diskSize)
 	})
-	return filepath.Join(entry, "disk"), err
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(entry, "disk"), cache.RemoveOthers(diskEntry, version)
 }
 
 // unpack unpacks the layers of an image's archive into a directory.

@@ -52,6 +52,14 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 mkdir -p /var/log/pods /etc/kubernetes/manifests
 `
 
+const waitForRuntime = `for try in $(seq 300); do
+  [ -S /run/containerd/containerd.sock ] && exit 0
+  sleep 0.1
+done
+echo "no socket after 30 seconds"
+exit 1
+`
+
 // boot starts the machine, containerd and the kubelet. It returns when they have been started.
 func (n *Node) boot(ctx context.Context) (err error) {
 	for _, dir := range []string{n.stateDir, n.logDir} {
@@ -71,6 +79,10 @@ func (n *Node) boot(ctx context.Context) (err error) {
 	var running context.Context
 	running, n.end = context.WithCancel(context.Background())
 	n.start(running, "containerd", []string{"containerd", "--config=" + n.file(containerdFile)})
+	// A kubelet that finds no runtime ends.
+	if err := n.Shell(ctx, waitForRuntime); err != nil {
+		return fmt.Errorf("starting containerd on Node %s, see %s: %w", n.Name, n.logDir, err)
+	}
 	n.start(running, "kubelet", n.kubeletArgs(n.cluster.programs.kubelet))
 	return nil
 }
@@ -80,7 +92,7 @@ func (n *Node) machineOptions() machine.NodeOptions {
 	return machine.NodeOptions{
 		Options: machine.Options{
 			Directories: []string{filepath.Dir(n.cluster.programs.kubelet)}, StateDir: n.stateDir, LogDir: n.logDir,
-			GuestCommand: o.GuestCommand, Progress: o.Progress,
+			GuestCommand: o.GuestCommand, Progress: o.Progress.Of(n.Name),
 		},
 		Name: n.Name, Segment: n.cluster.segment, Addresses: []netip.Prefix{n.address}, Gateways: []netip.Addr{gateway},
 		Disk: n.cluster.disk, Changes: n.file("disk"), Memory: o.NodeMemory,

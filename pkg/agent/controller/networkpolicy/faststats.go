@@ -5,6 +5,7 @@ package networkpolicy
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -56,6 +57,31 @@ func NewFastStats(flows FlowCounters, connections Connections) *FastStats {
 	return &FastStats{flows: flows, connections: connections, seen: map[CachedFlow]FastCount{}, rules: map[uint32]FastCount{}}
 }
 
+// FastState is what a FastStats knows. Another one can continue with it.
+type FastState struct {
+	// Seen are the counters of entries at the last reading. The keys have no counters.
+	Seen map[CachedFlow]FastCount
+	// Rules are the counts by flow id.
+	Rules map[uint32]FastCount
+}
+
+// State returns what s knows.
+func (s *FastStats) State() FastState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return FastState{Seen: maps.Clone(s.seen), Rules: maps.Clone(s.rules)}
+}
+
+// Restore makes s continue with what another one has known, which may be nothing.
+func (s *FastStats) Restore(state FastState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.seen)
+	maps.Copy(s.seen, state.Seen)
+	clear(s.rules)
+	maps.Copy(s.rules, state.Rules)
+}
+
 // Run reads until ctx ends.
 func (s *FastStats) Run(ctx context.Context) {
 	for {
@@ -78,15 +104,14 @@ func (s *FastStats) Run(ctx context.Context) {
 func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fresh, err := s.fresh()
+	fresh, seen, err := s.fresh()
 	if err == nil && len(fresh) > 0 {
 		err = s.attribute(fresh)
 	}
-	counts := make(map[uint32]FastCount, len(s.rules))
-	for id, count := range s.rules {
-		counts[id] = count
+	if err == nil {
+		s.seen = seen
 	}
-	return counts, err
+	return maps.Clone(s.rules), err
 }
 
 // ends identifies a connection, the same for both directions.
@@ -102,10 +127,10 @@ func endsOf(protocol uint8, a, b netip.AddrPort) ends {
 	return ends{protocol, a, b}
 }
 
-// fresh returns what entries have counted since the last reading, by connection.
-func (s *FastStats) fresh() (map[ends]FastCount, error) {
-	fresh, seen := map[ends]FastCount{}, make(map[CachedFlow]FastCount, len(s.seen))
-	err := s.flows.EachFlow(func(f CachedFlow) bool {
+// fresh returns what entries have counted since the last reading, by connection, and their counters.
+func (s *FastStats) fresh() (fresh map[ends]FastCount, seen map[CachedFlow]FastCount, err error) {
+	fresh, seen = map[ends]FastCount{}, make(map[CachedFlow]FastCount, len(s.seen))
+	err = s.flows.EachFlow(func(f CachedFlow) bool {
 		now := FastCount{f.Packets, f.Bytes}
 		key := f
 		key.Packets, key.Bytes = 0, 0
@@ -121,16 +146,13 @@ func (s *FastStats) fresh() (map[ends]FastCount, error) {
 		}
 		return true
 	})
-	if err != nil {
-		return nil, err
-	}
-	s.seen = seen
-	return fresh, nil
+	return fresh, seen, err
 }
 
-// attribute adds counts to the rules that have admitted the connections.
+// attribute adds counts to the rules that have admitted the connections: all of them, or none if it fails.
 func (s *FastStats) attribute(fresh map[ends]FastCount) error {
-	return s.connections.List(func(c *conntrack.Connection) bool {
+	rules := maps.Clone(s.rules)
+	err := s.connections.List(func(c *conntrack.Connection) bool {
 		client := netip.AddrPortFrom(c.Original.Source, c.Original.SourcePort)
 		server := netip.AddrPortFrom(c.Reply.Source, c.Reply.SourcePort)
 		count, ok := fresh[endsOf(c.Original.Protocol, client, server)]
@@ -139,10 +161,14 @@ func (s *FastStats) attribute(fresh map[ends]FastCount) error {
 		}
 		for _, id := range []uint32{uint32(c.Labels[0]), uint32(c.Labels[0] >> 32)} {
 			if id != 0 {
-				sum := s.rules[id]
-				s.rules[id] = FastCount{sum.Packets + count.Packets, sum.Bytes + count.Bytes}
+				sum := rules[id]
+				rules[id] = FastCount{sum.Packets + count.Packets, sum.Bytes + count.Bytes}
 			}
 		}
 		return true
 	})
+	if err == nil {
+		s.rules = rules
+	}
+	return err
 }

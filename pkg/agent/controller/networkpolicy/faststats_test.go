@@ -66,3 +66,38 @@ func TestFastStats(t *testing.T) {
 		require.ErrorContains(t, err, "no map")
 	})
 }
+
+// What conntrack could not attribute is attributed later, and nothing twice.
+func TestFastStatsWithoutConntrack(t *testing.T) {
+	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
+	cache := &cachedFlows{flows: []CachedFlow{{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}}}
+	table := &connectionTable{connections: []*conntrack.Connection{connection(localPod, 1, remotePod, fromPod)}}
+	table.connections[0].Labels[0] = 9
+	stats := NewFastStats(cache, table)
+	table.listErr = errors.New("no answer")
+	got, err := stats.Read()
+	require.ErrorContains(t, err, "no answer")
+	require.Empty(t, got)
+	table.listErr = nil
+	got, err = stats.Read()
+	require.NoError(t, err)
+	require.Equal(t, map[uint32]FastCount{9: {10, 1000}}, got)
+}
+
+// A new agent counts what has passed since the earlier one has read last, and nothing twice.
+func TestFastStatsOfTheNextAgent(t *testing.T) {
+	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
+	cache := &cachedFlows{flows: []CachedFlow{{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}}}
+	table := &connectionTable{connections: []*conntrack.Connection{connection(localPod, 1, remotePod, fromPod)}}
+	table.connections[0].Labels[0] = 9
+	former := NewFastStats(cache, table)
+	_, err := former.Read()
+	require.NoError(t, err)
+	cache.flows[0].Packets, cache.flows[0].Bytes = 12, 1200
+	next := NewFastStats(cache, table)
+	next.Restore(former.State())
+	got, err := next.Read()
+	require.NoError(t, err)
+	require.Equal(t, map[uint32]FastCount{9: {12, 1200}}, got)
+	require.Equal(t, map[uint32]FastCount{9: {10, 1000}}, former.State().Rules, "they share nothing")
+}

@@ -73,6 +73,22 @@ func (c *Controller) Counts() (policies, addressGroups, appliedToGroups int) {
 	return len(c.state.policies), len(c.state.addressGroups), len(c.state.appliedToGroups)
 }
 
+// RuleCounts returns the numbers of rules of the policies that concern this Node.
+func (c *Controller) RuleCounts() (ingress, egress int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.state.policies {
+		for i := range p.latest.Rules {
+			if p.latest.Rules[i].Direction == v1beta2.DirectionIn {
+				ingress++
+			} else {
+				egress++
+			}
+		}
+	}
+	return ingress, egress
+}
+
 // Rules returns the rules that are on the switch, by flow id. They must not be changed.
 func (c *Controller) Rules() []*openflow.PolicyRule {
 	c.mu.Lock()
@@ -97,6 +113,23 @@ func (c *Controller) RuleOwner(flowID uint32) (ref v1beta2.NetworkPolicyReferenc
 		}
 	}
 	return ref, false
+}
+
+// RuleOwners returns the sources of the policies that own the rules on the switch, by flow id.
+func (c *Controller) RuleOwners() map[uint32]v1beta2.NetworkPolicyReference {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	owners := map[uint32]v1beta2.NetworkPolicyReference{}
+	for name, rules := range c.realized.policies {
+		p := c.state.policies[name]
+		if p == nil || p.latest.SourceRef == nil {
+			continue
+		}
+		for _, r := range rules {
+			owners[r.FlowID] = *p.latest.SourceRef
+		}
+	}
+	return owners
 }
 
 // RulesOf returns a policy's rules that are on the switch, by flow id. They must not be changed.

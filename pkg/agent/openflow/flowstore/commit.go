@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
@@ -47,8 +48,8 @@ func noMarks(marks []coherency.Mark, _ []string) ([]Plan, error) {
 func (s *Store) SetPlanMarks(planMarks PlanMarks) { s.planMarks = planMarks }
 
 // Commit is the only way to change flows, except for CommitMarks. It tells the Interceptor, and sends one atomic bundle of the
-// deletions (may be nil), the plans, and the marks that the Interceptor asks for. The caches change only if the switch accepts
-// the bundle.
+// plans, the marks that the Interceptor asks for, and the deletions of flows of former rounds (may be nil). The caches change only if
+// the switch accepts the bundle.
 func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Plan) (err error) {
 	s := t.store
 	resync := t.NeedsResync()
@@ -84,12 +85,19 @@ func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, re
 	}
 	var before of.Transaction
 	if resync {
-		before = of.Transaction{Groups: s.groupsAgain(plans), Flows: s.everything()}
+		meters, err := s.metersAgain()
+		if err != nil {
+			return err
+		}
+		before = of.Transaction{Meters: meters, Groups: s.groupsAgain(plans), Flows: s.everything()}
 	}
+	// Last, so that a flow that replaces one of a former round takes over its counters. No deletion matches a flow of this bundle: it
+	// is of former rounds, or of flows that the switch has learned.
+	var after []of.FlowMod
 	for _, deletion := range deletions {
-		before.Flows = append(before.Flows, deletion.mod())
+		after = append(after, deletion.mod())
 	}
-	if err := s.send(before, append(plans, markPlans...)); err != nil {
+	if err := s.send(before, append(plans, markPlans...), after); err != nil {
 		return err
 	}
 	if resync {
@@ -108,12 +116,12 @@ func (s *Store) CommitMarks(marks []coherency.Mark, removed []string) error {
 	if err != nil {
 		return err
 	}
-	return s.send(of.Transaction{}, plans)
+	return s.send(of.Transaction{}, plans, nil)
 }
 
-// send commits one bundle, unless nothing changes, and then applies the plans to the caches. The caller holds sending, and changes if
-// a plan has groups.
-func (s *Store) send(bundle of.Transaction, plans []Plan) error {
+// send commits one bundle, which ends with after, unless nothing changes, and then applies the plans to the caches. The caller holds
+// sending, and changes if a plan has groups.
+func (s *Store) send(bundle of.Transaction, plans []Plan, after []of.FlowMod) error {
 	round := s.currentRound()
 	for _, p := range plans {
 		if err := s.check(p, round); err != nil {
@@ -121,6 +129,7 @@ func (s *Store) send(bundle of.Transaction, plans []Plan) error {
 		}
 		bundle.Groups, bundle.Flows = append(bundle.Groups, p.groups...), append(bundle.Flows, p.mods...)
 	}
+	bundle.Flows = append(bundle.Flows, after...)
 	if err := s.apply(bundle); err != nil {
 		if fateUnknown(err) {
 			s.setResync(true)
@@ -135,23 +144,29 @@ func (s *Store) send(bundle of.Transaction, plans []Plan) error {
 		for _, m := range p.groups {
 			if m.Command == of.GroupDelete {
 				s.groupIDs.Put(m.Group.ID)
+			} else {
+				s.newGroups = slices.DeleteFunc(s.newGroups, func(id uint32) bool { return id == m.Group.ID })
 			}
 		}
 	}
 	return nil
 }
 
-func (s *Store) apply(bundle of.Transaction) error {
-	mods := len(bundle.Groups) + len(bundle.Flows)
+func (s *Store) apply(bundle of.Transaction) (err error) {
+	mods := len(bundle.Meters) + len(bundle.Groups) + len(bundle.Flows)
 	if mods == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout(mods))
 	defer cancel()
-	if len(bundle.Groups) == 0 {
-		return s.sw.Commit(ctx, bundle.Flows)
+	began := time.Now()
+	if len(bundle.Meters)+len(bundle.Groups) == 0 {
+		err = s.sw.Commit(ctx, bundle.Flows)
+	} else {
+		err = s.sw.Apply(ctx, bundle)
 	}
-	return s.sw.Apply(ctx, bundle)
+	observe(bundle.Flows, time.Since(began), err)
+	return err
 }
 
 // check refuses plans whose flows would be lost at the next replay, or would outlive the round.

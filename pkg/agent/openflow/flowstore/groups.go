@@ -80,16 +80,8 @@ func (t Turn) presentGroups(ctx context.Context) ([]uint32, error) {
 // endTurn frees the ids that the Turn has allocated and not used, and lets others change flows.
 func (s *Store) endTurn() {
 	defer s.changes.give()
-	if len(s.newGroups) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	used := s.cachedGroups()
 	for _, id := range s.newGroups {
-		if !used[id] {
-			s.groupIDs.Put(id)
-		}
+		s.groupIDs.Put(id)
 	}
 	s.newGroups = nil
 }

@@ -16,6 +16,7 @@ type Switch interface {
 	Commit(ctx context.Context, mods []of.FlowMod) error
 	Apply(ctx context.Context, t of.Transaction) error
 	DumpGroupStats(ctx context.Context) ([]of.GroupStats, error)
+	DumpMeters(ctx context.Context) ([]of.MeterEntry, error)
 }
 
 // Store owns the switch and the caches of its flows.
@@ -29,7 +30,7 @@ type Store struct {
 	// changes serializes everything that calls the Interceptor. It protects interceptor.
 	changes     turn
 	interceptor coherency.Interceptor
-	// groupIDs and newGroups, those that the present Turn has allocated, are protected by changes, too.
+	// groupIDs and newGroups, those that the present Turn has allocated and not committed, are protected by changes, too.
 	groupIDs  *of.GroupIDs
 	newGroups []uint32
 	// planMarks is set before the first change.
@@ -46,6 +47,8 @@ type Store struct {
 	// resync makes the next change send everything: nothing is installed yet, flows are lost, or the outcome of a change is
 	// unknown.
 	resync bool
+	// meters are what flows may refer to. They are set before the first Commit.
+	meters []of.MeterEntry
 	// doubtful are groups in no cache that the switch may hold nevertheless.
 	doubtful map[uint32]bool
 }

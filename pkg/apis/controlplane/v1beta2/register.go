@@ -30,6 +30,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&NetworkPolicy{}, &NetworkPolicyList{},
 		&AddressGroup{}, &AddressGroupPatch{}, &AddressGroupList{},
 		&AppliedToGroup{}, &AppliedToGroupPatch{}, &AppliedToGroupList{},
+		&NodeStatsSummary{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

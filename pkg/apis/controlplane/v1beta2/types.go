@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -188,4 +190,33 @@ type AppliedToGroupList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []AppliedToGroup `json:"items"`
+}
+
+// Annotations of a NodeStatsSummary. With them, a report that is sent again is counted once. They are not Antrea's: a report
+// without them is counted whenever it arrives.
+const (
+	// StatsSessionAnnotation names a series of reports: any string that no other series of the Node has.
+	StatsSessionAnnotation = "stats.antrea.io/session"
+	// StatsSequenceAnnotation is the number of a report in its series, in decimal. It is greater than those before. A report
+	// may be sent again, unchanged, until the next one.
+	StatsSequenceAnnotation = "stats.antrea.io/sequence"
+)
+
+// MaxStatsSessionLength is the maximum length of a series' name.
+const MaxStatsSessionLength = 64
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NodeStatsSummary is an agent's report of what was counted since its previous one. Its name is that of the Node.
+type NodeStatsSummary struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// NetworkPolicies has each policy once.
+	NetworkPolicies []NetworkPolicyStats `json:"networkPolicies,omitempty"`
+}
+
+// NetworkPolicyStats is the traffic of one policy on one Node.
+type NetworkPolicyStats struct {
+	NetworkPolicy NetworkPolicyReference `json:"networkPolicy,omitempty"`
+	TrafficStats  v1alpha1.TrafficStats  `json:"trafficStats,omitempty"`
 }

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -86,6 +87,26 @@ func Populate(ctx context.Context, tool, version string, fill func(dir string) e
 		return "", fmt.Errorf("publishing cache entry: %w", err)
 	}
 	return entry, nil
+}
+
+// RemoveOthers removes all versions of a tool but one. Nobody may use them.
+func RemoveOthers(tool, version string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(filepath.Join(root, tool))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		// Names that begin with a dot are being filled; a lock stays where it is because somebody may wait for it.
+		if name := e.Name(); e.IsDir() && name != version && !strings.HasPrefix(name, ".") {
+			errs = append(errs, os.RemoveAll(filepath.Join(root, tool, name)))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func exists(path string) bool {

@@ -71,3 +71,15 @@ func TestCurrentNamesAMissingTool(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "kernel")
 }
+
+func TestRemoveOthers(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for _, version := range []string{"1", "2", "3"} {
+		_, err := Populate(t.Context(), "disk", version, func(string) error { return nil })
+		require.NoError(t, err)
+	}
+	_, err := Populate(t.Context(), "other", "1", func(string) error { return nil })
+	require.NoError(t, err)
+	require.NoError(t, RemoveOthers("disk", "2"))
+	require.Equal(t, []bool{false, true, false, true}, []bool{Has("disk", "1"), Has("disk", "2"), Has("disk", "3"), Has("other", "1")})
+}

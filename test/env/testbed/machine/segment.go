@@ -81,6 +81,9 @@ func addBridge(addresses []netip.Prefix) error {
 // Thread is a thread of this process in the segment's network namespace.
 func (s *Segment) Thread() *proc.Thread { return s.thread }
 
+// NetNS is the path of the segment's network namespace, as long as this process runs.
+func (s *Segment) NetNS() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), s.netns.Fd()) }
+
 // attach adds a port to the bridge and returns the device at which a machine sends and receives frames.
 func (s *Segment) attach() (wire string, err error) {
 	s.mu.Lock()

@@ -17,6 +17,9 @@ type Printer struct {
 	mu    sync.Mutex
 	w     io.Writer
 	start time.Time
+	// of and name are those of a Printer that Of has made.
+	of   *Printer
+	name string
 }
 
 // New returns a Printer whose clock starts now.
@@ -27,12 +30,24 @@ func Continue(w io.Writer, elapsed time.Duration) *Printer {
 	return &Printer{w: w, start: time.Now().Add(-elapsed)}
 }
 
+// Of returns a Printer that puts a name before each message, for one of several parts that proceed at the same time.
+func (p *Printer) Of(name string) *Printer {
+	if p == nil {
+		return nil
+	}
+	return &Printer{start: p.start, of: p, name: name}
+}
+
 // Elapsed is the time since the start.
 func (p *Printer) Elapsed() time.Duration { return time.Since(p.start) }
 
 // Printf writes one line: "[  12.3s] message".
 func (p *Printer) Printf(format string, args ...any) {
 	if p == nil {
+		return
+	}
+	if p.of != nil {
+		p.of.Printf("%s: %s", p.name, fmt.Sprintf(format, args...))
 		return
 	}
 	p.mu.Lock()

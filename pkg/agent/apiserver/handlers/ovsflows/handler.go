@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ovsflows serves /ovsflows: a list of apis.OVSFlow. Without parameters all flows of the bridge; pod together
-// with namespace selects the flows that were installed for a Pod, networkpolicy with namespace those of a policy's rules,
-// table (names or numbers, comma-separated) those of tables, table-names-only lists the tables.
+// with namespace selects the flows that were installed for a Pod, service with namespace those of a Service's ports,
+// networkpolicy with namespace those of a policy's rules, table (names or numbers, comma-separated) those of tables,
+// table-names-only lists the tables.
 package ovsflows
 
 import (
@@ -28,11 +29,17 @@ type Pipeline interface {
 	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
 	GetPodFlowKeys(interfaceName string) []string
 	GetPolicyFlowKeys(flowIDs []uint32) []string
+	GetServiceFlowKeys(port string) []string
 }
 
 // Policies finds the rules of a policy that are on the bridge; ok is false for a policy that does not concern this Node.
 type Policies interface {
 	RulesOfSource(namespace, name string) (rules []*openflow.PolicyRule, ok bool)
+}
+
+// Services finds the ports of a Service that are on the bridge; ok is false for a Service without any.
+type Services interface {
+	Ports(namespace, name string) (names []string, ok bool)
 }
 
 // Interfaces finds a Pod's interfaces.
@@ -47,7 +54,7 @@ type FlowDumper interface {
 
 var counters = regexp.MustCompile(`\b(n_packets|n_bytes|idle_age|hard_age)=\d+, `)
 
-const supportedFilters = "pod with namespace, networkpolicy with namespace, table, table-names-only"
+const supportedFilters = "pod, service or networkpolicy with namespace, table, table-names-only"
 
 // filterError is a bad request, or with notFound set an absent object.
 type filterError struct {
@@ -69,12 +76,13 @@ type handler struct {
 	pipeline   Pipeline
 	interfaces Interfaces
 	policies   Policies
+	services   Services
 	dumper     FlowDumper
 }
 
-// HandleFunc serves the flows of one bridge.
-func HandleFunc(pipeline Pipeline, interfaces Interfaces, policies Policies, dumper FlowDumper) http.HandlerFunc {
-	h := &handler{pipeline: pipeline, interfaces: interfaces, policies: policies, dumper: dumper}
+// HandleFunc serves the flows of one bridge. services is nil without AntreaProxy.
+func HandleFunc(pipeline Pipeline, interfaces Interfaces, policies Policies, services Services, dumper FlowDumper) http.HandlerFunc {
+	h := &handler{pipeline: pipeline, interfaces: interfaces, policies: policies, services: services, dumper: dumper}
 	return func(w http.ResponseWriter, r *http.Request) {
 		lines, err := h.flows(r.Context(), r.URL.Query())
 		if err != nil {
@@ -98,30 +106,31 @@ func HandleFunc(pipeline Pipeline, interfaces Interfaces, policies Policies, dum
 }
 
 func (h *handler) flows(ctx context.Context, query url.Values) ([]string, error) {
-	for _, unsupported := range []string{"service", "groups"} {
-		if query.Has(unsupported) {
-			return nil, badFilter("filter %q is not supported by this version; supported: %s", unsupported, supportedFilters)
-		}
+	if query.Has("groups") {
+		return nil, badFilter(`filter "groups" is not supported by this version; supported: %s`, supportedFilters)
 	}
-	pod, policy, namespace := query.Get("pod"), query.Get("networkpolicy"), query.Get("namespace")
+	pod, policy, service, namespace := query.Get("pod"), query.Get("networkpolicy"), query.Get("service"), query.Get("namespace")
 	table, namesOnly := query.Get("table"), query.Has("table-names-only")
 	selectors := 0
-	for _, used := range []bool{pod != "", policy != "", table != "", namesOnly} {
+	for _, used := range []bool{pod != "", policy != "", service != "", table != "", namesOnly} {
 		if used {
 			selectors++
 		}
 	}
 	switch {
 	case selectors > 1:
-		return nil, badFilter("pod, networkpolicy, table and table-names-only cannot be combined")
-	case (pod+policy == "") != (namespace == ""):
-		return nil, badFilter("pod %q, networkpolicy %q, namespace %q: one of the first two and the last, or none must be given", pod, policy, namespace)
+		return nil, badFilter("pod, service, networkpolicy, table and table-names-only cannot be combined")
+	case (pod+policy+service == "") != (namespace == ""):
+		return nil, badFilter("pod %q, service %q, networkpolicy %q, namespace %q: one of the first three and the last, or none must be given",
+			pod, service, policy, namespace)
 	case query.Has("type") && !strings.EqualFold(query.Get("type"), "K8sNP"):
 		return nil, badFilter("type %q: this version knows policies of type K8sNP only", query.Get("type"))
 	case namesOnly:
 		return h.tableNames(ctx)
 	case pod != "":
 		return h.podFlows(ctx, pod, namespace)
+	case service != "":
+		return h.serviceFlows(ctx, service, namespace)
 	case policy != "":
 		return h.policyFlows(ctx, policy, namespace)
 	case table != "":
@@ -151,6 +160,21 @@ func (h *handler) podFlows(ctx context.Context, pod, namespace string) ([]string
 	var keys []string
 	for _, config := range interfaces {
 		keys = append(keys, h.pipeline.GetPodFlowKeys(config.InterfaceName)...)
+	}
+	return h.flowsOf(ctx, keys)
+}
+
+func (h *handler) serviceFlows(ctx context.Context, service, namespace string) ([]string, error) {
+	if h.services == nil {
+		return nil, notFound("Service %s/%s not found: AntreaProxy is off", namespace, service)
+	}
+	ports, ok := h.services.Ports(namespace, service)
+	if !ok {
+		return nil, notFound("Service %s/%s not found, or not handled by AntreaProxy", namespace, service)
+	}
+	var keys []string
+	for _, port := range ports {
+		keys = append(keys, h.pipeline.GetServiceFlowKeys(port)...)
 	}
 	return h.flowsOf(ctx, keys)
 }

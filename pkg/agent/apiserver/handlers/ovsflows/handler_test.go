@@ -41,6 +41,16 @@ func (fakePolicies) RulesOfSource(namespace, name string) ([]*openflow.PolicyRul
 	return []*openflow.PolicyRule{{FlowID: 7}, {FlowID: 8}}, namespace == "default" && name == "np"
 }
 
+func (fakePipeline) GetServiceFlowKeys(port string) []string {
+	return map[string][]string{"default/web:80/TCP": {"table=3,in_port=1"}, "default/web:81/TCP": {"table=12,reg1=1"}}[port]
+}
+
+type fakeServices struct{}
+
+func (fakeServices) Ports(namespace, name string) ([]string, bool) {
+	return []string{"default/web:80/TCP", "default/web:81/TCP"}, namespace == "default" && name == "web"
+}
+
 type fakeDumper map[string][]string
 
 func (d fakeDumper) DumpFlows(_ context.Context, filter string) ([]string, error) {
@@ -80,17 +90,20 @@ func TestHandleFunc(t *testing.T) {
 		{name: "of an absent table", query: "?table=Nothing", status: 404, err: `table "Nothing" not found`},
 		{name: "table names", query: "?table-names-only=", status: 200, flows: []string{"PipelineRootClassifier", "Classifier", "Output"}},
 		{name: "Pod and table", query: "?pod=web&namespace=default&table=Output", status: 400, err: "cannot be combined"},
-		{name: "Service", query: "?service=web&namespace=default", status: 400, err: `filter "service" is not supported by this version; supported: pod with namespace, networkpolicy with namespace, table, table-names-only`},
+		{name: "Service", query: "?service=web&namespace=default", status: 200, flows: []string{"c1", "o1", "table=a, n_packets=1, n_bytes=2, ip"}},
+		{name: "absent Service", query: "?service=absent&namespace=default", status: 404, err: "Service default/absent not found, or not handled by AntreaProxy"},
+		{name: "Service without namespace", query: "?service=web", status: 400, err: "or none must be given"},
+		{name: "Service and Pod", query: "?service=web&pod=web&namespace=default", status: 400, err: "cannot be combined"},
 		{name: "policy", query: "?networkpolicy=np&namespace=default&type=k8snp", status: 200, flows: []string{"o1", "c1", "table=a, n_packets=1, n_bytes=2, ip"}},
 		{name: "absent policy", query: "?networkpolicy=absent&namespace=default", status: 404, err: "NetworkPolicy default/absent not found"},
 		{name: "policy of another type", query: "?networkpolicy=np&namespace=default&type=ACNP", status: 400, err: "type K8sNP only"},
 		{name: "policy without namespace", query: "?networkpolicy=np", status: 400, err: "or none must be given"},
-		{name: "groups", query: "?groups=all", status: 400, err: `"groups" is not supported`},
+		{name: "groups", query: "?groups=all", status: 400, err: `"groups" is not supported by this version; supported: pod, service or networkpolicy with namespace, table, table-names-only`},
 		{name: "injection by table", query: "?table=3,priority%3D5", status: 404, err: "not found"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			HandleFunc(fakePipeline{}, store, fakePolicies{}, dumper)(w, httptest.NewRequest("GET", "/ovsflows"+tc.query, nil))
+			HandleFunc(fakePipeline{}, store, fakePolicies{}, fakeServices{}, dumper)(w, httptest.NewRequest("GET", "/ovsflows"+tc.query, nil))
 			require.Equal(t, tc.status, w.Code, w.Body)
 			if tc.status != 200 {
 				require.Contains(t, w.Body.String(), tc.err)
@@ -107,7 +120,12 @@ func TestHandleFunc(t *testing.T) {
 	}
 
 	w := httptest.NewRecorder()
-	HandleFunc(fakePipeline{err: errors.New("switch gone")}, store, fakePolicies{}, dumper)(w, httptest.NewRequest("GET", "/ovsflows?table=3", nil))
+	HandleFunc(fakePipeline{}, store, fakePolicies{}, nil, dumper)(w, httptest.NewRequest("GET", "/ovsflows?service=web&namespace=default", nil))
+	require.Equal(t, 404, w.Code)
+	require.Contains(t, w.Body.String(), "AntreaProxy is off")
+
+	w = httptest.NewRecorder()
+	HandleFunc(fakePipeline{err: errors.New("switch gone")}, store, fakePolicies{}, fakeServices{}, dumper)(w, httptest.NewRequest("GET", "/ovsflows?table=3", nil))
 	require.Equal(t, 500, w.Code)
 	require.Contains(t, w.Body.String(), "switch gone")
 }

@@ -49,7 +49,8 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(), downCommand(), prepareCommand(), nodeCommand(), rebootCommand(), addNodeCommand(), shellCommand(), kubectlCommand(), programCommand(), kubeconfigCommand(), readyCommand(), serveCommand(), guestCommand())
+	root.AddCommand(upCommand(), downCommand(), prepareCommand(), nodeCommand(), rebootCommand(), addNodeCommand(), shellCommand(), kubectlCommand(),
+		insideCommand(), programCommand(), kubeconfigCommand(), readyCommand(), serveCommand(), guestCommand())
 	return root
 }
 

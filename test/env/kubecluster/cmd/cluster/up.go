@@ -34,6 +34,9 @@ type instance struct {
 	Kubeconfig string                     `json:"kubeconfig"`
 	Kubectl    string                     `json:"kubectl"`
 	Nodes      map[string]remote.Endpoint `json:"nodes"`
+	// NetNS is the path of the Nodes' network namespace, KubeconfigInside the kubeconfig for programs there.
+	NetNS            string `json:"netns"`
+	KubeconfigInside string `json:"kubeconfigInside"`
 }
 
 // flags say what `up` makes.
@@ -113,7 +116,9 @@ func serve(ctx context.Context, f flags) (err error) {
 	}
 	defer c.Close()
 	publish := func() error {
-		i := instance{Kubeconfig: c.Kubeconfig, Kubectl: c.KubectlPath(), Nodes: map[string]remote.Endpoint{}}
+		i := instance{
+			Kubeconfig: c.Kubeconfig, Kubectl: c.KubectlPath(), Nodes: map[string]remote.Endpoint{}, NetNS: c.NetNS(), KubeconfigInside: c.KubeconfigInside,
+		}
 		for _, n := range c.Nodes {
 			i.Nodes[n.Name] = n.Endpoint()
 		}

@@ -102,16 +102,39 @@ func kubectlCommand() *cobra.Command {
 			if _, err := daemon.Read(kind, &i); err != nil {
 				return err
 			}
-			kubectl := exec.CommandContext(cmd.Context(), i.Kubectl, args...)
-			kubectl.Env = append(os.Environ(), "KUBECONFIG="+i.Kubeconfig)
-			kubectl.Stdin, kubectl.Stdout, kubectl.Stderr = os.Stdin, os.Stdout, os.Stderr
-			err := kubectl.Run()
-			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-				return exitError(exit.ExitCode())
-			}
-			return err
+			return run(cmd.Context(), i.Kubeconfig, append([]string{i.Kubectl}, args...))
 		},
 	}
+}
+
+func insideCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "inside [--] PROGRAM [ARG...]",
+		Short:   "Run a program of this machine in the Nodes' network, where it reaches them by their addresses, with KUBECONFIG",
+		Example: "  cluster inside -- bin/antctl check installation",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var i instance
+			if _, err := daemon.Read(kind, &i); err != nil {
+				return err
+			}
+			return run(cmd.Context(), i.KubeconfigInside, append([]string{"nsenter", "--net=" + i.NetNS, "--"}, args...))
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// run runs a program of this host, without the host's HTTP proxies, which do not know the Nodes' network.
+func run(ctx context.Context, kubeconfig string, args []string) error {
+	program := exec.CommandContext(ctx, args[0], args[1:]...)
+	program.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "NO_PROXY=*", "no_proxy=*")
+	program.Stdin, program.Stdout, program.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := program.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return exitError(exit.ExitCode())
+	}
+	return err
 }
 
 func kubeconfigCommand() *cobra.Command {

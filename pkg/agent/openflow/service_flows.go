@@ -1,0 +1,268 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// bucketWeight is that of all Endpoints.
+const bucketWeight = 100
+
+// maxLoads is how many buckets fit into a message if each loads port and remote mark in two actions. More have them in one action,
+// which MaxEndpoints is computed for; the other form is what Antrea's tests look for.
+const maxLoads = 600
+
+// serviceFlows makes the flows of one port.
+type serviceFlows struct {
+	*generator
+	family
+	port *ServicePort
+	// groups are the ids of the port's groups, by scope; 0 for none.
+	groups [scopes]uint32
+}
+
+// scope says which list of Endpoints serves a frontend.
+type scope uint8
+
+const (
+	scopeCluster scope = iota
+	scopeLocal
+	scopes
+)
+
+func scopeOf(f Frontend) scope {
+	if f.Local {
+		return scopeLocal
+	}
+	return scopeCluster
+}
+
+// shortCircuits tells whether clients on this Node may reach all Endpoints through a frontend that is Local for others.
+func shortCircuits(f Frontend) bool { return f.Local && (f.External || f.NodePort) }
+
+func (p *ServicePort) endpoints(s scope) []Endpoint {
+	if s == scopeLocal {
+		return p.Local
+	}
+	return p.Cluster
+}
+
+// uses tells whether a frontend needs the group of the scope.
+func (p *ServicePort) uses(s scope) bool {
+	for _, f := range p.Frontends {
+		if scopeOf(f) == s || s == scopeCluster && shortCircuits(f) {
+			return true
+		}
+	}
+	return false
+}
+
+// v6 tells the IP version of a port that has been validated.
+func (p *ServicePort) v6() bool { return p.Frontends[0].Address.Addr().Is6() }
+
+// affinitySeconds is the affinity in the unit of the switch, rounded up.
+func (p *ServicePort) affinitySeconds() uint16 {
+	const longest = 65535
+	return uint16(min((p.Affinity+time.Second-1)/time.Second, longest))
+}
+
+// protocolNumbers are the IP protocols of Services.
+var protocolNumbers = map[corev1.Protocol]uint8{
+	corev1.ProtocolTCP: of.IPProtoTCP, corev1.ProtocolUDP: of.IPProtoUDP, corev1.ProtocolSCTP: of.IPProtoSCTP,
+}
+
+// frontendFlows returns the flows that hand packets to the groups.
+func (s serviceFlows) frontendFlows() []of.Flow {
+	var flows []of.Flow
+	for _, f := range s.port.Frontends {
+		flows = append(flows, s.selectFlow(priorityNormal, f, scopeOf(f)))
+		if shortCircuits(f) {
+			flows = append(flows, s.selectFlow(priorityHigh, f, scopeCluster, sourceLocal.match()))
+		}
+		if s.port.Affinity > 0 {
+			flows = append(flows, s.learnFlow(f))
+		}
+	}
+	return flows
+}
+
+func (s serviceFlows) selectFlow(priority uint16, f Frontend, to scope, match ...of.Match) of.Flow {
+	state := serviceSelected
+	if s.port.Affinity > 0 {
+		state = serviceSelectedLearn
+	}
+	actions := loads([]fieldValue{rewriteMAC, state})
+	if external(f) {
+		actions = append(actions, externalAddress.load())
+	}
+	return s.flow(cookieService, tableServiceLB, priority, append(match, s.frontendMatch(f, serviceToSelect)...),
+		append(actions, serviceGroupIDField.is(s.groups[to]).load(), of.Group{ID: s.groups[to]})...)
+}
+
+// external tells whether connections to the frontend can come from outside the cluster.
+func external(f Frontend) bool { return f.External || f.NodePort }
+
+// frontendMatch matches packets to the frontend in a state of the selection.
+func (s serviceFlows) frontendMatch(f Frontend, state fieldValue) []of.Match {
+	match := append(matches(s.ethType, state.match()), s.portMatch(f.Address.Port())...)
+	if f.NodePort {
+		return append(match, nodePortAddress.match())
+	}
+	return append(match, s.dst(host(f.Address.Addr())))
+}
+
+func (s serviceFlows) protocol() uint8 { return protocolNumbers[s.port.Protocol] }
+
+func (s serviceFlows) portMatch(port uint16) []of.Match {
+	return serviceMatch(PolicyService{Protocol: s.protocol(), Port: port, Mask: 0xffff})
+}
+
+// learnFlow makes the client keep the Endpoint that was selected. The learned flow ends when no new connection has used it for the
+// time of the affinity, as in kube-proxy; Antrea's ends this time after the first connection. It ends with the flow here, too.
+//
+// As in Antrea, connections that the client opens before the datapath follows the learned flow (up to about half a second later) are
+// spread by their ports like all others; the last one counts.
+func (s serviceFlows) learnFlow(f Frontend) of.Flow {
+	src, dst, eth := of.FieldIPv4Src, of.FieldIPv4Dst, of.EthTypeIPv4
+	endpoint := []of.LearnSpec{learnCopy(bitField{of.FieldReg0 + 3, of.Range{From: 0, To: 31}})}
+	if s.port.v6() {
+		src, dst, eth = of.FieldIPv6Src, of.FieldIPv6Dst, of.EthTypeIPv6
+		endpoint = []of.LearnSpec{
+			learnCopy(bitField{of.FieldXXReg0 + 3, of.Range{From: 0, To: 63}}), learnCopy(bitField{of.FieldXXReg0 + 3, of.Range{From: 64, To: 127}}),
+		}
+	}
+	portField := map[uint8]of.Field{of.IPProtoTCP: of.FieldTCPDst, of.IPProtoUDP: of.FieldUDPDst, of.IPProtoSCTP: of.FieldSCTPDst}[s.protocol()]
+	specs := []of.LearnSpec{
+		of.LearnValue(of.FieldEthType, uint64(eth)), of.LearnValue(of.FieldIPProto, uint64(s.protocol())),
+		of.LearnField(portField), of.LearnField(dst), of.LearnField(src), learnCopy(endpointPortField), learnCopy(remoteEndpointField),
+	}
+	specs = append(append(specs, endpoint...), learnLoad(serviceSelected), learnLoad(rewriteMAC))
+	if external(f) {
+		specs = append(specs, learnLoad(externalAddress))
+	}
+	return s.flow(cookieService, tableServiceLB, priorityLow, s.frontendMatch(f, serviceSelectedLearn),
+		of.Learn{Table: s.id(tableSessionAffinity), Priority: priorityNormal, Cookie: s.learnedCookie(scopeOf(f)),
+			IdleTimeout: s.port.affinitySeconds(), DeleteLearned: true, Specs: specs},
+		serviceSelected.load(), s.toTable(tableEndpointDNAT))
+}
+
+// learnedCookie has the group's id, so it is that of this port's learned flows only.
+func (s serviceFlows) learnedCookie(to scope) uint64 {
+	return cookie(s.round, cookieService) | uint64(s.groups[to])
+}
+
+func learnCopy(f bitField) of.LearnSpec { return of.LearnLoadField(f.field, f.bits, f.field, f.bits) }
+
+func learnLoad(v fieldValue) of.LearnSpec {
+	return of.LearnLoadValue(v.field, v.bits, uint64(v.value))
+}
+
+// groupEntries returns the groups that the frontends use.
+func (s serviceFlows) groupEntries() []of.GroupEntry {
+	var groups []of.GroupEntry
+	for to := range scopes {
+		if s.port.uses(to) {
+			groups = append(groups, of.GroupEntry{ID: s.groups[to], Type: of.GroupSelect, Buckets: s.buckets(s.port.endpoints(to))})
+		}
+	}
+	return groups
+}
+
+func (s serviceFlows) buckets(endpoints []Endpoint) []of.Bucket {
+	if len(endpoints) == 0 {
+		return []of.Bucket{{Weight: bucketWeight, Actions: []of.Action{svcNoEndpoint.load(), of.Resubmit{Table: s.id(tableEndpointDNAT)}}}}
+	}
+	next := of.Resubmit{Table: s.id(tableEndpointDNAT)}
+	if s.port.Affinity > 0 {
+		next.Table = s.id(tableServiceLB)
+	}
+	var buckets []of.Bucket
+	for _, e := range endpoints {
+		actions := []of.Action{loadEndpoint(e.Address.Addr())}
+		port, remote := endpointPortField.is(uint32(e.Address.Port())), e.PodNetwork && !e.OnThisNode
+		switch {
+		case len(endpoints) > maxLoads:
+			actions = append(actions, loadPortAndRemote(port, remote))
+		case remote:
+			actions = append(actions, port.load(), remoteEndpoint.load())
+		default:
+			actions = append(actions, port.load())
+		}
+		buckets = append(buckets, of.Bucket{Weight: bucketWeight, Actions: append(actions, next)})
+	}
+	return buckets
+}
+
+func loadEndpoint(addr netip.Addr) of.Action {
+	if addr.Is6() {
+		return of.SetField{Field: of.FieldXXReg0 + 3, Value: addr.AsSlice()}
+	}
+	return endpointIPField.is(addrValue(addr)).load()
+}
+
+func loadPortAndRemote(port fieldValue, remote bool) of.Action {
+	value := port.value
+	if remote {
+		value |= remoteEndpointField.mask()
+	}
+	return of.SetField{Field: port.field, Value: binary.BigEndian.AppendUint32(nil, value),
+		Mask: binary.BigEndian.AppendUint32(nil, port.mask()|remoteEndpointField.mask())}
+}
+
+// addrValue is an IPv4 address as the number that a register has.
+func addrValue(addr netip.Addr) uint32 {
+	b := addr.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// endpointKey identifies a flow that ports share: the translation to an Endpoint, or, with protocol and port 0, what marks
+// connections of a Pod to itself.
+type endpointKey struct {
+	protocol uint8
+	address  netip.AddrPort
+}
+
+// String is unique: it names the flow in the flow cache.
+func (k endpointKey) String() string {
+	if k.protocol == 0 {
+		return "hairpin " + k.address.Addr().String()
+	}
+	return fmt.Sprintf("endpoint %d %v", k.protocol, k.address)
+}
+
+// endpointFlow returns the flow of the key.
+func endpointFlow(g *generator, f family, k endpointKey) of.Flow {
+	addr := k.address.Addr()
+	if k.protocol == 0 {
+		return g.flow(cookieService, tableSNATMark, priorityLow,
+			matches(f.ethType, of.CTState("+new+trk"), f.src(host(addr)), f.dst(host(addr))), markSNAT(g, f, snatCT, hairpinCT))
+	}
+	match := append(matches(f.ethType, of.IPProto(k.protocol), serviceSelected.match(), endpointPortField.is(uint32(k.address.Port())).match()),
+		matchEndpoint(addr)...)
+	return g.flow(cookieService, tableEndpointDNAT, priorityNormal, match, of.CT{
+		Commit: true, Zone: f.ctZone, Table: g.firstOf(stageEgressSecurity), NATTo: &of.NATTo{First: addr, FirstPort: k.address.Port()},
+		Exec: loads([]fieldValue{serviceCT}),
+	})
+}
+
+func matchEndpoint(addr netip.Addr) []of.Match {
+	if addr.Is4() {
+		return matches(endpointIPField.is(addrValue(addr)).match())
+	}
+	// The four registers that are xxreg3.
+	b := addr.As16()
+	var match []of.Match
+	for i := range uint8(4) {
+		match = append(match, reg(12+i, 0, 31).is(binary.BigEndian.Uint32(b[4*i:])).match())
+	}
+	return match
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+	"github.com/antrea-oncache/antrea/test/tools/cost"
+)
+
+const endpointsOfAService = 50
+
+// scaledService is the i-th of many Services. Their Endpoints are 10,000 Pods.
+func scaledService(i int) ServicePort {
+	const pods = 10_000
+	endpoints := make([]Endpoint, endpointsOfAService)
+	for n := range endpoints {
+		endpoints[n] = Endpoint{Address: netip.AddrPortFrom(nthPeer(1<<20+(i*endpointsOfAService+n)%pods), 8080), PodNetwork: true}
+	}
+	return with(clusterPort(endpoints...), named(fmt.Sprint("service-", i)), at(Frontend{Address: netip.AddrPortFrom(nthPeer(i), 80)}))
+}
+
+// BenchmarkServiceScale measures many Services: the agent alone, and with a real Open vSwitch in user space.
+func BenchmarkServiceScale(b *testing.B) {
+	b.Run("agent/services=10000", func(b *testing.B) {
+		for range b.N {
+			sw := &acceptingSwitch{Fake: of.NewFake()}
+			c := NewClient(sw, noTableNames, defaultFeatures).(*client)
+			_, err := c.Initialize(b.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+			require.NoError(b, err)
+			heap := heapMiB()
+			measureServices(b, c, 10_000)
+			b.ReportMetric(heapMiB()-heap, "agent-MiB")
+			runtime.KeepAlive(c)
+			b.ReportMetric(float64(sw.last), "mods-of-one-change")
+		}
+	})
+	b.Run("ovs/services=5000", func(b *testing.B) {
+		for range b.N {
+			bridge := newBridge(b, defaultFeatures)
+			resident, used := residentMiB(b, bridge.OVS), vswitchdTime(b, bridge.OVS)
+			measureServices(b, bridge.c, 5000)
+			b.ReportMetric(residentMiB(b, bridge.OVS)-resident, "vswitchd-MiB")
+			b.ReportMetric(float64((vswitchdTime(b, bridge.OVS) - used).Milliseconds()), "vswitchd-cpu-ms")
+			began := time.Now()
+			require.NoError(b, bridge.c.ReplayFlows())
+			b.ReportMetric(float64(time.Since(began).Milliseconds()), "replay-ms")
+		}
+	})
+}
+
+// measureServices installs the Services one by one, and then changes an Endpoint of one.
+func measureServices(b *testing.B, c *client, n int) {
+	began, used := time.Now(), cost.ProcessorTime(b)
+	for i := range n {
+		require.NoError(b, c.InstallService(scaledService(i)))
+	}
+	b.ReportMetric(float64(time.Since(began).Milliseconds()), "install-ms")
+	b.ReportMetric(float64((cost.ProcessorTime(b) - used).Milliseconds()), "install-agent-cpu-ms")
+	changed := scaledService(n / 2)
+	changed.Cluster[7] = localEndpoint
+	began = time.Now()
+	require.NoError(b, c.InstallService(changed))
+	b.ReportMetric(float64(time.Since(began).Microseconds())/1000, "one-change-ms")
+}
+
+// acceptingSwitch accepts every change and keeps nothing.
+type acceptingSwitch struct {
+	*of.Fake
+	// last is the number of changes in the last bundle.
+	last int
+}
+
+func (s *acceptingSwitch) Apply(_ context.Context, t of.Transaction) error {
+	s.last = len(t.Groups) + len(t.Flows)
+	return nil
+}
+
+func (s *acceptingSwitch) Commit(ctx context.Context, mods []of.FlowMod) error {
+	return s.Apply(ctx, of.Transaction{Flows: mods})
+}
+
+// A change of one Service among many sends only what it changes.
+func TestOneServiceAmongMany(t *testing.T) {
+	sw := &acceptingSwitch{Fake: of.NewFake()}
+	c := NewClient(sw, noTableNames, defaultFeatures).(*client)
+	_, err := c.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	require.NoError(t, err)
+	const services = 300
+	for i := range services {
+		require.NoError(t, c.InstallService(scaledService(i)))
+	}
+	changed := scaledService(20)
+	changed.Cluster[7] = localEndpoint
+	require.NoError(t, c.InstallService(changed))
+	// The group; the flows to the new Endpoint, and of its connections to itself. Another Service has the former Endpoint.
+	require.Equal(t, 3, sw.last)
+	require.NoError(t, c.UninstallService(changed.Name))
+	require.Equal(t, 4, sw.last)
+}

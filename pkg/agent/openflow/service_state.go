@@ -1,0 +1,176 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// serviceState records which ports the switch holds, and how many of them use each shared flow. The flows themselves are in the
+// flow cache. It is changed within changes, under the feature's mu.
+type serviceState struct {
+	ports map[string]*installedPort
+	// frontends has the port of each frontend.
+	frontends map[frontendKey]string
+	// users counts the ports that use a flow. The flow exists while it is not 0.
+	users map[endpointKey]int
+}
+
+func newServiceState() serviceState {
+	return serviceState{ports: map[string]*installedPort{}, frontends: map[frontendKey]string{}, users: map[endpointKey]int{}}
+}
+
+// installedPort is a port with what the switch has for it.
+type installedPort struct {
+	*ServicePort
+	groups [scopes]uint32
+	shared []endpointKey
+}
+
+// frontendKey identifies a frontend. Of a NodePort's address only the IP version counts.
+type frontendKey struct {
+	protocol uint8
+	address  netip.AddrPort
+	nodePort bool
+}
+
+func keyOf(p *ServicePort, f Frontend) frontendKey {
+	k := frontendKey{protocolNumbers[p.Protocol], f.Address, f.NodePort}
+	if f.NodePort {
+		unspecified := netip.IPv4Unspecified()
+		if p.v6() {
+			unspecified = netip.IPv6Unspecified()
+		}
+		k.address = netip.AddrPortFrom(unspecified, f.Address.Port())
+	}
+	return k
+}
+
+// sharedFlows returns the shared flows that the port uses, each once.
+func sharedFlows(p *ServicePort) []endpointKey {
+	seen := map[endpointKey]bool{}
+	var keys []endpointKey
+	add := func(k endpointKey) {
+		if !seen[k] {
+			seen[k] = true
+			keys = append(keys, k)
+		}
+	}
+	for to := range scopes {
+		if !p.uses(to) {
+			continue
+		}
+		for _, e := range p.endpoints(to) {
+			add(endpointKey{protocolNumbers[p.Protocol], e.Address})
+			if e.OnThisNode && e.PodNetwork {
+				add(endpointKey{address: netip.AddrPortFrom(e.Address.Addr(), 0)})
+			}
+		}
+	}
+	return keys
+}
+
+// portChange is the change of one port that has been computed but not yet made.
+type portChange struct {
+	name string
+	// old and after are nil if there is no port before or after the change.
+	old, after *installedPort
+	// users has the new counts of the shared flows whose count changes.
+	users map[endpointKey]int
+}
+
+// change computes the change of the port to after; nil removes it.
+func (s *serviceState) change(name string, after *installedPort) portChange {
+	c := portChange{name: name, old: s.ports[name], after: after, users: map[endpointKey]int{}}
+	count := func(p *installedPort, by int) {
+		if p == nil {
+			return
+		}
+		for _, k := range p.shared {
+			if _, counted := c.users[k]; !counted {
+				c.users[k] = s.users[k]
+			}
+			c.users[k] += by
+		}
+	}
+	count(c.old, -1)
+	count(after, 1)
+	return c
+}
+
+// plans returns the change as plans of the flow cache.
+func (s *serviceState) plans(c portChange, g *generator, cache *flowstore.Cache) []flowstore.Plan {
+	var plans []flowstore.Plan
+	for k, users := range c.users {
+		switch {
+		case users > 0 && s.users[k] == 0:
+			f, _ := g.familyOf(k.address.Addr())
+			plans = append(plans, cache.Plan(k.String(), []of.Flow{endpointFlow(g, f, k)}))
+		case users == 0 && s.users[k] > 0:
+			plans = append(plans, cache.Plan(k.String(), nil))
+		}
+	}
+	if c.after == nil {
+		return append(plans, cache.Plan(portObject(c.name), nil))
+	}
+	flows := c.after.flowsWith(g)
+	return append(plans, cache.PlanWithGroups(portObject(c.name), flows.frontendFlows(), flows.groupEntries()))
+}
+
+// staleAffinities returns deletions of the port's learned flows if one may lead to an Endpoint that is no longer the port's, but that
+// another port has. All clients of the port lose their affinity then: OpenFlow cannot delete a flow by what it does.
+func (c portChange) staleAffinities(g *generator) (deletions []flowstore.Deletion) {
+	if c.old == nil || c.after == nil || c.old.Affinity == 0 {
+		return nil
+	}
+	stale := false
+	for to := range scopes {
+		for _, e := range c.old.endpoints(to) {
+			kept := slices.ContainsFunc(c.after.endpoints(to), func(other Endpoint) bool { return other.Address == e.Address })
+			stale = stale || !kept && c.users[endpointKey{protocolNumbers[c.old.Protocol], e.Address}] > 0
+		}
+	}
+	for to := range scopes {
+		if stale && c.old.groups[to] != 0 {
+			deletions = append(deletions, flowstore.Deletion{Cookie: c.old.flowsWith(g).learnedCookie(to), Mask: ^uint64(0)})
+		}
+	}
+	return deletions
+}
+
+func (p *installedPort) flowsWith(g *generator) serviceFlows {
+	f, _ := g.familyOf(p.Frontends[0].Address.Addr())
+	return serviceFlows{generator: g, family: f, port: p.ServicePort, groups: p.groups}
+}
+
+// apply makes the state reflect that the switch has accepted the change.
+func (s *serviceState) apply(c portChange) {
+	if c.old != nil {
+		for _, f := range c.old.Frontends {
+			delete(s.frontends, keyOf(c.old.ServicePort, f))
+		}
+	}
+	for k, users := range c.users {
+		if users == 0 {
+			delete(s.users, k)
+		} else {
+			s.users[k] = users
+		}
+	}
+	if c.after == nil {
+		delete(s.ports, c.name)
+		return
+	}
+	s.ports[c.name] = c.after
+	for _, f := range c.after.Frontends {
+		s.frontends[keyOf(c.after.ServicePort, f)] = c.name
+	}
+}
+
+// portObject names the flows and groups of a port in the flow cache.
+func portObject(name string) string { return "port " + name }

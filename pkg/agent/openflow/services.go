@@ -1,0 +1,96 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// Table names.
+const (
+	tableUnSNAT               = "UnSNAT"
+	tablePreRoutingClassifier = "PreRoutingClassifier"
+	tableNodePortMark         = "NodePortMark"
+	tableSessionAffinity      = "SessionAffinity"
+	tableServiceLB            = "ServiceLB"
+	tableEndpointDNAT         = "EndpointDNAT"
+	tableSNATMark             = "SNATMark"
+	tableSNAT                 = "SNAT"
+)
+
+// A packet for a port without Endpoints goes to the connections with the id ServiceRejectController. Its user data are one byte,
+// ServiceRejectCategory. Both are Antrea's.
+const (
+	ServiceRejectController uint16 = 62373
+	ServiceRejectCategory   byte   = 4
+)
+
+// meterServiceReject limits these packets. Antrea's meters are 256 to 258.
+const meterServiceReject = 259
+
+// services is the feature that translates connections to Services. Its part of Client is in service_client.go.
+//
+// Only the first packets of a connection, until there is an answer, meet flows that depend on Services: later ones are translated by
+// conntrack, and ConntrackState leads them past all of them. Therefore a change of a Service concerns no connection that ONCache
+// has in its maps, and each change here is the zero coherency.Change. What base flows do with established connections concerns
+// only those that they have marked as translated (ct_mark bits 4 to 6), which ONCache's mark flows exclude.
+type services struct {
+	socket *socket
+	// cache has one object for each port, and one for each flow that ports share.
+	cache *flowstore.Cache
+
+	// mu protects state, which changes only within a change.
+	mu    sync.Mutex
+	state serviceState
+}
+
+func newServices(c *core) *services {
+	s := &services{state: newServiceState()}
+	s.socket = c.register("Services", s)
+	s.cache = s.socket.cache("serviceObjects")
+	return s
+}
+
+func (*services) tables(features Features) []tableSpec {
+	if !features.AntreaProxy {
+		return nil
+	}
+	specs := []tableSpec{
+		{name: tableUnSNAT, stage: stageConntrackState, before: tableConntrackZone},
+		{name: tablePreRoutingClassifier, stage: stagePreRouting},
+		{name: tableSessionAffinity, stage: stagePreRouting, miss: missToSelect},
+		{name: tableServiceLB, stage: stagePreRouting},
+		{name: tableEndpointDNAT, stage: stagePreRouting},
+		{name: tableSNATMark, stage: stagePostRouting},
+		{name: tableSNAT, stage: stagePostRouting},
+	}
+	if features.ProxyAll {
+		specs = append(specs, tableSpec{name: tableNodePortMark, stage: stagePreRouting, before: tableSessionAffinity})
+	}
+	return specs
+}
+
+func (*services) baseFlows(g *generator) []of.Flow {
+	if !g.features.AntreaProxy {
+		return nil
+	}
+	flows := slices.Concat(selectionFlows(g), hairpinFlows(g))
+	for _, f := range g.families() {
+		flows = slices.Concat(flows, translatedFlows(g, f), sourceTranslationFlows(g, f), nodePortFlows(g, f))
+	}
+	return flows
+}
+
+func (*services) meters(g *generator) []of.MeterEntry {
+	if !g.features.AntreaProxy || !g.meters || g.features.PacketInRate == 0 {
+		return nil
+	}
+	rate := g.features.PacketInRate
+	return []of.MeterEntry{{ID: meterServiceReject, Rate: rate, Burst: uint32(min(2*uint64(rate), math.MaxUint32))}}
+}

@@ -1,0 +1,110 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
+)
+
+// link is one end of a port's cable: the other one is in the bridge.
+type link interface {
+	inject(frame []byte)
+	// next waits for the next frame that the port sends, pending tells whether there is one.
+	next() []byte
+	pending() bool
+}
+
+// dummyLink is a port that exists inside vswitchd only.
+type dummyLink struct {
+	o    *ovstest.OVS
+	name string
+	*ovstest.Capture
+}
+
+func newDummyLink(o *ovstest.OVS, name string, ofPort uint32) link {
+	o.Vsctl("add-port", bridgeName, name, "--", "set", "interface", name, "type=dummy", fmt.Sprintf("ofport_request=%d", ofPort))
+	return dummyLink{o, name, o.Capture(name)}
+}
+
+func (l dummyLink) inject(frame []byte) { l.o.Inject(l.name, frame) }
+func (l dummyLink) next() []byte        { return l.Next() }
+func (l dummyLink) pending() bool       { return l.Pending() }
+
+// vethLink is a port of the kernel's datapath.
+type vethLink struct {
+	t      testing.TB
+	socket *afpacket.Socket
+	queue  [][]byte
+}
+
+func newVethLink(t testing.TB, o *ovstest.OVS, name string, ofPort uint32) link {
+	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-x"}
+	require.NoError(t, netlink.LinkAdd(pair))
+	peer, err := netlink.LinkByName(pair.PeerName)
+	require.NoError(t, err)
+	require.NoError(t, netlink.LinkSetUp(pair))
+	require.NoError(t, netlink.LinkSetUp(peer))
+	socket, err := afpacket.Open(peer.Attrs().Index, false)
+	require.NoError(t, err)
+	t.Cleanup(socket.Close)
+	o.Vsctl("add-port", bridgeName, name, "--", "set", "interface", name, fmt.Sprintf("ofport_request=%d", ofPort))
+	return &vethLink{t: t, socket: socket}
+}
+
+func (l *vethLink) inject(frame []byte) {
+	require.NoError(l.t, l.socket.Send(afpacket.Frame{Data: frame}))
+}
+
+// receive waits for a frame.
+func (l *vethLink) receive(wait time.Duration) bool {
+	for len(l.queue) == 0 {
+		f, ok, err := l.socket.Receive(wait)
+		require.NoError(l.t, err)
+		if !ok {
+			return false
+		}
+		if f.Type != afpacket.Outgoing {
+			l.queue = append(l.queue, bytes.Clone(f.Data))
+		}
+	}
+	return true
+}
+
+func (l *vethLink) next() []byte {
+	require.True(l.t, l.receive(20*time.Second), "no frame")
+	frame := l.queue[0]
+	l.queue = l.queue[1:]
+	return frame
+}
+
+func (l *vethLink) pending() bool { return l.receive(0) }
+
+// eachDatapath runs a test with Open vSwitch's datapath in user space, and with that of the kernel where the machine has it: their
+// connection tracking differs.
+func eachDatapath(t *testing.T, test func(*testing.T, *wire)) {
+	t.Run("user space", func(t *testing.T) { test(t, newWire(t, false)) })
+	t.Run("kernel", func(t *testing.T) {
+		if _, err := netlink.GenlFamilyGet("ovs_datapath"); err != nil {
+			t.Skipf("this machine has no Open vSwitch in its kernel: %v", err)
+		}
+		// The thread stays in its new namespace, and ends with the test.
+		runtime.LockOSThread()
+		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
+		// IPv6 would send frames of its own.
+		require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0))
+		test(t, newWire(t, true))
+	})
+}

@@ -1,0 +1,223 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+)
+
+// wire sends real packets through a bridge, whose datapath tracks and translates connections.
+type wire struct {
+	*bridge
+	links  map[uint32]link
+	kernel bool
+}
+
+var portNames = map[uint32]string{tunnelPort: "antrea-tun0", gwPort: "antrea-gw0", podAPort: "pod-a", podBPort: "pod-b"}
+
+// newWire makes a bridge with two Pods and a remote Node. With the kernel's datapath, the calling thread is in a network namespace of
+// its own. The tunnel is an ordinary port.
+func newWire(t *testing.T, kernel bool) *wire {
+	t.Helper()
+	w := &wire{links: map[uint32]link{}, kernel: kernel}
+	var o *ovstest.OVS
+	if kernel {
+		o = ovstest.Start(t, ovstest.InNetNS("/proc/thread-self/ns/net"))
+	} else {
+		o = ovstest.Start(t)
+	}
+	socket := o.AddBridge(bridgeName)
+	if kernel {
+		o.Vsctl("set", "bridge", bridgeName, "datapath_type=system")
+	}
+	for port, name := range portNames {
+		if kernel {
+			w.links[port] = newVethLink(t, o, name, port)
+		} else {
+			w.links[port] = newDummyLink(o, name, port)
+		}
+	}
+	w.bridge = &bridge{OVS: o, t: t, c: newBridgeClient(t, socket, proxyAllFeatures, dualStackNode)}
+	for name, pod := range map[string]struct {
+		ips  []netip.Addr
+		mac  net.HardwareAddr
+		port uint32
+	}{"pod-a": {[]netip.Addr{podAIP, podA6IP}, podAMAC, podAPort}, "pod-b": {[]netip.Addr{podBIP, podB6IP}, podBMAC, podBPort}} {
+		require.NoError(t, w.c.InstallPodFlows(t.Context(), name, pod.ips, pod.mac, pod.port))
+	}
+	require.NoError(t, w.c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}}))
+	return w
+}
+
+// segment is a packet on the wire. A packet without flags is a UDP datagram.
+type segment struct {
+	src, dst string
+	// flags are letters of SYN, ACK, FIN and RST; data segments of an open connection have A.
+	flags string
+}
+
+// sequence numbers of client and server.
+const clientSeq, serverSeq = 1000, 2000
+
+// install changes a Service, and waits until the datapath follows.
+func (w *wire) install(p ServicePort) {
+	w.t.Helper()
+	require.NoError(w.t, w.c.InstallService(p))
+	w.settle()
+}
+
+// settle waits until the datapath has no flows of before the last change.
+func (w *wire) settle() { w.Appctl("revalidator/wait") }
+
+// macs are the Ethernet addresses of packets that arrive at a port.
+var macs = map[uint32][2]net.HardwareAddr{
+	tunnelPort: {mustMAC("0a:00:00:00:01:01"), config.GlobalVirtualMAC},
+	gwPort:     {gwMAC, config.GlobalVirtualMAC},
+	podAPort:   {podAMAC, gwMAC},
+	podBPort:   {podBMAC, gwMAC},
+}
+
+// send lets the port receive the segment. Numbers are those of a connection without data: it was opened by whoever sends a SYN
+// without ACK, and has answered whoever sends a SYN with ACK.
+func (w *wire) send(port uint32, s segment) {
+	w.t.Helper()
+	src, dst := netip.MustParseAddrPort(s.src), netip.MustParseAddrPort(s.dst)
+	eth := &layers.Ethernet{SrcMAC: macs[port][0], DstMAC: macs[port][1], EthernetType: layers.EthernetTypeIPv4}
+	protocol, transport := layers.IPProtocolUDP, gopacket.SerializableLayer(&layers.UDP{SrcPort: layers.UDPPort(src.Port()), DstPort: layers.UDPPort(dst.Port())})
+	if s.flags != "" {
+		has := func(flag string) bool { return strings.Contains(s.flags, flag) }
+		tcp := &layers.TCP{SrcPort: layers.TCPPort(src.Port()), DstPort: layers.TCPPort(dst.Port()), Window: 65000,
+			SYN: has("S"), ACK: has("A"), FIN: has("F"), RST: has("R")}
+		switch {
+		case tcp.SYN && !tcp.ACK:
+			tcp.Seq = clientSeq
+		case tcp.SYN:
+			tcp.Seq, tcp.Ack = serverSeq, clientSeq+1
+		default:
+			tcp.Seq, tcp.Ack = clientSeq+1, serverSeq+1
+		}
+		protocol, transport = layers.IPProtocolTCP, tcp
+	}
+	var network gopacket.NetworkLayer = &layers.IPv4{Version: 4, TTL: 64, Protocol: protocol, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
+	if src.Addr().Is6() {
+		eth.EthernetType = layers.EthernetTypeIPv6
+		network = &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: protocol, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
+	}
+	require.NoError(w.t, transport.(interface {
+		SetNetworkLayerForChecksum(gopacket.NetworkLayer) error
+	}).SetNetworkLayerForChecksum(network))
+	buffer := gopacket.NewSerializeBuffer()
+	require.NoError(w.t, gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
+		eth, network.(gopacket.SerializableLayer), transport))
+	w.links[port].inject(buffer.Bytes())
+}
+
+// received is a packet that a port has sent.
+type received struct {
+	segment
+	ttl          uint8
+	dlSrc, dlDst string
+}
+
+// next waits for the next packet that the port sends.
+func (w *wire) next(port uint32) received {
+	w.t.Helper()
+	packet := gopacket.NewPacket(w.links[port].next(), layers.LayerTypeEthernet, gopacket.Default)
+	eth := packet.Layer(layers.LayerTypeEthernet).(*layers.Ethernet)
+	r := received{dlSrc: eth.SrcMAC.String(), dlDst: eth.DstMAC.String()}
+	var src, dst net.IP
+	switch ip := packet.NetworkLayer().(type) {
+	case *layers.IPv4:
+		src, dst, r.ttl = ip.SrcIP, ip.DstIP, ip.TTL
+	case *layers.IPv6:
+		src, dst, r.ttl = ip.SrcIP, ip.DstIP, ip.HopLimit
+	}
+	var sport, dport uint16
+	switch transport := packet.TransportLayer().(type) {
+	case *layers.TCP:
+		sport, dport = uint16(transport.SrcPort), uint16(transport.DstPort)
+		for flag, set := range map[string]bool{"S": transport.SYN, "A": transport.ACK, "F": transport.FIN, "R": transport.RST} {
+			if set {
+				r.flags += flag
+			}
+		}
+		if r.flags == "AS" {
+			r.flags = "SA"
+		}
+	case *layers.UDP:
+		sport, dport = uint16(transport.SrcPort), uint16(transport.DstPort)
+	default:
+		require.Fail(w.t, "neither TCP nor UDP", packet.String())
+	}
+	address := func(ip net.IP, port uint16) string {
+		addr, _ := netip.AddrFromSlice(ip)
+		return netip.AddrPortFrom(addr, port).String()
+	}
+	r.src, r.dst = address(src, sport), address(dst, dport)
+	return r
+}
+
+// pass sends the segment into a port, and requires that it leaves through another one as want.
+func (w *wire) pass(from uint32, s segment, to uint32, want segment) received {
+	w.t.Helper()
+	w.send(from, s)
+	got := w.next(to)
+	require.Equal(w.t, want, got.segment, "%v from %s", s, portNames[from])
+	return got
+}
+
+// swallow requires that a Pod's segment goes nowhere. A datagram that the Pod sends behind it to the world arrives; policies must let
+// it pass.
+func (w *wire) swallow(from uint32, s segment) {
+	w.t.Helper()
+	w.send(from, s)
+	marker := segment{src: map[uint32]string{podAPort: "10.10.0.11:9", podBPort: "10.10.0.12:9"}[from], dst: "10.10.9.9:9"}
+	w.pass(from, marker, gwPort, marker)
+	for port, link := range w.links {
+		require.False(w.t, link.pending(), "%v arrived at %s", s, portNames[port])
+	}
+}
+
+// translated is a connection that the client opens through a frontend, with the addresses that the two ends see.
+type translated struct {
+	clientPort, serverPort uint32
+	// client and frontend are what the client sees, source and endpoint what the server sees.
+	client, frontend, source, endpoint string
+}
+
+// open opens the connection with a handshake, both ways.
+func (w *wire) open(c translated) {
+	w.t.Helper()
+	w.pass(c.clientPort, segment{c.client, c.frontend, "S"}, c.serverPort, segment{c.source, c.endpoint, "S"})
+	w.pass(c.serverPort, segment{c.endpoint, c.source, "SA"}, c.clientPort, segment{c.frontend, c.client, "SA"})
+	w.use(c)
+}
+
+// use sends a segment of the open connection.
+func (w *wire) use(c translated) {
+	w.t.Helper()
+	w.pass(c.clientPort, segment{c.client, c.frontend, "A"}, c.serverPort, segment{c.source, c.endpoint, "A"})
+}
+
+// datagrams sends one each way.
+func (w *wire) datagrams(c translated) {
+	w.t.Helper()
+	w.pass(c.clientPort, segment{c.client, c.frontend, ""}, c.serverPort, segment{c.source, c.endpoint, ""})
+	w.pass(c.serverPort, segment{c.endpoint, c.source, ""}, c.clientPort, segment{c.frontend, c.client, ""})
+}
+
+func withPort(addr netip.Addr, port int) string {
+	return fmt.Sprint(netip.AddrPortFrom(addr, uint16(port)))
+}

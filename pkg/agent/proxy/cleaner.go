@@ -1,0 +1,200 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+// Connections is the kernel's connection tracking table.
+type Connections interface {
+	// List calls yield for the connections of the zones.
+	List(zones []uint16, yield func(*conntrack.Connection) bool) error
+	// Delete removes a connection that List has returned. One that has ended is no error.
+	Delete(*conntrack.Connection) error
+}
+
+// Datapath is the part of ovsctl.Vswitchd that the controller needs.
+type Datapath interface {
+	// WaitRevalidation returns when the datapath no longer treats any packet by rules from before the call.
+	WaitRevalidation(ctx context.Context) error
+}
+
+// cleaner ends UDP connections through a Service to Endpoints that no longer serve. UDP has no end of its own: as long as the
+// client sends, conntrack would translate its packets to the removed Endpoint. TCP connections are left alone, they find out.
+type cleaner struct {
+	connections Connections
+	datapath    Datapath
+	// allowed returns where connections to a frontend may go.
+	allowed func(frontendKey) map[netip.AddrPort]bool
+
+	mu sync.Mutex
+	// pending are the frontends whose connections are to be compared. all: those of all Services, also of Services that are gone.
+	pending map[frontendKey]bool
+	all     bool
+	wake    chan struct{}
+}
+
+func newCleaner(connections Connections, datapath Datapath, allowed func(frontendKey) map[netip.AddrPort]bool) *cleaner {
+	return &cleaner{connections: connections, datapath: datapath, allowed: allowed, pending: map[frontendKey]bool{}, wake: make(chan struct{}, 1)}
+}
+
+// after asks for the connections that the operation may have made wrong: to frontends that are new or gone, and to all if an
+// Endpoint has gone. A new frontend can have connections from before, which are not translated.
+func (c *cleaner) after(op operation) {
+	frontends := affected(op)
+	if len(frontends) == 0 {
+		return
+	}
+	c.mu.Lock()
+	for _, f := range frontends {
+		c.pending[f] = true
+	}
+	c.mu.Unlock()
+	c.signal()
+}
+
+// everything asks for the connections of all Services.
+func (c *cleaner) everything() {
+	c.mu.Lock()
+	c.all = true
+	c.mu.Unlock()
+	c.signal()
+}
+
+func (c *cleaner) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// affected returns the frontends whose connections an operation may have made wrong.
+func affected(op operation) (frontends []frontendKey) {
+	before, now := orEmpty(op.before), orEmpty(op.now)
+	if before.Protocol != corev1.ProtocolUDP && now.Protocol != corev1.ProtocolUDP {
+		return nil
+	}
+	count := map[frontendKey]int{}
+	for _, p := range []*port{before, now} {
+		for _, f := range p.Frontends {
+			count[keyOf(p.Protocol, f)]++
+		}
+	}
+	remaining, lost := now.destinations(), false
+	for e := range before.destinations() {
+		lost = lost || !remaining[e]
+	}
+	for f, n := range count {
+		if n == 1 || lost {
+			frontends = append(frontends, f)
+		}
+	}
+	return frontends
+}
+
+func orEmpty(p *port) *port {
+	if p == nil {
+		return &port{}
+	}
+	return p
+}
+
+// destinations are the Endpoints to which connections may continue.
+func (p *port) destinations() map[netip.AddrPort]bool {
+	all := p.listed()
+	for _, e := range p.others {
+		all[e] = true
+	}
+	return all
+}
+
+// run works until ctx ends.
+func (c *cleaner) run(ctx context.Context) {
+	task := retry.NewTask("Ending UDP connections of removed Endpoints", 0, retry.Backoff{Min: time.Second, Max: time.Minute})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		}
+		if delay := task.Done(c.clean(ctx)); delay > 0 {
+			if retry.Sleep(ctx, delay) != nil {
+				return
+			}
+			c.signal()
+		}
+	}
+}
+
+// clean compares the connections once. What it could not do stays pending.
+func (c *cleaner) clean(ctx context.Context) (err error) {
+	c.mu.Lock()
+	pending, all := c.pending, c.all
+	c.pending, c.all = map[frontendKey]bool{}, false
+	c.mu.Unlock()
+	if len(pending) == 0 && !all {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			c.putBack(pending, all)
+		}
+	}()
+	// Until then, packets can make connections to the removed Endpoints.
+	if err := c.datapath.WaitRevalidation(ctx); err != nil {
+		return fmt.Errorf("wait for the datapath: %w", err)
+	}
+	var wrong []*conntrack.Connection
+	allowed := map[frontendKey]map[netip.AddrPort]bool{}
+	err = c.connections.List(openflow.ConntrackZones, func(conn *conntrack.Connection) bool {
+		if conn.Original.Protocol != unix.IPPROTO_UDP {
+			return true
+		}
+		f := frontendKey{protocol: corev1.ProtocolUDP, address: netip.AddrPortFrom(conn.Original.Destination, conn.Original.DestinationPort)}
+		if !pending[f] && (!all || !openflow.IsServiceConnection(conn.Mark)) {
+			return true
+		}
+		if _, known := allowed[f]; !known {
+			allowed[f] = c.allowed(f)
+		}
+		if !allowed[f][netip.AddrPortFrom(conn.Reply.Source, conn.Reply.SourcePort)] {
+			wrong = append(wrong, conn)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, conn := range wrong {
+		if err := c.connections.Delete(conn); err != nil {
+			return err
+		}
+	}
+	if len(wrong) > 0 {
+		klog.V(2).InfoS("Ended UDP connections to Endpoints that no longer serve", "connections", len(wrong))
+	}
+	return nil
+}
+
+func (c *cleaner) putBack(pending map[frontendKey]bool, all bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for f := range pending {
+		c.pending[f] = true
+	}
+	c.all = c.all || all
+}

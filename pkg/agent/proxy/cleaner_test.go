@@ -1,0 +1,154 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+// fakeConnections is the table of connections.
+type fakeConnections struct {
+	table []*conntrack.Connection
+	err   error
+	// lists counts the calls of List; revalidated was called before each of them.
+	lists, revalidated int
+}
+
+func (f *fakeConnections) List(zones []uint16, yield func(*conntrack.Connection) bool) error {
+	f.lists++
+	for _, c := range f.table {
+		if slices.Contains(zones, c.Zone) && !yield(c) {
+			break
+		}
+	}
+	return f.err
+}
+
+func (f *fakeConnections) Delete(gone *conntrack.Connection) error {
+	f.table = slices.DeleteFunc(slices.Clone(f.table), func(c *conntrack.Connection) bool { return c == gone })
+	return nil
+}
+
+func (f *fakeConnections) WaitRevalidation(context.Context) error {
+	f.revalidated++
+	return nil
+}
+
+const serviceMark = 0x10
+
+// connection makes a connection of a Pod to a frontend, translated to an Endpoint.
+func connection(zone uint16, protocol uint8, frontend, endpoint string, mark uint32) *conntrack.Connection {
+	to, from := netip.MustParseAddrPort(frontend), netip.MustParseAddrPort(endpoint)
+	client := netip.MustParseAddr("10.0.1.99")
+	return &conntrack.Connection{
+		Zone: zone, Mark: mark,
+		Original: conntrack.Tuple{Source: client, Destination: to.Addr(), Protocol: protocol, SourcePort: 1000, DestinationPort: to.Port()},
+		Reply:    conntrack.Tuple{Source: from.Addr(), Destination: client, Protocol: protocol, SourcePort: from.Port(), DestinationPort: 1000},
+	}
+}
+
+func TestConnectionsOfRemovedEndpoints(t *testing.T) {
+	const zone = openflow.ConntrackZoneIPv4
+	table := func() map[string]*conntrack.Connection {
+		return map[string]*conntrack.Connection{
+			"to the first Endpoint":           connection(zone, unix.IPPROTO_UDP, "10.96.0.1:53", "10.0.1.1:53", serviceMark),
+			"to the second Endpoint":          connection(zone, unix.IPPROTO_UDP, "10.96.0.1:53", "10.0.2.1:53", serviceMark),
+			"to the second by external IP":    connection(zone, unix.IPPROTO_UDP, "192.0.2.1:53", "10.0.2.1:53", serviceMark),
+			"not translated":                  connection(zone, unix.IPPROTO_UDP, "10.96.0.1:53", "10.96.0.1:53", 0),
+			"TCP":                             connection(zone, unix.IPPROTO_TCP, "10.96.0.1:53", "10.0.2.1:53", serviceMark),
+			"another zone":                    connection(1, unix.IPPROTO_UDP, "10.96.0.1:53", "10.0.2.1:53", serviceMark),
+			"another Service":                 connection(zone, unix.IPPROTO_UDP, "10.96.0.2:53", "10.0.2.1:53", serviceMark),
+			"straight to the second Endpoint": connection(zone, unix.IPPROTO_UDP, "10.0.2.1:53", "10.0.2.1:53", 0),
+			"IPv6":                            connection(openflow.ConntrackZoneIPv6, unix.IPPROTO_UDP, "[fd00:96::1]:53", "[fd00:2::1]:53", serviceMark),
+		}
+	}
+	dns := testService("dns", "10.96.0.1 fd00:96::1", "53/UDP 53/TCP", externalIPs("192.0.2.1"))
+	dns.Spec.Ports[1].Name = "tcp"
+	six := testSlice("dns-6", "dns", "53/UDP", "fd00:2::1@n2")
+	for _, tc := range []struct {
+		name   string
+		change []any
+		remove []any
+		ended  []string
+		idle   bool
+	}{
+		{name: "the Service is new", ended: []string{"not translated"}},
+		{name: "nothing changes", change: []any{dns}, idle: true},
+		{name: "an Endpoint is added", change: []any{testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2", "10.0.2.2@n2")}, idle: true},
+		{name: "an Endpoint is removed", change: []any{testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1")}, ended: []string{"to the second Endpoint", "to the second by external IP", "not translated"}},
+		{name: "an Endpoint terminates and serves", change: []any{testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2 terminating")}, idle: true},
+		{name: "an Endpoint terminates and does not serve", change: []any{testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2 terminating notserving")},
+			ended: []string{"to the second Endpoint", "to the second by external IP", "not translated"}},
+		{name: "an address is removed", change: []any{func() any {
+			s := dns.DeepCopy()
+			s.Spec.ExternalIPs = nil
+			return s
+		}()}, ended: []string{"to the second by external IP"}},
+		{name: "the Service is removed", remove: []any{dns}, ended: []string{"to the first Endpoint", "to the second Endpoint", "to the second by external IP", "not translated", "IPv6"}},
+		{name: "an Endpoint of the other IP version is removed", remove: []any{six}, ended: []string{"IPv6"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			all := table()
+			connections := &fakeConnections{}
+			for _, c := range all {
+				connections.table = append(connections.table, c)
+			}
+			b := newBench(t, testConfig)
+			clean := newCleaner(connections, connections, func(f frontendKey) map[netip.AddrPort]bool { return orEmpty(b.state.holders[f]).destinations() })
+			b.after = clean.after
+			b.set(dns, testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2"), six)
+			b.settle()
+			if len(tc.change)+len(tc.remove) > 0 {
+				clean.pending = map[frontendKey]bool{}
+			}
+			b.set(tc.change...)
+			b.remove(tc.remove...)
+			b.settle()
+			require.NoError(t, clean.clean(t.Context()))
+			require.Equal(t, connections.lists, connections.revalidated)
+			require.Equal(t, tc.idle, connections.lists == 0, "no look at the table without need")
+			var ended []string
+			for name, c := range all {
+				if !slices.Contains(connections.table, c) {
+					ended = append(ended, name)
+				}
+			}
+			require.ElementsMatch(t, tc.ended, ended)
+		})
+	}
+}
+
+// After a restart, connections are ended whose Service has gone meanwhile.
+func TestConnectionsOfServicesThatAreGone(t *testing.T) {
+	gone := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:53", "10.0.2.1:53", serviceMark)
+	direct := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.0.2.1:53", "10.0.2.1:53", 0)
+	present := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.1:53", "10.0.2.1:53", serviceMark)
+	connections := &fakeConnections{table: []*conntrack.Connection{gone, direct, present}, err: errors.New("interrupted")}
+	clean := newCleaner(connections, connections, func(f frontendKey) map[netip.AddrPort]bool {
+		if f != (frontendKey{protocol: corev1.ProtocolUDP, address: netip.MustParseAddrPort("10.96.0.1:53")}) {
+			return nil
+		}
+		return map[netip.AddrPort]bool{netip.MustParseAddrPort("10.0.2.1:53"): true}
+	})
+	clean.everything()
+	require.ErrorContains(t, clean.clean(t.Context()), "interrupted")
+	require.Len(t, connections.table, 3)
+	connections.err = nil
+	require.NoError(t, clean.clean(t.Context()), "what has failed is tried again")
+	require.Equal(t, []*conntrack.Connection{direct, present}, connections.table)
+	lists := connections.lists
+	require.NoError(t, clean.clean(t.Context()))
+	require.Equal(t, lists, connections.lists, "once is enough")
+}

@@ -1,0 +1,228 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+const (
+	controllerName = "AntreaProxy"
+	minRetryDelay  = 100 * time.Millisecond
+	maxRetryDelay  = 30 * time.Second
+)
+
+// FlowClient is the part of openflow.Client that the controller needs.
+type FlowClient interface {
+	InstallService(openflow.ServicePort) error
+	UninstallService(name string) error
+}
+
+// Controller keeps the Services in the switch.
+type Controller struct {
+	config   Config
+	flows    FlowClient
+	problems problem.Reporter
+	cleaner  *cleaner
+	queue    workqueue.TypedRateLimitingInterface[key]
+	synced   []cache.InformerSynced
+
+	// mu protects the following.
+	mu      sync.Mutex
+	core    *core
+	state   *switchState
+	reports *reports
+	// initial are the Services that were known at the start and have not been handled yet; nil before the start.
+	initial sets.Set[key]
+
+	installed chan struct{}
+	install   sync.Once
+}
+
+// New makes the controller and registers it with the informers, which the caller starts afterwards.
+func New(config Config, informers Informers, flows FlowClient, connections Connections, datapath Datapath, problems problem.Reporter) (*Controller, error) {
+	c := newController(config, flows, connections, datapath, problems)
+	publishMetrics(config)
+	return c, c.watch(informers)
+}
+
+// newController makes a controller that has no objects.
+func newController(config Config, flows FlowClient, connections Connections, datapath Datapath, problems problem.Reporter) *Controller {
+	c := &Controller{
+		config: config, flows: flows, problems: problems,
+		core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[key](minRetryDelay, maxRetryDelay),
+			workqueue.TypedRateLimitingQueueConfig[key]{Name: controllerName}),
+	}
+	c.cleaner = newCleaner(connections, datapath, c.destinations)
+	return c
+}
+
+// Run works until ctx ends. It installs nothing before the informers have synced.
+func (c *Controller) Run(ctx context.Context) {
+	// Not when this returns: after a panic it is run again.
+	context.AfterFunc(ctx, c.queue.ShutDown)
+	klog.InfoS("Starting controller", "controller", controllerName)
+	defer klog.InfoS("Stopped controller", "controller", controllerName)
+	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
+		return
+	}
+	c.begin()
+	var running sync.WaitGroup
+	if c.config.EndUDP {
+		running.Go(func() { recovery.Keep(ctx, controllerName, c.cleaner.run) })
+	}
+	for ctx.Err() == nil && c.handleNext() {
+	}
+	running.Wait()
+}
+
+// Synced is closed when the Services that were known at the start are installed. Services that Open vSwitch refuses do not
+// delay it; errors that end without a change of the Service do.
+func (c *Controller) Synced() <-chan struct{} { return c.installed }
+
+// Ports returns the names of a Service's ports in the switch; ok is false if there is none.
+func (c *Controller) Ports(namespace, name string) (names []string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names = c.state.names(key{Namespace: namespace, Name: name})
+	return names, len(names) > 0
+}
+
+// begin notes what the start has to wait for.
+func (c *Controller) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.initial = sets.KeySet(c.core.services)
+	for k := range c.initial {
+		c.queue.Add(k)
+	}
+	c.checkStart()
+}
+
+// checkStart ends the start with the last of the initial Services; the caller holds mu.
+func (c *Controller) checkStart() {
+	if c.initial == nil || len(c.initial) > 0 {
+		return
+	}
+	c.install.Do(func() {
+		klog.InfoS("Services are installed", "services", len(c.state.ports))
+		close(c.installed)
+		// Services and Endpoints may have gone while no agent was running.
+		c.cleaner.everything()
+	})
+}
+
+func (c *Controller) noteHandled(k key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.initial.Delete(k)
+	c.checkStart()
+}
+
+func (c *Controller) handleNext() bool {
+	k, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(k)
+	subject := problem.Subject{Kind: kindService, Namespace: k.Namespace, Name: k.Name}
+	// A panic is attributed to this Service and counts as a refusal.
+	err := recovery.Call(controllerName, subject, func() error { return c.sync(k) })
+	switch {
+	case err == nil:
+		c.queue.Forget(k)
+		c.problems.Resolve(ReasonServiceNotRealized, subject)
+	case isTransient(err):
+		// The client has told the log.
+		klog.V(2).InfoS("Service not installed, will try again", "service", k, "reason", err)
+		c.queue.AddRateLimited(k)
+		return true
+	default:
+		c.problems.Report(ReasonServiceNotRealized, subject, fmt.Sprintf("%s is not installed as it should be, which is tried again: %v", subject, err))
+		c.queue.AddRateLimited(k)
+	}
+	c.noteHandled(k)
+	return true
+}
+
+// isTransient distinguishes failures, which end without a change of the Service, from refusals.
+func isTransient(err error) bool {
+	return errors.Is(err, of.ErrDisconnected) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// sync brings the ports of a Service to what its objects say. A port that is refused does not stop the others.
+func (c *Controller) sync(k key) error {
+	var errs []error
+	for _, op := range c.plan(k) {
+		if err := c.execute(op); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// plan evaluates a Service, and reports what is wrong with it.
+func (c *Controller) plan(k key) []operation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wanted := c.core.evaluate(k)
+	c.reports.report(k, wanted.findings)
+	return c.state.plan(k, wanted.ports)
+}
+
+// done records an operation that has succeeded.
+func (c *Controller) done(op operation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.enqueue(c.state.done(op))
+}
+
+func (c *Controller) execute(op operation) error {
+	began := time.Now()
+	var err error
+	if op.now == nil {
+		if err = c.flows.UninstallService(op.name); err != nil {
+			return fmt.Errorf("uninstall %s: %w", op.name, err)
+		}
+	} else if err = c.flows.InstallService(op.now.ServicePort); err != nil {
+		return fmt.Errorf("install %s with %d Endpoints: %w", op.name, len(op.now.listed()), err)
+	}
+	countOperation(op, time.Since(began))
+	c.done(op)
+	if c.config.EndUDP {
+		c.cleaner.after(op)
+	}
+	klog.V(2).InfoS("Changed port of Service", "port", op.name, "removed", op.now == nil)
+	return nil
+}
+
+func (c *Controller) enqueue(services []key) {
+	for _, k := range services {
+		c.queue.Add(k)
+	}
+}
+
+// destinations returns where connections to a frontend may go: nowhere if the switch does not have it.
+func (c *Controller) destinations(f frontendKey) map[netip.AddrPort]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return orEmpty(c.state.holders[f]).destinations()
+}

@@ -1,0 +1,260 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// lockedSwitch is a fakeSwitch for the controller's goroutines.
+type lockedSwitch struct {
+	mu sync.Mutex
+	*fakeSwitch
+	// fail is returned by all calls.
+	fail error
+}
+
+func (s *lockedSwitch) InstallService(p openflow.ServicePort) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	return s.fakeSwitch.InstallService(p)
+}
+
+func (s *lockedSwitch) UninstallService(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	return s.fakeSwitch.UninstallService(name)
+}
+
+func (s *lockedSwitch) set(fail error, refuse func(openflow.ServicePort) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail, s.refuse = fail, refuse
+}
+
+func (s *lockedSwitch) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return keysOf(s.ports)
+}
+
+// cluster is a Kubernetes API with a running controller.
+type cluster struct {
+	kube     *fake.Clientset
+	flows    *lockedSwitch
+	problems *problem.Recorder
+	*Controller
+}
+
+// startCluster is called in a bubble of synctest.
+func startCluster(t *testing.T, flows *lockedSwitch, objects ...runtime.Object) *cluster {
+	t.Helper()
+	c := &cluster{kube: fake.NewClientset(objects...), flows: flows, problems: problem.NewRecorder()}
+	services, nodes := NewFactory(c.kube), informers.NewSharedInformerFactory(c.kube, 0)
+	var err error
+	c.Controller, err = New(testConfig, Informers{services.Core().V1().Services(), services.Discovery().V1().EndpointSlices(), nodes.Core().V1().Nodes()},
+		c.flows, &fakeConnections{}, &fakeConnections{}, c.problems)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	services.Start(ctx.Done())
+	nodes.Start(ctx.Done())
+	done := make(chan struct{})
+	go func() { defer close(done); c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		services.Shutdown()
+		nodes.Shutdown()
+	})
+	time.Sleep(time.Second) // The informers' state is polled.
+	synctest.Wait()
+	return c
+}
+
+func (c *cluster) isSynced() bool {
+	select {
+	case <-c.Synced():
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *cluster) reasons() (reasons []string) {
+	problems, _ := c.problems.List()
+	for _, p := range problems {
+		reasons = append(reasons, string(p.Reason)+" "+p.Subject.Name)
+	}
+	return reasons
+}
+
+func TestController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t)}
+		c := startCluster(t, flows, testService("web", "10.96.0.1", "80"), testSlice("web-1", "web", "8080", here, there), testNode(otherNode, "", "10.0.2.0/24"))
+		require.True(t, c.isSynced())
+		require.Equal(t, []string{web}, flows.take())
+		names, ok := c.Ports("ns", "web")
+		require.True(t, ok)
+		require.Equal(t, []string{"ns/web:80/TCP"}, names)
+		_, ok = c.Ports("ns", "no")
+		require.False(t, ok)
+
+		slices := c.kube.DiscoveryV1().EndpointSlices("ns")
+		_, err := slices.Update(t.Context(), testSlice("web-1", "web", "8080", here), metav1.UpdateOptions{})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, []string{"+ ns/web:80/TCP 10.96.0.1:80 = 10.0.1.1:8080(here,pod)"}, flows.take())
+		require.NoError(t, c.kube.CoreV1().Services("ns").Delete(t.Context(), "web", metav1.DeleteOptions{}))
+		synctest.Wait()
+		require.Equal(t, []string{"- ns/web:80/TCP"}, flows.take())
+	})
+}
+
+// A Service that the switch refuses is reported, tried again with growing delays, and stalls neither the start nor others.
+func TestRefusedService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t)}
+		var attempts atomic.Int32
+		flows.refuse = func(p openflow.ServicePort) bool {
+			if strings.HasPrefix(p.Name, "ns/bad:80/") {
+				attempts.Add(1)
+				return true
+			}
+			return false
+		}
+		c := startCluster(t, flows, testService("bad", "10.96.0.1", "a:80 b:81"), testService("good", "10.96.0.2", "80"))
+		require.True(t, c.isSynced())
+		require.Equal(t, []string{"ns/bad:81/TCP", "ns/good:80/TCP"}, flows.names(), "the other port of the Service is there, too")
+		require.Equal(t, []string{"ServiceNotRealized bad"}, c.reasons())
+		time.Sleep(10 * time.Minute)
+		require.Greater(t, attempts.Load(), int32(20))
+		require.Less(t, attempts.Load(), int32(40))
+		flows.set(nil, nil)
+		time.Sleep(maxRetryDelay)
+		synctest.Wait()
+		require.Contains(t, flows.names(), "ns/bad:80/TCP")
+		require.Empty(t, c.reasons())
+	})
+}
+
+// While the switch does not answer, the start is not over.
+func TestStartWaitsForTheSwitch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t), fail: of.ErrDisconnected}
+		c := startCluster(t, flows, testService("web", "10.96.0.1", "80"))
+		time.Sleep(time.Minute)
+		require.False(t, c.isSynced())
+		require.Empty(t, c.reasons(), "it is not the Service's fault")
+		flows.set(nil, nil)
+		time.Sleep(maxRetryDelay)
+		synctest.Wait()
+		require.True(t, c.isSynced())
+	})
+}
+
+func TestStartWithoutServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startCluster(t, &lockedSwitch{fakeSwitch: newFakeSwitch(t)})
+		require.True(t, c.isSynced())
+	})
+}
+
+// A panic is one Service's problem.
+func TestPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t)}
+		flows.refuse = func(p openflow.ServicePort) bool {
+			if strings.HasPrefix(p.Name, "ns/bad:") {
+				panic("test")
+			}
+			return false
+		}
+		c := startCluster(t, flows, testService("bad", "10.96.0.1", "80"), testService("good", "10.96.0.2", "80"))
+		require.True(t, c.isSynced())
+		require.Equal(t, []string{"ns/good:80/TCP"}, flows.names())
+		require.Equal(t, []string{"ServiceNotRealized bad"}, c.reasons())
+	})
+}
+
+func TestProblemsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startCluster(t, &lockedSwitch{fakeSwitch: newFakeSwitch(t)}, testService("web", "10.96.0.1", "80"), testSlice("web-1", "web", "80", "127.0.0.1"),
+			testService("young", "10.96.0.1", "80", created(2000)))
+		require.Equal(t, []string{"EndpointsInvalid web-1", "ServiceAddressTaken young"}, c.reasons())
+		_, err := c.kube.DiscoveryV1().EndpointSlices("ns").Update(t.Context(), testSlice("web-1", "web", "80", here), metav1.UpdateOptions{})
+		require.NoError(t, err)
+		require.NoError(t, c.kube.CoreV1().Services("ns").Delete(t.Context(), "young", metav1.DeleteOptions{}))
+		synctest.Wait()
+		require.Empty(t, c.reasons())
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		value := func(get func() (float64, error)) float64 {
+			v, err := get()
+			require.NoError(t, err)
+			return v
+		}
+		gauge := func(f string) [2]float64 {
+			return [2]float64{value(func() (float64, error) { return testutil.GetGaugeMetricValue(servicesInstalled.WithLabelValues(f)) }),
+				value(func() (float64, error) { return testutil.GetGaugeMetricValue(endpointsInstalled.WithLabelValues(f)) })}
+		}
+		updates := func() float64 {
+			return value(func() (float64, error) { return testutil.GetCounterMetricValue(endpointsUpdates.WithLabelValues("v4")) })
+		}
+		before := updates()
+		c := startCluster(t, &lockedSwitch{fakeSwitch: newFakeSwitch(t)}, testService("web", "10.96.0.1 fd00:96::1", "80"), testSlice("web-1", "web", "80", here, there))
+		require.Equal(t, [2]float64{1, 2}, gauge("v4"))
+		require.Equal(t, [2]float64{1, 0}, gauge("v6"))
+		require.Equal(t, before+1, updates())
+		require.NoError(t, c.kube.CoreV1().Services("ns").Delete(t.Context(), "web", metav1.DeleteOptions{}))
+		synctest.Wait()
+		require.Equal(t, [2]float64{}, gauge("v4"))
+	})
+}
+
+// What the informer keeps of an EndpointSlice means the same to the core.
+func TestTrimmedSliceMeansTheSame(t *testing.T) {
+	full := testSlice("web-1", "web", "8080", here+" zone=a", there+" terminating", "10.0.2.2@n2 notready node=n1", "10.0.2.3")
+	for i := range full.Endpoints {
+		full.Endpoints[i].TargetRef, full.Endpoints[i].Zone = &corev1.ObjectReference{Name: "p"}, new(string)
+	}
+	full.ManagedFields = []metav1.ManagedFieldsEntry{{}}
+	want := testConfig.parseSlice(full.DeepCopy())
+	object, err := trimSlice(full)
+	require.NoError(t, err)
+	trimmed := object.(*discoveryv1.EndpointSlice)
+	require.Equal(t, want, testConfig.parseSlice(trimmed))
+	require.Empty(t, trimmed.ManagedFields)
+	require.True(t, slices.ContainsFunc(trimmed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.TargetRef == nil }))
+	require.Same(t, trimmed.Endpoints[1].NodeName, trimmed.Endpoints[2].NodeName)
+}

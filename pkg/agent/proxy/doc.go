@@ -1,0 +1,35 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package proxy is the controller of AntreaProxy: it watches Services and EndpointSlices and keeps in the switch, for each port of
+// a Service and each IP version, at which addresses clients reach the port and which Endpoints serve it. docs/antrea-proxy.md
+// describes what users see.
+//
+// service.go and slice.go read the objects, networks.go reads Nodes. claims.go decides which Service gets an address that several
+// want. core.go keeps all of it and says which Services an event matters for. endpoints.go selects Endpoints, and evaluate.go makes
+// of a Service what the switch should have. plan.go compares that with what the switch has, and lists the operations. None of
+// them does I/O. watch.go and controller.go run them, cleaner.go ends UDP connections, findings.go reports what is wrong,
+// metrics.go counts.
+//
+// An event leads to the evaluation of the Services that it concerns, and to one operation for each port that is different then.
+// Nothing is done periodically, and nothing for all Services, except when this Node gets into another zone.
+//
+// # What Kubernetes leaves open
+//
+//   - If several Services want an address and port, cluster IPs win over addresses of load balancers, and these over external IPs.
+//     Among equals the oldest Service wins, then the first by Namespace and name.
+//   - If an Endpoint is in several EndpointSlices, the entry counts that does not terminate, then one that is ready, then one that
+//     serves, then the one in the first slice by name.
+//   - An Endpoint whose address is a cluster IP is left out, as the documentation of Services without selector demands. An address
+//     in the Pod network of a Node is always taken for a Pod's.
+//
+// # Why not kube-proxy's packages
+//
+// k8s.io/kubernetes/pkg/proxy tracks the changes of the same objects. It can be built into the agent (Kubernetes 1.37.2: 12
+// packages, 1.3 MB), but a module that requires k8s.io/kubernetes needs 33 replace directives for the modules of which that is
+// composed, and so does each module that requires this one; Kubernetes does not support it as a library, and its functions
+// change from release to release. It was not used, because this controller would need little of it: it logs bad objects and
+// forgets them where problems have to be reported, keeps each IP version apart, applies changes in batches, and does not notice two
+// Services with one address. Remaining would be the choice of Endpoints by readiness, hints and traffic policy
+// (CategorizeEndpoints), which is endpoints.go. test/services/kubeproxy compares the two.
+package proxy

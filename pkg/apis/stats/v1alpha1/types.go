@@ -1,0 +1,35 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NetworkPolicyStats is the traffic that a NetworkPolicy has admitted. It has the Namespace, name and UID of the policy. Its
+// creation time is since when it counts: when antrea-controller learned of the policy, or started.
+type NetworkPolicyStats struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// TrafficStats is the sum over all Nodes and rules.
+	TrafficStats TrafficStats `json:"trafficStats,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NetworkPolicyStatsList is a list of NetworkPolicyStats.
+type NetworkPolicyStatsList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NetworkPolicyStats `json:"items"`
+}
+
+// TrafficStats counts traffic.
+type TrafficStats struct {
+	// Packets and Bytes are those of both directions of the sessions, as Open vSwitch and ONCache count them: whole Ethernet frames.
+	Packets int64 `json:"packets,omitempty"`
+	Bytes   int64 `json:"bytes,omitempty"`
+	// Sessions are admitted connections.
+	Sessions int64 `json:"sessions,omitempty"`
+}

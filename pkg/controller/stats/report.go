@@ -1,0 +1,125 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
+)
+
+// report identifies a report of a Node. Those of agents of other versions have no session.
+type report struct {
+	session  string
+	sequence uint64
+}
+
+// Report enters what an agent has counted. An error says what is wrong with the report; then none of it is counted. Policies that
+// do not concern the Node, or not any more, are left out.
+func (a *Aggregator) Report(summary *controlplane.NodeStatsSummary) error {
+	id, err := identify(summary)
+	if err != nil {
+		return err
+	}
+	if err := check(summary.NetworkPolicies); err != nil {
+		return err
+	}
+	// Not under the lock, so that the order of locks does not matter.
+	concerned := make([]bool, len(summary.NetworkPolicies))
+	for i := range summary.NetworkPolicies {
+		name, uid := source(&summary.NetworkPolicies[i])
+		concerned[i] = a.policies.PolicyConcerns(name, uid, summary.Name)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last := a.last[summary.Name]; id.session != "" && id.session == last.session && id.sequence <= last.sequence {
+		klog.V(2).InfoS("Did not count a report again", "node", summary.Name, "session", id.session, "sequence", id.sequence)
+		return nil
+	}
+	counted := false
+	for i := range summary.NetworkPolicies {
+		name, uid := source(&summary.NetworkPolicies[i])
+		stats := a.stats[name]
+		if !concerned[i] || stats == nil || stats.UID != uid {
+			klog.V(2).InfoS("Did not count a policy that does not concern the Node", "node", summary.Name, "policy", name.String(), "uid", uid)
+			continue
+		}
+		add(&stats.TrafficStats, summary.NetworkPolicies[i].TrafficStats)
+		counted = true
+	}
+	// A report of which nothing was counted may come again. So only Nodes that a policy concerns are remembered.
+	if counted && id.session != "" {
+		a.last[summary.Name] = id
+	}
+	return nil
+}
+
+func source(stats *controlplane.NetworkPolicyStats) (types.NamespacedName, types.UID) {
+	ref := &stats.NetworkPolicy
+	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.UID
+}
+
+func identify(summary *controlplane.NodeStatsSummary) (report, error) {
+	if summary.Name == "" {
+		return report{}, errors.New("metadata.name is empty; want the name of the Node")
+	}
+	session := summary.Annotations[v1beta2.StatsSessionAnnotation]
+	if session == "" {
+		return report{}, nil
+	}
+	if len(session) > v1beta2.MaxStatsSessionLength {
+		return report{}, fmt.Errorf("annotation %s has %d bytes; allowed: %d", v1beta2.StatsSessionAnnotation, len(session), v1beta2.MaxStatsSessionLength)
+	}
+	text := summary.Annotations[v1beta2.StatsSequenceAnnotation]
+	sequence, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || sequence == 0 {
+		return report{}, fmt.Errorf("annotation %s is %q; want a number, 1 or more", v1beta2.StatsSequenceAnnotation, text)
+	}
+	return report{session: session, sequence: sequence}, nil
+}
+
+// check refuses what no agent sends.
+func check(policies []controlplane.NetworkPolicyStats) error {
+	seen := make(map[types.NamespacedName]struct{}, len(policies))
+	for i := range policies {
+		name, uid := source(&policies[i])
+		if ref := &policies[i].NetworkPolicy; ref.Type != controlplane.K8sNetworkPolicy {
+			return fmt.Errorf("%s has type %q; allowed: %s", describe(name, uid), ref.Type, controlplane.K8sNetworkPolicy)
+		}
+		if _, ok := seen[name]; ok {
+			return fmt.Errorf("%s is there twice; allowed: once", describe(name, uid))
+		}
+		seen[name] = struct{}{}
+		if s := policies[i].TrafficStats; s.Packets < 0 || s.Bytes < 0 || s.Sessions < 0 {
+			return fmt.Errorf("%s has packets=%d bytes=%d sessions=%d; allowed: 0 or more", describe(name, uid), s.Packets, s.Bytes, s.Sessions)
+		}
+	}
+	return nil
+}
+
+// describe names a policy in messages.
+func describe(name types.NamespacedName, uid types.UID) string {
+	return fmt.Sprintf("NetworkPolicy %s (%s)", name, uid)
+}
+
+// add adds delta, which has no negative numbers, to sum.
+func add(sum *v1alpha1.TrafficStats, delta v1alpha1.TrafficStats) {
+	sum.Packets, sum.Bytes, sum.Sessions = saturated(sum.Packets, delta.Packets), saturated(sum.Bytes, delta.Bytes), saturated(sum.Sessions, delta.Sessions)
+}
+
+// saturated returns a+b, or the greatest number if that is too small.
+func saturated(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
