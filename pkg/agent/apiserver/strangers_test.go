@@ -136,16 +136,19 @@ func (b *lockedBuffer) String() string {
 // captureLog makes klog write to the buffer until the test ends, and returns a function that sets flags.
 func captureLog(t *testing.T) (*lockedBuffer, func(name, value string)) {
 	t.Helper()
-	state := klog.CaptureState()
-	t.Cleanup(state.Restore)
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	set := func(name, value string) { require.NoError(t, flags.Set(name, value)) }
-	set("logtostderr", "false")
-	set("alsologtostderr", "false")
 	set("stderrthreshold", "FATAL")
 	captured := &lockedBuffer{}
 	klog.SetOutput(captured)
+	klog.LogToStderr(false)
+	// klog.CaptureState would restore without synchronization what goroutines of the API machinery read, for which nobody waits.
+	t.Cleanup(func() {
+		set("v", "0")
+		set("vmodule", "")
+		klog.LogToStderr(true)
+	})
 	return captured, set
 }
 
