@@ -137,8 +137,13 @@ func conjunctive(p packet, flows []of.Flow, clauses map[uint32]map[uint8]uint8) 
 
 // send passes the packet through the switch.
 func (s *fakeSwitch) send(p packet) exit {
-	var id uint8
-	for range maxHops {
+	hops := 0
+	return s.traverse(p, 0, &hops)
+}
+
+// traverse passes the packet through a table and those that follow it. It counts the tables in hops.
+func (s *fakeSwitch) traverse(p packet, id uint8, hops *int) exit {
+	for *hops++; *hops <= maxHops; *hops++ {
 		f, err := s.lookUp(p, id)
 		if err != nil {
 			return exit{reason: err.Error()}
@@ -146,7 +151,7 @@ func (s *fakeSwitch) send(p packet) exit {
 		if f == nil || len(f.Actions) == 0 {
 			return exit{reason: "dropped"}
 		}
-		next, out, err := p.apply(f.Actions)
+		next, out, err := p.apply(f.Actions, func(table uint8) exit { return s.traverse(p, table, hops) })
 		switch {
 		case err != nil:
 			return exit{reason: err.Error()}
@@ -160,8 +165,9 @@ func (s *fakeSwitch) send(p packet) exit {
 	return exit{reason: "it loops"}
 }
 
-// apply executes the actions. It returns the next table, or the port through which the packet leaves.
-func (p packet) apply(actions []of.Action) (next uint8, out uint32, err error) {
+// apply executes the actions. It returns the next table, or the port through which the packet leaves. resubmit passes the packet through
+// another table and those that follow it.
+func (p packet) apply(actions []of.Action, resubmit func(table uint8) exit) (next uint8, out uint32, err error) {
 	for _, action := range actions {
 		switch a := action.(type) {
 		case of.LoadField:
@@ -185,6 +191,10 @@ func (p packet) apply(actions []of.Action) (next uint8, out uint32, err error) {
 			next = a.Table
 		case of.GotoTable:
 			next = a.Table
+		case of.Resubmit:
+			if e := resubmit(a.Table); e.port != 0 {
+				out = e.port
+			}
 		case of.Output:
 			out = a.Port
 		case of.OutputField:
