@@ -4,7 +4,6 @@
 package apiserver
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"net/http"
@@ -21,6 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apiserver/apiservertest"
 	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/log"
+	"github.com/antrea-oncache/antrea/pkg/log/logtest"
 )
 
 // flood sends n requests at once, as fast as they are answered, and returns how many had each status.
@@ -115,41 +115,17 @@ func TestUsersAskFewNewQuestions(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, body)
 }
 
-// lockedBuffer is written to by klog from many goroutines.
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
-}
-
-// captureLog makes klog write to the buffer until the test ends, and returns a function that sets flags.
-func captureLog(t *testing.T) (*lockedBuffer, func(name, value string)) {
+// captureLog returns what klog has written since, and a function that sets its flags until the test ends.
+func captureLog(t *testing.T) (text func() string, set func(name, value string)) {
 	t.Helper()
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
-	set := func(name, value string) { require.NoError(t, flags.Set(name, value)) }
-	set("stderrthreshold", "FATAL")
-	captured := &lockedBuffer{}
-	klog.SetOutput(captured)
-	klog.LogToStderr(false)
-	// klog.CaptureState would restore without synchronization what goroutines of the API machinery read, for which nobody waits.
+	set = func(name, value string) { require.NoError(t, flags.Set(name, value)) }
 	t.Cleanup(func() {
 		set("v", "0")
 		set("vmodule", "")
-		klog.LogToStderr(true)
 	})
-	return captured, set
+	return logtest.Text(t), set
 }
 
 func TestTokensAreNeverLogged(t *testing.T) {
@@ -191,8 +167,7 @@ func TestTokensAreNeverLogged(t *testing.T) {
 			kubernetes.Failing.Store(true)
 			status, _ = f.do("GET", "/hello", "SECRET-not-reviewed")
 			require.Equal(t, http.StatusUnauthorized, status)
-			klog.Flush()
-			text := captured.String()
+			text := captured()
 			require.NotContains(t, text, "SECRET")
 			require.NotContains(t, text, f.token)
 			require.Contains(t, text, "asking the Kubernetes API for the review of a token", "the log is captured")

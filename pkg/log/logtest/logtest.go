@@ -5,6 +5,7 @@
 package logtest
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -32,5 +33,36 @@ func Capture(t *testing.T) func(containing ...string) []string {
 		return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
 			return len(containing) > 0 && !slices.ContainsFunc(containing, func(text string) bool { return strings.Contains(line, text) })
 		})
+	}
+}
+
+// text is a buffer for several writers.
+type text struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (t *text) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.buffer.Write(b)
+}
+
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.buffer.String()
+}
+
+// Text takes what klog writes until the test ends. The returned function returns it so far. In contrast to Capture, other goroutines may
+// log at all times, also after the test: those of the API machinery end when nobody waits for them.
+func Text(t *testing.T) func() string {
+	written := &text{}
+	klog.SetOutput(written)
+	klog.LogToStderr(false)
+	t.Cleanup(func() { klog.LogToStderr(true) })
+	return func() string {
+		klog.Flush()
+		return written.String()
 	}
 }

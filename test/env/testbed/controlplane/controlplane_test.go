@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,7 +49,11 @@ func TestSources(t *testing.T) {
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		require.NoError(t, err, stderr.String())
-		require.Equal(t, "main\n", string(out), name)
+		if strings.HasSuffix(name, ".test") {
+			require.NotEmpty(t, out, name) // go test makes the program
+		} else {
+			require.Equal(t, "main\n", string(out), name)
+		}
 	}
 	_, err = BuildProgram(t.Context(), nil, "kube-dns", "amd64")
 	require.ErrorContains(t, err, `program "kube-dns" is unknown; it can be [agnhost containerd`)
