@@ -73,7 +73,7 @@ func (c *cluster) testAddressReuse(t *testing.T) {
 		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"server": "second"}},
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"client": "new"}}}}}},
 	})
-	c.deletePod(t, first, 0)
+	c.deletePod(t, first, 1)
 	c.reserveNext(t, node, first.Status.PodIP)
 	second := c.pod(t, namespace, "second", node, servers("second"))
 	require.Equal(t, first.Status.PodIP, second.Status.PodIP, "the address is used again")
