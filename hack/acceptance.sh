@@ -18,12 +18,13 @@ kubeconfig=$(bin/cluster kubeconfig)
 export KUBECONFIG=$kubeconfig
 mkdir -p $logs
 
+# One case installs the manifest with kubectl, which then owns the fields: hence --force-conflicts.
 # switch GATE installs the chart with the gate, and writes the manifest that has been installed.
 switch() {
 	local value=true
 	[ "$1" = on ] || value=false
 	echo "==> gate $1: helm upgrade"
-	bin/helm upgrade antrea $chart --namespace kube-system --reuse-values --set featureGates.ONCache=$value >$logs/helm.log || {
+	bin/helm upgrade antrea $chart --namespace kube-system --reuse-values --force-conflicts --set featureGates.ONCache=$value >$logs/helm.log || {
 		cat $logs/helm.log
 		return 1
 	}

@@ -119,7 +119,8 @@ func (c *cluster) waitForOthers(t *testing.T, namespace string) {
 			return err
 		}
 		for _, n := range list.Items {
-			if strings.HasPrefix(n.Name, namespacePrefix) && n.Name != namespace {
+			// One that is not being deleted is of a run that was interrupted.
+			if strings.HasPrefix(n.Name, namespacePrefix) && n.Name != namespace && n.DeletionTimestamp != nil {
 				return fmt.Errorf("Namespace %s is still there", n.Name)
 			}
 		}

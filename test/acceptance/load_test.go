@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // batch is the number of Pods that are made at once.
@@ -36,9 +37,17 @@ func (c *cluster) testBatch(t *testing.T) {
 	for i := range batch {
 		c.waitForPod(t, namespace, fmt.Sprintf("test-pod-%d", i))
 	}
-	for i := range batch {
-		c.deletePod(t, c.waitForPod(t, namespace, fmt.Sprintf("test-pod-%d", i)), 0)
-	}
+	// With a grace of 0 they would be gone before the agent has heard of it.
+	grace := int64(1)
+	err := c.client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: &grace}, metav1.ListOptions{})
+	require.NoError(t, err)
+	eventually(t, podTimeout, func() error {
+		list, err := c.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d Pods are still there", len(list.Items))
+		}
+		return err
+	})
 	eventually(t, limit(2*time.Second), func() error {
 		if after := files(); count(after) > count(before) {
 			return fmt.Errorf("the agent has %d files open, it had %d; before:\n%s\nafter:\n%s", count(after), count(before), before, after)

@@ -75,12 +75,17 @@ func (c *cluster) testOpenAPI(t *testing.T) {
 	require.NoError(t, err)
 	var schema struct {
 		Definitions map[string]any `json:"definitions"`
+		Parameters  map[string]any `json:"parameters"`
 	}
 	require.NoError(t, json.Unmarshal(data, &schema))
 	require.NotEmpty(t, schema.Definitions)
 	for _, ref := range regexp.MustCompile(`"\$ref": ?"([^"]*)"`).FindAllStringSubmatch(string(data), -1) {
-		name, local := strings.CutPrefix(ref[1], "#/definitions/")
-		require.True(t, local, ref[1])
+		if name, found := strings.CutPrefix(ref[1], "#/parameters/"); found {
+			require.Contains(t, schema.Parameters, name)
+			continue
+		}
+		name, found := strings.CutPrefix(ref[1], "#/definitions/")
+		require.True(t, found, ref[1])
 		require.Contains(t, schema.Definitions, name)
 	}
 }
