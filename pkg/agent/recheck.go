@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
 // recheckAfter are the times, each after the one before, at which the flows are counted again after a replay. `ovs-ctl restart` saves the flows
@@ -17,7 +19,8 @@ import (
 // replayed its flows, loses what was not among the saved ones.
 var recheckAfter = []time.Duration{time.Second, 2 * time.Second, 7 * time.Second}
 
-// recheck compares the number of flows in each table with that right after a replay.
+// recheck compares the number of flows in each table with that right after a replay. The agent itself may have changed them meanwhile: then
+// they are replayed needlessly, at most once for each comparison.
 type recheck struct {
 	flows roundFlows
 	clock clock.Clock
@@ -35,21 +38,31 @@ func (c *recheck) due() <-chan time.Time {
 	return c.timer.C()
 }
 
-// begin starts with what is on the switch after a replay.
+// begin starts the comparisons after a reconnection, with what is on the switch after the replay.
 func (c *recheck) begin(ctx context.Context) {
+	c.next = 0
+	c.proceed(ctx)
+}
+
+// proceed makes the next comparison one with what is on the switch after another replay.
+func (c *recheck) proceed(ctx context.Context) {
 	c.end()
+	if c.next == len(recheckAfter) {
+		return
+	}
 	counts, err := c.count(ctx)
 	if err != nil {
 		klog.ErrorS(err, "Flows cannot be counted after their replay")
 		return
 	}
-	c.replayed, c.next = counts, 0
-	c.timer = c.clock.NewTimer(recheckAfter[0])
+	c.replayed = counts
+	c.timer = c.clock.NewTimer(recheckAfter[c.next])
 }
 
 // lost counts when it is due, and tells whether somebody has changed the flows.
 func (c *recheck) lost(ctx context.Context) bool {
 	c.end()
+	c.next++
 	counts, err := c.count(ctx)
 	if err != nil {
 		return false // the connection is lost, and a reconnection replays the flows
@@ -58,7 +71,7 @@ func (c *recheck) lost(ctx context.Context) bool {
 		klog.InfoS("The flows on the bridge have changed soon after their replay, replaying them again", "replayed", c.replayed, "now", counts)
 		return true
 	}
-	if c.next++; c.next < len(recheckAfter) {
+	if c.next < len(recheckAfter) {
 		c.timer = c.clock.NewTimer(recheckAfter[c.next])
 	}
 	return false
@@ -78,7 +91,9 @@ func (c *recheck) count(ctx context.Context) (map[string]int, error) {
 	}
 	counts := map[string]int{}
 	for _, t := range tables {
-		counts[t.Name] = t.FlowCount
+		if !openflow.HasLearnedFlows(t.Name) {
+			counts[t.Name] = t.FlowCount
+		}
 	}
 	return counts, nil
 }

@@ -160,15 +160,19 @@ func (r *Rounds) Run(ctx context.Context, reconnected <-chan struct{}) {
 				return
 			}
 			klog.InfoS("Open vSwitch reconnected, replaying flows")
+			if err := r.replay(ctx); err != nil {
+				return
+			}
+			check.begin(ctx)
 		case <-check.due():
 			if !check.lost(ctx) {
 				continue
 			}
+			if err := r.replay(ctx); err != nil {
+				return
+			}
+			check.proceed(ctx)
 		}
-		if err := r.replay(ctx); err != nil {
-			return
-		}
-		check.begin(ctx)
 	}
 }
 

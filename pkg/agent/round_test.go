@@ -49,8 +49,8 @@ type recorder struct {
 	steps    []string
 	failures map[string]int
 	done     chan string
-	// flows is the number of flows in the table IngressRule.
-	flows int
+	// flows is the number of flows in the table IngressRule, learned that of session affinities.
+	flows, learned int
 }
 
 func newRecorder() *recorder {
@@ -79,7 +79,7 @@ func (r *recorder) ReplayFlows() error { return r.step("replay") }
 func (r *recorder) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return []openflow.TableStatus{{Name: "IngressRule", FlowCount: r.flows}}, nil
+	return []openflow.TableStatus{{Name: "SessionAffinity", FlowCount: r.learned}, {Name: "IngressRule", FlowCount: r.flows}}, nil
 }
 
 func (r *recorder) setFlows(n int) {
@@ -221,4 +221,43 @@ func TestFlowsThatAreReplacedAfterTheReplay(t *testing.T) {
 		require.Equal(t, 0, replays(), "much later the change is the agent's own")
 		cancel()
 	})
+}
+
+// A replay takes the affinities from the clients of Services. They get others, and Services change, which must not cause replays for ever.
+func TestFlowsThatChangeAfterTheReplay(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		change  func(*recorder)
+		replays int
+	}{
+		{"clients connect", func(r *recorder) { r.learned++ }, 1},
+		{"Endpoints change all the time", func(r *recorder) { r.flows++ }, 1 + len(recheckAfter)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rec := newRecorder()
+				r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, clock.RealClock{}, rec.gateway)
+				reconnected := make(chan struct{})
+				ctx, cancel := context.WithCancel(t.Context())
+				go r.Run(ctx, reconnected)
+				reconnected <- struct{}{}
+				for range 300 {
+					time.Sleep(100 * time.Millisecond)
+					synctest.Wait()
+					rec.mu.Lock()
+					test.change(rec)
+					rec.mu.Unlock()
+				}
+				cancel()
+				synctest.Wait()
+				replays := 0
+				for _, step := range rec.taken() {
+					if step == "replay" {
+						replays++
+					}
+				}
+				require.Equal(t, test.replays, replays)
+			})
+		})
+	}
 }

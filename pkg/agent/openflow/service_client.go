@@ -76,7 +76,7 @@ func (s *services) check(g *generator, port *ServicePort) error {
 
 // commit makes the change. See the comment of services for the zero coherency.Change.
 func (s *services) commit(t turn, change portChange) error {
-	plans, stale := s.state.plans(change, t.g, s.cache), change.staleAffinities(t.g)
+	plans, stale := s.state.plans(change, t.g, s.cache), change.deletions(t.g)
 	if len(stale) > 0 || t.NeedsResync() || slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) {
 		if err := t.Commit(coherency.Change{}, stale, plans...); err != nil {
 			return err

@@ -5,7 +5,6 @@ package openflow
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
@@ -19,10 +18,17 @@ type serviceState struct {
 	frontends map[frontendKey]string
 	// users counts the ports that use a flow. The flow exists while it is not 0.
 	users map[endpointKey]int
+	// lost has, by the names of ports with affinity, Endpoints that they have lost and that no port has had since. The switch may have
+	// learned flows to them.
+	lost map[string]map[endpointKey]bool
 }
 
+// maxLost bounds what is remembered of one port. A port that has lost more loses its affinities.
+const maxLost = 1000
+
 func newServiceState() serviceState {
-	return serviceState{ports: map[string]*installedPort{}, frontends: map[frontendKey]string{}, users: map[endpointKey]int{}}
+	return serviceState{ports: map[string]*installedPort{}, frontends: map[frontendKey]string{}, users: map[endpointKey]int{},
+		lost: map[string]map[endpointKey]bool{}}
 }
 
 // installedPort is a port with what the switch has for it.
@@ -82,6 +88,10 @@ type portChange struct {
 	old, after *installedPort
 	// users has the new counts of the shared flows whose count changes.
 	users map[endpointKey]int
+	// lost are the Endpoints to which the switch may have learned flows of the port, and to which none may lead any more.
+	lost []endpointKey
+	// stale are ports whose learned flows the change deletes.
+	stale []*installedPort
 }
 
 // change computes the change of the port to after; nil removes it.
@@ -100,6 +110,8 @@ func (s *serviceState) change(name string, after *installedPort) portChange {
 	}
 	count(c.old, -1)
 	count(after, 1)
+	c.lost = c.lostEndpoints()
+	c.stale = s.staleAffinities(&c)
 	return c
 }
 
@@ -122,27 +134,6 @@ func (s *serviceState) plans(c portChange, g *generator, cache *flowstore.Cache)
 	return append(plans, cache.PlanWithGroups(portObject(c.name), flows.frontendFlows(), flows.groupEntries()))
 }
 
-// staleAffinities returns deletions of the port's learned flows if one may lead to an Endpoint that is no longer the port's, but that
-// another port has. All clients of the port lose their affinity then: OpenFlow cannot delete a flow by what it does.
-func (c portChange) staleAffinities(g *generator) (deletions []flowstore.Deletion) {
-	if c.old == nil || c.after == nil || c.old.Affinity == 0 {
-		return nil
-	}
-	stale := false
-	for to := range scopes {
-		for _, e := range c.old.endpoints(to) {
-			kept := slices.ContainsFunc(c.after.endpoints(to), func(other Endpoint) bool { return other.Address == e.Address })
-			stale = stale || !kept && c.users[endpointKey{protocolNumbers[c.old.Protocol], e.Address}] > 0
-		}
-	}
-	for to := range scopes {
-		if stale && c.old.groups[to] != 0 {
-			deletions = append(deletions, flowstore.Deletion{Cookie: c.old.flowsWith(g).learnedCookie(to), Mask: ^uint64(0)})
-		}
-	}
-	return deletions
-}
-
 func (p *installedPort) flowsWith(g *generator) serviceFlows {
 	f, _ := g.familyOf(p.Frontends[0].Address.Addr())
 	return serviceFlows{generator: g, family: f, port: p.ServicePort, groups: p.groups}
@@ -155,6 +146,7 @@ func (s *serviceState) apply(c portChange) {
 			delete(s.frontends, keyOf(c.old.ServicePort, f))
 		}
 	}
+	s.applyAffinities(&c)
 	for k, users := range c.users {
 		if users == 0 {
 			delete(s.users, k)

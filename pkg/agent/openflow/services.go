@@ -76,6 +76,9 @@ func (*services) tables(features Features) []tableSpec {
 	return specs
 }
 
+// HasLearnedFlows tells whether the switch itself adds flows to the table, and removes them.
+func HasLearnedFlows(table string) bool { return table == tableSessionAffinity }
+
 func (*services) baseFlows(g *generator) []of.Flow {
 	if !g.features.AntreaProxy {
 		return nil

@@ -390,6 +390,64 @@ func TestAffinityToAnEndpointOfAnotherPort(t *testing.T) {
 	}
 }
 
+// The same, when the other port gets the Endpoint later, perhaps because another Pod has got its address.
+func TestAffinityToAnEndpointThatAnotherPortGets(t *testing.T) {
+	affine := func(endpoints ...Endpoint) ServicePort {
+		return with(clusterPort(endpoints...), withAffinity(time.Hour))
+	}
+	other := with(clusterPort(elsewhereEndpoint), named("default/other"), at(Frontend{Address: loadBalancerIP}))
+	many, elsewhere := make([]Endpoint, MaxEndpoints), make([]Endpoint, maxLost-MaxEndpoints)
+	for i := range many {
+		many[i] = Endpoint{Address: netip.AddrPortFrom(remotePodIP, uint16(i+1)), PodNetwork: true}
+	}
+	for i := range elsewhere {
+		elsewhere[i] = Endpoint{Address: netip.AddrPortFrom(remotePodIP.Next(), uint16(i+1)), PodNetwork: true}
+	}
+	for _, test := range []struct {
+		name    string
+		before  []ServicePort
+		last    ServicePort
+		deletes bool
+	}{
+		{"it gets it", []ServicePort{affine(localEndpoint)}, other, true},
+		{"it gets it while its own are known to be lost", []ServicePort{affine(localEndpoint), with(other, withAffinity(time.Hour)), with(other, withAffinity(time.Hour), func(p *ServicePort) { p.Cluster = nil })}, other, false},
+		{"again, when nothing can have been learned", []ServicePort{affine(localEndpoint), other, with(other, func(p *ServicePort) { p.Cluster = nil })}, other, false},
+		{"the port has it again", []ServicePort{affine(localEndpoint), affine(localEndpoint, elsewhereEndpoint)}, other, false},
+		{"the port has had no affinity since then", []ServicePort{affine(localEndpoint), clusterPort(localEndpoint), affine(localEndpoint)}, other, false},
+		{"the port is removed", []ServicePort{affine(localEndpoint), {Name: clusterPort().Name}}, other, false},
+		{"it gets another one", []ServicePort{affine(localEndpoint)}, with(other, func(p *ServicePort) { p.Cluster = []Endpoint{hostEndpoint} }), false},
+		{"the port has lost very many", []ServicePort{affine(many...), affine(elsewhere...)}, affine(localEndpoint), true},
+		{"the port loses an address", []ServicePort{with(affine(localEndpoint), at(Frontend{Address: clusterIP}, Frontend{Address: loadBalancerIP, External: true}))}, affine(localEndpoint), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, fake := newTestClient(t, defaultFeatures)
+			require.NoError(t, c.InstallService(affine(localEndpoint, elsewhereEndpoint)))
+			id := c.state.ports[clusterPort().Name].groups[scopeCluster]
+			for _, p := range test.before {
+				if p.Frontends == nil {
+					require.NoError(t, c.UninstallService(p.Name))
+				} else {
+					require.NoError(t, c.InstallService(p))
+				}
+			}
+			fake.ClearHistory()
+			require.NoError(t, c.InstallService(test.last))
+			var deletions []of.FlowMod
+			for _, mod := range slices.Concat(fake.History()...) {
+				if mod.Command == of.DeleteByCookie {
+					deletions = append(deletions, mod)
+				}
+			}
+			if !test.deletes {
+				require.Empty(t, deletions)
+				return
+			}
+			require.Equal(t, []of.FlowMod{{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: testRound<<48 | 3<<40 | uint64(id)}, CookieMask: ^uint64(0)}}, deletions)
+			require.Empty(t, c.state.lost)
+		})
+	}
+}
+
 // The groups of as many Endpoints as allowed fit into a message, and more are left out.
 func TestManyEndpoints(t *testing.T) {
 	for _, test := range []struct {

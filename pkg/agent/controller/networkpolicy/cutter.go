@@ -164,7 +164,8 @@ func (c *Cutter) allowed(byPod map[netip.Addr][]*openflow.PolicyRule, connection
 		}
 	}
 	rules := byPod[opened.Destination]
-	if rules == nil || openflow.OpenedFromGateway(connection.Mark) && c.ofNode(opened.Source) {
+	// Ingress rules do not keep a Pod from itself, which it reaches through a Service.
+	if rules == nil || opened.Source == opened.Destination || openflow.OpenedFromGateway(connection.Mark) && c.ofNode(opened.Source) {
 		return true
 	}
 	return openflow.EvaluatePolicy(rules, openflow.PolicyIngress, opened).Allowed

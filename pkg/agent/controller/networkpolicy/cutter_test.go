@@ -101,6 +101,8 @@ func policyRule(direction openflow.PolicyDirection, peers ...string) *openflow.P
 func TestSweep(t *testing.T) {
 	service := connection(localPod, 7, netip.MustParseAddr("10.96.0.1"), fromPod|0x10)
 	service.Reply.Source, service.Reply.SourcePort = remotePod, 8080
+	itself := connection(localPod, 8, netip.MustParseAddr("10.96.0.1"), fromPod|0x70)
+	itself.Reply.Source, itself.Reply.SourcePort = localPod, 8080
 	for _, test := range []struct {
 		name       string
 		rules      []*openflow.PolicyRule
@@ -119,6 +121,8 @@ func TestSweep(t *testing.T) {
 		{"the Node's address, but from the tunnel", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(nodeIP, 1, localPod, fromTunnel), true},
 		{"the address behind a Service is allowed", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress, "10.0.1.1/32")}, service, false},
 		{"the Service's address is allowed", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress, "10.96.0.1/32")}, service, true},
+		{"a Pod reaches itself through a Service", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, itself, false},
+		{"a Pod may not reach itself", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}, itself, true},
 		{"of other Pods", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(remotePod, 1, outside, fromTunnel), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,101 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+)
+
+// A learned flow keeps a client at an Endpoint, and does nothing but load the Endpoint's address: the shared flow to the Endpoint does the
+// rest. When the port loses the Endpoint, the learned flow has no effect as long as no port has an Endpoint with that address. Affinities
+// to other Endpoints stay therefore. Before a port gets one with the address, perhaps because its Pod has got the address of the former
+// one's, the flow has to go. OpenFlow cannot delete a flow by what it does, so all clients of the port lose their affinity then.
+
+// lostEndpoints returns the Endpoints that the port loses while it has affinity before and after.
+func (c *portChange) lostEndpoints() (lost []endpointKey) {
+	if c.old == nil || c.after == nil || c.old.Affinity == 0 || c.after.Affinity == 0 {
+		return nil
+	}
+	for to := range scopes {
+		for _, e := range c.old.endpoints(to) {
+			if !slices.ContainsFunc(c.after.endpoints(to), func(other Endpoint) bool { return other.Address == e.Address }) {
+				lost = append(lost, endpointKey{protocolNumbers[c.old.Protocol], e.Address})
+			}
+		}
+	}
+	return lost
+}
+
+// losesFrontend tells whether the port loses a frontend while it has affinity before and after. The switch deletes the flows that it has
+// learned for it only with the last frontend of the port.
+func (c *portChange) losesFrontend() bool {
+	if c.old == nil || c.after == nil || c.old.Affinity == 0 || c.after.Affinity == 0 {
+		return false
+	}
+	return slices.ContainsFunc(c.old.Frontends, func(f Frontend) bool {
+		return !slices.ContainsFunc(c.after.Frontends, func(g Frontend) bool { return keyOf(c.old.ServicePort, f) == keyOf(c.after.ServicePort, g) })
+	})
+}
+
+// staleAffinities returns the ports of which a learned flow could lead to an Endpoint of another port after the change, or from an address
+// that is no longer the port's.
+func (s *serviceState) staleAffinities(c *portChange) (stale []*installedPort) {
+	if c.losesFrontend() || len(s.lost[c.name])+len(c.lost) > maxLost ||
+		slices.ContainsFunc(c.lost, func(k endpointKey) bool { return c.users[k] > 0 }) {
+		stale = append(stale, c.old)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.lost)) {
+		if name == c.name {
+			continue
+		}
+		for k, users := range c.users {
+			if users > 0 && s.lost[name][k] {
+				stale = append(stale, s.ports[name])
+				break
+			}
+		}
+	}
+	return stale
+}
+
+// deletions returns those of the learned flows of stale ports.
+func (c *portChange) deletions(g *generator) (deletions []flowstore.Deletion) {
+	for _, p := range c.stale {
+		for to := range scopes {
+			if p.groups[to] != 0 {
+				deletions = append(deletions, flowstore.Deletion{Cookie: p.flowsWith(g).learnedCookie(to), Mask: ^uint64(0)})
+			}
+		}
+	}
+	return deletions
+}
+
+// applyAffinities notes which Endpoints the learned flows may lead to after the change.
+func (s *serviceState) applyAffinities(c *portChange) {
+	for _, p := range c.stale {
+		delete(s.lost, p.Name)
+	}
+	// The switch deletes what it has learned together with the flow that taught it.
+	if c.after == nil || c.after.Affinity == 0 || slices.Contains(c.stale, c.old) {
+		delete(s.lost, c.name)
+		return
+	}
+	for k, users := range c.users {
+		if users > 0 {
+			delete(s.lost[c.name], k)
+		}
+	}
+	for _, k := range c.lost {
+		if s.lost[c.name] == nil {
+			s.lost[c.name] = map[endpointKey]bool{}
+		}
+		s.lost[c.name][k] = true
+	}
+	if len(s.lost[c.name]) == 0 {
+		delete(s.lost, c.name)
+	}
+}
