@@ -264,6 +264,23 @@ func TestMetricsOfAntrea(t *testing.T) {
 			require.NotContains(t, missing, "`"+name+"`")
 		}
 	}
+	all := sources(t, "pkg", func(name string) bool { return !isTest(name) })
+	for _, m := range regexp.MustCompile("`(antrea_\\w+_)\\.\\.\\.`").FindAllStringSubmatch(missing, -1) {
+		require.NotContains(t, all, `"`+m[1], "%s... exist", m[1])
+	}
+}
+
+// TestGatesOfUpstreamsTests: upstream's tests of a feature that exists here are not left out.
+func TestGatesOfUpstreamsTests(t *testing.T) {
+	line := regexp.MustCompile(`(?m)^absent=(.*)$`).FindStringSubmatch(read(t, "ci/kind/test-e2e-kind.sh"))
+	require.Len(t, line, 2)
+	var off []string
+	wanted := map[string]bool{}
+	for _, gate := range strings.Split(line[1], ",") {
+		name := strings.TrimSuffix(gate, "=false")
+		off, wanted[name] = append(off, name), true
+	}
+	require.Equal(t, off, features.AgentGatesWithoutEffect(wanted))
 }
 
 // TestRanges: numbers that the agent accepts are those that the documents promise.

@@ -147,6 +147,28 @@ func TestInstallCNIKeepsOthersPlugins(t *testing.T) {
 	require.Equal(t, "newer portmap", n.read("host/opt/cni/bin/portmap"))
 }
 
+// TestInstallCNIKilled: an upgrade that was killed before it has replaced a plugin does not take the former version for the Node's own, which
+// would replace the copy of the Node's.
+func TestInstallCNIKilled(t *testing.T) {
+	n := newNode(t)
+	n.write("host/opt/cni/bin/portmap", "the Node's", 0o755)
+	out, err := n.install()
+	require.NoError(t, err, out)
+
+	n.write("opt/cni/bin/portmap", "newer portmap", 0o755)
+	n.write("tools/mv", "#!/bin/sh\n[ \"$3\" != "+n.root+"/host/opt/cni/bin/portmap ] || { kill -KILL $PPID; exit 1; }\nexec /bin/mv \"$@\"\n", 0o755)
+	_, err = n.install()
+	require.Error(t, err)
+	require.NoError(t, os.Remove(filepath.Join(n.root, "tools/mv")))
+	require.Equal(t, "new portmap", n.read("host/opt/cni/bin/portmap"))
+
+	out, err = n.install()
+	require.NoError(t, err, out)
+	require.NotContains(t, out, "of its own")
+	require.Equal(t, "the Node's", n.read("host/opt/cni/bin/.antrea/portmap"))
+	require.Equal(t, "newer portmap", n.read("host/opt/cni/bin/portmap"))
+}
+
 func TestInstallCNISettings(t *testing.T) {
 	for _, c := range []struct {
 		name, env string

@@ -139,6 +139,17 @@ func TestStartOVSRefusesASecondSwitch(t *testing.T) {
 	o.env = append(o.env, "START_OVS_PATIENCE=60")
 	cmd = o.command("start_ovs")
 	cmd.SysProcAttr = nil
+	waiting, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = waiting.Read(make([]byte, 1000))
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
+	require.NoError(t, cmd.Wait())
+	require.Empty(t, o.calls(), "the other one's daemons are not stopped")
+
+	cmd = o.command("start_ovs")
+	cmd.SysProcAttr = nil
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &said, &said, 5*time.Second
 	require.NoError(t, cmd.Start())

@@ -87,9 +87,12 @@ func writeObjects(ctx context.Context, kubernetes *client, path string, w io.Wri
 }
 
 // withoutSecrets removes from an object what is never needed and may be secret: the values of environment variables, and the copy
-// of the object that kubectl apply leaves in an annotation.
+// of the object that kubectl apply leaves in an annotation. Texts are examined here, because YAML breaks long ones into lines, which can
+// part "--password" from its value.
 func withoutSecrets(value any) any {
 	switch value := value.(type) {
+	case string:
+		return string(redact.Text([]byte(value)))
 	case []any:
 		for i := range value {
 			value[i] = withoutSecrets(value[i])

@@ -82,10 +82,13 @@ func bundleCluster(t *testing.T, b *bundleServer) *cluster {
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{
 			"kubectl.kubernetes.io/last-applied-configuration": `{"value":"hunter2"}`, "kubernetes.io/ingress-bandwidth": "1M",
 		}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--db-password=hunter2"}, Env: []corev1.EnvVar{{Name: "SOME", Value: "hunter2"}}}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--db-password=hunter2", longCommand}, Env: []corev1.EnvVar{{Name: "SOME", Value: "hunter2"}}}}},
 	}}}
 	return c
 }
+
+// longCommand is broken into two lines in YAML, after --password.
+var longCommand = "exec /usr/bin/database-client " + strings.Repeat("-", 28) + " --user root --password hunter2 --verbose"
 
 var outside = Environment{Mode: ModeController}
 

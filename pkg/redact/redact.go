@@ -33,8 +33,7 @@ var secrets = []struct {
 	{[]string{"authorization"}, regexp.MustCompile(`(?i)\b(authorization"?\s*[:=]\s*)\S.*`), "${1}" + Mark},
 	{[]string{"://"}, regexp.MustCompile(`(://[^/\s:@]+:)[^/\s@]+@`), "${1}" + Mark + "@"},
 	// key: value, "key":"value" and key=value, with the value in quotes or without.
-	{secretNames, regexp.MustCompile(`(?i)((?:password|passwd|passphrase|secret|token|psk|api[-_]?key|access[-_]?key|private[-_]?key|client-key-data|` +
-		`client-certificate-data|tls\.key)["'\\]*\s*[:=]\s*["'\\]*)([^\s"'\\,;{}\[\]&]+)`), "${1}" + Mark},
+	{secretNames, regexp.MustCompile(`(?i)(` + secretKey + `["'\\]*\s*[:=]\s*["'\\]*)([^\s"'\\,;{}\[\]&]+)`), "${1}" + Mark},
 	{secretNames, regexp.MustCompile(`(?i)(--[a-z-]*(?:password|passwd|passphrase|secret|token|psk|api-?key|private-?key)\s+["']?)([^\s"'-][^\s"']*)`), "${1}" + Mark},
 	{[]string{"private key-----"}, regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Mark},
 	// A file in PEM, in base64, with the words PRIVATE KEY in one of their three encodings.
@@ -43,14 +42,18 @@ var secrets = []struct {
 
 const lastApplied = "last-applied-configuration"
 
+// secretKey is the end of a name whose value is secret. net.ipv4.tcp_fastopen_key is a sysctl.
+const secretKey = `(?:password|passwd|passphrase|secret|token|psk|api[-_]?key|access[-_]?key|private[-_]?key|fastopen_key|client-key-data|` +
+	`client-certificate-data|tls\.key)`
+
 var secretNames = []string{"pass", "secret", "token", "psk", "key", "client-certificate-data"}
 
 var (
 	keyBegins = []byte("-----BEGIN ")
 	keyEnds   = []byte("-----END ")
 	keyNames  = []byte("PRIVATE KEY-----")
-	// block is the end of a line after which the value is a block of YAML.
-	block = regexp.MustCompile(`:\s*[|>][0-9+-]*$`)
+	// block is the end of a line after which a secret is a block of YAML.
+	block = regexp.MustCompile(`(?i)(?:` + lastApplied + `|` + secretKey + `)["']?:\s*[|>][0-9+-]*$`)
 )
 
 // Writer passes text on without secrets, a line at a time.
@@ -110,7 +113,7 @@ func (r *Writer) line(line []byte) error {
 		line = append(bytes.Clone(line[:begin]), Mark+"\n"...)
 	}
 	lower := bytes.ToLower(line)
-	if bytes.Contains(lower, []byte(lastApplied)) && block.Match(text) {
+	if bytes.ContainsAny(text, "|>") && block.Match(text) {
 		r.inBlock, r.indent = true, indent
 	}
 	for _, s := range secrets {

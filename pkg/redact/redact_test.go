@@ -40,6 +40,8 @@ func TestSecretsAreRedacted(t *testing.T) {
 		"Secret":                    "data:\n  tls.key: " + base64.StdEncoding.EncodeToString([]byte("Hunter2")),
 		"last applied, JSON":        `"kubectl.kubernetes.io/last-applied-configuration":"{\"env\":[{\"name\":\"A\",\"value\":\"Hunter2\"}]}"`,
 		"last applied, YAML block":  "  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: |\n      {\"value\":\"Hunter2\"}\n    next: kept\n",
+		"secret, YAML block":        "  token: |-\n    Hunter2\n    Hunter2\n  next: kept\n",
+		"sysctl":                    "net.ipv4.tcp_fastopen_key = Hunter2-Hunter2",
 		"a line without end":        "token: Hunter2",
 		"upper case":                "SECRET=Hunter2",
 		"several secrets on a line": "password=Hunter2 token=Hunter2,psk=Hunter2",

@@ -216,7 +216,8 @@ func TestUpstream(t *testing.T) {
 	out, err := c.run("ci/kind/test-e2e-kind.sh", "--upstream", upstream, "--tests", "TestBasic", "--", "--ip-family", "dual")
 	require.NoError(t, err, out)
 	const cluster = "oncache-e2e"
-	off := " --set featureGates." + strings.Join([]string{"AntreaPolicy", "Egress", "NetworkPolicyStats", "NodePortLocal", "ServiceExternalIP", "Traceflow"}, "=false --set featureGates.") + "=false"
+	absent := []string{"AntreaPolicy", "Egress", "NodePortLocal", "ServiceExternalIP", "Traceflow"}
+	off := " --set featureGates." + strings.Join(absent, "=false --set featureGates.") + "=false"
 	var want []string
 	for _, gate := range []string{"false", "true"} {
 		logs := c.dir + "/.ci-logs/e2e-" + map[string]string{"false": "off", "true": "on"}[gate]

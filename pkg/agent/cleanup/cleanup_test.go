@@ -6,6 +6,8 @@ package cleanup
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -279,4 +281,24 @@ func TestPluginsOfOthersStay(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	require.Equal(t, []string{"bandwidth", "portmap"}, names)
+}
+
+// TestPluginDuringUpgrade: until an upgrade has replaced a plugin, both its versions are ours.
+func TestPluginDuringUpgrade(t *testing.T) {
+	bin := t.TempDir()
+	record := filepath.Join(bin, recordDirectory)
+	require.NoError(t, os.Mkdir(record, 0o755))
+	sums := fmt.Sprintf("%x\n%x\n", sha256.Sum256([]byte("new")), sha256.Sum256([]byte("old")))
+	for path, text := range map[string]string{
+		filepath.Join(record, "portmap"+sumSuffix): sums, filepath.Join(record, "portmap"): "the Node's", filepath.Join(bin, "portmap"): "old",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+	}
+	items, err := plugin(bin, "portmap", filepath.Join(record, "portmap"+sumSuffix))
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	require.NoError(t, items[0].Remove())
+	text, err := os.ReadFile(filepath.Join(bin, "portmap"))
+	require.NoError(t, err)
+	require.Equal(t, "the Node's", string(text))
 }

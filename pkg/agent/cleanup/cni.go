@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
@@ -21,7 +22,7 @@ import (
 const (
 	confFile     = "10-antrea.conflist"
 	pluginAntrea = "antrea"
-	// recordDirectory is in the directory of plugins. For each plugin that others use, too, it has NAME.sha256, the digest of what was
+	// recordDirectory is in the directory of plugins. For each plugin that others use, too, it has NAME.sha256, the digests of what was
 	// installed, and NAME, what was there before, if anything was.
 	recordDirectory = ".antrea"
 	sumSuffix       = ".sha256"
@@ -61,7 +62,7 @@ func (o *Options) cni(context.Context) ([]leftover.Item, error) {
 // plugin is one that others may use, too. If somebody has replaced ours since, it stays.
 func plugin(bin, name, sumFile string) ([]leftover.Item, error) {
 	file, former := filepath.Join(bin, name), filepath.Join(filepath.Dir(sumFile), name)
-	want, err := os.ReadFile(sumFile)
+	ours, err := os.ReadFile(sumFile)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func plugin(bin, name, sumFile string) ([]leftover.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != strings.TrimSpace(string(want)) {
+	if sum := sha256.Sum256(content); !slices.Contains(strings.Fields(string(ours)), hex.EncodeToString(sum[:])) {
 		return nil, nil
 	}
 	if _, err := os.Stat(former); err == nil {

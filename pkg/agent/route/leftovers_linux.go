@@ -112,7 +112,7 @@ func removalOf(name string, chains, rules []string) leftoverTable {
 		args := splitArgs(line)
 		if slices.Contains(chains, args[1]) {
 			t.rules++
-		} else if i := max(slices.Index(args, "-j"), slices.Index(args, "-g")); i > 0 && slices.Contains(chains, args[i+1]) {
+		} else if leadsTo(args, chains) {
 			t.rules++
 			b.WriteString("-D" + strings.TrimPrefix(line, "-A") + "\n")
 		}
@@ -123,6 +123,16 @@ func removalOf(name string, chains, rules []string) leftoverTable {
 	b.WriteString("COMMIT\n")
 	t.removal = b.String()
 	return t
+}
+
+// leadsTo tells whether a rule jumps to one of the chains. A comment may be "-j", too.
+func leadsTo(args, chains []string) bool {
+	for i, arg := range args[:len(args)-1] {
+		if (arg == "-j" || arg == "-g") && slices.Contains(chains, args[i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // leftoverSets finds nothing where the kernel has no ipsets.

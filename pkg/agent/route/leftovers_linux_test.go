@@ -75,3 +75,12 @@ func rulesAndChains(t *testing.T) (out []string) {
 	slices.Sort(out)
 	return out
 }
+
+// TestLeftoversWithComments: other programs' comments are not taken for jumps.
+func TestLeftoversWithComments(t *testing.T) {
+	found := leftoverTables("*filter\n:INPUT ACCEPT [0:0]\n:ANTREA-INPUT - [0:0]\n" +
+		"-A INPUT -m comment --comment \"-j\" -j ANTREA-INPUT\n-A INPUT -p tcp -m comment --comment \"-j\"\nCOMMIT\n")
+	require.Len(t, found, 1)
+	require.Equal(t, 1, found[0].rules)
+	require.Equal(t, "*filter\n:ANTREA-INPUT - [0:0]\n-D INPUT -m comment --comment \"-j\" -j ANTREA-INPUT\n-X ANTREA-INPUT\nCOMMIT\n", found[0].removal)
+}
