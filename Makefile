@@ -36,8 +36,8 @@ generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.g
 # The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
 # program that another one runs. The ordinary stages wait for half of their time, the end-to-end tests above all; the others use it.
 stages_alone := vet verify-generated build chart-test bench-smoke
-stages_ordinary := test-unit test-policy test-objects test-bpf test-conntrack test-e2e
-stages_low := prepare-e2e test-kernels cost
+stages_ordinary := test-unit test-policy test-objects test-bpf test-conntrack test-kernels test-e2e
+stages_low := prepare-e2e cost
 stages_idle := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
 kernels := stable backports

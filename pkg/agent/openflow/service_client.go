@@ -149,28 +149,28 @@ func (s *services) GetServiceFlowKeys(name string) []string {
 func validateServicePort(p *ServicePort) error {
 	switch {
 	case p.Name == "":
-		return fmt.Errorf("Service port without name: frontends %v", p.Frontends)
+		return fmt.Errorf("a Service port without name: frontends %v", p.Frontends)
 	case protocolNumbers[p.Protocol] == 0:
-		return fmt.Errorf("Service port %s: protocol %q: must be TCP, UDP or SCTP", p.Name, p.Protocol)
+		return fmt.Errorf("the Service port %s: protocol %q: must be TCP, UDP or SCTP", p.Name, p.Protocol)
 	case len(p.Frontends) == 0:
-		return fmt.Errorf("Service port %s has no frontend", p.Name)
+		return fmt.Errorf("the Service port %s has no frontend", p.Name)
 	case p.Affinity < 0:
-		return fmt.Errorf("Service port %s: affinity of %v: must not be negative", p.Name, p.Affinity)
+		return fmt.Errorf("the Service port %s: affinity of %v: must not be negative", p.Name, p.Affinity)
 	}
 	v6, seen := p.v6(), map[frontendKey]bool{}
 	for _, f := range p.Frontends {
 		if err := validateServiceAddress(f.Address, v6); err != nil {
-			return fmt.Errorf("Service port %s: frontend: %w", p.Name, err)
+			return fmt.Errorf("the Service port %s: frontend: %w", p.Name, err)
 		}
 		if k := keyOf(p, f); seen[k] {
-			return fmt.Errorf("Service port %s has the frontend %v twice", p.Name, f.Address)
+			return fmt.Errorf("the Service port %s has the frontend %v twice", p.Name, f.Address)
 		} else {
 			seen[k] = true
 		}
 	}
 	for _, e := range slices.Concat(p.Cluster, p.Local) {
 		if err := validateServiceAddress(e.Address, v6); err != nil {
-			return fmt.Errorf("Service port %s: Endpoint: %w", p.Name, err)
+			return fmt.Errorf("the Service port %s: Endpoint: %w", p.Name, err)
 		}
 	}
 	return nil

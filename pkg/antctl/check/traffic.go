@@ -87,7 +87,7 @@ func (b *bed) waitForServiceAccount(ctx context.Context) error {
 		return err == nil, err
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("Namespace %s has no ServiceAccount %s after %s: does kube-controller-manager run?", b.namespace, name, b.Patience)
+		return fmt.Errorf("the Namespace %s has no ServiceAccount %s after %s: does kube-controller-manager run?", b.namespace, name, b.Patience)
 	}
 	if err != nil {
 		return fmt.Errorf("reading ServiceAccount %s: %w", name, err)
