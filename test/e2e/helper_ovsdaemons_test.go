@@ -51,6 +51,7 @@ func (d ovsDaemon) start(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	p, err := n.Start(append([]string{d.name}, d.args...)...)
 	require.NoError(t, err)
+	require.NoError(t, n.SetOVSDaemon(d.name, p))
 	eventually(t, d.name+" on "+n.Name, func() error {
 		select {
 		case <-p.Done():

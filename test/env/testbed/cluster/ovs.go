@@ -122,6 +122,19 @@ func (n *Node) StopOVS() error {
 	return errors.Join(errs...)
 }
 
+// SetOVSDaemon makes a process that the caller has started the Node's ovsdb-server or ovs-vswitchd, which StopOVS ends.
+func (n *Node) SetOVSDaemon(name string, p *Process) error {
+	switch name {
+	case "ovsdb-server":
+		n.ovsdb = p
+	case "ovs-vswitchd":
+		n.vswitchd = p
+	default:
+		return fmt.Errorf("%q is no daemon of Open vSwitch: must be ovsdb-server or ovs-vswitchd", name)
+	}
+	return nil
+}
+
 // running returns a permanentError when a program has ended that should still run.
 func running(p *Process) error {
 	select {
