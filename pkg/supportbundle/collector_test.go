@@ -129,7 +129,9 @@ func TestBundle(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"a":1}`)
 		}),
-		Route("refused", "/y", nil, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oncache is not enabled", http.StatusServiceUnavailable) }),
+		Route("refused", "/y", nil, func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "oncache is not enabled", http.StatusServiceUnavailable)
+		}),
 		Route("panics", "/z", nil, func(http.ResponseWriter, *http.Request) { panic("at the disco") }),
 	)})
 	require.Equal(t, v1beta1.SupportBundleStatusNone, s.bundle("GET", "/agent", "", 200).Status)
