@@ -53,22 +53,27 @@ func CheckPodCIDR(cidr netip.Prefix) error {
 
 // CheckNodeAddress says why no Node can be reached by an address, whoever asks.
 func CheckNodeAddress(addr netip.Addr) error {
-	what := ""
+	if what := NoHostAddress(addr); what != "" {
+		return fmt.Errorf("%s is %s, want one that other Nodes reach the Node by", addr, what)
+	}
+	return nil
+}
+
+// NoHostAddress says what an address is that no host can be reached by from another one. It is empty for other addresses.
+func NoHostAddress(addr netip.Addr) string {
 	switch addr = addr.Unmap(); {
 	case !addr.IsValid(), addr.IsUnspecified(), addr.Is4() && addr.As4()[0] == 0:
-		what = "the address of no host"
+		return "the address of no host"
 	case addr.IsLoopback():
-		what = "a loopback address"
+		return "a loopback address"
 	case addr.IsMulticast():
-		what = "a multicast address"
+		return "a multicast address"
 	case addr.IsLinkLocalUnicast():
-		what = "a link-local address"
+		return "a link-local address"
 	case addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		what = "the broadcast address"
+		return "the broadcast address"
 	case addr.Zone() != "":
-		what = "an address with a zone"
-	default:
-		return nil
+		return "an address with a zone"
 	}
-	return fmt.Errorf("%s is %s, want one that other Nodes reach the Node by", addr, what)
+	return ""
 }

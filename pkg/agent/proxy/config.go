@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
 // Config says which Services are handled, and where this agent is.
@@ -77,23 +79,11 @@ func parseAddr(text string) (netip.Addr, error) {
 	if err != nil {
 		return addr, fmt.Errorf("%q is not an IP address", text)
 	}
-	what := ""
-	switch {
-	case addr.Is4In6():
+	what := config.NoHostAddress(addr)
+	if addr.Is4In6() {
 		what = "an IPv4 address written as an IPv6 one"
-	case addr.Zone() != "":
-		what = "an address with a zone"
-	case addr.IsUnspecified() || addr.Is4() && addr.As4()[0] == 0:
-		what = "the address of no host"
-	case addr.IsLoopback():
-		what = "a loopback address"
-	case addr.IsMulticast():
-		what = "a multicast address"
-	case addr.IsLinkLocalUnicast():
-		what = "a link-local address"
-	case addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		what = "the broadcast address"
-	default:
+	}
+	if what == "" {
 		return addr, nil
 	}
 	return addr, fmt.Errorf("%s is %s", addr, what)
