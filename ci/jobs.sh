@@ -5,11 +5,12 @@
 # The jobs that a CI system runs for a commit:
 #
 #   jobs.sh list            prints each job and the machine that it needs
-#   jobs.sh matrix KIND     prints the jobs of a kind (check or e2e) as the matrix of a GitHub workflow
+#   jobs.sh matrix KIND     prints the jobs of a kind (check, cluster or e2e) as the matrix of a GitHub workflow
 #   jobs.sh run JOB         runs a job
 #
-# test runs make test, which has virtual machines for Debian's kernels. The names of the others have four parts: check (antctl check
-# installation) or e2e (upstream Antrea's tests, from the checkout in $UPSTREAM), the tunnel, the IP family, the gate ONCache.
+# test runs make test, which has virtual machines for Debian's kernels. cluster-TARGET runs make TARGET, on a cluster of machines of user-mode
+# Linux. The names of the others have four parts: check (antctl check installation) or e2e (upstream Antrea's tests, from the checkout in
+# $UPSTREAM), the tunnel, the IP family, the gate ONCache.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,8 +20,11 @@ die() {
 }
 
 list() {
-	local tunnel family gate
+	local target tunnel family gate
 	echo "test debian-12"
+	for target in acceptance conformance lifecycle; do
+		echo "cluster-$target debian-12"
+	done
 	for tunnel in geneve vxlan; do
 		for family in ipv4 ipv6 dual; do
 			for gate in off on; do
@@ -39,7 +43,7 @@ list() {
 }
 
 matrix() {
-	case $1 in check | e2e) ;; *) die "the kind is \"$1\", must be check or e2e" ;; esac
+	case $1 in check | cluster | e2e) ;; *) die "the kind is \"$1\", must be check, cluster or e2e" ;; esac
 	list | awk -v kind="$1-" 'index($1, kind) == 1 { printf "%s{\"job\":\"%s\",\"runner\":\"%s\"}", sep, $1, $2; sep = "," }' |
 		sed 's/.*/{"include":[&]}\n/'
 }
@@ -51,6 +55,7 @@ run() {
 	echo "jobs: $1 on Linux $(uname -r)"
 	case $kind in
 	test) .ci/run ;;
+	cluster) make "${1#cluster-}" ;;
 	check) ci/kind/check.sh --gate "$gate" --tunnel-type "$tunnel" --ip-family "$family" ;;
 	e2e)
 		[ -n "${UPSTREAM:-}" ] || die "UPSTREAM is not set, must be a checkout of upstream Antrea"

@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs the acceptance tests on the cluster of make cluster-up, with the gate ONCache off and then on: acceptance.sh [FLAG_OF_TEST_BINARY...].
-# GATES="on" runs them with one gate only. Each gate is switched as a user does: helm upgrade, which replaces agents and controller.
+# ACCEPTANCE_GATES="on" runs them with one gate only. Each gate is switched as a user does: helm upgrade, which replaces agents and controller.
 #
 # The outputs are in .testbed/acceptance-GATE.log, and what agents and Open vSwitch know after a failed case is in .testbed/acceptance-GATE.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-read -ra gates <<<"${GATES:-off on}"
+read -ra gates <<<"${ACCEPTANCE_GATES:-off on}"
 chart=build/charts/antrea
 logs=.testbed
 timeout=180s
@@ -39,7 +39,7 @@ for gate in "${gates[@]}"; do
 	case $gate in
 	off | on) ;;
 	*)
-		echo "acceptance: GATES has \"$gate\"; it may have off and on" >&2
+		echo "acceptance: ACCEPTANCE_GATES has \"$gate\"; it may have off and on" >&2
 		exit 2
 		;;
 	esac

@@ -21,6 +21,7 @@ func TestJobs(t *testing.T) {
 	for _, script := range []string{".ci/run", "ci/kind/check.sh", "ci/kind/test-e2e-kind.sh"} {
 		c.standIn(script, "")
 	}
+	c.standIn("standins/make", "")
 	list, err := c.run("ci/jobs.sh", "list")
 	require.NoError(t, err)
 	runs := map[string]string{}
@@ -36,6 +37,9 @@ func TestJobs(t *testing.T) {
 		runs[job] = calls[0]
 	}
 	require.Equal(t, "run ", runs["test"])
+	for _, target := range []string{"acceptance", "conformance", "lifecycle"} {
+		require.Equal(t, "make "+target, runs["cluster-"+target])
+	}
 	require.Equal(t, "check.sh --gate off --tunnel-type geneve --ip-family ipv4", runs["check-geneve-ipv4-off"])
 	require.Equal(t, "check.sh --gate on --tunnel-type geneve --ip-family dual", runs["check-geneve-dual-on-older"])
 	require.Equal(t, "test-e2e-kind.sh --upstream /upstream --gate on -- --tunnel-type vxlan --ip-family ipv4", runs["e2e-vxlan-ipv4-on"])
@@ -52,7 +56,7 @@ func TestJobs(t *testing.T) {
 		"jobs.sh list":                    {"run"},
 		`no job "check"`:                  {"run", "check"},
 		"UPSTREAM is not set":             {"run", "e2e-geneve-ipv4-on"},
-		`kind is "all", must be check or`: {"matrix", "all"},
+		`kind is "all", must be check, cluster or e2e`: {"matrix", "all"},
 	} {
 		out, err := c.run("ci/jobs.sh", args...)
 		require.Error(t, err)
@@ -65,7 +69,7 @@ func TestMatrix(t *testing.T) {
 	c := newCheckout(t)
 	list, err := c.run("ci/jobs.sh", "list")
 	require.NoError(t, err)
-	for _, kind := range []string{"check", "e2e"} {
+	for _, kind := range []string{"check", "cluster", "e2e"} {
 		out, err := c.run("ci/jobs.sh", "matrix", kind)
 		require.NoError(t, err)
 		var matrix struct {

@@ -83,7 +83,7 @@ func obey(ctx context.Context, o order, c *kubecluster.Cluster) (string, error) 
 // give gives the cluster that is up an order and waits until it is carried out.
 func give(ctx context.Context, o order) (string, error) {
 	var i instance
-	running, err := daemon.Read(kind, &i)
+	running, err := daemon.Read(kind(), &i)
 	if err != nil {
 		return "", err
 	}

@@ -46,6 +46,10 @@ func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "cluster",
 		Short:         "Run a Kubernetes cluster whose Nodes are machines of user-mode Linux",
+		Long: `Run a Kubernetes cluster whose Nodes are machines of user-mode Linux.
+
+All commands are about one cluster. With CLUSTER_NAME in the environment, it is another one than without, or than with another name; several
+can be up at the same time.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -22,12 +22,16 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 )
 
-const (
-	// kind is the daemon that `up` starts.
-	kind = "cluster"
-	// downTimeout is how long Nodes and control plane may take to end.
-	downTimeout = 2 * time.Minute
-)
+// downTimeout is how long Nodes and control plane may take to end.
+const downTimeout = 2 * time.Minute
+
+// kind is the daemon that `up` starts. Clusters of different names are different daemons, so that tests do not take the cluster of a user.
+func kind() string {
+	if name := os.Getenv("CLUSTER_NAME"); name != "" {
+		return "cluster-" + name
+	}
+	return "cluster"
+}
 
 // instance is what other commands need to use the cluster that is up.
 type instance struct {
@@ -89,7 +93,7 @@ func serveCommand() *cobra.Command {
 
 // serve keeps a cluster up until it gets SIGTERM.
 func serve(ctx context.Context, f flags) (err error) {
-	place, err := daemon.Claim(kind)
+	place, err := daemon.Claim(kind())
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func downCommand() *cobra.Command {
 		Short: "End the cluster that `up` has started",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := daemon.Stop(cmd.Context(), kind, downTimeout)
+			err := daemon.Stop(cmd.Context(), kind(), downTimeout)
 			switch {
 			case errors.Is(err, daemon.ErrDown):
 				fmt.Println("no cluster is up")
@@ -72,7 +72,7 @@ func shellCommand() *cobra.Command {
 // onNode runs a command on a Node ("node-1" or "1") and passes on its exit code.
 func onNode(ctx context.Context, name string, command remote.Command) error {
 	var i instance
-	if _, err := daemon.Read(kind, &i); err != nil {
+	if _, err := daemon.Read(kind(), &i); err != nil {
 		return err
 	}
 	endpoint, known := i.Nodes[name]
@@ -99,7 +99,7 @@ func kubectlCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var i instance
-			if _, err := daemon.Read(kind, &i); err != nil {
+			if _, err := daemon.Read(kind(), &i); err != nil {
 				return err
 			}
 			return run(cmd.Context(), i.Kubeconfig, append([]string{i.Kubectl}, args...))
@@ -115,7 +115,7 @@ func insideCommand() *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var i instance
-			if _, err := daemon.Read(kind, &i); err != nil {
+			if _, err := daemon.Read(kind(), &i); err != nil {
 				return err
 			}
 			return run(cmd.Context(), i.KubeconfigInside, append([]string{"nsenter", "--net=" + i.NetNS, "--"}, args...))
@@ -144,7 +144,7 @@ func kubeconfigCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var i instance
-			if _, err := daemon.Read(kind, &i); err != nil {
+			if _, err := daemon.Read(kind(), &i); err != nil {
 				return err
 			}
 			fmt.Println(i.Kubeconfig)
@@ -178,7 +178,7 @@ func readyCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var i instance
-			running, err := daemon.Read(kind, &i)
+			running, err := daemon.Read(kind(), &i)
 			if err != nil {
 				return err
 			}
