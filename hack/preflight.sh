@@ -32,6 +32,13 @@ has_control_plane() {
   [ -e "$cache/etcd/$etcd" ] && [ -e "$cache/kube-apiserver/$apiserver" ]
 }
 
+# has_kubelet does the same for the last program that a cluster with kubelets needs.
+has_kubelet() {
+  local version
+  version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' hack/controlplane/go.mod)
+  [ -e "$cache/kubelet/$version" ] && [ -e "$cache/kubectl/$version" ]
+}
+
 [ "$(uname -s)" = Linux ] || refuse "this is $(uname -s); network namespaces and eBPF need Linux"
 [ "$(id -u)" = 0 ] || refuse "it makes network namespaces and loads eBPF programs: run it as root"
 case $PWD in
@@ -47,6 +54,9 @@ qemu_is_new || notes+=("QEMU, from Debian's backports suite, which is added to a
 [ -e "$cache/kernel/current" ] && [ -e "$cache/kernel-stable/current" ] && [ -e "$cache/virtiofsd/current" ] ||
   notes+=("two kernels of Debian and virtiofsd, only unpacked into $cache")
 has_control_plane || notes+=("etcd and kube-apiserver, compiled into $cache (three minutes)")
+case $target in *test | *cluster-up)
+  has_kubelet || notes+=("the other programs of Kubernetes and the Nodes' kernel, compiled into $cache (20 minutes)") ;;
+esac
 if [ ${#notes[@]} = 0 ]; then
   printf '%s: everything is installed; about %s minutes on two cores\n' "$target" "$later"
   exit 0
