@@ -4,6 +4,7 @@
 package acceptance
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,28 +24,42 @@ var controllerMetrics = []string{
 	"antrea_controller_network_policy_processed", "antrea_controller_network_policy_sync_duration_milliseconds",
 }
 
-func TestPrometheus(t *testing.T) {
-	suite.test(t, "testPrometheusMetricsOnController", suite.testControllerMetrics)
+// agentMetrics are those that dashboards for Antrea's agents use, without those of features that this version does not have
+// (docs/prometheus.md).
+var agentMetrics = []string{
+	"antrea_agent_conntrack_antrea_connection_count", "antrea_agent_conntrack_max_connection_count", "antrea_agent_conntrack_total_connection_count",
+	"antrea_agent_egress_networkpolicy_rule_count", "antrea_agent_ingress_networkpolicy_rule_count", "antrea_agent_local_pod_count",
+	"antrea_agent_networkpolicy_count", "antrea_agent_ovs_flow_count", "antrea_agent_ovs_flow_ops_count", "antrea_agent_ovs_flow_ops_error_count",
+	"antrea_agent_ovs_flow_ops_latency_milliseconds", "antrea_agent_ovs_total_flow_count",
+	"antrea_proxy_sync_proxy_rules_duration_seconds", "antrea_proxy_total_endpoints_installed", "antrea_proxy_total_endpoints_updates",
+	"antrea_proxy_total_services_installed", "antrea_proxy_total_services_updates",
 }
 
-// testControllerMetrics reads the metrics as Prometheus does: from the Pod's host port, with the token of a service account.
-func (c *cluster) testControllerMetrics(t *testing.T) {
+func TestPrometheus(t *testing.T) {
+	c := suite
+	c.test(t, "testPrometheusMetricsOnController", func(t *testing.T) { c.testMetrics(t, c.controllerPod(t), controllerMetrics) })
+	c.test(t, "testPrometheusMetricsOnAgent", func(t *testing.T) { c.testMetrics(t, c.agentOn(t, c.nodes[0]), agentMetrics) })
+}
+
+// testMetrics reads the metrics of a component as Prometheus does: from the Pod's host port, with the token of a service account.
+func (c *cluster) testMetrics(t *testing.T, component *corev1.Pod, names []string) {
 	namespace := c.namespace(t)
 	token := c.metricsToken(t, namespace)
-	pod := c.controllerPod(t)
 	client := c.pod(t, namespace, "client", c.nodes[1], podOptions{hostNetwork: true})
-	url := fmt.Sprintf("https://%s:%d/metrics", pod.Status.HostIP, pod.Spec.Containers[0].Ports[0].HostPort)
-	out := c.exec(t, client, "", "curl", "-sSkf", "-H", "Authorization: Bearer "+token, url)
-	var missing []string
-	for _, name := range controllerMetrics {
-		if !strings.Contains(out, "# TYPE "+name+" ") {
-			missing = append(missing, name)
+	url := fmt.Sprintf("https://%s:%d/metrics", component.Status.HostIP, component.Spec.Containers[0].Ports[0].HostPort)
+	// The API server may not know the new ClusterRoleBinding yet, and the component remembers its answer for 10 seconds.
+	eventually(t, podTimeout, func() error {
+		out, stderr, err := c.run(t.Context(), client, "", "curl", "-sSkf", "-H", "Authorization: Bearer "+token, url)
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", url, err, stderr)
 		}
-	}
-	if len(missing) > 0 && !strings.Contains(out, "antrea_controller_length_network_policy_queue") {
-		t.Skipf("this version has not got the metrics %v", missing)
-	}
-	require.Empty(t, missing)
+		for _, name := range names {
+			if !strings.Contains(out, "\n# TYPE "+name+" ") {
+				err = errors.Join(err, fmt.Errorf("%s has no metric %s", url, name))
+			}
+		}
+		return err
+	})
 }
 
 // metricsToken is the token of a new service account that may read metrics.

@@ -44,6 +44,8 @@ var (
 	execTimeout    = limit(time.Minute)      // of a command in a Pod
 	gracefulExit   = limit(20 * time.Second) // of an agent that is told to end
 	policyDelay    = limit(10 * time.Second) // until a policy is in force, or a Service, or a flow
+	statsDelay     = limit(2 * time.Minute)  // until both Nodes' agents have reported traffic, which they do once a minute
+	bundleTimeout  = limit(90 * time.Second) // until a component has collected a support bundle, for which it takes 50 seconds at most
 	fastTimeout    = limit(30 * time.Second) // until packets of a busy connection are seen on the fast path
 	followTimeout  = limit(2 * time.Minute)  // until the controller uses a certificate that has changed in its Secret
 	interruption   = limit(5 * time.Second)  // of a stream while an agent is replaced

@@ -136,9 +136,6 @@ type policyStats struct {
 // testPolicyStats compares what both policies of a connection have counted, on two Nodes.
 func (c *cluster) testPolicyStats(t *testing.T) {
 	const sessions = 10
-	if _, err := c.client.Discovery().ServerResourcesForGroupVersion("stats.antrea.io/v1alpha1"); err != nil {
-		t.Skipf("this version does not have the API group stats.antrea.io: %v", err)
-	}
 	namespace := c.namespace(t)
 	server := c.nginx(t, namespace, c.nodes[1])
 	client := c.pod(t, namespace, "client", c.nodes[0], podOptions{labels: map[string]string{"role": "client"}})
@@ -165,7 +162,7 @@ func (c *cluster) testPolicyStats(t *testing.T) {
 		require.NoError(t, json.Unmarshal(data, &s), string(data))
 		return s
 	}
-	eventually(t, podTimeout, func() error {
+	eventually(t, statsDelay, func() error {
 		ingress, egress := stats("ingress"), stats("egress")
 		if ingress != egress || ingress.Traffic.Sessions != sessions {
 			return fmt.Errorf("ingress %+v, egress %+v, want %d sessions and the same packets and bytes", ingress, egress, sessions)
