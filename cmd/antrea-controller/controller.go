@@ -38,7 +38,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	var cert *certificate.Certificate
 	var err error
 	if *o.config.SelfSignedCert {
-		cert, err = certificate.Shared(ctx, clients.Kube, o.namespace)
+		cert, err = certificate.Shared(ctx, clients.Kube, generic.KeyFor(config.SplitList(o.config.TLSCipherSuites)), o.namespace)
 	} else {
 		cert, err = certificate.Read(o.certificateDir)
 	}

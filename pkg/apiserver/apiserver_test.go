@@ -77,7 +77,7 @@ func startWith(t *testing.T, reviews *apiservertest.Kubernetes, limits generic.L
 	store := networkpolicy.NewStore()
 	controller, err := networkpolicy.NewController(f.kube, store)
 	require.NoError(t, err)
-	cert, err := certificate.Generate("kube-system")
+	cert, err := certificate.Generate(generic.ECDSA, "kube-system")
 	require.NoError(t, err)
 	f.ca = cert.CA()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -6,6 +6,7 @@ package acceptance
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,10 +40,18 @@ func (c *cluster) packets(t *testing.T, pod *corev1.Pod, protocol, address strin
 	return egress, ingress
 }
 
-// waitFast waits until packets between two Pods take the fast path on both Nodes and in both directions. With the gate off it does nothing.
+// waitFast waits until packets between two Pods take the fast path on both Nodes and in both directions. With the gate off it waits until the
+// client gets answers.
 func (c *cluster) waitFast(t *testing.T, protocol string, client, server *corev1.Pod) {
 	t.Helper()
 	if !c.gate {
+		before := c.received(t, client)
+		eventually(t, fastTimeout, func() error {
+			if got := c.received(t, client) - before; got < 10 {
+				return fmt.Errorf("%s has received %d packets, want 10", client.Name, got)
+			}
+			return nil
+		})
 		return
 	}
 	for _, end := range [][2]*corev1.Pod{{client, server}, {server, client}} {
@@ -57,6 +66,14 @@ func (c *cluster) waitFast(t *testing.T, protocol string, client, server *corev1
 			return fmt.Errorf("%s on Node %s: egress %d packets, ingress %d, before %d and %d", at.Name, at.Spec.NodeName, egress, ingress, egressBefore, ingressBefore)
 		})
 	}
+}
+
+// received is the number of packets that a Pod has received.
+func (c *cluster) received(t *testing.T, pod *corev1.Pod) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(c.exec(t, pod, "", "cat", "/sys/class/net/eth0/statistics/rx_packets")))
+	require.NoError(t, err)
+	return n
 }
 
 // TestONCache has the cases that users of the fast path rely on, and for which upstream has none. They pass with the gate off, too.

@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func (c *cluster) testUserCertificate(t *testing.T) {
 	c.connectedAgents(t)
 }
 
-// useSecret turns selfSignedCert off and mounts the Secret, as the chart's value controller.selfSignedCert does.
+// useSecret turns selfSignedCert off, and mounts the Secret if the manifest has no volume for it.
 func (c *cluster) useSecret(t *testing.T) {
 	t.Helper()
 	deployments := c.client.AppsV1().Deployments(systemNamespace)
@@ -134,6 +135,9 @@ func (c *cluster) useSecret(t *testing.T) {
 			_, err = deployments.Update(ctx, d, metav1.UpdateOptions{})
 			return err
 		}))
+	}
+	if slices.ContainsFunc(before.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == tlsSecret }) {
+		return
 	}
 	t.Cleanup(func() { update(func(spec *corev1.PodSpec) { *spec = before.Spec.Template.Spec }) })
 	update(func(spec *corev1.PodSpec) {

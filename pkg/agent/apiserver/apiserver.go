@@ -88,7 +88,7 @@ func New(ctx context.Context, c *Config) (*Server, error) {
 		config.AddReadyzChecks(healthz.NamedCheck(name, func(*http.Request) error { return check() }))
 	}
 
-	cert, key, err := generic.SelfSigned(certificateMaxAge, []string{"localhost"}, net.IPv4(127, 0, 0, 1), net.IPv6loopback)
+	cert, key, err := generic.SelfSigned(generic.KeyFor(c.CipherSuites), certificateMaxAge, []string{"localhost"}, net.IPv4(127, 0, 0, 1), net.IPv6loopback)
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}

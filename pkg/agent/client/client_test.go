@@ -28,7 +28,7 @@ import (
 // startController serves as antrea-controller does: with a certificate for the Service's name, which authority verifies. It
 // returns its port, and the requests' Authorization headers.
 func startController(t *testing.T) (port int32, authority string, asked <-chan string) {
-	cert, key, err := generic.SelfSigned(time.Hour, []string{apis.ControllerServerName(apis.DefaultNamespace)})
+	cert, key, err := generic.SelfSigned(generic.ECDSA, time.Hour, []string{apis.ControllerServerName(apis.DefaultNamespace)})
 	require.NoError(t, err)
 	pair, err := tls.X509KeyPair(cert, key)
 	require.NoError(t, err)

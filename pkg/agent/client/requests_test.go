@@ -192,7 +192,7 @@ func controllerAuthority() *corev1.ConfigMap {
 
 // authority is a certificate that antrea-controller could have.
 var authority = sync.OnceValue(func() string {
-	cert, _, err := generic.SelfSigned(time.Hour, []string{apis.ControllerServerName(apis.DefaultNamespace)})
+	cert, _, err := generic.SelfSigned(generic.ECDSA, time.Hour, []string{apis.ControllerServerName(apis.DefaultNamespace)})
 	if err != nil {
 		panic(err)
 	}

@@ -39,9 +39,9 @@ type material struct {
 }
 
 // generate makes a certificate that verifies itself.
-func generate(namespace string) (material, error) {
+func generate(kind generic.Key, namespace string) (material, error) {
 	server := apis.ControllerServerName(namespace)
-	crt, key, err := generic.SelfSigned(maxAge, []string{
+	crt, key, err := generic.SelfSigned(kind, maxAge, []string{
 		apis.ControllerService, apis.ControllerService + "." + namespace, server, server + ".cluster.local", "localhost",
 	})
 	if err != nil {
@@ -51,8 +51,8 @@ func generate(namespace string) (material, error) {
 }
 
 // Generate makes a self-signed certificate, in memory only. It does not change while the controller runs.
-func Generate(namespace string) (*Certificate, error) {
-	m, err := generate(namespace)
+func Generate(kind generic.Key, namespace string) (*Certificate, error) {
+	m, err := generate(kind, namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -24,12 +24,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
 const patience = 60 * time.Second
 
 func TestGenerate(t *testing.T) {
-	cert, err := Generate("antrea-system")
+	cert, err := Generate(generic.ECDSA, "antrea-system")
 	require.NoError(t, err)
 	pair, err := tls.X509KeyPair(cert.CurrentCertKeyContent())
 	require.NoError(t, err)
@@ -47,7 +48,7 @@ func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Read(dir)
 	require.ErrorContains(t, err, filepath.Join(dir, "tls.crt"))
-	generated, err := Generate("kube-system")
+	generated, err := Generate(generic.ECDSA, "kube-system")
 	require.NoError(t, err)
 	crt, key := generated.CurrentCertKeyContent()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls.crt"), crt, 0o600))

@@ -12,11 +12,12 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
 // TestClockJumps: agents accept a generated certificate whatever the clocks showed at its creation and show now.
 func TestClockJumps(t *testing.T) {
-	generated, err := Generate("kube-system")
+	generated, err := Generate(generic.ECDSA, "kube-system")
 	require.NoError(t, err)
 	authorities, err := certutil.ParseCertsPEM(generated.CA())
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ func secretOf(m material) *corev1.Secret {
 
 func made(t *testing.T) material {
 	t.Helper()
-	m, err := generate("kube-system")
+	m, err := generate(generic.ECDSA, "kube-system")
 	require.NoError(t, err)
 	return m
 }
@@ -82,7 +82,7 @@ func TestTheSecretIsFollowed(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kube := fake.NewClientset()
-				cert, err := Shared(t.Context(), kube, "kube-system")
+				cert, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 				before := ca(t, cert, err)
 				server := make(signal, 1)
 				cert.AddListener(server)
@@ -116,10 +116,10 @@ func TestTheSecretIsFollowed(t *testing.T) {
 func TestRenewalWhileRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const left = time.Hour
-		crt, key, err := generic.SelfSigned(renewBefore+left, []string{apis.ControllerServerName("kube-system")})
+		crt, key, err := generic.SelfSigned(generic.ECDSA, renewBefore+left, []string{apis.ControllerServerName("kube-system")})
 		require.NoError(t, err)
 		kube := fake.NewClientset(secretOf(material{crt, key, crt}))
-		cert, err := Shared(t.Context(), kube, "kube-system")
+		cert, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 		require.Equal(t, string(crt), ca(t, cert, err))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -139,7 +139,7 @@ func TestOneLineWhileTheSecretCannotBeRead(t *testing.T) {
 	lines := logtest.Capture(t)
 	synctest.Test(t, func(t *testing.T) {
 		kube := fake.NewClientset()
-		cert, err := Shared(t.Context(), kube, "kube-system")
+		cert, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 		require.NoError(t, err)
 		kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("away") })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*checkInterval)

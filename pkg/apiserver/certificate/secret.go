@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -41,6 +42,7 @@ var errNoAccess = errors.New("the Secret cannot be used")
 // shared is the certificate in the Secret. It follows the Secret while it runs.
 type shared struct {
 	client    kubernetes.Interface
+	key       generic.Key
 	namespace string
 	changed   signal
 
@@ -49,15 +51,15 @@ type shared struct {
 	listeners []dynamiccertificates.Listener
 }
 
-// Shared returns the certificate stored in the Secret, and stores a new one when the present one is not usable. While Run
-// runs it does so again and again. A controller that cannot read or write the Secret at start uses a certificate of its own,
+// Shared returns the certificate stored in the Secret, and stores a new one when the present one is not usable: also when key is RSA and its
+// key is another one. While Run runs it does so again and again. A controller that cannot read or write the Secret at start uses a certificate of its own,
 // in memory.
-func Shared(ctx context.Context, client kubernetes.Interface, namespace string) (*Certificate, error) {
-	s := &shared{client: client, namespace: namespace, changed: make(signal, 1)}
+func Shared(ctx context.Context, client kubernetes.Interface, key generic.Key, namespace string) (*Certificate, error) {
+	s := &shared{client: client, key: key, namespace: namespace, changed: make(signal, 1)}
 	var err error
 	if s.current, err = s.first(ctx); errors.Is(err, errNoAccess) {
 		klog.InfoS("Each start of the controller makes a new CA", "secret", Secret, "reason", err.Error())
-		return Generate(namespace)
+		return Generate(key, namespace)
 	}
 	if err != nil {
 		return nil, err
@@ -152,7 +154,7 @@ func (s *shared) load(ctx context.Context) (material, error) {
 			return material{}, fmt.Errorf("reading the API server's certificate in Secret %s/%s: %w", s.namespace, Secret, err)
 		default:
 			var m material
-			if m, unusable = fromSecret(stored, s.namespace, time.Now()); unusable == nil {
+			if m, unusable = fromSecret(stored, s.key, s.namespace, time.Now()); unusable == nil {
 				return m, nil
 			}
 		}
@@ -178,7 +180,7 @@ func (s *shared) load(ctx context.Context) (material, error) {
 
 // replace makes a certificate and writes it into the Secret; old is the present Secret, nil if there is none.
 func (s *shared) replace(ctx context.Context, old *corev1.Secret) (material, error) {
-	m, err := generate(s.namespace)
+	m, err := generate(s.key, s.namespace)
 	if err != nil {
 		return material{}, err
 	}
@@ -198,11 +200,14 @@ func (s *shared) replace(ctx context.Context, old *corev1.Secret) (material, err
 }
 
 // fromSecret reads the certificate in the Secret; the error says why it is not usable.
-func fromSecret(secret *corev1.Secret, namespace string, now time.Time) (material, error) {
+func fromSecret(secret *corev1.Secret, key generic.Key, namespace string, now time.Time) (material, error) {
 	m := material{crt: secret.Data[corev1.TLSCertKey], key: secret.Data[corev1.TLSPrivateKeyKey], ca: secret.Data[apis.ControllerCAKey]}
 	pair, err := tls.X509KeyPair(m.crt, m.key)
 	if err != nil {
 		return material{}, fmt.Errorf("%s and %s: %w", corev1.TLSCertKey, corev1.TLSPrivateKeyKey, err)
+	}
+	if pair.Leaf.PublicKeyAlgorithm != x509.RSA && key == generic.RSA {
+		return material{}, fmt.Errorf("its key is %s, and tlsCipherSuites needs RSA", pair.Leaf.PublicKeyAlgorithm)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(m.ca) {

@@ -20,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
+	"github.com/antrea-oncache/antrea/pkg/apiserver/generic"
 )
 
 func ca(t *testing.T, c *Certificate, err error) string {
@@ -30,9 +31,9 @@ func ca(t *testing.T, c *Certificate, err error) string {
 
 func TestSharedSurvivesRestarts(t *testing.T) {
 	kube := fake.NewClientset()
-	first, err := Shared(t.Context(), kube, "kube-system")
+	first, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 	want := ca(t, first, err)
-	second, err := Shared(t.Context(), kube, "kube-system")
+	second, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 	require.Equal(t, want, ca(t, second, err))
 	crt, key := first.CurrentCertKeyContent()
 	again, sameKey := second.CurrentCertKeyContent()
@@ -45,10 +46,10 @@ func TestSharedSurvivesRestarts(t *testing.T) {
 }
 
 func TestUnusableSecretIsReplaced(t *testing.T) {
-	good, err := Generate("kube-system")
+	good, err := Generate(generic.ECDSA, "kube-system")
 	require.NoError(t, err)
 	crt, key := good.CurrentCertKeyContent()
-	elsewhere, err := Generate("elsewhere")
+	elsewhere, err := Generate(generic.ECDSA, "elsewhere")
 	require.NoError(t, err)
 	otherCrt, otherKey := elsewhere.CurrentCertKeyContent()
 	for _, tc := range []struct {
@@ -67,26 +68,40 @@ func TestUnusableSecretIsReplaced(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: Secret, Labels: map[string]string{"kept": "yes"}},
 				Data:       map[string][]byte{corev1.TLSCertKey: tc.crt, corev1.TLSPrivateKeyKey: tc.key, apis.ControllerCAKey: tc.ca},
 			}
-			_, err := fromSecret(secret, "kube-system", time.Now())
+			_, err := fromSecret(secret, generic.ECDSA, "kube-system", time.Now())
 			require.Error(t, err)
 			kube := fake.NewClientset(secret)
-			cert, err := Shared(t.Context(), kube, "kube-system")
+			cert, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 			made := ca(t, cert, err)
 			kept, err := kube.CoreV1().Secrets("kube-system").Get(t.Context(), Secret, metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, made, string(kept.Data[apis.ControllerCAKey]))
 			require.Equal(t, "yes", kept.Labels["kept"])
-			_, err = fromSecret(kept, "kube-system", time.Now())
+			_, err = fromSecret(kept, generic.ECDSA, "kube-system", time.Now())
 			require.NoError(t, err)
-			_, err = fromSecret(kept, "kube-system", time.Now().Add(maxAge-renewBefore+time.Hour))
+			_, err = fromSecret(kept, generic.ECDSA, "kube-system", time.Now().Add(maxAge-renewBefore+time.Hour))
 			require.ErrorContains(t, err, "it ends on")
 		})
 	}
 }
 
+// TestKeyThatCipherSuitesNeed: tlsCipherSuites with suites for RSA replaces a certificate that these cannot use, and no other one.
+func TestKeyThatCipherSuitesNeed(t *testing.T) {
+	kube := fake.NewClientset()
+	first, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
+	elliptic := ca(t, first, err)
+	second, err := Shared(t.Context(), kube, generic.RSA, "kube-system")
+	rsa := ca(t, second, err)
+	require.NotEqual(t, elliptic, rsa)
+	for _, key := range []generic.Key{generic.RSA, generic.ECDSA} {
+		later, err := Shared(t.Context(), kube, key, "kube-system")
+		require.Equal(t, rsa, ca(t, later, err))
+	}
+}
+
 func TestTwoControllersStartAtOnce(t *testing.T) {
 	kube := fake.NewClientset()
-	other, err := Generate("kube-system")
+	other, err := Generate(generic.ECDSA, "kube-system")
 	faster := ca(t, other, err)
 	crt, key := other.CurrentCertKeyContent()
 	kube.PrependReactor("create", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -95,7 +110,7 @@ func TestTwoControllersStartAtOnce(t *testing.T) {
 			Data:       map[string][]byte{corev1.TLSCertKey: crt, corev1.TLSPrivateKeyKey: key, apis.ControllerCAKey: crt},
 		}, "kube-system")
 	})
-	cert, err := Shared(t.Context(), kube, "kube-system")
+	cert, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 	require.Equal(t, ca(t, cert, err), faster, "the one that was first counts for both")
 }
 
@@ -105,7 +120,7 @@ func TestNoRightToSecrets(t *testing.T) {
 		kube.PrependReactor(verb, "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), Secret, errors.New("no"))
 		})
-		cert, err := Shared(t.Context(), kube, "kube-system")
+		cert, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 		require.NotEmpty(t, ca(t, cert, err), "as before: a certificate of its own")
 	}
 }
@@ -116,7 +131,7 @@ func TestSecretThatCannotBeReplaced(t *testing.T) {
 	kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), Secret, nil)
 	})
-	cert, err := Shared(t.Context(), kube, "kube-system")
+	cert, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 	require.NotEmpty(t, ca(t, cert, err))
 }
 
@@ -132,7 +147,7 @@ func TestAPIThatIsNotReachableAtStart(t *testing.T) {
 			time.Sleep(attemptTimeout)
 			return true, nil, context.DeadlineExceeded
 		})
-		cert, err := Shared(t.Context(), kube, "kube-system")
+		cert, err := Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 		require.NotEmpty(t, ca(t, cert, err))
 
 		kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -140,7 +155,7 @@ func TestAPIThatIsNotReachableAtStart(t *testing.T) {
 			return true, nil, context.DeadlineExceeded
 		})
 		begun = time.Now()
-		_, err = Shared(t.Context(), kube, "kube-system")
+		_, err = Shared(t.Context(), kube, generic.ECDSA, "kube-system")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.InDelta(t, timeout, time.Since(begun), float64(attemptTimeout+time.Second), "it does not try for ever")
 	})

@@ -52,7 +52,7 @@ func (s *Serving) Apply(ctx context.Context, c *genericapiserver.Config) error {
 		return fmt.Errorf("setting up HTTPS for the API server: %w", err)
 	}
 	const name = genericapiserver.LoopbackClientServerNameOverride
-	cert, key, err := SelfSigned(loopbackMaxAge, []string{name})
+	cert, key, err := SelfSigned(ECDSA, loopbackMaxAge, []string{name})
 	if err != nil {
 		return fmt.Errorf("making the certificate of the API server's loopback client: %w", err)
 	}
