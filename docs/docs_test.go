@@ -177,7 +177,7 @@ func TestMakeTargets(t *testing.T) {
 	}
 	for target := range targets {
 		if target != "help" {
-			require.Contains(t, read(t, "CONTRIBUTING.md"), "`make "+target+"`")
+			require.True(t, strings.Contains(read(t, "CONTRIBUTING.md"), "`make "+target+"`"), "CONTRIBUTING.md does not describe `make %s`", target)
 		}
 	}
 }
