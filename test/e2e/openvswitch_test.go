@@ -4,12 +4,17 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
 // testOpenVSwitch stops Open vSwitch under running and starting agents.
@@ -66,22 +71,62 @@ func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.N
 }
 
 // testReplacement replaces agent and Open vSwitch of one Node after the other, as the update of a DaemonSet does. Until the new agent has installed
-// its flows, packets have only the flows that the kernel has kept. The TCP connection must survive; how long it stood still is in the output.
+// its flows, packets have only the flows that the kernel has kept. The TCP connection must survive; what was lost when is in the output.
 func (s *suite) testReplacement(t *testing.T) {
 	r := s.startStream(t)
 	r.waitFastIfGate(t)
+	// Without a window, so that each loss stands for a hundredth of a second.
+	steady := start(t, s.client.Space, "udp-ping", "--from=:4703", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+	s.waitFastIfGate(t, s.flow("UDP", 4703, udpEchoPort))
+	var phases timeline
 	for _, n := range s.Nodes {
+		phases.add(n.Name + ": agent stops")
 		require.NoError(t, n.StopAgent())
+		phases.add(n.Name + ": Open vSwitch stops")
+		require.NoError(t, n.StopOVS())
+		phases.add(n.Name + ": Open vSwitch starts")
 		require.NoError(t, n.RestartOVS(t.Context()))
+		phases.add(n.Name + ": agent starts")
 		s.startAgent(t, n)
+		phases.add(n.Name + ": agent is ready")
 		r.requireFlowing(t)
+		phases.add(n.Name + ": traffic flows")
 		s.waitRoundsComplete(t)
+		phases.add(n.Name + ": round is complete")
 		r.waitFastIfGate(t)
 	}
+	p := stop[report.Ping](t, steady)
+	t.Logf("%d of %d datagrams lost, 100 per second:\n%s", p.Lost, p.Sent, phases.with(p.Losses))
 	r.end(t, 1<<30)
 	for _, n := range s.Nodes {
 		require.NotContains(t, ovsSetting(t, n, "Open_vSwitch", ".", "other_config"), "flow-restore-wait")
 	}
+}
+
+// timeline has what a test has done, and when.
+type timeline []event
+
+type event struct {
+	at   time.Time
+	what string
+}
+
+func (l *timeline) add(what string) { *l = append(*l, event{time.Now(), what}) }
+
+// with returns the timeline as text, with what was lost meanwhile.
+func (l timeline) with(losses []report.Loss) string {
+	all := slices.Clone(l)
+	for _, loss := range losses {
+		began, ended := time.Unix(0, loss.Began), time.Unix(0, loss.Ended)
+		all.add(fmt.Sprintf("  %d lost, until %s", loss.Lost, ended.Format("15:04:05.000")))
+		all[len(all)-1].at = began
+	}
+	slices.SortStableFunc(all, func(a, b event) int { return a.at.Compare(b.at) })
+	var text strings.Builder
+	for _, e := range all {
+		fmt.Fprintf(&text, "%s %s\n", e.at.Format("15:04:05.000"), e.what)
+	}
+	return text.String()
 }
 
 func exists(path string) error {

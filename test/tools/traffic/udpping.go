@@ -29,6 +29,8 @@ const (
 	pingGrace = 3 * time.Second
 	// pingImpatience is how long a full window delays the next request: lost requests would fill it forever.
 	pingImpatience = time.Second
+	// maxLosses bounds the report.
+	maxLosses = 100
 )
 
 // udpPing sends numbered datagrams at a fixed rate to a udp-echo and evaluates the replies.
@@ -251,4 +253,25 @@ func (c *pingCounter) fill(r *report.Ping) {
 		r.LastLost = number
 	}
 	r.RTT = latencyOf(samples)
+	r.Losses = c.losses()
+}
+
+// losses returns the runs of requests without a reply, at most maxLosses. The caller holds mu.
+func (c *pingCounter) losses() (runs []report.Loss) {
+	for number, rtt := range c.rtt {
+		if rtt != 0 {
+			continue
+		}
+		at := c.sentAt[number].UnixNano()
+		if n := len(runs); n > 0 && runs[n-1].First+runs[n-1].Lost == number {
+			runs[n-1].Lost++
+			runs[n-1].Ended = at
+			continue
+		}
+		if len(runs) == maxLosses {
+			return runs
+		}
+		runs = append(runs, report.Loss{First: number, Lost: 1, Began: at, Ended: at})
+	}
+	return runs
 }

@@ -57,6 +57,17 @@ type Ping struct {
 	GapBegan     int64   `json:"gapBegan"`
 	FirstLost    int     `json:"firstLost"`
 	LastLost     int     `json:"lastLost"`
+	// Losses are the runs of lost requests, in order; the last ones are left out when there are more than 100.
+	Losses []Loss `json:"losses,omitempty"`
+}
+
+// Loss is a run of requests without a reply. First is the number of the first, Began when it was sent and Ended when the last was sent, both in
+// nanoseconds since 1970.
+type Loss struct {
+	First int   `json:"first"`
+	Lost  int   `json:"lost"`
+	Began int64 `json:"began"`
+	Ended int64 `json:"ended"`
 }
 
 // RR is the output of rr.
