@@ -111,15 +111,28 @@ func (n *Node) RestartOVS(ctx context.Context) error {
 	return n.startOVS(ctx)
 }
 
-// StopOVS ends both daemons, as the end of their container does: the kernel keeps the datapath.
+// StopOVS ends both daemons as the end of their container does, by ovs-ctl: first by the command exit, which keeps bridges and the kernel's
+// datapath, then by a signal.
 func (n *Node) StopOVS() error {
 	var errs []error
 	for _, p := range []*Process{n.vswitchd, n.ovsdb} {
-		if p != nil {
-			errs = append(errs, p.Stop(stopGrace))
+		if p == nil {
+			continue
 		}
+		n.commandExit(p)
+		errs = append(errs, p.Stop(stopGrace))
 	}
 	return errors.Join(errs...)
+}
+
+// commandExit asks a daemon to end and waits for it. A daemon that does not answer gets its signal afterwards.
+func (n *Node) commandExit(p *Process) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	control := fmt.Sprintf("%s/%s.%d.ctl", ovsRunDir, p.args[0], p.Pid())
+	if _, err := n.Exec(ctx, "ovs-appctl", "--timeout=1", "--target="+control, "exit"); err == nil {
+		_ = p.Wait(ctx)
+	}
 }
 
 // SetOVSDaemon makes a process that the caller has started the Node's ovsdb-server or ovs-vswitchd, which StopOVS ends.
