@@ -56,8 +56,11 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	p := newParts(ctx)
 	// It is made first, so that it is the first to be told of changes of the store.
 	pods := podfeed.New(n.store)
-	cache, err := startONCache(p.ctx, o, n, pods)
+	cache, err := newONCache(o, n, pods)
 	if err != nil {
+		return err
+	}
+	if err := cache.begin(p, n.Rounds); err != nil {
 		return err
 	}
 	c, err := newControllers(o, n, cache, pods)
@@ -142,6 +145,12 @@ func pipelineFeatures(o *options) openflow.Features {
 	}
 }
 
+// formerCache is used regardless of the gate: until the cache is started or removed, it must not forward packets by old flows.
+var formerCache = agent.FormerCache{
+	Suspend:  func() error { return oncache.Suspend(oncache.DefaultPinPath) },
+	StopHits: func() error { return oncache.StopHits(oncache.DefaultPinPath) },
+}
+
 // bringUp makes bridge, ports, host network and the pipeline's base flows, and restores the store.
 func (n *node) bringUp(ctx context.Context, o *options) error {
 	initializerOptions, err := agent.NewOptions(o.config, n.name)
@@ -151,11 +160,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 	n.initializer = agent.NewInitializer(*initializerOptions, n.clients.Kube, n.bridge, n.store, n.flows,
 		func(network *config.NetworkConfig, node *config.NodeConfig) (route.Interface, error) {
 			return route.NewClient(network, node, route.Options{Ports: route.Ports{AgentAPI: uint16(o.config.APIPort)}, Sysctls: n.sysctls})
-		})
-	// Regardless of the gate: until startONCache has started or removed the cache, it must not forward packets by old flows.
-	if err := oncache.Suspend(oncache.DefaultPinPath); err != nil {
-		return err
-	}
+		}, formerCache)
 	n.State, err = n.initializer.Initialize(ctx)
 	return err
 }

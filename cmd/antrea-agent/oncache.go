@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/antrea-oncache/antrea/pkg/agent"
 	oncachehandler "github.com/antrea-oncache/antrea/pkg/agent/apiserver/handlers/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
@@ -25,19 +26,17 @@ import (
 type onCache struct {
 	// manager is nil when the feature gate is off.
 	manager *oncache.Manager
+	// start starts the cache, or with the gate off removes what an earlier agent has left of it. ctx ends when the agent stops.
+	start func(ctx context.Context) error
 	// routes answer GET, changes PUT.
 	routes, changes map[string]http.HandlerFunc
 }
 
-// startONCache starts the cache, or with the gate off removes what an earlier agent has left of it, and returns the handlers
-// of its API paths. It is called when the base flows are installed and the interface store is restored, and
-// before any Pod or Node flow is installed. ctx ends when the agent stops.
-func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
+// newONCache makes the cache, and the handlers of its API paths.
+func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	if !o.gates.Enabled(features.ONCache) {
-		if err := oncache.Cleanup(oncache.DefaultPinPath, n.sysctls); err != nil {
-			return nil, fmt.Errorf("feature gate %s is off, but removing its programs and settings failed: %w", features.ONCache, err)
-		}
 		return &onCache{
+			start:   func(context.Context) error { return removeONCache(n) },
 			routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(nil), "/oncache/mode": oncachehandler.HandleMode(nil)},
 			changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(nil)},
 		}, nil
@@ -67,14 +66,47 @@ func startONCache(ctx context.Context, o *options, n *node, pods *podfeed.Feed) 
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}
-	manager.Start()
-	reportUnavailable(n, manager)
-	go manager.Run(ctx.Done())
 	return &onCache{
 		manager: manager,
+		start: func(ctx context.Context) error {
+			manager.Start()
+			reportUnavailable(n, manager)
+			go manager.Run(ctx.Done())
+			return nil
+		},
 		routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)},
 		changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(manager)},
 	}, nil
+}
+
+// begin starts the cache before any controller runs, or in a part of p when ovs-vswitchd waits for the flows of controllers. Until then the programs of
+// an earlier agent are left alone: without their stamps, packets would miss the flows that the kernel has kept.
+func (c *onCache) begin(p *parts, rounds *agent.Rounds) error {
+	start := func(ctx context.Context) error {
+		if err := formerCache.Suspend(); err != nil {
+			return err
+		}
+		return c.start(ctx)
+	}
+	select {
+	case <-rounds.Forwards():
+		return start(p.ctx)
+	default:
+	}
+	p.serve(func(ctx context.Context) error {
+		if !waitFor(ctx, rounds.Forwards()) {
+			return nil
+		}
+		return start(ctx)
+	})
+	return nil
+}
+
+func removeONCache(n *node) error {
+	if err := oncache.Cleanup(oncache.DefaultPinPath, n.sysctls); err != nil {
+		return fmt.Errorf("feature gate %s is off, but removing its programs and settings failed: %w", features.ONCache, err)
+	}
+	return nil
 }
 
 func reportUnavailable(n *node, manager *oncache.Manager) {

@@ -14,6 +14,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
+// servicePatience is how long forwarding waits for the flows of Services when all others are installed. Many Services take longer. Then a new
+// connection to one without flows goes to the host, but no other new connection has to wait.
+const servicePatience = 5 * time.Second
+
 // reconcileRetryInterval is the time between two attempts to restore the Pods' flows.
 const reconcileRetryInterval = 2 * time.Second
 
@@ -37,14 +41,16 @@ func (c *controllers) restorePods(p *parts, rounds *agent.Rounds) {
 	})
 }
 
-// completeRound deletes the flows of earlier agents once each controller has installed its own.
+// completeRound lets Open vSwitch forward when the controllers have installed their flows, and then deletes those of earlier agents.
 func (c *controllers) completeRound(p *parts, rounds *agent.Rounds) {
-	installed := []<-chan struct{}{c.podsInstalled, c.nodeRoutes.Synced(), c.policies.Synced()}
+	installed := agent.Installed{
+		Before: []<-chan struct{}{c.podsInstalled, c.nodeRoutes.Synced(), c.policies.Synced()}, Patience: servicePatience,
+	}
 	if c.proxy != nil {
-		installed = append(installed, c.proxy.Synced())
+		installed.Soon = append(installed.Soon, c.proxy.Synced())
 	}
 	p.background(func(ctx context.Context) {
-		if err := rounds.Complete(ctx, installed...); err != nil {
+		if err := rounds.Complete(ctx, installed); err != nil {
 			klog.InfoS("Left the round of flows incomplete", "reason", err)
 		}
 	})

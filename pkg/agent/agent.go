@@ -31,6 +31,14 @@ const gatewayCheckInterval = time.Minute
 // NewRoutes makes the client of the host network. It is called once the gateway port exists, and must change nothing.
 type NewRoutes func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error)
 
+// FormerCache is what an earlier agent has left of ONCache on the Node.
+type FormerCache struct {
+	// Suspend stops its programs.
+	Suspend func() error
+	// StopHits stops the hits, but not the stamps, without which packets would miss the kernel's flows.
+	StopHits func() error
+}
+
 // Initializer brings the Node up. Make it with NewInitializer, call Initialize once.
 type Initializer struct {
 	options   Options
@@ -39,6 +47,7 @@ type Initializer struct {
 	store     interfacestore.InterfaceStore
 	flows     openflow.Client
 	newRoutes NewRoutes
+	former    FormerCache
 	clock     clock.WithTicker
 
 	nodeInterval, bridgeAttempt time.Duration
@@ -49,10 +58,10 @@ type Initializer struct {
 
 // NewInitializer does nothing yet. The interface store must be empty and without subscribers.
 func NewInitializer(options Options, kube kubernetes.Interface, ovs ovsconfig.BridgeClient, store interfacestore.InterfaceStore,
-	flows openflow.Client, newRoutes NewRoutes,
+	flows openflow.Client, newRoutes NewRoutes, former FormerCache,
 ) *Initializer {
 	return &Initializer{
-		options: options, kube: kube, ovs: ovs, store: store, flows: flows, newRoutes: newRoutes,
+		options: options, kube: kube, ovs: ovs, store: store, flows: flows, newRoutes: newRoutes, former: former,
 		clock: clock.RealClock{}, nodeInterval: nodePollInterval, bridgeAttempt: bridgeAttempt,
 	}
 }
@@ -72,6 +81,9 @@ type State struct {
 // Node object to be complete and for ovsdb-server and ovs-vswitchd to run, until ctx ends. It can be repeated after an
 // error as long as the OpenFlow client was not initialized, and every part of it leaves alone what is already right:
 // traffic goes on while an agent restarts.
+//
+// The former cache is suspended before anything that its entries rely on changes. When ovs-vswitchd waits for the agent's flows, these change
+// nothing yet: packets have the kernel's flows that the entries are results of. So its hits go on, and Rounds stops them.
 func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 	if err := i.discover(ctx); err != nil {
 		return nil, err
@@ -90,6 +102,15 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	waiting, err := waitsForFlows(i.ovs)
+	if err != nil {
+		return nil, err
+	}
+	if !waiting {
+		if err := i.former.Suspend(); err != nil {
+			return nil, err
+		}
+	}
 	round := nextRound(externalIDs)
 	if err := i.ovs.SetExternalID(startedRoundKey, strconv.Itoa(int(round.RoundNum))); err != nil {
 		return nil, fmt.Errorf("record that round %d begins: %w", round.RoundNum, err)
@@ -99,10 +120,10 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 		return nil, fmt.Errorf("prepare the pipeline: %w", err)
 	}
 	klog.InfoS("Initialized the Node", "node", i.node.Name, "podIPv4CIDR", i.node.PodIPv4CIDR, "podIPv6CIDR", i.node.PodIPv6CIDR,
-		"uplink", i.node.Uplink.Name, "mtu", i.node.MTU, "round", round.RoundNum, "restoredPods", i.store.GetContainerInterfaceNum())
+		"uplink", i.node.Uplink.Name, "mtu", i.node.MTU, "round", round.RoundNum, "restoredPods", i.store.GetContainerInterfaceNum(), "flowRestoreWait", waiting)
 	return &State{
 		Node: i.node, Network: i.network, Routes: routes, Reconnected: reconnected,
-		Rounds: newRounds(i.flows, i.ovs, round, i.clock, i.restoreGateway),
+		Rounds: newRounds(i.flows, i.ovs, round, i.clock, i.restoreGateway, i.former, waiting),
 	}, nil
 }
 

@@ -83,6 +83,8 @@ type bed struct {
 	store    interfacestore.InterfaceStore
 	pipeline *pipelineStub
 	options  Options
+	// suspended counts how often the former cache was suspended.
+	suspended int
 }
 
 func newBed(t *testing.T) *bed {
@@ -106,7 +108,8 @@ func newBed(t *testing.T) *bed {
 func (b *bed) initializer() *Initializer {
 	b.store, b.pipeline = interfacestore.NewInterfaceStore(), &pipelineStub{}
 	i := NewInitializer(b.options, b.kube, b.bridge, b.store, b.pipeline,
-		func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error) { return routesStub{}, nil })
+		func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error) { return routesStub{}, nil },
+		FormerCache{Suspend: func() error { b.suspended++; return nil }})
 	i.nodeInterval, i.bridgeAttempt = time.Millisecond, 100*time.Millisecond
 	return i
 }
@@ -242,7 +245,7 @@ func TestInitializeAgainKeepsWhatIsThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	first.Rounds.started = first.Rounds.started.Add(-minRoundAge)
-	require.NoError(t, first.Rounds.Complete(ctx, closed()))
+	require.NoError(t, first.Rounds.Complete(ctx, Installed{}))
 	require.Equal(t, "{}", b.ovs.Vsctl("get", "Open_vSwitch", ".", "other_config"))
 	require.Equal(t, `"1"`, b.ovs.Vsctl("get", "bridge", "br-int", "external_ids:roundNum"))
 	// A Pod's port, as the CNI server makes it.
@@ -262,6 +265,31 @@ func TestInitializeAgainKeepsWhatIsThere(t *testing.T) {
 	require.True(t, ok)
 	require.NotZero(t, pod.OFPort)
 	require.Equal(t, addresses("10.10.1.2"), pod.IPs)
+}
+
+// While ovs-vswitchd waits for flows, the former cache answers as the kernel's flows do, unless its headers are wrong.
+func TestInitializeSuspendsTheFormerCache(t *testing.T) {
+	b := newBed(t)
+	start := func() (suspended int, forwards bool) {
+		b.suspended = 0
+		_, state := b.start(t)
+		return b.suspended, isClosed(state.Rounds.Forwards())
+	}
+	b.start(t)
+	suspended, forwards := start()
+	require.Equal(t, 1, suspended)
+	require.True(t, forwards)
+
+	b.ovs.Vsctl("set", "Open_vSwitch", ".", "other_config:flow-restore-wait=true")
+	suspended, forwards = start()
+	require.Zero(t, suspended)
+	require.False(t, forwards)
+
+	b.options.TunnelCsum = true
+	suspended, _ = start()
+	require.Equal(t, 1, suspended, "another tunnel")
+	suspended, _ = start()
+	require.Zero(t, suspended)
 }
 
 func TestInitializeAdjustsPortsToTheConfiguration(t *testing.T) {

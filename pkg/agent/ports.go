@@ -62,6 +62,12 @@ func (i *Initializer) ensureTunnelPort(ctx context.Context, ports []ovsconfig.Po
 		stale = append(stale, existing.Name)
 		existing = nil
 	}
+	if existing == nil || len(stale) > 0 || !maps.Equal(existing.Options, options) {
+		// Entries have headers for the tunnel as it was.
+		if err := i.former.Suspend(); err != nil {
+			return 0, err
+		}
+	}
 	// Two flow-based tunnel ports of one kind exclude each other: the old one has to go first.
 	if err := i.deletePorts(stale); err != nil {
 		return 0, err

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -32,6 +33,10 @@ const (
 	minRoundAge = 10 * time.Second
 	// roundRetryInterval is the time between two attempts at a step of a round.
 	roundRetryInterval = 2 * time.Second
+	// waitCheckInterval is the time between two looks at flow-restore-wait.
+	waitCheckInterval = 100 * time.Millisecond
+	// applyTimeout bounds the wait for ovs-vswitchd to begin forwarding.
+	applyTimeout = 10 * time.Second
 )
 
 // firstRound is the round of a bridge without history.
@@ -79,7 +84,25 @@ type roundFlows interface {
 // roundStore is the part of ovsconfig.BridgeClient that rounds need.
 type roundStore interface {
 	SetExternalID(key, value string) error
+	GetOVSOtherConfig() (map[string]string, error)
 	DeleteOVSOtherConfig(keys ...string) error
+	// Create returns when ovs-vswitchd has applied what is in the database.
+	Create(ctx context.Context) error
+}
+
+// waitsForFlows reports whether ovs-vswitchd, which runs, lets packets have only the flows that the kernel has kept.
+func waitsForFlows(store roundStore) (bool, error) {
+	settings, err := store.GetOVSOtherConfig()
+	return settings[flowRestoreWaitKey] == "true", err
+}
+
+// Installed are channels that controllers close when they have installed their flows again.
+type Installed struct {
+	// Before are those without whose flows forwarding does not begin.
+	Before []<-chan struct{}
+	// Soon are those for which forwarding waits, once Before is complete, but at most Patience.
+	Soon     []<-chan struct{}
+	Patience time.Duration
 }
 
 // Rounds ends rounds of flows. It starts with the base flows of a round in place.
@@ -89,37 +112,52 @@ type Rounds struct {
 	clock clock.Clock
 	// afterReplay restores what else vswitchd may have lost.
 	afterReplay func(context.Context) error
+	former      FormerCache
+	// waiting is set while ovs-vswitchd has forwarded by none of this agent's flows. After newRounds it belongs to Complete.
+	waiting bool
 
 	round   openflow.RoundInfo
 	started time.Time
 	// restored is closed once flow-restore-wait has been cleared for the first time.
 	restored chan struct{}
 	once     sync.Once
+	// forwards is closed when waiting ends.
+	forwards chan struct{}
 }
 
-func newRounds(flows roundFlows, store roundStore, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error) *Rounds {
-	return &Rounds{flows: flows, store: store, clock: c, round: round, started: c.Now(), restored: make(chan struct{}), afterReplay: afterReplay}
+func newRounds(flows roundFlows, store roundStore, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error,
+	former FormerCache, waiting bool,
+) *Rounds {
+	r := &Rounds{
+		flows: flows, store: store, clock: c, round: round, started: c.Now(), restored: make(chan struct{}), forwards: make(chan struct{}),
+		afterReplay: afterReplay, former: former, waiting: waiting,
+	}
+	if !waiting {
+		close(r.forwards)
+	}
+	return r
 }
 
 // Round returns the present round.
 func (r *Rounds) Round() openflow.RoundInfo { return r.round }
 
-// Restored is closed when all flows have been installed for the first time and vswitchd forwards by them.
+// Restored is closed when the flows without which forwarding does not begin have been installed, and flow-restore-wait is cleared.
 func (r *Rounds) Restored() <-chan struct{} { return r.restored }
 
-// Complete waits until every channel of installed is closed: each stands for a controller that has installed its flows
-// again. Then it clears flow-restore-wait; and when the round is at least 10 s old it deletes the flows of the previous
-// round and records the present one. It retries what fails every 2 s, and returns when done or with ctx's error.
-func (r *Rounds) Complete(ctx context.Context, installed ...<-chan struct{}) error {
-	for i, ch := range installed {
-		select {
-		case <-ch:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the flows of round %d (%d of %d controllers are done): %w", r.round.RoundNum, i, len(installed), ctx.Err())
-		}
-	}
-	if err := r.retry(ctx, "clear flow-restore-wait", r.clearFlowRestoreWait); err != nil {
+// Forwards is closed when packets can have flows of this round, and the former cache has no hits any more.
+func (r *Rounds) Forwards() <-chan struct{} { return r.forwards }
+
+// Complete waits for the controllers to install their flows again, and lets ovs-vswitchd forward by them. When all are installed and the round is
+// at least 10 s old, it deletes the flows of the previous round and records the present one. It retries what fails every 2 s, and returns when
+// done or with ctx's error.
+func (r *Rounds) Complete(ctx context.Context, installed Installed) error {
+	if err := r.begin(ctx, installed); err != nil {
 		return err
+	}
+	for _, ch := range installed.Soon {
+		if err := r.await(ctx, ch, nil); err != nil {
+			return err
+		}
 	}
 	if wait := minRoundAge - r.clock.Since(r.started); wait > 0 {
 		if err := r.sleep(ctx, wait); err != nil {
@@ -136,6 +174,96 @@ func (r *Rounds) Complete(ctx context.Context, installed ...<-chan struct{}) err
 		klog.InfoS("Completed the round of flows", "round", r.round.RoundNum)
 	}
 	return err
+}
+
+// begin lets ovs-vswitchd forward by the flows that are installed. While it waits, the kernel's flows and the former cache's entries are results of
+// the same tables. The hits end before packets can have new flows. The stamps stay until they have, because a packet that misses is lost until then.
+func (r *Rounds) begin(ctx context.Context, installed Installed) error {
+	for _, ch := range installed.Before {
+		if err := r.await(ctx, ch, nil); err != nil {
+			return err
+		}
+	}
+	if err := r.awaitSoon(ctx, installed); err != nil {
+		return err
+	}
+	if r.waiting {
+		if err := r.retry(ctx, "stop the hits of the former cache", r.former.StopHits); err != nil {
+			return err
+		}
+	}
+	if err := r.retry(ctx, "clear flow-restore-wait", r.clearFlowRestoreWait); err != nil {
+		return err
+	}
+	if r.waiting {
+		applyCtx, cancel := context.WithTimeout(ctx, applyTimeout)
+		defer cancel()
+		if err := r.store.Create(applyCtx); err != nil {
+			klog.ErrorS(err, "ovs-vswitchd has not said that it forwards; packets may be lost until it does")
+		}
+		r.stopWaiting()
+	}
+	return nil
+}
+
+func (r *Rounds) awaitSoon(ctx context.Context, installed Installed) error {
+	if len(installed.Soon) == 0 {
+		return nil
+	}
+	patience := r.clock.NewTimer(installed.Patience)
+	defer patience.Stop()
+	for _, ch := range installed.Soon {
+		err := r.await(ctx, ch, patience.C())
+		if errors.Is(err, errImpatient) {
+			klog.InfoS("Forwarding begins although not all flows are installed", "after", installed.Patience)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errImpatient = errors.New("the time is over")
+
+// await waits for a controller, at most until the time is over. Meanwhile it looks whether somebody else has made ovs-vswitchd forward.
+func (r *Rounds) await(ctx context.Context, installed <-chan struct{}, over <-chan time.Time) error {
+	for {
+		var check <-chan time.Time
+		if r.waiting {
+			check = r.clock.NewTimer(waitCheckInterval).C()
+		}
+		select {
+		case <-installed:
+			return nil
+		case <-over:
+			return errImpatient
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the flows of round %d: %w", r.round.RoundNum, ctx.Err())
+		case <-check:
+			r.checkWaiting()
+		}
+	}
+}
+
+// checkWaiting suspends the former cache when ovs-vswitchd forwards, because somebody else has cleared flow-restore-wait.
+func (r *Rounds) checkWaiting() {
+	waiting, err := waitsForFlows(r.store)
+	if err != nil || waiting {
+		return // without a database there is no ovs-vswitchd that changes the kernel's flows
+	}
+	klog.InfoS("Somebody else has cleared flow-restore-wait: Open vSwitch forwards although not all flows are installed")
+	if err := r.former.Suspend(); err != nil {
+		klog.ErrorS(err, "The former cache cannot be suspended, will try again", "after", waitCheckInterval)
+		return
+	}
+	r.stopWaiting()
+}
+
+func (r *Rounds) stopWaiting() {
+	r.waiting = false
+	close(r.forwards)
 }
 
 func (r *Rounds) clearFlowRestoreWait() error {

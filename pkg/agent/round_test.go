@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,8 @@ type recorder struct {
 	steps    []string
 	failures map[string]int
 	done     chan string
+	// waiting is flow-restore-wait.
+	waiting bool
 	// flows is the number of flows in the table IngressRule, learned that of session affinities.
 	flows, learned int
 }
@@ -91,6 +94,28 @@ func (r *recorder) setFlows(n int) {
 func (r *recorder) DeleteStaleFlows() error                   { return r.step("delete stale") }
 func (r *recorder) SetExternalID(key, value string) error     { return r.step(key + "=" + value) }
 func (r *recorder) DeleteOVSOtherConfig(keys ...string) error { return r.step("clear " + keys[0]) }
+func (r *recorder) Create(context.Context) error              { return r.step("applied") }
+func (r *recorder) GetOVSOtherConfig() (map[string]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return map[string]string{"flow-restore-wait": fmt.Sprint(r.waiting)}, nil
+}
+
+func (r *recorder) clearedByOthers() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = false
+}
+
+func (r *recorder) rounds(c clock.Clock, waiting bool) *Rounds {
+	r.waiting = waiting
+	former := FormerCache{
+		Suspend:  func() error { return r.step("suspend") },
+		StopHits: func() error { return r.step("stop hits") },
+	}
+	return newRounds(r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, waiting)
+}
+
 func (r *recorder) gateway(context.Context) error             { return r.step("gateway") }
 
 func waitForTimer(t *testing.T, c *clocktesting.FakeClock) {
@@ -107,10 +132,10 @@ func closed() <-chan struct{} {
 func TestCompleteRoundWaitsForControllersAndAge(t *testing.T) {
 	c := clocktesting.NewFakeClock(time.Now())
 	rec := newRecorder()
-	r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, c, rec.gateway)
+	r := rec.rounds(c, false)
 	pods := make(chan struct{})
 	done := make(chan error, 1)
-	go func() { done <- r.Complete(t.Context(), closed(), pods) }()
+	go func() { done <- r.Complete(t.Context(), Installed{Before: []<-chan struct{}{closed(), pods}}) }()
 
 	c.Step(3 * time.Second)
 	require.Empty(t, rec.taken(), "the Pods' flows are not installed yet")
@@ -129,10 +154,10 @@ func TestCompleteRoundRetriesEachStep(t *testing.T) {
 	c := clocktesting.NewFakeClock(time.Now())
 	rec := newRecorder()
 	rec.failures = map[string]int{"clear flow-restore-wait": 1, "delete stale": 2, "roundNum=8": 1}
-	r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, c, rec.gateway)
+	r := rec.rounds(c, false)
 	c.Step(minRoundAge)
 	done := make(chan error, 1)
-	go func() { done <- r.Complete(t.Context()) }()
+	go func() { done <- r.Complete(t.Context(), Installed{}) }()
 	for range 4 {
 		waitForTimer(t, c)
 		c.Step(roundRetryInterval)
@@ -143,19 +168,111 @@ func TestCompleteRoundRetriesEachStep(t *testing.T) {
 
 func TestCompleteRoundEndsWithItsContext(t *testing.T) {
 	rec := newRecorder()
-	r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, clock.RealClock{}, rec.gateway)
+	r := rec.rounds(clock.RealClock{}, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := r.Complete(ctx, closed(), make(chan struct{}))
+	err := r.Complete(ctx, Installed{Before: []<-chan struct{}{closed(), make(chan struct{})}})
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "of 2 controllers")
+	require.ErrorContains(t, err, "the flows of round 8")
 	require.Empty(t, rec.taken())
+}
+
+// The former cache has hits until packets can have other flows, and stamps until they have.
+func TestFormerCacheWorksUntilForwardingBegins(t *testing.T) {
+	for _, test := range []struct {
+		name, failed string
+		took         time.Duration
+	}{
+		{"nothing fails", "", 0},
+		{"its hits cannot be stopped at once", "stop hits", roundRetryInterval},
+		{"flow-restore-wait cannot be cleared at once", "clear flow-restore-wait", roundRetryInterval},
+		{"ovs-vswitchd does not answer", "applied", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rec := newRecorder()
+				want := []string{"stop hits", "clear flow-restore-wait", "applied"}
+				if test.failed != "" {
+					rec.failures[test.failed] = 1
+				}
+				if test.failed == "applied" {
+					want = want[:2]
+				}
+				r := rec.rounds(clock.RealClock{}, true)
+				pods := make(chan struct{})
+				go func() { _ = r.Complete(t.Context(), Installed{Before: []<-chan struct{}{pods}}) }()
+				time.Sleep(time.Hour)
+				require.Empty(t, rec.taken())
+				require.False(t, isClosed(r.Forwards()))
+				begun := time.Now()
+				close(pods)
+				<-r.Forwards()
+				require.Equal(t, test.took, time.Since(begun))
+				require.Equal(t, want, rec.taken()[:len(want)])
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// Somebody else may clear flow-restore-wait, as ovs-ctl restart does: then ovs-vswitchd forwards by what the agent has installed so far.
+func TestFormerCacheIsSuspendedWhenForwardingBeginsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := newRecorder()
+		rec.failures["suspend"] = 1
+		r := rec.rounds(clock.RealClock{}, true)
+		pods := make(chan struct{})
+		go func() { _ = r.Complete(t.Context(), Installed{Before: []<-chan struct{}{pods}}) }()
+		time.Sleep(time.Second)
+		require.Empty(t, rec.taken())
+		begun := time.Now()
+		rec.clearedByOthers()
+		<-r.Forwards()
+		require.LessOrEqual(t, time.Since(begun), 2*waitCheckInterval, "the first attempt fails")
+		require.Equal(t, []string{"suspend"}, rec.taken())
+		require.False(t, isClosed(r.Restored()), "new Pods wait for the flows")
+		close(pods)
+		<-r.Restored()
+		synctest.Wait()
+		require.NotContains(t, rec.taken(), "stop hits")
+	})
+}
+
+// Forwarding waits for the flows of Services, but not for ever; the flows of the former round stay until they are there.
+func TestForwardingHasLittlePatience(t *testing.T) {
+	for _, waiting := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			rec := newRecorder()
+			r := rec.rounds(clock.RealClock{}, waiting)
+			services, done := make(chan struct{}), make(chan error, 1)
+			begun := time.Now()
+			go func() {
+				done <- r.Complete(t.Context(), Installed{Before: []<-chan struct{}{closed()}, Soon: []<-chan struct{}{services}, Patience: 5 * time.Second})
+			}()
+			<-r.Restored()
+			require.Equal(t, 5*time.Second, time.Since(begun))
+			time.Sleep(time.Minute)
+			require.NotContains(t, rec.taken(), "delete stale")
+			close(services)
+			require.NoError(t, <-done)
+			require.Contains(t, rec.taken(), "delete stale")
+		})
+	}
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
 }
 
 func TestReconnectionReplaysFlows(t *testing.T) {
 	rec := newRecorder()
 	c := clocktesting.NewFakeClock(time.Now())
-	r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, c, rec.gateway)
+	r := rec.rounds(c, false)
 	reconnected := make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
@@ -166,7 +283,7 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 	require.Equal(t, "gateway", <-rec.done)
 
 	c.Step(minRoundAge)
-	require.NoError(t, r.Complete(ctx))
+	require.NoError(t, r.Complete(ctx, Installed{}))
 	require.Equal(t, []string{"replay", "gateway", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
 		"before the first complete install flow-restore-wait is not cleared by a reconnection")
 
@@ -191,7 +308,7 @@ func TestFlowsThatAreReplacedAfterTheReplay(t *testing.T) {
 		const full = 100
 		rec := newRecorder()
 		rec.setFlows(full)
-		r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, clock.RealClock{}, rec.gateway)
+		r := rec.rounds(clock.RealClock{}, false)
 		reconnected := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -236,7 +353,7 @@ func TestFlowsThatChangeAfterTheReplay(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rec := newRecorder()
-				r := newRounds(rec, rec, openflow.RoundInfo{RoundNum: 8}, clock.RealClock{}, rec.gateway)
+				r := rec.rounds(clock.RealClock{}, false)
 				reconnected := make(chan struct{})
 				ctx, cancel := context.WithCancel(t.Context())
 				go r.Run(ctx, reconnected)

@@ -10,7 +10,7 @@ import (
 
 // Maps are the names of the maps that DumpMap knows. There are none while the cache is not available.
 func (m *Manager) Maps() ([]string, error) {
-	if m.unavailable != nil {
+	if m.Unavailable() != nil {
 		return nil, nil
 	}
 	stats, err := m.dp.MapStats()
@@ -26,8 +26,8 @@ func (m *Manager) Maps() ([]string, error) {
 
 // DumpMap writes the first limit entries of a map, in the form of datapath.DumpMap.
 func (m *Manager) DumpMap(name string, limit int, w io.Writer) error {
-	if m.unavailable != nil {
-		return fmt.Errorf("ONCache is not available on this Node: %w", m.unavailable)
+	if reason := m.Unavailable(); reason != nil {
+		return fmt.Errorf("ONCache is not available on this Node: %w", reason)
 	}
 	return m.dp.DumpMap(name, limit, w)
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -26,6 +27,9 @@ const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
 
 // ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
 const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
+
+// errNotStarted is why the cache is not in use before Start.
+var errNotStarted = errors.New("the agent has not installed the flows of Open vSwitch yet")
 
 // retryInterval is how long the manager waits after Open vSwitch has refused mark flows, or while no epoch is free.
 const retryInterval = time.Second
@@ -74,23 +78,27 @@ type Manager struct {
 	wake     chan struct{}
 	pods     *podAnnouncer
 	uplink   *uplinkKeeper
-	// unavailable is why the cache is not in use; nil when it is.
+	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
+	mu          sync.Mutex
 	unavailable error
 }
 
 // New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
-	m := &Manager{config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1)}
+	m := &Manager{config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	return m
 }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
-// Pods. It is called once, after the base flows are installed and before controllers run. When the kernel or a device
-// cannot carry the fast path, Start removes what it had begun and logs the reason, and the Node runs on Open vSwitch alone.
+// Pods. It is called once, when Open vSwitch forwards by flows of this agent, and no hits of an earlier one are possible. Controllers may run:
+// changes of flows before Start matter to nobody, because Start evicts everything, and the Nodes of flows that exist are announced by the client.
+// When the kernel or a device cannot carry the fast path, Start removes what it had begun and logs the reason, and the Node runs on Open vSwitch
+// alone.
 func (m *Manager) Start() {
-	if err := m.start(); err != nil {
-		m.unavailable = err
+	err := m.start()
+	m.setUnavailable(err)
+	if err != nil {
 		klog.ErrorS(err, "ONCache is not available on this Node: all traffic takes the slow path")
 		m.abandon()
 		return
@@ -126,6 +134,7 @@ func (m *Manager) start() error {
 		return err
 	}
 	m.table = newTable(m.dp, time.Now, m.poke, former, rand.Uint32N(datapath.MaxEpoch))
+	m.store.Subscribe(m.pods.changed)
 	wanted := m.pods.begin(m.dp, m.table, m.store.Pods())
 	if err := m.detachExcept(append(wanted, uplink.IfIndex)); err != nil {
 		return err
@@ -135,7 +144,8 @@ func (m *Manager) start() error {
 	}
 	// Nothing can fail from here on.
 	m.flows.SetInterceptor(m.table)
-	m.store.Subscribe(m.pods.changed)
+	m.table.renewStamps()
+	m.pods.follow()
 	m.uplink.mode.begin(m.config.Mode, m.uplink.bypassed(uplink.IfIndex))
 	return nil
 }
@@ -154,7 +164,17 @@ func (m *Manager) load() (err error) {
 }
 
 // Unavailable is why the cache is not in use on this Node; nil when it is. It does not change after Start.
-func (m *Manager) Unavailable() error { return m.unavailable }
+func (m *Manager) Unavailable() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.unavailable
+}
+
+func (m *Manager) setUnavailable(reason error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unavailable = reason
+}
 
 // poke wakes the worker, which writes mark flows.
 func (m *Manager) poke() {
@@ -182,6 +202,7 @@ func (m *Manager) detachExcept(wanted []int) error {
 
 // abandon removes what a failed start has set up, and what an earlier agent had running.
 func (m *Manager) abandon() {
+	m.pods.abandon()
 	if m.dp != nil {
 		m.dp.SetMode(datapath.ModeOff)
 	}
@@ -193,8 +214,12 @@ func (m *Manager) abandon() {
 	}
 }
 
-// Suspend stops the fast path of an earlier agent until Start. It is called before the base flows are installed anew.
+// Suspend stops the programs of an earlier agent until Start.
 func Suspend(pinPath string) error { return datapath.Suspend(pinPath) }
+
+// StopHits stops the hits of an earlier agent's programs. They go on stamping packets, so that these go on matching the kernel flows that Open
+// vSwitch has made for them.
+func StopHits(pinPath string) error { return datapath.StopHits(pinPath) }
 
 // Cleanup removes programs, maps and pins, and restores the sysctl's former value. It leaves clsact qdiscs in place,
 // because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
@@ -205,7 +230,7 @@ func Cleanup(pinPath string, sysctls *sysctl.Record) error {
 
 // Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and keep working after that.
 func (m *Manager) Run(stopCh <-chan struct{}) {
-	if m.unavailable != nil {
+	if m.Unavailable() != nil {
 		return
 	}
 	go m.uplink.watch(stopCh)
@@ -252,8 +277,8 @@ func (m *Manager) writeMarks() (again bool) {
 
 // SetMode changes the mode at once. Packets in flight are not affected: one hit more or less takes the other path.
 func (m *Manager) SetMode(mode datapath.Mode) error {
-	if m.unavailable != nil {
-		return fmt.Errorf("ONCache is not available on this Node: %w", m.unavailable)
+	if reason := m.Unavailable(); reason != nil {
+		return fmt.Errorf("ONCache is not available on this Node: %w", reason)
 	}
 	former := m.uplink.mode.want(mode)
 	klog.InfoS("Changed the ONCache mode", "from", former, "to", mode)
@@ -262,6 +287,9 @@ func (m *Manager) SetMode(mode datapath.Mode) error {
 
 // Mode returns the wanted mode, whether or not the cache can work at the moment.
 func (m *Manager) Mode() datapath.Mode {
+	if errors.Is(m.Unavailable(), errNotStarted) {
+		return m.config.Mode
+	}
 	wanted, _ := m.uplink.mode.state()
 	return wanted
 }
@@ -269,7 +297,7 @@ func (m *Manager) Mode() datapath.Mode {
 // EvictConnection makes the cache forget the connection between two addresses. Its packets take the slow path, and the
 // cache learns only what Open vSwitch does with them.
 func (m *Manager) EvictConnection(protocol uint8, a, b netip.AddrPort) error {
-	if m.unavailable != nil {
+	if m.Unavailable() != nil {
 		return nil
 	}
 	return m.dp.DeleteFlow(protocol, a, b)
@@ -277,7 +305,7 @@ func (m *Manager) EvictConnection(protocol uint8, a, b netip.AddrPort) error {
 
 // EachFlow calls yield for every entry of the cache until it returns false.
 func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
-	if m.unavailable != nil {
+	if m.Unavailable() != nil {
 		return nil
 	}
 	return m.dp.Flows(yield)

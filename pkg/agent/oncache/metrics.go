@@ -4,6 +4,8 @@
 package oncache
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
@@ -40,9 +42,11 @@ func (m *Manager) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	if m.unavailable != nil {
+	if reason := m.Unavailable(); reason != nil {
 		gauge(descActive, 0)
-		gauge(descUnavailable, 1, m.unavailable.Error())
+		if !errors.Is(reason, errNotStarted) {
+			gauge(descUnavailable, 1, reason.Error())
+		}
 		return
 	}
 	active := 0.0

@@ -37,7 +37,23 @@ type podAnnouncer struct {
 
 	mu   sync.Mutex           // taken before the table's lock
 	pods map[string]*localPod // by interface name
+	// early are changes of the interface store before follow. stage says what becomes of changes.
+	early []podChange
+	stage announcerStage
 }
+
+// podChange is a change of the interface store; one of the two is not nil.
+type podChange struct{ added, removed *Pod }
+
+type announcerStage int
+
+const (
+	// starting: changes wait until those Pods are announced that exist at start.
+	starting announcerStage = iota
+	following
+	// abandoned: the cache is not available, and nobody needs them.
+	abandoned
+)
 
 func newPodAnnouncer(config *Config) *podAnnouncer {
 	return &podAnnouncer{config: config, pods: map[string]*localPod{}}
@@ -57,15 +73,45 @@ func (a *podAnnouncer) begin(dp *datapath.Datapath, t *table, present []Pod) (at
 	return attached
 }
 
+// follow makes the changes that have come since the subscription, some of which begin may know already, and from now on each one at once.
+func (a *podAnnouncer) follow() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stage = following
+	for _, c := range a.early {
+		a.apply(c)
+	}
+	a.early = nil
+}
+
+// abandon ends the work of an announcer before follow.
+func (a *podAnnouncer) abandon() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stage, a.early = abandoned, nil
+}
+
 // changed is called for each change of the interface store.
 func (a *podAnnouncer) changed(added, removed *Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if removed != nil {
-		a.remove(removed.InterfaceName)
+	c := podChange{added, removed}
+	switch a.stage {
+	case starting:
+		a.early = append(a.early, c)
+	case following:
+		a.apply(c)
+	case abandoned:
 	}
-	if added != nil {
-		a.add(*added, captures{})
+}
+
+// apply makes a change. The caller holds mu.
+func (a *podAnnouncer) apply(c podChange) {
+	if c.removed != nil {
+		a.remove(c.removed.InterfaceName)
+	}
+	if c.added != nil {
+		a.add(*c.added, captures{})
 	}
 }
 

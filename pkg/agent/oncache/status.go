@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -24,8 +25,11 @@ var (
 
 // Status reads the summary. It walks the flow maps: tens of milliseconds for a million flows.
 func (m *Manager) Status() (*api.Status, error) {
-	if m.unavailable != nil {
-		return &api.Status{State: api.StateUnavailable, Reason: m.unavailable.Error()}, nil
+	switch reason := m.Unavailable(); {
+	case errors.Is(reason, errNotStarted):
+		return &api.Status{State: api.StateSuspended, Mode: m.config.Mode.String(), Uplink: m.config.Uplink, Reason: reason.Error()}, nil
+	case reason != nil:
+		return &api.Status{State: api.StateUnavailable, Reason: reason.Error()}, nil
 	}
 	s := &api.Status{
 		Hook: string(m.dp.Hook()), Uplink: m.config.Uplink,
@@ -124,7 +128,7 @@ type FlowFilter struct {
 // Flows lists entries of the cache, busiest first.
 func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	out := []api.FlowInfo{}
-	if m.unavailable != nil {
+	if m.Unavailable() != nil {
 		return out, nil
 	}
 	pods, nodes := m.slotNames()
@@ -196,7 +200,7 @@ func (m *Manager) slotNames() (pods, nodes map[int]string) {
 // Nodes lists the transport addresses of the remote Nodes, by name.
 func (m *Manager) Nodes() []api.NodeInfo {
 	out := []api.NodeInfo{}
-	if m.unavailable != nil {
+	if m.Unavailable() != nil {
 		return out
 	}
 	m.table.mu.Lock()
@@ -234,7 +238,7 @@ func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 
 // Endpoints lists the local Pods, by name.
 func (m *Manager) Endpoints() []api.EndpointInfo {
-	if m.unavailable != nil {
+	if m.Unavailable() != nil {
 		return []api.EndpointInfo{}
 	}
 	out := m.pods.onOVS()

@@ -176,6 +176,13 @@ func (t *table) stamp(endpoints ...*endpoint) {
 	}
 }
 
+// renewStamps gives all endpoints another stamp, for changes that the table was not told of because it did not intercept them yet.
+func (t *table) renewStamps() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stamp(slices.Collect(maps.Values(t.endpoints))...)
+}
+
 func (t *table) remark(e *endpoint) {
 	e.serial++
 	t.needMarks[e.pod.InterfaceName] = true

@@ -38,7 +38,7 @@ type Client interface {
 	MarkClient
 	ServiceClient
 
-	// SetInterceptor makes every later bundle go through the Interceptor. Call it once, before controllers run.
+	// SetInterceptor makes every later bundle go through the Interceptor, and tells it of the Nodes that have flows. Call it once.
 	SetInterceptor(coherency.Interceptor)
 
 	// IsConnected is false while there is no connection to the switch, and when the switch has not answered for 30 s.

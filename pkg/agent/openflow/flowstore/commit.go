@@ -26,13 +26,6 @@ func bundleTimeout(flows int) time.Duration {
 // errInterrupted is the outcome of a change that has panicked, for the Interceptor.
 var errInterrupted = errors.New("the change of the flows was interrupted by a panic")
 
-// noInterceptor is in place until SetInterceptor is called.
-type noInterceptor struct{}
-
-func (noInterceptor) Begin(coherency.Change) ([]coherency.Mark, func(error)) {
-	return nil, func(error) {}
-}
-
 // PlanMarks plans the mark flows that the Interceptor asks for, and the removal of those of removed interfaces.
 type PlanMarks func(marks []coherency.Mark, removed []string) ([]Plan, error)
 

@@ -62,7 +62,7 @@ func (d Deletion) mod() of.FlowMod {
 
 // New returns a Store without caches for a switch whose flows nobody else changes.
 func New(sw Switch) *Store {
-	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: noInterceptor{}, planMarks: noMarks,
+	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: knownNodes{}, planMarks: noMarks,
 		groupIDs: of.NewGroupIDs(nil), doubtful: map[uint32]bool{}}
 }
 
@@ -84,14 +84,6 @@ func (s *Store) Counts() []any {
 		counts = append(counts, cache.name, len(cache.objects))
 	}
 	return counts
-}
-
-// SetInterceptor makes every later Commit go through the Interceptor.
-func (s *Store) SetInterceptor(interceptor coherency.Interceptor) {
-	// This needs no timeout: every change ends, at the latest when the switch has not answered in time.
-	s.changes <- struct{}{}
-	defer s.changes.give()
-	s.interceptor = interceptor
 }
 
 // SetRound sets what matches all flows that this Store will hold, those of its round. Call it before the first Commit.
