@@ -92,7 +92,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		return err
 	}
 	source := networkpolicy.NewSource(c.antrea, n.name)
-	c.policies = networkpolicy.New(source, n.flows, ovsctl.NewVswitchd(o.config.OVSRunDir), n.store, o.policyDir, n.problems)
+	c.policies = networkpolicy.New(source, n.flows, newForwarding(o, n), n.store, o.policyDir, n.problems)
 	// A nil manager must not become a non-nil interface.
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {
@@ -143,7 +143,7 @@ func (c *controllers) addProxy(o *options, n *node) (err error) {
 	}
 	c.proxy, err = proxy.New(proxyConfig, proxy.Informers{
 		Services: c.services.Core().V1().Services(), Endpoints: c.services.Discovery().V1().EndpointSlices(), Nodes: c.nodes.Core().V1().Nodes(),
-	}, n.flows, proxy.KernelConnections{}, ovsctl.NewVswitchd(o.config.OVSRunDir), n.problems)
+	}, n.flows, proxy.KernelConnections{}, newForwarding(o, n), n.problems)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -20,6 +21,27 @@ const servicePatience = 5 * time.Second
 
 // reconcileRetryInterval is the time between two attempts to restore the Pods' flows.
 const reconcileRetryInterval = 2 * time.Second
+
+// forwarding is how Open vSwitch treats packets.
+type forwarding struct {
+	// begun is closed when ovs-vswitchd forwards by the agent's flows.
+	begun    <-chan struct{}
+	vswitchd interface {
+		WaitRevalidation(ctx context.Context) error
+	}
+}
+
+func newForwarding(o *options, n *node) *forwarding {
+	return &forwarding{n.Rounds.Forwards(), ovsctl.NewVswitchd(o.config.OVSRunDir)}
+}
+
+// WaitRevalidation returns when no packet is treated by rules from before the call. An ovs-vswitchd that waits for flows revalidates nothing.
+func (f *forwarding) WaitRevalidation(ctx context.Context) error {
+	if !waitFor(ctx, f.begun) {
+		return ctx.Err()
+	}
+	return f.vswitchd.WaitRevalidation(ctx)
+}
 
 // restorePods installs the flows of the Pods that an earlier agent has connected, once the policies are in force, and then
 // allows new Pods to be connected.

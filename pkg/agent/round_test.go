@@ -116,7 +116,7 @@ func (r *recorder) rounds(c clock.Clock, waiting bool) *Rounds {
 	return newRounds(r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, waiting)
 }
 
-func (r *recorder) gateway(context.Context) error             { return r.step("gateway") }
+func (r *recorder) gateway(context.Context) error { return r.step("gateway") }
 
 func waitForTimer(t *testing.T, c *clocktesting.FakeClock) {
 	t.Helper()

@@ -70,6 +70,10 @@ func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.N
 	}
 }
 
+// replacementLoss is how many of 100 packets a second may be lost while agent and Open vSwitch of both Nodes are replaced, one after the other. Measured
+// were 0 with the gate on, and up to 18 with the gate off.
+const replacementLoss = 50
+
 // testReplacement replaces agent and Open vSwitch of one Node after the other, as the update of a DaemonSet does. Until the new agent has installed
 // its flows, packets have only the flows that the kernel has kept. The TCP connection must survive; what was lost when is in the output.
 func (s *suite) testReplacement(t *testing.T) {
@@ -97,6 +101,7 @@ func (s *suite) testReplacement(t *testing.T) {
 	}
 	p := stop[report.Ping](t, steady)
 	t.Logf("%d of %d datagrams lost, 100 per second:\n%s", p.Lost, p.Sent, phases.with(p.Losses))
+	require.LessOrEqual(t, p.Lost, replacementLoss)
 	r.end(t, 1<<30)
 	for _, n := range s.Nodes {
 		require.NotContains(t, ovsSetting(t, n, "Open_vSwitch", ".", "other_config"), "flow-restore-wait")

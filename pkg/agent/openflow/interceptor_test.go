@@ -100,10 +100,34 @@ func TestInterceptorIsTold(t *testing.T) {
 			}
 			r := &recorder{}
 			c.SetInterceptor(r)
+			r.changes = nil // the Nodes that are there
 			require.NoError(t, test.change(c))
 			require.Equal(t, []coherency.Change{test.want}, r.changes)
 		})
 	}
+}
+
+// The cache of an agent begins when Open vSwitch forwards: then there are Nodes already.
+func TestInterceptorIsToldOfExistingNodes(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	require.NoError(t, installPodA(c))
+	require.NoError(t, c.InstallNodeFlows("node-c", peersVia(netip.MustParseAddr("192.168.77.104"))))
+	require.NoError(t, c.UninstallNodeFlows("node-c"))
+	require.NoError(t, installRemoteNode(c))
+	moved := netip.MustParseAddr("192.168.77.103")
+	fake.FailNext(errRefused)
+	require.Error(t, c.InstallNodeFlows("node-b", peersVia(netip.MustParseAddr("192.168.77.199"))))
+	require.NoError(t, c.InstallNodeFlows("node-b", peersVia(moved)))
+	fake.ClearHistory()
+
+	r := &recorder{}
+	c.SetInterceptor(r)
+	want := coherency.Change{Nodes: []coherency.Node{{Name: "node-b", TunnelIP: moved, PodCIDRs: []netip.Prefix{remoteCIDR}}}}
+	require.Equal(t, []coherency.Change{want}, r.changes)
+	require.Equal(t, []string{"begin", "end"}, r.events)
+	require.Empty(t, fake.History())
+	c.SetInterceptor(&recorder{})
+	require.Len(t, r.changes, 1)
 }
 
 func TestInitializeIsIntercepted(t *testing.T) {

@@ -88,6 +88,9 @@ func TestPingNoticesLossDuplicatesOrderAndContent(t *testing.T) {
 	require.Equal(t, 2, ping.Lost, "3 and 9")
 	require.Equal(t, 3, ping.FirstLost)
 	require.Equal(t, 9, ping.LastLost)
+	require.Len(t, ping.Losses, 2)
+	require.Equal(t, []int{3, 1, 9, 1}, []int{ping.Losses[0].First, ping.Losses[0].Lost, ping.Losses[1].First, ping.Losses[1].Lost})
+	require.Greater(t, ping.Losses[1].Began, ping.Losses[0].Ended)
 	require.Equal(t, 1, ping.Duplicated)
 	require.Equal(t, 1, ping.Reordered)
 	require.Equal(t, 1, ping.Corrupted)
@@ -101,6 +104,8 @@ func TestPingWindow(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 12, ping.Sent, "the window, the first, and one out of impatience")
 	require.Equal(t, 12, ping.Lost)
+	require.Len(t, ping.Losses, 1)
+	require.Equal(t, 12, ping.Losses[0].Lost)
 }
 
 func TestPingUntilInterrupted(t *testing.T) {
