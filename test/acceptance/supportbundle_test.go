@@ -40,7 +40,7 @@ func TestSupportBundleAgent(t *testing.T) {
 	c.test(t, "testSupportBundle", func(t *testing.T) {
 		files := map[string]string{
 			"agentinfo": "name: " + c.nodes[1] + "\n", "networkpolicies": "name: support-bundle\n", "antrea-agent.conf": "featureGates:",
-			"flows": "table=Classifier", "ovsports": gateway, "ovsdb/Bridge": bridge, "datapath/show": bridge, "address": gateway,
+			"flows": "table=Classifier", "ovsports": gateway, "ovsdb/Bridge": bridge, "datapath/show": gateway, "address": gateway,
 			"iptables": "ANTREA-", "ipset": "ANTREA-", "conntrack": "zone=",
 		}
 		if c.gate {

@@ -131,7 +131,7 @@ func (c *Connection) attempt(ctx context.Context) (*guarded, error) {
 	// The guard ends the attempt, because libovsdb continues to write into the answer to a call whose context has ended.
 	stop := context.AfterFunc(ctx, func() { guard.close(fmt.Errorf("wait for the answers of ovsdb-server: %w", ctx.Err())) })
 	defer stop()
-	cl, err := c.open(context.WithoutCancel(ctx), "unix:"+socket)
+	cl, err := c.open(context.WithoutCancel(ctx), "unix:"+socket, guard.connected)
 	if err != nil {
 		// When the guard has ended the connection it knows the reason; the client knows only that it has ended.
 		if reason := guard.reason(); reason != nil {
@@ -143,14 +143,16 @@ func (c *Connection) attempt(ctx context.Context) (*guarded, error) {
 	return &guarded{cl, guard}, nil
 }
 
-// open returns a client that has read the monitored tables.
-func (c *Connection) open(ctx context.Context, address string) (client.Client, error) {
+// open returns a client that has read the monitored tables. It closes connected when the client's Connect has returned.
+func (c *Connection) open(ctx context.Context, address string, connected chan<- struct{}) (client.Client, error) {
 	logger := klog.Background().WithName("libovsdb")
 	cl, err := client.NewOVSDBClient(c.model, client.WithEndpoint(address), client.WithLogger(&logger))
 	if err != nil {
 		return nil, err
 	}
-	if err := cl.Connect(ctx); err != nil {
+	err = cl.Connect(ctx)
+	close(connected)
+	if err != nil {
 		return nil, err
 	}
 	cl.Cache().AddEventHandler(&cache.EventHandlerFuncs{

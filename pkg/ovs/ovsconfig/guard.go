@@ -53,6 +53,8 @@ type guard struct {
 	mu     sync.Mutex
 	err    error
 	closed chan struct{}
+	// connected is closed when libovsdb's Connect has returned.
+	connected chan struct{}
 }
 
 // newGuard connects to ovsdb-server at path and returns the path at which libovsdb finds the guard. The guard lives until
@@ -63,7 +65,7 @@ func newGuard(ctx context.Context, path string, m model.ClientDBModel, interval 
 		return nil, "", err
 	}
 	closed := make(chan struct{})
-	g := &guard{server: server, vet: newVetter(m, closed), closed: closed}
+	g := &guard{server: server, vet: newVetter(m, closed), closed: closed, connected: make(chan struct{})}
 	dir, err := os.MkdirTemp("", "antrea-ovsdb")
 	if err != nil {
 		return nil, "", errors.Join(err, server.Close())
@@ -105,6 +107,9 @@ func (g *guard) run(library net.Conn, err error, interval time.Duration) {
 }
 
 // close ends both connections because of err; only the first call counts.
+//
+// With the schema Connect has all that it waits for, and starts goroutines. libovsdb 0.8.0 counts them without protection against the one that
+// waits for them when the connection ends. Hence its connection lives until Connect has returned.
 func (g *guard) close(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,8 +118,15 @@ func (g *guard) close(err error) {
 	}
 	g.err = err
 	_ = g.server.Close()
-	if g.library != nil {
-		_ = g.library.Close()
+	switch library := g.library; {
+	case library == nil:
+	case g.vet.knowsSchema():
+		go func() {
+			<-g.connected
+			_ = library.Close()
+		}()
+	default:
+		_ = library.Close()
 	}
 	close(g.closed)
 }

@@ -36,6 +36,13 @@ func newVetter(client model.ClientDBModel, done <-chan struct{}) *vetter {
 	return &vetter{client: client, done: done, methods: map[string]string{}, cookies: map[string]bool{}}
 }
 
+// knowsSchema reports whether an answer with a good schema has been vetted.
+func (v *vetter) knowsSchema() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.copy != nil
+}
+
 // rpc is a JSON-RPC 1.0 message of any kind.
 type rpc struct {
 	Method *string         `json:"method"`
