@@ -108,15 +108,20 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 
 // addStats makes the parts that count and report the traffic of policies.
 func (c *controllers) addStats(o *options, n *node) {
-	c.ruleStats = &stats.Reader{Tables: n.flows, Dumper: ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge)}
+	c.ruleStats = &stats.Reader{
+		Tables: n.flows, Dumper: ovsctl.New(o.config.OVSRunDir, o.config.OVSBridge), Instance: ovsctl.NewVswitchd(o.config.OVSRunDir).Instance,
+	}
 	if c.fastStats != nil {
 		c.ruleStats.FastPath = c.fastStats
 	}
 	if !o.gates.Enabled(features.NetworkPolicyStats) {
+		if c.fastStats != nil {
+			c.fastStats.Owned = c.policies.Owned
+		}
 		return
 	}
 	c.reporter = &stats.Reporter{
-		Node: n.name, File: o.statsFile, Counts: c.ruleStats.Read, Owners: c.policies.RuleOwners, FastPath: c.fastStats,
+		Node: n.name, File: o.statsFile, Counts: c.ruleStats.Counts, Owners: c.policies.RuleOwners, FastPath: c.fastStats,
 		Send: func(ctx context.Context, report *v1beta2.NodeStatsSummary) error {
 			antrea, err := c.antrea.Client(ctx)
 			if err != nil {

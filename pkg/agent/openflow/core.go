@@ -257,4 +257,6 @@ func (c *core) GetFlowTableStatus(ctx context.Context) ([]TableStatus, error) {
 	return status, nil
 }
 
+func (c *core) Replays() (n uint64, done bool) { return c.store.Replays() }
+
 func (c *core) Disconnect() error { return c.connection.Close() }

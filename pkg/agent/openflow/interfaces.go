@@ -47,6 +47,9 @@ type Client interface {
 	ConnectionError() error
 	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.
 	GetFlowTableStatus(ctx context.Context) ([]TableStatus, error)
+	// Replays returns how often this process has sent all flows again, which begins their counters anew. done is false while it is doing so,
+	// and when it has to.
+	Replays() (n uint64, done bool)
 	Disconnect() error
 }
 

@@ -156,19 +156,23 @@ func serviceMatch(s PolicyService) []of.Match {
 // ruleFlows returns the flows that a rule has for itself: the match of its conjunction, and its counters.
 //
 // The former writes the rule's id into a register, and ConntrackCommit copies it into the connection label. So a connection exists
-// in conntrack only when both directions allow it, and no packet is recirculated between the policy tables.
-func (g policyFlows) ruleFlows(r *PolicyRule) []of.Flow {
+// in conntrack only when both directions allow it, and no packet is recirculated between the policy tables. counter is the object id
+// in the cookies of the flows that count.
+func (g policyFlows) ruleFlows(r *PolicyRule, counter uint32) []of.Flow {
 	tables := r.Direction.tables()
 	var flows []of.Flow
 	for _, f := range g.families() {
+		counts := func(match ...of.Match) of.Flow {
+			flow := g.flow(cookieNetworkPolicy, tables.metric, priorityNormal, append(matches(f.ethType), match...), g.toNext(tables.metric))
+			flow.Cookie |= uint64(counter)
+			return flow
+		}
 		flows = append(flows,
 			g.flow(cookieNetworkPolicy, tables.rule, priorityLow, matches(f.ethType, of.ConjID(r.FlowID)),
 				tables.conjunctionID.is(r.FlowID).load(), g.toTable(tables.metric)),
 			// A packet that opens a connection has no label yet, and one of a known connection bypasses the rules.
-			g.flow(cookieNetworkPolicy, tables.metric, priorityNormal,
-				matches(f.ethType, of.CTState("+new"), tables.conjunctionID.is(r.FlowID).match()), g.toNext(tables.metric)),
-			g.flow(cookieNetworkPolicy, tables.metric, priorityNormal,
-				matches(f.ethType, of.CTState("-new"), tables.ctLabel.is(r.FlowID).match()), g.toNext(tables.metric)),
+			counts(of.CTState("+new"), tables.conjunctionID.is(r.FlowID).match()),
+			counts(of.CTState("-new"), tables.ctLabel.is(r.FlowID).match()),
 		)
 	}
 	return flows

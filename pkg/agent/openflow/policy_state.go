@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,6 +28,10 @@ type policyState struct {
 	tiers map[uint32]tier
 	// free has, by the key at tier 0, the first tier at which a flow may have room, unless that is tier 0.
 	free map[clauseKey]tier
+	// counters has the object ids in the cookies of the flows that count for a rule. Those of a rule that is installed again after it was
+	// removed have another one, which tells that they have counted from zero. nextCounter is the one of rules to come.
+	counters    map[uint32]uint32
+	nextCounter uint32
 	// maxUsers is maxConjunctions, except in tests.
 	maxUsers int
 }
@@ -34,6 +39,7 @@ type policyState struct {
 func newPolicyState() *policyState {
 	return &policyState{
 		rules: map[uint32]*PolicyRule{}, users: map[clauseKey]users{}, tiers: map[uint32]tier{}, free: map[clauseKey]tier{},
+		counters: map[uint32]uint32{}, nextCounter: 1,
 		maxUsers: maxConjunctions,
 	}
 }
@@ -121,8 +127,8 @@ func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
 	plans := make([]flowstore.Plan, 0, len(c.rules)+len(c.users))
 	for _, id := range slices.Sorted(maps.Keys(c.rules)) {
 		var flows []of.Flow
-		if r := c.rules[id]; r != nil && c.g.layout(r) != (layout{}) {
-			flows = c.g.ruleFlows(r)
+		if counter, counts := c.counter(id); counts {
+			flows = c.g.ruleFlows(c.rules[id], counter)
 		}
 		plans = append(plans, cache.Plan(ruleObject(id), flows))
 	}
@@ -134,6 +140,31 @@ func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
 		plans = append(plans, cache.Plan(key.String(), flows))
 	}
 	return plans
+}
+
+// counter returns the object id of a changed rule's counters after the change; ok is false if it has no flows of its own.
+func (c *policyChange) counter(id uint32) (counter uint32, ok bool) {
+	if r := c.rules[id]; r == nil || c.g.layout(r) == (layout{}) {
+		return 0, false
+	}
+	return cmp.Or(c.state.counters[id], c.state.nextCounter), true
+}
+
+// applyCounters records the counters of changed rules.
+func (c *policyChange) applyCounters() {
+	installed, removed := map[uint32]uint32{}, false
+	for id := range c.rules {
+		if counter, ok := c.counter(id); ok {
+			installed[id] = counter
+		} else if _, had := c.state.counters[id]; had {
+			delete(c.state.counters, id)
+			removed = true
+		}
+	}
+	maps.Copy(c.state.counters, installed)
+	if removed {
+		c.state.nextCounter++
+	}
 }
 
 // ruleObject names a rule's own flows in the flow cache.
@@ -171,4 +202,5 @@ func (c *policyChange) apply() {
 		}
 	}
 	c.applyTiers()
+	c.applyCounters()
 }

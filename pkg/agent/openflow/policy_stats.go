@@ -12,10 +12,11 @@ import (
 
 // FlowDumper reads flows from the bridge; filter is in the syntax of ovs-ofctl(8).
 type FlowDumper interface {
-	DumpFlows(ctx context.Context, filter string) ([]string, error)
+	DumpFlowsWithCookies(ctx context.Context, filter string) ([]string, error)
 }
 
 var (
+	flowCookie   = regexp.MustCompile(`\bcookie=0x([0-9a-f]+)\b`)
 	flowCounters = regexp.MustCompile(`n_packets=(\d+), n_bytes=(\d+)`)
 	openingFlow  = regexp.MustCompile(`\breg[56]=0x([0-9a-f]+)\b`)
 	ingressLabel = regexp.MustCompile(`\bct_label=0x([0-9a-f]+)/0xffffffff\b`)
@@ -29,7 +30,7 @@ func ReadPolicyStats(ctx context.Context, tables []TableStatus, dumper FlowDumpe
 		if table.Name != tableEgressMetric && table.Name != tableIngressMetric {
 			continue
 		}
-		flows, err := dumper.DumpFlows(ctx, fmt.Sprintf("table=%d", table.ID))
+		flows, err := dumper.DumpFlowsWithCookies(ctx, fmt.Sprintf("table=%d", table.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +58,15 @@ func addFlowStats(stats map[uint32]PolicyRuleStats, flow string) {
 		if err != nil {
 			return
 		}
-		s := stats[uint32(id)]
+		s, counter := stats[uint32(id)], counterOf(flow)
+		// A rule that is removed and installed again meanwhile can have flows of both times in the dump.
+		if counter.Replaced(s.Counter) {
+			if counter < s.Counter {
+				return
+			}
+			s = PolicyRuleStats{}
+		}
+		s.Counter = max(s.Counter, counter)
 		if i == 0 {
 			s.Sessions += packets
 		}
@@ -66,4 +75,14 @@ func addFlowStats(stats map[uint32]PolicyRuleStats, flow string) {
 		stats[uint32(id)] = s
 		return
 	}
+}
+
+// counterOf returns the cookie of a flow that counts.
+func counterOf(flow string) CounterID {
+	found := flowCookie.FindStringSubmatch(flow)
+	if found == nil {
+		return 0
+	}
+	cookie, _ := strconv.ParseUint(found[1], 16, 64)
+	return CounterID(cookie)
 }

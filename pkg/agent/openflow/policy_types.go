@@ -88,4 +88,17 @@ type PolicyRuleStats struct {
 	// was retransmitted counts several times.
 	Sessions       uint64
 	Packets, Bytes uint64
+	// Counter identifies the counters from which the numbers are.
+	Counter CounterID
+}
+
+// CounterID identifies the counters of a rule. It is the cookie of its flows that count.
+type CounterID uint64
+
+// Replaced tells whether a rule's counters have begun anew since they were former's. Those that another agent has begun, in an earlier
+// round, go on: Open vSwitch keeps the counters of a flow that is replaced by one with the same match.
+func (c CounterID) Replaced(former CounterID) bool { return c != former && c.sameRound(former) }
+
+func (c CounterID) sameRound(other CounterID) bool {
+	return (uint64(c)^uint64(other))&cookieRoundMask == 0
 }

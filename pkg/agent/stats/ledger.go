@@ -12,8 +12,9 @@ import (
 
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 )
@@ -21,9 +22,6 @@ import (
 // maxReportBytes bounds the part of a report's JSON text that has the policies. antrea-controller refuses requests of more than
 // 16 KiB from anyone.
 const maxReportBytes = 12 << 10
-
-// Counts is traffic by flow id, as Reader has it.
-type Counts = map[uint32]apis.RuleStats
 
 // Owners are the sources of the policies that own the rules on the switch, by flow id.
 type Owners = map[uint32]v1beta2.NetworkPolicyReference
@@ -34,30 +32,43 @@ type ledger struct {
 	Sequence uint64
 	// Pending has the policies of the latest report while antrea-controller has not confirmed it. They are sent again unchanged.
 	Pending []v1beta2.NetworkPolicyStats
-	// Reported is the traffic that reports contain, including Pending.
-	Reported Counts
+	// Reported is the traffic that reports contain, including Pending, by flow id. Instance and replays are those of the last counts. The
+	// latter are this process's: another one that starts takes over the counters.
+	Reported map[uint32]Count
+	Instance string
+	replays  *uint64
+	// Owners are the last owners of the rules that have counted something. What the fast path has carried of a rule until it was removed
+	// is theirs.
+	Owners Owners
 	// Adopt is set when it is not known what an earlier agent has reported: what is counted by then is taken for reported.
 	Adopt bool
 }
 
-func newLedger() *ledger { return &ledger{Session: uuid.NewString(), Reported: Counts{}} }
+func newLedger() *ledger {
+	return &ledger{Session: uuid.NewString(), Reported: map[uint32]Count{}, Owners: Owners{}}
+}
 
 // next makes the report of what has been counted since the previous one, which is confirmed. It returns false if there is nothing to report. What does
-// not fit in one report is left for the one after it. Traffic of rules without owner stays unreported until they have one.
+// not fit in one report is left for the one after it. Traffic of rules that never had an owner stays unreported until they have one.
 func (l *ledger) next(counts Counts, owners Owners) bool {
+	l.learn(counts, owners)
 	if l.Adopt {
-		l.Reported, l.Adopt = maps.Clone(counts), false
+		l.Reported, l.Adopt = maps.Clone(counts.Rules), false
 		return false
 	}
-	maps.DeleteFunc(l.Reported, func(id uint32, _ apis.RuleStats) bool { _, counted := counts[id]; return !counted })
-	size := 0
-	for _, p := range l.byPolicy(counts, owners) {
+	size, names := 0, map[types.NamespacedName]bool{}
+	for _, p := range l.byPolicy(counts.Rules) {
+		name := types.NamespacedName{Namespace: p.stats.NetworkPolicy.Namespace, Name: p.stats.NetworkPolicy.Name}
+		if names[name] {
+			continue // a policy that was deleted and made again; antrea-controller takes a name once in a report
+		}
 		if size += p.size(); size > maxReportBytes && len(l.Pending) > 0 {
 			break
 		}
+		names[name] = true
 		l.Pending = append(l.Pending, p.stats)
 		for _, id := range p.rules {
-			l.Reported[id] = counts[id]
+			l.Reported[id] = counts.Rules[id]
 		}
 	}
 	if len(l.Pending) == 0 {
@@ -65,6 +76,43 @@ func (l *ledger) next(counts Counts, owners Owners) bool {
 	}
 	l.Sequence++
 	return true
+}
+
+// learn drops what is known of rules that have no counts any more, and of counters that have all begun anew, and records the owners.
+func (l *ledger) learn(counts Counts, owners Owners) {
+	if l.Instance != "" && counts.Instance != l.Instance || l.replays != nil && *l.replays != counts.Replays {
+		for id, c := range l.Reported {
+			l.Reported[id] = Count{Packets: c.FastPackets, Bytes: c.FastBytes, FastPackets: c.FastPackets, FastBytes: c.FastBytes}
+		}
+	}
+	l.Instance, l.replays = counts.Instance, &counts.Replays
+	maps.DeleteFunc(l.Reported, func(id uint32, _ Count) bool { _, counted := counts.Rules[id]; return !counted })
+	maps.DeleteFunc(l.Owners, func(id uint32, _ v1beta2.NetworkPolicyReference) bool {
+		_, counted := counts.Rules[id]
+		return !counted
+	})
+	for id := range counts.Rules {
+		if owner, ok := owners[id]; ok {
+			l.Owners[id] = owner
+		}
+	}
+}
+
+// reported tells whether all that the fast path has carried for a rule is in reports, or nobody will ever own it.
+func (l *ledger) reported(id uint32, fast networkpolicy.FastCount) bool {
+	if owner, ok := l.Owners[id]; !ok || owner.Type != v1beta2.K8sNetworkPolicy {
+		return true
+	}
+	c := l.Reported[id]
+	return c.FastPackets == fast.Packets && c.FastBytes == fast.Bytes
+}
+
+// restartFast records that the fast path's counters of a rule begin anew.
+func (l *ledger) restartFast(id uint32) {
+	if c, ok := l.Reported[id]; ok {
+		c.Packets, c.Bytes, c.FastPackets, c.FastBytes = c.Packets-c.FastPackets, c.Bytes-c.FastBytes, 0, 0
+		l.Reported[id] = c
+	}
 }
 
 // report returns the report of a Node that is pending.
@@ -93,10 +141,10 @@ func (d *policyDelta) size() int {
 }
 
 // byPolicy returns the policies with unreported traffic, by Namespace and name.
-func (l *ledger) byPolicy(counts Counts, owners Owners) []*policyDelta {
+func (l *ledger) byPolicy(counts map[uint32]Count) []*policyDelta {
 	policies := map[v1beta2.NetworkPolicyReference]*policyDelta{}
 	for id, now := range counts {
-		owner, ok := owners[id]
+		owner, ok := l.Owners[id]
 		delta := since(now, l.Reported[id])
 		if !ok || owner.Type != v1beta2.K8sNetworkPolicy {
 			continue
@@ -120,17 +168,20 @@ func (l *ledger) byPolicy(counts Counts, owners Owners) []*policyDelta {
 	})
 }
 
-// since returns what was counted after before. Both paths have their own counters, which begin anew on their own: those of Open
-// vSwitch when its flows are replaced, those of the fast path when the agent has lost its state.
-func since(now, before apis.RuleStats) v1alpha1.TrafficStats {
-	slow := func(s apis.RuleStats) [3]uint64 {
-		return [3]uint64{s.Sessions, s.Packets - s.FastPackets, s.Bytes - s.FastBytes}
+// since returns what was counted after before. Both paths have their own counters. Those of Open vSwitch begin anew when a rule is removed
+// and installed again.
+func since(now, before Count) v1alpha1.TrafficStats {
+	slow := func(c Count) [3]uint64 {
+		return [3]uint64{c.Sessions, c.Packets - c.FastPackets, c.Bytes - c.FastBytes}
 	}
-	fast := func(s apis.RuleStats) [3]uint64 { return [3]uint64{0, s.FastPackets, s.FastBytes} }
+	fast := func(c Count) [3]uint64 { return [3]uint64{0, c.FastPackets, c.FastBytes} }
 	var sum [3]uint64
-	for _, path := range []func(apis.RuleStats) [3]uint64{slow, fast} {
-		n, b := path(now), path(before)
-		if n[0] < b[0] || n[1] < b[1] || n[2] < b[2] {
+	for _, path := range []struct {
+		numbers func(Count) [3]uint64
+		anew    bool
+	}{{slow, now.Counter.Replaced(before.Counter)}, {fast, false}} {
+		n, b := path.numbers(now), path.numbers(before)
+		if path.anew || n[0] < b[0] || n[1] < b[1] || n[2] < b[2] {
 			b = [3]uint64{}
 		}
 		for i := range sum {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
 )
@@ -21,9 +21,14 @@ func ref(name string) v1beta2.NetworkPolicyReference {
 	return v1beta2.NetworkPolicyReference{Type: v1beta2.K8sNetworkPolicy, Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}
 }
 
-func counted(sessions, packets, bytes, fastPackets, fastBytes uint64) apis.RuleStats {
-	return apis.RuleStats{Sessions: sessions, Packets: packets, Bytes: bytes, FastPackets: fastPackets, FastBytes: fastBytes}
+func counted(sessions, packets, bytes, fastPackets, fastBytes uint64) Count {
+	return Count{Sessions: sessions, Packets: packets, Bytes: bytes, FastPackets: fastPackets, FastBytes: fastBytes}
 }
+
+type ruleCounts = map[uint32]Count
+
+// read is a reading of the first run of Open vSwitch.
+func read(rules ruleCounts) Counts { return Counts{Instance: "1", Rules: rules} }
 
 // confirmed returns what next has put into a report, by name, and confirms it.
 func (l *ledger) confirmed() map[string]v1alpha1.TrafficStats {
@@ -41,60 +46,126 @@ func TestLedger(t *testing.T) {
 	l := newLedger()
 	for _, step := range []struct {
 		name   string
-		counts Counts
+		counts ruleCounts
 		want   traffic
 	}{
-		{"nothing", Counts{}, traffic{}},
+		{"nothing", ruleCounts{}, traffic{}},
 		{
-			"the rules of a policy together", Counts{1: counted(1, 5, 50, 0, 0), 2: counted(2, 7, 70, 0, 0), 3: counted(0, 0, 0, 0, 0)},
+			"the rules of a policy together", ruleCounts{1: counted(1, 5, 50, 0, 0), 2: counted(2, 7, 70, 0, 0), 3: counted(0, 0, 0, 0, 0)},
 			traffic{"web": {Sessions: 3, Packets: 12, Bytes: 120}},
 		},
-		{"unchanged", Counts{1: counted(1, 5, 50, 0, 0), 2: counted(2, 7, 70, 0, 0)}, traffic{}},
+		{"unchanged", ruleCounts{1: counted(1, 5, 50, 0, 0), 2: counted(2, 7, 70, 0, 0)}, traffic{}},
 		{
-			"both paths", Counts{1: counted(1, 105, 1050, 99, 990), 2: counted(2, 7, 70, 0, 0)},
+			"both paths", ruleCounts{1: counted(1, 105, 1050, 99, 990), 2: counted(2, 7, 70, 0, 0)},
 			traffic{"web": {Packets: 100, Bytes: 1000}},
 		},
 		{
-			"the switch's counters have begun anew, those of the fast path go on", Counts{1: counted(1, 104, 1040, 103, 1030), 2: counted(2, 7, 70, 0, 0)},
+			"the switch's counters have begun anew, those of the fast path go on", ruleCounts{1: counted(1, 104, 1040, 103, 1030), 2: counted(2, 7, 70, 0, 0)},
 			traffic{"web": {Sessions: 1, Packets: 5, Bytes: 50}},
 		},
 		{
-			"the counters of the fast path have begun anew", Counts{1: counted(1, 12, 120, 10, 100), 2: counted(2, 7, 70, 0, 0)},
+			"the counters of the fast path have begun anew", ruleCounts{1: counted(1, 12, 120, 10, 100), 2: counted(2, 7, 70, 0, 0)},
 			traffic{"web": {Packets: 11, Bytes: 110}},
 		},
-		{"counters that have begun anew, without traffic", Counts{1: counted(0, 10, 100, 10, 100), 2: counted(2, 7, 70, 0, 0)}, traffic{}},
+		{"counters that have begun anew, without traffic", ruleCounts{1: counted(0, 10, 100, 10, 100), 2: counted(2, 7, 70, 0, 0)}, traffic{}},
 		{
-			"traffic after that", Counts{1: counted(1, 11, 110, 10, 100), 2: counted(2, 7, 70, 0, 0)},
+			"traffic after that", ruleCounts{1: counted(1, 11, 110, 10, 100), 2: counted(2, 7, 70, 0, 0)},
 			traffic{"web": {Sessions: 1, Packets: 1, Bytes: 10}},
 		},
-		{"a rule is gone", Counts{2: counted(2, 8, 80, 0, 0)}, traffic{"web": {Packets: 1, Bytes: 10}}},
+		{"a rule is gone", ruleCounts{2: counted(2, 8, 80, 0, 0)}, traffic{"web": {Packets: 1, Bytes: 10}}},
 		{
-			"and comes again", Counts{1: counted(1, 1, 10, 0, 0), 2: counted(2, 8, 80, 0, 0)},
+			"and comes again", ruleCounts{1: counted(1, 1, 10, 0, 0), 2: counted(2, 8, 80, 0, 0)},
 			traffic{"web": {Sessions: 1, Packets: 1, Bytes: 10}},
 		},
-		{"a rule without owner, and one of another kind of policy", Counts{1: counted(1, 1, 10, 0, 0), 2: counted(2, 8, 80, 0, 0), 8: counted(1, 1, 1, 0, 0), 9: counted(1, 1, 1, 0, 0)}, traffic{}},
+		{"a rule without owner, and one of another kind of policy", ruleCounts{1: counted(1, 1, 10, 0, 0), 2: counted(2, 8, 80, 0, 0), 8: counted(1, 1, 1, 0, 0), 9: counted(1, 1, 1, 0, 0)}, traffic{}},
 	} {
-		require.Equal(t, len(step.want) > 0, l.next(step.counts, owners), step.name)
+		require.Equal(t, len(step.want) > 0, l.next(read(step.counts), owners), step.name)
 		require.Equal(t, step.want, l.confirmed(), step.name)
-		require.False(t, l.next(step.counts, owners), "%s: reported once", step.name)
+		require.False(t, l.next(read(step.counts), owners), "%s: reported once", step.name)
 	}
 	owners[8] = ref("late")
-	require.True(t, l.next(Counts{8: counted(2, 2, 2, 0, 0)}, owners))
+	require.True(t, l.next(read(ruleCounts{8: counted(2, 2, 2, 0, 0)}), owners))
 	require.Equal(t, traffic{"late": {Sessions: 2, Packets: 2, Bytes: 2}}, l.confirmed(), "what was counted while the rule had no owner is reported later")
+}
+
+// Counters that have begun anew are noticed even if they count more than before.
+func TestCountersBegunAnew(t *testing.T) {
+	const round1, round2 = openflow.CounterID(1) << 48, openflow.CounterID(2) << 48
+	owners := Owners{1: ref("web")}
+	l := newLedger()
+	for _, step := range []struct {
+		name     string
+		instance string
+		replays  uint64
+		counter  openflow.CounterID
+		packets  uint64
+		fast     uint64
+		want     int64
+	}{
+		{"the first reading", "1", 0, round1 + 1, 10, 0, 10},
+		{"the same counters", "1", 0, round1 + 1, 11, 0, 1},
+		{"the rule was removed and installed again", "1", 0, round1 + 2, 20, 0, 20},
+		{"the flows are of another round, and have their counters", "1", 0, round2 + 1, 25, 0, 5},
+		{"and again", "1", 0, round2 + 2, 30, 0, 30},
+		{"Open vSwitch has restarted: the flows are the same", "2", 0, round2 + 2, 40, 7, 47},
+		{"Open vSwitch has restarted: the fast path goes on", "3", 0, round2 + 2, 50, 8, 51},
+		{"with fewer packets", "4", 0, round2 + 2, 1, 8, 1},
+		{"all flows were sent again", "4", 1, round2 + 2, 2, 8, 2},
+	} {
+		rule := Count{Sessions: 1, Packets: step.packets + step.fast, Bytes: 10 * (step.packets + step.fast), FastPackets: step.fast, FastBytes: 10 * step.fast, Counter: step.counter}
+		require.True(t, l.next(Counts{Instance: step.instance, Replays: step.replays, Rules: ruleCounts{1: rule}}, owners), step.name)
+		got := l.confirmed()["web"]
+		require.Equal(t, step.want, got.Packets, step.name)
+		require.Equal(t, 10*step.want, got.Bytes, step.name)
+	}
+	l.replays = nil // another agent, whose first reading is of the same counters
+	require.True(t, l.next(Counts{Instance: "4", Replays: 9, Rules: ruleCounts{1: counted(1, 11, 110, 8, 80)}}, owners))
+	require.Equal(t, int64(1), l.confirmed()["web"].Packets)
+}
+
+// What the fast path has carried until a rule was removed is its last owner's.
+func TestLastOwner(t *testing.T) {
+	type traffic = map[string]v1alpha1.TrafficStats
+	l := newLedger()
+	require.True(t, l.next(read(ruleCounts{1: counted(1, 10, 100, 5, 50)}), Owners{1: ref("web")}))
+	l.confirmed()
+	require.True(t, l.next(read(ruleCounts{1: counted(0, 8, 80, 8, 80)}), Owners{}))
+	require.Equal(t, traffic{"web": {Packets: 3, Bytes: 30}}, l.confirmed())
+	require.False(t, l.next(read(ruleCounts{}), Owners{}))
+	require.Empty(t, l.Owners)
+	require.Empty(t, l.Reported)
+}
+
+// A policy that was deleted and made again is in two reports: antrea-controller refuses one that has a name twice.
+func TestPolicyMadeAgain(t *testing.T) {
+	again := ref("web")
+	again.UID = "uid-web-2"
+	l, counts := newLedger(), read(ruleCounts{1: counted(1, 1, 10, 0, 0), 2: counted(2, 2, 20, 0, 0), 3: counted(3, 3, 30, 0, 0)})
+	owners := Owners{1: ref("web"), 2: again, 3: ref("db")}
+	var reports []string
+	for l.next(counts, owners) {
+		text := ""
+		for _, p := range l.Pending {
+			text += fmt.Sprintf("%s=%d ", p.NetworkPolicy.UID, p.TrafficStats.Packets)
+		}
+		reports = append(reports, text)
+		l.confirmed()
+	}
+	require.Equal(t, []string{"uid-db=3 uid-web=1 ", "uid-web-2=2 "}, reports)
 }
 
 func TestAdopt(t *testing.T) {
 	l := newLedger()
 	l.Adopt = true
 	owners := Owners{1: ref("web")}
-	require.False(t, l.next(Counts{1: counted(1, 5, 50, 0, 0)}, owners))
-	require.True(t, l.next(Counts{1: counted(1, 6, 60, 0, 0)}, owners))
+	require.False(t, l.next(read(ruleCounts{1: counted(1, 5, 50, 0, 0)}), owners))
+	require.True(t, l.next(read(ruleCounts{1: counted(1, 6, 60, 0, 0)}), owners))
 	require.Equal(t, map[string]v1alpha1.TrafficStats{"web": {Packets: 1, Bytes: 10}}, l.confirmed())
 }
 
 // A report stays below what antrea-controller accepts, with the longest names; the rest follows in the next one.
 func TestReportsAreBounded(t *testing.T) {
-	counts, owners := Counts{}, Owners{}
+	counts, owners := ruleCounts{}, Owners{}
 	for i := range uint32(500) {
 		owner := ref(fmt.Sprintf("%03d-%s", i, strings.Repeat("x", 240)))
 		owner.UID, owner.Namespace = "6e4d9c2e-2c4c-4b1c-9a5a-0d6b1d7f3b60", strings.Repeat("n", 63)
@@ -102,7 +173,7 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 	l := newLedger()
 	reports, seen := 0, map[string]v1alpha1.TrafficStats{}
-	for l.next(counts, owners) {
+	for l.next(read(counts), owners) {
 		reports++
 		require.Equal(t, fmt.Sprint(reports), l.report("node").Annotations[v1beta2.StatsSequenceAnnotation])
 		text, err := json.Marshal(l.report(strings.Repeat("n", 253)))

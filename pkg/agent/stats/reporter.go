@@ -58,10 +58,21 @@ func (r *Reporter) Restore() {
 	}
 	r.ledger, r.stored = &s.Ledger, true
 	if r.ledger.Reported == nil {
-		r.ledger.Reported = Counts{}
+		r.ledger.Reported = map[uint32]Count{}
 	}
+	if r.ledger.Owners == nil {
+		r.ledger.Owners = Owners{}
+	}
+	var fast networkpolicy.FastState
 	if r.FastPath != nil {
-		r.FastPath.Restore(s.FastPath)
+		fast = s.FastPath
+		r.FastPath.Restore(fast)
+	}
+	// Agents without ONCache keep no counts of the fast path.
+	for id, c := range r.ledger.Reported {
+		if now := fast.Rules[id]; now.Packets < c.FastPackets || now.Bytes < c.FastBytes {
+			r.ledger.restartFast(id)
+		}
 	}
 }
 
@@ -98,7 +109,22 @@ func (r *Reporter) report(ctx context.Context) error {
 			return err
 		}
 	}
+	r.forget(owners)
 	return nil
+}
+
+// forget drops the fast path's counts of rules that are no more, once they are reported.
+func (r *Reporter) forget(owners Owners) {
+	if r.FastPath == nil {
+		return
+	}
+	forgotten := r.FastPath.Forget(func(id uint32, count networkpolicy.FastCount) bool {
+		_, owned := owners[id]
+		return owned || !r.ledger.reported(id, count)
+	})
+	for _, id := range forgotten {
+		r.ledger.restartFast(id)
+	}
 }
 
 func (r *Reporter) sendPending(ctx context.Context) error {

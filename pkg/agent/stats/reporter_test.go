@@ -4,10 +4,14 @@
 package stats
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"errors"
 	"flag"
+	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +24,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/apis"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	"github.com/antrea-oncache/antrea/pkg/apis/stats/v1alpha1"
@@ -58,16 +64,12 @@ func (a *antrea) packets(name string) int64 { return a.sums[name].Packets }
 
 // bridgeCounts is a switch whose counters outlive agents.
 type bridgeCounts struct {
-	counts Counts
+	counts ruleCounts
 	err    error
 }
 
 func (b *bridgeCounts) read(context.Context) (Counts, error) {
-	copied := Counts{}
-	for id, c := range b.counts {
-		copied[id] = c
-	}
-	return copied, b.err
+	return read(maps.Clone(b.counts)), b.err
 }
 
 func (b *bridgeCounts) pass(id uint32, packets uint64) {
@@ -81,7 +83,7 @@ func (b *bridgeCounts) pass(id uint32, packets uint64) {
 func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	for seed := range uint64(*runs) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		controller, bridge := newAntrea(), &bridgeCounts{counts: Counts{}}
+		controller, bridge := newAntrea(), &bridgeCounts{counts: ruleCounts{}}
 		var late []*v1beta2.NodeStatsSummary
 		killed := errors.New("the agent is killed")
 		disorder := 4 // out of 8 requests
@@ -140,7 +142,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		controller, bridge := newAntrea(), &bridgeCounts{counts: Counts{}}
+		controller, bridge := newAntrea(), &bridgeCounts{counts: ruleCounts{}}
 		var mu sync.Mutex // protects these and what follows
 		var fails error
 		requests := 0
@@ -212,7 +214,7 @@ func TestRefusals(t *testing.T) {
 		{"standby", apierrors.NewServiceUnavailable("x"), "x", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bridge := &bridgeCounts{counts: Counts{}}
+			bridge := &bridgeCounts{counts: ruleCounts{}}
 			bridge.pass(1, 1)
 			fails := tc.err
 			var got []v1alpha1.TrafficStats
@@ -238,7 +240,7 @@ func TestRefusals(t *testing.T) {
 // A report that cannot be stored is not sent: the next agent would report the traffic again.
 func TestStateThatCannotBeStored(t *testing.T) {
 	dir := t.TempDir()
-	controller, bridge := newAntrea(), &bridgeCounts{counts: Counts{}}
+	controller, bridge := newAntrea(), &bridgeCounts{counts: ruleCounts{}}
 	r := &Reporter{
 		Node: "node", File: filepath.Join(dir, "file", "stats"), Counts: bridge.read, Owners: func() Owners { return Owners{1: ref("web")} },
 		Send: func(_ context.Context, report *v1beta2.NodeStatsSummary) error {
@@ -260,7 +262,7 @@ func TestStateThatCannotBeStored(t *testing.T) {
 func TestStateThatCannotBeRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stats")
 	require.NoError(t, os.WriteFile(file, []byte("not a state"), 0o600))
-	controller, bridge := newAntrea(), &bridgeCounts{counts: Counts{}}
+	controller, bridge := newAntrea(), &bridgeCounts{counts: ruleCounts{}}
 	bridge.pass(1, 100)
 	r := &Reporter{
 		Node: "node", File: file, Counts: bridge.read, Owners: func() Owners { return Owners{1: ref("web")} },
@@ -274,4 +276,49 @@ func TestStateThatCannotBeRead(t *testing.T) {
 	bridge.pass(1, 3)
 	require.NoError(t, r.report(t.Context()))
 	require.Equal(t, int64(3), controller.packets("web"))
+}
+
+// What an agent of an earlier version has stored can be read: what it has reported is not reported again.
+func TestStateOfAnEarlierVersion(t *testing.T) {
+	type flow struct {
+		Egress              bool
+		Protocol            uint8
+		Source, Destination netip.AddrPort
+		Packets, Bytes      uint64
+	}
+	type count struct{ Packets, Bytes uint64 }
+	type former struct {
+		Ledger struct {
+			Session  string
+			Sequence uint64
+			Pending  []v1beta2.NetworkPolicyStats
+			Reported map[uint32]apis.RuleStats
+			Adopt    bool
+		}
+		FastPath struct {
+			Seen  map[flow]count
+			Rules map[uint32]count
+		}
+	}
+	var s former
+	s.Ledger.Session, s.Ledger.Sequence = "x", 7
+	s.Ledger.Reported = map[uint32]apis.RuleStats{1: {Sessions: 1, Packets: 5, Bytes: 50, FastPackets: 2, FastBytes: 20}}
+	key := flow{Egress: true, Protocol: 6, Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.0.1.1:80")}
+	s.FastPath.Seen, s.FastPath.Rules = map[flow]count{key: {2, 20}}, map[uint32]count{1: {2, 20}}
+	file := filepath.Join(t.TempDir(), "stats")
+	var text bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&text).Encode(s))
+	require.NoError(t, os.WriteFile(file, text.Bytes(), 0o600))
+	r := &Reporter{Node: "node", File: file, FastPath: networkpolicy.NewFastStats(nil, nil)}
+	r.Restore()
+	require.Equal(t, "x", r.ledger.Session)
+	require.Equal(t, ruleCounts{1: counted(1, 5, 50, 2, 20)}, r.ledger.Reported)
+	seen := networkpolicy.CachedFlow{Egress: true, Protocol: 6, Source: key.Source, Destination: key.Destination}
+	require.Equal(t, networkpolicy.FastState{
+		Seen: map[networkpolicy.CachedFlow]networkpolicy.EntryCount{seen: {Packets: 2, Bytes: 20}}, Rules: map[uint32]networkpolicy.FastCount{1: {Packets: 2, Bytes: 20}},
+	}, r.FastPath.State())
+
+	r.FastPath = nil // the gate ONCache is off now: its counters will begin anew
+	r.Restore()
+	require.Equal(t, ruleCounts{1: counted(1, 3, 30, 0, 0)}, r.ledger.Reported)
 }

@@ -8,6 +8,7 @@ package stats
 
 import (
 	"context"
+	"errors"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/apis"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
@@ -15,9 +16,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-// Tables are the pipeline's tables by number; openflow.Client has them.
+// Tables are the pipeline's tables by number, and how often their flows were installed; openflow.Client has them.
 type Tables interface {
 	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
+	Replays() (n uint64, done bool)
 }
 
 // FastPath is the traffic that ONCache has carried, by the rules' flow ids; networkpolicy.FastStats reads it.
@@ -29,13 +31,74 @@ type FastPath interface {
 type Reader struct {
 	Tables Tables
 	Dumper openflow.FlowDumper
+	// Instance tells one run of Open vSwitch from another; ovsctl.Vswitchd has it. Only Counts needs it.
+	Instance func() (string, error)
 	// FastPath is nil without ONCache.
 	FastPath FastPath
+}
+
+// Count is the traffic that a rule has admitted. The fields are stored.
+type Count struct {
+	Sessions, Packets, Bytes uint64
+	// FastPackets and FastBytes are the part of Packets and Bytes that the fast path has carried.
+	FastPackets, FastBytes uint64
+	// Counter identifies the counters of the slow path.
+	Counter openflow.CounterID
+}
+
+// Counts is what has been counted, at one reading.
+type Counts struct {
+	// Instance is the run of Open vSwitch in which the slow path was counted, Replays how often this process has installed all flows again.
+	Instance string
+	Replays  uint64
+	// Rules are the counts by flow id.
+	Rules map[uint32]Count
 }
 
 // Read returns the traffic that each rule has admitted since it was installed, by flow id. If the fast path cannot be read, Read
 // returns the error together with the complete counts of the slow path.
 func (r *Reader) Read(ctx context.Context) (map[uint32]apis.RuleStats, error) {
+	counts, err := r.rules(ctx)
+	if counts == nil {
+		return nil, err
+	}
+	stats := make(map[uint32]apis.RuleStats, len(counts))
+	for id, c := range counts {
+		stats[id] = apis.RuleStats{Sessions: c.Sessions, Packets: c.Packets, Bytes: c.Bytes, FastPackets: c.FastPackets, FastBytes: c.FastBytes}
+	}
+	return stats, err
+}
+
+// Counts returns the same, with what tells counters that have begun anew from those that go on.
+func (r *Reader) Counts(ctx context.Context) (counts Counts, err error) {
+	if counts.Instance, counts.Replays, err = r.begun(); err != nil {
+		return Counts{}, err
+	}
+	if counts.Rules, err = r.rules(ctx); err != nil {
+		return Counts{}, err
+	}
+	instance, replays, err := r.begun()
+	if err == nil && (instance != counts.Instance || replays != counts.Replays) {
+		err = errors.New("Open vSwitch has got all flows anew meanwhile")
+	}
+	if err != nil {
+		return Counts{}, err
+	}
+	return counts, nil
+}
+
+// begun tells since when the counters of the switch have counted.
+func (r *Reader) begun() (instance string, replays uint64, err error) {
+	replays, done := r.Tables.Replays()
+	if !done {
+		return "", 0, errors.New("Open vSwitch is getting all flows anew")
+	}
+	instance, err = r.Instance()
+	return instance, replays, err
+}
+
+// rules returns nil if the slow path cannot be read.
+func (r *Reader) rules(ctx context.Context) (map[uint32]Count, error) {
 	tables, err := r.Tables.GetFlowTableStatus(ctx)
 	if err != nil {
 		return nil, err
@@ -44,21 +107,21 @@ func (r *Reader) Read(ctx context.Context) (map[uint32]apis.RuleStats, error) {
 	if err != nil {
 		return nil, err
 	}
-	stats := make(map[uint32]apis.RuleStats, len(slow))
+	counts := make(map[uint32]Count, len(slow))
 	for id, s := range slow {
-		stats[id] = apis.RuleStats{Sessions: s.Sessions, Packets: s.Packets, Bytes: s.Bytes}
+		counts[id] = Count{Sessions: s.Sessions, Packets: s.Packets, Bytes: s.Bytes, Counter: s.Counter}
 	}
 	if r.FastPath == nil {
-		return stats, nil
+		return counts, nil
 	}
-	counts, err := r.FastPath.Read()
-	for id, count := range counts {
-		s := stats[id]
-		s.Packets, s.Bytes = s.Packets+count.Packets, s.Bytes+count.Bytes
-		s.FastPackets, s.FastBytes = count.Packets, count.Bytes
-		stats[id] = s
+	fast, err := r.FastPath.Read()
+	for id, f := range fast {
+		c := counts[id]
+		c.Packets, c.Bytes = c.Packets+f.Packets, c.Bytes+f.Bytes
+		c.FastPackets, c.FastBytes = f.Packets, f.Bytes
+		counts[id] = c
 	}
-	return stats, err
+	return counts, err
 }
 
 // Flows are the entries of the cache; oncache.Manager has them.
@@ -76,7 +139,7 @@ func (c FlowCounters) EachFlow(yield func(networkpolicy.CachedFlow) bool) error 
 	return c.Flows.EachFlow(func(f datapath.Flow) bool {
 		return yield(networkpolicy.CachedFlow{
 			Egress: f.Direction == datapath.DirectionEgress, Protocol: f.Protocol, Source: f.Source, Destination: f.Destination,
-			Packets: f.Packets, Bytes: f.Bytes,
+			Created: f.Created, Packets: f.Packets, Bytes: f.Bytes,
 		})
 	})
 }

@@ -18,13 +18,18 @@ import (
 )
 
 // bridge has three connections of rule 7 on the slow path: 3 packets opened them, 40 followed.
-type bridge struct{ tables, dump error }
+type bridge struct {
+	tables, dump error
+	replaying    bool
+}
 
 func (b bridge) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
 	return []openflow.TableStatus{{ID: 60, Name: "EgressMetric"}, {ID: 61, Name: "Output"}}, b.tables
 }
 
-func (b bridge) DumpFlows(_ context.Context, filter string) ([]string, error) {
+func (b bridge) Replays() (n uint64, done bool) { return 1, !b.replaying }
+
+func (b bridge) DumpFlowsWithCookies(_ context.Context, filter string) ([]string, error) {
 	if filter != "table=60" {
 		return nil, errors.New("unexpected filter " + filter)
 	}
@@ -71,6 +76,30 @@ func TestRead(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
+}
+
+func TestCounts(t *testing.T) {
+	instances, failed := []string{"1", "1"}, error(nil)
+	r := &Reader{Tables: bridge{}, Dumper: bridge{}, Instance: func() (instance string, err error) {
+		instance, instances = instances[0], instances[1:]
+		return instance, failed
+	}}
+	got, err := r.Counts(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Counts{Instance: "1", Replays: 1, Rules: map[uint32]Count{7: {Sessions: 3, Packets: 43, Bytes: 4300, Counter: 1}}}, got)
+	instances = []string{"1", "2"}
+	_, err = r.Counts(t.Context())
+	require.ErrorContains(t, err, "anew meanwhile")
+	instances, failed = []string{""}, errors.New("no pid file")
+	_, err = r.Counts(t.Context())
+	require.ErrorIs(t, err, failed)
+	instances, failed = []string{"1", "1"}, nil
+	r.FastPath = fastPath{err: errors.New("no map")}
+	_, err = r.Counts(t.Context())
+	require.ErrorContains(t, err, "no map")
+	instances, r.FastPath, r.Tables = []string{"1", "1"}, nil, bridge{replaying: true}
+	_, err = r.Counts(t.Context())
+	require.ErrorContains(t, err, "is getting all flows anew")
 }
 
 type flows []datapath.Flow

@@ -101,8 +101,6 @@ func TestRefusedReports(t *testing.T) {
 	a := New(onNode{"1": {"n1"}})
 	a.Handler().OnAdd(policy("a", "web", "1"), true)
 	good := traffic("a", "web", "1", 1, 1, 1)
-	other := good
-	other.NetworkPolicy.Type = "AntreaNetworkPolicy"
 	for _, tc := range []struct {
 		report *controlplane.NodeStatsSummary
 		err    string
@@ -112,9 +110,6 @@ func TestRefusedReports(t *testing.T) {
 		{reportOf("n1", "x", "0", good), `is "0"`},
 		{reportOf("n1", "x", "-1", good), `is "-1"`},
 		{reportOf("n1", strings.Repeat("x", 65), "1", good), "stats.antrea.io/session has 65 bytes; allowed: 64"},
-		{reportOf("n1", "x", "1", good, good), "NetworkPolicy a/web (1) is there twice"},
-		{reportOf("n1", "x", "1", good, traffic("a", "db", "2", 0, -1, 0)), "NetworkPolicy a/db (2) has packets=-1 bytes=0 sessions=0; allowed: 0 or more"},
-		{reportOf("n1", "x", "1", other), `NetworkPolicy a/web (1) has type "AntreaNetworkPolicy"; allowed: K8sNetworkPolicy`},
 	} {
 		require.ErrorContains(t, a.Report(tc.report), tc.err)
 		require.Equal(t, map[string]v1alpha1.TrafficStats{"a/web": {}}, sums(a), "%s: nothing of it is counted", tc.err)
@@ -123,6 +118,36 @@ func TestRefusedReports(t *testing.T) {
 	require.NoError(t, a.Report(reportOf("n1", "x", "2", traffic("a", "web", "1", math.MaxInt64, math.MaxInt64, math.MaxInt64))))
 	most := v1alpha1.TrafficStats{Sessions: math.MaxInt64, Packets: math.MaxInt64, Bytes: math.MaxInt64}
 	require.Equal(t, most, sums(a)["a/web"], "sums do not wrap around")
+}
+
+// A bad entry does not cost the others.
+func TestBadEntries(t *testing.T) {
+	good := traffic("a", "web", "1", 1, 1, 1)
+	other := traffic("a", "db", "2", 1, 1, 1)
+	other.NetworkPolicy.Type = "AntreaNetworkPolicy"
+	for _, tc := range []struct {
+		name    string
+		entries []controlplane.NetworkPolicyStats
+		err     string // of the bad entry
+	}{
+		{"twice", []controlplane.NetworkPolicyStats{good, good}, "NetworkPolicy a/web (1) is there twice; allowed: once"},
+		{"negative", []controlplane.NetworkPolicyStats{traffic("a", "db", "2", 0, -1, 0), good}, "NetworkPolicy a/db (2) has packets=-1 bytes=0 sessions=0; allowed: 0 or more"},
+		{"type", []controlplane.NetworkPolicyStats{other, good}, `NetworkPolicy a/db (2) has type "AntreaNetworkPolicy"; allowed: K8sNetworkPolicy`},
+		{"a policy that was made again", []controlplane.NetworkPolicyStats{traffic("a", "web", "0", 9, 9, 9), good}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := New(onNode{"0": {"n1"}, "1": {"n1"}, "2": {"n1"}})
+			a.Handler().OnAdd(policy("a", "web", "1"), true)
+			a.Handler().OnAdd(policy("a", "db", "2"), true)
+			require.NoError(t, a.Report(reportOf("n1", "x", "1", tc.entries...)))
+			require.Equal(t, map[string]v1alpha1.TrafficStats{"a/web": {Sessions: 1, Packets: 1, Bytes: 1}, "a/db": {}}, sums(a))
+			var errs []string
+			for _, err := range check(tc.entries) {
+				errs = append(errs, err.Error())
+			}
+			require.Equal(t, tc.err, strings.Join(errs, ", "))
+		})
+	}
 }
 
 func TestPolicies(t *testing.T) {

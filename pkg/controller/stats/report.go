@@ -6,7 +6,9 @@ package stats
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,27 +25,30 @@ type report struct {
 	sequence uint64
 }
 
-// Report enters what an agent has counted. An error says what is wrong with the report; then none of it is counted. Policies that
-// do not concern the Node, or not any more, are left out.
+// Report enters what an agent has counted. An error says what is wrong with the report as a whole; then none of it is counted. Entries
+// that no agent of this version sends are left out with a message in the log, and so are, without one, policies that do not concern the
+// Node, or not any more.
 func (a *Aggregator) Report(summary *controlplane.NodeStatsSummary) error {
 	id, err := identify(summary)
 	if err != nil {
 		return err
 	}
-	if err := check(summary.NetworkPolicies); err != nil {
-		return err
-	}
+	bad := check(summary.NetworkPolicies)
 	// Not under the lock, so that the order of locks does not matter.
 	concerned := make([]bool, len(summary.NetworkPolicies))
 	for i := range summary.NetworkPolicies {
 		name, uid := source(&summary.NetworkPolicies[i])
-		concerned[i] = a.policies.PolicyConcerns(name, uid, summary.Name)
+		concerned[i] = bad[i] == nil && a.policies.PolicyConcerns(name, uid, summary.Name)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if last := a.last[summary.Name]; id.session != "" && id.session == last.session && id.sequence <= last.sequence {
 		klog.V(2).InfoS("Did not count a report again", "node", summary.Name, "session", id.session, "sequence", id.sequence)
 		return nil
+	}
+	for _, i := range slices.Sorted(maps.Keys(bad)) {
+		klog.InfoS("Did not count entries of a Node's report", "node", summary.Name, "entries", len(bad), "first", bad[i].Error())
+		break
 	}
 	counted := false
 	for i := range summary.NetworkPolicies {
@@ -87,28 +92,32 @@ func identify(summary *controlplane.NodeStatsSummary) (report, error) {
 	return report{session: session, sequence: sequence}, nil
 }
 
-// check refuses what no agent sends.
-func check(policies []controlplane.NetworkPolicyStats) error {
-	seen := make(map[types.NamespacedName]struct{}, len(policies))
+// check returns what is wrong with entries, by index.
+func check(policies []controlplane.NetworkPolicyStats) map[int]error {
+	type identity struct {
+		name types.NamespacedName
+		uid  types.UID
+	}
+	bad, seen := map[int]error{}, make(map[identity]struct{}, len(policies))
 	for i := range policies {
 		name, uid := source(&policies[i])
-		if ref := &policies[i].NetworkPolicy; ref.Type != controlplane.K8sNetworkPolicy {
-			return fmt.Errorf("%s has type %q; allowed: %s", describe(name, uid), ref.Type, controlplane.K8sNetworkPolicy)
+		_, twice := seen[identity{name, uid}]
+		seen[identity{name, uid}] = struct{}{}
+		ref, s := &policies[i].NetworkPolicy, policies[i].TrafficStats
+		var what string
+		switch {
+		case ref.Type != controlplane.K8sNetworkPolicy:
+			what = fmt.Sprintf("has type %q; allowed: %s", ref.Type, controlplane.K8sNetworkPolicy)
+		case twice:
+			what = "is there twice; allowed: once"
+		case s.Packets < 0 || s.Bytes < 0 || s.Sessions < 0:
+			what = fmt.Sprintf("has packets=%d bytes=%d sessions=%d; allowed: 0 or more", s.Packets, s.Bytes, s.Sessions)
+		default:
+			continue
 		}
-		if _, ok := seen[name]; ok {
-			return fmt.Errorf("%s is there twice; allowed: once", describe(name, uid))
-		}
-		seen[name] = struct{}{}
-		if s := policies[i].TrafficStats; s.Packets < 0 || s.Bytes < 0 || s.Sessions < 0 {
-			return fmt.Errorf("%s has packets=%d bytes=%d sessions=%d; allowed: 0 or more", describe(name, uid), s.Packets, s.Bytes, s.Sessions)
-		}
+		bad[i] = fmt.Errorf("NetworkPolicy %s (%s) %s", name, uid, what)
 	}
-	return nil
-}
-
-// describe names a policy in messages.
-func describe(name types.NamespacedName, uid types.UID) string {
-	return fmt.Sprintf("NetworkPolicy %s (%s)", name, uid)
+	return bad
 }
 
 // add adds delta, which has no negative numbers, to sum.

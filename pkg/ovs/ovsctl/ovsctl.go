@@ -28,6 +28,16 @@ func New(runDir, bridge string) *Client {
 // of numbers for tables and ports, and without cookie and duration: these differ after every restart. The error contains
 // the message of ovs-ofctl.
 func (c *Client) DumpFlows(ctx context.Context, filter string) ([]string, error) {
+	return c.dumpFlows(ctx, filter, "cookie=", "duration=")
+}
+
+// DumpFlowsWithCookies is DumpFlows with cookies and durations.
+func (c *Client) DumpFlowsWithCookies(ctx context.Context, filter string) ([]string, error) {
+	return c.dumpFlows(ctx, filter)
+}
+
+// dumpFlows leaves out leading fields.
+func (c *Client) dumpFlows(ctx context.Context, filter string, without ...string) ([]string, error) {
 	args := []string{"-O", "OpenFlow15", "--names", "dump-flows", c.target}
 	if filter != "" {
 		args = append(args, filter)
@@ -39,18 +49,18 @@ func (c *Client) DumpFlows(ctx context.Context, filter string) ([]string, error)
 	if err != nil {
 		return nil, fmt.Errorf("ovs-ofctl dump-flows %s %q: %w: %s", c.target, filter, err, strings.TrimSpace(stderr.String()))
 	}
-	return parseFlows(string(stdout)), nil
+	return parseFlows(string(stdout), without...), nil
 }
 
 // parseFlows drops the header line and the unwanted fields.
-func parseFlows(dump string) []string {
+func parseFlows(dump string, without ...string) []string {
 	var flows []string
 	for line := range strings.Lines(dump) {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "cookie=") {
 			continue
 		}
-		flows = append(flows, cutFields(line, "cookie=", "duration="))
+		flows = append(flows, cutFields(line, without...))
 	}
 	return flows
 }

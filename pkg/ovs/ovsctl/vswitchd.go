@@ -23,6 +23,22 @@ type Vswitchd struct {
 // NewVswitchd returns a client of the ovs-vswitchd whose pid file and socket are in runDir.
 func NewVswitchd(runDir string) *Vswitchd { return &Vswitchd{runDir: runDir} }
 
+func (v *Vswitchd) pidFile() string { return filepath.Join(v.runDir, "ovs-vswitchd.pid") }
+
+// Instance returns a text that is another one after each start of ovs-vswitchd: what is known of its pid file. A pid alone would not do,
+// because containers give the same one to each process in turn.
+func (v *Vswitchd) Instance() (string, error) {
+	info, err := os.Stat(v.pidFile())
+	if err != nil {
+		return "", fmt.Errorf("find out whether ovs-vswitchd has restarted: %w", err)
+	}
+	pid, err := os.ReadFile(v.pidFile())
+	if err != nil {
+		return "", fmt.Errorf("find out whether ovs-vswitchd has restarted: %w", err)
+	}
+	return fmt.Sprintf("%s %d", strings.TrimSpace(string(pid)), info.ModTime().UnixNano()), nil
+}
+
 // Call sends a command, such as "coverage/show", and returns its output. If ovs-vswitchd refuses it, the error has its message.
 func (v *Vswitchd) Call(ctx context.Context, command string, args ...string) (output string, err error) {
 	defer func() {
@@ -30,7 +46,7 @@ func (v *Vswitchd) Call(ctx context.Context, command string, args ...string) (ou
 			err = fmt.Errorf("ovs-vswitchd %s: %w", command, err)
 		}
 	}()
-	pid, err := os.ReadFile(filepath.Join(v.runDir, "ovs-vswitchd.pid"))
+	pid, err := os.ReadFile(v.pidFile())
 	if err != nil {
 		return "", err
 	}

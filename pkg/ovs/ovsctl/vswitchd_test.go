@@ -83,3 +83,20 @@ func TestRoundsOfRevalidation(t *testing.T) {
 	}
 	require.Equal(t, []string{"revalidator/wait", "revalidator/wait", "revalidator/wait"}, got)
 }
+
+func TestInstance(t *testing.T) {
+	ovs := ovstest.Start(t)
+	v := NewVswitchd(ovs.RunDir)
+	first, err := v.Instance()
+	require.NoError(t, err)
+	again, err := v.Instance()
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	ovs.KillVswitchd()
+	ovs.StartVswitchd()
+	second, err := v.Instance()
+	require.NoError(t, err)
+	require.NotEqual(t, first, second)
+	_, err = NewVswitchd(t.TempDir()).Instance()
+	require.ErrorContains(t, err, "ovs-vswitchd.pid")
+}

@@ -28,7 +28,9 @@ type CachedFlow struct {
 	Egress              bool
 	Protocol            uint8
 	Source, Destination netip.AddrPort
-	Packets, Bytes      uint64
+	// Created is when the entry was made, which tells whether it is the same as at another reading.
+	Created        uint64
+	Packets, Bytes uint64
 }
 
 // FlowCounters are the entries of the cache.
@@ -39,28 +41,39 @@ type FlowCounters interface {
 // FastCount is what the fast path has carried for a rule.
 type FastCount struct{ Packets, Bytes uint64 }
 
+// EntryCount is what an entry of the cache has counted.
+type EntryCount struct{ Created, Packets, Bytes uint64 }
+
 // FastStats attributes packets of the fast path to rules. The fast path does no extra work for that: each cache entry
 // counts its packets anyway, and the connection's label in conntrack names the rules that admitted it. From time to time
 // FastStats reads both and joins them.
+//
+// The counts of a rule outlive it, until Forget: connections that it has admitted may go on because of another rule, and what it has
+// counted may have to be reported yet.
 type FastStats struct {
+	// Owned tells, if it is set, which rules somebody asks for. Run then forgets others; if not, somebody else has to call Forget.
+	Owned func() func(id uint32) bool
+
 	flows       FlowCounters
 	connections Connections
 
 	mu sync.Mutex
 	// seen are the counters at the last reading.
-	seen  map[CachedFlow]FastCount
+	seen  map[CachedFlow]EntryCount
 	rules map[uint32]FastCount
+	// labels are the rules that connections named when conntrack was read last; nil before that.
+	labels map[uint32]bool
 }
 
 // NewFastStats makes a FastStats without any counts.
 func NewFastStats(flows FlowCounters, connections Connections) *FastStats {
-	return &FastStats{flows: flows, connections: connections, seen: map[CachedFlow]FastCount{}, rules: map[uint32]FastCount{}}
+	return &FastStats{flows: flows, connections: connections, seen: map[CachedFlow]EntryCount{}, rules: map[uint32]FastCount{}}
 }
 
 // FastState is what a FastStats knows. Another one can continue with it.
 type FastState struct {
-	// Seen are the counters of entries at the last reading. The keys have no counters.
-	Seen map[CachedFlow]FastCount
+	// Seen are the counters of entries at the last reading. The keys have none, and no time.
+	Seen map[CachedFlow]EntryCount
 	// Rules are the counts by flow id.
 	Rules map[uint32]FastCount
 }
@@ -89,6 +102,10 @@ func (s *FastStats) Run(ctx context.Context) {
 		if _, err := s.Read(); err != nil {
 			klog.ErrorS(err, "Could not read what the fast path has carried for NetworkPolicies")
 		}
+		if s.Owned != nil {
+			owned := s.Owned()
+			s.Forget(func(id uint32, _ FastCount) bool { return owned(id) })
+		}
 		timer := time.NewTimer(max(fastStatsInterval, fastStatsShare*time.Since(began)))
 		select {
 		case <-ctx.Done():
@@ -114,6 +131,23 @@ func (s *FastStats) Read() (map[uint32]FastCount, error) {
 	return maps.Clone(s.rules), err
 }
 
+// Forget drops the counts of rules that no connection names any more and for which keep returns false, and returns their ids. Such a
+// rule begins at zero if it returns.
+func (s *FastStats) Forget(keep func(id uint32, count FastCount) bool) (forgotten []uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.labels == nil {
+		return nil
+	}
+	for id, count := range s.rules {
+		if !s.labels[id] && !keep(id, count) {
+			delete(s.rules, id)
+			forgotten = append(forgotten, id)
+		}
+	}
+	return forgotten
+}
+
 // ends identifies a connection, the same for both directions.
 type ends struct {
 	protocol uint8
@@ -128,18 +162,20 @@ func endsOf(protocol uint8, a, b netip.AddrPort) ends {
 }
 
 // fresh returns what entries have counted since the last reading, by connection, and their counters.
-func (s *FastStats) fresh() (fresh map[ends]FastCount, seen map[CachedFlow]FastCount, err error) {
-	fresh, seen = map[ends]FastCount{}, make(map[CachedFlow]FastCount, len(s.seen))
+func (s *FastStats) fresh() (fresh map[ends]FastCount, seen map[CachedFlow]EntryCount, err error) {
+	fresh, seen = map[ends]FastCount{}, make(map[CachedFlow]EntryCount, len(s.seen))
 	err = s.flows.EachFlow(func(f CachedFlow) bool {
-		now := FastCount{f.Packets, f.Bytes}
+		now := EntryCount{f.Created, f.Packets, f.Bytes}
 		key := f
-		key.Packets, key.Bytes = 0, 0
+		key.Created, key.Packets, key.Bytes = 0, 0, 0
 		seen[key] = now
 		before := s.seen[key]
-		if now.Packets < before.Packets || now.Bytes < before.Bytes {
-			before = FastCount{} // another entry
+		// An earlier version of the agent has not stored the time.
+		another := before.Created != 0 && now.Created != before.Created
+		if another || now.Packets < before.Packets || now.Bytes < before.Bytes {
+			before = EntryCount{}
 		}
-		if now != before {
+		if now.Packets != before.Packets || now.Bytes != before.Bytes {
 			e := endsOf(f.Protocol, f.Source, f.Destination)
 			sum := fresh[e]
 			fresh[e] = FastCount{sum.Packets + now.Packets - before.Packets, sum.Bytes + now.Bytes - before.Bytes}
@@ -151,16 +187,14 @@ func (s *FastStats) fresh() (fresh map[ends]FastCount, seen map[CachedFlow]FastC
 
 // attribute adds counts to the rules that have admitted the connections: all of them, or none if it fails.
 func (s *FastStats) attribute(fresh map[ends]FastCount) error {
-	rules := maps.Clone(s.rules)
+	rules, labels := maps.Clone(s.rules), map[uint32]bool{}
 	err := s.connections.List(func(c *conntrack.Connection) bool {
 		client := netip.AddrPortFrom(c.Original.Source, c.Original.SourcePort)
 		server := netip.AddrPortFrom(c.Reply.Source, c.Reply.SourcePort)
 		count, ok := fresh[endsOf(c.Original.Protocol, client, server)]
-		if !ok {
-			return true
-		}
 		for _, id := range []uint32{uint32(c.Labels[0]), uint32(c.Labels[0] >> 32)} {
-			if id != 0 {
+			labels[id] = true
+			if ok && id != 0 {
 				sum := rules[id]
 				rules[id] = FastCount{sum.Packets + count.Packets, sum.Bytes + count.Bytes}
 			}
@@ -168,7 +202,7 @@ func (s *FastStats) attribute(fresh map[ends]FastCount) error {
 		return true
 	})
 	if err == nil {
-		s.rules = rules
+		s.rules, s.labels = rules, labels
 	}
 	return err
 }

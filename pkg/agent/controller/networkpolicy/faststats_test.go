@@ -4,9 +4,11 @@
 package networkpolicy
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,6 +62,12 @@ func TestFastStats(t *testing.T) {
 		cache.flows = []CachedFlow{in}
 		want(map[uint32]FastCount{7: {23, 1400}, 9: {23, 1400}})
 	})
+	t.Run("another entry that has counted more", func(t *testing.T) {
+		cache.flows[0].Created, cache.flows[0].Packets, cache.flows[0].Bytes = 1, 5, 50
+		want(map[uint32]FastCount{7: {23, 1400}, 9: {23, 1400}})
+		cache.flows[0].Created, cache.flows[0].Packets, cache.flows[0].Bytes = 2, 6, 60
+		want(map[uint32]FastCount{7: {29, 1460}, 9: {29, 1460}})
+	})
 	t.Run("the cache cannot be read", func(t *testing.T) {
 		cache.err = errors.New("no map")
 		_, err := stats.Read()
@@ -100,4 +108,58 @@ func TestFastStatsOfTheNextAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[uint32]FastCount{9: {12, 1200}}, got)
 	require.Equal(t, map[uint32]FastCount{9: {10, 1000}}, former.State().Rules, "they share nothing")
+}
+
+// Counts are dropped when no connection names the rule and nobody keeps them.
+func TestForget(t *testing.T) {
+	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
+	cache := &cachedFlows{flows: []CachedFlow{{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}}}
+	table := &connectionTable{connections: []*conntrack.Connection{connection(localPod, 1, remotePod, fromPod)}}
+	table.connections[0].Labels[0] = 7<<32 | 9
+	stats := NewFastStats(cache, table)
+	nobody := func(uint32, FastCount) bool { return false }
+	require.Empty(t, stats.Forget(nobody))
+	read := func() map[uint32]FastCount {
+		t.Helper()
+		got, err := stats.Read()
+		require.NoError(t, err)
+		return got
+	}
+	read()
+	require.Empty(t, stats.Forget(nobody), "a connection names the rules")
+
+	table.connections[0].Labels[0] = 8
+	cache.flows[0].Packets, cache.flows[0].Bytes = 11, 1100
+	read()
+	kept := func(id uint32, count FastCount) bool {
+		require.Equal(t, FastCount{10, 1000}, count)
+		return id == 7
+	}
+	require.Equal(t, []uint32{9}, stats.Forget(kept))
+	require.Equal(t, map[uint32]FastCount{7: {10, 1000}, 8: {1, 100}}, read())
+	table.connections[0].Labels[0] = 9
+	cache.flows[0].Packets, cache.flows[0].Bytes = 13, 1300
+	require.Equal(t, map[uint32]FastCount{7: {10, 1000}, 8: {1, 100}, 9: {2, 200}}, read(), "it begins at zero")
+
+	next := NewFastStats(cache, table)
+	next.Restore(stats.State())
+	require.Empty(t, next.Forget(nobody), "conntrack has not been read")
+}
+
+// Run forgets by itself when nobody reports.
+func TestRunForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
+		cache := &cachedFlows{flows: []CachedFlow{{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server, Packets: 10, Bytes: 1000}}}
+		table := &connectionTable{connections: []*conntrack.Connection{connection(localPod, 1, remotePod, fromPod)}}
+		table.connections[0].Labels[0] = 9
+		stats := NewFastStats(cache, table)
+		stats.Restore(FastState{Rules: map[uint32]FastCount{7: {1, 1}, 8: {1, 1}}})
+		stats.Owned = func() func(uint32) bool { return func(id uint32) bool { return id == 7 } }
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go stats.Run(ctx)
+		synctest.Wait()
+		require.Equal(t, map[uint32]FastCount{7: {1, 1}, 9: {10, 1000}}, stats.State().Rules)
+	})
 }

@@ -132,6 +132,12 @@ func (c *Controller) RuleOwners() map[uint32]v1beta2.NetworkPolicyReference {
 	return owners
 }
 
+// Owned returns a function that tells which flow ids are those of rules on the switch.
+func (c *Controller) Owned() func(flowID uint32) bool {
+	owners := c.RuleOwners()
+	return func(id uint32) bool { _, ok := owners[id]; return ok }
+}
+
 // RulesOf returns a policy's rules that are on the switch, by flow id. They must not be changed.
 func (c *Controller) RulesOf(policy string) []*openflow.PolicyRule {
 	c.mu.Lock()

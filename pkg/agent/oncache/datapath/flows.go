@@ -33,6 +33,7 @@ type Flow struct {
 	EndpointSlot     int
 	NodeSlot         int
 	Packets, Bytes   uint64
+	Created          uint64 // when the entry was made, in ns of CLOCK_MONOTONIC_COARSE
 	Age              time.Duration
 	LeaseLeft        time.Duration // negative: the next packet takes the slow path
 	Seen             Seen
@@ -162,13 +163,15 @@ func ends6(k object.BpfOncFlow6) ends {
 
 func (d *Datapath) egressFlow(now moment, e ends, v object.BpfOncEgress) Flow {
 	f := d.flow(now, e, v.V, v.Seen)
-	f.Direction, f.Packets, f.Bytes, f.Age = DirectionEgress, v.Packets, v.Bytes, time.Duration(now.monotonic-v.Created)
+	f.Direction, f.Packets, f.Bytes = DirectionEgress, v.Packets, v.Bytes
+	f.Created, f.Age = v.Created, time.Duration(now.monotonic-v.Created)
 	return f
 }
 
 func (d *Datapath) ingressFlow(now moment, e ends, v object.BpfOncIngress) Flow {
 	f := d.flow(now, e, v.V, v.Seen)
-	f.Direction, f.Packets, f.Bytes, f.Age = DirectionIngress, v.Packets, v.Bytes, time.Duration(now.monotonic-v.Created)
+	f.Direction, f.Packets, f.Bytes = DirectionIngress, v.Packets, v.Bytes
+	f.Created, f.Age = v.Created, time.Duration(now.monotonic-v.Created)
 	return f
 }
 

@@ -47,6 +47,8 @@ type Store struct {
 	// resync makes the next change send everything: nothing is installed yet, flows are lost, or the outcome of a change is
 	// unknown.
 	resync bool
+	// replays counts how often everything was sent.
+	replays uint64
 	// meters are what flows may refer to. They are set before the first Commit.
 	meters []of.MeterEntry
 	// doubtful are groups in no cache that the switch may hold nevertheless.
@@ -117,7 +119,16 @@ func (s *Store) synchronized() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resync = false
+	s.replays++
 	clear(s.doubtful)
+}
+
+// Replays returns how often the switch has got everything. Each time all counters of flows begin anew. While that is going on, or has to be
+// done, done is false.
+func (s *Store) Replays() (n uint64, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replays, !s.resync
 }
 
 // everything replaces all flows of the current round by the content of the caches. That also removes flows of changes whose

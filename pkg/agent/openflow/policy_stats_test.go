@@ -1,0 +1,73 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
+)
+
+// Open vSwitch keeps the counters of a flow that is replaced, as a new agent does with all flows, and begins them anew when a rule is removed and
+// installed again. The cookie tells which.
+func TestCountersOfRules(t *testing.T) {
+	const id, port = 9, 2000
+	w := newWire(t, false)
+	rule := egress(id, policyPodA, everybody)
+	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{rule}, nil))
+	// pass sends packets and returns the statistics when there are so many.
+	pass := func(packets, want uint64) (stats PolicyRuleStats) {
+		t.Helper()
+		w.settle()
+		for range packets {
+			w.send(podAPort, segment{src: fmt.Sprintf("%v:1000", podAIP), dst: fmt.Sprintf("%v:%d", remotePodIP, port)})
+		}
+		require.Eventually(t, func() bool {
+			tables, err := w.c.GetFlowTableStatus(t.Context())
+			require.NoError(t, err)
+			all, err := ReadPolicyStats(t.Context(), tables, ovsctl.New(w.RunDir, bridgeName))
+			require.NoError(t, err)
+			stats = all[id]
+			return stats.Packets == want
+		}, 20*time.Second, 50*time.Millisecond, "%d packets of %+v", want, &stats)
+		return stats
+	}
+	first := pass(3, 3)
+	require.NoError(t, w.c.UpdatePolicyRules(nil, []uint32{id}))
+	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{rule}, nil))
+	second := pass(5, 5)
+	require.True(t, second.Counter.Replaced(first.Counter), "removed and installed again: %#x, %#x", first.Counter, second.Counter)
+
+	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{egress(id, policyPodA, prefixes("10.10.1.0/24"))}, nil))
+	require.Equal(t, second.Counter, pass(1, 6).Counter, "edited")
+	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{{FlowID: id, Direction: PolicyEgress}}, nil))
+	require.NoError(t, w.c.UpdatePolicyRules([]*PolicyRule{rule}, nil))
+	third := pass(2, 2)
+	require.True(t, third.Counter.Replaced(second.Counter), "without Pods for a while: %#x, %#x", second.Counter, third.Counter)
+	replays, done := w.c.Replays()
+	require.True(t, done)
+	require.NoError(t, w.c.ReplayFlows())
+	require.Equal(t, third.Counter, pass(3, 3).Counter, "sent again, with counters that begin anew")
+	again, done := w.c.Replays()
+	require.True(t, done)
+	require.Equal(t, replays+1, again)
+
+	next := NewClient(of.NewSwitch(w.MgmtSocket(bridgeName)), noTableNames, proxyAllFeatures).(*client)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	previous := uint16(testRound)
+	_, err := next.Initialize(ctx, RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &previous}, dualStackNode, testNetwork)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, next.Disconnect()) }()
+	require.NoError(t, next.UpdatePolicyRules([]*PolicyRule{rule}, nil))
+	fourth := pass(0, 3)
+	require.NotEqual(t, third.Counter, fourth.Counter)
+	require.False(t, fourth.Counter.Replaced(third.Counter), "of another agent: %#x, %#x", third.Counter, fourth.Counter)
+}
