@@ -79,7 +79,7 @@ func (r *Reader) Counts(ctx context.Context) (counts Counts, err error) {
 	}
 	instance, replays, err := r.begun()
 	if err == nil && (instance != counts.Instance || replays != counts.Replays) {
-		err = errors.New("Open vSwitch has got all flows anew meanwhile")
+		err = errors.New("the switch has got all flows anew meanwhile")
 	}
 	if err != nil {
 		return Counts{}, err
@@ -91,7 +91,7 @@ func (r *Reader) Counts(ctx context.Context) (counts Counts, err error) {
 func (r *Reader) begun() (instance string, replays uint64, err error) {
 	replays, done := r.Tables.Replays()
 	if !done {
-		return "", 0, errors.New("Open vSwitch is getting all flows anew")
+		return "", 0, errors.New("the switch is getting all flows anew")
 	}
 	instance, err = r.Instance()
 	return instance, replays, err
