@@ -5,7 +5,9 @@ package acceptance
 
 import (
 	"encoding/json"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +24,19 @@ type udpReport struct {
 			Packets int `json:"packets"`
 		} `json:"sum"`
 	} `json:"end"`
+	// Server is what the receiver prints each second.
+	Server string `json:"server_output_text"`
 }
+
+// losses are the seconds in which packets were lost: "12.00-13.00 23/100".
+func (r *udpReport) losses() (lines []string) {
+	for _, m := range lossyInterval.FindAllStringSubmatch(r.Server, -1) {
+		lines = append(lines, m[1]+" "+m[2])
+	}
+	return lines
+}
+
+var lossyInterval = regexp.MustCompile(`(?m)^\[ *\d+\] +(\d[\d.]*-[\d.]+) +sec .* ([1-9]\d*/ *\d+) \(`)
 
 // pair are a client and a server on different Nodes; the server has two servers of iperf3, for TCP and UDP.
 func (l *life) pair(t *testing.T) (client, server *corev1.Pod) {
@@ -41,7 +55,7 @@ func (l *life) duringTraffic(t *testing.T, client, server *corev1.Pod, length ti
 	begun := time.Now()
 	tcp := l.startIperf(t, client, server.Status.PodIP, "--port", "5201", "--time", seconds, "--bitrate", modest)
 	udp := l.start(t, client, length+time.Minute, "iperf3", "--json", "--client", server.Status.PodIP, "--port", "5202", "--udp", "--length", "500", "--bitrate", "400K",
-		"--time", seconds)
+		"--time", seconds, "--get-server-output")
 	change()
 	require.Lessf(t, time.Since(begun), length, "the change has taken longer than the traffic")
 	t.Logf("the change has taken %.1f s of %s s of traffic", time.Since(begun).Seconds(), seconds)
@@ -52,6 +66,7 @@ func (l *life) duringTraffic(t *testing.T, client, server *corev1.Pod, length ti
 	require.Empty(t, datagrams.Error)
 	t.Logf("TCP: %.1f Mbit/s of 20, longest interruption %s; UDP: %d of %d packets lost", report.End.Received.BitsPerSecond/1e6, longestGap(report),
 		datagrams.End.Sum.Lost, datagrams.End.Sum.Packets)
+	t.Logf("lost UDP packets, by seconds since %s: %s", begun.UTC().Format(time.TimeOnly), strings.Join(datagrams.losses(), "; "))
 	require.LessOrEqual(t, longestGap(report), lifeInterruption)
 	require.LessOrEqual(t, datagrams.End.Sum.Lost, lifeLoss)
 	require.Greater(t, datagrams.End.Sum.Packets, int(length.Seconds())*90, "the datagrams were not sent")
