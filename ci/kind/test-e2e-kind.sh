@@ -49,7 +49,7 @@ run() {
 	[ "$1" = off ] || value=true
 	mkdir -p "$logs"
 	ci/kind/kind-setup.sh create "$cluster" --feature-gates "$absent" "${options[@]}" -- \
-		--set "agent.antreaAgent.extraArgs={--feature-gates=ONCache=$value}" --set antreaProxy.enable=false
+		--set "agent.antreaAgent.extraArgs={--feature-gates=ONCache=$value}"
 	trap 'ci/kind/kind-setup.sh destroy "$cluster"' EXIT
 	kind get kubeconfig --name "$cluster" >"$logs/kubeconfig"
 	(cd "$upstream" && go test -count=1 -v -timeout=75m ./test/e2e -run "$tests" \

@@ -20,7 +20,7 @@ func newSupportBundles(ctx context.Context, o *options, n *node, cache *onCache,
 	source := &agentbundle.Agent{
 		LogDirectory: apis.LogDirectory, OVSLogDirectory: apis.OVSLogDirectory, ConfigFile: o.configFile,
 		OVSRunDir: o.config.OVSRunDir, Bridge: o.config.OVSBridge, Routes: paths,
-		ConntrackZones: []uint16{openflow.ConntrackZoneIPv4, openflow.ConntrackZoneIPv6},
+		ConntrackZones: openflow.AllConntrackZones,
 	}
 	// A nil manager must not become a non-nil interface.
 	if cache.manager != nil {

@@ -21,7 +21,7 @@ import (
 // conntrack finds the entries in the zones of the bridge: they would stay for up to five days.
 func (o *Options) conntrack(context.Context) ([]leftover.Item, error) {
 	count := 0
-	err := conntrack.List(openflow.ConntrackZones, func(*conntrack.Connection) bool { count++; return true })
+	err := conntrack.List(openflow.AllConntrackZones, func(*conntrack.Connection) bool { count++; return true })
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) {
 		return nil, nil // the kernel has no ctnetlink
 	}
@@ -32,14 +32,14 @@ func (o *Options) conntrack(context.Context) ([]leftover.Item, error) {
 		return nil, nil
 	}
 	return []leftover.Item{{
-		Name:   fmt.Sprintf("%d entries of connection tracking in the zones %v", count, openflow.ConntrackZones),
+		Name:   fmt.Sprintf("%d entries of connection tracking in the zones %v", count, openflow.AllConntrackZones),
 		Remove: forgetConnections,
 	}}, nil
 }
 
 func forgetConnections() error {
 	var filters []netlink.CustomConntrackFilter
-	for _, zone := range openflow.ConntrackZones {
+	for _, zone := range openflow.AllConntrackZones {
 		filter := &netlink.ConntrackFilter{}
 		if err := filter.AddZone(zone); err != nil {
 			return err

@@ -219,6 +219,10 @@ const (
 // ConntrackZones lists both.
 var ConntrackZones = []uint16{ConntrackZoneIPv4, ConntrackZoneIPv6}
 
+// AllConntrackZones lists all zones of the pipeline: those of the Pods' connections, and those in which the sources of connections to
+// Services are translated.
+var AllConntrackZones = []uint16{ctZone, ctZoneSNAT, ctZoneV6, ctZoneSNATV6}
+
 // Flow priorities.
 const (
 	priorityEstablished = 64990

@@ -4,14 +4,17 @@
 package networkpolicy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -96,6 +99,42 @@ func policyRule(direction openflow.PolicyDirection, peers ...string) *openflow.P
 		r.Peers = append(r.Peers, netip.MustParsePrefix(p))
 	}
 	return r
+}
+
+// A connection that was in use has a line in the log. Those that were never answered, such as refused ones to Services, have one together.
+func TestCutsInTheLog(t *testing.T) {
+	table := &connectionTable{}
+	for port := range uint16(20) {
+		c := connection(localPod, 1+port, remotePod, fromPod)
+		c.Established = port < 2
+		table.connections = append(table.connections, c)
+	}
+	rules := []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}
+	cutter := NewCutter(table, table, func() []*openflow.PolicyRule { return rules }, func(netip.Addr) bool { return false })
+	var log bytes.Buffer
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+	defer klog.LogToStderr(true)
+	logged := func() []string {
+		require.NoError(t, cutter.sweep())
+		klog.Flush()
+		var lines []string
+		for line := range strings.Lines(log.String()) {
+			_, message, _ := strings.Cut(line, "] ")
+			message, _, _ = strings.Cut(message, "={")
+			lines = append(lines, strings.TrimSpace(message))
+		}
+		log.Reset()
+		return lines
+	}
+	const inUse = `"Cut a connection that NetworkPolicies forbid" connection`
+	require.Equal(t, []string{inUse, inUse, `"Cut connections without an answer that NetworkPolicies forbid" connections=18`}, logged())
+	require.Len(t, table.cut(), 20)
+	require.Empty(t, logged())
+	rules = nil
+	const again = `"A connection that was cut is allowed again" connection`
+	require.Equal(t, []string{again, again}, logged())
+	require.Empty(t, table.cut())
 }
 
 func TestSweep(t *testing.T) {
