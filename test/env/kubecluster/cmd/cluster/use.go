@@ -14,31 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/antrea-oncache/antrea/test/env/testbed/cli"
 	"github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
 	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 	"github.com/antrea-oncache/antrea/test/env/testbed/terminal"
 )
-
-func downCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "down",
-		Short: "End the cluster that `up` has started",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := daemon.Stop(cmd.Context(), kind(), downTimeout)
-			switch {
-			case errors.Is(err, daemon.ErrDown):
-				fmt.Println("no cluster is up")
-				return nil
-			case err == nil:
-				fmt.Println("the cluster has ended")
-			}
-			return err
-		},
-	}
-}
 
 func nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -47,11 +29,7 @@ func nodeCommand() *cobra.Command {
 		Example: "  cluster node node-1 -- crictl ps",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			program := args[1:]
-			if program[0] == "--" {
-				program = program[1:]
-			}
-			return onNode(cmd.Context(), args[0], remote.Command{Args: program, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+			return onNode(cmd.Context(), args[0], remote.Command{Args: cli.Program(args[1:]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
@@ -87,7 +65,7 @@ func onNode(ctx context.Context, name string, command remote.Command) error {
 	}
 	code, err := remote.Run(ctx, endpoint, command)
 	if err == nil && code != 0 {
-		return exitError(code)
+		return cli.ExitError(code)
 	}
 	return err
 }
@@ -132,7 +110,7 @@ func run(ctx context.Context, kubeconfig string, args []string) error {
 	program.Stdin, program.Stdout, program.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := program.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return exitError(exit.ExitCode())
+		return cli.ExitError(exit.ExitCode())
 	}
 	return err
 }

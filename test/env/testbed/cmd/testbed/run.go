@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cache"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cli"
 	"github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
 	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
@@ -152,7 +153,7 @@ func run(ctx context.Context, flags bedFlags, artifacts string, args []string) e
 	if faults != nil {
 		p.Printf("%v", faults)
 	}
-	return exitError(code)
+	return cli.ExitError(code)
 }
 
 // privateDir makes a directory in the cache, which a virtual machine sees too (unlike /tmp). It removes those of runs that

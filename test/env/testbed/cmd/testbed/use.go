@@ -5,40 +5,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/antrea-oncache/antrea/test/env/testbed/cli"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
-	"github.com/antrea-oncache/antrea/test/env/testbed/daemon"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 	"github.com/antrea-oncache/antrea/test/env/testbed/terminal"
 )
 
 // downTimeout is how long agents, Open vSwitch, the machine and the control plane may take to end.
 const downTimeout = 2 * time.Minute
-
-func downCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "down",
-		Short: "End the testbed that `up` has started",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := daemon.Stop(cmd.Context(), kind, downTimeout)
-			switch {
-			case errors.Is(err, daemon.ErrDown):
-				fmt.Println("no testbed is up")
-				return nil
-			case err == nil:
-				fmt.Println("the testbed has ended")
-			}
-			return err
-		},
-	}
-}
 
 func statusCommand() *cobra.Command {
 	return &cobra.Command{
@@ -66,11 +46,7 @@ func execCommand() *cobra.Command {
 		Example: "  testbed exec node-1 -- ovs-vsctl show",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			program := args[1:]
-			if program[0] == "--" {
-				program = program[1:]
-			}
-			return onNode(cmd.Context(), args[0], remote.Command{Args: program, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+			return onNode(cmd.Context(), args[0], remote.Command{Args: cli.Program(args[1:]), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
@@ -106,7 +82,7 @@ func onNode(ctx context.Context, name string, cmd remote.Command) error {
 		return err
 	}
 	if code != 0 {
-		return exitError(code)
+		return cli.ExitError(code)
 	}
 	return nil
 }
