@@ -154,7 +154,7 @@ test-images: image-programs ## Make the images that a test cluster needs into bi
 
 # The images of a test cluster change only with these files.
 cluster_images := $(addprefix bin/images/,$(addsuffix _$(shell $(GO) env GOARCH).tar,node kube-proxy coredns pause agnhost toolbox nginx))
-$(firstword $(cluster_images)): build/images/cmd/images/catalog.go build/images/base/packages hack/controlplane/go.mod hack/coredns/go.mod hack/containerd/go.mod
+$(firstword $(cluster_images)): build/images/cmd/images/catalog.go test/env/kubecluster/images/images.go build/images/base/packages hack/controlplane/go.mod hack/coredns/go.mod hack/containerd/go.mod
 	$(MAKE) --no-print-directory test-images
 
 .PHONY: cluster-up

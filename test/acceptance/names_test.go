@@ -8,13 +8,15 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/antrea-oncache/antrea/test/env/kubecluster/images"
 )
 
 // Images, which are on the Nodes.
 const (
-	agnhostImage = "registry.k8s.io/e2e-test-images/agnhost:2.40"
-	toolboxImage = "antrea/toolbox:1.5-1"
-	nginxImage   = "antrea/nginx:1.21.6-alpine"
+	agnhostImage = images.Agnhost
+	toolboxImage = images.Toolbox
+	nginxImage   = images.Nginx
 )
 
 // Names of the installation.

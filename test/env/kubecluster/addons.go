@@ -12,12 +12,9 @@ import (
 	"os/exec"
 	"text/template"
 	"time"
-)
 
-// Images that the addons and the container runtime need on the disk, by the names that kubeadm uses.
-const (
-	pauseImage   = "registry.k8s.io/pause:3.10"
-	coreDNSImage = "registry.k8s.io/coredns/coredns:v1.15.0"
+	"github.com/antrea-oncache/antrea/test/env/kubecluster/images"
+	"github.com/antrea-oncache/antrea/test/env/testbed/controlplane"
 )
 
 //go:embed addons/*.yaml
@@ -25,10 +22,14 @@ var addons embed.FS
 
 // installAddons installs kube-proxy and CoreDNS, which start when the Nodes are ready.
 func (c *Cluster) installAddons(ctx context.Context) error {
+	coreDNS, err := controlplane.ProgramVersion("coredns")
+	if err != nil {
+		return err
+	}
 	values := map[string]string{
 		"PodCIDR": podCIDR.String(), "DNSAddress": dnsAddress.String(),
 		"API":            fmt.Sprintf("https://%s:%d", gateway, c.controlPlane.Port()),
-		"KubeProxyImage": "registry.k8s.io/kube-proxy:" + c.version, "CoreDNSImage": coreDNSImage,
+		"KubeProxyImage": images.KubeProxy + ":" + c.version, "CoreDNSImage": images.CoreDNS + ":" + coreDNS,
 	}
 	manifests, err := fs.Glob(addons, "addons/*.yaml")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	_ "embed" // for recipe
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -38,13 +39,19 @@ type DiskOptions struct {
 	Progress *progress.Printer
 }
 
+// recipe is this file: another way to make a disk makes another disk.
+//
+//go:embed disk.go
+var recipe []byte
+
 // diskEntry is the disks' place in the cache.
 const diskEntry = "node-disk"
 
 // MakeDisk returns a file with an ext4 file system that has the root and, unpacked by containerd, the images, so that no Node has to unpack
-// them. It is made once for each content of the archives, and takes the place of the former one: no Node may run meanwhile.
+// them. It is made once for each content of the archives and each version of this file, and takes the place of the former one: no Node may
+// run meanwhile.
 func MakeDisk(ctx context.Context, o DiskOptions) (string, error) {
-	version, err := digest(append([]string{o.Root}, o.Images...))
+	version, err := digest(recipe, append([]string{o.Root}, o.Images...))
 	if err != nil {
 		return "", err
 	}
@@ -148,9 +155,11 @@ func command(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// digest is a digest of the files' content.
-func digest(files []string) (string, error) {
+// digest is a digest of the recipe and the files' content.
+func digest(recipe []byte, files []string) (string, error) {
 	all := sha256.New()
+	own := sha256.Sum256(recipe)
+	all.Write(own[:])
 	slices.Sort(files[1:])
 	for _, name := range files {
 		f, err := os.Open(name)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/antrea-oncache/antrea/test/env/kubecluster/images"
 )
 
 // containerdConfig: sandboxes use the pause image of the disk. A Node without systemd manages control groups itself.
@@ -59,7 +61,7 @@ const (
 // writeConfiguration writes the files into the directory that host and Node share.
 func (n *Node) writeConfiguration() error {
 	for name, data := range map[string]string{
-		containerdFile: fmt.Sprintf(containerdConfig, pauseImage),
+		containerdFile: fmt.Sprintf(containerdConfig, images.Pause),
 		kubeletFile:    fmt.Sprintf(kubeletConfig, n.file(caFile), dnsAddress),
 		caFile:         string(n.cluster.controlPlane.CA()),
 	} {

@@ -3,6 +3,8 @@
 
 package main
 
+import "github.com/antrea-oncache/antrea/test/env/kubecluster/images"
+
 // release is the release of Debian that images are based on.
 const release = "12"
 
@@ -61,7 +63,7 @@ var forTests = map[string]definition{
 	"agnhost": {
 		// The first is Antrea's tests', the others those of Kubernetes' own tests (test/utils/image/manifest.go there).
 		names: []string{
-			"registry.k8s.io/e2e-test-images/agnhost:2.40", "registry.k8s.io/e2e-test-images/agnhost:2.55", "registry.k8s.io/e2e-test-images/agnhost:2.66.1",
+			images.Agnhost, "registry.k8s.io/e2e-test-images/agnhost:2.55", "registry.k8s.io/e2e-test-images/agnhost:2.66.1",
 		},
 		base: true, packages: debugging,
 		programs: map[string]string{"agnhost": "agnhost", "coredns": "coredns"},
@@ -70,7 +72,7 @@ var forTests = map[string]definition{
 		entrypoint: []string{"/agnhost"}, cmd: []string{"pause"},
 	},
 	"toolbox": {
-		names:    []string{"antrea/toolbox:1.5-1"},
+		names:    []string{images.Toolbox},
 		base:     true,
 		packages: append([]string{"apache2-utils", "arping", "iperf3", "tcpdump"}, debugging...),
 		programs: map[string]string{"pause": "pause"},
@@ -78,7 +80,7 @@ var forTests = map[string]definition{
 		cmd:      []string{"/pause"},
 	},
 	"nginx": {
-		names: []string{"antrea/nginx:1.21.6-alpine"},
+		names: []string{images.Nginx},
 		base:  true, packages: []string{"busybox-static", "netbase", "nginx"},
 		links: map[string]string{
 			"usr/bin/wget": "busybox", "usr/bin/nc": "busybox",
@@ -93,17 +95,17 @@ var forTests = map[string]definition{
 // forCluster are the images that a test cluster needs, and the file system of its Nodes (test/env/kubecluster).
 var forCluster = map[string]definition{
 	"kube-proxy": {
-		names: []string{"registry.k8s.io/kube-proxy:{kube-proxy}"},
+		names: []string{images.KubeProxy + ":{kube-proxy}"},
 		base:  true, packages: []string{"conntrack", "ipset", "iptables", "kmod", "netbase", "nftables"},
 		programs: map[string]string{"usr/local/bin/kube-proxy": "kube-proxy"},
 	},
 	"coredns": {
-		names:      []string{"registry.k8s.io/coredns/coredns:{coredns}"},
+		names:      []string{images.CoreDNS + ":{coredns}"},
 		programs:   map[string]string{"coredns": "coredns"},
 		entrypoint: []string{"/coredns"},
 	},
 	"pause": {
-		names:      []string{"registry.k8s.io/pause:3.10", "registry.k8s.io/pause:3.10.2"},
+		names:      []string{images.Pause, "registry.k8s.io/pause:3.10.2"},
 		programs:   map[string]string{"pause": "pause"},
 		entrypoint: []string{"/pause"},
 	},

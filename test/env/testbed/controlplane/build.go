@@ -88,22 +88,34 @@ func build(ctx context.Context, progress *progress.Printer) (programs, error) {
 
 // BuildProgram returns a program of a cluster for an architecture, as Go calls it. It is built if it is not in the cache yet.
 func BuildProgram(ctx context.Context, progress *progress.Printer, name, arch string) (Program, error) {
+	src, dir, version, err := find(name)
+	if err != nil {
+		return Program{}, err
+	}
+	p := Program{Version: version}
+	p.Path, err = buildOne(ctx, progress, dir, name, arch, src, version)
+	return p, err
+}
+
+// ProgramVersion is the version of a program of a cluster ("v1.37.2").
+func ProgramVersion(name string) (string, error) {
+	_, _, version, err := find(name)
+	return version, err
+}
+
+// find returns where a program comes from, the directory of the module that builds it, and its version.
+func find(name string) (src source, dir, version string, err error) {
 	src, known := sources[name]
 	if !known {
-		return Program{}, fmt.Errorf("program %q is unknown; it can be %v", name, slices.Sorted(maps.Keys(sources)))
+		return source{}, "", "", fmt.Errorf("program %q is unknown; it can be %v", name, slices.Sorted(maps.Keys(sources)))
 	}
 	repository, err := Repository()
 	if err != nil {
-		return Program{}, err
+		return source{}, "", "", err
 	}
-	dir := filepath.Join(repository, src.builder)
+	dir = filepath.Join(repository, src.builder)
 	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"), src.module)
-	if err != nil {
-		return Program{}, err
-	}
-	p := Program{Version: versions[src.module]}
-	p.Path, err = buildOne(ctx, progress, dir, name, arch, src, p.Version)
-	return p, err
+	return src, dir, versions[src.module], err
 }
 
 // BuildKubernetes builds one of Kubernetes' programs ("kubelet") if it is not in the cache yet, and returns its path.
@@ -113,14 +125,7 @@ func BuildKubernetes(ctx context.Context, progress *progress.Printer, name strin
 }
 
 // KubernetesVersion is the version of Kubernetes' programs ("v1.37.2").
-func KubernetesVersion() (string, error) {
-	dir, err := findToolsModule()
-	if err != nil {
-		return "", err
-	}
-	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"), kubernetesModule)
-	return versions[kubernetesModule], err
-}
+func KubernetesVersion() (string, error) { return ProgramVersion("kubelet") }
 
 // Built says whether the programs are in the cache. Otherwise Start builds them, which takes minutes.
 func Built() bool {

@@ -1,0 +1,67 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubecluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A program that ends at once is started less and less often; one that has run for a while is started again soon.
+func TestKeepRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		failed, runs := errors.New("exit code 1"), 0
+		var delays []time.Duration
+		run := func() error {
+			if runs++; runs == 20 {
+				time.Sleep(restartDelay.Lasting)
+			}
+			return failed
+		}
+		keepRunning(ctx, run, func(err error, delay time.Duration) {
+			require.Equal(t, failed, err)
+			if delays = append(delays, delay); len(delays) == 20 {
+				cancel()
+			}
+		})
+		require.Equal(t, 20, runs)
+		require.LessOrEqual(t, delays[0], restartDelay.Min)
+		require.Greater(t, delays[5], delays[0])
+		for i, delay := range delays[10:19] {
+			require.GreaterOrEqual(t, delay, restartDelay.Max/2, "%d", i+10)
+			require.LessOrEqual(t, delay, restartDelay.Max, "%d", i+10)
+		}
+		require.LessOrEqual(t, delays[19], restartDelay.Min)
+	})
+}
+
+// Another content or another recipe makes another disk; the order of images does not.
+func TestDigest(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	root, a, b := file("root", "root"), file("a", "a"), file("b", "b")
+	of := func(recipe string, files ...string) string {
+		text, err := digest([]byte(recipe), files)
+		require.NoError(t, err)
+		return text
+	}
+	want := of("recipe", root, a, b)
+	require.Equal(t, want, of("recipe", root, b, a))
+	require.NotEqual(t, want, of("another", root, a, b))
+	require.NotEqual(t, want, of("recipe", a, root, b))
+	require.NotEqual(t, want, of("recipe", root, a))
+	require.Contains(t, string(recipe), "mke2fs")
+}
