@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/antrea-oncache/antrea/pkg/retry"
 	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
 	"github.com/antrea-oncache/antrea/test/env/testbed/remote"
 )
@@ -101,35 +100,41 @@ func (n *Node) machineOptions() machine.NodeOptions {
 	}
 }
 
-// restartDelay grows while a program ends soon after its start.
-var restartDelay = retry.Backoff{Min: 100 * time.Millisecond, Max: 10 * time.Second, Lasting: time.Minute}
+// A program that ends is started again after minRestartDelay, and after twice the former delay, up to maxRestartDelay, while it runs less than
+// lastingRun.
+const (
+	minRestartDelay = 100 * time.Millisecond
+	maxRestartDelay = 10 * time.Second
+	lastingRun      = time.Minute
+)
 
 // start runs a program until ctx ends, with its output in a log file of the host. A program that ends by itself is started again, as
 // systemd would do.
 func (n *Node) start(ctx context.Context, name string, args []string) {
 	n.programs.Go(func() {
 		keepRunning(ctx, func() error { return n.runLogged(ctx, name, args) }, func(err error, delay time.Duration) {
-			n.cluster.o.Progress.Printf("%s: %s has ended and is started again in %s (%v); see %s/%s.log", n.Name, name, delay.Round(time.Millisecond), err, n.logDir, name)
+			n.cluster.o.Progress.Printf("%s: %s has ended and is started again in %s (%v); see %s/%s.log", n.Name, name, delay, err, n.logDir, name)
 		})
 	})
 }
 
 // keepRunning calls run again and again until ctx ends, and tells each time why and after which delay.
 func keepRunning(ctx context.Context, run func() error, ended func(err error, delay time.Duration)) {
-	delays := retry.Delays{Backoff: restartDelay}
-	for {
+	for delay := time.Duration(0); ; {
 		began := time.Now()
 		err := run()
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) >= restartDelay.Lasting {
-			delays.Reset()
+		if time.Since(began) >= lastingRun {
+			delay = 0
 		}
-		delay := delays.Next()
+		delay = min(max(2*delay, minRestartDelay), maxRestartDelay)
 		ended(err, delay)
-		if retry.Sleep(ctx, delay) != nil {
+		select {
+		case <-ctx.Done():
 			return
+		case <-time.After(delay):
 		}
 	}
 }

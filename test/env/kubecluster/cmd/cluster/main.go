@@ -14,7 +14,7 @@ func main() { cli.Main(command()) }
 
 func command() *cobra.Command {
 	root := &cobra.Command{
-		Use: "cluster",
+		Use:   "cluster",
 		Short: "Run a Kubernetes cluster whose Nodes are machines of user-mode Linux",
 		Long: `Run a Kubernetes cluster whose Nodes are machines of user-mode Linux.
 
