@@ -295,7 +295,7 @@ func (s *Server) configurePair(pod ns.NetNS, pair *podInterface) error {
 			return err
 		}
 	}
-	if err := prepareIPv6(pod, pair); err != nil {
+	if err := setPodSysctls(pod, pair); err != nil {
 		return err
 	}
 	return configureContainerSide(pod, pair)

@@ -68,7 +68,7 @@ func TestIPv6PodsReachEachOtherThroughOVS(t *testing.T) {
 }
 
 // A runtime may pass a namespace in which IPv6 is off, and the host may use another way to make link-local addresses.
-func TestIPv6SettingsOfThePod(t *testing.T) {
+func TestSettingsOfThePod(t *testing.T) {
 	h := newReadyHarness(t, withIPv6)
 	p := h.newPod("web")
 	inNetNS(t, p.netns, func() {
@@ -79,8 +79,8 @@ func TestIPv6SettingsOfThePod(t *testing.T) {
 	h.mustAdd(p)
 	stored, _ := h.store.GetContainerInterface(p.containerID)
 	inNetNS(t, p.netns, func() {
-		for _, s := range ipv6Sysctls {
-			got, err := os.ReadFile("/proc/sys/net/ipv6/conf/eth0/" + s.key)
+		for _, s := range slices.Concat(ipv4Sysctls, ipv6Sysctls) {
+			got, err := os.ReadFile(s.path("eth0"))
 			require.NoError(t, err)
 			require.Equal(t, s.value, strings.TrimSpace(string(got)), s.key)
 		}

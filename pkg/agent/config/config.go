@@ -17,6 +17,10 @@ const (
 	// TunnelOFPort, GatewayOFPort are the ofport_request of the two fixed ports.
 	TunnelOFPort  = 32768
 	GatewayOFPort = 32769
+	// NeighborProbes is the kernel setting ucast_solicit of Pods' interfaces and of the gateway port: how many probes, one a second, a neighbor may
+	// leave unanswered before its address counts as unknown. While Open vSwitch is being replaced nobody answers. With the kernel's 3, a Pod
+	// that only sends, or whose connections stand still, would lose its gateway in that time.
+	NeighborProbes = 60
 	// HostLocalSourceMark is the fwmark (and its mask) of packets that the Node itself sends to local Pods.
 	HostLocalSourceMark = 0x80000000
 )

@@ -67,7 +67,7 @@ func TestInitialize(t *testing.T) {
 			require.Contains(t, strings.Split(run(t, "iptables", "-S", "INPUT"), "\n")[1], "ANTREA-INPUT", "accepts before others' drops")
 			require.Contains(t, strings.Split(run(t, "iptables", "-S", "FORWARD"), "\n")[1], "KUBE-FORWARD", "kube-proxy's rules come first")
 			require.Equal(t, []string{"10.10.0.0/24"}, setEntries(t))
-			for key, want := range map[string]string{"net/ipv4/ip_forward": "1\n", "net/ipv4/conf/antrea-gw0/arp_announce": "1\n"} {
+			for key, want := range map[string]string{"net/ipv4/ip_forward": "1\n", "net/ipv4/conf/antrea-gw0/arp_announce": "1\n", "net/ipv4/neigh/antrea-gw0/ucast_solicit": "60\n"} {
 				got, err := os.ReadFile("/proc/sys/" + key)
 				require.NoError(t, err)
 				require.Equal(t, want, string(got), key)

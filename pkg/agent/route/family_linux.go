@@ -26,22 +26,22 @@ type family struct {
 	podIPSet, nodeIPSet string
 	// staticNeighbors says that remote gateways need neighbor entries.
 	staticNeighbors bool
-	// nodeSetting is the kernel setting of the whole Node that Pods need, gatewaySetting that of the gateway port, which goes with it.
-	nodeSetting    setting
-	gatewaySetting func(gateway string) setting
+	// nodeSetting is the kernel setting of the whole Node that Pods need, gatewaySettings those of the gateway port, which go with it.
+	nodeSetting     setting
+	gatewaySettings func(gateway string) []setting
 }
 
 var familyIPv4 = family{
-	name:           "IPv4",
-	af:             unix.AF_INET,
-	bits:           32,
-	protocol:       iptables.ProtocolIPv4,
-	restoreProgram: "iptables-restore",
-	saveProgram:    "iptables-save",
-	podIPSet:       "ANTREA-POD-IP",
-	nodeIPSet:      "ANTREA-NODE-IP",
-	nodeSetting:    setting{"net/ipv4/ip_forward", "1"},
-	gatewaySetting: arpSetting,
+	name:            "IPv4",
+	af:              unix.AF_INET,
+	bits:            32,
+	protocol:        iptables.ProtocolIPv4,
+	restoreProgram:  "iptables-restore",
+	saveProgram:     "iptables-save",
+	podIPSet:        "ANTREA-POD-IP",
+	nodeIPSet:       "ANTREA-NODE-IP",
+	nodeSetting:     setting{"net/ipv4/ip_forward", "1"},
+	gatewaySettings: gatewayIPv4Settings,
 }
 
 var familyIPv6 = family{
@@ -55,7 +55,7 @@ var familyIPv6 = family{
 	nodeIPSet:       "ANTREA-NODE-IP6",
 	staticNeighbors: true,
 	nodeSetting:     setting{"net/ipv6/conf/all/forwarding", "1"},
-	gatewaySetting:  raSetting,
+	gatewaySettings: gatewayIPv6Settings,
 }
 
 // has says whether addr is an address of the family.

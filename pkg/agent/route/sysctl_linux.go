@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
 // setting is one kernel setting: key is the path below /proc/sys.
@@ -16,20 +19,30 @@ type setting struct {
 	key, value string
 }
 
-// arpSetting: ARP from the gateway port only with its own address, since Pods and OVS know no other.
-func arpSetting(gateway string) setting {
-	return setting{filepath.Join("net/ipv4/conf", gateway, "arp_announce"), "1"}
+// gatewayIPv4Settings: ARP from the gateway port only with its own address, since Pods and OVS know no other.
+func gatewayIPv4Settings(gateway string) []setting {
+	return []setting{
+		{filepath.Join("net/ipv4/conf", gateway, "arp_announce"), "1"},
+		{filepath.Join("net/ipv4/neigh", gateway, "ucast_solicit"), strconv.Itoa(config.NeighborProbes)},
+	}
 }
 
-// raSetting: no router advertisements from the bridge, because this Node is the router there (CVE-2020-13597). With routing on, the
+// gatewayIPv6Settings: no router advertisements from the bridge, because this Node is the router there (CVE-2020-13597). With routing on, the
 // kernel also ignores router advertisements on all other devices unless their accept_ra is 2, which is the administrator's decision.
-func raSetting(gateway string) setting {
-	return setting{filepath.Join("net/ipv6/conf", gateway, "accept_ra"), "0"}
+func gatewayIPv6Settings(gateway string) []setting {
+	return []setting{
+		{filepath.Join("net/ipv6/conf", gateway, "accept_ra"), "0"},
+		{filepath.Join("net/ipv6/neigh", gateway, "ucast_solicit"), strconv.Itoa(config.NeighborProbes)},
+	}
 }
 
 // syncSysctls records what the setting of the Node was.
 func (s *stack) syncSysctls() error {
-	return errors.Join(apply(s.family.gatewaySetting(s.gateway)), s.sysctls.Set(s.family.nodeSetting.key, s.family.nodeSetting.value))
+	var errs []error
+	for _, gateway := range s.family.gatewaySettings(s.gateway) {
+		errs = append(errs, apply(gateway))
+	}
+	return errors.Join(append(errs, s.sysctls.Set(s.family.nodeSetting.key, s.family.nodeSetting.value))...)
 }
 
 // apply writes only a setting that differs, so that it also works where /proc/sys is read-only but already right.
