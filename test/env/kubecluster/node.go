@@ -74,6 +74,9 @@ func (n *Node) boot(ctx context.Context) (err error) {
 	if n.machine, err = machine.StartNode(ctx, n.machineOptions()); err != nil {
 		return err
 	}
+	if err := n.waitForCommands(ctx); err != nil {
+		return fmt.Errorf("reaching Node %s: %w", n.Name, err)
+	}
 	if err := n.Shell(ctx, prepareScript); err != nil {
 		return fmt.Errorf("preparing Node %s: %w", n.Name, err)
 	}
@@ -86,6 +89,24 @@ func (n *Node) boot(ctx context.Context) (err error) {
 	}
 	n.start(running, "kubelet", n.kubeletArgs(n.cluster.programs.kubelet))
 	return nil
+}
+
+// commandAttempts is how often a command without effect is tried, one a second. On a busy machine the first connection after a reboot was reset once.
+const commandAttempts = 20
+
+// waitForCommands returns when the Node runs commands.
+func (n *Node) waitForCommands(ctx context.Context) (err error) {
+	for range commandAttempts {
+		if err = n.Shell(ctx, ":"); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return err
 }
 
 func (n *Node) machineOptions() machine.NodeOptions {
