@@ -64,13 +64,23 @@ func (n *nodeInfo) nodeIP() netip.Addr {
 	return n.addresses[0]
 }
 
+// nodeAttempt bounds one attempt to read the Node object. After a reboot the agent may be faster than kube-proxy. The packets of a connection that
+// was begun before kube-proxy had installed the Service's rules never follow them, and the next attempt makes a connection of its own.
+const nodeAttempt = 5 * time.Second
+
+func getNode(ctx context.Context, kube kubernetes.Interface, name string) (*corev1.Node, error) {
+	ctx, cancel := context.WithTimeout(ctx, nodeAttempt)
+	defer cancel()
+	return kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+}
+
 // waitForNode reads the Node object until parseNode accepts it or ctx ends. Delays grow from interval to 30 times that: many Nodes
 // may wait for the same thing, such as a kube-controller-manager that gives out Pod networks. The log has a line for each reason.
 func waitForNode(ctx context.Context, kube kubernetes.Interface, name string, fallback []netip.Prefix, interval time.Duration) (*nodeInfo, error) {
 	delays := retry.Delays{Backoff: retry.Backoff{Min: interval, Max: 30 * interval}}
 	logged := ""
 	for {
-		node, err := kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		node, err := getNode(ctx, kube, name)
 		var info *nodeInfo
 		if err == nil {
 			info, err = parseNode(node, fallback)
