@@ -50,6 +50,7 @@ type controllers struct {
 	services informers.SharedInformerFactory
 	rejects  *servicereject.Responder
 
+	forwarding *forwarding
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
 	// Pods can be connected.
 	podsInstalled, networkReady chan struct{}
@@ -57,7 +58,7 @@ type controllers struct {
 
 // newControllers makes the controllers. Until start they only learn the content of the store.
 func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*controllers, error) {
-	c := &controllers{podsInstalled: make(chan struct{}), networkReady: make(chan struct{})}
+	c := &controllers{forwarding: newForwarding(o, n), podsInstalled: make(chan struct{}), networkReady: make(chan struct{})}
 	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)
 	c.localPods = informers.NewSharedInformerFactoryWithOptions(n.clients.Kube, 0, informers.WithTweakListOptions(
 		func(options *metav1.ListOptions) {
@@ -92,7 +93,7 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 		return err
 	}
 	source := networkpolicy.NewSource(c.antrea, n.name)
-	c.policies = networkpolicy.New(source, n.flows, newForwarding(o, n), n.store, o.policyDir, n.problems)
+	c.policies = networkpolicy.New(source, n.flows, c.forwarding, n.store, o.policyDir, n.problems)
 	// A nil manager must not become a non-nil interface.
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {
@@ -148,7 +149,7 @@ func (c *controllers) addProxy(o *options, n *node) (err error) {
 	}
 	c.proxy, err = proxy.New(proxyConfig, proxy.Informers{
 		Services: c.services.Core().V1().Services(), Endpoints: c.services.Discovery().V1().EndpointSlices(), Nodes: c.nodes.Core().V1().Nodes(),
-	}, n.flows, proxy.KernelConnections{}, newForwarding(o, n), n.problems)
+	}, n.flows, proxy.KernelConnections{}, c.forwarding, n.problems)
 	return err
 }
 
@@ -165,6 +166,8 @@ func (c *controllers) start(p *parts, n *node) {
 		c.services.Start(p.ctx.Done())
 		p.background(c.proxy.Run)
 		p.serve(c.rejects.Run)
+	} else {
+		endOrphans(p, c.forwarding)
 	}
 	p.background(c.nodeRoutes.Run)
 	if c.cutter != nil {

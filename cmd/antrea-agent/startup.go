@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent"
+	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 	"github.com/antrea-oncache/antrea/pkg/retry"
@@ -75,6 +76,13 @@ func (c *controllers) completeRound(p *parts, rounds *agent.Rounds) {
 		if err := rounds.Complete(ctx, installed); err != nil {
 			klog.InfoS("Left the round of flows incomplete", "reason", err)
 		}
+	})
+}
+
+// endOrphans ends connections that only an agent with AntreaProxy can continue.
+func endOrphans(p *parts, f *forwarding) {
+	p.background(func(ctx context.Context) {
+		retryUntilDone(ctx, "end connections that need AntreaProxy", func() error { return proxy.EndOrphans(ctx, proxy.KernelConnections{}, f) })
 	})
 }
 

@@ -112,6 +112,9 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 		}
 	}
 	round := nextRound(externalIDs)
+	if round.FormerTables, err = i.ovs.TableNames(); err != nil {
+		return nil, err
+	}
 	if err := i.ovs.SetExternalID(startedRoundKey, strconv.Itoa(int(round.RoundNum))); err != nil {
 		return nil, fmt.Errorf("record that round %d begins: %w", round.RoundNum, err)
 	}

@@ -75,7 +75,7 @@ var policyTables = []string{"EgressRule", "EgressDefaultRule", "EgressMetric", "
 
 // flowTexts returns the flows by match. It replaces MAC addresses of Pods, which are random, and leaves out rounds.
 func (h *host) flowTexts(world *policy.World) map[string]string {
-	names := h.bridge.TableNames()
+	names, _ := h.bridge.TableNames() // the bridge exists
 	var macs []string
 	for _, pod := range world.Pods {
 		if c := h.interfaceConfig(pod); c != nil && pod.Node == h.name() {

@@ -6,6 +6,7 @@ package openflow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -285,6 +286,52 @@ func TestDeleteStaleFlows(t *testing.T) {
 	_, found = fake.Flow(stale.Key())
 	require.False(t, found)
 	require.Len(t, fake.Flows(), flows-1, "other flows stay")
+}
+
+// In a pipeline with other tables, flows of a former round mean something else. They go in the bundle of the base flows.
+func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
+	withProxy, withoutProxy := Features{AntreaProxy: true}, Features{}
+	namesOf := func(features Features) map[uint8]string {
+		c, _ := newTestClient(t, features)
+		return c.current().names()
+	}
+	for _, test := range []struct {
+		name                string
+		former              map[uint8]string
+		nameErr, commitFail error
+		want                []string
+		kept                bool
+	}{
+		{name: "the same tables", former: namesOf(withoutProxy), want: []string{"20 names"}, kept: true},
+		{name: "other tables", former: namesOf(withProxy), want: []string{"0 names", "20 names"}},
+		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{"0 names", "20 names"}},
+		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: errRefused, want: []string{"0 names"}, kept: true},
+		{name: "names cannot be removed", former: namesOf(withProxy), nameErr: errRefused, want: []string{"0 names"}, kept: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fake := of.NewFake()
+			_, err := fake.Connect(t.Context())
+			require.NoError(t, err)
+			stale := of.Flow{Table: 7, Priority: 7, Cookie: 4<<48 | 0xabcd}
+			require.NoError(t, fake.Commit(t.Context(), []of.FlowMod{{Flow: stale}}))
+			fake.ClearHistory()
+			if test.commitFail != nil {
+				fake.FailNext(test.commitFail)
+			}
+			var named []string
+			previous := uint16(4)
+			c := NewClient(fake, func(names map[uint8]string) error {
+				named = append(named, fmt.Sprint(len(names), " names"))
+				return test.nameErr
+			}, withoutProxy)
+			_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound, PrevRoundNum: &previous, FormerTables: test.former}, testNode, testNetwork)
+			require.Equal(t, test.nameErr == nil && test.commitFail == nil, err == nil, "%v", err)
+			_, found := fake.Flow(stale.Key())
+			require.Equal(t, test.kept, found)
+			require.Equal(t, test.want, named)
+			require.LessOrEqual(t, len(fake.History()), 1, "one bundle")
+		})
+	}
 }
 
 func TestDeleteStaleFlowsOfUnfinishedRounds(t *testing.T) {

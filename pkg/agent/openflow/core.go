@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"k8s.io/klog/v2"
@@ -121,7 +122,11 @@ func (c *core) installBase(t flowstore.Turn, round RoundInfo, g *generator) erro
 	}
 	c.setGenerator(g, round.PrevRoundNum)
 	c.store.SetRound(deleteRound(round.RoundNum))
-	if err := t.CommitEverything(plans...); err != nil {
+	deletions, err := c.deletionsFor(round, g)
+	if err == nil {
+		err = t.CommitEverythingInstead(deletions, plans...)
+	}
+	if err != nil {
 		c.setGenerator(nil, nil)
 		return fmt.Errorf("install the base flows of round %d: %w", round.RoundNum, err)
 	}
@@ -130,6 +135,20 @@ func (c *core) installBase(t flowstore.Turn, round RoundInfo, g *generator) erro
 		return fmt.Errorf("name the OpenFlow tables: %w", err)
 	}
 	return nil
+}
+
+// deletionsFor are those of the former rounds, if their flows are in tables that mean something else now. An agent that fails between the flows and
+// the tables' names leaves none, which are others, too.
+func (c *core) deletionsFor(round RoundInfo, g *generator) ([]flowstore.Deletion, error) {
+	deletions := c.formerFlows()
+	if round.FormerTables == nil || len(deletions) == 0 || maps.Equal(round.FormerTables, g.names()) {
+		return nil, nil
+	}
+	klog.InfoS("The tables of the pipeline have changed, so flows of former agents are deleted; no packet passes until the new ones are installed")
+	if err := c.setTableNames(nil); err != nil {
+		return nil, fmt.Errorf("remove the names of the OpenFlow tables: %w", err)
+	}
+	return deletions, nil
 }
 
 // newGenerator makes the pipeline of the registered features.
@@ -198,6 +217,14 @@ func (c *core) formerRounds() (rounds []uint16) {
 	return rounds
 }
 
+// formerFlows deletes the flows of these rounds.
+func (c *core) formerFlows() (deletions []flowstore.Deletion) {
+	for _, round := range c.formerRounds() {
+		deletions = append(deletions, deleteRound(round))
+	}
+	return deletions
+}
+
 func deleteRound(round uint16) flowstore.Deletion {
 	return flowstore.Deletion{Cookie: roundCookie(round), Mask: cookieRoundMask}
 }
@@ -218,17 +245,13 @@ func (c *core) DeleteStaleFlows() error {
 }
 
 func (c *core) deleteStaleFlows(t turn) error {
-	rounds := c.formerRounds()
-	if len(rounds) == 0 {
+	deletions := c.formerFlows()
+	if len(deletions) == 0 {
 		return nil
-	}
-	var deletions []flowstore.Deletion
-	for _, round := range rounds {
-		deletions = append(deletions, deleteRound(round))
 	}
 	// The owners of these flows are unknown.
 	if err := t.Commit(coherency.Change{All: true}, deletions); err != nil {
-		return fmt.Errorf("delete the flows of the rounds from %d to before %d: %w", rounds[0], t.g.round, err)
+		return fmt.Errorf("delete the flows of the %d rounds before round %d: %w", len(deletions), t.g.round, err)
 	}
 	return t.DeleteStaleGroups(context.Background())
 }

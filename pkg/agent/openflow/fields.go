@@ -183,6 +183,11 @@ func IsServiceConnection(mark uint32) bool {
 	return mark&serviceCTField.mask() != 0
 }
 
+// TranslatesSource tells whether the pipeline has translated the source of the connection with this mark.
+func TranslatesSource(mark uint32) bool {
+	return mark&snatCTField.mask() != 0
+}
+
 // Conntrack label: ids of the policy rules that admitted the connection.
 var (
 	ingressRuleCTLabel = bitField{field: of.FieldCTLabel, bits: of.Range{From: 0, To: 31}}

@@ -16,6 +16,9 @@ import (
 type RoundInfo struct {
 	RoundNum     uint16
 	PrevRoundNum *uint16
+	// FormerTables are the names of the tables that the flows of former rounds are in, by id; nil when they are those of this round. If there are
+	// others, flows of former rounds would lead packets of this one to wrong tables.
+	FormerTables map[uint8]string
 }
 
 // Client is the only way to change the OpenFlow pipeline. Every change is one atomic bundle; a method waits for the barrier

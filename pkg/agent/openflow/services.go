@@ -81,7 +81,7 @@ func HasLearnedFlows(table string) bool { return table == tableSessionAffinity }
 
 func (*services) baseFlows(g *generator) []of.Flow {
 	if !g.features.AntreaProxy {
-		return nil
+		return continuedFlows(g)
 	}
 	flows := slices.Concat(selectionFlows(g), hairpinFlows(g))
 	for _, f := range g.families() {

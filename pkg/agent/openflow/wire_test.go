@@ -50,15 +50,21 @@ func newWire(t *testing.T, kernel bool) *wire {
 		}
 	}
 	w.bridge = &bridge{OVS: o, t: t, c: newBridgeClient(t, socket, proxyAllFeatures, dualStackNode)}
+	w.connect()
+	return w
+}
+
+// connect installs the flows of the Pods and the remote Node.
+func (w *wire) connect() {
+	w.t.Helper()
 	for name, pod := range map[string]struct {
 		ips  []netip.Addr
 		mac  net.HardwareAddr
 		port uint32
 	}{"pod-a": {[]netip.Addr{podAIP, podA6IP}, podAMAC, podAPort}, "pod-b": {[]netip.Addr{podBIP, podB6IP}, podBMAC, podBPort}} {
-		require.NoError(t, w.c.InstallPodFlows(t.Context(), name, pod.ips, pod.mac, pod.port))
+		require.NoError(w.t, w.c.InstallPodFlows(w.t.Context(), name, pod.ips, pod.mac, pod.port))
 	}
-	require.NoError(t, w.c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}}))
-	return w
+	require.NoError(w.t, w.c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}}))
 }
 
 // segment is a packet on the wire. A packet without flags is a UDP datagram.

@@ -219,6 +219,29 @@ func (b *bridgeClient) DeleteExternalID(key string) error {
 	})
 }
 
+func (b *bridgeClient) TableNames() (map[uint8]string, error) {
+	names := map[uint8]string{}
+	err := b.do(fmt.Sprintf("read the names of the flow tables of bridge %q", b.name), func(s *session) error {
+		clear(names)
+		br, err := s.mustBridge(b.name)
+		if err != nil {
+			return err
+		}
+		for id, uuid := range br.FlowTables {
+			row := &flowTableRow{UUID: uuid}
+			found, err := s.get(row)
+			if err != nil {
+				return err
+			}
+			if found && row.Name != nil {
+				names[uint8(id)] = *row.Name
+			}
+		}
+		return nil
+	})
+	return names, err
+}
+
 // SetTableNames leaves the database unchanged when it already has these names.
 func (b *bridgeClient) SetTableNames(names map[uint8]string) error {
 	return b.do(fmt.Sprintf("name the %d flow tables of bridge %q", len(names), b.name), func(s *session) error {

@@ -56,13 +56,6 @@ func (f *Fake) reset() {
 	f.ports, f.mtus, f.nextOFPort = map[string]*Port{}, map[string]int{}, 1
 }
 
-// TableNames returns the last argument of SetTableNames.
-func (f *Fake) TableNames() map[uint8]string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.tables)
-}
-
 // InterfaceMTU returns the last argument of SetInterfaceMTU; 0 for none.
 func (f *Fake) InterfaceMTU(name string) int {
 	f.mu.Lock()
@@ -256,6 +249,12 @@ func (f *Fake) SetInterfaceMAC(name string, mac net.HardwareAddr) error {
 
 func (f *Fake) SetInterfaceOptions(name string, options map[string]string) error {
 	return f.updatePort(name, func(p *Port) { p.Options = maps.Clone(options) })
+}
+
+func (f *Fake) TableNames() (map[uint8]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.tables), f.checkBridge()
 }
 
 func (f *Fake) SetTableNames(names map[uint8]string) error {

@@ -59,6 +59,8 @@ type BridgeClient interface {
 	SetInterfaceMTU(name string, mtu int) error
 	SetInterfaceMAC(name string, mac net.HardwareAddr) error
 	SetInterfaceOptions(name string, options map[string]string) error
+	// TableNames are the names of the OpenFlow tables that have some, by id.
+	TableNames() (map[uint8]string, error)
 	// SetTableNames names the OpenFlow tables (Bridge.flow_tables), replacing all earlier names.
 	SetTableNames(names map[uint8]string) error
 	// Version is Open_vSwitch.ovs_version.

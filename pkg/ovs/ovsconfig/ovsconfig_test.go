@@ -118,8 +118,16 @@ func TestTableNamesAreReplacedOnlyWhenDifferent(t *testing.T) {
 	o := ovstest.Start(t)
 	_, c := connect(t, o)
 	require.NoError(t, c.Create(testContext(t)))
+	requireNames := func(want map[uint8]string) {
+		t.Helper()
+		got, err := c.TableNames()
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	requireNames(map[uint8]string{})
 	names := map[uint8]string{0: "PipelineRootClassifier", 1: "ARPSpoofGuard", 254: "Output"}
 	require.NoError(t, c.SetTableNames(names))
+	requireNames(names)
 	before := o.Vsctl("get", "bridge", bridge, "flow_tables")
 	require.NoError(t, c.SetTableNames(names))
 	require.Equal(t, before, o.Vsctl("get", "bridge", bridge, "flow_tables"))
@@ -131,6 +139,8 @@ func TestTableNamesAreReplacedOnlyWhenDifferent(t *testing.T) {
 		return strings.Contains(o.Ofctl("--names", "dump-flows", bridge), "table=1,")
 	}, 10*time.Second, 10*time.Millisecond)
 	require.Equal(t, 2, len(strings.Fields(o.Vsctl("--bare", "--columns=name", "list", "Flow_Table"))))
+	require.NoError(t, c.SetTableNames(nil))
+	requireNames(map[uint8]string{})
 }
 
 func TestPorts(t *testing.T) {

@@ -62,9 +62,12 @@ func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Pla
 }
 
 // CommitEverything sends the content of all caches, and plans. If it fails, the next change sends everything.
-func (t Turn) CommitEverything(plans ...Plan) error {
+func (t Turn) CommitEverything(plans ...Plan) error { return t.CommitEverythingInstead(nil, plans...) }
+
+// CommitEverythingInstead is CommitEverything with deletions of flows of former rounds.
+func (t Turn) CommitEverythingInstead(deletions []Deletion, plans ...Plan) error {
 	t.store.setResync(true)
-	return t.Commit(coherency.Change{}, nil, plans...)
+	return t.Commit(coherency.Change{}, deletions, plans...)
 }
 
 func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, resync bool, deletions []Deletion, plans []Plan) error {
