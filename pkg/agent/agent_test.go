@@ -213,7 +213,7 @@ func TestInitializeOnAFreshNode(t *testing.T) {
 	require.Equal(t, &config.NetworkConfig{
 		TrafficEncapMode: "encap", TunnelType: "geneve", TunnelPort: 6081, IPv4Enabled: true,
 	}, state.Network)
-	require.Equal(t, openflow.RoundInfo{RoundNum: 1}, b.pipeline.round)
+	require.Equal(t, openflow.RoundInfo{RoundNum: 1, FormerTables: map[uint8]string{}}, b.pipeline.round)
 	require.Same(t, node, b.pipeline.node)
 
 	link, err := netlink.LinkByName("antrea-gw0")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,10 +17,12 @@ import (
 
 // Controllers run before the cache starts, and meanwhile users ask.
 func TestManagerBeforeItsStart(t *testing.T) {
-	m := New(Config{Mode: datapath.ModeEnforce, Uplink: "eth0"}, nil, nil, nil)
+	m := New(Config{Mode: datapath.ModeEnforce, Uplink: "eth0", Lease: 5 * time.Second, TunnelType: "geneve", TunnelPort: 6081}, nil, nil, nil)
 	status, err := m.Status()
 	require.NoError(t, err)
-	require.Equal(t, &api.Status{State: api.StateSuspended, Mode: "enforce", Uplink: "eth0", Reason: errNotStarted.Error()}, status)
+	require.Equal(t, &api.Status{
+		State: api.StateSuspended, Mode: "enforce", Uplink: "eth0", LeaseSeconds: 5, Tunnel: "geneve/6081", Reason: errNotStarted.Error(),
+	}, status)
 	require.Equal(t, datapath.ModeEnforce, m.Mode())
 	require.ErrorIs(t, m.SetMode(datapath.ModeOff), errNotStarted)
 	require.NoError(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }))

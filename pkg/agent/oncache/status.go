@@ -25,17 +25,19 @@ var (
 
 // Status reads the summary. It walks the flow maps: tens of milliseconds for a million flows.
 func (m *Manager) Status() (*api.Status, error) {
-	switch reason := m.Unavailable(); {
-	case errors.Is(reason, errNotStarted):
-		return &api.Status{State: api.StateSuspended, Mode: m.config.Mode.String(), Uplink: m.config.Uplink, Reason: reason.Error()}, nil
-	case reason != nil:
-		return &api.Status{State: api.StateUnavailable, Reason: reason.Error()}, nil
-	}
 	s := &api.Status{
-		Hook: string(m.dp.Hook()), Uplink: m.config.Uplink,
+		Uplink:       m.config.Uplink,
 		Tunnel:       fmt.Sprintf("%s/%d", m.config.TunnelType, m.config.TunnelPort),
 		LeaseSeconds: int(m.config.Lease / time.Second),
 	}
+	switch reason := m.Unavailable(); {
+	case errors.Is(reason, errNotStarted):
+		s.State, s.Mode, s.Reason = api.StateSuspended, m.config.Mode.String(), reason.Error()
+		return s, nil
+	case reason != nil:
+		return &api.Status{State: api.StateUnavailable, Reason: reason.Error()}, nil
+	}
+	s.Hook = string(m.dp.Hook())
 	s.Mode, s.State, s.Reason = m.stateNow()
 	counters, err := m.dp.Counters()
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	StateObserving = "Observing"
 	// StateOff: all traffic takes the slow path (oncache.mode: off).
 	StateOff = "Off"
-	// StateSuspended: the transport interface is not usable at the moment, or carries programs of others that accelerated
+	// StateSuspended: the agent is starting, the transport interface is not usable at the moment, or carries programs of others that accelerated
 	// packets would bypass; all traffic takes the slow path.
 	StateSuspended = "Suspended"
 	// StateUnavailable: this kernel or a device cannot carry the fast path; all traffic takes the slow path.
