@@ -71,7 +71,7 @@ func (s *suite) testOVSRestart(t *testing.T, restart func(*testing.T, *cluster.N
 }
 
 // replacementLoss is how many of 100 packets a second may be lost in three replacements, with the gate off and on. Measured on a busy emulated machine
-// were none with the gate on. With the gate off, 0 to 35 were lost in each while ovs-vswitchd made the tunnel device anew, and once, of 25 times, 281:
+// were none with the gate on. With the gate off, 0 to 41 were lost in each while ovs-vswitchd made the tunnel device anew, and once, of 65 times, 281:
 // all until there were new flows, for a reason that was not found.
 var replacementLoss = map[bool]int{false: 400, true: 50}
 
