@@ -6,8 +6,13 @@ package openflow
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,4 +124,21 @@ func requireNoRecirculation(t *testing.T, c *client, fake *of.Fake) {
 			}
 		}
 	}
+}
+
+// AllConntrackZones has the zones of all flows.
+func TestZonesOfFlows(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	found := map[uint16]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range regexp.MustCompile(`\bzone=(\d+)`).FindAllStringSubmatch(string(text), -1) {
+			zone, err := strconv.ParseUint(match[1], 10, 16)
+			require.NoError(t, err)
+			found[uint16(zone)] = true
+		}
+	}
+	require.ElementsMatch(t, AllConntrackZones, slices.Collect(maps.Keys(found)))
 }
