@@ -178,6 +178,10 @@ func OpenedFromGateway(mark uint32) bool {
 	return mark&connSourceField.mask() == connFromGateway.value
 }
 
+// PassedPolicies tells whether policies have let a packet of the connection with this mark pass. A connection to a Service is in conntrack before
+// they are asked, and stays there for a while if they refuse it.
+func PassedPolicies(mark uint32) bool { return mark&connSourceField.mask() != 0 }
+
 // IsServiceConnection tells whether the pipeline has translated the destination of the connection with this mark.
 func IsServiceConnection(mark uint32) bool {
 	return mark&serviceCTField.mask() != 0

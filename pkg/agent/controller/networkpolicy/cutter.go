@@ -97,6 +97,8 @@ func (c *Cutter) sweep() error {
 	err := c.connections.List(func(connection *conntrack.Connection) bool {
 		cut := connection.Mark&openflow.CutMark != 0
 		switch ok := c.allowed(byPod, connection); {
+		case !ok && !openflow.PassedPolicies(connection.Mark):
+			// The first packet was refused, and so are the others.
 		case !ok:
 			forbidden = append(forbidden, connection)
 		case cut:
@@ -111,21 +113,9 @@ func (c *Cutter) sweep() error {
 		if err := c.connections.SetMark(connection, 0, openflow.CutMark); err != nil {
 			return err
 		}
-		if connection.Established {
-			klog.InfoS("A connection that was cut is allowed again", "connection", connection.Original)
-		}
+		klog.InfoS("A connection that was cut is allowed again", "connection", connection.Original)
 	}
-	// Connections to Services are in conntrack before policies refuse them.
-	unanswered := 0
-	defer func() {
-		if unanswered > 0 {
-			klog.InfoS("Cut connections without an answer that NetworkPolicies forbid", "connections", unanswered)
-		}
-	}()
 	for _, connection := range forbidden {
-		if !connection.Established && connection.Mark&openflow.CutMark == 0 {
-			unanswered++
-		}
 		if err := c.cut(connection); err != nil {
 			return err
 		}
@@ -140,9 +130,7 @@ func (c *Cutter) cut(connection *conntrack.Connection) error {
 		if err := c.connections.SetMark(connection, openflow.CutMark, openflow.CutMark); err != nil {
 			return err
 		}
-		if connection.Established {
-			klog.InfoS("Cut a connection that NetworkPolicies forbid", "connection", connection.Original)
-		}
+		klog.InfoS("Cut a connection that NetworkPolicies forbid", "connection", connection.Original)
 	}
 	if c.cache == nil {
 		return nil

@@ -4,17 +4,14 @@
 package networkpolicy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -101,45 +98,11 @@ func policyRule(direction openflow.PolicyDirection, peers ...string) *openflow.P
 	return r
 }
 
-// A connection that was in use has a line in the log. Those that were never answered, such as refused ones to Services, have one together.
-func TestCutsInTheLog(t *testing.T) {
-	table := &connectionTable{}
-	for port := range uint16(20) {
-		c := connection(localPod, 1+port, remotePod, fromPod)
-		c.Established = port < 2
-		table.connections = append(table.connections, c)
-	}
-	rules := []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}
-	cutter := NewCutter(table, table, func() []*openflow.PolicyRule { return rules }, func(netip.Addr) bool { return false })
-	var log bytes.Buffer
-	klog.LogToStderr(false)
-	klog.SetOutput(&log)
-	defer klog.LogToStderr(true)
-	logged := func() []string {
-		require.NoError(t, cutter.sweep())
-		klog.Flush()
-		var lines []string
-		for line := range strings.Lines(log.String()) {
-			_, message, _ := strings.Cut(line, "] ")
-			message, _, _ = strings.Cut(message, "={")
-			lines = append(lines, strings.TrimSpace(message))
-		}
-		log.Reset()
-		return lines
-	}
-	const inUse = `"Cut a connection that NetworkPolicies forbid" connection`
-	require.Equal(t, []string{inUse, inUse, `"Cut connections without an answer that NetworkPolicies forbid" connections=18`}, logged())
-	require.Len(t, table.cut(), 20)
-	require.Empty(t, logged())
-	rules = nil
-	const again = `"A connection that was cut is allowed again" connection`
-	require.Equal(t, []string{again, again}, logged())
-	require.Empty(t, table.cut())
-}
-
 func TestSweep(t *testing.T) {
 	service := connection(localPod, 7, netip.MustParseAddr("10.96.0.1"), fromPod|0x10)
 	service.Reply.Source, service.Reply.SourcePort = remotePod, 8080
+	refused := connection(localPod, 9, netip.MustParseAddr("10.96.0.1"), 0x10)
+	refused.Reply.Source, refused.Reply.SourcePort = remotePod, 8080
 	itself := connection(localPod, 8, netip.MustParseAddr("10.96.0.1"), fromPod|0x70)
 	itself.Reply.Source, itself.Reply.SourcePort = localPod, 8080
 	for _, test := range []struct {
@@ -160,6 +123,7 @@ func TestSweep(t *testing.T) {
 		{"the Node's address, but from the tunnel", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(nodeIP, 1, localPod, fromTunnel), true},
 		{"the address behind a Service is allowed", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress, "10.0.1.1/32")}, service, false},
 		{"the Service's address is allowed", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress, "10.96.0.1/32")}, service, true},
+		{"a connection to a Service that was refused when it was opened", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}, refused, false},
 		{"a Pod reaches itself through a Service", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, itself, false},
 		{"a Pod may not reach itself", []*openflow.PolicyRule{policyRule(openflow.PolicyEgress)}, itself, true},
 		{"of other Pods", []*openflow.PolicyRule{policyRule(openflow.PolicyIngress)}, connection(remotePod, 1, outside, fromTunnel), false},
