@@ -6,6 +6,7 @@ package stats
 import (
 	"cmp"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -60,7 +61,7 @@ func (l *ledger) next(counts Counts, owners Owners) bool {
 	for _, p := range l.byPolicy(counts.Rules) {
 		name := types.NamespacedName{Namespace: p.stats.NetworkPolicy.Namespace, Name: p.stats.NetworkPolicy.Name}
 		if names[name] {
-			continue // a policy that was deleted and made again; antrea-controller takes a name once in a report
+			continue // a policy that was deleted and made again: earlier versions of antrea-controller refuse a report that has a name twice
 		}
 		if size += p.size(); size > maxReportBytes && len(l.Pending) > 0 {
 			break
@@ -91,7 +92,12 @@ func (l *ledger) learn(counts Counts, owners Owners) {
 		_, counted := counts.Rules[id]
 		return !counted
 	})
-	for id := range counts.Rules {
+	l.own(maps.Keys(counts.Rules), owners)
+}
+
+// own records the owners of rules.
+func (l *ledger) own(rules iter.Seq[uint32], owners Owners) {
+	for id := range rules {
 		if owner, ok := owners[id]; ok {
 			l.Owners[id] = owner
 		}

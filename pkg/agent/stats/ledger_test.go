@@ -136,7 +136,7 @@ func TestLastOwner(t *testing.T) {
 	require.Empty(t, l.Reported)
 }
 
-// A policy that was deleted and made again is in two reports: antrea-controller refuses one that has a name twice.
+// A policy that was deleted and made again is in two reports: earlier versions of antrea-controller refuse one that has a name twice.
 func TestPolicyMadeAgain(t *testing.T) {
 	again := ref("web")
 	again.UID = "uid-web-2"

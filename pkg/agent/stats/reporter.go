@@ -6,6 +6,7 @@ package stats
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -87,7 +88,10 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		wait = task.Done(err)
 	}
-	// What the fast path has counted since the last report is in the memory of this process only.
+	// What the fast path has counted since the last report, and for whom, is in the memory of this process only.
+	if r.FastPath != nil {
+		r.ledger.own(maps.Keys(r.FastPath.State().Rules), r.Owners())
+	}
 	if err := r.store(); err != nil {
 		klog.ErrorS(err, "The next agent will not know all that the fast path has carried")
 	}

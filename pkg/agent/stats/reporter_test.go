@@ -322,3 +322,19 @@ func TestStateOfAnEarlierVersion(t *testing.T) {
 	r.Restore()
 	require.Equal(t, ruleCounts{1: counted(1, 3, 30, 0, 0)}, r.ledger.Reported)
 }
+
+// The next agent knows to whom the packets belong that the fast path has carried until the end, even if it cannot ask antrea-controller.
+func TestOwnersOutliveTheAgent(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stats")
+	fast := networkpolicy.NewFastStats(nil, nil)
+	r := &Reporter{Node: "node", File: file, FastPath: fast, Owners: func() Owners { return Owners{1: ref("web"), 2: ref("db")} }}
+	r.Restore()
+	fast.Restore(networkpolicy.FastState{Rules: map[uint32]networkpolicy.FastCount{1: {Packets: 5, Bytes: 50}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.Run(ctx)
+	next := &Reporter{Node: "node", File: file, FastPath: networkpolicy.NewFastStats(nil, nil)}
+	next.Restore()
+	require.Equal(t, Owners{1: ref("web")}, next.ledger.Owners)
+	require.False(t, next.ledger.reported(1, networkpolicy.FastCount{Packets: 5, Bytes: 50}), "nothing is forgotten before it is reported")
+}
