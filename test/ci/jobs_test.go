@@ -53,9 +53,9 @@ func TestJobs(t *testing.T) {
 
 	c.env = nil
 	for want, args := range map[string][]string{
-		"jobs.sh list":                    {"run"},
-		`no job "check"`:                  {"run", "check"},
-		"UPSTREAM is not set":             {"run", "e2e-geneve-ipv4-on"},
+		"jobs.sh list":        {"run"},
+		`no job "check"`:      {"run", "check"},
+		"UPSTREAM is not set": {"run", "e2e-geneve-ipv4-on"},
 		`kind is "all", must be check, cluster or e2e`: {"matrix", "all"},
 	} {
 		out, err := c.run("ci/jobs.sh", args...)
