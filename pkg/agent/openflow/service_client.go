@@ -18,7 +18,7 @@ func (s *services) InstallService(port ServicePort) error {
 	if err := validateServicePort(&port); err != nil {
 		return err
 	}
-	port.Frontends = slices.Clone(port.Frontends)
+	port.Frontends, port.SourceRanges = slices.Clone(port.Frontends), slices.Clone(port.SourceRanges)
 	port.Cluster, port.Local = usedEndpoints(port.Cluster), usedEndpoints(port.Local)
 	return s.socket.change(func(t turn) error {
 		if err := s.install(t, &port); err != nil {
@@ -166,6 +166,11 @@ func validateServicePort(p *ServicePort) error {
 			return fmt.Errorf("the Service port %s has the frontend %v twice", p.Name, f.Address)
 		} else {
 			seen[k] = true
+		}
+	}
+	for _, network := range p.SourceRanges {
+		if !network.IsValid() || network != network.Masked() || network.Addr().Is6() != v6 {
+			return fmt.Errorf("the Service port %s: source range %v: must be a network without host bits, of the IP version of the first frontend", p.Name, network)
 		}
 	}
 	for _, e := range slices.Concat(p.Cluster, p.Local) {

@@ -84,15 +84,32 @@ var protocolNumbers = map[corev1.Protocol]uint8{
 func (s serviceFlows) frontendFlows() []of.Flow {
 	var flows []of.Flow
 	for _, f := range s.port.Frontends {
-		flows = append(flows, s.selectFlow(priorityNormal, f, scopeOf(f)))
-		if shortCircuits(f) {
-			flows = append(flows, s.selectFlow(priorityHigh, f, scopeCluster, sourceLocal.match()))
+		for _, client := range s.clients(f) {
+			flows = append(flows, s.selectFlow(priorityNormal, f, scopeOf(f), client...))
+			if shortCircuits(f) {
+				flows = append(flows, s.selectFlow(priorityHigh, f, scopeCluster, append(client, sourceLocal.match())...))
+			}
+		}
+		if f.Restricted {
+			flows = append(flows, s.flow(cookieService, tableServiceLB, priorityLow, s.frontendMatch(f, serviceToSelect)))
 		}
 		if s.port.Affinity > 0 {
 			flows = append(flows, s.learnFlow(f))
 		}
 	}
 	return flows
+}
+
+// clients returns what to match for the clients of a frontend, one element for each group of them.
+func (s serviceFlows) clients(f Frontend) [][]of.Match {
+	if !f.Restricted {
+		return [][]of.Match{nil}
+	}
+	var groups [][]of.Match
+	for _, network := range s.port.SourceRanges {
+		groups = append(groups, matches(s.src(network)))
+	}
+	return groups
 }
 
 func (s serviceFlows) selectFlow(priority uint16, f Frontend, to scope, match ...of.Match) of.Flow {

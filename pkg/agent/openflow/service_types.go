@@ -37,6 +37,9 @@ type ServicePort struct {
 	// Cluster are the Endpoints for frontends with the scope of the cluster, Local those for frontends with the scope of the
 	// Node. Connections to a frontend whose list is empty are rejected at once. Of each list, the switch uses the first MaxEndpoints.
 	Cluster, Local []Endpoint
+	// SourceRanges are the clients that restricted frontends serve, as networks of the port's IP version. The packets of others to these
+	// frontends are dropped.
+	SourceRanges []netip.Prefix
 	// Affinity is how long a client keeps its Endpoint after its last new connection; 0 is no affinity. The unit of the switch
 	// is a second, its maximum 65535.
 	Affinity time.Duration
@@ -53,6 +56,8 @@ type Frontend struct {
 	// NodePort: the frontend is Address' port on all addresses of this Node that serve NodePorts (SetNodePortAddresses). The address
 	// itself says only which IP version.
 	NodePort bool
+	// Restricted: only clients in SourceRanges may use the frontend (loadBalancerSourceRanges).
+	Restricted bool
 }
 
 // Endpoint is where a Service's connections can go.

@@ -81,6 +81,16 @@ func externalLocal() ServicePort {
 	))
 }
 
+// restrictedTo lets only clients of the networks use the frontends that are restricted.
+func restrictedTo(networks ...string) func(*ServicePort) {
+	return func(p *ServicePort) { p.SourceRanges = prefixes(networks...) }
+}
+
+// restricted is a port of which a load balancer's address is for some clients only.
+func restricted(networks ...string) ServicePort {
+	return with(externalLocal(), restrictedTo(networks...), func(p *ServicePort) { p.Frontends[1].Restricted = true })
+}
+
 // renderGroups prints the groups with the names of tables.
 func renderGroups(t *testing.T, c *client, sw of.Reader) string {
 	t.Helper()
@@ -111,6 +121,8 @@ func TestServiceFlowsGolden(t *testing.T) {
 		}},
 		{"service_external.txt", []ServicePort{externalLocal()}},
 		{"service_external_affinity.txt", []ServicePort{with(externalLocal(), withAffinity(1500*time.Millisecond))}},
+		{"service_restricted.txt", []ServicePort{with(restricted("198.51.100.0/24", "192.0.2.1/32"), withAffinity(time.Hour))}},
+		{"service_nobody.txt", []ServicePort{restricted()}},
 		{"service_internal_local.txt", []ServicePort{
 			with(clusterPort(localEndpoint, elsewhereEndpoint), servedLocally(localEndpoint), at(Frontend{Address: clusterIP, Local: true}))}},
 		{"service_dualstack.txt", []ServicePort{
@@ -233,6 +245,8 @@ func TestRefusedServices(t *testing.T) {
 		{"local Endpoint of another IP version", defaultFeatures, port(servedLocally(localEndpoint6)), "[fd00:10:0:a::11]:8080: all addresses"},
 		{"frontend twice", defaultFeatures, port(at(Frontend{Address: clusterIP}, Frontend{Address: clusterIP, External: true})), "10.96.0.10:80 twice"},
 		{"IP version without Pods", defaultFeatures, clusterPort6(localEndpoint6), "[fd00:96::10]:80: the Pods of this Node have no addresses"},
+		{"range with host bits", defaultFeatures, port(restrictedTo("10.0.0.1/8")), "source range 10.0.0.1/8: must be a network without host bits"},
+		{"range of another IP version", defaultFeatures, port(restrictedTo("fd00::/8")), "source range fd00::/8: must be a network"},
 		{"NodePort without proxyAll", defaultFeatures, externalLocal(), "NodePort 30080: antreaProxy.proxyAll must be true"},
 		{"without AntreaProxy", minimalFeatures, port(), "AntreaProxy must be enabled"},
 		{"a frontend of another port", defaultFeatures, port(named("default/other")), "10.96.0.10:80 (NodePort false) belongs to the Service port default/web:http"},

@@ -4,6 +4,7 @@
 package openflow
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -65,6 +66,38 @@ func testServiceConnections(t *testing.T, w *wire) {
 			w.use(test.translated)
 		})
 	}
+}
+
+// Source ranges are about one address of the Service, also for clients with an affinity from before.
+func TestWireSourceRanges(t *testing.T) { eachDatapath(t, testSourceRanges) }
+
+func testSourceRanges(t *testing.T, w *wire) {
+	const admitted, refused = "198.51.100.7", "198.51.101.7"
+	port := with(restricted("198.51.100.0/24"), servedLocally(localEndpoint), withAffinity(time.Hour))
+	w.install(port)
+	from := func(client string, number int) segment {
+		return segment{fmt.Sprintf("%s:%d", client, number), loadBalancerIP.String(), "S"}
+	}
+	arrives := func(client string, number int) {
+		t.Helper()
+		w.pass(gwPort, from(client, number), podAPort, segment{from(client, number).src, "10.10.0.11:8080", "S"})
+	}
+	vanishes := func(client string, number int) {
+		t.Helper()
+		w.send(gwPort, from(client, number))
+		arrives(admitted, number)
+		for port, link := range w.links {
+			require.False(t, link.pending(), "%s arrived at %s", client, portNames[port])
+		}
+	}
+	arrives(admitted, 3001)
+	vanishes(refused, 3002)
+	w.pass(gwPort, segment{refused + ":3003", "169.254.0.252:30080", "S"}, podAPort, segment{refused + ":3003", "10.10.0.11:8080", "S"})
+	w.install(with(port, restrictedTo("198.51.100.0/24", "198.51.101.0/24")))
+	arrives(refused, 3004)
+	w.settle()
+	w.install(port)
+	vanishes(refused, 3005)
 }
 
 // What a packet looks like besides its addresses.
