@@ -29,6 +29,8 @@ type Options struct {
 	Ports Ports
 	// Sysctls records what settings of the Node were before they are changed.
 	Sysctls *sysctl.Record
+	// ProxyAll leads connections to Services that come from the Node or from outside to the bridge.
+	ProxyAll bool
 	// SyncInterval is the period of Run; 0 means DefaultSyncInterval.
 	SyncInterval time.Duration
 }
@@ -87,6 +89,9 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 			return nil, fmt.Errorf("the network does not have %s, but Node %s has the Pod CIDR %s", u.family.name, node.Name, u.podCIDR)
 		case !u.pods && !u.transport.IsValid():
 			continue
+		}
+		if params.nodePortSet = ""; options.ProxyAll && u.pods {
+			params.nodePortSet = u.family.nodePortIPSet
 		}
 		s, err := newStack(u.family, u.podCIDR, u.transport, node.Addresses, options.Sysctls, params)
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/coreos/go-iptables/iptables"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 )
 
 // family is everything in this package that differs between IP versions. All other code takes it as a parameter.
@@ -24,6 +26,10 @@ type family struct {
 	restoreProgram, saveProgram string
 	// podIPSet is the set of all Pod CIDRs of the cluster, nodeIPSet that of all addresses that its Nodes may send tunnel packets to.
 	podIPSet, nodeIPSet string
+	// nodePortIPSet is the set of addresses and ports of this Node that serve NodePorts.
+	nodePortIPSet string
+	// virtualService is the next hop of the routes to Services, virtualNodePort the destination that connections to NodePorts get.
+	virtualService, virtualNodePort netip.Addr
 	// staticNeighbors says that remote gateways need neighbor entries.
 	staticNeighbors bool
 	// nodeSetting is the kernel setting of the whole Node that Pods need, gatewaySettings those of the gateway port, which go with it.
@@ -40,6 +46,9 @@ var familyIPv4 = family{
 	saveProgram:     "iptables-save",
 	podIPSet:        "ANTREA-POD-IP",
 	nodeIPSet:       "ANTREA-NODE-IP",
+	nodePortIPSet:   "ANTREA-NODEPORT-IP",
+	virtualService:  config.VirtualServiceIPv4,
+	virtualNodePort: config.VirtualNodePortIPv4,
 	nodeSetting:     setting{"net/ipv4/ip_forward", "1"},
 	gatewaySettings: gatewayIPv4Settings,
 }
@@ -53,6 +62,9 @@ var familyIPv6 = family{
 	saveProgram:     "ip6tables-save",
 	podIPSet:        "ANTREA-POD-IP6",
 	nodeIPSet:       "ANTREA-NODE-IP6",
+	nodePortIPSet:   "ANTREA-NODEPORT-IP6",
+	virtualService:  config.VirtualServiceIPv6,
+	virtualNodePort: config.VirtualNodePortIPv6,
 	staticNeighbors: true,
 	nodeSetting:     setting{"net/ipv6/conf/all/forwarding", "1"},
 	gatewaySettings: gatewayIPv6Settings,

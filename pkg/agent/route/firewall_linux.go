@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type firewall struct {
 	ipt           *iptables.IPTables
 	restore, save string
 	tables        []table
+	jumps         []jump
 	// lockWait is the constant lockWait, or less in tests.
 	lockWait int
 }
@@ -56,7 +58,7 @@ func newFirewall(f family, p ruleParams) (*firewall, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
 	}
-	return &firewall{family: f, ipt: ipt, restore: restore, save: save, tables: desiredTables(p), lockWait: lockWait}, nil
+	return &firewall{family: f, ipt: ipt, restore: restore, save: save, tables: desiredTables(p), jumps: desiredJumps(p), lockWait: lockWait}, nil
 }
 
 // apply replaces the content of the custom chains in one transaction per table, and then makes sure of exactly one jump to
@@ -70,12 +72,32 @@ func (w *firewall) apply(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, j := range jumps {
+	for _, j := range w.jumps {
 		if err := w.ensureJump(j, rules[j.table]); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.removeNodePorts(ctx, rules[tableNAT]))...)
+}
+
+// removeNodePorts removes the chains that a former agent with proxyAll has made, if this one is without.
+func (w *firewall) removeNodePorts(ctx context.Context, rules []string) error {
+	var chains []string
+	for _, j := range nodePortJumps {
+		if !slices.Contains(w.jumps, j) && slices.ContainsFunc(rules, func(line string) bool { return leadsTo(splitArgs(line), []string{j.target()}) }) {
+			chains = append(chains, j.target())
+		}
+	}
+	if len(chains) == 0 {
+		return nil
+	}
+	return retryBusy(func() error {
+		_, stderr, err := runProgram(ctx, removalOf(tableNAT, chains, rules).removal, w.restore, "--noflush", "--wait="+strconv.Itoa(w.lockWait))
+		if err != nil {
+			return fmt.Errorf("%s: remove the chains %s of table %s: %w: %s", w.family.restoreProgram, strings.Join(chains, ", "), tableNAT, err, strings.TrimSpace(stderr))
+		}
+		return nil
+	})
 }
 
 func (w *firewall) restoreChains(ctx context.Context) error {

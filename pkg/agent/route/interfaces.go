@@ -25,3 +25,26 @@ type Interface interface {
 	// DeleteRoutes undoes AddRoutes. Idempotent.
 	DeleteRoutes(peerPodCIDR netip.Prefix) error
 }
+
+// Services is the part of the host network that leads connections to Services, from the Node and from outside, to the bridge. It needs
+// Options.ProxyAll.
+type Services interface {
+	// SetServicePort replaces what the host does for the port with this name. After an error it can be repeated.
+	SetServicePort(name string, port ServicePort) error
+	// DeleteServicePort undoes SetServicePort. Idempotent.
+	DeleteServicePort(name string) error
+	// SetNodePortAddresses replaces the addresses of this Node that serve NodePorts.
+	SetNodePortAddresses(addresses []netip.Addr) error
+	// ReconcileServices removes what has been made for Services and is not for one that was set since the start.
+	ReconcileServices() error
+}
+
+// ServicePort is what the host does for one port of a Service, of one IP version.
+type ServicePort struct {
+	IPv6 bool
+	// Addresses get routes to the bridge, for all protocols and ports.
+	Addresses []netip.Addr
+	// Protocol is the IP protocol of NodePort, which is 0 for none.
+	Protocol uint8
+	NodePort uint16
+}

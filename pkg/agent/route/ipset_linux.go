@@ -17,18 +17,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const ipsetType = "hash:net"
+// Types of ipsets.
+const (
+	typeNetworks = "hash:net"
+	// typeNodePorts is that of addresses with protocol and port.
+	typeNodePorts = "hash:ip,port"
+)
 
-// ipset is a set of networks of one family. It is maintained through netlink and not with the ipset program. A message
+// maxElements is far above what a cluster can need: the kernel takes memory only for what there is.
+const maxElements = 1 << 20
+
+// ipset is a set of one family. Its networks are in this file, addresses with ports in nodeports_linux.go. It is maintained through netlink and not with the ipset program. A message
 // takes microseconds, whereas starting a program takes tens of milliseconds for each Node of the cluster. Errors arrive as
 // numbers and not as text. The image needs no further program.
 type ipset struct {
-	family family
-	name   string
+	family   family
+	name     string
+	typeName string
 }
 
-func (f family) podSet() ipset  { return ipset{f, f.podIPSet} }
-func (f family) nodeSet() ipset { return ipset{f, f.nodeIPSet} }
+func (f family) podSet() ipset      { return ipset{f, f.podIPSet, typeNetworks} }
+func (f family) nodeSet() ipset     { return ipset{f, f.nodeIPSet, typeNetworks} }
+func (f family) nodePortSet() ipset { return ipset{f, f.nodePortIPSet, typeNodePorts} }
 
 // ensure creates the set if it is absent. A set of the same name with another type or family is an error: deleting it could
 // break somebody else's rules.
@@ -36,18 +46,18 @@ func (s ipset) ensure() error {
 	have, err := s.list()
 	if errors.Is(err, unix.ENOENT) {
 		err = ipsetCall(func() error {
-			return netlink.IpsetCreate(s.name, ipsetType, netlink.IpsetCreateOptions{Family: uint8(s.family.af)})
+			return netlink.IpsetCreate(s.name, s.typeName, netlink.IpsetCreateOptions{Family: uint8(s.family.af), MaxElements: maxElements})
 		})
 		if err != nil {
-			return fmt.Errorf("create ipset %s of type %s: %w", s.name, ipsetType, explainIPSet(err))
+			return fmt.Errorf("create ipset %s of type %s: %w", s.name, s.typeName, explainIPSet(err))
 		}
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("look up ipset %s: %w", s.name, explainIPSet(err))
 	}
-	if have.TypeName != ipsetType || int(have.Family) != s.family.af {
-		return fmt.Errorf("ipset %s has type %s and family %d, want %s and %d: remove it", s.name, have.TypeName, have.Family, ipsetType, s.family.af)
+	if have.TypeName != s.typeName || int(have.Family) != s.family.af {
+		return fmt.Errorf("ipset %s has type %s and family %d, want %s and %d: remove it", s.name, have.TypeName, have.Family, s.typeName, s.family.af)
 	}
 	return nil
 }
@@ -83,27 +93,29 @@ func (s ipset) removeOthers(known map[netip.Prefix]bool) error {
 }
 
 // add succeeds when the entry already exists.
-func (s ipset) add(cidr netip.Prefix) error {
+func (s ipset) add(cidr netip.Prefix) error { return s.addEntry(cidr, s.entry(cidr)) }
+
+func (s ipset) addEntry(what fmt.Stringer, entry *netlink.IPSetEntry) error {
 	err := ipsetCall(func() error {
-		entry := s.entry(cidr)
 		entry.Replace = true
 		return netlink.IpsetAdd(s.name, entry)
 	})
 	if err != nil {
-		return fmt.Errorf("add %s to ipset %s: %w", cidr, s.name, explainIPSet(err))
+		return fmt.Errorf("add %s to ipset %s: %w", what, s.name, explainIPSet(err))
 	}
 	return nil
 }
 
 // remove succeeds when the entry does not exist.
-func (s ipset) remove(cidr netip.Prefix) error {
+func (s ipset) remove(cidr netip.Prefix) error { return s.removeEntry(cidr, s.entry(cidr)) }
+
+func (s ipset) removeEntry(what fmt.Stringer, entry *netlink.IPSetEntry) error {
 	err := ipsetCall(func() error {
-		entry := s.entry(cidr)
 		entry.Replace = true
 		return netlink.IpsetDel(s.name, entry)
 	})
 	if err != nil {
-		return fmt.Errorf("delete %s from ipset %s: %w", cidr, s.name, explainIPSet(err))
+		return fmt.Errorf("delete %s from ipset %s: %w", what, s.name, explainIPSet(err))
 	}
 	return nil
 }
@@ -156,7 +168,7 @@ func ipsetCall(call func() error) (err error) {
 func explainIPSet(err error) error {
 	switch {
 	case errors.Is(err, nl.IPSetError(nl.IPSET_ERR_FIND_TYPE)):
-		return fmt.Errorf("%w (needs kernel module ip_set_hash_net)", err)
+		return fmt.Errorf("%w (needs kernel modules ip_set_hash_net and ip_set_hash_ipport)", err)
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EOPNOTSUPP):
 		return fmt.Errorf("%w (needs kernel module ip_set)", err)
 	case errors.Is(err, unix.EPROTONOSUPPORT):

@@ -17,7 +17,7 @@ type jump struct {
 	first bool
 }
 
-// jumps are all jump rules, in the order of the tables.
+// jumps are the jump rules, in the order of the tables.
 var jumps = []jump{
 	{table: tableRaw, chain: chainPrerouting, first: true},
 	{table: tableRaw, chain: chainOutput},
@@ -27,6 +27,20 @@ var jumps = []jump{
 	{table: tableFilter, chain: chainForward},
 	{table: tableFilter, chain: chainOutput, first: true},
 	{table: tableNAT, chain: chainPostrouting},
+}
+
+// nodePortJumps are those of proxyAll: before kube-proxy's, so that NodePorts are the agent's while both run.
+var nodePortJumps = []jump{
+	{table: tableNAT, chain: chainPrerouting, first: true},
+	{table: tableNAT, chain: chainOutput, first: true},
+}
+
+// desiredJumps returns the jumps that lead to chains of desiredTables.
+func desiredJumps(p ruleParams) []jump {
+	if p.proxyAll() {
+		return slices.Concat(jumps, nodePortJumps)
+	}
+	return jumps
 }
 
 func (j jump) target() string {

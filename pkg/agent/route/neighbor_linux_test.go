@@ -205,7 +205,7 @@ func TestStrangeAddressHoldsUpNobody(t *testing.T) {
 		run(t, "iptables", "-t", "mangle", "-F")
 		run(t, "iptables", "-t", "filter", "-F")
 		require.NoError(t, netlink.IpsetDestroy("ANTREA-NODE-IP"))
-		require.NoError(t, netlink.IpsetCreate("ANTREA-NODE-IP", ipsetType, netlink.IpsetCreateOptions{Family: unix.AF_INET, MaxElements: elements}))
+		require.NoError(t, netlink.IpsetCreate("ANTREA-NODE-IP", typeNetworks, netlink.IpsetCreateOptions{Family: unix.AF_INET, MaxElements: elements}))
 	}
 	full(2)
 	addresses := func(texts ...string) (all []netip.Addr) {

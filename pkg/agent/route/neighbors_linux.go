@@ -101,6 +101,9 @@ func (s *stack) removeUnknownNeighbors(known map[netip.Prefix]bool, link int) er
 	if err != nil {
 		return err
 	}
+	if s.services != nil {
+		delete(have, s.family.virtualService)
+	}
 	for cidr := range known {
 		for gateway := range have {
 			if cidr.Contains(gateway) {

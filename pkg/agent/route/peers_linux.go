@@ -40,6 +40,9 @@ func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 	}
 	var errs []error
 	for _, r := range unknownRoutes(have, known) {
+		if s.services.has(r) {
+			continue
+		}
 		if err := deleteRoute(&r.raw); err != nil {
 			errs = append(errs, err)
 			continue

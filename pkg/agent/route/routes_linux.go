@@ -16,7 +16,8 @@ import (
 const dumpAttempts = 5
 
 // podRoute is the route to one peer's Pods: "<cidr> via <gateway> dev <gateway port> onlink". It is onlink because the
-// peer's gateway address is not in a network of this Node; the pipeline answers the ARP request for it.
+// peer's gateway address is not in a network of this Node; the pipeline answers the ARP request for it. Routes to Services have
+// the same form. The route to their next hop has no gateway.
 type podRoute struct {
 	cidr    netip.Prefix
 	gateway netip.Addr
@@ -33,7 +34,7 @@ type gatewayRoute struct {
 func missingRoutes(desired []podRoute, have []gatewayRoute) []podRoute {
 	good := map[podRoute]bool{}
 	for _, h := range have {
-		good[h.podRoute] = good[h.podRoute] || h.onlink
+		good[h.podRoute] = good[h.podRoute] || h.onlink || !h.gateway.IsValid()
 	}
 	var missing []podRoute
 	for _, d := range desired {
@@ -96,9 +97,11 @@ func listGatewayRoutes(f family, link int) ([]gatewayRoute, error) {
 
 // replaceRoute adds the route or corrects its next hop.
 func replaceRoute(r podRoute, link int) error {
-	err := netlink.RouteReplace(&netlink.Route{
-		Dst: toIPNet(r.cidr), Gw: r.gateway.AsSlice(), LinkIndex: link, Flags: int(netlink.FLAG_ONLINK)})
-	if err != nil {
+	route := &netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Scope: netlink.SCOPE_LINK}
+	if r.gateway.IsValid() {
+		route.Gw, route.Scope, route.Flags = r.gateway.AsSlice(), netlink.SCOPE_UNIVERSE, int(netlink.FLAG_ONLINK)
+	}
+	if err := netlink.RouteReplace(route); err != nil {
 		return fmt.Errorf("add route %s via %s on link %d: %w", r.cidr, r.gateway, link, err)
 	}
 	return nil

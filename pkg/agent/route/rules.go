@@ -61,7 +61,14 @@ type ruleParams struct {
 	tunnelPort     uint16
 	ports          Ports
 	randomFully    bool
+	// nodePortSet is the name of an ipset, virtualService and virtualNodePort are those of the family. nodePortSet is empty without
+	// proxyAll.
+	nodePortSet                     string
+	virtualService, virtualNodePort netip.Addr
 }
+
+// proxyAll reports whether connections to Services that come from the Node or from outside lead to the bridge.
+func (p ruleParams) proxyAll() bool { return p.nodePortSet != "" }
 
 // tunnelProtocol returns the IP protocol that carries the tunnel type.
 func tunnelProtocol(tunnelType config.TunnelType) (string, error) {
@@ -179,7 +186,22 @@ func natTable(p ruleParams) table {
 	// packet then leaves with the address of another interface, and the Pod's reply would not return through the tunnel.
 	t.add(post, "masquerade packets of the Node with another interface's address", append([]string{
 		"-o", p.gateway, "-m", "addrtype", "!", "--src-type", "LOCAL", "--limit-iface-out", "-m", "addrtype", "--src-type", "LOCAL"}, masquerade...)...)
+	if p.proxyAll() {
+		t.addNodePorts(p, masquerade)
+	}
 	return t
+}
+
+// addNodePorts gives connections to NodePorts the destination that leads to the bridge. Those that the bridge sends back to the host have a
+// source that only this Node knows.
+func (t *table) addNodePorts(p ruleParams, masquerade []string) {
+	for _, chain := range []string{chainPrefix + chainPrerouting, chainPrefix + chainOutput} {
+		t.chains = append(t.chains, chain)
+		t.add(chain, "lead connections to NodePorts to the bridge",
+			"-m", "set", "--match-set", p.nodePortSet, "dst,dst", "-j", "DNAT", "--to-destination", p.virtualNodePort.String())
+	}
+	t.add(chainPrefix+chainPostrouting, "masquerade connections to Services that leave the Node",
+		append([]string{"-s", p.virtualService.String()}, masquerade...)...)
 }
 
 func (t *table) add(chain, comment string, args ...string) {

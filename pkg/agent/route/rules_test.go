@@ -31,11 +31,13 @@ func TestRestoreText(t *testing.T) {
 	vxlanRandom := geneveParams()
 	vxlanRandom.tunnelPort = 4789
 	vxlanRandom.randomFully = true
+	proxyAll := geneveParams()
+	proxyAll.nodePortSet, proxyAll.virtualService, proxyAll.virtualNodePort = "ANTREA-NODEPORT-IP", config.VirtualServiceIPv4, config.VirtualNodePortIPv4
 	gre := geneveParams()
 	gre.tunnelProtocol, gre.tunnelPort = protocolGRE, 0
 
 	for name, params := range map[string]ruleParams{
-		"geneve": geneveParams(), "geneve-all-ports": allPorts, "vxlan-random-fully": vxlanRandom, "gre": gre,
+		"geneve": geneveParams(), "geneve-all-ports": allPorts, "vxlan-random-fully": vxlanRandom, "gre": gre, "geneve-proxy-all": proxyAll,
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := restoreText(desiredTables(params))

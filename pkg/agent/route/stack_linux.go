@@ -29,23 +29,30 @@ type stack struct {
 	firewallMutex sync.Mutex
 	firewall      *firewall
 
-	// mutex guards peers and nodes, together with the routes, neighbors and set entries in the kernel that correspond to
-	// them.
+	// mutex guards peers, nodes and services, together with the routes, neighbors and set entries in the kernel that
+	// correspond to them.
 	mutex sync.Mutex
 	peers map[netip.Prefix]podRoute
 	nodes nodeAddresses
+	// services is nil without proxyAll.
+	services *hostServices
 }
 
 func newStack(f family, podCIDR netip.Prefix, transport netip.Addr, own []netip.Addr, sysctls *sysctl.Record, params ruleParams) (*stack, error) {
 	params.podCIDR, params.podSet, params.nodeSet, params.transport = podCIDR, f.podIPSet, f.nodeIPSet, transport
+	params.virtualService, params.virtualNodePort = f.virtualService, f.virtualNodePort
 	w, err := newFirewall(f, params)
 	if err != nil {
 		return nil, err
 	}
-	return &stack{
+	s := &stack{
 		family: f, gateway: params.gateway, podCIDR: podCIDR, set: f.podSet(), nodeSet: f.nodeSet(), sysctls: sysctls, firewall: w,
 		peers: map[netip.Prefix]podRoute{}, nodes: newNodeAddresses(f.hosts(own)),
-	}, nil
+	}
+	if params.proxyAll() {
+		s.services = newHostServices(f)
+	}
+	return s, nil
 }
 
 // hasPods reports whether Pods have addresses of the family.
@@ -63,7 +70,13 @@ func (s *stack) initialize() error {
 	if err := s.syncSets(); err != nil {
 		return err
 	}
-	return s.syncFirewall(context.Background())
+	if err := s.syncFirewall(context.Background()); err != nil {
+		return err
+	}
+	if s.services == nil {
+		return s.removeServices()
+	}
+	return s.syncRoutes()
 }
 
 // sync repairs every part even if another one fails.
@@ -92,6 +105,9 @@ func (s *stack) syncSets() error {
 	if s.hasPods() {
 		err = errors.Join(err, s.set.sync(s.knownCIDRs(nil)))
 	}
+	if s.services != nil {
+		err = errors.Join(err, s.syncNodePorts())
+	}
 	return err
 }
 
@@ -108,12 +124,15 @@ func (s *stack) syncRoutes() error {
 	}
 	desired := slices.SortedFunc(maps.Values(s.peers), func(a, b podRoute) int { return comparePrefixes(a.cidr, b.cidr) })
 	var errs []error
-	for _, r := range missingRoutes(desired, have) {
+	if s.services != nil {
+		errs = append(errs, s.syncServiceNeighbor(link))
+	}
+	for _, r := range missingRoutes(slices.Concat(s.services.routes(), desired), have) {
 		if err := replaceRoute(r, link); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		klog.InfoS("Added a route that somebody removed", "destination", r.cidr, "gateway", r.gateway)
+		klog.InfoS("Added a route that was missing", "destination", r.cidr, "gateway", r.gateway)
 	}
 	return errors.Join(append(errs, s.syncNeighbors(desired, link))...)
 }
