@@ -10,12 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
-	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
@@ -38,17 +36,21 @@ type Datapath interface {
 type cleaner struct {
 	connections Connections
 	datapath    Datapath
-	// allowed returns where connections to a frontend may go.
-	allowed func(frontendKey) map[netip.AddrPort]bool
+	// allowed returns where connections to a frontend may go, and whether it is one.
+	allowed func(frontendKey) (map[netip.AddrPort]bool, bool)
+	// host: connections that the host has translated for NodePorts are looked at, too.
+	host bool
 
 	mu sync.Mutex
+	// addresses serve NodePorts.
+	addresses map[netip.Addr]bool
 	// pending are the frontends whose connections are to be compared. all: those of all Services, also of Services that are gone.
 	pending map[frontendKey]bool
 	all     bool
 	wake    chan struct{}
 }
 
-func newCleaner(connections Connections, datapath Datapath, allowed func(frontendKey) map[netip.AddrPort]bool) *cleaner {
+func newCleaner(connections Connections, datapath Datapath, allowed func(frontendKey) (map[netip.AddrPort]bool, bool)) *cleaner {
 	return &cleaner{connections: connections, datapath: datapath, allowed: allowed, pending: map[frontendKey]bool{}, wake: make(chan struct{}, 1)}
 }
 
@@ -158,20 +160,10 @@ func (c *cleaner) clean(ctx context.Context) (err error) {
 	if err := c.datapath.WaitRevalidation(ctx); err != nil {
 		return fmt.Errorf("wait for the datapath: %w", err)
 	}
+	look := c.newComparison(pending, all)
 	var wrong []*conntrack.Connection
-	allowed := map[frontendKey]map[netip.AddrPort]bool{}
-	err = c.connections.List(openflow.ConntrackZones, func(conn *conntrack.Connection) bool {
-		if conn.Original.Protocol != unix.IPPROTO_UDP {
-			return true
-		}
-		f := frontendKey{protocol: corev1.ProtocolUDP, address: netip.AddrPortFrom(conn.Original.Destination, conn.Original.DestinationPort)}
-		if !pending[f] && (!all || !openflow.IsServiceConnection(conn.Mark)) {
-			return true
-		}
-		if _, known := allowed[f]; !known {
-			allowed[f] = c.allowed(f)
-		}
-		if !allowed[f][netip.AddrPortFrom(conn.Reply.Source, conn.Reply.SourcePort)] {
+	err = c.connections.List(look.zones(), func(conn *conntrack.Connection) bool {
+		if look.isWrong(conn) {
 			wrong = append(wrong, conn)
 		}
 		return true

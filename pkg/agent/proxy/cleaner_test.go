@@ -48,6 +48,12 @@ func (f *fakeConnections) WaitRevalidation(context.Context) error {
 
 const serviceMark = 0x10
 
+// destinations is what the cleaner asks.
+func (b *bench) destinations(f frontendKey) (map[netip.AddrPort]bool, bool) {
+	holder, held := b.state.holders[f]
+	return orEmpty(holder).destinations(), held
+}
+
 // connection makes a connection of a Pod to a frontend, translated to an Endpoint.
 func connection(zone uint16, protocol uint8, frontend, endpoint string, mark uint32) *conntrack.Connection {
 	to, from := netip.MustParseAddrPort(frontend), netip.MustParseAddrPort(endpoint)
@@ -106,7 +112,7 @@ func TestConnectionsOfRemovedEndpoints(t *testing.T) {
 				connections.table = append(connections.table, c)
 			}
 			b := newBench(t, testConfig)
-			clean := newCleaner(connections, connections, func(f frontendKey) map[netip.AddrPort]bool { return orEmpty(b.state.holders[f]).destinations() })
+			clean := newCleaner(connections, connections, b.destinations)
 			b.after = clean.after
 			b.set(dns, testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2"), six)
 			b.settle()
@@ -136,11 +142,11 @@ func TestConnectionsOfServicesThatAreGone(t *testing.T) {
 	direct := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.0.2.1:53", "10.0.2.1:53", 0)
 	present := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.1:53", "10.0.2.1:53", serviceMark)
 	connections := &fakeConnections{table: []*conntrack.Connection{gone, direct, present}, err: errors.New("interrupted")}
-	clean := newCleaner(connections, connections, func(f frontendKey) map[netip.AddrPort]bool {
+	clean := newCleaner(connections, connections, func(f frontendKey) (map[netip.AddrPort]bool, bool) {
 		if f != (frontendKey{protocol: corev1.ProtocolUDP, address: netip.MustParseAddrPort("10.96.0.1:53")}) {
-			return nil
+			return nil, false
 		}
-		return map[netip.AddrPort]bool{netip.MustParseAddrPort("10.0.2.1:53"): true}
+		return map[netip.AddrPort]bool{netip.MustParseAddrPort("10.0.2.1:53"): true}, true
 	})
 	clean.everything()
 	require.ErrorContains(t, clean.clean(t.Context()), "interrupted")

@@ -31,6 +31,10 @@ type Config struct {
 	NodeHints bool
 	// EndUDP: UDP connections to removed Endpoints and Services are ended.
 	EndUDP bool
+	// ProxyAll: connections of the Node, and those from outside, are handled, too. It needs a Host (SetHost).
+	ProxyAll bool
+	// NodeAddresses are those of this Node, Gateways the sources that its connections to Services have instead.
+	NodeAddresses, Gateways []netip.Addr
 }
 
 // key names a Service.

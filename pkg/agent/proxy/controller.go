@@ -42,6 +42,8 @@ type Controller struct {
 	cleaner  *cleaner
 	queue    workqueue.TypedRateLimitingInterface[key]
 	synced   []cache.InformerSynced
+	// host is nil without proxyAll.
+	host *Host
 
 	// mu protects the following.
 	mu      sync.Mutex
@@ -72,6 +74,7 @@ func newController(config Config, flows FlowClient, connections Connections, dat
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: controllerName}),
 	}
 	c.cleaner = newCleaner(connections, datapath, c.destinations)
+	c.cleaner.host = config.ProxyAll
 	return c
 }
 
@@ -84,8 +87,19 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
 		return
 	}
-	c.begin()
 	var running sync.WaitGroup
+	if c.host != nil {
+		known := make(chan struct{})
+		set := sync.OnceFunc(func() { close(known) })
+		running.Go(func() { recovery.Keep(ctx, controllerName, func(ctx context.Context) { c.followAddresses(ctx, set) }) })
+		running.Go(func() { recovery.Keep(ctx, controllerName, c.completeHost) })
+		// The Services are complete only with NodePorts.
+		select {
+		case <-known:
+		case <-ctx.Done():
+		}
+	}
+	c.begin()
 	if c.config.EndUDP {
 		running.Go(func() { recovery.Keep(ctx, controllerName, c.cleaner.run) })
 	}
@@ -171,21 +185,22 @@ func isTransient(err error) bool {
 // sync brings the ports of a Service to what its objects say. A port that is refused does not stop the others.
 func (c *Controller) sync(k key) error {
 	var errs []error
-	for _, op := range c.plan(k) {
+	ops, health := c.plan(k)
+	for _, op := range ops {
 		if err := c.execute(op); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.setHealth(k, health))...)
 }
 
 // plan evaluates a Service, and reports what is wrong with it.
-func (c *Controller) plan(k key) []operation {
+func (c *Controller) plan(k key) ([]operation, healthCheck) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wanted := c.core.evaluate(k)
 	c.reports.report(k, wanted.findings)
-	return c.state.plan(k, wanted.ports)
+	return c.state.plan(k, wanted.ports), wanted.health
 }
 
 // done records an operation that has succeeded.
@@ -197,13 +212,8 @@ func (c *Controller) done(op operation) {
 
 func (c *Controller) execute(op operation) error {
 	began := time.Now()
-	var err error
-	if op.now == nil {
-		if err = c.flows.UninstallService(op.name); err != nil {
-			return fmt.Errorf("uninstall %s: %w", op.name, err)
-		}
-	} else if err = c.flows.InstallService(op.now.ServicePort); err != nil {
-		return fmt.Errorf("install %s with %d Endpoints: %w", op.name, len(op.now.listed()), err)
+	if err := c.apply(op); err != nil {
+		return err
 	}
 	countOperation(op, time.Since(began))
 	c.done(op)
@@ -220,9 +230,10 @@ func (c *Controller) enqueue(services []key) {
 	}
 }
 
-// destinations returns where connections to a frontend may go: nowhere if the switch does not have it.
-func (c *Controller) destinations(f frontendKey) map[netip.AddrPort]bool {
+// destinations returns where connections to a frontend may go: nowhere if the switch does not have it, which held says.
+func (c *Controller) destinations(f frontendKey) (to map[netip.AddrPort]bool, held bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return orEmpty(c.state.holders[f]).destinations()
+	holder, held := c.state.holders[f]
+	return orEmpty(holder).destinations(), held
 }

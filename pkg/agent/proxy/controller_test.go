@@ -5,6 +5,9 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +27,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -76,12 +80,25 @@ type cluster struct {
 // startCluster is called in a bubble of synctest.
 func startCluster(t *testing.T, flows *lockedSwitch, objects ...runtime.Object) *cluster {
 	t.Helper()
+	return startWith(t, testConfig, nil, flows, objects...)
+}
+
+func startProxyAll(t *testing.T, h *fakeHost, flows *lockedSwitch, objects ...runtime.Object) *cluster {
+	t.Helper()
+	return startWith(t, allConfig, h, flows, objects...)
+}
+
+func startWith(t *testing.T, config Config, h *fakeHost, flows *lockedSwitch, objects ...runtime.Object) *cluster {
+	t.Helper()
 	c := &cluster{kube: fake.NewClientset(objects...), flows: flows, problems: problem.NewRecorder()}
 	services, nodes := NewFactory(c.kube), informers.NewSharedInformerFactory(c.kube, 0)
 	var err error
-	c.Controller, err = New(testConfig, Informers{services.Core().V1().Services(), services.Discovery().V1().EndpointSlices(), nodes.Core().V1().Nodes()},
+	c.Controller, err = New(config, Informers{services.Core().V1().Services(), services.Discovery().V1().EndpointSlices(), nodes.Core().V1().Nodes()},
 		c.flows, &fakeConnections{}, &fakeConnections{}, c.problems)
 	require.NoError(t, err)
+	if h != nil {
+		c.SetHost(h.host())
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	services.Start(ctx.Done())
 	nodes.Start(ctx.Done())
@@ -257,4 +274,92 @@ func TestTrimmedSliceMeansTheSame(t *testing.T) {
 	require.Empty(t, trimmed.ManagedFields)
 	require.True(t, slices.ContainsFunc(trimmed.Endpoints, func(e discoveryv1.Endpoint) bool { return e.TargetRef == nil }))
 	require.Same(t, trimmed.Endpoints[1].NodeName, trimmed.Endpoints[2].NodeName)
+}
+
+// fakeHost is the Node besides the switch. Its calls fail while fail is set.
+type fakeHost struct {
+	mu        sync.Mutex
+	fail      error
+	addresses []netip.Addr
+	changed   func()
+	// log has what has succeeded.
+	log []string
+}
+
+func (h *fakeHost) do(format string, args ...any) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fail == nil {
+		h.log = append(h.log, fmt.Sprintf(format, args...))
+	}
+	return h.fail
+}
+
+func (h *fakeHost) SetServicePort(name string, p route.ServicePort) error {
+	return h.do("%s routes=%v nodePort=%d/%d", name, p.Addresses, p.NodePort, p.Protocol)
+}
+func (h *fakeHost) DeleteServicePort(name string) error { return h.do("- %s", name) }
+func (h *fakeHost) SetNodePortAddresses(a []netip.Addr) error {
+	return h.do("addresses %v", a)
+}
+func (h *fakeHost) ReconcileServices() error { return h.do("reconcile") }
+func (h *fakeHost) Set(namespace, name string, port uint16, endpoints int) error {
+	return h.do("health %s/%s %d %d", namespace, name, port, endpoints)
+}
+func (h *fakeHost) SetAddresses(a []netip.Addr) error { return h.do("health addresses %v", a) }
+func (h *fakeHost) Ready()                            { _ = h.do("ready") }
+
+func (h *fakeHost) set(fail error, addresses ...netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fail, h.addresses = fail, addresses
+}
+
+func (h *fakeHost) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	log := h.log
+	h.log = nil
+	return log
+}
+
+func (h *fakeHost) host() Host {
+	return Host{Network: h, NodePorts: h, Health: h,
+		Addresses: func() ([]netip.Addr, error) { h.mu.Lock(); defer h.mu.Unlock(); return h.addresses, h.fail },
+		Watch:     func(ctx context.Context, changed func()) { h.changed = changed; <-ctx.Done() },
+	}
+}
+
+// The host follows the switch when a port comes, and precedes it when a port goes. What fails is tried again.
+func TestHostFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := netip.MustParseAddr("192.168.0.1")
+		h := &fakeHost{fail: errors.New("not now"), addresses: []netip.Addr{node}}
+		flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t)}
+		s := testService("web", "10.96.0.1", "80", externalLocal, nodePorts("30080"))
+		s.Spec.HealthCheckNodePort = 32000
+		c := startProxyAll(t, h, flows, s, testSlice("web-1", "web", "8080", here))
+		require.False(t, c.isSynced(), "the addresses for NodePorts are unknown")
+		require.Empty(t, flows.names())
+		h.set(nil, node)
+		time.Sleep(maxRetryDelay)
+		synctest.Wait()
+		require.True(t, c.isSynced())
+		require.Equal(t, []string{"addresses [192.168.0.1]", "addresses [192.168.0.1]", "health addresses [192.168.0.1]",
+			"ns/web:80/TCP routes=[10.96.0.1] nodePort=30080/6", "health ns/web 32000 1", "ready", "reconcile"}, h.take())
+
+		h.set(errors.New("not now"), node, netip.MustParseAddr("192.168.0.2"))
+		h.changed()
+		require.NoError(t, c.kube.CoreV1().Services("ns").Delete(t.Context(), "web", metav1.DeleteOptions{}))
+		synctest.Wait()
+		require.Equal(t, []string{"ns/web:80/TCP"}, flows.names(), "the host still leads connections to the switch")
+		require.Equal(t, []string{"ServiceNotRealized web"}, c.reasons())
+		h.set(nil, node, netip.MustParseAddr("192.168.0.2"))
+		time.Sleep(maxRetryDelay)
+		synctest.Wait()
+		require.Empty(t, flows.names())
+		require.Empty(t, c.reasons())
+		require.ElementsMatch(t, []string{"addresses [192.168.0.1 192.168.0.2]", "addresses [192.168.0.1 192.168.0.2]", "health addresses [192.168.0.1 192.168.0.2]",
+			"- ns/web:80/TCP", "health ns/web 0 0"}, h.take())
+	})
 }

@@ -31,6 +31,10 @@ type core struct {
 	outside    map[netip.Addr]map[*slice]struct{}
 
 	nodes map[string]*node
+	// nodeAddresses counts the Nodes that have the address. externals has the Services that have an external address: they are looked at
+	// when it becomes a Node's, or a Pod's. Both are empty without proxyAll.
+	nodeAddresses map[netip.Addr]int
+	externals     map[netip.Addr]changes
 	// networks counts the Nodes that have the Pod network.
 	networks prefixindex.Index[int]
 	// zone is this Node's.
@@ -41,6 +45,7 @@ func newCore(config Config) *core {
 	c := &core{
 		config: config, services: map[key]*service{}, slices: map[key]map[string]*slice{}, claims: claims{},
 		clusterIPs: map[netip.Addr]int{}, outside: map[netip.Addr]map[*slice]struct{}{}, nodes: map[string]*node{},
+		nodeAddresses: map[netip.Addr]int{}, externals: map[netip.Addr]changes{},
 	}
 	for _, network := range config.PodNetworks {
 		c.networks.Set(network.Masked(), 1)
@@ -54,6 +59,13 @@ type changes sets.Set[key]
 func (c changes) add(k key) {
 	if k != (key{}) {
 		c[k] = sets.Empty{}
+	}
+}
+
+// each calls do with each Service.
+func (c changes) each(do func(key)) {
+	for k := range c {
+		do(k)
 	}
 }
 
@@ -80,6 +92,7 @@ func (c *core) changeService(k key, now *service) []key {
 		return nil
 	}
 	changed.add(k)
+	c.noteExternals(k, former, now)
 	// What is new comes first: a claim or an address that stays is never given up in between.
 	if now != nil {
 		c.services[k] = now

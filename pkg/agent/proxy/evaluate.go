@@ -23,12 +23,15 @@ type port struct {
 	// others are Endpoints that serve without being in the lists: connections that they have are kept. They are known only of
 	// ports whose connections could be ended.
 	others []netip.AddrPort
+	// routes are the addresses to which the Node's routes lead to the switch.
+	routes []netip.Addr
 }
 
 // same reports whether the switch and the connections would not notice the difference.
 func (p *port) same(q *port) bool {
 	return p.Protocol == q.Protocol && p.Affinity == q.Affinity && slices.Equal(p.Frontends, q.Frontends) &&
-		slices.Equal(p.Cluster, q.Cluster) && slices.Equal(p.Local, q.Local) && slices.Equal(p.others, q.others)
+		slices.Equal(p.Cluster, q.Cluster) && slices.Equal(p.Local, q.Local) && slices.Equal(p.others, q.others) &&
+		slices.Equal(p.SourceRanges, q.SourceRanges) && slices.Equal(p.routes, q.routes)
 }
 
 // family is the IP version of the port, which has a frontend.
@@ -44,6 +47,7 @@ type finding struct {
 // evaluation is what the switch should have for one Service: ports by their names, and what was left out.
 type evaluation struct {
 	ports    map[string]*port
+	health   healthCheck
 	findings []finding
 }
 
@@ -63,6 +67,7 @@ func (c *core) evaluate(k key) evaluation {
 			e.note(ReasonEndpointsInvalid, ofService.subject(), text)
 		}
 	}
+	e.health = c.healthCheck(s)
 	for i := range s.ports {
 		for _, f := range families {
 			if p := c.evaluatePort(s, &s.ports[i], f, about, &e); p != nil {
@@ -92,11 +97,17 @@ func (c *core) evaluatePort(s *service, sp *servicePort, f family, about problem
 		}
 		p.Frontends = append(p.Frontends, front.Frontend)
 		// The policy Local of external addresses is not for clients in the cluster: they get Endpoints of all Nodes.
-		cluster = cluster || !front.Local || front.External
+		cluster = cluster || !front.Local || front.External || front.NodePort
 		local = local || front.Local
+		if front.Restricted {
+			p.SourceRanges = s.sources[f]
+		}
 	}
 	if len(p.Frontends) == 0 {
 		return nil
+	}
+	if c.config.ProxyAll {
+		p.routes = c.routes(p.Frontends, func(text string) { e.note(ReasonServiceInvalid, about, text) })
 	}
 	all := c.candidates(s.key, sp, f, func(from *slice, text string) { e.note(ReasonEndpointsInvalid, from.subject(), text) })
 	limit := func(list []candidate) []candidate {

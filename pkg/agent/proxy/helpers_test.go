@@ -197,7 +197,7 @@ func describe(p openflow.ServicePort) string {
 		return ""
 	}
 	for _, f := range p.Frontends {
-		words = append(words, flags(f.Address, flag(f.External, "external"), flag(f.Local, "local"), flag(f.NodePort, "nodeport")))
+		words = append(words, flags(f.Address, flag(f.External, "external"), flag(f.Local, "local"), flag(f.NodePort, "nodeport"), flag(f.Restricted, "restricted")))
 	}
 	words = append(words, "=")
 	for i, list := range [][]openflow.Endpoint{p.Cluster, p.Local} {
@@ -207,6 +207,9 @@ func describe(p openflow.ServicePort) string {
 		for _, e := range list {
 			words = append(words, flags(e.Address, flag(e.OnThisNode, "here"), flag(e.PodNetwork, "pod")))
 		}
+	}
+	if len(p.SourceRanges) > 0 {
+		words = append(words, fmt.Sprint("sources=", p.SourceRanges))
 	}
 	if p.Affinity > 0 {
 		words = append(words, "affinity="+p.Affinity.String())
@@ -222,12 +225,15 @@ type bench struct {
 	flows *fakeSwitch
 	dirty changes
 	noted map[key][]finding
+	// routes are those of each port, health has the answers of Services to load balancers.
+	routes map[string][]netip.Addr
+	health map[key]healthCheck
 	// after is called with each operation that has succeeded.
 	after func(operation)
 }
 
 func newBench(t *testing.T, config Config) *bench {
-	b := &bench{t: t, core: newCore(config), state: newSwitchState(), flows: newFakeSwitch(t), dirty: changes{}, noted: map[key][]finding{}, after: func(operation) {}}
+	b := &bench{t: t, core: newCore(config), state: newSwitchState(), flows: newFakeSwitch(t), dirty: changes{}, noted: map[key][]finding{}, routes: map[string][]netip.Addr{}, health: map[key]healthCheck{}, after: func(operation) {}}
 	b.mark(b.core.setNode(testNode(thisNode, testZone, "10.0.1.0/24", "fd00:1::/64")))
 	b.mark(b.core.setNode(testNode(otherNode, "b", "10.0.2.0/24", "fd00:2::/64")))
 	return b
@@ -277,7 +283,7 @@ func (b *bench) settle() []string {
 		k := b.dirty.list()[0]
 		delete(b.dirty, k)
 		e := b.core.evaluate(k)
-		b.noted[k] = e.findings
+		b.noted[k], b.health[k] = e.findings, e.health
 		for _, op := range b.state.plan(k, e.ports) {
 			if b.execute(op) != nil {
 				refused.add(k)
@@ -293,9 +299,14 @@ func (b *bench) settle() []string {
 
 func (b *bench) execute(op operation) error {
 	if op.now == nil {
+		delete(b.routes, op.name)
 		return b.flows.UninstallService(op.name)
 	}
-	return b.flows.InstallService(op.now.ServicePort)
+	err := b.flows.InstallService(op.now.ServicePort)
+	if err == nil {
+		b.routes[op.name] = op.now.routes
+	}
+	return err
 }
 
 // findings returns what was found wrong, as REASON NAME: TEXT, in order.

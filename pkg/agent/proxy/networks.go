@@ -14,6 +14,8 @@ import (
 type node struct {
 	podNetworks []netip.Prefix
 	zone        string
+	// addresses are those of the Node itself.
+	addresses []netip.Addr
 }
 
 func parseNode(n *corev1.Node) *node {
@@ -26,6 +28,11 @@ func parseNode(n *corev1.Node) *node {
 		// Package noderoute reports networks that are not valid.
 		if network, err := netip.ParsePrefix(text); err == nil {
 			p.podNetworks = append(p.podNetworks, network.Masked())
+		}
+	}
+	for _, a := range n.Status.Addresses {
+		if addr, err := netip.ParseAddr(a.Address); err == nil {
+			p.addresses = append(p.addresses, addr.Unmap())
 		}
 	}
 	return p
@@ -48,6 +55,9 @@ func (c *core) changeNode(name string, now *node) []key {
 		c.nodes[name] = now
 	}
 	changed := changes{}
+	if c.config.ProxyAll {
+		c.changeNodeAddresses(former.addresses, now.addresses, changed.add)
+	}
 	if name == c.config.NodeName && now.zone != former.zone {
 		c.zone = now.zone
 		c.withHints(changed.add)
@@ -84,6 +94,11 @@ func (c *core) countNetwork(network netip.Prefix, change int, changed func(key))
 				c.noteOutside(s)
 				changed(k)
 			}
+		}
+	}
+	for addr, services := range c.externals {
+		if network.Contains(addr) {
+			services.each(changed)
 		}
 	}
 }

@@ -47,8 +47,11 @@ func (w *world) expected(config Config) map[string]openflow.ServicePort {
 						continue
 					}
 					port.Frontends = append(port.Frontends, f)
-					if f.External || !f.Local {
+					if f.External || f.NodePort || !f.Local {
 						useCluster = true
+					}
+					if f.Restricted {
+						port.SourceRanges, _ = admittedClients(s, isSix)
 					}
 					if f.Local {
 						useLocal = true
@@ -136,17 +139,86 @@ func (w *world) wishes(s *corev1.Service, p corev1.ServicePort, config Config) (
 	for _, ip := range s.Spec.ClusterIPs {
 		add(ip, false)
 	}
-	if s.Spec.Type == corev1.ServiceTypeLoadBalancer && config.LoadBalancerIPs {
-		for _, ingress := range s.Status.LoadBalancer.Ingress {
-			if ingress.IPMode == nil || *ingress.IPMode == "VIP" {
-				add(ingress.IP, true)
-			}
+	for _, ingress := range s.Status.LoadBalancer.Ingress {
+		if balances(s, ingress.IP, config) {
+			add(ingress.IP, true)
 		}
 	}
 	for _, ip := range s.Spec.ExternalIPs {
 		add(ip, true)
 	}
+	if config.ProxyAll {
+		wishes = w.proxyAllWishes(s, p, wishes, config)
+	}
 	return wishes
+}
+
+// proxyAllWishes: addresses of load balancers are for some clients only, and ports have NodePorts in the IP versions of the Service.
+func (w *world) proxyAllWishes(s *corev1.Service, p corev1.ServicePort, wishes []openflow.Frontend, config Config) []openflow.Frontend {
+	versions := map[bool]bool{}
+	for i, f := range wishes {
+		isSix := f.Address.Addr().Is6()
+		text := f.Address.Addr().String()
+		if f.External && balances(s, text, config) {
+			_, wishes[i].Restricted = admittedClients(s, isSix)
+		}
+		if slices.Contains(s.Spec.ClusterIPs, text) {
+			versions[isSix] = true
+		}
+	}
+	if p.NodePort == 0 || s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return wishes
+	}
+	for _, q := range w.validPorts(s) {
+		if q.Name == p.Name {
+			break
+		}
+		if q.NodePort == p.NodePort && q.Protocol == p.Protocol {
+			return wishes // another port of the Service has it
+		}
+	}
+	for isSix, any := range map[bool]string{false: "0.0.0.0", true: "::"} {
+		if versions[isSix] {
+			wishes = append(wishes, openflow.Frontend{Address: netip.AddrPortFrom(netip.MustParseAddr(any), uint16(p.NodePort)), NodePort: true,
+				Local: s.Spec.ExternalTrafficPolicy == "Local"})
+		}
+	}
+	return wishes
+}
+
+// admittedClients are those of loadBalancerSourceRanges. Without any range all are admitted, without one of the IP version nobody.
+func admittedClients(s *corev1.Service, isSix bool) (networks []netip.Prefix, some bool) {
+	if len(s.Spec.LoadBalancerSourceRanges) == 0 {
+		return nil, false
+	}
+	some = true
+	for _, text := range s.Spec.LoadBalancerSourceRanges {
+		network := netip.MustParsePrefix(text)
+		if network.Addr().Is6() != isSix {
+			continue
+		}
+		if network.Bits() == 0 {
+			some = false
+		} else {
+			networks = append(networks, network)
+		}
+	}
+	return networks, some
+}
+
+// balances: the address is one of the Service's load balancer, and its connections are handled. Without proxyAll, those are not of which
+// some Pods here are not admitted.
+func balances(s *corev1.Service, text string, config Config) bool {
+	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || !config.LoadBalancerIPs {
+		return false
+	}
+	ranges := s.Spec.LoadBalancerSourceRanges
+	if !config.ProxyAll && len(ranges) > 0 && (strings.Contains(text, ":") || !slices.Contains(ranges, "0.0.0.0/0")) {
+		return false
+	}
+	return slices.ContainsFunc(s.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool {
+		return i.IP == text && (i.IPMode == nil || *i.IPMode == "VIP")
+	})
 }
 
 // winner is the Service that gets an address: cluster IPs go first, then addresses of load balancers, then external IPs; among
@@ -162,7 +234,7 @@ func (w *world) winner(address netip.AddrPort, protocol corev1.Protocol, config 
 			continue
 		}
 		for _, p := range w.validPorts(s) {
-			if p.Protocol != protocol || p.Port != int32(address.Port()) {
+			if p.Protocol != protocol {
 				continue
 			}
 			for _, f := range w.wishes(s, p, config) {
@@ -172,9 +244,7 @@ func (w *world) winner(address netip.AddrPort, protocol corev1.Protocol, config 
 				rank := 2
 				if slices.Contains(s.Spec.ClusterIPs, address.Addr().String()) {
 					rank = 0
-				} else if s.Spec.Type == corev1.ServiceTypeLoadBalancer && config.LoadBalancerIPs && slices.ContainsFunc(s.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool {
-					return i.IP == address.Addr().String() && (i.IPMode == nil || *i.IPMode == "VIP")
-				}) {
+				} else if balances(s, address.Addr().String(), config) {
 					rank = 1
 				}
 				candidates = append(candidates, candidate{s, rank})

@@ -52,13 +52,14 @@ func (c chance) service(name string) *corev1.Service {
 		[]string{fmt.Sprint("10.96.0.", 1+c.IntN(5))}, []string{fmt.Sprint("10.96.0.", 1+c.IntN(5))}, []string{"10.96.0.2", "fd00:96::2"}, []string{"10.96.x", "10.96.0.3"})
 	s.Spec.ClusterIP = s.Spec.ClusterIPs[0]
 	s.Labels = pick(c, nil, nil, nil, nil, map[string]string{labelServiceProxyName: "mine"}, map[string]string{corev1.IsHeadlessService: ""})
-	s.Spec.Type = pick(c, corev1.ServiceTypeClusterIP, corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName)
+	s.Spec.Type = pick(c, corev1.ServiceTypeClusterIP, corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort, corev1.ServiceTypeExternalName)
 	for range 1 + c.IntN(3) {
-		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: pick(c, "", "a", "b"), Port: pick[int32](c, 80, 81, 82, 0), Protocol: pick(c, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP)})
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: pick(c, "", "a", "b"), Port: pick[int32](c, 80, 81, 82, 0), NodePort: pick[int32](c, 0, 30080, 30081, 30082), Protocol: pick(c, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP)})
 	}
 	s.Spec.InternalTrafficPolicy = pick(c, nil, nil, ptr.To(corev1.ServiceInternalTrafficPolicyLocal), ptr.To(corev1.ServiceInternalTrafficPolicyCluster))
 	s.Spec.ExternalTrafficPolicy = pick(c, "", corev1.ServiceExternalTrafficPolicyLocal)
 	s.Spec.ExternalIPs = c.some("192.0.2.1", "192.0.2.2", "10.96.0.1", "2001:db8::1", "127.0.0.1")
+	s.Spec.LoadBalancerSourceRanges = pick(c, nil, nil, c.some("198.51.100.0/24", "203.0.113.1/32", "2001:db8:1::/48", "0.0.0.0/0"))
 	for _, ip := range c.some("192.0.2.1", "192.0.2.3", "2001:db8::1") {
 		s.Status.LoadBalancer.Ingress = append(s.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ip, IPMode: pick(c, nil, ptr.To(corev1.LoadBalancerIPModeVIP), ptr.To(corev1.LoadBalancerIPModeProxy))})
 	}
@@ -106,6 +107,7 @@ func (c chance) config() Config {
 	return Config{
 		NodeName: thisNode, IPv4: c.IntN(8) > 0, IPv6: c.IntN(4) > 0, LoadBalancerIPs: c.IntN(4) > 0, NodeHints: c.IntN(2) > 0, EndUDP: c.IntN(2) > 0,
 		PodNetworks: testConfig.PodNetworks, SkipServices: pick(c, nil, nil, []string{"ns/s1", "10.96.0.5"}), ServiceProxyName: pick(c, "", "", "", "mine"),
+		ProxyAll: c.IntN(2) > 0,
 	}
 }
 
@@ -126,6 +128,9 @@ func (c chance) event(w *world, b *bench) (only []string) {
 	case 3:
 		name := pick(c, "n1", "n2", "n3")
 		n := testNode(name, pick(c, "", "a", "b"), pick(c, c.some("10.0.2.0/24", "10.0.3.0/24", "fd00:2::/64"), []string{"10.0." + name[1:] + ".0/24"})...)
+		for _, address := range c.some("192.0.2.1", "192.0.2.2", "2001:db8::1") {
+			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: address})
+		}
 		if c.IntN(4) == 0 {
 			delete(w.nodes, name)
 			b.remove(n)
@@ -189,7 +194,7 @@ func randomCluster(t *testing.T, c chance) {
 		for b.flows.refuse = nil; len(b.dirty) > 0; {
 			log = append(log, b.settle()...)
 		}
-		require.Empty(t, cmp.Diff(w.expected(config), b.flows.ports, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.AddrPort{})))
+		require.Empty(t, cmp.Diff(w.expected(config), b.flows.ports, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.AddrPort{}, netip.Prefix{})))
 		if settled && only != nil {
 			checkFew(t, before, b.flows.ports, only, log)
 		}
@@ -203,7 +208,7 @@ func checkFew(t *testing.T, before, now map[string]openflow.ServicePort, only, l
 	t.Helper()
 	different := 0
 	for name := range now {
-		if !cmp.Equal(before[name], now[name], cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.AddrPort{})) {
+		if !cmp.Equal(before[name], now[name], cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.AddrPort{}, netip.Prefix{})) {
 			different++
 		}
 	}
@@ -234,7 +239,10 @@ func checkFindings(t *testing.T, w *world, b *bench, config Config) {
 	}
 	fresh.settle()
 	require.Equal(t, fresh.findings(), b.findings())
-	require.Empty(t, cmp.Diff(fresh.flows.ports, b.flows.ports, cmpopts.EquateComparable(netip.AddrPort{})))
+	require.Empty(t, cmp.Diff(fresh.flows.ports, b.flows.ports, cmpopts.EquateComparable(netip.AddrPort{}, netip.Prefix{})))
 	require.Len(t, b.core.outside, len(fresh.core.outside))
 	require.Equal(t, fresh.core.clusterIPs, b.core.clusterIPs)
+	require.Equal(t, fresh.core.externals, b.core.externals)
+	require.Equal(t, fresh.core.nodeAddresses, b.core.nodeAddresses)
+	require.Equal(t, fresh.routes, b.routes)
 }

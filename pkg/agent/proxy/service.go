@@ -39,6 +39,10 @@ type service struct {
 	ports                        []servicePort
 	affinity                     time.Duration
 	internalLocal, externalLocal bool
+	// sources are the clients that restricted frontends of each IP version are for.
+	sources [2][]netip.Prefix
+	// healthPort is the port at which load balancers ask whether this Node has Endpoints; 0 for none.
+	healthPort uint16
 	// findings are what is wrong with the object itself, at most maxFindings.
 	findings []string
 }
@@ -96,6 +100,9 @@ func (c *Config) parseService(s *corev1.Service) *service {
 		affinity:      affinity(s),
 	}
 	addresses := c.serviceAddresses(s, p)
+	if c.ProxyAll {
+		addresses = append(addresses, c.restrict(s, p, addresses)...)
+	}
 	for _, port := range s.Spec.Ports {
 		p.addPort(port, addresses)
 	}
@@ -124,6 +131,8 @@ func affinity(s *corev1.Service) time.Duration {
 type address struct {
 	netip.Addr
 	rank rank
+	// nodePort: the address only says which IP version. restricted: only some clients may use it.
+	nodePort, restricted bool
 }
 
 // serviceAddresses returns the addresses of the enabled IP versions, each once, in the order of their ranks.
@@ -143,7 +152,7 @@ func (c *Config) serviceAddresses(s *corev1.Service, p *service) (addresses []ad
 			left++
 			return
 		}
-		addresses = append(addresses, address{addr, r})
+		addresses = append(addresses, address{Addr: addr, rank: r})
 		if r == rankClusterIP {
 			p.clusterIPs = append(p.clusterIPs, addr)
 		}
@@ -165,9 +174,8 @@ func (c *Config) serviceAddresses(s *corev1.Service, p *service) (addresses []ad
 	return addresses
 }
 
-// handlesIngress reports whether connections from this Node's Pods to a load balancer's address are translated here. With
-// ipMode Proxy they have to pass the load balancer. Where loadBalancerSourceRanges does not admit all Pods of this Node, they
-// are left to kube-proxy, which looks at each packet's source.
+// handlesIngress reports whether connections to a load balancer's address are translated here. With ipMode Proxy they have to pass
+// the load balancer. Without proxyAll, they are left to kube-proxy where loadBalancerSourceRanges does not admit all Pods of this Node.
 func (c *Config) handlesIngress(s *corev1.Service, ingress corev1.LoadBalancerIngress) bool {
 	if !c.LoadBalancerIPs || s.Spec.Type != corev1.ServiceTypeLoadBalancer || ingress.IP == "" {
 		return false
@@ -176,7 +184,7 @@ func (c *Config) handlesIngress(s *corev1.Service, ingress corev1.LoadBalancerIn
 		return false
 	}
 	addr, err := netip.ParseAddr(ingress.IP)
-	if len(s.Spec.LoadBalancerSourceRanges) == 0 || err != nil {
+	if c.ProxyAll || len(s.Spec.LoadBalancerSourceRanges) == 0 || err != nil {
 		return true
 	}
 	for _, network := range c.PodNetworks {
@@ -222,13 +230,37 @@ func (s *service) addPort(port corev1.ServicePort, addresses []address) {
 	}
 	p := servicePort{name: port.Name, protocol: protocol, number: number}
 	for _, a := range addresses {
-		external := a.rank != rankClusterIP
-		f := familyOf(a.Addr)
-		p.frontends[f] = append(p.frontends[f], frontend{rank: a.rank, Frontend: openflow.Frontend{
-			Address: netip.AddrPortFrom(a.Addr, number), External: external, Local: !external && s.internalLocal || external && s.externalLocal,
-		}})
+		f := openflow.Frontend{Address: netip.AddrPortFrom(a.Addr, number), NodePort: a.nodePort, External: a.rank != rankClusterIP, Restricted: a.restricted}
+		if f.Local = s.internalLocal; f.External || f.NodePort {
+			f.Local = s.externalLocal
+		}
+		if f.NodePort {
+			if port.NodePort == 0 {
+				continue
+			}
+			nodePort, err := parsePort(port.NodePort)
+			if err != nil {
+				s.note("nodePort of port %q: %v", port.Name, err)
+				continue
+			}
+			f.Address = netip.AddrPortFrom(a.Addr, nodePort)
+			if s.hasNodePort(protocol, f) {
+				s.note("nodePort %d of port %q is that of another port of the Service", nodePort, port.Name)
+				continue
+			}
+		}
+		p.frontends[familyOf(a.Addr)] = append(p.frontends[familyOf(a.Addr)], frontend{rank: a.rank, Frontend: f})
 	}
 	s.ports = append(s.ports, p)
+}
+
+// hasNodePort reports whether a port of the Service has the NodePort.
+func (s *service) hasNodePort(protocol corev1.Protocol, f openflow.Frontend) bool {
+	return slices.ContainsFunc(s.ports, func(p servicePort) bool {
+		return p.protocol == protocol && slices.ContainsFunc(p.frontends[familyOf(f.Address.Addr())], func(g frontend) bool {
+			return g.NodePort && g.Address == f.Address
+		})
+	})
 }
 
 // portName is the name of the port in logs, errors and the switch. It has the port's number and not its name: a renamed port

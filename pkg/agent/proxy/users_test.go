@@ -28,7 +28,8 @@ type use struct{ frontend, endpoint netip.AddrPort }
 
 func newUsers(b *bench, config Config) *users {
 	u := &users{config: config, bench: b, connections: &fakeConnections{}, open: map[use]*conntrack.Connection{}}
-	u.cleaner = newCleaner(u.connections, u.connections, func(f frontendKey) map[netip.AddrPort]bool { return orEmpty(b.state.holders[f]).destinations() })
+	u.cleaner = newCleaner(u.connections, u.connections, b.destinations)
+	u.cleaner.host = config.ProxyAll
 	b.after = u.cleaner.after
 	return u
 }
@@ -74,7 +75,11 @@ func (u *users) connect(to use) {
 	if to.frontend.Addr().Is6() {
 		zone = openflow.ConntrackZoneIPv6
 	}
-	u.open[to] = connection(zone, unix.IPPROTO_UDP, to.frontend.String(), to.endpoint.String(), serviceMark)
+	frontend := to.frontend
+	if frontend.Addr().IsUnspecified() { // a NodePort: the host has translated it before
+		frontend = netip.AddrPortFrom(virtualNodePorts[familyOf(frontend.Addr())], frontend.Port())
+	}
+	u.open[to] = connection(zone, unix.IPPROTO_UDP, frontend.String(), to.endpoint.String(), serviceMark)
 	u.connections.table = append(u.connections.table, u.open[to])
 }
 

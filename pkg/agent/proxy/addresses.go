@@ -1,0 +1,98 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"k8s.io/klog/v2"
+)
+
+// NodePortAddresses are the addresses of this Node that serve NodePorts: those in Networks, or all if there are none.
+type NodePortAddresses struct {
+	Networks []netip.Prefix
+	// Gateway is the name of the gateway port, whose addresses are left out.
+	Gateway string
+}
+
+const (
+	// interfaceIPVS has addresses of Services, where kube-proxy works with IPVS.
+	interfaceIPVS = "kube-ipvs0"
+	// addressInterval is how often the addresses are read without an event.
+	addressInterval = time.Minute
+)
+
+// List reads the addresses. Those that only the Node itself, or only one network, could use are left out.
+func (a NodePortAddresses) List() ([]netip.Addr, error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list network devices: %w", err)
+	}
+	left := map[int]bool{}
+	for _, link := range links {
+		left[link.Attrs().Index] = link.Attrs().Name == a.Gateway || link.Attrs().Name == interfaceIPVS
+	}
+	list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	var addresses []netip.Addr
+	for _, entry := range list {
+		addr, ok := netip.AddrFromSlice(entry.IP)
+		if addr = addr.Unmap(); ok && !left[entry.LinkIndex] && a.serves(addr) {
+			addresses = append(addresses, addr)
+		}
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	return slices.Compact(addresses), nil
+}
+
+func (a NodePortAddresses) serves(addr netip.Addr) bool {
+	if addr.IsLoopback() || addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.IsUnspecified() {
+		return false
+	}
+	return len(a.Networks) == 0 || slices.ContainsFunc(a.Networks, func(network netip.Prefix) bool { return network.Contains(addr) })
+}
+
+// Watch calls changed after each change of addresses, and now and then, until ctx ends.
+func (a NodePortAddresses) Watch(ctx context.Context, changed func()) {
+	for ctx.Err() == nil {
+		events := make(chan netlink.AddrUpdate, 64)
+		err := netlink.AddrSubscribeWithOptions(events, ctx.Done(), netlink.AddrSubscribeOptions{
+			ErrorCallback: func(err error) { klog.V(2).InfoS("Events of addresses are lost", "reason", err) }})
+		if err != nil {
+			klog.ErrorS(err, "Changes of addresses are noticed late", "interval", addressInterval)
+			events = nil
+		}
+		// Something may have changed before.
+		changed()
+		followEvents(ctx, events, changed)
+	}
+}
+
+// followEvents returns when events end, or after the interval without them.
+func followEvents(ctx context.Context, events <-chan netlink.AddrUpdate, changed func()) {
+	ticker := time.NewTicker(addressInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if changed(); events == nil {
+				return
+			}
+		case _, ok := <-events:
+			if !ok {
+				return
+			}
+			changed()
+		}
+	}
+}

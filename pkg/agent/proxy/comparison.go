@@ -1,0 +1,109 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+// hostZone is the conntrack zone of the host's connections.
+const hostZone uint16 = 0
+
+// virtualNodePorts are the destinations that the host gives to connections to NodePorts.
+var virtualNodePorts = map[family]netip.Addr{ipv4: config.VirtualNodePortIPv4, ipv6: config.VirtualNodePortIPv6}
+
+// comparison says which UDP connections have to end, in one pass over the table.
+type comparison struct {
+	*cleaner
+	pending   map[frontendKey]bool
+	all       bool
+	addresses map[netip.Addr]bool
+	// known are the answers of allowed.
+	known map[frontendKey]allowance
+}
+
+// allowance says where connections to a frontend may go.
+type allowance struct {
+	destinations map[netip.AddrPort]bool
+	held         bool
+}
+
+func (c *cleaner) newComparison(pending map[frontendKey]bool, all bool) *comparison {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &comparison{c, pending, all, c.addresses, map[frontendKey]allowance{}}
+}
+
+// setAddresses replaces the addresses that serve NodePorts.
+func (c *cleaner) setAddresses(addresses []netip.Addr) {
+	known := map[netip.Addr]bool{}
+	for _, a := range addresses {
+		known[a] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addresses = known
+}
+
+func (l *comparison) zones() []uint16 {
+	if !l.host {
+		return openflow.ConntrackZones
+	}
+	return append(slices.Clone(openflow.ConntrackZones), hostZone)
+}
+
+func (l *comparison) allows(f frontendKey) allowance {
+	a, known := l.known[f]
+	if !known {
+		a.destinations, a.held = l.allowed(f)
+		l.known[f] = a
+	}
+	return a
+}
+
+func (l *comparison) isWrong(conn *conntrack.Connection) bool {
+	if conn.Original.Protocol != unix.IPPROTO_UDP {
+		return false
+	}
+	address := netip.AddrPortFrom(conn.Original.Destination, conn.Original.DestinationPort)
+	f := frontendKey{protocol: corev1.ProtocolUDP, address: address}
+	nodePort, toNodePort := l.nodePort(address)
+	if conn.Zone == hostZone {
+		return toNodePort && l.isWrongOnHost(nodePort, conn)
+	}
+	if toNodePort && !l.allows(f).held {
+		f = nodePort
+	}
+	if !l.pending[f] && (!l.all || !openflow.IsServiceConnection(conn.Mark)) {
+		return false
+	}
+	return !l.allows(f).destinations[netip.AddrPortFrom(conn.Reply.Source, conn.Reply.SourcePort)]
+}
+
+// nodePort returns the NodePort that packets to the address are for, if there is one.
+func (l *comparison) nodePort(address netip.AddrPort) (f frontendKey, ok bool) {
+	v := familyOf(address.Addr())
+	if !l.host || !l.addresses[address.Addr()] && address.Addr() != virtualNodePorts[v] {
+		return f, false
+	}
+	return frontendKey{protocol: corev1.ProtocolUDP, address: netip.AddrPortFrom(v.unspecified(), address.Port()), nodePort: true}, true
+}
+
+// isWrongOnHost tells whether the host leads a connection to the switch that is for no NodePort, or the other way round: it decides only
+// about the first packet of each.
+func (l *comparison) isWrongOnHost(f frontendKey, conn *conntrack.Connection) bool {
+	if !l.pending[f] && !l.all {
+		return false
+	}
+	led := conn.Reply.Source == virtualNodePorts[familyOf(conn.Reply.Source)]
+	return led != l.allows(f).held
+}

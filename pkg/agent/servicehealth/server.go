@@ -1,0 +1,145 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servicehealth
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Server serves the health check ports of Services.
+type Server struct {
+	// anyAddress: the ports are served at all addresses, whatever SetAddresses says.
+	anyAddress bool
+	readySince atomic.Pointer[time.Time]
+
+	// mu protects the following.
+	mu        sync.Mutex
+	closed    bool
+	addresses []netip.Addr
+	services  map[types.NamespacedName]*service
+}
+
+// NewServer makes a Server. anyAddress says that health check ports are served at all addresses of the Node.
+func NewServer(anyAddress bool) *Server {
+	s := &Server{anyAddress: anyAddress, services: map[types.NamespacedName]*service{}}
+	if anyAddress {
+		s.addresses = []netip.Addr{everywhere}
+	}
+	return s
+}
+
+// service is one Service with its listeners, by their addresses.
+type service struct {
+	server    *Server
+	name      types.NamespacedName
+	port      uint16
+	endpoints atomic.Int64
+	listeners map[netip.Addr]*http.Server
+}
+
+// Ready makes all answers positive that can be. Until then Services may have Endpoints that are not installed.
+func (s *Server) Ready() {
+	now := time.Now()
+	s.readySince.CompareAndSwap(nil, &now)
+}
+
+// Set makes the port answer that the Service has so many Endpoints on this Node; port 0 ends that. It fails if the port cannot be
+// served at all addresses, and can be repeated then.
+func (s *Server) Set(namespace, name string, port uint16, endpoints int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := types.NamespacedName{Namespace: namespace, Name: name}
+	known := s.services[k]
+	if known != nil && known.port != port {
+		known.listenAt(nil)
+		delete(s.services, k)
+		known = nil
+	}
+	if port == 0 || s.closed {
+		return nil
+	}
+	if known == nil {
+		known = &service{server: s, name: k, port: port, listeners: map[netip.Addr]*http.Server{}}
+		s.services[k] = known
+	}
+	known.endpoints.Store(int64(endpoints))
+	return known.listenAt(s.addresses)
+}
+
+// SetAddresses replaces the addresses that health check ports are served at.
+func (s *Server) SetAddresses(addresses []netip.Addr) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.anyAddress {
+		return nil
+	}
+	s.addresses = slices.Clone(addresses)
+	var errs []error
+	for _, known := range s.services {
+		errs = append(errs, known.listenAt(s.addresses))
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends all listeners.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, known := range s.services {
+		known.listenAt(nil)
+	}
+	clear(s.services)
+}
+
+// listenAt opens and closes listeners, so that there is one at each address. It opens nothing without addresses, and cannot fail then.
+func (s *service) listenAt(addresses []netip.Addr) error {
+	for addr, listener := range s.listeners {
+		if !slices.Contains(addresses, addr) {
+			_ = listener.Close()
+			delete(s.listeners, addr)
+		}
+	}
+	var errs []error
+	for _, addr := range addresses {
+		if s.listeners[addr] != nil {
+			continue
+		}
+		listener, err := listen(addr, s.port, s)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("health check port %d of Service %s: %w", s.port, s.name, err))
+			continue
+		}
+		s.listeners[addr] = listener
+	}
+	return errors.Join(errs...)
+}
+
+// serviceHealth is the answer for a Service.
+type serviceHealth struct {
+	Service struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"service"`
+	LocalEndpoints      int64 `json:"localEndpoints"`
+	ServiceProxyHealthy bool  `json:"serviceProxyHealthy"`
+}
+
+// ServeHTTP implements http.Handler. The path does not matter.
+func (s *service) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	h := serviceHealth{LocalEndpoints: s.endpoints.Load(), ServiceProxyHealthy: s.server.readySince.Load() != nil}
+	h.Service.Namespace, h.Service.Name = s.name.Namespace, s.name.Name
+	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.FormatInt(h.LocalEndpoints, 10))
+	answer(w, h.LocalEndpoints > 0 && h.ServiceProxyHealthy, h)
+}
