@@ -157,12 +157,15 @@ cluster_images := $(addprefix bin/images/,$(addsuffix _$(shell $(GO) env GOARCH)
 $(firstword $(cluster_images)): build/images/cmd/images/catalog.go test/env/kubecluster/images/images.go build/images/base/packages hack/controlplane/go.mod hack/coredns/go.mod hack/containerd/go.mod
 	$(MAKE) --no-print-directory test-images
 
+# With PROXY_ALL=1 the cluster has no kube-proxy.
+proxy_all_values = antreaProxy.proxyAll=true,kubeAPIServerOverride="$$(bin/cluster api)"
+
 .PHONY: cluster-up
 cluster-up: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
-cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_images)) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... (root)
+cluster-up: before-cluster-up deps build bin/helm images $(firstword $(cluster_images)) ## Start a Kubernetes cluster with this network plugin that stays: NODES=N GATES=... PROXY_ALL=1 (root)
 	bin/cluster prepare
-	bin/cluster up --nodes=$(NODES)
-	bin/helm install antrea $(chart) --kubeconfig "$$(bin/cluster kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(HELM_ARGS)
+	bin/cluster up --nodes=$(NODES) $(if $(PROXY_ALL),--kube-proxy=false)
+	bin/helm install antrea $(chart) --kubeconfig "$$(bin/cluster kubeconfig)" --namespace kube-system $(foreach gate,$(subst $(comma), ,$(GATES)),--set featureGates.$(gate)) $(if $(PROXY_ALL),--set $(proxy_all_values)) $(HELM_ARGS)
 	bin/cluster ready
 
 .PHONY: cluster-down

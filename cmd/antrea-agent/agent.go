@@ -99,6 +99,8 @@ type node struct {
 	flows    openflow.Client
 
 	initializer *agent.Initializer
+	// host leads connections to Services to the bridge, with proxyAll.
+	host route.Services
 	// State is set by bringUp.
 	*agent.State
 }
@@ -137,6 +139,7 @@ func (n *node) disconnectSwitch() {
 func pipelineFeatures(o *options) openflow.Features {
 	return openflow.Features{
 		AntreaProxy:    o.proxiesServices(),
+		ProxyAll:       o.proxiesAll(),
 		AntreaPolicy:   o.gates.Enabled(features.AntreaPolicy),
 		Egress:         o.gates.Enabled(features.Egress),
 		ONCache:        o.gates.Enabled(features.ONCache),
@@ -159,7 +162,16 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 	}
 	n.initializer = agent.NewInitializer(*initializerOptions, n.clients.Kube, n.bridge, n.store, n.flows,
 		func(network *config.NetworkConfig, node *config.NodeConfig) (route.Interface, error) {
-			return route.NewClient(network, node, route.Options{Ports: route.Ports{AgentAPI: uint16(o.config.APIPort)}, Sysctls: n.sysctls})
+			ports := route.Ports{AgentAPI: uint16(o.config.APIPort), ProxyHealth: o.config.ServiceHealthPort()}
+			if !o.proxiesAll() {
+				ports.ProxyHealth = 0
+			}
+			host, err := route.NewClient(network, node, route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll()})
+			if err != nil {
+				return nil, err
+			}
+			n.host = host
+			return host, nil
 		}, formerCache)
 	n.State, err = n.initializer.Initialize(ctx)
 	return err

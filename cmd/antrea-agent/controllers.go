@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
@@ -21,6 +22,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	"github.com/antrea-oncache/antrea/pkg/agent/servicehealth"
 	"github.com/antrea-oncache/antrea/pkg/agent/servicereject"
 	"github.com/antrea-oncache/antrea/pkg/agent/stats"
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
@@ -49,6 +51,9 @@ type controllers struct {
 	proxy    *proxy.Controller
 	services informers.SharedInformerFactory
 	rejects  *servicereject.Responder
+	// health answers load balancers; nil unless proxyAll and its health checks are on. healthAddress is for questions about the Node.
+	health        *servicehealth.Server
+	healthAddress string
 
 	forwarding *forwarding
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
@@ -146,11 +151,32 @@ func (c *controllers) addProxy(o *options, n *node) (err error) {
 		NodeName: n.name, IPv4: n.Network.IPv4Enabled, IPv6: n.Network.IPv6Enabled, PodNetworks: podNetworks(n.Node),
 		ServiceProxyName: settings.ServiceProxyName, SkipServices: settings.SkipServices, LoadBalancerIPs: *settings.ProxyLoadBalancerIPs,
 		NodeHints: o.gates.Enabled(features.PreferSameTrafficDistribution), EndUDP: o.gates.Enabled(features.CleanupStaleUDPSvcConntrack),
+		ProxyAll: o.proxiesAll(), NodeAddresses: n.Node.Addresses,
+		Gateways: slices.DeleteFunc([]netip.Addr{n.Node.Gateway.IPv4, n.Node.Gateway.IPv6}, func(a netip.Addr) bool { return !a.IsValid() }),
 	}
 	c.proxy, err = proxy.New(proxyConfig, proxy.Informers{
 		Services: c.services.Core().V1().Services(), Endpoints: c.services.Discovery().V1().EndpointSlices(), Nodes: c.nodes.Core().V1().Nodes(),
 	}, n.flows, proxy.KernelConnections{}, c.forwarding, n.problems)
+	if err == nil && o.proxiesAll() {
+		c.addHost(o, n)
+	}
 	return err
+}
+
+// addHost lets the controller of Services also lead connections of the Node, and those from outside, to the bridge.
+func (c *controllers) addHost(o *options, n *node) {
+	settings := o.config.AntreaProxy
+	addresses := proxy.NodePortAddresses{Networks: o.config.NodePortNetworks(), Gateway: n.Node.Gateway.Name}
+	host := proxy.Host{Network: n.host, NodePorts: n.flows, Addresses: addresses.List, Watch: addresses.Watch}
+	if !settings.DisableServiceHealthCheckServer {
+		c.health = servicehealth.NewServer(len(addresses.Networks) == 0)
+		c.healthAddress = settings.ServiceHealthCheckServerBindAddress
+		host.Health = c.health
+	}
+	c.proxy.SetHost(host)
+	if o.config.KubeAPIServerOverride == "" {
+		klog.InfoS("antreaProxy.proxyAll without kubeAPIServerOverride: without kube-proxy, the agent cannot reach the Kubernetes API after a restart of the Node")
+	}
 }
 
 // podNetworks returns those of the Node.
@@ -168,6 +194,9 @@ func (c *controllers) start(p *parts, n *node) {
 		p.serve(c.rejects.Run)
 	} else {
 		endOrphans(p, c.forwarding)
+	}
+	if c.health != nil {
+		p.background(func(ctx context.Context) { c.health.Run(ctx, c.healthAddress) })
 	}
 	p.background(c.nodeRoutes.Run)
 	if c.cutter != nil {

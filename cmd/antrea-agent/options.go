@@ -89,3 +89,6 @@ func (o *options) cutsConnections() bool {
 func (o *options) proxiesServices() bool {
 	return o.gates.Enabled(features.AntreaProxy) && *o.config.AntreaProxy.Enable
 }
+
+// proxiesAll reports whether those of the Node, and those from outside the cluster, are, too.
+func (o *options) proxiesAll() bool { return o.proxiesServices() && o.config.AntreaProxy.ProxyAll }

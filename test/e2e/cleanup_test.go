@@ -85,5 +85,5 @@ func requireClean(t *testing.T, n *cluster.Node) {
 	require.Empty(t, shell("ls -d /var/run/antrea /etc/cni/net.d/* /opt/cni/bin/antrea 2>/dev/null || :"))
 	require.Equal(t, []string{"0"}, shell("cat "+liberalSysctl))
 	require.Equal(t, []string{"1"}, shell("cat /proc/sys/net/ipv4/ip_forward"), "the testbed has set it")
-	require.Empty(t, shell("grep -e zone=65520 -e zone=65521 -e zone=65510 -e zone=65511 /proc/net/nf_conntrack || :"))
+	require.Empty(t, shell("grep -e zone=655 -e 169.254.0.25 /proc/net/nf_conntrack || :"))
 }

@@ -7,34 +7,68 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/leftover"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
-// conntrack finds the entries in the zones of the bridge: they would stay for up to five days.
+// hostZone is the zone of the host's own connections.
+const hostZone uint16 = 0
+
+// conntrack finds the entries in the zones of the bridge, and those by which the host leads connections to NodePorts to the bridge: they would
+// stay for up to five days.
 func (o *Options) conntrack(context.Context) ([]leftover.Item, error) {
 	count := 0
-	err := conntrack.List(openflow.AllConntrackZones, func(*conntrack.Connection) bool { count++; return true })
+	var led []*conntrack.Connection
+	err := conntrack.List(append(slices.Clone(openflow.AllConntrackZones), hostZone), func(c *conntrack.Connection) bool {
+		if c.Zone != hostZone {
+			count++
+		} else if isLed(c) {
+			led = append(led, c)
+		}
+		return true
+	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) {
 		return nil, nil // the kernel has no ctnetlink
 	}
 	if err != nil {
 		return nil, err
 	}
-	if count == 0 {
-		return nil, nil
+	var found []leftover.Item
+	if count > 0 {
+		found = append(found, leftover.Item{
+			Name:   fmt.Sprintf("%d entries of connection tracking in the zones %v", count, openflow.AllConntrackZones),
+			Remove: forgetConnections,
+		})
 	}
-	return []leftover.Item{{
-		Name:   fmt.Sprintf("%d entries of connection tracking in the zones %v", count, openflow.AllConntrackZones),
-		Remove: forgetConnections,
-	}}, nil
+	if len(led) > 0 {
+		found = append(found, leftover.Item{
+			Name: fmt.Sprintf("%d entries of connection tracking for connections to NodePorts", len(led)),
+			Remove: func() error {
+				var errs []error
+				for _, c := range led {
+					errs = append(errs, c.Delete())
+				}
+				return errors.Join(errs...)
+			},
+		})
+	}
+	return found, nil
+}
+
+// isLed tells whether the host leads the connection to the bridge, or has got it from there, under a virtual address.
+func isLed(c *conntrack.Connection) bool {
+	virtual := []netip.Addr{config.VirtualNodePortIPv4, config.VirtualNodePortIPv6, config.VirtualServiceIPv4, config.VirtualServiceIPv6}
+	return slices.Contains(virtual, c.Reply.Source) || slices.Contains(virtual, c.Original.Source)
 }
 
 func forgetConnections() error {

@@ -27,7 +27,6 @@ func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	return []unbuiltSwitch{
 		{"noSNAT", c.NoSNAT, "", "it is for trafficEncapMode noEncap: leave it out"},
 		{"enableBridgingMode", c.EnableBridgingMode, "", "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
-		{"antreaProxy.proxyAll", c.AntreaProxy.ProxyAll, "", "Services need kube-proxy: leave it out where kube-proxy runs"},
 		{"flowExporter.enable", c.FlowExporter.Enable, features.FlowExporter, ""},
 		{"nodePortLocal.enable", c.NodePortLocal.Enable, features.NodePortLocal, ""},
 		{"multicast.enable", c.Multicast.Enable, features.Multicast, ""},

@@ -64,6 +64,7 @@ func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs = append(errs, validateDevices(c)...)
 	errs = append(errs, validateCIDRs(c)...)
 	errs = append(errs, validateSkipServices(c)...)
+	errs = append(errs, validateHealthAddress(c)...)
 	return errors.Join(append(errs, config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)...)...)
 }
 
@@ -138,6 +139,34 @@ func validateCIDRs(c *AgentConfig) (errs []error) {
 		}
 	}
 	return errs
+}
+
+// validateHealthAddress checks where load balancers ask about the Node.
+func validateHealthAddress(c *AgentConfig) []error {
+	address := c.AntreaProxy.ServiceHealthCheckServerBindAddress
+	if a, err := netip.ParseAddrPort(address); err != nil || a.Port() == 0 {
+		return []error{fmt.Errorf("antreaProxy.serviceHealthCheckServerBindAddress: %q is not an address with a port; allowed: for example 0.0.0.0:10256 or [::]:10256", address)}
+	}
+	return nil
+}
+
+// ServiceHealthPort is the port of antreaProxy.serviceHealthCheckServerBindAddress, 0 if health checks are disabled.
+func (c *AgentConfig) ServiceHealthPort() uint16 {
+	address, err := netip.ParseAddrPort(c.AntreaProxy.ServiceHealthCheckServerBindAddress)
+	if err != nil || c.AntreaProxy.DisableServiceHealthCheckServer {
+		return 0
+	}
+	return address.Port()
+}
+
+// NodePortNetworks are those of antreaProxy.nodePortAddresses, after Validate.
+func (c *AgentConfig) NodePortNetworks() (networks []netip.Prefix) {
+	for _, text := range c.AntreaProxy.NodePortAddresses {
+		if network, err := netip.ParsePrefix(text); err == nil {
+			networks = append(networks, network.Masked())
+		}
+	}
+	return networks
 }
 
 // validateSkipServices checks the Services to leave alone: each is an address, or a Namespace and a name.

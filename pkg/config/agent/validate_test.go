@@ -38,6 +38,7 @@ func TestValidateAccepts(t *testing.T) {
 		"lists":                         "podCIDRs: 10.10.0.0/24, fd00:10::/64\ntransportInterfaceCIDRs: [192.168.0.0/16]\negress: {exceptCIDRs: [10.0.0.0/8]}",
 		"TLS settings":                  "tlsMinVersion: VersionTLS12\ntlsCipherSuites: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
 		"Pods with netkit":              "podInterfaceType: Netkit",
+		"proxyAll":                      "kubeAPIServerOverride: https://192.0.2.1:6443\nantreaProxy: {proxyAll: true, nodePortAddresses: [192.0.2.0/24], serviceHealthCheckServerBindAddress: '[::]:10256'}",
 		"gates that users switch off":   "featureGates: {AntreaProxy: false, NodePortLocal: false}\nnodePortLocal: {enable: true}",
 		"lowest MTU":                    "defaultMTU: 576",
 		"service CIDR of both families": "serviceCIDR: 10.96.0.0/12\nserviceCIDRv6: fd00:96::/112",
@@ -76,7 +77,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"wireGuard", "trafficEncryptionMode: WireGuard", []string{`trafficEncryptionMode: "wireGuard" is not supported by this version; supported: none; traffic between Nodes would not be encrypted`}},
 		{"gre", "tunnelType: gre", []string{`tunnelType: "gre" is not supported by this version; supported: geneve, vxlan`}},
 		{"bridging", "enableBridgingMode: true", []string{"enableBridgingMode: true is not supported by this version; supported: false"}},
-		{"proxyAll", "antreaProxy: {proxyAll: true}", []string{"antreaProxy.proxyAll: true is not supported"}},
+		{"health check address", "antreaProxy: {serviceHealthCheckServerBindAddress: 10256}", []string{`antreaProxy.serviceHealthCheckServerBindAddress: "10256" is not an address with a port`}},
 		{"stretched policies", "featureGates: {Multicluster: true}\nmulticluster: {enableStretchedNetworkPolicy: true}", []string{"multicluster.enableStretchedNetworkPolicy: true is not supported", "would not be enforced"}},
 		{"noSNAT", "noSNAT: true", []string{"noSNAT: true is not supported"}},
 

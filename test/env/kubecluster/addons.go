@@ -20,7 +20,9 @@ import (
 //go:embed addons/*.yaml
 var addons embed.FS
 
-// installAddons installs kube-proxy and CoreDNS, which start when the Nodes are ready.
+const kubeProxyManifest = "addons/kube-proxy.yaml"
+
+// installAddons installs kube-proxy, unless it is not wanted, and CoreDNS, which start when the Nodes are ready.
 func (c *Cluster) installAddons(ctx context.Context) error {
 	coreDNS, err := controlplane.ProgramVersion("coredns")
 	if err != nil {
@@ -28,7 +30,7 @@ func (c *Cluster) installAddons(ctx context.Context) error {
 	}
 	values := map[string]string{
 		"PodCIDR": podCIDR.String(), "DNSAddress": dnsAddress.String(),
-		"API":            fmt.Sprintf("https://%s:%d", gateway, c.controlPlane.Port()),
+		"API":            c.API(),
 		"KubeProxyImage": images.KubeProxy + ":" + c.version, "CoreDNSImage": images.CoreDNS + ":" + coreDNS,
 	}
 	manifests, err := fs.Glob(addons, "addons/*.yaml")
@@ -36,6 +38,9 @@ func (c *Cluster) installAddons(ctx context.Context) error {
 		return err
 	}
 	for _, name := range manifests {
+		if name == kubeProxyManifest && c.o.WithoutKubeProxy {
+			continue
+		}
 		t, err := template.ParseFS(addons, name)
 		if err != nil {
 			return err

@@ -36,6 +36,8 @@ type Options struct {
 	Nodes int
 	// Disk is the file that MakeDisk has made.
 	Disk string
+	// WithoutKubeProxy leaves Services to the network plugin.
+	WithoutKubeProxy bool
 	// NodeMemory is the memory of a Node in bytes.
 	NodeMemory uint64
 	// StateDir is an existing directory for data and keys, LogDir one for logs.
@@ -118,6 +120,9 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	}
 	return c.controlPlane.WriteAdminKubeconfig(c.Kubeconfig, api)
 }
+
+// API is where programs of the Nodes find the Kubernetes API without a Service.
+func (c *Cluster) API() string { return fmt.Sprintf("https://%s:%d", gateway, c.controlPlane.Port()) }
 
 // NetNS is the path of the network namespace in which this host's programs reach Nodes by their addresses.
 func (c *Cluster) NetNS() string { return c.segment.NetNS() }

@@ -22,6 +22,6 @@ All commands are about one cluster. With CLUSTER_NAME in the environment, it is 
 can be up at the same time.`,
 	}
 	root.AddCommand(upCommand(), cli.Down(kind(), "cluster", downTimeout), prepareCommand(), nodeCommand(), rebootCommand(), addNodeCommand(), shellCommand(), kubectlCommand(),
-		insideCommand(), programCommand(), kubeconfigCommand(), readyCommand(), serveCommand(), cli.Guest())
+		insideCommand(), programCommand(), kubeconfigCommand(), apiCommand(), readyCommand(), serveCommand(), cli.Guest())
 	return root
 }

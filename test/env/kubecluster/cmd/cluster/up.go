@@ -41,16 +41,21 @@ type instance struct {
 	// NetNS is the path of the Nodes' network namespace, KubeconfigInside the kubeconfig for programs there.
 	NetNS            string `json:"netns"`
 	KubeconfigInside string `json:"kubeconfigInside"`
+	// API is the address of the Kubernetes API for programs of the Nodes. KubeProxy says that kube-proxy is installed.
+	API       string `json:"api"`
+	KubeProxy bool   `json:"kubeProxy"`
 }
 
 // flags say what `up` makes.
 type flags struct {
-	nodes  int
-	images string
+	nodes     int
+	images    string
+	kubeProxy bool
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.nodes, "nodes", 2, "number of Nodes")
+	set.BoolVar(&f.kubeProxy, "kube-proxy", true, "install kube-proxy; without it the network plugin must handle all Services (antreaProxy.proxyAll)")
 	set.StringVar(&f.images, "images", "bin/images", "directory with the archives of container images, and of the Nodes' own, that `make test-images` writes")
 }
 
@@ -112,7 +117,7 @@ func serve(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	c, err := kubecluster.Start(ctx, kubecluster.Options{
-		Nodes: f.nodes, Disk: disk, NodeMemory: kubecluster.DefaultNodeMemory, StateDir: place.Dir(), LogDir: place.LogDir(),
+		Nodes: f.nodes, WithoutKubeProxy: !f.kubeProxy, Disk: disk, NodeMemory: kubecluster.DefaultNodeMemory, StateDir: place.Dir(), LogDir: place.LogDir(),
 		GuestCommand: []string{exe, "guest"}, Progress: p,
 	})
 	if err != nil {
@@ -122,6 +127,7 @@ func serve(ctx context.Context, f flags) (err error) {
 	publish := func() error {
 		i := instance{
 			Kubeconfig: c.Kubeconfig, Kubectl: c.KubectlPath(), Nodes: map[string]remote.Endpoint{}, NetNS: c.NetNS(), KubeconfigInside: c.KubeconfigInside,
+			API: c.API(), KubeProxy: f.kubeProxy,
 		}
 		for _, n := range c.Nodes {
 			i.Nodes[n.Name] = n.Endpoint()

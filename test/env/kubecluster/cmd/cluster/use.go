@@ -131,6 +131,22 @@ func kubeconfigCommand() *cobra.Command {
 	}
 }
 
+func apiCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "api",
+		Short: "Print where programs of the Nodes find the Kubernetes API without a Service (kubeAPIServerOverride)",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var i instance
+			if _, err := daemon.Read(kind(), &i); err != nil {
+				return err
+			}
+			fmt.Println(i.API)
+			return nil
+		},
+	}
+}
+
 func programCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "program NAME",
@@ -162,13 +178,16 @@ func readyCommand() *cobra.Command {
 			}
 			p := progress.Continue(os.Stdout, time.Since(running.Started))
 			timeout := fmt.Sprintf("--timeout=%s", readyTimeout)
-			for _, args := range [][]string{
+			parts := [][]string{
 				{"wait", "--for=condition=Ready", "nodes", "--all", timeout},
 				{"-n", "kube-system", "rollout", "status", "deployment/antrea-controller", timeout},
 				{"-n", "kube-system", "rollout", "status", "daemonset/antrea-agent", timeout},
-				{"-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", timeout},
 				{"-n", "kube-system", "rollout", "status", "deployment/coredns", timeout},
-			} {
+			}
+			if i.KubeProxy {
+				parts = append(parts, []string{"-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", timeout})
+			}
+			for _, args := range parts {
 				kubectl := exec.CommandContext(cmd.Context(), i.Kubectl, append([]string{"--kubeconfig=" + i.Kubeconfig}, args...)...)
 				if out, err := kubectl.CombinedOutput(); err != nil {
 					return fmt.Errorf("kubectl %v: %w: %s", args, err, out)
