@@ -251,6 +251,9 @@ func testPolicyCluster(t *testing.T, s *suite, local, remote endpointOn) {
 	everyServer(t, "from a Pod, NodePort of the other Node", s.client.Space, nodePortAt(s.node2, web),
 		map[string]netip.Addr{"local": gatewayOf(s.node2), "remote": s.node1.IP})
 
+	isDropped(t, "from outside, another port of the load balancer", s.Internet, netip.AddrPortFrom(balancer.Addr(), 81))
+	isDropped(t, "from the Node, another port of the cluster IP", s.node1.Space, netip.AddrPortFrom(clusterAddress(web).Addr(), 81))
+
 	require.NoError(t, s.Client.CoreV1().Services(namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}))
 	eventually(t, "the NodePort to be closed", func() error {
 		if set := succeeds(t, s.node1.Space, "ipset", "list", "ANTREA-NODEPORT-IP"); strings.Contains(set, fmt.Sprint(web.Spec.Ports[0].NodePort)) {

@@ -7,8 +7,9 @@
 //
 // service.go and slice.go read the objects, networks.go reads Nodes. claims.go decides which Service gets an address that several
 // want. core.go keeps all of it and says which Services an event matters for. endpoints.go selects Endpoints, and evaluate.go makes
-// of a Service what the switch should have. plan.go compares that with what the switch has, and lists the operations. None of
-// them does I/O. watch.go and controller.go run them, cleaner.go ends UDP connections, findings.go reports what is wrong,
+// of a Service what the switch should have; external.go has what proxyAll adds. plan.go compares that with what the switch has, and
+// lists the operations. None of them does I/O. watch.go and controller.go run them, host.go makes the host follow, addresses.go finds
+// the addresses for NodePorts. cleaner.go ends the UDP connections that comparison.go finds wrong, findings.go reports what is wrong,
 // metrics.go counts.
 //
 // An event leads to the evaluation of the Services that it concerns, and to one operation for each port that is different then.

@@ -164,7 +164,7 @@ func daemonSets(ctx context.Context, kube kubernetes.Interface, r *Report) error
 	if proxy {
 		r.OK("services", "kube-proxy handles what AntreaProxy does not")
 	} else {
-		r.Warn("services", "no DaemonSet kube-proxy found: this version needs one for Services, except for connections from Pods, unless it runs in another way")
+		r.Warn("services", "no DaemonSet kube-proxy found: Services need it for connections that do not come from Pods, unless antreaProxy.proxyAll is true, or it runs in another way")
 	}
 	return nil
 }
