@@ -303,6 +303,7 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 		kept                bool
 	}{
 		{name: "the same tables", former: namesOf(withoutProxy), want: []string{"20 names"}, kept: true},
+		{name: "the same but for ONCacheMark", former: namesOf(Features{ONCache: true}), want: []string{"20 names"}, kept: true},
 		{name: "other tables", former: namesOf(withProxy), want: []string{"0 names", "20 names"}},
 		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{"0 names", "20 names"}},
 		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: errRefused, want: []string{"0 names"}, kept: true},

@@ -141,7 +141,7 @@ func (c *core) installBase(t flowstore.Turn, round RoundInfo, g *generator) erro
 // the tables' names leaves none, which are others, too.
 func (c *core) deletionsFor(round RoundInfo, g *generator) ([]flowstore.Deletion, error) {
 	deletions := c.formerFlows()
-	if round.FormerTables == nil || len(deletions) == 0 || maps.Equal(round.FormerTables, g.names()) {
+	if round.FormerTables == nil || len(deletions) == 0 || maps.Equal(beforeOutput(round.FormerTables), beforeOutput(g.names())) {
 		return nil, nil
 	}
 	klog.InfoS("The tables of the pipeline have changed, so flows of former agents are deleted; no packet passes until the new ones are installed")
@@ -149,6 +149,14 @@ func (c *core) deletionsFor(round RoundInfo, g *generator) ([]flowstore.Deletion
 		return nil, fmt.Errorf("remove the names of the OpenFlow tables: %w", err)
 	}
 	return deletions, nil
+}
+
+// beforeOutput leaves out the last tables. With ONCacheMark or without, flows of both kinds output a packet to the same port, so ONCache can be
+// switched without an interruption.
+func beforeOutput(names map[uint8]string) map[uint8]string {
+	names = maps.Clone(names)
+	maps.DeleteFunc(names, func(_ uint8, name string) bool { return name == tableONCacheMark || name == tableOutput })
+	return names
 }
 
 // newGenerator makes the pipeline of the registered features.
