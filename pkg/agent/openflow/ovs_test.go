@@ -51,6 +51,7 @@ func TestSwitchAgreesWithTheFake(t *testing.T) {
 			"--", "set", "bridge", bridgeName, limited)
 		r := &recorder{marks: []coherency.Mark{markOf("pod-a", podAPort, 99)}}
 		b.c.SetInterceptor(r)
+		r.changes, r.events = nil, nil // the Nodes that are there
 		podC := netip.MustParseAddr("10.10.0.13")
 		err := b.c.InstallPodFlows(context.Background(), "pod-c", []netip.Addr{podC}, mustMAC("0a:00:00:00:00:13"), 13)
 		require.Error(t, err)
