@@ -56,6 +56,8 @@ type endpoint struct {
 	generation uint32
 	epoch      uint32 // the published one
 	epochs     *epochs
+	// change is the number of the last change that concerned the Pod, which its packets have in their stamps.
+	change uint32
 	// serial changes whenever the mark flows change. Marks written for another serial prove nothing.
 	serial uint64
 }
@@ -170,10 +172,26 @@ func (t *table) stamp(endpoints ...*endpoint) {
 	if len(endpoints) == 0 {
 		return
 	}
-	change := t.dp.NextChange()
+	change := t.nextChange()
 	for _, e := range endpoints {
+		e.change = change
 		t.dp.StampEndpoint(e.slot, change)
 	}
+}
+
+// nextChange returns the number of a change. Numbers wrap around, and a Pod that no change concerns keeps its own for any time: its megaflows, and
+// those between it and other Pods, are in use. So its number is left out. With as many Pods as numbers none may be left; then the last one has to do.
+func (t *table) nextChange() (change uint32) {
+	used := make(map[uint32]bool, len(t.endpoints))
+	for _, e := range t.endpoints {
+		used[e.change%datapath.StampValues] = true
+	}
+	for range datapath.StampValues {
+		if change = t.dp.NextChange(); !used[change%datapath.StampValues] {
+			break
+		}
+	}
+	return change
 }
 
 // renewStamps gives all endpoints another stamp, for changes that the table was not told of because it did not intercept them yet.

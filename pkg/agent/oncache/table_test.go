@@ -42,7 +42,12 @@ func (f *fakeSlots) PublishEndpoint(slot int, generation, epoch uint32) {
 	f.words[slot] = [2]uint32{generation, epoch}
 	f.note("publish %d generation=%d epoch=%d", slot, generation, epoch)
 }
-func (f *fakeSlots) NextChange() uint32 { f.change++; return f.change }
+func (f *fakeSlots) NextChange() uint32 {
+	if f.change++; f.change%datapath.StampValues == 0 {
+		f.change++
+	}
+	return f.change
+}
 func (f *fakeSlots) StampEndpoint(slot int, change uint32) {
 	if f.changed == nil {
 		f.changed = map[int]uint32{}
@@ -292,4 +297,36 @@ func TestNeighbours(t *testing.T) {
 	require.False(t, n.changed(ip, nil), "failed for now")
 	require.True(t, n.changed(ip, mac2))
 	require.False(t, n.changed(net.ParseIP("192.168.77.13"), mac1), "another neighbor")
+}
+
+// TestNumbersOfQuietPodsAreLeftOut: a Pod keeps its number while others change, however often: then a change that concerns it, or a Pod that it talks
+// to, gives a number that no packet of the Node has had.
+func TestNumbersOfQuietPodsAreLeftOut(t *testing.T) {
+	e := newEnv(t, "quiet", "busy", "quiet too")
+	for _, pod := range []string{"quiet", "busy", "quiet too"} {
+		e.stamp(e.endpoints[pod])
+	}
+	number := func(slot int) uint32 { return e.slots.changed[slot] % datapath.StampValues }
+	quiet := map[uint32]bool{number(0): true, number(2): true}
+	require.Len(t, quiet, 2)
+	for i := range 3 * datapath.StampValues {
+		former := number(1)
+		e.stamp(e.endpoints["busy"])
+		require.NotEqual(t, former, number(1), "change %d", i)
+		require.False(t, quiet[number(1)], "change %d has the number %d of a quiet Pod", i, number(1))
+	}
+	require.True(t, quiet[number(0)] && quiet[number(2)])
+}
+
+// TestMorePodsThanNumbers: numbers are used twice then, and changes still get one.
+func TestMorePodsThanNumbers(t *testing.T) {
+	e := newEnv(t)
+	for i := range datapath.StampValues + 10 {
+		e.add(t, fmt.Sprintf("pod-%d", i), fmt.Sprintf("10.10.%d.%d", i/200, i%200+2))
+	}
+	for range 3 * datapath.StampValues {
+		former := e.slots.change
+		e.stamp(e.endpoints["pod-7"])
+		require.NotEqual(t, former, e.slots.changed[e.endpoints["pod-7"].slot])
+	}
 }

@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 )
 
-// stampValues is how many change numbers a stamp can tell apart. Numbers with the same stamp as 0, which packets of no
+// StampValues is how many change numbers a stamp can tell apart. Numbers with the same stamp as 0, which packets of no
 // known Pod have, are skipped.
-const stampValues = 1 << 9
+const StampValues = 1 << 9
 
 // NextChange returns the number of a change. It must be called after Open vSwitch has answered the change's barrier.
 func (d *Datapath) NextChange() uint32 {
 	n := d.changes.Add(1)
-	for n%stampValues == 0 {
+	for n%StampValues == 0 {
 		n = d.changes.Add(1)
 	}
 	return n
@@ -35,7 +35,7 @@ func (d *Datapath) lastChange() (last uint32) {
 		}
 	}
 	if last == 0 {
-		return rand.Uint32N(stampValues)
+		return rand.Uint32N(StampValues)
 	}
 	return last
 }
