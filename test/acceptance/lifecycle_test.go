@@ -18,14 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Time limits and losses of the life of an installation. A stream is a TCP connection of 20 Mbit/s, and 100 UDP packets per second, for 150 s,
+// Time limits and losses of the life of an installation. A stream is a TCP connection of 20 Mbit/s, and 25 UDP packets per second, for 150 s,
 // between Pods of two Nodes.
 const (
-	// lifeInterruption is how long a TCP connection may stand still while an agent with its Open vSwitch is replaced. Upgrade and rollback do not
-	// meet this and the next bound yet: measured were 2.4 s and 12.9 s, and 426 and 899 lost packets.
+	// lifeInterruption is how long a TCP connection may stand still while an agent with its Open vSwitch is replaced.
 	lifeInterruption = 5 * time.Second
 	// lifeLoss is how many of the UDP packets may be lost meanwhile: 2 s of 150 s, one for each Node.
-	lifeLoss = 200
+	lifeLoss = 50
 	// nodeTimeout is for a Node to boot and run Pods.
 	nodeTimeout = 4 * time.Minute
 	// cleanupTimeout is for the DaemonSet antrea-cleanup.

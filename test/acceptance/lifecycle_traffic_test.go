@@ -47,6 +47,9 @@ func (l *life) pair(t *testing.T) (client, server *corev1.Pod) {
 	return l.waitForPod(t, namespace, "client"), l.waitForPod(t, namespace, "server")
 }
 
+// datagrams is 25 packets a second. A socket's buffer has some 160 of them: a small Node whose processor is busy for five seconds loses none.
+const datagrams = "100K"
+
 // duringTraffic keeps a TCP connection and UDP packets going for a time in which change must have ended. The connection survives, and losses are
 // counted.
 func (l *life) duringTraffic(t *testing.T, client, server *corev1.Pod, length time.Duration, change func()) {
@@ -54,20 +57,20 @@ func (l *life) duringTraffic(t *testing.T, client, server *corev1.Pod, length ti
 	seconds := strconv.Itoa(int(length.Seconds()))
 	begun := time.Now()
 	tcp := l.startIperf(t, client, server.Status.PodIP, "--port", "5201", "--time", seconds, "--bitrate", modest)
-	udp := l.start(t, client, length+time.Minute, "iperf3", "--json", "--client", server.Status.PodIP, "--port", "5202", "--udp", "--length", "500", "--bitrate", "400K",
+	udp := l.start(t, client, length+time.Minute, "iperf3", "--json", "--client", server.Status.PodIP, "--port", "5202", "--udp", "--length", "500", "--bitrate", datagrams,
 		"--time", seconds, "--get-server-output")
 	change()
 	require.Lessf(t, time.Since(begun), length, "the change has taken longer than the traffic")
 	t.Logf("the change has taken %.1f s of %s s of traffic", time.Since(begun).Seconds(), seconds)
 	report := tcp()
 	r := udp()
-	var datagrams udpReport
-	require.NoErrorf(t, json.Unmarshal([]byte(r.stdout), &datagrams), "%s%s%v", r.stdout, r.stderr, r.err)
-	require.Empty(t, datagrams.Error)
+	var received udpReport
+	require.NoErrorf(t, json.Unmarshal([]byte(r.stdout), &received), "%s%s%v", r.stdout, r.stderr, r.err)
+	require.Empty(t, received.Error)
 	t.Logf("TCP: %.1f Mbit/s of 20, longest interruption %s; UDP: %d of %d packets lost", report.End.Received.BitsPerSecond/1e6, longestGap(report),
-		datagrams.End.Sum.Lost, datagrams.End.Sum.Packets)
-	t.Logf("lost UDP packets, by seconds since %s: %s", begun.UTC().Format(time.TimeOnly), strings.Join(datagrams.losses(), "; "))
+		received.End.Sum.Lost, received.End.Sum.Packets)
+	t.Logf("lost UDP packets, by seconds since %s: %s", begun.UTC().Format(time.TimeOnly), strings.Join(received.losses(), "; "))
 	require.LessOrEqual(t, longestGap(report), lifeInterruption)
-	require.LessOrEqual(t, datagrams.End.Sum.Lost, lifeLoss)
-	require.Greater(t, datagrams.End.Sum.Packets, int(length.Seconds())*90, "the datagrams were not sent")
+	require.LessOrEqual(t, received.End.Sum.Lost, lifeLoss)
+	require.Greater(t, received.End.Sum.Packets, int(length.Seconds())*22, "the datagrams were not sent")
 }
