@@ -8,6 +8,7 @@
 #include "end.h"
 #include "flow.h"
 #include "learn.h"
+#include "local.h"
 #include "maps.h"
 #include "parse.h"
 #include "seen.h"
@@ -70,30 +71,6 @@ static __always_inline bool egress_owner(struct __sk_buff *skb, const struct pac
 	return ep && sent_by(p, ep);
 }
 
-/* read_egress parses a packet as the Pod sends it. */
-static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool ipv6, struct packet *p)
-{
-	void *ip;
-
-	pull(skb, L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN) + TCP_LEN);
-	/* On a netkit device nobody has parsed the frame yet: a packet socket of the Pod can declare one EtherType and
-	 * send another. */
-	ip = (void *)(long)skb->data + L2_LEN;
-	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(ipv6)))
-		return because(ONC_NOT_IP);
-	return parse(skb, L2_LEN, ipv6, p);
-}
-
-/* read_egress_again parses the packet a second time if it is not a hit, so that hits need not keep state for that case.
- * It starts with an empty packet: Linux 6.1 refuses programs that could read fields which the other IP version would
- * have written. */
-static __always_inline enum onc_reason read_egress_again(struct __sk_buff *skb, struct packet *p)
-{
-	if (skb->protocol == ether_type_of(true))
-		return read_egress(skb, true, p);
-	return read_egress(skb, false, p);
-}
-
 /* egress_end ends the flow. Only the Pod that owns the address may do so. */
 static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 {
@@ -105,6 +82,7 @@ static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 	if (p.syn_fin_rst && egress_owner(skb, &p)) {
 		reverse(&p, &back);
 		end_flow(&p, &back);
+		end_local(&p);
 	}
 	return ONC_TCP_FLAGS;
 }
@@ -122,7 +100,8 @@ static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 end
 	return reason;
 }
 
-/* egress_miss lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node. */
+/* egress_miss lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node, and
+ * Ingress-Init if it goes to another Pod of this Node. */
 static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct packet *p,
 						   enum onc_reason reason)
 {
@@ -134,7 +113,7 @@ static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const 
 		return ONC_NO_ENDPOINT;
 	node = node_of_destination(p);
 	if (node < 0)
-		return ONC_NOT_REMOTE;
+		return egress_local_miss(skb, endpoint, reason);
 	no_ticket = egress_ticket(skb, endpoint, node, reason == ONC_NO_ENTRY);
 	return no_ticket ? no_ticket : reason;
 }
@@ -172,7 +151,9 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	f = find_egress(&p);
 	reason = egress_condition(skb, c, &p, f, &node, &hash);
 	if (unlikely(reason || !f || !node)) {
-		if (f && reason == ONC_LEASE)
+		if (f && !node)
+			reason = egress_local(skb, f);
+		else if (f && reason == ONC_LEASE)
 			egress_probe(skb, c, &p, f, length - L2_LEN);
 		return wants_ticket(reason) ? egress_miss(skb, &p, reason) : reason;
 	}

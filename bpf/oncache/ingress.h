@@ -200,7 +200,9 @@ static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const stru
 	return ONC_NOT_TUNNEL;
 }
 
-static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
+/* ingress_init learns from a packet that has come through the tunnel. Not inline: it and ingress_init_local each need
+ * most of the stack. */
+static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_ingress fresh = {}, *own;
 	struct packet p, back;

@@ -7,6 +7,9 @@
 
 #define TICKET_REDEEMED 0xffffffffu
 
+/* Issued by Egress for a packet between two Pods of this Node, which Ingress-Init redeems. */
+#define TICKET_LOCAL ONC_PROGRAMS
+
 /* A ticket is not overwritten while its packet may still be in flight. When a batch of packets of one flow misses, the
  * first one comes out again, with the others merged into it or behind it. */
 #define TICKET_KEPT_NS 20000000ull

@@ -96,7 +96,7 @@ func TestFieldsDoNotOverlap(t *testing.T) {
 		svcNoEndpointField, remoteSNATField, l7RedirectField, outputKindField, ctStateRestoredField, packetInOperationField,
 		targetOFPortField, swapField, endpointIPField, endpointPortField, serviceStateField, nodePortAddressField, antreaIPAMField,
 		externalAddressField, tcActionField, nestedServiceField, dsrField, remoteEndpointField, sourceExternalField,
-		sourceLocalField, egressConjunctionID, ingressConjunctionID, serviceGroupIDField, vlanIDField, ctZoneTypeField, oncacheStampField,
+		sourceLocalField, egressConjunctionID, ingressConjunctionID, serviceGroupIDField, vlanIDField, ctZoneTypeField, oncacheStampField, oncacheLocalField,
 		tcOutputPortField, connSourceField, serviceCTField, snatCTField, hairpinCTField, l7CTField, ingressRuleCTLabel,
 		egressRuleCTLabel, l7VLANCTLabel, egressSNATIDField, oncacheEpochField, egressReplyField, hostLocalSourceField,
 	} {
@@ -112,6 +112,12 @@ func TestONCacheConnectionMaskAdmitsTunnelAndPodOnly(t *testing.T) {
 	for mark := range uint32(256) {
 		admitted := mark&oncacheConnectionMask == oncacheConnectionMark
 		require.Equal(t, mark == fromTunnel.value || mark == fromPod.value, admitted, "ct_mark %#x", mark)
+	}
+}
+
+func TestONCacheLocalConnectionMaskAdmitsPodOnly(t *testing.T) {
+	for mark := range uint32(256) {
+		require.Equal(t, mark == fromPod.value, mark&oncacheLocalConnectionMask == oncacheLocalConnectionMark, "ct_mark %#x", mark)
 	}
 }
 

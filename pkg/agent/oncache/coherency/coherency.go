@@ -34,9 +34,9 @@ type Change struct {
 	All bool
 }
 
-// Mark is the content of the two mark flows (egress and ingress) of one local Pod interface: from now on Open vSwitch
-// writes Epoch (0..511) into bits 20-29 of the packet mark of its established connections. 0 means that nothing may be
-// learned from them.
+// Mark is the content of the mark flows of one local Pod interface: from now on Open vSwitch writes Epoch (0..511) into packets
+// of its established connections. It goes into bits 20-29 of the packet mark, except in packets that the interface receives from
+// another Pod of this Node: there it becomes the queue. 0 means that nothing may be learned from them.
 type Mark struct {
 	InterfaceName string
 	OFPort        uint32

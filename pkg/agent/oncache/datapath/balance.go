@@ -161,14 +161,19 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 	}
 	err := b.d.Flows(func(f Flow) bool {
 		m, k := f.in(), f.kind()
-		if f.EndpointSlot >= MaxEndpoints || plans[m][f.EndpointSlot][k] <= 0 {
+		if f.EndpointSlot >= MaxEndpoints || f.PeerSlot >= MaxEndpoints || plans[m][f.EndpointSlot][k] <= 0 {
 			return true
 		}
 		remove(&f, m)
 		// TCP must not stay on the fast path with one direction alone.
 		if f.Protocol == unix.IPPROTO_TCP && k != shares.Void {
 			f.Source, f.Destination = f.Destination, f.Source
-			remove(&f, m.Opposite())
+			if f.Local {
+				f.EndpointSlot = f.PeerSlot
+			} else {
+				m = m.Opposite()
+			}
+			remove(&f, m)
 		}
 		return true
 	})

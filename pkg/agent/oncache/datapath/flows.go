@@ -26,12 +26,16 @@ const (
 
 // Flow is one entry of the cache: one direction of a connection.
 type Flow struct {
-	Direction        Direction
-	Source           netip.AddrPort
-	Destination      netip.AddrPort
-	Protocol         uint8
-	EndpointSlot     int
-	NodeSlot         int
+	Direction    Direction
+	Source       netip.AddrPort
+	Destination  netip.AddrPort
+	Protocol     uint8
+	EndpointSlot int
+	NodeSlot     int
+	// Local is set for a flow between two Pods of this Node. Both directions are egress entries then, PeerSlot is the slot of the
+	// Pod that receives, and NodeSlot is -1.
+	Local            bool
+	PeerSlot         int
 	Packets, Bytes   uint64
 	Created          uint64 // when the entry was made, in ns of CLOCK_MONOTONIC_COARSE
 	Age              time.Duration
@@ -40,7 +44,7 @@ type Flow struct {
 	OwnProved        bool
 	OtherProved      bool
 	CurrentEndpoint  bool // generations still match
-	CurrentNode      bool
+	CurrentNode      bool // that of the Node, or of the local Pod that receives
 	CurrentEverybody bool
 }
 
@@ -55,6 +59,14 @@ type Seen struct {
 	ZeroWindow, Data bool
 }
 
+// OppositeDirection returns the direction of the entry of the connection's other half.
+func (f *Flow) OppositeDirection() Direction {
+	if f.Direction == DirectionEgress && !f.Local {
+		return DirectionIngress
+	}
+	return DirectionEgress
+}
+
 // Proved reports whether Open vSwitch has been seen to pass the flow: for UDP this direction, for TCP both.
 func (f *Flow) Proved() bool {
 	return f.OwnProved && (f.OtherProved || f.Protocol == unix.IPPROTO_UDP)
@@ -64,6 +76,9 @@ func (f *Flow) Proved() bool {
 func (f *Flow) Active() bool {
 	return f.Proved() && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft >= 0
 }
+
+// localPeer is LOCAL_PEER of bpf/oncache/types.h.
+const localPeer = 0x8000
 
 // flowBatch is the number of entries per system call.
 const flowBatch = 4096
@@ -192,6 +207,15 @@ func (d *Datapath) flow(now moment, e ends, v object.BpfOncValidity, s object.Bp
 			Ago: time.Duration(max(0, int32(uint32(now.jiffies)-s.At))) * d.jiffy,
 			End: s.End, Ack: s.Ack, ZeroWindow: s.Window == 0, Data: s.Length > 0,
 		},
+	}
+	if v.Node&localPeer != 0 {
+		f.Local, f.NodeSlot, f.PeerSlot = true, -1, int(v.Node&^localPeer)
+		if f.EndpointSlot < MaxEndpoints && f.PeerSlot < MaxEndpoints {
+			sender, _ := d.EndpointState(f.EndpointSlot)
+			receiver, _ := d.EndpointState(f.PeerSlot)
+			f.CurrentEndpoint, f.CurrentNode = v.EndpointGen == sender, v.NodeGen == receiver
+		}
+		return f
 	}
 	if f.EndpointSlot < MaxEndpoints && f.NodeSlot < MaxNodes {
 		generation, _ := d.EndpointState(f.EndpointSlot)

@@ -241,17 +241,14 @@ func (r *Runner) window(now time.Time) (from, to time.Duration) {
 
 // idle looks for the other direction of a flow that has become idle.
 func (r *Runner) idle(f *datapath.Flow, from time.Duration, timeouts Timeouts) error {
-	direction := datapath.DirectionIngress
-	if f.Direction == datapath.DirectionIngress {
-		direction = datapath.DirectionEgress
-	}
-	other, err := r.Cache.Flow(direction, f.Protocol, f.Destination, f.Source)
+	other, err := r.Cache.Flow(f.OppositeDirection(), f.Protocol, f.Destination, f.Source)
 	if err != nil {
 		return err
 	}
 	if other != nil && other.Seen.Ago < from {
 		return nil // the connection is not idle
 	}
+	// Between two Pods of the Node, either direction may be taken for egress.
 	c := &Connection{Tuple: tupleOf(f.Source, f.Destination), Egress: seen(f), Ingress: seen(other)}
 	if f.Direction == datapath.DirectionIngress {
 		c = &Connection{Tuple: tupleOf(f.Destination, f.Source), Egress: seen(other), Ingress: seen(f)}
@@ -276,7 +273,7 @@ func (r *Runner) unchanged() (bool, error) {
 	}
 	packets := uint64(0)
 	for _, program := range []string{"egress", "ingress"} {
-		for _, reason := range []string{"hit", "observed", "lease"} {
+		for _, reason := range []string{"hit", "hit_local", "observed", "lease"} {
 			packets += counters[program][reason]
 		}
 		packets += counters[program+"_init"]["learned"]

@@ -63,3 +63,9 @@ func changeAll[K comparable, V any](t testing.TB, m *ebpf.Map, change func(*V)) 
 		require.NoError(t, m.Put(k, v))
 	}
 }
+
+// KeepLeases makes all leases last until a time in ticks.
+func (w *World) KeepLeases(until uint64) {
+	changeAll[object.BpfOncFlow4](w.T, w.Maps.EgressFlows4, func(e *object.BpfOncEgress) { e.V.Lease = until })
+	changeAll[object.BpfOncFlow4](w.T, w.Maps.IngressFlows4, func(e *object.BpfOncIngress) { e.V.Lease = until })
+}

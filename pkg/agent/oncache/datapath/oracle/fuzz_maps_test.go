@@ -28,10 +28,10 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	control.PortFirst, control.PortCount = s.Uplink.PortFirst, s.Uplink.PortCount
 	control.TunnelHeader = s.Uplink.TunnelHeader
 
-	e := w.EndpointAt(harness.PodSlot)
-	e.Ip4, e.Ip6 = object.Wire4(s.Endpoint.IPv4), object.Wire6(s.Endpoint.IPv6)
-	e.Changed = s.Endpoint.Changed
-	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Endpoint.Generation, s.Endpoint.Interface, s.Endpoint.MAC, s.Endpoint.GatewayMAC
+	w.setEndpoint(harness.PodSlot, &s.Endpoint)
+	if s.Peer.Interface != 0 {
+		w.setEndpoint(harness.PodSlot+1, &s.Peer)
+	}
 
 	n := w.NodeAt(harness.PeerSlot)
 	n.Generation, n.Mtu = s.Node.Generation, uint32(s.Node.MTU)
@@ -57,6 +57,13 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	return put(t, c, w.Maps.EgressFlows4, w.Maps.IngressFlows4, k4, harness.Hash4(k4))
 }
 
+func (w *fuzzWorld) setEndpoint(slot int, s *oracle.Endpoint) {
+	e := w.EndpointAt(slot)
+	e.Ip4, e.Ip6 = object.Wire4(s.IPv4), object.Wire6(s.IPv6)
+	e.Changed, e.Epoch = s.Changed, s.Epoch
+	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Generation, s.Interface, s.MAC, s.GatewayMAC
+}
+
 func put[K any](t *testing.T, c *fuzzCase, egress, ingress *ebpf.Map, key K, tag uint32) (remove func()) {
 	v := validity(c.state.Entry, tag)
 	if !c.ingress {
@@ -76,6 +83,9 @@ func forget[K any](t *testing.T, m *ebpf.Map, key K) {
 
 func validity(e *oracle.Entry, tag uint32) object.BpfOncValidity {
 	v := object.BpfOncValidity{Tag: tag, Endpoint: harness.PodSlot, Node: harness.PeerSlot, AllGen: e.Everything, EndpointGen: e.Endpoint, NodeGen: e.Node, Hash: e.Hash}
+	if e.Local {
+		v.Node = 1<<15 | (harness.PodSlot + 1)
+	}
 	if !e.Intact {
 		v.Tag++
 	}
