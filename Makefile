@@ -190,22 +190,11 @@ acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
 acceptance-smoke: export ACCEPTANCE_GATES := on
 acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
 
-# Nobody else makes these files meanwhile.
-.PHONY: cluster-parts
-cluster-parts: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
-cluster-parts: build bin/helm images $(firstword $(cluster_images))
-	bin/cluster prepare
-
-.PHONY: prepare-acceptance
-prepare-acceptance: ## Build what test-acceptance needs and the cache does not have: programs of Kubernetes, and images
-	@mkdir -p bin
-	flock bin/cluster-parts.lock $(MAKE) --no-print-directory cluster-parts
-
 .PHONY: test-acceptance
 test-acceptance: export CLUSTER_NAME := test
 # Other work may run beside it.
 test-acceptance: export ACCEPTANCE_SLOWNESS := 2
-test-acceptance: prepare-acceptance ## Run the ten most telling acceptance cases on a cluster of their own (root)
+test-acceptance: ## Run the ten most telling acceptance cases on a cluster of their own (root)
 	trap 'bin/cluster down' EXIT; $(MAKE) --no-print-directory acceptance-smoke
 
 .PHONY: lifecycle

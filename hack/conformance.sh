@@ -47,7 +47,7 @@ echo "conformance: ${#cases[@]} cases, $jobs at a time"
 
 # share N prints the regular expression for the Nth share of the cases, whose whole names are at the end of what it is matched with.
 share() {
-	printf '%s\n' "${cases[@]}" | awk -v n="$1" -v jobs="$jobs" 'NR % jobs == n' | sed 's/[][().*+?|^$\\{}]/\\&/g' | paste -sd'|' | sed 's/.*/(&)$/'
+	printf '%s\n' "${cases[@]}" | awk -v n="$1" -v jobs="$jobs" '(NR - 1) % jobs == n' | sed 's/[][().*+?|^$\\{}]/\\&/g' | paste -sd'|' | sed 's/.*/(&)$/'
 }
 
 # interrupted ends the programs, each of which is a process group of its own.
@@ -65,7 +65,7 @@ for ((n = 0; n < jobs && n < ${#cases[@]}; n++)); do
 done
 wait
 
-results=("$report"/[0-9])
+results=("$report"/[0-9]*/)
 list() { for result in "${results[@]}"; do names "$result" "$1"; done | sort; }
 list passed | sed 's/^/passed: /'
 list failed | sed 's/^/FAILED: /'

@@ -4,12 +4,7 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -19,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/system/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/supportbundle/bundletest"
 )
 
 // requireSupportBundle makes the running agent collect a bundle and looks into it.
@@ -42,7 +38,7 @@ func requireSupportBundle(t *testing.T, api *apiClient) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
 
-	files := unpack(t, body)
+	files := bundletest.Unpack(t, strings.NewReader(body))
 	for name, part := range map[string]string{
 		"agentinfo": "name: node1", "flows": "table=Classifier", "ovsports": "antrea-gw0", "ovsdb/Bridge": "br-int", "address": "192.168.0.1/24",
 		"iptables": "ANTREA-INPUT", "ipset": "ANTREA-", "route": "10.10.2.0/24", "antrea-agent.conf": "cniSocket", "featuregates": "name: ONCache",
@@ -66,23 +62,6 @@ func requireSupportBundle(t *testing.T, api *apiClient) {
 	}
 	for name, content := range files {
 		require.NotContains(t, content, string(token), name)
-	}
-}
-
-func unpack(t *testing.T, archive string) map[string]string {
-	t.Helper()
-	content, err := gzip.NewReader(bytes.NewReader([]byte(archive)))
-	require.NoError(t, err)
-	files := map[string]string{}
-	for r := tar.NewReader(content); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		require.NoError(t, err)
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
-		files[header.Name] = string(text)
 	}
 }
 

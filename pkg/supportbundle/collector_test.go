@@ -4,7 +4,6 @@
 package supportbundle
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -25,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/system/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/supportbundle/bundletest"
 )
 
 // server is the API of a collector.
@@ -73,25 +73,7 @@ func (s *server) collected() map[string]string {
 	sum := sha256.Sum256(answer.Body.Bytes())
 	require.Equal(s.t, hex.EncodeToString(sum[:]), bundle.Sum)
 	require.EqualValues(s.t, answer.Body.Len(), bundle.Size)
-	return unpack(s.t, answer.Body)
-}
-
-func unpack(t *testing.T, archive io.Reader) map[string]string {
-	t.Helper()
-	content, err := gzip.NewReader(archive)
-	require.NoError(t, err)
-	files := map[string]string{}
-	for r := tar.NewReader(content); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		require.NoError(t, err)
-		require.EqualValues(t, 0o600, header.Mode)
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
-		files[header.Name] = string(text)
-	}
+	return bundletest.Unpack(s.t, answer.Body)
 }
 
 func fixed(items ...Item) func(time.Time) []Item { return func(time.Time) []Item { return items } }

@@ -47,7 +47,8 @@ func (l *life) pair(t *testing.T) (client, server *corev1.Pod) {
 	return l.waitForPod(t, namespace, "client"), l.waitForPod(t, namespace, "server")
 }
 
-// datagrams is 25 packets a second. A socket's buffer has some 160 of them: a small Node whose processor is busy for five seconds loses none.
+// datagrams is 25 packets a second, so that what is lost was lost in the network. At 100 a second, sockets kept about 130 of those that came
+// while other programs had a small Node's processor, and lost the others.
 const datagrams = "100K"
 
 // duringTraffic keeps a TCP connection and UDP packets going for a time in which change must have ended. The connection survives, and losses are

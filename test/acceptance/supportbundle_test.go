@@ -4,15 +4,10 @@
 package acceptance
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -24,6 +19,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/apis"
 	"github.com/antrea-oncache/antrea/pkg/apis/system/v1beta1"
+	"github.com/antrea-oncache/antrea/pkg/supportbundle/bundletest"
 )
 
 func TestSupportBundleController(t *testing.T) {
@@ -95,7 +91,7 @@ func (c *cluster) testClusterBundle(t *testing.T) {
 	}
 	require.ElementsMatch(t, want, strings.Fields(c.exec(t, pod, "", "ls", "-A", directory)))
 	for _, name := range want[1:] {
-		files := unpack(t, c.exec(t, pod, "", "cat", directory+"/"+name))
+		files := bundletest.Unpack(t, strings.NewReader(c.exec(t, pod, "", "cat", directory+"/"+name)))
 		require.Contains(t, files["manifest.yaml"], "component: "+strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '.' })[0])
 	}
 	require.Contains(t, c.exec(t, pod, "", "cat", directory+"/clusterinfo"), c.nodes[0])
@@ -141,7 +137,7 @@ func (b *bundleAPI) bundle(t *testing.T, name string) (bundle v1beta1.SupportBun
 // inspect checks that a bundle is complete, that files have certain contents, and that nothing has the token.
 func (b *bundleAPI) inspect(t *testing.T, archive string, files map[string]string) {
 	t.Helper()
-	content := unpack(t, archive)
+	content := bundletest.Unpack(t, strings.NewReader(archive))
 	for name, part := range files {
 		require.Contains(t, content[name], part, name)
 	}
@@ -166,23 +162,5 @@ func (b *bundleAPI) inspect(t *testing.T, archive string, files map[string]strin
 	}
 	for name := range files {
 		require.Contains(t, listed, name)
-	}
-}
-
-// unpack returns the files of a tar.gz by name.
-func unpack(t *testing.T, archive string) map[string]string {
-	t.Helper()
-	content, err := gzip.NewReader(bytes.NewReader([]byte(archive)))
-	require.NoError(t, err)
-	files := map[string]string{}
-	for r := tar.NewReader(content); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		require.NoError(t, err)
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
-		files[header.Name] = string(text)
 	}
 }

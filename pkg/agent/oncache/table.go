@@ -182,7 +182,7 @@ func (t *table) stamp(endpoints ...*endpoint) {
 // nextChange returns the number of a change. Numbers wrap around, and a Pod that no change concerns keeps its own for any time: its megaflows, and
 // those between it and other Pods, are in use. So its number is left out. With as many Pods as numbers none may be left; then the last one has to do.
 func (t *table) nextChange() (change uint32) {
-	used := make(map[uint32]bool, len(t.endpoints))
+	var used [datapath.StampValues]bool
 	for _, e := range t.endpoints {
 		used[e.change%datapath.StampValues] = true
 	}

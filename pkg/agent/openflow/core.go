@@ -124,7 +124,7 @@ func (c *core) installBase(t flowstore.Turn, round RoundInfo, g *generator) erro
 	c.store.SetRound(deleteRound(round.RoundNum))
 	deletions, err := c.deletionsFor(round, g)
 	if err == nil {
-		err = t.CommitEverythingInstead(deletions, plans...)
+		err = t.CommitEverything(deletions, plans...)
 	}
 	if err != nil {
 		c.setGenerator(nil, nil)
@@ -239,7 +239,7 @@ func deleteRound(round uint16) flowstore.Deletion {
 
 func (c *core) ReplayFlows() error {
 	err := c.store.Change(func(t flowstore.Turn) error {
-		return c.generate(t, func(t turn) error { return t.CommitEverything() })
+		return c.generate(t, func(t turn) error { return t.CommitEverything(nil) })
 	})
 	if err != nil {
 		return fmt.Errorf("replay all flows: %w", err)

@@ -389,17 +389,7 @@ func TestAffinityToAnEndpointOfAnotherPort(t *testing.T) {
 			id := c.state.ports[clusterPort().Name].groups[scopeCluster]
 			fake.ClearHistory()
 			require.NoError(t, c.InstallService(with(test.after, withAffinity(time.Hour))))
-			var deletions []of.FlowMod
-			for _, mod := range slices.Concat(fake.History()...) {
-				if mod.Command == of.DeleteByCookie {
-					deletions = append(deletions, mod)
-				}
-			}
-			if !test.deletes {
-				require.Empty(t, deletions)
-				return
-			}
-			require.Equal(t, []of.FlowMod{{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: testRound<<48 | 3<<40 | uint64(id)}, CookieMask: ^uint64(0)}}, deletions)
+			requireAffinitiesEnd(t, fake, id, test.deletes)
 		})
 	}
 }
@@ -446,18 +436,10 @@ func TestAffinityToAnEndpointThatAnotherPortGets(t *testing.T) {
 			}
 			fake.ClearHistory()
 			require.NoError(t, c.InstallService(test.last))
-			var deletions []of.FlowMod
-			for _, mod := range slices.Concat(fake.History()...) {
-				if mod.Command == of.DeleteByCookie {
-					deletions = append(deletions, mod)
-				}
+			requireAffinitiesEnd(t, fake, id, test.deletes)
+			if test.deletes {
+				require.Empty(t, c.state.lost)
 			}
-			if !test.deletes {
-				require.Empty(t, deletions)
-				return
-			}
-			require.Equal(t, []of.FlowMod{{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: testRound<<48 | 3<<40 | uint64(id)}, CookieMask: ^uint64(0)}}, deletions)
-			require.Empty(t, c.state.lost)
 		})
 	}
 }
@@ -488,4 +470,19 @@ func TestManyEndpoints(t *testing.T) {
 			})
 		}
 	}
+}
+
+// requireAffinitiesEnd: the last change has deleted the affinities of the group, or none.
+func requireAffinitiesEnd(t *testing.T, fake *of.Fake, id uint32, want bool) {
+	t.Helper()
+	var wanted, deletions []of.FlowMod
+	if want {
+		wanted = []of.FlowMod{{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: testRound<<48 | 3<<40 | uint64(id)}, CookieMask: ^uint64(0)}}
+	}
+	for _, mod := range slices.Concat(fake.History()...) {
+		if mod.Command == of.DeleteByCookie {
+			deletions = append(deletions, mod)
+		}
+	}
+	require.Equal(t, wanted, deletions)
 }

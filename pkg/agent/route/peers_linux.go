@@ -30,11 +30,7 @@ func (s *stack) reconcile(podCIDRs []netip.Prefix) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	known := s.knownCIDRs(podCIDRs)
-	link, err := gatewayLink(s.gateway)
-	if err != nil {
-		return err
-	}
-	have, err := listGatewayRoutes(s.family, link)
+	link, have, err := s.gatewayRoutes()
 	if err != nil {
 		return err
 	}

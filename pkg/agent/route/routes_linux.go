@@ -95,6 +95,14 @@ func listGatewayRoutes(f family, link int) ([]gatewayRoute, error) {
 	return found, nil
 }
 
+// gatewayRoutes returns the gateway port's index and the routes on it.
+func (s *stack) gatewayRoutes() (link int, routes []gatewayRoute, err error) {
+	if link, err = gatewayLink(s.gateway); err == nil {
+		routes, err = listGatewayRoutes(s.family, link)
+	}
+	return link, routes, err
+}
+
 // replaceRoute adds the route or corrects its next hop.
 func replaceRoute(r podRoute, link int) error {
 	route := &netlink.Route{Dst: toIPNet(r.cidr), LinkIndex: link, Scope: netlink.SCOPE_LINK}

@@ -241,11 +241,7 @@ func (s *stack) syncNodePorts() error {
 
 // removeOtherServiceRoutes deletes routes of Services that have gone while no agent was running. The caller holds mutex.
 func (s *stack) removeOtherServiceRoutes() error {
-	link, err := gatewayLink(s.gateway)
-	if err != nil {
-		return err
-	}
-	have, err := listGatewayRoutes(s.family, link)
+	_, have, err := s.gatewayRoutes()
 	if err != nil {
 		return err
 	}

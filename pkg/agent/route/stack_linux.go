@@ -114,11 +114,7 @@ func (s *stack) syncSets() error {
 func (s *stack) syncRoutes() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	link, err := gatewayLink(s.gateway)
-	if err != nil {
-		return err
-	}
-	have, err := listGatewayRoutes(s.family, link)
+	link, have, err := s.gatewayRoutes()
 	if err != nil {
 		return err
 	}

@@ -61,11 +61,9 @@ func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Pla
 	return err
 }
 
-// CommitEverything sends the content of all caches, and plans. If it fails, the next change sends everything.
-func (t Turn) CommitEverything(plans ...Plan) error { return t.CommitEverythingInstead(nil, plans...) }
-
-// CommitEverythingInstead is CommitEverything with deletions of flows of former rounds.
-func (t Turn) CommitEverythingInstead(deletions []Deletion, plans ...Plan) error {
+// CommitEverything sends deletions of flows of former rounds, the content of all caches, and plans. If it fails, the next change sends
+// everything.
+func (t Turn) CommitEverything(deletions []Deletion, plans ...Plan) error {
 	t.store.setResync(true)
 	return t.Commit(coherency.Change{}, deletions, plans...)
 }

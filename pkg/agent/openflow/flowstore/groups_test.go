@@ -149,7 +149,7 @@ func TestGroupsAreReplayed(t *testing.T) {
 		case 2:
 			fake.Disconnect()
 			fake.Reconnect(true)
-			change(t, store, func(turn Turn) error { return turn.CommitEverything() })
+			change(t, store, func(turn Turn) error { return turn.CommitEverything(nil) })
 		}
 		if s.set(name, table, uint32(rng.IntN(4))) == nil {
 			s.requireHeld()

@@ -30,13 +30,13 @@ func TestMeters(t *testing.T) {
 		require.NoError(t, err)
 		return all
 	}
-	require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything(cache.Plan("object", []of.Flow{metered})) }))
+	require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything(nil, cache.Plan("object", []of.Flow{metered})) }))
 	require.Equal(t, append(wanted, foreign), meters())
-	require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything() }))
+	require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything(nil) }))
 	require.Equal(t, append(wanted, foreign), meters(), "again, in place")
 
 	fake.Disconnect()
-	require.ErrorIs(t, s.Change(func(turn Turn) error { return turn.CommitEverything() }), of.ErrDisconnected)
+	require.ErrorIs(t, s.Change(func(turn Turn) error { return turn.CommitEverything(nil) }), of.ErrDisconnected)
 	fake.Reconnect(true)
 	require.NoError(t, s.Change(func(turn Turn) error {
 		require.True(t, turn.NeedsResync())

@@ -61,10 +61,10 @@ func TestCommittedFlowsAreReplayed(t *testing.T) {
 		want := fake.Flows()
 		fake.Disconnect()
 		fake.Reconnect(true)
-		err = s.Change(func(turn Turn) error { return turn.CommitEverything() })
+		err = s.Change(func(turn Turn) error { return turn.CommitEverything(nil) })
 		if refused && err != nil { // The change before was empty, so the failure hits this one.
 			require.ErrorIs(t, err, of.ErrDisconnected)
-			require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything() }))
+			require.NoError(t, s.Change(func(turn Turn) error { return turn.CommitEverything(nil) }))
 		} else {
 			require.NoError(t, err)
 		}

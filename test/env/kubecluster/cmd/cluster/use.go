@@ -116,33 +116,28 @@ func run(ctx context.Context, kubeconfig string, args []string) error {
 }
 
 func kubeconfigCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "kubeconfig",
-		Short: "Print the path of the administrator's kubeconfig of the cluster that `up` has started",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			var i instance
-			if _, err := daemon.Read(kind(), &i); err != nil {
-				return err
-			}
-			fmt.Println(i.Kubeconfig)
-			return nil
-		},
-	}
+	return printCommand("kubeconfig", "Print the path of the administrator's kubeconfig of the cluster that `up` has started",
+		func(i *instance) string { return i.Kubeconfig })
 }
 
 func apiCommand() *cobra.Command {
+	return printCommand("api", "Print where programs of the Nodes find the Kubernetes API without a Service (kubeAPIServerOverride)",
+		func(i *instance) string { return i.API })
+}
+
+// printCommand makes a command that prints what of says about the cluster that is up.
+func printCommand(use, short string, of func(*instance) string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "api",
-		Short: "Print where programs of the Nodes find the Kubernetes API without a Service (kubeAPIServerOverride)",
+		Use:   use,
+		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var i instance
-			if _, err := daemon.Read(kind(), &i); err != nil {
-				return err
+			_, err := daemon.Read(kind(), &i)
+			if err == nil {
+				fmt.Println(of(&i))
 			}
-			fmt.Println(i.API)
-			return nil
+			return err
 		},
 	}
 }
