@@ -34,10 +34,10 @@ var absent = []string{
 }
 
 // debugging are what tests run in Pods.
-var debugging = []string{"bind9-dnsutils", "busybox-static", "curl", "iproute2", "iputils-ping", "netbase", "netcat-openbsd"}
+var debugging = []string{"bind9-dnsutils", "curl", "iproute2", "iputils-ping", "netbase", "netcat-openbsd", "wget"}
 
-// busybox's wget does not try again, unlike GNU's: a test that expects no answer would take a minute.
-var wget = map[string]string{"usr/bin/wget": "busybox"}
+// wget is GNU's (busybox's of this release crashes with -T). It does not try again: a test that expects no answer would take a minute.
+var wget = map[string]string{"etc/wgetrc": "tries = 1\n"}
 
 // project are the images of an installation.
 var project = map[string]definition{
@@ -67,7 +67,8 @@ var forTests = map[string]definition{
 		},
 		base: true, packages: debugging,
 		programs: map[string]string{"agnhost": "agnhost", "coredns": "coredns"},
-		links:    map[string]string{"agnhost-2": "agnhost", "usr/bin/wget": wget["usr/bin/wget"]},
+		links:    map[string]string{"agnhost-2": "agnhost"},
+		files:    wget,
 		// Upstream's image has this entry point, and Pods give arguments to it.
 		entrypoint: []string{"/agnhost"}, cmd: []string{"pause"},
 	},
@@ -76,19 +77,21 @@ var forTests = map[string]definition{
 		base:     true,
 		packages: append([]string{"apache2-utils", "arping", "iperf3", "tcpdump"}, debugging...),
 		programs: map[string]string{"pause": "pause"},
-		links:    wget,
+		files:    wget,
 		cmd:      []string{"/pause"},
 	},
 	"nginx": {
 		names: []string{images.Nginx},
-		base:  true, packages: []string{"busybox-static", "netbase", "nginx"},
+		base:  true, packages: []string{"netbase", "netcat-openbsd", "nginx", "wget"},
 		links: map[string]string{
-			"usr/bin/wget": "busybox", "usr/bin/nc": "busybox",
 			"etc/nginx/sites-enabled/default": "/etc/nginx/sites-available/default",
 			"var/log/nginx/access.log":        "/dev/stdout", "var/log/nginx/error.log": "/dev/stderr",
 		},
-		files: map[string]string{"var/www/html/index.html": "<!DOCTYPE html>\n<title>nginx</title>\n<p>It works.</p>\n"},
-		cmd:   []string{"nginx", "-g", "daemon off;"},
+		files: map[string]string{
+			"etc/wgetrc":              wget["etc/wgetrc"],
+			"var/www/html/index.html": "<!DOCTYPE html>\n<title>nginx</title>\n<p>It works.</p>\n",
+		},
+		cmd: []string{"nginx", "-g", "daemon off;"},
 	},
 }
 
