@@ -36,8 +36,8 @@ generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.g
 # The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
 # program that another one runs. The ordinary stages wait for half of their time, the end-to-end tests above all; the others use it.
 stages_alone := vet verify-generated build chart-test bench-smoke
-stages_ordinary := test-unit test-policy test-objects test-bpf test-conntrack test-kernels test-e2e
-stages_low := prepare-e2e cost
+stages_ordinary := test-unit test-policy test-objects test-bpf test-conntrack test-kernels test-e2e test-acceptance
+stages_low := prepare-e2e prepare-acceptance cost
 stages_idle := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
 kernels := stable backports
@@ -90,7 +90,7 @@ deps: ## Install what building and testing needs (Debian 12, root)
 	$(GO) mod download
 
 # What make test, make demo and make demo-up say before they install anything: the minutes they take at first, and later.
-minutes-test := 60 45
+minutes-test := 75 45
 minutes-demo := 15 8
 minutes-demo-up := 8 3
 minutes-cluster-up := 40 4
@@ -190,11 +190,22 @@ acceptance-smoke: ACCEPTANCE_ARGS = -test.run '$(smoke)'
 acceptance-smoke: export ACCEPTANCE_GATES := on
 acceptance-smoke: acceptance ## Run the ten most telling acceptance cases, gate on (root)
 
+# Both stages of make test make the same files, in whichever order they get to it.
+.PHONY: cluster-parts
+cluster-parts: IMAGE_ARCHS := $(shell $(GO) env GOARCH)
+cluster-parts: build bin/helm images $(firstword $(cluster_images))
+	bin/cluster prepare
+
+.PHONY: prepare-acceptance
+prepare-acceptance: ## Build what test-acceptance needs and the cache does not have: programs of Kubernetes, and images
+	@mkdir -p bin
+	flock bin/cluster-parts.lock $(MAKE) --no-print-directory cluster-parts
+
 .PHONY: test-acceptance
 test-acceptance: export CLUSTER_NAME := test
-# Other work may run beside it.
+# Other stages run beside it.
 test-acceptance: export ACCEPTANCE_SLOWNESS := 2
-test-acceptance: ## Run the ten most telling acceptance cases on a cluster of their own (root)
+test-acceptance: prepare-acceptance ## Run the ten most telling acceptance cases on a cluster of their own (root)
 	trap 'bin/cluster down' EXIT; $(MAKE) --no-print-directory acceptance-smoke
 
 .PHONY: lifecycle

@@ -54,7 +54,7 @@ qemu_is_new || notes+=("QEMU, from Debian's backports suite, which is added to a
 [ -e "$cache/kernel/current" ] && [ -e "$cache/kernel-stable/current" ] && [ -e "$cache/virtiofsd/current" ] ||
   notes+=("two kernels of Debian and virtiofsd, only unpacked into $cache")
 has_control_plane || notes+=("etcd and kube-apiserver, compiled into $cache (three minutes)")
-[[ $target != *cluster-up ]] || has_kubelet ||
+[[ $target != *test && $target != *cluster-up ]] || has_kubelet ||
   notes+=("the other programs of Kubernetes and the Nodes' kernel, compiled into $cache (20 minutes)")
 if [ ${#notes[@]} = 0 ]; then
   printf '%s: everything is installed; about %s minutes on two cores\n' "$target" "$later"
