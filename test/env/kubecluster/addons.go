@@ -9,6 +9,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os/exec"
 	"text/template"
 	"time"
@@ -61,17 +62,24 @@ func (c *Cluster) KubectlPath() string { return c.programs.kubectl }
 
 // Kubectl runs kubectl with input, which may be nil. An error has its output.
 func (c *Cluster) Kubectl(ctx context.Context, input *bytes.Buffer, args ...string) error {
+	_, err := c.kubectl(ctx, input, args...)
+	return err
+}
+
+// kubectl is Kubectl with the output.
+func (c *Cluster) kubectl(ctx context.Context, input *bytes.Buffer, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.programs.kubectl, append([]string{"--kubeconfig=" + c.Kubeconfig}, args...)...)
 	if input != nil {
 		cmd.Stdin = input
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("kubectl %v: %w: %s", args, err, bytes.TrimSpace(out))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl %v: %w: %s", args, err, bytes.TrimSpace(out))
 	}
-	return nil
+	return string(out), nil
 }
 
-// waitRegistered waits until all kubelets have made their Nodes, and gives the first one the label of a control plane.
+// waitRegistered waits until all kubelets have made their Nodes and these have Pod networks, and gives the first one the label of a control plane.
 func (c *Cluster) waitRegistered(ctx context.Context) error {
 	for _, n := range c.Nodes {
 		if err := c.waitNode(ctx, n); err != nil {
@@ -88,13 +96,26 @@ func (c *Cluster) waitRegistered(ctx context.Context) error {
 	return c.Kubectl(ctx, nil, "annotate", "node", first, "cluster.local/networks="+networks)
 }
 
+// waitNode waits for one Node, and routes its Pod network: the API reaches Pods when a user asks it to (kubectl get --raw, webhooks).
 func (c *Cluster) waitNode(ctx context.Context, n *Node) error {
 	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
 	defer cancel()
 	if err := c.Kubectl(ctx, nil, "wait", "--for=create", "node/"+n.Name, fmt.Sprintf("--timeout=%s", registerTimeout)); err != nil {
 		return fmt.Errorf("Node %s does not register; see %s: %w", n.Name, n.logDir, err)
 	}
-	return nil
+	const field = "jsonpath={.spec.podCIDR}"
+	if err := c.Kubectl(ctx, nil, "wait", "--for="+field, "node/"+n.Name, fmt.Sprintf("--timeout=%s", registerTimeout)); err != nil {
+		return fmt.Errorf("Node %s gets no Pod network; see %s: %w", n.Name, c.o.LogDir, err)
+	}
+	out, err := c.kubectl(ctx, nil, "get", "node", n.Name, "--output="+field)
+	if err != nil {
+		return err
+	}
+	network, err := netip.ParsePrefix(out)
+	if err != nil {
+		return fmt.Errorf("Pod network of Node %s: %w", n.Name, err)
+	}
+	return c.segment.Route(network, n.address.Addr())
 }
 
 const registerTimeout = 2 * time.Minute

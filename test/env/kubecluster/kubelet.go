@@ -30,8 +30,8 @@ state = "/run/containerd"
   SystemdCgroup = false
 `
 
-// kubeletConfig: nothing is evicted and no image removed, because the disk has all images and nobody can pull others. Sizes of volumes are
-// not measured, which takes time.
+// kubeletConfig: no Pod is evicted for what it does not use itself, and no image removed, because the disk has all images and nobody can pull
+// others.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -46,7 +46,6 @@ containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 evictionHard: {memory.available: "0%%"}
 imageGCHighThresholdPercent: 100
 failSwapOn: false
-localStorageCapacityIsolation: false
 nodeStatusUpdateFrequency: 5s
 rotateCertificates: false
 `

@@ -111,6 +111,19 @@ func (s *Segment) attach() (wire string, err error) {
 	return wire, err
 }
 
+// Route leads packets of this host's programs to a network by way of a machine, also after an earlier call with another one.
+func (s *Segment) Route(network netip.Prefix, machine netip.Addr) error {
+	err := s.thread.Do(func() error {
+		return netlink.RouteReplace(&netlink.Route{
+			Dst: &net.IPNet{IP: network.Addr().AsSlice(), Mask: net.CIDRMask(network.Bits(), network.Addr().BitLen())}, Gw: machine.AsSlice(),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("routing %s to %s in a network segment: %w", network, machine, err)
+	}
+	return nil
+}
+
 // newThread returns another thread in the namespace.
 func (s *Segment) newThread() (*proc.Thread, error) {
 	thread := proc.NewThread()
