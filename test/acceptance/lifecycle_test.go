@@ -325,12 +325,12 @@ func (l *life) testAddedNode(t *testing.T) {
 	added := strings.TrimSpace(l.command(t, l.tool, "add-node"))
 	begun := time.Now()
 	former := l.nodes
-	t.Cleanup(func() {
+	// Not in a Cleanup: these run when the test's context has ended, and nothing can be waited for any more.
+	defer func() {
 		l.nodes = former
-		out, err := osexec.CommandContext(context.WithoutCancel(t.Context()), l.kubectl, "delete", "node", added).CombinedOutput()
-		require.NoError(t, err, string(out))
-		eventually(t, podTimeout, func() error { return l.allReady(context.WithoutCancel(t.Context()), agentLabels, len(former)) })
-	})
+		l.command(t, l.kubectl, "delete", "node", added)
+		eventually(t, podTimeout, func() error { return l.allReady(t.Context(), agentLabels, len(former)) })
+	}()
 	eventually(t, nodeTimeout, func() error { return l.nodeReady(t.Context(), added) })
 	t.Logf("%s is ready %.1f s after the boot", added, time.Since(begun).Seconds())
 	l.nodes = append(l.nodes[:len(l.nodes):len(l.nodes)], added)
