@@ -255,6 +255,8 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	reason = redeem(mark, ONC_EGRESS, &p, &back, &t, &fresh.to);
 	if (reason)
 		return reason;
+	if (fresh.to.port && to_another_pod(&p, &back, ONC_EGRESS))
+		return ONC_REWRITTEN;
 	/* The Node of the packet's destination behind Open vSwitch. */
 	node_slot = node_of_source(&back);
 	if (node_slot < 0)
@@ -275,6 +277,11 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (t.unhashed && !p.ipv6)
 		fresh.v.hash = skb->hash;
 	fresh.v.tag = flow_hash(&p);
+	if (fresh.to.port && doubtful(&t)) {
+		own_egress(&p, &fresh.to, &same);
+		if (!same)
+			return ONC_NO_TICKET;
+	}
 	other = other_of_egress(&back, &p, fresh.to.port);
 	if (!has_room(ONC_EGRESS, &p, &fresh.v, other))
 		return ONC_SHARE;

@@ -256,6 +256,8 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
 	if (reason)
 		return reason;
+	if (fresh.to.port && to_another_pod(&p, &back, ONC_INGRESS))
+		return ONC_REWRITTEN;
 	endpoint_slot = endpoint_of(skb->ifindex);
 	if (endpoint_slot < 0)
 		return ONC_NO_ENDPOINT;
@@ -277,6 +279,11 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
 
 	fresh.v.tag = flow_hash(&p);
+	if (fresh.to.port && doubtful(&t)) {
+		own_ingress(&p, &fresh, &same);
+		if (!same)
+			return ONC_NO_TICKET;
+	}
 	other = other_of_ingress(&back, &p, fresh.to.port);
 	if (!has_room(ONC_INGRESS, &p, &fresh.v, other))
 		return ONC_SHARE;

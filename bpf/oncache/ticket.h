@@ -4,12 +4,19 @@
 #pragma once
 
 #include "flow.h"
+#include "node.h"
 
+/* Instead of the program that wrote it: a redeemed ticket, and one that a CPU is writing or reading. */
 #define TICKET_REDEEMED 0xffffffffu
+#define TICKET_BUSY 0xfffffffeu
 
 /* A ticket is not overwritten while its packet may still be in flight. When a batch of packets of one flow misses, the
  * first one comes out again, with the others merged into it or behind it. */
 #define TICKET_KEPT_NS 20000000ull
+
+/* How long a packet that has got a slot's number may still come out of Open vSwitch. It must be more than
+ * TICKET_KEPT_NS. */
+#define TICKET_UNDERWAY_NS 100000000ull
 
 static __always_inline __u32 ticket_slot(const struct packet *p)
 {
@@ -28,40 +35,64 @@ static __always_inline __u32 ticket_of(__u32 mark)
 	return (mark >> 8 & 0x3f) | (mark >> 16 & 0xf) << 6;
 }
 
-/* issue writes a ticket and marks the packet with its number. Two CPUs may write one slot at the same time. Fields are
- * later compared with the packet or with the agent's announcements, so a mixed ticket is worthless, not wrong. Only
- * unhashed is not: a tunnel packet's source port depends on it until the next lease, nothing else. */
-static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p,
-				  __u32 endpoint)
+static __always_inline bool same_flow(const struct onc_ticket *t, const struct packet *p)
 {
-	__u32 slot = ticket_slot(p);
-	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
-	__u64 now = bpf_ktime_get_coarse_ns();
+	if (t->ipv6 != p->ipv6)
+		return false;
+	return p->ipv6 ? same6(&t->key6, &p->key6) : same4(&t->key4, &p->key4);
+}
 
-	if (!t)
-		return;
-	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
-	if (t->program != TICKET_REDEEMED && now - t->issued < TICKET_KEPT_NS)
-		return;
+static __always_inline void write_ticket(struct onc_ticket *t, const struct packet *p, __u32 endpoint, bool unhashed,
+					 __u64 now)
+{
+	if (!same_flow(t, p))
+		t->other = t->marked;
 	if (p->ipv6)
 		t->key6 = p->key6;
 	else
 		t->key4 = p->key4;
-	t->program = program;
 	t->endpoint = endpoint;
 	t->l4 = p->l4;
 	t->id = p->id;
 	t->ttl = p->ttl;
 	t->tos = p->tos;
 	t->ipv6 = p->ipv6;
-	t->unhashed = !skb->hash;
+	t->unhashed = unhashed;
 	t->issued = now;
+}
+
+/* issue writes a ticket and marks the packet with its number. While a ticket is kept, only packets of its flow get the
+ * number: behind Open vSwitch, nothing would tell a packet to another peer from one that was translated. One CPU at a
+ * time writes or reads a ticket; a packet that finds another one doing so goes without. */
+static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p,
+				  __u32 endpoint)
+{
+	__u32 slot = ticket_slot(p), state;
+	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
+	__u64 now = bpf_ktime_get_coarse_ns();
+
+	if (!t)
+		return;
+	state = *(const volatile __u32 *)&t->program;
+	if (state == TICKET_BUSY)
+		return;
+	if (state == TICKET_REDEEMED || now >= t->issued + TICKET_KEPT_NS) {
+		if (__sync_val_compare_and_swap(&t->program, state, TICKET_BUSY) != state)
+			return;
+		write_ticket(t, p, endpoint, !skb->hash, now);
+		__sync_lock_test_and_set(&t->program, program);
+	} else if (!same_flow(t, p)) {
+		return;
+	}
+	t->marked = now;
+	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 }
 
 /* What is needed of a redeemed ticket besides the packet's 5-tuple. */
 struct redeemed {
 	__u32 endpoint;
 	bool unhashed;
+	__s64 apart; /* ns between the last packet of another flow that got the slot's number and the ticket */
 };
 
 /* compare4 and compare6 compare the packet p behind Open vSwitch with its ticket. Only the peer's address and port may
@@ -110,6 +141,21 @@ static __always_inline bool restore(const struct onc_ticket *t, struct packet *p
 	return ok;
 }
 
+/* claimed compares the packet with a ticket that this CPU has claimed. */
+static __always_inline enum onc_reason claimed(const struct onc_ticket *t, bool egress, struct packet *p,
+					       struct packet *back, struct redeemed *out, struct onc_translation *to)
+{
+	if (t->id != p->id || t->l4 != p->l4 || t->ipv6 != p->ipv6)
+		return ONC_NO_TICKET;
+	out->endpoint = t->endpoint;
+	out->unhashed = t->unhashed;
+	out->apart = t->issued - t->other;
+	if (t->tos != p->tos || t->ttl != p->ttl + 1)
+		return ONC_REWRITTEN;
+	reverse(p, back);
+	return restore(t, p, egress, to) ? ONC_OK : ONC_REWRITTEN;
+}
+
 /* redeem finds the ticket that program issued for this very packet, now seen behind Open vSwitch. p gets the 5-tuple
  * that it had before, back the reverse of the one behind, and to, which must be zero, the translation of the peer, if
  * any. */
@@ -118,16 +164,24 @@ static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program progr
 {
 	__u32 slot = ticket_of(mark);
 	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
+	enum onc_reason reason;
 
-	if (!t)
+	if (!t || __sync_val_compare_and_swap(&t->program, program, TICKET_BUSY) != program)
 		return ONC_NO_TICKET;
-	if (t->program != program || t->id != p->id || t->l4 != p->l4 || t->ipv6 != p->ipv6)
-		return ONC_NO_TICKET;
-	t->program = TICKET_REDEEMED;
-	out->endpoint = t->endpoint;
-	out->unhashed = t->unhashed;
-	if (t->tos != p->tos || t->ttl != p->ttl + 1)
-		return ONC_REWRITTEN;
-	reverse(p, back);
-	return restore(t, p, program == ONC_EGRESS, to) ? ONC_OK : ONC_REWRITTEN;
+	reason = claimed(t, program == ONC_EGRESS, p, back, out, to);
+	__sync_lock_test_and_set(&t->program, reason == ONC_NO_TICKET ? program : TICKET_REDEEMED);
+	return reason;
+}
+
+/* doubtful: a packet of another flow with the same number may still be under way. */
+static __always_inline bool doubtful(const struct redeemed *r)
+{
+	return r->apart < (__s64)TICKET_UNDERWAY_NS;
+}
+
+/* to_another_pod: the peer had the address of a Pod, and has another one behind Open vSwitch. That cannot be: only
+ * addresses of Services are translated. back is the reverse of what came out. */
+static __always_inline bool to_another_pod(const struct packet *p, const struct packet *back, enum onc_program program)
+{
+	return node_of_destination(program == ONC_EGRESS ? p : back) >= 0;
 }

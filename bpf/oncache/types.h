@@ -148,7 +148,7 @@ struct onc_ticket {
 		struct onc_flow4 key4;
 		struct onc_flow6 key6;
 	};
-	__u32 program; /* enum onc_program that wrote it; 0xffffffff: redeemed */
+	__u32 program; /* enum onc_program that wrote it, or TICKET_REDEEMED or TICKET_BUSY */
 	__u32 endpoint;
 	__u32 l4; /* TCP sequence number, or UDP length and first payload bytes */
 	__u32 id; /* IPv4 identification or IPv6 flow label */
@@ -156,7 +156,9 @@ struct onc_ticket {
 	__u8 tos;
 	__u8 ipv6;
 	__u8 unhashed; /* the kernel had no hash of the packet's flow yet */
-	__u64 issued;  /* ns of CLOCK_MONOTONIC_COARSE */
+	__u64 issued;  /* ns of CLOCK_MONOTONIC_COARSE, like the next two */
+	__u64 marked;  /* when a packet last got the slot's number */
+	__u64 other;   /* when a packet of another flow last did */
 };
 
 /* The mode comes first in every version: an agent can stop the programs of another version (datapath.Suspend). */

@@ -54,7 +54,7 @@ func LearnEgress(s *Seen) (to netip.AddrPort, err error) {
 	if before.flow.Source != after.flow.Source {
 		return to, Refused("rewritten")
 	}
-	if to, err = translation(before.flow.Destination, after.flow.Destination); err != nil {
+	if to, err = s.translation(before.flow.Destination, after.flow.Destination, before.flow.Destination); err != nil {
 		return to, err
 	}
 	if err := s.same(before, after, beforeIP, afterIP); err != nil {
@@ -71,12 +71,15 @@ func LearnEgress(s *Seen) (to netip.AddrPort, err error) {
 	return to, s.State.mayKeep()
 }
 
-// translation returns what has become of an end of the flow: nothing if it is the same.
-func translation(before, after netip.AddrPort) (to netip.AddrPort, err error) {
+// translation returns what has become of an end of the flow: nothing if it is the same. One of the two is the Service, which does not
+// have the address of a Pod.
+func (s *Seen) translation(before, after, service netip.AddrPort) (to netip.AddrPort, err error) {
 	switch {
 	case before == after:
 		return to, nil
 	case after.Port() == 0: // no Service has it, and no Endpoint
+		return to, Refused("rewritten")
+	case s.State.Node.has(service.Addr()):
 		return to, Refused("rewritten")
 	}
 	return after, nil
@@ -117,7 +120,7 @@ func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	if before.flow.Destination != after.flow.Destination {
 		return to, Refused("rewritten")
 	}
-	if to, err = translation(before.flow.Source, after.flow.Source); err != nil {
+	if to, err = s.translation(before.flow.Source, after.flow.Source, after.flow.Source); err != nil {
 		return to, err
 	}
 	if err := s.same(before, after, beforeIP, afterIP); err != nil {

@@ -154,6 +154,18 @@ func TestServiceOtherEndpoint(t *testing.T) {
 	w.RequireSent(t, other.SentOn, r.Packet)
 }
 
+// TestServiceOutsideTheCluster: an Endpoint that is not in the Pod network of a Node is not reached through the tunnel.
+func TestServiceOutsideTheCluster(t *testing.T) {
+	eachService(t, func(t *testing.T, w *harness.World, e harness.Exchange) {
+		e.SentOn.Dst = netip.MustParseAddr("203.0.113.9")
+		if e.Sent.Src.Is6() {
+			e.SentOn.Dst = netip.MustParseAddr("2001:db8::9")
+		}
+		require.Equal(t, "not_remote", w.LearnSent(e).Reason)
+		require.Empty(t, w.Entries())
+	})
+}
+
 // TestServiceAndDirectConnection: the Pod has talked to the Endpoint itself, and then does so through its Service with the same ports.
 // Neither proves the other.
 func TestServiceAndDirectConnection(t *testing.T) {

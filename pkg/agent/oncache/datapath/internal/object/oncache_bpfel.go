@@ -233,6 +233,8 @@ type BpfOncTicket struct {
 	Unhashed uint8
 	_        [4]byte
 	Issued   uint64
+	Marked   uint64
+	Other    uint64
 }
 
 type BpfOncTranslation struct {
