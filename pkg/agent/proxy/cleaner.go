@@ -5,6 +5,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -42,8 +43,9 @@ type ConnectionCache interface {
 type cleaner struct {
 	connections Connections
 	datapath    Datapath
-	// cache is nil without ONCache.
+	// cache is nil without ONCache; ended are connections that conntrack has forgotten and the cache may not.
 	cache ConnectionCache
+	ended []*conntrack.Connection
 	// allowed returns where connections to a frontend may go, and whether it is one.
 	allowed func(frontendKey) (map[netip.AddrPort]bool, bool)
 	// host: connections that the host has translated for NodePorts are looked at, too.
@@ -190,32 +192,44 @@ func (c *cleaner) clean(ctx context.Context) (err error) {
 
 // end ends the connections in conntrack and then in the cache: an entry that is learned after that comes from a packet that passed
 // conntrack before. So the cache forgets them a second time, when no packet is on its way through vswitchd any more that was before.
+// What the cache could not forget is tried again by the next call; conntrack does not list it any more.
 func (c *cleaner) end(ctx context.Context, wrong []*conntrack.Connection) error {
+	var errs []error
 	for _, conn := range wrong {
 		if err := c.connections.Delete(conn); err != nil {
-			return err
+			errs = append(errs, err)
+		} else if c.cache != nil {
+			c.ended = append(c.ended, conn)
 		}
 	}
-	if c.cache == nil || len(wrong) == 0 {
+	return errors.Join(append(errs, c.forgetEnded(ctx))...)
+}
+
+func (c *cleaner) forgetEnded(ctx context.Context) error {
+	if len(c.ended) == 0 {
 		return nil
 	}
-	if err := c.forget(wrong); err != nil {
+	if err := c.forget(c.ended); err != nil {
 		return err
 	}
 	if err := c.datapath.WaitRevalidation(ctx); err != nil {
 		return fmt.Errorf("wait for the datapath: %w", err)
 	}
-	return c.forget(wrong)
+	if err := c.forget(c.ended); err != nil {
+		return err
+	}
+	c.ended = nil
+	return nil
 }
 
+// forget goes on after an error: each connection counts.
 func (c *cleaner) forget(connections []*conntrack.Connection) error {
+	var errs []error
 	for _, conn := range connections {
 		client, dialed, server := conn.Ends()
-		if err := c.cache.EvictConnection(conn.Original.Protocol, client, dialed, server); err != nil {
-			return err
-		}
+		errs = append(errs, c.cache.EvictConnection(conn.Original.Protocol, client, dialed, server))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (c *cleaner) putBack(pending map[frontendKey]bool, all bool) {

@@ -25,6 +25,9 @@ type fakeConnections struct {
 	err   error
 	// lists counts the calls of List; revalidated was called before each of them.
 	lists, revalidated int
+	// stuck is not deleted, and waiting does not succeed for the time being.
+	stuck *conntrack.Connection
+	busy  bool
 }
 
 func (f *fakeConnections) List(zones []uint16, yield func(*conntrack.Connection) bool) error {
@@ -38,12 +41,18 @@ func (f *fakeConnections) List(zones []uint16, yield func(*conntrack.Connection)
 }
 
 func (f *fakeConnections) Delete(gone *conntrack.Connection) error {
+	if gone == f.stuck {
+		return errors.New("stuck")
+	}
 	f.table = slices.DeleteFunc(slices.Clone(f.table), func(c *conntrack.Connection) bool { return c == gone })
 	return nil
 }
 
 func (f *fakeConnections) WaitRevalidation(context.Context) error {
 	f.revalidated++
+	if f.busy && f.revalidated%2 == 0 {
+		return errors.New("busy")
+	}
 	return nil
 }
 
@@ -187,4 +196,30 @@ func TestCacheForgetsEndedConnections(t *testing.T) {
 	clean.everything()
 	require.NoError(t, clean.clean(t.Context()))
 	require.Len(t, cache.log, 2)
+}
+
+// What the cache could not forget is not lost, although conntrack does not list it any more.
+func TestCacheForgetsEndedConnectionsAfterErrors(t *testing.T) {
+	gone := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:53", "10.0.2.1:5353", serviceMark)
+	stuck := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:54", "10.0.2.1:5353", serviceMark)
+	connections := &fakeConnections{table: []*conntrack.Connection{stuck, gone}, stuck: stuck}
+	cache := &evictions{connections: connections}
+	clean := newCleaner(connections, connections, func(frontendKey) (map[netip.AddrPort]bool, bool) { return nil, false })
+	clean.cache = cache
+	clean.everything()
+	require.ErrorContains(t, clean.clean(t.Context()), "stuck")
+	require.Equal(t, []string{
+		"17 10.0.1.99:1000 10.96.0.7:53 10.0.2.1:5353, 1 in conntrack, 1 waits",
+		"17 10.0.1.99:1000 10.96.0.7:53 10.0.2.1:5353, 1 in conntrack, 2 waits",
+	}, cache.log)
+
+	connections.stuck, connections.busy, cache.log = nil, true, nil
+	require.ErrorContains(t, clean.clean(t.Context()), "busy")
+	require.Equal(t, []string{"17 10.0.1.99:1000 10.96.0.7:54 10.0.2.1:5353, 0 in conntrack, 3 waits"}, cache.log)
+	connections.busy, cache.log = false, nil
+	require.NoError(t, clean.clean(t.Context()))
+	require.Equal(t, []string{
+		"17 10.0.1.99:1000 10.96.0.7:54 10.0.2.1:5353, 0 in conntrack, 5 waits",
+		"17 10.0.1.99:1000 10.96.0.7:54 10.0.2.1:5353, 0 in conntrack, 6 waits",
+	}, cache.log)
 }
