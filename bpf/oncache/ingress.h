@@ -254,6 +254,10 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
+	if (reason == ONC_NO_TICKET && came_out_here(mark, &p)) {
+		note_local(&p);
+		return ONC_NOT_REMOTE;
+	}
 	if (reason)
 		return reason;
 	if (fresh.to.port && to_another_pod(&p, &back, ONC_INGRESS))

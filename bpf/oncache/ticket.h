@@ -156,6 +156,22 @@ static __always_inline enum onc_reason claimed(const struct onc_ticket *t, bool 
 	return restore(t, p, egress, to) ? ONC_OK : ONC_REWRITTEN;
 }
 
+/* came_out_here deals with a packet that Egress gave a ticket, and that Open vSwitch has delivered to a Pod of this
+ * Node. It frees the slot, which others wait for, and tells the flow's 5-tuple before Open vSwitch in p. */
+static __always_inline bool came_out_here(__u32 mark, struct packet *p)
+{
+	__u32 slot = ticket_of(mark);
+	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
+	struct onc_translation to = {};
+	bool ok;
+
+	if (!t || __sync_val_compare_and_swap(&t->program, ONC_EGRESS, TICKET_BUSY) != ONC_EGRESS)
+		return false;
+	ok = t->id == p->id && t->l4 == p->l4 && t->ipv6 == p->ipv6 && restore(t, p, true, &to);
+	__sync_lock_test_and_set(&t->program, ok ? TICKET_REDEEMED : ONC_EGRESS);
+	return ok;
+}
+
 /* redeem finds the ticket that program issued for this very packet, now seen behind Open vSwitch. p gets the 5-tuple
  * that it had before, back the reverse of the one behind, and to, which must be zero, the translation of the peer, if
  * any. */

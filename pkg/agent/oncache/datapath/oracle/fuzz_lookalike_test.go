@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,8 +53,8 @@ func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 	}
 	var mark uint32
 	for i, frame := range frames {
-		if i == 1 && order == 2 {
-			w.expire(t, slot)
+		if i == 1 {
+			w.age(t, slot, order == 2)
 		}
 		w.Note(t, frame, at)
 		run.Context = harness.SKB{Ifindex: s.Before.Interface}
@@ -124,13 +125,17 @@ func ticketSlot(w *fuzzWorld, frame []byte, at int) uint32 {
 	return w.Maps.Tickets.MaxEntries() - 1
 }
 
-// expire makes a ticket so old that it is not kept any more.
-func (w *fuzzWorld) expire(t *testing.T, slot uint32) {
+// age makes a ticket so old that it is not kept any more, but its packet may be under way, or so new that it is kept.
+func (w *fuzzWorld) age(t *testing.T, slot uint32, expired bool) {
 	var ticket object.BpfOncTicket
 	require.NoError(t, w.Maps.Tickets.Lookup(slot, &ticket))
-	const kept = 21_000_000
-	for _, at := range []*uint64{&ticket.Issued, &ticket.Marked} {
-		*at -= min(*at, kept)
+	if ticket.Issued == 0 {
+		return
+	}
+	ticket.Issued += uint64(time.Hour)
+	if expired {
+		ticket.Issued = 1
+		ticket.Marked += uint64(time.Hour)
 	}
 	require.NoError(t, w.Maps.Tickets.Put(slot, ticket))
 }

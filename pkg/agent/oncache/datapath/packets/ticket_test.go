@@ -30,20 +30,34 @@ func sharingSlot(w *harness.World, port *uint16, p *harness.Packet, other harnes
 	w.T.Fatal("no port shares the slot")
 }
 
-// later makes all tickets older.
-func later(w *harness.World, by time.Duration) {
+const hour = uint64(time.Hour)
+
+// changeTickets changes all tickets. Tests use it to be independent of how long a busy machine takes for them.
+func changeTickets(w *harness.World, change func(*object.BpfOncTicket)) {
 	w.T.Helper()
 	for slot := range w.Maps.Tickets.MaxEntries() {
 		var ticket object.BpfOncTicket
 		require.NoError(w.T, w.Maps.Tickets.Lookup(slot, &ticket))
-		if ticket.Issued == 0 {
-			continue
+		if ticket.Issued != 0 {
+			change(&ticket)
+			require.NoError(w.T, w.Maps.Tickets.Put(slot, ticket))
 		}
-		for _, at := range []*uint64{&ticket.Issued, &ticket.Marked, &ticket.Other} {
-			*at -= min(*at, uint64(by))
-		}
-		require.NoError(w.T, w.Maps.Tickets.Put(slot, ticket))
 	}
+}
+
+// keepTickets: little time has passed since a ticket was issued.
+func keepTickets(w *harness.World) {
+	changeTickets(w, func(t *object.BpfOncTicket) { t.Issued += hour })
+}
+
+// expireTickets: tickets are not kept any more, but their packets may be under way.
+func expireTickets(w *harness.World) {
+	changeTickets(w, func(t *object.BpfOncTicket) { t.Issued, t.Marked = 1, t.Marked+hour })
+}
+
+// forgetTickets: all packets are out of Open vSwitch.
+func forgetTickets(w *harness.World) {
+	changeTickets(w, func(t *object.BpfOncTicket) { t.Issued, t.Marked, t.Other = 1, 1, 1 })
 }
 
 // stranger is a packet from a Pod on the other Node to the socket that gets e.Received, and looks like that.
@@ -67,8 +81,9 @@ func TestTicketOfAnotherFlow(t *testing.T) {
 			direct.UDP = true
 			sharingSlot(w, &direct.DstPort, &direct, e.Sent)
 			require.NotZero(t, w.Egress(0, e.Sent.Bytes(t)).Mark&harness.TicketBits)
+			keepTickets(w)
 			require.Zero(t, w.Egress(0, direct.Bytes(t)).Mark&harness.TicketBits, "the slot is another flow's")
-			later(w, 21*time.Millisecond)
+			expireTickets(w)
 			require.Equal(t, "learned", w.LearnEgress(direct).Reason, "the ticket is not kept any more")
 			flows := w.Entries()
 			require.Len(t, flows, 1)
@@ -84,6 +99,7 @@ func TestTicketOfAnotherSender(t *testing.T) {
 			w := harness.NewWorldOf(t, f)
 			e := w.ThroughService(true)
 			require.NotZero(t, w.Ingress(0, w.FromPeer().Wrap(t, stranger(w, e).Bytes(t))).Mark&harness.TicketBits)
+			keepTickets(w)
 			r := w.Ingress(0, w.FromPeer().Wrap(t, e.Received.Bytes(t)))
 			require.Zero(t, r.Mark&harness.TicketBits, "the slot is another flow's")
 			require.Empty(t, w.IngressInit(r.Mark|harness.Epoch<<20, e.ReceivedOn.Bytes(t)).Reason)
@@ -104,14 +120,13 @@ func TestTicketTakenMeanwhile(t *testing.T) {
 				require.NotZero(t, late&harness.TicketBits)
 				if redeemed { // by the first one of a batch
 					require.Equal(t, "not_established", w.IngressInit(late, e.ReceivedOn.Bytes(t)).Reason)
-				} else {
-					later(w, 21*time.Millisecond)
 				}
+				expireTickets(w)
 				intruder := w.FromPeer().Wrap(t, stranger(w, e).Bytes(t))
 				require.Equal(t, late, w.Ingress(0, intruder).Mark)
 				require.Equal(t, "no_ticket", w.IngressInit(late|harness.Epoch<<20, e.ReceivedOn.Bytes(t)).Reason)
 				require.Empty(t, w.Entries())
-				later(w, 21*time.Millisecond)
+				expireTickets(w)
 				require.Equal(t, late, w.Ingress(0, intruder).Mark)
 				require.Equal(t, "no_ticket", w.IngressInit(late|harness.Epoch<<20, e.ReceivedOn.Bytes(t)).Reason, "another ticket of the same flow")
 				require.Empty(t, w.Entries())
@@ -130,7 +145,7 @@ func TestTicketOfAServiceTakenMeanwhile(t *testing.T) {
 			direct.UDP = true
 			sharingSlot(w, &direct.DstPort, &direct, e.Sent)
 			late := w.Egress(0, direct.Bytes(t)).Mark
-			later(w, 21*time.Millisecond)
+			expireTickets(w)
 			require.Equal(t, late, w.Egress(0, e.Sent.Bytes(t)).Mark)
 			frame := w.ToPeer().Wrap(t, direct.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(t))
 			require.Equal(t, "no_ticket", w.EgressInit(late|harness.Epoch<<20, frame).Reason)
@@ -159,11 +174,14 @@ func TestTicketsOfTwoFlowsInTurn(t *testing.T) {
 			e := w.ThroughService(true)
 			other := stranger(w, e)
 			require.Equal(t, "learned", w.LearnIngress(other).Reason)
+			expireTickets(w)
 			require.Equal(t, "no_ticket", w.LearnReceived(e).Reason)
-			later(w, 101*time.Millisecond)
+			forgetTickets(w)
 			require.Equal(t, "learned", w.LearnReceived(e).Reason)
 			w.EndLeases()
+			expireTickets(w)
 			require.Equal(t, "renewed", w.LearnIngress(other).Reason, "an address that is not translated")
+			expireTickets(w)
 			require.Equal(t, "renewed", w.LearnReceived(e).Reason)
 		})
 	}
@@ -181,7 +199,7 @@ func TestTicketInUse(t *testing.T) {
 	ticket.Program = busy
 	require.NoError(t, w.Maps.Tickets.Put(slot, ticket))
 	require.Zero(t, w.Egress(0, p.Bytes(t)).Mark&harness.TicketBits)
-	later(w, time.Second)
+	expireTickets(w)
 	require.Zero(t, w.Egress(0, p.Bytes(t)).Mark&harness.TicketBits)
 	frame := harness.ToPeer().Wrap(t, p.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(t))
 	require.Equal(t, "no_ticket", w.EgressInit(mark|harness.Epoch<<20, frame).Reason)
