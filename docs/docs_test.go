@@ -433,6 +433,16 @@ func defaults(section reflect.Value, prefix string, out map[string]string) {
 	}
 }
 
+// The reasons of explanations that are not those of packets are described.
+func TestEveryReasonOfAnExplanationHasItsRow(t *testing.T) {
+	var reasons []string
+	constants := regexp.MustCompile(`(?m)^\tReason\w+ += "(.+)"$`)
+	for _, m := range constants.FindAllStringSubmatch(read(t, "pkg/agent/oncache/api/explanation.go"), -1) {
+		reasons = append(reasons, m[1])
+	}
+	requireSameNames(t, reasons, names(rows(t, section(t, read(t, "docs/oncache.md"), "## Reading `antctl oncache explain`"))))
+}
+
 func TestCommandsAndFlags(t *testing.T) {
 	document := read(t, "docs/antctl.md")
 	root := antctl.NewCommand(antctl.Environment{Mode: antctl.ModeAgent, InPod: true}, "")

@@ -109,13 +109,16 @@ func routes(o *options, n *node, cache *onCache, c *controllers, info *querier.A
 // explainer uses this Node's rules and its cache.
 func explainer(n *node, cache *onCache, c *controllers) *explain.Explainer {
 	e := &explain.Explainer{
-		Interfaces: n.store, Policies: c.policies,
+		Interfaces: n.store, Policies: c.policies, Connections: networkpolicy.PodConnections{},
 		FindPod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 			return n.clients.Kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		},
 	}
 	if cache.manager != nil {
 		e.Cache = cache.manager
+	}
+	if c.proxy != nil {
+		e.Services = c.proxy
 	}
 	return e
 }

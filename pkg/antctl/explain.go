@@ -10,15 +10,23 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 )
 
+// maxExplainedRows is how many Endpoints, and how many connections, of a Service the table shows.
+const maxExplainedRows = 10
+
 var oncacheExplainDefinition = Definition{
 	Use: "explain", Group: ONCache,
-	Short: "Explain how connections from one Pod to a port of another are treated",
-	Long: "Explain how connections from one Pod to a port of another are treated, if one of the Pods is on this Node: whether\n" +
-		"policies allow them, by which rule, whether they take the fast path, and if not, why.",
-	Example: "  antctl oncache explain --from ns1/client --to ns2/server --port 80\n  antctl oncache explain --from ns1/client --to ns2/dns --port 53 --protocol UDP",
+	Short: "Explain how connections from a Pod to a port of another Pod or of a Service are treated",
+	Long: "Explain how connections from a Pod to a port of another Pod are treated, if one of the Pods is on this Node, or to a port of a\n" +
+		"Service, if the Pod is: whether policies allow them, by which rule, to which Endpoints they go, whether they take the fast\n" +
+		"path, and if not, why.",
+	Example: "  antctl oncache explain --from ns1/client --to ns2/server --port 80\n" +
+		"  antctl oncache explain --from ns1/client --to ns2/dns --port 53 --protocol UDP\n" +
+		"  antctl oncache explain --from ns1/client --service ns2/web --port 80\n" +
+		"  antctl oncache explain --from ns1/client --to 10.96.0.10 --port 53 --protocol UDP",
 	Flags: []Flag{
 		{Name: "from", Usage: "Pod that opens the connection, NAMESPACE/NAME"},
-		{Name: "to", Usage: "Pod that the connection goes to, NAMESPACE/NAME"},
+		{Name: "to", Usage: "Pod that the connection goes to, NAMESPACE/NAME, or the address of a Service"},
+		{Name: "service", Usage: "Service that the connection goes to, NAMESPACE/NAME; instead of --to"},
 		{Name: "port", Usage: "Port that the connection goes to"},
 		{Name: "protocol", Usage: "TCP, UDP or SCTP; the default is TCP"},
 	},
@@ -27,22 +35,105 @@ var oncacheExplainDefinition = Definition{
 	}}},
 }
 
+// explanation is a table of items and what is said about them.
+type explanation struct{ Table }
+
+func (t *explanation) row(item, format string, args ...any) {
+	t.Rows = append(t.Rows, []string{item, fmt.Sprintf(format, args...)})
+}
+
 func explanationTable(e api.Explanation) Table {
-	t := Table{Header: []string{"ITEM", "ANSWER"}, Unsorted: true}
-	row := func(item, answer string) { t.Rows = append(t.Rows, []string{item, answer}) }
-	row("connection", fmt.Sprintf("%s %s (%s) to %s (%s) port %d", e.Protocol, e.From.Pod, e.From.IP, e.To.Pod, e.To.IP, e.Port))
-	row("path", e.Path)
-	row("reason", e.Reason)
-	row("egress policy", verdictText(e.Egress))
-	row("ingress policy", verdictText(e.Ingress))
+	t := explanation{Table{Header: []string{"ITEM", "ANSWER"}, Unsorted: true}}
+	t.row("connection", "%s %s (%s) to %s port %d", e.Protocol, e.From.Pod, e.From.IP, explainedDestination(e), e.Port)
+	t.row("path", "%s", e.Path)
+	t.row("reason", "%s", reasonText(e.Treatment))
+	if e.Service == nil {
+		t.row("egress policy", "%s", verdictText(e.Egress))
+		t.row("ingress policy", "%s", verdictText(e.Ingress))
+	}
 	if e.LeaseSeconds > 0 {
-		row("lease", seconds(float64(e.LeaseSeconds)))
+		t.row("lease", "%s", seconds(float64(e.LeaseSeconds)))
 	}
-	for _, f := range e.Flows {
-		row(fmt.Sprintf("%s %s to %s", f.Direction, f.Source, f.Destination),
-			fmt.Sprintf("%s, age %s, lease %s, %d packets, %d bytes", f.State, seconds(f.AgeSeconds), seconds(max(f.LeaseSeconds, 0)), f.Packets, f.Bytes))
+	if e.Service != nil {
+		t.service(e.Service)
 	}
-	return t
+	t.flows("", e.Flows)
+	return t.Table
+}
+
+func explainedDestination(e api.Explanation) string {
+	switch {
+	case e.Service == nil:
+		return fmt.Sprintf("%s (%s)", e.To.Pod, e.To.IP)
+	case e.Service.Service == "":
+		return e.To.IP
+	}
+	return fmt.Sprintf("Service %s (%s)", e.Service.Service, e.To.IP)
+}
+
+func (t *explanation) service(s *api.ExplainedService) {
+	for i, e := range s.Endpoints {
+		if i == maxExplainedRows {
+			t.row("more Endpoints", "%d", len(s.Endpoints)-i)
+			break
+		}
+		t.row("Endpoint "+e.Address, "%s: %s", endpointPlace(e), treatmentText(e.Treatment))
+		for _, verdict := range []struct {
+			direction string
+			*api.ExplainedVerdict
+		}{{"egress", e.Egress}, {"ingress", e.Ingress}} {
+			if verdict.ExplainedVerdict != nil && verdict.Isolated {
+				t.row("  "+verdict.direction+" policy", "%s", verdictText(verdict.ExplainedVerdict))
+			}
+		}
+	}
+	for i, c := range s.Connections {
+		if i == maxExplainedRows {
+			t.row("more connections", "%d", len(s.Connections)-i)
+			break
+		}
+		t.row("open from "+c.Client, "to %s: %s", c.Endpoint, treatmentText(c.Treatment))
+		t.flows("  ", c.Flows)
+	}
+}
+
+func endpointPlace(e api.ExplainedEndpoint) string {
+	switch {
+	case e.Node != "":
+		return "on Node " + e.Node
+	case e.Pod != "":
+		return "Pod " + e.Pod + " on this Node"
+	}
+	return "not a known Pod"
+}
+
+func (t *explanation) flows(indent string, flows []api.FlowInfo) {
+	for _, f := range flows {
+		translated := ""
+		if f.Translated != "" {
+			end := "destination"
+			if f.Direction == "ingress" {
+				end = "source"
+			}
+			translated = fmt.Sprintf(", %s becomes %s", end, f.Translated)
+		}
+		t.row(fmt.Sprintf("%s%s %s to %s", indent, f.Direction, f.Source, f.Destination), "%s%s, age %s, lease %s, %d packets, %d bytes",
+			f.State, translated, seconds(f.AgeSeconds), seconds(max(f.LeaseSeconds, 0)), f.Packets, f.Bytes)
+	}
+}
+
+func treatmentText(t api.Treatment) string {
+	if t.Path == api.PathFast && t.Detail == "" {
+		return t.Path
+	}
+	return fmt.Sprintf("%s, %s", t.Path, reasonText(t))
+}
+
+func reasonText(t api.Treatment) string {
+	if t.Detail == "" {
+		return t.Reason
+	}
+	return fmt.Sprintf("%s (%s)", t.Reason, t.Detail)
 }
 
 func verdictText(v *api.ExplainedVerdict) string {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
@@ -53,6 +55,7 @@ func testServiceEndpointIsReplaced(t *testing.T, s *suite) {
 	s.setEndpoint(t, name, corev1.ProtocolUDP, f.server)
 	ping := start(t, s.client.Space, "udp-ping", "--from=:4303", to(f.service.Addr(), f.service.Port()), "--rate=200")
 	s.waitFastIfGate(t, f)
+	s.requireExplained(t, name, f)
 	former := f
 	f.server = netip.AddrPortFrom(other.IP, udpEchoPort)
 	s.setEndpoint(t, name, corev1.ProtocolUDP, f.server)
@@ -62,6 +65,26 @@ func testServiceEndpointIsReplaced(t *testing.T, s *suite) {
 	require.Empty(t, e.egress.State, "%+v", e.egress)
 	require.Empty(t, e.ingress.State, "%+v", e.ingress)
 	require.Positive(t, stop[report.Ping](t, ping).Received)
+}
+
+// requireExplained checks what antctl says about a Service with one Endpoint and, with the gate on, about the flow's connection.
+func (s *suite) requireExplained(t *testing.T, service string, f flow) {
+	t.Helper()
+	e := antctl[api.Explanation](t, s.node1, "oncache", "explain", "--from="+namespace+"/"+s.client.PodName, "--service="+namespace+"/"+service,
+		fmt.Sprint("--port=", servicePort), "--protocol="+f.proto)
+	require.Len(t, e.Service.Endpoints, 1)
+	require.Equal(t, f.server.String(), e.Service.Endpoints[0].Address)
+	if !s.oncache {
+		require.Equal(t, api.ReasonNotEnabled, e.Reason)
+		return
+	}
+	require.Equal(t, api.Treatment{Path: api.PathFast, Reason: api.ReasonActive}, e.Service.Endpoints[0].Treatment)
+	require.Equal(t, s.node2.Name, e.Service.Endpoints[0].Node)
+	require.Equal(t, api.PathFast, e.Path, "%+v", e.Service)
+	open := slices.IndexFunc(e.Service.Connections, func(c api.ExplainedConnection) bool { return c.Client == f.client.String() })
+	require.GreaterOrEqual(t, open, 0, "%+v", e.Service.Connections)
+	require.Equal(t, f.server.String(), e.Service.Connections[open].Endpoint)
+	require.Len(t, e.Service.Connections[open].Flows, 2)
 }
 
 // servicePort differs from the Endpoints', so that ports are translated, too.
@@ -87,7 +110,7 @@ func (s *suite) createClusterIP(t *testing.T, name string, protocol corev1.Proto
 // setEndpoint makes a port of a Pod on the second Node the only Endpoint of a Service, and waits until the client's Node knows.
 func (s *suite) setEndpoint(t *testing.T, service string, protocol corev1.Protocol, endpoint netip.AddrPort) {
 	t.Helper()
-	slices := s.Client.DiscoveryV1().EndpointSlices(namespace)
+	endpointSlices := s.Client.DiscoveryV1().EndpointSlices(namespace)
 	port := int32(endpoint.Port())
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
@@ -95,11 +118,11 @@ func (s *suite) setEndpoint(t *testing.T, service string, protocol corev1.Protoc
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To(""), Protocol: &protocol, Port: &port}},
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{endpoint.Addr().String()}, NodeName: &s.node2.Name}},
 	}
-	_, err := slices.Update(t.Context(), slice, metav1.UpdateOptions{})
+	_, err := endpointSlices.Update(t.Context(), slice, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = slices.Create(t.Context(), slice, metav1.CreateOptions{})
+		_, err = endpointSlices.Create(t.Context(), slice, metav1.CreateOptions{})
 		t.Cleanup(func() {
-			require.NoError(t, slices.Delete(context.WithoutCancel(t.Context()), service, metav1.DeleteOptions{}))
+			require.NoError(t, endpointSlices.Delete(context.WithoutCancel(t.Context()), service, metav1.DeleteOptions{}))
 		})
 	}
 	require.NoError(t, err)

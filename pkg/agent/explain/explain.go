@@ -1,8 +1,11 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain explains how connections between two Pods are treated: whether policies allow them, whether the fast path
-// carries them, and if not, why. It asks the components that decide, and decides nothing itself.
+// Package explain explains how connections from a Pod to another one, or to a Service, are treated: whether policies allow them,
+// whether the fast path carries them, and if not, why. It asks the components that decide, and decides nothing itself.
+//
+// explain.go has questions about Pods; service.go those about Services, with endpoint.go for where connections can go and
+// connection.go for those that are open.
 package explain
 
 import (
@@ -23,9 +26,10 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Interfaces finds a local Pod's interfaces.
+// Interfaces finds a local Pod's interfaces, and the interface with an address.
 type Interfaces interface {
 	GetContainerInterfacesByPod(podName, podNamespace string) []*interfacestore.InterfaceConfig
+	GetInterfaceByIP(netip.Addr) (*interfacestore.InterfaceConfig, bool)
 }
 
 // Policies are the rules on the switch.
@@ -42,24 +46,34 @@ type Cache interface {
 	Endpoints() []api.EndpointInfo
 }
 
-// Explainer answers questions about one Node. Cache is nil when the feature gate ONCache is off.
+// Explainer answers questions about one Node.
 type Explainer struct {
 	Interfaces Interfaces
 	Policies   Policies
-	Cache      Cache
+	// Cache is nil when the feature gate ONCache is off, Services without AntreaProxy.
+	Cache    Cache
+	Services Services
+	// Connections are those that Open vSwitch tracks.
+	Connections Connections
 	// FindPod reads the object of a Pod that is not on this Node.
 	FindPod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 }
 
-// Question names two Pods, as namespace/name, and the port to which the first opens a connection.
+// Question names a Pod, what it opens a connection to, and the port there.
 type Question struct {
-	From, To string
-	Protocol string
-	Port     uint16
+	// From is a Pod, as namespace/name.
+	From string
+	// To is another Pod, or the address of a Service. Service is a Service, as namespace/name. One of the two is set.
+	To, Service string
+	Protocol    string
+	Port        uint16
 }
 
 // ErrNotHere is wrapped by the error for a question about Pods that are not on this Node.
 var ErrNotHere = errors.New("neither Pod is on this Node: ask the agent of one of their Nodes")
+
+// ErrNoService is wrapped by the error for a question about a Service that AntreaProxy does not have.
+var ErrNoService = errors.New("not found, or not handled by AntreaProxy")
 
 // ErrBadQuestion is wrapped by the error for an invalid question.
 var ErrBadQuestion = errors.New("bad question")
@@ -75,6 +89,9 @@ func (e *Explainer) Explain(ctx context.Context, q Question) (*api.Explanation, 
 	from, fromIPs, err := e.pod(ctx, q.From)
 	if err != nil {
 		return nil, err
+	}
+	if _, notAddress := netip.ParseAddr(q.To); q.Service != "" || notAddress == nil {
+		return e.explainService(q, number, from, fromIPs)
 	}
 	to, toIPs, err := e.pod(ctx, q.To)
 	if err != nil {
@@ -118,6 +135,15 @@ func (e *Explainer) pod(ctx context.Context, ref string) (pod api.ExplainedPod, 
 		}
 	}
 	return pod, ips, nil
+}
+
+// localPod returns the namespace/name of the Pod on this Node that has the address, "" if there is none.
+func (e *Explainer) localPod(addr netip.Addr) string {
+	i, ok := e.Interfaces.GetInterfaceByIP(addr)
+	if !ok || i.Type != interfacestore.ContainerInterface {
+		return ""
+	}
+	return i.PodNamespace + "/" + i.PodName
 }
 
 // commonFamily returns an address from each list, both of the same IP version.
@@ -164,52 +190,83 @@ func (e *Explainer) owner(flowID uint32) string {
 
 // explainPath sets path, reason and flows.
 func (e *Explainer) explainPath(answer *api.Explanation, source, destination netip.Addr) error {
-	slow := func(reason string) error {
-		answer.Path, answer.Reason = api.PathSlow, reason
-		return nil
-	}
-	denied := answer.Egress != nil && !answer.Egress.Allowed || answer.Ingress != nil && !answer.Ingress.Allowed
-	defer func() {
-		if denied {
-			answer.Path, answer.Reason = api.PathDenied, "policy"
-		}
-	}()
-	if e.Cache == nil {
-		return slow("not enabled")
-	}
-	status, err := e.Cache.Status()
-	if err != nil {
-		return err
-	}
-	answer.LeaseSeconds = status.LeaseSeconds
 	local, remote := source, destination
 	if !answer.From.Local {
 		local, remote = destination, source
 	}
-	if answer.Flows, err = e.flows(answer, local, source, destination); err != nil {
+	excluded, err := e.excluded(answer, local)
+	if err != nil {
 		return err
 	}
-	switch {
-	case status.State != api.StateActive:
-		return slow(strings.ToLower(status.State))
-	case answer.Protocol == "SCTP":
-		return slow("protocol")
-	case answer.From.Local && answer.To.Local || !e.isRemote(remote):
-		return slow("not_remote")
-	case !e.isEndpoint(local):
-		return slow("no_endpoint")
-	case len(answer.Flows) == 0:
-		return slow("no_entry")
-	}
-	for _, f := range answer.Flows {
-		if f.State != "active" {
-			answer.Path, answer.Reason = api.PathSlow, f.State
-			continue
+	if e.Cache != nil {
+		if answer.Flows, err = e.flows(answer, local, source, destination); err != nil {
+			return err
 		}
-		answer.Path, answer.Reason = api.PathFast, f.State
-		break
+	}
+	switch {
+	case answer.Egress != nil && !answer.Egress.Allowed || answer.Ingress != nil && !answer.Ingress.Allowed:
+		answer.Treatment = api.Treatment{Path: api.PathDenied, Reason: api.ReasonPolicy}
+	case excluded != nil:
+		answer.Treatment = *excluded
+	case answer.From.Local && answer.To.Local || !e.isRemote(remote):
+		answer.Treatment = slow("not_remote", "")
+	case len(answer.Flows) == 0:
+		answer.Treatment = e.notLearned(local)
+	default:
+		answer.Treatment = ofFlows(answer.Flows)
 	}
 	return nil
+}
+
+func slow(reason, detail string) api.Treatment {
+	return api.Treatment{Path: api.PathSlow, Reason: reason, Detail: detail}
+}
+
+// excluded says why no connection of the local address can take the fast path; nil if one can.
+func (e *Explainer) excluded(answer *api.Explanation, local netip.Addr) (*api.Treatment, error) {
+	why := func(reason, detail string) (*api.Treatment, error) {
+		treatment := slow(reason, detail)
+		return &treatment, nil
+	}
+	if e.Cache == nil {
+		return why(api.ReasonNotEnabled, "")
+	}
+	status, err := e.Cache.Status()
+	if err != nil {
+		return nil, err
+	}
+	answer.LeaseSeconds = status.LeaseSeconds
+	endpoint := e.endpoint(local)
+	switch {
+	case status.State != api.StateActive:
+		return why(strings.ToLower(status.State), status.Reason)
+	case answer.Protocol == "SCTP":
+		return why("protocol", "the cache is for TCP and UDP")
+	case endpoint == nil:
+		return why("no_endpoint", "the Pod is not announced to the cache")
+	case endpoint.OnOVS != "":
+		return why("no_endpoint", endpoint.OnOVS)
+	}
+	return nil, nil
+}
+
+// notLearned is the treatment of an established connection that has no entry.
+func (e *Explainer) notLearned(local netip.Addr) api.Treatment {
+	if endpoint := e.endpoint(local); endpoint != nil && endpoint.ShareUsedUp {
+		return slow("share", "the cache is nearly full, and the Pod has its share of it")
+	}
+	return slow("no_entry", "")
+}
+
+// ofFlows is the treatment of connections that have entries: that of the first active one, or of the last.
+func ofFlows(flows []api.FlowInfo) (t api.Treatment) {
+	for _, f := range flows {
+		if f.State == api.ReasonActive {
+			return api.Treatment{Path: api.PathFast, Reason: f.State}
+		}
+		t = slow(f.State, "")
+	}
+	return t
 }
 
 // flows returns the entries of connections to the port, of both directions.
@@ -230,18 +287,28 @@ func hasAddress(text string, addr netip.Addr) bool {
 }
 
 func (e *Explainer) isRemote(addr netip.Addr) bool {
+	_, ok := e.remoteNode(addr)
+	return ok
+}
+
+// remoteNode returns the name of the Node in whose Pod network the address is; ok is false if the cache knows none.
+func (e *Explainer) remoteNode(addr netip.Addr) (name string, ok bool) {
 	for _, node := range e.Cache.Nodes() {
 		for _, cidr := range node.PodCIDRs {
 			if prefix, err := netip.ParsePrefix(cidr); err == nil && prefix.Contains(addr) {
-				return true
+				return node.Name, true
 			}
 		}
 	}
-	return false
+	return "", false
 }
 
-func (e *Explainer) isEndpoint(addr netip.Addr) bool {
-	return slices.ContainsFunc(e.Cache.Endpoints(), func(endpoint api.EndpointInfo) bool {
-		return slices.Contains(endpoint.IPs, addr.String())
-	})
+// endpoint returns the local Pod with the address as the cache knows it; nil if it does not.
+func (e *Explainer) endpoint(addr netip.Addr) *api.EndpointInfo {
+	endpoints := e.Cache.Endpoints()
+	i := slices.IndexFunc(endpoints, func(endpoint api.EndpointInfo) bool { return slices.Contains(endpoint.IPs, addr.String()) })
+	if i < 0 {
+		return nil
+	}
+	return &endpoints[i]
 }

@@ -28,8 +28,10 @@ func (fakePolicies) RuleOwner(id uint32) (v1beta2.NetworkPolicyReference, bool) 
 }
 
 type fakeCache struct {
-	state string
-	flows []api.FlowInfo
+	state     string
+	flows     []api.FlowInfo
+	onOVS     string
+	fullShare bool
 }
 
 func (c *fakeCache) Status() (*api.Status, error) {
@@ -41,10 +43,10 @@ func (c *fakeCache) Flows(oncache.FlowFilter) ([]api.FlowInfo, error) {
 }
 
 func (c *fakeCache) Nodes() []api.NodeInfo {
-	return []api.NodeInfo{{PodCIDRs: []string{"10.0.1.0/24"}}}
+	return []api.NodeInfo{{Name: "n2", PodCIDRs: []string{"10.0.1.0/24", "fd00:1::/64"}}}
 }
 func (c *fakeCache) Endpoints() []api.EndpointInfo {
-	return []api.EndpointInfo{{IPs: []string{"10.0.0.1"}}}
+	return []api.EndpointInfo{{IPs: []string{"10.0.0.1", "fd00::1"}, OnOVS: c.onOVS, ShareUsedUp: c.fullShare}}
 }
 
 func rule(direction openflow.PolicyDirection, peers ...string) *openflow.PolicyRule {
@@ -89,6 +91,7 @@ func TestExplain(t *testing.T) {
 		path, reason string
 		entries      int
 		policy       string
+		cache        fakeCache
 	}{
 		{name: "cached", from: "ns/here", to: "ns/there", flows: active, path: "fast", reason: "active", entries: 2},
 		{name: "cached, opened by the other Pod", from: "ns/there", to: "ns/here", flows: active, path: "fast", reason: "active", entries: 1},
@@ -97,6 +100,12 @@ func TestExplain(t *testing.T) {
 		{name: "same Node", from: "ns/here", to: "ns/shaped", path: "slow", reason: "not_remote"},
 		{name: "host network", from: "ns/here", to: "ns/host", path: "slow", reason: "not_remote"},
 		{name: "Pod that may not use the cache", from: "ns/shaped", to: "ns/there", path: "slow", reason: "no_endpoint"},
+		{name: "Pod that is kept on Open vSwitch", from: "ns/here", to: "ns/there", cache: fakeCache{onOVS: "tcpdump"}, path: "slow", reason: "no_endpoint"},
+		{name: "share used up", from: "ns/here", to: "ns/there", cache: fakeCache{fullShare: true}, path: "slow", reason: "share"},
+		{name: "through a Service", from: "ns/here", to: "ns/there", path: "fast", reason: "active", entries: 2, flows: []api.FlowInfo{
+			{Direction: "egress", Protocol: "TCP", Source: "10.0.0.1:4000", Destination: "10.96.0.1:443", Translated: "10.0.1.1:80", State: "active"},
+			{Direction: "ingress", Protocol: "TCP", Source: "10.0.1.1:80", Destination: "10.0.0.1:4000", Translated: "10.96.0.1:443", State: "active"},
+			{Direction: "egress", Protocol: "TCP", Source: "10.0.0.1:4001", Destination: "10.96.0.1:443", Translated: "10.0.1.2:80", State: "active"}}},
 		{name: "SCTP", from: "ns/here", to: "ns/there", protocol: "sctp", path: "slow", reason: "protocol"},
 		{name: "observing", from: "ns/here", to: "ns/there", state: api.StateObserving, flows: active, path: "slow", reason: "observing", entries: 2},
 		{name: "gate off", from: "ns/here", to: "ns/there", state: "none", path: "slow", reason: "not enabled"},
@@ -108,7 +117,8 @@ func TestExplain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			e := &Explainer{Interfaces: store, Policies: test.rules, FindPod: findPod}
 			if test.state != "none" {
-				cache := &fakeCache{state: api.StateActive, flows: test.flows}
+				cache := &test.cache
+				cache.state, cache.flows = api.StateActive, test.flows
 				if test.state != "" {
 					cache.state = test.state
 				}

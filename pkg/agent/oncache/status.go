@@ -253,6 +253,7 @@ func (m *Manager) Endpoints() []api.EndpointInfo {
 		info := api.EndpointInfo{
 			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
 			Slot: e.slot, Generation: e.generation, Epoch: e.epoch, Flows: m.dp.FlowCount(e.slot),
+			ShareUsedUp: m.dp.ShareUsedUp(e.slot),
 		}
 		for _, ip := range e.pod.IPs {
 			info.IPs = append(info.IPs, ip.String())

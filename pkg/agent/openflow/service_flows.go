@@ -56,6 +56,14 @@ func (p *ServicePort) endpoints(s scope) []Endpoint {
 	return p.Cluster
 }
 
+// ForPods returns the Endpoints to which new connections of this Node's Pods to one of the port's frontends go.
+func (p *ServicePort) ForPods(f Frontend) []Endpoint {
+	if shortCircuits(f) {
+		return p.Cluster
+	}
+	return p.endpoints(scopeOf(f))
+}
+
 // uses tells whether a frontend needs the group of the scope.
 func (p *ServicePort) uses(s scope) bool {
 	for _, f := range p.Frontends {

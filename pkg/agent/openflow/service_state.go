@@ -139,11 +139,7 @@ func (p *installedPort) remoteAddresses() []netip.Addr {
 	remote := func(e Endpoint) bool { return e.PodNetwork && !e.OnThisNode }
 	var addresses []netip.Addr
 	for _, f := range p.Frontends {
-		to := scopeOf(f)
-		if shortCircuits(f) {
-			to = scopeCluster
-		}
-		if !f.NodePort && !slices.Contains(addresses, f.Address.Addr()) && slices.ContainsFunc(p.endpoints(to), remote) {
+		if !f.NodePort && !slices.Contains(addresses, f.Address.Addr()) && slices.ContainsFunc(p.ForPods(f), remote) {
 			addresses = append(addresses, f.Address.Addr())
 		}
 	}

@@ -323,6 +323,22 @@ func TestStateOfAnEarlierVersion(t *testing.T) {
 	require.Equal(t, ruleCounts{1: counted(1, 3, 30, 0, 0)}, r.ledger.Reported)
 }
 
+// The next agent continues with the counters of connections to Services, which it knows by their translation.
+func TestTranslatedFlowsOutliveTheAgent(t *testing.T) {
+	service, server := netip.MustParseAddrPort("10.96.0.1:80"), netip.MustParseAddrPort("[fd00::1]:8080")
+	seen := map[networkpolicy.CachedFlow]networkpolicy.EntryCount{}
+	for i, translated := range []netip.AddrPort{{}, netip.MustParseAddrPort("10.0.1.1:8080"), server} {
+		seen[networkpolicy.CachedFlow{Egress: true, Protocol: 6, Source: service, Destination: service, Translated: translated}] =
+			networkpolicy.EntryCount{Packets: uint64(i) + 1}
+	}
+	file := filepath.Join(t.TempDir(), "stats")
+	former := state{Ledger: ledger{Session: "x"}, FastPath: networkpolicy.FastState{Seen: seen}}
+	require.NoError(t, former.store(file))
+	next, err := load(file)
+	require.NoError(t, err)
+	require.Equal(t, seen, next.FastPath.Seen)
+}
+
 // The next agent knows to whom the packets belong that the fast path has carried until the end, even if it cannot ask antrea-controller.
 func TestOwnersOutliveTheAgent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stats")

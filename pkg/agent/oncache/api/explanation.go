@@ -9,26 +9,90 @@ const (
 	PathFast = "fast"
 	// PathSlow: all packets take the slow path.
 	PathSlow = "slow"
-	// PathDenied: policies do not allow the connection to be opened. One that was opened before may go on.
+	// PathDenied: the connection cannot be opened, because of policies or because the Service does not take it. One that was opened
+	// before may go on.
 	PathDenied = "denied"
 )
 
-// Explanation describes how connections from one Pod to a port of another are treated, as far as this Node decides it.
+// Reasons of an explanation that are not those under which packets are counted. docs/oncache.md explains them.
+const (
+	ReasonActive       = "active"
+	ReasonPolicy       = "policy"
+	ReasonNotEnabled   = "not enabled"
+	ReasonKubeProxy    = "kube_proxy"
+	ReasonNodePort     = "node_port"
+	ReasonRejected     = "rejected"
+	ReasonSourceRanges = "source_ranges"
+	ReasonHairpin      = "hairpin"
+	ReasonSameNode     = "same_node"
+	ReasonOutside      = "outside"
+	ReasonSNAT         = "snat"
+	ReasonNoConnection = "no_connection"
+)
+
+// Treatment is a path and why it is taken.
+type Treatment struct {
+	// Path is one of the constants above.
+	Path string `json:"path"`
+	// Reason is one of the constants above, a reason under which packets are counted, or the state of a cache that is not active, in
+	// lower case.
+	Reason string `json:"reason"`
+	// Detail is what Reason means here, in words; "" where the reason says it all.
+	Detail string `json:"detail,omitempty"`
+}
+
+// Explanation describes how connections from one Pod to a port of another Pod or of a Service are treated, as far as this Node
+// decides it.
 type Explanation struct {
-	From     ExplainedPod `json:"from"`
+	From ExplainedPod `json:"from"`
+	// To is the other Pod. Of a Service it has only the address.
 	To       ExplainedPod `json:"to"`
 	Protocol string       `json:"protocol"`
 	Port     uint16       `json:"port"`
+	// Egress and Ingress are the verdicts of the policies; nil when the other Node decides, or when they depend on the Service's
+	// Endpoint.
+	Egress  *ExplainedVerdict `json:"egress,omitempty"`
+	Ingress *ExplainedVerdict `json:"ingress,omitempty"`
+	Treatment
+	// LeaseSeconds is how long a direction may use the fast path without being confirmed; 0 without a cache.
+	LeaseSeconds int `json:"leaseSeconds,omitempty"`
+	// Service is set for connections to a Service. These have their flows in it.
+	Service *ExplainedService `json:"service,omitempty"`
+	// Flows are the cached directions of all connections to the Pod, those through Services included.
+	Flows []FlowInfo `json:"flows,omitempty"`
+}
+
+// ExplainedService is an address of a Service.
+type ExplainedService struct {
+	// Service is its namespace/name; "" if AntreaProxy does not handle the address.
+	Service string `json:"service,omitempty"`
+	// Address is the address and port that the Pod connects to.
+	Address string `json:"address"`
+	// Endpoints are those to which new connections may go, by their addresses.
+	Endpoints []ExplainedEndpoint `json:"endpoints,omitempty"`
+	// Connections are those of the Pod to Address that are open, by their ports.
+	Connections []ExplainedConnection `json:"connections,omitempty"`
+}
+
+// ExplainedEndpoint is where a connection to a Service can go, with the path of established connections that go there.
+type ExplainedEndpoint struct {
+	Address string `json:"address"`
+	// Node is the name of the remote Node, Pod the namespace/name of a local Pod; "" for others.
+	Node string `json:"node,omitempty"`
+	Pod  string `json:"pod,omitempty"`
+	Treatment
 	// Egress and Ingress are the verdicts of the policies; nil when the other Node decides.
 	Egress  *ExplainedVerdict `json:"egress,omitempty"`
 	Ingress *ExplainedVerdict `json:"ingress,omitempty"`
-	// Path is one of the constants above. Reason is "active" for PathFast, "policy" for PathDenied, and otherwise a reason
-	// under which packets are counted, or the state of a cache that is not active, in lower case.
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-	// LeaseSeconds is how long a direction may use the fast path without being confirmed; 0 without a cache.
-	LeaseSeconds int `json:"leaseSeconds,omitempty"`
-	// Flows are the cached directions of all such connections.
+}
+
+// ExplainedConnection is an open connection to a Service: an entry of conntrack, of the cache, or both.
+type ExplainedConnection struct {
+	// Client is the Pod's address and port, Endpoint where Open vSwitch sends its packets.
+	Client   string `json:"client"`
+	Endpoint string `json:"endpoint"`
+	Treatment
+	// Flows are its cached directions.
 	Flows []FlowInfo `json:"flows,omitempty"`
 }
 

@@ -107,6 +107,8 @@ type EndpointInfo struct {
 	Epoch uint32 `json:"epoch"`
 	// Flows is the number of the Pod's entries in the cache, in both directions. It can be too high for up to a minute.
 	Flows int `json:"flows"`
+	// ShareUsedUp: a flow map is nearly full and the Pod has its share of it, so flows that are not in it stay on Open vSwitch.
+	ShareUsedUp bool `json:"shareUsedUp,omitempty"`
 	// OnOVS says why the Pod's traffic takes the slow path; "" when it may use the cache. Such a Pod has no slot.
 	OnOVS string `json:"onOVS,omitempty"`
 }

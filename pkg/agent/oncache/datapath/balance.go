@@ -45,6 +45,19 @@ func (d *Datapath) FlowCount(slot int) int {
 	return int(total)
 }
 
+// ShareUsedUp tells whether the programs make no entries for new flows of the endpoint in a slot, in one of the flow maps: it is nearly
+// full, and the endpoint has its share of it.
+func (d *Datapath) ShareUsedUp(slot int) bool {
+	for m := range object.FlowMaps {
+		l := &d.limits.Elements[m]
+		share := atomic.LoadInt64(&l.Share)
+		if share > 0 && atomic.LoadInt64(&l.Entries) >= atomic.LoadInt64(&l.Full) && atomic.LoadInt64(&d.countOf(m, slot).Entries) >= share {
+			return true
+		}
+	}
+	return false
+}
+
 // Balancer divides the flow maps among the endpoints. It tells the programs each endpoint's share, corrects their counts,
 // and deletes entries that others are entitled to. It is not safe for concurrent use.
 type Balancer struct {

@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain serves /oncache/explain: an api.Explanation for the parameters from and to (namespace/name of Pods), port
-// and protocol (TCP if it is not given).
+// Package explain serves /oncache/explain: an api.Explanation for the parameters from (namespace/name of a Pod), to (namespace/name
+// of another one, or the address of a Service) or service (namespace/name), port and protocol (TCP if it is not given).
 package explain
 
 import (
@@ -38,7 +38,7 @@ func HandleFunc(e Explainer) http.HandlerFunc {
 			handlers.WriteJSON(w, answer)
 		case errors.Is(err, explain.ErrBadQuestion):
 			http.Error(w, err.Error(), http.StatusBadRequest)
-		case errors.Is(err, explain.ErrNotHere), apierrors.IsNotFound(err):
+		case errors.Is(err, explain.ErrNotHere), errors.Is(err, explain.ErrNoService), apierrors.IsNotFound(err):
 			http.Error(w, err.Error(), http.StatusNotFound)
 		default:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -48,12 +48,13 @@ func HandleFunc(e Explainer) http.HandlerFunc {
 
 func parseQuestion(r *http.Request) (explain.Question, error) {
 	query := r.URL.Query()
-	q := explain.Question{From: query.Get("from"), To: query.Get("to"), Protocol: query.Get("protocol")}
+	q := explain.Question{From: query.Get("from"), To: query.Get("to"), Service: query.Get("service"), Protocol: query.Get("protocol")}
 	if q.Protocol == "" {
 		q.Protocol = "TCP"
 	}
-	if q.From == "" || q.To == "" || query.Get("port") == "" {
-		return q, errors.New("from, to and port are needed: two Pods as NAMESPACE/NAME, and a port of the second")
+	if q.From == "" || (q.To == "") == (q.Service == "") || query.Get("port") == "" {
+		return q, errors.New("from, port, and either to or service are needed: from is a Pod as NAMESPACE/NAME, to another one or the " +
+			"address of a Service, service a Service as NAMESPACE/NAME, and port that of to or service")
 	}
 	port, err := strconv.ParseUint(query.Get("port"), 10, 16)
 	if err != nil || port == 0 {

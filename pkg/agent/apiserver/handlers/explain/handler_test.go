@@ -20,7 +20,7 @@ import (
 type fakeExplainer struct{ err error }
 
 func (e fakeExplainer) Explain(_ context.Context, q explain.Question) (*api.Explanation, error) {
-	return &api.Explanation{Path: fmt.Sprint(q)}, e.err
+	return &api.Explanation{Treatment: api.Treatment{Path: fmt.Sprint(q)}}, e.err
 }
 
 func TestHandleFunc(t *testing.T) {
@@ -31,10 +31,14 @@ func TestHandleFunc(t *testing.T) {
 		code        int
 		body        string
 	}{
-		{"TCP is the default", pods + "&port=80", nil, http.StatusOK, "{a/b c/d TCP 80}"},
-		{"protocol", pods + "&port=53&protocol=udp", nil, http.StatusOK, "{a/b c/d udp 53}"},
-		{"no port", pods, nil, http.StatusBadRequest, "from, to and port are needed"},
-		{"no Pod", "to=c/d&port=80", nil, http.StatusBadRequest, "from, to and port are needed"},
+		{"TCP is the default", pods + "&port=80", nil, http.StatusOK, "{a/b c/d  TCP 80}"},
+		{"protocol", pods + "&port=53&protocol=udp", nil, http.StatusOK, "{a/b c/d  udp 53}"},
+		{"a Service's address", "from=a/b&to=10.96.0.1&port=80", nil, http.StatusOK, "{a/b 10.96.0.1  TCP 80}"},
+		{"a Service", "from=a/b&service=c/d&port=80", nil, http.StatusOK, "{a/b  c/d TCP 80}"},
+		{"a Pod and a Service", pods + "&service=c/d&port=80", nil, http.StatusBadRequest, "either to or service"},
+		{"no such Service", "from=a/b&service=c/d&port=80", explain.ErrNoService, http.StatusNotFound, "not handled by AntreaProxy"},
+		{"no port", pods, nil, http.StatusBadRequest, "from, port, and either to or service are needed"},
+		{"no Pod", "to=c/d&port=80", nil, http.StatusBadRequest, "from, port, and either to or service are needed"},
 		{"port 0", pods + "&port=0", nil, http.StatusBadRequest, "must be 1 to 65535"},
 		{"no number", pods + "&port=http", nil, http.StatusBadRequest, "must be 1 to 65535"},
 		{"bad question", pods + "&port=80", explain.ErrBadQuestion, http.StatusBadRequest, "bad question"},

@@ -88,6 +88,8 @@ func TestShareIsUsedUp(t *testing.T) {
 			newOut, newIn := a.Packets(3, false)
 			require.Equal(t, "share", a.LearnEgress(newOut).Reason)
 			require.Equal(t, "share", a.LearnIngress(newIn).Reason)
+			require.True(t, a.ShareUsedUp(a.Slot))
+			require.False(t, a.ShareUsedUp(b.Slot))
 			require.Equal(t, [2]int64{3, 3}, a.Counts(), "nothing was stored")
 			require.Len(t, w.Entries(), 6)
 
@@ -104,6 +106,7 @@ func TestShareIsUsedUp(t *testing.T) {
 			require.Equal(t, "learned", b.LearnIngress(otherIn).Reason)
 
 			limit(w, full+2, share)
+			require.False(t, a.ShareUsedUp(a.Slot), "the map is no longer nearly full")
 			require.Equal(t, "learned", a.LearnEgress(newOut).Reason, "the map is no longer nearly full")
 			limit(w, full, share+2)
 			require.Equal(t, "learned", a.LearnIngress(newIn).Reason, "the share has grown")
