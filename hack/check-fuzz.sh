@@ -54,6 +54,8 @@ translated address       | ticket.h    | if (same4(before, p))                  
 translated own end       | ticket.h    | before->saddr == p->saddr \&\& before->sport == p->sport | true
 DSCP changed             | ticket.h    | t->tos != p->tos \|\|                   | 
 TTL behind Open vSwitch  | ticket.h    | t->ttl != p->ttl + 1                    | 0
+number of another flow   | ticket.h    | } else if (!same_flow(t, p)) {          | } else if (0) {
+number taken meanwhile   | ticket.h    | r->apart < (__s64)TICKET_UNDERWAY_NS    | false
 translation: destination | egress.h    | \&to, false, ipv6)                      | \&to, true, ipv6)
 translation: port        | translation.h | if (to->port != port \&\&              | if (to->port == port \&\&
 translation: address     | translation.h | *addr = to->addr[0];                  | 

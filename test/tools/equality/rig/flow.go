@@ -25,32 +25,44 @@ func (b *Rig) setFence(f equality.Flow) {
 func (b *Rig) establish(t *testing.T, f equality.Flow) {
 	t.Helper()
 	forth, back := b.World.Packet(f), b.ReplyTo(f)
+	first, second := way{&forth, equality.Sender, equality.Receiver}, way{&back, equality.Receiver, equality.Sender}
+	if b.ReceiverOpens {
+		first, second = second, first
+	}
 	if f.Protocol == unix.IPPROTO_TCP {
-		open, answer := forth, back
+		open, answer := *first.p, *second.p
 		open.Flags, answer.Flags = equality.SYN, equality.SYN|equality.ACK
 		open.Payload, answer.Payload = nil, nil
 		open.Sequence--
 		answer.Sequence--
-		b.exchange(t, &open, &answer)
+		b.pass(t, way{&open, first.from, first.to})
+		b.pass(t, way{&answer, second.from, second.to})
 	}
-	b.exchange(t, &forth, &back)
+	b.pass(t, first)
+	b.pass(t, second)
+}
+
+// way is a packet from one Pod to the other.
+type way struct {
+	p        *equality.Packet
+	from, to equality.Point
+}
+
+// pass sends an ordinary packet, which must arrive, and returns what was seen of it.
+func (b *Rig) pass(t *testing.T, w way) equality.Observation {
+	t.Helper()
+	seen := b.Send(t, b.sockets[w.from], map[equality.Point]int{w.to: 1}, afpacket.Frame{Data: w.p.Bytes()})
+	require.Len(t, seen[w.to], 1, "an ordinary packet from %s", w.from)
+	return seen
 }
 
 // exchange sends a packet in each direction; both must arrive. It says whether the first took the fast path on both Nodes, which it
 // does only when both directions have usable entries.
 func (b *Rig) exchange(t *testing.T, forth, back *equality.Packet) (fast bool) {
 	t.Helper()
-	for _, way := range []struct {
-		p        *equality.Packet
-		from, to equality.Point
-	}{{forth, equality.Sender, equality.Receiver}, {back, equality.Receiver, equality.Sender}} {
-		seen := b.Send(t, b.sockets[way.from], map[equality.Point]int{way.to: 1}, afpacket.Frame{Data: way.p.Bytes()})
-		require.Len(t, seen[way.to], 1, "an ordinary packet from %s", way.from)
-		if way.from == equality.Sender {
-			fast = len(seen[equality.SendingTunnel])+len(seen[equality.ReceivingTunnel]) == 0
-		}
-	}
-	return fast
+	seen := b.pass(t, way{forth, equality.Sender, equality.Receiver})
+	b.pass(t, way{back, equality.Receiver, equality.Sender})
+	return len(seen[equality.SendingTunnel])+len(seen[equality.ReceivingTunnel]) == 0
 }
 
 // Warm exchanges packets until they take the fast path on both Nodes.

@@ -33,6 +33,8 @@ type Rig struct {
 	Devices map[string]Transmitter
 	// ReplyTo is an ordinary packet of a flow from the receiving Pod; New sets it to World.Reply.
 	ReplyTo func(equality.Flow) equality.Packet
+	// ReceiverOpens: the receiving Pod opens connections, with ReplyTo.
+	ReceiverOpens bool
 	// SwitchCache switches the cache of both Nodes off or on. Forget makes connection tracking forget the Pods' connections.
 	SwitchCache func(t *testing.T, on bool)
 	Forget      func(t *testing.T)

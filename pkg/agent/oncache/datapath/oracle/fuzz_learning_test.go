@@ -35,7 +35,9 @@ func FuzzLearning(f *testing.F) {
 	for kind := range bases {
 		bases[kind] = w.learningBase(kind)
 		f.Add([]byte{byte(kind)})
-		f.Add([]byte{byte(kind) | 32 | 64*2})
+		for order := range 3 {
+			f.Add([]byte{byte(kind | 32 | order<<6)})
+		}
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		r := recipe(input)

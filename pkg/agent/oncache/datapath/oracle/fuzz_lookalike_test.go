@@ -75,7 +75,7 @@ func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 	learned, to := w.learned(t, l, at)
 	w.stats.note(learned)
 	if learned && to.IsValid() {
-		t.Fatalf("learned from a packet of another flow, with the translation %v\nbefore %x\nlookalike %x\nbehind %x", to, s.Before.Frame, lookalike, s.After.Frame)
+		t.Fatalf("learned, but from a packet of another flow, with the translation %v\nbefore %x\nlookalike %x\nbehind %x", to, s.Before.Frame, lookalike, s.After.Frame)
 	}
 	l.seen.Before.Frame = lookalike
 	w.learned(t, l, at)
