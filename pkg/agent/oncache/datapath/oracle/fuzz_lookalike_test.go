@@ -29,8 +29,8 @@ func TestLookalikes(t *testing.T) {
 
 // checkLookalike is about two packets of one socket that differ in nothing but their peers, and whose tickets share a slot. Open
 // vSwitch drops the first one; what comes out belongs to the other one, the lookalike, which was never translated or only otherwise.
-// Then nothing may be learned of the first one's flow. order: the lookalike is the second one to
-// reach Egress or Ingress (0), the first one (1), or so early that its ticket is not kept any more (2).
+// Then no translation may be learned of the first one's flow. order: the lookalike is the second one to reach Egress or Ingress (0), the
+// first one (1), or so early that its ticket is not kept any more (2).
 func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 	s := &l.seen
 	before := fuzzCase{ingress: l.ingress, packet: s.Before, state: *s.State}
