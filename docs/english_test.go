@@ -25,7 +25,7 @@ var coined = []string{
 	"megaflow", "barrier", "revalidator", "upcall", "round", "replay", "realized", "enforced", "isolated", "cut", "journal", "inventory",
 	"doubt", "guard", "span", "class", "problem",
 	// Tests and measurements.
-	"bed", "testbed", "state", "soaker", "band", "world",
+	"bed", "testbed", "state", "way", "soaker", "band", "world",
 }
 
 // glossaryRow is "| word | meaning | [page](link) |"; the header and the rule below it have no link.

@@ -61,8 +61,18 @@ type Setup interface {
 // Link is the pair of ends of a workload.
 type Link struct {
 	Client, Server Space
-	// Address is the server's.
+	// Address is the one that the client connects to: the server's, or a Service's.
 	Address netip.Addr
+	// Own is the server's address if Address is another one.
+	Own netip.Addr
+}
+
+// AtServer is the link as the server sees it: Address is the server's.
+func (l Link) AtServer() Link {
+	if l.Own.IsValid() {
+		l.Address = l.Own
+	}
+	return l
 }
 
 // Space is where programs of a workload run: a Node or a Pod.

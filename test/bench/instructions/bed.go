@@ -57,11 +57,25 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	if err := b.measure(ctx, t, overlay, pods); err != nil {
 		return nil, err
 	}
+	others, err := b.makeOtherWays(ctx, pods)
+	if err != nil {
+		return nil, err
+	}
+	for way, link := range others {
+		if err := b.measure(ctx, t, ways[way].off, link); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.configure(ctx, map[string]any{"featureGates": map[string]any{gate: true}}); err != nil {
 		return nil, err
 	}
 	if err := b.measureFast(ctx, t, oncache, pods); err != nil {
 		return t, err
+	}
+	for way, link := range others {
+		if err := b.measureWay(ctx, t, ways[way], link); err != nil {
+			return t, err
+		}
 	}
 	if err := b.configure(ctx, map[string]any{"podInterfaceType": "netkit"}); err != nil {
 		return nil, err
@@ -70,6 +84,39 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 		return nil, err
 	}
 	return t, b.measureFast(ctx, t, oncacheNetkit, pods)
+}
+
+// makeOtherWays returns the links of ways, in their order: the Pods through a Service, the client and a server on its Node, and the
+// client's Node and the server.
+func (b *bed) makeOtherWays(ctx context.Context, pods benchbed.Link) (links []benchbed.Link, err error) {
+	service, err := b.makeService(ctx, "server", pods)
+	if err != nil {
+		return nil, err
+	}
+	near, err := b.cluster.CreatePod(ctx, b.cluster.Nodes[0], namespace, "server-near")
+	if err != nil {
+		return nil, err
+	}
+	sameNode := benchbed.Link{Client: pods.Client, Server: near.Space, Address: near.IP}
+	fromNode := benchbed.Link{Client: b.cluster.Nodes[0].Space, Server: pods.Server, Address: pods.Address}
+	return []benchbed.Link{service, sameNode, fromNode}, startServers(sameNode, result.Off)
+}
+
+// measureWay fills in the row of a way with the gate on.
+func (b *bed) measureWay(ctx context.Context, t *table, w way, link benchbed.Link) error {
+	if w.fast {
+		return b.measureFast(ctx, t, w.on, link)
+	}
+	before, err := b.hits(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.measure(ctx, t, w.on, link); err != nil {
+		return err
+	}
+	after, err := b.hits(ctx)
+	b.progress.Printf("cost: %s: %d packets of the first Node's Pods have taken the fast path", w.on, after-before)
+	return err
 }
 
 // makePods makes a client on the first Node and a server on the second.

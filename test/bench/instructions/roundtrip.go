@@ -77,7 +77,7 @@ func startServers(link benchbed.Link, state result.State) error {
 // hits returns how many packets the first Node has sent over the fast path.
 func (b *bed) hits(ctx context.Context) (uint64, error) {
 	n := b.cluster.Nodes[0]
-	out, err := n.Exec(ctx, "env", "POD_NAME=antrea-agent-"+n.Name, "antctl", "get", "oncache", "-o", "json")
+	out, err := antctl(ctx, n, "get", "oncache", "-o", "json")
 	if err != nil {
 		return 0, err
 	}

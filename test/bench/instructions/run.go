@@ -10,25 +10,30 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// results converts the table to the benchmark's terms: two workloads in one network for each kind of device. Host to host
-// and the overlay without the cache are the same in both networks.
-func (t *table) results() (all []result.Result) {
-	for _, n := range []struct {
-		name string
-		on   row
-	}{{"veth", oncache}, {"netkit", oncacheNetkit}} {
-		for _, p := range protocols {
-			if t[n.on][p] == 0 {
-				continue
-			}
-			w := p.workload()
-			r := result.Result{Workload: w.Name, Network: n.name, Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes}
-			m := result.Metric{Name: "instructions", Unit: "instructions/transaction", Less: true}
-			for state, row := range map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: n.on} {
-				r.Add(m, state, 0, float64(t[row][p]))
-			}
-			all = append(all, r)
+// results converts the table to the benchmark's terms: two workloads in one network for each kind of device, and for each of the other
+// ways. Host to host and the overlay without the cache are the same in both networks; other ways have no host to host.
+func (t *table) results() []result.Result {
+	all := t.resultsOf("veth", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncache})
+	all = append(all, t.resultsOf("netkit", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncacheNetkit})...)
+	for _, w := range ways {
+		all = append(all, t.resultsOf("veth", w.condition, map[result.State]row{result.Off: w.off, result.On: w.on})...)
+	}
+	return all
+}
+
+// resultsOf makes the results of one network and condition, of the protocols that were measured with the gate on.
+func (t *table) resultsOf(network, condition string, rows map[result.State]row) (all []result.Result) {
+	for _, p := range protocols {
+		if t[rows[result.On]][p] == 0 {
+			continue
 		}
+		w := p.workload()
+		r := result.Result{Workload: w.Name, Network: network, Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes, Condition: condition}
+		m := result.Metric{Name: "instructions", Unit: "instructions/transaction", Less: true}
+		for state, row := range rows {
+			r.Add(m, state, 0, float64(t[row][p]))
+		}
+		all = append(all, r)
 	}
 	return all
 }

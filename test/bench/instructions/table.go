@@ -20,16 +20,47 @@ const (
 	overlay
 	oncache
 	oncacheNetkit
+	serviceOff
+	serviceOn
+	sameNodeOff
+	sameNodeOn
+	fromNodeOff
+	fromNodeOn
 	rowCount
 )
 
 func (r row) String() string {
-	return [...]string{"host to host", "host to host, agent runs", "Pod to Pod, gate off", "Pod to Pod, gate on", "Pod to Pod, gate on, netkit"}[r]
+	return [...]string{
+		"host to host", "host to host, agent runs", "Pod to Pod, gate off", "Pod to Pod, gate on", "Pod to Pod, gate on, netkit",
+		"ClusterIP, gate off", "ClusterIP, gate on", "same Node, gate off", "same Node, gate on", "Node to Pod, gate off", "Node to Pod, gate on",
+	}[r]
 }
 
 // state is the row in the benchmark's terms.
 func (r row) state() result.State {
-	return [...]result.State{result.Bare, result.Bare, result.Off, result.On, result.On}[r]
+	switch r {
+	case bare, hosted:
+		return result.Bare
+	case overlay, serviceOff, sameNodeOff, fromNodeOff:
+		return result.Off
+	}
+	return result.On
+}
+
+// way is another way between two ends than from Pod to Pod on two Nodes, measured with the gate off and on, and with veth devices.
+type way struct {
+	// condition is its name in results.
+	condition string
+	off, on   row
+	// fast: with the gate on it must take the fast path. Otherwise it may.
+	fast bool
+}
+
+// ways are the other ways. The conditions are also in the targets of package report.
+var ways = []way{
+	{"ClusterIP", serviceOff, serviceOn, true},
+	{"same Node", sameNodeOff, sameNodeOn, false},
+	{"Node to Pod", fromNodeOff, fromNodeOn, false},
 }
 
 // table has instructions per round trip, 0 where nothing was measured.
@@ -54,7 +85,7 @@ func (t *table) String() string {
 			continue
 		}
 		removed := [protocolCount]string{"-", "-"}
-		if r >= oncache {
+		if r == oncache || r == oncacheNetkit {
 			for _, p := range protocols {
 				removed[p] = fmt.Sprintf("%.1f %%", 100*t.removed(r, p))
 			}
@@ -67,5 +98,20 @@ func (t *table) String() string {
 		fmt.Fprintf(&text, " %s bare=%d overlay=%d oncache=%d removed=%.1f%%", p, t[bare][p], t[overlay][p], t[oncache][p], 100*t.removed(oncache, p))
 	}
 	text.WriteString("\n")
+	for _, w := range ways {
+		if t[w.on][tcp] == 0 {
+			continue
+		}
+		fmt.Fprintf(&text, "cost: %s, gate on:", w.condition)
+		for _, p := range protocols {
+			fmt.Fprintf(&text, " %s %s of gate off, %s of Pod to Pod (%+d)", p, t.ratio(w.on, w.off, p), t.ratio(w.on, oncache, p), int64(t[w.on][p])-int64(t[oncache][p]))
+		}
+		text.WriteString("\n")
+	}
 	return text.String()
+}
+
+// ratio is that of two rows.
+func (t *table) ratio(a, b row, p protocol) string {
+	return fmt.Sprintf("%.3f", float64(t[a][p])/float64(t[b][p]))
 }

@@ -23,6 +23,26 @@ cost: tcp bare=30000 overlay=70000 oncache=40000 removed=75.0% udp bare=28000 ov
 `, all.String())
 }
 
+// The other ways have rows of their own and are compared with the gate off and with Pod to Pod.
+func TestTableOfOtherWays(t *testing.T) {
+	all := table{oncache: {40000, 32000}, serviceOff: {80000, 70000}, serviceOn: {41000, 32000}, fromNodeOff: {60000, 50000}, fromNodeOn: {60600, 50000}}
+	text := all.String()
+	require.Contains(t, text, " ClusterIP, gate on  41000  32000             -      -\n")
+	require.Contains(t, text, "cost: ClusterIP, gate on: tcp 0.512 of gate off, 1.025 of Pod to Pod (+1000) udp 0.457 of gate off, 1.000 of Pod to Pod (+0)\n")
+	require.Contains(t, text, "cost: Node to Pod, gate on: tcp 1.010 of gate off, 1.515 of Pod to Pod (+20600)")
+	require.NotContains(t, text, "same Node", "it was not measured")
+
+	var keys []string
+	for _, r := range all.results() {
+		keys = append(keys, r.Key())
+		if r.Condition != "" {
+			require.NotContains(t, r.Metric("instructions").Samples, result.Bare, r.Key())
+		}
+	}
+	require.Equal(t, []string{"tcp_rr veth flows=1 bytes=14", "udp_rr veth flows=1 bytes=14", "tcp_rr veth flows=1 bytes=14 (ClusterIP)",
+		"udp_rr veth flows=1 bytes=14 (ClusterIP)", "tcp_rr veth flows=1 bytes=14 (Node to Pod)", "udp_rr veth flows=1 bytes=14 (Node to Pod)"}, keys)
+}
+
 func TestResults(t *testing.T) {
 	all := table{bare: {30000, 28000}, overlay: {70000, 68000}, oncache: {40000, 32000}, oncacheNetkit: {38000, 0}}
 	results := all.results()

@@ -37,7 +37,7 @@ type cacheNode struct {
 	pins    string
 }
 
-func (b *Bed) startCaches(ctx context.Context, name string, pair *nodepair.Pair) (_ *caches, err error) {
+func (b *Bed) startCaches(ctx context.Context, network network, pair *nodepair.Pair) (_ *caches, err error) {
 	c := &caches{}
 	defer func() {
 		if err != nil {
@@ -46,11 +46,14 @@ func (b *Bed) startCaches(ctx context.Context, name string, pair *nodepair.Pair)
 	}()
 	for i, n := range pair.Nodes {
 		peer := pair.Nodes[1-i]
-		id := fmt.Sprintf("bench-%s-%d", name, i+1)
+		id := fmt.Sprintf("bench-%s-%d", network.name, i+1)
 		config := agent.Config{
 			Socket: filepath.Join(b.dir, id+".sock"), PinPath: filepath.Join(sandbox.BPFFS, id), MaxFlows: maxFlows,
 			PodIP: n.PodIP, PodMAC: n.PodMAC, Gateway: n.Gateway, VirtualMAC: n.TunnelMAC,
 			Transport: n.Transport, Peer: peer.Transport, PeerNetwork: peer.PodNetwork,
+		}
+		if i == 0 {
+			config.Service = network.service
 		}
 		text, err := json.Marshal(config)
 		if err != nil {

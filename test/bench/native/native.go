@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,14 +54,19 @@ type Bed struct {
 // Name implements bed.Bed.
 func (b *Bed) Name() string { return Name }
 
-// networks are the networks that can be set up, and the workloads that are measured in them.
-var networks = []struct {
-	name      string
-	options   nodepair.Options
+// network is a network that can be set up, with the workloads that are measured in it.
+type network struct {
+	name    string
+	options nodepair.Options
+	// service is the address of a Service by which the client's Pod reaches the server's; the zero Addr: by its own address.
+	service   netip.Addr
 	workloads func(workload.Machine) []workload.Workload
-}{
-	{"vxlan", nodepair.Options{}, workload.All},
-	{"vxlan6", nodepair.Options{Inner6: true, Outer6: true}, workload.Other},
+}
+
+var networks = []network{
+	{"vxlan", nodepair.Options{}, netip.Addr{}, workload.All},
+	{"vxlan-service", nodepair.Options{}, netip.AddrFrom4([4]byte{10, 96, 0, 1}), workload.Service},
+	{"vxlan6", nodepair.Options{Inner6: true, Outer6: true}, netip.Addr{}, workload.Other},
 }
 
 // Run implements bed.Bed.
@@ -106,7 +112,7 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 		for _, later := range wanted[i+1:] {
 			r.Others += len(later)
 		}
-		if err := b.measure(ctx, r, run, n.name, n.options, wanted[i]); err != nil {
+		if err := b.measure(ctx, r, run, n, wanted[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -132,20 +138,20 @@ func chosen(plan bed.Plan, all []workload.Workload) (wanted []workload.Workload)
 }
 
 // measure runs workloads in one network.
-func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, name string, o nodepair.Options, wanted []workload.Workload) error {
+func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, n network, wanted []workload.Workload) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	b.Progress.Printf("bench: network %s, %d workloads, %d rounds of %v", name, len(wanted), r.Plan.Rounds, r.Plan.Length)
-	setup, err := b.open(ctx, name, o)
+	b.Progress.Printf("bench: network %s, %d workloads, %d rounds of %v", n.name, len(wanted), r.Plan.Rounds, r.Plan.Length)
+	setup, err := b.open(ctx, n)
 	if err != nil {
-		return fmt.Errorf("network %s: %w", name, err)
+		return fmt.Errorf("network %s: %w", n.name, err)
 	}
 	r.Setup = setup
 	results, err := r.Run(ctx, wanted)
 	run.Results = append(run.Results, results...)
 	if err == nil {
-		run.Networks[name], err = setup.Describe()
+		run.Networks[n.name], err = setup.Describe()
 	}
 	if err == nil && r.Plan.Profile && run.Breakdown == nil {
 		run.Breakdown, err = workload.Profile(ctx, setup, b.machine(), b.Progress)

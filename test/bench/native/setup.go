@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,22 +25,22 @@ import (
 
 // setup is one network in all states.
 type setup struct {
-	bed     *Bed
-	name    string
-	options nodepair.Options
-	pairs   map[result.State]*nodepair.Pair
-	links   map[result.State]bed.Link
-	caches  *caches
+	bed *Bed
+	network
+	pairs  map[result.State]*nodepair.Pair
+	links  map[result.State]bed.Link
+	caches *caches
 }
 
-func (b *Bed) open(ctx context.Context, name string, o nodepair.Options) (_ *setup, err error) {
-	s := &setup{bed: b, name: name, options: o, pairs: map[result.State]*nodepair.Pair{}, links: map[result.State]bed.Link{}}
+func (b *Bed) open(ctx context.Context, n network) (_ *setup, err error) {
+	s := &setup{bed: b, network: n, pairs: map[result.State]*nodepair.Pair{}, links: map[result.State]bed.Link{}}
 	defer func() {
 		if err != nil {
 			_ = s.Close()
 		}
 	}()
 	for _, state := range result.States {
+		o := n.options
 		o.Bare = state == result.Bare
 		pair, err := nodepair.New(o)
 		if err != nil {
@@ -53,7 +54,7 @@ func (b *Bed) open(ctx context.Context, name string, o nodepair.Options) (_ *set
 			return nil, err
 		}
 	}
-	s.caches, err = b.startCaches(ctx, name, s.pairs[result.On])
+	s.caches, err = b.startCaches(ctx, n, s.pairs[result.On])
 	return s, err
 }
 
@@ -104,6 +105,11 @@ func kubernetesRules(ipv6 bool) string {
 		FIREWALL -w -t nat -A POSTROUTING -s PODS ! -d MULTICAST -j MASQUERADE`)
 }
 
+// serviceRule is the rule of kube-proxy that translates connections of Pods to a Service.
+func serviceRule(service, endpoint netip.Addr) string {
+	return fmt.Sprintf("%s -w -t nat -A PREROUTING -d %v -j DNAT --to-destination %v", nodepair.Firewall(service.Is6()), service, endpoint)
+}
+
 // link makes the spaces of a state, with a control group each.
 func (s *setup) link(state result.State, pair *nodepair.Pair) error {
 	var spaces [2]*space
@@ -117,11 +123,17 @@ func (s *setup) link(state result.State, pair *nodepair.Pair) error {
 			return err
 		}
 	}
-	address := pair.Nodes[1].PodIP
+	link := bed.Link{Client: spaces[0], Server: spaces[1], Address: pair.Nodes[1].PodIP}
 	if pair.Bare {
-		address = pair.Nodes[1].Transport
+		link.Address = pair.Nodes[1].Transport
 	}
-	s.links[state] = bed.Link{Client: spaces[0], Server: spaces[1], Address: address}
+	if s.service.IsValid() && !pair.Bare {
+		link.Address, link.Own = s.service, link.Address
+		if err := nodepair.Run(pair.Nodes[0].Host, serviceRule(s.service, link.Own)); err != nil {
+			return err
+		}
+	}
+	s.links[state] = link
 	return nil
 }
 

@@ -70,6 +70,34 @@ func TestExactTargetNeedsOneValue(t *testing.T) {
 	require.Equal(t, missed, verdict)
 }
 
+// Instructions through a ClusterIP are compared with those between the Pods, those on one Node with the gate off.
+func TestTargetsOfOtherWays(t *testing.T) {
+	count := result.Metric{Name: "instructions", Unit: "instructions/transaction", Less: true}
+	run := &result.Run{Bed: "instructions"}
+	verdicts := func() (all map[string]string) {
+		all = map[string]string{}
+		for _, t := range targets["instructions"][4:] {
+			_, _, all[t.name] = t.verdict(run)
+		}
+		return all
+	}
+	for _, verdict := range verdicts() {
+		require.Equal(t, notMeasured, verdict)
+	}
+	for _, r := range []struct {
+		condition string
+		off, on   float64
+	}{{"", 80000, 40000}, {"ClusterIP", 90000, 42000}, {"same Node", 50000, 25001}} {
+		one := result.Result{Workload: "tcp_rr", Network: "veth", Flows: 1, Bytes: 14, Condition: r.condition}
+		one.Add(count, result.Off, 0, r.off)
+		one.Add(count, result.On, 0, r.on)
+		run.Results = append(run.Results, one)
+	}
+	got := verdicts()
+	require.Equal(t, met, got["TCP round trip through a ClusterIP, gate on / Pod to Pod with the gate on"])
+	require.Equal(t, missed, got["TCP round trip on one Node: on / off"])
+}
+
 func TestPayloadShare(t *testing.T) {
 	require.InDelta(t, 1398.0/1448, payloadShare(result.Network{PodMTU: 1450, WireMTU: 1500}), 1e-9)
 }

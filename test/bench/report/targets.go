@@ -49,6 +49,10 @@ var targets = map[string][]target{
 		{name: "UDP round trip: share of the overlay's overhead that is removed", bound: constant(0.86), measured: removed("udp_rr", "veth"), exact: true},
 		{name: "the same of TCP with netkit devices", bound: constant(0.84), measured: removed("tcp_rr", "netkit"), exact: true},
 		{name: "the same of UDP with netkit devices", bound: constant(0.89), measured: removed("udp_rr", "netkit"), exact: true},
+		atMostExactly("TCP round trip through a ClusterIP, gate on / Pod to Pod with the gate on", 1.05, instructions("tcp_rr", "ClusterIP", result.On, "", result.On)),
+		atMostExactly("UDP round trip through a ClusterIP, gate on / Pod to Pod with the gate on", 1.05, instructions("udp_rr", "ClusterIP", result.On, "", result.On)),
+		atMostExactly("TCP round trip on one Node: on / off", 0.5, instructions("tcp_rr", "same Node", result.On, "same Node", result.Off)),
+		atMostExactly("UDP round trip on one Node: on / off", 0.5, instructions("udp_rr", "same Node", result.On, "same Node", result.Off)),
 	},
 }
 
@@ -60,6 +64,10 @@ func atLeast(name string, bound float64, measured func(*result.Run) stats.Summar
 
 func atMost(name string, bound float64, measured func(*result.Run) stats.Summary) target {
 	return target{name: name, measured: measured, bound: constant(bound), most: true}
+}
+
+func atMostExactly(name string, bound float64, measured func(*result.Run) stats.Summary) target {
+	return target{name: name, measured: measured, bound: constant(bound), most: true, exact: true}
 }
 
 // metric finds a metric of a workload with one flow in the first network.
@@ -93,6 +101,18 @@ func ratio(name, of string, a, b result.State) func(*result.Run) stats.Summary {
 
 func removed(name, network string) func(*result.Run) stats.Summary {
 	return func(run *result.Run) stats.Summary { return Removed(metricOn(run, name, network, "instructions")) }
+}
+
+// instructions is the ratio of a workload's instructions in a condition and state to those in another condition and state, with veth
+// devices.
+func instructions(workload, condition string, state result.State, toCondition string, toState result.State) func(*result.Run) stats.Summary {
+	return func(run *result.Run) stats.Summary {
+		r, to := find(run, workload, "veth", condition, 1, 0), find(run, workload, "veth", toCondition, 1, 0)
+		if r == nil || to == nil || r.Metric("instructions") == nil || to.Metric("instructions") == nil {
+			return stats.Summarize(nil)
+		}
+		return stats.Summarize(stats.Ratios(r.Metric("instructions").Samples[state], to.Metric("instructions").Samples[toState]))
+	}
 }
 
 // payloadShare is the part of bare throughput that remains on a full wire after the tunnel's headers: TCP payload per

@@ -98,7 +98,8 @@ type Result struct {
 	// Flows is the number of concurrent connections; Bytes the message size, 0 where the workload decides.
 	Flows int `json:"flows,omitempty"`
 	Bytes int `json:"bytes,omitempty"`
-	// Condition is the special condition of the cache: "", or for example "1000000 cached flows", "misses only".
+	// Condition is the special condition of the cache or of the way: "", or for example "1000000 cached flows", "misses only",
+	// "ClusterIP".
 	Condition string   `json:"condition,omitempty"`
 	Metrics   []Metric `json:"metrics"`
 	// Failures are measurements that ended in an error; their samples are absent (null) in all metrics.

@@ -52,6 +52,11 @@ func Other(m Machine) []Workload {
 	}
 }
 
+// Service are the workloads that are measured through a Service.
+func Service(Machine) []Workload {
+	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite)}
+}
+
 // Cluster are the workloads of the bed ovs: the most significant ones for a machine that may be emulated.
 func Cluster() []Workload {
 	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite), bulk("udp", 1, datagram)}

@@ -164,7 +164,7 @@ func (r *Runner) once(ctx context.Context, w Workload, state result.State, lengt
 // serve starts the servers of a state and waits until they listen.
 func (r *Runner) serve(ctx context.Context, w Workload, state result.State) (started []*cluster.Process, err error) {
 	link := r.Setup.Link(state)
-	servers, err := w.Servers(link, state)
+	servers, err := w.Servers(link.AtServer(), state)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", state, err)
 	}

@@ -40,6 +40,8 @@ type Config struct {
 	Transport       netip.Addr
 	Peer            netip.Addr
 	PeerNetwork     netip.Prefix
+	// Service is the address of a Service with an Endpoint on the other Node; the zero Addr if there is none.
+	Service netip.Addr
 }
 
 // Agent has the methods that the other end of the socket calls (net/rpc).
@@ -76,7 +78,11 @@ func Run(ctx context.Context, c Config) error {
 	if status.State != api.StateActive {
 		return fmt.Errorf("the cache is %s: %s", status.State, status.Reason)
 	}
-	if err := w.change(coherency.Change{Nodes: []coherency.Node{{Name: "peer", TunnelIP: c.Peer, PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}); err != nil {
+	change := coherency.Change{Nodes: []coherency.Node{{Name: "peer", TunnelIP: c.Peer, PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}
+	if c.Service.IsValid() {
+		change.Services = map[netip.Addr]bool{c.Service: true}
+	}
+	if err := w.change(change); err != nil {
 		return err
 	}
 	go a.manager.Run(ctx.Done())
