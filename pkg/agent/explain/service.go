@@ -58,6 +58,9 @@ func (e *Explainer) frontend(q Question, clients []netip.Addr) (f proxy.Frontend
 				return f, true, nil
 			}
 		}
+		if e.localPod(addr) != "" || e.Cache != nil && e.isRemote(addr) {
+			return f, false, fmt.Errorf("%w: %v is the address of a Pod, not of a Service: name the Pod", ErrBadQuestion, addr)
+		}
 		f.Address = address
 		return f, false, nil
 	}
