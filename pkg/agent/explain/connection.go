@@ -73,8 +73,9 @@ func (c *serviceCase) addFlows(at func(ends) *openConnection) error {
 	}
 	dialed := c.frontend.Address.String()
 	for _, f := range flows {
+		// One direction has the Service as its destination, the other one gets it as its source.
 		client, server, service := f.Source, f.Translated, f.Destination
-		if f.Direction == "ingress" {
+		if f.Translated == dialed {
 			client, server, service = f.Destination, f.Source, f.Translated
 		}
 		clientAddress, err := netip.ParseAddrPort(client)

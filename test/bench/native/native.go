@@ -149,6 +149,9 @@ func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, n
 	}
 	r.Setup = setup
 	results, err := r.Run(ctx, wanted)
+	if err == nil {
+		err = setup.noteSlowService(results)
+	}
 	run.Results = append(run.Results, results...)
 	if err == nil {
 		run.Networks[n.name], err = setup.Describe()

@@ -110,6 +110,25 @@ func serviceRule(service, endpoint netip.Addr) string {
 	return fmt.Sprintf("%s -w -t nat -A PREROUTING -d %v -j DNAT --to-destination %v", nodepair.Firewall(service.Is6()), service, endpoint)
 }
 
+// fewHits is less than what the fast path carries of any workload.
+const fewHits = 50
+
+// noteSlowService adds a failure to results that were measured through a Service if the packets of the client's Pod, which go to nothing
+// else, have not taken the fast path.
+func (s *setup) noteSlowService(results []result.Result) error {
+	if !s.service.IsValid() {
+		return nil
+	}
+	status, err := s.caches.Status()
+	if err != nil || status[0].Egress.Hits >= fewHits {
+		return err
+	}
+	for i := range results {
+		results[i].Failures = append(results[i].Failures, fmt.Sprintf("only %d packets to the Service have taken the fast path", status[0].Egress.Hits))
+	}
+	return nil
+}
+
 // link makes the spaces of a state, with a control group each.
 func (s *setup) link(state result.State, pair *nodepair.Pair) error {
 	var spaces [2]*space
