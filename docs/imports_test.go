@@ -63,6 +63,8 @@ var mayImport = map[string][]string{
 	"test/ci":    {"build"},
 	"test/env":   {},
 	"test/tools": {"test/env"},
+	// Real switches with the agent's pipeline.
+	"test/env/switchpair": {"pkg/agent", "pkg/ovs", "test/tools"},
 }
 
 // isForTests tells whether a package is for tests only: it may import what tests may, and only tests may import it.

@@ -20,7 +20,7 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/policy"
-	"github.com/antrea-oncache/antrea/test/policy/wire"
+	"github.com/antrea-oncache/antrea/test/tools/wire"
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 

@@ -21,7 +21,9 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
@@ -50,21 +52,21 @@ func runAgent(in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&t); err != nil {
 		return err
 	}
-	n, ctx := identity{t.Node}, context.Background()
+	n, ctx := switchpair.Identity{Number: t.Node}, context.Background()
 	interfaces := interfacestore.NewInterfaceStore()
 	for i, pod := range slices.Concat(t.Pods, markerPods) {
-		if pod.Node == n.name() {
+		if pod.Node == n.Name() {
 			interfaces.AddInterface(connected(pod, i))
 		}
 	}
-	flows, err := n.startPipeline(ctx, t.Bridge, t.Round)
+	flows, err := n.StartPipeline(ctx, of.NewSwitch(t.Bridge), t.Round, false)
 	if err != nil {
 		return err
 	}
 	policies := agentpolicy.New(remoteSource{t.Source}, flows, atOnce{}, interfaces, t.Dir, problem.NewRecorder())
 	go policies.Run(ctx)
 	<-policies.Synced()
-	if err := n.installPods(flows, t.Pods); err != nil {
+	if err := n.InstallPods(flows, places(t.Pods)); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, reachedReady)
@@ -77,7 +79,7 @@ func runAgent(in io.Reader, out io.Writer) error {
 
 // agentProcess is an agent of a Node that is killed and started again.
 type agentProcess struct {
-	n      *node
+	n      *switchpair.Node
 	task   task
 	cmd    *exec.Cmd
 	ready  chan struct{}
@@ -87,9 +89,9 @@ type agentProcess struct {
 	complete         chan uint16
 }
 
-func newAgentProcess(n *node, source, dir string, world *policy.World) *agentProcess {
+func newAgentProcess(n *switchpair.Node, source, dir string, world *policy.World) *agentProcess {
 	return &agentProcess{n: n, complete: make(chan uint16, 1), task: task{
-		Node: n.number, Bridge: n.ovs.MgmtSocket(bridgeName), Source: source, Dir: filepath.Join(dir, n.name()), Pods: world.Pods,
+		Node: n.Number, Bridge: n.OVS.MgmtSocket(switchpair.BridgeName), Source: source, Dir: filepath.Join(dir, n.Name()), Pods: world.Pods,
 	}}
 }
 
@@ -148,7 +150,7 @@ func (a *agentProcess) start() error {
 // kill sends SIGKILL.
 func (a *agentProcess) kill() error {
 	if err := a.cmd.Process.Kill(); err != nil {
-		return fmt.Errorf("killing the agent of %s: %w", a.n.name(), err)
+		return fmt.Errorf("killing the agent of %s: %w", a.n.Name(), err)
 	}
 	<-a.exited
 	return nil
@@ -182,9 +184,9 @@ func (a *agentProcess) waitReady() error {
 	case <-a.ready:
 		return nil
 	case <-a.exited:
-		return fmt.Errorf("the agent of %s has exited during its start", a.n.name())
-	case <-time.After(setupTimeout):
-		return fmt.Errorf("the agent of %s is not ready after %s", a.n.name(), setupTimeout)
+		return fmt.Errorf("the agent of %s has exited during its start", a.n.Name())
+	case <-time.After(switchpair.SetupTimeout):
+		return fmt.Errorf("the agent of %s is not ready after %s", a.n.Name(), switchpair.SetupTimeout)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
 	controller "github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 	"github.com/antrea-oncache/antrea/test/policy/feed"
 )
@@ -41,7 +42,7 @@ type cluster struct {
 	done   sync.WaitGroup
 }
 
-// atOnce is a datapath that follows its tables because the test calls forgetMegaflows.
+// atOnce is a datapath that follows its tables because the test calls ForgetMegaflows.
 type atOnce struct{}
 
 func (atOnce) WaitRevalidation(context.Context) error { return nil }
@@ -86,8 +87,8 @@ func (c *cluster) stop() {
 // connected returns the interface of a Pod in a place.
 func connected(pod *policy.Pod, place int) *interfacestore.InterfaceConfig {
 	return &interfacestore.InterfaceConfig{
-		Type: interfacestore.ContainerInterface, InterfaceName: interfaceName(place), IPs: []netip.Addr{pod.IPv4, pod.IPv6},
-		OVSPortConfig:            &interfacestore.OVSPortConfig{OFPort: podPort(place)},
+		Type: interfacestore.ContainerInterface, InterfaceName: switchpair.InterfaceName(place), IPs: []netip.Addr{pod.IPv4, pod.IPv6},
+		OVSPortConfig:            &interfacestore.OVSPortConfig{OFPort: switchpair.PodPort(place)},
 		ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodNamespace: pod.Namespace, PodName: pod.Name},
 	}
 }

@@ -15,8 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
-	"github.com/antrea-oncache/antrea/test/policy/wire"
+	"github.com/antrea-oncache/antrea/test/tools/wire"
 )
 
 const (
@@ -91,7 +92,7 @@ func (k *killing) start(ctx context.Context, t ovstest.TB, world *policy.World) 
 		return err
 	}
 	for i, name := range []string{"node-1", "node-2"} {
-		a := newAgentProcess(k.f.nodes[name], filepath.Join(dir, name+".sock"), dir, world)
+		a := newAgentProcess(k.f.Nodes[name], filepath.Join(dir, name+".sock"), dir, world)
 		k.agents, k.stopServing = append(k.agents, a), append(k.stopServing, nil)
 		if err := k.serve(i); err != nil {
 			return err
@@ -104,7 +105,7 @@ func (k *killing) start(ctx context.Context, t ovstest.TB, world *policy.World) 
 			return err
 		}
 	}
-	if err := k.f.waitWire(); err != nil {
+	if err := k.f.WaitWire(); err != nil {
 		return err
 	}
 	return k.c.settle(ctx, k.f)
@@ -113,7 +114,7 @@ func (k *killing) start(ctx context.Context, t ovstest.TB, world *policy.World) 
 // serve lets an agent watch until its stopServing is called.
 func (k *killing) serve(i int) (err error) {
 	a := k.agents[i]
-	k.stopServing[i], err = serveSource(&source{k.c.store, a.n.name()}, a.task.Source)
+	k.stopServing[i], err = serveSource(&source{k.c.store, a.n.Name()}, a.task.Source)
 	return err
 }
 
@@ -194,7 +195,7 @@ func (k *killing) change(ctx context.Context, world, next *policy.World, exact b
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the change is not realized after %s; the agent of %s is ready: %t", settleTimeout, victim.n.name(), victim.isReady())
+			return fmt.Errorf("the change is not realized after %s; the agent of %s is ready: %t", settleTimeout, victim.n.Name(), victim.isReady())
 		}
 	}
 	k.r.kills, k.r.changes = k.r.kills+len(moments), k.r.changes+1
@@ -222,25 +223,25 @@ func withoutSCTP(probes []*policy.Probe) []*policy.Probe {
 
 // try opens connections and judges them by two worlds, either of which may be in force. It also sends packets in the established ones.
 func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error {
-	for _, n := range k.f.nodes {
-		n.forgetMegaflows()
+	for _, n := range k.f.Nodes {
+		n.ForgetMegaflows()
 	}
 	trials := k.f.trials(probes)
-	var frames []outgoing
+	var frames []switchpair.Outgoing
 	for _, t := range trials {
-		frames = append(frames, outgoing{k.f.source(t), wire.Opening(k.f.leg(t), protocolNumbers[t.Protocol], t.id)})
+		frames = append(frames, switchpair.Outgoing{At: k.f.source(t), Frame: wire.Opening(k.f.leg(t), protocolNumbers[t.Protocol], t.id)})
 	}
 	const step = 3 // of the data of established connections; any one will do
 	for _, t := range k.open {
-		frames = append(frames, outgoing{k.f.source(t), wire.Data(k.f.leg(t), protocolNumbers[t.Protocol], t.id, step, false)},
-			outgoing{k.f.destination(t), wire.Data(k.f.legBack(t), protocolNumbers[t.Protocol], t.id, step+1, true)})
+		frames = append(frames, switchpair.Outgoing{At: k.f.source(t), Frame: wire.Data(k.f.leg(t), protocolNumbers[t.Protocol], t.id, step, false)},
+			switchpair.Outgoing{At: k.f.destination(t), Frame: wire.Data(k.f.legBack(t), protocolNumbers[t.Protocol], t.id, step+1, true)})
 	}
-	arrived, err := k.f.exchange(frames)
+	arrived, err := k.f.Exchange(frames)
 	if err != nil {
 		return err
 	}
 	for _, t := range trials {
-		t.arrivals = arrived[t.id]
+		t.arrivals = portsOf(arrived[t.id])
 		then, now := before.Allowed(t.Probe), after.Allowed(t.Probe)
 		if then == now && then != t.delivered(k.f) || len(t.arrivals) > 0 && !t.delivered(k.f) {
 			k.r.wrong++
@@ -249,7 +250,7 @@ func (k *killing) try(before, after *policy.World, probes []*policy.Probe) error
 	}
 	for _, t := range k.open {
 		k.r.established += 2
-		if !slices.Equal(arrived[t.id+1+step], []*port{k.f.destination(t)}) || !slices.Equal(arrived[t.id+2+step], []*port{k.f.source(t)}) {
+		if !slices.Equal(portsOf(arrived[t.id+1+step]), []*switchpair.Port{k.f.destination(t)}) || !slices.Equal(portsOf(arrived[t.id+2+step]), []*switchpair.Port{k.f.source(t)}) {
 			k.r.lost++
 			fmt.Printf("kill %d: %v, which is established, has lost a packet\n", k.r.kills, t)
 		}

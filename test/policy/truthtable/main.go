@@ -27,7 +27,9 @@ import (
 
 	agentpolicy "github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
@@ -53,14 +55,14 @@ func main() {
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
 	var r result
-	h := &host{}
-	err := h.try(func() error { return run(context.Background(), h, *sets, *seed, *first, &r) })
+	h := &switchpair.Program{}
+	err := h.Try(func() error { return run(context.Background(), h, *sets, *seed, *first, &r) })
 	var killed killResult
 	if err == nil && *kills > 0 {
-		err = h.try(func() error { return runKills(context.Background(), h, *kills, *seed, &killed) })
+		err = h.Try(func() error { return runKills(context.Background(), h, *kills, *seed, &killed) })
 		fmt.Println("kills:", killed)
 	}
-	h.close()
+	h.Close()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "truthtable:", err)
 	}
@@ -114,18 +116,18 @@ func start(ctx context.Context, t ovstest.TB, world *policy.World) (*cluster, *f
 		return nil, nil, err
 	}
 	flows := map[string]agentpolicy.FlowClient{}
-	for name, n := range f.nodes {
-		client, err := n.startPipeline(ctx, n.ovs.MgmtSocket(bridgeName), openflow.RoundInfo{RoundNum: 1})
+	for name, n := range f.Nodes {
+		client, err := n.StartPipeline(ctx, of.NewSwitch(n.OVS.MgmtSocket(switchpair.BridgeName)), openflow.RoundInfo{RoundNum: 1}, false)
 		if err != nil {
 			return nil, nil, err
 		}
 		t.Cleanup(func() { _ = client.Disconnect() })
-		if err := n.installPods(client, world.Pods); err != nil {
+		if err := n.InstallPods(client, places(world.Pods)); err != nil {
 			return nil, nil, err
 		}
 		flows[name] = client
 	}
-	if err := f.waitWire(); err != nil {
+	if err := f.WaitWire(); err != nil {
 		return nil, nil, err
 	}
 	c, err := newCluster(ctx, world, flows, dir)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
@@ -56,17 +57,17 @@ func TestFindsMissingClause(t *testing.T) {
 	for range mostSets {
 		probes := generator.Probes(world)
 		require.Empty(t, check(t, c, f, world, probes))
-		for _, n := range f.nodes {
+		for _, n := range f.Nodes {
 			clauses := clausesOf(n)
 			if len(clauses) == 0 {
 				continue
 			}
 			missing := clauses[rng.IntN(len(clauses))]
 			match, _, _ := strings.Cut(missing, " actions=")
-			n.ovs.Ofctl("--strict", "del-flows", bridgeName, match)
+			n.OVS.Ofctl("--strict", "del-flows", switchpair.BridgeName, match)
 			wrong, err := f.check(world, f.trials(probes))
 			require.NoError(t, err)
-			n.ovs.Ofctl("add-flow", bridgeName, missing)
+			n.OVS.Ofctl("add-flow", switchpair.BridgeName, missing)
 			for _, w := range wrong {
 				require.True(t, world.Allowed(w.Probe), "%v: a missing clause must not allow anything", w)
 				require.True(t, c.allows(w.Probe), "%v: the agents' rules do not know that a flow is missing", w)
@@ -83,9 +84,9 @@ func TestFindsMissingClause(t *testing.T) {
 }
 
 // clausesOf returns the flows with conjunctions of a switch, in the syntax of add-flow.
-func clausesOf(n *node) []string {
+func clausesOf(n *switchpair.Node) []string {
 	var clauses []string
-	for _, flow := range n.ovs.DumpFlows(bridgeName) {
+	for _, flow := range n.OVS.DumpFlows(switchpair.BridgeName) {
 		if strings.Contains(flow, "conjunction(") {
 			_, flow, _ = strings.Cut(flow, ", ") // the cookie
 			clauses = append(clauses, flow)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
@@ -56,7 +57,7 @@ func (c *cluster) settle(ctx context.Context, f *fabric) error {
 }
 
 func (c *cluster) waitMarked(ctx context.Context, f *fabric) error {
-	for name, n := range f.nodes {
+	for name, n := range f.Nodes {
 		id, peers := "", 0
 		err := wait.PollUntilContextTimeout(ctx, time.Millisecond, settleTimeout, true, func(context.Context) (bool, error) {
 			id, peers = markerRule(n)
@@ -79,7 +80,7 @@ func (c *cluster) markedBy(id string, peers int, node string) bool {
 // marked tells whether the last marker is on all switches.
 func (c *cluster) marked(f *fabric) bool {
 	ids := map[string]string{}
-	for name, n := range f.nodes {
+	for name, n := range f.Nodes {
 		id, peers := markerRule(n)
 		if !c.markedBy(id, peers, name) {
 			return false
@@ -91,8 +92,8 @@ func (c *cluster) marked(f *fabric) bool {
 }
 
 // markerRule returns the id of the marker's rule on the switch and the number of its peers there. No other rule has its port.
-func markerRule(n *node) (id string, peers int) {
-	flows := n.ovs.DumpFlows(bridgeName)
+func markerRule(n *switchpair.Node) (id string, peers int) {
+	flows := n.OVS.DumpFlows(switchpair.BridgeName)
 	for _, flow := range flows {
 		if m := markerFlow.FindStringSubmatch(flow); m != nil {
 			id = m[1]

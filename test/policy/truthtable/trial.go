@@ -12,8 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/test/env/switchpair"
 	"github.com/antrea-oncache/antrea/test/policy"
-	"github.com/antrea-oncache/antrea/test/policy/wire"
+	"github.com/antrea-oncache/antrea/test/tools/wire"
 )
 
 // trial is the packets of a probe, with their outcome.
@@ -22,7 +23,7 @@ type trial struct {
 	id         uint32
 	sourcePort uint16
 	// arrivals are the ports that the opening packet has reached; answered tells whether an answer has come back.
-	arrivals []*port
+	arrivals []*switchpair.Port
 	answered bool
 }
 
@@ -30,7 +31,7 @@ type trial struct {
 func (f *fabric) trials(probes []*policy.Probe) []*trial {
 	trials := make([]*trial, len(probes))
 	for i, p := range probes {
-		id := f.nextID()
+		id := f.NextID()
 		trials[i] = &trial{Probe: p, id: id, sourcePort: uint16(10000 + id/wire.Step%50000)}
 	}
 	return trials
@@ -68,12 +69,12 @@ func rounds(trials []*trial) [][]*trial {
 
 // run opens all connections and answers those that have arrived. Open vSwitch must already have all flows.
 func (f *fabric) run(trials []*trial) error {
-	for _, n := range f.nodes {
-		n.forgetMegaflows()
+	for _, n := range f.Nodes {
+		n.ForgetMegaflows()
 	}
 	for _, round := range rounds(trials) {
-		for _, n := range f.nodes {
-			n.forgetConnections()
+		for _, n := range f.Nodes {
+			n.ForgetConnections()
 		}
 		if err := f.runRound(round); err != nil {
 			return err
@@ -83,71 +84,73 @@ func (f *fabric) run(trials []*trial) error {
 }
 
 func (f *fabric) runRound(round []*trial) error {
-	var frames []outgoing
+	var frames []switchpair.Outgoing
 	for _, t := range round {
-		frames = append(frames, outgoing{f.source(t), wire.Opening(f.leg(t), protocolNumbers[t.Protocol], t.id)})
+		frames = append(frames, switchpair.Outgoing{At: f.source(t), Frame: wire.Opening(f.leg(t), protocolNumbers[t.Protocol], t.id)})
 	}
-	arrived, err := f.exchange(frames)
+	arrived, err := f.Exchange(frames)
 	if err != nil {
 		return err
 	}
-	var answers []outgoing
+	var answers []switchpair.Outgoing
 	for _, t := range round {
-		if t.arrivals = arrived[t.id]; t.delivered(f) {
-			answers = append(answers, outgoing{f.destination(t), wire.Answer(f.legBack(t), protocolNumbers[t.Protocol], t.id)})
+		if t.arrivals = portsOf(arrived[t.id]); t.delivered(f) {
+			answers = append(answers, switchpair.Outgoing{At: f.destination(t), Frame: wire.Answer(f.legBack(t), protocolNumbers[t.Protocol], t.id)})
 		}
 	}
-	if arrived, err = f.exchange(answers); err != nil {
+	if arrived, err = f.Exchange(answers); err != nil {
 		return err
 	}
 	for _, t := range round {
-		t.answered = slices.Equal(arrived[t.id], []*port{f.source(t)})
+		t.answered = slices.Equal(portsOf(arrived[t.id]), []*switchpair.Port{f.source(t)})
 	}
 	return nil
 }
 
 // port returns the port of a Pod that exchanges packets with another one. A Pod in the network of a Node is behind the gateway of the
 // other Node.
-func (f *fabric) port(p, other *policy.Pod) *port { return f.portOn(f.at(p, other), p) }
+func (f *fabric) port(p, other *policy.Pod) *switchpair.Port { return f.portOn(f.at(p, other), p) }
 
-func (f *fabric) portOn(n *node, p *policy.Pod) *port {
+func (f *fabric) portOn(n *switchpair.Node, p *policy.Pod) *switchpair.Port {
 	if p.HostNetwork {
-		return n.gateway
+		return n.Gateway
 	}
-	return n.pods[p.IPv4]
+	return n.Pods[p.IPv4]
 }
 
 // at returns the Node with the port of p when p exchanges packets with another Pod.
-func (f *fabric) at(p, other *policy.Pod) *node {
+func (f *fabric) at(p, other *policy.Pod) *switchpair.Node {
 	if p.HostNetwork {
-		return f.nodes[other.Node]
+		return f.Nodes[other.Node]
 	}
-	return f.nodes[p.Node]
+	return f.Nodes[p.Node]
 }
 
-func (f *fabric) source(t *trial) *port      { return f.port(t.From, t.To) }
-func (f *fabric) destination(t *trial) *port { return f.port(t.To, t.From) }
+func (f *fabric) source(t *trial) *switchpair.Port      { return f.port(t.From, t.To) }
+func (f *fabric) destination(t *trial) *switchpair.Port { return f.port(t.To, t.From) }
 
 func (f *fabric) leg(t *trial) wire.Leg {
 	source, destination := ends(t.Probe, t.sourcePort)
-	return wire.Leg{SourceMAC: f.source(t).mac, DestinationMAC: f.nextHop(t.From, t.To), Source: source, Destination: destination}
+	return wire.Leg{SourceMAC: f.source(t).MAC, DestinationMAC: f.nextHop(t.From, t.To), Source: source, Destination: destination}
 }
 
 func (f *fabric) legBack(t *trial) wire.Leg {
 	source, destination := ends(t.Probe, t.sourcePort)
-	return wire.Leg{SourceMAC: f.destination(t).mac, DestinationMAC: f.nextHop(t.To, t.From), Source: destination, Destination: source}
+	return wire.Leg{SourceMAC: f.destination(t).MAC, DestinationMAC: f.nextHop(t.To, t.From), Source: destination, Destination: source}
 }
 
 // nextHop returns the MAC address to which from sends packets for to.
 func (f *fabric) nextHop(from, to *policy.Pod) []byte {
 	if n := f.at(from, to); n == f.at(to, from) {
-		return f.portOn(n, to).mac
+		return f.portOn(n, to).MAC
 	}
-	return f.nodes[from.Node].gateway.mac
+	return f.Nodes[from.Node].Gateway.MAC
 }
 
 // delivered tells whether the packet has reached its destination once, and no other port.
-func (t *trial) delivered(f *fabric) bool { return slices.Equal(t.arrivals, []*port{f.destination(t)}) }
+func (t *trial) delivered(f *fabric) bool {
+	return slices.Equal(t.arrivals, []*switchpair.Port{f.destination(t)})
+}
 
 // right tells whether the connection's outcome is what the specification says.
 func (t *trial) right(f *fabric, allowed bool) bool {
@@ -177,7 +180,7 @@ func (t *trial) outcome(f *fabric) string {
 func (t *trial) place(f *fabric) string {
 	var places []string
 	for _, p := range t.arrivals {
-		places = append(places, p.name)
+		places = append(places, p.Name)
 	}
 	switch {
 	case len(places) == 0:
@@ -192,19 +195,19 @@ func (t *trial) place(f *fabric) string {
 func (f *fabric) trace(t *trial) string {
 	var b strings.Builder
 	l, from, to := f.leg(t), f.at(t.From, t.To), f.at(t.To, t.From)
-	show := func(n *node, inPort uint32) {
-		fmt.Fprintf(&b, "--- %s: flows of policies\n", n.name())
-		for _, flow := range n.ovs.DumpFlows(bridgeName) {
+	show := func(n *switchpair.Node, inPort uint32) {
+		fmt.Fprintf(&b, "--- %s: flows of policies\n", n.Name())
+		for _, flow := range n.OVS.DumpFlows(switchpair.BridgeName) {
 			if strings.Contains(flow, "conj") || strings.Contains(flow, "priority=200") && strings.Contains(flow, "actions=drop") {
 				fmt.Fprintln(&b, flow)
 			}
 		}
-		fmt.Fprintf(&b, "--- %s: the packet\n%s\n", n.name(), n.ovs.Appctl("ofproto/trace", bridgeName, fmt.Sprint("in_port=", inPort),
+		fmt.Fprintf(&b, "--- %s: the packet\n%s\n", n.Name(), n.OVS.Appctl("ofproto/trace", switchpair.BridgeName, fmt.Sprint("in_port=", inPort),
 			fmt.Sprintf("%x", wire.Opening(l, protocolNumbers[t.Protocol], t.id)), "--ct-next", "trk,new", "--ct-next", "trk,new"))
 	}
-	show(from, f.source(t).ofPort)
+	show(from, f.source(t).OFPort)
 	if to != from {
-		l.SourceMAC, l.DestinationMAC = from.gateway.mac, config.GlobalVirtualMAC
+		l.SourceMAC, l.DestinationMAC = from.Gateway.MAC, config.GlobalVirtualMAC
 		show(to, config.TunnelOFPort)
 	}
 	return b.String()

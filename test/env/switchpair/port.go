@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package switchpair
 
 import (
 	"encoding/binary"
@@ -11,23 +11,23 @@ import (
 	"net/netip"
 )
 
-// port is a port of a bridge, of Open vSwitch's type "dummy", whose other end is this process: frames go both ways over a Unix
+// Port is a port of a bridge, of Open vSwitch's type "dummy", whose other end is this process: frames go both ways over a Unix
 // socket, each after its length (2 bytes, big endian).
-type port struct {
-	name   string
-	ofPort uint32
-	mac    net.HardwareAddr
-	// ipv4 is the address of the Pod behind it.
-	ipv4 netip.Addr
+type Port struct {
+	Name   string
+	OFPort uint32
+	MAC    net.HardwareAddr
+	// IPv4 is the address of the Pod behind it.
+	IPv4 netip.Addr
 	conn net.Conn
 }
 
 // open connects to the socket that Open vSwitch listens on for this port. receive gets every frame that leaves the bridge there, until
 // the port is closed.
-func (p *port) open(socket string, receive func(*port, []byte)) error {
+func (p *Port) open(socket string, receive func(*Port, []byte)) error {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
-		return fmt.Errorf("connect to the port %s of the bridge: %w", p.name, err)
+		return fmt.Errorf("connect to the port %s of the bridge: %w", p.Name, err)
 	}
 	p.conn = conn
 	go func() {
@@ -47,14 +47,14 @@ func (p *port) open(socket string, receive func(*port, []byte)) error {
 	return nil
 }
 
-// send passes frames to the bridge, in order.
-func (p *port) send(frames ...[]byte) error {
+// Send passes frames to the bridge, in order.
+func (p *Port) Send(frames ...[]byte) error {
 	var stream []byte
 	for _, frame := range frames {
 		stream = append(binary.BigEndian.AppendUint16(stream, uint16(len(frame))), frame...)
 	}
 	if _, err := p.conn.Write(stream); err != nil {
-		return fmt.Errorf("send %d frames into the port %s of the bridge: %w", len(frames), p.name, err)
+		return fmt.Errorf("send %d frames into the port %s of the bridge: %w", len(frames), p.Name, err)
 	}
 	return nil
 }
