@@ -7,7 +7,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"net"
 	"net/netip"
@@ -27,9 +26,7 @@ func Connection(number uint32) uint32 { return number - number%Step }
 const (
 	ethernetLength = 14
 	arpLength      = 28
-	etherTypeIPv4  = 0x0800
 	etherTypeARP   = 0x0806
-	etherTypeIPv6  = 0x86dd
 )
 
 // Leg is a section of a packet's path: from one address to another, between two MAC addresses.
@@ -116,32 +113,9 @@ func ARP(sourceMAC, destinationMAC net.HardwareAddr, source, asked netip.Addr, i
 
 // Number returns the number that a frame carries.
 func Number(frame []byte) (uint32, error) {
-	at := -1
-	if len(frame) > ethernetLength {
-		ip := frame[ethernetLength:]
-		switch etherType := binary.BigEndian.Uint16(frame[12:]); {
-		case etherType == etherTypeARP:
-			at = ethernetLength + arpLength
-		case etherType == etherTypeIPv4 && len(ip) >= 20:
-			at = numberAt(ip[9], ethernetLength+int(ip[0]&0xf)*4)
-		case etherType == etherTypeIPv6 && len(ip) >= 40:
-			at = numberAt(ip[6], ethernetLength+40)
-		}
+	if len(frame) >= ethernetLength+arpLength+4 && binary.BigEndian.Uint16(frame[12:]) == etherTypeARP {
+		return binary.BigEndian.Uint32(frame[ethernetLength+arpLength:]), nil
 	}
-	if at < 0 || len(frame) < at+4 {
-		return 0, fmt.Errorf("the frame %x has no number: nobody has sent it", frame)
-	}
-	return binary.BigEndian.Uint32(frame[at:]), nil
-}
-
-func numberAt(protocol uint8, transport int) int {
-	switch protocol {
-	case unix.IPPROTO_TCP:
-		return transport + 4
-	case unix.IPPROTO_UDP:
-		return transport + 8
-	case unix.IPPROTO_SCTP:
-		return transport + 16
-	}
-	return -1
+	h, err := Read(frame)
+	return h.Number, err
 }

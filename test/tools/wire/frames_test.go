@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/servicereject"
 )
 
 // Number finds the number in each kind of frame.
@@ -38,5 +40,25 @@ func TestNumber(t *testing.T) {
 	for _, foreign := range [][]byte{nil, mac, make([]byte, 60)} {
 		_, err := Number(foreign)
 		require.ErrorContains(t, err, "nobody has sent it")
+	}
+}
+
+// A rejection has the number of what it rejects.
+func TestRejections(t *testing.T) {
+	const id = 7 * Step
+	mac := []byte{2, 0, 0, 0, 0, 1}
+	for _, addresses := range [][2]string{{"10.0.0.1:1024", "10.0.0.2:80"}, {"[fd00::1]:1024", "[fd00::2]:80"}} {
+		client, service := netip.MustParseAddrPort(addresses[0]), netip.MustParseAddrPort(addresses[1])
+		for _, protocol := range []uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_SCTP} {
+			opening := Opening(Leg{mac, mac, client, service}, protocol, id)
+			got, err := Read(opening)
+			require.NoError(t, err)
+			require.Equal(t, Header{client, service, protocol, id, false}, got)
+			reply, err := servicereject.Reply(opening)
+			require.NoError(t, err)
+			got, err = Read(reply)
+			require.NoError(t, err)
+			require.Equal(t, Header{service, client, protocol, id, true}, got)
+		}
 	}
 }
