@@ -1,0 +1,74 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/test/services"
+)
+
+// judge compares what has become of a connection with the verdict, and says what is wrong.
+func (b *bench) judge(w *services.World, c *connection, v *services.Verdict) string {
+	switch {
+	case c.stray != "":
+		return c.stray
+	case v.OpenRejected && len(c.arrivals) == 0:
+		return "" // rejected, or on its way to that
+	case v.Outcome == services.Served:
+		return b.judgeServed(w, c, v)
+	case v.Outcome == services.Untouched && c.Client.Kind != services.FromPod:
+		if c.led {
+			return "the host leads it to the bridge"
+		}
+		return ""
+	case !c.led:
+		return "the host does not lead it to the bridge"
+	case v.Outcome == services.Untouched:
+		return b.judgeUntouched(c)
+	case len(c.arrivals) > 0:
+		return "it has arrived"
+	case v.Outcome == services.Rejected && c.rejections != 1:
+		return fmt.Sprintf("%d rejections have come back instead of one", c.rejections)
+	case v.Outcome == services.Dropped && c.rejections > 0:
+		return "it was rejected"
+	}
+	return ""
+}
+
+func (b *bench) judgeUntouched(c *connection) string {
+	if len(c.arrivals) != 1 || c.rejections > 0 {
+		return "it must leave through the gateway"
+	}
+	a := c.arrivals[0]
+	if a.at != b.pair.Nodes[c.Client.Node].Gateway || a.header.Source != c.source() || a.header.Destination != c.to {
+		return "it must leave through the gateway as it is"
+	}
+	return ""
+}
+
+func (b *bench) judgeServed(w *services.World, c *connection, v *services.Verdict) string {
+	if !c.led {
+		return "the host does not lead it to the bridge"
+	}
+	if len(c.arrivals) != 1 || c.rejections > 0 {
+		return "it must arrive at one Endpoint"
+	}
+	a := c.arrivals[0]
+	i := slices.IndexFunc(v.Endpoints, func(e services.Endpoint) bool { return e.Address == a.header.Destination })
+	if i < 0 {
+		return "it must not get this Endpoint"
+	}
+	if a.at != b.portFor(a.header.Destination.Addr(), c.Client.Node) {
+		return "the Endpoint is not there"
+	}
+	if promised := w.Source(&c.Client, &v.Endpoints[i]); promised.IsValid() && a.header.Source.Addr() != promised {
+		return fmt.Sprintf("the Endpoint must see %s", promised)
+	}
+	if !c.answered {
+		return "its answer must come back"
+	}
+	return ""
+}
