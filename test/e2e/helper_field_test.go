@@ -20,8 +20,8 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/policy"
-	"github.com/antrea-oncache/antrea/test/tools/wire"
 	"github.com/antrea-oncache/antrea/test/tools/afpacket"
+	"github.com/antrea-oncache/antrea/test/tools/wire"
 )
 
 // field has the Pods of a world of policies on a cluster. Each has a packet socket through which this process sends and

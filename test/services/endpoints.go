@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
@@ -81,7 +82,8 @@ func (w *World) endpoints(f *frontend) (all []Endpoint) {
 			continue
 		}
 		for _, port := range slice.Ports {
-			if port.Port == nil || valueOr(port.Name, "") != f.port.Name {
+			// "This must match the name field in the EndpointPort", whose protocol is "the IP protocol for this port".
+			if port.Port == nil || valueOr(port.Name, "") != f.port.Name || valueOr(port.Protocol, corev1.ProtocolTCP) != f.protocol {
 				continue
 			}
 			for i := range slice.Endpoints {

@@ -77,7 +77,7 @@ func (g *Generator) World() *World {
 // settings makes a configuration for the agents.
 func (g *Generator) settings() Settings {
 	s := Settings{ProxyAll: g.chance(60), LoadBalancerIPs: g.chance(85), NodeHints: g.chance(65)}
-	if g.chance(15) {
+	if g.chance(10) {
 		s.ServiceProxyName = ProxyName
 	}
 	if g.chance(30) {

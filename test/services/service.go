@@ -18,7 +18,7 @@ func clusterIPs(slot int) [2]string { return [2]string{clusterIPv4(slot, 1), clu
 func clusterIPv4(slot, n int) string {
 	return fmt.Sprintf("10.96.%d.%d", slot, n)
 }
-func clusterIPv6(slot, n int) string { return fmt.Sprintf("fd00:96::%d:%d", slot, n) }
+func clusterIPv6(slot, n int) string { return fmt.Sprintf("fd00:96::%d:%d", slot+1, n) }
 
 // Addresses that several Services may want.
 var (
@@ -110,7 +110,11 @@ func (g *Generator) setAffinity(s *corev1.Service) {
 
 func (g *Generator) setLabel(s *corev1.Service) {
 	s.Labels = nil
-	if g.chance(12) {
+	percent := 12
+	if g.world.Settings.ServiceProxyName != "" {
+		percent = 80
+	}
+	if g.chance(percent) {
 		s.Labels = map[string]string{labelServiceProxyName: pick(g.rng, []string{"another", ProxyName, ProxyName})}
 	}
 }

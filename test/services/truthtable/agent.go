@@ -94,7 +94,7 @@ func (a *agent) newController(kube kubernetes.Interface, w *services.World) (c *
 	if err != nil {
 		return nil, nil, err
 	}
-	a.host.restart()
+	a.host.restart(w.Settings.ProxyAll)
 	if w.Settings.ProxyAll {
 		c.SetHost(a.host.forAgent(self, a.flows))
 	}

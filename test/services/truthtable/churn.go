@@ -51,12 +51,12 @@ func (b *bench) checkOpen(w *services.World, fate func(*connection) services.Con
 		n.ForgetMegaflows()
 	}
 	b.openConnections = slices.DeleteFunc(b.openConnections, func(c *connection) bool { return c.data+2 > mostData })
-	was := map[*connection]arrival{}
+	was, fates := map[*connection]arrival{}, map[*connection]services.Continuation{}
 	var frames []switchpair.Outgoing
 	var late []switchpair.Fence
 	for _, c := range b.openConnections {
-		was[c] = c.arrivals[0]
-		if fate(c) != services.Keeps && c.Client.Kind != services.FromPod {
+		was[c], fates[c] = c.arrivals[0], fate(c)
+		if fates[c] != services.Keeps && c.Client.Kind != services.FromPod {
 			// The host opens it again, too.
 			if c.to, c.led = b.agentOf(c.Client.Node).host.lead(c.Probe); !c.led {
 				continue
@@ -64,7 +64,7 @@ func (b *bench) checkOpen(w *services.World, fate func(*connection) services.Con
 		}
 		from := b.port(&c.Client)
 		frames = append(frames, switchpair.Outgoing{At: from, Frame: wire.Data(b.leg(c), protocolNumbers[c.Protocol], c.id, c.data, false)})
-		if v := w.Verdict(c.Probe); v.Outcome == services.Rejected && fate(c) == services.Moves {
+		if v := w.Verdict(c.Probe); v.Outcome == services.Rejected && fates[c] == services.Moves {
 			late = append(late, switchpair.Fence{ID: c.id + 1 + uint32(c.data), At: from})
 		}
 	}
@@ -88,7 +88,7 @@ func (b *bench) checkOpen(w *services.World, fate func(*connection) services.Con
 	for _, c := range b.openConnections {
 		b.receiveAnswer(c, c.id+1+uint32(c.data), arrived)
 		c.data++
-		text, kept := b.judgeOpen(w, c, was[c], fate(c))
+		text, kept := b.judgeOpen(w, c, was[c], fates[c])
 		if text != "" {
 			b.churn.lost++
 			wrong = append(wrong, fmt.Sprintf("%s, which was open at %s: %s; it was %s", c.Probe, was[c].header.Destination, text, c.outcome()))

@@ -32,11 +32,14 @@ func newHostNetwork() *hostNetwork {
 	return &hostNetwork{ports: map[string]route.ServicePort{}, fresh: map[string]bool{}}
 }
 
-// restart notes that another agent starts.
-func (h *hostNetwork) restart() {
+// restart notes that another agent starts. Without proxyAll it removes what its predecessor has made.
+func (h *hostNetwork) restart(proxyAll bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fresh = map[string]bool{}
+	if !proxyAll {
+		clear(h.ports)
+	}
 }
 
 // forAgent returns the host for an agent of proxyAll.

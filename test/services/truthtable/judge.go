@@ -5,7 +5,10 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/test/services"
 )
@@ -57,7 +60,7 @@ func (b *bench) judgeServed(w *services.World, c *connection, v *services.Verdic
 		return "it must arrive at one Endpoint"
 	}
 	a := c.arrivals[0]
-	i := slices.IndexFunc(v.Endpoints, func(e services.Endpoint) bool { return e.Address == a.header.Destination })
+	i := slices.IndexFunc(v.Endpoints, func(e services.Endpoint) bool { return isAt(c, e.Address, a.header.Destination) })
 	if i < 0 {
 		return "it must not get this Endpoint"
 	}
@@ -71,4 +74,12 @@ func (b *bench) judgeServed(w *services.World, c *connection, v *services.Verdic
 		return "its answer must come back"
 	}
 	return ""
+}
+
+// isAt tells whether a connection that has arrived somewhere is at an Endpoint. Conntrack in user space translates no ports of SCTP.
+func isAt(c *connection, endpoint, arrived netip.AddrPort) bool {
+	if c.Protocol == corev1.ProtocolSCTP {
+		return endpoint.Addr() == arrived.Addr() && arrived.Port() == c.to.Port()
+	}
+	return endpoint == arrived
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
+	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovstest"
 	"github.com/antrea-oncache/antrea/test/env/switchpair"
@@ -211,6 +212,9 @@ func (b *bench) restart(ctx context.Context, g *services.Generator) error {
 	}
 	if err := b.settle(ctx); err != nil {
 		return err
+	}
+	if !b.world.Settings.ProxyAll {
+		b.openConnections = slices.DeleteFunc(b.openConnections, func(c *connection) bool { return c.Client.Kind != services.FromPod })
 	}
 	return b.checkContinuation(reconfigured)
 }
