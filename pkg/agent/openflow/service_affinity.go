@@ -30,8 +30,9 @@ func (c *portChange) lostEndpoints() (lost []endpointKey) {
 	return lost
 }
 
-// losesFrontend tells whether the port loses a frontend, or a frontend some of its clients, while it has affinity before and after. The
-// switch deletes the flows that it has learned for it only with the last frontend of the port.
+// losesFrontend tells whether the port loses a frontend, or a frontend some of its clients or all its Endpoints (because the other list
+// serves it from now on), while it has affinity before and after. The switch deletes the flows that it has learned for it only with the
+// last frontend of the port, and the Endpoints may serve other frontends.
 func (c *portChange) losesFrontend() bool {
 	if c.old == nil || c.after == nil || c.old.Affinity == 0 || c.after.Affinity == 0 {
 		return false
@@ -39,7 +40,7 @@ func (c *portChange) losesFrontend() bool {
 	sameRanges := slices.Equal(c.old.SourceRanges, c.after.SourceRanges)
 	return slices.ContainsFunc(c.old.Frontends, func(f Frontend) bool {
 		return !slices.ContainsFunc(c.after.Frontends, func(g Frontend) bool {
-			return keyOf(c.old.ServicePort, f) == keyOf(c.after.ServicePort, g) && (!g.Restricted || f.Restricted && sameRanges)
+			return keyOf(c.old.ServicePort, f) == keyOf(c.after.ServicePort, g) && f.Local == g.Local && (!g.Restricted || f.Restricted && sameRanges)
 		})
 	})
 }

@@ -428,6 +428,10 @@ func TestAffinityToAnEndpointThatAnotherPortGets(t *testing.T) {
 		return with(clusterPort(endpoints...), withAffinity(time.Hour))
 	}
 	other := with(clusterPort(elsewhereEndpoint), named("default/other"), at(Frontend{Address: loadBalancerIP}))
+	withLoadBalancer := func(local bool) ServicePort {
+		return with(affine(localEndpoint, elsewhereEndpoint), servedLocally(localEndpoint),
+			at(Frontend{Address: clusterIP}, Frontend{Address: loadBalancerIP, External: true, Local: local}))
+	}
 	many, elsewhere := make([]Endpoint, MaxEndpoints), make([]Endpoint, maxLost-MaxEndpoints)
 	for i := range many {
 		many[i] = Endpoint{Address: netip.AddrPortFrom(remotePodIP, uint16(i+1)), PodNetwork: true}
@@ -450,6 +454,7 @@ func TestAffinityToAnEndpointThatAnotherPortGets(t *testing.T) {
 		{"it gets another one", []ServicePort{affine(localEndpoint)}, with(other, func(p *ServicePort) { p.Cluster = []Endpoint{hostEndpoint} }), false},
 		{"the port has lost very many", []ServicePort{affine(many...), affine(elsewhere...)}, affine(localEndpoint), true},
 		{"the port loses an address", []ServicePort{with(affine(localEndpoint), at(Frontend{Address: clusterIP}, Frontend{Address: loadBalancerIP, External: true}))}, affine(localEndpoint), true},
+		{"an address is served by other Endpoints", []ServicePort{withLoadBalancer(false)}, withLoadBalancer(true), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, fake := newTestClient(t, defaultFeatures)

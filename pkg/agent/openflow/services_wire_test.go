@@ -183,6 +183,32 @@ func testSelectionOfEndpoints(t *testing.T, w *wire) {
 	require.Len(t, spread(), 2, "without affinity")
 }
 
+// A client that has an affinity does not keep an Endpoint that no longer serves the address, although it serves another one of the port.
+func TestWireAffinityAndTrafficPolicy(t *testing.T) {
+	eachDatapath(t, testAffinityEndsWithTheTrafficPolicy)
+}
+
+func testAffinityEndsWithTheTrafficPolicy(t *testing.T, w *wire) {
+	policy := func(local bool) ServicePort {
+		return with(clusterPort(elsewhereEndpoint), servedLocally(localEndpoint), withAffinity(time.Hour),
+			at(Frontend{Address: clusterIP}, Frontend{Address: loadBalancerIP, External: true, Local: local}))
+	}
+	next := 5000
+	opens := func(to uint32, source, endpoint string) {
+		t.Helper()
+		next++
+		w.pass(gwPort, segment{fmt.Sprint("198.51.100.7:", next), loadBalancerIP.String(), "S"}, to, segment{fmt.Sprintf("%s:%d", source, next), endpoint, "S"})
+		w.settle()
+	}
+	for range 2 {
+		w.install(policy(false))
+		opens(tunnelPort, "10.10.0.1", "10.10.1.20:8080")
+		opens(tunnelPort, "10.10.0.1", "10.10.1.20:8080")
+		w.install(policy(true))
+		opens(podAPort, "198.51.100.7", "10.10.0.11:8080")
+	}
+}
+
 // Established connections keep their Endpoint, whatever becomes of it.
 func TestWireOpenConnections(t *testing.T) {
 	eachDatapath(t, testOpenConnectionsKeepTheirEndpoint)
