@@ -18,14 +18,14 @@ func (g *Generator) Edit() {
 		switch n := g.rng.IntN(100); {
 		case s == nil:
 			g.create(slot)
-		case n < 2:
+		case n < 3:
 			g.editZone()
-		case n < 8:
+		case n < 9:
 			g.remove(s)
-		case n < 12:
+		case n < 25:
 			g.remove(s)
 			g.create(slot)
-		case n < 45:
+		case n < 55:
 			g.editService(s, slot)
 		default:
 			g.editSlices(s)
@@ -118,7 +118,7 @@ func (g *Generator) editSlices(s *corev1.Service) {
 		g.world.Services = replace(g.world.Services, s, edited)
 		g.setHints(edited)
 	case n < 6 || len(slice.Endpoints) == 0:
-		g.addEndpoint(slice)
+		g.addEndpoint(s, slice)
 	case n < 8:
 		i := g.rng.IntN(len(slice.Endpoints))
 		slice.Endpoints = slices.Delete(slice.Endpoints, i, i+1)

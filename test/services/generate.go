@@ -19,7 +19,7 @@ const (
 	// slots are the places for Services: each has names and cluster IPs of its own, and may be empty.
 	slots = 7
 	// mostEdits are made between two Worlds.
-	mostEdits = 4
+	mostEdits = 6
 )
 
 // ProxyName is the value of the label service.kubernetes.io/service-proxy-name that some agents ask for.
@@ -76,7 +76,7 @@ func (g *Generator) World() *World {
 
 // settings makes a configuration for the agents.
 func (g *Generator) settings() Settings {
-	s := Settings{ProxyAll: g.chance(60), LoadBalancerIPs: g.chance(85), NodeHints: g.chance(65)}
+	s := Settings{ProxyAll: g.chance(65), LoadBalancerIPs: g.chance(85), NodeHints: g.chance(65)}
 	if g.chance(10) {
 		s.ServiceProxyName = ProxyName
 	}
@@ -88,7 +88,7 @@ func (g *Generator) settings() Settings {
 
 // Reconfigure changes the agents' configuration, and reports whether it is another one.
 func (g *Generator) Reconfigure() bool {
-	if g.chance(40) {
+	if g.chance(30) {
 		return false
 	}
 	g.world.Settings = g.settings()

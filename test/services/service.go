@@ -22,11 +22,11 @@ func clusterIPv6(slot, n int) string { return fmt.Sprintf("fd00:96::%d:%d", slot
 
 // Addresses that several Services may want.
 var (
-	externalIPv4  = []string{"203.0.113.1", "203.0.113.2", "203.0.113.3"}
-	externalIPv6  = []string{"2001:db8:113::1", "2001:db8:113::2", "2001:db8:113::3"}
+	externalIPv4  = []string{"203.0.113.1", "203.0.113.2"}
+	externalIPv6  = []string{"2001:db8:113::1", "2001:db8:113::2"}
 	outsideIPv4   = []string{"198.51.100.7", "198.51.101.7"}
 	outsideIPv6   = []string{"2001:db8:51::7", "2001:db8:52::7"}
-	portNumbers   = []int32{53, 80, 443, 8080}
+	portNumbers   = []int32{53, 80, 8080}
 	sourceRanges  = [][]string{{"10.10.0.0/16", "fd00:10:10::/48"}, {"198.51.100.0/24"}, {"10.10.1.0/24", "fd00:10:10:1::/64", "2001:db8:51::/64"}, {"0.0.0.0/0", "::/0"}, {"192.168.77.1/32", "198.51.101.0/24"}, {"10.10.2.0/28", "10.10.2.16/28"}}
 	affinityTimes = []int32{10800, 600, 86400}
 )
@@ -95,14 +95,14 @@ func (g *Generator) setPorts(s *corev1.Service, slot int) {
 
 func (g *Generator) setPolicies(s *corev1.Service) {
 	s.Spec.InternalTrafficPolicy = pick(g.rng, []*corev1.ServiceInternalTrafficPolicy{
-		nil, ptr.To(corev1.ServiceInternalTrafficPolicyCluster), ptr.To(corev1.ServiceInternalTrafficPolicyCluster), ptr.To(corev1.ServiceInternalTrafficPolicyLocal),
+		nil, ptr.To(corev1.ServiceInternalTrafficPolicyCluster), ptr.To(corev1.ServiceInternalTrafficPolicyLocal),
 	})
 	s.Spec.ExternalTrafficPolicy = pick(g.rng, []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal})
 }
 
 func (g *Generator) setAffinity(s *corev1.Service) {
 	s.Spec.SessionAffinity, s.Spec.SessionAffinityConfig = corev1.ServiceAffinityNone, nil
-	if g.chance(25) {
+	if g.chance(30) {
 		s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 		s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(pick(g.rng, affinityTimes))}}
 	}
@@ -127,7 +127,7 @@ func (g *Generator) setExternalAddresses(s *corev1.Service, slot int) {
 		if version == corev1.IPv6Protocol {
 			own, shared = fmt.Sprintf("2001:db8:18::%d", 1+slot), externalIPv6
 		}
-		if g.chance(35) {
+		if g.chance(50) {
 			s.Spec.ExternalIPs = append(s.Spec.ExternalIPs, pick(g.rng, shared))
 		}
 		if s.Spec.Type != corev1.ServiceTypeLoadBalancer || g.chance(10) {

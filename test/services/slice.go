@@ -45,7 +45,7 @@ func (g *Generator) slicesOf(namespace, name string) (own []*discoveryv1.Endpoin
 func (g *Generator) setSlices(s *corev1.Service) {
 	g.dropSlices(s.Namespace, s.Name)
 	for _, version := range s.Spec.IPFamilies {
-		for range pick(g.rng, []int{0, 1, 1, 1, 2}) {
+		for range pick(g.rng, []int{0, 1, 1, 1, 2, 2}) {
 			g.addSlice(s, version)
 		}
 	}
@@ -65,8 +65,8 @@ func (g *Generator) addSlice(s *corev1.Service, version corev1.IPFamily) {
 	}
 	g.setSlicePorts(s, slice)
 	g.world.Slices = append(g.world.Slices, slice)
-	for range pick(g.rng, []int{0, 1, 1, 2, 3, 4}) {
-		g.addEndpoint(slice)
+	for range pick(g.rng, []int{0, 1, 2, 2, 3, 4}) {
+		g.addEndpoint(s, slice)
 	}
 }
 
@@ -84,7 +84,7 @@ func (g *Generator) setSlicePorts(s *corev1.Service, slice *discoveryv1.Endpoint
 
 // addEndpoint adds an Endpoint that the EndpointSlice does not have. An address has the same conditions in all EndpointSlices of a Service:
 // what counts otherwise is open.
-func (g *Generator) addEndpoint(slice *discoveryv1.EndpointSlice) {
+func (g *Generator) addEndpoint(s *corev1.Service, slice *discoveryv1.EndpointSlice) {
 	good, bad := g.candidates()
 	from := pick(g.rng, good)
 	if g.chance(4) {
@@ -97,8 +97,8 @@ func (g *Generator) addEndpoint(slice *discoveryv1.EndpointSlice) {
 	if from.node != "" {
 		e.NodeName = ptr.To(from.node)
 	}
-	e.Conditions = g.conditions()
-	for _, other := range g.slicesOf(slice.Namespace, slice.Labels[discoveryv1.LabelServiceName]) {
+	e.Conditions, e.Hints = g.conditions(), g.hints(valueOr(s.Spec.TrafficDistribution, ""), &e)
+	for _, other := range g.slicesOf(s.Namespace, s.Name) {
 		for i := range other.Endpoints {
 			if other.Endpoints[i].Addresses[0] != e.Addresses[0] {
 				continue
@@ -112,11 +112,11 @@ func (g *Generator) addEndpoint(slice *discoveryv1.EndpointSlice) {
 	slice.Endpoints = append(slice.Endpoints, e)
 }
 
-// conditions returns those of an Endpoint: ready (half of them), not ready, or terminating.
+// conditions returns those of an Endpoint: ready (two thirds), not ready, or terminating.
 func (g *Generator) conditions() discoveryv1.EndpointConditions {
 	yes, no := true, false
 	return pick(g.rng, []discoveryv1.EndpointConditions{
-		{}, {Ready: &yes}, {Ready: &yes, Serving: &yes, Terminating: &no}, {Ready: &yes, Serving: &yes}, {Ready: &yes, Terminating: &no},
+		{}, {}, {}, {Ready: &yes}, {Ready: &yes}, {Ready: &yes}, {Ready: &yes}, {Ready: &yes, Serving: &yes, Terminating: &no}, {Ready: &yes, Serving: &yes}, {Ready: &yes, Terminating: &no},
 		{Ready: &no, Serving: &no}, {Ready: &no, Serving: &no, Terminating: &no},
 		{Ready: &no, Serving: &yes, Terminating: &yes}, {Ready: &no, Terminating: &yes}, {Ready: &no, Serving: &no, Terminating: &yes},
 	})
@@ -125,7 +125,7 @@ func (g *Generator) conditions() discoveryv1.EndpointConditions {
 // setHints gives the Endpoints of a Service hints for zones, for zones and Nodes, or none, as the EndpointSlice controller does for
 // trafficDistribution. Sometimes one lacks them, as in a transition.
 func (g *Generator) setHints(s *corev1.Service) {
-	mode := pick(g.rng, []string{"", "", "", corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode})
+	mode := pick(g.rng, []string{"", "", corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode})
 	s.Spec.TrafficDistribution = nil
 	if mode != "" {
 		s.Spec.TrafficDistribution = &mode

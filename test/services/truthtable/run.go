@@ -41,8 +41,8 @@ type bench struct {
 // result counts. A probe is a client, an address and a protocol, with the connections of it.
 type result struct{ sets, probes, connections, wrong, restarts int }
 
-// percentages of sets with an agent's restart, and of those with a second change.
-const restartPercent, secondPercent = 15, 30
+// Percentages of sets with an agent's restart, and of those with a second change.
+const restartPercent, secondPercent = 20, 30
 
 // run checks sets of Services one after the other: all, or up to the first one that has a wrong answer.
 func (b *bench) run(ctx context.Context, t ovstest.TB, sets int, seed uint64, first bool) error {
