@@ -36,7 +36,7 @@ generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.g
 # The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
 # program that another one runs. The ordinary stages wait for half of their time, the end-to-end tests above all; the others use it.
 stages_alone := vet verify-generated build chart-test bench-smoke
-stages_ordinary := test-unit test-policy test-objects test-bpf test-conntrack test-kernels test-e2e test-acceptance
+stages_ordinary := test-unit test-policy test-services test-objects test-bpf test-conntrack test-kernels test-e2e test-acceptance
 stages_low := prepare-e2e prepare-acceptance cost
 stages_idle := staticcheck model fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
@@ -58,10 +58,11 @@ UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
 BENCH_ARGS ?=
 SMOKE_ARGS ?=
-# How many sets test-policy (200) and test-objects (40) make, and the seed that makes them and those of test-conntrack (0: another one each
-# time).
+# How many sets test-policy (200), test-services and test-objects (40) make, and the seed that makes them and those of test-conntrack
+# (0: another one each time). SERVICE_SETS is what test-services makes without SETS.
 SETS ?=
 SEED ?= 0
+SERVICE_SETS ?= 200
 # How often test-policy kills an agent at a random moment.
 KILLS ?= 20
 # How many connections test-conntrack makes.
@@ -274,6 +275,14 @@ policy-opinion: ## Compare what test-policy takes for the specification with ano
 	cd test/policy/cyclonus && $(GO) vet . && $(GO) mod tidy -diff && \
 		$(GO) test -count=1 -v . -args -sets $(or $(SETS),1000) -seed $(SEED)
 
+.PHONY: test-services
+test-services: ## Compare packets to random Services that change with the documentation: SETS=N, SEED=S (root)
+	$(GO) run ./test/services/truthtable -sets $(or $(SETS),$(SERVICE_SETS)) -seed $(SEED)
+
+.PHONY: services-faults
+services-faults: ## Show that test-services finds faults that are put into AntreaProxy and the pipeline: SETS=N, SEED=S (root)
+	GO=$(GO) SETS=$(or $(SETS),40) SEED=$(or $(filter-out 0,$(SEED)),1) hack/check-services.sh
+
 .PHONY: service-opinion
 service-opinion: ## Compare the Endpoints that AntreaProxy selects with those of kube-proxy's packages: SETS=N, SEED=S
 	cd test/services/kubeproxy && $(GO) vet . && $(GO) mod tidy -diff && \
@@ -386,6 +395,7 @@ test: export KERNEL_TESTS_SKIP := ^TestCost|^(TestSamePacketAsTheKernel|TestECN)
 test: export FUZZTIME := 100000x
 # Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300.
 test: export OBJECTS_SEED := 1
+test: export SERVICE_SETS := 40
 test: export COUNT_ARGS := -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
 	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_low) -- $(stages_idle)

@@ -9,8 +9,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 GO=${GO:-go}
 sets=${SETS:-40} seed=${SEED:-1}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # name | file below pkg | what is there, at its first place | what takes its place
 read -r -d '' faults <<'TABLE' || true
@@ -58,42 +56,7 @@ exceptions of a block       | agent/controller/networkpolicy/prefixes.go | excep
 exceptions in an exception  | agent/controller/networkpolicy/prefixes.go | inside = append(inside, except) | inside = []netip.Prefix{except}
 TABLE
 
-# build makes the program as it is, or with a file replaced.
-build() { "$GO" build -ldflags "-s -w" "$@" -o "$work/truthtable" ./test/policy/truthtable; }
-
-# run tries the random sets and writes what the program says to the log.
-run() {
-	begin=$SECONDS
-	"$work/truthtable" -sets "$sets" -seed "$seed" -first >"$work/log" 2>&1
-}
-
-if [ -z "${1-}" ]; then
-	build
-	run || { cat "$work/log"; echo "there are wrong answers without any fault"; exit 1; }
-	printf '%-29s %s sets, nothing wrong, after %3d s\n' "no fault" "$sets" $((SECONDS - begin))
-fi
-missed=0
-while IFS= read -r line; do
-	[[ $line == "${1-}"* ]] || continue
-	IFS=$'\t' read -r name file from to <<<"$(sed -E 's/ *\| /\t/; s/ \| /\t/; s/ \|( |$)/\t/' <<<"$line")"
-	file=pkg/$file
-	FROM=$from TO=$to perl -0pe 's/\Q$ENV{FROM}\E/$ENV{TO}/' "$file" >"$work/fault.go"
-	if cmp -s "$file" "$work/fault.go"; then
-		echo "$name: $file has no \"$from\" any more; bring hack/check-policy.sh up to date"
-		exit 1
-	fi
-	echo "{\"Replace\": {\"$PWD/$file\": \"$work/fault.go\"}}" >"$work/overlay.json"
-	build -overlay "$work/overlay.json"
-	if run; then
-		printf '%-29s not found in %s sets\n' "$name" "$sets"
-		missed=$((missed + 1))
-	elif grep -q 'want allowed' "$work/log"; then
-		printf '%-29s found in set %2d after %3d s: %s\n' "$name" "$(grep -oP '^policy: sets=\K[0-9]+' "$work/log")" $((SECONDS - begin)) \
-			"$(grep -m1 -oP '^set [0-9]+: \K.*want allowed=.*(?=; the agents)' "$work/log")"
-	else
-		cat "$work/log"
-		exit 1
-	fi
-done <<<"$faults"
-echo "faults that the random sets did not find: $missed"
-[ "$missed" = 0 ]
+suite=policy wrong='^set [0-9]+: \K.*want allowed=.*(?=; the agents)'
+# shellcheck source=find-faults.sh
+source hack/find-faults.sh
+find_faults "${1-}"

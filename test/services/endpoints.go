@@ -121,13 +121,14 @@ func valueOr[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// isUsable: Endpoints "must not be: loopback, or link-local", nor "the cluster IPs of other Kubernetes Services".
+// isUsable: Endpoints "must not be: loopback, or link-local", nor "the cluster IPs of other Kubernetes Services". Of Services that the agent
+// leaves alone nothing is said.
 func (w *World) isUsable(address netip.Addr) bool {
 	if address.IsLoopback() || address.IsLinkLocalUnicast() || address.IsMulticast() || address.IsUnspecified() {
 		return false
 	}
 	for _, s := range w.Services {
-		if slices.Contains(s.Spec.ClusterIPs, address.String()) {
+		if !w.isLeftAlone(s) && slices.Contains(s.Spec.ClusterIPs, address.String()) {
 			return false
 		}
 	}

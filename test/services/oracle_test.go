@@ -192,6 +192,7 @@ func TestVerdict(t *testing.T) {
 		{"only terminating ones", beside, "", "", []any{service(), slice(podHere+" serving", podThere+" gone")}, "served " + here},
 		{"terminating that serve no longer", beside, "", "", []any{service(), slice(podHere + " gone")}, "rejected"},
 		{"what no Endpoint may be", beside, "", "", []any{service(), slice("127.0.0.1", "169.254.1.1", "10.96.0.1", podHere)}, "served " + here},
+		{"the cluster IP of a Service that is left alone", Settings{SkipServices: []string{"ns/other"}}, "", "", []any{service(), service(named("other", "10.96.0.2", 1)), slice("10.96.0.2")}, "served 10.96.0.2:8080"},
 		{"affinity", beside, "", "", []any{service(affine), everywhere}, both + " affinity"},
 
 		{"internal policy Local", beside, "", "", []any{service(internalLocal), everywhere}, "served " + here},

@@ -22,19 +22,26 @@ type target struct {
 // addresses of Services that they leave alone, and to ports that no Service has.
 func (g *Generator) Probes(worlds ...*World) []*Probe {
 	var probes []*Probe
+	seen := map[Probe]bool{}
+	// add adds each probe once: of connections that a client with affinity opens at the same time, the last one counts.
+	add := func(p *Probe) {
+		if !seen[*p] {
+			seen[*p], probes = true, append(probes, p)
+		}
+	}
 	for _, t := range targets(worlds) {
 		for range 1 + g.rng.IntN(2) {
-			probes = append(probes, g.probe(t, FromPod))
+			add(g.probe(t, FromPod))
 		}
 		if !g.world.Settings.ProxyAll {
 			continue
 		}
 		if g.chance(50) {
-			probes = append(probes, g.probe(t, FromNode))
+			add(g.probe(t, FromNode))
 		}
 		// "Cluster IPs are for the cluster."
 		if !isClusterIP(t.address.Addr()) {
-			probes = append(probes, g.probe(t, FromOutside))
+			add(g.probe(t, FromOutside))
 		}
 	}
 	return probes
