@@ -143,7 +143,7 @@ func (g *Generator) setHints(s *corev1.Service) {
 }
 
 func (g *Generator) hints(mode string, e *discoveryv1.Endpoint) *discoveryv1.EndpointHints {
-	if mode == "" || g.chance(6) {
+	if mode == "" || g.chance(15) {
 		return nil
 	}
 	hints := &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: pick(g.rng, zones)}}}

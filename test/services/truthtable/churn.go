@@ -45,8 +45,14 @@ func choose(rng *rand.Rand, trials []*trial) (open []*connection) {
 	return open[:min(len(open), mostOpen)]
 }
 
+// lostConnection is an open connection that has done what it must not.
+type lostConnection struct {
+	*connection
+	text string
+}
+
 // checkOpen sends data through the open connections, both ways, and returns what is wrong. fate says what may become of one.
-func (b *bench) checkOpen(w *services.World, fate func(*connection) services.Continuation) (wrong []string, err error) {
+func (b *bench) checkOpen(w *services.World, fate func(*connection) services.Continuation) (wrong []lostConnection, err error) {
 	for _, n := range b.pair.Nodes {
 		n.ForgetMegaflows()
 	}
@@ -91,7 +97,7 @@ func (b *bench) checkOpen(w *services.World, fate func(*connection) services.Con
 		text, kept := b.judgeOpen(w, c, was[c], fates[c])
 		if text != "" {
 			b.churn.lost++
-			wrong = append(wrong, fmt.Sprintf("%s, which was open at %s: %s; it was %s", c.Probe, was[c].header.Destination, text, c.outcome()))
+			wrong = append(wrong, lostConnection{c, fmt.Sprintf("%s, which was open at %s: %s; it was %s", c.Probe, was[c].header.Destination, text, c.outcome())})
 		}
 		if kept {
 			b.churn.kept++

@@ -230,9 +230,14 @@ func (b *bench) checkContinuation(reconfigured bool) error {
 	}))
 }
 
-func (b *bench) report(wrong []string, err error) error {
-	for _, text := range wrong {
-		fmt.Printf("after set %d: %s\n", b.result.sets, text)
+// report prints open connections that have done what they must not.
+func (b *bench) report(wrong []lostConnection, err error) error {
+	for i, lost := range wrong {
+		fmt.Printf("after set %d: %s\n", b.result.sets, lost.text)
+		if i < mostTraces {
+			b.describeServices(b.world, lost.Probe)
+			fmt.Println(b.trace(&trial{Probe: lost.Probe}))
+		}
 	}
 	return err
 }
