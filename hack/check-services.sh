@@ -17,30 +17,20 @@ Endpoints that are not ready | agent/proxy/endpoints.go | return e.ready }); len
 terminating Endpoints       | agent/proxy/endpoints.go | return e.serving && e.terminating | return false
 terminating, without serving | agent/proxy/endpoints.go | return e.serving && e.terminating | return e.terminating
 names of ports              | agent/proxy/endpoints.go | q.name == p.name && q.protocol == p.protocol | q.protocol == p.protocol
-incomplete hints            | agent/proxy/endpoints.go | if !given { | if _ = given; false {
-zone of the Node            | agent/proxy/endpoints.go | return e.forZone(c.zone) | return e.forZone("a")
 hints for Nodes             | agent/proxy/endpoints.go | return e.forNode(c.config.NodeName) | return e.forNode("node-1")
 internal policy             | agent/proxy/service.go | if f.Local = s.internalLocal; f.External | if f.Local = false; f.External
 external policy             | agent/proxy/service.go | f.Local = s.externalLocal | f.Local = false
 external policy for Pods    | agent/openflow/service_flows.go | if shortCircuits(f) { | if false {
-change of local Endpoints   | agent/proxy/evaluate.go | slices.Equal(p.Local, q.Local) && |
 change of addresses         | agent/proxy/evaluate.go | slices.Equal(p.Frontends, q.Frontends) && |
-age of Services             | agent/proxy/claims.go | cmp.Compare(c.created, d.created) | cmp.Compare(d.created, c.created)
-wait for an address         | agent/proxy/plan.go | for k := range s.waiting[fk] { | for k := range changes(nil) {
 mode of load balancers      | agent/proxy/service.go | ingress.IPMode != nil && *ingress.IPMode != corev1.LoadBalancerIPModeVIP | false
-ranges beside kube-proxy    | agent/proxy/service.go | c.ProxyAll || len(s.Spec.LoadBalancerSourceRanges) == 0 | true
-ranges with the Node        | agent/proxy/external.go | p.admit(netip.PrefixFrom(gateway, gateway.BitLen())) | _ = gateway
 ranges for others           | agent/openflow/service_flows.go | if !f.Restricted { | if true {
 NodePorts of load balancers | agent/proxy/external.go | if !balanced && s.Spec.Type | if s.Spec.Type
 label for another proxy     | agent/proxy/service.go | c.ServiceProxyName == "" && labelled | c.ServiceProxyName == "" && labelled && false
-skipped by name             | agent/proxy/config.go | skip == k.String() || |
 affinity                    | agent/openflow/service_flows.go | if s.port.Affinity > 0 { | if false {
-affinity after an edit      | agent/openflow/service_affinity.go | f.Local == g.Local && |
 Pods that reach themselves  | agent/openflow/service_pipeline.go | toSNAT(priorityNormal, matches(hairpinCT.match(), fromPod.match()), f.gateway, hairpinCT), |
 sources from outside        | agent/openflow/service_pipeline.go | toSNAT(priorityLow, matches(snatCT.match(), fromGateway.match()), f.gateway), |
 rejections                  | agent/openflow/service_pipeline.go | matches(svcNoEndpoint.match()), reject), | matches(svcNoEndpoint.match()), []of.Action{reject}[:0]...),
 UDP to removed Endpoints    | agent/proxy/cleaner.go | lost = lost || !remaining[e] | _ = remaining[e]
-UDP to serving Endpoints    | agent/proxy/evaluate.go | p.others = p.serving(all) | _ = all
 TABLE
 
 suite=services wrong='^(set|after set) [0-9]+: \K.*; (want .*|it was .*)'

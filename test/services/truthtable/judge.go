@@ -70,6 +70,9 @@ func (b *bench) judgeServed(w *services.World, c *connection, v *services.Verdic
 	if promised := w.Source(&c.Client, &v.Endpoints[i]); promised.IsValid() && a.header.Source.Addr() != promised {
 		return fmt.Sprintf("the Endpoint must see %s", promised)
 	}
+	if a.at == b.port(&c.Client) && c.Client.Kind == services.FromPod && a.header.Source.Addr() == c.Client.IP {
+		return "the Pod must not see its own address as source: it would drop the packet"
+	}
 	if !c.answered {
 		return "its answer must come back"
 	}

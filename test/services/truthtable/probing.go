@@ -95,8 +95,13 @@ func (b *bench) probe(w *services.World, probes []*services.Probe) ([]*trial, er
 // switchpair.Node.ForgetMegaflows).
 func (b *bench) probeOthers(w *services.World, trials []*trial) error {
 	first := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return !t.verdict.Affinity })
-	_, err := b.probeOnce(w, first)
-	for some := true; some && err == nil; {
+	some, err := b.probeOnce(w, first)
+	if some && err == nil {
+		for _, n := range b.pair.Nodes {
+			n.OVS.Appctl("revalidator/wait") // about half a second
+		}
+	}
+	for some = true; some && err == nil; {
 		some, err = b.probeOnce(w, trials)
 	}
 	return err
@@ -151,7 +156,6 @@ func (b *bench) probeSCTP(w *services.World, trials []*trial) error {
 // wave opens connections and judges them.
 func (b *bench) wave(w *services.World, wave []*connection, of map[*connection]*trial) error {
 	for _, n := range b.pair.Nodes {
-		n.OVS.Appctl("revalidator/wait")
 		n.ForgetMegaflows()
 	}
 	if err := b.open(wave, func(c *connection) bool { return of[c].verdict.Outcome == services.Rejected }); err != nil {
