@@ -277,7 +277,7 @@ policy-opinion: ## Compare what test-policy takes for the specification with ano
 
 .PHONY: test-services
 test-services: ## Compare packets to random Services that change with the documentation: SETS=N, SEED=S (root)
-	$(GO) run ./test/services/truthtable -sets $(or $(SETS),$(SERVICE_SETS)) -seed $(SEED)
+	$(GO) run ./test/services/truthtable -sets $(or $(SETS),$(SERVICE_SETS)) -seed $(or $(SERVICES_SEED),$(SEED))
 
 .PHONY: services-faults
 services-faults: ## Show that test-services finds faults that are put into AntreaProxy and the pipeline: SETS=N, SEED=S (root)
@@ -395,6 +395,7 @@ test: export KERNEL_TESTS_SKIP := ^TestCost|^(TestSamePacketAsTheKernel|TestECN)
 test: export FUZZTIME := 100000x
 # Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300.
 test: export OBJECTS_SEED := 1
+test: export SERVICES_SEED := 1
 test: export SERVICE_SETS := 40
 test: export COUNT_ARGS := -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
