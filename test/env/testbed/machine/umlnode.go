@@ -85,8 +85,8 @@ func StartNode(ctx context.Context, o NodeOptions) (_ *Machine, err error) {
 	if u.thread, err = o.Segment.newThread(); err != nil {
 		return nil, err
 	}
-	// t: the disk cannot write zeroes without data, nor discard. A request to write zeroes, of ext4, never ended once (Linux 7.3.4): all others
-	// waited for it, and the kernel knows nothing of zeroes in a file of changes (arch/um/drivers/ubd_kern.c, ubd_map_req).
+	// t: the disk can neither write zeroes without data nor discard. A request of ext4 to write zeroes never ended once (Linux 7.3.4), and all
+	// later requests waited for it.
 	args := append(umlDeviceArgs(wire), fmt.Sprintf("ubd0t=%s,%s", o.Changes, o.Disk), "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "init="+script)
 	if err := u.boot(ctx, kernel.Path, o.Memory, args); err != nil {
 		return nil, fmt.Errorf("starting machine %s: %w", o.Name, err)
