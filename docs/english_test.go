@@ -20,7 +20,7 @@ var coined = []string{
 	// The cache.
 	"slow path", "fast path", "hit", "miss", "reason", "entry", "half", "proved", "endpoint", "uplink", "slot", "announce", "ticket",
 	"candidate", "cell", "template", "lease", "probe", "promise", "generation", "evict", "epoch", "mark flow", "stamp", "interceptor",
-	"tag", "validity", "share", "mode", "suspended", "oracle", "super-packet",
+	"tag", "validity", "share", "mode", "suspended", "oracle", "super-packet", "translation", "expected",
 	// Flows and policies.
 	"megaflow", "barrier", "revalidator", "upcall", "round", "replay", "realized", "enforced", "isolated", "cut", "journal", "inventory",
 	"doubt", "guard", "span", "class", "problem",

@@ -49,10 +49,17 @@ stamp of the destination | stamp.h     | to = changed_at(slot, 0);              
 no epoch is a stamp      | stamp.h     | MARK_STAMP \|                           | 
 epoch                    | learn.h     | epoch != word_epoch(word)               | 0
 no epoch                 | learn.h     | !epoch                                  | 0
-identity of the packet   | ticket.h    | out->id != p->id \|\|                   | 
-translated address       | ticket.h    | !same4(\&out->key4, \&p->key4)          | 0
-DSCP changed             | ticket.h    | out->tos != p->tos \|\|                 | 
-TTL behind Open vSwitch  | ticket.h    | out->ttl != p->ttl + 1                  | 0
+identity of the packet   | ticket.h    | t->id != p->id \|\|                     | 
+translated address       | ticket.h    | if (same4(before, p))                   | if (true)
+translated own end       | ticket.h    | before->saddr == p->saddr \&\& before->sport == p->sport | true
+DSCP changed             | ticket.h    | t->tos != p->tos \|\|                   | 
+TTL behind Open vSwitch  | ticket.h    | t->ttl != p->ttl + 1                    | 0
+translation: destination | egress.h    | \&to, false, ipv6)                      | \&to, true, ipv6)
+translation: port        | translation.h | if (to->port != port \&\&              | if (to->port == port \&\&
+translation: address     | translation.h | *addr = to->addr[0];                  | 
+translation: IP checksum | translation.h | (__u16)~ip->check                     | (__u16)ip->check
+translation: no checksum | translation.h | p->udp ? BPF_F_MARK_MANGLED_0 : 0     | 0
+translation: checksum    | translation.h | bpf_l4_csum_replace(skb, check, 0, change, | bpf_l4_csum_replace(skb, check, 0, change + 1,
 learning: header         | egress.h    | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | egress.h    | !sent_by(\&p, ep)                       | 0
 learning: destination    | ingress.h   | !received_by(\&p, ep)                   | 0

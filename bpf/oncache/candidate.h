@@ -14,13 +14,36 @@ static __always_inline __u32 *cell_of(__u32 hash)
 	return bpf_map_lookup_elem(&candidates, &cell);
 }
 
+/* expected is what is noted of a flow whose other direction has been learned, if neither direction tells the key of the
+ * other: Open vSwitch translates them. It is in the cell of the hash. */
+static __always_inline __u32 expected(__u32 hash)
+{
+	return hash ^ 1;
+}
+
+/* expect makes the flow's next packet worth learning. */
+static __always_inline void expect(const struct packet *p)
+{
+	__u32 hash = flow_hash(p), *noted = cell_of(hash);
+
+	if (noted)
+		*noted = expected(hash);
+}
+
+static __always_inline bool is_expected(const struct packet *p)
+{
+	__u32 hash = flow_hash(p), *noted = cell_of(hash);
+
+	return noted && *noted == expected(hash);
+}
+
 /* seen_before tells whether the flow is noted, and notes it if not. A flow replaces another one in its cell only every
  * second time: otherwise flows that send in turn would evict each other forever. */
 static __always_inline bool seen_before(const struct packet *p)
 {
 	__u32 hash = flow_hash(p), *noted = cell_of(hash);
 
-	if (!noted || *noted == hash)
+	if (!noted || *noted == hash || *noted == expected(hash))
 		return true;
 	if (!*noted || bpf_get_prandom_u32() & 1)
 		*noted = hash;
@@ -32,7 +55,7 @@ static __always_inline void begin_anew(const struct packet *p)
 {
 	__u32 hash = flow_hash(p), *noted = cell_of(hash);
 
-	if (noted && *noted == hash)
+	if (noted && (*noted == hash || *noted == expected(hash)))
 		*noted = 0;
 }
 
@@ -43,6 +66,8 @@ static __always_inline bool worth_learning(const struct packet *p, enum onc_prog
 	struct packet back;
 
 	if ((p->udp || length > p->headers_len) && seen_before(p))
+		return true;
+	if (is_expected(p))
 		return true;
 	reverse(p, &back);
 	return program == ONC_EGRESS ? !!find_ingress(&back) : !!find_egress(&back);

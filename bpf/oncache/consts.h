@@ -23,7 +23,8 @@
 
 #define ENDPOINT_SLOTS 1024 /* local Pods: the Kubernetes limit is 110 by default, 512 on the largest Nodes */
 #define FLOW_MAPS 4	    /* egress and ingress, IPv4 and IPv6: 2 * (IPv6) + (ingress) */
-#define NODE_SLOTS 8192	    /* remote Nodes: Kubernetes supports 5,000 */
+#define SERVICE_ADDRESSES 65536
+#define NODE_SLOTS 8192 /* remote Nodes: Kubernetes supports 5,000 */
 
 /* Header lengths in bytes. IP and tunnel headers of the packets that we handle have no options or extensions. */
 #define L2_LEN 14

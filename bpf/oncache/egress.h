@@ -14,6 +14,7 @@
 #include "share.h"
 #include "template.h"
 #include "ticket.h"
+#include "translation.h"
 #include "tunnel.h"
 
 /* redirected: a Pod that learned of the remote gateway from an ICMP redirect sends to the virtual MAC, because Open
@@ -34,11 +35,12 @@ static __always_inline bool from_endpoint(struct __sk_buff *skb, const struct on
 	       (same_macs(eth, ep->gateway_mac) || redirected(eth, c, ep));
 }
 
-/* egress_condition: may this packet use entry f? On ONC_OK *node is the destination Node and *hash the hash of the
- * flow, if known. */
+/* egress_condition: may this packet use entry f? On ONC_OK *node is the destination Node, *hash the hash of the flow,
+ * if known, and *to its translation. */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, struct onc_egress *f,
-							struct onc_node **node, __u32 *hash)
+							struct onc_node **node, __u32 *hash, struct onc_translation *to,
+							bool ipv6)
 {
 	struct onc_endpoint *ep;
 	enum onc_reason reason;
@@ -58,6 +60,7 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	if (unlikely(!fits(skb, p, *node)))
 		return because(ONC_MTU);
 	*hash = *(const volatile __u32 *)&f->v.hash;
+	read_translation(&f->to, to, ipv6);
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
 
@@ -97,67 +100,78 @@ static __always_inline enum onc_reason read_egress_again(struct __sk_buff *skb, 
 /* egress_end ends the flow. Only the Pod that owns the address may do so. */
 static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 {
-	struct packet p = {}, back;
+	struct packet p = {};
 	enum onc_reason reason = read_egress_again(skb, &p);
 
 	if (reason)
 		return reason;
-	if (p.syn_fin_rst && egress_owner(skb, &p)) {
-		reverse(&p, &back);
-		end_flow(&p, &back);
-	}
+	if (p.syn_fin_rst && egress_owner(skb, &p))
+		end_by_egress(&p);
 	return ONC_TCP_FLAGS;
 }
 
-/* egress_ticket issues a ticket. fresh is set when the flow has no entry. Then only the owner of the source address
- * gets one, and only if the flow is worth learning. */
-static __noinline enum onc_reason egress_ticket(struct __sk_buff *skb, __u32 endpoint, __u32 node, bool fresh)
-{
-	struct onc_endpoint *ep = get_endpoint(endpoint);
-	struct packet p = {};
-	enum onc_reason reason = read_egress_again(skb, &p);
-
-	if (!reason && ep && (!fresh || (sent_by(&p, ep) && worth_learning(&p, ONC_EGRESS, skb->len - L2_LEN))))
-		issue(skb, ONC_EGRESS, &p, endpoint, node);
-	return reason;
-}
-
-/* egress_miss lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node. */
-static __always_inline enum onc_reason egress_miss(struct __sk_buff *skb, const struct packet *p,
-						   enum onc_reason reason)
-{
-	__s64 endpoint = endpoint_of(skb->ifindex);
-	enum onc_reason no_ticket;
-	__s64 node;
-
-	if (endpoint < 0)
-		return ONC_NO_ENDPOINT;
-	node = node_of_destination(p);
-	if (node < 0)
-		return ONC_NOT_REMOTE;
-	no_ticket = egress_ticket(skb, endpoint, node, reason == ONC_NO_ENTRY);
-	return no_ticket ? no_ticket : reason;
-}
-
-/* egress_probe: the packet is a probe of its entry. Open vSwitch's verdict counts only if the Pod sent the packet. */
+/* egress_probe: the packet is a probe of entry f, whose other direction is to probe, too. Open vSwitch's verdict counts
+ * only if the Pod sent the packet. */
 static __always_inline void egress_probe(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
-					 struct onc_egress *f, __u32 length)
+					 struct onc_egress *f, struct onc_ingress *other)
 {
 	struct onc_endpoint *ep = get_endpoint(f->v.endpoint);
-	struct onc_ingress *other;
-	struct packet back;
 
 	if (!ep || !from_endpoint(skb, c, ep))
 		return;
-	see(&f->seen, p, length);
-	reverse(p, &back);
-	other = find_ingress(&back);
+	see(&f->seen, p, skb->len - L2_LEN);
 	if (other)
 		ask_too(&other->v, c);
 }
 
+/* egress_known deals with a packet whose flow has an entry, and says whether that has a translation. */
+static __always_inline bool egress_known(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
+					 bool probe)
+{
+	struct onc_egress *f;
+
+	if (p->ipv6) {
+		f = bpf_map_lookup_elem(&egress_flows6, &p->key6);
+		if (f && probe)
+			egress_probe(skb, c, p, f, ingress_answer(p, &f->to, true));
+	} else {
+		f = bpf_map_lookup_elem(&egress_flows4, &p->key4);
+		if (f && probe)
+			egress_probe(skb, c, p, f, ingress_answer(p, &f->to, false));
+	}
+	return f && f->to.port;
+}
+
+/* egress_miss lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node, perhaps
+ * through a Service. Of a flow without an entry, only the owner of the source address gets a ticket, and only if the
+ * flow is worth learning. The Service of one with an entry may be gone. */
+static __noinline enum onc_reason egress_miss(struct __sk_buff *skb, const struct onc_control *c,
+					      enum onc_reason reason)
+{
+	bool fresh = reason == ONC_NO_ENTRY;
+	struct onc_endpoint *ep;
+	struct packet p = {};
+	enum onc_reason other = read_egress_again(skb, &p);
+	bool translated;
+	__s64 slot;
+
+	if (other)
+		return other;
+	translated = !fresh && egress_known(skb, c, &p, reason == ONC_LEASE);
+	slot = endpoint_of(skb->ifindex);
+	if (slot < 0)
+		return ONC_NO_ENDPOINT;
+	if (!translated && node_of_destination(&p) < 0 && !to_service(&p))
+		return ONC_NOT_REMOTE;
+	ep = get_endpoint(slot);
+	if (ep && (!fresh || (sent_by(&p, ep) && worth_learning(&p, ONC_EGRESS, skb->len - L2_LEN))))
+		issue(skb, ONC_EGRESS, &p, slot);
+	return reason;
+}
+
 static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
 {
+	struct onc_translation to;
 	struct onc_node *node = NULL;
 	enum onc_reason reason;
 	struct onc_egress *f;
@@ -169,19 +183,18 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 		return reason;
 	if (unlikely(p.syn_fin_rst))
 		return egress_end(skb);
-	f = find_egress(&p);
-	reason = egress_condition(skb, c, &p, f, &node, &hash);
-	if (unlikely(reason || !f || !node)) {
-		if (f && reason == ONC_LEASE)
-			egress_probe(skb, c, &p, f, length - L2_LEN);
-		return wants_ticket(reason) ? egress_miss(skb, &p, reason) : reason;
-	}
+	f = egress_of(&p, ipv6);
+	reason = egress_condition(skb, c, &p, f, &node, &hash, &to, ipv6);
+	if (unlikely(reason || !f || !node))
+		return wants_ticket(reason) ? egress_miss(skb, c, reason) : reason;
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
 	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets);
 	if (unlikely(reason))
 		return reason;
+	if (unlikely(to.port) && !translate(skb, reached_by_ip6(node) ? OUTER6_LEN : OUTER4_LEN, &p, &to, false, ipv6))
+		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += length;
 	return ONC_HIT;
@@ -198,16 +211,34 @@ static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struc
 	return ONC_NOT_IP;
 }
 
+/* own_egress finds the present entry of a flow, and says whether it has the same translation. */
+static __always_inline struct onc_egress *own_egress(const struct packet *p, const struct onc_translation *to,
+						     bool *same)
+{
+	struct onc_egress *own;
+
+	if (p->ipv6) {
+		own = bpf_map_lookup_elem(&egress_flows6, &p->key6);
+		*same = own && same_translation(&own->to, to, true);
+	} else {
+		own = bpf_map_lookup_elem(&egress_flows4, &p->key4);
+		*same = own && same_translation(&own->to, to, false);
+	}
+	return own;
+}
+
 static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_egress fresh = {}, *own;
-	struct packet p, back;
+	struct packet p = {}, back = {};
+	struct onc_validity *other;
 	struct onc_endpoint *ep;
-	struct onc_ingress *other;
-	struct onc_ticket t;
+	struct redeemed t;
 	struct onc_node *node;
 	enum onc_reason reason;
+	__s64 node_slot;
 	__u32 off;
+	bool same;
 
 	if (skb->ifindex != c->uplink_ifindex || skb->vlan_present)
 		return ONC_TEMPLATE;
@@ -221,14 +252,18 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	/* A packet merged into the one with the ticket: the flow has just ended. */
 	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
-	reason = redeem(mark, ONC_EGRESS, &p, &t);
+	reason = redeem(mark, ONC_EGRESS, &p, &back, &t, &fresh.to);
 	if (reason)
 		return reason;
+	/* The Node of the packet's destination behind Open vSwitch. */
+	node_slot = node_of_source(&back);
+	if (node_slot < 0)
+		return ONC_NOT_REMOTE;
 	ep = get_endpoint(t.endpoint);
-	node = get_node(t.node);
+	node = get_node(node_slot);
 	if (!ep || !node)
 		return ONC_NO_ENDPOINT;
-	reason = now_valid(&fresh.v, c, t.endpoint, ep, t.node, node, mark);
+	reason = now_valid(&fresh.v, c, t.endpoint, ep, node_slot, node, mark);
 	if (reason)
 		return reason;
 	if (!sent_by(&p, ep))
@@ -236,18 +271,19 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (!learn_template(skb, c, node, fresh.v.node_gen))
 		return ONC_TEMPLATE;
 
-	fresh.v.tag = flow_hash(&p);
 	/* An IPv6 flow's hash is that of its flow label, which may change. */
 	if (t.unhashed && !p.ipv6)
 		fresh.v.hash = skb->hash;
-	reverse(&p, &back);
-	other = find_ingress(&back);
-	if (!has_room(ONC_EGRESS, &p, &fresh.v, other ? &other->v : NULL))
+	fresh.v.tag = flow_hash(&p);
+	other = other_of_egress(&back, &p, fresh.to.port);
+	if (!has_room(ONC_EGRESS, &p, &fresh.v, other))
 		return ONC_SHARE;
-	prove(&fresh.v, other ? &other->v : NULL);
+	prove(&fresh.v, other);
+	if (!other && fresh.to.port)
+		expect(&back);
 	tell_passed(&p, &fresh.v);
-	own = find_egress(&p);
-	if (own && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
+	own = own_egress(&p, &fresh.to, &same);
+	if (own && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created)))
 		return ONC_RENEWED;
 	/* Nothing is carried over from an expired entry: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();

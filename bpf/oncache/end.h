@@ -6,14 +6,11 @@
 #include "candidate.h"
 #include "flow.h"
 #include "tally.h"
+#include "translation.h"
 
-/* end_flow forgets both directions of a connection that opens or closes: out is its key as the Pod sends it, in as it
- * receives it. */
-static __always_inline void end_flow(const struct packet *out, const struct packet *in)
+static __always_inline void end_both(const struct packet *out, const struct onc_egress *egress, const struct packet *in,
+				     const struct onc_ingress *ingress)
 {
-	struct onc_egress *egress = find_egress(out);
-	struct onc_ingress *ingress = find_ingress(in);
-
 	/* A deletion takes a lock even if there is nothing to delete. */
 	if (egress)
 		delete_egress(out, egress->v.endpoint);
@@ -21,4 +18,38 @@ static __always_inline void end_flow(const struct packet *out, const struct pack
 		delete_ingress(in, ingress->v.endpoint);
 	begin_anew(out);
 	begin_anew(in);
+}
+
+/* end_by_egress forgets both directions of a connection that opens or closes with the packet out, which a Pod sends. In
+ * a connection to a Service, the entry of this direction tells the key of the other one. If it is gone, the other one
+ * ends by the Endpoint's own FIN or RST, or with its lease. */
+static __always_inline void end_by_egress(const struct packet *out)
+{
+	struct packet in = {.ipv6 = out->ipv6};
+	struct onc_egress *egress;
+
+	if (out->ipv6) {
+		egress = bpf_map_lookup_elem(&egress_flows6, &out->key6);
+		in.key6 = answer6(&out->key6, ONC_EGRESS, egress ? &egress->to : NULL);
+	} else {
+		egress = bpf_map_lookup_elem(&egress_flows4, &out->key4);
+		in.key4 = answer4(&out->key4, ONC_EGRESS, egress ? &egress->to : NULL);
+	}
+	end_both(out, egress, &in, find_ingress(&in));
+}
+
+/* end_by_ingress does the same for a packet that arrives. */
+static __always_inline void end_by_ingress(const struct packet *in)
+{
+	struct packet out = {.ipv6 = in->ipv6};
+	struct onc_ingress *ingress;
+
+	if (in->ipv6) {
+		ingress = bpf_map_lookup_elem(&ingress_flows6, &in->key6);
+		out.key6 = answer6(&in->key6, ONC_INGRESS, ingress ? &ingress->to : NULL);
+	} else {
+		ingress = bpf_map_lookup_elem(&ingress_flows4, &in->key4);
+		out.key4 = answer4(&in->key4, ONC_INGRESS, ingress ? &ingress->to : NULL);
+	}
+	end_both(&out, find_egress(&out), in, ingress);
 }

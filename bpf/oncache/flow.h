@@ -62,11 +62,11 @@ static __always_inline __u32 flow_hash(const struct packet *p)
 	return h * 0x27d4eb2fu;
 }
 
-/* find_egress and find_ingress look up copies of the key: a packet whose address is never passed to a helper can stay
- * in registers. */
-static __always_inline struct onc_egress *find_egress(const struct packet *p)
+/* egress_of and ingress_of look up copies of the key: a packet whose address is never passed to a helper can stay in
+ * registers. ipv6 is a constant. */
+static __always_inline struct onc_egress *egress_of(const struct packet *p, bool ipv6)
 {
-	if (p->ipv6) {
+	if (ipv6) {
 		struct onc_flow6 key = p->key6;
 		return bpf_map_lookup_elem(&egress_flows6, &key);
 	}
@@ -74,14 +74,26 @@ static __always_inline struct onc_egress *find_egress(const struct packet *p)
 	return bpf_map_lookup_elem(&egress_flows4, &key);
 }
 
-static __always_inline struct onc_ingress *find_ingress(const struct packet *p)
+static __always_inline struct onc_ingress *ingress_of(const struct packet *p, bool ipv6)
 {
-	if (p->ipv6) {
+	if (ipv6) {
 		struct onc_flow6 key = p->key6;
 		return bpf_map_lookup_elem(&ingress_flows6, &key);
 	}
 	struct onc_flow4 key = p->key4;
 	return bpf_map_lookup_elem(&ingress_flows4, &key);
+}
+
+/* find_egress and find_ingress are for the other programs, which have little room for copies. */
+static __always_inline struct onc_egress *find_egress(const struct packet *p)
+{
+	return p->ipv6 ? bpf_map_lookup_elem(&egress_flows6, &p->key6) : bpf_map_lookup_elem(&egress_flows4, &p->key4);
+}
+
+static __always_inline struct onc_ingress *find_ingress(const struct packet *p)
+{
+	return p->ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &p->key6)
+		       : bpf_map_lookup_elem(&ingress_flows4, &p->key4);
 }
 
 static __always_inline void store_egress(const struct packet *p, const struct onc_egress *e)

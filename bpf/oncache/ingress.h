@@ -14,13 +14,15 @@
 #include "seen.h"
 #include "share.h"
 #include "ticket.h"
+#include "translation.h"
 #include "tunnel.h"
 
 /* ingress_condition: may this packet use entry f? On ONC_OK *ifindex is the Pod's host-side interface, macs are the
- * MACs for its Ethernet header, and *ce is whether to mark congestion. */
+ * MACs for its Ethernet header, *ce is whether to mark congestion, and *to is the source's translation. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
-							 struct onc_ingress *f, __u32 *ifindex, __u32 *macs, bool *ce)
+							 struct onc_ingress *f, __u32 *ifindex, __u32 *macs, bool *ce,
+							 struct onc_translation *to, bool ipv6)
 {
 	struct onc_endpoint *ep;
 	struct onc_node *node;
@@ -46,6 +48,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	if (skb->gso_size && p->udp)
 		return because(ONC_OFFLOAD);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
+	read_translation(&f->to, to, ipv6);
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
 
@@ -68,7 +71,7 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	__s64 slot = ingress_owner(p, o, &reason);
 
 	if (slot >= 0 && (!fresh || worth_learning(p, ONC_INGRESS, skb->len - o->len)))
-		issue(skb, ONC_INGRESS, p, 0, slot);
+		issue(skb, ONC_INGRESS, p, 0);
 	return reason;
 }
 
@@ -89,12 +92,42 @@ static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const s
 	return ONC_OK;
 }
 
+/* ingress_probe: the packet is a probe of entry f, whose other direction is to probe, too. The verdict of Open vSwitch
+ * counts only if the packet comes from the entry's Node. */
+static __always_inline void ingress_probe(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
+					  const struct outer *o, struct onc_ingress *f, struct onc_egress *other)
+{
+	struct onc_node *node = get_node(f->v.node);
+
+	if (!node || !is_source(o, node))
+		return;
+	see(&f->seen, p, skb->len - o->len);
+	if (other)
+		ask_too(&other->v, c);
+}
+
+static __always_inline void ingress_probes(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
+					   const struct outer *o)
+{
+	struct onc_ingress *f;
+
+	if (p->ipv6) {
+		f = bpf_map_lookup_elem(&ingress_flows6, &p->key6);
+		if (f)
+			ingress_probe(skb, c, p, o, f, egress_answer(p, &f->to, true));
+	} else {
+		f = bpf_map_lookup_elem(&ingress_flows4, &p->key4);
+		if (f)
+			ingress_probe(skb, c, p, o, f, egress_answer(p, &f->to, false));
+	}
+}
+
 /* ingress_miss handles a packet that is not a hit: it ends the flow or issues a ticket. It parses the packet again, so
  * that hits need not keep state for that case. */
 static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const struct onc_control *c,
 					       enum onc_reason reason)
 {
-	struct packet p = {}, back;
+	struct packet p = {};
 	enum onc_reason other;
 	struct outer o;
 	__be16 inner;
@@ -110,37 +143,20 @@ static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const stru
 		return other;
 	if (p.syn_fin_rst) {
 		/* Only the Node that owns the address may end its flows. */
-		if (ingress_owner(&p, &o, &other) >= 0) {
-			reverse(&p, &back);
-			end_flow(&back, &p);
-		}
+		if (ingress_owner(&p, &o, &other) >= 0)
+			end_by_ingress(&p);
 		return ONC_TCP_FLAGS;
 	}
+	if (reason == ONC_LEASE)
+		ingress_probes(skb, c, &p, &o);
 	other = ingress_ticket(skb, &p, &o, reason == ONC_NO_ENTRY);
 	return other ? other : reason;
-}
-
-/* ingress_probe: the packet is a probe of its entry. The verdict of Open vSwitch counts only if the packet comes from
- * the entry's Node. */
-static __always_inline void ingress_probe(const struct onc_control *c, const struct packet *p, const struct outer *o,
-					  struct onc_ingress *f, __u32 length)
-{
-	struct onc_node *node = get_node(f->v.node);
-	struct onc_egress *other;
-	struct packet back;
-
-	if (!node || !is_source(o, node))
-		return;
-	see(&f->seen, p, length);
-	reverse(p, &back);
-	other = find_egress(&back);
-	if (other)
-		ask_too(&other->v, c);
 }
 
 static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, const struct onc_control *c,
 						     const struct outer *o, bool ipv6, __u32 *ifindex)
 {
+	struct onc_translation to;
 	enum onc_reason reason;
 	struct onc_ingress *f;
 	__u32 macs[3] = {};
@@ -152,19 +168,18 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 		return reason;
 	if (unlikely(p.syn_fin_rst))
 		return ingress_miss(skb, c, ONC_TCP_FLAGS);
-	f = find_ingress(&p);
-	reason = ingress_condition(skb, c, &p, o, f, ifindex, macs, &ce);
-	if (unlikely(reason || !f)) {
-		if (f && reason == ONC_LEASE)
-			ingress_probe(c, &p, o, f, skb->len - o->len);
+	f = ingress_of(&p, ipv6);
+	reason = ingress_condition(skb, c, &p, o, f, ifindex, macs, &ce, &to, ipv6);
+	if (unlikely(reason || !f))
 		return wants_ticket(reason) ? ingress_miss(skb, c, reason) : reason;
-	}
 	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
 	reason = decapsulate(skb, &p, o->ipv6, macs, ce);
 	if (unlikely(reason))
 		return reason;
+	if (unlikely(to.port) && !translate(skb, L2_LEN, &p, &to, true, ipv6))
+		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
 	return ONC_HIT;
@@ -200,17 +215,34 @@ static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const stru
 	return ONC_NOT_TUNNEL;
 }
 
+/* own_ingress finds the present entry of a flow, and says whether it has the same translation and MAC addresses. */
+static __always_inline struct onc_ingress *own_ingress(const struct packet *p, const struct onc_ingress *fresh,
+						       bool *same)
+{
+	struct onc_ingress *own;
+
+	if (p->ipv6) {
+		own = bpf_map_lookup_elem(&ingress_flows6, &p->key6);
+		*same = own && same_translation(&own->to, &fresh->to, true) && same_macs(own->macs, fresh->macs);
+	} else {
+		own = bpf_map_lookup_elem(&ingress_flows4, &p->key4);
+		*same = own && same_translation(&own->to, &fresh->to, false) && same_macs(own->macs, fresh->macs);
+	}
+	return own;
+}
+
 static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_ingress fresh = {}, *own;
-	struct packet p, back;
+	struct packet p = {}, back = {};
+	struct onc_validity *other;
 	struct onc_endpoint *ep;
-	struct onc_egress *other;
-	struct onc_ticket t;
+	struct redeemed t;
 	struct onc_node *node;
 	struct ethhdr *eth;
 	__s64 endpoint_slot, node_slot;
 	enum onc_reason reason;
+	bool same;
 
 	if (skb->vlan_present)
 		return ONC_NOT_IP;
@@ -221,13 +253,13 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	/* A packet merged into the one with the ticket: the flow has just ended. */
 	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
-	reason = redeem(mark, ONC_INGRESS, &p, &t);
+	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
 	if (reason)
 		return reason;
 	endpoint_slot = endpoint_of(skb->ifindex);
 	if (endpoint_slot < 0)
 		return ONC_NO_ENDPOINT;
-	/* The ticket's Node is not used: only the owner of the inner source address may send the packet. */
+	/* Only the owner of the inner source address may send the packet. */
 	node_slot = node_of_source(&p);
 	if (node_slot < 0)
 		return ONC_NOT_REMOTE;
@@ -245,14 +277,15 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
 
 	fresh.v.tag = flow_hash(&p);
-	reverse(&p, &back);
-	other = find_egress(&back);
-	if (!has_room(ONC_INGRESS, &p, &fresh.v, other ? &other->v : NULL))
+	other = other_of_ingress(&back, &p, fresh.to.port);
+	if (!has_room(ONC_INGRESS, &p, &fresh.v, other))
 		return ONC_SHARE;
-	prove(&fresh.v, other ? &other->v : NULL);
-	tell_passed(&p, &fresh.v);
-	own = find_ingress(&p);
-	if (own && same_macs(own->macs, fresh.macs) && renew(&own->v, &fresh.v, lease_until(c, &p, own->created)))
+	prove(&fresh.v, other);
+	if (!other && fresh.to.port)
+		expect(&back);
+	tell_passed(&back, &fresh.v);
+	own = own_ingress(&p, &fresh, &same);
+	if (own && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created)))
 		return ONC_RENEWED;
 	/* Nothing is carried over from an expired entry: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();

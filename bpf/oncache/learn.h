@@ -68,10 +68,10 @@ static __always_inline void begin_lease(struct onc_validity *v, __u64 until)
 	v->probed = bpf_jiffies64();
 }
 
-/* renew extends an entry that has been confirmed without change. */
-static __always_inline bool renew(struct onc_validity *own, const struct onc_validity *fresh, __u64 until)
+/* renew extends an entry that has been confirmed without change. same: everything but its validity is the same. */
+static __always_inline bool renew(struct onc_validity *own, const struct onc_validity *fresh, bool same, __u64 until)
 {
-	if (!same_validity(own, fresh))
+	if (!same || !same_validity(own, fresh))
 		return false;
 	own->lease = until;
 	if (own->hash != fresh->hash)

@@ -29,14 +29,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct onc_flow4);
-	__type(value, struct onc_egress);
+	__type(value, struct onc_egress4);
 } egress_flows4 SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct onc_flow4);
-	__type(value, struct onc_ingress);
+	__type(value, struct onc_ingress4);
 } ingress_flows4 SEC(".maps");
 
 struct {
@@ -77,6 +77,15 @@ struct {
 	__type(key, struct onc_address);
 	__type(value, __u32);
 } endpoint_ips SEC(".maps");
+
+/* Addresses of Services with an Endpoint on another Node; misses only. The value is not used. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SERVICE_ADDRESSES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct onc_address);
+	__type(value, __u32);
+} service_ips SEC(".maps");
 
 /* Remote Nodes by slot. */
 struct {

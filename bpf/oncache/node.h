@@ -32,6 +32,20 @@ static __always_inline __s64 node_of6(const __be32 *addr)
 	return slot ? (__s64)*slot : -1;
 }
 
+/* to_service: the destination is an address of a Service with an Endpoint on another Node. */
+static __always_inline bool to_service(const struct packet *p)
+{
+	struct onc_address key = {};
+
+	if (p->ipv6) {
+		__builtin_memcpy(key.addr, p->key6.daddr, 16);
+	} else {
+		key.addr[2] = bpf_htonl(0xffff);
+		key.addr[3] = p->key4.daddr;
+	}
+	return bpf_map_lookup_elem(&service_ips, &key);
+}
+
 static __always_inline __s64 node_of_source(const struct packet *p)
 {
 	return p->ipv6 ? node_of6(p->key6.saddr) : node_of4(p->key4.saddr);

@@ -41,23 +41,24 @@ static __always_inline void see_first(struct onc_seen *s, const struct packet *p
 	s->ack = bpf_ntohl(p->ack);
 }
 
-/* tell_passed tells the agent that conntrack has seen a segment of the flow if the flow is on the fast path: for other
- * flows it sees everything. When the buffer is full, the agent finds the flow once it has become idle. */
-static __always_inline void tell_passed(const struct packet *p, const struct onc_validity *v)
+/* tell_passed tells the agent that conntrack has seen a segment of a flow if the flow is on the fast path: for other
+ * flows it sees everything. sent has the 5-tuple of what the local Pod sends, and nothing else. When the buffer is
+ * full, the agent finds the flow once it has become idle. */
+static __always_inline void tell_passed(const struct packet *sent, const struct onc_validity *v)
 {
 	struct onc_passed event = {};
 
-	if (p->udp || v->proved != PROVED_BOTH)
+	if ((sent->ipv6 ? sent->key6.proto : sent->key4.proto) != IPPROTO_TCP || v->proved != PROVED_BOTH)
 		return;
-	if (p->ipv6) {
-		event.flow = p->key6;
+	if (sent->ipv6) {
+		event.flow = sent->key6;
 	} else {
 		event.flow.saddr[2] = event.flow.daddr[2] = bpf_htonl(0xffff);
-		event.flow.saddr[3] = p->key4.saddr;
-		event.flow.daddr[3] = p->key4.daddr;
-		event.flow.sport = p->key4.sport;
-		event.flow.dport = p->key4.dport;
-		event.flow.proto = p->key4.proto;
+		event.flow.saddr[3] = sent->key4.saddr;
+		event.flow.daddr[3] = sent->key4.daddr;
+		event.flow.sport = sent->key4.sport;
+		event.flow.dport = sent->key4.dport;
+		event.flow.proto = sent->key4.proto;
 	}
 	bpf_ringbuf_output(&passed, &event, sizeof(event), 0);
 }

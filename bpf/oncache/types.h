@@ -55,16 +55,42 @@ struct onc_seen {
 	__u16 length;  /* TCP: bytes of data in the last segment */
 };
 
-/* egress_flows: key is the 5-tuple as the Pod sends it. The header to prepend is the Node's. */
+/* What Open vSwitch makes of the address and port of the peer, in a connection to a Service: on egress of the
+ * destination, on ingress of the source. port 0: they stay as they are. */
+struct onc_translation {
+	__be16 port;
+	__u16 pad;
+	__be32 addr[4]; /* IPv4: the first */
+};
+
+struct onc_translation4 {
+	__be16 port;
+	__u16 pad;
+	__be32 addr;
+};
+
+/* egress_flows6: key is the 5-tuple as the Pod sends it. The header to prepend is the Node's. */
 struct onc_egress {
 	struct onc_validity v;
 	struct onc_seen seen;
 	__u64 packets;
 	__u64 bytes; /* frame length as the Pod sent it */
 	__u64 created;
+	struct onc_translation to;
+	__u8 pad[4];
 };
 
-/* ingress_flows: key is the inner 5-tuple as it arrives from the wire. */
+/* egress_flows4: the beginning of struct onc_egress. */
+struct onc_egress4 {
+	struct onc_validity v;
+	struct onc_seen seen;
+	__u64 packets;
+	__u64 bytes;
+	__u64 created;
+	struct onc_translation4 to;
+};
+
+/* ingress_flows6: key is the inner 5-tuple as it arrives from the wire. */
 struct onc_ingress {
 	struct onc_validity v;
 	struct onc_seen seen;
@@ -72,6 +98,18 @@ struct onc_ingress {
 	__u64 bytes; /* frame length as the Pod receives it */
 	__u64 created;
 	__u8 macs[12]; /* destination and source as Open vSwitch writes them */
+	struct onc_translation to;
+};
+
+/* ingress_flows4: the beginning of struct onc_ingress. */
+struct onc_ingress4 {
+	struct onc_validity v;
+	struct onc_seen seen;
+	__u64 packets;
+	__u64 bytes;
+	__u64 created;
+	__u8 macs[12];
+	struct onc_translation4 to;
 	__u8 pad[4];
 };
 
@@ -112,7 +150,6 @@ struct onc_ticket {
 	};
 	__u32 program; /* enum onc_program that wrote it; 0xffffffff: redeemed */
 	__u32 endpoint;
-	__u32 node;
 	__u32 l4; /* TCP sequence number, or UDP length and first payload bytes */
 	__u32 id; /* IPv4 identification or IPv6 flow label */
 	__u8 ttl;
@@ -141,13 +178,15 @@ struct onc_control {
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
 };
 
-/* Tells the agent that conntrack has seen a TCP segment of a cached flow, and thus whose entry to update. IPv4
- * addresses are mapped to IPv6, as in onc_address. */
+/* Tells the agent that conntrack has seen a TCP segment of a cached flow, and thus whose entry to update: the 5-tuple
+ * of what the local Pod sends, whichever direction the segment had. IPv4 addresses are mapped to IPv6, as in
+ * onc_address. */
 struct onc_passed {
 	struct onc_flow6 flow;
 };
 
-/* Key of endpoint_ips: an IPv6 address, or an IPv4 address mapped to one (RFC 4291, section 2.5.5.2). */
+/* Key of endpoint_ips and service_ips: an IPv6 address, or an IPv4 address mapped to one (RFC 4291, section 2.5.5.2).
+ */
 struct onc_address {
 	__be32 addr[4];
 };

@@ -76,7 +76,7 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 	if err := c.addPolicies(o, n, cache); err != nil {
 		return nil, err
 	}
-	if err := c.addProxy(o, n); err != nil {
+	if err := c.addProxy(o, n, cache); err != nil {
 		return nil, err
 	}
 	var err error
@@ -140,7 +140,7 @@ func (c *controllers) addStats(o *options, n *node) {
 }
 
 // addProxy makes the controller of Services.
-func (c *controllers) addProxy(o *options, n *node) (err error) {
+func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) {
 	if !o.proxiesServices() {
 		return nil
 	}
@@ -153,6 +153,9 @@ func (c *controllers) addProxy(o *options, n *node) (err error) {
 		NodeHints: o.gates.Enabled(features.PreferSameTrafficDistribution), EndUDP: o.gates.Enabled(features.CleanupStaleUDPSvcConntrack),
 		ProxyAll: o.proxiesAll(), NodeAddresses: n.Node.Addresses,
 		Gateways: slices.DeleteFunc([]netip.Addr{n.Node.Gateway.IPv4, n.Node.Gateway.IPv6}, func(a netip.Addr) bool { return !a.IsValid() }),
+	}
+	if cache.manager != nil {
+		proxyConfig.Cache = cache.manager
 	}
 	c.proxy, err = proxy.New(proxyConfig, proxy.Informers{
 		Services: c.services.Core().V1().Services(), Endpoints: c.services.Discovery().V1().EndpointSlices(), Nodes: c.nodes.Core().V1().Nodes(),

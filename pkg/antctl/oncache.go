@@ -65,6 +65,7 @@ var oncacheFlowColumns = []Column[api.FlowInfo]{
 	{"PROTO", func(f api.FlowInfo) string { return f.Protocol }},
 	{"SOURCE", func(f api.FlowInfo) string { return f.Source }},
 	{"DESTINATION", func(f api.FlowInfo) string { return f.Destination }},
+	{"TRANSLATED", func(f api.FlowInfo) string { return f.Translated }},
 	{"LOCAL-POD", func(f api.FlowInfo) string { return f.Pod }},
 	{"REMOTE-NODE", func(f api.FlowInfo) string { return f.Node }},
 	{"STATE", func(f api.FlowInfo) string { return f.State }},

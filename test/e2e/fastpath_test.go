@@ -28,43 +28,9 @@ const (
 
 // testFastPath checks that only the first packets of a connection go through Open vSwitch.
 func testFastPath(t *testing.T, s *suite) {
-	t.Run("UDP", func(t *testing.T) {
-		startEcho(t, s.server.Space, s.server.IP)
-		f := s.flow("UDP", 4201, udpEchoPort)
-		m := s.measure(t)
-		ping := runTraffic[report.Ping](t, s.client.Space, 2*execTimeout, "udp-ping", "--from=:4201",
-			to(s.server.IP, udpEchoPort), "--rate=1000", "--window=50", "--count="+strconv.Itoa(longUDP))
-		requireNoLoss(t, ping)
-		m.requireFast(t, f)
-		for _, onClient := range []bool{true, false} {
-			e, err := s.entriesOf(t, f, onClient)
-			require.NoError(t, err)
-			for _, info := range []api.FlowInfo{e.egress, e.ingress} {
-				require.GreaterOrEqual(t, float64(info.Packets), leastFast*float64(ping.Sent), "%+v", info)
-				require.LessOrEqual(t, info.Packets, uint64(ping.Sent), "%+v", info)
-			}
-		}
-	})
+	t.Run("UDP", func(t *testing.T) { testLongUDP(t, s, s.flow("UDP", 4201, udpEchoPort)) })
 	t.Run("DatagramsInOneDirection", func(t *testing.T) { testDatagramsInOneDirection(t, s) })
-	t.Run("TCP", func(t *testing.T) {
-		startSink(t, s.server.Space)
-		f := s.flow("TCP", 4202, sinkPort)
-		m := s.measure(t)
-		sender := start(t, s.client.Space, "tcp-send", "--from=:4202", to(s.server.IP, sinkPort))
-		eventuallyWithin(t, execTimeout, "a long flow", func() error {
-			e, err := s.entriesOf(t, f, true)
-			if err == nil && e.ingress.Packets < longTCP {
-				err = notYet(fmt.Sprintf("%d packets of %d on the fast path", e.ingress.Packets, longTCP))
-			}
-			if err == nil {
-				// Before the end of the connection, which deletes its entries. How many packets are the first ones depends on how long a
-				// busy machine takes to learn the flow, so the flow goes on until they are few.
-				err = m.fast(t, f)
-			}
-			return err
-		})
-		requireIntact(t, stop[report.Send](t, sender))
-	})
+	t.Run("TCP", func(t *testing.T) { testLongTCP(t, s, s.flow("TCP", 4202, sinkPort)) })
 	t.Run("PodThatWasRedirected", func(t *testing.T) {
 		if s.ipv6 {
 			t.Skip("nobody answers for remote gateways, and the pipeline drops redirects")
@@ -78,6 +44,42 @@ func testFastPath(t *testing.T, s *suite) {
 		r.end(t, 0)
 	})
 	t.Run("TrafficThatIsNotAcceleratedUsesOpenVSwitch", func(t *testing.T) { testNotAccelerated(t, s) })
+}
+
+func testLongUDP(t *testing.T, s *suite, f flow) {
+	startEcho(t, s.server.Space, s.server.IP)
+	m := s.measure(t)
+	ping := runTraffic[report.Ping](t, s.client.Space, 2*execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", f.client.Port()),
+		to(f.dialed().Addr(), f.dialed().Port()), "--rate=1000", "--window=50", "--count="+strconv.Itoa(longUDP))
+	requireNoLoss(t, ping)
+	m.requireFast(t, f)
+	for _, onClient := range []bool{true, false} {
+		e, err := s.entriesOf(t, f, onClient)
+		require.NoError(t, err)
+		for _, info := range []api.FlowInfo{e.egress, e.ingress} {
+			require.GreaterOrEqual(t, float64(info.Packets), leastFast*float64(ping.Sent), "%+v", info)
+			require.LessOrEqual(t, info.Packets, uint64(ping.Sent), "%+v", info)
+		}
+	}
+}
+
+func testLongTCP(t *testing.T, s *suite, f flow) {
+	startSink(t, s.server.Space)
+	m := s.measure(t)
+	sender := start(t, s.client.Space, "tcp-send", fmt.Sprintf("--from=:%d", f.client.Port()), to(f.dialed().Addr(), f.dialed().Port()))
+	eventuallyWithin(t, execTimeout, "a long flow", func() error {
+		e, err := s.entriesOf(t, f, true)
+		if err == nil && e.ingress.Packets < longTCP {
+			err = notYet(fmt.Sprintf("%d packets of %d on the fast path", e.ingress.Packets, longTCP))
+		}
+		if err == nil {
+			// Before the end of the connection, which deletes its entries. How many packets are the first ones depends on how long a
+			// busy machine takes to learn the flow, so the flow goes on until they are few.
+			err = m.fast(t, f)
+		}
+		return err
+	})
+	requireIntact(t, stop[report.Send](t, sender))
 }
 
 func testDatagramsInOneDirection(t *testing.T, s *suite) {

@@ -45,13 +45,28 @@ func oncacheStatus(t *testing.T, n *cluster.Node) api.Status {
 type flow struct {
 	proto          string // TCP, UDP
 	client, server netip.AddrPort
+	// service is the address that the client connects to, if it is not the server's own.
+	service netip.AddrPort
+}
+
+// dialed is the address that the client connects to.
+func (f flow) dialed() netip.AddrPort {
+	if f.service.IsValid() {
+		return f.service
+	}
+	return f.server
 }
 
 func (s *suite) flow(proto string, clientPort, serverPort uint16) flow {
-	return flow{proto, netip.AddrPortFrom(s.client.IP, clientPort), netip.AddrPortFrom(s.server.IP, serverPort)}
+	return flow{proto: proto, client: netip.AddrPortFrom(s.client.IP, clientPort), server: netip.AddrPortFrom(s.server.IP, serverPort)}
 }
 
-func (f flow) String() string { return fmt.Sprintf("%s %s -> %s", f.proto, f.client, f.server) }
+func (f flow) String() string {
+	if f.service.IsValid() {
+		return fmt.Sprintf("%s %s -> %s -> %s", f.proto, f.client, f.service, f.server)
+	}
+	return fmt.Sprintf("%s %s -> %s", f.proto, f.client, f.server)
+}
 
 // entries are the cache's entries of a connection on one Node: what the local Pod sends, and what it receives. An entry that
 // does not exist has State "".
@@ -65,14 +80,19 @@ func (s *suite) entriesOf(t *testing.T, f flow, onClient bool) (entries, error) 
 	if !onClient {
 		node, local, remote = s.node2, f.server, f.client
 	}
+	// On the server's Node nothing is known of a Service.
+	destination, translated, untranslated := remote.String(), "", ""
+	if onClient && f.service.IsValid() {
+		destination, translated, untranslated = f.service.String(), remote.String(), f.service.String()
+	}
 	flows, err := tryAntctl[[]api.FlowInfo](t, node, "get", "oncache", "flows", "--ip="+local.Addr().String())
 	var e entries
 	for _, info := range flows {
 		switch {
 		case info.Protocol != f.proto:
-		case info.Direction == "egress" && info.Source == local.String() && info.Destination == remote.String():
+		case info.Direction == "egress" && info.Source == local.String() && info.Destination == destination && info.Translated == translated:
 			e.egress = info
-		case info.Direction == "ingress" && info.Source == remote.String() && info.Destination == local.String():
+		case info.Direction == "ingress" && info.Source == remote.String() && info.Destination == local.String() && info.Translated == untranslated:
 			e.ingress = info
 		}
 	}

@@ -50,6 +50,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"SamePacket", testSamePacket},
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
+		area{"ServiceFastPath", testServiceFastPath},
 		area{"SharedPodNetwork", testSharedPodNetwork},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},

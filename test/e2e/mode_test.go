@@ -78,7 +78,7 @@ func testBandwidthAnnotation(t *testing.T, s *suite) {
 	for _, e := range antctl[[]api.EndpointInfo](t, s.node1, "get", "oncache", "endpoints") {
 		require.NotEqual(t, namespace+"/shaped", e.Pod)
 	}
-	f := flow{"UDP", netip.AddrPortFrom(shaped.IP, 4901), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
+	f := flow{proto: "UDP", client: netip.AddrPortFrom(shaped.IP, 4901), server: netip.AddrPortFrom(s.server.IP, udpEchoPort)}
 	e, err := s.entriesOf(t, f, true)
 	require.NoError(t, err)
 	require.Equal(t, entries{}, e)

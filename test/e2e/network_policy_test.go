@@ -87,7 +87,7 @@ func testAllowedPeerAndPort(t *testing.T, s *suite) {
 func testOpenConnectionsStay(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	s.waitPossible(t, s.client, 4710)
-	f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4701), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
+	f := flow{proto: "UDP", client: netip.AddrPortFrom(s.client.IP, 4701), server: netip.AddrPortFrom(s.server.IP, udpEchoPort)}
 	open := start(t, s.client.Space, "udp-ping", "--from=:4701", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	waitReceived(t, open, 100, patience)
 	s.waitFastIfGate(t, f)
@@ -120,7 +120,7 @@ func testPolicyStatistics(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	ping := start(t, s.client.Space, "udp-ping", "--from=:4730", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	waitReceived(t, ping, 200, patience)
-	s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, 4730), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
+	s.waitFastIfGate(t, flow{proto: "UDP", client: netip.AddrPortFrom(s.client.IP, 4730), server: netip.AddrPortFrom(s.server.IP, udpEchoPort)})
 	eventually(t, "the rule to have counted the connection", func() error {
 		p, err := s.policyOn(t, s.node2, "count")
 		if err != nil {
@@ -172,7 +172,7 @@ func testCutConnections(t *testing.T, s *suite) {
 	allowed := start(t, s.neighbor.Space, "udp-ping", "--from=:4721", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	waitReceived(t, forbidden, 100, patience)
 	waitReceived(t, allowed, 100, patience)
-	s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, 4720), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
+	s.waitFastIfGate(t, flow{proto: "UDP", client: netip.AddrPortFrom(s.client.IP, 4720), server: netip.AddrPortFrom(s.server.IP, udpEchoPort)})
 
 	begun := time.Now()
 	remove := s.applyPolicy(t, ingressTo("allow-neighbor", "server", networkingv1.NetworkPolicyIngressRule{
@@ -223,7 +223,7 @@ func testStaleMegaflows(t *testing.T, s *suite) {
 	tc("filter add dev DEVICE ingress matchall action skbedit mark 0x20000000/0x3ff00000 continue")
 	startEcho(t, s.server.Space, s.server.IP)
 	s.waitPossible(t, s.client, 4790)
-	f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4704), netip.AddrPortFrom(s.server.IP, udpEchoPort)}
+	f := flow{proto: "UDP", client: netip.AddrPortFrom(s.client.IP, 4704), server: netip.AddrPortFrom(s.server.IP, udpEchoPort)}
 	ping := start(t, s.client.Space, "udp-ping", "--from=:4704", to(s.server.IP, udpEchoPort), "--rate=500", "--progress=100ms")
 	waitReceived(t, ping, 100, patience)
 	s.waitFast(t, f)

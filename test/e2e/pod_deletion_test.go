@@ -22,7 +22,7 @@ func testPodDeletion(t *testing.T, s *suite) {
 	first := s.createPod(t, s.node2, "first")
 	t.Cleanup(func() { deletePod(t, first) })
 	startEcho(t, first.Space, first.IP)
-	f := flow{"UDP", netip.AddrPortFrom(s.client.IP, 4601), netip.AddrPortFrom(first.IP, udpEchoPort)}
+	f := flow{proto: "UDP", client: netip.AddrPortFrom(s.client.IP, 4601), server: netip.AddrPortFrom(first.IP, udpEchoPort)}
 	ping := start(t, s.client.Space, "udp-ping", "--from=:4601", to(first.IP, udpEchoPort), "--rate=200", "--progress=100ms")
 	waitReceived(t, ping, 100, patience)
 	s.waitFastIfGate(t, f)

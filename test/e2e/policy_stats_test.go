@@ -43,7 +43,7 @@ func testClusterStatistics(t *testing.T, s *suite) {
 	for round, port := range []uint16{4731, 4732} {
 		ping := start(t, s.client.Space, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 		waitReceived(t, ping, 200, patience)
-		s.waitFastIfGate(t, flow{"UDP", netip.AddrPortFrom(s.client.IP, port), netip.AddrPortFrom(s.server.IP, udpEchoPort)})
+		s.waitFastIfGate(t, flow{proto: "UDP", client: netip.AddrPortFrom(s.client.IP, port), server: netip.AddrPortFrom(s.server.IP, udpEchoPort)})
 		result := stop[report.Ping](t, ping)
 		requireNoLoss(t, result)
 		packets += int64(result.Sent + result.Received)

@@ -65,6 +65,13 @@ type Connection struct {
 	id       []byte
 }
 
+// Ends returns who has opened the connection, to which address, and who answers. The last two differ where the destination is
+// translated.
+func (c *Connection) Ends() (client, dialed, server netip.AddrPort) {
+	return netip.AddrPortFrom(c.Original.Source, c.Original.SourcePort), netip.AddrPortFrom(c.Original.Destination, c.Original.DestinationPort),
+		netip.AddrPortFrom(c.Reply.Source, c.Reply.SourcePort)
+}
+
 // List calls yield for all connections of the zones until it returns false. Those that come and go meanwhile may be missed.
 func List(zones []uint16, yield func(*Connection) bool) error {
 	wanted := map[uint16]bool{}

@@ -217,7 +217,8 @@ func (e *Explainer) flows(answer *api.Explanation, local, source, destination ne
 	all, err := e.Cache.Flows(oncache.FlowFilter{Address: local})
 	server := netip.AddrPortFrom(destination, answer.Port).String()
 	return slices.DeleteFunc(all, func(f api.FlowInfo) bool {
-		opened := f.Destination == server && hasAddress(f.Source, source)
+		// In a connection to a Service, the Pod sends to another address than that of the server.
+		opened := (f.Destination == server || f.Direction == "egress" && f.Translated == server) && hasAddress(f.Source, source)
 		replied := f.Source == server && hasAddress(f.Destination, source)
 		return f.Protocol != answer.Protocol || !opened && !replied
 	}), err

@@ -55,6 +55,8 @@ type slots interface {
 	ClearNode(slot int)
 	AddPodNetwork(p netip.Prefix, slot int) error
 	RemovePodNetwork(p netip.Prefix) error
+	AddServiceAddress(address netip.Addr) error
+	RemoveServiceAddress(address netip.Addr) error
 	BumpAll() uint32
 }
 

@@ -294,13 +294,14 @@ func (m *Manager) Mode() datapath.Mode {
 	return wanted
 }
 
-// EvictConnection makes the cache forget the connection between two addresses. Its packets take the slow path, and the
-// cache learns only what Open vSwitch does with them.
-func (m *Manager) EvictConnection(protocol uint8, a, b netip.AddrPort) error {
+// EvictConnection makes the cache forget the connection that client has opened to the address dialed, and that leads to
+// server; the last two differ if it is one to a Service. Its packets take the slow path, and the cache learns only what Open
+// vSwitch does with them.
+func (m *Manager) EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error {
 	if m.Unavailable() != nil {
 		return nil
 	}
-	return m.dp.DeleteFlow(protocol, a, b)
+	return m.dp.DeleteFlow(protocol, client, dialed, server)
 }
 
 // EachFlow calls yield for every entry of the cache until it returns false.

@@ -121,7 +121,7 @@ func nonZero(from map[string]uint64, keys []string) map[string]uint64 {
 type FlowFilter struct {
 	// Namespace and Pod name the local Pod; Node is the name of the remote Node.
 	Namespace, Pod, Node string
-	// Address is one end of the flow.
+	// Address is one end of the flow, before or after translation.
 	Address netip.Addr
 	// Limit is the largest number of rows; 0 means no limit.
 	Limit int
@@ -141,11 +141,14 @@ func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 			Pod: pods[f.EndpointSlot], Node: nodes[f.NodeSlot], State: flowState(&f),
 			Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
 		}
+		if f.Translated.IsValid() {
+			info.Translated = f.Translated.String()
+		}
 		switch {
 		case filter.Namespace != "" && !strings.HasPrefix(info.Pod, filter.Namespace+"/"),
 			filter.Pod != "" && info.Pod != filter.Namespace+"/"+filter.Pod,
 			filter.Node != "" && filter.Node != info.Node,
-			filter.Address.IsValid() && filter.Address != f.Source.Addr() && filter.Address != f.Destination.Addr():
+			filter.Address.IsValid() && !slices.Contains([]netip.Addr{f.Source.Addr(), f.Destination.Addr(), f.Translated.Addr()}, filter.Address):
 			return true
 		}
 		out = append(out, info)

@@ -122,9 +122,23 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 			t.remove(e)
 		}
 		t.applyNodes(c)
+		t.applyServices(c)
 		if c.All {
 			t.evictions.All++
 			t.dp.BumpAll()
+		}
+	}
+}
+
+// applyServices tells the programs which addresses lead to other Nodes. Without, connections to them stay on Open vSwitch.
+func (t *table) applyServices(c coherency.Change) {
+	for address, remote := range c.Services {
+		apply := t.dp.RemoveServiceAddress
+		if remote {
+			apply = t.dp.AddServiceAddress
+		}
+		if err := apply(address); err != nil {
+			klog.ErrorS(err, "Connections to the address of a Service may stay on Open vSwitch", "address", address)
 		}
 	}
 }

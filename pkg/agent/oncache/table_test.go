@@ -29,6 +29,8 @@ type fakeSlots struct {
 	change  uint32
 	// networks are the slots that Pod networks lead to.
 	networks map[netip.Prefix]int
+	// services are the addresses of Services.
+	services []netip.Addr
 	fail     error
 }
 
@@ -71,6 +73,16 @@ func (f *fakeSlots) AddPodNetwork(p netip.Prefix, slot int) error {
 	f.networks[p] = slot
 	return f.fail
 }
+func (f *fakeSlots) AddServiceAddress(address netip.Addr) error {
+	f.services = append(f.services, address)
+	return nil
+}
+
+func (f *fakeSlots) RemoveServiceAddress(address netip.Addr) error {
+	f.services = slices.DeleteFunc(f.services, func(a netip.Addr) bool { return a == address })
+	return nil
+}
+
 func (f *fakeSlots) RemovePodNetwork(p netip.Prefix) error {
 	f.note("no network %v", p)
 	delete(f.networks, p)
@@ -329,4 +341,22 @@ func TestMorePodsThanNumbers(t *testing.T) {
 		e.stamp(e.endpoints["pod-7"])
 		require.NotEqual(t, former, e.slots.changed[e.endpoints["pod-7"].slot])
 	}
+}
+
+// TestServiceAddresses: the programs know the addresses of Services when the switch does.
+func TestServiceAddresses(t *testing.T) {
+	slots := &fakeSlots{words: map[int][2]uint32{}}
+	table := newTable(slots, time.Now, func() {}, nil, 0)
+	one, two := netip.MustParseAddr("10.96.0.1"), netip.MustParseAddr("fd00:96::1")
+	_, end := table.Begin(coherency.Change{Services: map[netip.Addr]bool{one: true}})
+	require.Empty(t, slots.services)
+	end(errors.New("refused"))
+	require.Empty(t, slots.services)
+	_, end = table.Begin(coherency.Change{Services: map[netip.Addr]bool{one: true, two: true}})
+	end(nil)
+	require.ElementsMatch(t, []netip.Addr{one, two}, slots.services)
+	_, end = table.Begin(coherency.Change{Services: map[netip.Addr]bool{one: false}})
+	end(nil)
+	require.Equal(t, []netip.Addr{two}, slots.services)
+	require.Empty(t, slots.log, "no flow is affected")
 }

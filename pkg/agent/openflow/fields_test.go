@@ -107,11 +107,15 @@ func TestFieldsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// ONCache's mark match is the union of "source 1" and "source 3" without Service, SNAT, hairpin and L7 bits.
+// ONCache's mark match is the union of "source 1" and "source 3", the latter also through a Service, without SNAT, hairpin and L7 bits,
+// except for what a base flow refuses.
 func TestONCacheConnectionMaskAdmitsTunnelAndPodOnly(t *testing.T) {
+	refused := fromTunnel.value | serviceCTField.mask()
 	for mark := range uint32(256) {
-		admitted := mark&oncacheConnectionMask == oncacheConnectionMark
-		require.Equal(t, mark == fromTunnel.value || mark == fromPod.value, admitted, "ct_mark %#x", mark)
+		admitted := mark&oncacheConnectionMask == oncacheConnectionMark && mark != refused
+		service := mark&serviceCTField.mask() != 0
+		source := mark &^ serviceCTField.mask()
+		require.Equal(t, source == fromPod.value || source == fromTunnel.value && !service, admitted, "ct_mark %#x", mark)
 	}
 }
 

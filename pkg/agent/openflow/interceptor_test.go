@@ -85,7 +85,8 @@ func TestInterceptorIsTold(t *testing.T) {
 		{"removed Node", installRemoteNode, func(c Client) error { return c.UninstallNodeFlows("node-b") },
 			coherency.Change{RemovedNodes: []string{"node-b"}}},
 		{"new Service", installPodA, installClusterPort, coherency.Change{}},
-		{"Service with another Endpoint", installClusterPort, func(c Client) error { return c.InstallService(clusterPort(elsewhereEndpoint)) }, coherency.Change{}},
+		{"Service with another Endpoint", installClusterPort, func(c Client) error { return c.InstallService(clusterPort(elsewhereEndpoint)) },
+			coherency.Change{Services: map[netip.Addr]bool{clusterIP.Addr(): true}}},
 		{"removed Service", installClusterPort, func(c Client) error { return c.UninstallService(clusterPort().Name) }, coherency.Change{}},
 		{"replay", installPodA, Client.ReplayFlows, coherency.Change{All: true}},
 		{"stale flows deleted", installPodA, Client.DeleteStaleFlows, coherency.Change{All: true}},
@@ -128,6 +129,18 @@ func TestInterceptorIsToldOfExistingNodes(t *testing.T) {
 	require.Empty(t, fake.History())
 	c.SetInterceptor(&recorder{})
 	require.Len(t, r.changes, 1)
+}
+
+// The first Interceptor is told of addresses of Services that lead to other Nodes, because they may have been installed before.
+func TestInterceptorIsToldOfExistingServices(t *testing.T) {
+	c, _ := newTestClient(t, oncacheFeatures)
+	gone := with(clusterPort(elsewhereEndpoint), named("default/gone"), at(Frontend{Address: loadBalancerIP}))
+	require.NoError(t, c.InstallService(clusterPort(elsewhereEndpoint)))
+	require.NoError(t, c.InstallService(gone))
+	require.NoError(t, c.UninstallService(gone.Name))
+	r := &recorder{}
+	c.SetInterceptor(r)
+	require.Equal(t, []coherency.Change{{Services: map[netip.Addr]bool{clusterIP.Addr(): true}}}, r.changes)
 }
 
 func TestInitializeIsIntercepted(t *testing.T) {

@@ -18,9 +18,10 @@ const tableONCacheMark = "ONCacheMark"
 const maxEpoch = 511
 
 // oncacheConnectionMark, under oncacheConnectionMask, is the ct_mark that a cacheable connection has: opened from the tunnel (1)
-// or by a local Pod (3), without Service translation, SNAT, hairpin or L7 redirection (bits 4-7). One masked match admits
-// exactly these two sources: bit 0 must be set, bit 1 may be anything, bits 2-7 must be clear.
-const oncacheConnectionMark, oncacheConnectionMask = 0x1, 0xfd
+// or by a local Pod (3), perhaps through a Service (bit 4), without SNAT, hairpin or L7 redirection (bits 5-7). Bit 0 must be set,
+// bits 1 and 4 may be anything, bits 2, 3 and 5-7 must be clear. A base flow refuses the one of the four marks that this admits
+// too many: through a Service, from the tunnel. Only Pods open connections to Services that the cache may know.
+const oncacheConnectionMark, oncacheConnectionMask = 0x1, 0xed
 
 // MarkClient is the part of Client for ONCache's mark flows. The implementation of the Interceptor calls it.
 type MarkClient interface {
@@ -53,7 +54,19 @@ func (*oncacheMarks) tables(features Features) []tableSpec {
 	return []tableSpec{{name: tableONCacheMark, stage: stageOutput, before: tableOutput}}
 }
 
-func (*oncacheMarks) baseFlows(*generator) []of.Flow { return nil }
+// baseFlows leads connections to Services that come from the tunnel past the mark flows. In Antrea, those are connections from outside
+// the cluster that another Node has sent here without translating them (DSR).
+func (*oncacheMarks) baseFlows(g *generator) []of.Flow {
+	if !g.features.ONCache {
+		return nil
+	}
+	var flows []of.Flow
+	for _, f := range g.families() {
+		flows = append(flows, g.flow(cookieONCache, tableONCacheMark, priorityHigh,
+			matches(f.ethType, connSourceField.is(1).match(), serviceCT.match()), g.toNext(tableONCacheMark)))
+	}
+	return flows
+}
 
 func (o *oncacheMarks) InstallMarkFlows(marks []coherency.Mark) error {
 	if err := o.socket.commitMarks(marks, nil); err != nil {
@@ -100,7 +113,7 @@ func (o *oncacheMarks) plan(marks []coherency.Mark, removed []string) ([]flowsto
 
 // markFlows returns the flows that write the endpoint's epoch into the packet mark, one per direction. They match only
 // packets of established connections that travel between the Pod and the tunnel and that all policy tables have let pass:
-// the table is reached from ConntrackCommit only.
+// the table is reached from ConntrackCommit only. What conntrack has translated, it translated before the first policy table.
 //
 // ONCache relies on the verdict and the mark being decided in one translation: a kernel megaflow that still applies old
 // rules must also still write the old epoch. So no established packet is recirculated between the first policy table and

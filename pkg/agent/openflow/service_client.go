@@ -74,11 +74,12 @@ func (s *services) check(g *generator, port *ServicePort) error {
 	return nil
 }
 
-// commit makes the change. See the comment of services for the zero coherency.Change.
+// commit makes the change. See the comment of services for its coherency.Change.
 func (s *services) commit(t turn, change portChange) error {
 	plans, stale := s.state.plans(change, t.g, s.cache), change.deletions(t.g)
-	if len(stale) > 0 || t.NeedsResync() || slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) {
-		if err := t.Commit(coherency.Change{}, stale, plans...); err != nil {
+	meaning := s.state.coherency(change)
+	if len(stale) > 0 || len(meaning.Services) > 0 || t.NeedsResync() || slices.ContainsFunc(plans, func(p flowstore.Plan) bool { return !p.Empty() }) {
+		if err := t.Commit(meaning, stale, plans...); err != nil {
 			return err
 		}
 	}

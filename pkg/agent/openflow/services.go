@@ -38,8 +38,7 @@ const meterServiceReject = 259
 //
 // Only the first packets of a connection, until there is an answer, meet flows that depend on Services: later ones are translated by
 // conntrack, and ConntrackState leads them past all of them. Therefore a change of a Service concerns no connection that ONCache
-// has in its maps, and each change here is the zero coherency.Change. What base flows do with established connections concerns
-// only those that they have marked as translated (ct_mark bits 4 to 6), which ONCache's mark flows exclude.
+// has in its maps, and each change here is a coherency.Change that affects no flow: it only says which addresses Services have.
 type services struct {
 	socket *socket
 	// cache has one object for each port, and one for each flow that ports share.

@@ -298,9 +298,37 @@ func TestServicesEvictNothing(t *testing.T) {
 		fake.ClearHistory()
 		require.NoError(t, change(), name)
 		for _, change := range r.changes {
+			change.Services = nil
 			require.Equal(t, coherency.Change{}, change, name)
 		}
 		require.LessOrEqual(t, len(fake.History()), 1, name)
+	}
+}
+
+// ONCache is told by which addresses Pods reach Endpoints on other Nodes.
+func TestServiceAddressesThatLeadToOtherNodes(t *testing.T) {
+	c, _ := newTestClient(t, oncacheFeatures)
+	r := &recorder{}
+	c.SetInterceptor(r)
+	second := with(clusterPort(elsewhereEndpoint), named("default/second"), at(Frontend{Address: netip.AddrPortFrom(clusterIP.Addr(), 81)}))
+	external := Frontend{Address: loadBalancerIP, External: true, Local: true}
+	for _, step := range []struct {
+		name   string
+		change func() error
+		want   map[netip.Addr]bool
+	}{
+		{"Endpoints on this Node and in host networks", func() error { return c.InstallService(clusterPort(localEndpoint, hostEndpoint)) }, nil},
+		{"one on another Node", func() error { return c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)) }, map[netip.Addr]bool{clusterIP.Addr(): true}},
+		{"another port", func() error { return c.InstallService(second) }, nil},
+		{"the first port has none any more", func() error { return c.InstallService(clusterPort(localEndpoint)) }, nil},
+		{"the last one", func() error { return c.UninstallService(second.Name) }, map[netip.Addr]bool{clusterIP.Addr(): false}},
+		{"an external address that is Local for others", func() error { return c.InstallService(with(clusterPort(elsewhereEndpoint), at(external))) },
+			map[netip.Addr]bool{loadBalancerIP.Addr(): true}},
+	} {
+		r.changes = nil
+		require.NoError(t, step.change(), step.name)
+		require.Len(t, r.changes, 1, step.name)
+		require.Equal(t, step.want, r.changes[0].Services, step.name)
 	}
 }
 

@@ -31,11 +31,19 @@ type Datapath interface {
 	WaitRevalidation(ctx context.Context) error
 }
 
+// ConnectionCache is the part of ONCache that the controller needs.
+type ConnectionCache interface {
+	// EvictConnection makes the cache forget the connection that client has opened to the address dialed, and that leads to server.
+	EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error
+}
+
 // cleaner ends UDP connections through a Service to Endpoints that no longer serve. UDP has no end of its own: as long as the
 // client sends, conntrack would translate its packets to the removed Endpoint. TCP connections are left alone, they find out.
 type cleaner struct {
 	connections Connections
 	datapath    Datapath
+	// cache is nil without ONCache.
+	cache ConnectionCache
 	// allowed returns where connections to a frontend may go, and whether it is one.
 	allowed func(frontendKey) (map[netip.AddrPort]bool, bool)
 	// host: connections that the host has translated for NodePorts are looked at, too.
@@ -171,13 +179,41 @@ func (c *cleaner) clean(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := c.end(ctx, wrong); err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		klog.V(2).InfoS("Ended UDP connections to Endpoints that no longer serve", "connections", len(wrong))
+	}
+	return nil
+}
+
+// end ends the connections in conntrack and then in the cache: an entry that is learned after that comes from a packet that passed
+// conntrack before. So the cache forgets them a second time, when no packet is on its way through vswitchd any more that was before.
+func (c *cleaner) end(ctx context.Context, wrong []*conntrack.Connection) error {
 	for _, conn := range wrong {
 		if err := c.connections.Delete(conn); err != nil {
 			return err
 		}
 	}
-	if len(wrong) > 0 {
-		klog.V(2).InfoS("Ended UDP connections to Endpoints that no longer serve", "connections", len(wrong))
+	if c.cache == nil || len(wrong) == 0 {
+		return nil
+	}
+	if err := c.forget(wrong); err != nil {
+		return err
+	}
+	if err := c.datapath.WaitRevalidation(ctx); err != nil {
+		return fmt.Errorf("wait for the datapath: %w", err)
+	}
+	return c.forget(wrong)
+}
+
+func (c *cleaner) forget(connections []*conntrack.Connection) error {
+	for _, conn := range connections {
+		client, dialed, server := conn.Ends()
+		if err := c.cache.EvictConnection(conn.Original.Protocol, client, dialed, server); err != nil {
+			return err
+		}
 	}
 	return nil
 }

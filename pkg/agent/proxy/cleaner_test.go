@@ -6,6 +6,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -157,4 +158,33 @@ func TestConnectionsOfServicesThatAreGone(t *testing.T) {
 	lists := connections.lists
 	require.NoError(t, clean.clean(t.Context()))
 	require.Equal(t, lists, connections.lists, "once is enough")
+}
+
+// evictions records what the cache was told to forget, and how often the datapath had been waited for.
+type evictions struct {
+	connections *fakeConnections
+	log         []string
+}
+
+func (e *evictions) EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error {
+	e.log = append(e.log, fmt.Sprintf("%d %v %v %v, %d in conntrack, %d waits", protocol, client, dialed, server, len(e.connections.table), e.connections.revalidated))
+	return nil
+}
+
+// The cache forgets a connection when conntrack has, and again when no packet that passed conntrack before is on its way.
+func TestCacheForgetsEndedConnections(t *testing.T) {
+	gone := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:53", "10.0.2.1:5353", serviceMark)
+	connections := &fakeConnections{table: []*conntrack.Connection{gone}}
+	cache := &evictions{connections: connections}
+	clean := newCleaner(connections, connections, func(frontendKey) (map[netip.AddrPort]bool, bool) { return nil, false })
+	clean.cache = cache
+	clean.everything()
+	require.NoError(t, clean.clean(t.Context()))
+	require.Equal(t, []string{
+		"17 10.0.1.99:1000 10.96.0.7:53 10.0.2.1:5353, 0 in conntrack, 1 waits",
+		"17 10.0.1.99:1000 10.96.0.7:53 10.0.2.1:5353, 0 in conntrack, 2 waits",
+	}, cache.log)
+	clean.everything()
+	require.NoError(t, clean.clean(t.Context()))
+	require.Len(t, cache.log, 2)
 }

@@ -35,6 +35,8 @@ type Config struct {
 	ProxyAll bool
 	// NodeAddresses are those of this Node, Gateways the sources that its connections to Services have instead.
 	NodeAddresses, Gateways []netip.Addr
+	// Cache has connections that are ended, too; nil without ONCache.
+	Cache ConnectionCache
 }
 
 // key names a Service.

@@ -75,6 +75,7 @@ func newController(config Config, flows FlowClient, connections Connections, dat
 	}
 	c.cleaner = newCleaner(connections, datapath, c.destinations)
 	c.cleaner.host = config.ProxyAll
+	c.cleaner.cache = config.Cache
 	return c
 }
 

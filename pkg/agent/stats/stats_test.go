@@ -116,11 +116,11 @@ func (f flows) EachFlow(yield func(datapath.Flow) bool) error {
 func TestFlowCounters(t *testing.T) {
 	pod, peer := netip.MustParseAddrPort("10.10.1.2:40000"), netip.MustParseAddrPort("10.10.2.2:80")
 	counters := FlowCounters{Flows: flows{
-		{Direction: datapath.DirectionEgress, Protocol: 6, Source: pod, Destination: peer, Packets: 5, Bytes: 500},
+		{Direction: datapath.DirectionEgress, Protocol: 6, Source: pod, Destination: peer, Translated: pod, Packets: 5, Bytes: 500},
 		{Direction: datapath.DirectionIngress, Protocol: 6, Source: peer, Destination: pod, Packets: 4, Bytes: 400},
 	}}
 	want := []networkpolicy.CachedFlow{
-		{Egress: true, Protocol: 6, Source: pod, Destination: peer, Packets: 5, Bytes: 500},
+		{Egress: true, Protocol: 6, Source: pod, Destination: peer, Translated: pod, Packets: 5, Bytes: 500},
 		{Protocol: 6, Source: peer, Destination: pod, Packets: 4, Bytes: 400},
 	}
 	for _, limit := range []int{1, 2} {

@@ -29,7 +29,7 @@ type Connections interface {
 
 // ConnectionCache is the part of ONCache that a Cutter needs.
 type ConnectionCache interface {
-	EvictConnection(protocol uint8, a, b netip.AddrPort) error
+	EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error
 }
 
 // Cutter ends established connections that the present rules do not allow to be opened. It marks them in conntrack, so that
@@ -135,9 +135,8 @@ func (c *Cutter) cut(connection *conntrack.Connection) error {
 	if c.cache == nil {
 		return nil
 	}
-	client := netip.AddrPortFrom(connection.Original.Source, connection.Original.SourcePort)
-	server := netip.AddrPortFrom(connection.Reply.Source, connection.Reply.SourcePort)
-	return c.cache.EvictConnection(connection.Original.Protocol, client, server)
+	client, dialed, server := connection.Ends()
+	return c.cache.EvictConnection(connection.Original.Protocol, client, dialed, server)
 }
 
 // rulesByPod maps addresses of Pods to the rules that apply to them.

@@ -58,7 +58,7 @@ func (t *connectionTable) SetMark(c *conntrack.Connection, value, mask uint32) e
 	return nil
 }
 
-func (t *connectionTable) EvictConnection(_ uint8, a, _ netip.AddrPort) error {
+func (t *connectionTable) EvictConnection(_ uint8, a, _, _ netip.AddrPort) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.evicted = append(t.evicted, a)

@@ -28,9 +28,20 @@ type CachedFlow struct {
 	Egress              bool
 	Protocol            uint8
 	Source, Destination netip.AddrPort
+	// Translated is what becomes of the destination of an egress flow, or of the source of another one, in a connection to a
+	// Service. It is the zero AddrPort in others.
+	Translated netip.AddrPort
 	// Created is when the entry was made, which tells whether it is the same as at another reading.
 	Created        uint64
 	Packets, Bytes uint64
+}
+
+// ends identifies the connection, by the local Pod and the Pod on the other Node.
+func (f CachedFlow) ends() ends {
+	if f.Egress && f.Translated.IsValid() {
+		return endsOf(f.Protocol, f.Source, f.Translated)
+	}
+	return endsOf(f.Protocol, f.Source, f.Destination)
 }
 
 // FlowCounters are the entries of the cache.
@@ -176,7 +187,7 @@ func (s *FastStats) fresh() (fresh map[ends]FastCount, seen map[CachedFlow]Entry
 			before = EntryCount{}
 		}
 		if now.Packets != before.Packets || now.Bytes != before.Bytes {
-			e := endsOf(f.Protocol, f.Source, f.Destination)
+			e := f.ends()
 			sum := fresh[e]
 			fresh[e] = FastCount{sum.Packets + now.Packets - before.Packets, sum.Bytes + now.Bytes - before.Bytes}
 		}

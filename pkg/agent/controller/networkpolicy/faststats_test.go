@@ -75,6 +75,32 @@ func TestFastStats(t *testing.T) {
 	})
 }
 
+// A connection to a Service counts for the rules that have admitted it, and an entry of an earlier direct one does not disturb.
+func TestFastStatsThroughService(t *testing.T) {
+	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
+	service := netip.MustParseAddrPort("10.96.0.1:443")
+	cache := &cachedFlows{flows: []CachedFlow{
+		{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: service, Translated: server, Packets: 10, Bytes: 1000},
+		{Protocol: of.IPProtoTCP, Source: server, Destination: client, Translated: service, Packets: 5, Bytes: 50},
+	}}
+	c := connection(localPod, 1, remotePod, fromPod)
+	c.Original.Destination, c.Original.DestinationPort = service.Addr(), service.Port()
+	c.Labels[0] = 9
+	stats := NewFastStats(cache, &connectionTable{connections: []*conntrack.Connection{c}})
+	for range 2 {
+		got, err := stats.Read()
+		require.NoError(t, err)
+		require.Equal(t, map[uint32]FastCount{9: {15, 1050}}, got)
+	}
+	direct := CachedFlow{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: server}
+	cache.flows = append(cache.flows, direct)
+	for range 2 {
+		got, err := stats.Read()
+		require.NoError(t, err)
+		require.Equal(t, map[uint32]FastCount{9: {15, 1050}}, got)
+	}
+}
+
 // What conntrack could not attribute is attributed later, and nothing twice.
 func TestFastStatsWithoutConntrack(t *testing.T) {
 	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)

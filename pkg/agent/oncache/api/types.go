@@ -66,12 +66,16 @@ type DirectionStats struct {
 
 // FlowInfo is one entry of the cache: one direction of a connection.
 type FlowInfo struct {
-	Direction   string `json:"direction"`
-	Protocol    string `json:"protocol"`
+	Direction string `json:"direction"`
+	Protocol  string `json:"protocol"`
+	// Source and Destination are those of packets as they come: from the Pod, or from the other Node.
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	Pod         string `json:"pod"` // namespace/name of the local Pod
-	Node        string `json:"node"`
+	// Translated is, in a connection to a Service, what becomes of the destination of an egress flow (the Endpoint) or of the
+	// source of an ingress flow (the Service); "" in others.
+	Translated string `json:"translated,omitempty"`
+	Pod        string `json:"pod"` // namespace/name of the local Pod
+	Node       string `json:"node"`
 	// State is "active", or why the next packet takes the slow path.
 	State   string `json:"state"`
 	Packets uint64 `json:"packets"`

@@ -30,6 +30,9 @@ type Change struct {
 	Nodes []Node
 	// RemovedNodes are names of remote Nodes that cease to exist with this change.
 	RemovedNodes []string
+	// Services are addresses of Services for which the change matters as follows: from now on, connections of Pods to them may
+	// (true) or cannot (false) be opened to an Endpoint on another Node. That affects no flow that is established.
+	Services map[netip.Addr]bool
 	// All is set when the change may affect any flow, for example a replay of the whole pipeline.
 	All bool
 }

@@ -6,6 +6,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -147,8 +148,8 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 		return nil
 	}
 	var errs []error
-	remove := func(f *Flow, m object.FlowMap) {
-		found, err := b.d.deleteEntry(m, ends{f.Source, f.Destination, f.Protocol})
+	remove := func(f *Flow, m object.FlowMap, source, destination netip.AddrPort) {
+		found, err := b.d.deleteEntry(m, ends{source, destination, f.Protocol})
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -164,11 +165,14 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 		if f.EndpointSlot >= MaxEndpoints || plans[m][f.EndpointSlot][k] <= 0 {
 			return true
 		}
-		remove(&f, m)
+		remove(&f, m, f.Source, f.Destination)
 		// TCP must not stay on the fast path with one direction alone.
 		if f.Protocol == unix.IPPROTO_TCP && k != shares.Void {
-			f.Source, f.Destination = f.Destination, f.Source
-			remove(&f, m.Opposite())
+			source, destination := f.Sent()
+			if f.Direction == DirectionEgress {
+				source, destination = f.Received()
+			}
+			remove(&f, m.Opposite(), source, destination)
 		}
 		return true
 	})

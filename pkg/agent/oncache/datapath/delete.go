@@ -14,19 +14,23 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// DeleteFlow removes all entries of the connection between two addresses; either may be the local Pod. Absent entries are
-// not an error.
-func (d *Datapath) DeleteFlow(protocol uint8, a, b netip.AddrPort) error {
+// DeleteFlow removes all entries of a connection that client has opened to the address dialed, and that leads to server.
+// The last two differ if it is one to a Service. Client or server may be the local Pod. Absent entries are not an error.
+func (d *Datapath) DeleteFlow(protocol uint8, client, dialed, server netip.AddrPort) error {
+	egress, ingress := object.Egress6, object.Ingress6
+	if client.Addr().Is4() && server.Addr().Is4() {
+		egress, ingress = object.Egress4, object.Ingress4
+	}
 	var errs []error
-	for _, e := range []ends{{a, b, protocol}, {b, a, protocol}} {
-		maps := []object.FlowMap{object.Egress6, object.Ingress6}
-		if a.Addr().Is4() && b.Addr().Is4() {
-			maps = []object.FlowMap{object.Egress4, object.Ingress4}
-		}
-		for _, m := range maps {
-			_, err := d.deleteEntry(m, e)
-			errs = append(errs, err)
-		}
+	for _, entry := range []struct {
+		in                  object.FlowMap
+		source, destination netip.AddrPort
+	}{
+		{egress, client, dialed}, {ingress, server, client}, // on the client's Node
+		{ingress, client, server}, {egress, server, client}, // on the server's Node
+	} {
+		_, err := d.deleteEntry(entry.in, ends{entry.source, entry.destination, protocol})
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -26,9 +26,13 @@ const (
 
 // Flow is one entry of the cache: one direction of a connection.
 type Flow struct {
-	Direction        Direction
-	Source           netip.AddrPort
-	Destination      netip.AddrPort
+	Direction Direction
+	// Source and Destination are those of a packet before Open vSwitch: as the Pod sends it, or as it arrives in the tunnel.
+	Source      netip.AddrPort
+	Destination netip.AddrPort
+	// Translated is what Open vSwitch makes of an egress flow's destination or of an ingress flow's source: the Endpoint of a
+	// Service, or its address. It is the zero AddrPort if that stays as it is.
+	Translated       netip.AddrPort
 	Protocol         uint8
 	EndpointSlot     int
 	NodeSlot         int
@@ -60,6 +64,29 @@ func (f *Flow) Proved() bool {
 	return f.OwnProved && (f.OtherProved || f.Protocol == unix.IPPROTO_UDP)
 }
 
+// Sent returns source and destination of the connection's packets as the local Pod sends them, whichever direction the entry
+// is for. Conntrack knows the connection by these.
+func (f *Flow) Sent() (source, destination netip.AddrPort) {
+	switch {
+	case f.Direction == DirectionEgress:
+		return f.Source, f.Destination
+	case f.Translated.IsValid():
+		return f.Destination, f.Translated
+	}
+	return f.Destination, f.Source
+}
+
+// Received returns source and destination of the connection's packets to the local Pod as they arrive in the tunnel.
+func (f *Flow) Received() (source, destination netip.AddrPort) {
+	switch {
+	case f.Direction == DirectionIngress:
+		return f.Source, f.Destination
+	case f.Translated.IsValid():
+		return f.Translated, f.Source
+	}
+	return f.Destination, f.Source
+}
+
 // Active reports whether the next packet of the flow would take the fast path, as far as the entry decides.
 func (f *Flow) Active() bool {
 	return f.Proved() && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft >= 0
@@ -81,13 +108,17 @@ func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
 		}
 	}
 	walk(func() (bool, error) {
-		return each(d.objects.EgressFlows4, func(k object.BpfOncFlow4, v object.BpfOncEgress) bool { return yield(d.egressFlow(now, ends4(k), v)) })
+		return each(d.objects.EgressFlows4, func(k object.BpfOncFlow4, v object.BpfOncEgress4) bool {
+			return yield(d.egressFlow(now, ends4(k), egress6(v)))
+		})
 	})
 	walk(func() (bool, error) {
 		return each(d.objects.EgressFlows6, func(k object.BpfOncFlow6, v object.BpfOncEgress) bool { return yield(d.egressFlow(now, ends6(k), v)) })
 	})
 	walk(func() (bool, error) {
-		return each(d.objects.IngressFlows4, func(k object.BpfOncFlow4, v object.BpfOncIngress) bool { return yield(d.ingressFlow(now, ends4(k), v)) })
+		return each(d.objects.IngressFlows4, func(k object.BpfOncFlow4, v object.BpfOncIngress4) bool {
+			return yield(d.ingressFlow(now, ends4(k), ingress6(v)))
+		})
 	})
 	walk(func() (bool, error) {
 		return each(d.objects.IngressFlows6, func(k object.BpfOncFlow6, v object.BpfOncIngress) bool { return yield(d.ingressFlow(now, ends6(k), v)) })
@@ -103,18 +134,52 @@ func (d *Datapath) Flow(direction Direction, protocol uint8, source, destination
 	}
 	e := ends{source, destination, protocol}
 	four := source.Addr().Is4() && destination.Addr().Is4()
-	if direction == DirectionEgress {
-		m, key := d.objects.EgressFlows6, any(e.key6())
-		if four {
-			m, key = d.objects.EgressFlows4, e.key4()
-		}
-		return lookUp(m, key, func(v object.BpfOncEgress) Flow { return d.egressFlow(now, e, v) })
+	switch egress := direction == DirectionEgress; {
+	case egress && four:
+		return lookUp(d.objects.EgressFlows4, e.key4(), func(v object.BpfOncEgress4) Flow { return d.egressFlow(now, e, egress6(v)) })
+	case egress:
+		return lookUp(d.objects.EgressFlows6, e.key6(), func(v object.BpfOncEgress) Flow { return d.egressFlow(now, e, v) })
+	case four:
+		return lookUp(d.objects.IngressFlows4, e.key4(), func(v object.BpfOncIngress4) Flow { return d.ingressFlow(now, e, ingress6(v)) })
 	}
-	m, key := d.objects.IngressFlows6, any(e.key6())
-	if four {
-		m, key = d.objects.IngressFlows4, e.key4()
+	return lookUp(d.objects.IngressFlows6, e.key6(), func(v object.BpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
+}
+
+// Opposite returns the entry of the other direction of the flow's connection, or nil if there is none.
+func (d *Datapath) Opposite(f *Flow) (*Flow, error) {
+	if f.Direction == DirectionEgress {
+		source, destination := f.Received()
+		return d.Flow(DirectionIngress, f.Protocol, source, destination)
 	}
-	return lookUp(m, key, func(v object.BpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
+	source, destination := f.Sent()
+	return d.Flow(DirectionEgress, f.Protocol, source, destination)
+}
+
+// egress6 and ingress6 return the value of an IPv4 map, which is the beginning of that of an IPv6 map, as the latter. The
+// address of a translation is in its first word.
+func egress6(v object.BpfOncEgress4) object.BpfOncEgress {
+	return object.BpfOncEgress{
+		V: v.V, Seen: v.Seen, Packets: v.Packets, Bytes: v.Bytes, Created: v.Created,
+		To: object.BpfOncTranslation{Port: v.To.Port, Addr: [4]uint32{v.To.Addr}},
+	}
+}
+
+func ingress6(v object.BpfOncIngress4) object.BpfOncIngress {
+	return object.BpfOncIngress{
+		V: v.V, Seen: v.Seen, Packets: v.Packets, Bytes: v.Bytes, Created: v.Created, Macs: v.Macs,
+		To: object.BpfOncTranslation{Port: v.To.Port, Addr: [4]uint32{v.To.Addr}},
+	}
+}
+
+// translated is the address and the port of a translation.
+func (e ends) translated(to object.BpfOncTranslation) netip.AddrPort {
+	switch {
+	case to.Port == 0:
+		return netip.AddrPort{}
+	case e.source.Addr().Is4():
+		return netip.AddrPortFrom(object.Addr4(to.Addr[0]), object.Port(to.Port))
+	}
+	return netip.AddrPortFrom(object.Addr6(to.Addr), object.Port(to.Port))
 }
 
 func lookUp[V any](m *ebpf.Map, key any, flow func(V) Flow) (*Flow, error) {
@@ -163,6 +228,7 @@ func ends6(k object.BpfOncFlow6) ends {
 
 func (d *Datapath) egressFlow(now moment, e ends, v object.BpfOncEgress) Flow {
 	f := d.flow(now, e, v.V, v.Seen)
+	f.Translated = e.translated(v.To)
 	f.Direction, f.Packets, f.Bytes = DirectionEgress, v.Packets, v.Bytes
 	f.Created, f.Age = v.Created, time.Duration(now.monotonic-v.Created)
 	return f
@@ -170,6 +236,7 @@ func (d *Datapath) egressFlow(now moment, e ends, v object.BpfOncEgress) Flow {
 
 func (d *Datapath) ingressFlow(now moment, e ends, v object.BpfOncIngress) Flow {
 	f := d.flow(now, e, v.V, v.Seen)
+	f.Translated = e.translated(v.To)
 	f.Direction, f.Packets, f.Bytes = DirectionIngress, v.Packets, v.Bytes
 	f.Created, f.Age = v.Created, time.Duration(now.monotonic-v.Created)
 	return f
@@ -246,7 +313,7 @@ func (d *Datapath) MapStats() ([]MapStat, error) {
 func (d *Datapath) maps() []*ebpf.Map {
 	return []*ebpf.Map{
 		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
-		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
+		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.ServiceIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
 		d.objects.Passed, d.objects.Counters, d.objects.Control, d.objects.FlowCounts, d.objects.FlowLimits,
 	}
 }

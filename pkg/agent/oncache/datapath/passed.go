@@ -29,8 +29,8 @@ func (d *Datapath) Attend(promise time.Duration) error {
 	return nil
 }
 
-// Connection is a TCP connection with a segment that conntrack has just seen. It has the addresses of one of the
-// directions.
+// Connection is a TCP connection with a segment that conntrack has just seen. It has the addresses of what the local Pod
+// sends, whichever direction the segment had.
 type Connection struct {
 	Source, Destination netip.AddrPort
 }

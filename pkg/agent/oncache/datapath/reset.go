@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Reset withdraws all endpoints, Nodes and Pod networks of an earlier agent and evicts all flows. Generations continue.
+// Reset withdraws all endpoints, Nodes, Pod networks and addresses of Services of an earlier agent and evicts all flows. Generations continue.
 func (d *Datapath) Reset() error {
 	d.BumpAll()
 	for slot := range d.endpoints.Elements {
@@ -33,6 +33,7 @@ func (d *Datapath) Reset() error {
 	d.clearNodes(used...)
 	return errors.Join(
 		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[object.BpfOncAddress](d.objects.EndpointIps), // what an agent left that was killed
+		removeKeys[object.BpfOncAddress](d.objects.ServiceIps),
 		removeKeys[object.BpfOncPrefix4](d.objects.PodNetworks4), removeKeys[object.BpfOncPrefix6](d.objects.PodNetworks6),
 	)
 }

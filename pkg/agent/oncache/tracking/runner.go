@@ -133,7 +133,7 @@ func (r *Runner) attend(timeouts Timeouts) error {
 func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 	var complaints complaints
 	waiting := map[conntrack.Tuple]bool{}
-	note := func(c datapath.Connection) { waiting[oneOf(c)] = true }
+	note := func(c datapath.Connection) { waiting[tupleOf(c.Source, c.Destination)] = true }
 	for {
 		err := r.reader.Wait(time.Time{}, note)
 		if errors.Is(err, os.ErrClosed) {
@@ -169,14 +169,6 @@ func (c *complaints) say(err error, what string) {
 		c.last = time.Now()
 		klog.ErrorS(err, what)
 	}
-}
-
-// oneOf returns the same tuple for both directions of a connection.
-func oneOf(c datapath.Connection) conntrack.Tuple {
-	if c.Source.Compare(c.Destination) > 0 {
-		c.Source, c.Destination = c.Destination, c.Source
-	}
-	return tupleOf(c.Source, c.Destination)
 }
 
 func tupleOf(source, destination netip.AddrPort) conntrack.Tuple {
@@ -241,20 +233,16 @@ func (r *Runner) window(now time.Time) (from, to time.Duration) {
 
 // idle looks for the other direction of a flow that has become idle.
 func (r *Runner) idle(f *datapath.Flow, from time.Duration, timeouts Timeouts) error {
-	direction := datapath.DirectionIngress
-	if f.Direction == datapath.DirectionIngress {
-		direction = datapath.DirectionEgress
-	}
-	other, err := r.Cache.Flow(direction, f.Protocol, f.Destination, f.Source)
+	other, err := r.Cache.Opposite(f)
 	if err != nil {
 		return err
 	}
 	if other != nil && other.Seen.Ago < from {
 		return nil // the connection is not idle
 	}
-	c := &Connection{Tuple: tupleOf(f.Source, f.Destination), Egress: seen(f), Ingress: seen(other)}
+	c := &Connection{Tuple: tupleOf(f.Sent()), Egress: seen(f), Ingress: seen(other)}
 	if f.Direction == datapath.DirectionIngress {
-		c = &Connection{Tuple: tupleOf(f.Destination, f.Source), Egress: seen(other), Ingress: seen(f)}
+		c.Egress, c.Ingress = c.Ingress, c.Egress
 	}
 	return r.whenIdle.Idle(c, timeouts)
 }

@@ -5,51 +5,66 @@ package flowstore
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 )
 
-// knownNodes is the Interceptor until SetInterceptor is called. It remembers the Nodes that have flows, by name.
-type knownNodes map[string][]coherency.Node
+// known is the Interceptor until SetInterceptor is called. It remembers the Nodes that have flows, by name, and the addresses of
+// Services that lead to other Nodes.
+type known struct {
+	nodes    map[string][]coherency.Node
+	services map[netip.Addr]bool
+}
+
+func newKnown() known {
+	return known{nodes: map[string][]coherency.Node{}, services: map[netip.Addr]bool{}}
+}
 
 // Begin implements coherency.Interceptor.
-func (k knownNodes) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
+func (k known) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	return nil, func(err error) {
 		if err != nil {
 			return // the change will be made again
 		}
 		for _, name := range c.RemovedNodes {
-			delete(k, name)
+			delete(k.nodes, name)
 		}
 		for _, n := range c.Nodes {
-			delete(k, n.Name)
+			delete(k.nodes, n.Name)
 		}
 		for _, n := range c.Nodes {
-			k[n.Name] = append(k[n.Name], n)
+			k.nodes[n.Name] = append(k.nodes[n.Name], n)
 		}
+		maps.Copy(k.services, c.Services)
+		maps.DeleteFunc(k.services, func(_ netip.Addr, remote bool) bool { return !remote })
 	}
 }
 
-// announce tells an Interceptor that has just begun of the Nodes. A new Node affects nobody, so there are no marks to write.
-func (k knownNodes) announce(to coherency.Interceptor) {
-	var nodes []coherency.Node
-	for _, name := range slices.Sorted(maps.Keys(k)) {
-		nodes = append(nodes, k[name]...)
+// announce tells an Interceptor that has just begun of the Nodes and of the Services. New ones affect nobody, so there are no marks to
+// write.
+func (k known) announce(to coherency.Interceptor) {
+	var change coherency.Change
+	if len(k.services) > 0 {
+		change.Services = k.services
 	}
-	if len(nodes) == 0 {
+	for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
+		change.Nodes = append(change.Nodes, k.nodes[name]...)
+	}
+	if len(change.Nodes) == 0 && len(change.Services) == 0 {
 		return
 	}
-	_, end := to.Begin(coherency.Change{Nodes: nodes})
+	_, end := to.Begin(change)
 	end(nil)
 }
 
-// SetInterceptor makes every later Commit go through the Interceptor. The first one is told of the Nodes that have flows.
+// SetInterceptor makes every later Commit go through the Interceptor. The first one is told of the Nodes and Services that have flows.
 func (s *Store) SetInterceptor(interceptor coherency.Interceptor) {
 	// This needs no timeout: every change ends, at the latest when the switch has not answered in time.
 	s.changes <- struct{}{}
 	defer s.changes.give()
-	if known, first := s.interceptor.(knownNodes); first {
+	if known, first := s.interceptor.(known); first {
 		known.announce(interceptor)
 	}
 	s.interceptor = interceptor

@@ -64,7 +64,7 @@ func (d Deletion) mod() of.FlowMod {
 
 // New returns a Store without caches for a switch whose flows nobody else changes.
 func New(sw Switch) *Store {
-	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: knownNodes{}, planMarks: noMarks,
+	return &Store{sw: sw, changes: newTurn(), sending: newTurn(), interceptor: newKnown(), planMarks: noMarks,
 		groupIDs: of.NewGroupIDs(nil), doubtful: map[uint32]bool{}}
 }
 

@@ -124,7 +124,7 @@ func receiveToo(w *harness.World, p harness.Packet) (pod int) {
 	require.NoError(t, w.SetEndpoint(slot, datapath.Endpoint{IfIndex: podIf, IPv4: harness.PeerPodIP, MAC: harness.PodMAC, GatewayMAC: harness.GatewayMAC}))
 	w.SetNode(nodeSlot, harness.NodeIP)
 	key := object.BpfOncFlow4{Saddr: object.Wire4(p.Src), Daddr: object.Wire4(p.Dst), Sport: object.WirePort(p.SrcPort), Dport: object.WirePort(p.DstPort), Proto: unix.IPPROTO_TCP}
-	e := object.BpfOncIngress{V: object.BpfOncValidity{Tag: harness.Hash4(key), Proved: 3, Lease: 1 << 62, Endpoint: slot, EndpointGen: 1,
+	e := object.BpfOncIngress4{V: object.BpfOncValidity{Tag: harness.Hash4(key), Proved: 3, Lease: 1 << 62, Endpoint: slot, EndpointGen: 1,
 		Node: nodeSlot, NodeGen: w.NodeAt(nodeSlot).Generation, AllGen: w.Control().Generation}}
 	require.NoError(t, w.Maps.IngressFlows4.Put(key, e))
 	c := w.Control()

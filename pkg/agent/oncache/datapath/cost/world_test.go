@@ -40,26 +40,19 @@ func newCostWorld(t *testing.T, f harness.Family, flows uint32) *costWorld {
 		w.inAddresses += 20
 	}
 	const forever = 1 << 62
-	setEgress := func(e object.BpfOncEgress, tag uint32) object.BpfOncEgress {
-		e.V.Tag, e.V.Lease = tag, forever
-		return e
-	}
-	setIngress := func(e object.BpfOncIngress, tag uint32) object.BpfOncIngress {
-		e.V.Tag, e.V.Lease = tag, forever
-		return e
-	}
+	set := func(v *object.BpfOncValidity, tag uint32) { v.Tag, v.Lease = tag, forever }
 	if f.Inner6 {
-		fillFlows(t, w.Maps.EgressFlows6, w.outKey, harness.Hash6, setEgress, flows)
-		fillFlows(t, w.Maps.IngressFlows6, w.inKey, harness.Hash6, setIngress, flows)
+		fillFlows(t, w.Maps.EgressFlows6, w.outKey, harness.Hash6, func(e *object.BpfOncEgress, tag uint32) { set(&e.V, tag) }, flows)
+		fillFlows(t, w.Maps.IngressFlows6, w.inKey, harness.Hash6, func(e *object.BpfOncIngress, tag uint32) { set(&e.V, tag) }, flows)
 	} else {
-		fillFlows(t, w.Maps.EgressFlows4, w.outKey, harness.Hash4, setEgress, flows)
-		fillFlows(t, w.Maps.IngressFlows4, w.inKey, harness.Hash4, setIngress, flows)
+		fillFlows(t, w.Maps.EgressFlows4, w.outKey, harness.Hash4, func(e *object.BpfOncEgress4, tag uint32) { set(&e.V, tag) }, flows)
+		fillFlows(t, w.Maps.IngressFlows4, w.inKey, harness.Hash4, func(e *object.BpfOncIngress4, tag uint32) { set(&e.V, tag) }, flows)
 	}
 	return w
 }
 
 // fillFlows copies the only entry of m to all flows; key returns addresses and ports of flow n.
-func fillFlows[K, V any](t *testing.T, m *ebpf.Map, key func(n uint32) []byte, tag func(K) uint32, set func(V, uint32) V, flows uint32) {
+func fillFlows[K, V any](t *testing.T, m *ebpf.Map, key func(n uint32) []byte, tag func(K) uint32, set func(*V, uint32), flows uint32) {
 	t.Helper()
 	var first K
 	var value V
@@ -71,7 +64,8 @@ func fillFlows[K, V any](t *testing.T, m *ebpf.Map, key func(n uint32) []byte, t
 		for ; n < flows && len(keys) < 1<<16; n++ {
 			k := first // for the protocol
 			copy(unsafe.Slice((*byte)(unsafe.Pointer(&k)), unsafe.Sizeof(k)), key(n))
-			keys, values = append(keys, k), append(values, set(value, tag(k)))
+			set(&value, tag(k))
+			keys, values = append(keys, k), append(values, value)
 		}
 		_, err := m.BatchUpdate(keys, values, nil)
 		require.NoError(t, err)

@@ -45,6 +45,17 @@ const (
 	OwnBits    = TicketBits | EpochBits
 )
 
+// The Service through which the local Pod may reach the remote one: its address and port, and the Pod's port.
+var (
+	ServiceIP  = netip.MustParseAddr("10.96.0.10")
+	ServiceIP6 = netip.MustParseAddr("fd00:96::10")
+)
+
+const (
+	ServicePort  = 443
+	EndpointPort = 8443
+)
+
 // The same world with IPv6.
 var (
 	PodIP6     = netip.MustParseAddr("fd00:10:1::2")

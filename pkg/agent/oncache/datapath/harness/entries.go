@@ -22,12 +22,12 @@ func Only[K any](t *testing.T, m *ebpf.Map) (key K) {
 // ChangeEntries changes all IPv4 entries.
 func (w *World) ChangeEntries(change func(*object.BpfOncValidity)) {
 	var key object.BpfOncFlow4
-	var egress object.BpfOncEgress
+	var egress object.BpfOncEgress4
 	for it := w.Maps.EgressFlows4.Iterate(); it.Next(&key, &egress); {
 		change(&egress.V)
 		require.NoError(w.T, w.Maps.EgressFlows4.Put(key, egress))
 	}
-	var ingress object.BpfOncIngress
+	var ingress object.BpfOncIngress4
 	for it := w.Maps.IngressFlows4.Iterate(); it.Next(&key, &ingress); {
 		change(&ingress.V)
 		require.NoError(w.T, w.Maps.IngressFlows4.Put(key, ingress))
@@ -42,10 +42,12 @@ func (w *World) Entries() (out []datapath.Flow) {
 
 // EndLeases ends all leases, for both IP versions and any number of flows.
 func (w *World) EndLeases() {
-	changeAll[object.BpfOncFlow4](w.T, w.Maps.EgressFlows4, func(e *object.BpfOncEgress) { e.V.Lease = 1 })
-	changeAll[object.BpfOncFlow6](w.T, w.Maps.EgressFlows6, func(e *object.BpfOncEgress) { e.V.Lease = 1 })
-	changeAll[object.BpfOncFlow4](w.T, w.Maps.IngressFlows4, func(e *object.BpfOncIngress) { e.V.Lease = 1 })
-	changeAll[object.BpfOncFlow6](w.T, w.Maps.IngressFlows6, func(e *object.BpfOncIngress) { e.V.Lease = 1 })
+	w.ChangeValidities(func(_ datapath.Direction, v *object.BpfOncValidity) { v.Lease = 1 })
+}
+
+// KeepLeases makes all leases outlast the test: those of young datagrams call for a probe every 300 ms.
+func (w *World) KeepLeases() {
+	w.ChangeValidities(func(_ datapath.Direction, v *object.BpfOncValidity) { v.Lease = 1 << 62 })
 }
 
 // changeAll changes all entries, after it has read all of them: writing an entry moves it to another place.
@@ -62,4 +64,12 @@ func changeAll[K comparable, V any](t testing.TB, m *ebpf.Map, change func(*V)) 
 		change(&v)
 		require.NoError(t, m.Put(k, v))
 	}
+}
+
+// ChangeValidities changes all entries, by their direction.
+func (w *World) ChangeValidities(change func(datapath.Direction, *object.BpfOncValidity)) {
+	changeAll[object.BpfOncFlow4](w.T, w.Maps.EgressFlows4, func(e *object.BpfOncEgress4) { change(datapath.DirectionEgress, &e.V) })
+	changeAll[object.BpfOncFlow6](w.T, w.Maps.EgressFlows6, func(e *object.BpfOncEgress) { change(datapath.DirectionEgress, &e.V) })
+	changeAll[object.BpfOncFlow4](w.T, w.Maps.IngressFlows4, func(e *object.BpfOncIngress4) { change(datapath.DirectionIngress, &e.V) })
+	changeAll[object.BpfOncFlow6](w.T, w.Maps.IngressFlows6, func(e *object.BpfOncIngress) { change(datapath.DirectionIngress, &e.V) })
 }

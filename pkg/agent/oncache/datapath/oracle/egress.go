@@ -48,6 +48,7 @@ func (s *State) encapsulate(p *Packet, ip *inner, identification uint16) []byte 
 	frame := bytes.Clone(s.Node.Header)
 	copy(frame[len(frame)-2:], p.Frame[12:14]) // EtherType
 	frame = append(frame, p.Frame[ethernetLength:]...)
+	translate(frame[len(s.Node.Header):], false, s.Entry.Translated)
 	hop(frame[len(s.Node.Header):], ip.six)
 
 	// RFC 6040, normal mode, except that CE leaves as ECT(0), as with the kernel's tunnels.

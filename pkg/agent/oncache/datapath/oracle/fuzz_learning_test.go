@@ -30,14 +30,14 @@ type learning struct {
 // passes it through Egress-Init or Ingress-Init. Afterwards there may be an entry only if the oracle agrees. The input is a recipe.
 func FuzzLearning(f *testing.F) {
 	w := newFuzzWorld(f)
-	var bases [16]learning
+	var bases [32]learning
 	for kind := range bases {
 		bases[kind] = w.learningBase(kind)
 		f.Add([]byte{byte(kind)})
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		r := recipe(input)
-		l := bases[r.next()%16].clone()
+		l := bases[r.next()%32].clone()
 		for i := 0; i < maxEdits && len(r) > 0; i++ {
 			l.edit(w, &r)
 		}
@@ -48,14 +48,17 @@ func FuzzLearning(f *testing.F) {
 // TestLearningBases: the packets with which FuzzLearning begins are learned.
 func TestLearningBases(t *testing.T) {
 	w := newFuzzWorld(t)
-	for kind := range 16 {
+	for kind := range 32 {
 		l := w.learningBase(kind)
 		require.True(t, w.checkLearning(t, &l), "kind %d", kind)
 	}
 }
 
-// learningBase returns a packet that is learned; kind is as for base.
+// learningBase returns a packet that is learned; kind is as for base, and a further bit is for connections through a Service.
 func (w *fuzzWorld) learningBase(kind int) learning {
+	if kind&16 != 0 {
+		return w.translatedBase(kind)
+	}
 	c := w.bases[kind].clone()
 	f := harness.Family{Inner6: kind&1 != 0, Outer6: kind&2 != 0}
 	of := harness.World{T: w.T, Family: f}
@@ -73,6 +76,21 @@ func (w *fuzzWorld) learningBase(kind int) learning {
 		p := of.FromPod()
 		p.UDP = kind&4 != 0
 		l.seen.After = oracle.Packet{Frame: of.ToPeer().Wrap(w.T, p.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(w.T)), Interface: uint32(w.UplinkIf)}
+	}
+	return l
+}
+
+// translatedBase is learningBase for a connection through a Service.
+func (w *fuzzWorld) translatedBase(kind int) learning {
+	l := w.learningBase(kind &^ 16)
+	of := harness.World{T: w.T, Datapath: w.Datapath, Family: harness.Family{Inner6: kind&1 != 0, Outer6: kind&2 != 0}}
+	e := of.ThroughService(kind&4 != 0)
+	if l.ingress {
+		l.seen.Before.Frame = of.FromPeer().Wrap(w.T, e.Received.Bytes(w.T))
+		l.seen.After.Frame = e.ReceivedOn.Bytes(w.T)
+	} else {
+		l.seen.Before.Frame = e.Sent.Bytes(w.T)
+		l.seen.After.Frame = of.ToPeer().Wrap(w.T, e.SentOn.Bytes(w.T))
 	}
 	return l
 }
@@ -171,14 +189,18 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 		t.Skipf("the kernel does not run a program on this packet: %v", err)
 	}
 	s.Epoch = mark >> 20 & 0x3ff
-	learned = w.learned(t, l)
+	learned, translated := w.learned(t, l, before.innerOffset())
 	w.stats.note(learned)
 
 	refused := oracle.LearnEgress
 	if l.ingress {
 		refused = oracle.LearnIngress
 	}
-	if err := refused(s); learned && err != nil {
+	to, err := refused(s)
+	if learned && err == nil && translated != to {
+		t.Fatalf("learned, but with the translation %v instead of %v\nbefore %x\nbehind %x\nstate %+v", translated, to, s.Before.Frame, s.After.Frame, *s.State)
+	}
+	if learned && err != nil {
 		t.Fatalf("learned, but the design refuses it: %v\nmark %#x, interface %d\nbefore %x\nbehind %x\nstate %+v", err, mark, s.After.Interface, s.Before.Frame, s.After.Frame, *s.State)
 	}
 	left := mark
@@ -202,31 +224,43 @@ func (w *fuzzWorld) setShares(usedUp bool) {
 	}
 }
 
-// learned says whether there is an entry for the packet behind Open vSwitch, and removes it.
-func (w *fuzzWorld) learned(t *testing.T, l *learning) bool {
-	flow, ok := harness.FiveTupleIn(l.seen.After.Frame, l.innerOffset())
+// learned says whether there is an entry for the packet before Open vSwitch, whose IP header is at the offset at, and with which
+// translation, and removes it.
+func (w *fuzzWorld) learned(t *testing.T, l *learning, at int) (found bool, to netip.AddrPort) {
+	flow, ok := harness.FiveTupleIn(l.seen.Before.Frame, at)
 	if !ok {
-		return false
+		return false, to
 	}
 	k4, k6, six := harness.Keys(flow)
 	switch {
 	case six && l.ingress:
-		return take(t, w.Maps.IngressFlows6, k6)
+		v, found := take[object.BpfOncIngress](t, w.Maps.IngressFlows6, k6)
+		return found, translatedTo(object.Addr6(v.To.Addr), v.To.Port)
 	case six:
-		return take(t, w.Maps.EgressFlows6, k6)
+		v, found := take[object.BpfOncEgress](t, w.Maps.EgressFlows6, k6)
+		return found, translatedTo(object.Addr6(v.To.Addr), v.To.Port)
 	case l.ingress:
-		return take(t, w.Maps.IngressFlows4, k4)
+		v, found := take[object.BpfOncIngress4](t, w.Maps.IngressFlows4, k4)
+		return found, translatedTo(object.Addr4(v.To.Addr), v.To.Port)
 	}
-	return take(t, w.Maps.EgressFlows4, k4)
+	v, found := take[object.BpfOncEgress4](t, w.Maps.EgressFlows4, k4)
+	return found, translatedTo(object.Addr4(v.To.Addr), v.To.Port)
 }
 
-func take[K any](t *testing.T, m *ebpf.Map, key K) (found bool) {
-	err := m.Delete(key)
+func translatedTo(address netip.Addr, port uint16) netip.AddrPort {
+	if port == 0 {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(address, object.Port(port))
+}
+
+func take[V, K any](t *testing.T, m *ebpf.Map, key K) (value V, found bool) {
+	err := m.LookupAndDelete(key, &value)
 	if err == nil {
-		return true
+		return value, true
 	}
 	require.ErrorIs(t, err, ebpf.ErrKeyNotExist)
-	return false
+	return value, false
 }
 
 // peek returns the next bytes of r and leaves them there.

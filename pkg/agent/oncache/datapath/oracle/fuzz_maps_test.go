@@ -51,20 +51,26 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 		return func() {}
 	}
 	k4, k6, six := harness.Keys(harness.FiveTuple(s.Entry.Flow))
-	if six {
-		return put(t, c, w.Maps.EgressFlows6, w.Maps.IngressFlows6, k6, harness.Hash6(k6))
+	port := object.WirePort(s.Entry.Translated.Port())
+	v := validity(s.Entry, harness.Hash4(k4))
+	if !six {
+		to := object.BpfOncTranslation4{Port: port, Addr: object.Wire4(s.Entry.Translated.Addr())}
+		if c.ingress {
+			return put(t, w.Maps.IngressFlows4, k4, object.BpfOncIngress4{V: v, Macs: s.Entry.MACs, To: to})
+		}
+		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: v, To: to})
 	}
-	return put(t, c, w.Maps.EgressFlows4, w.Maps.IngressFlows4, k4, harness.Hash4(k4))
+	v = validity(s.Entry, harness.Hash6(k6))
+	to := object.BpfOncTranslation{Port: port, Addr: object.Wire6(s.Entry.Translated.Addr())}
+	if c.ingress {
+		return put(t, w.Maps.IngressFlows6, k6, object.BpfOncIngress{V: v, Macs: s.Entry.MACs, To: to})
+	}
+	return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: v, To: to})
 }
 
-func put[K any](t *testing.T, c *fuzzCase, egress, ingress *ebpf.Map, key K, tag uint32) (remove func()) {
-	v := validity(c.state.Entry, tag)
-	if !c.ingress {
-		require.NoError(t, egress.Put(key, object.BpfOncEgress{V: v}))
-		return func() { forget(t, egress, key) }
-	}
-	require.NoError(t, ingress.Put(key, object.BpfOncIngress{V: v, Macs: c.state.Entry.MACs}))
-	return func() { forget(t, ingress, key) }
+func put[K, V any](t *testing.T, m *ebpf.Map, key K, value V) (remove func()) {
+	require.NoError(t, m.Put(key, value))
+	return func() { forget(t, m, key) }
 }
 
 // forget deletes an entry, which is already gone if the packet has ended the flow.

@@ -5,7 +5,9 @@ package oracle_test
 
 import (
 	"encoding/binary"
+	"net/netip"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/oracle"
 )
 
@@ -39,6 +41,9 @@ func (w *fuzzWorld) cook(r recipe) *fuzzCase {
 			n = 0 // more of the first: most of the condition is about the packet's fields
 		}
 		edits[n](w, c, &r)
+	}
+	if e := c.state.Entry; kind&64 != 0 && e != nil {
+		e.Translated = w.serviceEnd(c)
 	}
 	// Usually the checksum is right and the entry is that of the packet, regardless of the edits.
 	if kind&32 == 0 {
@@ -176,6 +181,35 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			c.state.Entry.Hash = r.word()
 		}
 	},
+	// A translation, of the address, of the port or of both.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		e := c.state.Entry
+		if e == nil {
+			return
+		}
+		b := w.serviceEnd(c).Addr().AsSlice()
+		change(b, int(r.next())%len(b), r)
+		addr, _ := netip.AddrFromSlice(b)
+		e.Translated = netip.AddrPort{}
+		if port := uint16(r.next())<<8 | uint16(r.next()); port != 0 {
+			e.Translated = netip.AddrPortFrom(addr, port)
+		}
+	},
+	// The checksum of the transport header: none, or one of the two zeros.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		at := c.innerOffset() + []int{26, 36, 46, 56}[r.next()%4] // UDP and TCP, behind IPv4 and IPv6
+		if at+2 <= len(c.packet.Frame) {
+			binary.BigEndian.PutUint16(c.packet.Frame[at:], []uint16{0, 0xffff, 1, 0xfffe}[r.next()%4])
+		}
+	},
+}
+
+// serviceEnd is an address and a port that the peer of a base packet may have instead of its own.
+func (w *fuzzWorld) serviceEnd(c *fuzzCase) netip.AddrPort {
+	if c.state.Entry.Flow.Source.Addr().Is6() {
+		return netip.AddrPortFrom(harness.ServiceIP6, harness.ServicePort)
+	}
+	return netip.AddrPortFrom(harness.ServiceIP, harness.ServicePort)
 }
 
 // fields are offsets from the beginning of an IP header: of Ethernet fields before it, of IPv4 and IPv6 fields, of fields of the

@@ -13,6 +13,7 @@ func FuzzCases(f *testing.F) {
 	w := newFuzzWorld(f)
 	for kind := range 32 {
 		f.Add([]byte{byte(kind)})
+		f.Add([]byte{byte(kind) | 64})
 	}
 	f.Fuzz(func(t *testing.T, input []byte) { w.check(t, w.cook(input)) })
 }

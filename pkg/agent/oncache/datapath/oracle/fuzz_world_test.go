@@ -140,8 +140,12 @@ func (c *fuzzCase) innerOffset() int {
 
 // follow makes the entry that of the packet, if the packet has something like a 5-tuple.
 func (c *fuzzCase) follow() {
-	if flow, ok := harness.FiveTupleIn(c.packet.Frame, c.innerOffset()); ok && c.state.Entry != nil {
-		c.state.Entry.Flow = oracle.Flow(flow)
+	e := c.state.Entry
+	if flow, ok := harness.FiveTupleIn(c.packet.Frame, c.innerOffset()); ok && e != nil {
+		e.Flow = oracle.Flow(flow)
+		if e.Translated.IsValid() && e.Translated.Addr().Is6() != flow.Source.Addr().Is6() {
+			e.Translated = netip.AddrPort{}
+		}
 	}
 }
 

@@ -71,11 +71,12 @@ func TestHashOfTheFlow(t *testing.T) {
 // knownHash returns the hash in the entry of a packet from the Pod.
 func knownHash(w *harness.World, t *testing.T, p harness.Packet) uint32 {
 	t.Helper()
-	var entry object.BpfOncEgress
 	if p.Src.Is6() {
+		var entry object.BpfOncEgress
 		require.NoError(t, w.Maps.EgressFlows6.Lookup(harness.Only[object.BpfOncFlow6](t, w.Maps.EgressFlows6), &entry))
-	} else {
-		require.NoError(t, w.Maps.EgressFlows4.Lookup(harness.Only[object.BpfOncFlow4](t, w.Maps.EgressFlows4), &entry))
+		return entry.V.Hash
 	}
+	var entry object.BpfOncEgress4
+	require.NoError(t, w.Maps.EgressFlows4.Lookup(harness.Only[object.BpfOncFlow4](t, w.Maps.EgressFlows4), &entry))
 	return entry.V.Hash
 }

@@ -48,6 +48,7 @@ func Ingress(s *State, p *Packet) ([]byte, error) {
 	if mark {
 		congest(frame[ethernetLength:], ip.six)
 	}
+	translate(frame[ethernetLength:], true, s.Entry.Translated)
 	hop(frame[ethernetLength:], ip.six)
 	return frame, nil
 }

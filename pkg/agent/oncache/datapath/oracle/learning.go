@@ -34,32 +34,56 @@ func outside(frame []byte) (*inner, []byte, error) {
 }
 
 // LearnEgress reports whether Egress-Init may make an entry of a packet: Before as the Pod sent it, After as it leaves on
-// the uplink. The design: docs/design/oncache-learning.md, "Tickets", "Learning and proving".
-func LearnEgress(s *Seen) error {
+// the uplink. The entry has this translation of the destination, or the zero AddrPort. The design:
+// docs/design/oncache-learning.md, "Tickets", "Learning and proving".
+func LearnEgress(s *Seen) (to netip.AddrPort, err error) {
 	if s.State.Mode == Off {
-		return Refused("off")
+		return to, Refused("off")
 	}
 	if s.After.VLAN || s.After.Interface != s.State.Uplink.Interface {
-		return Refused("template")
+		return to, Refused("template")
 	}
 	before, beforeIP, err := outside(s.Before.Frame)
 	if err != nil {
-		return err
+		return to, err
 	}
 	after, afterIP, err := s.inside(s.After.Frame)
 	if err != nil {
-		return err
+		return to, err
+	}
+	if before.flow.Source != after.flow.Source {
+		return to, Refused("rewritten")
+	}
+	if to, err = translation(before.flow.Destination, after.flow.Destination); err != nil {
+		return to, err
 	}
 	if err := s.same(before, after, beforeIP, afterIP); err != nil {
-		return err
+		return to, err
 	}
-	if !s.State.Endpoint.owns(after.flow.Source.Addr()) {
-		return Refused("no_endpoint")
+	switch {
+	case !s.State.Node.has(after.flow.Destination.Addr()):
+		return to, Refused("not_remote")
+	case !s.State.Endpoint.owns(after.flow.Source.Addr()):
+		return to, Refused("no_endpoint")
+	case !bytes.Equal(s.State.template(s.After.Frame), s.State.Node.Header):
+		return to, Refused("template")
 	}
-	if !bytes.Equal(s.State.template(s.After.Frame), s.State.Node.Header) {
-		return Refused("template")
+	return to, s.State.mayKeep()
+}
+
+// translation returns what has become of an end of the flow: nothing if it is the same.
+func translation(before, after netip.AddrPort) (to netip.AddrPort, err error) {
+	switch {
+	case before == after:
+		return to, nil
+	case after.Port() == 0: // no Service has it, and no Endpoint
+		return to, Refused("rewritten")
 	}
-	return s.State.mayKeep()
+	return after, nil
+}
+
+func (n *Node) has(a netip.Addr) bool {
+	return slices.ContainsFunc(n.Networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // mayKeep is called for flows that have no entry in either direction.
@@ -74,42 +98,47 @@ func (s *State) mayKeep() error {
 }
 
 // LearnIngress does the same for Ingress-Init: Before as the packet came from the uplink, After as the Pod's interface gets
-// it.
-func LearnIngress(s *Seen) error {
+// it. The translation is that of the source.
+func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	if s.State.Mode == Off {
-		return Refused("off")
+		return to, Refused("off")
 	}
 	if s.After.VLAN {
-		return Refused("not_ip")
+		return to, Refused("not_ip")
 	}
 	before, beforeIP, err := s.inside(s.Before.Frame)
 	if err != nil {
-		return err
+		return to, err
 	}
 	after, afterIP, err := outside(s.After.Frame)
 	if err != nil {
-		return err
+		return to, err
+	}
+	if before.flow.Destination != after.flow.Destination {
+		return to, Refused("rewritten")
+	}
+	if to, err = translation(before.flow.Source, after.flow.Source); err != nil {
+		return to, err
 	}
 	if err := s.same(before, after, beforeIP, afterIP); err != nil {
-		return err
+		return to, err
 	}
 	e := &s.State.Endpoint
 	if s.After.Interface != e.Interface || !e.owns(after.flow.Destination.Addr()) || !bytes.Equal(s.After.Frame[:6], e.MAC[:]) {
-		return Refused("no_endpoint")
+		return to, Refused("no_endpoint")
 	}
-	fromNode := func(p netip.Prefix) bool { return p.Contains(after.flow.Source.Addr()) }
-	if !slices.ContainsFunc(s.State.Node.Networks, fromNode) {
-		return Refused("not_remote")
+	if !s.State.Node.has(before.flow.Source.Addr()) {
+		return to, Refused("not_remote")
 	}
-	return s.State.mayKeep()
+	return to, s.State.mayKeep()
 }
 
-// same checks that Open vSwitch decided by the current rules, and only routed this very packet.
+// same checks that Open vSwitch decided by the current rules, and only routed this very packet, apart from its addresses.
 func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte) error {
 	switch {
 	case fingerprint(before, beforeIP) != fingerprint(after, afterIP):
 		return Refused("no_ticket")
-	case before.flow != after.flow, before.tos != after.tos, before.ttl != after.ttl+1:
+	case before.flow.Protocol != after.flow.Protocol, before.tos != after.tos, before.ttl != after.ttl+1:
 		return Refused("rewritten")
 	case s.Epoch == 0:
 		return Refused("not_established")

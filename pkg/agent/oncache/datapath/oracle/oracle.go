@@ -95,6 +95,9 @@ type Entry struct {
 	MACs [12]byte
 	// Hash is the kernel's hash for packets that are sent without one; 0 if unknown.
 	Hash uint32
+	// Translated is what becomes of the destination of packets that are sent, or of the source of those received; the zero AddrPort
+	// if that stays as it is. See translation.go.
+	Translated netip.AddrPort
 }
 
 // Packet is a packet at a hook.

@@ -85,7 +85,8 @@ func TestIPv6NothingIsLearned(t *testing.T) {
 		reason string
 	}{
 		{name: "another flow label", inner: func(p *harness.Packet) { p.FlowLabel = 7 }, reason: "no_ticket"},
-		{name: "destination translated", inner: func(p *harness.Packet) { p.Dst = netip.MustParseAddr("fd00:10:2::9") }, reason: "rewritten"},
+		{name: "source translated", inner: func(p *harness.Packet) { p.Src = harness.NodeIP6 }, reason: "rewritten"},
+		{name: "destination translated to an address of no Node", inner: func(p *harness.Packet) { p.Dst = netip.MustParseAddr("2001:db8::9") }, reason: "not_remote"},
 		{name: "traffic class changed", inner: func(p *harness.Packet) { p.ToS = 0x20 }, reason: "rewritten"},
 		{name: "outer UDP checksum", outer: func(o *harness.Outer) { o.Checksum = true }, reason: "template"},
 		{name: "to another Node", outer: func(o *harness.Outer) { o.Dst = netip.MustParseAddr("fd00:77::66") }, reason: "template"},

@@ -126,7 +126,7 @@ func TestYoungDatagrams(t *testing.T) {
 	}
 	// Two seconds later it is old.
 	var key object.BpfOncFlow4
-	var e object.BpfOncEgress
+	var e object.BpfOncEgress4
 	for it := w.Maps.EgressFlows4.Iterate(); it.Next(&key, &e); {
 		e.Created -= 2020 * uint64(time.Millisecond)
 		require.NoError(t, w.Maps.EgressFlows4.Put(key, e))
@@ -190,7 +190,7 @@ func expireDirection(w *harness.World, d datapath.Direction) {
 	w.T.Helper()
 	if d == datapath.DirectionEgress {
 		var key object.BpfOncFlow4
-		var e object.BpfOncEgress
+		var e object.BpfOncEgress4
 		for it := w.Maps.EgressFlows4.Iterate(); it.Next(&key, &e); {
 			e.V.Lease = 1
 			require.NoError(w.T, w.Maps.EgressFlows4.Put(key, e))
@@ -198,7 +198,7 @@ func expireDirection(w *harness.World, d datapath.Direction) {
 		return
 	}
 	var key object.BpfOncFlow4
-	var i object.BpfOncIngress
+	var i object.BpfOncIngress4
 	for it := w.Maps.IngressFlows4.Iterate(); it.Next(&key, &i); {
 		i.V.Lease = 1
 		require.NoError(w.T, w.Maps.IngressFlows4.Put(key, i))

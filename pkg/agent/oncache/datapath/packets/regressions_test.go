@@ -109,7 +109,7 @@ func TestRecycledElement(t *testing.T) {
 	w := harness.NewWorld(t)
 	out, in := harness.FromPod(), harness.ToPod()
 	w.Learn(out, in)
-	var e object.BpfOncEgress
+	var e object.BpfOncEgress4
 	key := harness.Only[object.BpfOncFlow4](t, w.Maps.EgressFlows4)
 	require.NoError(t, w.Maps.EgressFlows4.Lookup(key, &e))
 	e.V.Tag++

@@ -115,7 +115,7 @@ func TestPassed(t *testing.T) {
 			w.Learn(out, in)
 			got, err := harness.Passed(w.Datapath)
 			require.NoError(t, err)
-			require.Equal(t, []datapath.Connection{{Source: to, Destination: from}}, got, "both directions are known with the second one")
+			require.Equal(t, []datapath.Connection{{Source: from, Destination: to}}, got, "both directions are known with the second one")
 			if !f.Inner6 {
 				expireDirection(w, datapath.DirectionEgress)
 				require.Equal(t, "renewed", w.LearnEgress(out).Reason)

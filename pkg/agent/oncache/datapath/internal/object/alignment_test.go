@@ -27,6 +27,8 @@ func TestAlignment(t *testing.T) {
 		"onc_passed":   reflect.TypeFor[object.BpfOncPassed](),
 		"onc_egress":   reflect.TypeFor[object.BpfOncEgress](),
 		"onc_ingress":  reflect.TypeFor[object.BpfOncIngress](),
+		"onc_egress4":  reflect.TypeFor[object.BpfOncEgress4](),
+		"onc_ingress4": reflect.TypeFor[object.BpfOncIngress4](),
 		"onc_endpoint": reflect.TypeFor[object.BpfOncEndpoint](),
 		"onc_node":     reflect.TypeFor[object.BpfOncNode](),
 		"onc_control":  reflect.TypeFor[object.BpfOncControl](),
@@ -72,4 +74,26 @@ func TestWordsAreAligned(t *testing.T) {
 	require.Zero(t, tag.Offset, "is overwritten first")
 	validity, _ := reflect.TypeFor[object.BpfOncEgress]().FieldByName("V")
 	require.Zero(t, validity.Offset)
+}
+
+// TestValuesOfIPv4AreBeginnings: programs use one type for the values of both IP versions.
+func TestValuesOfIPv4AreBeginnings(t *testing.T) {
+	for four, six := range map[reflect.Type]reflect.Type{
+		reflect.TypeFor[object.BpfOncEgress4]():      reflect.TypeFor[object.BpfOncEgress](),
+		reflect.TypeFor[object.BpfOncIngress4]():     reflect.TypeFor[object.BpfOncIngress](),
+		reflect.TypeFor[object.BpfOncTranslation4](): reflect.TypeFor[object.BpfOncTranslation](),
+	} {
+		for i := range four.NumField() {
+			f := four.Field(i)
+			if f.Name == "_" || f.Name == "Pad" {
+				continue
+			}
+			same, ok := six.FieldByName(f.Name)
+			require.True(t, ok, "%v.%s", six, f.Name)
+			require.Equal(t, f.Offset, same.Offset, "%v.%s", four, f.Name)
+			if f.Name != "To" && f.Name != "Addr" {
+				require.Equal(t, f.Type, same.Type, "%v.%s", four, f.Name)
+			}
+		}
+	}
 }

@@ -50,6 +50,18 @@ type BpfOncEgress struct {
 	Packets uint64
 	Bytes   uint64
 	Created uint64
+	To      BpfOncTranslation
+	Pad     [4]uint8
+}
+
+type BpfOncEgress4 struct {
+	_       structs.HostLayout
+	V       BpfOncValidity
+	Seen    BpfOncSeen
+	Packets uint64
+	Bytes   uint64
+	Created uint64
+	To      BpfOncTranslation4
 }
 
 type BpfOncEndpoint struct {
@@ -94,6 +106,18 @@ type BpfOncIngress struct {
 	Bytes   uint64
 	Created uint64
 	Macs    [12]uint8
+	To      BpfOncTranslation
+}
+
+type BpfOncIngress4 struct {
+	_       structs.HostLayout
+	V       BpfOncValidity
+	Seen    BpfOncSeen
+	Packets uint64
+	Bytes   uint64
+	Created uint64
+	Macs    [12]uint8
+	To      BpfOncTranslation4
 	Pad     [4]uint8
 }
 
@@ -201,14 +225,28 @@ type BpfOncTicket struct {
 	_        [24]byte
 	Program  uint32
 	Endpoint uint32
-	Node     uint32
 	L4       uint32
 	Id       uint32
 	Ttl      uint8
 	Tos      uint8
 	Ipv6     uint8
 	Unhashed uint8
+	_        [4]byte
 	Issued   uint64
+}
+
+type BpfOncTranslation struct {
+	_    structs.HostLayout
+	Port uint16
+	Pad  uint16
+	Addr [4]uint32
+}
+
+type BpfOncTranslation4 struct {
+	_    structs.HostLayout
+	Port uint16
+	Pad  uint16
+	Addr uint32
 }
 
 type BpfOncValidity struct {
@@ -245,6 +283,7 @@ const (
 	BpfMapPassed              = "passed"
 	BpfMapPodNetworks4        = "pod_networks4"
 	BpfMapPodNetworks6        = "pod_networks6"
+	BpfMapServiceIps          = "service_ips"
 	BpfMapTickets             = "tickets"
 	BpfProgOncacheEgress      = "oncache_egress"
 	BpfProgOncacheEgressInit  = "oncache_egress_init"
@@ -325,6 +364,7 @@ type BpfMapSpecs struct {
 	Passed        *ebpf.MapSpec `ebpf:"passed"`
 	PodNetworks4  *ebpf.MapSpec `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.MapSpec `ebpf:"pod_networks6"`
+	ServiceIps    *ebpf.MapSpec `ebpf:"service_ips"`
 	Tickets       *ebpf.MapSpec `ebpf:"tickets"`
 }
 
@@ -373,6 +413,7 @@ type BpfMaps struct {
 	Passed        *ebpf.Map `ebpf:"passed"`
 	PodNetworks4  *ebpf.Map `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.Map `ebpf:"pod_networks6"`
+	ServiceIps    *ebpf.Map `ebpf:"service_ips"`
 	Tickets       *ebpf.Map `ebpf:"tickets"`
 }
 
@@ -394,6 +435,7 @@ func (m *BpfMaps) Close() error {
 		m.Passed,
 		m.PodNetworks4,
 		m.PodNetworks6,
+		m.ServiceIps,
 		m.Tickets,
 	)
 }
