@@ -88,7 +88,8 @@ var ipv6Walks = []struct {
 		final: []string{"nw_ttl=64", "tun_ipv6_dst=fd00:77::102"}},
 	{name: "reply of a connection from the gateway", packet: podAToRemote6 + ",ct_mark=2", ct: []string{ctReply}, outputs: []int{gwPort}},
 	{name: "not committed", packet: podAToRemote6, ct: []string{ctEstablished}, outputs: []int{tunnelPort}},
-	{name: "Service connection", packet: podAToRemote6 + ",ct_mark=0x13", ct: []string{ctEstablished}, outputs: []int{tunnelPort}},
+	{name: "Service connection", packet: podAToRemote6 + ",ct_mark=0x13", ct: []string{ctEstablished}, outputs: []int{tunnelPort}, epoch: 7},
+	{name: "Service connection from the gateway", packet: podAToRemote6 + ",ct_mark=0x12", ct: []string{ctReply}, outputs: []int{gwPort}},
 
 	{name: "spoofed source address", packet: packet6(podAPort, podAMAC, gwMAC, podB6IP, remotePod6, 64), ct: []string{ctNew}},
 	{name: "spoofed source MAC", packet: packet6(podAPort, podBMAC, gwMAC, podA6IP, remotePod6, 64), ct: []string{ctNew}},
