@@ -231,11 +231,13 @@ static __always_inline struct onc_ingress *own_ingress(const struct packet *p, c
 	return own;
 }
 
-static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
+/* ingress_init learns from a packet that has come through the tunnel. Not inline: it and ingress_init_local each need
+ * most of the stack. */
+static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_ingress fresh = {}, *own;
 	struct packet p = {}, back = {};
-	struct onc_validity *other;
+	struct onc_validity *other, *half;
 	struct onc_endpoint *ep;
 	struct redeemed t;
 	struct onc_node *node;
@@ -278,9 +280,10 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 
 	fresh.v.tag = flow_hash(&p);
 	other = other_of_ingress(&back, &p, fresh.to.port);
-	if (!has_room(ONC_INGRESS, &p, &fresh.v, other))
+	half = as_valid(other, &fresh.v);
+	if (!has_room(ONC_INGRESS, &p, &fresh.v, half))
 		return ONC_SHARE;
-	prove(&fresh.v, other);
+	prove(&fresh.v, half);
 	if (!other && fresh.to.port)
 		expect(&back);
 	tell_passed(&back, &fresh.v);

@@ -32,7 +32,7 @@ static __always_inline __s64 node_of6(const __be32 *addr)
 	return slot ? (__s64)*slot : -1;
 }
 
-/* to_service: the destination is an address of a Service with an Endpoint on another Node. */
+/* to_service: the destination is an address of a Service with an Endpoint in the Pod network. */
 static __always_inline bool to_service(const struct packet *p)
 {
 	struct onc_address key = {};

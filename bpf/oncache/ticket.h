@@ -110,20 +110,29 @@ static __always_inline bool restore(const struct onc_ticket *t, struct packet *p
 	return ok;
 }
 
-/* redeem finds the ticket that program issued for this very packet, now seen behind Open vSwitch. p gets the 5-tuple
- * that it had before, back the reverse of the one behind, and to, which must be zero, the translation of the peer, if
- * any. */
-static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program program, struct packet *p,
-					      struct packet *back, struct redeemed *out, struct onc_translation *to)
+/* take finds the ticket that program issued for this very packet, and takes it: it is good for one packet. */
+static __always_inline struct onc_ticket *take(__u32 mark, enum onc_program program, const struct packet *p)
 {
 	__u32 slot = ticket_of(mark);
 	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
 
 	if (!t)
-		return ONC_NO_TICKET;
+		return NULL;
 	if (t->program != program || t->id != p->id || t->l4 != p->l4 || t->ipv6 != p->ipv6)
-		return ONC_NO_TICKET;
+		return NULL;
 	t->program = TICKET_REDEEMED;
+	return t;
+}
+
+/* redeem takes the ticket of a packet that is now seen behind Open vSwitch. p gets the 5-tuple that it had before, back
+ * the reverse of the one behind, and to, which must be zero, the translation of the peer, if any. */
+static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program program, struct packet *p,
+					      struct packet *back, struct redeemed *out, struct onc_translation *to)
+{
+	struct onc_ticket *t = take(mark, program, p);
+
+	if (!t)
+		return ONC_NO_TICKET;
 	out->endpoint = t->endpoint;
 	out->unhashed = t->unhashed;
 	if (t->tos != p->tos || t->ttl != p->ttl + 1)

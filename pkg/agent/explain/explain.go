@@ -194,7 +194,7 @@ func (e *Explainer) explainPath(answer *api.Explanation, source, destination net
 		return slow(strings.ToLower(status.State))
 	case answer.Protocol == "SCTP":
 		return slow("protocol")
-	case answer.From.Local && answer.To.Local || !e.isRemote(remote):
+	case !e.isPeer(answer, local, remote):
 		return slow("not_remote")
 	case !e.isEndpoint(local):
 		return slow("no_endpoint")
@@ -227,6 +227,14 @@ func (e *Explainer) flows(answer *api.Explanation, local, source, destination ne
 func hasAddress(text string, addr netip.Addr) bool {
 	parsed, err := netip.ParseAddrPort(text)
 	return err == nil && parsed.Addr() == addr
+}
+
+// isPeer reports whether flows to the peer of the local address can be cached: on another Node, or of another Pod that is announced.
+func (e *Explainer) isPeer(answer *api.Explanation, local, peer netip.Addr) bool {
+	if answer.From.Local && answer.To.Local {
+		return local != peer && e.isEndpoint(peer)
+	}
+	return e.isRemote(peer)
 }
 
 func (e *Explainer) isRemote(addr netip.Addr) bool {

@@ -44,7 +44,7 @@ func (c *fakeCache) Nodes() []api.NodeInfo {
 	return []api.NodeInfo{{PodCIDRs: []string{"10.0.1.0/24"}}}
 }
 func (c *fakeCache) Endpoints() []api.EndpointInfo {
-	return []api.EndpointInfo{{IPs: []string{"10.0.0.1"}}}
+	return []api.EndpointInfo{{IPs: []string{"10.0.0.1"}}, {IPs: []string{"10.0.0.3"}}}
 }
 
 func rule(direction openflow.PolicyDirection, peers ...string) *openflow.PolicyRule {
@@ -61,7 +61,7 @@ func entry(protocol, source, destination, state string) api.FlowInfo {
 
 func TestExplain(t *testing.T) {
 	store := interfacestore.NewInterfaceStore()
-	for name, ip := range map[string]string{"here": "10.0.0.1", "shaped": "10.0.0.2"} {
+	for name, ip := range map[string]string{"here": "10.0.0.1", "shaped": "10.0.0.2", "beside": "10.0.0.3"} {
 		store.AddInterface(&interfacestore.InterfaceConfig{
 			Type: interfacestore.ContainerInterface, InterfaceName: name, IPs: []netip.Addr{netip.MustParseAddr(ip)},
 			ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodNamespace: "ns", PodName: name},
@@ -94,7 +94,9 @@ func TestExplain(t *testing.T) {
 		{name: "cached, opened by the other Pod", from: "ns/there", to: "ns/here", flows: active, path: "fast", reason: "active", entries: 1},
 		{name: "not cached", from: "ns/here", to: "ns/there", path: "slow", reason: "no_entry"},
 		{name: "lease over", from: "ns/here", to: "ns/there", flows: []api.FlowInfo{entry("TCP", "10.0.0.1:4000", "10.0.1.1:80", "lease")}, path: "slow", reason: "lease", entries: 1},
-		{name: "same Node", from: "ns/here", to: "ns/shaped", path: "slow", reason: "not_remote"},
+		{name: "same Node, Pod that may not use the cache", from: "ns/here", to: "ns/shaped", path: "slow", reason: "not_remote"},
+		{name: "same Node", from: "ns/here", to: "ns/beside", flows: []api.FlowInfo{entry("TCP", "10.0.0.1:4000", "10.0.0.3:80", "active")}, path: "fast", reason: "active", entries: 1},
+		{name: "the Pod itself", from: "ns/here", to: "ns/here", path: "slow", reason: "not_remote"},
 		{name: "host network", from: "ns/here", to: "ns/host", path: "slow", reason: "not_remote"},
 		{name: "Pod that may not use the cache", from: "ns/shaped", to: "ns/there", path: "slow", reason: "no_endpoint"},
 		{name: "SCTP", from: "ns/here", to: "ns/there", protocol: "sctp", path: "slow", reason: "protocol"},

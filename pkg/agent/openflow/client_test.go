@@ -235,8 +235,8 @@ func TestReplay(t *testing.T) {
 		require.NoError(t, c.ReplayFlows())
 		require.Len(t, fake.History(), 1)
 		require.Equal(t, []coherency.Change{{All: true}}, r.changes)
-		require.Equal(t, []uint64{20, 20}, epochs(c, fake, podAPort))
-		require.Equal(t, []uint64{8, 8}, epochs(c, fake, podBPort))
+		require.Equal(t, slices.Repeat([]uint64{20}, 4), epochs(c, fake, podAPort))
+		require.Equal(t, slices.Repeat([]uint64{8}, 4), epochs(c, fake, podBPort))
 	})
 }
 
@@ -443,16 +443,21 @@ func TestInstalledFlowsDoNotShareMemoryWithTheCaller(t *testing.T) {
 // epochs returns the epochs that the mark flows of the port load.
 func epochs(c *client, fake *of.Fake, port uint32) []uint64 {
 	var out []uint64
-	mark := c.generator.pipeline.ids[tableONCacheMark]
+	marks := []uint8{c.generator.pipeline.ids[tableONCacheMark], c.generator.pipeline.ids[tableONCacheLocalMark]}
 	for _, flow := range fake.Flows() {
-		if flow.Table != mark || flow.Priority == priorityMiss {
+		if !slices.Contains(marks, flow.Table) || flow.Priority == priorityMiss {
 			continue
 		}
 		own := slices.ContainsFunc(flow.Match, func(m of.Match) bool {
 			return slices.Equal(m.Value, of.InPort(port).Value) && (m.Field == of.FieldInPort || m.Field == of.FieldReg0+1)
 		})
 		if own {
-			out = append(out, flow.Actions[0].(of.LoadField).Value)
+			switch action := flow.Actions[0].(type) {
+			case of.LoadField:
+				out = append(out, action.Value)
+			case of.SetQueue:
+				out = append(out, uint64(action.Queue))
+			}
 		}
 	}
 	return out

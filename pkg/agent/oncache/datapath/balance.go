@@ -162,17 +162,19 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 	}
 	err := b.d.Flows(func(f Flow) bool {
 		m, k := f.in(), f.kind()
-		if f.EndpointSlot >= MaxEndpoints || plans[m][f.EndpointSlot][k] <= 0 {
+		if f.EndpointSlot >= MaxEndpoints || f.PeerSlot >= MaxEndpoints || plans[m][f.EndpointSlot][k] <= 0 {
 			return true
 		}
 		remove(&f, m, f.Source, f.Destination)
 		// TCP must not stay on the fast path with one direction alone.
 		if f.Protocol == unix.IPPROTO_TCP && k != shares.Void {
-			source, destination := f.Sent()
-			if f.Direction == DirectionEgress {
-				source, destination = f.Received()
+			source, destination := f.answer()
+			if f.Local {
+				f.EndpointSlot = f.PeerSlot
+			} else {
+				m = m.Opposite()
 			}
-			remove(&f, m.Opposite(), source, destination)
+			remove(&f, m, source, destination)
 		}
 		return true
 	})

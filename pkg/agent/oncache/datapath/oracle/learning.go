@@ -16,6 +16,8 @@ type Seen struct {
 	Before, After Packet
 	// Epoch is the epoch in the mark behind Open vSwitch.
 	Epoch uint32
+	// Queue is the queue that Open vSwitch has chosen, between two Pods of the Node; 0 for none.
+	Queue uint32
 }
 
 // inside reads the packet in the tunnel.
