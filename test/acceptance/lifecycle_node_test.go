@@ -61,7 +61,8 @@ func (l *life) testUninstallation(t *testing.T) {
 	})
 	require.NoError(t, l.allReady(t.Context(), agentLabels, len(l.nodes)))
 	l.checkMesh(t)
-	l.command(t, l.kubectl, "delete", "--wait", "-f", manifest)
+	// With its Pods, which would be waited for below otherwise.
+	l.command(t, l.kubectl, "delete", "--cascade=foreground", "-f", manifest)
 
 	l.command(t, l.helm, "uninstall", "antrea", "--namespace", systemNamespace, "--wait")
 	l.command(t, l.kubectl, "apply", "-f", manifest)
