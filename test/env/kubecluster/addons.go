@@ -105,7 +105,7 @@ func (c *Cluster) waitNode(ctx context.Context, n *Node) error {
 	}
 	const field = "jsonpath={.spec.podCIDR}"
 	if err := c.Kubectl(ctx, nil, "wait", "--for="+field, "node/"+n.Name, fmt.Sprintf("--timeout=%s", registerTimeout)); err != nil {
-		return fmt.Errorf("Node %s gets no Pod network; see %s: %w", n.Name, c.o.LogDir, err)
+		return fmt.Errorf("no Pod network for Node %s; see %s: %w", n.Name, c.o.LogDir, err)
 	}
 	out, err := c.kubectl(ctx, nil, "get", "node", n.Name, "--output="+field)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Cluster) waitNode(ctx context.Context, n *Node) error {
 	}
 	network, err := netip.ParsePrefix(out)
 	if err != nil {
-		return fmt.Errorf("Pod network of Node %s: %w", n.Name, err)
+		return fmt.Errorf("parsing the Pod network of Node %s: %w", n.Name, err)
 	}
 	return c.segment.Route(network, n.address.Addr())
 }
