@@ -61,7 +61,7 @@ func (l *life) testUninstallation(t *testing.T) {
 	})
 	require.NoError(t, l.allReady(t.Context(), agentLabels, len(l.nodes)))
 	l.checkMesh(t)
-	// With its Pods, which would be waited for below otherwise.
+	// With its Pods, which are looked for below.
 	l.command(t, l.kubectl, "delete", "--cascade=foreground", "-f", manifest)
 
 	l.command(t, l.helm, "uninstall", "antrea", "--namespace", systemNamespace, "--wait")
@@ -70,7 +70,7 @@ func (l *life) testUninstallation(t *testing.T) {
 	l.command(t, l.kubectl, "-n", systemNamespace, "wait", "pod", "-l", cleanupLabels, "--for=condition=Initialized", "--timeout="+cleanupTimeout.String())
 	t.Logf("the Nodes are clean after %.1f s", time.Since(begun).Seconds())
 	require.NoError(t, l.cleanupSays(t, "removed all of Antrea from this Node"))
-	l.command(t, l.kubectl, "delete", "--wait", "-f", manifest)
+	l.command(t, l.kubectl, "delete", "--cascade=foreground", "-f", manifest)
 	for _, node := range l.nodes {
 		require.Empty(t, cmp.Diff(l.bare[node], l.state(t, node)), "Node %s: - before the installation, + after the cleanup", node)
 	}
