@@ -27,11 +27,12 @@ func testServiceFastPath(t *testing.T, s *suite) {
 	if s.ipv6 {
 		t.Skip("the testbed's API server gives Services IPv4 addresses")
 	}
+	// No other area uses these ports: conntrack remembers a connection to a Service for two minutes, and drops one to the Endpoint with the same ports.
 	for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
 		t.Run(string(protocol), func(t *testing.T) {
-			port, client, test := uint16(udpEchoPort), uint16(4301), testLongUDP
+			port, client, test := uint16(udpEchoPort), uint16(4321), testLongUDP
 			if protocol == corev1.ProtocolTCP {
-				port, client, test = sinkPort, 4302, testLongTCP
+				port, client, test = sinkPort, 4322, testLongTCP
 			}
 			f, name := s.flow(string(protocol), client, port), "long-"+strings.ToLower(string(protocol))
 			f.service = s.createClusterIP(t, name, protocol)
@@ -50,10 +51,10 @@ func testServiceEndpointIsReplaced(t *testing.T, s *suite) {
 	defer deletePod(t, other)
 	startEcho(t, s.server.Space, s.server.IP)
 	startEcho(t, other.Space, other.IP)
-	f := s.flow("UDP", 4303, udpEchoPort)
+	f := s.flow("UDP", 4323, udpEchoPort)
 	f.service = s.createClusterIP(t, name, corev1.ProtocolUDP)
 	s.setEndpoint(t, name, corev1.ProtocolUDP, f.server)
-	ping := start(t, s.client.Space, "udp-ping", "--from=:4303", to(f.service.Addr(), f.service.Port()), "--rate=200")
+	ping := start(t, s.client.Space, "udp-ping", "--from=:4323", to(f.service.Addr(), f.service.Port()), "--rate=200")
 	s.waitFastIfGate(t, f)
 	s.requireExplained(t, name, f)
 	former := f
