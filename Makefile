@@ -58,11 +58,10 @@ UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
 BENCH_ARGS ?=
 SMOKE_ARGS ?=
-# How many sets test-policy (200), test-services and test-objects (40) make, and the seed that makes them and those of test-conntrack
-# (0: another one each time). SERVICE_SETS is what test-services makes without SETS.
+# How many sets test-policy (200), test-services (200; 40 in make test) and test-objects (40) make, and the seed that makes them and those
+# of test-conntrack (0: another one each time).
 SETS ?=
 SEED ?= 0
-SERVICE_SETS ?= 200
 # How often test-policy kills an agent at a random moment.
 KILLS ?= 20
 # How many connections test-conntrack makes.
@@ -277,7 +276,7 @@ policy-opinion: ## Compare what test-policy takes for the specification with ano
 
 .PHONY: test-services
 test-services: ## Compare packets to random Services that change with the documentation: SETS=N, SEED=S (root)
-	$(GO) run ./test/services/truthtable -sets $(or $(SETS),$(SERVICE_SETS)) -seed $(or $(SERVICES_SEED),$(SEED))
+	$(GO) run ./test/services/truthtable -sets $(or $(SETS),$(SERVICES_SETS),200) -seed $(or $(SERVICES_SEED),$(SEED))
 
 .PHONY: services-faults
 services-faults: ## Show that test-services finds faults that are put into AntreaProxy and the pipeline: SETS=N, SEED=S (root)
@@ -393,10 +392,10 @@ test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices
 test: export KERNEL_TESTS_SKIP := ^TestCost|^(TestSamePacketAsTheKernel|TestECN)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$
 # Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.
 test: export FUZZTIME := 100000x
-# Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300.
+# Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300, make test-services SETS=200.
 test: export OBJECTS_SEED := 1
 test: export SERVICES_SEED := 1
-test: export SERVICE_SETS := 40
+test: export SERVICES_SETS := 40
 test: export COUNT_ARGS := -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
 	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_low) -- $(stages_idle)

@@ -85,9 +85,7 @@ static __always_inline bool worth_learning(const struct packet *p, enum onc_prog
 {
 	struct packet back;
 
-	if ((p->udp || length > p->headers_len) && seen_before(p))
-		return true;
-	if (is_expected(p))
+	if (p->udp || length > p->headers_len ? seen_before(p) : is_expected(p))
 		return true;
 	reverse(p, &back);
 	return program == ONC_EGRESS ? !!find_ingress(&back) : !!find_egress(&back);

@@ -27,7 +27,8 @@ func testServiceFastPath(t *testing.T, s *suite) {
 	if s.ipv6 {
 		t.Skip("the testbed's API server gives Services IPv4 addresses")
 	}
-	// No other area uses these ports: conntrack remembers a connection to a Service for two minutes, and drops one to the Endpoint with the same ports.
+	// No other area uses these ports: conntrack remembers a connection to a Service for two minutes, and drops one to the Endpoint with
+	// the same ports.
 	for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
 		t.Run(string(protocol), func(t *testing.T) {
 			port, client, test := uint16(udpEchoPort), uint16(4321), testLongUDP

@@ -19,7 +19,7 @@ func (c *serviceCase) endpoint(e openflow.Endpoint, excluded *api.Treatment) api
 	}
 	c.explainEndpointPolicy(&described, e)
 	denied := described.Egress != nil && !described.Egress.Allowed || described.Ingress != nil && !described.Ingress.Allowed
-	if c.explainer.Cache != nil && e.PodNetwork && !e.OnThisNode {
+	if c.explainer.Cache != nil && e.OnAnotherNode() {
 		described.Node, _ = c.explainer.remoteNode(addr)
 	}
 	described.Treatment = api.Treatment{Path: api.PathFast, Reason: api.ReasonActive}

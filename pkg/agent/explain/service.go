@@ -155,7 +155,6 @@ func (c *serviceCase) refused() *api.Treatment {
 // notAnnounced says why the cache does not learn connections to the Service's address; nil if it does.
 func (c *serviceCase) notAnnounced() *api.Treatment {
 	var t api.Treatment
-	remote := func(e openflow.Endpoint) bool { return e.PodNetwork && !e.OnThisNode }
 	switch {
 	case !c.found && c.explainer.Services == nil:
 		t = slow(api.ReasonKubeProxy, "AntreaProxy is off: a connection to a Service is translated by kube-proxy, behind Open vSwitch")
@@ -163,7 +162,7 @@ func (c *serviceCase) notAnnounced() *api.Treatment {
 		t = slow(api.ReasonKubeProxy, "AntreaProxy has no Service at this address and port: if there is one, kube-proxy translates, behind Open vSwitch")
 	case c.frontend.NodePort:
 		t = slow(api.ReasonNodePort, "connections to NodePorts are not cached")
-	case !slices.ContainsFunc(c.frontend.Endpoints, remote):
+	case !slices.ContainsFunc(c.frontend.Endpoints, openflow.Endpoint.OnAnotherNode):
 		t = slow("not_remote", "no Endpoint is a Pod on another Node")
 	default:
 		return nil

@@ -30,7 +30,8 @@
 //
 // Services: service_client.go accepts ports of Services (service_types.go). service_state.go records which ports share a flow,
 // service_flows.go makes their flows and groups, service_affinity.go says which affinities have to end. service_pipeline.go has the base
-// flows, through which connections find an Endpoint, are translated, and find back. Package servicereject answers connections to ports without Endpoints.
+// flows, through which connections find an Endpoint, are translated, and find back. Package servicereject answers connections to ports
+// without Endpoints.
 //
 // Table names, table order, register and mark layout, priorities, cookies and flows are those of Antrea in encap mode, because
 // tests and tools rely on them. There are exceptions:

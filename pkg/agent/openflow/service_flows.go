@@ -213,7 +213,7 @@ func (s serviceFlows) buckets(endpoints []Endpoint) []of.Bucket {
 	var buckets []of.Bucket
 	for _, e := range endpoints {
 		actions := []of.Action{loadEndpoint(e.Address.Addr())}
-		port, remote := endpointPortField.is(uint32(e.Address.Port())), e.PodNetwork && !e.OnThisNode
+		port, remote := endpointPortField.is(uint32(e.Address.Port())), e.OnAnotherNode()
 		switch {
 		case len(endpoints) > maxLoads:
 			actions = append(actions, loadPortAndRemote(port, remote))

@@ -136,10 +136,9 @@ func (p *installedPort) remoteAddresses() []netip.Addr {
 	if p == nil {
 		return nil
 	}
-	remote := func(e Endpoint) bool { return e.PodNetwork && !e.OnThisNode }
 	var addresses []netip.Addr
 	for _, f := range p.Frontends {
-		if !f.NodePort && !slices.Contains(addresses, f.Address.Addr()) && slices.ContainsFunc(p.ForPods(f), remote) {
+		if !f.NodePort && !slices.Contains(addresses, f.Address.Addr()) && slices.ContainsFunc(p.ForPods(f), Endpoint.OnAnotherNode) {
 			addresses = append(addresses, f.Address.Addr())
 		}
 	}

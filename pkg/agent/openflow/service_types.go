@@ -68,3 +68,6 @@ type Endpoint struct {
 	// PodNetwork: the address is a Pod's, of any Node, and not a Node's own (host network) or one of outside the cluster.
 	PodNetwork bool
 }
+
+// OnAnotherNode tells whether the Endpoint is a Pod of another Node, reached through the tunnel.
+func (e Endpoint) OnAnotherNode() bool { return e.PodNetwork && !e.OnThisNode }

@@ -79,7 +79,8 @@ func (c *Cluster) kubectl(ctx context.Context, input *bytes.Buffer, args ...stri
 	return string(out), nil
 }
 
-// waitRegistered waits until all kubelets have made their Nodes and these have Pod networks, and gives the first one the label of a control plane.
+// waitRegistered waits until all kubelets have made their Nodes and these have Pod networks, and gives the first one the label of a
+// control plane.
 func (c *Cluster) waitRegistered(ctx context.Context) error {
 	for _, n := range c.Nodes {
 		if err := c.waitNode(ctx, n); err != nil {

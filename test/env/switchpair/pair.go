@@ -164,7 +164,7 @@ func (f *Pair) toOtherNode(n *Node, id uint32) []byte {
 	return wire.Opening(wire.Leg{SourceMAC: n.Gateway.MAC, DestinationMAC: config.GlobalVirtualMAC, Source: source, Destination: destination}, unix.IPPROTO_UDP, id)
 }
 
-// exchange sends frames and returns the ports at which each has arrived, by its number, once no more can arrive. Three kinds of fences
+// Exchange sends frames and returns the ports at which each has arrived, by its number, once no more can arrive. Three kinds of fences
 // tell when that is. An ARP request after the frames of each Pod: its bridge delivers it to the gateway after it has processed them.
 // Then a packet through the tunnel, after the frames that take the tunnel. Then an ARP request from the gateway to all Pods of its
 // bridge, which is also after the gateway's own frames. late are answers of an agent to these frames, which no fence follows: they are

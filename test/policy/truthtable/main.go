@@ -8,9 +8,9 @@
 // opens a connection from one Pod to another, and the answer to it. It needs root, for network namespaces. With -kills there is a
 // second part, in which the agents are processes of their own and are killed.
 //
-// cluster.go, change.go and marker.go are the control plane, node.go and port.go a Node's switch. fabric.go connects the Nodes and tells
-// when all packets have arrived. trial.go turns probes into packets. kills.go kills agents: agent.go is one, transport.go its connection
-// to antrea-controller. host.go stands in for package testing.
+// cluster.go, change.go and marker.go are the control plane; package switchpair has the Nodes' switches, fabric.go connects the Pods to
+// them. trial.go turns probes into packets. kills.go kills agents: agent.go is one, transport.go its connection to antrea-controller.
+// describe.go prints.
 //
 // The last line is "policy: sets=N probes=N wrong=N seed=S". The exit code is 1 if anything is wrong.
 package main

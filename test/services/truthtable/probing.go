@@ -123,34 +123,24 @@ func (b *bench) probeOnce(w *services.World, trials []*trial) (some bool, err er
 	return true, b.wave(w, wave, of)
 }
 
-// probeSCTP opens connections one after the other for each client: to conntrack in user space, which knows no ports of SCTP, all of them
-// between two addresses are one.
+// probeSCTP opens connections one after the other: to conntrack in user space, which knows no ports of SCTP, all of them between two
+// addresses are one, whoever has opened them.
 func (b *bench) probeSCTP(w *services.World, trials []*trial) error {
-	for {
-		var wave []*connection
-		of, busy := map[*connection]*trial{}, map[string]bool{}
-		for _, t := range trials {
-			key := fmt.Sprint(t.Client.Node, t.To.Addr().Is4())
-			if t.Client.Kind == services.FromPod {
-				key = t.Client.IP.String()
+	for _, t := range trials {
+		for t.next() > 0 {
+			for _, n := range b.pair.Nodes {
+				n.ForgetConnections()
 			}
-			if t.next() == 0 || busy[key] {
-				continue
-			}
-			busy[key] = true
 			c := b.newConnection(t.Probe)
-			of[c], wave = t, append(wave, c)
-		}
-		for _, n := range b.pair.Nodes {
-			n.ForgetConnections()
-		}
-		if len(wave) == 0 {
-			return nil
-		}
-		if err := b.wave(w, wave, of); err != nil {
-			return err
+			if err := b.wave(w, []*connection{c}, map[*connection]*trial{c: t}); err != nil {
+				return err
+			}
 		}
 	}
+	for _, n := range b.pair.Nodes {
+		n.ForgetConnections()
+	}
+	return nil
 }
 
 // wave opens connections and judges them.

@@ -181,10 +181,7 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 		remove(&f, m, f.Source, f.Destination)
 		// TCP must not stay on the fast path with one direction alone.
 		if f.Protocol == unix.IPPROTO_TCP && k != shares.Void {
-			source, destination := f.Sent()
-			if f.Direction == DirectionEgress {
-				source, destination = f.Received()
-			}
+			_, source, destination := f.opposite()
 			remove(&f, m.Opposite(), source, destination)
 		}
 		return true

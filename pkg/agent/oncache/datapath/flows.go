@@ -145,14 +145,20 @@ func (d *Datapath) Flow(direction Direction, protocol uint8, source, destination
 	return lookUp(d.objects.IngressFlows6, e.key6(), func(v object.BpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
 }
 
+// opposite returns the key of the entry of the other direction of the flow's connection.
+func (f *Flow) opposite() (direction Direction, source, destination netip.AddrPort) {
+	if f.Direction == DirectionEgress {
+		source, destination = f.Received()
+		return DirectionIngress, source, destination
+	}
+	source, destination = f.Sent()
+	return DirectionEgress, source, destination
+}
+
 // Opposite returns the entry of the other direction of the flow's connection, or nil if there is none.
 func (d *Datapath) Opposite(f *Flow) (*Flow, error) {
-	if f.Direction == DirectionEgress {
-		source, destination := f.Received()
-		return d.Flow(DirectionIngress, f.Protocol, source, destination)
-	}
-	source, destination := f.Sent()
-	return d.Flow(DirectionEgress, f.Protocol, source, destination)
+	direction, source, destination := f.opposite()
+	return d.Flow(direction, f.Protocol, source, destination)
 }
 
 // egress6 and ingress6 return the value of an IPv4 map, which is the beginning of that of an IPv6 map, as the latter. The

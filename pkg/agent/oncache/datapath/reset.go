@@ -12,7 +12,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Reset withdraws all endpoints, Nodes, Pod networks and addresses of Services of an earlier agent and evicts all flows. Generations continue.
+// Reset withdraws all endpoints, Nodes, Pod networks and addresses of Services of an earlier agent and evicts all flows. Generations
+// continue.
 func (d *Datapath) Reset() error {
 	d.BumpAll()
 	for slot := range d.endpoints.Elements {

@@ -37,7 +37,8 @@ type NodeOptions struct {
 }
 
 // nodeScript is the first program in user-mode Linux with a disk of its own: it completes the disk's file system with what the kernel
-// and the host provide, makes it the root, and runs the guest command. Inode tables that are not used yet need not be cleared. The first %s is the lent directories, the second one the guest command.
+// and the host provide, makes it the root, and runs the guest command. Inode tables that are not used yet need not be cleared
+// (noinit_itable). The first %s is the lent directories, the second one the guest command.
 const nodeScript = `#!/bin/sh
 mount -t devtmpfs devtmpfs /dev
 mount -t ext4 -o noinit_itable /dev/ubda /mnt || exec echo "testbed: mounting the disk failed"

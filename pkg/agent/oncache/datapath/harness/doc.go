@@ -6,6 +6,6 @@
 //
 // Files: world.go, shared.go and devices.go make worlds, addresses.go has their addresses, pod.go adds Pods; packet.go and outer.go
 // make packets; run.go passes them through programs and returns what comes out, testrun.go does so without allocating; learn.go
-// teaches the cache a flow, service.go one through a Service; note.go and flow.go know flows as the programs do; inside.go and entries.go look into the maps; kernel.go
-// tells kernels apart.
+// teaches the cache a flow, service.go one through a Service; note.go and flow.go know flows as the programs do; inside.go and entries.go
+// look into the maps; kernel.go tells kernels apart.
 package harness

@@ -71,15 +71,21 @@ func stranger(w *harness.World, e harness.Exchange) harness.Packet {
 	return p
 }
 
+// lookalike is a packet of the Pod to another one, which looks like e.Sent and has its slot.
+func lookalike(w *harness.World, e harness.Exchange) harness.Packet {
+	p := w.FromPod()
+	p.UDP = true
+	sharingSlot(w, &p.DstPort, &p, e.Sent)
+	return p
+}
+
 // TestTicketOfAnotherFlow: the Pod sends the same to a Service, from where it does not come back to Egress-Init, and to a Pod.
 func TestTicketOfAnotherFlow(t *testing.T) {
 	for name, f := range harness.Families {
 		t.Run(name, func(t *testing.T) {
 			w := harness.NewWorldOf(t, f)
 			e := w.ThroughService(true)
-			direct := w.FromPod()
-			direct.UDP = true
-			sharingSlot(w, &direct.DstPort, &direct, e.Sent)
+			direct := lookalike(w, e)
 			require.NotZero(t, w.Egress(0, e.Sent.Bytes(t)).Mark&harness.TicketBits)
 			keepTickets(w)
 			require.Zero(t, w.Egress(0, direct.Bytes(t)).Mark&harness.TicketBits, "the slot is another flow's")
@@ -141,9 +147,7 @@ func TestTicketOfAServiceTakenMeanwhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := harness.NewWorldOf(t, f)
 			e := w.ThroughService(true)
-			direct := w.FromPod()
-			direct.UDP = true
-			sharingSlot(w, &direct.DstPort, &direct, e.Sent)
+			direct := lookalike(w, e)
 			late := w.Egress(0, direct.Bytes(t)).Mark
 			expireTickets(w)
 			require.Equal(t, late, w.Egress(0, e.Sent.Bytes(t)).Mark)
