@@ -93,7 +93,7 @@ deps: ## Install what building and testing needs (Debian 12, root)
 minutes-test := 75 45
 minutes-demo := 15 8
 minutes-demo-up := 8 3
-minutes-cluster-up := 40 4
+minutes-cluster-up := 20 4
 announced := before-test before-demo before-demo-up before-cluster-up
 .PHONY: $(announced)
 $(announced): before-%:

@@ -55,7 +55,7 @@ qemu_is_new || notes+=("QEMU, from Debian's backports suite, which is added to a
   notes+=("two kernels of Debian and virtiofsd, only unpacked into $cache")
 has_control_plane || notes+=("etcd and kube-apiserver, compiled into $cache (three minutes)")
 [[ $target != *test && $target != *cluster-up ]] || has_kubelet ||
-  notes+=("the other programs of Kubernetes and the Nodes' kernel, compiled into $cache (20 minutes)")
+  notes+=("the other programs of Kubernetes and the Nodes' kernel, compiled into $cache (15 minutes)")
 if [ ${#notes[@]} = 0 ]; then
   printf '%s: everything is installed; about %s minutes on two cores\n' "$target" "$later"
   exit 0
