@@ -33,9 +33,7 @@ var connectionEnds = []connectionEnd{
 	{"FIN", false, "F", func(t *testing.T, sender, _ *cluster.Process) { requireIntact(t, stop[report.Send](t, sender)) }},
 	{"RSTOfTheSender", true, "R", func(t *testing.T, sender, sink *cluster.Process) {
 		require.Equal(t, "reset", stop[report.Send](t, sender).End)
-		ended := stop[report.Sink](t, sink).Connections
-		require.Len(t, ended, 1)
-		require.Equal(t, "reset", ended[0].End, "RST must reach the other side")
+		requireReset(t, sink)
 	}},
 	{"RSTOfTheReceiver", false, "", func(t *testing.T, sender, sink *cluster.Process) {
 		sink.Kill() // the sender continues to send to a socket that no longer exists
@@ -49,6 +47,16 @@ var connectionEnds = []connectionEnd{
 		})
 		require.Contains(t, sender.Stdout(), `"end":"reset"`)
 	}},
+}
+
+// requireReset waits until a sink's only connection has ended, and fails unless that was by RST, which arrives after the sender
+// has ended: Open vSwitch forwards it.
+func requireReset(t *testing.T, sink *cluster.Process) {
+	t.Helper()
+	waitForStatus(t, sink, "ended")
+	ended := stop[report.Sink](t, sink).Connections
+	require.Len(t, ended, 1)
+	require.Equal(t, "reset", ended[0].End, "the receiver must learn that the connection is over")
 }
 
 // testConnectionEnd checks that conntrack sees the end of connections that the cache has carried.

@@ -102,7 +102,5 @@ func testResetAfter2GiB(t *testing.T, s *suite) {
 			return nil
 		})
 	}
-	ended := stop[report.Sink](t, sink).Connections
-	require.Len(t, ended, 1)
-	require.Equal(t, "reset", ended[0].End, "the receiver must learn that the connection is over")
+	requireReset(t, sink)
 }

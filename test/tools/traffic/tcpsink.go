@@ -97,6 +97,7 @@ func (s *tcpSink) receive(ctx context.Context, conn *net.TCPConn, status io.Writ
 			break
 		}
 	}
+	fmt.Fprintln(status, "ended", stream.Remote, stream.End)
 	finish(&stream, last.Sub(begin), stall)
 	if stream.End == "eof" {
 		_ = json.NewEncoder(conn).Encode(stream) // a sender that gets none reports that
@@ -116,10 +117,10 @@ func endOf(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(err, io.EOF):
 		return "eof"
-	case ctx.Err() != nil:
-		return "interrupted"
 	case errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
 		return "reset"
+	case ctx.Err() != nil:
+		return "interrupted"
 	default:
 		return err.Error()
 	}
