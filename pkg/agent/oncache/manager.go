@@ -81,6 +81,8 @@ type Manager struct {
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
 	mu          sync.Mutex
 	unavailable error
+	// loading is held while programs and maps are loaded.
+	loading sync.Mutex
 }
 
 // New makes a Manager that does nothing yet.
@@ -88,6 +90,20 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 	m := &Manager{config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	return m
+}
+
+// Prepare does what takes long in Start and disturbs nothing: the hits of an earlier agent may go on meanwhile. What fails, Start tries again.
+func (m *Manager) Prepare() {
+	if m.config.TunnelCsum {
+		return
+	}
+	err := m.load()
+	if err == nil {
+		_, err = readUplink(&m.config)
+	}
+	if err != nil {
+		klog.ErrorS(err, "Could not prepare ONCache, will try again when it starts")
+	}
 }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
@@ -150,8 +166,13 @@ func (m *Manager) start() error {
 	return nil
 }
 
-// load loads or adopts the programs and their maps.
+// load loads or adopts the programs and their maps, once.
 func (m *Manager) load() (err error) {
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	if m.balancer != nil {
+		return nil
+	}
 	opts := datapath.Options{PinPath: m.config.PinPath, MaxFlows: m.config.MaxFlows, Hook: m.config.Hook}
 	if m.config.IPv6 {
 		opts.MaxFlows6 = m.config.MaxFlows
