@@ -56,7 +56,7 @@ func (s *suite) makeService(t *testing.T, name string, addresses []netip.Addr, p
 	made, err := services.Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, services.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}))
+		requireGone(t, services.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}))
 	})
 	for _, text := range made.Spec.ClusterIPs {
 		ip, err := netip.ParseAddr(text)
@@ -109,17 +109,30 @@ func (s *suite) applyEndpointSlice(t *testing.T, slice *discoveryv1.EndpointSlic
 	if apierrors.IsNotFound(err) {
 		_, err = endpointSlices.Create(t.Context(), slice, metav1.CreateOptions{})
 		t.Cleanup(func() {
-			require.NoError(t, endpointSlices.Delete(context.WithoutCancel(t.Context()), slice.Name, metav1.DeleteOptions{}))
+			requireGone(t, endpointSlices.Delete(context.WithoutCancel(t.Context()), slice.Name, metav1.DeleteOptions{}))
 		})
 	}
 	require.NoError(t, err)
 }
 
+// requireGone fails if an object could not be deleted, unless the test has deleted it.
+func requireGone(t *testing.T, err error) {
+	t.Helper()
+	if !apierrors.IsNotFound(err) {
+		require.NoError(t, err)
+	}
+}
+
 // waitServiceFlows waits until the client's Node translates connections to a Service to these Endpoints.
 func (s *suite) waitServiceFlows(t *testing.T, service string, endpoints ...string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("flows from %s to %v", service, endpoints), func() error {
-		out, err := s.node1.Exec(t.Context(), "antctl", "get", "ovsflows", "-S", service, "-n", namespace)
+	s.waitServiceFlowsOn(t, s.node1, service, endpoints...)
+}
+
+func (s *suite) waitServiceFlowsOn(t *testing.T, n *cluster.Node, service string, endpoints ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("flows of %s from %s to %v", n.Name, service, endpoints), func() error {
+		out, err := n.Exec(t.Context(), "antctl", "get", "ovsflows", "-S", service, "-n", namespace)
 		if err == nil && !containsAll(out, endpoints) {
 			err = notYet(out)
 		}
