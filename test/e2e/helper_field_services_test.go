@@ -15,18 +15,13 @@ import (
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
-// everyThroughService makes one in this many attempts a connection to a Service whose only Endpoint is the destination. The same policies
-// apply: they see the Endpoint.
-const everyThroughService = 4
-
-// throughServices makes the Services, one for each destination, and gives the attempts their addresses. remove ends them.
-func (f *field) throughServices(t *testing.T, set int, attempts []*attempt) (count int, remove func()) {
+// throughServices makes attempts connections to Services, one for each destination, which is the only Endpoint. The same policies apply: they
+// see the Endpoint. remove ends the Services, and so does the end of the test.
+func (f *field) throughServices(t *testing.T, set int, attempts []*attempt) (remove func()) {
 	t.Helper()
 	targets := map[*policy.Pod][]*attempt{}
-	for i := 0; i < len(attempts); i += everyThroughService {
-		a := attempts[i]
+	for _, a := range attempts {
 		targets[a.To] = append(targets[a.To], a)
-		count++
 	}
 	var names []string
 	for to, some := range targets {
@@ -34,7 +29,7 @@ func (f *field) throughServices(t *testing.T, set int, attempts []*attempt) (cou
 		f.makeServiceOf(t, name, to, some)
 		names = append(names, name)
 	}
-	return count, func() {
+	return func() {
 		for _, name := range names {
 			require.NoError(t, f.s.Client.CoreV1().Services(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 			require.NoError(t, f.s.Client.DiscoveryV1().EndpointSlices(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{},
