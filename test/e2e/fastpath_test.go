@@ -83,7 +83,11 @@ func testLongTCP(t *testing.T, s *suite, f flow) {
 		requireIntact(t, stop[report.Send](t, sender))
 		return
 	}
-	sender := start(t, s.client.Space, "tcp-send", f.from(), f.to())
+	args := []string{"tcp-send", f.from(), f.to()}
+	if s.isWithin(f) {
+		args = append(args, "--rate=20000000") // or one kernel's processor would do nothing else
+	}
+	sender := start(t, s.client.Space, args...)
 	eventuallyWithin(t, execTimeout, "a long flow", func() error {
 		e, err := s.entriesOf(t, f, true)
 		if err == nil && e.ingress.Packets < longTCP {
