@@ -24,7 +24,7 @@ const (
 	leastFast = 0.99
 	longUDP   = 10000
 	longTCP   = 6000
-	slowTCP   = 5_000_000 // bytes of a connection that stays on Open vSwitch
+	slowTCP   = 5_000_000 // bytes, and bytes per second, of a connection that stays on Open vSwitch
 )
 
 // testFastPath checks that only the first packets of a connection go through Open vSwitch.
@@ -77,8 +77,8 @@ func testLongTCP(t *testing.T, s *suite, f flow) {
 	sink := startSink(t, s.server.Space)
 	m := s.measure(t)
 	if !s.expectsFast(f) {
-		sender := start(t, s.client.Space, "tcp-send", f.from(), f.to(), fmt.Sprint("--bytes=", slowTCP), "--hold")
-		waitReceived(t, sink, slowTCP-1, execTimeout)
+		sender := start(t, s.client.Space, "tcp-send", f.from(), f.to(), fmt.Sprint("--rate=", slowTCP))
+		waitReceived(t, sink, slowTCP, execTimeout)
 		s.requireNotFast(t, f)
 		requireIntact(t, stop[report.Send](t, sender))
 		return
