@@ -13,10 +13,10 @@ packages=(
   # compile
   gcc libc6-dev make git clang-14 llvm-14 clang-format-14 libbpf-dev protobuf-compiler shellcheck
   # Nodes, and the tools of tests
-  openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 util-linux spin
+  openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 wrk util-linux spin
 )
 # The tools of make bench; installed when the script is called with the argument bench.
-bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light wrk apache2-utils linux-perf)
+bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light apache2-utils linux-perf)
 # virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with. bc, bison, flex and
 # perl build the kernel for user-mode Linux (build-uml-kernel.sh).
 vm_packages=(busybox-static kmod xz-utils libcap-ng0 libseccomp2 bc bison flex perl)
