@@ -37,8 +37,8 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	if !o.gates.Enabled(features.ONCache) {
 		return &onCache{
 			start:   func(context.Context) error { return removeONCache(n) },
-			routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(nil), "/oncache/mode": oncachehandler.HandleMode(nil)},
-			changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(nil)},
+			routes:  oncacheRoutes(nil, nil, nil),
+			changes: oncacheChanges(nil, nil),
 		}, nil
 	}
 	mode, err := datapath.ParseMode(o.config.ONCache.Mode)
@@ -74,9 +74,21 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 			go manager.Run(ctx.Done())
 			return nil
 		},
-		routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)},
-		changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(manager)},
+		routes:  oncacheRoutes(manager, manager, manager),
+		changes: oncacheChanges(manager, manager),
 	}, nil
+}
+
+// oncacheRoutes are the paths that only read; with nil, for the gate off, they say so.
+func oncacheRoutes(q oncachehandler.Querier, c oncachehandler.ModeController, f oncachehandler.Flusher) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/oncache": oncachehandler.HandleFunc(q), "/oncache/mode": oncachehandler.HandleMode(c), "/oncache/flush": oncachehandler.HandleFlushByGet(f),
+	}
+}
+
+// oncacheChanges are the paths that change something.
+func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(c), "/oncache/flush": oncachehandler.HandleFlush(f)}
 }
 
 // begin starts the cache before any controller runs, or in a part of p when ovs-vswitchd waits for the flows of controllers. Until then the programs of

@@ -54,6 +54,8 @@ type Endpoint struct {
 	Response Response
 	// ChangedBy is the parameter that requests a change; empty if there is none.
 	ChangedBy string
+	// Changes is set for a command whose only purpose is a change.
+	Changes bool
 	// ResponseFor, when set, returns the Response for the query instead of Response.
 	ResponseFor func(query url.Values) Response
 	// Query, when set, converts the arguments and flags to the request's query.
@@ -66,7 +68,7 @@ type Endpoint struct {
 }
 
 func (e *Endpoint) method(query url.Values) string {
-	if e.ChangedBy != "" && query.Has(e.ChangedBy) {
+	if e.Changes || e.ChangedBy != "" && query.Has(e.ChangedBy) {
 		return http.MethodPut
 	}
 	return http.MethodGet

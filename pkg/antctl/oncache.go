@@ -60,6 +60,23 @@ var oncacheModeDefinition = Definition{
 	)},
 }
 
+var oncacheFlushDefinition = Definition{
+	Use: "flush", Group: ONCache,
+	Short: "Evict entries of the ONCache fast path on this Node",
+	Long: "Evict the entries of a local Pod, of those to and from a remote Node, or all entries of the ONCache fast path on this Node.\n" +
+		"No connection is interrupted: its next packets go through Open vSwitch, and the cache learns from them again.",
+	Example: "  antctl oncache flush --pod ns1/pod1\n  antctl oncache flush --node node-2\n  antctl oncache flush --all",
+	Flags: []Flag{
+		{Name: "pod", Shorthand: "p", Usage: "Local Pod whose entries are evicted, NAMESPACE/NAME"},
+		{Name: "node", Usage: "Remote Node whose entries are evicted, with the outer header of packets to it"},
+		{Name: "all", Usage: "Evict all entries and all outer headers", Bool: true},
+	},
+	Agent: &Endpoint{Path: "/oncache/flush", Changes: true, Response: Object(
+		Column[api.Flushed]{"FLUSHED", func(f api.Flushed) string { return f.Scope }},
+		Column[api.Flushed]{"ENTRIES", func(f api.Flushed) string { return fmt.Sprint(f.Entries) }},
+	)},
+}
+
 var oncacheFlowColumns = []Column[api.FlowInfo]{
 	{"DIRECTION", func(f api.FlowInfo) string { return f.Direction }},
 	{"PROTO", func(f api.FlowInfo) string { return f.Protocol }},

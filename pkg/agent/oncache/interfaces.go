@@ -53,6 +53,7 @@ type slots interface {
 	NoteEpoch(slot int, epoch uint32)
 	SetNode(slot int, ip netip.Addr)
 	ClearNode(slot int)
+	BumpNode(slot int)
 	AddPodNetwork(p netip.Prefix, slot int) error
 	RemovePodNetwork(p netip.Prefix) error
 	AddServiceAddress(address netip.Addr) error

@@ -278,7 +278,7 @@ func (m *Manager) writeMarks() (again bool) {
 // SetMode changes the mode at once. Packets in flight are not affected: one hit more or less takes the other path.
 func (m *Manager) SetMode(mode datapath.Mode) error {
 	if reason := m.Unavailable(); reason != nil {
-		return fmt.Errorf("ONCache is not available on this Node: %w", reason)
+		return fmt.Errorf("%w: %w", ErrUnavailable, reason)
 	}
 	former := m.uplink.mode.want(mode)
 	klog.InfoS("Changed the ONCache mode", "from", former, "to", mode)
