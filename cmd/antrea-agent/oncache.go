@@ -63,6 +63,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
 	}, pods, n.flows, n.sysctls)
+	manager.Observe(&cacheObserver{problems: n.problems, node: n.name})
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}

@@ -31,6 +31,8 @@ type Definition struct {
 	// Args are optional positional arguments, in this order.
 	Args  []Arg
 	Flags []Flag
+	// Watch is set for the command that has --watch (addWatch).
+	Watch bool
 	// Agent and Controller answer the command in these modes; nil if the command does not exist there.
 	Agent, Controller *Endpoint
 }

@@ -22,8 +22,9 @@ var oncacheDefinition = Definition{
 		"  flows      cached flows, one row per direction, the busiest first\n" +
 		"  nodes      remote Nodes that flows may go to\n" +
 		"  endpoints  local Pods that may use the cache",
-	Example: "  antctl get oncache\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
+	Example: "  antctl get oncache\n  antctl get oncache --watch\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
 	Args:    []Arg{{Name: "view"}},
+	Watch:   true,
 	Flags: []Flag{
 		{Name: "namespace", Shorthand: "n", Usage: "Only flows of local Pods of this Namespace"},
 		{Name: "pod", Shorthand: "p", Usage: "Only flows of this local Pod; needs --namespace"},

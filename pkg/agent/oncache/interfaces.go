@@ -27,6 +27,8 @@ type InterfaceStore interface {
 	Pods() []Pod
 	// Subscribe calls back synchronously after each change; exactly one of added and removed is not nil.
 	Subscribe(func(added, removed *Pod))
+	// Limited is the number of local Pods that it does not list because their bandwidth is limited.
+	Limited() int
 }
 
 // FlowClient is the part of the OpenFlow client that the cache needs.
