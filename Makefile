@@ -30,6 +30,8 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
+# Unpacked by make deps.
+promtool := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/antrea-oncache/promtool/current/promtool
 manifest := build/yamls/antrea.yml
 cleanup_manifest := build/yamls/antrea-cleanup.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
@@ -127,7 +129,7 @@ manifest: bin/helm ## Render the chart with its defaults into build/yamls
 .PHONY: chart-test
 chart-test: bin/helm ## Test the Helm chart and the manifest that is made from it
 	cd test/chart && $(GO) vet ./... && $(GO) mod tidy -diff && \
-		HELM=$(CURDIR)/bin/helm $(GO) test -count=1 ./...
+		HELM=$(CURDIR)/bin/helm PROMTOOL=$(promtool) $(GO) test -count=1 ./...
 
 .PHONY: build
 build: ## Build all programs into bin/, statically linked

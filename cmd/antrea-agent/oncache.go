@@ -40,8 +40,8 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	if !o.gates.Enabled(features.ONCache) {
 		return &onCache{
 			start:   func(context.Context) error { return removeONCache(n) },
-			routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(nil), "/oncache/mode": oncachehandler.HandleMode(nil)},
-			changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(nil)},
+			routes:  oncacheRoutes(nil, nil, nil),
+			changes: oncacheChanges(nil, nil),
 		}, nil
 	}
 	mode, err := datapath.ParseMode(o.config.ONCache.Mode)
@@ -66,6 +66,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
 	}, pods, n.flows, n.sysctls)
+	manager.Observe(&cacheObserver{problems: n.problems, node: n.name})
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}
@@ -78,13 +79,30 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 			go manager.Run(ctx.Done())
 			return nil
 		},
-		routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)},
-		changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(manager)},
+		routes:  oncacheRoutes(manager, manager, manager),
+		changes: oncacheChanges(manager, manager),
 	}, nil
 }
 
+<<<<<<< HEAD
 // begin starts the cache before any controller runs, or in a part of p when programs of an earlier agent must or may work until controllers have
 // installed their flows. They must when ovs-vswitchd waits for these: without their stamps, packets would miss the flows that the kernel has kept.
+=======
+// oncacheRoutes are the paths that only read; with nil, for the gate off, they say so.
+func oncacheRoutes(q oncachehandler.Querier, c oncachehandler.ModeController, f oncachehandler.Flusher) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/oncache": oncachehandler.HandleFunc(q), "/oncache/mode": oncachehandler.HandleMode(c), "/oncache/flush": oncachehandler.HandleFlushByGet(f),
+	}
+}
+
+// oncacheChanges are the paths that change something.
+func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(c), "/oncache/flush": oncachehandler.HandleFlush(f)}
+}
+
+// begin starts the cache before any controller runs, or in a part of p when ovs-vswitchd waits for the flows of controllers. Until then the programs of
+// an earlier agent are left alone: without their stamps, packets would miss the flows that the kernel has kept.
+>>>>>>> 8d4189b
 func (c *onCache) begin(p *parts, rounds *agent.Rounds) error {
 	start := func(ctx context.Context) error {
 		if err := formerCache.Suspend(); err != nil {
