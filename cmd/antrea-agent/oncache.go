@@ -84,10 +84,6 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	}, nil
 }
 
-<<<<<<< HEAD
-// begin starts the cache before any controller runs, or in a part of p when programs of an earlier agent must or may work until controllers have
-// installed their flows. They must when ovs-vswitchd waits for these: without their stamps, packets would miss the flows that the kernel has kept.
-=======
 // oncacheRoutes are the paths that only read; with nil, for the gate off, they say so.
 func oncacheRoutes(q oncachehandler.Querier, c oncachehandler.ModeController, f oncachehandler.Flusher) map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
@@ -100,9 +96,8 @@ func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) m
 	return map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(c), "/oncache/flush": oncachehandler.HandleFlush(f)}
 }
 
-// begin starts the cache before any controller runs, or in a part of p when ovs-vswitchd waits for the flows of controllers. Until then the programs of
-// an earlier agent are left alone: without their stamps, packets would miss the flows that the kernel has kept.
->>>>>>> 8d4189b
+// begin starts the cache before any controller runs, or in a part of p when programs of an earlier agent must or may work until controllers have
+// installed their flows. They must when ovs-vswitchd waits for these: without their stamps, packets would miss the flows that the kernel has kept.
 func (c *onCache) begin(p *parts, rounds *agent.Rounds) error {
 	start := func(ctx context.Context) error {
 		if err := formerCache.Suspend(); err != nil {
