@@ -48,6 +48,9 @@ func explanationTable(e api.Explanation) Table {
 	t.row("connection", "%s %s to %s port %d", e.Protocol, explainedEnd(e.From), explainedDestination(e), e.Port)
 	t.row("path", "%s", e.Path)
 	t.row("reason", "%s", reasonText(e.Treatment))
+	if e.Service != nil && e.Egress != nil {
+		t.row("egress policy", "%s", verdictText(e.Egress))
+	}
 	if e.Service == nil {
 		t.row("egress policy", "%s", verdictText(e.Egress))
 		t.row("ingress policy", "%s", verdictText(e.Ingress))

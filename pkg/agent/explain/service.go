@@ -114,6 +114,12 @@ func (c *serviceCase) explain() error {
 		return err
 	}
 	service := c.answer.Service
+	if !c.found {
+		// Open vSwitch does not translate the address, so the policies see it as it is.
+		c.answer.Egress = c.explainer.verdict(c.explainer.Policies.Rules(), openflow.PolicyEgress, openflow.PolicyConnection{
+			Source: c.client, Destination: c.frontend.Address.Addr(), Protocol: c.protocol, DestinationPort: c.frontend.Address.Port(),
+		})
+	}
 	for _, e := range c.frontend.Endpoints {
 		service.Endpoints = append(service.Endpoints, c.endpoint(e, excluded))
 	}
@@ -128,6 +134,9 @@ func (c *serviceCase) explain() error {
 func (c *serviceCase) treatment(excluded *api.Treatment) api.Treatment {
 	if refused := c.refused(); refused != nil {
 		return *refused
+	}
+	if egress := c.answer.Egress; egress != nil && !egress.Allowed {
+		return api.Treatment{Path: api.PathDenied, Reason: api.ReasonPolicy}
 	}
 	if excluded != nil {
 		return *excluded
