@@ -42,7 +42,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		return &onCache{
 			prepared: make(chan struct{}),
 			start:    func(context.Context) error { return removeONCache(n) },
-			routes:   oncacheRoutes(nil, nil, nil),
+			routes:   oncacheRoutes(nil, nil),
 			changes:  oncacheChanges(nil, nil),
 		}, nil
 	}
@@ -81,16 +81,14 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 			go manager.Run(ctx.Done())
 			return nil
 		},
-		routes:  oncacheRoutes(manager, manager, manager),
+		routes:  oncacheRoutes(manager, manager),
 		changes: oncacheChanges(manager, manager),
 	}, nil
 }
 
 // oncacheRoutes are the paths that only read; with nil, for the gate off, they say so.
-func oncacheRoutes(q oncachehandler.Querier, c oncachehandler.ModeController, f oncachehandler.Flusher) map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		"/oncache": oncachehandler.HandleFunc(q), "/oncache/mode": oncachehandler.HandleMode(c), "/oncache/flush": oncachehandler.HandleFlushByGet(f),
-	}
+func oncacheRoutes(q oncachehandler.Querier, c oncachehandler.ModeController) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(q), "/oncache/mode": oncachehandler.HandleMode(c)}
 }
 
 // oncacheChanges are the paths that change something.

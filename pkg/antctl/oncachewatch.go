@@ -121,9 +121,8 @@ func (s *sampler) sample(ctx context.Context) (sample watch.Sample) {
 			return sample
 		}
 	}
-	sample.Err = s.ask(ctx, nil, &sample.Status)
 	sample.Time = time.Now()
-	if sample.Err == nil {
+	if sample.Err = s.ask(ctx, nil, &sample.Status); sample.Err == nil {
 		sample.Err = s.ask(ctx, s.flows, &sample.Flows)
 	}
 	if sample.Err != nil {

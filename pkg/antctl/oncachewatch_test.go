@@ -42,7 +42,7 @@ func TestWatch(t *testing.T) {
 		case 4:
 			defer cancel()
 		}
-		_ = json.NewEncoder(w).Encode(api.Status{State: api.StateActive, Egress: api.DirectionStats{Hits: uint64(1000 * n)}})
+		_ = json.NewEncoder(w).Encode(api.Status{State: api.StateActive, Time: time.Unix(n, 0), Egress: api.DirectionStats{Hits: uint64(1000 * n)}})
 	}))
 	defer s.Close()
 	tokenFile := filepath.Join(t.TempDir(), "token")

@@ -87,6 +87,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"ConntrackState", testConntrackState},
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
 		area{"Mode", testMode},
+		area{"Flush", testFlush},
 		area{"CommandLine", testCommandLine},
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},

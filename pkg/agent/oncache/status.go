@@ -39,6 +39,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	}
 	s.Hook = string(m.dp.Hook())
 	s.Mode, s.State, s.Reason = m.stateNow()
+	s.Time = time.Now()
 	counters, err := m.dp.Counters()
 	if err != nil {
 		return nil, err

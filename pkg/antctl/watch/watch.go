@@ -21,6 +21,7 @@ const maxHistory = 240
 
 // Sample is what the agent has answered at a time, or why it has not.
 type Sample struct {
+	// Time is when the agent was asked. Rates are over the times that the agent names: it may take a while to answer.
 	Time   time.Time
 	Status api.Status
 	// Flows are the flows with the most packets, as far as they were asked for.
@@ -84,7 +85,7 @@ func (w *Watch) Add(s Sample) {
 	if w.former == nil {
 		return
 	}
-	seconds := s.Time.Sub(w.former.Time).Seconds()
+	seconds := s.Status.Time.Sub(w.former.Status.Time).Seconds()
 	if seconds <= 0 {
 		return
 	}
@@ -139,7 +140,8 @@ func increase(a, b uint64) uint64 {
 
 func rate(a, b uint64, seconds float64) float64 { return float64(increase(a, b)) / seconds }
 
-// flowsBetween returns the flows that have had packets, the busiest first.
+// flowsBetween returns the flows that have had packets, the busiest first. How much older an entry has become is the time between its two
+// samples; seconds is that of entries that are new.
 func flowsBetween(former, latest []api.FlowInfo, seconds float64) []flow {
 	type key struct{ direction, protocol, source, destination string }
 	keyOf := func(f *api.FlowInfo) key { return key{f.Direction, f.Protocol, f.Source, f.Destination} }
@@ -151,8 +153,8 @@ func flowsBetween(former, latest []api.FlowInfo, seconds float64) []flow {
 	for _, f := range latest {
 		packets, bytes, during := f.Packets, f.Bytes, seconds
 		// An entry that is younger than the former sample has replaced another one of the same flow.
-		if b := before[keyOf(&f)]; b != nil && f.AgeSeconds >= b.AgeSeconds {
-			packets, bytes = increase(b.Packets, packets), increase(b.Bytes, bytes)
+		if b := before[keyOf(&f)]; b != nil && f.AgeSeconds > b.AgeSeconds {
+			packets, bytes, during = increase(b.Packets, packets), increase(b.Bytes, bytes), f.AgeSeconds-b.AgeSeconds
 		} else if f.AgeSeconds > seconds {
 			during = f.AgeSeconds // not among those asked for before: its average
 		}

@@ -21,9 +21,11 @@ var begin = time.Date(2026, 11, 24, 20, 15, 40, 0, time.UTC)
 // sampleAt is the n-th sample of a Node that forwards ever more packets.
 func sampleAt(n int) Sample {
 	k := uint64(n)
+	at := begin.Add(time.Duration(n) * 2 * time.Second)
 	return Sample{
-		Time: begin.Add(time.Duration(n) * 2 * time.Second),
+		Time: at.Add(time.Duration(n%2) * 300 * time.Millisecond), // an agent that answers late
 		Status: api.Status{
+			Time:  at,
 			State: api.StateActive, Mode: "enforce", Uplink: "eth0", Tunnel: "geneve/6081", LeaseSeconds: 5, Endpoints: 23, PodsOnOVS: 1, Nodes: 11,
 			MemoryBytes: 356 << 20,
 			Egress: api.DirectionStats{Entries: 412, Active: 398, Hits: 1000 * k * k, Misses: 20 * k, Learned: 3 * k, Renewed: 160 * k,
@@ -37,7 +39,7 @@ func sampleAt(n int) Sample {
 				Node: "node-2", State: "active", Packets: 9_000_000 + 100*k, Bytes: 150_000 * k, AgeSeconds: 812 + 2*float64(n)},
 			{Direction: "egress", Protocol: "UDP", Source: "[fd00::1:9]:53211", Destination: "[fd00::3:4]:8125", Pod: "shop/cart-1",
 				Node: "node-3", State: "lease", Packets: 4000 * k, Bytes: 400_000 * k, AgeSeconds: 100 + 2*float64(n)},
-			{Direction: "egress", Protocol: "TCP", Source: "10.10.1.7:1", Destination: "10.10.3.4:2", Pod: "shop/idle", Node: "node-3", Packets: 5, AgeSeconds: 50},
+			{Direction: "egress", Protocol: "TCP", Source: "10.10.1.7:1", Destination: "10.10.3.4:2", Pod: "shop/idle", Node: "node-3", Packets: 5, AgeSeconds: 50 + 2*float64(n)},
 		},
 	}
 }
@@ -95,7 +97,7 @@ All traffic of this Node takes the slow path until its agent is restarted.
 	idle := sampleAt(1)
 	idle.Flows, idle.Status.Egress, idle.Status.Ingress = nil, api.DirectionStats{}, api.DirectionStats{}
 	later := idle
-	later.Time = idle.Time.Add(2 * time.Second)
+	later.Status.Time = idle.Status.Time.Add(2 * time.Second)
 	require.Contains(t, text(watched(idle, later).Screen(80, 24)), "No flow is in the cache.")
 }
 
@@ -116,7 +118,7 @@ func TestOutage(t *testing.T) {
 // TestNewMaps: counters that begin again at 0 make no absurd rates.
 func TestNewMaps(t *testing.T) {
 	again := sampleAt(0)
-	again.Time = begin.Add(20 * time.Second)
+	again.Status.Time = begin.Add(20 * time.Second)
 	again.Status.Egress.Hits = 400
 	w := watched(sampleAt(0), sampleAt(9), again)
 	require.InDelta(t, 200, w.now.egress.fast, 1e-9)

@@ -20,19 +20,8 @@ type Flusher interface {
 	Flush(oncache.FlushScope) (api.Flushed, error)
 }
 
-// HandleFlushByGet answers GET of /oncache/flush, which changes nothing, with 405. nil means that the feature gate is off.
-func HandleFlushByGet(f Flusher) http.HandlerFunc {
-	if f == nil {
-		return handlers.NotEnabled("oncache")
-	}
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", http.MethodPut)
-		http.Error(w, "GET /oncache/flush does not change anything: use PUT, for which the verb put on this path is needed", http.StatusMethodNotAllowed)
-	}
-}
-
 // HandleFlush answers PUT of /oncache/flush: it evicts what one of the parameters pod (namespace/name), node and all (true) says,
-// and answers with an api.Flushed.
+// and answers with an api.Flushed. nil means that the feature gate is off.
 func HandleFlush(f Flusher) http.HandlerFunc {
 	if f == nil {
 		return handlers.NotEnabled("oncache")
