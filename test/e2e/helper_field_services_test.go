@@ -5,13 +5,17 @@ package e2e
 
 import (
 	"fmt"
+	"math/big"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
@@ -24,10 +28,14 @@ func (f *field) throughServices(t *testing.T, set int, attempts []*attempt) (rem
 		targets[a.To] = append(targets[a.To], a)
 	}
 	var names []string
+	var wanted []translation
 	for to, some := range targets {
 		name := fmt.Sprintf("set-%d-%s-%s", set, to.Namespace, to.Name)
-		f.makeServiceOf(t, name, to, some)
+		wanted = append(wanted, f.makeServiceOf(t, name, to, some)...)
 		names = append(names, name)
+	}
+	for _, n := range f.s.Nodes {
+		f.s.waitTranslated(t, n, wanted)
 	}
 	return func() {
 		for _, name := range names {
@@ -38,11 +46,11 @@ func (f *field) throughServices(t *testing.T, set int, attempts []*attempt) (rem
 	}
 }
 
-func (f *field) makeServiceOf(t *testing.T, name string, to *policy.Pod, attempts []*attempt) {
+// makeServiceOf makes the Service for attempts to one Pod, and returns what the switches must do for it.
+func (f *field) makeServiceOf(t *testing.T, name string, to *policy.Pod, attempts []*attempt) (wanted []translation) {
 	t.Helper()
 	place := f.place(to)
 	var ports []servicePort
-	var want []string
 	for _, a := range attempts {
 		if port := (servicePort{a.Protocol, a.Port, a.Port}); !slices.Contains(ports, port) {
 			ports = append(ports, port)
@@ -51,14 +59,13 @@ func (f *field) makeServiceOf(t *testing.T, name string, to *policy.Pod, attempt
 	var endpoints []endpoint
 	for _, ip := range place.IPs {
 		endpoints = append(endpoints, endpoint{ip, place.Node})
-		for _, p := range ports {
-			want = append(want, netip.AddrPortFrom(ip, p.target).String())
-		}
 	}
 	ips := f.s.makeService(t, name, place.IPs, ports)
 	f.s.publish(t, name, ports, endpoints...)
-	for _, n := range f.s.Nodes {
-		f.s.waitServiceFlowsOn(t, n, name, want...)
+	for i, ip := range ips {
+		for _, p := range ports {
+			wanted = append(wanted, translation{p.protocol, netip.AddrPortFrom(ip, p.port), netip.AddrPortFrom(place.IPs[i], p.target)})
+		}
 	}
 	for _, a := range attempts {
 		a.service = ips[0]
@@ -66,4 +73,45 @@ func (f *field) makeServiceOf(t *testing.T, name string, to *policy.Pod, attempt
 			a.service = ips[len(ips)-1]
 		}
 	}
+	return wanted
+}
+
+// translation is what a switch must do with connections to a Service that has one Endpoint.
+type translation struct {
+	protocol      corev1.Protocol
+	service, only netip.AddrPort
+}
+
+// waitTranslated waits until the switch of a Node has all translations: a flow that leads to a group, and the Endpoint in that. There may be many,
+// which antctl would list one Service at a time.
+func (s *suite) waitTranslated(t *testing.T, n *cluster.Node, wanted []translation) {
+	t.Helper()
+	ofctl := func(args ...string) []string {
+		return strings.Split(succeeds(t, n.Space, append([]string{"ovs-ofctl", "-O", "OpenFlow15", "--names", "--no-stats"}, args...)...), "\n")
+	}
+	eventuallyWithin(t, 2*patience, "all Services to be on the switch of "+n.Name, func() error {
+		flows, groups := ofctl("dump-flows", "br-int", "table=ServiceLB"), ofctl("dump-groups", "br-int")
+		for _, w := range wanted {
+			if !w.isIn(flows, groups) {
+				return notYet(fmt.Sprintf("%s %v to %v is not there", w.protocol, w.service, w.only))
+			}
+		}
+		return nil
+	})
+}
+
+func (w translation) isIn(flows, groups []string) bool {
+	protocol, field, register := strings.ToLower(string(w.protocol)), "nw_dst", "reg3"
+	if w.service.Addr().Is6() {
+		protocol, field, register = protocol+"6", "ipv6_dst", "xxreg3"
+	}
+	match := []string{"," + protocol + ",", fmt.Sprintf(",%s=%v,", field, w.service.Addr()), fmt.Sprintf(",tp_dst=%d ", w.service.Port())}
+	i := slices.IndexFunc(flows, func(line string) bool { return containsAll(line, match) })
+	if i < 0 {
+		return false
+	}
+	_, group, _ := strings.Cut(flows[i], "group:")
+	address := new(big.Int).SetBytes(w.only.Addr().AsSlice())
+	bucket := []string{fmt.Sprintf(" group_id=%s,", group), fmt.Sprintf("set_field:%#x->%s,", address, register), fmt.Sprintf("set_field:%#x/0xffff->reg4", w.only.Port())}
+	return slices.ContainsFunc(groups, func(line string) bool { return containsAll(line, bucket) })
 }

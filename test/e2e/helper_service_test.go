@@ -126,13 +126,8 @@ func requireGone(t *testing.T, err error) {
 // waitServiceFlows waits until the client's Node translates connections to a Service to these Endpoints.
 func (s *suite) waitServiceFlows(t *testing.T, service string, endpoints ...string) {
 	t.Helper()
-	s.waitServiceFlowsOn(t, s.node1, service, endpoints...)
-}
-
-func (s *suite) waitServiceFlowsOn(t *testing.T, n *cluster.Node, service string, endpoints ...string) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("flows of %s from %s to %v", n.Name, service, endpoints), func() error {
-		out, err := n.Exec(t.Context(), "antctl", "get", "ovsflows", "-S", service, "-n", namespace)
+	eventually(t, fmt.Sprintf("flows from %s to %v", service, endpoints), func() error {
+		out, err := s.node1.Exec(t.Context(), "antctl", "get", "ovsflows", "-S", service, "-n", namespace)
 		if err == nil && !containsAll(out, endpoints) {
 			err = notYet(out)
 		}

@@ -84,8 +84,10 @@ func testPolicyTruthTable(t *testing.T, s *suite) {
 		}
 		removeServices() // after the last packet of their connections
 		var some []*attempt
-		for i := 0; i < len(attempts); i += 4 {
-			some = append(some, attempts[i])
+		for i, a := range attempts {
+			if i%2 == 0 && slices.Index(world.Pods, a.To)%2 == 1 {
+				some = append(some, a)
+			}
 		}
 		removeServices = f.throughServices(t, set, some)
 		answered := f.tryAll(t, world, attempts)
