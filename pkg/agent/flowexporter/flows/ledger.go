@@ -28,7 +28,8 @@ type Reading struct {
 	// Entries are those of the cache. Retired are entries that were removed or replaced, with what they had counted in the end. They are
 	// read after Entries, and each is in one Reading only.
 	Entries, Retired []Entry
-	// Connections are those of conntrack. Ended are those that it has removed, read after Connections, each in one Reading only.
+	// Connections are those of conntrack. Ended are those that it has removed, perhaps while Connections were read; each is in one Reading
+	// only.
 	Connections, Ended []*conntrack.Connection
 }
 
@@ -224,15 +225,20 @@ func (l *Ledger) readConnections(r Reading, describe Describe) {
 	for _, f := range l.flows {
 		f.missed++
 	}
-	for _, c := range r.Connections {
-		l.known(c, describe, r.At)
-	}
+	ended := map[key]bool{}
 	for _, c := range r.Ended {
+		ended[keyOf(c)] = true
 		if f := l.known(c, describe, r.At); f != nil {
 			if !c.Stopped.IsZero() {
 				f.Last = c.Stopped
 			}
 			l.end(f)
+		}
+	}
+	// They come last: those with the addresses of ended ones get the place.
+	for _, c := range r.Connections {
+		if !ended[keyOf(c)] {
+			l.known(c, describe, r.At)
 		}
 	}
 	for _, f := range l.flows {

@@ -46,7 +46,7 @@ func (n *node) after(seconds int, r Reading) (texts []string) {
 
 func (n *node) with(original, reply uint64) Reading {
 	c := *n.c
-	c.Counters = Counts{{original, 100 * original}, {reply, 100 * reply}}
+	c.Counters = Counts{{Packets: original, Bytes: 100 * original}, {Packets: reply, Bytes: 100 * reply}}
 	return Reading{Connections: []*conntrack.Connection{&c}}
 }
 

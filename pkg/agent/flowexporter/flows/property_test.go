@@ -225,6 +225,10 @@ func TestSums(t *testing.T) {
 		for range 60 {
 			w.steps()
 			l.Read(w.reading(), everything)
+			for _, c := range w.connections {
+				f := l.flows[keyOf(&c.Connection)]
+				require.True(t, f == nil || l.places[f.Original].flow == f, "seed %d: the cache's counts are for the connection that goes on", seed)
+			}
 			if w.random.IntN(3) > 0 {
 				due := l.Due(w.now)
 				sent := due[:w.random.IntN(len(due)+1)]

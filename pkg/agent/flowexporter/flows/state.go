@@ -47,6 +47,8 @@ func (l *Ledger) Load(r io.Reader, boot string) error {
 		l.locate(f)
 	}
 	l.gone = s.Gone
+	// The latest of those with the same addresses gets the place.
+	slices.SortFunc(s.Flows, func(a, b *flow) int { return a.First.Compare(b.First) })
 	for _, f := range s.Flows {
 		l.flows[f.key()] = f
 		l.locate(f)
