@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +31,11 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 		for _, key := range flowSysctls {
 			errs = append(errs, n.sysctls.Restore(key))
 		}
+		if err := os.Remove(flowexporter.DefaultStateFile); !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
 		if err := errors.Join(errs...); err != nil {
-			klog.ErrorS(err, "The kernel counts for FlowExporter, which is off")
+			klog.ErrorS(err, "Could not remove everything that FlowExporter, which is off, has left")
 		}
 		return nil
 	}

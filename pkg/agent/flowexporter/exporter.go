@@ -70,6 +70,9 @@ func (e *Exporter) Run(ctx context.Context) {
 	e.restore()
 	var parts sync.WaitGroup
 	parts.Go(func() { e.watchEnds(ctx) })
+	if e.Cache != nil {
+		parts.Go(func() { e.watchCache(ctx) })
+	}
 	due := make(chan struct{}, 1)
 	parts.Go(func() { e.send(ctx, due) })
 	task := retry.NewTask("Reading what connections have carried", e.Poll, retry.Backoff{Min: e.Poll, Max: time.Minute})
@@ -99,13 +102,6 @@ func (e *Exporter) read() error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.Cache != nil {
-		retired, err := e.Cache.Retired()
-		e.retired = append(e.retired, retired...)
-		if err != nil {
-			return err
-		}
-	}
 	err := e.Connections(func(c *conntrack.Connection) bool {
 		r.Connections = append(r.Connections, c)
 		return true
@@ -144,6 +140,18 @@ func (e *Exporter) watchEnds(ctx context.Context) {
 		if err != nil && !errors.Is(err, conntrack.ErrEndsLost) {
 			return
 		}
+	}
+}
+
+// watchCache collects what entries of the cache have counted that are gone.
+func (e *Exporter) watchCache(ctx context.Context) {
+	err := e.Cache.WatchRetired(ctx, func(entry flows.Entry) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.retired = append(e.retired, entry)
+	})
+	if err != nil {
+		klog.ErrorS(err, "Flow records lack what the fast path carries between the last reading of an entry and its end")
 	}
 }
 
