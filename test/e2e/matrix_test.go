@@ -57,6 +57,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"ConntrackState", testConntrackState},
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
 		area{"Mode", testMode},
+		area{"FlowExporter", testFlowExporter},
 		area{"CommandLine", testCommandLine},
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},
