@@ -74,7 +74,7 @@ func parseCollector(text string) (c FlowCollector, err error) {
 	fail := func(why string) (FlowCollector, error) {
 		return FlowCollector{}, fmt.Errorf("flowExporter.flowCollectorAddr: %q %s; want HOST:PORT:PROTOCOL or NAMESPACE/SERVICE:PORT:PROTOCOL", text, why)
 	}
-	host, rest := text, ""
+	var host, rest string
 	if strings.HasPrefix(text, "[") {
 		end := strings.Index(text, "]")
 		if end < 0 {
