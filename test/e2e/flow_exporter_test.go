@@ -4,7 +4,10 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 	"github.com/vmware/go-ipfix/pkg/collector"
 	"github.com/vmware/go-ipfix/pkg/entities"
 	"github.com/vmware/go-ipfix/pkg/registry"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
@@ -39,8 +43,20 @@ func collectFlows(t *testing.T, n *cluster.Node) *flowSink {
 	registry.LoadRegistry()
 	process, err := collector.InitCollectingProcess(collector.CollectorInput{Address: collectorAddress, Protocol: "tcp", MaxBufferSize: 65535})
 	require.NoError(t, err)
+	var network *os.File // Do is not for long
+	require.NoError(t, n.Do(func() (err error) {
+		network, err = os.Open("/proc/thread-self/ns/net")
+		return err
+	}))
 	served := make(chan error, 1)
-	go func() { served <- n.Do(func() error { process.Start(); return nil }) }()
+	go func() {
+		runtime.LockOSThread() // for ever: the thread ends with the goroutine
+		err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET)
+		if err == nil {
+			process.Start()
+		}
+		served <- errors.Join(err, network.Close())
+	}()
 	eventually(t, "the collector on "+n.Name, func() error {
 		if process.GetAddress() == nil {
 			return notYet("it does not listen")
