@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -57,7 +58,7 @@ func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error
 		describer.ServicePort, collector.ClusterIP = c.servicePort, c.clusterIP
 	}
 	c.flowExporter = &flowexporter.Exporter{
-		Poll: settings.Poll, Timeouts: flows.Timeouts{Active: settings.Active, Idle: settings.Idle}, StateFile: flowexporter.DefaultStateFile,
+		Poll: settings.Poll, Timeouts: flows.Timeouts{Active: settings.Active, Idle: settings.Idle}, StateFile: flowexporter.DefaultStateFile, Begun: time.Now(),
 		Connections: networkpolicy.PodConnections{}.List, Ends: func() (*conntrack.Ends, error) { return conntrack.WatchEnds(openflow.ConntrackZones) },
 		Describer: describer.Begin, Dial: collector.Dial,
 	}

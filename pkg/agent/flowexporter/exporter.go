@@ -45,6 +45,8 @@ type Exporter struct {
 	Poll      time.Duration
 	Timeouts  flows.Timeouts
 	StateFile string
+	// Begun is when this agent started: an earlier one has not reported connections that began later.
+	Begun time.Time
 	// Connections lists those of conntrack, Ends reports those that it removes.
 	Connections func(yield func(*conntrack.Connection) bool) error
 	Ends        func() (*conntrack.Ends, error)
@@ -222,7 +224,7 @@ func (e *Exporter) Flows() []*flows.Record {
 // restore continues with what an earlier agent has left. The file is used once: an agent that is killed leaves none, and nobody knows
 // what it has sent.
 func (e *Exporter) restore() {
-	ledger := flows.New(e.Timeouts)
+	ledger := flows.New(e.Timeouts, e.Begun)
 	if err := e.load(ledger); err != nil && !errors.Is(err, os.ErrNotExist) {
 		klog.ErrorS(err, "Flow records do not tell what passed since the last one of the earlier agent")
 	}

@@ -105,7 +105,7 @@ func exporter(t *testing.T, protocol, address, stateFile string) *Exporter {
 	sink := &Collector{FlowCollector: agentconfig.FlowCollector{Host: port.Addr().String(), Port: port.Port(), Protocol: protocol}, NodeName: "node"}
 	zones := []uint16{0}
 	return &Exporter{
-		Poll: 50 * time.Millisecond, Timeouts: flows.Timeouts{Active: 100 * time.Millisecond, Idle: time.Hour}, StateFile: stateFile,
+		Poll: 50 * time.Millisecond, Timeouts: flows.Timeouts{Active: 100 * time.Millisecond, Idle: time.Hour}, StateFile: stateFile, Begun: time.Now(),
 		Connections: func(yield func(*conntrack.Connection) bool) error { return conntrack.List(zones, yield) },
 		Ends:        func() (*conntrack.Ends, error) { return conntrack.WatchEnds(zones) },
 		Describer: func() flows.Describe {

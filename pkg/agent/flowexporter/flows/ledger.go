@@ -4,6 +4,7 @@
 package flows
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -83,9 +84,10 @@ type Ledger struct {
 	places  map[conntrack.Tuple]place
 	seen    map[entryKey]*seenEntry
 	orphans map[orphanKey]*orphan
-	// adopt is set before the first reading if nobody knows what an earlier agent has reported: what was counted by then is taken for
-	// reported.
+	// adopt is set before the first reading if nobody knows what an earlier agent has reported: what was counted by then of connections
+	// that began before begun is taken for reported.
 	adopt bool
+	begun time.Time
 	lost  Lost
 }
 
@@ -97,11 +99,11 @@ type Lost struct {
 	Fast Count
 }
 
-// New makes a Ledger that begins with connections that may have been reported before.
-func New(timeouts Timeouts) *Ledger {
+// New makes a Ledger. Connections that began before begun may have been reported by somebody else.
+func New(timeouts Timeouts, begun time.Time) *Ledger {
 	return &Ledger{
 		timeouts: timeouts, flows: map[key]*flow{}, places: map[conntrack.Tuple]place{}, seen: map[entryKey]*seenEntry{},
-		orphans: map[orphanKey]*orphan{}, adopt: true,
+		orphans: map[orphanKey]*orphan{}, adopt: true, begun: begun,
 	}
 }
 
@@ -126,14 +128,14 @@ func (l *Ledger) Read(r Reading, describe Describe) {
 	l.drop()
 }
 
-// adoptAll takes what was counted so far for reported.
+// adoptAll takes what was counted so far of earlier connections for reported.
 func (l *Ledger) adoptAll() {
 	l.adopt = false
-	for _, f := range l.flows {
-		f.Exported = f.total()
-	}
-	for _, f := range l.gone {
-		f.Exported = f.total()
+	for _, f := range slices.AppendSeq(slices.Clone(l.gone), maps.Values(l.flows)) {
+		// The kernel dates connections since the earlier agent has begun to count.
+		if f.Started == 0 || f.First.Before(l.begun) {
+			f.Exported = f.total()
+		}
 	}
 	clear(l.orphans)
 }

@@ -23,7 +23,7 @@ type node struct {
 }
 
 func newNode(t *testing.T) *node {
-	n := &node{t: t, ledger: New(Timeouts{Active: 5 * time.Second, Idle: 15 * time.Second}), now: time.Unix(1e9, 0), c: &conntrack.Connection{}}
+	n := &node{t: t, ledger: New(Timeouts{Active: 5 * time.Second, Idle: 15 * time.Second}, time.Unix(1e9, 0)), now: time.Unix(1e9, 0), c: &conntrack.Connection{}}
 	n.c.Original, n.c.Reply = tuples(1)
 	n.c.Started, n.c.TCP = n.now, &conntrack.TCP{State: conntrack.StateEstablished}
 	n.ledger.Read(Reading{At: n.now}, everything)
@@ -130,19 +130,24 @@ func TestDirections(t *testing.T) {
 // Nobody knows what an agent that was killed has reported.
 func TestAdopt(t *testing.T) {
 	n := newNode(t)
-	n.ledger = New(n.ledger.timeouts)
+	n.ledger = New(n.ledger.timeouts, n.now.Add(time.Nanosecond))
 	original, _ := tuples(1)
 	r := n.with(5, 5)
 	r.Entries = []Entry{{Sent: original, Egress: true, Created: 1, Count: Count{Packets: 7}}}
 	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 12/5"}, n.after(1, r))
 	r.Entries[0].Count.Packets++
 	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 1/0, total 13/5"}, n.after(5, r))
+
+	n.ledger = New(n.ledger.timeouts, n.c.Started)
+	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 5/5, total 5/5"}, n.after(1, n.with(5, 5)), "the earlier agent did not know it")
+	n.ledger, n.c.Started = New(n.ledger.timeouts, n.c.Started), time.Time{}
+	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 5/5"}, n.after(1, n.with(5, 5)), "nobody knows when it began")
 }
 
 func TestLoadRefuses(t *testing.T) {
 	var file bytes.Buffer
-	require.NoError(t, New(Timeouts{}).Save(&file, "a"))
-	l := New(Timeouts{})
+	require.NoError(t, New(Timeouts{}, time.Time{}).Save(&file, "a"))
+	l := New(Timeouts{}, time.Time{})
 	require.ErrorContains(t, l.Load(&file, "b"), "it is of the kernel's run a; this is b")
 	require.ErrorContains(t, l.Load(bytes.NewReader(nil), "a"), "EOF")
 	require.True(t, l.adopt)
@@ -161,7 +166,7 @@ func TestOrphans(t *testing.T) {
 }
 
 func TestEndedConnectionsAreBounded(t *testing.T) {
-	l := New(Timeouts{})
+	l := New(Timeouts{}, time.Time{})
 	l.Read(Reading{}, everything)
 	var ended []*conntrack.Connection
 	for i := range maxGone + 10 {

@@ -220,8 +220,7 @@ func (c *collector) take(records []*Record) {
 func TestSums(t *testing.T) {
 	for seed := range uint64(*runs) {
 		w := newWorld(seed)
-		l, to := New(Timeouts{Active: 3 * time.Second, Idle: 6 * time.Second}), &collector{t, map[uint16]Counts{}, map[*flow]Counts{}}
-		l.Read(Reading{At: w.now}, everything)
+		l, to := New(Timeouts{Active: 3 * time.Second, Idle: 6 * time.Second}, w.now), &collector{t, map[uint16]Counts{}, map[*flow]Counts{}}
 		for range 60 {
 			w.steps()
 			l.Read(w.reading(), everything)
@@ -242,7 +241,7 @@ func TestSums(t *testing.T) {
 				for _, f := range l.flows {
 					reported[f.key()] = f.Exported
 				}
-				another := New(l.timeouts)
+				another := New(l.timeouts, w.now)
 				require.NoError(t, another.Load(&file, "boot"))
 				for _, f := range another.flows {
 					to.flows[f] = reported[f.key()]
