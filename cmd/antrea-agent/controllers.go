@@ -19,6 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
@@ -54,6 +55,8 @@ type controllers struct {
 	// health answers load balancers; nil unless proxyAll and its health checks are on. healthAddress is for questions about the Node.
 	health        *servicehealth.Server
 	healthAddress string
+	// flowExporter is nil unless flow records are exported.
+	flowExporter *flowexporter.Exporter
 
 	forwarding *forwarding
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
@@ -79,6 +82,9 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 		return nil, err
 	}
 	if err := c.addProxy(o, n, cache); err != nil {
+		return nil, err
+	}
+	if err := c.addFlowExporter(o, n, cache); err != nil {
 		return nil, err
 	}
 	var err error
@@ -214,6 +220,9 @@ func (c *controllers) start(p *parts, n *node) {
 	}
 	if c.reporter != nil {
 		p.background(c.reporter.Run)
+	}
+	if c.flowExporter != nil {
+		p.background(c.runFlowExporter)
 	}
 	c.restorePods(p, n.Rounds)
 	c.completeRound(p, n.Rounds)

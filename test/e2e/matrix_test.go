@@ -88,6 +88,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
 		area{"Mode", testMode},
 		area{"Flush", testFlush},
+		area{"FlowExporter", testFlowExporter},
 		area{"CommandLine", testCommandLine},
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},

@@ -342,3 +342,16 @@ func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
 	}
 	return m.dp.Flows(yield)
 }
+
+// NewRetiredReader reads what entries had counted that were removed or replaced. removed is told the same of entries that the agent
+// itself removes. It fails while the cache is not available.
+func (m *Manager) NewRetiredReader(removed func(datapath.Retired)) (*datapath.RetiredReader, error) {
+	if reason := m.Unavailable(); reason != nil {
+		return nil, reason
+	}
+	reader, err := m.dp.NewRetiredReader()
+	if err == nil {
+		m.dp.OnRemoved(removed)
+	}
+	return reader, err
+}
