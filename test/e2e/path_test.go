@@ -149,17 +149,18 @@ func (s *suite) makePathService(t *testing.T, p *path) {
 	for _, port := range pathPorts {
 		ports = append(ports, servicePort{port.protocol, clusterPort(port.port), port.port})
 	}
-	s.clusterIPs[p] = s.makeService(t, name, server.IPs, ports)
+	ips := s.makeService(t, name, server.IPs, ports)
+	s.clusterIPs[p] = ips
 	var endpoints []endpoint
-	var texts []string
-	for _, ip := range server.IPs {
+	var wanted []translation
+	for i, ip := range server.IPs {
 		endpoints = append(endpoints, endpoint{ip, server.Node})
-		for _, port := range pathPorts {
-			texts = append(texts, netip.AddrPortFrom(ip, port.port).String())
+		for _, p := range ports {
+			wanted = append(wanted, translation{p.protocol, netip.AddrPortFrom(ips[i], p.port), netip.AddrPortFrom(ip, p.target)})
 		}
 	}
 	s.publish(t, name, ports, endpoints...)
-	s.waitServiceFlows(t, name, texts...)
+	s.waitTranslated(t, s.node1, wanted)
 }
 
 // serviceName is the name of the path's Service.
