@@ -38,7 +38,7 @@ func TestDualStackOverIPv4GeneveGateOn(t *testing.T) {
 	s.run(t, area{"PolicyTruthTable", testPolicyTruthTable}, area{"PolicyChurn", testPolicyChurn})
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
+	s.run(t, area{"FastPath", testFastPath}, area{"SameNode", testSameNode}, area{"ConnectionEnd", testConnectionEnd})
 	if all {
 		s.run(t, area{"Forgery", testForgery})
 	}
@@ -50,7 +50,7 @@ func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
 	s.run(t, everyFamily...)
 	s.run(t, area{"Forgery", testForgery}, area{"Injection", testInjection}, area{"FastPath", testFastPath})
 	if all {
-		s.run(t, area{"SamePacket", testSamePacket})
+		s.run(t, area{"SamePacket", testSamePacket}, area{"SameNode", testSameNode})
 	}
 }
 

@@ -51,6 +51,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
 		area{"ServiceFastPath", testServiceFastPath},
+		area{"SameNode", testSameNode},
 		area{"SharedPodNetwork", testSharedPodNetwork},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},
@@ -83,6 +84,7 @@ func TestVXLANGateOn(t *testing.T) {
 		s.run(t,
 			area{"Forgery", testForgery},
 			area{"PodDeletion", testPodDeletion},
+			area{"SameNode", testSameNode},
 		)
 	}
 }
@@ -100,6 +102,7 @@ func TestNetkitGateOn(t *testing.T) {
 	s.run(t,
 		area{"EveryPodHasNetkit", testEveryPodHasNetkit},
 		area{"FastPath", testFastPath},
+		area{"SameNode", testSameNode},
 		area{"SamePacket", testSamePacket},
 		area{"Connectivity", testConnectivity},
 		area{"Forgery", testForgery},

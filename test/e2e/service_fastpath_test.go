@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
@@ -37,7 +38,7 @@ func testServiceFastPath(t *testing.T, s *suite) {
 			}
 			f, name := s.flow(string(protocol), client, port), "long-"+strings.ToLower(string(protocol))
 			f.service = s.createClusterIP(t, name, protocol)
-			s.setEndpoint(t, name, protocol, f.server)
+			s.setEndpoint(t, name, protocol, s.node2, f.server)
 			test(t, s, f)
 		})
 	}
@@ -54,13 +55,13 @@ func testServiceEndpointIsReplaced(t *testing.T, s *suite) {
 	startEcho(t, other.Space, other.IP)
 	f := s.flow("UDP", 4323, udpEchoPort)
 	f.service = s.createClusterIP(t, name, corev1.ProtocolUDP)
-	s.setEndpoint(t, name, corev1.ProtocolUDP, f.server)
+	s.setEndpoint(t, name, corev1.ProtocolUDP, s.node2, f.server)
 	ping := start(t, s.client.Space, "udp-ping", "--from=:4323", to(f.service.Addr(), f.service.Port()), "--rate=200")
 	s.waitFastIfGate(t, f)
 	s.requireExplained(t, name, f)
 	former := f
 	f.server = netip.AddrPortFrom(other.IP, udpEchoPort)
-	s.setEndpoint(t, name, corev1.ProtocolUDP, f.server)
+	s.setEndpoint(t, name, corev1.ProtocolUDP, s.node2, f.server)
 	s.waitFastIfGate(t, f)
 	e, err := s.entriesOf(t, former, true)
 	require.NoError(t, err)
@@ -109,8 +110,8 @@ func (s *suite) createClusterIP(t *testing.T, name string, protocol corev1.Proto
 	return netip.AddrPortFrom(addr, servicePort)
 }
 
-// setEndpoint makes a port of a Pod on the second Node the only Endpoint of a Service, and waits until the client's Node knows.
-func (s *suite) setEndpoint(t *testing.T, service string, protocol corev1.Protocol, endpoint netip.AddrPort) {
+// setEndpoint makes a port of a Pod on the Node the only Endpoint of a Service, and waits until the client's Node knows.
+func (s *suite) setEndpoint(t *testing.T, service string, protocol corev1.Protocol, node *cluster.Node, endpoint netip.AddrPort) {
 	t.Helper()
 	endpointSlices := s.Client.DiscoveryV1().EndpointSlices(namespace)
 	port := int32(endpoint.Port())
@@ -118,7 +119,7 @@ func (s *suite) setEndpoint(t *testing.T, service string, protocol corev1.Protoc
 		ObjectMeta:  metav1.ObjectMeta{Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To(""), Protocol: &protocol, Port: &port}},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{endpoint.Addr().String()}, NodeName: &s.node2.Name}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{endpoint.Addr().String()}, NodeName: &node.Name}},
 	}
 	_, err := endpointSlices.Update(t.Context(), slice, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {

@@ -98,7 +98,7 @@ func (m *Manager) stateNow() (mode, state, reason string) {
 
 func directionStats(fast, learn map[string]uint64) api.DirectionStats {
 	s := api.DirectionStats{
-		Hits: fast["hit"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
+		Hits: fast["hit"] + fast["hit_local"], LocalHits: fast["hit_local"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
 		MissReasons: nonZero(fast, missReasons), Uncacheable: nonZero(fast, uncacheableReasons),
 	}
 	for _, n := range s.MissReasons {
@@ -119,7 +119,7 @@ func nonZero(from map[string]uint64, keys []string) map[string]uint64 {
 
 // FlowFilter selects flows; zero fields select everything.
 type FlowFilter struct {
-	// Namespace and Pod name the local Pod; Node is the name of the remote Node.
+	// Namespace and Pod name the local Pod, or either of the two of a flow within the Node; Node is the name of the remote Node.
 	Namespace, Pod, Node string
 	// Address is one end of the flow, before or after translation.
 	Address netip.Addr
@@ -142,11 +142,15 @@ func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 			Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
 		}
 		if f.Translated.IsValid() {
-			info.Translated = f.Translated.String()
+			info.Translated, info.SourceTranslated = f.Translated.String(), f.SourceTranslated
 		}
+		if f.Local {
+			info.Peer = pods[f.PeerSlot]
+		}
+		isEnd := func(ok func(pod string) bool) bool { return ok(info.Pod) || info.Peer != "" && ok(info.Peer) }
 		switch {
-		case filter.Namespace != "" && !strings.HasPrefix(info.Pod, filter.Namespace+"/"),
-			filter.Pod != "" && info.Pod != filter.Namespace+"/"+filter.Pod,
+		case filter.Namespace != "" && !isEnd(func(pod string) bool { return strings.HasPrefix(pod, filter.Namespace+"/") }),
+			filter.Pod != "" && !isEnd(func(pod string) bool { return pod == filter.Namespace+"/"+filter.Pod }),
 			filter.Node != "" && filter.Node != info.Node,
 			filter.Address.IsValid() && !slices.Contains([]netip.Addr{f.Source.Addr(), f.Destination.Addr(), f.Translated.Addr()}, filter.Address):
 			return true
@@ -168,7 +172,7 @@ func flowState(f *datapath.Flow) string {
 		return "active"
 	case !f.CurrentEverybody:
 		return "stale_all"
-	case !f.CurrentEndpoint:
+	case !f.CurrentEndpoint, f.Local && !f.CurrentNode:
 		return "stale_endpoint"
 	case !f.CurrentNode:
 		return "stale_node"

@@ -22,6 +22,7 @@ func TestFlowState(t *testing.T) {
 		"good":                     {func(*datapath.Flow) {}, "active"},
 		"everything evicted":       {func(f *datapath.Flow) { f.CurrentEverybody, f.CurrentEndpoint = false, false }, "stale_all"},
 		"Pod evicted":              {func(f *datapath.Flow) { f.CurrentEndpoint, f.CurrentNode = false, false }, "stale_endpoint"},
+		"Peer evicted":             {func(f *datapath.Flow) { f.Local, f.CurrentNode = true, false }, "stale_endpoint"},
 		"Node evicted":             {func(f *datapath.Flow) { f.CurrentNode, f.OtherProved = false, false }, "stale_node"},
 		"half of a TCP flow":       {func(f *datapath.Flow) { f.OtherProved, f.LeaseLeft = false, -1 }, "not_proved"},
 		"half of a UDP flow":       {func(f *datapath.Flow) { f.OtherProved, f.Protocol = false, unix.IPPROTO_UDP }, "active"},
