@@ -15,6 +15,8 @@
 #define MARK_TICKET_MASK 0x000f3f00u
 #define MARK_OURS (MARK_EPOCH_MASK | MARK_TICKET_MASK)
 
+#define MARK_NODE 0x80000000u /* set by iptables in packets that the host itself sends to the bridge */
+
 #define TICKETS 1024 /* 10 bits of mark; slot 0 stays empty because mark 0 means no ticket */
 
 #define CANDIDATE_BITS 15 /* cells for flows that have missed once, 8 bytes each */

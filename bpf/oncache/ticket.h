@@ -150,7 +150,7 @@ static __always_inline enum onc_reason claimed(const struct onc_ticket *t, bool 
 	out->endpoint = t->endpoint;
 	out->unhashed = t->unhashed;
 	out->apart = t->issued - t->other;
-	if (t->tos != p->tos || t->ttl != p->ttl + 1)
+	if (t->tos != p->tos || (__u8)(t->ttl - 1) != p->ttl)
 		return ONC_REWRITTEN;
 	reverse(p, back);
 	return restore(t, p, egress, to) ? ONC_OK : ONC_REWRITTEN;

@@ -51,6 +51,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
 		area{"ServiceFastPath", testServiceFastPath},
+		area{"NodeToPod", testNodeToPod},
 		area{"SharedPodNetwork", testSharedPodNetwork},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},

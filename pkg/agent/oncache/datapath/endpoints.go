@@ -22,11 +22,14 @@ const MaxEpoch = 511
 // MaxEndpoints is the number of slots for local Pods.
 const MaxEndpoints = 1024
 
-// Endpoint is a local Pod's interface.
+// Endpoint is a local Pod's interface, or the gateway's.
 type Endpoint struct {
 	IfIndex int
+	// Gateway is set for the gateway's interface.
+	Gateway bool
 	// IPv4 and IPv6 are the addresses for which the Pod may use the cache; the zero Addr where it has none of the family.
-	IPv4, IPv6      netip.Addr
+	IPv4, IPv6 netip.Addr
+	// MAC and GatewayMAC are source and destination of the frames that it sends.
 	MAC, GatewayMAC net.HardwareAddr
 }
 
@@ -51,6 +54,7 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 	s.Ip6 = object.Wire6(e.IPv6)
 	copy(s.Mac[:], e.MAC)
 	copy(s.GatewayMac[:], e.GatewayMAC)
+	atomic.StoreUint32(&s.Flags, e.flags())
 	atomic.StoreUint32(&s.Ifindex, uint32(e.IfIndex))
 	if err := d.objects.EndpointSlots.Put(uint32(e.IfIndex), uint32(slot)); err != nil {
 		return fmt.Errorf("announce endpoint on interface index %d: %w", e.IfIndex, err)
@@ -61,6 +65,16 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 		}
 	}
 	return nil
+}
+
+// endpointGateway is ENDPOINT_GATEWAY of bpf/oncache/types.h.
+const endpointGateway = 2
+
+func (e Endpoint) flags() uint32 {
+	if e.Gateway {
+		return endpointGateway
+	}
+	return 0
 }
 
 // addresses are those that a slot was last filled with.

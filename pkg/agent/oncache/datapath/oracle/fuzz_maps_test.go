@@ -30,7 +30,10 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 
 	e := w.EndpointAt(harness.PodSlot)
 	e.Ip4, e.Ip6 = object.Wire4(s.Endpoint.IPv4), object.Wire6(s.Endpoint.IPv6)
-	e.Changed = s.Endpoint.Changed
+	e.Changed, e.Flags = s.Endpoint.Changed, 0
+	if s.Endpoint.Gateway {
+		e.Flags = 2
+	}
 	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Endpoint.Generation, s.Endpoint.Interface, s.Endpoint.MAC, s.Endpoint.GatewayMAC
 
 	n := w.NodeAt(harness.PeerSlot)
