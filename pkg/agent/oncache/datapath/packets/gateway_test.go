@@ -100,6 +100,7 @@ func TestGatewayLearnsTheHostsConnections(t *testing.T) {
 		require.Equal(t, "learned", g.LearnEgress(out).Reason)
 		forgetTickets(&g.World)
 		require.Equal(t, "learned", g.LearnIngress(in).Reason)
+		g.KeepLeases()
 		for _, f := range g.Entries() {
 			require.True(t, f.Active(), "%+v", f)
 		}
@@ -187,6 +188,7 @@ func TestGatewayEvicted(t *testing.T) {
 			g.BumpAll()
 		}
 		g.Learn(out, in)
+		g.KeepLeases()
 		changed(&g.World, harness.PodSlot)
 		require.Equal(t, "hit", g.Egress(0, out.Bytes(t)).Reason, "a Pod's change is none of the gateway's")
 	})
