@@ -24,7 +24,6 @@ type ovs struct {
 	t   *testing.T
 	dir string
 	env []string
-	out bytes.Buffer
 }
 
 func newOVS(t *testing.T) *ovs {
@@ -68,9 +67,10 @@ func (o *ovs) command(name string, args ...string) *exec.Cmd {
 func (o *ovs) start(args ...string) *exec.Cmd {
 	o.t.Helper()
 	cmd := o.command("start_ovs", args...)
-	cmd.Stdout, cmd.Stderr = &o.out, &o.out
-	// What it starts in the background must not keep Wait waiting.
-	cmd.WaitDelay = 5 * time.Second
+	output, err := os.Create(filepath.Join(o.dir, "output"))
+	require.NoError(o.t, err)
+	defer output.Close()
+	cmd.Stdout, cmd.Stderr = output, output
 	require.NoError(o.t, cmd.Start())
 	o.t.Cleanup(func() {
 		if cmd.ProcessState == nil {
@@ -78,14 +78,20 @@ func (o *ovs) start(args ...string) *exec.Cmd {
 			cmd.Wait()
 		}
 		if o.t.Failed() {
-			o.t.Log(o.out.String())
+			o.t.Log(o.output())
 		}
 	})
 	return cmd
 }
 
-func (o *ovs) calls() string {
-	content, _ := os.ReadFile(filepath.Join(o.dir, "calls"))
+// output is what start_ovs and the commands that it runs have printed.
+func (o *ovs) output() string { return o.content("output") }
+
+// calls are the calls of the fake programs.
+func (o *ovs) calls() string { return o.content("calls") }
+
+func (o *ovs) content(name string) string {
+	content, _ := os.ReadFile(filepath.Join(o.dir, name))
 	return string(content)
 }
 
@@ -183,7 +189,9 @@ func TestStartOVSRunsDaemons(t *testing.T) {
 
 	probe := func() bool { return o.command("container_liveness_probe", "ovs").Run() == nil }
 	cmd := o.start()
-	require.Eventually(t, probe, time.Minute, 100*time.Millisecond)
+	// The daemon answers before ovs-ctl has seen that it runs; killed in between, it has not started.
+	require.Eventually(t, func() bool { return strings.Contains(o.output(), "Open vSwitch runs") }, time.Minute, 100*time.Millisecond)
+	require.True(t, probe())
 	out, err := o.command("ovs-vsctl", "get", "Open_vSwitch", ".", "other_config").CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Equal(t, `{flow-restore-wait="true", hw-offload="false", max-revalidator="200"}`, strings.TrimSpace(string(out)))

@@ -172,7 +172,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			}
 			n.host = host
 			return host, nil
-		}, formerCache)
+		}, formerCacheOf(o))
 	n.State, err = n.initializer.Initialize(ctx)
 	return err
 }

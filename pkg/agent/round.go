@@ -115,6 +115,8 @@ type Rounds struct {
 	former      FormerCache
 	// waiting is set while ovs-vswitchd has forwarded by none of this agent's flows. After newRounds it belongs to Complete.
 	waiting bool
+	// hits are those of the former cache, if packets have its agent's flows; else nil, and waiting is set.
+	hits *formerHits
 
 	round   openflow.RoundInfo
 	started time.Time
@@ -125,15 +127,16 @@ type Rounds struct {
 	forwards chan struct{}
 }
 
+// newRounds makes rounds for an ovs-vswitchd that forwards, with hits, or for one that waits for flows, without.
 func newRounds(flows roundFlows, store roundStore, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error,
-	former FormerCache, waiting bool,
+	former FormerCache, hits *formerHits,
 ) *Rounds {
 	r := &Rounds{
 		flows: flows, store: store, clock: c, round: round, started: c.Now(), restored: make(chan struct{}), forwards: make(chan struct{}),
-		afterReplay: afterReplay, former: former, waiting: waiting,
+		afterReplay: afterReplay, former: former, waiting: hits == nil, hits: hits,
 	}
-	if !waiting {
-		close(r.forwards)
+	if hits != nil {
+		r.forwards = hits.over
 	}
 	return r
 }
@@ -178,9 +181,16 @@ func (r *Rounds) Complete(ctx context.Context, installed Installed) error {
 
 // begin lets ovs-vswitchd forward by the flows that are installed. While it waits, the kernel's flows and the former cache's entries are results of
 // the same tables. The hits end before packets can have new flows. The stamps stay until they have, because a packet that misses is lost until then.
+// If ovs-vswitchd forwards already, and all flows are the former agent's, hits end as soon as the new cache can learn: when Pods, Nodes and policies
+// are known. It does not need Services for that.
 func (r *Rounds) begin(ctx context.Context, installed Installed) error {
 	for _, ch := range installed.Before {
 		if err := r.await(ctx, ch, nil); err != nil {
+			return err
+		}
+	}
+	if r.hits != nil {
+		if err := r.retry(ctx, "end the hits of the former cache", r.hits.End); err != nil {
 			return err
 		}
 	}

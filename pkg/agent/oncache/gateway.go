@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
@@ -48,7 +49,7 @@ func (a *podAnnouncer) keepGateway(p *localPod) {
 		return
 	}
 	if p.onOVS == "" {
-		p.onOVS = "its interface has been made anew"
+		p.stay(stays(stayInterface, errors.New("its interface has been made anew")))
 		klog.InfoS("The gateway moves to Open vSwitch", "interface", p.InterfaceName, "reason", p.onOVS)
 		a.withdraw(p)
 	}

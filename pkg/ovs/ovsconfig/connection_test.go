@@ -46,6 +46,11 @@ func (d *database) start() {
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(d.t, d.cmd.Start())
 	require.Eventually(d.t, func() bool { _, err := os.Stat(d.socket); return err == nil }, 10*time.Second, 5*time.Millisecond)
+	d.init()
+}
+
+// init writes the row of table Open_vSwitch, as ovs-ctl does.
+func (d *database) init() {
 	require.NoError(d.t, exec.Command("ovs-vsctl", "--db=unix:"+d.socket, "--retry", "--timeout=10", "--no-wait", "init").Run())
 }
 
@@ -128,14 +133,23 @@ func TestCloseEndsAWaitingOperationAndReconnection(t *testing.T) {
 	require.ErrorIs(t, <-done, errConnectionClosed)
 }
 
-func TestMissingRootRowIsNamed(t *testing.T) {
+// TestOperationsWaitForTheRootRow: on a new Node the agent may connect to ovsdb-server before ovs-ctl has written the row.
+func TestOperationsWaitForTheRootRow(t *testing.T) {
 	d := newDatabase(t)
 	d.start()
-	require.NoError(t, exec.Command("ovs-vsctl", "--db=unix:"+d.socket, "--timeout=10", "--no-wait", "emer-reset").Run())
 	require.NoError(t, exec.Command("ovsdb-client", "transact", "unix:"+d.socket,
 		`["Open_vSwitch",{"op":"delete","table":"Open_vSwitch","where":[]}]`).Run())
 	conn, err := NewOVSDBConnection(testContext(t), "unix:"+d.socket)
 	require.NoError(t, err)
 	defer conn.Close()
-	require.ErrorContains(t, NewBridgeClient(conn, bridge).Create(testContext(t)), "ovs-vsctl --no-wait init")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err = NewBridgeClient(conn, bridge).Create(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "ovs-vsctl --no-wait init")
+
+	done := make(chan error, 1)
+	go func() { _, err := NewBridgeClient(conn, bridge).GetOVSOtherConfig(); done <- err }()
+	d.init()
+	require.NoError(t, <-done)
 }

@@ -25,8 +25,9 @@ type session struct {
 	ctx context.Context
 }
 
-// errIncomplete means that a row refers to another one that is missing from the client's copy: somebody else's transaction
-// is being applied to the copy row by row. It is temporary.
+// errIncomplete means that a row is missing from the client's copy which somebody else is about to write: a row to which another one
+// refers, while a transaction is applied to the copy row by row, or the one of table Open_vSwitch, which ovs-ctl writes after it has started
+// ovsdb-server with a new database. It is temporary.
 var errIncomplete = errors.New("the copy of the database is incomplete")
 
 // do is wait with a timeout, for operations without a context.
@@ -78,16 +79,20 @@ func (s *session) transact(ops ...ovsdb.Operation) ([]ovsdb.OperationResult, err
 	return nil, errors.Join(all...)
 }
 
-// root returns the only row of table Open_vSwitch.
+// root returns the only row of table Open_vSwitch, or errIncomplete if there is none.
 func (s *session) root() (*rootRow, error) {
 	var rows []rootRow
 	if err := s.List(s.ctx, &rows); err != nil {
 		return nil, fmt.Errorf("read table Open_vSwitch: %w", err)
 	}
-	if len(rows) != 1 {
-		return nil, fmt.Errorf("table Open_vSwitch has %d rows, want 1 (made by \"ovs-vsctl --no-wait init\")", len(rows))
+	switch len(rows) {
+	case 1:
+		return &rows[0], nil
+	case 0:
+		return nil, fmt.Errorf("%w: table Open_vSwitch has no row (\"ovs-vsctl --no-wait init\" makes it)", errIncomplete)
+	default:
+		return nil, fmt.Errorf("table Open_vSwitch has %d rows, want 1", len(rows))
 	}
-	return &rows[0], nil
 }
 
 // bridge returns the row of a bridge; false when there is none.

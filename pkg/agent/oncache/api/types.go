@@ -128,6 +128,14 @@ type Conntrack struct {
 	Failed   uint64 `json:"failed"`
 }
 
+// Flushed is what a flush has evicted.
+type Flushed struct {
+	// Scope is "Pod <namespace>/<name>", "Node <name>" or "all".
+	Scope string `json:"scope"`
+	// Entries is the number of entries, of both directions, that were valid until then.
+	Entries int `json:"entries"`
+}
+
 // ModeInfo is the mode that the operator wants.
 type ModeInfo struct {
 	Mode string `json:"mode"`
