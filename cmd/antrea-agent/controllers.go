@@ -59,11 +59,13 @@ type controllers struct {
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
 	// Pods can be connected.
 	podsInstalled, networkReady chan struct{}
+	// cachePrepared is closed when ONCache can take over quickly.
+	cachePrepared <-chan struct{}
 }
 
 // newControllers makes the controllers. Until start they only learn the content of the store.
 func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*controllers, error) {
-	c := &controllers{forwarding: newForwarding(o, n), podsInstalled: make(chan struct{}), networkReady: make(chan struct{})}
+	c := &controllers{forwarding: newForwarding(o, n), podsInstalled: make(chan struct{}), networkReady: make(chan struct{}), cachePrepared: cache.prepared}
 	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)
 	c.localPods = informers.NewSharedInformerFactoryWithOptions(n.clients.Kube, 0, informers.WithTweakListOptions(
 		func(options *metav1.ListOptions) {

@@ -27,8 +27,9 @@ import (
 type onCache struct {
 	// manager is nil when the feature gate is off.
 	manager *oncache.Manager
-	// prepare does what start need not do itself; nil if there is nothing.
-	prepare func()
+	// prepare does what start need not do itself; nil if there is nothing. prepared is closed when it has done so, or is not needed.
+	prepare  func()
+	prepared chan struct{}
 	// start starts the cache, or with the gate off removes what an earlier agent has left of it. ctx ends when the agent stops.
 	start func(ctx context.Context) error
 	// routes answer GET, changes PUT.
@@ -39,9 +40,10 @@ type onCache struct {
 func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	if !o.gates.Enabled(features.ONCache) {
 		return &onCache{
-			start:   func(context.Context) error { return removeONCache(n) },
-			routes:  oncacheRoutes(nil, nil, nil),
-			changes: oncacheChanges(nil, nil),
+			prepared: make(chan struct{}),
+			start:    func(context.Context) error { return removeONCache(n) },
+			routes:   oncacheRoutes(nil, nil, nil),
+			changes:  oncacheChanges(nil, nil),
 		}, nil
 	}
 	mode, err := datapath.ParseMode(o.config.ONCache.Mode)
@@ -73,7 +75,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	}
 	return &onCache{
 		manager: manager,
-		prepare: manager.Prepare,
+		prepare: manager.Prepare, prepared: make(chan struct{}),
 		start: func(ctx context.Context) error {
 			manager.Start()
 			reportUnavailable(n, manager)
@@ -108,6 +110,7 @@ func (c *onCache) begin(p *parts, rounds *agent.Rounds) error {
 	}
 	select {
 	case <-rounds.Forwards():
+		close(c.prepared)
 		return start(p.ctx)
 	default:
 	}
@@ -115,6 +118,7 @@ func (c *onCache) begin(p *parts, rounds *agent.Rounds) error {
 		if c.prepare != nil {
 			c.prepare()
 		}
+		close(c.prepared)
 		if !waitFor(ctx, rounds.Forwards()) {
 			return nil
 		}

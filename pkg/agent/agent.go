@@ -113,7 +113,7 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 		return nil, fmt.Errorf("record that round %d begins: %w", round.RoundNum, err)
 	}
 	initial := round
-	if hits != nil {
+	if hits != nil && i.former.Agrees != nil {
 		initial.Hits = hits
 	}
 	reconnected, err := i.flows.Initialize(ctx, initial, i.node, i.network)

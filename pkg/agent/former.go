@@ -76,6 +76,7 @@ func (h *formerHits) End() error {
 	if err := h.cache.Suspend(); err != nil {
 		return err
 	}
+	klog.InfoS("The former agent's ONCache has no hits from now on")
 	close(h.over)
 	return nil
 }

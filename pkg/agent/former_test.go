@@ -60,20 +60,38 @@ func TestFormerHitsGoOnUntilTheNewCacheCanLearn(t *testing.T) {
 		rec := newRecorder()
 		r := rec.rounds(clock.RealClock{}, false)
 		rec.failures["suspend"] = 1
-		pods, services, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		pods, services, cache, done := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
-			done <- r.Complete(t.Context(), Installed{Before: []<-chan struct{}{closed(), pods}, Soon: []<-chan struct{}{services}, Patience: time.Minute})
+			done <- r.Complete(t.Context(), Installed{
+				Before: []<-chan struct{}{closed(), pods}, Soon: []<-chan struct{}{services}, Patience: time.Minute, Cache: cache,
+			})
 		}()
 		time.Sleep(time.Second)
 		require.Empty(t, rec.taken())
-		require.False(t, isClosed(r.Forwards()))
-		begun := time.Now()
 		close(pods)
+		time.Sleep(time.Second)
+		require.False(t, isClosed(r.Forwards()), "the new one still loads its programs")
+		begun := time.Now()
+		close(cache)
 		<-r.Forwards()
 		require.Equal(t, roundRetryInterval, time.Since(begun), "the first attempt fails")
 		require.Equal(t, []string{"suspend"}, rec.taken(), "Services do not matter to the cache")
 		close(services)
 		require.NoError(t, <-done)
 		require.Equal(t, []string{"suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
+	})
+}
+
+// A cache that cannot be loaded keeps nobody waiting.
+func TestFormerHitsDoNotWaitForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := newRecorder()
+		r := rec.rounds(clock.RealClock{}, false)
+		begun := time.Now()
+		go func() { _ = r.Complete(t.Context(), Installed{Patience: 5 * time.Second, Cache: make(chan struct{})}) }()
+		<-r.Restored()
+		require.Equal(t, 5*time.Second, time.Since(begun))
+		require.Equal(t, "suspend", rec.taken()[0])
+		time.Sleep(time.Minute)
 	})
 }

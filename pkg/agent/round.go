@@ -103,6 +103,8 @@ type Installed struct {
 	// Soon are those for which forwarding waits, once Before is complete, but at most Patience.
 	Soon     []<-chan struct{}
 	Patience time.Duration
+	// Cache is closed when the new cache can take over quickly. Hits of the former one go on until then, but at most Patience. nil: it can.
+	Cache <-chan struct{}
 }
 
 // Rounds ends rounds of flows. It starts with the base flows of a round in place.
@@ -189,12 +191,10 @@ func (r *Rounds) begin(ctx context.Context, installed Installed) error {
 			return err
 		}
 	}
-	if r.hits != nil {
-		if err := r.retry(ctx, "end the hits of the former cache", r.hits.End); err != nil {
-			return err
-		}
+	if err := r.endHits(ctx, installed); err != nil {
+		return err
 	}
-	if err := r.awaitSoon(ctx, installed); err != nil {
+	if err := r.awaitAll(ctx, installed.Soon, installed.Patience); err != nil {
 		return err
 	}
 	if r.waiting {
@@ -216,16 +216,30 @@ func (r *Rounds) begin(ctx context.Context, installed Installed) error {
 	return nil
 }
 
-func (r *Rounds) awaitSoon(ctx context.Context, installed Installed) error {
-	if len(installed.Soon) == 0 {
+// endHits ends the hits of the former cache, if there are any, when the new one can take over.
+func (r *Rounds) endHits(ctx context.Context, installed Installed) error {
+	if r.hits == nil {
 		return nil
 	}
-	patience := r.clock.NewTimer(installed.Patience)
-	defer patience.Stop()
-	for _, ch := range installed.Soon {
-		err := r.await(ctx, ch, patience.C())
+	if installed.Cache != nil {
+		if err := r.awaitAll(ctx, []<-chan struct{}{installed.Cache}, installed.Patience); err != nil {
+			return err
+		}
+	}
+	return r.retry(ctx, "end the hits of the former cache", r.hits.End)
+}
+
+// awaitAll waits until all are closed, but not longer than patience.
+func (r *Rounds) awaitAll(ctx context.Context, all []<-chan struct{}, patience time.Duration) error {
+	if len(all) == 0 {
+		return nil
+	}
+	timer := r.clock.NewTimer(patience)
+	defer timer.Stop()
+	for _, ch := range all {
+		err := r.await(ctx, ch, timer.C())
 		if errors.Is(err, errImpatient) {
-			klog.InfoS("Forwarding begins although not all flows are installed", "after", installed.Patience)
+			klog.InfoS("Going on although not all parts of the agent are ready", "round", r.round.RoundNum, "after", patience)
 			return nil
 		}
 		if err != nil {

@@ -68,6 +68,7 @@ func (s *suite) watchHits(t *testing.T) *hitWatch {
 
 func (w *hitWatch) sample() {
 	var now traffic
+	at := time.Since(w.began)
 	for _, n := range w.s.Nodes {
 		for _, direction := range []string{"tx_packets", "rx_packets"} {
 			for device, count := range map[string]*uint64{uplinkDevice: &now.all, w.s.tunnelDevice(): &now.slow} {
@@ -80,7 +81,7 @@ func (w *hitWatch) sample() {
 			}
 		}
 	}
-	w.samples, w.at = append(w.samples, now), append(w.at, time.Since(w.began))
+	w.samples, w.at = append(w.samples, now), append(w.at, at)
 }
 
 func deviceCounter(n *cluster.Node, device, name string) (uint64, error) {
@@ -91,18 +92,24 @@ func deviceCounter(n *cluster.Node, device, name string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 }
 
-// end logs the seconds and returns the part of all packets that were hits.
+// end logs the seconds and returns the part of the time in which hits went on: at least half of the packets were hits.
 func (w *hitWatch) end(t *testing.T) float64 {
 	t.Helper()
 	close(w.stop)
 	w.done.Wait()
 	require.NoError(t, w.err)
 	var lines strings.Builder
+	var goingOn, missing time.Duration
 	for i := 1; i < len(w.samples); i++ {
-		second := w.samples[i].minus(w.samples[i-1])
+		second, length := w.samples[i].minus(w.samples[i-1]), w.at[i]-w.at[i-1]
+		if second.hits() >= 0.5 {
+			goingOn += length
+		}
+		missing += time.Duration((1 - second.hits()) * float64(length))
 		fmt.Fprintf(&lines, "\n%5.1f s: %6d packets, %5.1f %% hits", w.at[i].Seconds(), second.all, 100*second.hits())
 	}
-	whole := w.samples[len(w.samples)-1].minus(w.samples[0])
-	t.Logf("hits in each second: %s\nof all %d packets: %.1f %%", lines.String(), whole.all, 100*whole.hits())
-	return whole.hits()
+	whole := w.at[len(w.at)-1] - w.at[0]
+	t.Logf("hits in each second: %s\nhits went on for %.1f s of %.1f s; what was missing amounts to %.2f s", lines.String(), goingOn.Seconds(),
+		whole.Seconds(), missing.Seconds())
+	return goingOn.Seconds() / whole.Seconds()
 }

@@ -136,6 +136,8 @@ func TestOtherFlowsAfterRestart(t *testing.T) {
 	otherGateway.Gateway.MAC = mustMAC("0a:00:00:00:00:02")
 	withoutCache := proxyAllFeatures
 	withoutCache.ONCache = false
+	otherRejection := proxyAllFeatures
+	otherRejection.PacketInRate = 0
 	install := func(edit func(*everything)) func(*testing.T, Client) {
 		return func(t *testing.T, c Client) {
 			e := everyKind()
@@ -154,6 +156,7 @@ func TestOtherFlowsAfterRestart(t *testing.T) {
 		{"Pod without mark flows", &formerHits{learned: map[uint32]uint16{77: 6}}, nil, proxyAllFeatures, nil},
 		{"base flows", nil, &otherGateway, proxyAllFeatures, nil},
 		{"tables", nil, nil, withoutCache, nil},
+		{"base flows of Services", nil, nil, otherRejection, nil},
 		{"rule with another peer", nil, nil, proxyAllFeatures, install(func(e *everything) {
 			e.rules[0] = ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.22/32"), tcp(80))
 		})},
@@ -189,6 +192,22 @@ func TestOtherFlowsAfterRestart(t *testing.T) {
 			require.Equal(t, 1, hits.ended)
 		})
 	}
+}
+
+// Flows of former rounds are deleted at once if their tables mean something else now, even if the base flows are the same.
+func TestFlowsInOtherTablesAfterRestart(t *testing.T) {
+	sw, hits, round := inMemory(), learned(), uint16(testRound)
+	former := NewClient(sw(), noTableNames, proxyAllFeatures).(*client)
+	_, err := former.Initialize(t.Context(), RoundInfo{RoundNum: testRound}, dualStackNode, testNetwork)
+	require.NoError(t, err)
+	require.NoError(t, installPodA(former))
+	require.NoError(t, installMarks(former))
+	names := former.generator.names()
+	names[former.generator.id(tableL3Forwarding)] = "Routing"
+	c := NewClient(sw(), noTableNames, proxyAllFeatures)
+	_, err = c.Initialize(t.Context(), RoundInfo{RoundNum: testRound + 1, PrevRoundNum: &round, FormerTables: names, Hits: hits}, dualStackNode, testNetwork)
+	require.NoError(t, err)
+	require.Equal(t, 1, hits.ended)
 }
 
 // Only packets that open connections meet the flows of Services, which may differ.
