@@ -96,7 +96,11 @@ func (r *stream) waitFastIfGate(t *testing.T) {
 	}
 }
 
-// end checks that nothing was lost. maxLost applies to the pings of each connection.
+// ownLosses is how many datagrams of a connection Open vSwitch itself may lose, while its bridge is changed, where no fast path carries them:
+// one was seen when a mirror came or went, on a busy machine.
+const ownLosses = 2
+
+// end checks that nothing was lost. maxLost applies to the pings of each connection that the fast path carries.
 func (r *stream) end(t *testing.T, maxLost int) {
 	t.Helper()
 	for _, c := range r.connections {
@@ -106,7 +110,11 @@ func (r *stream) end(t *testing.T, maxLost int) {
 		t.Logf("%s: pings: %d lost of %d (first %d, last %d), longest gap %.0f ms, RTT %+v us; TCP: %d bytes, longest stall %.0f ms", c.name,
 			p.Lost, p.Sent, p.FirstLost, p.LastLost, p.LongestGapMs, p.RTT, sent.Bytes, sent.Received.LongestStallMs)
 		requireIntact(t, sent)
-		require.LessOrEqual(t, p.Lost, maxLost, "%s: %+v", c.name, p)
+		allowed := maxLost
+		if !r.s.expectsFast(c.udp) {
+			allowed += ownLosses
+		}
+		require.LessOrEqual(t, p.Lost, allowed, "%s: %+v", c.name, p)
 		require.Zero(t, p.Duplicated, "%s: %+v", c.name, p)
 		require.Zero(t, p.Corrupted, "%s: %+v", c.name, p)
 	}
