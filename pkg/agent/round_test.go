@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
@@ -114,11 +113,7 @@ func (r *recorder) rounds(c clock.Clock, waiting bool) *Rounds {
 		Suspend:  func() error { return r.step("suspend") },
 		StopHits: func() error { return r.step("stop hits") },
 	}
-	var hits *formerHits
-	if !waiting {
-		hits = newFormerHits(former, interfacestore.NewInterfaceStore())
-	}
-	return newRounds(r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, hits)
+	return newRounds(r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, waiting)
 }
 
 func (r *recorder) gateway(context.Context) error { return r.step("gateway") }
@@ -147,12 +142,12 @@ func TestCompleteRoundWaitsForControllersAndAge(t *testing.T) {
 	close(pods)
 	<-r.Restored()
 	waitForTimer(t, c)
-	require.Equal(t, []string{"suspend", "clear flow-restore-wait"}, rec.taken(), "forwarding does not wait for the age")
+	require.Equal(t, []string{"clear flow-restore-wait"}, rec.taken(), "forwarding does not wait for the age")
 	c.Step(6 * time.Second)
 	require.True(t, c.HasWaiters(), "the round is 9 s old")
 	c.Step(time.Second)
 	require.NoError(t, <-done)
-	require.Equal(t, []string{"suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
+	require.Equal(t, []string{"clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
 }
 
 func TestCompleteRoundRetriesEachStep(t *testing.T) {
@@ -168,7 +163,7 @@ func TestCompleteRoundRetriesEachStep(t *testing.T) {
 		c.Step(roundRetryInterval)
 	}
 	require.NoError(t, <-done)
-	require.Equal(t, []string{"suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
+	require.Equal(t, []string{"clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
 }
 
 func TestCompleteRoundEndsWithItsContext(t *testing.T) {
@@ -289,7 +284,7 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 
 	c.Step(minRoundAge)
 	require.NoError(t, r.Complete(ctx, Installed{}))
-	require.Equal(t, []string{"replay", "gateway", "suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
+	require.Equal(t, []string{"replay", "gateway", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
 		"before the first complete install flow-restore-wait is not cleared by a reconnection")
 
 	rec.mu.Lock()
@@ -299,8 +294,8 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 		<-rec.done
 	}
 	reconnected <- struct{}{}
-	// The timer that there is may still be that of the checks after the first reconnection.
-	require.Eventually(t, func() bool { c.Step(roundRetryInterval); return len(rec.done) > 0 }, 10*time.Second, time.Millisecond)
+	waitForTimer(t, c)
+	c.Step(roundRetryInterval)
 	require.Equal(t, "replay", <-rec.done)
 	require.Equal(t, "clear flow-restore-wait", <-rec.done)
 	cancel()

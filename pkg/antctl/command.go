@@ -50,11 +50,7 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		if endpoint == nil {
 			continue
 		}
-		command := newSubcommand(definition, endpoint, s.asker(endpoint))
-		if definition.Watch {
-			addWatch(command, definition, s)
-		}
-		groups[definition.Group].AddCommand(command)
+		groups[definition.Group].AddCommand(newSubcommand(definition, endpoint, s.asker(endpoint)))
 	}
 	for _, a := range absentCommands {
 		if slices.Contains(a.modes, env.Mode) {

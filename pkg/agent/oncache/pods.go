@@ -24,13 +24,9 @@ type localPod struct {
 	ifIndex int // 0 when it has no interface
 	kind    string
 	role    datapath.Role
-	// onOVS says why its traffic takes the slow path; "" when it is announced. reason is the kind.
-	onOVS  string
-	reason stayReason
+	// onOVS says why its traffic takes the slow path; "" when it is announced.
+	onOVS string
 }
-
-// stay notes why the Pod is not announced.
-func (p *localPod) stay(err error) { p.onOVS, p.reason = err.Error(), reasonOf(err) }
 
 // podAnnouncer decides which of the local Pods use the cache, and attaches the programs to their interfaces.
 type podAnnouncer struct {
@@ -128,10 +124,7 @@ func (a *podAnnouncer) add(pod Pod, seen captures) *localPod {
 		a.withdraw(p)
 	}
 	if err != nil {
-		p.stay(err)
-		if p.reason == stayFailure {
-			a.table.failures.add(operationPod)
-		}
+		p.onOVS = err.Error()
 		klog.InfoS("Pod stays on Open vSwitch", "pod", klog.KRef(pod.Namespace, pod.Name), "interface", pod.InterfaceName, "reason", err)
 	}
 	return p
@@ -146,11 +139,11 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	}
 	p.ifIndex, p.kind = device.Attrs().Index, device.Type()
 	if p.role, err = podRole(device); err != nil {
-		return stays(stayInterface, err)
+		return err
 	}
 	// Pods without a slot are checked once per lease. That must not attach and detach programs each time.
 	if err := a.table.room(p.InterfaceName); err != nil {
-		return stays(stayRoom, err)
+		return err
 	}
 	if err := a.bypassed(p, seen); err != nil {
 		return err
@@ -204,7 +197,6 @@ func (a *podAnnouncer) withdraw(p *localPod) {
 		return
 	}
 	if err := a.dp.Detach(p.ifIndex); err != nil {
-		a.table.failures.add(operationPod)
 		klog.ErrorS(err, "Could not remove ONCache programs from an interface", "interface", p.InterfaceName)
 	}
 }
@@ -220,7 +212,7 @@ func (a *podAnnouncer) bypassed(p *localPod, seen captures) error {
 		return err
 	}
 	if len(found) > 0 {
-		return stays(stayBypass, fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; ")))
+		return fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; "))
 	}
 	return nil
 }
@@ -248,7 +240,7 @@ func (a *podAnnouncer) review(seen captures) {
 	for _, p := range a.pods {
 		if p.onOVS != "" {
 			if err := a.announce(p, seen); err != nil {
-				p.stay(err)
+				p.onOVS = err.Error()
 				continue
 			}
 			klog.InfoS("Pod may use ONCache again", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName)
@@ -261,7 +253,7 @@ func (a *podAnnouncer) review(seen captures) {
 		}
 		if err != nil {
 			klog.InfoS("Pod moves to Open vSwitch", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName, "reason", err)
-			p.stay(err)
+			p.onOVS = err.Error()
 			a.withdraw(p)
 		}
 	}
