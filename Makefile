@@ -90,7 +90,7 @@ deps: ## Install what building and testing needs (Debian 12, root)
 	$(GO) mod download
 
 # What make test, make demo and make demo-up say before they install anything: the minutes they take at first, and later.
-minutes-test := 75 45
+minutes-test := 61 45
 minutes-demo := 15 8
 minutes-demo-up := 8 3
 minutes-cluster-up := 20 4

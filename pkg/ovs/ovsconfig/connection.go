@@ -133,8 +133,8 @@ func (c *Connection) attempt(ctx context.Context) (*guarded, error) {
 	defer stop()
 	cl, err := c.open(context.WithoutCancel(ctx), "unix:"+socket, guard.connected)
 	if err != nil {
-		// When the guard has ended the connection it knows the reason; the client knows only that it has ended.
-		if reason := guard.reason(); reason != nil {
+		// Whoever has ended the connection knows the reason: the guard, or the client. The other one knows only that it has ended.
+		if reason := guard.reason(); reason != nil && !errors.Is(reason, errReadLibrary) {
 			err = reason
 		}
 		guard.close(err)

@@ -34,6 +34,12 @@ const echoID = `"antrea-guard"`
 
 var errHung = errors.New("ovsdb-server has not answered an echo")
 
+// What ends the guard when the connection to one side has ended.
+var (
+	errReadLibrary = errors.New("read from libovsdb")
+	errReadServer  = errors.New("read from ovsdb-server")
+)
+
 // guard stands between libovsdb and ovsdb-server, because libovsdb does not check what it receives. Some answers make the
 // process panic, in goroutines of libovsdb; others are dropped in part, and its copy of the database is wrong from then on.
 // Therefore a message that the guard's vetter refuses ends the connection; so does a server that does not answer.
@@ -101,8 +107,8 @@ func (g *guard) run(library net.Conn, err error, interval time.Duration) {
 		_ = library.Close()
 		return
 	}
-	go g.pass(library, g.toServer, "libovsdb")
-	go g.pass(g.server, g.toLibrary, "ovsdb-server")
+	go g.pass(library, g.toServer, errReadLibrary)
+	go g.pass(g.server, g.toLibrary, errReadServer)
 	go g.echo(interval)
 }
 
@@ -138,14 +144,14 @@ func (g *guard) reason() error {
 	return g.err
 }
 
-// pass gives each message of one side to handle, until an error ends the guard.
-func (g *guard) pass(from io.Reader, handle func(json.RawMessage) error, name string) {
+// pass gives each message of one side to handle, until an error ends the guard: end, if the messages cannot be read.
+func (g *guard) pass(from io.Reader, handle func(json.RawMessage) error, end error) {
 	limited := &limitedReader{r: from}
 	decoder := json.NewDecoder(limited)
 	for {
 		var message json.RawMessage
 		if err := decoder.Decode(&message); err != nil {
-			g.close(fmt.Errorf("read from %s: %w", name, err))
+			g.close(fmt.Errorf("%w: %w", end, err))
 			return
 		}
 		limited.read = 0
