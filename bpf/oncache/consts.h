@@ -19,7 +19,8 @@
 
 #define CANDIDATE_BITS 15 /* cells for flows that have missed once, 8 bytes each */
 
-#define PASSED_BYTES (1 << 19) /* a power of two, 56 for each event */
+#define PASSED_BYTES (1 << 19)	/* a power of two, 56 for each event */
+#define RETIRED_BYTES (1 << 20) /* 11,000 entries that nobody has read */
 
 #define ENDPOINT_SLOTS 1024	/* local Pods: the Kubernetes limit is 110 by default, 512 on the largest Nodes */
 #define FLOW_MAPS 4		/* egress and ingress, IPv4 and IPv6: 2 * (IPv6) + (ingress) */

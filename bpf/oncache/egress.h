@@ -230,6 +230,7 @@ static __always_inline struct onc_egress *own_egress(const struct packet *p, con
 static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_egress fresh = {}, *own;
+	struct onc_retired *old;
 	struct packet p = {}, back = {};
 	struct onc_validity *other;
 	struct onc_endpoint *ep;
@@ -297,6 +298,8 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - off);
 	count_new(ONC_EGRESS, p.ipv6, t.endpoint, own ? &own->v : NULL);
+	old = own ? begin_retire(&p, true, own->packets, own->bytes, own->created) : NULL;
 	store_egress(&p, &fresh);
+	end_retire(old, true);
 	return ONC_LEARNED;
 }

@@ -13,9 +13,9 @@ static __always_inline void end_both(const struct packet *out, const struct onc_
 {
 	/* A deletion takes a lock even if there is nothing to delete. */
 	if (egress)
-		delete_egress(out, egress->v.endpoint);
+		delete_egress(out, egress);
 	if (ingress)
-		delete_ingress(in, ingress->v.endpoint);
+		delete_ingress(in, out, ingress);
 	begin_anew(out);
 	begin_anew(in);
 }

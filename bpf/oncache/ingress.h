@@ -234,6 +234,7 @@ static __always_inline struct onc_ingress *own_ingress(const struct packet *p, c
 static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_ingress fresh = {}, *own;
+	struct onc_retired *old;
 	struct packet p = {}, back = {};
 	struct onc_validity *other;
 	struct onc_endpoint *ep;
@@ -303,6 +304,8 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - L2_LEN);
 	count_new(ONC_INGRESS, p.ipv6, endpoint_slot, own ? &own->v : NULL);
+	old = own ? begin_retire(&back, false, own->packets, own->bytes, own->created) : NULL;
 	store_ingress(&p, &fresh);
+	end_retire(old, true);
 	return ONC_LEARNED;
 }

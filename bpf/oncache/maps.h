@@ -153,6 +153,12 @@ struct {
 	__uint(max_entries, PASSED_BYTES);
 } passed SEC(".maps");
 
+/* What entries had counted when they were removed or replaced; read by the agent if it exports flow records. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RETIRED_BYTES);
+} retired SEC(".maps");
+
 /* Packets by program and reason: index program * ONC_REASONS + reason. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -89,6 +89,7 @@ SEC("tc") int oncache_jiffies(struct __sk_buff *skb)
 
 /* Adds types that no map has to the type information, from which the agent gets its copies. */
 const struct onc_passed *onc_passed_type __attribute__((unused));
+const struct onc_retired *onc_retired_type __attribute__((unused));
 const enum onc_program *onc_program_type __attribute__((unused));
 const enum onc_reason *onc_reason_type __attribute__((unused));
 

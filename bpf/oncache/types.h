@@ -187,6 +187,17 @@ struct onc_passed {
 	struct onc_flow6 flow;
 };
 
+/* Tells the agent what an entry had counted when it was removed or replaced. flow has the 5-tuple of what the local Pod
+ * sends, whichever direction the entry was for, with IPv4 addresses as in struct onc_passed. */
+struct onc_retired {
+	struct onc_flow6 flow;
+	__u8 egress;
+	__u8 pad[7];
+	__u64 packets;
+	__u64 bytes;
+	__u64 created;
+};
+
 /* Key of endpoint_ips and service_ips: an IPv6 address, or an IPv4 address mapped to one (RFC 4291, section 2.5.5.2).
  */
 struct onc_address {

@@ -22,8 +22,9 @@ var oncacheDefinition = Definition{
 		"  flows      cached flows, one row per direction, the busiest first\n" +
 		"  nodes      remote Nodes that flows may go to\n" +
 		"  endpoints  local Pods that may use the cache",
-	Example: "  antctl get oncache\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
+	Example: "  antctl get oncache\n  antctl get oncache --watch\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
 	Args:    []Arg{{Name: "view"}},
+	Watch:   true,
 	Flags: []Flag{
 		{Name: "namespace", Shorthand: "n", Usage: "Only flows of local Pods of this Namespace"},
 		{Name: "pod", Shorthand: "p", Usage: "Only flows of this local Pod; needs --namespace"},
@@ -57,6 +58,23 @@ var oncacheModeDefinition = Definition{
 	Args:    []Arg{{Name: "mode"}},
 	Agent: &Endpoint{Path: "/oncache/mode", ChangedBy: "mode", Response: Object(
 		Column[api.ModeInfo]{"MODE", func(m api.ModeInfo) string { return m.Mode }},
+	)},
+}
+
+var oncacheFlushDefinition = Definition{
+	Use: "flush", Group: ONCache,
+	Short: "Evict entries of the ONCache fast path on this Node",
+	Long: "Evict the entries of a local Pod, of those to and from a remote Node, or all entries of the ONCache fast path on this Node.\n" +
+		"No connection is interrupted: its next packets go through Open vSwitch, and the cache learns from them again.",
+	Example: "  antctl oncache flush --pod ns1/pod1\n  antctl oncache flush --node node-2\n  antctl oncache flush --all",
+	Flags: []Flag{
+		{Name: "pod", Shorthand: "p", Usage: "Local Pod whose entries are evicted, NAMESPACE/NAME"},
+		{Name: "node", Usage: "Remote Node whose entries are evicted, with the outer header of packets to it"},
+		{Name: "all", Usage: "Evict all entries and all outer headers", Bool: true},
+	},
+	Agent: &Endpoint{Path: "/oncache/flush", Changes: true, Response: Object(
+		Column[api.Flushed]{"FLUSHED", func(f api.Flushed) string { return f.Scope }},
+		Column[api.Flushed]{"ENTRIES", func(f api.Flushed) string { return fmt.Sprint(f.Entries) }},
 	)},
 }
 

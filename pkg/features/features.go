@@ -113,7 +113,7 @@ var controllerOnlyGates = []featuregate.Feature{AdminNetworkPolicy, ClusterNetwo
 // builtAgentGates and builtControllerGates are the gates of each component that change what this version does.
 var (
 	builtAgentGates = []featuregate.Feature{
-		AntreaProxy, CleanupStaleUDPSvcConntrack, EndpointSlice, NetworkPolicyStats, ONCache, PreferSameTrafficDistribution,
+		AntreaProxy, CleanupStaleUDPSvcConntrack, EndpointSlice, FlowExporter, NetworkPolicyStats, ONCache, PreferSameTrafficDistribution,
 		ServiceTrafficDistribution, TopologyAwareHints,
 	}
 	builtControllerGates = []featuregate.Feature{NetworkPolicyStats}

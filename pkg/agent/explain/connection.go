@@ -52,6 +52,9 @@ func (c *serviceCase) connections(excluded *api.Treatment) ([]api.ExplainedConne
 	}
 	var described []api.ExplainedConnection
 	for e, o := range open {
+		if c.clientPort != 0 && e.client.Port() != c.clientPort {
+			continue
+		}
 		described = append(described, api.ExplainedConnection{
 			Client: e.client.String(), Endpoint: e.server.String(), Flows: o.flows, Treatment: c.connectionTreatment(e, o, excluded),
 		})

@@ -84,6 +84,7 @@ func TestExplain(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		from, to     string
+		port         uint16
 		protocol     string
 		state        string
 		flows        []api.FlowInfo
@@ -106,6 +107,11 @@ func TestExplain(t *testing.T) {
 			{Direction: "egress", Protocol: "TCP", Source: "10.0.0.1:4000", Destination: "10.96.0.1:443", Translated: "10.0.1.1:80", State: "active"},
 			{Direction: "ingress", Protocol: "TCP", Source: "10.0.1.1:80", Destination: "10.0.0.1:4000", Translated: "10.96.0.1:443", State: "active"},
 			{Direction: "egress", Protocol: "TCP", Source: "10.0.0.1:4001", Destination: "10.96.0.1:443", Translated: "10.0.1.2:80", State: "active"}}},
+		{name: "by addresses", from: "10.0.0.1", to: "10.0.1.1", flows: active, path: "fast", reason: "active", entries: 2},
+		{name: "by addresses, from another Node", from: "10.0.1.1", to: "10.0.0.1", flows: active, path: "fast", reason: "active", entries: 1},
+		{name: "5-tuple", from: "10.0.0.1", port: 4000, to: "10.0.1.1", flows: active, path: "fast", reason: "active", entries: 2},
+		{name: "5-tuple that does not exist", from: "10.0.0.1", port: 4009, to: "10.0.1.1", flows: active, path: "slow", reason: "no_entry"},
+		{name: "5-tuple, denied", from: "ns/here", port: 4009, to: "10.0.1.1", rules: fakePolicies{rule(openflow.PolicyEgress)}, path: "denied", reason: "policy"},
 		{name: "SCTP", from: "ns/here", to: "ns/there", protocol: "sctp", path: "slow", reason: "protocol"},
 		{name: "observing", from: "ns/here", to: "ns/there", state: api.StateObserving, flows: active, path: "slow", reason: "observing", entries: 2},
 		{name: "gate off", from: "ns/here", to: "ns/there", state: "none", path: "slow", reason: "not enabled"},
@@ -128,7 +134,7 @@ func TestExplain(t *testing.T) {
 			if test.protocol != "" {
 				protocol = test.protocol
 			}
-			answer, err := e.Explain(t.Context(), Question{From: test.from, To: test.to, Protocol: protocol, Port: 80})
+			answer, err := e.Explain(t.Context(), Question{From: test.from, To: test.to, Protocol: protocol, Port: 80, SourcePort: test.port})
 			require.NoError(t, err)
 			require.Equal(t, test.path, answer.Path)
 			require.Equal(t, test.reason, answer.Reason)

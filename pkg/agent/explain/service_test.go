@@ -294,8 +294,9 @@ func TestBadQuestionsAboutServices(t *testing.T) {
 		{q: Question{From: "ns/here", Service: "ns/absent"}, want: "Service ns/absent: not found", is: ErrNoService},
 		{q: Question{From: "ns/here", Service: "ns/web", Port: 81}, want: "port 81/TCP", is: ErrNoService},
 		{q: Question{From: "ns/here", Service: "ns/web"}, off: true, want: "which is off", is: ErrNoService},
-		{q: Question{From: "ns/here", To: "10.0.0.2"}, want: "name the Pod", is: ErrBadQuestion},
-		{q: Question{From: "ns/here", To: "10.0.1.7"}, want: "name the Pod", is: ErrBadQuestion},
+		{q: Question{From: "10.0.1.7", To: "10.96.0.1"}, want: "translated on the Node of the client", is: ErrNotHere},
+		{q: Question{From: "10.0.1.7", To: "10.0.1.8"}, want: "neither Pod is on this Node", is: ErrNotHere},
+		{q: Question{From: "here", To: "10.0.1.8"}, want: "NAMESPACE/NAME or an address", is: ErrBadQuestion},
 		{q: Question{From: "ns/neighbor", To: "fd00:96::1"}, want: "no IP version in common", is: ErrBadQuestion},
 	} {
 		e := explainerOf(&test)

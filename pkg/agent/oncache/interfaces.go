@@ -27,6 +27,8 @@ type InterfaceStore interface {
 	Pods() []Pod
 	// Subscribe calls back synchronously after each change; exactly one of added and removed is not nil.
 	Subscribe(func(added, removed *Pod))
+	// Limited is the number of local Pods that it does not list because their bandwidth is limited.
+	Limited() int
 }
 
 // FlowClient is the part of the OpenFlow client that the cache needs.
@@ -53,6 +55,7 @@ type slots interface {
 	NoteEpoch(slot int, epoch uint32)
 	SetNode(slot int, ip netip.Addr)
 	ClearNode(slot int)
+	BumpNode(slot int)
 	AddPodNetwork(p netip.Prefix, slot int) error
 	RemovePodNetwork(p netip.Prefix) error
 	AddServiceAddress(address netip.Addr) error

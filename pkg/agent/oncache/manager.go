@@ -28,6 +28,9 @@ const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
 // ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
 const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
 
+// ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment.
+const ReasonSuspended problem.Reason = "ONCacheSuspended"
+
 // errNotStarted is why the cache is not in use before Start.
 var errNotStarted = errors.New("the agent has not installed the flows of Open vSwitch yet")
 
@@ -78,17 +81,38 @@ type Manager struct {
 	wake     chan struct{}
 	pods     *podAnnouncer
 	uplink   *uplinkKeeper
+	failures *failures
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
 	mu          sync.Mutex
 	unavailable error
+	// loading is held while programs and maps are loaded.
+	loading sync.Mutex
 }
 
 // New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
 	m := &Manager{config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
+	m.failures = m.uplink.failures
 	return m
 }
+
+// Prepare does what takes long in Start and disturbs nothing: the hits of an earlier agent may go on meanwhile. What fails, Start tries again.
+func (m *Manager) Prepare() {
+	if m.config.TunnelCsum {
+		return
+	}
+	err := m.load()
+	if err == nil {
+		_, err = readUplink(&m.config)
+	}
+	if err != nil {
+		klog.ErrorS(err, "Could not prepare ONCache, will try again when it starts")
+	}
+}
+
+// Observe names who is told of changes. It is called before Start.
+func (m *Manager) Observe(o Observer) { m.uplink.mode.observer = o }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
 // Pods. It is called once, when Open vSwitch forwards by flows of this agent, and no hits of an earlier one are possible. Controllers may run:
@@ -134,6 +158,7 @@ func (m *Manager) start() error {
 		return err
 	}
 	m.table = newTable(m.dp, time.Now, m.poke, former, rand.Uint32N(datapath.MaxEpoch))
+	m.table.failures = m.failures
 	m.store.Subscribe(m.pods.changed)
 	wanted := m.pods.begin(m.dp, m.table, m.store.Pods())
 	if err := m.detachExcept(append(wanted, uplink.IfIndex)); err != nil {
@@ -150,8 +175,13 @@ func (m *Manager) start() error {
 	return nil
 }
 
-// load loads or adopts the programs and their maps.
+// load loads or adopts the programs and their maps, once.
 func (m *Manager) load() (err error) {
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	if m.balancer != nil {
+		return nil
+	}
 	opts := datapath.Options{PinPath: m.config.PinPath, MaxFlows: m.config.MaxFlows, Hook: m.config.Hook}
 	if m.config.IPv6 {
 		opts.MaxFlows6 = m.config.MaxFlows
@@ -263,6 +293,7 @@ func (m *Manager) writeMarks() (again bool) {
 	marks, serials := m.table.pendingMarks()
 	if len(marks) > 0 {
 		if err := m.flows.InstallMarkFlows(marks); err != nil {
+			m.failures.add(operationMarks)
 			klog.ErrorS(err, "Could not write ONCache mark flows to Open vSwitch, trying again", "endpoints", len(marks))
 			return true
 		}
@@ -278,7 +309,7 @@ func (m *Manager) writeMarks() (again bool) {
 // SetMode changes the mode at once. Packets in flight are not affected: one hit more or less takes the other path.
 func (m *Manager) SetMode(mode datapath.Mode) error {
 	if reason := m.Unavailable(); reason != nil {
-		return fmt.Errorf("ONCache is not available on this Node: %w", reason)
+		return fmt.Errorf("%w: %w", ErrUnavailable, reason)
 	}
 	former := m.uplink.mode.want(mode)
 	klog.InfoS("Changed the ONCache mode", "from", former, "to", mode)
@@ -310,4 +341,17 @@ func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
 		return nil
 	}
 	return m.dp.Flows(yield)
+}
+
+// NewRetiredReader reads what entries had counted that were removed or replaced. removed is told the same of entries that the agent
+// itself removes. It fails while the cache is not available.
+func (m *Manager) NewRetiredReader(removed func(datapath.Retired)) (*datapath.RetiredReader, error) {
+	if reason := m.Unavailable(); reason != nil {
+		return nil, reason
+	}
+	reader, err := m.dp.NewRetiredReader()
+	if err == nil {
+		m.dp.OnRemoved(removed)
+	}
+	return reader, err
 }

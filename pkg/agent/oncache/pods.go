@@ -24,9 +24,13 @@ type localPod struct {
 	ifIndex int // 0 when it has no interface
 	kind    string
 	role    datapath.Role
-	// onOVS says why its traffic takes the slow path; "" when it is announced.
-	onOVS string
+	// onOVS says why its traffic takes the slow path; "" when it is announced. reason is the kind.
+	onOVS  string
+	reason stayReason
 }
+
+// stay notes why the Pod is not announced.
+func (p *localPod) stay(err error) { p.onOVS, p.reason = err.Error(), reasonOf(err) }
 
 // podAnnouncer decides which of the local Pods use the cache, and attaches the programs to their interfaces.
 type podAnnouncer struct {
@@ -124,7 +128,10 @@ func (a *podAnnouncer) add(pod Pod, seen captures) *localPod {
 		a.withdraw(p)
 	}
 	if err != nil {
-		p.onOVS = err.Error()
+		p.stay(err)
+		if p.reason == stayFailure {
+			a.table.failures.add(operationPod)
+		}
 		klog.InfoS("Pod stays on Open vSwitch", "pod", klog.KRef(pod.Namespace, pod.Name), "interface", pod.InterfaceName, "reason", err)
 	}
 	return p
@@ -139,11 +146,11 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	}
 	p.ifIndex, p.kind = device.Attrs().Index, device.Type()
 	if p.role, err = podRole(device); err != nil {
-		return err
+		return stays(stayInterface, err)
 	}
 	// Pods without a slot are checked once per lease. That must not attach and detach programs each time.
 	if err := a.table.room(p.InterfaceName); err != nil {
-		return err
+		return stays(stayRoom, err)
 	}
 	if err := a.bypassed(p, seen); err != nil {
 		return err
@@ -197,6 +204,7 @@ func (a *podAnnouncer) withdraw(p *localPod) {
 		return
 	}
 	if err := a.dp.Detach(p.ifIndex); err != nil {
+		a.table.failures.add(operationPod)
 		klog.ErrorS(err, "Could not remove ONCache programs from an interface", "interface", p.InterfaceName)
 	}
 }
@@ -212,7 +220,7 @@ func (a *podAnnouncer) bypassed(p *localPod, seen captures) error {
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; "))
+		return stays(stayBypass, fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; ")))
 	}
 	return nil
 }
@@ -240,7 +248,7 @@ func (a *podAnnouncer) review(seen captures) {
 	for _, p := range a.pods {
 		if p.onOVS != "" {
 			if err := a.announce(p, seen); err != nil {
-				p.onOVS = err.Error()
+				p.stay(err)
 				continue
 			}
 			klog.InfoS("Pod may use ONCache again", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName)
@@ -253,7 +261,7 @@ func (a *podAnnouncer) review(seen captures) {
 		}
 		if err != nil {
 			klog.InfoS("Pod moves to Open vSwitch", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName, "reason", err)
-			p.onOVS = err.Error()
+			p.stay(err)
 			a.withdraw(p)
 		}
 	}

@@ -39,6 +39,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	}
 	s.Hook = string(m.dp.Hook())
 	s.Mode, s.State, s.Reason = m.stateNow()
+	s.Time = time.Now()
 	counters, err := m.dp.Counters()
 	if err != nil {
 		return nil, err
@@ -127,38 +128,70 @@ type FlowFilter struct {
 	Limit int
 }
 
-// Flows lists entries of the cache, busiest first.
+// Flows lists entries of the cache, those with the most packets first.
 func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	out := []api.FlowInfo{}
 	if m.Unavailable() != nil {
 		return out, nil
 	}
 	pods, nodes := m.slotNames()
+	selected := busiest{limit: filter.Limit}
 	err := m.dp.Flows(func(f datapath.Flow) bool {
-		info := api.FlowInfo{
-			Direction: string(f.Direction), Protocol: protocolName(f.Protocol),
-			Source: f.Source.String(), Destination: f.Destination.String(),
-			Pod: pods[f.EndpointSlot], Node: nodes[f.NodeSlot], State: flowState(&f),
-			Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
+		if filter.selects(&f, pods[f.EndpointSlot], nodes[f.NodeSlot]) {
+			selected.add(f)
 		}
-		if f.Translated.IsValid() {
-			info.Translated = f.Translated.String()
-		}
-		switch {
-		case filter.Namespace != "" && !strings.HasPrefix(info.Pod, filter.Namespace+"/"),
-			filter.Pod != "" && info.Pod != filter.Namespace+"/"+filter.Pod,
-			filter.Node != "" && filter.Node != info.Node,
-			filter.Address.IsValid() && !slices.Contains([]netip.Addr{f.Source.Addr(), f.Destination.Addr(), f.Translated.Addr()}, filter.Address):
-			return true
-		}
-		out = append(out, info)
 		return true
 	})
-	slices.SortFunc(out, func(a, b api.FlowInfo) int { return cmp.Compare(b.Packets, a.Packets) })
-	if filter.Limit > 0 && len(out) > filter.Limit {
-		out = out[:filter.Limit]
+	for _, f := range selected.take() {
+		out = append(out, flowInfo(&f, pods, nodes))
 	}
 	return out, err
+}
+
+// selects tells whether the filter lets a flow of a Pod (namespace/name) and a Node pass.
+func (filter *FlowFilter) selects(f *datapath.Flow, pod, node string) bool {
+	return (filter.Namespace == "" || strings.HasPrefix(pod, filter.Namespace+"/")) &&
+		(filter.Pod == "" || pod == filter.Namespace+"/"+filter.Pod) &&
+		(filter.Node == "" || node == filter.Node) &&
+		(!filter.Address.IsValid() || slices.Contains([]netip.Addr{f.Source.Addr(), f.Destination.Addr(), f.Translated.Addr()}, filter.Address))
+}
+
+func flowInfo(f *datapath.Flow, pods, nodes map[int]string) api.FlowInfo {
+	info := api.FlowInfo{
+		Direction: string(f.Direction), Protocol: protocolName(f.Protocol),
+		Source: f.Source.String(), Destination: f.Destination.String(),
+		Pod: pods[f.EndpointSlot], Node: nodes[f.NodeSlot], State: flowState(f),
+		Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
+	}
+	if f.Translated.IsValid() {
+		info.Translated = f.Translated.String()
+	}
+	return info
+}
+
+// busiest keeps the limit flows with the most packets of those added; all of them for 0. A full cache has millions.
+type busiest struct {
+	limit int
+	flows []datapath.Flow
+}
+
+func (b *busiest) add(f datapath.Flow) {
+	b.flows = append(b.flows, f)
+	if b.limit > 0 && len(b.flows) >= 2*b.limit+flowSlack {
+		b.take()
+	}
+}
+
+// flowSlack makes small limits sort less often.
+const flowSlack = 1000
+
+// take sorts and cuts.
+func (b *busiest) take() []datapath.Flow {
+	slices.SortFunc(b.flows, func(x, y datapath.Flow) int { return cmp.Compare(y.Packets, x.Packets) })
+	if b.limit > 0 && len(b.flows) > b.limit {
+		b.flows = b.flows[:b.limit]
+	}
+	return b.flows
 }
 
 // flowState returns the first condition that the entry does not meet, as the reason under which a packet would be counted.

@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,5 +35,39 @@ func TestFlowState(t *testing.T) {
 			c.change(&f)
 			require.Equal(t, c.state, flowState(&f))
 		})
+	}
+}
+
+// TestBusiest: a limit keeps the flows with the most packets, however many there are, without keeping them all.
+func TestBusiest(t *testing.T) {
+	all, three := busiest{}, busiest{limit: 3}
+	most := 0
+	for i := range 10_000 {
+		f := datapath.Flow{Packets: uint64(i * 7919 % 10_007)} // all different
+		all.add(f)
+		three.add(f)
+		most = max(most, len(three.flows))
+	}
+	require.Less(t, most, 2*3+flowSlack)
+	require.Len(t, all.take(), 10_000)
+	require.Equal(t, all.take()[:3], three.take())
+	require.EqualValues(t, 10_006, three.take()[0].Packets)
+}
+
+// TestFilter: which flows a filter lets pass.
+func TestFilter(t *testing.T) {
+	f := &datapath.Flow{Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.96.0.1:2"), Translated: netip.MustParseAddrPort("10.0.1.1:3")}
+	for _, c := range []struct {
+		filter FlowFilter
+		want   bool
+	}{
+		{FlowFilter{}, true},
+		{FlowFilter{Namespace: "ns"}, true}, {FlowFilter{Namespace: "n"}, false},
+		{FlowFilter{Namespace: "ns", Pod: "a"}, true}, {FlowFilter{Namespace: "ns", Pod: "b"}, false},
+		{FlowFilter{Node: "n2"}, true}, {FlowFilter{Node: "n3"}, false},
+		{FlowFilter{Address: netip.MustParseAddr("10.0.0.1")}, true}, {FlowFilter{Address: netip.MustParseAddr("10.96.0.1")}, true},
+		{FlowFilter{Address: netip.MustParseAddr("10.0.1.1")}, true}, {FlowFilter{Address: netip.MustParseAddr("10.0.1.2")}, false},
+	} {
+		require.Equal(t, c.want, c.filter.selects(f, "ns/a", "n2"), "%+v", c.filter)
 	}
 }

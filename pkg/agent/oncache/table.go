@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -46,6 +48,9 @@ type table struct {
 	firstEpoch uint32
 
 	evictions api.Evictions
+	// failures are shared with the Manager. delays has how long Pods could not learn.
+	failures *failures
+	delays   prometheus.Histogram
 }
 
 type endpoint struct {
@@ -58,6 +63,8 @@ type endpoint struct {
 	epochs     *epochs
 	// change is the number of the last change that concerned the Pod, which its packets have in their stamps.
 	change uint32
+	// pausedAt is when the Pod has begun to learn nothing; zero while it learns.
+	pausedAt time.Time
 	// serial changes whenever the mark flows change. Marks written for another serial prove nothing.
 	serial uint64
 }
@@ -71,6 +78,8 @@ func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr
 		nodes:     map[string][]*node{},
 		needMarks: map[string]bool{},
 		former:    map[netip.Addr]*epochs{},
+		failures:  &failures{},
+		delays:    newDelays(),
 	}
 	for ip, last := range former {
 		e := &epochs{last: last}
@@ -138,6 +147,7 @@ func (t *table) applyServices(c coherency.Change) {
 			apply = t.dp.AddServiceAddress
 		}
 		if err := apply(address); err != nil {
+			t.failures.add(operationService)
 			klog.ErrorS(err, "Connections to the address of a Service may stay on Open vSwitch", "address", address)
 		}
 	}
@@ -179,6 +189,13 @@ func (t *table) publish(e *endpoint, epoch uint32) {
 	t.evictions.Endpoint++
 	e.epoch = epoch
 	t.dp.PublishEndpoint(e.slot, e.generation, epoch)
+	switch {
+	case epoch == 0 && e.pausedAt.IsZero():
+		e.pausedAt = t.now()
+	case epoch != 0 && !e.pausedAt.IsZero():
+		t.delays.Observe(t.now().Sub(e.pausedAt).Seconds())
+		e.pausedAt = time.Time{}
+	}
 }
 
 // stamp records that one change, which is on the switch, affects the endpoints.
@@ -272,6 +289,7 @@ func (t *table) removeEndpoint(interfaceName string) {
 func (t *table) remove(e *endpoint) {
 	t.publish(e, 0)
 	if err := t.dp.ClearEndpoint(e.slot); err != nil {
+		t.failures.add(operationPod)
 		klog.ErrorS(err, "Could not withdraw the interface from ONCache; its generation is over, so no packet is accelerated by what is left", "interface", e.pod.InterfaceName)
 	}
 	e.epochs.retire(t.now())

@@ -65,6 +65,7 @@ func (f *fakeSlots) SetNode(slot int, ip netip.Addr) {
 	f.note("node %d %v", slot, ip)
 }
 func (f *fakeSlots) ClearNode(slot int) { f.note("clear node %d", slot) }
+func (f *fakeSlots) BumpNode(slot int)  { f.note("bump node %d", slot) }
 func (f *fakeSlots) AddPodNetwork(p netip.Prefix, slot int) error {
 	f.note("network %v -> %d", p, slot)
 	if f.networks == nil {

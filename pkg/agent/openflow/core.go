@@ -25,6 +25,7 @@ type connection interface {
 	MeterFeatures(ctx context.Context) (of.MeterFeatures, error)
 	IsConnected() bool
 	ConnectionError() error
+	DumpFlows(ctx context.Context, table uint8) ([]of.FlowStats, error)
 	Close() error
 }
 
@@ -91,6 +92,9 @@ func (c *core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, no
 	}
 	g := c.newGenerator(round.RoundNum, node)
 	if err := c.declareMeters(ctx, g); err != nil {
+		return err
+	}
+	if err := c.findFormer(ctx, t, round.Hits, g); err != nil {
 		return err
 	}
 	return c.installBase(t, round, g)
@@ -257,8 +261,8 @@ func (c *core) deleteStaleFlows(t turn) error {
 	if len(deletions) == 0 {
 		return nil
 	}
-	// The owners of these flows are unknown.
-	if err := t.Commit(coherency.Change{All: true}, deletions); err != nil {
+	// The owners of these flows are unknown. If all of them have been renewed, nobody is affected.
+	if err := t.Commit(coherency.Change{All: t.Affects(deletions)}, deletions); err != nil {
 		return fmt.Errorf("delete the flows of the %d rounds before round %d: %w", len(deletions), t.g.round, err)
 	}
 	return t.DeleteStaleGroups(context.Background())

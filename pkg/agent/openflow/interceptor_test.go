@@ -89,7 +89,7 @@ func TestInterceptorIsTold(t *testing.T) {
 			coherency.Change{Services: map[netip.Addr]bool{clusterIP.Addr(): true}}},
 		{"removed Service", installClusterPort, func(c Client) error { return c.UninstallService(clusterPort().Name) }, coherency.Change{}},
 		{"replay", installPodA, Client.ReplayFlows, coherency.Change{All: true}},
-		{"stale flows deleted", installPodA, Client.DeleteStaleFlows, coherency.Change{All: true}},
+		{"no stale flows deleted", installPodA, Client.DeleteStaleFlows, coherency.Change{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			previous := uint16(testRound - 1)

@@ -4,6 +4,8 @@
 // Package api declares what the agent's path /oncache answers and antctl get oncache prints.
 package api
 
+import "time"
+
 // States of the cache.
 const (
 	// StateActive: established flows take the fast path.
@@ -21,7 +23,9 @@ const (
 
 // Status is the summary of one Node's cache.
 type Status struct {
-	State string `json:"state"`
+	// Time is when the counters were read.
+	Time  time.Time `json:"time,omitzero"`
+	State string    `json:"state"`
 	// Reason says why the state is Unavailable or Suspended.
 	Reason       string `json:"reason,omitempty"`
 	Mode         string `json:"mode,omitempty"`
@@ -126,6 +130,14 @@ type Conntrack struct {
 	Segments uint64 `json:"segments"`
 	Idle     uint64 `json:"idle"`
 	Failed   uint64 `json:"failed"`
+}
+
+// Flushed is what a flush has evicted.
+type Flushed struct {
+	// Scope is "Pod <namespace>/<name>", "Node <name>" or "all".
+	Scope string `json:"scope"`
+	// Entries is the number of entries, of both directions, that were valid until then.
+	Entries int `json:"entries"`
 }
 
 // ModeInfo is the mode that the operator wants.

@@ -59,7 +59,8 @@ func (k known) announce(to coherency.Interceptor) {
 	end(nil)
 }
 
-// SetInterceptor makes every later Commit go through the Interceptor. The first one is told of the Nodes and Services that have flows.
+// SetInterceptor makes every later Commit go through the Interceptor. The first one is told of the Nodes and Services that have flows. The former
+// agent's cache must have no hits any more.
 func (s *Store) SetInterceptor(interceptor coherency.Interceptor) {
 	// This needs no timeout: every change ends, at the latest when the switch has not answered in time.
 	s.changes <- struct{}{}
@@ -67,5 +68,6 @@ func (s *Store) SetInterceptor(interceptor coherency.Interceptor) {
 	if known, first := s.interceptor.(known); first {
 		known.announce(interceptor)
 	}
+	s.forgetHits()
 	s.interceptor = interceptor
 }

@@ -210,6 +210,16 @@ const (
 	BpfOncReasonONC_REASONS         BpfOncReason = 35
 )
 
+type BpfOncRetired struct {
+	_       structs.HostLayout
+	Flow    BpfOncFlow6
+	Egress  uint8
+	Pad     [7]uint8
+	Packets uint64
+	Bytes   uint64
+	Created uint64
+}
+
 type BpfOncSeen struct {
 	_      structs.HostLayout
 	At     uint32
@@ -285,6 +295,7 @@ const (
 	BpfMapPassed              = "passed"
 	BpfMapPodNetworks4        = "pod_networks4"
 	BpfMapPodNetworks6        = "pod_networks6"
+	BpfMapRetired             = "retired"
 	BpfMapServiceIps          = "service_ips"
 	BpfMapTickets             = "tickets"
 	BpfProgOncacheEgress      = "oncache_egress"
@@ -295,6 +306,7 @@ const (
 	BpfVarOncPassedType       = "onc_passed_type"
 	BpfVarOncProgramType      = "onc_program_type"
 	BpfVarOncReasonType       = "onc_reason_type"
+	BpfVarOncRetiredType      = "onc_retired_type"
 )
 
 // LoadBpf returns the embedded CollectionSpec for Bpf.
@@ -366,6 +378,7 @@ type BpfMapSpecs struct {
 	Passed        *ebpf.MapSpec `ebpf:"passed"`
 	PodNetworks4  *ebpf.MapSpec `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.MapSpec `ebpf:"pod_networks6"`
+	Retired       *ebpf.MapSpec `ebpf:"retired"`
 	ServiceIps    *ebpf.MapSpec `ebpf:"service_ips"`
 	Tickets       *ebpf.MapSpec `ebpf:"tickets"`
 }
@@ -377,6 +390,7 @@ type BpfVariableSpecs struct {
 	OncPassedType  *ebpf.VariableSpec `ebpf:"onc_passed_type"`
 	OncProgramType *ebpf.VariableSpec `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.VariableSpec `ebpf:"onc_reason_type"`
+	OncRetiredType *ebpf.VariableSpec `ebpf:"onc_retired_type"`
 }
 
 // BpfObjects contains all objects after they have been loaded into the kernel.
@@ -415,6 +429,7 @@ type BpfMaps struct {
 	Passed        *ebpf.Map `ebpf:"passed"`
 	PodNetworks4  *ebpf.Map `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.Map `ebpf:"pod_networks6"`
+	Retired       *ebpf.Map `ebpf:"retired"`
 	ServiceIps    *ebpf.Map `ebpf:"service_ips"`
 	Tickets       *ebpf.Map `ebpf:"tickets"`
 }
@@ -437,6 +452,7 @@ func (m *BpfMaps) Close() error {
 		m.Passed,
 		m.PodNetworks4,
 		m.PodNetworks6,
+		m.Retired,
 		m.ServiceIps,
 		m.Tickets,
 	)
@@ -449,6 +465,7 @@ type BpfVariables struct {
 	OncPassedType  *ebpf.Variable `ebpf:"onc_passed_type"`
 	OncProgramType *ebpf.Variable `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.Variable `ebpf:"onc_reason_type"`
+	OncRetiredType *ebpf.Variable `ebpf:"onc_retired_type"`
 }
 
 // BpfPrograms contains all programs after they have been loaded into the kernel.
