@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // checkDevices refuses a Node on which somebody else's devices have the names of the bridge or the gateway, or receive packets of the tunnel:
@@ -36,7 +37,7 @@ func checkDevices(o *Options) error {
 // checkTunnelPort looks for devices of other network plugins that are bound to the tunnel's UDP port: with the flow-based device of Open vSwitch
 // they exclude each other. Those of Open vSwitch are named by type and port.
 func checkTunnelPort(tunnel config.TunnelType, port uint16) error {
-	links, err := netlink.LinkList()
+	links, err := rtnl.Links()
 	if err != nil {
 		return fmt.Errorf("list network devices: %w", err)
 	}

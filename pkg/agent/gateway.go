@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // linkPollInterval is the time between two looks at a device that vswitchd is about to make.
@@ -102,7 +103,7 @@ func setGatewaySysctls(name string, ipv6 bool) error {
 // link-local addresses stay.
 func ensureAddresses(link netlink.Link, addresses []netip.Prefix) error {
 	name := link.Attrs().Name
-	have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	have, err := rtnl.Addresses(link)
 	if err != nil {
 		return fmt.Errorf("list addresses of %q: %w", name, err)
 	}

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vishvananda/netlink"
-
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // device is a network device of the Node with its addresses in the kernel's order.
@@ -26,11 +25,11 @@ type device struct {
 
 // listDevices returns the devices of the current network namespace by index, without those named in exclude.
 func listDevices(exclude ...string) ([]device, error) {
-	links, err := netlink.LinkList()
+	links, err := rtnl.Links()
 	if err != nil {
 		return nil, fmt.Errorf("list network devices: %w", err)
 	}
-	addresses, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	addresses, err := rtnl.Addresses(nil)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses of network devices: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
 
@@ -115,11 +116,11 @@ func (s *Server) verifyContainerSide(pod ns.NetNS, ifname string, iface *interfa
 	case attrs.Flags&net.FlagUp == 0:
 		return fmt.Errorf("container interface %s is down", ifname)
 	}
-	addrs, err := handle.AddrList(link, netlink.FAMILY_ALL)
+	addrs, err := rtnl.Dump(func() ([]netlink.Addr, error) { return handle.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return fmt.Errorf("addresses of container interface %s: %w", ifname, err)
 	}
-	routes, err := handle.RouteList(link, netlink.FAMILY_ALL)
+	routes, err := rtnl.Dump(func() ([]netlink.Route, error) { return handle.RouteList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return fmt.Errorf("routes of container interface %s: %w", ifname, err)
 	}

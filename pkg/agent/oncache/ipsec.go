@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // ipsecPolicy is an IPsec policy (xfrm) for packets that the Node sends or receives. A prefix of length 0 stands for any
@@ -144,7 +144,7 @@ func (k *uplinkKeeper) ipsecOnTunnel(ifIndex int) error {
 // sockets are left out. A default that blocks is returned as policies of the lowest priority. Policies that are offloaded
 // to a device (packet offload) are listed like all others.
 func readIPsecPolicies() (policies []ipsecPolicy, err error) {
-	messages, err := datapath.Dump(func() ([][]byte, error) {
+	messages, err := rtnl.Dump(func() ([][]byte, error) {
 		request := nl.NewNetlinkRequest(nl.XFRM_MSG_GETPOLICY, unix.NLM_F_DUMP)
 		request.AddData(nl.NewIfInfomsg(netlink.FAMILY_ALL))
 		return request.Execute(unix.NETLINK_XFRM, nl.XFRM_MSG_NEWPOLICY)

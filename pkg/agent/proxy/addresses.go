@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // NodePortAddresses are the addresses of this Node that serve NodePorts: those in Networks, or all if there are none.
@@ -30,7 +32,7 @@ const (
 
 // List reads the addresses. Those that only the Node itself, or only one network, could use are left out.
 func (a NodePortAddresses) List() ([]netip.Addr, error) {
-	links, err := netlink.LinkList()
+	links, err := rtnl.Links()
 	if err != nil {
 		return nil, fmt.Errorf("list network devices: %w", err)
 	}
@@ -38,7 +40,7 @@ func (a NodePortAddresses) List() ([]netip.Addr, error) {
 	for _, link := range links {
 		left[link.Attrs().Index] = link.Attrs().Name == a.Gateway || link.Attrs().Name == interfaceIPVS
 	}
-	list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	list, err := rtnl.Addresses(nil)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // The next hops of routes to remote Pods are remote gateways with the virtual MAC address. For IPv4 the pipeline answers
@@ -53,13 +54,7 @@ func (s *stack) gatewayNeighbors(link int) (map[netip.Addr]bool, error) {
 	if !s.family.staticNeighbors {
 		return found, nil
 	}
-	var list []netlink.Neigh
-	var err error
-	for range dumpAttempts {
-		if list, err = netlink.NeighList(link, s.family.af); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
+	list, err := rtnl.Dump(func() ([]netlink.Neigh, error) { return netlink.NeighList(link, s.family.af) })
 	if err != nil {
 		return nil, fmt.Errorf("list %s neighbors on link %d: %w", s.family.name, link, err)
 	}

@@ -10,10 +10,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-)
 
-// dumpAttempts is how often a route listing is repeated when the routes change meanwhile.
-const dumpAttempts = 5
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+)
 
 // podRoute is the route to one peer's Pods: "<cidr> via <gateway> dev <gateway port> onlink". It is onlink because the
 // peer's gateway address is not in a network of this Node; the pipeline answers the ARP request for it. Routes to Services have
@@ -69,15 +68,10 @@ func gatewayLink(name string) (int, error) {
 
 // listGatewayRoutes returns the routes of the main table on the link.
 func listGatewayRoutes(f family, link int) ([]gatewayRoute, error) {
-	var routes []netlink.Route
-	var err error
-	for range dumpAttempts {
-		filter := &netlink.Route{LinkIndex: link, Table: unix.RT_TABLE_MAIN}
-		routes, err = netlink.RouteListFiltered(f.af, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
-		if !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
+	filter := &netlink.Route{LinkIndex: link, Table: unix.RT_TABLE_MAIN}
+	routes, err := rtnl.Dump(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(f.af, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list %s routes on link %d: %w", f.name, link, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // clsactPriority and clsactHandle, together with the name, identify our filters. The priority is late, so that capture and
@@ -52,7 +54,7 @@ func clsactParent(a ebpf.AttachType) uint32 {
 // ensureClsact adds the qdisc if the device has none. It is never replaced and never removed: others may use it, and
 // an empty clsact does nothing.
 func ensureClsact(device netlink.Link) error {
-	qdiscs, err := netlink.QdiscList(device)
+	qdiscs, err := rtnl.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
 	if err != nil {
 		return fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
 	}
@@ -113,7 +115,7 @@ func removeClsact(ifindex int) error {
 		return err
 	}
 	for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
-		others, err := Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
+		others, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
 		if err != nil {
 			return fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
 		}
@@ -132,7 +134,7 @@ func removeClsact(ifindex int) error {
 }
 
 func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
-	qdiscs, err := Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	qdiscs, err := rtnl.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
 	if err != nil {
 		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
 	}
@@ -142,7 +144,7 @@ func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
 			continue
 		}
 		for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
-			filters, err := Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
+			filters, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
 			if err != nil {
 				return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
 			}
@@ -158,7 +160,7 @@ func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
 
 // clsactInterfaces lists the interfaces of this network namespace that carry our filters.
 func clsactInterfaces() ([]int, error) {
-	devices, err := netlink.LinkList()
+	devices, err := rtnl.Links()
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}

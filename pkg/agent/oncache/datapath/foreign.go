@@ -14,6 +14,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // unshaped are root qdiscs that neither delay nor drop on purpose. Bypassing them violates nothing that anybody has
@@ -31,7 +33,7 @@ func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find interface index %d: %w", ifindex, err)
 	}
-	qdiscs, err := Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	qdiscs, err := rtnl.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
 	if err != nil {
 		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
 	}
@@ -59,16 +61,6 @@ func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 	return out, err
 }
 
-// Dump requests a list again when the kernel reports that it has changed meanwhile.
-func Dump[T any](list func() (T, error)) (T, error) {
-	for attempt := 1; ; attempt++ {
-		out, err := list()
-		if !errors.Is(err, netlink.ErrDumpInterrupted) || attempt == 10 {
-			return out, err
-		}
-	}
-}
-
 // tcxPrograms names other owners' programs at a TCX hook.
 func (d *Datapath) tcxPrograms(ifindex int, attach ebpf.AttachType) ([]string, error) {
 	if d.hook != HookTCX {
@@ -90,7 +82,7 @@ func (d *Datapath) tcxPrograms(ifindex int, attach ebpf.AttachType) ([]string, e
 // filtersBehind names other owners' filters that a hit does not meet. On ingress of a device where we are a filter
 // ourselves, these are the filters with a greater priority number.
 func (d *Datapath) filtersBehind(device netlink.Link, role Role, attach ebpf.AttachType) ([]string, error) {
-	filters, err := Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, clsactParent(attach)) })
+	filters, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, clsactParent(attach)) })
 	if err != nil {
 		return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
 	}
