@@ -44,6 +44,10 @@ check restart AS_BUILT 0
 for variant in NO_COMPARISON LATE_END NO_EVICTION SAME_EPOCH SILENT; do
 	check restart "$variant" 1
 done
+check local AS_BUILT 0
+for variant in ONE_EPOCH ONE_GENERATION NODE_EPOCH STAMP STAMP_WRAP; do
+	check local "$variant" 1
+done
 check halves AS_BUILT 0 -a -f
 check halves PROVE_ONCE 1 -a -f
 exit "$failed"

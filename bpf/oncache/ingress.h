@@ -231,12 +231,14 @@ static __always_inline struct onc_ingress *own_ingress(const struct packet *p, c
 	return own;
 }
 
-static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
+/* ingress_init learns from a packet that has come through the tunnel. Not inline: it and ingress_init_local each need
+ * most of the stack. */
+static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_ingress fresh = {}, *own;
 	struct onc_retired *old;
 	struct packet p = {}, back = {};
-	struct onc_validity *other;
+	struct onc_validity *other, *half;
 	struct onc_endpoint *ep;
 	struct redeemed t;
 	struct onc_node *node;
@@ -255,10 +257,6 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
-	if (reason == ONC_NO_TICKET && came_out_here(mark, &p)) {
-		note_local(&p);
-		return ONC_NOT_REMOTE;
-	}
 	if (reason)
 		return reason;
 	if (fresh.to.port && to_another_pod(&p, &back, ONC_INGRESS))
@@ -290,9 +288,10 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 			return ONC_NO_TICKET;
 	}
 	other = other_of_ingress(&back, &p, fresh.to.port);
-	if (!has_room(ONC_INGRESS, &p, &fresh.v, other))
+	half = as_valid(other, &fresh.v);
+	if (!has_room(ONC_INGRESS, &p, &fresh.v, half))
 		return ONC_SHARE;
-	prove(&fresh.v, other);
+	prove(&fresh.v, half);
 	if (!other && fresh.to.port)
 		expect(&back);
 	tell_passed(&back, &fresh.v);

@@ -78,7 +78,7 @@ struct {
 	__type(value, __u32);
 } endpoint_ips SEC(".maps");
 
-/* Addresses of Services with an Endpoint on another Node; misses only. The value is not used. */
+/* Addresses of Services with an Endpoint in the Pod network; misses only. The value is not used. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SERVICE_ADDRESSES);

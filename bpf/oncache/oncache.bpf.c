@@ -8,6 +8,7 @@
 
 #include "egress.h"
 #include "ingress.h"
+#include "local.h"
 #include "stamp.h"
 
 /* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. At both, skb->ifindex is
@@ -20,6 +21,8 @@ SEC("tc") int oncache_egress(struct __sk_buff *skb)
 	count(ONC_EGRESS, reason);
 	if (reason == ONC_HIT && c)
 		return bpf_redirect(c->uplink_ifindex, 0);
+	if (reason == ONC_HIT_LOCAL)
+		return TC_REDIRECT;
 	if (reason == ONC_DROPPED)
 		return TC_SHOT;
 	if (reason != ONC_OFF)
@@ -67,13 +70,23 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 SEC("tc") int oncache_ingress_init(struct __sk_buff *skb)
 {
 	struct onc_control *c;
+	enum onc_reason reason;
 	__u32 mark = skb->mark;
 
-	if (!(mark & MARK_TICKET_MASK))
-		return TC_NEXT;
-	c = get_control();
-	skb->mark = mark & ~MARK_OURS;
-	count(ONC_INGRESS_INIT, c && c->mode ? ingress_init(skb, c, mark) : ONC_OFF);
+	if (mark & MARK_TICKET_MASK) {
+		c = get_control();
+		skb->mark = mark & ~MARK_OURS;
+		if (!c || !c->mode)
+			reason = ONC_OFF;
+		else if (has_egress_ticket(mark))
+			reason = ingress_init_local(skb, mark);
+		else if (has_queue(skb))
+			reason = ONC_NO_TICKET;
+		else
+			reason = ingress_init(skb, c, mark);
+		count(ONC_INGRESS_INIT, reason);
+	}
+	forget_queue(skb);
 	return TC_NEXT;
 }
 

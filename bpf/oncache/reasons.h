@@ -10,7 +10,8 @@
 enum onc_reason {
 	/* The packet took the fast path. */
 	ONC_HIT,
-	ONC_OBSERVED, /* it would have, but the mode is observe */
+	ONC_HIT_LOCAL, /* it did, from one Pod of this Node to another */
+	ONC_OBSERVED,  /* it would have, but the mode is observe */
 
 	/* The kind of packet: these never take the fast path and get no ticket. */
 	ONC_OFF,	  /* the fast path is switched off */

@@ -124,7 +124,7 @@ func (t *explanation) flows(indent string, flows []api.FlowInfo) {
 		translated := ""
 		if f.Translated != "" {
 			end := "destination"
-			if f.Direction == "ingress" {
+			if f.SourceTranslated {
 				end = "source"
 			}
 			translated = fmt.Sprintf(", %s becomes %s", end, f.Translated)

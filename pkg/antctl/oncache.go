@@ -85,7 +85,8 @@ var oncacheFlowColumns = []Column[api.FlowInfo]{
 	{"DESTINATION", func(f api.FlowInfo) string { return f.Destination }},
 	{"TRANSLATED", func(f api.FlowInfo) string { return cmp.Or(f.Translated, "-") }},
 	{"LOCAL-POD", func(f api.FlowInfo) string { return f.Pod }},
-	{"REMOTE-NODE", func(f api.FlowInfo) string { return f.Node }},
+	{"REMOTE-NODE", func(f api.FlowInfo) string { return cmp.Or(f.Node, "-") }},
+	{"LOCAL-PEER", func(f api.FlowInfo) string { return cmp.Or(f.Peer, "-") }},
 	{"STATE", func(f api.FlowInfo) string { return f.State }},
 	{"PACKETS", func(f api.FlowInfo) string { return fmt.Sprint(f.Packets) }},
 	{"BYTES", func(f api.FlowInfo) string { return fmt.Sprint(f.Bytes) }},
@@ -146,6 +147,9 @@ func oncacheSummary(s api.Status) Table {
 	both("flows active", func(d api.DirectionStats) string { return fmt.Sprint(d.Active) })
 	both("flows cached", func(d api.DirectionStats) string { return fmt.Sprintf("%d of %d", d.Entries, s.MaxFlows) })
 	both("packets fast", func(d api.DirectionStats) string { return fmt.Sprint(d.Hits) })
+	if s.Egress.LocalHits > 0 {
+		one("  within this node", fmt.Sprint(s.Egress.LocalHits))
+	}
 	both("packets missed", func(d api.DirectionStats) string { return fmt.Sprint(d.Misses) })
 	if s.Egress.WouldHit+s.Ingress.WouldHit > 0 {
 		both("packets that would be fast", func(d api.DirectionStats) string { return fmt.Sprint(d.WouldHit) })

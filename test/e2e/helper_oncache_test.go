@@ -138,7 +138,7 @@ func (s *suite) waitFast(t *testing.T, f flow) {
 // waitFastIfGate waits for the fast path where there is one.
 func (s *suite) waitFastIfGate(t *testing.T, f flow) {
 	t.Helper()
-	if s.expectsFast(f) {
+	if s.oncache {
 		s.waitFast(t, f)
 	}
 }

@@ -95,9 +95,9 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"OpenVSwitch", testOpenVSwitch},
 	)
 	s.over(t, []*path{throughService, sameNode}, area{"FastPath", testFastPath}, area{"NetworkPolicy", testNetworkPolicy}, area{"PodDeletion", testPodDeletion})
-	s.over(t, []*path{throughService}, area{"ConnectionEnd", testConnectionEnd}, area{"ConntrackState", testConntrackState})
+	s.over(t, []*path{throughService, sameNode}, area{"ConnectionEnd", testConnectionEnd}, area{"ConntrackState", testConntrackState})
+	s.over(t, []*path{sameNode, sameNodeThroughService}, area{"PolicyOfEither", testPolicyOfEither})
 	if all {
-		s.over(t, []*path{sameNode}, area{"ConnectionEnd", testConnectionEnd}, area{"ConntrackState", testConntrackState})
 		s.over(t, []*path{sameNodeThroughService}, connections...)
 		s.over(t, []*path{sameNodeThroughService}, area{"FastPath", testFastPath})
 		s.over(t, otherPaths, area{"ConntrackLiveness", testConntrackLiveness})

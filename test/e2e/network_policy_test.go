@@ -130,7 +130,7 @@ func testPolicyStatistics(t *testing.T, s *suite) {
 			return err
 		}
 		counted := p.Realized[0].Stats
-		if counted == nil || counted.Sessions == 0 || counted.Packets < 200 || (counted.FastPackets > 0) != s.expectsFast(f) {
+		if counted == nil || counted.Sessions == 0 || counted.Packets < 200 || (counted.FastPackets > 0) != s.oncache {
 			return fmt.Errorf("%+v", counted)
 		}
 		return nil

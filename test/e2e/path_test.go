@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
@@ -38,15 +37,6 @@ var (
 	everyPath  = []*path{direct, throughService, sameNode, sameNodeThroughService}
 	otherPaths = everyPath[1:]
 )
-
-// isFastBetween reports whether the fast path, where there is one, carries connections between Pods of two Nodes: those within a Node
-// stay on Open vSwitch. All areas ask here.
-func isFastBetween(client, server string) bool { return client != server }
-
-// expectsFast reports whether the fast path must carry a flow.
-func (s *suite) expectsFast(f flow) bool {
-	return s.oncache && isFastBetween(s.nodeOf(f.client.Addr()).Name, s.nodeOf(f.server.Addr()).Name)
-}
 
 // isWithin reports whether both ends of a flow are on one Node.
 func (s *suite) isWithin(f flow) bool { return s.nodeOf(f.client.Addr()) == s.nodeOf(f.server.Addr()) }
@@ -180,12 +170,4 @@ func (p *path) hops() int {
 		return 1
 	}
 	return 0
-}
-
-// requireNotFast fails if a flow has entries.
-func (s *suite) requireNotFast(t *testing.T, f flow) {
-	t.Helper()
-	e, err := s.entriesOf(t, f, true)
-	require.NoError(t, err)
-	require.Equal(t, entries{}, e, "%s is not for the fast path", f)
 }

@@ -36,7 +36,7 @@ func testPodDeletion(t *testing.T, s *suite) {
 
 	deletePod(t, first)
 	deleted := time.Now()
-	if s.expectsFast(f) {
+	if s.oncache {
 		s.requireNoDelivery(t, f)
 		requireNoEntries(t, node, first)
 	}
@@ -56,7 +56,7 @@ func testPodDeletion(t *testing.T, s *suite) {
 		require.Equal(t, mac, p.DestinationMAC)
 		require.EqualValues(t, 64-s.path.hops(), p.TTL)
 	}
-	if s.expectsFast(f) {
+	if s.oncache {
 		s.waitFast(t, f)
 		e, err := s.entriesOf(t, f, false)
 		require.NoError(t, err)

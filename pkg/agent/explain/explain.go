@@ -214,14 +214,44 @@ func (e *Explainer) explainPath(answer *api.Explanation, source, destination net
 		answer.Treatment = api.Treatment{Path: api.PathDenied, Reason: api.ReasonPolicy}
 	case excluded != nil:
 		answer.Treatment = *excluded
-	case answer.From.Local && answer.To.Local || !e.isRemote(remote):
-		answer.Treatment = slow("not_remote", "")
-	case len(answer.Flows) == 0:
-		answer.Treatment = e.notLearned(local)
 	default:
-		answer.Treatment = ofFlows(answer.Flows)
+		answer.Treatment = e.ofConnections(answer, local, remote)
 	}
 	return nil
+}
+
+// ofConnections is the treatment of connections that policies allow and whose local Pod can use the cache.
+func (e *Explainer) ofConnections(answer *api.Explanation, local, peer netip.Addr) api.Treatment {
+	within := answer.From.Local && answer.To.Local
+	switch {
+	case within && local == peer:
+		return slow("not_remote", "what a Pod sends to itself does not leave it")
+	case within:
+		if why := e.staysOnOVS(peer); why != nil {
+			return *why
+		}
+	case !e.isRemote(peer):
+		return slow("not_remote", "")
+	}
+	if len(answer.Flows) == 0 {
+		return e.notLearned(local)
+	}
+	return ofFlows(answer.Flows)
+}
+
+// staysOnOVS says why connections to another Pod of this Node never take the fast path; nil if they can.
+func (e *Explainer) staysOnOVS(peer netip.Addr) *api.Treatment {
+	var t api.Treatment
+	endpoint := e.endpoint(peer)
+	switch {
+	case endpoint == nil:
+		t = slow(api.ReasonSameNode, "the other Pod, on this Node, is not announced to the cache")
+	case endpoint.OnOVS != "":
+		t = slow(api.ReasonSameNode, "the other Pod, on this Node: "+endpoint.OnOVS)
+	default:
+		return nil
+	}
+	return &t
 }
 
 func slow(reason, detail string) api.Treatment {

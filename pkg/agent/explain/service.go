@@ -151,7 +151,7 @@ func (c *serviceCase) treatment(excluded *api.Treatment) api.Treatment {
 	if len(connections) > 0 {
 		return connections[0].Treatment
 	}
-	return slow(api.ReasonNoConnection, "no connection is open; an established one to an Endpoint on another Node takes the fast path")
+	return slow(api.ReasonNoConnection, "no connection is open; an established one to another Pod takes the fast path")
 }
 
 // refused says why no connection can be opened; nil if one can.
@@ -184,8 +184,8 @@ func (c *serviceCase) notAnnounced() *api.Treatment {
 		t = slow(api.ReasonKubeProxy, "AntreaProxy has no Service at this address and port: if there is one, kube-proxy translates, behind Open vSwitch")
 	case c.frontend.NodePort:
 		t = slow(api.ReasonNodePort, "connections to NodePorts are not cached")
-	case !slices.ContainsFunc(c.frontend.Endpoints, openflow.Endpoint.OnAnotherNode):
-		t = slow("not_remote", "no Endpoint is a Pod on another Node")
+	case !slices.ContainsFunc(c.frontend.Endpoints, openflow.Endpoint.IsPod):
+		t = slow("not_remote", "no Endpoint is a Pod")
 	default:
 		return nil
 	}

@@ -155,7 +155,7 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	if err := a.bypassed(p, seen); err != nil {
 		return err
 	}
-	e := datapath.Endpoint{IfIndex: p.ifIndex, MAC: p.MAC, GatewayMAC: a.config.GatewayMAC}
+	e := datapath.Endpoint{IfIndex: p.ifIndex, MAC: p.MAC, GatewayMAC: a.config.GatewayMAC, Netkit: p.role == datapath.RoleNetkitPod}
 	for _, ip := range p.IPs {
 		if ip.Is4() {
 			e.IPv4 = ip

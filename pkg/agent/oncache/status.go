@@ -99,7 +99,7 @@ func (m *Manager) stateNow() (mode, state, reason string) {
 
 func directionStats(fast, learn map[string]uint64) api.DirectionStats {
 	s := api.DirectionStats{
-		Hits: fast["hit"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
+		Hits: fast["hit"] + fast["hit_local"], LocalHits: fast["hit_local"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
 		MissReasons: nonZero(fast, missReasons), Uncacheable: nonZero(fast, uncacheableReasons),
 	}
 	for _, n := range s.MissReasons {
@@ -120,7 +120,7 @@ func nonZero(from map[string]uint64, keys []string) map[string]uint64 {
 
 // FlowFilter selects flows; zero fields select everything.
 type FlowFilter struct {
-	// Namespace and Pod name the local Pod; Node is the name of the remote Node.
+	// Namespace and Pod name the local Pod, or either of the two of a flow within the Node; Node is the name of the remote Node.
 	Namespace, Pod, Node string
 	// Address is one end of the flow, before or after translation.
 	Address netip.Addr
@@ -137,7 +137,7 @@ func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	pods, nodes := m.slotNames()
 	selected := busiest{limit: filter.Limit}
 	err := m.dp.Flows(func(f datapath.Flow) bool {
-		if filter.selects(&f, pods[f.EndpointSlot], nodes[f.NodeSlot]) {
+		if filter.selects(&f, pods, nodes) {
 			selected.add(f)
 		}
 		return true
@@ -148,11 +148,14 @@ func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	return out, err
 }
 
-// selects tells whether the filter lets a flow of a Pod (namespace/name) and a Node pass.
-func (filter *FlowFilter) selects(f *datapath.Flow, pod, node string) bool {
-	return (filter.Namespace == "" || strings.HasPrefix(pod, filter.Namespace+"/")) &&
-		(filter.Pod == "" || pod == filter.Namespace+"/"+filter.Pod) &&
-		(filter.Node == "" || node == filter.Node) &&
+// selects tells whether the filter lets a flow pass; pods (namespace/name) and nodes are the names of slots.
+func (filter *FlowFilter) selects(f *datapath.Flow, pods, nodes map[int]string) bool {
+	isOf := func(slot int) bool {
+		pod := pods[slot]
+		return (filter.Namespace == "" || strings.HasPrefix(pod, filter.Namespace+"/")) && (filter.Pod == "" || pod == filter.Namespace+"/"+filter.Pod)
+	}
+	return (isOf(f.EndpointSlot) || f.Local && isOf(f.PeerSlot)) &&
+		(filter.Node == "" || nodes[f.NodeSlot] == filter.Node) &&
 		(!filter.Address.IsValid() || slices.Contains([]netip.Addr{f.Source.Addr(), f.Destination.Addr(), f.Translated.Addr()}, filter.Address))
 }
 
@@ -164,7 +167,10 @@ func flowInfo(f *datapath.Flow, pods, nodes map[int]string) api.FlowInfo {
 		Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
 	}
 	if f.Translated.IsValid() {
-		info.Translated = f.Translated.String()
+		info.Translated, info.SourceTranslated = f.Translated.String(), f.SourceTranslated
+	}
+	if f.Local {
+		info.Peer = pods[f.PeerSlot]
 	}
 	return info
 }
@@ -201,7 +207,7 @@ func flowState(f *datapath.Flow) string {
 		return "active"
 	case !f.CurrentEverybody:
 		return "stale_all"
-	case !f.CurrentEndpoint:
+	case !f.CurrentEndpoint, f.Local && !f.CurrentNode:
 		return "stale_endpoint"
 	case !f.CurrentNode:
 		return "stale_node"

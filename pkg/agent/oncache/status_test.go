@@ -23,6 +23,7 @@ func TestFlowState(t *testing.T) {
 		"good":                     {func(*datapath.Flow) {}, "active"},
 		"everything evicted":       {func(f *datapath.Flow) { f.CurrentEverybody, f.CurrentEndpoint = false, false }, "stale_all"},
 		"Pod evicted":              {func(f *datapath.Flow) { f.CurrentEndpoint, f.CurrentNode = false, false }, "stale_endpoint"},
+		"Peer evicted":             {func(f *datapath.Flow) { f.Local, f.CurrentNode = true, false }, "stale_endpoint"},
 		"Node evicted":             {func(f *datapath.Flow) { f.CurrentNode, f.OtherProved = false, false }, "stale_node"},
 		"half of a TCP flow":       {func(f *datapath.Flow) { f.OtherProved, f.LeaseLeft = false, -1 }, "not_proved"},
 		"half of a UDP flow":       {func(f *datapath.Flow) { f.OtherProved, f.Protocol = false, unix.IPPROTO_UDP }, "active"},
@@ -56,7 +57,8 @@ func TestBusiest(t *testing.T) {
 
 // TestFilter: which flows a filter lets pass.
 func TestFilter(t *testing.T) {
-	f := &datapath.Flow{Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.96.0.1:2"), Translated: netip.MustParseAddrPort("10.0.1.1:3")}
+	pods, nodes := map[int]string{1: "ns/a", 3: "other/b"}, map[int]string{2: "n2"}
+	f := &datapath.Flow{EndpointSlot: 1, NodeSlot: 2, Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.96.0.1:2"), Translated: netip.MustParseAddrPort("10.0.1.1:3")}
 	for _, c := range []struct {
 		filter FlowFilter
 		want   bool
@@ -68,6 +70,16 @@ func TestFilter(t *testing.T) {
 		{FlowFilter{Address: netip.MustParseAddr("10.0.0.1")}, true}, {FlowFilter{Address: netip.MustParseAddr("10.96.0.1")}, true},
 		{FlowFilter{Address: netip.MustParseAddr("10.0.1.1")}, true}, {FlowFilter{Address: netip.MustParseAddr("10.0.1.2")}, false},
 	} {
-		require.Equal(t, c.want, c.filter.selects(f, "ns/a", "n2"), "%+v", c.filter)
+		require.Equal(t, c.want, c.filter.selects(f, pods, nodes), "%+v", c.filter)
+	}
+	within := &datapath.Flow{Local: true, EndpointSlot: 1, PeerSlot: 3, NodeSlot: -1}
+	for _, c := range []struct {
+		filter FlowFilter
+		want   bool
+	}{
+		{FlowFilter{Namespace: "ns", Pod: "a"}, true}, {FlowFilter{Namespace: "other", Pod: "b"}, true},
+		{FlowFilter{Namespace: "ns", Pod: "b"}, false}, {FlowFilter{Node: "n2"}, false},
+	} {
+		require.Equal(t, c.want, c.filter.selects(within, pods, nodes), "%+v", c.filter)
 	}
 }

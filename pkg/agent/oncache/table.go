@@ -139,11 +139,11 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	}
 }
 
-// applyServices tells the programs which addresses lead to other Nodes. Without, connections to them stay on Open vSwitch.
+// applyServices tells the programs which addresses lead to Pods. Without, connections to them stay on Open vSwitch.
 func (t *table) applyServices(c coherency.Change) {
-	for address, remote := range c.Services {
+	for address, toPods := range c.Services {
 		apply := t.dp.RemoveServiceAddress
-		if remote {
+		if toPods {
 			apply = t.dp.AddServiceAddress
 		}
 		if err := apply(address); err != nil {

@@ -155,11 +155,13 @@ func (c *core) deletionsFor(round RoundInfo, g *generator) ([]flowstore.Deletion
 	return deletions, nil
 }
 
-// beforeOutput leaves out the last tables. With ONCacheMark or without, flows of both kinds output a packet to the same port, so ONCache can be
+// beforeOutput leaves out the last tables. With ONCache's or without, flows of both kinds output a packet to the same port, so ONCache can be
 // switched without an interruption.
 func beforeOutput(names map[uint8]string) map[uint8]string {
 	names = maps.Clone(names)
-	maps.DeleteFunc(names, func(_ uint8, name string) bool { return name == tableONCacheMark || name == tableOutput })
+	maps.DeleteFunc(names, func(_ uint8, name string) bool {
+		return name == tableONCacheMark || name == tableONCacheLocalMark || name == tableOutput
+	})
 	return names
 }
 

@@ -100,7 +100,7 @@ func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
 
 func requireNoRecirculation(t *testing.T, c *client, fake *of.Fake) {
 	t.Helper()
-	first, mark := c.generator.pipeline.firstOf(stageEgressSecurity), c.generator.pipeline.id(tableONCacheMark)
+	first, mark := c.generator.pipeline.firstOf(stageEgressSecurity), c.generator.pipeline.id(tableONCacheLocalMark)
 	for _, flow := range fake.Flows() {
 		if flow.Table < first || flow.Table > mark {
 			continue

@@ -28,17 +28,18 @@ type CachedFlow struct {
 	Egress              bool
 	Protocol            uint8
 	Source, Destination netip.AddrPort
-	// Translated is what becomes of the destination of an egress flow, or of the source of another one, in a connection to a
-	// Service. It is the zero AddrPort in others.
-	Translated netip.AddrPort
+	// Translated is what becomes of the destination in a connection to a Service, or of the source if SourceTranslated is set. It
+	// is the zero AddrPort in others.
+	Translated       netip.AddrPort
+	SourceTranslated bool
 	// Created is when the entry was made, which tells whether it is the same as at another reading.
 	Created        uint64
 	Packets, Bytes uint64
 }
 
-// ends identifies the connection, by the local Pod and the Pod on the other Node.
+// ends identifies the connection, by its two Pods.
 func (f CachedFlow) ends() ends {
-	if f.Egress && f.Translated.IsValid() {
+	if f.Translated.IsValid() && !f.SourceTranslated {
 		return endsOf(f.Protocol, f.Source, f.Translated)
 	}
 	return endsOf(f.Protocol, f.Source, f.Destination)

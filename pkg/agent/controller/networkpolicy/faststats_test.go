@@ -81,7 +81,7 @@ func TestFastStatsThroughService(t *testing.T) {
 	service := netip.MustParseAddrPort("10.96.0.1:443")
 	cache := &cachedFlows{flows: []CachedFlow{
 		{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: service, Translated: server, Packets: 10, Bytes: 1000},
-		{Protocol: of.IPProtoTCP, Source: server, Destination: client, Translated: service, Packets: 5, Bytes: 50},
+		{Protocol: of.IPProtoTCP, Source: server, Destination: client, Translated: service, SourceTranslated: true, Packets: 5, Bytes: 50},
 	}}
 	c := connection(localPod, 1, remotePod, fromPod)
 	c.Original.Destination, c.Original.DestinationPort = service.Addr(), service.Port()

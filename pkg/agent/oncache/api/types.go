@@ -57,6 +57,8 @@ type DirectionStats struct {
 	// Hits are packets that took the fast path; Misses are packets of a cacheable kind that had no usable entry.
 	Hits   uint64 `json:"hits"`
 	Misses uint64 `json:"misses"`
+	// LocalHits are the Hits from one Pod of the Node to another; they are part of egress.
+	LocalHits uint64 `json:"localHits,omitempty"`
 	// WouldHit are packets that would have been hits, in mode observe.
 	WouldHit uint64 `json:"wouldHit,omitempty"`
 	// MissReasons splits Misses; Leases are the misses that confirmed live entries.
@@ -76,10 +78,14 @@ type FlowInfo struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
 	// Translated is, in a connection to a Service, what becomes of the destination of an egress flow (the Endpoint) or of the
-	// source of an ingress flow (the Service); "" in others.
-	Translated string `json:"translated,omitempty"`
-	Pod        string `json:"pod"` // namespace/name of the local Pod
-	Node       string `json:"node"`
+	// source of an ingress flow (the Service); "" in others. Within this Node both directions are egress flows; of the answers to
+	// the client, it is what becomes of the source. SourceTranslated says that it is the source.
+	Translated       string `json:"translated,omitempty"`
+	SourceTranslated bool   `json:"sourceTranslated,omitempty"`
+	Pod              string `json:"pod"` // namespace/name of the local Pod
+	// Node is the remote Node, or "" for a flow within this Node. Then Peer is the Pod that receives, as namespace/name.
+	Node string `json:"node"`
+	Peer string `json:"peer,omitempty"`
 	// State is "active", or why the next packet takes the slow path.
 	State   string `json:"state"`
 	Packets uint64 `json:"packets"`

@@ -28,7 +28,12 @@ type Endpoint struct {
 	// IPv4 and IPv6 are the addresses for which the Pod may use the cache; the zero Addr where it has none of the family.
 	IPv4, IPv6      netip.Addr
 	MAC, GatewayMAC net.HardwareAddr
+	// Netkit is set when the Pod's programs are attached as RoleNetkitPod.
+	Netkit bool
 }
+
+// endpointNetkit is ENDPOINT_NETKIT of bpf/oncache/types.h.
+const endpointNetkit = 1
 
 // EndpointState returns generation and epoch of a slot. Generations continue from one Pod in the slot to the next.
 func (d *Datapath) EndpointState(slot int) (generation, epoch uint32) {
@@ -51,6 +56,11 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 	s.Ip6 = object.Wire6(e.IPv6)
 	copy(s.Mac[:], e.MAC)
 	copy(s.GatewayMac[:], e.GatewayMAC)
+	flags := uint32(0)
+	if e.Netkit {
+		flags = endpointNetkit
+	}
+	atomic.StoreUint32(&s.Flags, flags)
 	atomic.StoreUint32(&s.Ifindex, uint32(e.IfIndex))
 	if err := d.objects.EndpointSlots.Put(uint32(e.IfIndex), uint32(slot)); err != nil {
 		return fmt.Errorf("announce endpoint on interface index %d: %w", e.IfIndex, err)

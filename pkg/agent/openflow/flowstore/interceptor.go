@@ -12,7 +12,7 @@ import (
 )
 
 // known is the Interceptor until SetInterceptor is called. It remembers the Nodes that have flows, by name, and the addresses of
-// Services that lead to other Nodes.
+// Services that lead to Pods.
 type known struct {
 	nodes    map[string][]coherency.Node
 	services map[netip.Addr]bool
@@ -38,7 +38,7 @@ func (k known) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 			k.nodes[n.Name] = append(k.nodes[n.Name], n)
 		}
 		maps.Copy(k.services, c.Services)
-		maps.DeleteFunc(k.services, func(_ netip.Addr, remote bool) bool { return !remote })
+		maps.DeleteFunc(k.services, func(_ netip.Addr, toPods bool) bool { return !toPods })
 	}
 }
 

@@ -24,6 +24,9 @@ func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
 	if err := s.valid(ip.flow); err != nil {
 		return nil, err
 	}
+	if s.Entry.Local {
+		return s.local(p, ip)
+	}
 	// A Pod uses the virtual MAC for a gateway that it learned from an ICMP redirect.
 	toGateway := bytes.Equal(p.Frame[:6], s.Endpoint.GatewayMAC[:]) || bytes.Equal(p.Frame[:6], s.Uplink.VirtualMAC[:])
 	if p.Interface != s.Endpoint.Interface || !bytes.Equal(p.Frame[6:12], s.Endpoint.MAC[:]) || !toGateway {

@@ -175,7 +175,7 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 		if !bytes.Equal(want, r.Packet()) {
 			t.Fatalf("let through, but changed differently than the design says (- want, + got):\n%s\n%s", cmp.Diff(want, r.Packet()), c)
 		}
-		if wantMark := map[bool]uint32{true: 0, false: c.mark}[c.ingress]; r.ContextOut.Mark != wantMark {
+		if wantMark := map[bool]uint32{true: 0, false: c.mark}[c.ingress || c.state.Entry.Local]; r.ContextOut.Mark != wantMark {
 			t.Fatalf("mark %#x, want %#x\n%s", r.ContextOut.Mark, wantMark, c)
 		}
 	default:

@@ -16,6 +16,8 @@ type Seen struct {
 	Before, After Packet
 	// Epoch is the epoch in the mark behind Open vSwitch.
 	Epoch uint32
+	// Queue is the queue that Open vSwitch has chosen, between two Pods of the Node; 0 for none.
+	Queue uint32
 }
 
 // inside reads the packet in the tunnel.
@@ -79,10 +81,15 @@ func (s *Seen) translation(before, after, service netip.AddrPort) (to netip.Addr
 		return to, nil
 	case after.Port() == 0: // no Service has it, and no Endpoint
 		return to, Refused("rewritten")
-	case s.State.Node.has(service.Addr()):
+	case s.State.isPod(service.Addr()):
 		return to, Refused("rewritten")
 	}
 	return after, nil
+}
+
+// isPod: the address is in the Pod network of the Node, or that of an announced local Pod.
+func (s *State) isPod(a netip.Addr) bool {
+	return s.Node.has(a) || slices.Contains(s.Endpoint.FoundAt, a) || slices.Contains(s.Peer.FoundAt, a)
 }
 
 func (n *Node) has(a netip.Addr) bool {

@@ -75,7 +75,7 @@ type BpfOncEndpoint struct {
 	Mac        [6]uint8
 	LastEpoch  uint32
 	Changed    uint32
-	Pad        uint32
+	Flags      uint32
 }
 
 type BpfOncFlow4 struct {
@@ -173,41 +173,42 @@ type BpfOncReason uint32
 
 const (
 	BpfOncReasonONC_HIT             BpfOncReason = 0
-	BpfOncReasonONC_OBSERVED        BpfOncReason = 1
-	BpfOncReasonONC_OFF             BpfOncReason = 2
-	BpfOncReasonONC_NOT_IP          BpfOncReason = 3
-	BpfOncReasonONC_MALFORMED       BpfOncReason = 4
-	BpfOncReasonONC_IP_OPTIONS      BpfOncReason = 5
-	BpfOncReasonONC_FRAGMENT        BpfOncReason = 6
-	BpfOncReasonONC_PROTOCOL        BpfOncReason = 7
-	BpfOncReasonONC_TCP_FLAGS       BpfOncReason = 8
-	BpfOncReasonONC_TTL             BpfOncReason = 9
-	BpfOncReasonONC_NO_ENDPOINT     BpfOncReason = 10
-	BpfOncReasonONC_NOT_REMOTE      BpfOncReason = 11
-	BpfOncReasonONC_NOT_TUNNEL      BpfOncReason = 12
-	BpfOncReasonONC_OUTER_HEADER    BpfOncReason = 13
-	BpfOncReasonONC_OUTER_SOURCE    BpfOncReason = 14
-	BpfOncReasonONC_NO_ENTRY        BpfOncReason = 15
-	BpfOncReasonONC_NOT_PROVED      BpfOncReason = 16
-	BpfOncReasonONC_STALE_ENDPOINT  BpfOncReason = 17
-	BpfOncReasonONC_STALE_NODE      BpfOncReason = 18
-	BpfOncReasonONC_STALE_ALL       BpfOncReason = 19
-	BpfOncReasonONC_LEASE           BpfOncReason = 20
-	BpfOncReasonONC_SPOOF           BpfOncReason = 21
-	BpfOncReasonONC_MTU             BpfOncReason = 22
-	BpfOncReasonONC_ECN             BpfOncReason = 23
-	BpfOncReasonONC_OFFLOAD         BpfOncReason = 24
-	BpfOncReasonONC_LEARNED         BpfOncReason = 25
-	BpfOncReasonONC_RENEWED         BpfOncReason = 26
-	BpfOncReasonONC_NO_AGENT        BpfOncReason = 27
-	BpfOncReasonONC_NOT_ESTABLISHED BpfOncReason = 28
-	BpfOncReasonONC_STALE_EPOCH     BpfOncReason = 29
-	BpfOncReasonONC_NO_TICKET       BpfOncReason = 30
-	BpfOncReasonONC_REWRITTEN       BpfOncReason = 31
-	BpfOncReasonONC_TEMPLATE        BpfOncReason = 32
-	BpfOncReasonONC_SHARE           BpfOncReason = 33
-	BpfOncReasonONC_DROPPED         BpfOncReason = 34
-	BpfOncReasonONC_REASONS         BpfOncReason = 35
+	BpfOncReasonONC_HIT_LOCAL       BpfOncReason = 1
+	BpfOncReasonONC_OBSERVED        BpfOncReason = 2
+	BpfOncReasonONC_OFF             BpfOncReason = 3
+	BpfOncReasonONC_NOT_IP          BpfOncReason = 4
+	BpfOncReasonONC_MALFORMED       BpfOncReason = 5
+	BpfOncReasonONC_IP_OPTIONS      BpfOncReason = 6
+	BpfOncReasonONC_FRAGMENT        BpfOncReason = 7
+	BpfOncReasonONC_PROTOCOL        BpfOncReason = 8
+	BpfOncReasonONC_TCP_FLAGS       BpfOncReason = 9
+	BpfOncReasonONC_TTL             BpfOncReason = 10
+	BpfOncReasonONC_NO_ENDPOINT     BpfOncReason = 11
+	BpfOncReasonONC_NOT_REMOTE      BpfOncReason = 12
+	BpfOncReasonONC_NOT_TUNNEL      BpfOncReason = 13
+	BpfOncReasonONC_OUTER_HEADER    BpfOncReason = 14
+	BpfOncReasonONC_OUTER_SOURCE    BpfOncReason = 15
+	BpfOncReasonONC_NO_ENTRY        BpfOncReason = 16
+	BpfOncReasonONC_NOT_PROVED      BpfOncReason = 17
+	BpfOncReasonONC_STALE_ENDPOINT  BpfOncReason = 18
+	BpfOncReasonONC_STALE_NODE      BpfOncReason = 19
+	BpfOncReasonONC_STALE_ALL       BpfOncReason = 20
+	BpfOncReasonONC_LEASE           BpfOncReason = 21
+	BpfOncReasonONC_SPOOF           BpfOncReason = 22
+	BpfOncReasonONC_MTU             BpfOncReason = 23
+	BpfOncReasonONC_ECN             BpfOncReason = 24
+	BpfOncReasonONC_OFFLOAD         BpfOncReason = 25
+	BpfOncReasonONC_LEARNED         BpfOncReason = 26
+	BpfOncReasonONC_RENEWED         BpfOncReason = 27
+	BpfOncReasonONC_NO_AGENT        BpfOncReason = 28
+	BpfOncReasonONC_NOT_ESTABLISHED BpfOncReason = 29
+	BpfOncReasonONC_STALE_EPOCH     BpfOncReason = 30
+	BpfOncReasonONC_NO_TICKET       BpfOncReason = 31
+	BpfOncReasonONC_REWRITTEN       BpfOncReason = 32
+	BpfOncReasonONC_TEMPLATE        BpfOncReason = 33
+	BpfOncReasonONC_SHARE           BpfOncReason = 34
+	BpfOncReasonONC_DROPPED         BpfOncReason = 35
+	BpfOncReasonONC_REASONS         BpfOncReason = 36
 )
 
 type BpfOncRetired struct {
@@ -248,17 +249,17 @@ type BpfOncTicket struct {
 }
 
 type BpfOncTranslation struct {
-	_    structs.HostLayout
-	Port uint16
-	Pad  uint16
-	Addr [4]uint32
+	_      structs.HostLayout
+	Port   uint16
+	Source uint16
+	Addr   [4]uint32
 }
 
 type BpfOncTranslation4 struct {
-	_    structs.HostLayout
-	Port uint16
-	Pad  uint16
-	Addr uint32
+	_      structs.HostLayout
+	Port   uint16
+	Source uint16
+	Addr   uint32
 }
 
 type BpfOncValidity struct {
