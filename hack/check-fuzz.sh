@@ -54,9 +54,12 @@ identity of the packet   | ticket.h    | t->id != p->id \|\|                    
 translated address       | ticket.h    | if (same4(before, p))                   | if (true)
 translated own end       | ticket.h    | before->saddr == p->saddr \&\& before->sport == p->sport | true
 DSCP changed             | ticket.h    | t->tos != p->tos \|\|                   | 
-TTL behind Open vSwitch  | ticket.h    | t->ttl != p->ttl + 1                    | 0
+TTL behind Open vSwitch  | ticket.h    | (__u8)(t->ttl - 1) != p->ttl            | 0
 number of another flow   | ticket.h    | } else if (!same_flow(t, p)) {          | } else if (0) {
 number taken meanwhile   | ticket.h    | r->apart < (__s64)TICKET_UNDERWAY_NS    | false
+gateway: foreign mark    | gateway.h   | skb->mark \& ~(MARK_OURS \| MARK_NODE)    | 0
+gateway: TTL             | egress.h    | (__u16)f->packets, !gateway)            | (__u16)f->packets, true)
+gateway: source MAC      | ingress.h   | !same_sender(skb, o, f->macs)           | 0
 translation: destination | egress.h    | \&to, false, ipv6)                      | \&to, true, ipv6)
 translation: port        | translation.h | if (to->port != port \&\&              | if (to->port == port \&\&
 translation: address     | translation.h | *addr = to->addr[0];                  | 
@@ -66,6 +69,7 @@ translation: checksum    | translation.h | bpf_l4_csum_replace(skb, check, 0, ch
 learning: header         | egress.h    | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | egress.h    | !sent_by(\&p, ep)                       | 0
 learning: destination    | ingress.h   | !received_by(\&p, ep)                   | 0
+learning: own socket     | ingress.h   | gateway \&\& !other                      | 0
 learning: no agent       | learn.h     | (__s64)(c->until - bpf_jiffies64()) < 0 | 0
 learning: share          | share.h     | !exhausted(l, n)                        | true
 generation of the receiver | local.h   | valid_with(\&f->v, c, *from, \&(*to)->generation | valid_with(\&f->v, c, *from, \&f->v.node_gen

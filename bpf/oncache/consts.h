@@ -15,6 +15,8 @@
 #define MARK_TICKET_MASK 0x000f3f00u
 #define MARK_OURS (MARK_EPOCH_MASK | MARK_TICKET_MASK)
 
+#define MARK_NODE 0x80000000u /* set by iptables in packets that the host itself sends to the bridge */
+
 #define MAX_EPOCH 511
 
 /* skb->priority of a packet for which Open vSwitch has chosen queue 0 (dpif_netlink_queue_to_priority); that of the

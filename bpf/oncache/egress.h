@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Egress runs where packets of a Pod enter the host, Egress-Init where tunnel packets leave on the uplink. */
+/* Egress runs where packets of a Pod enter the host, Egress-Init where tunnel packets leave on the uplink. The host's
+ * own packets have an Egress of their own (gateway.h); what differs there is selected by the constant gateway. */
 #pragma once
 
 #include "candidate.h"
 #include "condition.h"
 #include "end.h"
 #include "flow.h"
+#include "gateway.h"
 #include "learn.h"
 #include "local.h"
 #include "maps.h"
@@ -138,7 +140,7 @@ static __always_inline bool egress_known(struct __sk_buff *skb, const struct onc
  * only the owner of the source address gets a ticket, and only if the flow is worth learning. The Service of one with
  * an entry may be gone. */
 static __noinline enum onc_reason egress_miss(struct __sk_buff *skb, const struct onc_control *c,
-					      enum onc_reason reason)
+					      enum onc_reason reason, bool gateway)
 {
 	enum onc_program direction = ONC_EGRESS; /* which one the packet has, between Nodes */
 	bool fresh = reason == ONC_NO_ENTRY;
@@ -156,19 +158,25 @@ static __noinline enum onc_reason egress_miss(struct __sk_buff *skb, const struc
 		return ONC_NO_ENDPOINT;
 	ep = get_endpoint(slot);
 	if (!translated && node_of_destination(&p) < 0 && !to_service(&p)) {
-		to = ep ? neighbor_of(skb, &p, ep, slot) : NULL;
+		to = ep && !gateway ? neighbor_of(skb, &p, ep, slot) : NULL;
 		if (!to)
 			return ONC_NOT_REMOTE;
 		if (!between(skb, ep, to))
 			return reason;
 		direction = ONC_INGRESS; /* the other one is in the egress map */
 	}
+	if (gateway) {
+		if (!own_socket(skb))
+			return ONC_NO_ENDPOINT;
+		not_routed(&p);
+	}
 	if (ep && (!fresh || (sent_by(&p, ep) && worth_learning(&p, direction, skb->len - L2_LEN))))
 		issue(skb, ONC_EGRESS, &p, slot);
 	return reason;
 }
 
-static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
+static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+						 bool gateway)
 {
 	struct onc_translation to;
 	struct onc_node *node = NULL;
@@ -182,17 +190,19 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 		return reason;
 	if (unlikely(p.syn_fin_rst))
 		return egress_end(skb);
+	if (gateway && foreign_mark(skb))
+		return because(ONC_NO_ENDPOINT);
 	f = egress_of(&p, ipv6);
 	reason = egress_condition(skb, c, &p, f, &node, &hash, &to, ipv6);
 	if (unlikely(reason || !f || !node)) {
-		if (f && !node)
+		if (!gateway && f && !node)
 			reason = ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
-		return wants_ticket(reason) ? egress_miss(skb, c, reason) : reason;
+		return wants_ticket(reason) ? egress_miss(skb, c, reason, gateway) : reason;
 	}
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets);
+	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets, !gateway);
 	if (unlikely(reason))
 		return reason;
 	if (unlikely(to.port) && !translate(skb, reached_by_ip6(node) ? OUTER6_LEN : OUTER4_LEN, &p, &to, false, ipv6))
@@ -202,14 +212,14 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c)
+static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c, bool gateway)
 {
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_IP;
 	if (skb->protocol == ether_type_of(false))
-		return egress_ip(skb, c, false);
+		return egress_ip(skb, c, false, gateway);
 	if (skb->protocol == ether_type_of(true))
-		return egress_ip(skb, c, true);
+		return egress_ip(skb, c, true, gateway);
 	return ONC_NOT_IP;
 }
 

@@ -276,6 +276,7 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 						   const struct redeemed *t, struct onc_egress *fresh)
 {
 	struct onc_validity *other, *half;
+	struct onc_retired *old;
 	struct onc_egress *own;
 	bool same;
 
@@ -301,7 +302,9 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 	begin_lease(&fresh->v, lease_until(c, p, fresh->created));
 	see_first(&fresh->seen, p, skb->len - L2_LEN);
 	count_new(ONC_EGRESS, p->ipv6, fresh->v.endpoint, own ? &own->v : NULL);
+	old = own ? begin_retire(p, true, own->packets, own->bytes, own->created) : NULL;
 	store_egress(p, fresh);
+	end_retire(old, true);
 	return ONC_LEARNED;
 }
 
@@ -333,6 +336,10 @@ static __noinline enum onc_reason ingress_init_local(struct __sk_buff *skb, __u3
 	to = to_slot < 0 ? NULL : get_endpoint(to_slot);
 	if (!from || !to || t.endpoint == to_slot)
 		return ONC_NO_ENDPOINT;
+	if (from->flags & ENDPOINT_GATEWAY) {
+		note_rare(&p);
+		return ONC_NOT_REMOTE;
+	}
 	reason = now_valid_local(&fresh.v, c, t.endpoint, from, to_slot, to, mark, skb->priority);
 	if (reason)
 		return reason;

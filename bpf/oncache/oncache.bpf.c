@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* ONCache: four programs that repeat for an established flow what Open vSwitch was seen to do with it, and one that
- * tells the agent the time. Design: docs/design/oncache.md. Programs drop no packet that they have not begun to change.
+/* ONCache: programs that repeat for an established flow what Open vSwitch was seen to do with it, and one that tells
+ * the agent the time. Design: docs/design/oncache.md. Programs drop no packet that they have not begun to change.
  * Packets that they do not understand go to Open vSwitch untouched. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -11,13 +11,9 @@
 #include "local.h"
 #include "stamp.h"
 
-/* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. At both, skb->ifindex is
- * the index of the host-side device. */
-SEC("tc") int oncache_egress(struct __sk_buff *skb)
+/* egress_verdict counts a packet that goes from a Pod or the gateway to Open vSwitch, and decides where it goes. */
+static __always_inline int egress_verdict(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason)
 {
-	struct onc_control *c = get_control();
-	enum onc_reason reason = c && c->mode ? egress(skb, c) : ONC_OFF;
-
 	count(ONC_EGRESS, reason);
 	if (reason == ONC_HIT && c)
 		return bpf_redirect(c->uplink_ifindex, 0);
@@ -28,6 +24,25 @@ SEC("tc") int oncache_egress(struct __sk_buff *skb)
 	if (reason != ONC_OFF)
 		stamp_egress(skb);
 	return TC_NEXT;
+}
+
+/* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. At both, skb->ifindex is
+ * the index of the host-side device. */
+SEC("tc") int oncache_egress(struct __sk_buff *skb)
+{
+	struct onc_control *c = get_control();
+	enum onc_reason reason = c && c->mode ? egress(skb, c, false) : ONC_OFF;
+
+	return egress_verdict(skb, c, reason);
+}
+
+/* Egress hook of the gateway's interface: what the host's own stack sends to Pods. */
+SEC("tc") int oncache_gateway_egress(struct __sk_buff *skb)
+{
+	struct onc_control *c = get_control();
+	enum onc_reason reason = c && c->mode ? egress(skb, c, true) : ONC_OFF;
+
+	return egress_verdict(skb, c, reason);
 }
 
 /* Egress hook of the uplink. Packets of the fast path have no ticket and leave at the first test. */
@@ -48,16 +63,18 @@ SEC("tc") int oncache_egress_init(struct __sk_buff *skb)
 SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
-	__u32 ifindex = 0;
-	enum onc_reason reason = c && c->mode ? ingress(skb, c, &ifindex) : ONC_OFF;
+	struct target target = {};
+	enum onc_reason reason = c && c->mode ? ingress(skb, c, &target) : ONC_OFF;
 
 	count(ONC_INGRESS, reason);
 	if (reason == ONC_HIT) {
+		if (unlikely(target.gateway))
+			return bpf_redirect(target.ifindex, BPF_F_INGRESS);
 		/* Crossing into the Pod's namespace clears this on the slow path. */
 		skb->mark = 0;
 		skb->priority = 0;
 		skb->tc_index = 0;
-		return bpf_redirect_peer(ifindex, 0);
+		return bpf_redirect_peer(target.ifindex, 0);
 	}
 	if (reason == ONC_DROPPED)
 		return TC_SHOT;
@@ -83,10 +100,27 @@ SEC("tc") int oncache_ingress_init(struct __sk_buff *skb)
 		else if (has_queue(skb))
 			reason = ONC_NO_TICKET;
 		else
-			reason = ingress_init(skb, c, mark);
+			reason = ingress_init(skb, c, mark, false);
 		count(ONC_INGRESS_INIT, reason);
 	}
 	forget_queue(skb);
+	return TC_NEXT;
+}
+
+/* Ingress hook of the gateway's interface. Here no border of a network namespace clears the mark of packets without a
+ * ticket, so this program does. */
+SEC("tc") int oncache_gateway_ingress_init(struct __sk_buff *skb)
+{
+	struct onc_control *c;
+	__u32 mark = skb->mark;
+
+	if (!(mark & MARK_OURS))
+		return TC_NEXT;
+	skb->mark = mark & ~MARK_OURS;
+	if (!(mark & MARK_TICKET_MASK))
+		return TC_NEXT;
+	c = get_control();
+	count(ONC_INGRESS_INIT, c && c->mode ? ingress_init(skb, c, mark, true) : ONC_OFF);
 	return TC_NEXT;
 }
 

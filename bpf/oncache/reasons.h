@@ -38,7 +38,7 @@ enum onc_reason {
 	ONC_LEASE,	    /* lease over or near its end: this packet is a probe to Open vSwitch */
 
 	/* The entry is good, but not for this packet. */
-	ONC_SPOOF,   /* interface or MAC is not the one of the entry's Pod */
+	ONC_SPOOF,   /* interface or MAC is not the one of the entry's Pod; to the gateway, not the entry's */
 	ONC_MTU,     /* does not fit the route to the Node once encapsulated */
 	ONC_ECN,     /* congestion mark on a packet that cannot carry it */
 	ONC_OFFLOAD, /* the kernel cannot (de)capsulate this packet here */

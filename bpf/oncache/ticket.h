@@ -180,12 +180,27 @@ static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program progr
 	if (!t)
 		return ONC_NO_TICKET;
 	read_ticket(t, out);
-	rewritten = t->tos != p->tos || t->ttl != p->ttl + 1;
+	rewritten = t->tos != p->tos || (__u8)(t->ttl - 1) != p->ttl;
 	reverse(p, back);
 	if (!restore(t, p, program == ONC_EGRESS, to))
 		rewritten = true;
 	redeemed(t);
 	return rewritten ? ONC_REWRITTEN : ONC_OK;
+}
+
+/* came_out_here deals with a packet that Egress gave a ticket, and that Open vSwitch has not sent to another Node. It
+ * frees the ticket, which others wait for, and tells the flow's 5-tuple before Open vSwitch in p. */
+static __always_inline bool came_out_here(__u32 mark, struct packet *p)
+{
+	struct onc_ticket *t = claim(mark, ONC_EGRESS, p);
+	struct onc_translation to = {};
+	bool ok;
+
+	if (!t)
+		return false;
+	ok = restore(t, p, true, &to);
+	redeemed(t);
+	return ok;
 }
 
 /* doubtful: a packet of another flow with the same number may still be under way. */

@@ -116,17 +116,19 @@ struct onc_ingress4 {
 	__u8 pad[4];
 };
 
-#define ENDPOINT_NETKIT 1 /* Egress runs when the Pod transmits, not when the host receives */
+#define ENDPOINT_NETKIT 1  /* Egress runs when the Pod transmits, not when the host receives */
+#define ENDPOINT_GATEWAY 2 /* not a Pod: the gateway's interface, behind which is this host's own stack */
 
-/* A local Pod. Written by the agent only. Generation and epoch are one 64-bit word, so that eviction and permission to
- * learn change together; ifindex is written before a generation becomes current and cleared after it is over. */
+/* A local Pod, or the gateway. Written by the agent only. Generation and epoch are one 64-bit word, so that eviction
+ * and permission to learn change together; ifindex is written before a generation becomes current and cleared after it
+ * is over. */
 struct onc_endpoint {
 	__u32 generation;
 	__u32 epoch; /* 1-511; 0: nothing may be learned */
 	__u32 ifindex;
 	__be32 ip4; /* 0: none */
 	__be32 ip6[4];
-	__u8 gateway_mac[6]; /* this and the next as in the Ethernet header of the Pod's packets */
+	__u8 gateway_mac[6]; /* this and the next as in the Ethernet header of the packets that it sends */
 	__u8 mac[6];
 	__u32 last_epoch; /* last one that any mark flow of this Pod may carry; the agent's memory across restarts */
 	__u32 changed;	  /* number of the last change that affected the Pod, counted over all Pods of the Node */

@@ -67,6 +67,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
+		Gateway:    oncache.Gateway{Name: node.Gateway.Name, IPv4: node.Gateway.IPv4, IPv6: node.Gateway.IPv6, OFPort: node.Gateway.OFPort},
 	}, pods, n.flows, n.sysctls)
 	manager.Observe(&cacheObserver{problems: n.problems, node: n.name})
 	if err := legacyregistry.Registerer().Register(manager); err != nil {

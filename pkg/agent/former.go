@@ -18,7 +18,7 @@ type FormerCache struct {
 	Suspend func() error
 	// StopHits stops the hits, but not the stamps, without which packets would miss the kernel's flows.
 	StopHits func() error
-	// Agrees reports whether it has hits, of Pods with these addresses only, all of which were learned under these epochs. It is nil if they may not
+	// Agrees reports whether it has hits, of Pods, and the gateway, with these addresses only, all of which were learned under these epochs. It is nil if they may not
 	// go on for another reason: this agent would have none.
 	Agrees func(epochs map[netip.Addr]uint16) (bool, error)
 }
@@ -41,7 +41,8 @@ func newFormerHits(cache FormerCache, store interfacestore.InterfaceStore) *form
 // Agree implements openflow.FormerHits.
 func (h *formerHits) Agree(epochs map[uint32]uint16) bool {
 	byAddress := map[netip.Addr]uint16{}
-	for _, c := range h.store.GetInterfacesByType(interfacestore.ContainerInterface) {
+	endpoints := append(h.store.GetInterfacesByType(interfacestore.ContainerInterface), h.store.GetInterfacesByType(interfacestore.GatewayInterface)...)
+	for _, c := range endpoints {
 		if c.OVSPortConfig == nil {
 			continue
 		}

@@ -52,7 +52,7 @@ func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
 	s := newSuite(t, "vxlan", true, families(ipv6Only, ipv6Only))
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"Forgery", testForgery}, area{"Injection", testInjection}, area{"FastPath", testFastPath})
+	s.run(t, area{"Forgery", testForgery}, area{"Injection", testInjection}, area{"FastPath", testFastPath}, area{"NodeToPod", testNodeToPod})
 	if all {
 		s.run(t, area{"SamePacket", testSamePacket}, area{"ServiceFastPath", testServiceFastPath})
 		s.over(t, []*path{throughService}, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})

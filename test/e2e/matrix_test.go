@@ -29,7 +29,8 @@ import (
 //     `make test-e2e-all`. Forgery within a Node has no meaning: its TTLs count routers.
 //   - PolicyTruthTable and PolicyChurn have Pods on both Nodes, and try connections between all of them.
 //   - The others have no connection between Pods that could be made in another way: they are about the tunnel (Injection,
-//     NeighborDiscovery), about one Pod's interface (BandwidthAnnotation), or about programs (Controller, CNIInput, Refusals, Cleanup).
+//     NeighborDiscovery), about one Pod's interface (BandwidthAnnotation), about the host's connections (NodeToPod), or about programs
+//     (Controller, CNIInput, Refusals, Cleanup).
 //     SamePacket compares frames that it makes itself; for Services the tests of package datapath/packets do.
 
 // everyConfiguration has the areas that must pass in the same way with the gate off and on. With VXLAN, those for which it
@@ -81,6 +82,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
 		area{"ServiceFastPath", testServiceFastPath},
+		area{"NodeToPod", testNodeToPod},
 		area{"SharedPodNetwork", testSharedPodNetwork},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},

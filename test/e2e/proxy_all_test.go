@@ -35,6 +35,7 @@ func TestProxyAllGateOn(t *testing.T) {
 	s.run(t,
 		area{"ProxyAll", testProxyAll},
 		area{"Connectivity", testConnectivity},
+		area{"NodeToPod", testNodeToPod},
 		area{"Cleanup", testCleanup}, // last: it leaves no cluster
 	)
 }

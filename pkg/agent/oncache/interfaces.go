@@ -11,14 +11,24 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// Pod is a local Pod's interface as the agent's interface store knows it.
+// Pod is a local Pod's interface as the agent's interface store knows it, or the gateway's.
 type Pod struct {
 	InterfaceName string
-	Namespace     string
-	Name          string
-	IPs           []netip.Addr
-	MAC           net.HardwareAddr
-	OFPort        uint32
+	// Gateway is set for the gateway's interface, which has no Namespace and no Name.
+	Gateway   bool
+	Namespace string
+	Name      string
+	IPs       []netip.Addr
+	MAC       net.HardwareAddr
+	OFPort    uint32
+}
+
+// String is the name that users see: of the Pod, or of the gateway's interface.
+func (p Pod) String() string {
+	if p.Gateway {
+		return p.InterfaceName
+	}
+	return p.Namespace + "/" + p.Name
 }
 
 // InterfaceStore feeds the local Pods.

@@ -64,6 +64,7 @@ type Config struct {
 	// GatewayMAC is the destination MAC of packets that Pods send to other networks; VirtualMAC is the inner destination
 	// MAC of all tunnel packets.
 	GatewayMAC, VirtualMAC net.HardwareAddr
+	Gateway                Gateway
 }
 
 // Manager is the cache of one Node. A Manager whose Start failed is valid: it answers queries with the reason.
@@ -93,6 +94,7 @@ type Manager struct {
 func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
 	m := &Manager{config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
+	m.uplink.gatewayChanged = m.pods.gatewayChanged
 	m.failures = m.uplink.failures
 	return m
 }
@@ -160,7 +162,8 @@ func (m *Manager) start() error {
 	m.table = newTable(m.dp, time.Now, m.poke, former, rand.Uint32N(datapath.MaxEpoch))
 	m.table.failures = m.failures
 	m.store.Subscribe(m.pods.changed)
-	wanted := m.pods.begin(m.dp, m.table, m.store.Pods())
+	// The gateway comes first, so that it has a slot however many Pods there are.
+	wanted := m.pods.begin(m.dp, m.table, append(m.config.gateway(), m.store.Pods()...))
 	if err := m.detachExcept(append(wanted, uplink.IfIndex)); err != nil {
 		return err
 	}

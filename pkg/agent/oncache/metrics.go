@@ -124,7 +124,7 @@ func (m *Manager) collectPrograms(c collector) {
 func (t *table) collect(c collector, evictedAll uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.gauge(descEndpoints, float64(len(t.endpoints)))
+	c.gauge(descEndpoints, float64(t.podCount()))
 	c.gauge(descNotLearning, float64(len(t.needMarks)))
 	c.gauge(descNodes, float64(len(t.nodes)))
 	c.counter(descEvictions, t.evictions.Endpoint, "endpoint")
@@ -154,7 +154,7 @@ func (a *podAnnouncer) countOnOVS(limited int) map[stayReason]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.pods {
-		if p.onOVS != "" {
+		if p.onOVS != "" && !p.Gateway {
 			counts[p.reason]++
 		}
 	}

@@ -75,10 +75,10 @@ func (m *Manager) Status() (*api.Status, error) {
 	}
 	updates := m.tracking.Stats()
 	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
-	s.PodsOnOVS = len(m.pods.onOVS())
+	s.PodsOnOVS = m.pods.podsOnOVS()
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
-	s.Endpoints, s.Nodes, s.Evictions = len(m.table.endpoints), len(m.table.nodes), m.table.evictions
+	s.Endpoints, s.Nodes, s.Evictions = m.table.podCount(), len(m.table.nodes), m.table.evictions
 	s.Evictions.All += m.uplink.evictions.Load()
 	return s, nil
 }
@@ -233,7 +233,7 @@ func (m *Manager) slotNames() (pods, nodes map[int]string) {
 	defer m.table.mu.Unlock()
 	pods, nodes = map[int]string{}, map[int]string{}
 	for _, e := range m.table.endpoints {
-		pods[e.slot] = e.pod.Namespace + "/" + e.pod.Name
+		pods[e.slot] = e.pod.String()
 	}
 	for _, n := range m.table.eachNode() {
 		nodes[n.slot] = n.Name
@@ -260,7 +260,7 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	return out
 }
 
-// onOVS lists the Pods that were not announced, with their reasons.
+// onOVS lists the Pods that were not announced, with their reasons, and the gateway if it was not.
 func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 	out := []api.EndpointInfo{}
 	a.mu.Lock()
@@ -270,7 +270,7 @@ func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 			continue
 		}
 		info := api.EndpointInfo{
-			Pod: p.Namespace + "/" + p.Name, InterfaceName: p.InterfaceName, Kind: p.kind, IfIndex: p.ifIndex, OnOVS: p.onOVS,
+			Pod: p.Pod.String(), InterfaceName: p.InterfaceName, Kind: p.kind, IfIndex: p.ifIndex, OnOVS: p.onOVS,
 		}
 		for _, ip := range p.IPs {
 			info.IPs = append(info.IPs, ip.String())
@@ -280,7 +280,19 @@ func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 	return out
 }
 
-// Endpoints lists the local Pods, by name.
+// podsOnOVS is the number of Pods that were not announced.
+func (a *podAnnouncer) podsOnOVS() (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.pods {
+		if p.onOVS != "" && !p.Gateway {
+			n++
+		}
+	}
+	return n
+}
+
+// Endpoints lists the local Pods, and the gateway, by name.
 func (m *Manager) Endpoints() []api.EndpointInfo {
 	if m.Unavailable() != nil {
 		return []api.EndpointInfo{}
@@ -290,7 +302,7 @@ func (m *Manager) Endpoints() []api.EndpointInfo {
 	defer m.table.mu.Unlock()
 	for _, e := range m.table.endpoints {
 		info := api.EndpointInfo{
-			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
+			Pod: e.pod.String(), InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
 			Slot: e.slot, Generation: e.generation, Epoch: e.epoch, Flows: m.dp.FlowCount(e.slot),
 			ShareUsedUp: m.dp.ShareUsedUp(e.slot),
 		}

@@ -350,6 +350,16 @@ func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) 
 	return gone
 }
 
+// podCount is the number of endpoints that are Pods. The caller holds mu.
+func (t *table) podCount() (n int) {
+	for _, e := range t.endpoints {
+		if !e.pod.Gateway {
+			n++
+		}
+	}
+	return n
+}
+
 // unmarked returns the number of endpoints that still wait for mark flows.
 func (t *table) unmarked() int {
 	t.mu.Lock()

@@ -25,6 +25,8 @@ type uplinkKeeper struct {
 	mode   *modeControl
 	// nodesChanged tells the watcher that the set of Nodes may have changed.
 	nodesChanged chan struct{}
+	// gatewayChanged is called when the gateway's device is gone, or another one has its name.
+	gatewayChanged func()
 	// evictions counts the evictions of all entries.
 	evictions atomic.Uint64
 	failures  *failures

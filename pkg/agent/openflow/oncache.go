@@ -31,6 +31,10 @@ const oncacheConnectionMark, oncacheConnectionMask = 0x1, 0xed
 // opened by a local Pod, perhaps through a Service (bit 4), without any of bits 5-7.
 const oncacheLocalConnectionMark, oncacheLocalConnectionMask = 0x3, 0xef
 
+// gatewayConnectionMark, under gatewayConnectionMask, is the same for the gateway: the host has opened the connection (2), perhaps to a
+// Service, without SNAT, hairpin or L7 redirection.
+const gatewayConnectionMark, gatewayConnectionMask = 0x2, 0xef
+
 // MarkClient is the part of Client for ONCache's mark flows. The implementation of the Interceptor calls it.
 type MarkClient interface {
 	// InstallMarkFlows writes the ONCache mark flows of local Pod interfaces outside of any other change (a new
@@ -113,7 +117,11 @@ func (o *oncacheMarks) plan(marks []coherency.Mark, removed []string) ([]flowsto
 		}
 		planned[mark.InterfaceName] = true
 		if !slices.Contains(removed, mark.InterfaceName) {
-			plans = append(plans, o.marks.Plan(mark.InterfaceName, append(markFlows(g, mark), localMarkFlows(g, mark)...)))
+			flows := markFlows(g, mark)
+			if mark.OFPort != g.node.Gateway.OFPort {
+				flows = append(flows, localMarkFlows(g, mark)...)
+			}
+			plans = append(plans, o.marks.Plan(mark.InterfaceName, flows))
 		}
 	}
 	for _, name := range removed {
@@ -123,22 +131,22 @@ func (o *oncacheMarks) plan(marks []coherency.Mark, removed []string) ([]flowsto
 }
 
 // markFlows returns the flows that write the endpoint's epoch into the packet mark, one per direction. They match only
-// packets of established connections that travel between the Pod and the tunnel and that all policy tables have let pass:
-// the table is reached from ConntrackCommit only. What conntrack has translated, it translated before the first policy table.
+// packets of established connections that travel between the Pod, or the gateway, and the tunnel and that all policy tables have let
+// pass: the table is reached from ConntrackCommit only. What conntrack has translated, it translated before the first policy table.
 //
 // ONCache relies on the verdict and the mark being decided in one translation: a kernel megaflow that still applies old
 // rules must also still write the old epoch. So no established packet is recirculated between the first policy table and
 // ONCacheLocalMark; ct(commit), which recirculates, concerns new connections only and skips these tables.
 func markFlows(g *generator, mark coherency.Mark) []of.Flow {
 	load := of.LoadField{Field: oncacheEpochField.field, Range: oncacheEpochField.bits, Value: uint64(mark.Epoch)}
+	source, opened := fromPod, of.CTMark(oncacheConnectionMark, oncacheConnectionMask)
+	if mark.OFPort == g.node.Gateway.OFPort {
+		source, opened = fromGateway, of.CTMark(gatewayConnectionMark, gatewayConnectionMask)
+	}
 	var flows []of.Flow
 	for _, f := range g.families() {
-		connection := []of.Match{
-			f.ethType,
-			of.CTState("-new+est-rel-inv+trk"),
-			of.CTMark(oncacheConnectionMark, oncacheConnectionMask),
-		}
-		egress := append(matches(of.InPort(mark.OFPort), fromPod.match(), toTunnel.match()), connection...)
+		connection := []of.Match{f.ethType, of.CTState("-new+est-rel-inv+trk"), opened}
+		egress := append(matches(of.InPort(mark.OFPort), source.match(), toTunnel.match()), connection...)
 		ingress := append(matches(fromTunnel.match(), outputToPort.match(), targetOFPortField.is(mark.OFPort).match()), connection...)
 		for _, match := range [][]of.Match{egress, ingress} {
 			flows = append(flows, g.flow(cookieONCache, tableONCacheMark, priorityNormal, match,

@@ -22,18 +22,18 @@ const MaxEpoch = 511
 // MaxEndpoints is the number of slots for local Pods.
 const MaxEndpoints = 1024
 
-// Endpoint is a local Pod's interface.
+// Endpoint is a local Pod's interface, or the gateway's.
 type Endpoint struct {
 	IfIndex int
+	// Gateway is set for the gateway's interface.
+	Gateway bool
 	// IPv4 and IPv6 are the addresses for which the Pod may use the cache; the zero Addr where it has none of the family.
-	IPv4, IPv6      netip.Addr
+	IPv4, IPv6 netip.Addr
+	// MAC and GatewayMAC are source and destination of the frames that it sends.
 	MAC, GatewayMAC net.HardwareAddr
 	// Netkit is set when the Pod's programs are attached as RoleNetkitPod.
 	Netkit bool
 }
-
-// endpointNetkit is ENDPOINT_NETKIT of bpf/oncache/types.h.
-const endpointNetkit = 1
 
 // EndpointState returns generation and epoch of a slot. Generations continue from one Pod in the slot to the next.
 func (d *Datapath) EndpointState(slot int) (generation, epoch uint32) {
@@ -56,11 +56,7 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 	s.Ip6 = object.Wire6(e.IPv6)
 	copy(s.Mac[:], e.MAC)
 	copy(s.GatewayMac[:], e.GatewayMAC)
-	flags := uint32(0)
-	if e.Netkit {
-		flags = endpointNetkit
-	}
-	atomic.StoreUint32(&s.Flags, flags)
+	atomic.StoreUint32(&s.Flags, e.flags())
 	atomic.StoreUint32(&s.Ifindex, uint32(e.IfIndex))
 	if err := d.objects.EndpointSlots.Put(uint32(e.IfIndex), uint32(slot)); err != nil {
 		return fmt.Errorf("announce endpoint on interface index %d: %w", e.IfIndex, err)
@@ -71,6 +67,19 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 		}
 	}
 	return nil
+}
+
+// ENDPOINT_NETKIT and ENDPOINT_GATEWAY of bpf/oncache/types.h.
+const endpointNetkit, endpointGateway = 1, 2
+
+func (e *Endpoint) flags() (flags uint32) {
+	if e.Netkit {
+		flags |= endpointNetkit
+	}
+	if e.Gateway {
+		flags |= endpointGateway
+	}
+	return flags
 }
 
 // addresses are those that a slot was last filled with.

@@ -74,7 +74,10 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 func (w *fuzzWorld) setEndpoint(slot int, s *oracle.Endpoint) {
 	e := w.EndpointAt(slot)
 	e.Ip4, e.Ip6 = object.Wire4(s.IPv4), object.Wire6(s.IPv6)
-	e.Changed, e.Epoch = s.Changed, s.Epoch
+	e.Changed, e.Epoch, e.Flags = s.Changed, s.Epoch, 0
+	if s.Gateway {
+		e.Flags = 2
+	}
 	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Generation, s.Interface, s.MAC, s.GatewayMAC
 }
 

@@ -59,7 +59,11 @@ func LearnEgress(s *Seen) (to netip.AddrPort, err error) {
 	if to, err = s.translation(before.flow.Destination, after.flow.Destination, before.flow.Destination); err != nil {
 		return to, err
 	}
-	if err := s.same(before, after, beforeIP, afterIP); err != nil {
+	hops := uint8(1)
+	if s.State.Endpoint.Gateway {
+		hops = 0 // the host is the router
+	}
+	if err := s.same(before, after, beforeIP, afterIP, hops); err != nil {
 		return to, err
 	}
 	switch {
@@ -96,7 +100,7 @@ func (n *Node) has(a netip.Addr) bool {
 	return slices.ContainsFunc(n.Networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// mayKeep is called for flows that have no entry in either direction.
+// mayKeep is called for flows that have no entry of their direction, and none of the other one that is on the fast path.
 func (s *State) mayKeep() error {
 	switch {
 	case s.Unattended:
@@ -130,7 +134,7 @@ func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	if to, err = s.translation(before.flow.Source, after.flow.Source, after.flow.Source); err != nil {
 		return to, err
 	}
-	if err := s.same(before, after, beforeIP, afterIP); err != nil {
+	if err := s.same(before, after, beforeIP, afterIP, 1); err != nil {
 		return to, err
 	}
 	e := &s.State.Endpoint
@@ -140,15 +144,18 @@ func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	if !s.State.Node.has(before.flow.Source.Addr()) {
 		return to, Refused("not_remote")
 	}
+	if e.Gateway && !s.State.Opposite {
+		return to, Refused("not_proved")
+	}
 	return to, s.State.mayKeep()
 }
 
-// same checks that Open vSwitch decided by the current rules, and only routed this very packet, apart from its addresses.
-func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte) error {
+// same checks that Open vSwitch decided by the current rules, and only routed this very packet, over so many hops, apart from its addresses.
+func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte, hops uint8) error {
 	switch {
 	case fingerprint(before, beforeIP) != fingerprint(after, afterIP):
 		return Refused("no_ticket")
-	case before.flow.Protocol != after.flow.Protocol, before.tos != after.tos, before.ttl != after.ttl+1:
+	case before.flow.Protocol != after.flow.Protocol, before.tos != after.tos, before.ttl != after.ttl+hops:
 		return Refused("rewritten")
 	case s.Epoch == 0:
 		return Refused("not_established")

@@ -37,6 +37,8 @@ type State struct {
 	Entry *Entry
 	// ShareUsedUp is set when the flow maps are nearly full and the endpoint has used up its share of them.
 	ShareUsedUp bool
+	// Opposite is set when the other direction of the flow has an entry, which was not proved in the direction of the packet.
+	Opposite bool
 	// Unattended is set when no agent promises to maintain conntrack at this time.
 	Unattended bool
 }
@@ -53,8 +55,9 @@ type Uplink struct {
 	VirtualMAC   [6]byte // inner destination of all tunnel packets
 }
 
-// Endpoint is the local Pod.
+// Endpoint is the local Pod, or the gateway.
 type Endpoint struct {
+	Gateway         bool
 	Generation      uint32
 	Interface       uint32 // index of the host side
 	MAC, GatewayMAC [6]byte
@@ -115,6 +118,7 @@ type Packet struct {
 	ForHost   bool   // the device does not say that it is for another host
 	Segment   int    // payload bytes for each segment of a super-packet; 0 for others
 	Hash      uint32 // the kernel's hash of the flow, 0 for none
+	Mark      uint32
 }
 
 // Refused is the reason why a packet is not a hit, under the name in the design.

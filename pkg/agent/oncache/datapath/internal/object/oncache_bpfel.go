@@ -280,34 +280,36 @@ type BpfOncValidity struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	BpfMapCandidates          = "candidates"
-	BpfMapControl             = "control"
-	BpfMapCounters            = "counters"
-	BpfMapEgressFlows4        = "egress_flows4"
-	BpfMapEgressFlows6        = "egress_flows6"
-	BpfMapEndpointIps         = "endpoint_ips"
-	BpfMapEndpointSlots       = "endpoint_slots"
-	BpfMapEndpoints           = "endpoints"
-	BpfMapFlowCounts          = "flow_counts"
-	BpfMapFlowLimits          = "flow_limits"
-	BpfMapIngressFlows4       = "ingress_flows4"
-	BpfMapIngressFlows6       = "ingress_flows6"
-	BpfMapNodes               = "nodes"
-	BpfMapPassed              = "passed"
-	BpfMapPodNetworks4        = "pod_networks4"
-	BpfMapPodNetworks6        = "pod_networks6"
-	BpfMapRetired             = "retired"
-	BpfMapServiceIps          = "service_ips"
-	BpfMapTickets             = "tickets"
-	BpfProgOncacheEgress      = "oncache_egress"
-	BpfProgOncacheEgressInit  = "oncache_egress_init"
-	BpfProgOncacheIngress     = "oncache_ingress"
-	BpfProgOncacheIngressInit = "oncache_ingress_init"
-	BpfProgOncacheJiffies     = "oncache_jiffies"
-	BpfVarOncPassedType       = "onc_passed_type"
-	BpfVarOncProgramType      = "onc_program_type"
-	BpfVarOncReasonType       = "onc_reason_type"
-	BpfVarOncRetiredType      = "onc_retired_type"
+	BpfMapCandidates                 = "candidates"
+	BpfMapControl                    = "control"
+	BpfMapCounters                   = "counters"
+	BpfMapEgressFlows4               = "egress_flows4"
+	BpfMapEgressFlows6               = "egress_flows6"
+	BpfMapEndpointIps                = "endpoint_ips"
+	BpfMapEndpointSlots              = "endpoint_slots"
+	BpfMapEndpoints                  = "endpoints"
+	BpfMapFlowCounts                 = "flow_counts"
+	BpfMapFlowLimits                 = "flow_limits"
+	BpfMapIngressFlows4              = "ingress_flows4"
+	BpfMapIngressFlows6              = "ingress_flows6"
+	BpfMapNodes                      = "nodes"
+	BpfMapPassed                     = "passed"
+	BpfMapPodNetworks4               = "pod_networks4"
+	BpfMapPodNetworks6               = "pod_networks6"
+	BpfMapRetired                    = "retired"
+	BpfMapServiceIps                 = "service_ips"
+	BpfMapTickets                    = "tickets"
+	BpfProgOncacheEgress             = "oncache_egress"
+	BpfProgOncacheEgressInit         = "oncache_egress_init"
+	BpfProgOncacheGatewayEgress      = "oncache_gateway_egress"
+	BpfProgOncacheGatewayIngressInit = "oncache_gateway_ingress_init"
+	BpfProgOncacheIngress            = "oncache_ingress"
+	BpfProgOncacheIngressInit        = "oncache_ingress_init"
+	BpfProgOncacheJiffies            = "oncache_jiffies"
+	BpfVarOncPassedType              = "onc_passed_type"
+	BpfVarOncProgramType             = "onc_program_type"
+	BpfVarOncReasonType              = "onc_reason_type"
+	BpfVarOncRetiredType             = "onc_retired_type"
 )
 
 // LoadBpf returns the embedded CollectionSpec for Bpf.
@@ -352,11 +354,13 @@ type BpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type BpfProgramSpecs struct {
-	OncacheEgress      *ebpf.ProgramSpec `ebpf:"oncache_egress"`
-	OncacheEgressInit  *ebpf.ProgramSpec `ebpf:"oncache_egress_init"`
-	OncacheIngress     *ebpf.ProgramSpec `ebpf:"oncache_ingress"`
-	OncacheIngressInit *ebpf.ProgramSpec `ebpf:"oncache_ingress_init"`
-	OncacheJiffies     *ebpf.ProgramSpec `ebpf:"oncache_jiffies"`
+	OncacheEgress             *ebpf.ProgramSpec `ebpf:"oncache_egress"`
+	OncacheEgressInit         *ebpf.ProgramSpec `ebpf:"oncache_egress_init"`
+	OncacheGatewayEgress      *ebpf.ProgramSpec `ebpf:"oncache_gateway_egress"`
+	OncacheGatewayIngressInit *ebpf.ProgramSpec `ebpf:"oncache_gateway_ingress_init"`
+	OncacheIngress            *ebpf.ProgramSpec `ebpf:"oncache_ingress"`
+	OncacheIngressInit        *ebpf.ProgramSpec `ebpf:"oncache_ingress_init"`
+	OncacheJiffies            *ebpf.ProgramSpec `ebpf:"oncache_jiffies"`
 }
 
 // BpfMapSpecs contains maps before they are loaded into the kernel.
@@ -473,17 +477,21 @@ type BpfVariables struct {
 //
 // It can be passed to LoadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type BpfPrograms struct {
-	OncacheEgress      *ebpf.Program `ebpf:"oncache_egress"`
-	OncacheEgressInit  *ebpf.Program `ebpf:"oncache_egress_init"`
-	OncacheIngress     *ebpf.Program `ebpf:"oncache_ingress"`
-	OncacheIngressInit *ebpf.Program `ebpf:"oncache_ingress_init"`
-	OncacheJiffies     *ebpf.Program `ebpf:"oncache_jiffies"`
+	OncacheEgress             *ebpf.Program `ebpf:"oncache_egress"`
+	OncacheEgressInit         *ebpf.Program `ebpf:"oncache_egress_init"`
+	OncacheGatewayEgress      *ebpf.Program `ebpf:"oncache_gateway_egress"`
+	OncacheGatewayIngressInit *ebpf.Program `ebpf:"oncache_gateway_ingress_init"`
+	OncacheIngress            *ebpf.Program `ebpf:"oncache_ingress"`
+	OncacheIngressInit        *ebpf.Program `ebpf:"oncache_ingress_init"`
+	OncacheJiffies            *ebpf.Program `ebpf:"oncache_jiffies"`
 }
 
 func (p *BpfPrograms) Close() error {
 	return _BpfClose(
 		p.OncacheEgress,
 		p.OncacheEgressInit,
+		p.OncacheGatewayEgress,
+		p.OncacheGatewayIngressInit,
 		p.OncacheIngress,
 		p.OncacheIngressInit,
 		p.OncacheJiffies,
