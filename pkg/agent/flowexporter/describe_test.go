@@ -112,15 +112,18 @@ func (flowMaps) NewRetiredReader(func(datapath.Retired)) (*datapath.RetiredReade
 // The cache counts frames, conntrack IP packets.
 func TestCache(t *testing.T) {
 	pod, service, endpoint := netip.MustParseAddrPort("10.0.1.2:1"), netip.MustParseAddrPort("10.96.0.1:80"), netip.MustParseAddrPort("10.0.2.3:8080")
+	near := netip.MustParseAddrPort("10.0.1.3:8080") // a Pod of this Node: what it sends is counted by its address, as in a reply
 	c := CacheOf(flowMaps{[]datapath.Flow{
 		{Direction: datapath.DirectionEgress, Protocol: 6, Source: pod, Destination: service, Translated: endpoint, Packets: 2, Bytes: 2*14 + 100, Created: 5},
-		{Direction: datapath.DirectionIngress, Protocol: 6, Source: endpoint, Destination: pod, Translated: service, Packets: 1, Bytes: 14 + 40, Created: 6},
+		{Direction: datapath.DirectionIngress, Protocol: 6, Source: endpoint, Destination: pod, Translated: service, SourceTranslated: true, Packets: 1, Bytes: 14 + 40, Created: 6},
+		{Direction: datapath.DirectionEgress, Protocol: 6, Source: near, Destination: pod, Translated: service, SourceTranslated: true, Local: true, Packets: 1, Bytes: 14 + 40, Created: 7},
 	}})
 	entries, err := c.Entries()
 	require.NoError(t, err)
 	require.Equal(t, []flows.Entry{
 		{Sent: tuple(6, pod, service), Egress: true, Created: 5, Count: flows.Count{Packets: 2, Bytes: 100}},
 		{Sent: tuple(6, pod, service), Created: 6, Count: flows.Count{Packets: 1, Bytes: 40}},
+		{Sent: tuple(6, near, pod), Egress: true, Created: 7, Count: flows.Count{Packets: 1, Bytes: 40}},
 	}, entries)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
