@@ -36,7 +36,7 @@ func testFlush(t *testing.T, s *suite) {
 	r.waitFastIfGate(t)
 	lines := strings.Split(strings.TrimSpace(succeeds(t, s.node1.Space, "sh", "-c", "antctl get oncache --watch --interval=1s | head -n 3")), "\n")
 	require.Len(t, lines, 3, lines)
-	require.Regexp(t, `^\d\d:\d\d:\d\d Active +\d.*/s +\d.*/s .*`+namespace+`/client`, lines[len(lines)-1])
+	require.Regexp(t, `^\d\d:\d\d:\d\d Active +\d.*/s +\d.*/s .*`+namespace+`/`, lines[len(lines)-1])
 	r.end(t, 0)
 
 	for message, args := range map[string]string{

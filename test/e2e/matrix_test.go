@@ -152,6 +152,7 @@ func TestNetkitGateOn(t *testing.T) {
 		area{"PodDeletion", testPodDeletion},
 		area{"AgentCrash", testAgentCrash},
 	)
+	s.over(t, []*path{sameNode}, area{"FastPath", testFastPath})
 	if all {
 		s.run(t,
 			area{"Coexistence", testCoexistence},
@@ -165,7 +166,8 @@ func TestNetkitGateOn(t *testing.T) {
 			area{"Unavailable", testUnavailable},
 			area{"OpenVSwitch", testOpenVSwitch},
 		)
-		s.over(t, otherPaths, area{"FastPath", testFastPath}, area{"PodDeletion", testPodDeletion}, area{"ConnectionEnd", testConnectionEnd})
+		s.over(t, []*path{throughService, sameNodeThroughService}, area{"FastPath", testFastPath})
+		s.over(t, otherPaths, area{"PodDeletion", testPodDeletion}, area{"ConnectionEnd", testConnectionEnd})
 	}
 	s.run(t, area{"GateSwitch", testGateSwitch}) // last: it changes the cluster's gate
 }

@@ -134,43 +134,41 @@ func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	if m.Unavailable() != nil {
 		return out, nil
 	}
-	pods, nodes := m.slotNames()
+	names := m.slotNames()
 	selected := busiest{limit: filter.Limit}
 	err := m.dp.Flows(func(f datapath.Flow) bool {
-		if filter.selects(&f, pods, nodes) {
+		if filter.selects(&f, names) {
 			selected.add(f)
 		}
 		return true
 	})
 	for _, f := range selected.take() {
-		out = append(out, flowInfo(&f, pods, nodes))
+		out = append(out, flowInfo(&f, names))
 	}
 	return out, err
 }
 
-// selects tells whether the filter lets a flow pass; pods (namespace/name) and nodes are the names of slots.
-func (filter *FlowFilter) selects(f *datapath.Flow, pods, nodes map[int]string) bool {
-	isOf := func(slot int) bool {
-		pod := pods[slot]
+// selects tells whether the filter lets a flow pass.
+func (filter *FlowFilter) selects(f *datapath.Flow, names slotNames) bool {
+	pod, peer := names.podsOf(f)
+	isOf := func(pod string) bool {
 		return (filter.Namespace == "" || strings.HasPrefix(pod, filter.Namespace+"/")) && (filter.Pod == "" || pod == filter.Namespace+"/"+filter.Pod)
 	}
-	return (isOf(f.EndpointSlot) || f.Local && isOf(f.PeerSlot)) &&
-		(filter.Node == "" || nodes[f.NodeSlot] == filter.Node) &&
+	return (isOf(pod) || peer != "" && isOf(peer)) &&
+		(filter.Node == "" || names.nodes[f.NodeSlot] == filter.Node) &&
 		(!filter.Address.IsValid() || slices.Contains([]netip.Addr{f.Source.Addr(), f.Destination.Addr(), f.Translated.Addr()}, filter.Address))
 }
 
-func flowInfo(f *datapath.Flow, pods, nodes map[int]string) api.FlowInfo {
+func flowInfo(f *datapath.Flow, names slotNames) api.FlowInfo {
+	pod, peer := names.podsOf(f)
 	info := api.FlowInfo{
 		Direction: string(f.Direction), Protocol: protocolName(f.Protocol),
 		Source: f.Source.String(), Destination: f.Destination.String(),
-		Pod: pods[f.EndpointSlot], Node: nodes[f.NodeSlot], State: flowState(f),
+		Pod: pod, Peer: peer, Node: names.nodes[f.NodeSlot], State: flowState(f),
 		Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
 	}
 	if f.Translated.IsValid() {
 		info.Translated, info.SourceTranslated = f.Translated.String(), f.SourceTranslated
-	}
-	if f.Local {
-		info.Peer = pods[f.PeerSlot]
 	}
 	return info
 }
@@ -228,17 +226,45 @@ func protocolName(p uint8) string {
 	return fmt.Sprint(p)
 }
 
-func (m *Manager) slotNames() (pods, nodes map[int]string) {
+// slotNames says whose the slots are at present.
+type slotNames struct {
+	pods  map[int]Pod
+	nodes map[int]string
+}
+
+func (m *Manager) slotNames() slotNames {
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
-	pods, nodes = map[int]string{}, map[int]string{}
+	names := slotNames{pods: map[int]Pod{}, nodes: map[int]string{}}
 	for _, e := range m.table.endpoints {
-		pods[e.slot] = e.pod.String()
+		names.pods[e.slot] = e.pod
 	}
 	for _, n := range m.table.eachNode() {
-		nodes[n.slot] = n.Name
+		names.nodes[n.slot] = n.Name
 	}
-	return pods, nodes
+	return names
+}
+
+// podsOf returns the local Pod of a flow, and that which receives if it is another one of this Node. An entry from before the agent's start
+// may have a slot that belongs to another Pod now: such a Pod has another address, and the name is empty.
+func (s slotNames) podsOf(f *datapath.Flow) (pod, peer string) {
+	name := func(slot int, address netip.AddrPort) string {
+		if p, ok := s.pods[slot]; ok && slices.Contains(p.IPs, address.Addr()) {
+			return p.String()
+		}
+		return ""
+	}
+	switch {
+	case f.Direction == datapath.DirectionIngress:
+		return name(f.EndpointSlot, f.Destination), ""
+	case !f.Local:
+		return name(f.EndpointSlot, f.Source), ""
+	}
+	receiver := f.Destination
+	if f.Translated.IsValid() && !f.SourceTranslated {
+		receiver = f.Translated
+	}
+	return name(f.EndpointSlot, f.Source), name(f.PeerSlot, receiver)
 }
 
 // Nodes lists the transport addresses of the remote Nodes, by name.

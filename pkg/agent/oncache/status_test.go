@@ -57,8 +57,14 @@ func TestBusiest(t *testing.T) {
 
 // TestFilter: which flows a filter lets pass.
 func TestFilter(t *testing.T) {
-	pods, nodes := map[int]string{1: "ns/a", 3: "other/b"}, map[int]string{2: "n2"}
-	f := &datapath.Flow{EndpointSlot: 1, NodeSlot: 2, Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.96.0.1:2"), Translated: netip.MustParseAddrPort("10.0.1.1:3")}
+	names := slotNames{
+		pods: map[int]Pod{
+			1: {Namespace: "ns", Name: "a", IPs: []netip.Addr{netip.MustParseAddr("fd00::1"), netip.MustParseAddr("10.0.0.1")}},
+			3: {Namespace: "other", Name: "b", IPs: []netip.Addr{netip.MustParseAddr("10.0.0.3")}},
+		},
+		nodes: map[int]string{2: "n2"},
+	}
+	f := &datapath.Flow{Direction: datapath.DirectionEgress, EndpointSlot: 1, NodeSlot: 2, Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.96.0.1:2"), Translated: netip.MustParseAddrPort("10.0.1.1:3")}
 	for _, c := range []struct {
 		filter FlowFilter
 		want   bool
@@ -70,9 +76,15 @@ func TestFilter(t *testing.T) {
 		{FlowFilter{Address: netip.MustParseAddr("10.0.0.1")}, true}, {FlowFilter{Address: netip.MustParseAddr("10.96.0.1")}, true},
 		{FlowFilter{Address: netip.MustParseAddr("10.0.1.1")}, true}, {FlowFilter{Address: netip.MustParseAddr("10.0.1.2")}, false},
 	} {
-		require.Equal(t, c.want, c.filter.selects(f, pods, nodes), "%+v", c.filter)
+		require.Equal(t, c.want, c.filter.selects(f, names), "%+v", c.filter)
 	}
-	within := &datapath.Flow{Local: true, EndpointSlot: 1, PeerSlot: 3, NodeSlot: -1}
+	former := *f
+	former.EndpointSlot = 3
+	require.False(t, (&FlowFilter{Namespace: "other"}).selects(&former, names), "the slot has another Pod now")
+	within := &datapath.Flow{
+		Direction: datapath.DirectionEgress, Local: true, EndpointSlot: 1, PeerSlot: 3, NodeSlot: -1,
+		Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.96.0.1:2"), Translated: netip.MustParseAddrPort("10.0.0.3:3"),
+	}
 	for _, c := range []struct {
 		filter FlowFilter
 		want   bool
@@ -80,6 +92,6 @@ func TestFilter(t *testing.T) {
 		{FlowFilter{Namespace: "ns", Pod: "a"}, true}, {FlowFilter{Namespace: "other", Pod: "b"}, true},
 		{FlowFilter{Namespace: "ns", Pod: "b"}, false}, {FlowFilter{Node: "n2"}, false},
 	} {
-		require.Equal(t, c.want, c.filter.selects(within, pods, nodes), "%+v", c.filter)
+		require.Equal(t, c.want, c.filter.selects(within, names), "%+v", c.filter)
 	}
 }
