@@ -226,7 +226,6 @@ static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struc
 static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_egress fresh = {}, *own;
-	struct onc_retired *old;
 	struct packet p = {}, back = {};
 	struct onc_validity *other, *half;
 	struct onc_endpoint *ep;
@@ -295,8 +294,8 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - off);
 	count_new(ONC_EGRESS, p.ipv6, t.endpoint, own ? &own->v : NULL);
-	old = own ? begin_retire(&p, true, own->packets, own->bytes, own->created) : NULL;
+	if (own)
+		retire(&p, true, own->packets, own->bytes, own->created);
 	store_egress(&p, &fresh);
-	end_retire(old, true);
 	return ONC_LEARNED;
 }

@@ -249,7 +249,6 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 					       bool gateway)
 {
 	struct onc_ingress fresh = {}, *own;
-	struct onc_retired *old;
 	struct packet p = {}, back = {};
 	struct onc_validity *other, *half;
 	struct onc_endpoint *ep;
@@ -324,8 +323,8 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - L2_LEN);
 	count_new(ONC_INGRESS, p.ipv6, endpoint_slot, own ? &own->v : NULL);
-	old = own ? begin_retire(&back, false, own->packets, own->bytes, own->created) : NULL;
+	if (own)
+		retire(&back, false, own->packets, own->bytes, own->created);
 	store_ingress(&p, &fresh);
-	end_retire(old, true);
 	return ONC_LEARNED;
 }

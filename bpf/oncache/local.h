@@ -276,7 +276,6 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 						   const struct redeemed *t, struct onc_egress *fresh)
 {
 	struct onc_validity *other, *half;
-	struct onc_retired *old;
 	struct onc_egress *own;
 	bool same;
 
@@ -302,9 +301,9 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 	begin_lease(&fresh->v, lease_until(c, p, fresh->created));
 	see_first(&fresh->seen, p, skb->len - L2_LEN);
 	count_new(ONC_EGRESS, p->ipv6, fresh->v.endpoint, own ? &own->v : NULL);
-	old = own ? begin_retire(p, true, own->packets, own->bytes, own->created) : NULL;
+	if (own)
+		retire(p, true, own->packets, own->bytes, own->created);
 	store_egress(p, fresh);
-	end_retire(old, true);
 	return ONC_LEARNED;
 }
 

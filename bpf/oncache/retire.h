@@ -7,18 +7,17 @@
 #include "maps.h"
 #include "parse.h"
 
-/* begin_retire notes what an entry has counted. sent has the 5-tuple of what the local Pod sends. The caller submits or
- * discards the result, which is NULL if there is nothing to tell. */
-static __always_inline struct onc_retired *begin_retire(const struct packet *sent, bool egress, __u64 packets,
-							__u64 bytes, __u64 created)
+/* retire tells what an entry has counted that is gone, or about to be replaced. sent has the 5-tuple of what the local
+ * Pod sends. The record is reserved last: Linux 6.1 does not accept that it be tested twice. */
+static __always_inline void retire(const struct packet *sent, bool egress, __u64 packets, __u64 bytes, __u64 created)
 {
 	struct onc_retired *r;
 
 	if (!packets)
-		return NULL;
+		return;
 	r = bpf_ringbuf_reserve(&retired, sizeof(*r), 0);
 	if (!r)
-		return NULL;
+		return;
 	__builtin_memset(r, 0, sizeof(*r));
 	if (sent->ipv6) {
 		r->flow = sent->key6;
@@ -34,16 +33,5 @@ static __always_inline struct onc_retired *begin_retire(const struct packet *sen
 	r->packets = packets;
 	r->bytes = bytes;
 	r->created = created;
-	return r;
-}
-
-/* end_retire tells the agent if the entry is gone. */
-static __always_inline void end_retire(struct onc_retired *r, bool gone)
-{
-	if (!r)
-		return;
-	if (gone)
-		bpf_ringbuf_submit(r, 0);
-	else
-		bpf_ringbuf_discard(r, 0);
+	bpf_ringbuf_submit(r, 0);
 }

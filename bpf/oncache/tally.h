@@ -55,25 +55,27 @@ static __always_inline void count_new(enum onc_program program, bool ipv6, __u32
  * what the local Pod sends. */
 static __always_inline void delete_egress(const struct packet *sent, const struct onc_egress *e)
 {
-	struct onc_retired *r = begin_retire(sent, true, e->packets, e->bytes, e->created);
+	__u64 packets = e->packets, bytes = e->bytes, created = e->created;
 	__u32 endpoint = e->v.endpoint;
 	bool gone = !(sent->ipv6 ? bpf_map_delete_elem(&egress_flows6, &sent->key6)
 				 : bpf_map_delete_elem(&egress_flows4, &sent->key4));
 
-	end_retire(r, gone);
-	if (gone)
-		count_entry(flow_map(ONC_EGRESS, sent->ipv6), endpoint, -1);
+	if (!gone)
+		return;
+	retire(sent, true, packets, bytes, created);
+	count_entry(flow_map(ONC_EGRESS, sent->ipv6), endpoint, -1);
 }
 
 static __always_inline void delete_ingress(const struct packet *p, const struct packet *sent,
 					   const struct onc_ingress *i)
 {
-	struct onc_retired *r = begin_retire(sent, false, i->packets, i->bytes, i->created);
+	__u64 packets = i->packets, bytes = i->bytes, created = i->created;
 	__u32 endpoint = i->v.endpoint;
 	bool gone = !(p->ipv6 ? bpf_map_delete_elem(&ingress_flows6, &p->key6)
 			      : bpf_map_delete_elem(&ingress_flows4, &p->key4));
 
-	end_retire(r, gone);
-	if (gone)
-		count_entry(flow_map(ONC_INGRESS, p->ipv6), endpoint, -1);
+	if (!gone)
+		return;
+	retire(sent, false, packets, bytes, created);
+	count_entry(flow_map(ONC_INGRESS, p->ipv6), endpoint, -1);
 }
