@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -12,7 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // Controllers run before the cache starts, and meanwhile users ask.
@@ -25,7 +29,7 @@ func TestManagerBeforeItsStart(t *testing.T) {
 	}, status)
 	require.Equal(t, datapath.ModeEnforce, m.Mode())
 	require.ErrorIs(t, m.SetMode(datapath.ModeOff), errNotStarted)
-	require.NoError(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }))
+	require.ErrorIs(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }), errNotStarted, "nobody may take this for a cache without entries")
 	flows, err := m.Flows(FlowFilter{})
 	require.NoError(t, err)
 	require.Empty(t, flows)
@@ -39,7 +43,61 @@ func TestManagerBeforeItsStart(t *testing.T) {
 	status, err = m.Status()
 	require.NoError(t, err)
 	require.Equal(t, api.StateUnavailable, status.State)
+	require.NoError(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }))
 }
+
+// What the programs of a former agent have counted in the end can be read before their entries are replaced.
+func TestTakeover(t *testing.T) {
+	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096})
+	w.Learn(harness.FromPod(), harness.ToPod())
+	require.Equal(t, "hit", w.Egress(0, harness.FromPod().Bytes(t)).Reason)
+	require.NoError(t, Suspend(w.PinPath))
+	record := sysctl.NewRecord(filepath.Join(t.TempDir(), "sysctls"))
+	t.Cleanup(func() { require.NoError(t, record.Restore(liberalSysctl)) })
+	m := New(Config{
+		PinPath: w.PinPath, MaxFlows: 4096, IPv6: true, Mode: datapath.ModeEnforce, Uplink: "up0", UplinkIPv4: harness.NodeIP, Lease: 5 * time.Second,
+		TunnelType: "geneve", TunnelPort: 6081, Mirrored: func() (func(string) bool, error) { return func(string) bool { return false }, nil },
+	}, noPods{}, noFlows{}, record)
+	var counted []datapath.Flow
+	read := func() error {
+		counted = nil
+		return m.EachFlow(func(f datapath.Flow) bool { counted = append(counted, f); return true })
+	}
+	m.BeforeTakeover(func() {
+		require.NoError(t, read())
+		require.Equal(t, datapath.ModeOff, w.Mode())
+	})
+	require.ErrorIs(t, read(), errNotStarted)
+	select {
+	case <-m.Started():
+		t.Fatal("not yet")
+	default:
+	}
+	m.Start()
+	require.NoError(t, m.Unavailable())
+	<-m.Started()
+	require.Len(t, counted, 2)
+	for _, f := range counted {
+		require.True(t, f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody, "%+v", f)
+		require.Equal(t, f.Direction == datapath.DirectionEgress, f.Packets == 1, "%+v", f)
+	}
+	require.NoError(t, read())
+	for _, f := range counted {
+		require.False(t, f.CurrentEverybody)
+	}
+}
+
+type noPods struct{}
+
+func (noPods) Pods() []Pod                         { return nil }
+func (noPods) Subscribe(func(added, removed *Pod)) {}
+func (noPods) Limited() int                        { return 0 }
+
+type noFlows struct{}
+
+func (noFlows) SetInterceptor(coherency.Interceptor)    {}
+func (noFlows) InstallMarkFlows([]coherency.Mark) error { return nil }
+func (noFlows) UninstallMarkFlows([]string) error       { return nil }
 
 // Pods come and go while those are announced that exist at start.
 func TestPodsThatChangeDuringTheStart(t *testing.T) {

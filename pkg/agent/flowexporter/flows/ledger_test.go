@@ -144,6 +144,16 @@ func TestAdopt(t *testing.T) {
 	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 5/5"}, n.after(1, n.with(5, 5)), "nobody knows when it began")
 }
 
+// The agent after that one does not know either, if that one has stopped before its first reading.
+func TestAdoptLater(t *testing.T) {
+	n := newNode(t)
+	var file bytes.Buffer
+	require.NoError(t, New(n.ledger.timeouts, n.now.Add(time.Nanosecond)).Save(&file, "a"))
+	n.ledger = New(n.ledger.timeouts, n.now.Add(time.Second))
+	require.NoError(t, n.ledger.Load(&file, "a"))
+	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 5/5"}, n.after(2, n.with(5, 5)))
+}
+
 func TestLoadRefuses(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, New(Timeouts{}, time.Time{}).Save(&file, "a"))
