@@ -5,12 +5,14 @@ package oncache
 
 import (
 	"errors"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
@@ -46,18 +48,37 @@ func TestManagerBeforeItsStart(t *testing.T) {
 	require.NoError(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }))
 }
 
-// What the programs of a former agent have counted in the end can be read before their entries are replaced.
-func TestTakeover(t *testing.T) {
+// newSuccessor returns the Manager of an agent that starts while the programs of a former one have hits.
+func newSuccessor(t *testing.T) (former *harness.World, m *Manager) {
 	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096})
 	w.Learn(harness.FromPod(), harness.ToPod())
 	require.Equal(t, "hit", w.Egress(0, harness.FromPod().Bytes(t)).Reason)
-	require.NoError(t, Suspend(w.PinPath))
 	record := sysctl.NewRecord(filepath.Join(t.TempDir(), "sysctls"))
 	t.Cleanup(func() { require.NoError(t, record.Restore(liberalSysctl)) })
-	m := New(Config{
+	return w, New(Config{
 		PinPath: w.PinPath, MaxFlows: 4096, IPv6: true, Mode: datapath.ModeEnforce, Uplink: "up0", UplinkIPv4: harness.NodeIP, Lease: 5 * time.Second,
 		TunnelType: "geneve", TunnelPort: 6081, Mirrored: func() (func(string) bool, error) { return func(string) bool { return false }, nil },
 	}, noPods{}, noFlows{}, record)
+}
+
+// A connection that the new agent ends has no hits any more, although the former cache goes on.
+func TestConnectionEndsBeforeTheStart(t *testing.T) {
+	w, m := newSuccessor(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	other, otherIn := out, in
+	other.SrcPort++
+	otherIn.DstPort++
+	w.Learn(other, otherIn)
+	pod, peer := netip.AddrPortFrom(out.Src, out.SrcPort), netip.AddrPortFrom(out.Dst, out.DstPort)
+	require.NoError(t, m.EvictConnection(unix.IPPROTO_TCP, pod, peer, peer))
+	require.Equal(t, "no_entry", w.Egress(0, out.Bytes(t)).Reason)
+	require.Equal(t, "hit", w.Egress(0, other.Bytes(t)).Reason)
+}
+
+// What the programs of a former agent have counted in the end can be read before their entries are replaced.
+func TestTakeover(t *testing.T) {
+	w, m := newSuccessor(t)
+	require.NoError(t, Suspend(w.PinPath))
 	var counted []datapath.Flow
 	read := func() error {
 		counted = nil

@@ -339,10 +339,16 @@ func (m *Manager) Mode() datapath.Mode {
 
 // EvictConnection makes the cache forget the connection that client has opened to the address dialed, and that leads to
 // server; the last two differ if it is one to a Service. Its packets take the slow path, and the cache learns only what Open
-// vSwitch does with them.
+// vSwitch does with them. Before Start, that is the cache of an earlier agent whose hits go on.
 func (m *Manager) EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error {
-	if m.Unavailable() != nil {
+	switch reason := m.Unavailable(); {
+	case reason == nil:
+	case !errors.Is(reason, errNotStarted) || m.config.TunnelCsum:
 		return nil
+	default:
+		if err := m.load(); err != nil {
+			return err
+		}
 	}
 	return m.dp.DeleteFlow(protocol, client, dialed, server)
 }
