@@ -60,11 +60,12 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	if err := cache.begin(p, n.Rounds); err != nil {
-		return err
-	}
+	// Some of them read what a former cache has counted before the new one takes over.
 	c, err := newControllers(o, n, cache, pods)
 	if err != nil {
+		return err
+	}
+	if err := cache.begin(p, n.Rounds); err != nil {
 		return err
 	}
 	collector := newCollector(n, c)

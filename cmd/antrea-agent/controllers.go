@@ -62,8 +62,8 @@ type controllers struct {
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
 	// Pods can be connected.
 	podsInstalled, networkReady chan struct{}
-	// cachePrepared is closed when ONCache can take over quickly.
-	cachePrepared <-chan struct{}
+	// cachePrepared is closed when ONCache can take over quickly, cacheStarted when it has done so, or cannot; the latter is nil without ONCache.
+	cachePrepared, cacheStarted <-chan struct{}
 }
 
 // newControllers makes the controllers. Until start they only learn the content of the store.
@@ -111,13 +111,21 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {
 		connections = cache.manager
-		c.fastStats = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{})
+		c.fastStats, c.cacheStarted = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{}), cache.manager.Started()
+		cache.manager.BeforeTakeover(c.readFastStats)
 	}
 	if o.cutsConnections() {
 		c.cutter = c.policies.Cutter(connections)
 	}
 	c.addStats(o, n)
 	return nil
+}
+
+// readFastStats reads what the former agent's cache has carried in the end.
+func (c *controllers) readFastStats() {
+	if _, err := c.fastStats.Read(); err != nil {
+		klog.ErrorS(err, "Statistics of NetworkPolicies lack what the fast path has carried while the agent restarted")
+	}
 }
 
 // addStats makes the parts that count and report the traffic of policies.
@@ -216,7 +224,11 @@ func (c *controllers) start(p *parts, n *node) {
 	p.background(c.antrea.Run)
 	p.background(c.policies.Run)
 	if c.fastStats != nil {
-		p.background(c.fastStats.Run)
+		p.background(func(ctx context.Context) {
+			if waitFor(ctx, c.cacheStarted) {
+				c.fastStats.Run(ctx)
+			}
+		})
 	}
 	if c.reporter != nil {
 		p.background(c.reporter.Run)

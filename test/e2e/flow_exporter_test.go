@@ -182,6 +182,18 @@ func testFlowExporter(t *testing.T, s *suite) {
 		requireIntact(t, stop[report.Send](t, sender))
 		s.requireRecords(t, sinks, f, counted())
 	})
+	t.Run("UDPWhileAgentsRestart", func(t *testing.T) {
+		f := s.flow("UDP", 4403, udpEchoPort)
+		counted := podCounter(t, s, "udp", f.client.Port())
+		startEcho(t, s.server.Space, s.server.IP)
+		ping := start(t, s.client.Space, "udp-ping", f.from(), f.to(), "--rate=1000", "--window=50", "--progress=100ms")
+		s.waitFastIfGate(t, f)
+		s.restartAgents(t)
+		waitReceived(t, ping, lastReceived(ping), patience)
+		s.waitFastIfGate(t, f)
+		requireNoLoss(t, stop[report.Ping](t, ping))
+		s.requireRecords(t, sinks, f, counted())
+	})
 }
 
 // requireRecords waits until the records of both Nodes have all packets of the flow, and checks who the records say it is between.

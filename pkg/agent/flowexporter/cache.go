@@ -12,28 +12,27 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter/flows"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
-	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 // Cache is what the fast path has counted; CacheOf makes one.
 type Cache interface {
+	// Started is closed when the cache can be read, or never will have entries.
+	Started() <-chan struct{}
 	// Entries returns those of the cache.
 	Entries() ([]flows.Entry, error)
-	// WatchRetired hands each entry that is removed or replaced to yield, until ctx ends. yield may be called concurrently.
-	WatchRetired(ctx context.Context, yield func(flows.Entry)) error
+	// WatchRetired hands each entry that is removed or replaced to yield, until ctx ends. yield may be called concurrently. drained is called when
+	// yield has got those that were gone at the call.
+	WatchRetired(ctx context.Context, drained func(), yield func(flows.Entry)) error
 }
 
-const (
-	// ethernetHeader is in the cache's counts of bytes, and not in conntrack's.
-	ethernetHeader = 14
-	// cachePatience is how long it takes until a cache that has become available is noticed.
-	cachePatience = time.Second
-)
+// ethernetHeader is in the cache's counts of bytes, and not in conntrack's.
+const ethernetHeader = 14
 
 // FlowMaps are the cache's entries; oncache.Manager has them.
 type FlowMaps interface {
+	Started() <-chan struct{}
 	EachFlow(yield func(datapath.Flow) bool) error
-	// NewRetiredReader fails while the cache is not available.
+	// NewRetiredReader returns nil if the cache is not available. It is called when Started is closed.
 	NewRetiredReader(removed func(datapath.Retired)) (*datapath.RetiredReader, error)
 }
 
@@ -67,23 +66,25 @@ func tuple(protocol uint8, source, destination netip.AddrPort) conntrack.Tuple {
 	}
 }
 
+// Started implements Cache.
+func (c cache) Started() <-chan struct{} { return c.maps.Started() }
+
 // WatchRetired implements Cache.
-func (c cache) WatchRetired(ctx context.Context, yield func(flows.Entry)) error {
+func (c cache) WatchRetired(ctx context.Context, drained func(), yield func(flows.Entry)) error {
 	retired := func(r datapath.Retired) { yield(entryOf(r)) }
 	reader, err := c.maps.NewRetiredReader(retired)
-	for err != nil {
-		if retry.Sleep(ctx, cachePatience) != nil {
-			return nil
-		}
-		reader, err = c.maps.NewRetiredReader(retired)
+	if err != nil || reader == nil {
+		return err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = reader.Close() })
 	defer stop()
-	for {
-		if err := reader.Wait(time.Time{}, retired); ctx.Err() != nil {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read what entries of the cache have counted that are gone: %w", err)
-		}
+	err = reader.Drain(retired)
+	drained()
+	for err == nil {
+		err = reader.Wait(time.Time{}, retired)
 	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("read what entries of the cache have counted that are gone: %w", err)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/cputime"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter/flows"
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
@@ -28,7 +29,7 @@ const DefaultStateFile = "/var/run/antrea/flowrecords"
 
 const (
 	bootFile = "/proc/sys/kernel/random/boot_id"
-	// readShare bounds the CPU time of readings: after a reading comes a pause of at least readShare times its duration.
+	// readShare bounds the CPU time of readings: after a reading comes a pause of at least readShare times what it has taken.
 	readShare = 20
 )
 
@@ -72,35 +73,64 @@ func (e *Exporter) Run(ctx context.Context) {
 	e.restore()
 	var parts sync.WaitGroup
 	parts.Go(func() { e.watchEnds(ctx) })
-	if e.Cache != nil {
-		parts.Go(func() { e.watchCache(ctx) })
-	}
 	due := make(chan struct{}, 1)
 	parts.Go(func() { e.send(ctx, due) })
+	if e.cacheStarted(ctx) {
+		// After the first look at the entries. Otherwise those that are gone in between would not be told from new ones.
+		watchCache := sync.OnceFunc(func() {
+			drained := make(chan struct{})
+			parts.Go(func() { e.watchCache(ctx, sync.OnceFunc(func() { close(drained) })) })
+			<-drained
+		})
+		e.readings(ctx, watchCache, due)
+	}
+	parts.Wait()
+	// The last reports, which nobody will get again.
+	if err := e.read(func() {}); err != nil {
+		klog.ErrorS(err, "Flow records may lack what connections have carried that have just ended")
+	}
+	e.save()
+}
+
+// cacheStarted waits until entries of the cache can be read: those that cannot are not gone. It returns false if ctx ends before.
+func (e *Exporter) cacheStarted(ctx context.Context) bool {
+	if e.Cache == nil {
+		return true
+	}
+	select {
+	case <-e.Cache.Started():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// readings makes readings until ctx ends.
+func (e *Exporter) readings(ctx context.Context, watchCache func(), due chan<- struct{}) {
 	task := retry.NewTask("Reading what connections have carried", e.Poll, retry.Backoff{Min: e.Poll, Max: time.Minute})
 	for {
-		began := time.Now()
-		wait := task.Done(e.read())
+		var err error
+		spent := cputime.Of(func() { err = e.read(watchCache) })
+		wait := task.Done(err)
 		select {
 		case due <- struct{}{}:
 		default: // the sender has not noticed the last one yet
 		}
-		if retry.Sleep(ctx, max(wait, readShare*time.Since(began))) != nil {
-			break
+		if retry.Sleep(ctx, max(wait, readShare*spent)) != nil {
+			return
 		}
 	}
-	parts.Wait()
-	e.save()
 }
 
-// read makes a reading. If it fails, nothing is lost.
-func (e *Exporter) read() error {
+// read makes a reading, and calls watchCache when it knows the cache's entries. If it fails, nothing is lost.
+func (e *Exporter) read(watchCache func()) error {
 	r := flows.Reading{}
 	if e.Cache != nil {
 		var err error
 		if r.Entries, err = e.Cache.Entries(); err != nil {
 			return err
 		}
+		watchCache()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,9 +175,10 @@ func (e *Exporter) watchEnds(ctx context.Context) {
 	}
 }
 
-// watchCache collects what entries of the cache have counted that are gone.
-func (e *Exporter) watchCache(ctx context.Context) {
-	err := e.Cache.WatchRetired(ctx, func(entry flows.Entry) {
+// watchCache collects what entries of the cache have counted that are gone. It calls drained when it has those that are gone already.
+func (e *Exporter) watchCache(ctx context.Context, drained func()) {
+	defer drained()
+	err := e.Cache.WatchRetired(ctx, drained, func(entry flows.Entry) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.retired = append(e.retired, entry)

@@ -224,16 +224,38 @@ type fakeCache struct {
 	mu      sync.Mutex
 	entries []flows.Entry
 	retired chan flows.Entry
+	// unread are entries that were gone before anybody read of them.
+	unread  []flows.Entry
+	started chan struct{}
 	err     error
+	// delay is how long it takes to read the entries.
+	delay time.Duration
+}
+
+// startedCache is a fakeCache that is in use.
+func startedCache() *fakeCache {
+	c := &fakeCache{retired: make(chan flows.Entry), started: make(chan struct{})}
+	close(c.started)
+	return c
 }
 
 func (c *fakeCache) Entries() ([]flows.Entry, error) {
+	time.Sleep(c.delay)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]flows.Entry{}, c.entries...), c.err
 }
 
-func (c *fakeCache) WatchRetired(ctx context.Context, yield func(flows.Entry)) error {
+func (c *fakeCache) Started() <-chan struct{} { return c.started }
+
+func (c *fakeCache) WatchRetired(ctx context.Context, drained func(), yield func(flows.Entry)) error {
+	c.mu.Lock()
+	for _, e := range c.unread {
+		yield(e)
+	}
+	c.unread = nil
+	c.mu.Unlock()
+	drained()
 	for {
 		select {
 		case <-ctx.Done():
@@ -250,7 +272,7 @@ func TestSumsOfBothPaths(t *testing.T) {
 	s := newSums()
 	_, address := s.listen(t, ipfix.UDP, "127.0.0.1:0")
 	e := exporter(t, ipfix.UDP, address, filepath.Join(t.TempDir(), "flows"))
-	cache := &fakeCache{retired: make(chan flows.Entry)}
+	cache := startedCache()
 	e.Cache = cache
 	run(t, e)
 	client, server, port := sockets(t)

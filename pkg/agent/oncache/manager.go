@@ -83,16 +83,25 @@ type Manager struct {
 	pods     *podAnnouncer
 	uplink   *uplinkKeeper
 	failures *failures
+	// beforeTakeover is called while entries have what the former agent's programs have counted in the end.
+	beforeTakeover func()
+	// started is closed when Start has ended.
+	started chan struct{}
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
+	// Entries can be read once readable is set.
 	mu          sync.Mutex
 	unavailable error
+	readable    bool
 	// loading is held while programs and maps are loaded.
 	loading sync.Mutex
 }
 
 // New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
-	m := &Manager{config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted}
+	m := &Manager{
+		config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted,
+		beforeTakeover: func() {}, started: make(chan struct{}),
+	}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged
 	m.failures = m.uplink.failures
@@ -122,6 +131,7 @@ func (m *Manager) Observe(o Observer) { m.uplink.mode.observer = o }
 // When the kernel or a device cannot carry the fast path, Start removes what it had begun and logs the reason, and the Node runs on Open vSwitch
 // alone.
 func (m *Manager) Start() {
+	defer close(m.started)
 	err := m.start()
 	m.setUnavailable(err)
 	if err != nil {
@@ -147,6 +157,8 @@ func (m *Manager) start() error {
 	if err := setLiberal(m.sysctls); err != nil {
 		return err
 	}
+	m.setReadable()
+	m.beforeTakeover()
 	// The state that an earlier agent knew may have changed while none was running. Everything is announced again below.
 	former := m.dp.FormerEpochs()
 	if err := m.dp.Reset(); err != nil {
@@ -330,31 +342,16 @@ func (m *Manager) Mode() datapath.Mode {
 
 // EvictConnection makes the cache forget the connection that client has opened to the address dialed, and that leads to
 // server; the last two differ if it is one to a Service. Its packets take the slow path, and the cache learns only what Open
-// vSwitch does with them.
+// vSwitch does with them. Before Start, that is the cache of an earlier agent whose hits go on.
 func (m *Manager) EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error {
-	if m.Unavailable() != nil {
+	switch reason := m.Unavailable(); {
+	case reason == nil:
+	case !errors.Is(reason, errNotStarted) || m.config.TunnelCsum:
 		return nil
+	default:
+		if err := m.load(); err != nil {
+			return err
+		}
 	}
 	return m.dp.DeleteFlow(protocol, client, dialed, server)
-}
-
-// EachFlow calls yield for every entry of the cache until it returns false.
-func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
-	if m.Unavailable() != nil {
-		return nil
-	}
-	return m.dp.Flows(yield)
-}
-
-// NewRetiredReader reads what entries had counted that were removed or replaced. removed is told the same of entries that the agent
-// itself removes. It fails while the cache is not available.
-func (m *Manager) NewRetiredReader(removed func(datapath.Retired)) (*datapath.RetiredReader, error) {
-	if reason := m.Unavailable(); reason != nil {
-		return nil, reason
-	}
-	reader, err := m.dp.NewRetiredReader()
-	if err == nil {
-		m.dp.OnRemoved(removed)
-	}
-	return reader, err
 }

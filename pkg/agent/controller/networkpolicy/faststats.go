@@ -13,12 +13,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/cputime"
 )
 
 const (
 	// fastStatsInterval is the minimum time between two readings of the cache's counters.
 	fastStatsInterval = 5 * time.Second
-	// fastStatsShare bounds the CPU time of readings: after a reading comes a pause of fastStatsShare times its duration.
+	// fastStatsShare bounds the CPU time of readings: after a reading comes a pause of fastStatsShare times what it has taken.
 	fastStatsShare = 20
 )
 
@@ -110,15 +111,16 @@ func (s *FastStats) Restore(state FastState) {
 // Run reads until ctx ends.
 func (s *FastStats) Run(ctx context.Context) {
 	for {
-		began := time.Now()
-		if _, err := s.Read(); err != nil {
+		var err error
+		spent := cputime.Of(func() { _, err = s.Read() })
+		if err != nil {
 			klog.ErrorS(err, "Could not read what the fast path has carried for NetworkPolicies")
 		}
 		if s.Owned != nil {
 			owned := s.Owned()
 			s.Forget(func(id uint32, _ FastCount) bool { return owned(id) })
 		}
-		timer := time.NewTimer(max(fastStatsInterval, fastStatsShare*time.Since(began)))
+		timer := time.NewTimer(max(fastStatsInterval, fastStatsShare*spent))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,9 +20,14 @@ import (
 type cachedFlows struct {
 	flows []CachedFlow
 	err   error
+	// delay is how long a reading takes; readings counts them.
+	delay    time.Duration
+	readings int
 }
 
 func (c *cachedFlows) EachFlow(yield func(CachedFlow) bool) error {
+	c.readings++
+	time.Sleep(c.delay)
 	for _, f := range c.flows {
 		if !yield(f) {
 			break
@@ -72,6 +78,17 @@ func TestFastStats(t *testing.T) {
 		cache.err = errors.New("no map")
 		_, err := stats.Read()
 		require.ErrorContains(t, err, "no map")
+	})
+}
+
+// A reading that waits for the CPU, or for the kernel, takes no CPU time, and is not followed by a long pause.
+func TestFastStatsOfABusyNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := &cachedFlows{delay: 10 * time.Second}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		NewFastStats(cache, &connectionTable{}).Run(ctx)
+		require.GreaterOrEqual(t, cache.readings, 3)
 	})
 }
 

@@ -30,7 +30,8 @@ func (l *Ledger) Due(now time.Time) []*Record {
 
 // reason returns why a record of a connection that goes on is due, and until when it is valid; 0 if none is due.
 func (l *Ledger) reason(f *flow, now time.Time) (reason Reason, until time.Time) {
-	fresh, waited := f.total() != f.Exported, now.Sub(f.Sent) >= l.timeouts.Active
+	// The last record may be an earlier agent's, and the clock may have been set back since.
+	fresh, waited := f.total() != f.Exported, now.Sub(f.Sent) >= l.timeouts.Active || now.Before(f.Sent)
 	switch {
 	case f.Closing && (!f.EndSent || fresh && waited):
 		return ReasonEnd, f.Last

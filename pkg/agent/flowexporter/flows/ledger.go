@@ -123,17 +123,17 @@ func (l *Ledger) Read(r Reading, describe Describe) {
 	}
 	l.adoptOrphans(r.At)
 	if l.adopt {
-		l.adoptAll()
+		l.adoptAll(r.At)
 	}
 	l.drop()
 }
 
 // adoptAll takes what was counted so far of earlier connections for reported.
-func (l *Ledger) adoptAll() {
+func (l *Ledger) adoptAll(now time.Time) {
 	l.adopt = false
 	for _, f := range slices.AppendSeq(slices.Clone(l.gone), maps.Values(l.flows)) {
-		// The kernel dates connections since the earlier agent has begun to count.
-		if f.Started == 0 || f.First.Before(l.begun) {
+		// The kernel dates connections since the earlier agent has begun to count. The clock may have been set back since.
+		if f.Started == 0 || f.First.Before(l.begun) || f.First.After(now) {
 			f.Exported = f.total()
 		}
 	}

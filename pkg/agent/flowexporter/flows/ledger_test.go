@@ -144,6 +144,35 @@ func TestAdopt(t *testing.T) {
 	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 5/5"}, n.after(1, n.with(5, 5)), "nobody knows when it began")
 }
 
+// The clock is set back while no agent runs: times that an earlier one has stored, and those of the kernel, are in the future.
+func TestClockSetBack(t *testing.T) {
+	n := newNode(t)
+	require.Len(t, n.after(1, n.with(2, 2)), 1)
+	var file bytes.Buffer
+	require.NoError(t, n.ledger.Save(&file, "a"))
+	former := n.now
+	n.now = n.now.Add(-time.Hour)
+	begun := n.now
+	n.ledger = New(n.ledger.timeouts, begun)
+	require.NoError(t, n.ledger.Load(&file, "a"))
+	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 1/0, total 3/2"}, n.after(1, n.with(3, 2)))
+	require.Empty(t, n.after(1, n.with(4, 2)))
+	require.True(t, n.now.Before(former))
+
+	n.ledger = New(n.ledger.timeouts, begun)
+	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 4/2"}, n.after(1, n.with(4, 2)), "the earlier agent was killed")
+}
+
+// The agent after that one does not know either, if that one has stopped before its first reading.
+func TestAdoptLater(t *testing.T) {
+	n := newNode(t)
+	var file bytes.Buffer
+	require.NoError(t, New(n.ledger.timeouts, n.now.Add(time.Nanosecond)).Save(&file, "a"))
+	n.ledger = New(n.ledger.timeouts, n.now.Add(time.Second))
+	require.NoError(t, n.ledger.Load(&file, "a"))
+	require.Equal(t, []string{"reason 2, ESTABLISHED, ended 0 s ago, delta 0/0, total 5/5"}, n.after(2, n.with(5, 5)))
+}
+
 func TestLoadRefuses(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, New(Timeouts{}, time.Time{}).Save(&file, "a"))

@@ -169,7 +169,7 @@ func (w *world) steps() {
 // reading reads the world, which goes on meanwhile.
 func (w *world) reading() (r Reading) {
 	w.now = w.now.Add(time.Second)
-	r.At = w.now
+	r.At = w.now.Add(time.Millisecond) // connections that begin meanwhile have begun before
 	for port, entries := range w.entries {
 		original, _ := tuples(port)
 		for egress, e := range entries {

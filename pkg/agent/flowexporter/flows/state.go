@@ -14,7 +14,9 @@ import (
 // state is what a Ledger stores.
 type state struct {
 	// Boot identifies the run of the kernel whose counters these are.
-	Boot        string
+	Boot string
+	// Adopt is set if there was no reading, and what an agent before has reported is still unknown.
+	Adopt       bool
 	Flows, Gone []*flow
 	Seen        map[entryKey]Count
 }
@@ -22,7 +24,7 @@ type state struct {
 // Save writes what another Ledger needs to continue. boot identifies the run of the kernel. Counts of connections that are not known
 // are not saved: they are lost.
 func (l *Ledger) Save(w io.Writer, boot string) error {
-	s := state{Boot: boot, Flows: slices.Collect(maps.Values(l.flows)), Gone: l.gone, Seen: make(map[entryKey]Count, len(l.seen))}
+	s := state{Boot: boot, Adopt: l.adopt, Flows: slices.Collect(maps.Values(l.flows)), Gone: l.gone, Seen: make(map[entryKey]Count, len(l.seen))}
 	for k, seen := range l.seen {
 		s.Seen[k] = seen.Count
 	}
@@ -41,7 +43,7 @@ func (l *Ledger) Load(r io.Reader, boot string) error {
 	if s.Boot != boot {
 		return fmt.Errorf("load the flow records' state: it is of the kernel's run %s; this is %s", s.Boot, boot)
 	}
-	l.adopt = false
+	l.adopt = s.Adopt
 	for _, f := range s.Gone {
 		f.gone = true
 		l.locate(f)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -62,6 +63,7 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 		return fmt.Errorf("announce endpoint on interface index %d: %w", e.IfIndex, err)
 	}
 	for _, ip := range addresses(s) {
+		d.forgetFormer(ip)
 		if err := d.objects.EndpointIps.Put(addressKey(ip), uint32(slot)); err != nil {
 			return fmt.Errorf("announce address %v of the endpoint on interface index %d: %w", ip, e.IfIndex, err)
 		}
@@ -120,8 +122,27 @@ func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 	return out
 }
 
+// forgetFormer takes an address out of all slots without a Pod: the epochs of the Pod that has it now go on from theirs. One Pod at a time has it.
+func (d *Datapath) forgetFormer(ip netip.Addr) {
+	for slot := range d.endpoints.Elements {
+		if s := &d.endpoints.Elements[slot]; atomic.LoadUint32(&s.Ifindex) == 0 {
+			forget(s, ip)
+		}
+	}
+}
+
+func forget(s *object.BpfOncEndpoint, ip netip.Addr) {
+	switch {
+	case !slices.Contains(addresses(s), ip):
+	case ip.Is4():
+		atomic.StoreUint32(&s.Ip4, 0)
+	default:
+		s.Ip6 = [4]uint32{}
+	}
+}
+
 // ClearEndpoint withdraws a slot's Pod. PublishEndpoint must have advanced its generation before, with epoch 0. The address
-// stays for FormerEpochs.
+// stays for FormerEpochs, unless it belongs to another slot by now.
 func (d *Datapath) ClearEndpoint(slot int) error {
 	s := &d.endpoints.Elements[slot]
 	ifindex := atomic.SwapUint32(&s.Ifindex, 0)
@@ -138,12 +159,15 @@ func (d *Datapath) ClearEndpoint(slot int) error {
 	return errors.Join(errs...)
 }
 
-// withdrawAddress removes an address, unless it belongs to another slot by now.
+// withdrawAddress removes an address, unless it belongs to another slot by now, whose record counts then.
 func (d *Datapath) withdrawAddress(ip netip.Addr, slot int) error {
 	var owner uint32
 	err := d.objects.EndpointIps.Lookup(addressKey(ip), &owner)
-	if err == nil && owner == uint32(slot) {
+	switch {
+	case err == nil && owner == uint32(slot):
 		err = d.objects.EndpointIps.Delete(addressKey(ip))
+	case err == nil:
+		forget(&d.endpoints.Elements[slot], ip)
 	}
 	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("withdraw endpoint address %v: %w", ip, err)
