@@ -111,7 +111,8 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	var connections networkpolicy.ConnectionCache
 	if cache.manager != nil {
 		connections = cache.manager
-		c.fastStats, c.cacheStarted = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{}), cache.manager.Started()
+		c.fastStats = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{})
+		c.cacheStarted = cache.manager.Started()
 		cache.manager.BeforeTakeover(c.readFastStats)
 	}
 	if o.cutsConnections() {
