@@ -85,7 +85,7 @@ type slotSet map[int]bool
 func (s slotSet) has(scope FlushScope, f *datapath.Flow) bool {
 	switch {
 	case scope.Pod != "":
-		return s[f.EndpointSlot]
+		return s[f.EndpointSlot] || f.Local && s[f.PeerSlot]
 	case scope.Node != "":
 		return s[f.NodeSlot]
 	}
