@@ -48,6 +48,40 @@ func TestGatewayToLocalEndpoint(t *testing.T) {
 	}
 }
 
+// TestPodToTheHostThroughService: neither is a connection of a Pod to a Service whose Endpoint is this Node's host.
+func TestPodToTheHostThroughService(t *testing.T) {
+	eachGateway(t, harnessStrangers, func(t *testing.T, g *harness.Gateway, out, _ harness.Packet) {
+		service := g.ThroughService(out.UDP)
+		arrived := service.Sent.BehindOVS(harness.GatewayMAC, harness.GatewayMAC)
+		arrived.Dst, arrived.DstPort = out.Src, harness.EndpointPort
+		enter := func() harness.Result { return g.World.Egress(0, service.Sent.Bytes(t)) }
+		require.Zero(t, enter().Mark&harness.TicketBits, "noted")
+		r := enter()
+		require.NotZero(t, r.Mark&harness.TicketBits)
+		r = g.IngressInit(r.Mark|harness.Epoch<<20, arrived.Bytes(t))
+		require.Equal(t, "not_remote", r.Reason)
+		require.Empty(t, g.Entries())
+		requireRare(t, enter)
+	})
+}
+
+// TestHostToOutsideThroughService: nor is a connection of the host to a Service whose Endpoint is outside the cluster. Open vSwitch translates
+// both ends and gives it back to the host.
+func TestHostToOutsideThroughService(t *testing.T) {
+	eachGateway(t, harnessStrangers, func(t *testing.T, g *harness.Gateway, out, in harness.Packet) {
+		sent := g.ThroughService(out.UDP).Sent
+		sent.Src, sent.SrcMAC, sent.DstMAC = out.Src, harness.GatewayMAC, harness.VirtualMAC
+		arrived := sent
+		arrived.Src, arrived.Dst = in.Src, in.Src.Next()
+		enter := func() harness.Result { return g.Egress(0, sent.Bytes(t)) }
+		require.Zero(t, enter().Mark&harness.TicketBits, "noted")
+		r := enter()
+		require.NotZero(t, r.Mark&harness.TicketBits)
+		require.Equal(t, "not_remote", g.IngressInit(r.Mark, arrived.Bytes(t)).Reason)
+		requireRare(t, enter)
+	})
+}
+
 // TestGatewayForwards: of connections that the host has not opened, nothing is learned, and few packets to the gateway get tickets.
 func TestGatewayForwards(t *testing.T) {
 	for name, c := range map[string]struct {
