@@ -114,7 +114,9 @@ func TestPodWithASmallerMTU(t *testing.T) {
 	defer unix.Close(host)
 	big, small := there, there
 	big.Payload = 1200
-	through := func(frame []byte) error { return unix.Sendto(host, frame, 0, &unix.SockaddrLinklayer{Ifindex: peer.PodIf}) }
+	through := func(frame []byte) error {
+		return unix.Sendto(host, frame, 0, &unix.SockaddrLinklayer{Ifindex: peer.PodIf})
+	}
 	require.ErrorIs(t, through(big.Bytes(t)), unix.ENOBUFS, "the pair drops it")
 	require.NoError(t, through(small.Bytes(t)))
 	requireDelivered(t, receiver, small.Bytes(t))
