@@ -82,6 +82,21 @@ func TestMonitoringNamesMetrics(t *testing.T) {
 	}
 }
 
+// TestMonitoringCountsAllHits: a query that counts packets of the fast path counts those within the Node, too.
+func TestMonitoringCountsAllHits(t *testing.T) {
+	reasons, err := datapath.Reasons()
+	require.NoError(t, err)
+	hits := slices.DeleteFunc(reasons, func(reason string) bool { return !strings.HasPrefix(reason, "hit") })
+	require.Equal(t, []string{"hit", "hit_local"}, hits)
+	for _, file := range monitoring[:2] {
+		queries := regexp.MustCompile(`reason=~?\\*"(hit[^"\\]*)\\*"`).FindAllStringSubmatch(read(t, file), -1)
+		require.NotEmpty(t, queries, file)
+		for _, query := range queries {
+			require.Subset(t, strings.Split(query[1], "|"), hits, "%s: %s", file, query[0])
+		}
+	}
+}
+
 // TestOperationsAndPodReasons: the page explains each value of the labels of two metrics.
 func TestOperationsAndPodReasons(t *testing.T) {
 	table := rows(t, section(t, read(t, "docs/oncache.md"), "## Metrics"))

@@ -33,7 +33,7 @@
 
 #define ENDPOINT_SLOTS 1024	/* local Pods: the Kubernetes limit is 110 by default, 512 on the largest Nodes */
 #define FLOW_MAPS 4		/* egress and ingress, IPv4 and IPv6: 2 * (IPv6) + (ingress) */
-#define SERVICE_ADDRESSES 65536 /* with an Endpoint on another Node; the others stay on Open vSwitch */
+#define SERVICE_ADDRESSES 65536 /* with an Endpoint that is a Pod; the others stay on Open vSwitch */
 #define NODE_SLOTS 8192		/* remote Nodes: Kubernetes supports 5,000 */
 
 /* Header lengths in bytes. IP and tunnel headers of the packets that we handle have no options or extensions. */

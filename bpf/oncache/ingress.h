@@ -273,6 +273,9 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 		note_rare(&p);
 		return ONC_NOT_REMOTE;
 	}
+	/* Its own end is translated: the host forwards it. */
+	if (gateway && reason == ONC_REWRITTEN)
+		note_rare(&p);
 	if (reason)
 		return reason;
 	if (fresh.to.port && to_another_pod(&p, &back, ONC_INGRESS))
@@ -289,6 +292,9 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	if (!ep || !node)
 		return ONC_NO_ENDPOINT;
 	reason = now_valid(&fresh.v, c, endpoint_slot, ep, node_slot, node, mark);
+	/* The host has not opened it. */
+	if (gateway && reason == ONC_NOT_ESTABLISHED)
+		note_rare(&p);
 	if (reason)
 		return reason;
 	eth = (void *)(long)skb->data;

@@ -219,7 +219,7 @@ static __always_inline enum onc_reason redeem_local(__u32 mark, struct packet *p
 	source = same_destination(t, p);
 	same = restore(t, p, !source, to);
 	to->source = source && to->port;
-	same = same && t->tos == p->tos && t->ttl == p->ttl + !!to->port;
+	same = same && t->tos == p->tos && t->ttl == (__u8)(p->ttl + !!to->port);
 	redeemed(t);
 	if (!same || (to->port && to_another_pod(p, back, translated_end(to))))
 		return ONC_REWRITTEN;

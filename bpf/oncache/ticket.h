@@ -194,13 +194,12 @@ static __always_inline bool came_out_here(__u32 mark, struct packet *p)
 {
 	struct onc_ticket *t = claim(mark, ONC_EGRESS, p);
 	struct onc_translation to = {};
-	bool ok;
 
 	if (!t)
 		return false;
-	ok = restore(t, p, true, &to);
+	restore(t, p, true, &to);
 	redeemed(t);
-	return ok;
+	return true;
 }
 
 /* doubtful: a packet of another flow with the same number may still be under way. */

@@ -31,12 +31,16 @@ func TestFormerHitsAreIdentifiedByAddress(t *testing.T) {
 	store.AddInterface(pod("a", 11, "10.10.1.2", "fd00::2"))
 	store.AddInterface(pod("b", 12, "10.10.1.3"))
 	store.AddInterface(pod("unmarked", 13, "10.10.1.4"))
+	store.AddInterface(&interfacestore.InterfaceConfig{
+		Type: interfacestore.GatewayInterface, InterfaceName: "antrea-gw0", IPs: addresses("10.10.1.1"), OVSPortConfig: &interfacestore.OVSPortConfig{OFPort: 2},
+	})
 	var asked map[netip.Addr]uint16
 	var failure error
 	hits := newFormerHits(FormerCache{Agrees: func(epochs map[netip.Addr]uint16) (bool, error) { asked = epochs; return true, failure }}, store)
-	require.True(t, hits.Agree(map[uint32]uint16{11: 7, 12: 8, 99: 9}))
+	require.True(t, hits.Agree(map[uint32]uint16{2: 6, 11: 7, 12: 8, 99: 9}))
 	require.Equal(t, map[netip.Addr]uint16{
 		netip.MustParseAddr("10.10.1.2"): 7, netip.MustParseAddr("fd00::2"): 7, netip.MustParseAddr("10.10.1.3"): 8,
+		netip.MustParseAddr("10.10.1.1"): 6,
 	}, asked)
 	failure = errors.New("no such map")
 	require.False(t, hits.Agree(nil), "in doubt they end")

@@ -50,7 +50,7 @@ const (
 	Traceflow                     featuregate.Feature = "Traceflow"
 	TrafficControl                featuregate.Feature = "TrafficControl"
 
-	// ONCache adds a cache-based eBPF fast path for TCP and UDP between Pods of different Nodes in encap mode.
+	// ONCache adds a cache-based eBPF fast path for TCP and UDP between Pods, and from Nodes to Pods of other Nodes, in encap mode.
 	ONCache featuregate.Feature = "ONCache"
 )
 

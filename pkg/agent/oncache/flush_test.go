@@ -75,6 +75,12 @@ func TestFlushCounts(t *testing.T) {
 	require.True(t, slotSet{5: true}.has(FlushScope{Node: "n"}, f))
 	require.False(t, slotSet{3: true}.has(FlushScope{Node: "n"}, f))
 	require.True(t, slotSet{}.has(FlushScope{All: true}, f))
+	require.False(t, slotSet{0: true}.has(FlushScope{Pod: "ns/a"}, f), "not within the Node: it has no such peer")
+
+	local := &datapath.Flow{EndpointSlot: 3, NodeSlot: -1, Local: true, PeerSlot: 4}
+	for _, slot := range []int{3, 4} {
+		require.True(t, slotSet{slot: true}.has(FlushScope{Pod: "ns/a"}, local), "either Pod's generation voids it")
+	}
 }
 
 func TestFlushWithoutCache(t *testing.T) {

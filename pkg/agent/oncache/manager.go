@@ -303,7 +303,8 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	}
 }
 
-// writeMarks installs the mark flows of all endpoints that need them and reports whether some still do.
+// writeMarks installs the mark flows of all endpoints that need them, removes those of interfaces that are none any more, and reports
+// whether some still do, or have any.
 func (m *Manager) writeMarks() (again bool) {
 	marks, serials := m.table.pendingMarks()
 	if len(marks) > 0 {
@@ -312,11 +313,15 @@ func (m *Manager) writeMarks() (again bool) {
 			klog.ErrorS(err, "Could not write ONCache mark flows to Open vSwitch, trying again", "endpoints", len(marks))
 			return true
 		}
-		if gone := m.table.marksWritten(marks, serials); len(gone) > 0 {
-			if err := m.flows.UninstallMarkFlows(gone); err != nil {
-				klog.ErrorS(err, "Mark flows of removed Pods stay until Open vSwitch is set up anew; they have no effect", "interfaces", gone)
-			}
+		m.table.marksWritten(marks, serials)
+	}
+	if useless := m.table.uselessMarks(); len(useless) > 0 {
+		if err := m.flows.UninstallMarkFlows(useless); err != nil {
+			m.failures.add(operationMarks)
+			klog.ErrorS(err, "Could not remove ONCache mark flows from Open vSwitch, trying again", "interfaces", useless)
+			return true
 		}
+		m.table.marksRemoved(useless)
 	}
 	return m.table.unmarked() > 0
 }

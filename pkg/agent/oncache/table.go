@@ -39,7 +39,10 @@ type table struct {
 
 	// needMarks are the endpoints whose mark flows must be written again before they may learn.
 	needMarks map[string]bool
-	// wake tells the worker that needMarks has grown. It must not block.
+	// leftMarks are the interfaces without endpoint that may have mark flows. Those flows choose a queue for packets to the interface, where
+	// nobody removes it any more: a queueing discipline would take it for one of its classes.
+	leftMarks map[string]bool
+	// wake tells the worker that needMarks or leftMarks has grown. It must not block.
 	wake func()
 
 	// former are the epochs of removed endpoints by Pod address. A Pod that gets the address soon after must not use epochs
@@ -77,6 +80,7 @@ func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr
 		endpoints: map[string]*endpoint{},
 		nodes:     map[string][]*node{},
 		needMarks: map[string]bool{},
+		leftMarks: map[string]bool{},
 		former:    map[netip.Addr]*epochs{},
 		failures:  &failures{},
 		delays:    newDelays(),
@@ -273,16 +277,19 @@ func (t *table) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	}
 	t.dp.NoteEpoch(slot, e.epochs.last)
 	t.slotPods[slot], t.endpoints[pod.InterfaceName] = e, e
+	delete(t.leftMarks, pod.InterfaceName)
 	t.remark(e)
 	return nil
 }
 
-// removeEndpoint forgets a Pod. An unknown Pod is not an error.
+// removeEndpoint forgets a Pod, which may stay on Open vSwitch. An unknown Pod is not an error.
 func (t *table) removeEndpoint(interfaceName string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.endpoints[interfaceName]; e != nil {
 		t.remove(e)
+		t.leftMarks[interfaceName] = true
+		t.wake()
 	}
 }
 
@@ -327,16 +334,16 @@ func (t *table) pendingMarks() (marks []coherency.Mark, serials map[string]uint6
 	return marks, serials
 }
 
-// marksWritten lets endpoints learn if their marks are on the switch and no other change has overtaken them. It returns the
-// interfaces that were removed meanwhile: their mark flows came too late.
-func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) (gone []string) {
+// marksWritten lets endpoints learn if their marks are on the switch and no other change has overtaken them. Of interfaces that were
+// removed meanwhile, the mark flows came too late.
+func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var written []*endpoint
 	for _, m := range marks {
 		e := t.endpoints[m.InterfaceName]
 		if e == nil {
-			gone = append(gone, m.InterfaceName)
+			t.leftMarks[m.InterfaceName] = true
 			continue
 		}
 		if e.serial != serials[m.InterfaceName] {
@@ -347,7 +354,25 @@ func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) 
 		written = append(written, e)
 	}
 	t.stamp(written...)
-	return gone
+}
+
+// uselessMarks returns the interfaces whose mark flows are to be removed.
+func (t *table) uselessMarks() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.leftMarks))
+}
+
+// marksRemoved notes that interfaces have no mark flows any more. Those of an endpoint that was added meanwhile may be among them.
+func (t *table) marksRemoved(interfaceNames []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range interfaceNames {
+		delete(t.leftMarks, name)
+		if e := t.endpoints[name]; e != nil {
+			t.remark(e)
+		}
+	}
 }
 
 // podCount is the number of endpoints that are Pods. The caller holds mu.
@@ -360,9 +385,9 @@ func (t *table) podCount() (n int) {
 	return n
 }
 
-// unmarked returns the number of endpoints that still wait for mark flows.
+// unmarked returns the number of endpoints that still wait for mark flows, and of interfaces that still have useless ones.
 func (t *table) unmarked() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.needMarks)
+	return len(t.needMarks) + len(t.leftMarks)
 }

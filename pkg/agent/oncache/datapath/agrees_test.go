@@ -35,6 +35,13 @@ func TestAgrees(t *testing.T) {
 	}
 	require.False(t, agrees(2*maxFlows, written), "maps of another size")
 
+	w.AddGateway()
+	require.False(t, agrees(maxFlows, written), "Open vSwitch has no mark flows for the gateway")
+	written[harness.GatewayIP], written[harness.GatewayIP6] = harness.Epoch, harness.Epoch
+	require.True(t, agrees(maxFlows, written))
+	gateway, _ := w.EndpointState(harness.GatewaySlot)
+	w.PublishEndpoint(harness.GatewaySlot, gateway+1, 0)
+
 	generation, _ := w.EndpointState(harness.PodSlot)
 	w.PublishEndpoint(harness.PodSlot, generation+1, 0)
 	require.True(t, agrees(maxFlows, nil), "the Pod has no valid entry, and learns nothing")

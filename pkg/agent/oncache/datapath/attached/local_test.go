@@ -90,6 +90,40 @@ func TestLocalDelivery(t *testing.T) {
 	})
 }
 
+// TestPodWithASmallerMTU: a Pod may give its own end of the pair a smaller MTU than the host side has. What comes through the host side must fit
+// both; a hit must fit the host side's only (docs/design/oncache-same-packet.md).
+func TestPodWithASmallerMTU(t *testing.T) {
+	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096})
+	w.Control().Lease = 1 << 32
+	own, peer := w.LocalPeer()
+	pod := socketInPod(t, "pod0p")
+	require.NoError(t, waitUp(w.PodIf))
+	receiver := localReceiver(t, peer)
+	there, back := own.To(peer, false)
+	own.LearnTo(peer, there)
+	peer.LearnTo(own, back)
+	require.NoError(t, w.Attach(own.PodIf, datapath.RolePod))
+	device, err := netlink.LinkByIndex(peer.PodIf)
+	require.NoError(t, err)
+	mtu, err := unix.NewIfreq(device.Attrs().Name + "p")
+	require.NoError(t, err)
+	mtu.SetUint32(1000)
+	require.NoError(t, unix.IoctlIfreq(receiver, unix.SIOCSIFMTU, mtu), "in the socket's namespace")
+	host, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(host)
+	big, small := there, there
+	big.Payload = 1200
+	through := func(frame []byte) error {
+		return unix.Sendto(host, frame, 0, &unix.SockaddrLinklayer{Ifindex: peer.PodIf})
+	}
+	require.ErrorIs(t, through(big.Bytes(t)), unix.ENOBUFS, "the pair drops it")
+	require.NoError(t, through(small.Bytes(t)))
+	requireDelivered(t, receiver, small.Bytes(t))
+	require.NoError(t, unix.Send(pod, append(make([]byte, virtioHeader), big.Bytes(t)...), 0))
+	requireDelivered(t, receiver, big.Bytes(t))
+}
+
 // TestLocalDeliveryFromNetkit: Egress of a netkit device runs where bpf_redirect_peer would lose the packet.
 func TestLocalDeliveryFromNetkit(t *testing.T) {
 	w, pod := newNetkitWorld(t)

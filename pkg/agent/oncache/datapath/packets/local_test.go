@@ -108,6 +108,23 @@ func TestLocalEgressRefuses(t *testing.T) {
 	}
 }
 
+// TestLocalUDPSuperPacket: such a packet is left to Open vSwitch, as one from the tunnel is.
+func TestLocalUDPSuperPacket(t *testing.T) {
+	for name, f := range harness.Families {
+		t.Run(name, func(t *testing.T) {
+			own, peer := harness.NewWorldOf(t, f).LocalPeer()
+			there, _ := own.To(peer, true)
+			require.Equal(t, "learned", own.LearnTo(peer, there).Reason)
+			own.KeepLeases()
+			require.Equal(t, "hit_local", own.Egress(0, there.Bytes(t)).Reason)
+			r := own.Egress(0, there.Bytes(t), func(s *harness.SKB) { s.GSOSize, s.GSOSegs = 50, 2 })
+			require.Equal(t, "offload", r.Reason)
+			require.Equal(t, harness.Next, r.Verdict)
+			require.Equal(t, there.Bytes(t), r.Packet)
+		})
+	}
+}
+
 // TestLocalInitLearnsNothing lists packets from which Ingress-Init must not learn a local flow.
 func TestLocalInitLearnsNothing(t *testing.T) {
 	other := netip.MustParseAddr("10.10.1.9")
