@@ -76,7 +76,7 @@ func (s *suite) requireNoDelivery(t *testing.T, f flow) {
 	node := s.nodeOf(f.server.Addr())
 	slow := func() (packets uint64) {
 		if s.isWithin(f) {
-			return missedPackets(t, node)
+			return missedPackets(t, node) + oncacheStatus(t, node).Egress.Uncacheable["not_remote"]
 		}
 		_, packets = devicePackets(t, node, s.tunnelDevice())
 		return packets
