@@ -76,6 +76,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	updates := m.tracking.Stats()
 	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
 	s.PodsOnOVS = len(m.pods.onOVS())
+	s.OpenVSwitchAway = m.absence.status(s.Time)
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	s.Endpoints, s.Nodes, s.Evictions = len(m.table.endpoints), len(m.table.nodes), m.table.evictions
