@@ -88,7 +88,7 @@ type Entry struct {
 	Intact  bool // the entry still belongs to that flow
 	Own     bool // its direction was proved
 	Other   bool // and the opposite one
-	Running bool // the lease
+	Running bool // the lease, which may be held
 	// Generations under which it was learned.
 	Everything, Endpoint, Node uint32
 	// MACs are the destination and source MAC that a received packet gets.
