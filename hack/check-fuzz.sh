@@ -86,7 +86,7 @@ learning: sender changed | local.h     | epoch != word_epoch(sender)            
 learning: receiver changed | local.h   | queue != word_epoch(receiver)           | 0
 learning: no epoch       | local.h     | !epoch \|\| !queue                      | !queue
 learning: no queue       | local.h     | !epoch \|\| !queue                      | !epoch
-learning: routed         | local.h     | t->ttl == p->ttl + !!to->port           | true
+learning: routed         | local.h     | t->ttl == (__u8)(p->ttl + !!to->port)   | true
 learning: DSCP           | local.h     | t->tos == p->tos \&\&                    | 
 learning: translated end | local.h     | to->source = source \&\& to->port        | to->source = 0
 learning: from another Pod | local.h   | !sent_by(\&p, from) \|\|                | 
