@@ -51,7 +51,7 @@ func (s *suite) startStream(t *testing.T) *stream {
 	for _, server := range []*cluster.Pod{s.far, s.near} {
 		r.echoes = append(r.echoes, startEcho(t, server.Space, server.IP))
 	}
-	for _, p := range everyPath {
+	for _, p := range streamPaths() {
 		r.connections = append(r.connections, s.startConnection(t, p))
 	}
 	r.tcp, r.udp = r.connections[0].tcp, r.connections[0].udp

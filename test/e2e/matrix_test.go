@@ -20,8 +20,8 @@ import (
 // direct one, and on others with over:
 //
 //   - What changes Nodes under traffic (AgentRestart, AgentCrash, OpenVSwitch, Mode, GateSwitch, Unavailable, Coexistence,
-//     SharedPodNetwork, CommandLine) has connections on every path at the same time, always: the changes take the time, not the
-//     connections. So has Connectivity.
+//     SharedPodNetwork, CommandLine) has connections on two paths at the same time that together have a second Node, a Service and two Pods
+//     of one Node; with `make test-e2e-all`, on every path. Connectivity always tries every path.
 //   - What is about connections (FastPath, ConnectionEnd, PodDeletion, ConntrackState, NetworkPolicy) runs through a Service and within a Node
 //     where the cache could be wrong, with the gate on. With the gate off, or the fourth path, each of them would take a minute more to
 //     find what is found above, by Connectivity or by a unit test: these run with `make test-e2e-all`.

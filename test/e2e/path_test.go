@@ -38,6 +38,15 @@ var (
 	otherPaths = everyPath[1:]
 )
 
+// streamPaths are those of the connections that go on while Nodes change. Each costs half a minute or more, in all such areas together several
+// minutes.
+func streamPaths() []*path {
+	if all {
+		return everyPath
+	}
+	return []*path{direct, sameNodeThroughService}
+}
+
 // isWithin reports whether both ends of a flow are on one Node.
 func (s *suite) isWithin(f flow) bool { return s.nodeOf(f.client.Addr()) == s.nodeOf(f.server.Addr()) }
 
