@@ -30,6 +30,8 @@ bpf_packages := ./pkg/agent/oncache/datapath/...
 testbed_packages := ./test/e2e
 sources := $(wildcard build cmd pkg test hack docs)
 chart := build/charts/antrea
+# Unpacked by make deps.
+promtool := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/antrea-oncache/promtool/current/promtool
 manifest := build/yamls/antrea.yml
 cleanup_manifest := build/yamls/antrea-cleanup.yml
 generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.go' -o -name 'zz_generated.*.go' \) | LC_ALL=C sort
@@ -127,7 +129,7 @@ manifest: bin/helm ## Render the chart with its defaults into build/yamls
 .PHONY: chart-test
 chart-test: bin/helm ## Test the Helm chart and the manifest that is made from it
 	cd test/chart && $(GO) vet ./... && $(GO) mod tidy -diff && \
-		HELM=$(CURDIR)/bin/helm $(GO) test -count=1 ./...
+		HELM=$(CURDIR)/bin/helm PROMTOOL=$(promtool) $(GO) test -count=1 ./...
 
 .PHONY: build
 build: ## Build all programs into bin/, statically linked
@@ -376,16 +378,16 @@ test-wire: build ## Run the pipeline's tests with packets (TestWire...) in the k
 	bin/testbed run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
 
 .PHONY: e2e
-e2e: build ## Run one area of the end-to-end tests on one kind of cluster: AREA=FastPath, SUITE=TestGeneveGateOn (root)
+e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kind of cluster: AREA=FastPath, SUITE=TestGeneveGateOn (root)
 	@grep -q '{"$(AREA)", ' test/e2e/*_test.go || { echo 'e2e: name an area, as test/e2e/matrix_test.go has them: make e2e AREA=FastPath'; exit 1; }
 	@grep -q '^func $(SUITE)(' test/e2e/*_test.go || { echo 'e2e: there is no suite $(SUITE), see test/e2e/matrix_test.go: make e2e AREA=FastPath SUITE=TestGeneveGateOn'; exit 1; }
 	$(GO) test -c -o bin/e2e.test ./test/e2e
 	bin/testbed prepare --functional
-	E2E_AREA=$(AREA) bin/testbed run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)$$' $(E2E_ARGS)
+	E2E_AREA=$(AREA) bin/testbed run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1
-test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices, forgeries and the deletion of Pods over VXLAN, more random policies and churn
+test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices, forgeries and the deletion of Pods over VXLAN, more through Services and within a Node, more random policies and churn
 
 # What takes an emulated machine minutes runs there with the same IP inside and outside only.
 .PHONY: test

@@ -19,8 +19,8 @@ import (
 var coined = []string{
 	// The cache.
 	"slow path", "fast path", "hit", "miss", "reason", "entry", "half", "proved", "endpoint", "uplink", "slot", "announce", "ticket",
-	"candidate", "cell", "template", "lease", "probe", "promise", "generation", "evict", "epoch", "mark flow", "stamp", "interceptor",
-	"tag", "validity", "share", "mode", "suspended", "oracle", "super-packet", "translation", "expected", "local",
+	"candidate", "cell", "template", "lease", "probe", "promise", "generation", "evict", "epoch", "local flow", "mark flow", "stamp", "interceptor",
+	"tag", "validity", "share", "mode", "suspended", "oracle", "super-packet", "translation", "expected",
 	// Flows and policies.
 	"megaflow", "barrier", "revalidator", "upcall", "round", "replay", "realized", "enforced", "isolated", "cut", "journal", "inventory",
 	"doubt", "guard", "span", "class", "problem",

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Shows that the fuzz tests of the eBPF programs find faults: each line of the table below removes one check from the
-# programs, or makes one change wrong, and FuzzCases or FuzzLearning, which start only with packets that are hits or are
-# learned, must find it. With --match it only checks that the table matches the programs.
+# programs, or makes one change wrong, and one of the fuzz targets, which start only with packets that are hits or are learned,
+# must find it. With --match it only checks that the table matches the programs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,7 +12,8 @@ limit=${FUZZTIME:-120s} match=${1:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# name | file | original text | replacement. Entries for ticket.h and learn.h, and "learning", are for FuzzLearning.
+# name | file | original text | replacement. Entries for ticket.h and learn.h, and "learning", are for FuzzLearning, those for local.h for
+# FuzzLocal or, with "learning", FuzzLocalLearning.
 faults='IPv4 options             | parse.h     | *(__u8 *)ip != 0x45                     | ip->version != 4
 fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)        | 0
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
@@ -27,7 +28,7 @@ MAC of the Pod           | egress.h    | (same_macs(eth, ep->gateway_mac)       
 MTU                      | condition.h | inner + overhead <= node->mtu           | true
 global generation        | condition.h | v->all_gen != c->generation             | 0
 generation of the Pod    | condition.h | v->endpoint_gen != word_generation(endpoint_word(ep)) | 0
-generation of the Node   | condition.h | v->node_gen != node->generation         | 0
+generation of the Node   | condition.h | v->node_gen != *peer                    | 0
 other direction proved   | condition.h | (p->udp \&\& v->proved \& PROVED_OWN)     | v->proved & PROVED_OWN
 own direction proved     | condition.h | (p->udp \&\& v->proved \& PROVED_OWN)     | p->udp
 lease                    | condition.h | v->lease - bpf_jiffies64()              | 1ll << 62
@@ -53,9 +54,12 @@ identity of the packet   | ticket.h    | t->id != p->id \|\|                    
 translated address       | ticket.h    | if (same4(before, p))                   | if (true)
 translated own end       | ticket.h    | before->saddr == p->saddr \&\& before->sport == p->sport | true
 DSCP changed             | ticket.h    | t->tos != p->tos \|\|                   | 
-TTL behind Open vSwitch  | ticket.h    | t->ttl != p->ttl + 1                    | 0
+TTL behind Open vSwitch  | ticket.h    | (__u8)(t->ttl - 1) != p->ttl            | 0
 number of another flow   | ticket.h    | } else if (!same_flow(t, p)) {          | } else if (0) {
 number taken meanwhile   | ticket.h    | r->apart < (__s64)TICKET_UNDERWAY_NS    | false
+gateway: foreign mark    | gateway.h   | skb->mark \& ~(MARK_OURS \| MARK_NODE)    | 0
+gateway: TTL             | egress.h    | (__u16)f->packets, !gateway)            | (__u16)f->packets, true)
+gateway: source MAC      | ingress.h   | !same_sender(skb, o, f->macs)           | 0
 translation: destination | egress.h    | \&to, false, ipv6)                      | \&to, true, ipv6)
 translation: port        | translation.h | if (to->port != port \&\&              | if (to->port == port \&\&
 translation: address     | translation.h | *addr = to->addr[0];                  | 
@@ -65,8 +69,33 @@ translation: checksum    | translation.h | bpf_l4_csum_replace(skb, check, 0, ch
 learning: header         | egress.h    | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | egress.h    | !sent_by(\&p, ep)                       | 0
 learning: destination    | ingress.h   | !received_by(\&p, ep)                   | 0
+learning: own socket     | ingress.h   | gateway \&\& !other                      | 0
 learning: no agent       | learn.h     | (__s64)(c->until - bpf_jiffies64()) < 0 | 0
-learning: share          | share.h     | !exhausted(l, n)                        | true'
+learning: share          | share.h     | !exhausted(l, n)                        | true
+generation of the receiver | local.h   | valid_with(\&f->v, c, *from, \&(*to)->generation | valid_with(\&f->v, c, *from, \&f->v.node_gen
+interface of the sender  | local.h     | (*from)->ifindex != skb->ifindex \|\|   | 
+MAC of the sender        | local.h     | same_mac(eth->h_source, from) \&\&       | 
+MAC of the receiver      | local.h     | same_mac(eth->h_dest, to)               | true
+MTU of the receiver      | local.h     | !fits_device(skb, *ifindex)             | 0
+UDP super-packet         | local.h     | skb->gso_size \&\& p->udp               | 0
+mark at the receiver     | local.h     | skb->mark = 0                           | skb->mark = skb->mark
+end that is translated   | local.h     | translate(skb, L2_LEN, \&p, \&t, t.source, | translate(skb, L2_LEN, \&p, \&t, false,
+TTL of a routed packet   | local.h     | decrease_ttl4((void *)(eth + 1))        | (void)0
+MAC of a routed packet   | local.h     | set_mac(eth->h_source, to->gateway_mac) | (void)0
+learning: sender changed | local.h     | epoch != word_epoch(sender)             | 0
+learning: receiver changed | local.h   | queue != word_epoch(receiver)           | 0
+learning: no epoch       | local.h     | !epoch \|\| !queue                      | !queue
+learning: no queue       | local.h     | !epoch \|\| !queue                      | !epoch
+learning: routed         | local.h     | t->ttl == (__u8)(p->ttl + !!to->port)   | true
+learning: DSCP           | local.h     | t->tos == p->tos \&\&                    | 
+learning: translated end | local.h     | to->source = source \&\& to->port        | to->source = 0
+learning: from another Pod | local.h   | !sent_by(\&p, from) \|\|                | 
+learning: to another Pod | local.h     | !sent_by(\&back, to)                    | 0
+learning: other interface | local.h    | to->ifindex != skb->ifindex \|\|        | 
+learning: sender MAC     | local.h     | same_mac(eth->h_source, from) \&\&       | 
+learning: receiver MAC   | local.h     | same_mac(eth->h_dest, to)               | true
+learning: packet that is late | local.h | fresh->to.port \&\& doubtful(t)       | 0
+learning: address of a Pod | local.h   | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod('
 
 trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }
 
@@ -89,7 +118,11 @@ while IFS= read -r line; do
 	[ ! "$match" ] || continue
 	clang-14 -O2 -g -mcpu=v3 -target bpf -Wno-unused -I/usr/include/x86_64-linux-gnu -c "$work/c/oncache.bpf.c" -o "$work/run/fault.o"
 	target=FuzzCases
-	case "$file $name" in ticket.h* | learn.h* | *learning*) target=FuzzLearning ;; esac
+	case "$file $name" in
+	"local.h learning"*) target=FuzzLocalLearning ;;
+	local.h*) target=FuzzLocal ;;
+	ticket.h* | learn.h* | *learning*) target=FuzzLearning ;;
+	esac
 	begin=$SECONDS
 	if (cd "$work/run" && ONCACHE_OBJECT=$work/run/fault.o "$work/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" \
 		-test.fuzztime "$limit" -test.fuzzminimizetime 1x -test.parallel 2 -test.fuzzcachedir "$work/run/cache") >"$work/log" 2>&1; then

@@ -40,6 +40,14 @@ check stamps AS_BUILT 0
 for variant in NO_STAMP BUMP_FIRST OWN_COUNT WRAP; do
 	check stamps "$variant" 1
 done
+check restart AS_BUILT 0
+for variant in NO_COMPARISON LATE_END NO_EVICTION SAME_EPOCH SILENT; do
+	check restart "$variant" 1
+done
+check local AS_BUILT 0
+for variant in ONE_EPOCH ONE_GENERATION NODE_EPOCH STAMP STAMP_WRAP; do
+	check local "$variant" 1
+done
 check halves AS_BUILT 0 -a -f
 check halves PROVE_ONCE 1 -a -f
 exit "$failed"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Fuzzes the eBPF programs against the oracle, FUZZTIME for each target (a duration, or a number of packets such as 1000x), and
-# reports how many of the packets were hits (FuzzLearning: were learned). A packet on which both disagree is kept below
+# reports how many of the packets were hits (FuzzLearning and FuzzLocalLearning: were learned). A packet on which both disagree is kept below
 # testdata/fuzz of the package and fails its tests until the fault is repaired.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,7 +18,7 @@ ended_late() {
 		echo "The deadline alone is not a failure (go.dev/issue/75804)."
 }
 
-for target in FuzzCases FuzzFrames FuzzLearning; do
+for target in FuzzCases FuzzFrames FuzzLearning FuzzLocal FuzzLocalLearning; do
 	rm -f "$stats"/*
 	# The progress is reported every three seconds; one line a minute is enough.
 	ONCACHE_FUZZ_STATS=$stats ${GO:-go} test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-160s}" -fuzzminimizetime 100x \
@@ -27,5 +27,5 @@ for target in FuzzCases FuzzFrames FuzzLearning; do
 	rm "$stats/log"
 	awk -v target="$target" '{ runs += $1; hits += $2 }
 		END { printf "%s: %d packets, %.1f %% of them %s, no disagreement\n", target, runs, runs ? 100 * hits / runs : 0,
-			target == "FuzzLearning" ? "learned" : "hits" }' "$stats"/*
+			target ~ "Learning$" ? "learned" : "hits" }' "$stats"/*
 done

@@ -13,10 +13,10 @@ packages=(
   # compile
   gcc libc6-dev make git clang-14 llvm-14 clang-format-14 libbpf-dev protobuf-compiler shellcheck
   # Nodes, and the tools of tests
-  openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 util-linux spin
+  openvswitch-switch iproute2 iptables ipset conntrack tcpdump ethtool iputils-ping procps netcat-openbsd sockperf iperf3 wrk util-linux spin
 )
 # The tools of make bench; installed when the script is called with the argument bench.
-bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light wrk apache2-utils linux-perf)
+bench_packages=(qperf memcached libmemcached-tools postgresql nginx-light apache2-utils linux-perf)
 # virtiofsd and the kernels are unpacked, not installed; libcap-ng0 and libseccomp2 are what virtiofsd is linked with. bc, bison, flex and
 # perl build the kernel for user-mode Linux (build-uml-kernel.sh).
 vm_packages=(busybox-static kmod xz-utils libcap-ng0 libseccomp2 bc bison flex perl)
@@ -160,6 +160,16 @@ get_virtiofsd() { # QEMU's newer packages no longer have it
   publish virtiofsd "$version" "$workdir/virtiofsd"
 }
 
+# The tools of Prometheus are unpacked: its package would start a server.
+get_promtool() {
+  local version
+  version=$(fetch prometheus) || die "apt has no package prometheus, which has promtool"
+  mkdir "$workdir/promtool"
+  cp "$workdir/prometheus/usr/bin/promtool" "$workdir/promtool/"
+  say "promtool of Prometheus $version"
+  publish promtool "$version" "$workdir/promtool"
+}
+
 main() {
   local vm=no want=("${packages[@]}") lack
   case "$*" in
@@ -176,11 +186,11 @@ main() {
     die "the virtual machine is built for amd64 only, and this kernel has no openvswitch"
   fi
   mapfile -t lack < <(missing "${want[@]}")
-  if [ ${#lack[@]} = 0 ] && has_go && { [ $vm = no ] || have_vm; }; then
+  if [ ${#lack[@]} = 0 ] && has_go && [ -e "$cache/promtool/current" ] && { [ $vm = no ] || have_vm; }; then
     say "everything is installed"
     return
   fi
-  [ "$(id -u)" = 0 ] || die "something is missing (${lack[*]:-Go, or parts of the virtual machine}): run as root"
+  [ "$(id -u)" = 0 ] || die "something is missing (${lack[*]:-Go, promtool, or parts of the virtual machine}): run as root"
   export DEBIAN_FRONTEND=noninteractive
   workdir=$(mktemp -d)
   chmod 755 "$workdir"
@@ -194,6 +204,7 @@ main() {
     apt-get -q install -y --no-install-recommends "${lack[@]}"
   fi
   if ! has_go; then get_go; fi
+  if [ ! -e "$cache/promtool/current" ]; then get_promtool; fi
   if [ $vm = yes ]; then
     add_backports
     if ! qemu_is_new; then apt-get -q install -y --no-install-recommends -t "$codename-backports" qemu-system-x86; fi

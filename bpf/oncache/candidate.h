@@ -37,23 +37,23 @@ static __always_inline bool is_expected(const struct packet *p)
 	return noted && *noted == expected(hash);
 }
 
-/* local is what is noted of a flow whose packet came out of Open vSwitch on this Node: the Service has Endpoints here,
- * too. It is in the cell of the hash. */
-static __always_inline __u32 local(__u32 hash)
+/* rare is what is noted of a flow whose packets cannot be learned as things are: Open vSwitch delivers them to the
+ * host, or those of a Service's connection come out on this Node. It is in the cell of the hash. */
+static __always_inline __u32 rare(__u32 hash)
 {
 	return hash ^ 2;
 }
 
-static __always_inline void note_local(const struct packet *p)
+static __always_inline void note_rare(const struct packet *p)
 {
 	__u32 hash = flow_hash(p), *noted = cell_of(hash);
 
 	if (noted && *noted == hash)
-		*noted = local(hash);
+		*noted = rare(hash);
 }
 
-/* One packet in so many of a local flow is looked at: Open vSwitch may translate datagrams to another Node one day. */
-#define LOCAL_PACKETS 64
+/* One packet in so many of such a flow is looked at: Open vSwitch may translate datagrams to another Node one day. */
+#define RARE_PACKETS 64
 
 /* seen_before tells whether the flow is noted, and notes it if not. A flow replaces another one in its cell only every
  * second time: otherwise flows that send in turn would evict each other forever. */
@@ -63,8 +63,8 @@ static __always_inline bool seen_before(const struct packet *p)
 
 	if (!noted || *noted == hash || *noted == expected(hash))
 		return true;
-	if (*noted == local(hash))
-		return !(bpf_get_prandom_u32() % LOCAL_PACKETS);
+	if (*noted == rare(hash))
+		return !(bpf_get_prandom_u32() % RARE_PACKETS);
 	if (!*noted || bpf_get_prandom_u32() & 1)
 		*noted = hash;
 	return false;
@@ -75,7 +75,7 @@ static __always_inline void begin_anew(const struct packet *p)
 {
 	__u32 hash = flow_hash(p), *noted = cell_of(hash);
 
-	if (noted && (*noted == hash || *noted == expected(hash) || *noted == local(hash)))
+	if (noted && (*noted == hash || *noted == expected(hash) || *noted == rare(hash)))
 		*noted = 0;
 }
 

@@ -58,10 +58,11 @@ static __always_inline bool proved(const struct onc_validity *v, const struct pa
 	return likely(v->proved == PROVED_BOTH) || (p->udp && v->proved & PROVED_OWN);
 }
 
-/* valid: the generations under which the entry was learned are current, and its lease has not ended. */
-static __always_inline enum onc_reason valid(struct onc_validity *v, const struct onc_control *c,
-					     const struct onc_endpoint *ep, const struct onc_node *node,
-					     const struct packet *p)
+/* valid_with: the generations under which the entry was learned are current, and its lease has not ended. stale is the
+ * reason if the generation of the peer, a Node or a local Pod, is another one. */
+static __always_inline enum onc_reason valid_with(struct onc_validity *v, const struct onc_control *c,
+						  const struct onc_endpoint *ep, const __u32 *peer,
+						  enum onc_reason stale, const struct packet *p)
 {
 	__s64 left;
 
@@ -69,12 +70,19 @@ static __always_inline enum onc_reason valid(struct onc_validity *v, const struc
 		return because(ONC_STALE_ALL);
 	if (v->endpoint_gen != word_generation(endpoint_word(ep)))
 		return because(ONC_STALE_ENDPOINT);
-	if (v->node_gen != node->generation)
-		return because(ONC_STALE_NODE);
+	if (v->node_gen != *peer)
+		return because(stale);
 	if (!proved(v, p))
 		return because(ONC_NOT_PROVED);
 	left = v->lease - bpf_jiffies64();
 	return unlikely(left < (__s64)(c->lease / 4)) ? near_lease_end(v, c, left) : ONC_OK;
+}
+
+static __always_inline enum onc_reason valid(struct onc_validity *v, const struct onc_control *c,
+					     const struct onc_endpoint *ep, const struct onc_node *node,
+					     const struct packet *p)
+{
+	return valid_with(v, c, ep, &node->generation, ONC_STALE_NODE, p);
 }
 
 /* fits: each packet that leaves, after segmentation, fits the route to the Node, and their total length fits an IP

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Egress runs where packets of a Pod enter the host, Egress-Init where tunnel packets leave on the uplink. */
+/* Egress runs where packets of a Pod enter the host, Egress-Init where tunnel packets leave on the uplink. The host's
+ * own packets have an Egress of their own (gateway.h); what differs there is selected by the constant gateway. */
 #pragma once
 
 #include "candidate.h"
 #include "condition.h"
 #include "end.h"
 #include "flow.h"
+#include "gateway.h"
 #include "learn.h"
+#include "local.h"
 #include "maps.h"
 #include "parse.h"
 #include "seen.h"
@@ -73,30 +76,6 @@ static __always_inline bool egress_owner(struct __sk_buff *skb, const struct pac
 	return ep && sent_by(p, ep);
 }
 
-/* read_egress parses a packet as the Pod sends it. */
-static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool ipv6, struct packet *p)
-{
-	void *ip;
-
-	pull(skb, L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN) + TCP_LEN);
-	/* On a netkit device nobody has parsed the frame yet: a packet socket of the Pod can declare one EtherType and
-	 * send another. */
-	ip = (void *)(long)skb->data + L2_LEN;
-	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(ipv6)))
-		return because(ONC_NOT_IP);
-	return parse(skb, L2_LEN, ipv6, p);
-}
-
-/* read_egress_again parses the packet a second time if it is not a hit, so that hits need not keep state for that case.
- * It starts with an empty packet: Linux 6.1 refuses programs that could read fields which the other IP version would
- * have written. */
-static __always_inline enum onc_reason read_egress_again(struct __sk_buff *skb, struct packet *p)
-{
-	if (skb->protocol == ether_type_of(true))
-		return read_egress(skb, true, p);
-	return read_egress(skb, false, p);
-}
-
 /* egress_end ends the flow. Only the Pod that owns the address may do so. */
 static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 {
@@ -110,18 +89,32 @@ static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
 	return ONC_TCP_FLAGS;
 }
 
+/* known_answer finds the other direction of the packet's flow, which has entry f. */
+static __always_inline struct onc_validity *known_answer(const struct packet *p, const struct onc_egress *f, bool ipv6)
+{
+	struct onc_ingress *in;
+	struct onc_egress *out;
+
+	if (is_local(&f->v)) {
+		out = local_answer(p, &f->to, ipv6);
+		return out && is_local(&out->v) ? &out->v : NULL;
+	}
+	in = ingress_answer(p, &f->to, ipv6);
+	return in ? &in->v : NULL;
+}
+
 /* egress_probe: the packet is a probe of entry f, whose other direction is to probe, too. Open vSwitch's verdict counts
  * only if the Pod sent the packet. */
 static __always_inline void egress_probe(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
-					 struct onc_egress *f, struct onc_ingress *other)
+					 struct onc_egress *f, struct onc_validity *other)
 {
 	struct onc_endpoint *ep = get_endpoint(f->v.endpoint);
 
-	if (!ep || !from_endpoint(skb, c, ep))
+	if (!ep || !(is_local(&f->v) ? ep->ifindex == skb->ifindex : from_endpoint(skb, c, ep)))
 		return;
 	see(&f->seen, p, skb->len - L2_LEN);
 	if (other)
-		ask_too(&other->v, c);
+		ask_too(other, c);
 }
 
 /* egress_known deals with a packet whose flow has an entry, and says whether that has a translation. */
@@ -133,23 +126,25 @@ static __always_inline bool egress_known(struct __sk_buff *skb, const struct onc
 	if (p->ipv6) {
 		f = bpf_map_lookup_elem(&egress_flows6, &p->key6);
 		if (f && probe)
-			egress_probe(skb, c, p, f, ingress_answer(p, &f->to, true));
+			egress_probe(skb, c, p, f, known_answer(p, f, true));
 	} else {
 		f = bpf_map_lookup_elem(&egress_flows4, &p->key4);
 		if (f && probe)
-			egress_probe(skb, c, p, f, ingress_answer(p, &f->to, false));
+			egress_probe(skb, c, p, f, known_answer(p, f, false));
 	}
 	return f && f->to.port;
 }
 
 /* egress_miss lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node, perhaps
- * through a Service. Of a flow without an entry, only the owner of the source address gets a ticket, and only if the
- * flow is worth learning. The Service of one with an entry may be gone. */
+ * through a Service, and Ingress-Init if it goes to another announced Pod of this Node. Of a flow without an entry,
+ * only the owner of the source address gets a ticket, and only if the flow is worth learning. The Service of one with
+ * an entry may be gone. */
 static __noinline enum onc_reason egress_miss(struct __sk_buff *skb, const struct onc_control *c,
-					      enum onc_reason reason)
+					      enum onc_reason reason, bool gateway)
 {
+	enum onc_program direction = ONC_EGRESS; /* which one the packet has, between Nodes */
 	bool fresh = reason == ONC_NO_ENTRY;
-	struct onc_endpoint *ep;
+	struct onc_endpoint *ep, *to;
 	struct packet p = {};
 	enum onc_reason other = read_egress_again(skb, &p);
 	bool translated;
@@ -161,15 +156,27 @@ static __noinline enum onc_reason egress_miss(struct __sk_buff *skb, const struc
 	slot = endpoint_of(skb->ifindex);
 	if (slot < 0)
 		return ONC_NO_ENDPOINT;
-	if (!translated && node_of_destination(&p) < 0 && !to_service(&p))
-		return ONC_NOT_REMOTE;
 	ep = get_endpoint(slot);
-	if (ep && (!fresh || (sent_by(&p, ep) && worth_learning(&p, ONC_EGRESS, skb->len - L2_LEN))))
+	if (!translated && node_of_destination(&p) < 0 && !to_service(&p)) {
+		to = ep && !gateway ? neighbor_of(skb, &p, ep, slot) : NULL;
+		if (!to)
+			return ONC_NOT_REMOTE;
+		if (!between(skb, ep, to))
+			return reason;
+		direction = ONC_INGRESS; /* the other one is in the egress map */
+	}
+	if (gateway) {
+		if (!own_socket(skb))
+			return ONC_NO_ENDPOINT;
+		not_routed(&p);
+	}
+	if (ep && (!fresh || (sent_by(&p, ep) && worth_learning(&p, direction, skb->len - L2_LEN))))
 		issue(skb, ONC_EGRESS, &p, slot);
 	return reason;
 }
 
-static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
+static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+						 bool gateway)
 {
 	struct onc_translation to;
 	struct onc_node *node = NULL;
@@ -183,14 +190,19 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 		return reason;
 	if (unlikely(p.syn_fin_rst))
 		return egress_end(skb);
+	if (gateway && foreign_mark(skb))
+		return because(ONC_NO_ENDPOINT);
 	f = egress_of(&p, ipv6);
 	reason = egress_condition(skb, c, &p, f, &node, &hash, &to, ipv6);
-	if (unlikely(reason || !f || !node))
-		return wants_ticket(reason) ? egress_miss(skb, c, reason) : reason;
+	if (unlikely(reason || !f || !node)) {
+		if (!gateway && f && !node)
+			reason = ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
+		return wants_ticket(reason) ? egress_miss(skb, c, reason, gateway) : reason;
+	}
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets);
+	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets, !gateway);
 	if (unlikely(reason))
 		return reason;
 	if (unlikely(to.port) && !translate(skb, reached_by_ip6(node) ? OUTER6_LEN : OUTER4_LEN, &p, &to, false, ipv6))
@@ -200,38 +212,22 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c)
+static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c, bool gateway)
 {
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_IP;
 	if (skb->protocol == ether_type_of(false))
-		return egress_ip(skb, c, false);
+		return egress_ip(skb, c, false, gateway);
 	if (skb->protocol == ether_type_of(true))
-		return egress_ip(skb, c, true);
+		return egress_ip(skb, c, true, gateway);
 	return ONC_NOT_IP;
-}
-
-/* own_egress finds the present entry of a flow, and says whether it has the same translation. */
-static __always_inline struct onc_egress *own_egress(const struct packet *p, const struct onc_translation *to,
-						     bool *same)
-{
-	struct onc_egress *own;
-
-	if (p->ipv6) {
-		own = bpf_map_lookup_elem(&egress_flows6, &p->key6);
-		*same = own && same_translation(&own->to, to, true);
-	} else {
-		own = bpf_map_lookup_elem(&egress_flows4, &p->key4);
-		*same = own && same_translation(&own->to, to, false);
-	}
-	return own;
 }
 
 static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
 {
 	struct onc_egress fresh = {}, *own;
 	struct packet p = {}, back = {};
-	struct onc_validity *other;
+	struct onc_validity *other, *half;
 	struct onc_endpoint *ep;
 	struct redeemed t;
 	struct onc_node *node;
@@ -283,9 +279,10 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 			return ONC_NO_TICKET;
 	}
 	other = other_of_egress(&back, &p, fresh.to.port);
-	if (!has_room(ONC_EGRESS, &p, &fresh.v, other))
+	half = as_valid(other, &fresh.v);
+	if (!has_room(ONC_EGRESS, &p, &fresh.v, half))
 		return ONC_SHARE;
-	prove(&fresh.v, other);
+	prove(&fresh.v, half);
 	if (!other && fresh.to.port)
 		expect(&back);
 	tell_passed(&p, &fresh.v);
@@ -297,6 +294,8 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - off);
 	count_new(ONC_EGRESS, p.ipv6, t.endpoint, own ? &own->v : NULL);
+	if (own)
+		retire(&p, true, own->packets, own->bytes, own->created);
 	store_egress(&p, &fresh);
 	return ONC_LEARNED;
 }

@@ -13,11 +13,20 @@ static __always_inline void end_both(const struct packet *out, const struct onc_
 {
 	/* A deletion takes a lock even if there is nothing to delete. */
 	if (egress)
-		delete_egress(out, egress->v.endpoint);
+		delete_egress(out, egress);
 	if (ingress)
-		delete_ingress(in, ingress->v.endpoint);
+		delete_ingress(in, out, ingress);
 	begin_anew(out);
 	begin_anew(in);
+}
+
+/* end_local forgets the entry of a direction if it is one between two Pods of this Node. */
+static __always_inline void end_local(const struct packet *p)
+{
+	struct onc_egress *other = find_egress(p);
+
+	if (other && is_local(&other->v))
+		delete_egress(p, other);
 }
 
 /* end_by_egress forgets both directions of a connection that opens or closes with the packet out, which a Pod sends. In
@@ -30,12 +39,15 @@ static __always_inline void end_by_egress(const struct packet *out)
 
 	if (out->ipv6) {
 		egress = bpf_map_lookup_elem(&egress_flows6, &out->key6);
-		in.key6 = answer6(&out->key6, ONC_EGRESS, egress ? &egress->to : NULL);
+		in.key6 = answer6(&out->key6, egress ? translated_end(&egress->to) : ONC_EGRESS,
+				  egress ? &egress->to : NULL);
 	} else {
 		egress = bpf_map_lookup_elem(&egress_flows4, &out->key4);
-		in.key4 = answer4(&out->key4, ONC_EGRESS, egress ? &egress->to : NULL);
+		in.key4 = answer4(&out->key4, egress ? translated_end(&egress->to) : ONC_EGRESS,
+				  egress ? &egress->to : NULL);
 	}
 	end_both(out, egress, &in, find_ingress(&in));
+	end_local(&in);
 }
 
 /* end_by_ingress does the same for a packet that arrives. */

@@ -34,6 +34,12 @@ static __always_inline bool same_macs(const void *a, const void *b)
 	return *(__u64 *)a == *(__u64 *)b && *(__u32 *)(a + 8) == *(__u32 *)(b + 8);
 }
 
+/* is_local: the entry's peer is a Pod of this Node. */
+static __always_inline bool is_local(const struct onc_validity *v)
+{
+	return *(const volatile __u16 *)&v->node & LOCAL_PEER;
+}
+
 /* reverse returns the key of the same flow in the other direction; all other fields are left out. */
 static __always_inline void reverse(const struct packet *p, struct packet *back)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Ingress runs where packets arrive on the uplink, Ingress-Init where packets leave the host toward a Pod. */
+/* Ingress runs where packets arrive on the uplink, Ingress-Init where packets leave the host toward a Pod. Packets to
+ * the host itself have an Ingress-Init of their own (gateway.h). */
 #pragma once
 
 #include "candidate.h"
 #include "condition.h"
 #include "end.h"
 #include "flow.h"
+#include "gateway.h"
 #include "learn.h"
 #include "maps.h"
 #include "outer.h"
@@ -17,12 +19,18 @@
 #include "translation.h"
 #include "tunnel.h"
 
-/* ingress_condition: may this packet use entry f? On ONC_OK *ifindex is the Pod's host-side interface, macs are the
- * MACs for its Ethernet header, *ce is whether to mark congestion, and *to is the source's translation. */
+/* The interface to which Ingress redirects a hit: a Pod's host-side one, or the gateway's. */
+struct target {
+	__u32 ifindex;
+	bool gateway;
+};
+
+/* ingress_condition: may this packet use entry f? On ONC_OK *target is the interface, macs are the MACs for the
+ * packet's Ethernet header, *ce is whether to mark congestion, and *to is the source's translation. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
-							 struct onc_ingress *f, __u32 *ifindex, __u32 *macs, bool *ce,
-							 struct onc_translation *to, bool ipv6)
+							 struct onc_ingress *f, struct target *target, __u32 *macs,
+							 bool *ce, struct onc_translation *to, bool ipv6)
 {
 	struct onc_endpoint *ep;
 	struct onc_node *node;
@@ -35,7 +43,8 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	if (unlikely(!ep || !node))
 		return because(ONC_NO_ENTRY);
 	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
-	*ifindex = *(volatile __u32 *)&ep->ifindex;
+	target->ifindex = *(volatile __u32 *)&ep->ifindex;
+	target->gateway = *(volatile __u32 *)&ep->flags & ENDPOINT_GATEWAY;
 	reason = valid(&f->v, c, ep, node, p);
 	if (unlikely(reason))
 		return reason;
@@ -48,6 +57,8 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	if (skb->gso_size && p->udp)
 		return because(ONC_OFFLOAD);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
+	if (unlikely(target->gateway) && !same_sender(skb, o, f->macs))
+		return because(ONC_SPOOF);
 	read_translation(&f->to, to, ipv6);
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
@@ -154,7 +165,7 @@ static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const stru
 }
 
 static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, const struct onc_control *c,
-						     const struct outer *o, bool ipv6, __u32 *ifindex)
+						     const struct outer *o, bool ipv6, struct target *target)
 {
 	struct onc_translation to;
 	enum onc_reason reason;
@@ -169,7 +180,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	if (unlikely(p.syn_fin_rst))
 		return ingress_miss(skb, c, ONC_TCP_FLAGS);
 	f = ingress_of(&p, ipv6);
-	reason = ingress_condition(skb, c, &p, o, f, ifindex, macs, &ce, &to, ipv6);
+	reason = ingress_condition(skb, c, &p, o, f, target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f))
 		return wants_ticket(reason) ? ingress_miss(skb, c, reason) : reason;
 	see(&f->seen, &p, skb->len - o->len);
@@ -186,7 +197,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 }
 
 static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						     __u32 *ifindex)
+						     struct target *target)
 {
 	enum onc_reason reason;
 	struct outer o;
@@ -198,20 +209,21 @@ static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, cons
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
 	if (inner == ether_type_of(false))
-		return ingress_inner(skb, c, &o, false, ifindex);
+		return ingress_inner(skb, c, &o, false, target);
 	if (inner == ether_type_of(true))
-		return ingress_inner(skb, c, &o, true, ifindex);
+		return ingress_inner(skb, c, &o, true, target);
 	return ONC_NOT_IP;
 }
 
-static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c, __u32 *ifindex)
+static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c,
+					       struct target *target)
 {
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_TUNNEL;
 	if (skb->protocol == ether_type_of(false))
-		return ingress_outer(skb, c, false, ifindex);
+		return ingress_outer(skb, c, false, target);
 	if (skb->protocol == ether_type_of(true))
-		return ingress_outer(skb, c, true, ifindex);
+		return ingress_outer(skb, c, true, target);
 	return ONC_NOT_TUNNEL;
 }
 
@@ -231,11 +243,14 @@ static __always_inline struct onc_ingress *own_ingress(const struct packet *p, c
 	return own;
 }
 
-static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark)
+/* ingress_init learns from a packet that has come through the tunnel. Not inline: it and ingress_init_local each need
+ * most of the stack. */
+static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark,
+					       bool gateway)
 {
 	struct onc_ingress fresh = {}, *own;
 	struct packet p = {}, back = {};
-	struct onc_validity *other;
+	struct onc_validity *other, *half;
 	struct onc_endpoint *ep;
 	struct redeemed t;
 	struct onc_node *node;
@@ -254,10 +269,13 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	if (p.syn_fin_rst)
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
-	if (reason == ONC_NO_TICKET && came_out_here(mark, &p)) {
-		note_local(&p);
+	if (gateway && reason == ONC_NO_TICKET && came_out_here(mark, &p)) {
+		note_rare(&p);
 		return ONC_NOT_REMOTE;
 	}
+	/* Its own end is translated: the host forwards it. */
+	if (gateway && reason == ONC_REWRITTEN)
+		note_rare(&p);
 	if (reason)
 		return reason;
 	if (fresh.to.port && to_another_pod(&p, &back, ONC_INGRESS))
@@ -274,6 +292,9 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	if (!ep || !node)
 		return ONC_NO_ENDPOINT;
 	reason = now_valid(&fresh.v, c, endpoint_slot, ep, node_slot, node, mark);
+	/* The host has not opened it. */
+	if (gateway && reason == ONC_NOT_ESTABLISHED)
+		note_rare(&p);
 	if (reason)
 		return reason;
 	eth = (void *)(long)skb->data;
@@ -289,9 +310,14 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 			return ONC_NO_TICKET;
 	}
 	other = other_of_ingress(&back, &p, fresh.to.port);
-	if (!has_room(ONC_INGRESS, &p, &fresh.v, other))
+	if (gateway && !other) {
+		ask_host(&p, &back);
+		return ONC_NOT_PROVED;
+	}
+	half = as_valid(other, &fresh.v);
+	if (!has_room(ONC_INGRESS, &p, &fresh.v, half))
 		return ONC_SHARE;
-	prove(&fresh.v, other);
+	prove(&fresh.v, half);
 	if (!other && fresh.to.port)
 		expect(&back);
 	tell_passed(&back, &fresh.v);
@@ -303,6 +329,8 @@ static __always_inline enum onc_reason ingress_init(struct __sk_buff *skb, const
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
 	see_first(&fresh.seen, &p, skb->len - L2_LEN);
 	count_new(ONC_INGRESS, p.ipv6, endpoint_slot, own ? &own->v : NULL);
+	if (own)
+		retire(&back, false, own->packets, own->bytes, own->created);
 	store_ingress(&p, &fresh);
 	return ONC_LEARNED;
 }

@@ -36,11 +36,17 @@ static __always_inline bool same_validity(const struct onc_validity *a, const st
 	       a->node_gen == b->node_gen && a->all_gen == b->all_gen;
 }
 
-/* prove connects the two directions: if the other one was learned under the same generations, each is told of the
- * other. Every redemption does this, so that a connection with an evicted half is whole again after a lease. */
+/* as_valid returns the other direction if it was learned under the same generations, or NULL. */
+static __always_inline struct onc_validity *as_valid(struct onc_validity *other, const struct onc_validity *fresh)
+{
+	return other && same_validity(other, fresh) ? other : NULL;
+}
+
+/* prove connects the two directions: each is told of the other. The other one, which may be NULL, must be as valid.
+ * Every redemption does this, so that a connection with an evicted half is whole again after a lease. */
 static __always_inline void prove(struct onc_validity *fresh, struct onc_validity *other)
 {
-	if (!other || !same_validity(other, fresh) || !(other->proved & PROVED_OWN))
+	if (!other || !(other->proved & PROVED_OWN))
 		return;
 	if (!(other->proved & PROVED_OTHER))
 		__sync_fetch_and_or(&other->proved, PROVED_OTHER);

@@ -78,7 +78,7 @@ struct {
 	__type(value, __u32);
 } endpoint_ips SEC(".maps");
 
-/* Addresses of Services with an Endpoint on another Node; misses only. The value is not used. */
+/* Addresses of Services with an Endpoint in the Pod network; misses only. The value is not used. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SERVICE_ADDRESSES);
@@ -152,6 +152,12 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, PASSED_BYTES);
 } passed SEC(".maps");
+
+/* What entries had counted when they were removed or replaced; read by the agent if it exports flow records. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RETIRED_BYTES);
+} retired SEC(".maps");
 
 /* Packets by program and reason: index program * ONC_REASONS + reason. */
 struct {

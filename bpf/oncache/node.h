@@ -32,17 +32,22 @@ static __always_inline __s64 node_of6(const __be32 *addr)
 	return slot ? (__s64)*slot : -1;
 }
 
-/* to_service: the destination is an address of a Service with an Endpoint on another Node. */
+static __always_inline void destination_of(const struct packet *p, struct onc_address *key)
+{
+	if (p->ipv6) {
+		__builtin_memcpy(key->addr, p->key6.daddr, 16);
+	} else {
+		key->addr[2] = bpf_htonl(0xffff);
+		key->addr[3] = p->key4.daddr;
+	}
+}
+
+/* to_service: the destination is an address of a Service with an Endpoint in the Pod network. */
 static __always_inline bool to_service(const struct packet *p)
 {
 	struct onc_address key = {};
 
-	if (p->ipv6) {
-		__builtin_memcpy(key.addr, p->key6.daddr, 16);
-	} else {
-		key.addr[2] = bpf_htonl(0xffff);
-		key.addr[3] = p->key4.daddr;
-	}
+	destination_of(p, &key);
 	return bpf_map_lookup_elem(&service_ips, &key);
 }
 
@@ -54,4 +59,13 @@ static __always_inline __s64 node_of_source(const struct packet *p)
 static __always_inline __s64 node_of_destination(const struct packet *p)
 {
 	return p->ipv6 ? node_of6(p->key6.daddr) : node_of4(p->key4.daddr);
+}
+
+/* is_pod: the destination is in the Pod network of a remote Node, or an announced Pod's. */
+static __always_inline bool is_pod(const struct packet *p)
+{
+	struct onc_address key = {};
+
+	destination_of(p, &key);
+	return node_of_destination(p) >= 0 || bpf_map_lookup_elem(&endpoint_ips, &key);
 }

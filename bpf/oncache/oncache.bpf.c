@@ -1,30 +1,48 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* ONCache: four programs that repeat for an established flow what Open vSwitch was seen to do with it, and one that
- * tells the agent the time. Design: docs/design/oncache.md. Programs drop no packet that they have not begun to change.
+/* ONCache: programs that repeat for an established flow what Open vSwitch was seen to do with it, and one that tells
+ * the agent the time. Design: docs/design/oncache.md. Programs drop no packet that they have not begun to change.
  * Packets that they do not understand go to Open vSwitch untouched. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
 #include "egress.h"
 #include "ingress.h"
+#include "local.h"
 #include "stamp.h"
+
+/* egress_verdict counts a packet that goes from a Pod or the gateway to Open vSwitch, and decides where it goes. */
+static __always_inline int egress_verdict(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason)
+{
+	count(ONC_EGRESS, reason);
+	if (reason == ONC_HIT && c)
+		return bpf_redirect(c->uplink_ifindex, 0);
+	if (reason == ONC_HIT_LOCAL)
+		return TC_REDIRECT;
+	if (reason == ONC_DROPPED)
+		return TC_SHOT;
+	if (reason != ONC_OFF)
+		stamp_egress(skb);
+	return TC_NEXT;
+}
 
 /* Ingress hook of a Pod's host-side veth device, or the hook of the Pod's own netkit device. At both, skb->ifindex is
  * the index of the host-side device. */
 SEC("tc") int oncache_egress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
-	enum onc_reason reason = c && c->mode ? egress(skb, c) : ONC_OFF;
+	enum onc_reason reason = c && c->mode ? egress(skb, c, false) : ONC_OFF;
 
-	count(ONC_EGRESS, reason);
-	if (reason == ONC_HIT && c)
-		return bpf_redirect(c->uplink_ifindex, 0);
-	if (reason == ONC_DROPPED)
-		return TC_SHOT;
-	if (reason != ONC_OFF)
-		stamp_egress(skb);
-	return TC_NEXT;
+	return egress_verdict(skb, c, reason);
+}
+
+/* Egress hook of the gateway's interface: what the host's own stack sends to Pods. */
+SEC("tc") int oncache_gateway_egress(struct __sk_buff *skb)
+{
+	struct onc_control *c = get_control();
+	enum onc_reason reason = c && c->mode ? egress(skb, c, true) : ONC_OFF;
+
+	return egress_verdict(skb, c, reason);
 }
 
 /* Egress hook of the uplink. Packets of the fast path have no ticket and leave at the first test. */
@@ -45,16 +63,18 @@ SEC("tc") int oncache_egress_init(struct __sk_buff *skb)
 SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
-	__u32 ifindex = 0;
-	enum onc_reason reason = c && c->mode ? ingress(skb, c, &ifindex) : ONC_OFF;
+	struct target target = {};
+	enum onc_reason reason = c && c->mode ? ingress(skb, c, &target) : ONC_OFF;
 
 	count(ONC_INGRESS, reason);
 	if (reason == ONC_HIT) {
+		if (unlikely(target.gateway))
+			return bpf_redirect(target.ifindex, BPF_F_INGRESS);
 		/* Crossing into the Pod's namespace clears this on the slow path. */
 		skb->mark = 0;
 		skb->priority = 0;
 		skb->tc_index = 0;
-		return bpf_redirect_peer(ifindex, 0);
+		return bpf_redirect_peer(target.ifindex, 0);
 	}
 	if (reason == ONC_DROPPED)
 		return TC_SHOT;
@@ -67,13 +87,40 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 SEC("tc") int oncache_ingress_init(struct __sk_buff *skb)
 {
 	struct onc_control *c;
+	enum onc_reason reason;
 	__u32 mark = skb->mark;
 
+	if (mark & MARK_TICKET_MASK) {
+		c = get_control();
+		skb->mark = mark & ~MARK_OURS;
+		if (!c || !c->mode)
+			reason = ONC_OFF;
+		else if (has_egress_ticket(mark))
+			reason = ingress_init_local(skb, mark);
+		else if (has_queue(skb))
+			reason = ONC_NO_TICKET;
+		else
+			reason = ingress_init(skb, c, mark, false);
+		count(ONC_INGRESS_INIT, reason);
+	}
+	forget_queue(skb);
+	return TC_NEXT;
+}
+
+/* Ingress hook of the gateway's interface. Here no border of a network namespace clears the mark of packets without a
+ * ticket, so this program does. */
+SEC("tc") int oncache_gateway_ingress_init(struct __sk_buff *skb)
+{
+	struct onc_control *c;
+	__u32 mark = skb->mark;
+
+	if (!(mark & MARK_OURS))
+		return TC_NEXT;
+	skb->mark = mark & ~MARK_OURS;
 	if (!(mark & MARK_TICKET_MASK))
 		return TC_NEXT;
 	c = get_control();
-	skb->mark = mark & ~MARK_OURS;
-	count(ONC_INGRESS_INIT, c && c->mode ? ingress_init(skb, c, mark) : ONC_OFF);
+	count(ONC_INGRESS_INIT, c && c->mode ? ingress_init(skb, c, mark, true) : ONC_OFF);
 	return TC_NEXT;
 }
 
@@ -89,6 +136,7 @@ SEC("tc") int oncache_jiffies(struct __sk_buff *skb)
 
 /* Adds types that no map has to the type information, from which the agent gets its copies. */
 const struct onc_passed *onc_passed_type __attribute__((unused));
+const struct onc_retired *onc_retired_type __attribute__((unused));
 const enum onc_program *onc_program_type __attribute__((unused));
 const enum onc_reason *onc_reason_type __attribute__((unused));
 

@@ -185,3 +185,27 @@ static __always_inline enum onc_reason parse_type(struct __sk_buff *skb, __u32 o
 		return parse(skb, off, true, p);
 	return because(ONC_NOT_IP);
 }
+
+/* read_egress parses a packet as the Pod sends it. */
+static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool ipv6, struct packet *p)
+{
+	void *ip;
+
+	pull(skb, L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN) + TCP_LEN);
+	/* On a netkit device nobody has parsed the frame yet: a packet socket of the Pod can declare one EtherType and
+	 * send another. */
+	ip = (void *)(long)skb->data + L2_LEN;
+	if (unlikely(ip > (void *)(long)skb->data_end || ether_type(ip) != ether_type_of(ipv6)))
+		return because(ONC_NOT_IP);
+	return parse(skb, L2_LEN, ipv6, p);
+}
+
+/* read_egress_again parses the packet a second time if it is not a hit, so that hits need not keep state for that case.
+ * It starts with an empty packet: Linux 6.1 refuses programs that could read fields which the other IP version would
+ * have written. */
+static __always_inline enum onc_reason read_egress_again(struct __sk_buff *skb, struct packet *p)
+{
+	if (skb->protocol == ether_type_of(true))
+		return read_egress(skb, true, p);
+	return read_egress(skb, false, p);
+}

@@ -10,7 +10,8 @@
 enum onc_reason {
 	/* The packet took the fast path. */
 	ONC_HIT,
-	ONC_OBSERVED, /* it would have, but the mode is observe */
+	ONC_HIT_LOCAL, /* it did, from one Pod of this Node to another */
+	ONC_OBSERVED,  /* it would have, but the mode is observe */
 
 	/* The kind of packet: these never take the fast path and get no ticket. */
 	ONC_OFF,	  /* the fast path is switched off */
@@ -22,7 +23,7 @@ enum onc_reason {
 	ONC_TCP_FLAGS,	  /* SYN, FIN or RST (ends the entry), or no ACK: conntrack must see it */
 	ONC_TTL,	  /* TTL or hop limit would reach 0 */
 	ONC_NO_ENDPOINT,  /* not the interface of a Pod that the agent has announced */
-	ONC_NOT_REMOTE,	  /* the peer is not in a remote Node's Pod network */
+	ONC_NOT_REMOTE,	  /* the peer is in no remote Node's Pod network, and no announced Pod of this Node */
 	ONC_NOT_TUNNEL,	  /* uplink packet that is not a tunnel packet for this Node */
 	ONC_OUTER_HEADER, /* tunnel packet with an unexpected outer or tunnel header */
 	ONC_OUTER_SOURCE, /* outer source is not the Node that owns the inner source */
@@ -37,8 +38,8 @@ enum onc_reason {
 	ONC_LEASE,	    /* lease over or near its end: this packet is a probe to Open vSwitch */
 
 	/* The entry is good, but not for this packet. */
-	ONC_SPOOF,   /* interface or MAC is not the one of the entry's Pod */
-	ONC_MTU,     /* does not fit the route to the Node once encapsulated */
+	ONC_SPOOF,   /* interface or MAC is not the one of the entry's Pod; to the gateway, not the entry's */
+	ONC_MTU,     /* does not fit the route to the Node once encapsulated, or the local Pod's device */
 	ONC_ECN,     /* congestion mark on a packet that cannot carry it */
 	ONC_OFFLOAD, /* the kernel cannot (de)capsulate this packet here */
 

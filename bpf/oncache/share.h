@@ -17,14 +17,13 @@ static __always_inline bool exhausted(const struct onc_limit *l, const struct on
 }
 
 /* lost_half: the connection's other half is on the fast path. TCP must not stay there with only one half. */
-static __always_inline bool lost_half(const struct packet *p, const struct onc_validity *fresh,
-				      const struct onc_validity *other)
+static __always_inline bool lost_half(const struct packet *p, const struct onc_validity *other)
 {
-	return !p->udp && other && other->proved == PROVED_BOTH && same_validity(other, fresh);
+	return !p->udp && other && other->proved == PROVED_BOTH;
 }
 
-/* has_room: may the packet's flow have the entry fresh? Yes if it replaces an existing one. It must be called before
- * the other half is told that it is proved. */
+/* has_room: may the packet's flow have the entry fresh? Yes if it replaces an existing one. other is the other half if
+ * it is as valid, or NULL. It must be called before the other half is told that it is proved. */
 static __always_inline bool has_room(enum onc_program program, const struct packet *p, const struct onc_validity *fresh,
 				     const struct onc_validity *other)
 {
@@ -32,7 +31,7 @@ static __always_inline bool has_room(enum onc_program program, const struct pack
 	struct onc_limit *l = get_limit(map);
 	struct onc_count *n = get_count(map, fresh->endpoint);
 
-	if (!l || !n || !exhausted(l, n) || lost_half(p, fresh, other))
+	if (!l || !n || !exhausted(l, n) || lost_half(p, other))
 		return true;
 	if (program == ONC_EGRESS ? !!find_egress(p) : !!find_ingress(p))
 		return true;

@@ -6,6 +6,7 @@
 
 #include "maps.h"
 #include "parse.h"
+#include "retire.h"
 
 static __always_inline __u32 flow_map(enum onc_program program, bool ipv6)
 {
@@ -50,16 +51,31 @@ static __always_inline void count_new(enum onc_program program, bool ipv6, __u32
 	count_entry(map, endpoint, 1);
 }
 
-/* delete_egress and delete_ingress delete an entry of the endpoint. If two CPUs do so, one of them counts it. */
-static __always_inline void delete_egress(const struct packet *p, __u32 endpoint)
+/* delete_egress and delete_ingress delete an entry. If two CPUs do so, one of them counts it. sent has the 5-tuple of
+ * what the local Pod sends. */
+static __always_inline void delete_egress(const struct packet *sent, const struct onc_egress *e)
 {
-	if (!(p->ipv6 ? bpf_map_delete_elem(&egress_flows6, &p->key6) : bpf_map_delete_elem(&egress_flows4, &p->key4)))
-		count_entry(flow_map(ONC_EGRESS, p->ipv6), endpoint, -1);
+	__u64 packets = e->packets, bytes = e->bytes, created = e->created;
+	__u32 endpoint = e->v.endpoint;
+	bool gone = !(sent->ipv6 ? bpf_map_delete_elem(&egress_flows6, &sent->key6)
+				 : bpf_map_delete_elem(&egress_flows4, &sent->key4));
+
+	if (!gone)
+		return;
+	retire(sent, true, packets, bytes, created);
+	count_entry(flow_map(ONC_EGRESS, sent->ipv6), endpoint, -1);
 }
 
-static __always_inline void delete_ingress(const struct packet *p, __u32 endpoint)
+static __always_inline void delete_ingress(const struct packet *p, const struct packet *sent,
+					   const struct onc_ingress *i)
 {
-	if (!(p->ipv6 ? bpf_map_delete_elem(&ingress_flows6, &p->key6)
-		      : bpf_map_delete_elem(&ingress_flows4, &p->key4)))
-		count_entry(flow_map(ONC_INGRESS, p->ipv6), endpoint, -1);
+	__u64 packets = i->packets, bytes = i->bytes, created = i->created;
+	__u32 endpoint = i->v.endpoint;
+	bool gone = !(p->ipv6 ? bpf_map_delete_elem(&ingress_flows6, &p->key6)
+			      : bpf_map_delete_elem(&ingress_flows4, &p->key4));
+
+	if (!gone)
+		return;
+	retire(sent, false, packets, bytes, created);
+	count_entry(flow_map(ONC_INGRESS, p->ipv6), endpoint, -1);
 }

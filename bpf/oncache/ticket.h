@@ -141,52 +141,65 @@ static __always_inline bool restore(const struct onc_ticket *t, struct packet *p
 	return ok;
 }
 
-/* claimed compares the packet with a ticket that this CPU has claimed. */
-static __always_inline enum onc_reason claimed(const struct onc_ticket *t, bool egress, struct packet *p,
-					       struct packet *back, struct redeemed *out, struct onc_translation *to)
+/* claim finds the ticket that program issued for this very packet, and takes it: nobody else reads or writes it before
+ * redeemed. It is good for one packet. */
+static __always_inline struct onc_ticket *claim(__u32 mark, enum onc_program program, const struct packet *p)
 {
-	if (t->id != p->id || t->l4 != p->l4 || t->ipv6 != p->ipv6)
-		return ONC_NO_TICKET;
+	__u32 slot = ticket_of(mark);
+	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
+
+	if (!t || __sync_val_compare_and_swap(&t->program, program, TICKET_BUSY) != program)
+		return NULL;
+	if (t->id != p->id || t->l4 != p->l4 || t->ipv6 != p->ipv6) {
+		__sync_lock_test_and_set(&t->program, program);
+		return NULL;
+	}
+	return t;
+}
+
+static __always_inline void redeemed(struct onc_ticket *t)
+{
+	__sync_lock_test_and_set(&t->program, TICKET_REDEEMED);
+}
+
+static __always_inline void read_ticket(const struct onc_ticket *t, struct redeemed *out)
+{
 	out->endpoint = t->endpoint;
 	out->unhashed = t->unhashed;
 	out->apart = t->issued - t->other;
-	if (t->tos != p->tos || t->ttl != p->ttl + 1)
-		return ONC_REWRITTEN;
-	reverse(p, back);
-	return restore(t, p, egress, to) ? ONC_OK : ONC_REWRITTEN;
 }
 
-/* came_out_here deals with a packet that Egress gave a ticket, and that Open vSwitch has delivered to a Pod of this
- * Node. It frees the slot, which others wait for, and tells the flow's 5-tuple before Open vSwitch in p. */
-static __always_inline bool came_out_here(__u32 mark, struct packet *p)
-{
-	__u32 slot = ticket_of(mark);
-	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
-	struct onc_translation to = {};
-	bool ok;
-
-	if (!t || __sync_val_compare_and_swap(&t->program, ONC_EGRESS, TICKET_BUSY) != ONC_EGRESS)
-		return false;
-	ok = t->id == p->id && t->l4 == p->l4 && t->ipv6 == p->ipv6 && restore(t, p, true, &to);
-	__sync_lock_test_and_set(&t->program, ok ? TICKET_REDEEMED : ONC_EGRESS);
-	return ok;
-}
-
-/* redeem finds the ticket that program issued for this very packet, now seen behind Open vSwitch. p gets the 5-tuple
- * that it had before, back the reverse of the one behind, and to, which must be zero, the translation of the peer, if
- * any. */
+/* redeem takes the ticket of a packet that is now seen behind Open vSwitch. p gets the 5-tuple that it had before, back
+ * the reverse of the one behind, and to, which must be zero, the translation of the peer, if any. */
 static __always_inline enum onc_reason redeem(__u32 mark, enum onc_program program, struct packet *p,
 					      struct packet *back, struct redeemed *out, struct onc_translation *to)
 {
-	__u32 slot = ticket_of(mark);
-	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
-	enum onc_reason reason;
+	struct onc_ticket *t = claim(mark, program, p);
+	bool rewritten;
 
-	if (!t || __sync_val_compare_and_swap(&t->program, program, TICKET_BUSY) != program)
+	if (!t)
 		return ONC_NO_TICKET;
-	reason = claimed(t, program == ONC_EGRESS, p, back, out, to);
-	__sync_lock_test_and_set(&t->program, reason == ONC_NO_TICKET ? program : TICKET_REDEEMED);
-	return reason;
+	read_ticket(t, out);
+	rewritten = t->tos != p->tos || (__u8)(t->ttl - 1) != p->ttl;
+	reverse(p, back);
+	if (!restore(t, p, program == ONC_EGRESS, to))
+		rewritten = true;
+	redeemed(t);
+	return rewritten ? ONC_REWRITTEN : ONC_OK;
+}
+
+/* came_out_here deals with a packet that Egress gave a ticket, and that Open vSwitch has not sent to another Node. It
+ * frees the ticket, which others wait for, and tells the flow's 5-tuple before Open vSwitch in p. */
+static __always_inline bool came_out_here(__u32 mark, struct packet *p)
+{
+	struct onc_ticket *t = claim(mark, ONC_EGRESS, p);
+	struct onc_translation to = {};
+
+	if (!t)
+		return false;
+	restore(t, p, true, &to);
+	redeemed(t);
+	return true;
 }
 
 /* doubtful: a packet of another flow with the same number may still be under way. */
@@ -196,8 +209,9 @@ static __always_inline bool doubtful(const struct redeemed *r)
 }
 
 /* to_another_pod: the peer had the address of a Pod, and has another one behind Open vSwitch. That cannot be: only
- * addresses of Services are translated. back is the reverse of what came out. */
+ * addresses of Services are translated. back is the reverse of what came out; the destination was translated for
+ * ONC_EGRESS, the source for ONC_INGRESS. */
 static __always_inline bool to_another_pod(const struct packet *p, const struct packet *back, enum onc_program program)
 {
-	return node_of_destination(program == ONC_EGRESS ? p : back) >= 0;
+	return is_pod(program == ONC_EGRESS ? p : back);
 }

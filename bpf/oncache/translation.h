@@ -15,7 +15,7 @@
 static __always_inline bool same_translation(const struct onc_translation *a, const struct onc_translation *b,
 					     bool ipv6)
 {
-	if (a->port != b->port)
+	if (a->port != b->port || a->source != b->source)
 		return false;
 	return !a->port || (ipv6 ? same_ip6(a->addr, b->addr) : a->addr[0] == b->addr[0]);
 }
@@ -30,8 +30,13 @@ static __always_inline struct onc_flow4 answer4(const struct onc_flow4 *p, enum 
 
 	if (!to || !to->port)
 		return back;
-	*(program == ONC_EGRESS ? &back.saddr : &back.daddr) = to->addr[0];
-	*(program == ONC_EGRESS ? &back.sport : &back.dport) = to->port;
+	if (program == ONC_EGRESS) {
+		back.saddr = to->addr[0];
+		back.sport = to->port;
+	} else {
+		back.daddr = to->addr[0];
+		back.dport = to->port;
+	}
 	return back;
 }
 
@@ -44,8 +49,13 @@ static __always_inline struct onc_flow6 answer6(const struct onc_flow6 *p, enum 
 	__builtin_memcpy(back.daddr, p->saddr, 16);
 	if (!to || !to->port)
 		return back;
-	__builtin_memcpy(program == ONC_EGRESS ? back.saddr : back.daddr, to->addr, 16);
-	*(program == ONC_EGRESS ? &back.sport : &back.dport) = to->port;
+	if (program == ONC_EGRESS) {
+		__builtin_memcpy(back.saddr, to->addr, 16);
+		back.sport = to->port;
+	} else {
+		__builtin_memcpy(back.daddr, to->addr, 16);
+		back.dport = to->port;
+	}
 	return back;
 }
 
@@ -117,6 +127,25 @@ static __always_inline struct onc_validity *other_of_ingress(const struct packet
 	return e && undoes(&e->to, p, ONC_INGRESS, translated, false) ? &e->v : NULL;
 }
 
+/* translated_end tells which end of an egress entry's packets Open vSwitch translates: ONC_EGRESS the destination,
+ * ONC_INGRESS the source. */
+static __always_inline enum onc_program translated_end(const struct onc_translation *to)
+{
+	return to->source ? ONC_INGRESS : ONC_EGRESS;
+}
+
+/* local_answer finds the entry of the other direction of a flow within the Node. Both are in the egress map. */
+static __always_inline struct onc_egress *local_answer(const struct packet *p, const struct onc_translation *to,
+						       bool ipv6)
+{
+	if (ipv6) {
+		struct onc_flow6 key = answer6(&p->key6, translated_end(to), to);
+		return bpf_map_lookup_elem(&egress_flows6, &key);
+	}
+	struct onc_flow4 key = answer4(&p->key4, translated_end(to), to);
+	return bpf_map_lookup_elem(&egress_flows4, &key);
+}
+
 /* read_translation reads an entry's translation before the entry is checked to be still the flow's. It reads the
  * address even if there is none: Linux 6.1 forgets that the two depend on each other, and refuses programs that could
  * read what was never written. */
@@ -128,6 +157,22 @@ static __always_inline void read_translation(const struct onc_translation *from,
 #pragma unroll
 	for (int i = 0; i < (ipv6 ? 4 : 1); i++)
 		to->addr[i] = addr[i];
+}
+
+/* own_egress finds the present entry of a flow, and says whether it has the same translation. */
+static __always_inline struct onc_egress *own_egress(const struct packet *p, const struct onc_translation *to,
+						     bool *same)
+{
+	struct onc_egress *own;
+
+	if (p->ipv6) {
+		own = bpf_map_lookup_elem(&egress_flows6, &p->key6);
+		*same = own && same_translation(&own->to, to, true);
+	} else {
+		own = bpf_map_lookup_elem(&egress_flows4, &p->key4);
+		*same = own && same_translation(&own->to, to, false);
+	}
+	return own;
 }
 
 /* replaced_words returns what a one's complement sum changes by when 32-bit words are replaced. */

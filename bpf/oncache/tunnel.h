@@ -103,20 +103,23 @@ static __always_inline void fill_outer6(void *data, const struct onc_node *node,
 	udp->len = bpf_htons(length - IP6_LEN);
 }
 
-/* finish_inner decrements the TTL of the inner packet, and sets the EtherType of the Ethernet header before it. */
-static __always_inline void finish_inner(struct __sk_buff *skb, void *ip, bool ipv6)
+/* finish_inner decrements the TTL of the inner packet if Open vSwitch would route it, and sets the EtherType of the
+ * Ethernet header before it. */
+static __always_inline void finish_inner(struct __sk_buff *skb, void *ip, bool ipv6, bool routed)
 {
 	*(__be16 *)(ip - sizeof(__be16)) = ether_type_of(ipv6);
+	if (!routed)
+		return;
 	if (ipv6)
 		decrease_hop_limit(skb, ip);
 	else
 		decrease_ttl4(ip);
 }
 
-/* encapsulate prepends the Node's header and decrements the inner TTL. ONC_OFFLOAD: packet untouched. */
+/* encapsulate prepends the Node's header and decrements the inner TTL if routed. ONC_OFFLOAD: packet untouched. */
 static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const struct onc_control *c,
 						   const struct onc_node *node, const struct packet *p, __u32 hash,
-						   __u16 id)
+						   __u16 id, bool routed)
 {
 	bool ipv6 = reached_by_ip6(node);
 	__be16 port = source_port(hash, c);
@@ -133,12 +136,12 @@ static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const 
 		if (data + OUTER6_LEN + inner_len > (void *)(long)skb->data_end)
 			return ONC_DROPPED;
 		fill_outer6(data, node, length, ecn, port);
-		finish_inner(skb, data + OUTER6_LEN, p->ipv6);
+		finish_inner(skb, data + OUTER6_LEN, p->ipv6, routed);
 	} else {
 		if (data + OUTER4_LEN + inner_len > (void *)(long)skb->data_end)
 			return ONC_DROPPED;
 		fill_outer4(data, node, length, ecn, id, port);
-		finish_inner(skb, data + OUTER4_LEN, p->ipv6);
+		finish_inner(skb, data + OUTER4_LEN, p->ipv6, routed);
 	}
 	return ONC_OK;
 }
@@ -173,7 +176,7 @@ static __always_inline enum onc_reason decapsulate(struct __sk_buff *skb, const 
 		set_ce6(skb, ip);
 	else if (unlikely(ce))
 		set_ce4(ip);
-	finish_inner(skb, ip, p->ipv6);
+	finish_inner(skb, ip, p->ipv6, true);
 	/* One checksum level fewer is verified: the outer UDP header is gone. Fails if none was; nothing to do then. */
 	bpf_csum_level(skb, BPF_CSUM_LEVEL_DEC);
 	return ONC_OK;

@@ -29,6 +29,8 @@ struct onc_flow6 {
 #define PROVED_OTHER 2
 #define PROVED_BOTH (PROVED_OWN | PROVED_OTHER)
 
+#define LOCAL_PEER 0x8000 /* in onc_validity.node: the peer is the local Pod in the slot that the other bits say */
+
 /* The conditions that every flow entry must meet to be used. Generations are compared with those of the slots. The tag
  * is a hash of the key: an LRU map may give an element to another flow while a program reads it. It is compared last.
  * The design describes the effects of mixing two entries; the kernel does not specify the order in which it copies. */
@@ -39,7 +41,7 @@ struct onc_validity {
 	__u16 endpoint;
 	__u16 node;
 	__u32 endpoint_gen;
-	__u32 node_gen;
+	__u32 node_gen; /* generation of the Node or the local Pod that is the peer */
 	__u32 all_gen;
 	__u32 hash;   /* egress: the kernel's hash of the flow if its packets arrive without one, else 0 */
 	__u32 probed; /* jiffies when a packet last went to Open vSwitch to renew the lease */
@@ -56,16 +58,17 @@ struct onc_seen {
 };
 
 /* What Open vSwitch makes of the address and port of the peer, in a connection to a Service: on egress of the
- * destination, on ingress of the source. port 0: they stay as they are. */
+ * destination, on ingress of the source. port 0: they stay as they are. source is set in an egress entry whose packets
+ * get another source, not another destination: answers of an Endpoint to a client on the same Node. */
 struct onc_translation {
 	__be16 port;
-	__u16 pad;
+	__u16 source;
 	__be32 addr[4]; /* IPv4: the first */
 };
 
 struct onc_translation4 {
 	__be16 port;
-	__u16 pad;
+	__u16 source;
 	__be32 addr;
 };
 
@@ -113,19 +116,23 @@ struct onc_ingress4 {
 	__u8 pad[4];
 };
 
-/* A local Pod. Written by the agent only. Generation and epoch are one 64-bit word, so that eviction and permission to
- * learn change together; ifindex is written before a generation becomes current and cleared after it is over. */
+#define ENDPOINT_NETKIT 1  /* Egress runs when the Pod transmits, not when the host receives */
+#define ENDPOINT_GATEWAY 2 /* not a Pod: the gateway's interface, behind which is this host's own stack */
+
+/* A local Pod, or the gateway. Written by the agent only. Generation and epoch are one 64-bit word, so that eviction
+ * and permission to learn change together; ifindex is written before a generation becomes current and cleared after it
+ * is over. */
 struct onc_endpoint {
 	__u32 generation;
 	__u32 epoch; /* 1-511; 0: nothing may be learned */
 	__u32 ifindex;
 	__be32 ip4; /* 0: none */
 	__be32 ip6[4];
-	__u8 gateway_mac[6]; /* this and the next as in the Ethernet header of the Pod's packets */
+	__u8 gateway_mac[6]; /* this and the next as in the Ethernet header of the packets that it sends */
 	__u8 mac[6];
 	__u32 last_epoch; /* last one that any mark flow of this Pod may carry; the agent's memory across restarts */
 	__u32 changed;	  /* number of the last change that affected the Pod, counted over all Pods of the Node */
-	__u32 pad;
+	__u32 flags;	  /* ENDPOINT_*; fixed before a generation becomes current */
 };
 
 /* One transport address of a remote Node. The agent writes the fields up to mtu, Egress-Init the rest. */
@@ -185,6 +192,17 @@ struct onc_control {
  * onc_address. */
 struct onc_passed {
 	struct onc_flow6 flow;
+};
+
+/* Tells the agent what an entry had counted when it was removed or replaced. flow has the 5-tuple of what the local Pod
+ * sends, whichever direction the entry was for, with IPv4 addresses as in struct onc_passed. */
+struct onc_retired {
+	struct onc_flow6 flow;
+	__u8 egress;
+	__u8 pad[7];
+	__u64 packets;
+	__u64 bytes;
+	__u64 created;
 };
 
 /* Key of endpoint_ips and service_ips: an IPv6 address, or an IPv4 address mapped to one (RFC 4291, section 2.5.5.2).

@@ -60,11 +60,12 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	if err := cache.begin(p, n.Rounds); err != nil {
-		return err
-	}
+	// Some of them read what a former cache has counted before the new one takes over.
 	c, err := newControllers(o, n, cache, pods)
 	if err != nil {
+		return err
+	}
+	if err := cache.begin(p, n.Rounds); err != nil {
 		return err
 	}
 	collector := newCollector(n, c)
@@ -72,6 +73,12 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 		return fmt.Errorf("register the agent's metrics: %w", err)
 	}
 	defer legacyregistry.Registerer().Unregister(collector)
+	if c.flowExporter != nil {
+		if err := legacyregistry.Registerer().Register(c.flowExporter); err != nil {
+			return fmt.Errorf("register the metric of flow records: %w", err)
+		}
+		defer legacyregistry.Registerer().Unregister(c.flowExporter)
+	}
 	info := newQuerier(o, n, c)
 	api, err := newAPIServer(p.ctx, o, n, cache, c, info)
 	if err != nil {
@@ -172,7 +179,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			}
 			n.host = host
 			return host, nil
-		}, formerCache)
+		}, formerCacheOf(o))
 	n.State, err = n.initializer.Initialize(ctx)
 	return err
 }

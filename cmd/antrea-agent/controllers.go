@@ -19,6 +19,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
@@ -54,16 +55,20 @@ type controllers struct {
 	// health answers load balancers; nil unless proxyAll and its health checks are on. healthAddress is for questions about the Node.
 	health        *servicehealth.Server
 	healthAddress string
+	// flowExporter is nil unless flow records are exported.
+	flowExporter *flowexporter.Exporter
 
 	forwarding *forwarding
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
 	// Pods can be connected.
 	podsInstalled, networkReady chan struct{}
+	// cachePrepared is closed when ONCache can take over quickly, cacheStarted when it has done so, or cannot; the latter is nil without ONCache.
+	cachePrepared, cacheStarted <-chan struct{}
 }
 
 // newControllers makes the controllers. Until start they only learn the content of the store.
 func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*controllers, error) {
-	c := &controllers{forwarding: newForwarding(o, n), podsInstalled: make(chan struct{}), networkReady: make(chan struct{})}
+	c := &controllers{forwarding: newForwarding(o, n), podsInstalled: make(chan struct{}), networkReady: make(chan struct{}), cachePrepared: cache.prepared}
 	c.nodes = informers.NewSharedInformerFactory(n.clients.Kube, 0)
 	c.localPods = informers.NewSharedInformerFactoryWithOptions(n.clients.Kube, 0, informers.WithTweakListOptions(
 		func(options *metav1.ListOptions) {
@@ -77,6 +82,9 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 		return nil, err
 	}
 	if err := c.addProxy(o, n, cache); err != nil {
+		return nil, err
+	}
+	if err := c.addFlowExporter(o, n, cache); err != nil {
 		return nil, err
 	}
 	var err error
@@ -104,12 +112,21 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	if cache.manager != nil {
 		connections = cache.manager
 		c.fastStats = networkpolicy.NewFastStats(stats.FlowCounters{Flows: cache.manager}, networkpolicy.PodConnections{})
+		c.cacheStarted = cache.manager.Started()
+		cache.manager.BeforeTakeover(c.readFastStats)
 	}
 	if o.cutsConnections() {
 		c.cutter = c.policies.Cutter(connections)
 	}
 	c.addStats(o, n)
 	return nil
+}
+
+// readFastStats reads what the former agent's cache has carried in the end.
+func (c *controllers) readFastStats() {
+	if _, err := c.fastStats.Read(); err != nil {
+		klog.ErrorS(err, "Statistics of NetworkPolicies lack what the fast path has carried while the agent restarted")
+	}
 }
 
 // addStats makes the parts that count and report the traffic of policies.
@@ -208,10 +225,17 @@ func (c *controllers) start(p *parts, n *node) {
 	p.background(c.antrea.Run)
 	p.background(c.policies.Run)
 	if c.fastStats != nil {
-		p.background(c.fastStats.Run)
+		p.background(func(ctx context.Context) {
+			if waitFor(ctx, c.cacheStarted) {
+				c.fastStats.Run(ctx)
+			}
+		})
 	}
 	if c.reporter != nil {
 		p.background(c.reporter.Run)
+	}
+	if c.flowExporter != nil {
+		p.background(c.runFlowExporter)
 	}
 	c.restorePods(p, n.Rounds)
 	c.completeRound(p, n.Rounds)

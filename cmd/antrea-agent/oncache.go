@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -26,6 +27,9 @@ import (
 type onCache struct {
 	// manager is nil when the feature gate is off.
 	manager *oncache.Manager
+	// prepare does what start need not do itself; nil if there is nothing. prepared is closed when it has done so, or is not needed.
+	prepare  func()
+	prepared chan struct{}
 	// start starts the cache, or with the gate off removes what an earlier agent has left of it. ctx ends when the agent stops.
 	start func(ctx context.Context) error
 	// routes answer GET, changes PUT.
@@ -36,9 +40,10 @@ type onCache struct {
 func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	if !o.gates.Enabled(features.ONCache) {
 		return &onCache{
-			start:   func(context.Context) error { return removeONCache(n) },
-			routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(nil), "/oncache/mode": oncachehandler.HandleMode(nil)},
-			changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(nil)},
+			prepared: make(chan struct{}),
+			start:    func(context.Context) error { return removeONCache(n) },
+			routes:   oncacheRoutes(nil, nil),
+			changes:  oncacheChanges(nil, nil),
 		}, nil
 	}
 	mode, err := datapath.ParseMode(o.config.ONCache.Mode)
@@ -62,25 +67,38 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
+		Gateway:    oncache.Gateway{Name: node.Gateway.Name, IPv4: node.Gateway.IPv4, IPv6: node.Gateway.IPv6, OFPort: node.Gateway.OFPort},
 	}, pods, n.flows, n.sysctls)
+	manager.Observe(&cacheObserver{problems: n.problems, node: n.name})
 	if err := legacyregistry.Registerer().Register(manager); err != nil {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}
 	return &onCache{
 		manager: manager,
+		prepare: manager.Prepare, prepared: make(chan struct{}),
 		start: func(ctx context.Context) error {
 			manager.Start()
 			reportUnavailable(n, manager)
 			go manager.Run(ctx.Done())
 			return nil
 		},
-		routes:  map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(manager), "/oncache/mode": oncachehandler.HandleMode(manager)},
-		changes: map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(manager)},
+		routes:  oncacheRoutes(manager, manager),
+		changes: oncacheChanges(manager, manager),
 	}, nil
 }
 
-// begin starts the cache before any controller runs, or in a part of p when ovs-vswitchd waits for the flows of controllers. Until then the programs of
-// an earlier agent are left alone: without their stamps, packets would miss the flows that the kernel has kept.
+// oncacheRoutes are the paths that only read; with nil, for the gate off, they say so.
+func oncacheRoutes(q oncachehandler.Querier, c oncachehandler.ModeController) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{"/oncache": oncachehandler.HandleFunc(q), "/oncache/mode": oncachehandler.HandleMode(c)}
+}
+
+// oncacheChanges are the paths that change something.
+func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(c), "/oncache/flush": oncachehandler.HandleFlush(f)}
+}
+
+// begin starts the cache before any controller runs, or in a part of p when programs of an earlier agent must or may work until controllers have
+// installed their flows. They must when ovs-vswitchd waits for these: without their stamps, packets would miss the flows that the kernel has kept.
 func (c *onCache) begin(p *parts, rounds *agent.Rounds) error {
 	start := func(ctx context.Context) error {
 		if err := formerCache.Suspend(); err != nil {
@@ -90,16 +108,32 @@ func (c *onCache) begin(p *parts, rounds *agent.Rounds) error {
 	}
 	select {
 	case <-rounds.Forwards():
+		close(c.prepared)
 		return start(p.ctx)
 	default:
 	}
 	p.serve(func(ctx context.Context) error {
+		if c.prepare != nil {
+			c.prepare()
+		}
+		close(c.prepared)
 		if !waitFor(ctx, rounds.Forwards()) {
 			return nil
 		}
 		return start(ctx)
 	})
 	return nil
+}
+
+// formerCacheOf is formerCache with the condition under which its hits may go on while this agent starts: its own cache would have them.
+func formerCacheOf(o *options) agent.FormerCache {
+	former := formerCache
+	if o.gates.Enabled(features.ONCache) && o.config.ONCache.Mode == datapath.ModeEnforce.String() && !o.config.TunnelCsum {
+		former.Agrees = func(epochs map[netip.Addr]uint16) (bool, error) {
+			return datapath.Agrees(oncache.DefaultPinPath, o.config.ONCache.MaxFlows, epochs)
+		}
+	}
+	return former
 }
 
 func removeONCache(n *node) error {

@@ -68,6 +68,7 @@ func (c *controllers) restorePods(p *parts, rounds *agent.Rounds) {
 func (c *controllers) completeRound(p *parts, rounds *agent.Rounds) {
 	installed := agent.Installed{
 		Before: []<-chan struct{}{c.podsInstalled, c.nodeRoutes.Synced(), c.policies.Synced()}, Patience: servicePatience,
+		Cache: c.cachePrepared,
 	}
 	if c.proxy != nil {
 		installed.Soon = append(installed.Soon, c.proxy.Synced())

@@ -31,14 +31,6 @@ const gatewayCheckInterval = time.Minute
 // NewRoutes makes the client of the host network. It is called once the gateway port exists, and must change nothing.
 type NewRoutes func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error)
 
-// FormerCache is what an earlier agent has left of ONCache on the Node.
-type FormerCache struct {
-	// Suspend stops its programs.
-	Suspend func() error
-	// StopHits stops the hits, but not the stamps, without which packets would miss the kernel's flows.
-	StopHits func() error
-}
-
 // Initializer brings the Node up. Make it with NewInitializer, call Initialize once.
 type Initializer struct {
 	options   Options
@@ -83,7 +75,8 @@ type State struct {
 // traffic goes on while an agent restarts.
 //
 // The former cache is suspended before anything that its entries rely on changes. When ovs-vswitchd waits for the agent's flows, these change
-// nothing yet: packets have the kernel's flows that the entries are results of. So its hits go on, and Rounds stops them.
+// nothing yet: packets have the kernel's flows that the entries are results of. So its hits go on, and Rounds stops them. Nor do flows change
+// anything that are the former agent's, but for their cookies: while all are, the hits go on, too, until Rounds or the first other flow ends them.
 func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 	if err := i.discover(ctx); err != nil {
 		return nil, err
@@ -106,19 +99,24 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	round := nextRound(externalIDs)
+	var hits *formerHits
 	if !waiting {
-		if err := i.former.Suspend(); err != nil {
+		if hits, err = i.formerHits(); err != nil {
 			return nil, err
 		}
 	}
-	round := nextRound(externalIDs)
 	if round.FormerTables, err = i.ovs.TableNames(); err != nil {
 		return nil, err
 	}
 	if err := i.ovs.SetExternalID(startedRoundKey, strconv.Itoa(int(round.RoundNum))); err != nil {
 		return nil, fmt.Errorf("record that round %d begins: %w", round.RoundNum, err)
 	}
-	reconnected, err := i.flows.Initialize(ctx, round, i.node, i.network)
+	initial := round
+	if hits != nil && i.former.Agrees != nil {
+		initial.Hits = hits
+	}
+	reconnected, err := i.flows.Initialize(ctx, initial, i.node, i.network)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the pipeline: %w", err)
 	}
@@ -126,8 +124,17 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 		"uplink", i.node.Uplink.Name, "mtu", i.node.MTU, "round", round.RoundNum, "restoredPods", i.store.GetContainerInterfaceNum(), "flowRestoreWait", waiting)
 	return &State{
 		Node: i.node, Network: i.network, Routes: routes, Reconnected: reconnected,
-		Rounds: newRounds(i.flows, i.ovs, round, i.clock, i.restoreGateway, i.former, waiting),
+		Rounds: newRounds(i.flows, i.ovs, round, i.clock, i.restoreGateway, i.former, hits),
 	}, nil
+}
+
+// formerHits returns the hits of the former cache, or ends them if they cannot go on. Open vSwitch forwards.
+func (i *Initializer) formerHits() (*formerHits, error) {
+	hits := newFormerHits(i.former, i.store)
+	if i.former.Agrees != nil {
+		return hits, nil
+	}
+	return hits, hits.End()
 }
 
 // discover fills in node and network, the parts that come from Open vSwitch excepted.

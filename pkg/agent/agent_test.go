@@ -83,8 +83,9 @@ type bed struct {
 	store    interfacestore.InterfaceStore
 	pipeline *pipelineStub
 	options  Options
-	// suspended counts how often the former cache was suspended.
+	// suspended counts how often the former cache was suspended; agrees is its FormerCache.Agrees.
 	suspended int
+	agrees    func(map[netip.Addr]uint16) (bool, error)
 }
 
 func newBed(t *testing.T) *bed {
@@ -109,7 +110,7 @@ func (b *bed) initializer() *Initializer {
 	b.store, b.pipeline = interfacestore.NewInterfaceStore(), &pipelineStub{}
 	i := NewInitializer(b.options, b.kube, b.bridge, b.store, b.pipeline,
 		func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error) { return routesStub{}, nil },
-		FormerCache{Suspend: func() error { b.suspended++; return nil }})
+		FormerCache{Suspend: func() error { b.suspended++; return nil }, Agrees: b.agrees})
 	i.nodeInterval, i.bridgeAttempt = time.Millisecond, 100*time.Millisecond
 	return i
 }
@@ -280,6 +281,15 @@ func TestInitializeSuspendsTheFormerCache(t *testing.T) {
 	suspended, forwards := start()
 	require.Equal(t, 1, suspended)
 	require.True(t, forwards)
+	require.Nil(t, b.pipeline.round.Hits)
+
+	b.agrees = func(map[netip.Addr]uint16) (bool, error) { return true, nil }
+	suspended, forwards = start()
+	require.Zero(t, suspended, "the pipeline decides")
+	require.False(t, forwards)
+	require.True(t, b.pipeline.round.Hits.Agree(nil))
+	require.NoError(t, b.pipeline.round.Hits.End())
+	require.Equal(t, 1, b.suspended)
 
 	b.ovs.Vsctl("set", "Open_vSwitch", ".", "other_config:flow-restore-wait=true")
 	suspended, forwards = start()

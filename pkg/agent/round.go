@@ -103,6 +103,8 @@ type Installed struct {
 	// Soon are those for which forwarding waits, once Before is complete, but at most Patience.
 	Soon     []<-chan struct{}
 	Patience time.Duration
+	// Cache is closed when the new cache can take over quickly. Hits of the former one go on until then, but at most Patience. nil: it can.
+	Cache <-chan struct{}
 }
 
 // Rounds ends rounds of flows. It starts with the base flows of a round in place.
@@ -115,6 +117,8 @@ type Rounds struct {
 	former      FormerCache
 	// waiting is set while ovs-vswitchd has forwarded by none of this agent's flows. After newRounds it belongs to Complete.
 	waiting bool
+	// hits are those of the former cache, if packets have its agent's flows; else nil, and waiting is set.
+	hits *formerHits
 
 	round   openflow.RoundInfo
 	started time.Time
@@ -125,15 +129,16 @@ type Rounds struct {
 	forwards chan struct{}
 }
 
+// newRounds makes rounds for an ovs-vswitchd that forwards, with hits, or for one that waits for flows, without.
 func newRounds(flows roundFlows, store roundStore, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error,
-	former FormerCache, waiting bool,
+	former FormerCache, hits *formerHits,
 ) *Rounds {
 	r := &Rounds{
 		flows: flows, store: store, clock: c, round: round, started: c.Now(), restored: make(chan struct{}), forwards: make(chan struct{}),
-		afterReplay: afterReplay, former: former, waiting: waiting,
+		afterReplay: afterReplay, former: former, waiting: hits == nil, hits: hits,
 	}
-	if !waiting {
-		close(r.forwards)
+	if hits != nil {
+		r.forwards = hits.over
 	}
 	return r
 }
@@ -178,13 +183,18 @@ func (r *Rounds) Complete(ctx context.Context, installed Installed) error {
 
 // begin lets ovs-vswitchd forward by the flows that are installed. While it waits, the kernel's flows and the former cache's entries are results of
 // the same tables. The hits end before packets can have new flows. The stamps stay until they have, because a packet that misses is lost until then.
+// If ovs-vswitchd forwards already, and all flows are the former agent's, hits end as soon as the new cache can learn: when Pods, Nodes and policies
+// are known. It does not need Services for that.
 func (r *Rounds) begin(ctx context.Context, installed Installed) error {
 	for _, ch := range installed.Before {
 		if err := r.await(ctx, ch, nil); err != nil {
 			return err
 		}
 	}
-	if err := r.awaitSoon(ctx, installed); err != nil {
+	if err := r.endHits(ctx, installed); err != nil {
+		return err
+	}
+	if err := r.awaitAll(ctx, installed.Soon, installed.Patience); err != nil {
 		return err
 	}
 	if r.waiting {
@@ -206,16 +216,30 @@ func (r *Rounds) begin(ctx context.Context, installed Installed) error {
 	return nil
 }
 
-func (r *Rounds) awaitSoon(ctx context.Context, installed Installed) error {
-	if len(installed.Soon) == 0 {
+// endHits ends the hits of the former cache, if there are any, when the new one can take over.
+func (r *Rounds) endHits(ctx context.Context, installed Installed) error {
+	if r.hits == nil {
 		return nil
 	}
-	patience := r.clock.NewTimer(installed.Patience)
-	defer patience.Stop()
-	for _, ch := range installed.Soon {
-		err := r.await(ctx, ch, patience.C())
+	if installed.Cache != nil {
+		if err := r.awaitAll(ctx, []<-chan struct{}{installed.Cache}, installed.Patience); err != nil {
+			return err
+		}
+	}
+	return r.retry(ctx, "end the hits of the former cache", r.hits.End)
+}
+
+// awaitAll waits until all are closed, but not longer than patience.
+func (r *Rounds) awaitAll(ctx context.Context, all []<-chan struct{}, patience time.Duration) error {
+	if len(all) == 0 {
+		return nil
+	}
+	timer := r.clock.NewTimer(patience)
+	defer timer.Stop()
+	for _, ch := range all {
+		err := r.await(ctx, ch, timer.C())
 		if errors.Is(err, errImpatient) {
-			klog.InfoS("Forwarding begins although not all flows are installed", "after", installed.Patience)
+			klog.InfoS("Going on although not all parts of the agent are ready", "round", r.round.RoundNum, "after", patience)
 			return nil
 		}
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
@@ -113,7 +114,11 @@ func (r *recorder) rounds(c clock.Clock, waiting bool) *Rounds {
 		Suspend:  func() error { return r.step("suspend") },
 		StopHits: func() error { return r.step("stop hits") },
 	}
-	return newRounds(r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, waiting)
+	var hits *formerHits
+	if !waiting {
+		hits = newFormerHits(former, interfacestore.NewInterfaceStore())
+	}
+	return newRounds(r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, hits)
 }
 
 func (r *recorder) gateway(context.Context) error { return r.step("gateway") }
@@ -142,12 +147,12 @@ func TestCompleteRoundWaitsForControllersAndAge(t *testing.T) {
 	close(pods)
 	<-r.Restored()
 	waitForTimer(t, c)
-	require.Equal(t, []string{"clear flow-restore-wait"}, rec.taken(), "forwarding does not wait for the age")
+	require.Equal(t, []string{"suspend", "clear flow-restore-wait"}, rec.taken(), "forwarding does not wait for the age")
 	c.Step(6 * time.Second)
 	require.True(t, c.HasWaiters(), "the round is 9 s old")
 	c.Step(time.Second)
 	require.NoError(t, <-done)
-	require.Equal(t, []string{"clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
+	require.Equal(t, []string{"suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
 }
 
 func TestCompleteRoundRetriesEachStep(t *testing.T) {
@@ -163,7 +168,7 @@ func TestCompleteRoundRetriesEachStep(t *testing.T) {
 		c.Step(roundRetryInterval)
 	}
 	require.NoError(t, <-done)
-	require.Equal(t, []string{"clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
+	require.Equal(t, []string{"suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken())
 }
 
 func TestCompleteRoundEndsWithItsContext(t *testing.T) {
@@ -284,7 +289,7 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 
 	c.Step(minRoundAge)
 	require.NoError(t, r.Complete(ctx, Installed{}))
-	require.Equal(t, []string{"replay", "gateway", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
+	require.Equal(t, []string{"replay", "gateway", "suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
 		"before the first complete install flow-restore-wait is not cleared by a reconnection")
 
 	rec.mu.Lock()

@@ -50,7 +50,11 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 		if endpoint == nil {
 			continue
 		}
-		groups[definition.Group].AddCommand(newSubcommand(definition, endpoint, s.asker(endpoint)))
+		command := newSubcommand(definition, endpoint, s.asker(endpoint))
+		if definition.Watch {
+			addWatch(command, definition, s)
+		}
+		groups[definition.Group].AddCommand(command)
 	}
 	for _, a := range absentCommands {
 		if slices.Contains(a.modes, env.Mode) {

@@ -40,7 +40,7 @@ func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
 	answers := map[string]string{
 		"/agentinfo": agentInfoJSON, "/podinterfaces": podInterfacesJSON, "/featuregates": gatesJSON,
 		"/ovsflows": `[{"flow":"z"},{"flow":"a"}]`, "/version": `{"gitVersion":"v0.1.0"}`, "/loglevel": `{"level":2}`,
-		"/oncache/mode": `{"mode":"observe"}`,
+		"/oncache/mode": `{"mode":"observe"}`, "/oncache/flush": `{"scope":"Pod ns1/pod1","entries":12}`,
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*lastQuery = r.URL.Query()
@@ -48,7 +48,7 @@ func server(t *testing.T) (address, tokenFile string, lastQuery *url.Values) {
 		case r.Header.Get("Authorization") != "Bearer secret":
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","code":401}`))
-		case (r.Method == http.MethodPut) != (changes[r.URL.Path] != "" && r.URL.Query().Has(changes[r.URL.Path])):
+		case (r.Method == http.MethodPut) != (r.URL.Path == "/oncache/flush" || changes[r.URL.Path] != "" && r.URL.Query().Has(changes[r.URL.Path])):
 			http.Error(w, r.Method+" is wrong here", http.StatusMethodNotAllowed)
 		case r.URL.Query().Get("name") == "absent":
 			http.Error(w, `podinterface "absent" not found`, http.StatusNotFound)
@@ -123,6 +123,8 @@ func TestOutput(t *testing.T) {
 		{"log-level set", []string{"log-level", "2"}, url.Values{"level": {"2"}}, "level: 2\n"},
 		{"mode", []string{"oncache", "mode"}, url.Values{}, "MODE\nobserve\n"},
 		{"mode set", []string{"oncache", "mode", "observe"}, url.Values{"mode": {"observe"}}, "MODE\nobserve\n"},
+		{"flush a Pod", []string{"oncache", "flush", "--pod", "ns1/pod1"}, url.Values{"pod": {"ns1/pod1"}}, "FLUSHED      ENTRIES\nPod ns1/pod1 12\n"},
+		{"flush all, JSON", []string{"oncache", "flush", "--all", "-o", "json"}, url.Values{"all": {"true"}}, "{\n  \"scope\": \"Pod ns1/pod1\",\n  \"entries\": 12\n}\n"},
 		{"server as URL", []string{"version", "-s", "https://" + address}, url.Values{}, "agentVersion: v0.1.0\nantctlVersion: v0.2.0\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

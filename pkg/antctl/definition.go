@@ -31,6 +31,8 @@ type Definition struct {
 	// Args are optional positional arguments, in this order.
 	Args  []Arg
 	Flags []Flag
+	// Watch is set for the command that has --watch (addWatch).
+	Watch bool
 	// Agent and Controller answer the command in these modes; nil if the command does not exist there.
 	Agent, Controller *Endpoint
 }
@@ -54,6 +56,8 @@ type Endpoint struct {
 	Response Response
 	// ChangedBy is the parameter that requests a change; empty if there is none.
 	ChangedBy string
+	// Changes is set for a command whose only purpose is a change.
+	Changes bool
 	// ResponseFor, when set, returns the Response for the query instead of Response.
 	ResponseFor func(query url.Values) Response
 	// Query, when set, converts the arguments and flags to the request's query.
@@ -66,7 +70,7 @@ type Endpoint struct {
 }
 
 func (e *Endpoint) method(query url.Values) string {
-	if e.ChangedBy != "" && query.Has(e.ChangedBy) {
+	if e.Changes || e.ChangedBy != "" && query.Has(e.ChangedBy) {
 		return http.MethodPut
 	}
 	return http.MethodGet

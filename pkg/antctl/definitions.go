@@ -16,7 +16,7 @@ import (
 )
 
 // definitions are all commands.
-var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition, oncacheExplainDefinition, controllerInfoDefinition},
+var definitions = slices.Concat([]Definition{versionDefinition, oncacheDefinition, oncacheModeDefinition, oncacheFlushDefinition, oncacheExplainDefinition, controllerInfoDefinition},
 	agentDefinitions, networkPolicyDefinitions, controlPlaneDefinitions)
 
 // agentDefinitions are the commands for inspecting an agent. Some of them also exist in controller mode.

@@ -22,10 +22,11 @@ var oncacheExplainDefinition = Definition{
 	Example: "  antctl oncache explain --from ns1/client --to ns2/server --port 80\n" +
 		"  antctl oncache explain --from ns1/client --to ns2/dns --port 53 --protocol UDP\n" +
 		"  antctl oncache explain --from ns1/client --service ns2/web --port 80\n" +
-		"  antctl oncache explain --from ns1/client --to 10.96.0.10 --port 53 --protocol UDP",
+		"  antctl oncache explain --from ns1/client --to 10.96.0.10 --port 53 --protocol UDP\n" +
+		"  antctl oncache explain --from 10.10.1.5:40122 --to 10.10.2.17:5432",
 	Flags: []Flag{
-		{Name: "from", Usage: "Pod that opens the connection, NAMESPACE/NAME"},
-		{Name: "to", Usage: "Pod that the connection goes to, NAMESPACE/NAME, or the address of a Service"},
+		{Name: "from", Usage: "Pod that opens the connection, NAMESPACE/NAME or its address; ADDRESS:PORT means one connection"},
+		{Name: "to", Usage: "Pod that the connection goes to, NAMESPACE/NAME, or an address of a Pod or Service; ADDRESS:PORT instead of --port"},
 		{Name: "service", Usage: "Service that the connection goes to, NAMESPACE/NAME; instead of --to"},
 		{Name: "port", Usage: "Port that the connection goes to"},
 		{Name: "protocol", Usage: "TCP, UDP or SCTP; the default is TCP"},
@@ -44,9 +45,12 @@ func (t *explanation) row(item, format string, args ...any) {
 
 func explanationTable(e api.Explanation) Table {
 	t := explanation{Table{Header: []string{"ITEM", "ANSWER"}, Unsorted: true}}
-	t.row("connection", "%s %s (%s) to %s port %d", e.Protocol, e.From.Pod, e.From.IP, explainedDestination(e), e.Port)
+	t.row("connection", "%s %s to %s port %d", e.Protocol, explainedEnd(e.From), explainedDestination(e), e.Port)
 	t.row("path", "%s", e.Path)
 	t.row("reason", "%s", reasonText(e.Treatment))
+	if e.Service != nil && e.Egress != nil {
+		t.row("egress policy", "%s", verdictText(e.Egress))
+	}
 	if e.Service == nil {
 		t.row("egress policy", "%s", verdictText(e.Egress))
 		t.row("ingress policy", "%s", verdictText(e.Ingress))
@@ -61,10 +65,18 @@ func explanationTable(e api.Explanation) Table {
 	return t.Table
 }
 
+// explainedEnd has only the address of a Pod that is not on this Node and was not named.
+func explainedEnd(p api.ExplainedPod) string {
+	if p.Pod == "" {
+		return p.IP
+	}
+	return fmt.Sprintf("%s (%s)", p.Pod, p.IP)
+}
+
 func explainedDestination(e api.Explanation) string {
 	switch {
 	case e.Service == nil:
-		return fmt.Sprintf("%s (%s)", e.To.Pod, e.To.IP)
+		return explainedEnd(e.To)
 	case e.Service.Service == "":
 		return e.To.IP
 	}
@@ -112,7 +124,7 @@ func (t *explanation) flows(indent string, flows []api.FlowInfo) {
 		translated := ""
 		if f.Translated != "" {
 			end := "destination"
-			if f.Direction == "ingress" {
+			if f.SourceTranslated {
 				end = "source"
 			}
 			translated = fmt.Sprintf(", %s becomes %s", end, f.Translated)

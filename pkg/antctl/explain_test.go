@@ -40,19 +40,19 @@ func TestExplanationOfService(t *testing.T) {
 		Service: &api.ExplainedService{
 			Service: "shop/db", Address: "10.96.4.1:5432",
 			Endpoints: []api.ExplainedEndpoint{
-				{Address: "10.10.1.7:5432", Pod: "shop/db-0", Treatment: api.Treatment{Path: api.PathSlow, Reason: "same_node", Detail: "the Endpoint is on this Node"}},
+				{Address: "10.10.1.7:5432", Pod: "shop/db-0", Treatment: api.Treatment{Path: api.PathSlow, Reason: "same_node", Detail: "the other Pod, on this Node: bandwidth annotations"}},
 				{Address: "10.10.2.17:5432", Node: "node-2", Treatment: api.Treatment{Path: api.PathFast, Reason: "active"},
 					Egress: &api.ExplainedVerdict{Allowed: true, Isolated: true, FlowID: 7, Policy: "shop/np"}},
 				{Address: "192.168.77.9:5432", Treatment: api.Treatment{Path: api.PathSlow, Reason: "outside"}},
 			},
 			Connections: []api.ExplainedConnection{
 				{Client: "10.10.1.5:40122", Endpoint: "10.10.2.17:5432", Treatment: api.Treatment{Path: api.PathFast, Reason: "active"}, Flows: []api.FlowInfo{
-					{Direction: "ingress", Source: "10.10.2.17:5432", Destination: "10.10.1.5:40122", Translated: "10.96.4.1:5432", State: "active",
+					{Direction: "ingress", Source: "10.10.2.17:5432", Destination: "10.10.1.5:40122", Translated: "10.96.4.1:5432", SourceTranslated: true, State: "active",
 						Packets: 81233, Bytes: 117301120, LeaseSeconds: 3.2, AgeSeconds: 812},
 					{Direction: "egress", Source: "10.10.1.5:40122", Destination: "10.96.4.1:5432", Translated: "10.10.2.17:5432", State: "active",
 						Packets: 40519, Bytes: 3970862, LeaseSeconds: 1.7, AgeSeconds: 812},
 				}},
-				{Client: "10.10.1.5:40130", Endpoint: "10.10.1.7:5432", Treatment: api.Treatment{Path: api.PathSlow, Reason: "same_node", Detail: "the Endpoint is on this Node"}},
+				{Client: "10.10.1.5:40130", Endpoint: "10.10.1.7:5432", Treatment: api.Treatment{Path: api.PathSlow, Reason: "same_node", Detail: "the other Pod, on this Node: bandwidth annotations"}},
 			},
 		},
 	}
@@ -61,14 +61,14 @@ connection                                   TCP shop/web-0 (10.10.1.5) to Servi
 path                                         fast
 reason                                       active
 lease                                        5s
-Endpoint 10.10.1.7:5432                      Pod shop/db-0 on this Node: slow, same_node (the Endpoint is on this Node)
+Endpoint 10.10.1.7:5432                      Pod shop/db-0 on this Node: slow, same_node (the other Pod, on this Node: bandwidth annotations)
 Endpoint 10.10.2.17:5432                     on Node node-2: fast
   egress policy                              allowed by rule 7 of shop/np
 Endpoint 192.168.77.9:5432                   not a known Pod: slow, outside
 open from 10.10.1.5:40122                    to 10.10.2.17:5432: fast
   ingress 10.10.2.17:5432 to 10.10.1.5:40122 active, source becomes 10.96.4.1:5432, age 13m32s, lease 3.2s, 81233 packets, 117301120 bytes
   egress 10.10.1.5:40122 to 10.96.4.1:5432   active, destination becomes 10.10.2.17:5432, age 13m32s, lease 1.7s, 40519 packets, 3970862 bytes
-open from 10.10.1.5:40130                    to 10.10.1.7:5432: slow, same_node (the Endpoint is on this Node)
+open from 10.10.1.5:40130                    to 10.10.1.7:5432: slow, same_node (the other Pod, on this Node: bandwidth annotations)
 `
 	require.Equal(t, want, explanationTable(e).String())
 

@@ -22,8 +22,9 @@ var oncacheDefinition = Definition{
 		"  flows      cached flows, one row per direction, the busiest first\n" +
 		"  nodes      remote Nodes that flows may go to\n" +
 		"  endpoints  local Pods that may use the cache",
-	Example: "  antctl get oncache\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
+	Example: "  antctl get oncache\n  antctl get oncache --watch\n  antctl get oncache flows -n ns1 -p pod1\n  antctl get oncache flows --ip 10.10.1.2 --limit 20\n  antctl get oncache nodes -o json",
 	Args:    []Arg{{Name: "view"}},
+	Watch:   true,
 	Flags: []Flag{
 		{Name: "namespace", Shorthand: "n", Usage: "Only flows of local Pods of this Namespace"},
 		{Name: "pod", Shorthand: "p", Usage: "Only flows of this local Pod; needs --namespace"},
@@ -60,6 +61,23 @@ var oncacheModeDefinition = Definition{
 	)},
 }
 
+var oncacheFlushDefinition = Definition{
+	Use: "flush", Group: ONCache,
+	Short: "Evict entries of the ONCache fast path on this Node",
+	Long: "Evict the entries of a local Pod, of those to and from a remote Node, or all entries of the ONCache fast path on this Node.\n" +
+		"No connection is interrupted: its next packets go through Open vSwitch, and the cache learns from them again.",
+	Example: "  antctl oncache flush --pod ns1/pod1\n  antctl oncache flush --node node-2\n  antctl oncache flush --all",
+	Flags: []Flag{
+		{Name: "pod", Shorthand: "p", Usage: "Local Pod whose entries are evicted, NAMESPACE/NAME"},
+		{Name: "node", Usage: "Remote Node whose entries are evicted, with the outer header of packets to it"},
+		{Name: "all", Usage: "Evict all entries and all outer headers", Bool: true},
+	},
+	Agent: &Endpoint{Path: "/oncache/flush", Changes: true, Response: Object(
+		Column[api.Flushed]{"FLUSHED", func(f api.Flushed) string { return f.Scope }},
+		Column[api.Flushed]{"ENTRIES", func(f api.Flushed) string { return fmt.Sprint(f.Entries) }},
+	)},
+}
+
 var oncacheFlowColumns = []Column[api.FlowInfo]{
 	{"DIRECTION", func(f api.FlowInfo) string { return f.Direction }},
 	{"PROTO", func(f api.FlowInfo) string { return f.Protocol }},
@@ -67,7 +85,8 @@ var oncacheFlowColumns = []Column[api.FlowInfo]{
 	{"DESTINATION", func(f api.FlowInfo) string { return f.Destination }},
 	{"TRANSLATED", func(f api.FlowInfo) string { return cmp.Or(f.Translated, "-") }},
 	{"LOCAL-POD", func(f api.FlowInfo) string { return f.Pod }},
-	{"REMOTE-NODE", func(f api.FlowInfo) string { return f.Node }},
+	{"REMOTE-NODE", func(f api.FlowInfo) string { return cmp.Or(f.Node, "-") }},
+	{"LOCAL-PEER", func(f api.FlowInfo) string { return cmp.Or(f.Peer, "-") }},
 	{"STATE", func(f api.FlowInfo) string { return f.State }},
 	{"PACKETS", func(f api.FlowInfo) string { return fmt.Sprint(f.Packets) }},
 	{"BYTES", func(f api.FlowInfo) string { return fmt.Sprint(f.Bytes) }},
@@ -128,6 +147,9 @@ func oncacheSummary(s api.Status) Table {
 	both("flows active", func(d api.DirectionStats) string { return fmt.Sprint(d.Active) })
 	both("flows cached", func(d api.DirectionStats) string { return fmt.Sprintf("%d of %d", d.Entries, s.MaxFlows) })
 	both("packets fast", func(d api.DirectionStats) string { return fmt.Sprint(d.Hits) })
+	if s.Egress.LocalHits > 0 {
+		one("  within this node", fmt.Sprint(s.Egress.LocalHits))
+	}
 	both("packets missed", func(d api.DirectionStats) string { return fmt.Sprint(d.Misses) })
 	if s.Egress.WouldHit+s.Ingress.WouldHit > 0 {
 		both("packets that would be fast", func(d api.DirectionStats) string { return fmt.Sprint(d.WouldHit) })

@@ -50,7 +50,7 @@ const (
 	Traceflow                     featuregate.Feature = "Traceflow"
 	TrafficControl                featuregate.Feature = "TrafficControl"
 
-	// ONCache adds a cache-based eBPF fast path for TCP and UDP between Pods of different Nodes in encap mode.
+	// ONCache adds a cache-based eBPF fast path for TCP and UDP between Pods, and from Nodes to Pods of other Nodes, in encap mode.
 	ONCache featuregate.Feature = "ONCache"
 )
 
@@ -113,7 +113,7 @@ var controllerOnlyGates = []featuregate.Feature{AdminNetworkPolicy, ClusterNetwo
 // builtAgentGates and builtControllerGates are the gates of each component that change what this version does.
 var (
 	builtAgentGates = []featuregate.Feature{
-		AntreaProxy, CleanupStaleUDPSvcConntrack, EndpointSlice, NetworkPolicyStats, ONCache, PreferSameTrafficDistribution,
+		AntreaProxy, CleanupStaleUDPSvcConntrack, EndpointSlice, FlowExporter, NetworkPolicyStats, ONCache, PreferSameTrafficDistribution,
 		ServiceTrafficDistribution, TopologyAwareHints,
 	}
 	builtControllerGates = []featuregate.Feature{NetworkPolicyStats}

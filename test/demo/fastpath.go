@@ -5,13 +5,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/bench/agentstate"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
-	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // required is the minimum share of a long flow's packets that must take the fast path, in every direction.
@@ -28,23 +27,6 @@ func (s share) value() float64 {
 		return 0
 	}
 	return float64(s.fast) / float64(s.total)
-}
-
-// antctl runs antctl in a Node as in the agent's Pod.
-func antctl(ctx context.Context, n *cluster.Node, args ...string) (string, error) {
-	return n.Exec(ctx, append([]string{"env", "POD_NAME=antrea-agent-" + n.Name, "antctl"}, args...)...)
-}
-
-func status(ctx context.Context, n *cluster.Node) (*api.Status, error) {
-	out, err := antctl(ctx, n, "get", "oncache", "-o", "json")
-	if err != nil {
-		return nil, err
-	}
-	var s api.Status
-	if err := json.Unmarshal([]byte(out), &s); err != nil {
-		return nil, fmt.Errorf("%s: output of antctl get oncache: %w", n.Name, err)
-	}
-	return &s, nil
 }
 
 // longFlow sends bulk TCP while nothing else runs, and takes the difference of the programs' counters. Each program counts each packet
@@ -68,7 +50,7 @@ func (d *demo) longFlow(ctx context.Context) ([]share, error) {
 			for reason, packets := range after[i].Programs[program] {
 				grown := packets - before[i].Programs[program][reason]
 				switch {
-				case reason == "hit":
+				case reason == "hit", reason == "hit_local":
 					s.fast += grown
 				case program == "ingress" && reason == "not_tunnel", program == "egress" && reason == "not_ip":
 					// The uplink also carries the Node's own traffic, and Pods send ARP: these are not packets of the flow.
@@ -85,7 +67,7 @@ func (d *demo) longFlow(ctx context.Context) ([]share, error) {
 func (d *demo) statuses(ctx context.Context) ([]*api.Status, error) {
 	out := make([]*api.Status, len(d.cluster.Nodes))
 	for i, n := range d.cluster.Nodes {
-		s, err := status(ctx, n)
+		s, err := agentstate.Cache(ctx, n)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/antrea-oncache/antrea/test/bench/agentstate"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/stats"
 )
@@ -35,14 +36,14 @@ func (d *demo) show(ctx context.Context, shares []share) error {
 	fmt.Printf(picture, shares[0].fast, shares[0].total-shares[0].fast)
 	for _, n := range d.cluster.Nodes {
 		fmt.Printf("$ antctl get oncache                                  # in the agent of %s\n", n.Name)
-		out, err := antctl(ctx, n, "get", "oncache")
+		out, err := agentstate.Antctl(ctx, n, "get", "oncache")
 		if err != nil {
 			return err
 		}
 		fmt.Println(out)
 	}
 	fmt.Println("$ antctl get oncache flows --limit 6                  # in the agent of node-1")
-	out, err := antctl(ctx, d.cluster.Nodes[0], "get", "oncache", "flows", "--limit", "6")
+	out, err := agentstate.Antctl(ctx, d.cluster.Nodes[0], "get", "oncache", "flows", "--limit", "6")
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/antrea-oncache/antrea/test/bench/agentstate"
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
@@ -128,7 +129,10 @@ func (d *demo) switchGate(ctx context.Context, to result.State) error {
 		if err := n.SetFeatureGates(map[string]bool{gate: to == result.On}); err != nil {
 			return err
 		}
-		return n.RestartAgent(ctx)
+		if err := n.RestartAgent(ctx); err != nil || to != result.On {
+			return err
+		}
+		return agentstate.WaitCacheActive(ctx, n)
 	})
 }
 

@@ -6,7 +6,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,56 +15,112 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// streamWindow is the maximum number of pings of a stream in flight.
+// streamWindow is the maximum number of pings of a connection in flight.
 const streamWindow = 50
 
-// stream is a TCP connection and a 1 kHz UDP ping between client and server that run while a test changes the Nodes.
+// stream has connections from the client to the server on every path, so that each event that it outlasts is one for all paths.
 type stream struct {
-	s            *suite
-	sender, ping *cluster.Process
-	sink, echo   *cluster.Process
-	tcp, udp     flow
+	s           *suite
+	echoes      []*cluster.Process
+	connections []*connection
+	// tcp and udp are the flows of the direct path.
+	tcp, udp flow
 }
 
-// startStream returns when both flow.
+// connection is a TCP connection and a UDP ping on one path.
+type connection struct {
+	*path
+	sender, ping, sink *cluster.Process
+	tcp, udp           flow
+}
+
+// load is what a connection sends. The direct path has most of it: a machine that is emulated has no time for four times as much.
+type load struct{ pings, bytes int } // per second
+
+func (p *path) load() load {
+	if p == direct {
+		return load{pings: 1000, bytes: 500_000}
+	}
+	return load{pings: 100, bytes: 50_000}
+}
+
+// startStream returns when all connections flow.
 func (s *suite) startStream(t *testing.T) *stream {
 	t.Helper()
-	r := &stream{s: s, tcp: s.flow("TCP", 4701, sinkPort), udp: s.flow("UDP", 4702, udpEchoPort)}
-	r.sink = startSink(t, s.server.Space)
-	r.echo = startEcho(t, s.server.Space, s.server.IP)
-	r.sender = start(t, s.client.Space, "tcp-send", "--from=:4701", to(s.server.IP, sinkPort), "--rate=500000")
-	r.ping = start(t, s.client.Space, "udp-ping", "--from=:4702", to(s.server.IP, udpEchoPort), "--rate=1000", "--window="+strconv.Itoa(streamWindow), "--progress=100ms")
+	r := &stream{s: s}
+	for _, server := range []*cluster.Pod{s.far, s.near} {
+		r.echoes = append(r.echoes, startEcho(t, server.Space, server.IP))
+	}
+	for _, p := range streamPaths() {
+		r.connections = append(r.connections, s.startConnection(t, p))
+	}
+	r.tcp, r.udp = r.connections[0].tcp, r.connections[0].udp
 	r.requireFlowing(t)
 	return r
 }
 
-// requireFlowing waits until both receive something.
+func (s *suite) startConnection(t *testing.T, p *path) *connection {
+	t.Helper()
+	port := uint16(sinkPort)
+	if p.service {
+		port = streamSinkPort
+	}
+	c := &connection{path: p, tcp: s.flowOn(p, "TCP", 4701, port), udp: s.flowOn(p, "UDP", 4702, udpEchoPort)}
+	c.sink = startServer(t, s.serverOn(p).Space, "tcp-sink", fmt.Sprintf("--listen=:%d", port), "--progress=100ms")
+	c.sender = start(t, s.client.Space, "tcp-send", c.tcp.from(), c.tcp.to(), fmt.Sprint("--rate=", p.load().bytes))
+	c.ping = start(t, s.client.Space, "udp-ping", c.udp.from(), c.udp.to(), fmt.Sprint("--rate=", p.load().pings), fmt.Sprint("--window=", streamWindow), "--progress=100ms")
+	return c
+}
+
+// requireFlowing waits until all receive something.
 func (r *stream) requireFlowing(t *testing.T) {
 	t.Helper()
-	bytes, pings := lastReceived(r.sink), lastReceived(r.ping)
-	waitReceived(t, r.sink, bytes, patience)
-	waitReceived(t, r.ping, pings, patience)
+	var servers []*cluster.Process
+	var received []uint64
+	for _, c := range r.connections {
+		servers = append(servers, c.sink, c.ping)
+	}
+	for _, p := range servers {
+		received = append(received, lastReceived(p))
+	}
+	for i, p := range servers {
+		waitReceived(t, p, received[i], patience)
+	}
 }
 
 func (r *stream) waitFastIfGate(t *testing.T) {
 	t.Helper()
-	r.s.waitFastIfGate(t, r.tcp)
-	r.s.waitFastIfGate(t, r.udp)
+	for _, c := range r.connections {
+		r.s.waitFastIfGate(t, c.tcp)
+		r.s.waitFastIfGate(t, c.udp)
+	}
 }
 
-// end checks that nothing was lost. maxLost applies to pings only.
+// ownLosses is how many datagrams of a connection Open vSwitch itself may lose, while its bridge is changed, within a Node:
+// those of a Pod that is mirrored stay there. One was seen when a mirror came or went, on a busy machine.
+const ownLosses = 2
+
+// end checks that nothing was lost. maxLost applies to the pings of each connection that the fast path carries.
 func (r *stream) end(t *testing.T, maxLost int) {
 	t.Helper()
-	p := stop[report.Ping](t, r.ping)
-	sent := stop[report.Send](t, r.sender)
-	stop[report.Sink](t, r.sink)
-	stop[report.Echo](t, r.echo)
-	t.Logf("pings: %d lost of %d (first %d, last %d), longest gap %.0f ms, RTT %+v us; TCP: %d bytes, longest stall %.0f ms",
-		p.Lost, p.Sent, p.FirstLost, p.LastLost, p.LongestGapMs, p.RTT, sent.Bytes, sent.Received.LongestStallMs)
-	requireIntact(t, sent)
-	require.LessOrEqual(t, p.Lost, maxLost, "%+v", p)
-	require.Zero(t, p.Duplicated, "%+v", p)
-	require.Zero(t, p.Corrupted, "%+v", p)
+	for _, c := range r.connections {
+		p := stop[report.Ping](t, c.ping)
+		sent := stop[report.Send](t, c.sender)
+		stop[report.Sink](t, c.sink)
+		t.Logf("%s: pings: %d lost of %d (first %d, last %d), longest gap %.0f ms, RTT %+v us; TCP: %d bytes, longest stall %.0f ms", c.name,
+			p.Lost, p.Sent, p.FirstLost, p.LastLost, p.LongestGapMs, p.RTT, sent.Bytes, sent.Received.LongestStallMs)
+		requireIntact(t, sent)
+		allowed := maxLost
+		if r.s.isWithin(c.udp) {
+			allowed += ownLosses
+		}
+		require.LessOrEqual(t, p.Lost, allowed, "%s: %+v", c.name, p)
+		require.Zero(t, p.Duplicated, "%s: %+v", c.name, p)
+		require.Zero(t, p.Corrupted, "%s: %+v", c.name, p)
+	}
+	for _, echo := range r.echoes {
+		stop[report.Echo](t, echo)
+	}
 }
 
 // agentEnd is a way to end an agent.
@@ -96,6 +151,7 @@ func (s *suite) testAgentEnds(t *testing.T, ends ...agentEnd) {
 			}
 			r := s.startStream(t)
 			r.waitFastIfGate(t)
+			hits := s.watchHits(t)
 			require.NoError(t, s.EachNode(c.end))
 			r.requireFlowing(t)
 			s.startAgents(t)
@@ -103,6 +159,10 @@ func (s *suite) testAgentEnds(t *testing.T, ends ...agentEnd) {
 			r.waitFastIfGate(t)
 			s.waitRoundsComplete(t) // at its end the flows of earlier rounds are deleted
 			r.requireFlowing(t)
+			// The rules are the same, so the entries of the former agent are used until the new one has its own.
+			if part := hits.end(t); s.oncache && !c.early {
+				require.GreaterOrEqual(t, part, 0.9, "hits go on while an agent restarts")
+			}
 			r.end(t, 0)
 		})
 	}

@@ -134,12 +134,19 @@ func (s *suite) testONCacheCommands(t *testing.T, run func(*testing.T, string) s
 	ofClient := antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "-n", namespace, "-p", "client")
 	require.NotEmpty(t, ofClient)
 	for _, f := range ofClient {
-		require.Equal(t, namespace+"/client", f.Pod)
+		require.Contains(t, f.Source+" "+f.Destination, s.client.IP.String()+":")
 	}
 	require.Empty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "-n", namespace, "-p", "nobody"))
 	require.NotEmpty(t, antctl[[]api.FlowInfo](t, s.node1, "get", "oncache", "flows", "--node="+s.node2.Name))
 	exit := fails(t, s.node1.Space, "antctl", "get", "oncache", "nonsense")
 	require.Contains(t, exit.Stderr, "nonsense")
-	require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_packet_count{program=\"egress\",reason=\"hit\"}")
+	all := metrics(t, s.node1)
+	for _, line := range []string{
+		"antrea_agent_oncache_packet_count{program=\"egress\",reason=\"hit\"}", "antrea_agent_oncache_state_info{mode=\"enforce\",state=\"Active\"} 1",
+		"antrea_agent_oncache_entry_count{map=\"egress_flows4\"}", "antrea_agent_oncache_pods_on_ovs{reason=\"bandwidth\"} 0",
+		"antrea_agent_oncache_pods_not_learning 0", "antrea_agent_oncache_error_count{operation=\"marks\"} 0", "antrea_agent_oncache_learning_delay_seconds_count",
+	} {
+		require.Contains(t, all, line)
+	}
 	r.end(t, 0)
 }

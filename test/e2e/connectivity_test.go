@@ -38,9 +38,17 @@ func testConnectivity(t *testing.T, s *suite) {
 			}
 		}
 	}
+	for _, p := range everyPath {
+		if p.service {
+			t.Run("Pod"+p.name, func(t *testing.T) {
+				server := s.serverOn(p)
+				s.requireTransports(t, s.client.Space, server.Space, server.IP, s.flowOn(p, "", 0, sinkPort).dialed(), s.flowOn(p, "", 0, udpEchoPort).dialed())
+			})
+		}
+	}
 	t.Run("PodToOutsideAsItsNode", func(t *testing.T) {
 		pingICMP(t, s.client.Space, s.internet(), "-s", strconv.Itoa(s.fullPayload()))
-		requireTCP(t, s.client.Space, s.Internet, s.internet(), s.node1.IP)
+		requireTCP(t, s.client.Space, s.Internet, netip.AddrPortFrom(s.internet(), sinkPort), s.node1.IP)
 	})
 	t.Run("PacketsLargerThanTheMTUAreRefusedInThePod", func(t *testing.T) {
 		out := fails(t, s.client.Space, "ping", "-c1", "-W1", "-Mdo", "-s"+strconv.Itoa(s.fullPayload()+1), s.server.IP.String())
@@ -58,10 +66,16 @@ func (s *suite) requireConnectivity(t *testing.T, from, server *cluster.Space, a
 		}
 		pingICMP(t, from, address, options...)
 	}
-	requireTCP(t, from, server, address, netip.Addr{})
+	s.requireTransports(t, from, server, address, netip.AddrPortFrom(address, sinkPort), netip.AddrPortFrom(address, udpEchoPort))
+}
+
+// requireTransports checks TCP and UDP. The client connects to the addresses tcp and udp, and the server listens at address.
+func (s *suite) requireTransports(t *testing.T, from, server *cluster.Space, address netip.Addr, tcp, udp netip.AddrPort) {
+	t.Helper()
+	requireTCP(t, from, server, tcp, netip.Addr{})
 	echo := startEcho(t, server, address)
 	for _, size := range []int{64, s.fullPayload(), 4000} {
-		p := runTraffic[report.Ping](t, from, patience, "udp-ping", to(address, udpEchoPort), "--rate=100", "--duration=200ms", "--size="+strconv.Itoa(size))
+		p := runTraffic[report.Ping](t, from, patience, "udp-ping", to(udp.Addr(), udp.Port()), "--rate=100", "--duration=200ms", "--size="+strconv.Itoa(size))
 		requireNoLoss(t, p)
 	}
 	stop[report.Echo](t, echo)
@@ -76,10 +90,10 @@ func pingICMP(t *testing.T, from *cluster.Space, address netip.Addr, options ...
 }
 
 // requireTCP sends some megabytes; the sink must see the connection come from source, unless that is the zero Addr.
-func requireTCP(t *testing.T, from, server *cluster.Space, address, source netip.Addr) {
+func requireTCP(t *testing.T, from, server *cluster.Space, address netip.AddrPort, source netip.Addr) {
 	t.Helper()
 	sink := startSink(t, server)
-	sent := runTraffic[report.Send](t, from, execTimeout, "tcp-send", to(address, sinkPort), "--bytes=5000000")
+	sent := runTraffic[report.Send](t, from, execTimeout, "tcp-send", to(address.Addr(), address.Port()), "--bytes=5000000")
 	requireIntact(t, sent)
 	stop[report.Sink](t, sink)
 	if source.IsValid() {

@@ -27,22 +27,22 @@ const longTimeout = 24 * time.Hour
 func testConntrackState(t *testing.T, s *suite) {
 	t.Run("IdleConnection", func(t *testing.T) { testIdleConnection(t, s) })
 	t.Run("StreamOfDatagrams", func(t *testing.T) { testStreamOfDatagrams(t, s) })
-	if s.oncache {
+	if s.oncache && (s.path == direct || all) { // it takes a minute
 		t.Run("ResetAfter2GiB", func(t *testing.T) { testResetAfter2GiB(t, s) })
 	}
 }
 
 // testIdleConnection makes requests, and then none: conntrack must keep the connection as long as any other open one.
 func testIdleConnection(t *testing.T, s *suite) {
-	const port = 4903
-	startServer(t, s.server.Space, "tcp-echo", fmt.Sprintf("--listen=%s", netip.AddrPortFrom(s.server.IP, port)))
-	client := start(t, s.client.Space, "rr", to(s.server.IP, port), "--duration=5m")
-	f := s.flow("TCP", localPort(t, client), port)
+	startServer(t, s.server.Space, "tcp-echo", fmt.Sprintf("--listen=%s", netip.AddrPortFrom(s.server.IP, idlePort)))
+	f := s.flow("TCP", 0, idlePort)
+	client := start(t, s.client.Space, "rr", f.to(), "--duration=5m")
+	f.client = netip.AddrPortFrom(f.client.Addr(), localPort(t, client))
 	s.waitFastIfGate(t, f)
 	require.NoError(t, client.Signal(syscall.SIGSTOP))
-	for _, n := range s.Nodes {
+	for _, n := range s.nodesOf(f) {
 		eventually(t, "conntrack of "+n.Name+" to keep an idle connection for days", func() error {
-			e, ok := conntrackOf(t, n, f)
+			e, ok := s.conntrackOf(t, n, f)
 			switch {
 			case !ok:
 				return errors.New("it has no entry")
@@ -72,10 +72,10 @@ func localPort(t *testing.T, p *cluster.Process) uint16 {
 func testStreamOfDatagrams(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	f := s.flow("UDP", 4904, udpEchoPort)
-	p := runTraffic[report.Ping](t, s.client.Space, time.Minute, "udp-ping", "--from=:4904", to(s.server.IP, udpEchoPort), "--rate=50", "--duration=3s")
+	p := runTraffic[report.Ping](t, s.client.Space, time.Minute, "udp-ping", f.from(), f.to(), "--rate=50", "--duration=3s")
 	requireNoLoss(t, p)
-	for _, n := range s.Nodes {
-		e, ok := conntrackOf(t, n, f)
+	for _, n := range s.nodesOf(f) {
+		e, ok := s.conntrackOf(t, n, f)
 		require.True(t, ok, "%s has no entry of %s", n.Name, f)
 		require.Contains(t, e.line, "[ASSURED]")
 		// A stream has 120 s, other datagrams have 30 s.
@@ -89,14 +89,14 @@ func testResetAfter2GiB(t *testing.T, s *suite) {
 	const half = 1 << 31
 	sink := startSink(t, s.server.Space)
 	f := s.flow("TCP", 4905, sinkPort)
-	sender := start(t, s.client.Space, "tcp-send", "--from=:4905", to(s.server.IP, sinkPort), "--reset")
+	sender := start(t, s.client.Space, "tcp-send", f.from(), f.to(), "--reset")
 	waitForStatus(t, sender, "connected")
-	s.waitFast(t, f)
+	s.waitFastIfGate(t, f)
 	waitReceived(t, sink, half+half/16, longFlowTimeout)
 	require.Equal(t, "reset", stop[report.Send](t, sender).End)
-	for _, n := range s.Nodes {
+	for _, n := range s.nodesOf(f) {
 		eventually(t, "conntrack of "+n.Name+" to see the reset", func() error {
-			if e, ok := conntrackOf(t, n, f); ok && e.left > closedTimeout {
+			if e, ok := s.conntrackOf(t, n, f); ok && e.left > closedTimeout {
 				return notYet(e.line)
 			}
 			return nil

@@ -18,6 +18,7 @@ import (
 func testController(t *testing.T, s *suite) {
 	startSink(t, s.server.Space)
 	s.label(t, s.server, map[string]string{"app": "server"})
+	defer s.label(t, s.server, nil)
 	remove := s.applyPolicy(t, ingressTo("deny", "server"))
 	t.Run("CommandLine", func(t *testing.T) {
 		var policies []apis.NetworkPolicy
@@ -32,16 +33,16 @@ func testController(t *testing.T, s *suite) {
 		require.Contains(t, gates, "Antrea Controller Feature Gates")
 	})
 	t.Run("AbsenceAndReturn", func(t *testing.T) {
-		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
+		requireNoConnection(t, s.client.Space, s.address(sinkPort))
 		require.NoError(t, s.StopController())
 		policies := s.Client.NetworkingV1().NetworkPolicies(namespace)
 		require.NoError(t, policies.Delete(t.Context(), "deny", metav1.DeleteOptions{}))
-		requireNoConnection(t, s.client.Space, s.server.IP, sinkPort)
+		requireNoConnection(t, s.client.Space, s.address(sinkPort))
 		require.NoError(t, s.StartController())
 		ctx, cancel := context.WithTimeout(t.Context(), setupTimeout)
 		defer cancel()
 		require.NoError(t, s.WaitControllerReady(ctx))
-		requireConnects(t, s.client.Space, s.server.IP, sinkPort)
+		requireConnects(t, s.client.Space, s.address(sinkPort))
 	})
 	remove()
 }

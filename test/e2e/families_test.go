@@ -38,9 +38,13 @@ func TestDualStackOverIPv4GeneveGateOn(t *testing.T) {
 	s.run(t, area{"PolicyTruthTable", testPolicyTruthTable}, area{"PolicyChurn", testPolicyChurn})
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
+	s.run(t, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd}, area{"ServiceFastPath", testServiceFastPath})
+	s.over(t, []*path{throughService}, area{"FastPath", testFastPath})
 	if all {
 		s.run(t, area{"Forgery", testForgery})
+		s.over(t, []*path{sameNode, sameNodeThroughService}, area{"FastPath", testFastPath})
+		s.over(t, otherPaths, connections...)
+		s.over(t, []*path{throughService}, area{"Forgery", testForgery})
 	}
 }
 
@@ -48,9 +52,10 @@ func TestIPv6OverIPv6VXLANGateOn(t *testing.T) {
 	s := newSuite(t, "vxlan", true, families(ipv6Only, ipv6Only))
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
-	s.run(t, area{"Forgery", testForgery}, area{"Injection", testInjection}, area{"FastPath", testFastPath})
+	s.run(t, area{"Forgery", testForgery}, area{"Injection", testInjection}, area{"FastPath", testFastPath}, area{"NodeToPod", testNodeToPod})
 	if all {
-		s.run(t, area{"SamePacket", testSamePacket})
+		s.run(t, area{"SamePacket", testSamePacket}, area{"ServiceFastPath", testServiceFastPath})
+		s.over(t, []*path{throughService}, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
 	}
 }
 
@@ -61,6 +66,10 @@ func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
 	s.useIPv6(t)
 	s.run(t, everyFamily...)
 	s.run(t, area{"Injection", testInjection})
+	s.over(t, []*path{throughService}, area{"PodDeletion", testPodDeletion})
+	if all {
+		s.over(t, otherPaths, connections...)
+	}
 }
 
 // useIPv6 makes all tests from here on use the IPv6 addresses of Pods and Nodes.

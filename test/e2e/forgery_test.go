@@ -27,7 +27,7 @@ const (
 func testForgery(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	f := s.flow("UDP", forgeryPort, udpEchoPort)
-	cover := start(t, s.client.Space, "udp-ping", fmt.Sprintf("--from=:%d", forgeryPort), to(s.server.IP, udpEchoPort), "--rate=100")
+	cover := start(t, s.client.Space, "udp-ping", f.from(), f.to(), "--rate=100")
 	waitForStatus(t, cover, "connected")
 	s.waitFastIfGate(t, f)
 	clientMAC := macOf(t, s.client.Space, "eth0")
@@ -105,8 +105,8 @@ func (s *suite) craft(t *testing.T, sender *cluster.Pod, f flow, args string) []
 	t.Helper()
 	arrivals := startServer(t, s.server.Space, "capture", "--limit=100000", "--proto=udp")
 	all := []string{
-		"send-raw", "--proto=udp", "--destination=" + f.server.Addr().String(), fmt.Sprintf("--source-port=%d", f.client.Port()),
-		fmt.Sprintf("--port=%d", f.server.Port()), fmt.Sprintf("--payload=%d", markerPayload),
+		"send-raw", "--proto=udp", "--destination=" + f.dialed().Addr().String(), fmt.Sprintf("--source-port=%d", f.client.Port()),
+		fmt.Sprintf("--port=%d", f.dialed().Port()), fmt.Sprintf("--payload=%d", markerPayload),
 	}
 	runTraffic[report.Sent](t, sender.Space, execTimeout, append(all, strings.Fields(args)...)...)
 	// Packets that were sent before these have arrived, or never will.
@@ -122,17 +122,16 @@ func (s *suite) craft(t *testing.T, sender *cluster.Pod, f flow, args string) []
 
 // testForeignReset makes the neighbor Pod send RST and FIN in a TCP connection of the client.
 func (s *suite) testForeignReset(t *testing.T, clientMAC string) {
-	const port = forgeryPort + 1
-	f := s.flow("TCP", port, sinkPort)
+	f := s.flow("TCP", forgeryPort+1, sinkPort)
 	startSink(t, s.server.Space)
-	sender := start(t, s.client.Space, "tcp-send", fmt.Sprintf("--from=:%d", port), to(s.server.IP, sinkPort), "--rate=500000")
+	sender := start(t, s.client.Space, "tcp-send", f.from(), f.to(), "--rate=500000")
 	waitForStatus(t, sender, "connected")
 	s.waitFastIfGate(t, f)
 	before, _ := s.entriesOfIfGate(t, f)
 	for _, flags := range []string{"R", "FA", "S"} {
 		runTraffic[report.Sent](t, s.neighbor.Space, execTimeout, "send-raw", "--proto=tcp", "--flags="+flags,
-			"--source="+s.client.IP.String(), "--source-mac="+clientMAC, "--destination="+s.server.IP.String(),
-			fmt.Sprintf("--source-port=%d", port), fmt.Sprintf("--port=%d", sinkPort), "--count=5")
+			"--source="+s.client.IP.String(), "--source-mac="+clientMAC, "--destination="+f.dialed().Addr().String(),
+			fmt.Sprintf("--source-port=%d", f.client.Port()), fmt.Sprintf("--port=%d", f.dialed().Port()), "--count=5")
 	}
 	if after, ok := s.entriesOfIfGate(t, f); ok {
 		require.GreaterOrEqual(t, after.egress.AgeSeconds, before.egress.AgeSeconds, "another Pod has evicted the entry")

@@ -25,8 +25,8 @@ type conntrackEntry struct {
 	line  string
 }
 
-// conntrackOf finds the entry of a flow on a Node.
-func conntrackOf(t *testing.T, n *cluster.Node, f flow) (conntrackEntry, bool) {
+// conntrackOf finds the entry of a flow on a Node. The client's Node has it under the address that the client connects to.
+func (s *suite) conntrackOf(t *testing.T, n *cluster.Node, f flow) (conntrackEntry, bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
 	defer cancel()
@@ -34,8 +34,12 @@ func conntrackOf(t *testing.T, n *cluster.Node, f flow) (conntrackEntry, bool) {
 	if f.client.Addr().Is6() {
 		family = "ipv6"
 	}
+	destination := f.server
+	if n == s.nodeOf(f.client.Addr()) {
+		destination = f.dialed()
+	}
 	out, err := n.Exec(ctx, "conntrack", "-L", "-f", family, "-p", strings.ToLower(f.proto), "--orig-src", f.client.Addr().String(),
-		"--orig-dst", f.server.Addr().String(), "--sport", strconv.Itoa(int(f.client.Port())), "--dport", strconv.Itoa(int(f.server.Port())))
+		"--orig-dst", destination.Addr().String(), "--sport", strconv.Itoa(int(f.client.Port())), "--dport", strconv.Itoa(int(destination.Port())))
 	require.NoError(t, err)
 	for line := range strings.Lines(out) {
 		if !strings.Contains(line, conntrackZones[family]) {

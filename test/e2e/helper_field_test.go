@@ -58,6 +58,8 @@ type attempt struct {
 	id         uint32
 	sourcePort uint16
 	sent       time.Time
+	// service is the address that the client connects to, if it is not the server's own. See throughServices.
+	service netip.Addr
 }
 
 var attemptProtocols = map[corev1.Protocol]uint8{
@@ -200,9 +202,12 @@ func (f *field) leg(a *attempt, back bool) wire.Leg {
 		SourceMAC: f.place(a.From).mac, DestinationMAC: f.nextHop(a.From, a.To),
 		Source: netip.AddrPortFrom(from, a.sourcePort), Destination: netip.AddrPortFrom(to, a.Port),
 	}
+	if a.service.IsValid() {
+		l.DestinationMAC, l.Destination = f.place(a.From).gateway, netip.AddrPortFrom(a.service, a.Port)
+	}
 	if back {
 		l.SourceMAC, l.DestinationMAC = f.place(a.To).mac, f.nextHop(a.To, a.From)
-		l.Source, l.Destination = l.Destination, l.Source
+		l.Source, l.Destination = netip.AddrPortFrom(to, a.Port), l.Source
 	}
 	return l
 }
@@ -285,8 +290,12 @@ func (f *field) await(frames []expected) (missing []expected) {
 
 func (a *attempt) String() string {
 	from, to := a.Addresses()
-	return fmt.Sprintf("%s (%s) to %s (%s), %s, %v -> %v", podKey(a.From), a.From.Node, podKey(a.To), a.To.Node, a.Protocol,
-		netip.AddrPortFrom(from, a.sourcePort), netip.AddrPortFrom(to, a.Port))
+	way := ""
+	if a.service.IsValid() {
+		way = fmt.Sprintf("%v -> ", a.service)
+	}
+	return fmt.Sprintf("%s (%s) to %s (%s), %s, %v -> %s%v", podKey(a.From), a.From.Node, podKey(a.To), a.To.Node, a.Protocol,
+		netip.AddrPortFrom(from, a.sourcePort), way, netip.AddrPortFrom(to, a.Port))
 }
 
 // forgetConnections empties connection tracking on all Nodes.

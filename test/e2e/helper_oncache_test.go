@@ -57,9 +57,10 @@ func (f flow) dialed() netip.AddrPort {
 	return f.server
 }
 
-func (s *suite) flow(proto string, clientPort, serverPort uint16) flow {
-	return flow{proto: proto, client: netip.AddrPortFrom(s.client.IP, clientPort), server: netip.AddrPortFrom(s.server.IP, serverPort)}
-}
+// from and to are the options of traffic for the client's port, and for the address that it connects to.
+func (f flow) from() string { return fmt.Sprintf("--from=:%d", f.client.Port()) }
+
+func (f flow) to() string { return to(f.dialed().Addr(), f.dialed().Port()) }
 
 func (f flow) String() string {
 	if f.service.IsValid() {
@@ -74,27 +75,38 @@ type entries struct{ egress, ingress api.FlowInfo }
 
 func (e entries) active() bool { return e.egress.State == "active" && e.ingress.State == "active" }
 
-// entriesOf reads the entries of a flow; onClient selects the client's Node.
+// entriesOf reads the entries of a flow; onClient selects the client's end.
 func (s *suite) entriesOf(t *testing.T, f flow, onClient bool) (entries, error) {
-	node, local, remote := s.node1, f.client, f.server
+	node, local := s.nodeOf(f.client.Addr()), f.client
 	if !onClient {
-		node, local, remote = s.node2, f.server, f.client
+		node, local = s.nodeOf(f.server.Addr()), f.server
 	}
-	// On the server's Node nothing is known of a Service.
-	destination, translated, untranslated := remote.String(), "", ""
-	if onClient && f.service.IsValid() {
-		destination, translated, untranslated = f.service.String(), remote.String(), f.service.String()
+	// Requests and answers, as the Node's programs see them before Open vSwitch. Only the client's Node knows of a Service.
+	request := api.FlowInfo{Protocol: f.proto, Direction: "egress", Source: f.client.String(), Destination: f.server.String()}
+	answer := api.FlowInfo{Protocol: f.proto, Direction: "ingress", Source: f.server.String(), Destination: f.client.String()}
+	if f.service.IsValid() && node == s.nodeOf(f.client.Addr()) {
+		request.Destination, request.Translated, answer.Translated = f.service.String(), f.server.String(), f.service.String()
+	}
+	switch {
+	case s.isWithin(f): // both come from a Pod of this Node
+		answer.Direction = "egress"
+	case !onClient:
+		request.Direction, answer.Direction = "ingress", "egress"
 	}
 	flows, err := tryAntctl[[]api.FlowInfo](t, node, "get", "oncache", "flows", "--ip="+local.Addr().String())
 	var e entries
 	for _, info := range flows {
-		switch {
-		case info.Protocol != f.proto:
-		case info.Direction == "egress" && info.Source == local.String() && info.Destination == destination && info.Translated == translated:
+		switch (api.FlowInfo{
+			Protocol: info.Protocol, Direction: info.Direction, Source: info.Source, Destination: info.Destination, Translated: info.Translated,
+		}) {
+		case request:
 			e.egress = info
-		case info.Direction == "ingress" && info.Source == remote.String() && info.Destination == local.String() && info.Translated == untranslated:
+		case answer:
 			e.ingress = info
 		}
+	}
+	if !onClient {
+		e.egress, e.ingress = e.ingress, e.egress
 	}
 	return e, err
 }

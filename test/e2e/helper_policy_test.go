@@ -65,8 +65,8 @@ func (s *suite) applyPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) (r
 	}
 	t.Cleanup(gone)
 	node := s.node1
-	if policy.Spec.PodSelector.MatchLabels["app"] == s.server.PodName {
-		node = s.node2
+	if policy.Spec.PodSelector.MatchLabels["app"] == "server" {
+		node = s.server.Node
 	}
 	eventually(t, "policy "+policy.Name+" to be realized", func() error {
 		p, err := s.policyOn(t, node, policy.Name)
@@ -118,7 +118,7 @@ func (s *suite) noRules(t *testing.T, node *cluster.Node) error {
 func (s *suite) waitPeers(t *testing.T, name string, want int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("policy %s to have %d peers", name, want), func() error {
-		p, err := s.policyOn(t, s.node2, name)
+		p, err := s.policyOn(t, s.server.Node, name)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (s *suite) waitPeers(t *testing.T, name string, want int) {
 		if s.ipv6 {
 			source = "ipv6_src="
 		}
-		for _, flow := range antctl[[]apis.OVSFlow](t, s.node2, "get", "ovsflows", "-T", "IngressRule") {
+		for _, flow := range antctl[[]apis.OVSFlow](t, s.server.Node, "get", "ovsflows", "-T", "IngressRule") {
 			if containsAll(flow.Flow, []string{source, fmt.Sprintf("conjunction(%d,1/3)", p.Realized[0].FlowID)}) {
 				flows++
 			}
@@ -139,26 +139,26 @@ func (s *suite) waitPeers(t *testing.T, name string, want int) {
 }
 
 // connect opens a TCP connection and closes it.
-func connect(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) error {
+func connect(t *testing.T, from *cluster.Space, to netip.AddrPort) error {
 	ctx, cancel := context.WithTimeout(t.Context(), execTimeout)
 	defer cancel()
-	_, err := from.Exec(ctx, "timeout", "3", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/%s/%d", address, port))
+	_, err := from.Exec(ctx, "timeout", "3", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/%s/%d", to.Addr(), to.Port()))
 	return err
 }
 
 // requireConnects and requireNoConnection give the kernel time to forget megaflows of former rules.
-func requireConnects(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) {
+func requireConnects(t *testing.T, from *cluster.Space, to netip.AddrPort) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("a connection from %s to %s, port %d", from.Name, address, port), func() error { return connect(t, from, address, port) })
+	eventually(t, fmt.Sprintf("a connection from %s to %s", from.Name, to), func() error { return connect(t, from, to) })
 }
 
 // requireNoConnection is described with requireConnects. Packets must be dropped, so that connecting lasts until the
 // timeout.
-func requireNoConnection(t *testing.T, from *cluster.Space, address netip.Addr, port uint16) {
+func requireNoConnection(t *testing.T, from *cluster.Space, to netip.AddrPort) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("no connection from %s to %s, port %d", from.Name, address, port), func() error {
+	eventually(t, fmt.Sprintf("no connection from %s to %s", from.Name, to), func() error {
 		var exit *cluster.ExitError
-		err := connect(t, from, address, port)
+		err := connect(t, from, to)
 		if err == nil {
 			return notYet("it is possible")
 		}
@@ -172,7 +172,8 @@ func requireNoConnection(t *testing.T, from *cluster.Space, address netip.Addr, 
 // newPing sends some requests from a port to the echo on server.
 func (s *suite) newPing(t *testing.T, from *cluster.Pod, port uint16) report.Ping {
 	t.Helper()
-	return runTraffic[report.Ping](t, from.Space, execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--duration=200ms")
+	f := s.flow("UDP", port, udpEchoPort)
+	return runTraffic[report.Ping](t, from.Space, execTimeout, "udp-ping", f.from(), f.to(), "--rate=100", "--duration=200ms")
 }
 
 // waitPossible waits until new connections to the echo on server are possible, that is, until the policies of the previous test

@@ -18,10 +18,14 @@ import (
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
-// Ports of servers.
+// Ports of servers: over TCP the sink, one that nobody listens on, an echo and the sink of streams through a Service, and over UDP the
+// echo.
 const (
-	sinkPort    = 5001
-	udpEchoPort = 5002
+	sinkPort       = 5001
+	closedPort     = 5002
+	idlePort       = 4903
+	streamSinkPort = 5011
+	udpEchoPort    = 5002
 )
 
 // trafficGrace is how long a traffic program may take to end after SIGTERM: it waits for late replies and confirmations.

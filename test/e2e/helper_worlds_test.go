@@ -278,5 +278,5 @@ func describeWorld(world *policy.World) string {
 
 // isCacheable reports whether the fast path may carry the connection.
 func isCacheable(a *attempt) bool {
-	return a.From.Node != a.To.Node && a.Protocol != corev1.ProtocolSCTP
+	return a.Protocol != corev1.ProtocolSCTP
 }

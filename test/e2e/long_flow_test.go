@@ -28,9 +28,9 @@ func testLongFlow(t *testing.T, s *suite) {
 	}
 	sink := startSink(t, s.server.Space)
 	f := s.flow("TCP", 4801, sinkPort)
-	sender := start(t, s.client.Space, "tcp-send", "--from=:4801", to(s.server.IP, sinkPort))
+	sender := start(t, s.client.Space, "tcp-send", f.from(), f.to())
 	waitForStatus(t, sender, "connected")
-	s.waitFast(t, f)
+	s.waitFastIfGate(t, f)
 	begun := time.Now()
 	waitReceived(t, sink, total, longFlowTimeout)
 	e, err := s.entriesOf(t, f, true)
@@ -38,7 +38,7 @@ func testLongFlow(t *testing.T, s *suite) {
 	t.Logf("%d MB in %s, %.0f MB on the fast path", lastReceived(sink)>>20, time.Since(begun).Round(time.Second), float64(e.egress.Bytes)/(1<<20))
 
 	s.restartAgents(t) // evicts everything
-	s.waitFast(t, f)
+	s.waitFastIfGate(t, f)
 	sent := stop[report.Send](t, sender)
 	requireIntact(t, sent)
 	t.Logf("%.0f Mbit/s, longest stall %.0f ms", sent.MbitPerSecond, sent.Received.LongestStallMs)

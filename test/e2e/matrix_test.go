@@ -16,6 +16,23 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
+// Areas have a path if it makes a difference for them where the server is and by which address it is reached (see path). They run on the
+// direct one, and on others with over:
+//
+//   - What changes Nodes under traffic (AgentRestart, AgentCrash, OpenVSwitch, Mode, GateSwitch, Unavailable, Coexistence,
+//     SharedPodNetwork, CommandLine) has connections on two paths at the same time that together have a second Node, a Service and two Pods
+//     of one Node; with `make test-e2e-all`, on every path. Connectivity always tries every path.
+//   - What is about connections (FastPath, ConnectionEnd, PodDeletion, ConntrackState, NetworkPolicy) runs through a Service and within a Node
+//     where the cache could be wrong, with the gate on. With the gate off, or the fourth path, each of them would take a minute more to
+//     find what is found above, by Connectivity or by a unit test: these run with `make test-e2e-all`.
+//   - Forgery, ConntrackLiveness and LongFlow are about what the cache does with a packet and with the time. Through a Service they run with
+//     `make test-e2e-all`. Forgery within a Node has no meaning: its TTLs count routers.
+//   - PolicyTruthTable and PolicyChurn have Pods on both Nodes, and try connections between all of them.
+//   - The others have no connection between Pods that could be made in another way: they are about the tunnel (Injection,
+//     NeighborDiscovery), about one Pod's interface (BandwidthAnnotation), about the host's connections (NodeToPod), or about programs
+//     (Controller, CNIInput, Refusals, Cleanup).
+//     SamePacket compares frames that it makes itself; for Services the tests of package datapath/packets do.
+
 // everyConfiguration has the areas that must pass in the same way with the gate off and on. With VXLAN, those for which it
 // can make a difference always run, the others with `make test-e2e-all`.
 var everyConfiguration = []area{
@@ -37,8 +54,22 @@ func TestGeneveGateOff(t *testing.T) {
 		area{"Refusals", testRefusals},
 		area{"ConntrackState", testConntrackState},
 		area{"OpenVSwitch", testOpenVSwitch},
-		area{"Cleanup", testCleanup}, // last: it leaves no cluster
 	)
+	s.over(t, []*path{throughService}, area{"PodDeletion", testPodDeletion})
+	if all {
+		s.run(t, area{"ConnectionEnd", testConnectionEnd})
+		s.over(t, otherPaths, connections...)
+		s.over(t, []*path{throughService}, area{"Forgery", testForgery})
+	}
+	s.run(t, area{"Cleanup", testCleanup}) // last: it leaves no cluster
+}
+
+// connections has the areas that are about connections, whatever carries them.
+var connections = []area{
+	{"ConnectionEnd", testConnectionEnd},
+	{"ConntrackState", testConntrackState},
+	{"NetworkPolicy", testNetworkPolicy},
+	{"PodDeletion", testPodDeletion},
 }
 
 func TestGeneveGateOn(t *testing.T) {
@@ -51,16 +82,30 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"AgentRestart", testAgentRestart},
 		area{"FastPath", testFastPath},
 		area{"ServiceFastPath", testServiceFastPath},
+		area{"NodeToPod", testNodeToPod},
 		area{"SharedPodNetwork", testSharedPodNetwork},
 		area{"ConnectionEnd", testConnectionEnd},
 		area{"ConntrackLiveness", testConntrackLiveness},
 		area{"ConntrackState", testConntrackState},
 		area{"BandwidthAnnotation", testBandwidthAnnotation},
 		area{"Mode", testMode},
+		area{"Flush", testFlush},
+		area{"FlowExporter", testFlowExporter},
 		area{"CommandLine", testCommandLine},
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},
 		area{"OpenVSwitch", testOpenVSwitch},
+	)
+	s.over(t, []*path{throughService, sameNode}, area{"FastPath", testFastPath}, area{"NetworkPolicy", testNetworkPolicy}, area{"PodDeletion", testPodDeletion})
+	s.over(t, []*path{throughService, sameNode}, area{"ConnectionEnd", testConnectionEnd}, area{"ConntrackState", testConntrackState})
+	s.over(t, []*path{sameNode, sameNodeThroughService}, area{"PolicyOfEither", testPolicyOfEither})
+	if all {
+		s.over(t, []*path{sameNodeThroughService}, connections...)
+		s.over(t, []*path{sameNodeThroughService}, area{"FastPath", testFastPath})
+		s.over(t, otherPaths, area{"ConntrackLiveness", testConntrackLiveness})
+		s.over(t, []*path{throughService}, area{"Forgery", testForgery}, area{"LongFlow", testLongFlow})
+	}
+	s.run(t,
 		area{"GateSwitch", testGateSwitch}, // it changes the cluster's gate
 		area{"Cleanup", testCleanup},       // last: it leaves no cluster
 	)
@@ -84,6 +129,7 @@ func TestVXLANGateOn(t *testing.T) {
 			area{"Forgery", testForgery},
 			area{"PodDeletion", testPodDeletion},
 		)
+		s.over(t, []*path{throughService}, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
 	}
 }
 
@@ -106,6 +152,7 @@ func TestNetkitGateOn(t *testing.T) {
 		area{"PodDeletion", testPodDeletion},
 		area{"AgentCrash", testAgentCrash},
 	)
+	s.over(t, []*path{sameNode}, area{"FastPath", testFastPath})
 	if all {
 		s.run(t,
 			area{"Coexistence", testCoexistence},
@@ -119,6 +166,8 @@ func TestNetkitGateOn(t *testing.T) {
 			area{"Unavailable", testUnavailable},
 			area{"OpenVSwitch", testOpenVSwitch},
 		)
+		s.over(t, []*path{throughService, sameNodeThroughService}, area{"FastPath", testFastPath})
+		s.over(t, otherPaths, area{"PodDeletion", testPodDeletion}, area{"ConnectionEnd", testConnectionEnd})
 	}
 	s.run(t, area{"GateSwitch", testGateSwitch}) // last: it changes the cluster's gate
 }

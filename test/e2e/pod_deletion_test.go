@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
@@ -19,31 +20,29 @@ import (
 
 // testPodDeletion deletes a Pod that receives packets continuously, and makes another one with the same address.
 func testPodDeletion(t *testing.T, s *suite) {
-	first := s.createPod(t, s.node2, "first")
+	node := s.server.Node
+	first := s.createPod(t, node, "first")
 	t.Cleanup(func() { deletePod(t, first) })
 	startEcho(t, first.Space, first.IP)
-	f := flow{proto: "UDP", client: netip.AddrPortFrom(s.client.IP, 4601), server: netip.AddrPortFrom(first.IP, udpEchoPort)}
-	ping := start(t, s.client.Space, "udp-ping", "--from=:4601", to(first.IP, udpEchoPort), "--rate=200", "--progress=100ms")
+	f := s.flow("UDP", 4601, udpEchoPort)
+	f.server = netip.AddrPortFrom(first.IP, udpEchoPort)
+	if s.path.service {
+		f.service = s.createClusterIP(t, "deletion", corev1.ProtocolUDP)
+		s.setEndpoint(t, "deletion", corev1.ProtocolUDP, node, f.server)
+	}
+	ping := start(t, s.client.Space, "udp-ping", f.from(), f.to(), "--rate=200", "--progress=100ms")
 	waitReceived(t, ping, 100, patience)
 	s.waitFastIfGate(t, f)
 
 	deletePod(t, first)
 	deleted := time.Now()
 	if s.oncache {
-		before := oncacheStatus(t, s.node2).Ingress.Hits
-		_, arrivedBefore := devicePackets(t, s.node2, s.tunnelDevice())
-		eventually(t, "packets of the old flow to arrive through Open vSwitch", func() error {
-			if _, arrived := devicePackets(t, s.node2, s.tunnelDevice()); arrived < arrivedBefore+50 {
-				return notYet("too few have arrived")
-			}
-			return nil
-		})
-		require.Equal(t, before, oncacheStatus(t, s.node2).Ingress.Hits, "the fast path still delivers to a Pod that is gone")
-		requireNoEntries(t, s.node2, first)
+		s.requireNoDelivery(t, f)
+		requireNoEntries(t, node, first)
 	}
 
-	nextAddress(t, s.node2, first.IP)
-	second := s.createPod(t, s.node2, "second")
+	nextAddress(t, node, first.IP)
+	second := s.createPod(t, node, "second")
 	t.Cleanup(func() { deletePod(t, second) })
 	require.Equal(t, first.IP, second.IP, "the test needs the same address")
 	startEcho(t, second.Space, second.IP)
@@ -55,7 +54,7 @@ func testPodDeletion(t *testing.T, s *suite) {
 	require.NotEmpty(t, arrived)
 	for _, p := range arrived {
 		require.Equal(t, mac, p.DestinationMAC)
-		require.EqualValues(t, arrivalTTL, p.TTL)
+		require.EqualValues(t, 64-s.path.hops(), p.TTL)
 	}
 	if s.oncache {
 		s.waitFast(t, f)
@@ -68,6 +67,35 @@ func testPodDeletion(t *testing.T, s *suite) {
 	lost := stop[report.Ping](t, ping)
 	require.Zero(t, lost.Duplicated, "%+v", lost)
 	require.Zero(t, lost.Corrupted, "%+v", lost)
+}
+
+// requireNoDelivery waits until packets of a flow whose server is gone go through Open vSwitch, on the Node where it was, and fails if others
+// still use the fast path there.
+func (s *suite) requireNoDelivery(t *testing.T, f flow) {
+	t.Helper()
+	node := s.nodeOf(f.server.Addr())
+	slow := func() (packets uint64) {
+		if s.isWithin(f) {
+			return missedPackets(t, node) + oncacheStatus(t, node).Egress.Uncacheable["not_remote"]
+		}
+		_, packets = devicePackets(t, node, s.tunnelDevice())
+		return packets
+	}
+	fast := func() uint64 {
+		status := oncacheStatus(t, node)
+		if s.isWithin(f) {
+			return status.Egress.Hits
+		}
+		return status.Ingress.Hits
+	}
+	fastBefore, slowBefore := fast(), slow()
+	eventually(t, "packets of the old flow to go through Open vSwitch", func() error {
+		if slow() < slowBefore+50 {
+			return notYet("too few have")
+		}
+		return nil
+	})
+	require.Equal(t, fastBefore, fast(), "the fast path still delivers to a Pod that is gone")
 }
 
 // requireNoEntries fails when the cache of a Node has a usable entry with the Pod's address, or knows the Pod.

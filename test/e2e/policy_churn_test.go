@@ -80,7 +80,7 @@ type talker struct {
 	sent int
 }
 
-// establish opens connections that last to the end, between Pods that stay.
+// establish opens connections that last to the end, between Pods that stay, most of them through a Service.
 func (c *churn) establish(t *testing.T, world *policy.World) {
 	t.Helper()
 	var attempts []*attempt
@@ -89,6 +89,7 @@ func (c *churn) establish(t *testing.T, world *policy.World) {
 			From: world.Pods[ends[0]], To: world.Pods[ends[1]], IPv6: i%2 == 1, Protocol: corev1.ProtocolUDP, Port: 8080,
 		}))
 	}
+	c.f.throughServices(t, 0, slices.Concat(attempts[:2], attempts[3:5]))
 	for _, a := range c.f.tryAll(t, world, attempts) {
 		c.open = append(c.open, &talker{attempt: a})
 	}

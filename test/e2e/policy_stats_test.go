@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -41,15 +40,16 @@ func testClusterStatistics(t *testing.T, s *suite) {
 	startEcho(t, s.server.Space, s.server.IP)
 	packets := int64(0)
 	for round, port := range []uint16{4731, 4732} {
-		ping := start(t, s.client.Space, "udp-ping", fmt.Sprintf("--from=:%d", port), to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
+		f := s.flow("UDP", port, udpEchoPort)
+		ping := start(t, s.client.Space, "udp-ping", f.from(), f.to(), "--rate=100", "--progress=100ms")
 		waitReceived(t, ping, 200, patience)
-		s.waitFastIfGate(t, flow{proto: "UDP", client: netip.AddrPortFrom(s.client.IP, port), server: netip.AddrPortFrom(s.server.IP, udpEchoPort)})
+		s.waitFastIfGate(t, f)
 		result := stop[report.Ping](t, ping)
 		requireNoLoss(t, result)
 		packets += int64(result.Sent + result.Received)
 		if round == 0 {
-			require.NoError(t, s.node2.StopAgent())
-			s.startAgent(t, s.node2)
+			require.NoError(t, s.server.Node.StopAgent())
+			s.startAgent(t, s.server.Node)
 		}
 		eventuallyWithin(t, reportPatience, "the statistics of both policies", func() error {
 			return s.compareStats(t, int64(round+1), packets)

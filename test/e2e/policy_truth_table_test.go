@@ -70,6 +70,7 @@ func testPolicyTruthTable(t *testing.T, s *suite) {
 	w := newWorlds(t, f)
 	sets, probes, wrong := amount(t, "E2E_POLICY_SETS", 1, 10), 0, 0
 	var before []*attempt
+	removeServices := func() {}
 	for set := range sets {
 		begin := time.Now()
 		w.show(t, world)
@@ -81,12 +82,20 @@ func testPolicyTruthTable(t *testing.T, s *suite) {
 		for _, p := range generator.Probes(world) {
 			attempts = append(attempts, f.attempt(p))
 		}
+		removeServices() // after the last packet of their connections
+		var some []*attempt
+		for i, a := range attempts {
+			if i%2 == 0 && slices.Index(world.Pods, a.To)%2 == 1 {
+				some = append(some, a)
+			}
+		}
+		removeServices = f.throughServices(t, set, some)
 		answered := f.tryAll(t, world, attempts)
 		fast := f.talk(t, answered)
 		wrong += f.judge(t, world, again, 1+dataRounds) + f.judge(t, world, attempts, 0)
 		probes += len(again) + len(attempts)
-		printer.Printf("%s: set %d: %d repeated and %d new connections, %d of them allowed, %d packets on the fast path; realized in %s, tried in %s",
-			t.Name(), set+1, len(again), len(attempts), len(answered), fast, realized.Sub(begin).Round(time.Millisecond), time.Since(realized).Round(time.Millisecond))
+		printer.Printf("%s: set %d: %d repeated and %d new connections, %d of them through a Service, %d allowed, %d packets on the fast path; realized in %s, tried in %s",
+			t.Name(), set+1, len(again), len(attempts), len(some), len(answered), fast, realized.Sub(begin).Round(time.Millisecond), time.Since(realized).Round(time.Millisecond))
 		before = answered
 		world = generator.Next()
 	}

@@ -19,9 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
@@ -37,6 +35,7 @@ func TestProxyAllGateOn(t *testing.T) {
 	s.run(t,
 		area{"ProxyAll", testProxyAll},
 		area{"Connectivity", testConnectivity},
+		area{"NodeToPod", testNodeToPod},
 		area{"Cleanup", testCleanup}, // last: it leaves no cluster
 	)
 }
@@ -188,18 +187,11 @@ func (s *suite) createService(t *testing.T, name string, protocol corev1.Protoco
 // setEndpoints replaces the Endpoints of a Service.
 func (s *suite) setEndpoints(t *testing.T, name string, protocol corev1.Protocol, endpoints ...endpointOn) {
 	t.Helper()
-	api := s.Client.DiscoveryV1().EndpointSlices(namespace)
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
-		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: ptr.To(""), Protocol: &protocol, Port: ptr.To[int32](serverPort)}}}
+	var all []endpoint
 	for _, e := range endpoints {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{e.pod.IP.String()}, NodeName: &e.node.Name})
+		all = append(all, endpoint{e.pod.IP, e.node})
 	}
-	if _, err := api.Create(t.Context(), slice, metav1.CreateOptions{}); err == nil {
-		t.Cleanup(func() { _ = api.Delete(context.Background(), name, metav1.DeleteOptions{}) })
-		return
-	}
-	_, err := api.Update(t.Context(), slice, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	s.publish(t, name, []servicePort{{protocol, 80, serverPort}}, all...)
 }
 
 func clusterAddress(s *corev1.Service) netip.AddrPort {

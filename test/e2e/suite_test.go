@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,8 @@ const (
 	setupTimeout = 3 * time.Minute
 )
 
-// suite is a cluster with one configuration: client and neighbor are Pods on the first Node, server is one on the second.
+// suite is a cluster with one configuration: client and neighbor are Pods on the first Node, and server is one on the second, or on the
+// first if the path says so.
 type suite struct {
 	*cluster.Cluster
 	tunnel  string
@@ -36,6 +38,12 @@ type suite struct {
 
 	node1, node2             *cluster.Node
 	client, neighbor, server *cluster.Pod
+
+	// path is the way from the client to the server, direct if an area does not say otherwise. See over.
+	path *path
+	// far and near are the servers on the second Node and on the client's, clusterIPs those of paths through a Service.
+	far, near  *cluster.Pod
+	clusterIPs map[*path][]netip.Addr
 }
 
 // area tests one thing on a cluster.
@@ -76,7 +84,8 @@ func newSuite(t *testing.T, tunnel string, oncache bool, change ...func(*cluster
 	require.NoError(t, c.StartAgents(ctx))
 	s.client = s.createPod(t, s.node1, "client")
 	s.neighbor = s.createPod(t, s.node1, "neighbor")
-	s.server = s.createPod(t, s.node2, "server")
+	s.far = s.createPod(t, s.node2, "server")
+	s.makePaths(t)
 	return s
 }
 

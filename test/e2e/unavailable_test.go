@@ -66,7 +66,12 @@ func testUnavailable(t *testing.T, s *suite) {
 			require.NoError(t, s.node1.StopAgent())
 			undo()
 			s.startAgent(t, s.node1)
-			require.Equal(t, api.StateActive, oncacheStatus(t, s.node1).State)
+			eventually(t, "the cache to be in use again", func() error {
+				if status := oncacheStatus(t, s.node1); status.State != api.StateActive {
+					return notYet(status.State + ": " + status.Reason)
+				}
+				return nil
+			})
 			require.Contains(t, metrics(t, s.node1), "antrea_agent_oncache_active 1")
 			r := s.startStream(t)
 			r.waitFastIfGate(t)

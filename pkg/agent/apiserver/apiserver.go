@@ -45,7 +45,7 @@ type Config struct {
 	Client kubernetes.Interface
 	// Routes are the endpoints by path, which answer GET.
 	Routes map[string]http.HandlerFunc
-	// Changes answer PUT at paths of Routes.
+	// Changes answer PUT, at paths of Routes or at others, which then cannot be read.
 	Changes map[string]http.HandlerFunc
 	// Handlers answer further paths and decide which methods.
 	Handlers map[string]http.Handler

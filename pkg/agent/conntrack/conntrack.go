@@ -3,7 +3,8 @@
 
 // Package conntrack reads and changes the kernel's connection tracking table over netlink
 // (include/uapi/linux/netfilter/nfnetlink_conntrack.h). conntrack.go lists it and ends connections, tcp.go has what is particular to
-// TCP, table.go looks up and changes single connections, tuple.go makes and reads the attributes of addresses.
+// TCP, table.go looks up and changes single connections, tuple.go makes and reads the attributes of addresses, accounting.go has
+// what the kernel counts, and reports connections that end.
 package conntrack
 
 import (
@@ -58,6 +59,8 @@ type Connection struct {
 	// Labels are the low and the high 64 bits of the label.
 	Labels      [2]uint64
 	Established bool
+	// Accounting is what the kernel has counted, if it counts.
+	Accounting
 
 	// family and original identify the entry to the kernel. id tells it from a later one with the same addresses.
 	family   uint8
@@ -174,6 +177,12 @@ func (c *Connection) read(a syscall.NetlinkRouteAttr) (err error) {
 		c.Timeout = time.Duration(seconds) * time.Second
 	case nl.CTA_PROTOINFO:
 		c.TCP, err = parseProtoInfo(a.Value)
+	case nl.CTA_COUNTERS_ORIG:
+		c.Counters[0], err = parseCounter(a.Value)
+	case nl.CTA_COUNTERS_REPLY:
+		c.Counters[1], err = parseCounter(a.Value)
+	case nl.CTA_TIMESTAMP:
+		c.Started, c.Stopped, err = parseTimestamps(a.Value)
 	case nl.CTA_LABELS:
 		// In host byte order, as Open vSwitch writes it.
 		for i := range c.Labels {
@@ -186,7 +195,7 @@ func (c *Connection) read(a syscall.NetlinkRouteAttr) (err error) {
 }
 
 // number reads a big-endian number.
-func number[T uint8 | uint16 | uint32](value []byte, size int) (n T, err error) {
+func number[T uint8 | uint16 | uint32 | uint64](value []byte, size int) (n T, err error) {
 	if len(value) < size {
 		return 0, fmt.Errorf("attribute of %d bytes: want %d", len(value), size)
 	}

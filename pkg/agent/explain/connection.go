@@ -52,6 +52,9 @@ func (c *serviceCase) connections(excluded *api.Treatment) ([]api.ExplainedConne
 	}
 	var described []api.ExplainedConnection
 	for e, o := range open {
+		if c.clientPort != 0 && e.client.Port() != c.clientPort {
+			continue
+		}
 		described = append(described, api.ExplainedConnection{
 			Client: e.client.String(), Endpoint: e.server.String(), Flows: o.flows, Treatment: c.connectionTreatment(e, o, excluded),
 		})
@@ -107,6 +110,8 @@ func (c *serviceCase) connectionTreatment(e ends, o *openConnection, excluded *a
 func (c *serviceCase) cachedTreatment(o *openConnection) api.Treatment {
 	t := ofFlows(o.flows)
 	switch {
+	case len(o.flows) == 1 && o.flows[0].Peer != "":
+		t.Detail = "only what " + o.flows[0].Pod + " sends is in the cache"
 	case len(o.flows) == 1:
 		t.Detail = "only the " + o.flows[0].Direction + " direction is in the cache"
 	case o.tracked == nil:

@@ -45,7 +45,7 @@ func (c *serviceCase) uncacheable(addr netip.Addr, podNetwork, onThisNode bool) 
 	case !podNetwork:
 		t = slow(api.ReasonOutside, "the Endpoint is in a Node's network or outside the cluster")
 	case onThisNode:
-		t = slow(api.ReasonSameNode, "the Endpoint is on this Node")
+		return c.explainer.staysOnOVS(addr)
 	case !c.explainer.isRemote(addr):
 		t = slow("not_remote", "the cache knows no Node with the Endpoint's Pod network")
 	default:

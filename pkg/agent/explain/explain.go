@@ -61,12 +61,14 @@ type Explainer struct {
 
 // Question names a Pod, what it opens a connection to, and the port there.
 type Question struct {
-	// From is a Pod, as namespace/name.
+	// From is a Pod, as namespace/name, or an address.
 	From string
-	// To is another Pod, or the address of a Service. Service is a Service, as namespace/name. One of the two is set.
+	// To is another Pod, or an address: of a Pod or of a Service. Service is a Service, as namespace/name. One of the two is set.
 	To, Service string
 	Protocol    string
 	Port        uint16
+	// SourcePort selects one connection; 0 stands for all.
+	SourcePort uint16
 }
 
 // ErrNotHere is wrapped by the error for a question about Pods that are not on this Node.
@@ -90,7 +92,7 @@ func (e *Explainer) Explain(ctx context.Context, q Question) (*api.Explanation, 
 	if err != nil {
 		return nil, err
 	}
-	if _, notAddress := netip.ParseAddr(q.To); q.Service != "" || notAddress == nil {
+	if q.Service != "" || e.meansService(q, from) {
 		return e.explainService(q, number, from, fromIPs)
 	}
 	to, toIPs, err := e.pod(ctx, q.To)
@@ -107,16 +109,20 @@ func (e *Explainer) Explain(ctx context.Context, q Question) (*api.Explanation, 
 	from.IP, to.IP = source.String(), destination.String()
 	answer := &api.Explanation{From: from, To: to, Protocol: strings.ToUpper(q.Protocol), Port: q.Port}
 	e.explainPolicy(answer, openflow.PolicyConnection{Source: source, Destination: destination, Protocol: number, DestinationPort: q.Port})
-	if err := e.explainPath(answer, source, destination); err != nil {
+	if err := e.explainPath(answer, source, destination, q.SourcePort); err != nil {
 		return nil, err
 	}
 	return answer, nil
 }
 
 func (e *Explainer) pod(ctx context.Context, ref string) (pod api.ExplainedPod, ips []netip.Addr, err error) {
+	if addr, err := netip.ParseAddr(ref); err == nil {
+		local := e.localPod(addr)
+		return api.ExplainedPod{Pod: local, Local: local != ""}, []netip.Addr{addr}, nil
+	}
 	namespace, name, ok := strings.Cut(ref, "/")
 	if !ok || namespace == "" || name == "" {
-		return pod, nil, fmt.Errorf("%w: Pod %q: must be NAMESPACE/NAME", ErrBadQuestion, ref)
+		return pod, nil, fmt.Errorf("%w: Pod %q: must be NAMESPACE/NAME or an address", ErrBadQuestion, ref)
 	}
 	pod.Pod = ref
 	for _, i := range e.Interfaces.GetContainerInterfacesByPod(name, namespace) {
@@ -189,7 +195,7 @@ func (e *Explainer) owner(flowID uint32) string {
 }
 
 // explainPath sets path, reason and flows.
-func (e *Explainer) explainPath(answer *api.Explanation, source, destination netip.Addr) error {
+func (e *Explainer) explainPath(answer *api.Explanation, source, destination netip.Addr, sourcePort uint16) error {
 	local, remote := source, destination
 	if !answer.From.Local {
 		local, remote = destination, source
@@ -199,7 +205,7 @@ func (e *Explainer) explainPath(answer *api.Explanation, source, destination net
 		return err
 	}
 	if e.Cache != nil {
-		if answer.Flows, err = e.flows(answer, local, source, destination); err != nil {
+		if answer.Flows, err = e.flows(answer, local, netip.AddrPortFrom(source, sourcePort), destination); err != nil {
 			return err
 		}
 	}
@@ -208,14 +214,44 @@ func (e *Explainer) explainPath(answer *api.Explanation, source, destination net
 		answer.Treatment = api.Treatment{Path: api.PathDenied, Reason: api.ReasonPolicy}
 	case excluded != nil:
 		answer.Treatment = *excluded
-	case answer.From.Local && answer.To.Local || !e.isRemote(remote):
-		answer.Treatment = slow("not_remote", "")
-	case len(answer.Flows) == 0:
-		answer.Treatment = e.notLearned(local)
 	default:
-		answer.Treatment = ofFlows(answer.Flows)
+		answer.Treatment = e.ofConnections(answer, local, remote)
 	}
 	return nil
+}
+
+// ofConnections is the treatment of connections that policies allow and whose local Pod can use the cache.
+func (e *Explainer) ofConnections(answer *api.Explanation, local, peer netip.Addr) api.Treatment {
+	within := answer.From.Local && answer.To.Local
+	switch {
+	case within && local == peer:
+		return slow("not_remote", "what a Pod sends to itself does not leave it")
+	case within:
+		if why := e.staysOnOVS(peer); why != nil {
+			return *why
+		}
+	case !e.isRemote(peer):
+		return slow("not_remote", "")
+	}
+	if len(answer.Flows) == 0 {
+		return e.notLearned(local)
+	}
+	return ofFlows(answer.Flows)
+}
+
+// staysOnOVS says why connections to another Pod of this Node never take the fast path; nil if they can.
+func (e *Explainer) staysOnOVS(peer netip.Addr) *api.Treatment {
+	var t api.Treatment
+	endpoint := e.endpoint(peer)
+	switch {
+	case endpoint == nil:
+		t = slow(api.ReasonSameNode, "the other Pod, on this Node, is not announced to the cache")
+	case endpoint.OnOVS != "":
+		t = slow(api.ReasonSameNode, "the other Pod, on this Node: "+endpoint.OnOVS)
+	default:
+		return nil
+	}
+	return &t
 }
 
 func slow(reason, detail string) api.Treatment {
@@ -269,21 +305,22 @@ func ofFlows(flows []api.FlowInfo) (t api.Treatment) {
 	return t
 }
 
-// flows returns the entries of connections to the port, of both directions.
-func (e *Explainer) flows(answer *api.Explanation, local, source, destination netip.Addr) ([]api.FlowInfo, error) {
+// flows returns the entries of connections from source to the port, of both directions; port 0 of source stands for all.
+func (e *Explainer) flows(answer *api.Explanation, local netip.Addr, source netip.AddrPort, destination netip.Addr) ([]api.FlowInfo, error) {
 	all, err := e.Cache.Flows(oncache.FlowFilter{Address: local})
 	server := netip.AddrPortFrom(destination, answer.Port).String()
 	return slices.DeleteFunc(all, func(f api.FlowInfo) bool {
 		// In a connection to a Service, the Pod sends to another address than that of the server.
-		opened := (f.Destination == server || f.Direction == "egress" && f.Translated == server) && hasAddress(f.Source, source)
-		replied := f.Source == server && hasAddress(f.Destination, source)
+		opened := (f.Destination == server || f.Direction == "egress" && f.Translated == server) && isAt(f.Source, source)
+		replied := f.Source == server && isAt(f.Destination, source)
 		return f.Protocol != answer.Protocol || !opened && !replied
 	}), err
 }
 
-func hasAddress(text string, addr netip.Addr) bool {
+// isAt tells whether an address and port are the wanted ones; port 0 stands for all.
+func isAt(text string, wanted netip.AddrPort) bool {
 	parsed, err := netip.ParseAddrPort(text)
-	return err == nil && parsed.Addr() == addr
+	return err == nil && parsed.Addr() == wanted.Addr() && (wanted.Port() == 0 || parsed.Port() == wanted.Port())
 }
 
 func (e *Explainer) isRemote(addr netip.Addr) bool {

@@ -46,7 +46,8 @@ func (c *fakeCache) Nodes() []api.NodeInfo {
 	return []api.NodeInfo{{Name: "n2", PodCIDRs: []string{"10.0.1.0/24", "fd00:1::/64"}}}
 }
 func (c *fakeCache) Endpoints() []api.EndpointInfo {
-	return []api.EndpointInfo{{IPs: []string{"10.0.0.1", "fd00::1"}, OnOVS: c.onOVS, ShareUsedUp: c.fullShare}}
+	return []api.EndpointInfo{{IPs: []string{"10.0.0.1", "fd00::1"}, OnOVS: c.onOVS, ShareUsedUp: c.fullShare}, {IPs: []string{"10.0.0.3"}},
+		{IPs: []string{"10.0.0.4"}, OnOVS: "a mirror"}}
 }
 
 func rule(direction openflow.PolicyDirection, peers ...string) *openflow.PolicyRule {
@@ -63,7 +64,7 @@ func entry(protocol, source, destination, state string) api.FlowInfo {
 
 func TestExplain(t *testing.T) {
 	store := interfacestore.NewInterfaceStore()
-	for name, ip := range map[string]string{"here": "10.0.0.1", "shaped": "10.0.0.2"} {
+	for name, ip := range map[string]string{"here": "10.0.0.1", "shaped": "10.0.0.2", "beside": "10.0.0.3", "mirrored": "10.0.0.4"} {
 		store.AddInterface(&interfacestore.InterfaceConfig{
 			Type: interfacestore.ContainerInterface, InterfaceName: name, IPs: []netip.Addr{netip.MustParseAddr(ip)},
 			ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodNamespace: "ns", PodName: name},
@@ -84,6 +85,7 @@ func TestExplain(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		from, to     string
+		port         uint16
 		protocol     string
 		state        string
 		flows        []api.FlowInfo
@@ -97,7 +99,11 @@ func TestExplain(t *testing.T) {
 		{name: "cached, opened by the other Pod", from: "ns/there", to: "ns/here", flows: active, path: "fast", reason: "active", entries: 1},
 		{name: "not cached", from: "ns/here", to: "ns/there", path: "slow", reason: "no_entry"},
 		{name: "lease over", from: "ns/here", to: "ns/there", flows: []api.FlowInfo{entry("TCP", "10.0.0.1:4000", "10.0.1.1:80", "lease")}, path: "slow", reason: "lease", entries: 1},
-		{name: "same Node", from: "ns/here", to: "ns/shaped", path: "slow", reason: "not_remote"},
+		{name: "same Node, Pod that may not use the cache", from: "ns/here", to: "ns/shaped", path: "slow", reason: "same_node"},
+		{name: "same Node, Pod that is kept on Open vSwitch", from: "ns/here", to: "ns/mirrored", path: "slow", reason: "same_node"},
+		{name: "same Node, not cached", from: "ns/here", to: "ns/beside", path: "slow", reason: "no_entry"},
+		{name: "same Node", from: "ns/here", to: "ns/beside", flows: []api.FlowInfo{entry("TCP", "10.0.0.1:4000", "10.0.0.3:80", "active")}, path: "fast", reason: "active", entries: 1},
+		{name: "the Pod itself", from: "ns/here", to: "ns/here", path: "slow", reason: "not_remote"},
 		{name: "host network", from: "ns/here", to: "ns/host", path: "slow", reason: "not_remote"},
 		{name: "Pod that may not use the cache", from: "ns/shaped", to: "ns/there", path: "slow", reason: "no_endpoint"},
 		{name: "Pod that is kept on Open vSwitch", from: "ns/here", to: "ns/there", cache: fakeCache{onOVS: "tcpdump"}, path: "slow", reason: "no_endpoint"},
@@ -106,6 +112,11 @@ func TestExplain(t *testing.T) {
 			{Direction: "egress", Protocol: "TCP", Source: "10.0.0.1:4000", Destination: "10.96.0.1:443", Translated: "10.0.1.1:80", State: "active"},
 			{Direction: "ingress", Protocol: "TCP", Source: "10.0.1.1:80", Destination: "10.0.0.1:4000", Translated: "10.96.0.1:443", State: "active"},
 			{Direction: "egress", Protocol: "TCP", Source: "10.0.0.1:4001", Destination: "10.96.0.1:443", Translated: "10.0.1.2:80", State: "active"}}},
+		{name: "by addresses", from: "10.0.0.1", to: "10.0.1.1", flows: active, path: "fast", reason: "active", entries: 2},
+		{name: "by addresses, from another Node", from: "10.0.1.1", to: "10.0.0.1", flows: active, path: "fast", reason: "active", entries: 1},
+		{name: "5-tuple", from: "10.0.0.1", port: 4000, to: "10.0.1.1", flows: active, path: "fast", reason: "active", entries: 2},
+		{name: "5-tuple that does not exist", from: "10.0.0.1", port: 4009, to: "10.0.1.1", flows: active, path: "slow", reason: "no_entry"},
+		{name: "5-tuple, denied", from: "ns/here", port: 4009, to: "10.0.1.1", rules: fakePolicies{rule(openflow.PolicyEgress)}, path: "denied", reason: "policy"},
 		{name: "SCTP", from: "ns/here", to: "ns/there", protocol: "sctp", path: "slow", reason: "protocol"},
 		{name: "observing", from: "ns/here", to: "ns/there", state: api.StateObserving, flows: active, path: "slow", reason: "observing", entries: 2},
 		{name: "gate off", from: "ns/here", to: "ns/there", state: "none", path: "slow", reason: "not enabled"},
@@ -128,7 +139,7 @@ func TestExplain(t *testing.T) {
 			if test.protocol != "" {
 				protocol = test.protocol
 			}
-			answer, err := e.Explain(t.Context(), Question{From: test.from, To: test.to, Protocol: protocol, Port: 80})
+			answer, err := e.Explain(t.Context(), Question{From: test.from, To: test.to, Protocol: protocol, Port: 80, SourcePort: test.port})
 			require.NoError(t, err)
 			require.Equal(t, test.path, answer.Path)
 			require.Equal(t, test.reason, answer.Reason)

@@ -36,11 +36,25 @@ func (e *Explainer) explainService(q Question, protocol uint8, from api.Explaine
 		return nil, fmt.Errorf("%w: %s (%v) and %v have no IP version in common", ErrBadQuestion, q.From, fromIPs, frontend.Address.Addr())
 	}
 	from.IP = source.String()
-	c := &serviceCase{explainer: e, client: source, protocol: protocol, frontend: frontend, found: found, answer: &api.Explanation{
+	c := &serviceCase{explainer: e, client: source, clientPort: q.SourcePort, protocol: protocol, frontend: frontend, found: found, answer: &api.Explanation{
 		From: from, To: api.ExplainedPod{IP: destination.String()}, Protocol: strings.ToUpper(q.Protocol), Port: q.Port,
 		Service: &api.ExplainedService{Service: frontend.Service, Address: frontend.Address.String()},
 	}}
 	return c.answer, c.explain()
+}
+
+// meansService tells whether the question is about an address that is not a Pod's. From a Pod that is not here, only Pods are asked about.
+func (e *Explainer) meansService(q Question, from api.ExplainedPod) bool {
+	addr, err := netip.ParseAddr(q.To)
+	if err != nil {
+		return false
+	}
+	if e.Services != nil {
+		if _, found := e.Services.FrontendAt(corev1.Protocol(strings.ToUpper(q.Protocol)), netip.AddrPortFrom(addr, q.Port)); found {
+			return true
+		}
+	}
+	return from.Local && e.localPod(addr) == "" && (e.Cache == nil || !e.isRemote(addr))
 }
 
 // frontend finds the address of the Service that is asked about. found is false for one that AntreaProxy does not have, of which only the
@@ -57,9 +71,6 @@ func (e *Explainer) frontend(q Question, clients []netip.Addr) (f proxy.Frontend
 			if f, found = e.Services.FrontendAt(protocol, address); found {
 				return f, true, nil
 			}
-		}
-		if e.localPod(addr) != "" || e.Cache != nil && e.isRemote(addr) {
-			return f, false, fmt.Errorf("%w: %v is the address of a Pod, not of a Service: name the Pod", ErrBadQuestion, addr)
 		}
 		f.Address = address
 		return f, false, nil
@@ -88,7 +99,9 @@ func (e *Explainer) frontend(q Question, clients []netip.Addr) (f proxy.Frontend
 type serviceCase struct {
 	explainer *Explainer
 	client    netip.Addr
-	protocol  uint8
+	// clientPort selects one connection; 0 stands for all.
+	clientPort uint16
+	protocol   uint8
 	// frontend has only the address unless found is set.
 	frontend proxy.Frontend
 	found    bool
@@ -101,6 +114,12 @@ func (c *serviceCase) explain() error {
 		return err
 	}
 	service := c.answer.Service
+	if !c.found {
+		// Open vSwitch does not translate the address, so the policies see it as it is.
+		c.answer.Egress = c.explainer.verdict(c.explainer.Policies.Rules(), openflow.PolicyEgress, openflow.PolicyConnection{
+			Source: c.client, Destination: c.frontend.Address.Addr(), Protocol: c.protocol, DestinationPort: c.frontend.Address.Port(),
+		})
+	}
 	for _, e := range c.frontend.Endpoints {
 		service.Endpoints = append(service.Endpoints, c.endpoint(e, excluded))
 	}
@@ -116,6 +135,9 @@ func (c *serviceCase) treatment(excluded *api.Treatment) api.Treatment {
 	if refused := c.refused(); refused != nil {
 		return *refused
 	}
+	if egress := c.answer.Egress; egress != nil && !egress.Allowed {
+		return api.Treatment{Path: api.PathDenied, Reason: api.ReasonPolicy}
+	}
 	if excluded != nil {
 		return *excluded
 	}
@@ -129,7 +151,7 @@ func (c *serviceCase) treatment(excluded *api.Treatment) api.Treatment {
 	if len(connections) > 0 {
 		return connections[0].Treatment
 	}
-	return slow(api.ReasonNoConnection, "no connection is open; an established one to an Endpoint on another Node takes the fast path")
+	return slow(api.ReasonNoConnection, "no connection is open; an established one to another Pod takes the fast path")
 }
 
 // refused says why no connection can be opened; nil if one can.
@@ -162,8 +184,8 @@ func (c *serviceCase) notAnnounced() *api.Treatment {
 		t = slow(api.ReasonKubeProxy, "AntreaProxy has no Service at this address and port: if there is one, kube-proxy translates, behind Open vSwitch")
 	case c.frontend.NodePort:
 		t = slow(api.ReasonNodePort, "connections to NodePorts are not cached")
-	case !slices.ContainsFunc(c.frontend.Endpoints, openflow.Endpoint.OnAnotherNode):
-		t = slow("not_remote", "no Endpoint is a Pod on another Node")
+	case !slices.ContainsFunc(c.frontend.Endpoints, openflow.Endpoint.IsPod):
+		t = slow("not_remote", "no Endpoint is a Pod")
 	default:
 		return nil
 	}

@@ -34,6 +34,7 @@ const clientPort = "10.0.0.1:4000"
 var (
 	remoteEndpoint = openflow.Endpoint{Address: netip.MustParseAddrPort("10.0.1.1:8080"), PodNetwork: true}
 	localEndpoint  = openflow.Endpoint{Address: netip.MustParseAddrPort("10.0.0.2:8080"), PodNetwork: true, OnThisNode: true}
+	besideEndpoint = openflow.Endpoint{Address: netip.MustParseAddrPort("10.0.0.3:8080"), PodNetwork: true, OnThisNode: true}
 	ownEndpoint    = openflow.Endpoint{Address: netip.MustParseAddrPort("10.0.0.1:8080"), PodNetwork: true, OnThisNode: true}
 	hostEndpoint   = openflow.Endpoint{Address: netip.MustParseAddrPort("192.168.0.9:8080")}
 	unknownNode    = openflow.Endpoint{Address: netip.MustParseAddrPort("10.0.7.1:8080"), PodNetwork: true}
@@ -93,6 +94,14 @@ func serviceFlows(state string) []api.FlowInfo {
 	}
 }
 
+// flowsWithin is serviceFlows for besideEndpoint.
+func flowsWithin(state string) []api.FlowInfo {
+	return []api.FlowInfo{
+		{Direction: "egress", Protocol: "TCP", Source: clientPort, Destination: "10.96.0.1:80", Translated: "10.0.0.3:8080", Pod: "ns/here", Peer: "ns/beside", State: state},
+		{Direction: "egress", Protocol: "TCP", Source: "10.0.0.3:8080", Destination: clientPort, Translated: "10.96.0.1:80", Pod: "ns/beside", Peer: "ns/here", State: state},
+	}
+}
+
 // half is one direction of serviceFlows.
 func half(i int, state string) []api.FlowInfo { return serviceFlows(state)[i : i+1] }
 
@@ -132,10 +141,17 @@ var serviceTests = []serviceTest{
 	{name: "cut", endpoints: []openflow.Endpoint{remoteEndpoint}, tracked: []*conntrack.Connection{tracked(remoteEndpoint, podToService|openflow.CutMark, true)},
 		want: [3]string{"denied", "policy"}, connection: [3]string{"denied", "policy", "cut"}},
 
-	{name: "Endpoints on this Node only", endpoints: []openflow.Endpoint{localEndpoint}, tracked: []*conntrack.Connection{tracked(localEndpoint, podToService, true)},
-		want: [3]string{"slow", "not_remote", "no Endpoint is a Pod on another Node"}, connection: [3]string{"slow", "same_node"}},
-	{name: "connection to an Endpoint on this Node", endpoints: []openflow.Endpoint{localEndpoint, remoteEndpoint},
-		tracked: []*conntrack.Connection{tracked(localEndpoint, podToService, true)}, want: [3]string{"slow", "same_node"}, connection: [3]string{"slow", "same_node"}},
+	{name: "no Endpoint is a Pod", endpoints: []openflow.Endpoint{hostEndpoint}, want: [3]string{"slow", "not_remote", "no Endpoint is a Pod"}},
+	{name: "Endpoint on this Node that stays on Open vSwitch", endpoints: []openflow.Endpoint{localEndpoint, remoteEndpoint},
+		tracked: []*conntrack.Connection{tracked(localEndpoint, podToService, true)}, want: [3]string{"slow", "same_node", "not announced"},
+		connection: [3]string{"slow", "same_node"}},
+	{name: "Endpoint on this Node", endpoints: []openflow.Endpoint{besideEndpoint}, tracked: []*conntrack.Connection{tracked(besideEndpoint, podToService, true)},
+		flows: flowsWithin("active"), want: [3]string{"fast", "active"}, connection: [3]string{"fast", "active"}},
+	{name: "Endpoint on this Node, half proved", endpoints: []openflow.Endpoint{besideEndpoint},
+		tracked: []*conntrack.Connection{tracked(besideEndpoint, podToService, true)}, flows: flowsWithin("not_proved")[1:],
+		want: [3]string{"slow", "not_proved", "only what ns/beside sends"}, connection: [3]string{"slow", "not_proved"}},
+	{name: "Endpoint on this Node, not cached yet", endpoints: []openflow.Endpoint{besideEndpoint},
+		tracked: []*conntrack.Connection{tracked(besideEndpoint, podToService, true)}, want: [3]string{"slow", "no_entry"}, connection: [3]string{"slow", "no_entry"}},
 	{name: "hairpin", endpoints: []openflow.Endpoint{ownEndpoint, remoteEndpoint},
 		tracked: []*conntrack.Connection{tracked(ownEndpoint, podToService|snatMark|hairpinMark, true)}, want: [3]string{"slow", "hairpin"},
 		connection: [3]string{"slow", "hairpin"}},
@@ -174,7 +190,7 @@ var serviceTests = []serviceTest{
 	{name: "policies allow one Endpoint", endpoints: []openflow.Endpoint{remoteEndpoint, localEndpoint},
 		rules: fakePolicies{rule(openflow.PolicyEgress, "10.0.1.0/24")}, want: [3]string{"slow", "no_connection"}},
 	{name: "a Pod may reach itself", endpoints: []openflow.Endpoint{ownEndpoint}, rules: fakePolicies{rule(openflow.PolicyIngress)},
-		want: [3]string{"slow", "not_remote"}},
+		want: [3]string{"slow", "no_connection"}},
 
 	{name: "gate off", endpoints: []openflow.Endpoint{remoteEndpoint}, change: func(e *Explainer, _ *fakeServices, _ *fakeCache) { e.Cache = nil },
 		tracked: []*conntrack.Connection{tracked(remoteEndpoint, podToService, true)},
@@ -191,6 +207,7 @@ func explainerOf(test *serviceTest) *Explainer {
 	store := interfacestore.NewInterfaceStore()
 	for name, ips := range map[string][]netip.Addr{
 		"here": {netip.MustParseAddr("fd00::1"), netip.MustParseAddr("10.0.0.1")}, "neighbor": {netip.MustParseAddr("10.0.0.2")},
+		"beside": {netip.MustParseAddr("10.0.0.3")},
 	} {
 		store.AddInterface(&interfacestore.InterfaceConfig{
 			Type: interfacestore.ContainerInterface, InterfaceName: name, IPs: ips,
@@ -250,7 +267,7 @@ func TestExplainEndpoints(t *testing.T) {
 	refused := &api.ExplainedVerdict{Isolated: true, AppliedTo: []string{"ns/np"}}
 	require.Equal(t, []api.ExplainedEndpoint{
 		{Address: "10.0.1.1:8080", Node: "n2", Treatment: api.Treatment{Path: "fast", Reason: "active"}, Egress: allowed},
-		{Address: "10.0.0.2:8080", Pod: "ns/neighbor", Treatment: slow("same_node", "the Endpoint is on this Node"), Egress: allowed,
+		{Address: "10.0.0.2:8080", Pod: "ns/neighbor", Treatment: slow("same_node", "the other Pod, on this Node, is not announced to the cache"), Egress: allowed,
 			Ingress: &api.ExplainedVerdict{Allowed: true}},
 		{Address: "10.0.0.1:8080", Pod: "ns/here", Egress: allowed,
 			Treatment: slow("hairpin", "the Pod is its own Endpoint: it gets its packets back from another address")},
@@ -294,8 +311,9 @@ func TestBadQuestionsAboutServices(t *testing.T) {
 		{q: Question{From: "ns/here", Service: "ns/absent"}, want: "Service ns/absent: not found", is: ErrNoService},
 		{q: Question{From: "ns/here", Service: "ns/web", Port: 81}, want: "port 81/TCP", is: ErrNoService},
 		{q: Question{From: "ns/here", Service: "ns/web"}, off: true, want: "which is off", is: ErrNoService},
-		{q: Question{From: "ns/here", To: "10.0.0.2"}, want: "name the Pod", is: ErrBadQuestion},
-		{q: Question{From: "ns/here", To: "10.0.1.7"}, want: "name the Pod", is: ErrBadQuestion},
+		{q: Question{From: "10.0.1.7", To: "10.96.0.1"}, want: "translated on the Node of the client", is: ErrNotHere},
+		{q: Question{From: "10.0.1.7", To: "10.0.1.8"}, want: "neither Pod is on this Node", is: ErrNotHere},
+		{q: Question{From: "here", To: "10.0.1.8"}, want: "NAMESPACE/NAME or an address", is: ErrBadQuestion},
 		{q: Question{From: "ns/neighbor", To: "fd00:96::1"}, want: "no IP version in common", is: ErrBadQuestion},
 	} {
 		e := explainerOf(&test)

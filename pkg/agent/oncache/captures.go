@@ -29,9 +29,9 @@ type captures struct {
 func (c captures) of(p *localPod) error {
 	switch {
 	case c.sniffed[p.ifIndex]:
-		return errors.New("its interface is being captured (a packet socket for all protocols is bound to it)")
+		return stays(stayCapture, errors.New("its interface is being captured (a packet socket for all protocols is bound to it)"))
 	case c.mirrored != nil && c.mirrored(p.InterfaceName):
-		return errors.New("a mirror of Open vSwitch copies its packets")
+		return stays(stayCapture, errors.New("a mirror of Open vSwitch copies its packets"))
 	}
 	return nil
 }

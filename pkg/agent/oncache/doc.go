@@ -10,6 +10,7 @@
 //
 //	table.go, nodes.go, epochs.go  the deterministic core: OpenFlow changes in, generations and epochs out
 //	manager.go                     start, stop and mark flows; it composes what follows
+//	gateway.go                     the host's own stack as one more endpoint
 //	pods.go, captures.go           which local Pods use the cache, and whose packets are being captured
 //	mode.go                        the wanted mode, and off while the uplink cannot carry the fast path
 //	uplink.go                      reacts to kernel changes: the transport interface and the routes to Nodes

@@ -5,14 +5,20 @@ package oncache
 
 import (
 	"errors"
+	"net/netip"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/sysctl"
 )
 
 // Controllers run before the cache starts, and meanwhile users ask.
@@ -25,7 +31,7 @@ func TestManagerBeforeItsStart(t *testing.T) {
 	}, status)
 	require.Equal(t, datapath.ModeEnforce, m.Mode())
 	require.ErrorIs(t, m.SetMode(datapath.ModeOff), errNotStarted)
-	require.NoError(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }))
+	require.ErrorIs(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }), errNotStarted, "nobody may take this for a cache without entries")
 	flows, err := m.Flows(FlowFilter{})
 	require.NoError(t, err)
 	require.Empty(t, flows)
@@ -39,7 +45,80 @@ func TestManagerBeforeItsStart(t *testing.T) {
 	status, err = m.Status()
 	require.NoError(t, err)
 	require.Equal(t, api.StateUnavailable, status.State)
+	require.NoError(t, m.EachFlow(func(datapath.Flow) bool { panic("a flow") }))
 }
+
+// newSuccessor returns the Manager of an agent that starts while the programs of a former one have hits.
+func newSuccessor(t *testing.T) (former *harness.World, m *Manager) {
+	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096})
+	w.Learn(harness.FromPod(), harness.ToPod())
+	require.Equal(t, "hit", w.Egress(0, harness.FromPod().Bytes(t)).Reason)
+	record := sysctl.NewRecord(filepath.Join(t.TempDir(), "sysctls"))
+	t.Cleanup(func() { require.NoError(t, record.Restore(liberalSysctl)) })
+	return w, New(Config{
+		PinPath: w.PinPath, MaxFlows: 4096, IPv6: true, Mode: datapath.ModeEnforce, Uplink: "up0", UplinkIPv4: harness.NodeIP, Lease: 5 * time.Second,
+		TunnelType: "geneve", TunnelPort: 6081, Mirrored: func() (func(string) bool, error) { return func(string) bool { return false }, nil },
+	}, noPods{}, noFlows{}, record)
+}
+
+// A connection that the new agent ends has no hits any more, although the former cache goes on.
+func TestConnectionEndsBeforeTheStart(t *testing.T) {
+	w, m := newSuccessor(t)
+	out, in := harness.FromPod(), harness.ToPod()
+	other, otherIn := out, in
+	other.SrcPort++
+	otherIn.DstPort++
+	w.Learn(other, otherIn)
+	pod, peer := netip.AddrPortFrom(out.Src, out.SrcPort), netip.AddrPortFrom(out.Dst, out.DstPort)
+	require.NoError(t, m.EvictConnection(unix.IPPROTO_TCP, pod, peer, peer))
+	require.Equal(t, "no_entry", w.Egress(0, out.Bytes(t)).Reason)
+	require.Equal(t, "hit", w.Egress(0, other.Bytes(t)).Reason)
+}
+
+// What the programs of a former agent have counted in the end can be read before their entries are replaced.
+func TestTakeover(t *testing.T) {
+	w, m := newSuccessor(t)
+	require.NoError(t, Suspend(w.PinPath))
+	var counted []datapath.Flow
+	read := func() error {
+		counted = nil
+		return m.EachFlow(func(f datapath.Flow) bool { counted = append(counted, f); return true })
+	}
+	m.BeforeTakeover(func() {
+		require.NoError(t, read())
+		require.Equal(t, datapath.ModeOff, w.Mode())
+	})
+	require.ErrorIs(t, read(), errNotStarted)
+	select {
+	case <-m.Started():
+		t.Fatal("not yet")
+	default:
+	}
+	m.Start()
+	require.NoError(t, m.Unavailable())
+	<-m.Started()
+	require.Len(t, counted, 2)
+	for _, f := range counted {
+		require.True(t, f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody, "%+v", f)
+		require.Equal(t, f.Direction == datapath.DirectionEgress, f.Packets == 1, "%+v", f)
+	}
+	require.NoError(t, read())
+	for _, f := range counted {
+		require.False(t, f.CurrentEverybody)
+	}
+}
+
+type noPods struct{}
+
+func (noPods) Pods() []Pod                         { return nil }
+func (noPods) Subscribe(func(added, removed *Pod)) {}
+func (noPods) Limited() int                        { return 0 }
+
+type noFlows struct{}
+
+func (noFlows) SetInterceptor(coherency.Interceptor)    {}
+func (noFlows) InstallMarkFlows([]coherency.Mark) error { return nil }
+func (noFlows) UninstallMarkFlows([]string) error       { return nil }
 
 // Pods come and go while those are announced that exist at start.
 func TestPodsThatChangeDuringTheStart(t *testing.T) {

@@ -11,14 +11,24 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
-// Pod is a local Pod's interface as the agent's interface store knows it.
+// Pod is a local Pod's interface as the agent's interface store knows it, or the gateway's.
 type Pod struct {
 	InterfaceName string
-	Namespace     string
-	Name          string
-	IPs           []netip.Addr
-	MAC           net.HardwareAddr
-	OFPort        uint32
+	// Gateway is set for the gateway's interface, which has no Namespace and no Name.
+	Gateway   bool
+	Namespace string
+	Name      string
+	IPs       []netip.Addr
+	MAC       net.HardwareAddr
+	OFPort    uint32
+}
+
+// String is the name that users see: of the Pod, or of the gateway's interface.
+func (p Pod) String() string {
+	if p.Gateway {
+		return p.InterfaceName
+	}
+	return p.Namespace + "/" + p.Name
 }
 
 // InterfaceStore feeds the local Pods.
@@ -27,6 +37,8 @@ type InterfaceStore interface {
 	Pods() []Pod
 	// Subscribe calls back synchronously after each change; exactly one of added and removed is not nil.
 	Subscribe(func(added, removed *Pod))
+	// Limited is the number of local Pods that it does not list because their bandwidth is limited.
+	Limited() int
 }
 
 // FlowClient is the part of the OpenFlow client that the cache needs.
@@ -53,6 +65,7 @@ type slots interface {
 	NoteEpoch(slot int, epoch uint32)
 	SetNode(slot int, ip netip.Addr)
 	ClearNode(slot int)
+	BumpNode(slot int)
 	AddPodNetwork(p netip.Prefix, slot int) error
 	RemovePodNetwork(p netip.Prefix) error
 	AddServiceAddress(address netip.Addr) error

@@ -28,6 +28,9 @@ const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
 // ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
 const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
 
+// ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment.
+const ReasonSuspended problem.Reason = "ONCacheSuspended"
+
 // errNotStarted is why the cache is not in use before Start.
 var errNotStarted = errors.New("the agent has not installed the flows of Open vSwitch yet")
 
@@ -61,6 +64,7 @@ type Config struct {
 	// GatewayMAC is the destination MAC of packets that Pods send to other networks; VirtualMAC is the inner destination
 	// MAC of all tunnel packets.
 	GatewayMAC, VirtualMAC net.HardwareAddr
+	Gateway                Gateway
 }
 
 // Manager is the cache of one Node. A Manager whose Start failed is valid: it answers queries with the reason.
@@ -78,17 +82,48 @@ type Manager struct {
 	wake     chan struct{}
 	pods     *podAnnouncer
 	uplink   *uplinkKeeper
+	failures *failures
+	// beforeTakeover is called while entries have what the former agent's programs have counted in the end.
+	beforeTakeover func()
+	// started is closed when Start has ended.
+	started chan struct{}
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
+	// Entries can be read once readable is set.
 	mu          sync.Mutex
 	unavailable error
+	readable    bool
+	// loading is held while programs and maps are loaded.
+	loading sync.Mutex
 }
 
 // New makes a Manager that does nothing yet.
 func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.Record) *Manager {
-	m := &Manager{config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted}
+	m := &Manager{
+		config: config, store: store, flows: flows, sysctls: sysctls, wake: make(chan struct{}, 1), unavailable: errNotStarted,
+		beforeTakeover: func() {}, started: make(chan struct{}),
+	}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
+	m.uplink.gatewayChanged = m.pods.gatewayChanged
+	m.failures = m.uplink.failures
 	return m
 }
+
+// Prepare does what takes long in Start and disturbs nothing: the hits of an earlier agent may go on meanwhile. What fails, Start tries again.
+func (m *Manager) Prepare() {
+	if m.config.TunnelCsum {
+		return
+	}
+	err := m.load()
+	if err == nil {
+		_, err = readUplink(&m.config)
+	}
+	if err != nil {
+		klog.ErrorS(err, "Could not prepare ONCache, will try again when it starts")
+	}
+}
+
+// Observe names who is told of changes. It is called before Start.
+func (m *Manager) Observe(o Observer) { m.uplink.mode.observer = o }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
 // Pods. It is called once, when Open vSwitch forwards by flows of this agent, and no hits of an earlier one are possible. Controllers may run:
@@ -96,6 +131,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 // When the kernel or a device cannot carry the fast path, Start removes what it had begun and logs the reason, and the Node runs on Open vSwitch
 // alone.
 func (m *Manager) Start() {
+	defer close(m.started)
 	err := m.start()
 	m.setUnavailable(err)
 	if err != nil {
@@ -121,6 +157,8 @@ func (m *Manager) start() error {
 	if err := setLiberal(m.sysctls); err != nil {
 		return err
 	}
+	m.setReadable()
+	m.beforeTakeover()
 	// The state that an earlier agent knew may have changed while none was running. Everything is announced again below.
 	former := m.dp.FormerEpochs()
 	if err := m.dp.Reset(); err != nil {
@@ -134,8 +172,10 @@ func (m *Manager) start() error {
 		return err
 	}
 	m.table = newTable(m.dp, time.Now, m.poke, former, rand.Uint32N(datapath.MaxEpoch))
+	m.table.failures = m.failures
 	m.store.Subscribe(m.pods.changed)
-	wanted := m.pods.begin(m.dp, m.table, m.store.Pods())
+	// The gateway comes first, so that it has a slot however many Pods there are.
+	wanted := m.pods.begin(m.dp, m.table, append(m.config.gateway(), m.store.Pods()...))
 	if err := m.detachExcept(append(wanted, uplink.IfIndex)); err != nil {
 		return err
 	}
@@ -150,8 +190,13 @@ func (m *Manager) start() error {
 	return nil
 }
 
-// load loads or adopts the programs and their maps.
+// load loads or adopts the programs and their maps, once.
 func (m *Manager) load() (err error) {
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	if m.balancer != nil {
+		return nil
+	}
 	opts := datapath.Options{PinPath: m.config.PinPath, MaxFlows: m.config.MaxFlows, Hook: m.config.Hook}
 	if m.config.IPv6 {
 		opts.MaxFlows6 = m.config.MaxFlows
@@ -258,19 +303,25 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	}
 }
 
-// writeMarks installs the mark flows of all endpoints that need them and reports whether some still do.
+// writeMarks installs the mark flows of all endpoints that need them, removes those of interfaces that are none any more, and reports
+// whether some still do, or have any.
 func (m *Manager) writeMarks() (again bool) {
 	marks, serials := m.table.pendingMarks()
 	if len(marks) > 0 {
 		if err := m.flows.InstallMarkFlows(marks); err != nil {
+			m.failures.add(operationMarks)
 			klog.ErrorS(err, "Could not write ONCache mark flows to Open vSwitch, trying again", "endpoints", len(marks))
 			return true
 		}
-		if gone := m.table.marksWritten(marks, serials); len(gone) > 0 {
-			if err := m.flows.UninstallMarkFlows(gone); err != nil {
-				klog.ErrorS(err, "Mark flows of removed Pods stay until Open vSwitch is set up anew; they have no effect", "interfaces", gone)
-			}
+		m.table.marksWritten(marks, serials)
+	}
+	if useless := m.table.uselessMarks(); len(useless) > 0 {
+		if err := m.flows.UninstallMarkFlows(useless); err != nil {
+			m.failures.add(operationMarks)
+			klog.ErrorS(err, "Could not remove ONCache mark flows from Open vSwitch, trying again", "interfaces", useless)
+			return true
 		}
+		m.table.marksRemoved(useless)
 	}
 	return m.table.unmarked() > 0
 }
@@ -278,7 +329,7 @@ func (m *Manager) writeMarks() (again bool) {
 // SetMode changes the mode at once. Packets in flight are not affected: one hit more or less takes the other path.
 func (m *Manager) SetMode(mode datapath.Mode) error {
 	if reason := m.Unavailable(); reason != nil {
-		return fmt.Errorf("ONCache is not available on this Node: %w", reason)
+		return fmt.Errorf("%w: %w", ErrUnavailable, reason)
 	}
 	former := m.uplink.mode.want(mode)
 	klog.InfoS("Changed the ONCache mode", "from", former, "to", mode)
@@ -296,18 +347,16 @@ func (m *Manager) Mode() datapath.Mode {
 
 // EvictConnection makes the cache forget the connection that client has opened to the address dialed, and that leads to
 // server; the last two differ if it is one to a Service. Its packets take the slow path, and the cache learns only what Open
-// vSwitch does with them.
+// vSwitch does with them. Before Start, that is the cache of an earlier agent whose hits go on.
 func (m *Manager) EvictConnection(protocol uint8, client, dialed, server netip.AddrPort) error {
-	if m.Unavailable() != nil {
+	switch reason := m.Unavailable(); {
+	case reason == nil:
+	case !errors.Is(reason, errNotStarted) || m.config.TunnelCsum:
 		return nil
+	default:
+		if err := m.load(); err != nil {
+			return err
+		}
 	}
 	return m.dp.DeleteFlow(protocol, client, dialed, server)
-}
-
-// EachFlow calls yield for every entry of the cache until it returns false.
-func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
-	if m.Unavailable() != nil {
-		return nil
-	}
-	return m.dp.Flows(yield)
 }

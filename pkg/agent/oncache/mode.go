@@ -9,12 +9,28 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
+// Observer is told when the cache begins or stops to work, so that an operator sees when that was. Its methods must not block.
+type Observer interface {
+	// Suspended: the transport interface cannot carry the fast path at the moment, or nil: it can again.
+	Suspended(reason error)
+	// ModeChanged: somebody has changed the wanted mode.
+	ModeChanged(from, to datapath.Mode)
+}
+
+// nobody is an Observer.
+type nobody struct{}
+
+func (nobody) Suspended(error)                          {}
+func (nobody) ModeChanged(datapath.Mode, datapath.Mode) {}
+
 // modeControl decides in which mode the programs run: the wanted one, or off while the uplink cannot carry the fast path.
 type modeControl struct {
 	// set gives the programs a mode. evict makes all entries void; it is called before programs that were off by request
 	// resume, because connections may have closed and others opened meanwhile.
 	set   func(datapath.Mode)
 	evict func()
+	// observer is told of changes.
+	observer Observer
 
 	mu     sync.Mutex
 	wanted datapath.Mode
@@ -27,6 +43,9 @@ func (c *modeControl) begin(mode datapath.Mode, suspended error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wanted, c.suspended = mode, suspended
+	if suspended != nil {
+		c.observer.Suspended(suspended)
+	}
 	c.apply()
 }
 
@@ -40,6 +59,9 @@ func (c *modeControl) want(mode datapath.Mode) (former datapath.Mode) {
 	}
 	c.wanted = mode
 	c.apply()
+	if former != mode {
+		c.observer.ModeChanged(former, mode)
+	}
 	return former
 }
 
@@ -47,8 +69,12 @@ func (c *modeControl) want(mode datapath.Mode) (former datapath.Mode) {
 func (c *modeControl) suspend(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	changed := (reason == nil) != (c.suspended == nil) || reason != nil && reason.Error() != c.suspended.Error()
 	c.suspended = reason
 	c.apply()
+	if changed {
+		c.observer.Suspended(reason)
+	}
 }
 
 // state returns the wanted mode, and why it cannot be used at the moment.

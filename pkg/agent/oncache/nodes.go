@@ -59,6 +59,7 @@ func (t *table) applyNodes(c coherency.Change) {
 		t.removeNodes(name)
 		for _, n := range wanted[name] {
 			if err := t.addNode(n); err != nil {
+				t.failures.add(operationNode)
 				klog.ErrorS(err, "Flows to this Node stay on Open vSwitch", "node", n.Name, "address", n.TunnelIP)
 			}
 		}
@@ -99,6 +100,7 @@ func (t *table) removeNode(n *node) {
 	}
 	for _, p := range n.PodCIDRs {
 		if err := t.inherit(n, p); err != nil {
+			t.failures.add(operationNode)
 			klog.ErrorS(err, "Flows to a Pod network of a removed Node stay on Open vSwitch", "node", n.Name, "network", p)
 		}
 	}

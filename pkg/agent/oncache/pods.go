@@ -24,9 +24,13 @@ type localPod struct {
 	ifIndex int // 0 when it has no interface
 	kind    string
 	role    datapath.Role
-	// onOVS says why its traffic takes the slow path; "" when it is announced.
-	onOVS string
+	// onOVS says why its traffic takes the slow path; "" when it is announced. reason is the kind.
+	onOVS  string
+	reason stayReason
 }
+
+// stay notes why the Pod is not announced.
+func (p *localPod) stay(err error) { p.onOVS, p.reason = err.Error(), reasonOf(err) }
 
 // podAnnouncer decides which of the local Pods use the cache, and attaches the programs to their interfaces.
 type podAnnouncer struct {
@@ -40,6 +44,8 @@ type podAnnouncer struct {
 	// early are changes of the interface store before follow. stage says what becomes of changes.
 	early []podChange
 	stage announcerStage
+	// again asks watch for a review.
+	again chan struct{}
 }
 
 // podChange is a change of the interface store; one of the two is not nil.
@@ -56,7 +62,7 @@ const (
 )
 
 func newPodAnnouncer(config *Config) *podAnnouncer {
-	return &podAnnouncer{config: config, pods: map[string]*localPod{}}
+	return &podAnnouncer{config: config, pods: map[string]*localPod{}, again: make(chan struct{}, 1)}
 }
 
 // begin adds the Pods that exist at start, and returns the indexes of the interfaces that programs are attached to.
@@ -66,7 +72,7 @@ func (a *podAnnouncer) begin(dp *datapath.Datapath, t *table, present []Pod) (at
 	a.dp, a.table = dp, t
 	seen := readCaptures(a.config)
 	for _, pod := range present {
-		if p := a.add(pod, seen); p.onOVS == "" {
+		if p := a.add(pod, seen); p.onOVS == "" || p.Gateway {
 			attached = append(attached, p.ifIndex)
 		}
 	}
@@ -124,31 +130,54 @@ func (a *podAnnouncer) add(pod Pod, seen captures) *localPod {
 		a.withdraw(p)
 	}
 	if err != nil {
-		p.onOVS = err.Error()
-		klog.InfoS("Pod stays on Open vSwitch", "pod", klog.KRef(pod.Namespace, pod.Name), "interface", pod.InterfaceName, "reason", err)
+		p.stay(err)
+		if p.reason == stayFailure {
+			a.table.failures.add(operationPod)
+		}
+		klog.InfoS("Pod stays on Open vSwitch", "pod", pod, "interface", pod.InterfaceName, "reason", err)
 	}
 	return p
 }
 
 // announce attaches to the Pod's interface and gives the Pod a slot. After an error nothing of the cache is left on the
-// interface.
+// interface, except the programs of the gateway (gateway.go).
 func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 	device, err := netlink.LinkByName(p.InterfaceName)
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", p.InterfaceName, err)
 	}
 	p.ifIndex, p.kind = device.Attrs().Index, device.Type()
-	if p.role, err = podRole(device); err != nil {
-		return err
+	if p.Gateway {
+		if err := a.attachGateway(p); err != nil {
+			return err
+		}
+	} else if p.role, err = podRole(device); err != nil {
+		return stays(stayInterface, err)
 	}
 	// Pods without a slot are checked once per lease. That must not attach and detach programs each time.
 	if err := a.table.room(p.InterfaceName); err != nil {
-		return err
+		return stays(stayRoom, err)
 	}
 	if err := a.bypassed(p, seen); err != nil {
 		return err
 	}
-	e := datapath.Endpoint{IfIndex: p.ifIndex, MAC: p.MAC, GatewayMAC: a.config.GatewayMAC}
+	if !p.Gateway {
+		if err := a.dp.Attach(p.ifIndex, p.role); err != nil {
+			return err
+		}
+	}
+	if err := a.table.addEndpoint(p.Pod, p.kind, a.endpointOf(p)); err != nil {
+		return errors.Join(err, a.detach(p))
+	}
+	return nil
+}
+
+// endpointOf is what the programs are told of a Pod, or of the gateway.
+func (a *podAnnouncer) endpointOf(p *localPod) datapath.Endpoint {
+	e := datapath.Endpoint{IfIndex: p.ifIndex, Gateway: p.Gateway, Netkit: p.role == datapath.RoleNetkitPod, MAC: p.MAC, GatewayMAC: a.config.GatewayMAC}
+	if p.Gateway {
+		e.GatewayMAC = a.config.VirtualMAC
+	}
 	for _, ip := range p.IPs {
 		if ip.Is4() {
 			e.IPv4 = ip
@@ -156,13 +185,15 @@ func (a *podAnnouncer) announce(p *localPod, seen captures) error {
 			e.IPv6 = ip
 		}
 	}
-	if err := a.dp.Attach(p.ifIndex, p.role); err != nil {
-		return err
+	return e
+}
+
+// detach removes the programs from a Pod's interface. Those of the gateway stay.
+func (a *podAnnouncer) detach(p *localPod) error {
+	if p.Gateway || p.ifIndex == 0 {
+		return nil
 	}
-	if err := a.table.addEndpoint(p.Pod, p.kind, e); err != nil {
-		return errors.Join(err, a.dp.Detach(p.ifIndex))
-	}
-	return nil
+	return a.dp.Detach(p.ifIndex)
 }
 
 // podRole returns how programs are attached to a Pod's interface. bpf_redirect_peer drops packets for a device that has no
@@ -193,10 +224,8 @@ func (a *podAnnouncer) remove(interfaceName string) {
 // usually gone already: the bundle that removed the Pod's flows has removed it.
 func (a *podAnnouncer) withdraw(p *localPod) {
 	a.table.removeEndpoint(p.InterfaceName)
-	if p.ifIndex == 0 {
-		return
-	}
-	if err := a.dp.Detach(p.ifIndex); err != nil {
+	if err := a.detach(p); err != nil {
+		a.table.failures.add(operationPod)
 		klog.ErrorS(err, "Could not remove ONCache programs from an interface", "interface", p.InterfaceName)
 	}
 }
@@ -212,12 +241,12 @@ func (a *podAnnouncer) bypassed(p *localPod, seen captures) error {
 		return err
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; "))
+		return stays(stayBypass, fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; ")))
 	}
 	return nil
 }
 
-// watch checks once per lease what others have attached to the Pods' interfaces. It waits for Open vSwitch, so it is not
+// watch checks once per lease, and when it is asked to, what others have attached to the Pods' interfaces. It waits for Open vSwitch, so it is not
 // part of the uplink's watcher.
 func (a *podAnnouncer) watch(stopCh <-chan struct{}) {
 	tick := time.NewTicker(a.config.Lease)
@@ -227,8 +256,9 @@ func (a *podAnnouncer) watch(stopCh <-chan struct{}) {
 		case <-stopCh:
 			return
 		case <-tick.C:
-			_ = recovery.Call(boundaryName, recovery.Part("ONCache Pods"), func() error { a.review(readCaptures(a.config)); return nil })
+		case <-a.again:
 		}
+		_ = recovery.Call(boundaryName, recovery.Part("ONCache Pods"), func() error { a.review(readCaptures(a.config)); return nil })
 	}
 }
 
@@ -238,12 +268,15 @@ func (a *podAnnouncer) review(seen captures) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.pods {
+		if p.Gateway {
+			a.keepGateway(p)
+		}
 		if p.onOVS != "" {
 			if err := a.announce(p, seen); err != nil {
-				p.onOVS = err.Error()
+				p.stay(err)
 				continue
 			}
-			klog.InfoS("Pod may use ONCache again", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName)
+			klog.InfoS("Pod may use ONCache again", "pod", p.Pod, "interface", p.InterfaceName)
 			p.onOVS = ""
 			continue
 		}
@@ -252,8 +285,8 @@ func (a *podAnnouncer) review(seen captures) {
 			err = a.keepInPlace(p.ifIndex, p.role)
 		}
 		if err != nil {
-			klog.InfoS("Pod moves to Open vSwitch", "pod", klog.KRef(p.Namespace, p.Name), "interface", p.InterfaceName, "reason", err)
-			p.onOVS = err.Error()
+			klog.InfoS("Pod moves to Open vSwitch", "pod", p.Pod, "interface", p.InterfaceName, "reason", err)
+			p.stay(err)
 			a.withdraw(p)
 		}
 	}

@@ -18,6 +18,7 @@ func (m *Manager) watchShares(stopCh <-chan struct{}) {
 	defer tick.Stop()
 	for {
 		if err := recovery.Call(boundaryName, recovery.Part("ONCache shares"), func() error { return m.balancer.Review(time.Now()) }); err != nil {
+			m.failures.add(operationShares)
 			klog.ErrorS(err, "Could not divide the cache among the Pods, trying again", "after", m.config.Lease)
 		}
 		select {

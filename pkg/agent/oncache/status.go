@@ -39,6 +39,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	}
 	s.Hook = string(m.dp.Hook())
 	s.Mode, s.State, s.Reason = m.stateNow()
+	s.Time = time.Now()
 	counters, err := m.dp.Counters()
 	if err != nil {
 		return nil, err
@@ -74,10 +75,10 @@ func (m *Manager) Status() (*api.Status, error) {
 	}
 	updates := m.tracking.Stats()
 	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
-	s.PodsOnOVS = len(m.pods.onOVS())
+	s.PodsOnOVS = m.pods.podsOnOVS()
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
-	s.Endpoints, s.Nodes, s.Evictions = len(m.table.endpoints), len(m.table.nodes), m.table.evictions
+	s.Endpoints, s.Nodes, s.Evictions = m.table.podCount(), len(m.table.nodes), m.table.evictions
 	s.Evictions.All += m.uplink.evictions.Load()
 	return s, nil
 }
@@ -98,7 +99,7 @@ func (m *Manager) stateNow() (mode, state, reason string) {
 
 func directionStats(fast, learn map[string]uint64) api.DirectionStats {
 	s := api.DirectionStats{
-		Hits: fast["hit"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
+		Hits: fast["hit"] + fast["hit_local"], LocalHits: fast["hit_local"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
 		MissReasons: nonZero(fast, missReasons), Uncacheable: nonZero(fast, uncacheableReasons),
 	}
 	for _, n := range s.MissReasons {
@@ -119,7 +120,7 @@ func nonZero(from map[string]uint64, keys []string) map[string]uint64 {
 
 // FlowFilter selects flows; zero fields select everything.
 type FlowFilter struct {
-	// Namespace and Pod name the local Pod; Node is the name of the remote Node.
+	// Namespace and Pod name the local Pod, or either of the two of a flow within the Node; Node is the name of the remote Node.
 	Namespace, Pod, Node string
 	// Address is one end of the flow, before or after translation.
 	Address netip.Addr
@@ -127,38 +128,74 @@ type FlowFilter struct {
 	Limit int
 }
 
-// Flows lists entries of the cache, busiest first.
+// Flows lists entries of the cache, those with the most packets first.
 func (m *Manager) Flows(filter FlowFilter) ([]api.FlowInfo, error) {
 	out := []api.FlowInfo{}
 	if m.Unavailable() != nil {
 		return out, nil
 	}
-	pods, nodes := m.slotNames()
+	names := m.slotNames()
+	selected := busiest{limit: filter.Limit}
 	err := m.dp.Flows(func(f datapath.Flow) bool {
-		info := api.FlowInfo{
-			Direction: string(f.Direction), Protocol: protocolName(f.Protocol),
-			Source: f.Source.String(), Destination: f.Destination.String(),
-			Pod: pods[f.EndpointSlot], Node: nodes[f.NodeSlot], State: flowState(&f),
-			Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
+		if filter.selects(&f, names) {
+			selected.add(f)
 		}
-		if f.Translated.IsValid() {
-			info.Translated = f.Translated.String()
-		}
-		switch {
-		case filter.Namespace != "" && !strings.HasPrefix(info.Pod, filter.Namespace+"/"),
-			filter.Pod != "" && info.Pod != filter.Namespace+"/"+filter.Pod,
-			filter.Node != "" && filter.Node != info.Node,
-			filter.Address.IsValid() && !slices.Contains([]netip.Addr{f.Source.Addr(), f.Destination.Addr(), f.Translated.Addr()}, filter.Address):
-			return true
-		}
-		out = append(out, info)
 		return true
 	})
-	slices.SortFunc(out, func(a, b api.FlowInfo) int { return cmp.Compare(b.Packets, a.Packets) })
-	if filter.Limit > 0 && len(out) > filter.Limit {
-		out = out[:filter.Limit]
+	for _, f := range selected.take() {
+		out = append(out, flowInfo(&f, names))
 	}
 	return out, err
+}
+
+// selects tells whether the filter lets a flow pass.
+func (filter *FlowFilter) selects(f *datapath.Flow, names slotNames) bool {
+	pod, peer := names.podsOf(f)
+	isOf := func(pod string) bool {
+		return (filter.Namespace == "" || strings.HasPrefix(pod, filter.Namespace+"/")) && (filter.Pod == "" || pod == filter.Namespace+"/"+filter.Pod)
+	}
+	return (isOf(pod) || peer != "" && isOf(peer)) &&
+		(filter.Node == "" || names.nodes[f.NodeSlot] == filter.Node) &&
+		(!filter.Address.IsValid() || slices.Contains([]netip.Addr{f.Source.Addr(), f.Destination.Addr(), f.Translated.Addr()}, filter.Address))
+}
+
+func flowInfo(f *datapath.Flow, names slotNames) api.FlowInfo {
+	pod, peer := names.podsOf(f)
+	info := api.FlowInfo{
+		Direction: string(f.Direction), Protocol: protocolName(f.Protocol),
+		Source: f.Source.String(), Destination: f.Destination.String(),
+		Pod: pod, Peer: peer, Node: names.nodes[f.NodeSlot], State: flowState(f),
+		Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
+	}
+	if f.Translated.IsValid() {
+		info.Translated, info.SourceTranslated = f.Translated.String(), f.SourceTranslated
+	}
+	return info
+}
+
+// busiest keeps the limit flows with the most packets of those added; all of them for 0. A full cache has millions.
+type busiest struct {
+	limit int
+	flows []datapath.Flow
+}
+
+func (b *busiest) add(f datapath.Flow) {
+	b.flows = append(b.flows, f)
+	if b.limit > 0 && len(b.flows) >= 2*b.limit+flowSlack {
+		b.take()
+	}
+}
+
+// flowSlack makes small limits sort less often.
+const flowSlack = 1000
+
+// take sorts and cuts.
+func (b *busiest) take() []datapath.Flow {
+	slices.SortFunc(b.flows, func(x, y datapath.Flow) int { return cmp.Compare(y.Packets, x.Packets) })
+	if b.limit > 0 && len(b.flows) > b.limit {
+		b.flows = b.flows[:b.limit]
+	}
+	return b.flows
 }
 
 // flowState returns the first condition that the entry does not meet, as the reason under which a packet would be counted.
@@ -168,7 +205,7 @@ func flowState(f *datapath.Flow) string {
 		return "active"
 	case !f.CurrentEverybody:
 		return "stale_all"
-	case !f.CurrentEndpoint:
+	case !f.CurrentEndpoint, f.Local && !f.CurrentNode:
 		return "stale_endpoint"
 	case !f.CurrentNode:
 		return "stale_node"
@@ -189,17 +226,45 @@ func protocolName(p uint8) string {
 	return fmt.Sprint(p)
 }
 
-func (m *Manager) slotNames() (pods, nodes map[int]string) {
+// slotNames says whose the slots are at present.
+type slotNames struct {
+	pods  map[int]Pod
+	nodes map[int]string
+}
+
+func (m *Manager) slotNames() slotNames {
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
-	pods, nodes = map[int]string{}, map[int]string{}
+	names := slotNames{pods: map[int]Pod{}, nodes: map[int]string{}}
 	for _, e := range m.table.endpoints {
-		pods[e.slot] = e.pod.Namespace + "/" + e.pod.Name
+		names.pods[e.slot] = e.pod
 	}
 	for _, n := range m.table.eachNode() {
-		nodes[n.slot] = n.Name
+		names.nodes[n.slot] = n.Name
 	}
-	return pods, nodes
+	return names
+}
+
+// podsOf returns the local Pod of a flow, and that which receives if it is another one of this Node. An entry from before the agent's start
+// may have a slot that belongs to another Pod now: such a Pod has another address, and the name is empty.
+func (s slotNames) podsOf(f *datapath.Flow) (pod, peer string) {
+	name := func(slot int, address netip.AddrPort) string {
+		if p, ok := s.pods[slot]; ok && slices.Contains(p.IPs, address.Addr()) {
+			return p.String()
+		}
+		return ""
+	}
+	switch {
+	case f.Direction == datapath.DirectionIngress:
+		return name(f.EndpointSlot, f.Destination), ""
+	case !f.Local:
+		return name(f.EndpointSlot, f.Source), ""
+	}
+	receiver := f.Destination
+	if f.Translated.IsValid() && !f.SourceTranslated {
+		receiver = f.Translated
+	}
+	return name(f.EndpointSlot, f.Source), name(f.PeerSlot, receiver)
 }
 
 // Nodes lists the transport addresses of the remote Nodes, by name.
@@ -221,7 +286,7 @@ func (m *Manager) Nodes() []api.NodeInfo {
 	return out
 }
 
-// onOVS lists the Pods that were not announced, with their reasons.
+// onOVS lists the Pods that were not announced, with their reasons, and the gateway if it was not.
 func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 	out := []api.EndpointInfo{}
 	a.mu.Lock()
@@ -231,7 +296,7 @@ func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 			continue
 		}
 		info := api.EndpointInfo{
-			Pod: p.Namespace + "/" + p.Name, InterfaceName: p.InterfaceName, Kind: p.kind, IfIndex: p.ifIndex, OnOVS: p.onOVS,
+			Pod: p.Pod.String(), InterfaceName: p.InterfaceName, Kind: p.kind, IfIndex: p.ifIndex, OnOVS: p.onOVS,
 		}
 		for _, ip := range p.IPs {
 			info.IPs = append(info.IPs, ip.String())
@@ -241,7 +306,19 @@ func (a *podAnnouncer) onOVS() []api.EndpointInfo {
 	return out
 }
 
-// Endpoints lists the local Pods, by name.
+// podsOnOVS is the number of Pods that were not announced.
+func (a *podAnnouncer) podsOnOVS() (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.pods {
+		if p.onOVS != "" && !p.Gateway {
+			n++
+		}
+	}
+	return n
+}
+
+// Endpoints lists the local Pods, and the gateway, by name.
 func (m *Manager) Endpoints() []api.EndpointInfo {
 	if m.Unavailable() != nil {
 		return []api.EndpointInfo{}
@@ -251,7 +328,7 @@ func (m *Manager) Endpoints() []api.EndpointInfo {
 	defer m.table.mu.Unlock()
 	for _, e := range m.table.endpoints {
 		info := api.EndpointInfo{
-			Pod: e.pod.Namespace + "/" + e.pod.Name, InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
+			Pod: e.pod.String(), InterfaceName: e.pod.InterfaceName, Kind: e.kind, IfIndex: e.ifIndex,
 			Slot: e.slot, Generation: e.generation, Epoch: e.epoch, Flows: m.dp.FlowCount(e.slot),
 			ShareUsedUp: m.dp.ShareUsedUp(e.slot),
 		}

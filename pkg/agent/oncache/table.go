@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -37,7 +39,10 @@ type table struct {
 
 	// needMarks are the endpoints whose mark flows must be written again before they may learn.
 	needMarks map[string]bool
-	// wake tells the worker that needMarks has grown. It must not block.
+	// leftMarks are the interfaces without endpoint that may have mark flows. Those flows choose a queue for packets to the interface, where
+	// nobody removes it any more: a queueing discipline would take it for one of its classes.
+	leftMarks map[string]bool
+	// wake tells the worker that needMarks or leftMarks has grown. It must not block.
 	wake func()
 
 	// former are the epochs of removed endpoints by Pod address. A Pod that gets the address soon after must not use epochs
@@ -46,6 +51,9 @@ type table struct {
 	firstEpoch uint32
 
 	evictions api.Evictions
+	// failures are shared with the Manager. delays has how long Pods could not learn.
+	failures *failures
+	delays   prometheus.Histogram
 }
 
 type endpoint struct {
@@ -58,6 +66,8 @@ type endpoint struct {
 	epochs     *epochs
 	// change is the number of the last change that concerned the Pod, which its packets have in their stamps.
 	change uint32
+	// pausedAt is when the Pod has begun to learn nothing; zero while it learns.
+	pausedAt time.Time
 	// serial changes whenever the mark flows change. Marks written for another serial prove nothing.
 	serial uint64
 }
@@ -70,7 +80,10 @@ func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr
 		endpoints: map[string]*endpoint{},
 		nodes:     map[string][]*node{},
 		needMarks: map[string]bool{},
+		leftMarks: map[string]bool{},
 		former:    map[netip.Addr]*epochs{},
+		failures:  &failures{},
+		delays:    newDelays(),
 	}
 	for ip, last := range former {
 		e := &epochs{last: last}
@@ -130,14 +143,15 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	}
 }
 
-// applyServices tells the programs which addresses lead to other Nodes. Without, connections to them stay on Open vSwitch.
+// applyServices tells the programs which addresses lead to Pods. Without, connections to them stay on Open vSwitch.
 func (t *table) applyServices(c coherency.Change) {
-	for address, remote := range c.Services {
+	for address, toPods := range c.Services {
 		apply := t.dp.RemoveServiceAddress
-		if remote {
+		if toPods {
 			apply = t.dp.AddServiceAddress
 		}
 		if err := apply(address); err != nil {
+			t.failures.add(operationService)
 			klog.ErrorS(err, "Connections to the address of a Service may stay on Open vSwitch", "address", address)
 		}
 	}
@@ -179,6 +193,13 @@ func (t *table) publish(e *endpoint, epoch uint32) {
 	t.evictions.Endpoint++
 	e.epoch = epoch
 	t.dp.PublishEndpoint(e.slot, e.generation, epoch)
+	switch {
+	case epoch == 0 && e.pausedAt.IsZero():
+		e.pausedAt = t.now()
+	case epoch != 0 && !e.pausedAt.IsZero():
+		t.delays.Observe(t.now().Sub(e.pausedAt).Seconds())
+		e.pausedAt = time.Time{}
+	}
 }
 
 // stamp records that one change, which is on the switch, affects the endpoints.
@@ -256,22 +277,26 @@ func (t *table) addEndpoint(pod Pod, kind string, d datapath.Endpoint) error {
 	}
 	t.dp.NoteEpoch(slot, e.epochs.last)
 	t.slotPods[slot], t.endpoints[pod.InterfaceName] = e, e
+	delete(t.leftMarks, pod.InterfaceName)
 	t.remark(e)
 	return nil
 }
 
-// removeEndpoint forgets a Pod. An unknown Pod is not an error.
+// removeEndpoint forgets a Pod, which may stay on Open vSwitch. An unknown Pod is not an error.
 func (t *table) removeEndpoint(interfaceName string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.endpoints[interfaceName]; e != nil {
 		t.remove(e)
+		t.leftMarks[interfaceName] = true
+		t.wake()
 	}
 }
 
 func (t *table) remove(e *endpoint) {
 	t.publish(e, 0)
 	if err := t.dp.ClearEndpoint(e.slot); err != nil {
+		t.failures.add(operationPod)
 		klog.ErrorS(err, "Could not withdraw the interface from ONCache; its generation is over, so no packet is accelerated by what is left", "interface", e.pod.InterfaceName)
 	}
 	e.epochs.retire(t.now())
@@ -309,16 +334,16 @@ func (t *table) pendingMarks() (marks []coherency.Mark, serials map[string]uint6
 	return marks, serials
 }
 
-// marksWritten lets endpoints learn if their marks are on the switch and no other change has overtaken them. It returns the
-// interfaces that were removed meanwhile: their mark flows came too late.
-func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) (gone []string) {
+// marksWritten lets endpoints learn if their marks are on the switch and no other change has overtaken them. Of interfaces that were
+// removed meanwhile, the mark flows came too late.
+func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var written []*endpoint
 	for _, m := range marks {
 		e := t.endpoints[m.InterfaceName]
 		if e == nil {
-			gone = append(gone, m.InterfaceName)
+			t.leftMarks[m.InterfaceName] = true
 			continue
 		}
 		if e.serial != serials[m.InterfaceName] {
@@ -329,12 +354,40 @@ func (t *table) marksWritten(marks []coherency.Mark, serials map[string]uint64) 
 		written = append(written, e)
 	}
 	t.stamp(written...)
-	return gone
 }
 
-// unmarked returns the number of endpoints that still wait for mark flows.
+// uselessMarks returns the interfaces whose mark flows are to be removed.
+func (t *table) uselessMarks() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.leftMarks))
+}
+
+// marksRemoved notes that interfaces have no mark flows any more. Those of an endpoint that was added meanwhile may be among them.
+func (t *table) marksRemoved(interfaceNames []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range interfaceNames {
+		delete(t.leftMarks, name)
+		if e := t.endpoints[name]; e != nil {
+			t.remark(e)
+		}
+	}
+}
+
+// podCount is the number of endpoints that are Pods. The caller holds mu.
+func (t *table) podCount() (n int) {
+	for _, e := range t.endpoints {
+		if !e.pod.Gateway {
+			n++
+		}
+	}
+	return n
+}
+
+// unmarked returns the number of endpoints that still wait for mark flows, and of interfaces that still have useless ones.
 func (t *table) unmarked() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.needMarks)
+	return len(t.needMarks) + len(t.leftMarks)
 }

@@ -25,8 +25,11 @@ type uplinkKeeper struct {
 	mode   *modeControl
 	// nodesChanged tells the watcher that the set of Nodes may have changed.
 	nodesChanged chan struct{}
+	// gatewayChanged is called when the gateway's device is gone, or another one has its name.
+	gatewayChanged func()
 	// evictions counts the evictions of all entries.
 	evictions atomic.Uint64
+	failures  *failures
 
 	// dp is set before begin; uplink is what the programs were told last.
 	dp     *datapath.Datapath
@@ -34,8 +37,8 @@ type uplinkKeeper struct {
 }
 
 func newUplinkKeeper(config *Config) *uplinkKeeper {
-	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1)}
-	k.mode = &modeControl{set: func(mode datapath.Mode) { k.dp.SetMode(mode) }, evict: k.evictAll}
+	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1), failures: &failures{}}
+	k.mode = &modeControl{set: func(mode datapath.Mode) { k.dp.SetMode(mode) }, evict: k.evictAll, observer: nobody{}}
 	return k
 }
 
@@ -63,6 +66,7 @@ func (k *uplinkKeeper) watch(stopCh <-chan struct{}) {
 		case <-stopCh:
 			return
 		case <-time.After(retryInterval):
+			k.failures.add(operationUplink)
 			klog.ErrorS(err, "Lost the netlink subscription, subscribing again")
 		}
 	}

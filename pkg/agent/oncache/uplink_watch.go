@@ -25,6 +25,8 @@ type uplinkWatch struct {
 	// addressRemoved is set while one of the transport addresses is gone.
 	addressRemoved bool
 	mtu            int
+	// gateway is the index of the gateway's device, 0 while it is not known.
+	gateway int
 }
 
 // watchOnce follows the uplink until stopCh closes, or fails when a subscription ends.
@@ -114,6 +116,9 @@ func (w *uplinkWatch) maintain() (why string) {
 
 // linkChanged handles an update of a device. After a change of the MTU alone, the cached headers stay right.
 func (w *uplinkWatch) linkChanged(u netlink.LinkUpdate) (why string) {
+	if u.Link != nil && u.Link.Attrs().Name == w.keeper.config.Gateway.Name {
+		w.gatewayUpdate(u)
+	}
 	if u.Link == nil || u.Link.Attrs().Name != w.keeper.config.Uplink {
 		return ""
 	}
@@ -128,6 +133,18 @@ func (w *uplinkWatch) linkChanged(u netlink.LinkUpdate) (why string) {
 		return w.maintain()
 	}
 	return ""
+}
+
+// gatewayUpdate handles an update of the gateway's device. Packets for one that is gone would be lost.
+func (w *uplinkWatch) gatewayUpdate(u netlink.LinkUpdate) {
+	index := u.Link.Attrs().Index
+	if u.Header.Type == unix.RTM_DELLINK {
+		index = 0
+	}
+	if index != w.gateway {
+		w.gateway = index
+		w.keeper.gatewayChanged()
+	}
 }
 
 // addressChanged handles an update of an address. Renewing a lease or lifetime reports an address that has been present all

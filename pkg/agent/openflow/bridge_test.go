@@ -149,6 +149,16 @@ func (w walk) epoch() uint32 {
 	return uint32(mark) >> 20 & 0x3ff
 }
 
+// queue is the number of the queue that was chosen. The dummy datapath sets the priority to it.
+func (w walk) queue() uint32 {
+	m := regexp.MustCompile(`skb_priority=(0x[0-9a-f]+)`).FindStringSubmatch(w.finalFlow())
+	if m == nil {
+		return epochUnset
+	}
+	queue, _ := strconv.ParseUint(m[1], 0, 32)
+	return uint32(queue)
+}
+
 // Packets as they enter the bridge.
 var (
 	podAToRemote = fmt.Sprintf("tcp,in_port=%d,dl_src=%v,dl_dst=%v,nw_src=%v,nw_dst=%v,nw_ttl=64", podAPort, podAMAC, gwMAC, podAIP, remotePodIP)

@@ -33,7 +33,7 @@ func TestInitializeOrder(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, "PipelineRootClassifier", named[0])
-	require.Len(t, named, 30)
+	require.Len(t, named, 31)
 	history := fake.History()
 	require.Len(t, history, 1, "deletion and base flows are one atomic bundle")
 	require.Equal(t, of.FlowMod{Command: of.DeleteByCookie, Flow: of.Flow{Cookie: 5 << 48}, CookieMask: 0xffff << 48}, history[0][0])
@@ -235,8 +235,8 @@ func TestReplay(t *testing.T) {
 		require.NoError(t, c.ReplayFlows())
 		require.Len(t, fake.History(), 1)
 		require.Equal(t, []coherency.Change{{All: true}}, r.changes)
-		require.Equal(t, []uint64{20, 20}, epochs(c, fake, podAPort))
-		require.Equal(t, []uint64{8, 8}, epochs(c, fake, podBPort))
+		require.Equal(t, slices.Repeat([]uint64{20}, 4), epochs(c, fake, podAPort))
+		require.Equal(t, slices.Repeat([]uint64{8}, 4), epochs(c, fake, podBPort))
 	})
 }
 
@@ -304,7 +304,7 @@ func TestOtherTablesReplaceTheFlowsOfFormerRounds(t *testing.T) {
 		kept                bool
 	}{
 		{name: "the same tables", former: namesOf(withoutProxy), want: []string{"20 names"}, kept: true},
-		{name: "the same but for ONCacheMark", former: namesOf(Features{ONCache: true}), want: []string{"20 names"}, kept: true},
+		{name: "the same but for those of ONCache", former: namesOf(Features{ONCache: true}), want: []string{"20 names"}, kept: true},
 		{name: "other tables", former: namesOf(withProxy), want: []string{"0 names", "20 names"}},
 		{name: "the former agent has failed in between", former: map[uint8]string{}, want: []string{"0 names", "20 names"}},
 		{name: "the bundle is refused", former: namesOf(withProxy), commitFail: errRefused, want: []string{"0 names"}, kept: true},
@@ -443,16 +443,21 @@ func TestInstalledFlowsDoNotShareMemoryWithTheCaller(t *testing.T) {
 // epochs returns the epochs that the mark flows of the port load.
 func epochs(c *client, fake *of.Fake, port uint32) []uint64 {
 	var out []uint64
-	mark := c.generator.pipeline.ids[tableONCacheMark]
+	marks := []uint8{c.generator.pipeline.ids[tableONCacheMark], c.generator.pipeline.ids[tableONCacheLocalMark]}
 	for _, flow := range fake.Flows() {
-		if flow.Table != mark || flow.Priority == priorityMiss {
+		if !slices.Contains(marks, flow.Table) || flow.Priority == priorityMiss {
 			continue
 		}
 		own := slices.ContainsFunc(flow.Match, func(m of.Match) bool {
 			return slices.Equal(m.Value, of.InPort(port).Value) && (m.Field == of.FieldInPort || m.Field == of.FieldReg0+1)
 		})
 		if own {
-			out = append(out, flow.Actions[0].(of.LoadField).Value)
+			switch action := flow.Actions[0].(type) {
+			case of.LoadField:
+				out = append(out, action.Value)
+			case of.SetQueue:
+				out = append(out, uint64(action.Queue))
+			}
 		}
 	}
 	return out

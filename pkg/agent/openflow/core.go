@@ -25,6 +25,7 @@ type connection interface {
 	MeterFeatures(ctx context.Context) (of.MeterFeatures, error)
 	IsConnected() bool
 	ConnectionError() error
+	DumpFlows(ctx context.Context, table uint8) ([]of.FlowStats, error)
 	Close() error
 }
 
@@ -93,6 +94,9 @@ func (c *core) occupy(ctx context.Context, t flowstore.Turn, round RoundInfo, no
 	if err := c.declareMeters(ctx, g); err != nil {
 		return err
 	}
+	if err := c.findFormer(ctx, t, round.Hits, g); err != nil {
+		return err
+	}
 	return c.installBase(t, round, g)
 }
 
@@ -151,11 +155,13 @@ func (c *core) deletionsFor(round RoundInfo, g *generator) ([]flowstore.Deletion
 	return deletions, nil
 }
 
-// beforeOutput leaves out the last tables. With ONCacheMark or without, flows of both kinds output a packet to the same port, so ONCache can be
+// beforeOutput leaves out the last tables. With ONCache's or without, flows of both kinds output a packet to the same port, so ONCache can be
 // switched without an interruption.
 func beforeOutput(names map[uint8]string) map[uint8]string {
 	names = maps.Clone(names)
-	maps.DeleteFunc(names, func(_ uint8, name string) bool { return name == tableONCacheMark || name == tableOutput })
+	maps.DeleteFunc(names, func(_ uint8, name string) bool {
+		return name == tableONCacheMark || name == tableONCacheLocalMark || name == tableOutput
+	})
 	return names
 }
 
@@ -257,8 +263,8 @@ func (c *core) deleteStaleFlows(t turn) error {
 	if len(deletions) == 0 {
 		return nil
 	}
-	// The owners of these flows are unknown.
-	if err := t.Commit(coherency.Change{All: true}, deletions); err != nil {
+	// The owners of these flows are unknown. If all of them have been renewed, nobody is affected.
+	if err := t.Commit(coherency.Change{All: t.Affects(deletions)}, deletions); err != nil {
 		return fmt.Errorf("delete the flows of the %d rounds before round %d: %w", len(deletions), t.g.round, err)
 	}
 	return t.DeleteStaleGroups(context.Background())

@@ -98,6 +98,7 @@ var (
 	vlanIDField          = reg(8, 0, 11)
 	ctZoneTypeField      = reg(8, 12, 15)
 	oncacheStampField    = reg(8, 16, 25)
+	oncacheLocalField    = reg(8, 26, 26)
 	tcOutputPortField    = reg(9, 0, 31)
 )
 
@@ -146,6 +147,7 @@ var (
 	remoteEndpoint       = remoteEndpointField.is(1)
 	sourceExternal       = sourceExternalField.is(1)
 	sourceLocal          = sourceLocalField.is(1)
+	oncacheLocal         = oncacheLocalField.is(1)
 )
 
 // Conntrack mark. connSourceField is a copy of packetSourceField of the packet that opened the connection. It is non-zero

@@ -96,7 +96,7 @@ func TestFieldsDoNotOverlap(t *testing.T) {
 		svcNoEndpointField, remoteSNATField, l7RedirectField, outputKindField, ctStateRestoredField, packetInOperationField,
 		targetOFPortField, swapField, endpointIPField, endpointPortField, serviceStateField, nodePortAddressField, antreaIPAMField,
 		externalAddressField, tcActionField, nestedServiceField, dsrField, remoteEndpointField, sourceExternalField,
-		sourceLocalField, egressConjunctionID, ingressConjunctionID, serviceGroupIDField, vlanIDField, ctZoneTypeField, oncacheStampField,
+		sourceLocalField, egressConjunctionID, ingressConjunctionID, serviceGroupIDField, vlanIDField, ctZoneTypeField, oncacheStampField, oncacheLocalField,
 		tcOutputPortField, connSourceField, serviceCTField, snatCTField, hairpinCTField, l7CTField, ingressRuleCTLabel,
 		egressRuleCTLabel, l7VLANCTLabel, egressSNATIDField, oncacheEpochField, egressReplyField, hostLocalSourceField,
 	} {
@@ -116,6 +116,13 @@ func TestONCacheConnectionMaskAdmitsTunnelAndPodOnly(t *testing.T) {
 		service := mark&serviceCTField.mask() != 0
 		source := mark &^ serviceCTField.mask()
 		require.Equal(t, source == fromPod.value || source == fromTunnel.value && !service, admitted, "ct_mark %#x", mark)
+	}
+}
+
+func TestONCacheLocalConnectionMaskAdmitsPodOnly(t *testing.T) {
+	for mark := range uint32(256) {
+		want := mark&^serviceCTField.mask() == fromPod.value // perhaps through a Service
+		require.Equal(t, want, mark&oncacheLocalConnectionMask == oncacheLocalConnectionMark, "ct_mark %#x", mark)
 	}
 }
 

@@ -71,6 +71,9 @@ func TestObjectFlowsGolden(t *testing.T) {
 			return c.InstallNodeFlows("node-b", map[netip.Prefix]Peer{remoteCIDR: {remoteGW, remotePeer}, remoteCIDR6: {remoteGW6, remotePeer6}})
 		}},
 		{"mark_dualstack.txt", dualStackNode, installMark},
+		{"mark_gateway.txt", dualStackNode, func(c Client) error {
+			return c.InstallMarkFlows([]coherency.Mark{markOf("antrea-gw0", gwPort, 7)})
+		}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			c, fake := newTestClientOf(t, oncacheFeatures, test.node)
@@ -87,6 +90,8 @@ func TestObjectFlowsGolden(t *testing.T) {
 func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
 	require.NotZero(t, oncacheConnectionMask&snatCTField.mask(), "the mark flows exclude SNAT")
 	require.Zero(t, oncacheConnectionMark&snatCTField.mask(), "the mark flows exclude SNAT")
+	require.NotZero(t, gatewayConnectionMask&snatCTField.mask(), "those of the gateway do")
+	require.Zero(t, gatewayConnectionMark&snatCTField.mask(), "those of the gateway do")
 	for name, features := range map[string]Features{"": oncacheFeatures, "proxyAll": proxyAllFeatures} {
 		t.Run(name, func(t *testing.T) {
 			c, fake := newTestClient(t, features)
@@ -100,7 +105,7 @@ func TestNoRecirculationBetweenPolicyAndMark(t *testing.T) {
 
 func requireNoRecirculation(t *testing.T, c *client, fake *of.Fake) {
 	t.Helper()
-	first, mark := c.generator.pipeline.firstOf(stageEgressSecurity), c.generator.pipeline.id(tableONCacheMark)
+	first, mark := c.generator.pipeline.firstOf(stageEgressSecurity), c.generator.pipeline.id(tableONCacheLocalMark)
 	for _, flow := range fake.Flows() {
 		if flow.Table < first || flow.Table > mark {
 			continue

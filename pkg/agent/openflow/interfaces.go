@@ -19,6 +19,16 @@ type RoundInfo struct {
 	// FormerTables are the names of the tables that the flows of former rounds are in, by id; nil when they are those of this round. If there are
 	// others, flows of former rounds would lead packets of this one to wrong tables.
 	FormerTables map[uint8]string
+	// Hits are those of the former agent's ONCache, if they may go on while flows of this round only renew former ones; else nil.
+	Hits FormerHits
+}
+
+// FormerHits are packets that the former agent's ONCache forwards.
+type FormerHits interface {
+	// Agree reports whether the cache has learned from packets with these epochs, which the switch writes, by the OpenFlow port of the Pod.
+	Agree(epochs map[uint32]uint16) bool
+	// End ends the hits. It may be called again.
+	End() error
 }
 
 // Client is the only way to change the OpenFlow pipeline. Every change is one atomic bundle; a method waits for the barrier

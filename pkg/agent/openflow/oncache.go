@@ -13,7 +13,11 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-const tableONCacheMark = "ONCacheMark"
+// Table names.
+const (
+	tableONCacheMark      = "ONCacheMark"
+	tableONCacheLocalMark = "ONCacheLocalMark"
+)
 
 const maxEpoch = 511
 
@@ -22,6 +26,14 @@ const maxEpoch = 511
 // bits 1 and 4 may be anything, bits 2, 3 and 5-7 must be clear. A base flow refuses the one of the four marks that this admits
 // too many: through a Service, from the tunnel. Only Pods open connections to Services that the cache may know.
 const oncacheConnectionMark, oncacheConnectionMask = 0x1, 0xed
+
+// oncacheLocalConnectionMark, under oncacheLocalConnectionMask, is the ct_mark of a cacheable connection between Pods of this Node:
+// opened by a local Pod, perhaps through a Service (bit 4), without any of bits 5-7.
+const oncacheLocalConnectionMark, oncacheLocalConnectionMask = 0x3, 0xef
+
+// gatewayConnectionMark, under gatewayConnectionMask, is the same for the gateway: the host has opened the connection (2), perhaps to a
+// Service, without SNAT, hairpin or L7 redirection.
+const gatewayConnectionMark, gatewayConnectionMask = 0x2, 0xef
 
 // MarkClient is the part of Client for ONCache's mark flows. The implementation of the Interceptor calls it.
 type MarkClient interface {
@@ -51,7 +63,10 @@ func (*oncacheMarks) tables(features Features) []tableSpec {
 	if !features.ONCache {
 		return nil
 	}
-	return []tableSpec{{name: tableONCacheMark, stage: stageOutput, before: tableOutput}}
+	return []tableSpec{
+		{name: tableONCacheMark, stage: stageOutput, before: tableOutput},
+		{name: tableONCacheLocalMark, stage: stageOutput, before: tableOutput},
+	}
 }
 
 // baseFlows leads connections to Services that come from the tunnel past the mark flows. In Antrea, those are connections from outside
@@ -102,7 +117,11 @@ func (o *oncacheMarks) plan(marks []coherency.Mark, removed []string) ([]flowsto
 		}
 		planned[mark.InterfaceName] = true
 		if !slices.Contains(removed, mark.InterfaceName) {
-			plans = append(plans, o.marks.Plan(mark.InterfaceName, markFlows(g, mark)))
+			flows := markFlows(g, mark)
+			if mark.OFPort != g.node.Gateway.OFPort {
+				flows = append(flows, localMarkFlows(g, mark)...)
+			}
+			plans = append(plans, o.marks.Plan(mark.InterfaceName, flows))
 		}
 	}
 	for _, name := range removed {
@@ -112,22 +131,22 @@ func (o *oncacheMarks) plan(marks []coherency.Mark, removed []string) ([]flowsto
 }
 
 // markFlows returns the flows that write the endpoint's epoch into the packet mark, one per direction. They match only
-// packets of established connections that travel between the Pod and the tunnel and that all policy tables have let pass:
-// the table is reached from ConntrackCommit only. What conntrack has translated, it translated before the first policy table.
+// packets of established connections that travel between the Pod, or the gateway, and the tunnel and that all policy tables have let
+// pass: the table is reached from ConntrackCommit only. What conntrack has translated, it translated before the first policy table.
 //
 // ONCache relies on the verdict and the mark being decided in one translation: a kernel megaflow that still applies old
 // rules must also still write the old epoch. So no established packet is recirculated between the first policy table and
-// ONCacheMark; ct(commit), which recirculates, concerns new connections only and skips this table.
+// ONCacheLocalMark; ct(commit), which recirculates, concerns new connections only and skips these tables.
 func markFlows(g *generator, mark coherency.Mark) []of.Flow {
 	load := of.LoadField{Field: oncacheEpochField.field, Range: oncacheEpochField.bits, Value: uint64(mark.Epoch)}
+	source, opened := fromPod, of.CTMark(oncacheConnectionMark, oncacheConnectionMask)
+	if mark.OFPort == g.node.Gateway.OFPort {
+		source, opened = fromGateway, of.CTMark(gatewayConnectionMark, gatewayConnectionMask)
+	}
 	var flows []of.Flow
 	for _, f := range g.families() {
-		connection := []of.Match{
-			f.ethType,
-			of.CTState("-new+est-rel-inv+trk"),
-			of.CTMark(oncacheConnectionMark, oncacheConnectionMask),
-		}
-		egress := append(matches(of.InPort(mark.OFPort), fromPod.match(), toTunnel.match()), connection...)
+		connection := []of.Match{f.ethType, of.CTState("-new+est-rel-inv+trk"), opened}
+		egress := append(matches(of.InPort(mark.OFPort), source.match(), toTunnel.match()), connection...)
 		ingress := append(matches(fromTunnel.match(), outputToPort.match(), targetOFPortField.is(mark.OFPort).match()), connection...)
 		for _, match := range [][]of.Match{egress, ingress} {
 			flows = append(flows, g.flow(cookieONCache, tableONCacheMark, priorityNormal, match,
@@ -135,6 +154,24 @@ func markFlows(g *generator, mark coherency.Mark) []of.Flow {
 		}
 	}
 	return flows
+}
+
+// localMarkFlows returns the flows that write the endpoint's epoch into packets of established connections between two Pods of this
+// Node. A packet gets the epochs of both, in one translation: that of the destination becomes its queue, from which the kernel's
+// datapath makes skb->priority, and that of the source goes into the packet mark. The destination comes first. Only packets to an
+// announced Pod go on to the source's flow.
+func localMarkFlows(g *generator, mark coherency.Mark) []of.Flow {
+	var flows []of.Flow
+	for _, f := range g.families() {
+		toPod := matches(f.ethType,
+			of.CTState("-new+est-rel-inv+trk"), of.CTMark(oncacheLocalConnectionMark, oncacheLocalConnectionMask),
+			fromPod.match(), packetDestinationField.is(0).match(), outputToPort.match(), targetOFPortField.is(mark.OFPort).match())
+		flows = append(flows, g.flow(cookieONCache, tableONCacheMark, priorityNormal, toPod,
+			of.SetQueue{Queue: uint32(mark.Epoch)}, oncacheLocal.load(), g.toNext(tableONCacheMark)))
+	}
+	load := of.LoadField{Field: oncacheEpochField.field, Range: oncacheEpochField.bits, Value: uint64(mark.Epoch)}
+	return append(flows, g.flow(cookieONCache, tableONCacheLocalMark, priorityNormal, matches(of.InPort(mark.OFPort), oncacheLocal.match()),
+		load, g.toNext(tableONCacheLocalMark)))
 }
 
 // rootActions move the stamp that ONCache's programs have written into the packet mark to a register, at the root of the pipeline.

@@ -70,7 +70,8 @@ func (n *networkPolicy) update(t turn, install []*PolicyRule, remove []uint32, r
 		return nil
 	}
 	// It is unknown which Pods the rules of former rounds were applied to.
-	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: len(stale) > 0}, stale, plans...); err != nil {
+	all := t.Affects(stale, plans...)
+	if err := t.Commit(coherency.Change{Interfaces: change.interfaces(), All: all}, stale, plans...); err != nil {
 		return fmt.Errorf("install %d and remove %d policy rules: %w", len(install), len(remove), err)
 	}
 	n.apply(change)

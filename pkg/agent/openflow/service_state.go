@@ -23,8 +23,8 @@ type serviceState struct {
 	// lost has, by the names of ports with affinity, Endpoints that they have lost and that no port has had since. The switch may have
 	// learned flows to them.
 	lost map[string]map[endpointKey]bool
-	// remote counts, by address, the ports through which Pods reach Endpoints on other Nodes.
-	remote map[netip.Addr]int
+	// pods counts, by address, the ports through which Pods reach Endpoints in the Pod network.
+	pods map[netip.Addr]int
 }
 
 // maxLost bounds what is remembered of one port. A port that has lost more loses its affinities.
@@ -32,7 +32,7 @@ const maxLost = 1000
 
 func newServiceState() serviceState {
 	return serviceState{ports: map[string]*installedPort{}, frontends: map[frontendKey]string{}, users: map[endpointKey]int{},
-		lost: map[string]map[endpointKey]bool{}, remote: map[netip.Addr]int{}}
+		lost: map[string]map[endpointKey]bool{}, pods: map[netip.Addr]int{}}
 }
 
 // installedPort is a port with what the switch has for it.
@@ -96,8 +96,8 @@ type portChange struct {
 	lost []endpointKey
 	// stale are ports whose learned flows the change deletes.
 	stale []*installedPort
-	// remote has the new counts of the addresses in serviceState.remote whose count changes.
-	remote map[netip.Addr]int
+	// pods has the new counts of the addresses in serviceState.pods whose count changes.
+	pods map[netip.Addr]int
 }
 
 // change computes the change of the port to after; nil removes it.
@@ -116,29 +116,29 @@ func (s *serviceState) change(name string, after *installedPort) portChange {
 	}
 	count(c.old, -1)
 	count(after, 1)
-	c.remote = map[netip.Addr]int{}
-	for _, address := range c.old.remoteAddresses() {
-		c.remote[address] = s.remote[address] - 1
+	c.pods = map[netip.Addr]int{}
+	for _, address := range c.old.podAddresses() {
+		c.pods[address] = s.pods[address] - 1
 	}
-	for _, address := range after.remoteAddresses() {
-		if _, counted := c.remote[address]; !counted {
-			c.remote[address] = s.remote[address]
+	for _, address := range after.podAddresses() {
+		if _, counted := c.pods[address]; !counted {
+			c.pods[address] = s.pods[address]
 		}
-		c.remote[address]++
+		c.pods[address]++
 	}
 	c.lost = c.lostEndpoints()
 	c.stale = s.staleAffinities(&c)
 	return c
 }
 
-// remoteAddresses are the addresses by which Pods reach Endpoints of the port on other Nodes, each once.
-func (p *installedPort) remoteAddresses() []netip.Addr {
+// podAddresses are the addresses by which Pods reach Endpoints of the port in the Pod network, each once.
+func (p *installedPort) podAddresses() []netip.Addr {
 	if p == nil {
 		return nil
 	}
 	var addresses []netip.Addr
 	for _, f := range p.Frontends {
-		if !f.NodePort && !slices.Contains(addresses, f.Address.Addr()) && slices.ContainsFunc(p.ForPods(f), Endpoint.OnAnotherNode) {
+		if !f.NodePort && !slices.Contains(addresses, f.Address.Addr()) && slices.ContainsFunc(p.ForPods(f), Endpoint.IsPod) {
 			addresses = append(addresses, f.Address.Addr())
 		}
 	}
@@ -148,8 +148,8 @@ func (p *installedPort) remoteAddresses() []netip.Addr {
 // coherency is what the change means to ONCache: it affects no established flow.
 func (s *serviceState) coherency(c portChange) coherency.Change {
 	var change coherency.Change
-	for address, users := range c.remote {
-		if (users > 0) != (s.remote[address] > 0) {
+	for address, users := range c.pods {
+		if (users > 0) != (s.pods[address] > 0) {
 			if change.Services == nil {
 				change.Services = map[netip.Addr]bool{}
 			}
@@ -191,11 +191,11 @@ func (s *serviceState) apply(c portChange) {
 		}
 	}
 	s.applyAffinities(&c)
-	for address, users := range c.remote {
+	for address, users := range c.pods {
 		if users == 0 {
-			delete(s.remote, address)
+			delete(s.pods, address)
 		} else {
-			s.remote[address] = users
+			s.pods[address] = users
 		}
 	}
 	for k, users := range c.users {

@@ -71,3 +71,6 @@ type Endpoint struct {
 
 // OnAnotherNode tells whether the Endpoint is a Pod of another Node, reached through the tunnel.
 func (e Endpoint) OnAnotherNode() bool { return e.PodNetwork && !e.OnThisNode }
+
+// IsPod tells whether the Endpoint is a Pod of any Node.
+func (e Endpoint) IsPod() bool { return e.PodNetwork }

@@ -305,8 +305,8 @@ func TestServicesEvictNothing(t *testing.T) {
 	}
 }
 
-// ONCache is told by which addresses Pods reach Endpoints on other Nodes.
-func TestServiceAddressesThatLeadToOtherNodes(t *testing.T) {
+// ONCache is told by which addresses Pods reach Endpoints in the Pod network.
+func TestServiceAddressesThatLeadToPods(t *testing.T) {
 	c, _ := newTestClient(t, oncacheFeatures)
 	r := &recorder{}
 	c.SetInterceptor(r)
@@ -317,10 +317,12 @@ func TestServiceAddressesThatLeadToOtherNodes(t *testing.T) {
 		change func() error
 		want   map[netip.Addr]bool
 	}{
-		{"Endpoints on this Node and in host networks", func() error { return c.InstallService(clusterPort(localEndpoint, hostEndpoint)) }, nil},
-		{"one on another Node", func() error { return c.InstallService(clusterPort(localEndpoint, elsewhereEndpoint)) }, map[netip.Addr]bool{clusterIP.Addr(): true}},
+		{"Endpoints in host networks", func() error { return c.InstallService(clusterPort(hostEndpoint)) }, nil},
+		{"a Pod on another Node", func() error { return c.InstallService(clusterPort(hostEndpoint, elsewhereEndpoint)) }, map[netip.Addr]bool{clusterIP.Addr(): true}},
+		{"on none", func() error { return c.InstallService(clusterPort(hostEndpoint)) }, map[netip.Addr]bool{clusterIP.Addr(): false}},
+		{"a Pod on this Node", func() error { return c.InstallService(clusterPort(localEndpoint)) }, map[netip.Addr]bool{clusterIP.Addr(): true}},
 		{"another port", func() error { return c.InstallService(second) }, nil},
-		{"the first port has none any more", func() error { return c.InstallService(clusterPort(localEndpoint)) }, nil},
+		{"the first port has none any more", func() error { return c.InstallService(clusterPort(hostEndpoint)) }, nil},
 		{"the last one", func() error { return c.UninstallService(second.Name) }, map[netip.Addr]bool{clusterIP.Addr(): false}},
 		{"an external address that is Local for others", func() error { return c.InstallService(with(clusterPort(elsewhereEndpoint), at(external))) },
 			map[netip.Addr]bool{loadBalancerIP.Addr(): true}},

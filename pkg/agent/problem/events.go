@@ -38,12 +38,14 @@ func (r *Recorder) sendTo(events record.EventRecorder, nodeName string) {
 			events.Event(about, corev1.EventTypeWarning, string(p.Reason), p.Message)
 		}
 	})
+	r.hear(func(reason, message string) {
+		events.Event(ownNode(nodeName), corev1.EventTypeNormal, reason, message)
+	})
 }
 
 // involved is the object that an Event is about; nil for no Event.
 func involved(s Subject, nodeName string) *corev1.ObjectReference {
-	// Like kubelet: for the Events of a Node, `kubectl describe` expects its name as the UID.
-	own := &corev1.ObjectReference{Kind: kindNode, APIVersion: "v1", Name: nodeName, UID: types.UID(nodeName)}
+	own := ownNode(nodeName)
 	reference := &corev1.ObjectReference{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, UID: types.UID(s.UID)}
 	switch s.Kind {
 	case kindNode:
@@ -61,4 +63,9 @@ func involved(s Subject, nodeName string) *corev1.ObjectReference {
 		return own
 	}
 	return reference
+}
+
+// ownNode refers to this Node. Like kubelet: for the Events of a Node, `kubectl describe` expects its name as the UID.
+func ownNode(name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{Kind: kindNode, APIVersion: "v1", Name: name, UID: types.UID(name)}
 }

@@ -91,6 +91,8 @@ type Recorder struct {
 	dropped int
 	// listeners are told of each problem that is new or has another message. They are called with mu held.
 	listeners []func(Problem)
+	// noteListeners are told of each note, likewise.
+	noteListeners []func(reason, message string)
 }
 
 var _ Reporter = (*Recorder)(nil)
@@ -162,6 +164,23 @@ func (r *Recorder) List() (problems []Problem, dropped int) {
 
 // listen registers a function that is called with each problem that is new or has another message. It must not call the
 // Recorder.
+// Note makes an Event of this Node (type Normal) of something that is not a problem, and that an operator may look for later. The
+// reason is a word in the style of Kubernetes.
+func (r *Recorder) Note(reason, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	klog.InfoS("Note", "reason", reason, "message", message)
+	for _, tell := range r.noteListeners {
+		tell(reason, message)
+	}
+}
+
+func (r *Recorder) hear(tell func(reason, message string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noteListeners = append(r.noteListeners, tell)
+}
+
 func (r *Recorder) listen(tell func(Problem)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

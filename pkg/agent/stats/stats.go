@@ -139,7 +139,7 @@ func (c FlowCounters) EachFlow(yield func(networkpolicy.CachedFlow) bool) error 
 	return c.Flows.EachFlow(func(f datapath.Flow) bool {
 		return yield(networkpolicy.CachedFlow{
 			Egress: f.Direction == datapath.DirectionEgress, Protocol: f.Protocol, Source: f.Source, Destination: f.Destination,
-			Translated: f.Translated, Created: f.Created, Packets: f.Packets, Bytes: f.Bytes,
+			Translated: f.Translated, SourceTranslated: f.SourceTranslated, Created: f.Created, Packets: f.Packets, Bytes: f.Bytes,
 		})
 	})
 }

@@ -117,11 +117,11 @@ func TestFlowCounters(t *testing.T) {
 	pod, peer := netip.MustParseAddrPort("10.10.1.2:40000"), netip.MustParseAddrPort("10.10.2.2:80")
 	counters := FlowCounters{Flows: flows{
 		{Direction: datapath.DirectionEgress, Protocol: 6, Source: pod, Destination: peer, Translated: pod, Packets: 5, Bytes: 500},
-		{Direction: datapath.DirectionIngress, Protocol: 6, Source: peer, Destination: pod, Packets: 4, Bytes: 400},
+		{Direction: datapath.DirectionIngress, Protocol: 6, Source: peer, Destination: pod, Translated: peer, SourceTranslated: true, Packets: 4, Bytes: 400},
 	}}
 	want := []networkpolicy.CachedFlow{
 		{Egress: true, Protocol: 6, Source: pod, Destination: peer, Translated: pod, Packets: 5, Bytes: 500},
-		{Protocol: 6, Source: peer, Destination: pod, Packets: 4, Bytes: 400},
+		{Protocol: 6, Source: peer, Destination: pod, Translated: peer, SourceTranslated: true, Packets: 4, Bytes: 400},
 	}
 	for _, limit := range []int{1, 2} {
 		var got []networkpolicy.CachedFlow

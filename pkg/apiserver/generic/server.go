@@ -41,6 +41,11 @@ func Install(server *genericapiserver.GenericAPIServer, reads, changes map[strin
 	for path, read := range reads {
 		mux.HandleFunc(path, byMethod(read, changes[path]))
 	}
+	for path, change := range changes {
+		if reads[path] == nil {
+			mux.HandleFunc(path, byMethod(nil, change))
+		}
+	}
 	routes.Profiling{}.Install(mux)
 }
 

@@ -27,7 +27,6 @@ func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 	return []unbuiltSwitch{
 		{"noSNAT", c.NoSNAT, "", "it is for trafficEncapMode noEncap: leave it out"},
 		{"enableBridgingMode", c.EnableBridgingMode, "", "Pods would not be connected to the Node's network: leave it out if they may have addresses of the Pod network only"},
-		{"flowExporter.enable", c.FlowExporter.Enable, features.FlowExporter, ""},
 		{"nodePortLocal.enable", c.NodePortLocal.Enable, features.NodePortLocal, ""},
 		{"multicast.enable", c.Multicast.Enable, features.Multicast, ""},
 		{"multicluster.enableGateway", c.Multicluster.EnableGateway, features.Multicluster, ""},
@@ -42,6 +41,9 @@ func unbuiltSwitches(c *AgentConfig) []unbuiltSwitch {
 // other settings, as in Antrea, or because this version does not have the feature.
 func (c *AgentConfig) WithoutEffect(gates featuregate.FeatureGate) []string {
 	var lines []string
+	if c.FlowExporter.Enable && !gates.Enabled(features.FlowExporter) {
+		lines = append(lines, fmt.Sprintf("flowExporter.enable needs the feature gate %s", features.FlowExporter))
+	}
 	for _, s := range unbuiltSwitches(c) {
 		switch {
 		case !s.on:

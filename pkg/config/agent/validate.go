@@ -65,6 +65,7 @@ func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs = append(errs, validateCIDRs(c)...)
 	errs = append(errs, validateSkipServices(c)...)
 	errs = append(errs, validateHealthAddress(c)...)
+	errs = append(errs, validateFlowExporter(c, gates)...)
 	return errors.Join(append(errs, config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)...)...)
 }
 

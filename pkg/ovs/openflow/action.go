@@ -40,8 +40,12 @@ type (
 	PushVLAN struct{ EthType uint16 }
 	// PopVLAN removes the outermost VLAN header (OFPAT_POP_VLAN).
 	PopVLAN struct{}
-	DecTTL  struct{}
-	Output  struct{ Port uint32 }
+	// SetQueue chooses the queue of the port that the packet leaves through (OFPAT_SET_QUEUE). With the kernel's datapath it sets
+	// skb->priority to 0x10000 + Queue + 1, whether the port has queues or not (OVS, dpif_netlink_queue_to_priority); Queue must be
+	// below 0xf000.
+	SetQueue struct{ Queue uint32 }
+	DecTTL   struct{}
+	Output   struct{ Port uint32 }
 	// OutputField sends to the port whose number is in Field[Range] (NXAST_OUTPUT_REG).
 	OutputField struct {
 		Field Field
@@ -132,6 +136,7 @@ func (SetEthDst) isAction()    {}
 func (SetTunnelDst) isAction() {}
 func (PushVLAN) isAction()     {}
 func (PopVLAN) isAction()      {}
+func (SetQueue) isAction()     {}
 func (DecTTL) isAction()       {}
 func (Output) isAction()       {}
 func (OutputField) isAction()  {}

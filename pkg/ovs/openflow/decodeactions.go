@@ -85,6 +85,8 @@ func parseAction(typ uint16, b []byte) (Action, error) {
 		return PushVLAN{uint16(argument >> 16)}, nil
 	case actionPopVLAN:
 		return PopVLAN{}, nil
+	case actionSetQueue:
+		return SetQueue{argument}, nil
 	case actionGroup:
 		return Group{argument}, nil
 	case actionDecTTL:

@@ -18,6 +18,7 @@ const (
 	actionOutput       = 0
 	actionPushVLAN     = 17
 	actionPopVLAN      = 18
+	actionSetQueue     = 21
 	actionGroup        = 22
 	actionDecTTL       = 24
 	actionSetField     = 25
@@ -134,6 +135,8 @@ func appendAction(b []byte, v version, a Action) ([]byte, error) {
 		return appendPlain(b, actionPushVLAN, uint32(a.EthType)<<16), nil
 	case PopVLAN:
 		return appendPlain(b, actionPopVLAN, 0), nil
+	case SetQueue:
+		return appendPlain(b, actionSetQueue, a.Queue), nil
 	case DecTTL:
 		return appendLibrary(b, libraryDecTTL())
 	case Group:

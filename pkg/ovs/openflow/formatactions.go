@@ -44,6 +44,8 @@ func actionText(a Action) string {
 		return fmt.Sprintf("push_vlan:0x%04x", a.EthType)
 	case PopVLAN:
 		return "pop_vlan"
+	case SetQueue:
+		return fmt.Sprintf("set_queue:%d", a.Queue)
 	case DecTTL:
 		return "dec_ttl"
 	case Output:

@@ -211,6 +211,7 @@ var everyAction = []struct {
 	{"set_field:10.0.0.1->ip_src", []Match{ip4}, []Action{SetField{Field: FieldIPv4Src, Value: []byte{10, 0, 0, 1}}}},
 	{"set_field:fd00::1->ipv6_dst", []Match{ip6}, []Action{SetField{Field: FieldIPv6Dst, Value: netip.MustParseAddr("fd00::1").AsSlice()}}},
 	{"push_vlan:0x8100,set_field:4101->vlan_vid,output:1", nil, []Action{PushVLAN{0x8100}, SetField{Field: FieldVLANID, Value: []byte{0x10, 5}}, Output{1}}},
+	{"set_queue:7,output:1", nil, []Action{SetQueue{7}, Output{1}}},
 	{"pop_vlan,output:1", []Match{HasVLAN()}, []Action{PopVLAN{}, Output{1}}},
 	{"resubmit(3,7)", nil, []Action{ResubmitFrom{Port: 3, Table: 7}}},
 	{"resubmit(LOCAL,7)", nil, []Action{ResubmitFrom{Port: PortLocal, Table: 7}}},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/antrea-oncache/antrea/test/bench/agentstate"
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
@@ -133,7 +134,7 @@ func (b *bed) makePods(ctx context.Context, kind string) (pods benchbed.Link, er
 	return pods, startServers(pods, result.Off)
 }
 
-// configure changes the agents' configuration and restarts them.
+// configure changes the agents' configuration, restarts them, and waits for the cache: all changes are with the gate on.
 func (b *bed) configure(ctx context.Context, change map[string]any) error {
 	b.progress.Printf("cost: %v", change)
 	return b.cluster.EachNode(func(n *cluster.Node) error {
@@ -145,7 +146,10 @@ func (b *bed) configure(ctx context.Context, change map[string]any) error {
 		if err != nil {
 			return err
 		}
-		return n.RestartAgent(ctx)
+		if err := n.RestartAgent(ctx); err != nil {
+			return err
+		}
+		return agentstate.WaitCacheActive(ctx, n)
 	})
 }
 

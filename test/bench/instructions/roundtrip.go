@@ -5,13 +5,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/bench/agentstate"
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
@@ -76,14 +75,9 @@ func startServers(link benchbed.Link, state result.State) error {
 
 // hits returns how many packets the first Node has sent over the fast path.
 func (b *bed) hits(ctx context.Context) (uint64, error) {
-	n := b.cluster.Nodes[0]
-	out, err := antctl(ctx, n, "get", "oncache", "-o", "json")
+	s, err := agentstate.Cache(ctx, b.cluster.Nodes[0])
 	if err != nil {
 		return 0, err
-	}
-	var s api.Status
-	if err := json.Unmarshal([]byte(out), &s); err != nil {
-		return 0, fmt.Errorf("%s: output of antctl get oncache: %w", n.Name, err)
 	}
 	return s.Egress.Hits, nil
 }

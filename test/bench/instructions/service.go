@@ -14,6 +14,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/antrea-oncache/antrea/test/bench/agentstate"
 	benchbed "github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
@@ -60,7 +61,7 @@ func waitForService(ctx context.Context, n *cluster.Node, name string, endpoint 
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		out, err := antctl(ctx, n, "get", "ovsflows", "-S", name, "-n", namespace)
+		out, err := agentstate.Antctl(ctx, n, "get", "ovsflows", "-S", name, "-n", namespace)
 		if err == nil && strings.Count(out, fmt.Sprintf("nat(dst=%s:", endpoint)) >= len(protocols) {
 			return nil
 		}
@@ -70,9 +71,4 @@ func waitForService(ctx context.Context, n *cluster.Node, name string, endpoint 
 		case <-tick.C:
 		}
 	}
-}
-
-// antctl runs a command of antctl as in the agent's Pod.
-func antctl(ctx context.Context, n *cluster.Node, args ...string) (string, error) {
-	return n.Exec(ctx, append([]string{"env", "POD_NAME=antrea-agent-" + n.Name, "antctl"}, args...)...)
 }

@@ -60,7 +60,7 @@ type way struct {
 var ways = []way{
 	{"ClusterIP", serviceOff, serviceOn, true},
 	{"same Node", sameNodeOff, sameNodeOn, false},
-	{"Node to Pod", fromNodeOff, fromNodeOn, false},
+	{"Node to Pod", fromNodeOff, fromNodeOn, true},
 }
 
 // table has instructions per round trip, 0 where nothing was measured.

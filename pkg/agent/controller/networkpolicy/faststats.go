@@ -13,12 +13,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/cputime"
 )
 
 const (
 	// fastStatsInterval is the minimum time between two readings of the cache's counters.
 	fastStatsInterval = 5 * time.Second
-	// fastStatsShare bounds the CPU time of readings: after a reading comes a pause of fastStatsShare times its duration.
+	// fastStatsShare bounds the CPU time of readings: after a reading comes a pause of fastStatsShare times what it has taken.
 	fastStatsShare = 20
 )
 
@@ -28,17 +29,18 @@ type CachedFlow struct {
 	Egress              bool
 	Protocol            uint8
 	Source, Destination netip.AddrPort
-	// Translated is what becomes of the destination of an egress flow, or of the source of another one, in a connection to a
-	// Service. It is the zero AddrPort in others.
-	Translated netip.AddrPort
+	// Translated is what becomes of the destination in a connection to a Service, or of the source if SourceTranslated is set. It
+	// is the zero AddrPort in others.
+	Translated       netip.AddrPort
+	SourceTranslated bool
 	// Created is when the entry was made, which tells whether it is the same as at another reading.
 	Created        uint64
 	Packets, Bytes uint64
 }
 
-// ends identifies the connection, by the local Pod and the Pod on the other Node.
+// ends identifies the connection, by its two Pods.
 func (f CachedFlow) ends() ends {
-	if f.Egress && f.Translated.IsValid() {
+	if f.Translated.IsValid() && !f.SourceTranslated {
 		return endsOf(f.Protocol, f.Source, f.Translated)
 	}
 	return endsOf(f.Protocol, f.Source, f.Destination)
@@ -109,15 +111,16 @@ func (s *FastStats) Restore(state FastState) {
 // Run reads until ctx ends.
 func (s *FastStats) Run(ctx context.Context) {
 	for {
-		began := time.Now()
-		if _, err := s.Read(); err != nil {
+		var err error
+		spent := cputime.Of(func() { _, err = s.Read() })
+		if err != nil {
 			klog.ErrorS(err, "Could not read what the fast path has carried for NetworkPolicies")
 		}
 		if s.Owned != nil {
 			owned := s.Owned()
 			s.Forget(func(id uint32, _ FastCount) bool { return owned(id) })
 		}
-		timer := time.NewTimer(max(fastStatsInterval, fastStatsShare*time.Since(began)))
+		timer := time.NewTimer(max(fastStatsInterval, fastStatsShare*spent))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

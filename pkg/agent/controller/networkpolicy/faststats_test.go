@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,9 +20,14 @@ import (
 type cachedFlows struct {
 	flows []CachedFlow
 	err   error
+	// delay is how long a reading takes; readings counts them.
+	delay    time.Duration
+	readings int
 }
 
 func (c *cachedFlows) EachFlow(yield func(CachedFlow) bool) error {
+	c.readings++
+	time.Sleep(c.delay)
 	for _, f := range c.flows {
 		if !yield(f) {
 			break
@@ -75,13 +81,24 @@ func TestFastStats(t *testing.T) {
 	})
 }
 
+// A reading that waits for the CPU, or for the kernel, takes no CPU time, and is not followed by a long pause.
+func TestFastStatsOfABusyNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := &cachedFlows{delay: 10 * time.Second}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		NewFastStats(cache, &connectionTable{}).Run(ctx)
+		require.GreaterOrEqual(t, cache.readings, 3)
+	})
+}
+
 // A connection to a Service counts for the rules that have admitted it, and an entry of an earlier direct one does not disturb.
 func TestFastStatsThroughService(t *testing.T) {
 	client, server := netip.AddrPortFrom(localPod, 1), netip.AddrPortFrom(remotePod, 80)
 	service := netip.MustParseAddrPort("10.96.0.1:443")
 	cache := &cachedFlows{flows: []CachedFlow{
 		{Egress: true, Protocol: of.IPProtoTCP, Source: client, Destination: service, Translated: server, Packets: 10, Bytes: 1000},
-		{Protocol: of.IPProtoTCP, Source: server, Destination: client, Translated: service, Packets: 5, Bytes: 50},
+		{Protocol: of.IPProtoTCP, Source: server, Destination: client, Translated: service, SourceTranslated: true, Packets: 5, Bytes: 50},
 	}}
 	c := connection(localPod, 1, remotePod, fromPod)
 	c.Original.Destination, c.Original.DestinationPort = service.Addr(), service.Port()

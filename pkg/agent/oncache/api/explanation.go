@@ -98,7 +98,7 @@ type ExplainedConnection struct {
 
 // ExplainedPod is one end.
 type ExplainedPod struct {
-	// Pod is its namespace/name.
+	// Pod is its namespace/name; "" if only the address is known.
 	Pod string `json:"pod"`
 	IP  string `json:"ip"`
 	// Local is set when the Pod is on this Node.

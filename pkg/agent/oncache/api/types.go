@@ -4,6 +4,8 @@
 // Package api declares what the agent's path /oncache answers and antctl get oncache prints.
 package api
 
+import "time"
+
 // States of the cache.
 const (
 	// StateActive: established flows take the fast path.
@@ -21,7 +23,9 @@ const (
 
 // Status is the summary of one Node's cache.
 type Status struct {
-	State string `json:"state"`
+	// Time is when the counters were read.
+	Time  time.Time `json:"time,omitzero"`
+	State string    `json:"state"`
 	// Reason says why the state is Unavailable or Suspended.
 	Reason       string `json:"reason,omitempty"`
 	Mode         string `json:"mode,omitempty"`
@@ -53,6 +57,8 @@ type DirectionStats struct {
 	// Hits are packets that took the fast path; Misses are packets of a cacheable kind that had no usable entry.
 	Hits   uint64 `json:"hits"`
 	Misses uint64 `json:"misses"`
+	// LocalHits are the Hits from one Pod of the Node to another; they are part of egress.
+	LocalHits uint64 `json:"localHits,omitempty"`
 	// WouldHit are packets that would have been hits, in mode observe.
 	WouldHit uint64 `json:"wouldHit,omitempty"`
 	// MissReasons splits Misses; Leases are the misses that confirmed live entries.
@@ -72,10 +78,14 @@ type FlowInfo struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
 	// Translated is, in a connection to a Service, what becomes of the destination of an egress flow (the Endpoint) or of the
-	// source of an ingress flow (the Service); "" in others.
-	Translated string `json:"translated,omitempty"`
-	Pod        string `json:"pod"` // namespace/name of the local Pod
-	Node       string `json:"node"`
+	// source of an ingress flow (the Service); "" in others. Within this Node both directions are egress flows; of the answers to
+	// the client, it is what becomes of the source. SourceTranslated says that it is the source.
+	Translated       string `json:"translated,omitempty"`
+	SourceTranslated bool   `json:"sourceTranslated,omitempty"`
+	Pod              string `json:"pod"` // namespace/name of the local Pod
+	// Node is the remote Node, or "" for a flow within this Node. Then Peer is the Pod that receives, as namespace/name.
+	Node string `json:"node"`
+	Peer string `json:"peer,omitempty"`
 	// State is "active", or why the next packet takes the slow path.
 	State   string `json:"state"`
 	Packets uint64 `json:"packets"`
@@ -126,6 +136,14 @@ type Conntrack struct {
 	Segments uint64 `json:"segments"`
 	Idle     uint64 `json:"idle"`
 	Failed   uint64 `json:"failed"`
+}
+
+// Flushed is what a flush has evicted.
+type Flushed struct {
+	// Scope is "Pod <namespace>/<name>", "Node <name>" or "all".
+	Scope string `json:"scope"`
+	// Entries is the number of entries, of both directions, that were valid until then.
+	Entries int `json:"entries"`
 }
 
 // ModeInfo is the mode that the operator wants.

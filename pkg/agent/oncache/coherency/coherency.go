@@ -31,15 +31,15 @@ type Change struct {
 	// RemovedNodes are names of remote Nodes that cease to exist with this change.
 	RemovedNodes []string
 	// Services are addresses of Services for which the change matters as follows: from now on, connections of Pods to them may
-	// (true) or cannot (false) be opened to an Endpoint on another Node. That affects no flow that is established.
+	// (true) or cannot (false) be opened to an Endpoint in the Pod network. That affects no flow that is established.
 	Services map[netip.Addr]bool
 	// All is set when the change may affect any flow, for example a replay of the whole pipeline.
 	All bool
 }
 
-// Mark is the content of the two mark flows (egress and ingress) of one local Pod interface: from now on Open vSwitch
-// writes Epoch (0..511) into bits 20-29 of the packet mark of its established connections. 0 means that nothing may be
-// learned from them.
+// Mark is the content of the mark flows of one local Pod interface: from now on Open vSwitch writes Epoch (0..511) into packets
+// of its established connections. It goes into bits 20-29 of the packet mark, except in packets that the interface receives from
+// another Pod of this Node: there it becomes the queue. 0 means that nothing may be learned from them.
 type Mark struct {
 	InterfaceName string
 	OFPort        uint32

@@ -43,6 +43,9 @@ const (
 	RoleNetkitPod
 	// RoleUplink carries tunnel packets: Ingress on ingress, Egress-Init on egress.
 	RoleUplink
+	// RoleGateway is the gateway's interface, behind which is the host's own stack: the gateway's Egress on egress, its
+	// Ingress-Init on ingress.
+	RoleGateway
 )
 
 // program is one program of a role and its attach point.
@@ -55,10 +58,16 @@ type program struct {
 }
 
 func (d *Datapath) programs(role Role) []program {
-	if role == RoleUplink {
+	switch role {
+	case RoleUplink:
 		return []program{
 			{object.BpfProgOncacheIngress, d.objects.OncacheIngress, ebpf.AttachTCXIngress, true},
 			{object.BpfProgOncacheEgressInit, d.objects.OncacheEgressInit, ebpf.AttachTCXEgress, false},
+		}
+	case RoleGateway:
+		return []program{
+			{object.BpfProgOncacheGatewayEgress, d.objects.OncacheGatewayEgress, ebpf.AttachTCXEgress, true},
+			{object.BpfProgOncacheGatewayIngressInit, d.objects.OncacheGatewayIngressInit, ebpf.AttachTCXIngress, false},
 		}
 	}
 	egress := ebpf.AttachTCXIngress
@@ -189,6 +198,12 @@ func isAt(info *link.Info, ifindex int, attach ebpf.AttachType) bool {
 	return err == nil && netkit.Ifindex == uint32(device.Attrs().ParentIndex)
 }
 
+// attachable are the programs of all roles.
+var attachable = []string{
+	object.BpfProgOncacheEgress, object.BpfProgOncacheEgressInit, object.BpfProgOncacheIngress, object.BpfProgOncacheIngressInit,
+	object.BpfProgOncacheGatewayEgress, object.BpfProgOncacheGatewayIngressInit,
+}
+
 // Detach removes our programs from an interface, which may already be gone.
 func (d *Datapath) Detach(ifindex int) error {
 	return detach(d.opts.PinPath, ifindex)
@@ -196,7 +211,7 @@ func (d *Datapath) Detach(ifindex int) error {
 
 func detach(pinPath string, ifindex int) error {
 	var errs []error
-	for _, name := range []string{object.BpfProgOncacheEgress, object.BpfProgOncacheEgressInit, object.BpfProgOncacheIngress, object.BpfProgOncacheIngressInit} {
+	for _, name := range attachable {
 		errs = append(errs, removeLink(filepath.Join(pinPath, linksDir, linkName(ifindex, name))))
 	}
 	return errors.Join(append(errs, detachClsact(ifindex))...)

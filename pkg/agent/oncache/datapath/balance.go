@@ -175,14 +175,19 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 	}
 	err := b.d.Flows(func(f Flow) bool {
 		m, k := f.in(), f.kind()
-		if f.EndpointSlot >= MaxEndpoints || plans[m][f.EndpointSlot][k] <= 0 {
+		if f.EndpointSlot >= MaxEndpoints || f.PeerSlot >= MaxEndpoints || plans[m][f.EndpointSlot][k] <= 0 {
 			return true
 		}
 		remove(&f, m, f.Source, f.Destination)
 		// TCP must not stay on the fast path with one direction alone.
 		if f.Protocol == unix.IPPROTO_TCP && k != shares.Void {
-			_, source, destination := f.opposite()
-			remove(&f, m.Opposite(), source, destination)
+			source, destination := f.answer()
+			if f.Local {
+				f.EndpointSlot = f.PeerSlot
+			} else {
+				m = m.Opposite()
+			}
+			remove(&f, m, source, destination)
 		}
 		return true
 	})

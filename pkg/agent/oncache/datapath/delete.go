@@ -37,6 +37,10 @@ func (d *Datapath) DeleteFlow(protocol uint8, client, dialed, server netip.AddrP
 
 // deleteEntry removes one entry and says whether it was there. The programs' counts are the caller's business.
 func (d *Datapath) deleteEntry(m object.FlowMap, e ends) (found bool, err error) {
+	done, err := d.removing(m, e)
+	if err != nil {
+		return false, err
+	}
 	if m >= object.Egress6 {
 		err = d.objectOf(m).Delete(e.key6())
 	} else {
@@ -48,6 +52,7 @@ func (d *Datapath) deleteEntry(m object.FlowMap, e ends) (found bool, err error)
 	if err != nil {
 		return false, fmt.Errorf("delete the entry from %v to %v of map %v: %w", e.source, e.destination, d.objectOf(m), err)
 	}
+	done()
 	return true, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -22,12 +23,17 @@ const MaxEpoch = 511
 // MaxEndpoints is the number of slots for local Pods.
 const MaxEndpoints = 1024
 
-// Endpoint is a local Pod's interface.
+// Endpoint is a local Pod's interface, or the gateway's.
 type Endpoint struct {
 	IfIndex int
+	// Gateway is set for the gateway's interface.
+	Gateway bool
 	// IPv4 and IPv6 are the addresses for which the Pod may use the cache; the zero Addr where it has none of the family.
-	IPv4, IPv6      netip.Addr
+	IPv4, IPv6 netip.Addr
+	// MAC and GatewayMAC are source and destination of the frames that it sends.
 	MAC, GatewayMAC net.HardwareAddr
+	// Netkit is set when the Pod's programs are attached as RoleNetkitPod.
+	Netkit bool
 }
 
 // EndpointState returns generation and epoch of a slot. Generations continue from one Pod in the slot to the next.
@@ -51,16 +57,31 @@ func (d *Datapath) SetEndpoint(slot int, e Endpoint) error {
 	s.Ip6 = object.Wire6(e.IPv6)
 	copy(s.Mac[:], e.MAC)
 	copy(s.GatewayMac[:], e.GatewayMAC)
+	atomic.StoreUint32(&s.Flags, e.flags())
 	atomic.StoreUint32(&s.Ifindex, uint32(e.IfIndex))
 	if err := d.objects.EndpointSlots.Put(uint32(e.IfIndex), uint32(slot)); err != nil {
 		return fmt.Errorf("announce endpoint on interface index %d: %w", e.IfIndex, err)
 	}
 	for _, ip := range addresses(s) {
+		d.forgetFormer(ip)
 		if err := d.objects.EndpointIps.Put(addressKey(ip), uint32(slot)); err != nil {
 			return fmt.Errorf("announce address %v of the endpoint on interface index %d: %w", ip, e.IfIndex, err)
 		}
 	}
 	return nil
+}
+
+// ENDPOINT_NETKIT and ENDPOINT_GATEWAY of bpf/oncache/types.h.
+const endpointNetkit, endpointGateway = 1, 2
+
+func (e *Endpoint) flags() (flags uint32) {
+	if e.Netkit {
+		flags |= endpointNetkit
+	}
+	if e.Gateway {
+		flags |= endpointGateway
+	}
+	return flags
 }
 
 // addresses are those that a slot was last filled with.
@@ -101,8 +122,27 @@ func (d *Datapath) FormerEpochs() map[netip.Addr]uint32 {
 	return out
 }
 
+// forgetFormer takes an address out of all slots without a Pod: the epochs of the Pod that has it now go on from theirs. One Pod at a time has it.
+func (d *Datapath) forgetFormer(ip netip.Addr) {
+	for slot := range d.endpoints.Elements {
+		if s := &d.endpoints.Elements[slot]; atomic.LoadUint32(&s.Ifindex) == 0 {
+			forget(s, ip)
+		}
+	}
+}
+
+func forget(s *object.BpfOncEndpoint, ip netip.Addr) {
+	switch {
+	case !slices.Contains(addresses(s), ip):
+	case ip.Is4():
+		atomic.StoreUint32(&s.Ip4, 0)
+	default:
+		s.Ip6 = [4]uint32{}
+	}
+}
+
 // ClearEndpoint withdraws a slot's Pod. PublishEndpoint must have advanced its generation before, with epoch 0. The address
-// stays for FormerEpochs.
+// stays for FormerEpochs, unless it belongs to another slot by now.
 func (d *Datapath) ClearEndpoint(slot int) error {
 	s := &d.endpoints.Elements[slot]
 	ifindex := atomic.SwapUint32(&s.Ifindex, 0)
@@ -119,12 +159,15 @@ func (d *Datapath) ClearEndpoint(slot int) error {
 	return errors.Join(errs...)
 }
 
-// withdrawAddress removes an address, unless it belongs to another slot by now.
+// withdrawAddress removes an address, unless it belongs to another slot by now, whose record counts then.
 func (d *Datapath) withdrawAddress(ip netip.Addr, slot int) error {
 	var owner uint32
 	err := d.objects.EndpointIps.Lookup(addressKey(ip), &owner)
-	if err == nil && owner == uint32(slot) {
+	switch {
+	case err == nil && owner == uint32(slot):
 		err = d.objects.EndpointIps.Delete(addressKey(ip))
+	case err == nil:
+		forget(&d.endpoints.Elements[slot], ip)
 	}
 	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("withdraw endpoint address %v: %w", ip, err)

@@ -26,7 +26,12 @@ func TestAddressGoesToAnotherSlot(t *testing.T) {
 	require.EqualValues(t, harness.PodSlot+1, owner())
 	require.NoError(t, w.ClearEndpoint(harness.PodSlot))
 	require.EqualValues(t, harness.PodSlot+1, owner())
+	w.NoteEpoch(harness.PodSlot+1, 7)
+	require.EqualValues(t, 7, w.FormerEpochs()[harness.PodIP])
+	w.NoteEpoch(harness.PodSlot, 9)
+	require.EqualValues(t, 7, w.FormerEpochs()[harness.PodIP], "not those of the slot that had it before")
 	require.NoError(t, w.ClearEndpoint(harness.PodSlot+1))
+	require.EqualValues(t, 7, w.FormerEpochs()[harness.PodIP])
 	var slot uint32
 	require.Error(t, w.Maps.EndpointIps.Lookup(keyOf(harness.PodIP), &slot))
 }
@@ -34,4 +39,25 @@ func TestAddressGoesToAnotherSlot(t *testing.T) {
 // keyOf returns the key of endpoint_ips.
 func keyOf(ip netip.Addr) object.BpfOncAddress {
 	return object.BpfOncAddress{Addr: object.Wire6(netip.AddrFrom16(ip.As16()))}
+}
+
+// TestLatestEpochOfAnAddress: agents give a Pod different slots. What is left in a former one must not hide how far its epochs are.
+func TestLatestEpochOfAnAddress(t *testing.T) {
+	w := harness.NewWorld(t)
+	pod := datapath.Endpoint{IfIndex: w.PodIf, IPv4: harness.PodIP, IPv6: harness.PodIP6, MAC: harness.PodMAC, GatewayMAC: harness.GatewayMAC}
+	w.NoteEpoch(harness.PodSlot, 5)
+	require.NoError(t, w.Reset())
+	require.Equal(t, map[netip.Addr]uint32{harness.PodIP: 5, harness.PodIP6: 5}, w.FormerEpochs())
+	for i, slot := range []int{harness.PodSlot - 1, harness.PodSlot + 1, harness.PodSlot} {
+		epoch := uint32(6 + i)
+		require.NoError(t, w.SetEndpoint(slot, pod))
+		w.NoteEpoch(slot, epoch)
+		require.Equal(t, map[netip.Addr]uint32{harness.PodIP: epoch, harness.PodIP6: epoch}, w.FormerEpochs(), "slot %d", slot)
+		require.NoError(t, w.Reset())
+	}
+	require.NoError(t, w.SetEndpoint(0, datapath.Endpoint{IfIndex: w.PodIf, IPv4: harness.PodIP, MAC: harness.PodMAC, GatewayMAC: harness.GatewayMAC}))
+	w.NoteEpoch(0, 9)
+	former := w.FormerEpochs()
+	require.EqualValues(t, 9, former[harness.PodIP])
+	require.Contains(t, former, harness.PodIP6, "an address that nobody has got since")
 }

@@ -30,12 +30,17 @@ type Flow struct {
 	// Source and Destination are those of a packet before Open vSwitch: as the Pod sends it, or as it arrives in the tunnel.
 	Source      netip.AddrPort
 	Destination netip.AddrPort
-	// Translated is what Open vSwitch makes of an egress flow's destination or of an ingress flow's source: the Endpoint of a
-	// Service, or its address. It is the zero AddrPort if that stays as it is.
+	// Translated is what Open vSwitch makes of the destination: the Endpoint of a Service. If SourceTranslated is set, it is what
+	// becomes of the source: the Service. It is the zero AddrPort if both stay as they are.
 	Translated       netip.AddrPort
+	SourceTranslated bool
 	Protocol         uint8
 	EndpointSlot     int
 	NodeSlot         int
+	// Local is set for a flow between two Pods of this Node. Both directions are egress entries then, PeerSlot is the slot of the
+	// Pod that receives, and NodeSlot is -1.
+	Local            bool
+	PeerSlot         int
 	Packets, Bytes   uint64
 	Created          uint64 // when the entry was made, in ns of CLOCK_MONOTONIC_COARSE
 	Age              time.Duration
@@ -44,7 +49,7 @@ type Flow struct {
 	OwnProved        bool
 	OtherProved      bool
 	CurrentEndpoint  bool // generations still match
-	CurrentNode      bool
+	CurrentNode      bool // that of the Node, or of the local Pod that receives
 	CurrentEverybody bool
 }
 
@@ -59,38 +64,55 @@ type Seen struct {
 	ZeroWindow, Data bool
 }
 
+// oppositeDirection returns the direction of the entry of the connection's other half.
+func (f *Flow) oppositeDirection() Direction {
+	if f.Direction == DirectionEgress && !f.Local {
+		return DirectionIngress
+	}
+	return DirectionEgress
+}
+
 // Proved reports whether Open vSwitch has been seen to pass the flow: for UDP this direction, for TCP both.
 func (f *Flow) Proved() bool {
 	return f.OwnProved && (f.OtherProved || f.Protocol == unix.IPPROTO_UDP)
 }
 
 // Sent returns source and destination of the connection's packets as the local Pod sends them, whichever direction the entry
-// is for. Conntrack knows the connection by these.
+// is for. Of two local Pods it is the one that the entry is for. Conntrack knows the connection by these.
 func (f *Flow) Sent() (source, destination netip.AddrPort) {
-	switch {
-	case f.Direction == DirectionEgress:
+	if f.Direction == DirectionEgress {
 		return f.Source, f.Destination
-	case f.Translated.IsValid():
-		return f.Destination, f.Translated
 	}
-	return f.Destination, f.Source
+	return f.answer()
 }
 
-// Received returns source and destination of the connection's packets to the local Pod as they arrive in the tunnel.
+// Received returns source and destination of the connection's packets to the local Pod before Open vSwitch: as they arrive in the
+// tunnel, or as another Pod of the Node sends them.
 func (f *Flow) Received() (source, destination netip.AddrPort) {
-	switch {
-	case f.Direction == DirectionIngress:
+	if f.Direction == DirectionIngress {
 		return f.Source, f.Destination
-	case f.Translated.IsValid():
-		return f.Translated, f.Source
 	}
-	return f.Destination, f.Source
+	return f.answer()
+}
+
+// answer returns source and destination of the connection's other half.
+func (f *Flow) answer() (source, destination netip.AddrPort) {
+	switch {
+	case !f.Translated.IsValid():
+		return f.Destination, f.Source
+	case f.SourceTranslated:
+		return f.Destination, f.Translated
+	}
+	return f.Translated, f.Source
 }
 
 // Active reports whether the next packet of the flow would take the fast path, as far as the entry decides.
 func (f *Flow) Active() bool {
 	return f.Proved() && f.CurrentEndpoint && f.CurrentNode && f.CurrentEverybody && f.LeaseLeft >= 0
 }
+
+// localPeer is LOCAL_PEER of bpf/oncache/types.h.
+const localPeer = 0x8000
 
 // flowBatch is the number of entries per system call.
 const flowBatch = 4096
@@ -145,20 +167,10 @@ func (d *Datapath) Flow(direction Direction, protocol uint8, source, destination
 	return lookUp(d.objects.IngressFlows6, e.key6(), func(v object.BpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
 }
 
-// opposite returns the key of the entry of the other direction of the flow's connection.
-func (f *Flow) opposite() (direction Direction, source, destination netip.AddrPort) {
-	if f.Direction == DirectionEgress {
-		source, destination = f.Received()
-		return DirectionIngress, source, destination
-	}
-	source, destination = f.Sent()
-	return DirectionEgress, source, destination
-}
-
 // Opposite returns the entry of the other direction of the flow's connection, or nil if there is none.
 func (d *Datapath) Opposite(f *Flow) (*Flow, error) {
-	direction, source, destination := f.opposite()
-	return d.Flow(direction, f.Protocol, source, destination)
+	source, destination := f.answer()
+	return d.Flow(f.oppositeDirection(), f.Protocol, source, destination)
 }
 
 // egress6 and ingress6 return the value of an IPv4 map, which is the beginning of that of an IPv6 map, as the latter. The
@@ -166,7 +178,7 @@ func (d *Datapath) Opposite(f *Flow) (*Flow, error) {
 func egress6(v object.BpfOncEgress4) object.BpfOncEgress {
 	return object.BpfOncEgress{
 		V: v.V, Seen: v.Seen, Packets: v.Packets, Bytes: v.Bytes, Created: v.Created,
-		To: object.BpfOncTranslation{Port: v.To.Port, Addr: [4]uint32{v.To.Addr}},
+		To: object.BpfOncTranslation{Port: v.To.Port, Source: v.To.Source, Addr: [4]uint32{v.To.Addr}},
 	}
 }
 
@@ -235,6 +247,7 @@ func ends6(k object.BpfOncFlow6) ends {
 func (d *Datapath) egressFlow(now moment, e ends, v object.BpfOncEgress) Flow {
 	f := d.flow(now, e, v.V, v.Seen)
 	f.Translated = e.translated(v.To)
+	f.SourceTranslated = v.To.Source != 0
 	f.Direction, f.Packets, f.Bytes = DirectionEgress, v.Packets, v.Bytes
 	f.Created, f.Age = v.Created, time.Duration(now.monotonic-v.Created)
 	return f
@@ -243,6 +256,7 @@ func (d *Datapath) egressFlow(now moment, e ends, v object.BpfOncEgress) Flow {
 func (d *Datapath) ingressFlow(now moment, e ends, v object.BpfOncIngress) Flow {
 	f := d.flow(now, e, v.V, v.Seen)
 	f.Translated = e.translated(v.To)
+	f.SourceTranslated = f.Translated.IsValid()
 	f.Direction, f.Packets, f.Bytes = DirectionIngress, v.Packets, v.Bytes
 	f.Created, f.Age = v.Created, time.Duration(now.monotonic-v.Created)
 	return f
@@ -265,6 +279,15 @@ func (d *Datapath) flow(now moment, e ends, v object.BpfOncValidity, s object.Bp
 			Ago: time.Duration(max(0, int32(uint32(now.jiffies)-s.At))) * d.jiffy,
 			End: s.End, Ack: s.Ack, ZeroWindow: s.Window == 0, Data: s.Length > 0,
 		},
+	}
+	if v.Node&localPeer != 0 {
+		f.Local, f.NodeSlot, f.PeerSlot = true, -1, int(v.Node&^localPeer)
+		if f.EndpointSlot < MaxEndpoints && f.PeerSlot < MaxEndpoints {
+			sender, _ := d.EndpointState(f.EndpointSlot)
+			receiver, _ := d.EndpointState(f.PeerSlot)
+			f.CurrentEndpoint, f.CurrentNode = v.EndpointGen == sender, v.NodeGen == receiver
+		}
+		return f
 	}
 	if f.EndpointSlot < MaxEndpoints && f.NodeSlot < MaxNodes {
 		generation, _ := d.EndpointState(f.EndpointSlot)
@@ -320,6 +343,6 @@ func (d *Datapath) maps() []*ebpf.Map {
 	return []*ebpf.Map{
 		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
 		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.ServiceIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
-		d.objects.Passed, d.objects.Counters, d.objects.Control, d.objects.FlowCounts, d.objects.FlowLimits,
+		d.objects.Passed, d.objects.Retired, d.objects.Counters, d.objects.Control, d.objects.FlowCounts, d.objects.FlowLimits,
 	}
 }

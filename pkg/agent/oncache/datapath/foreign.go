@@ -24,8 +24,9 @@ var unshaped = []string{"noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq", "mq"
 
 // Bypassed names what others have put on an interface that a packet of the slow path meets and a packet of the fast path
 // would bypass. These are TC filters and programs behind the point where a hit leaves, and on a Pod's interface everything
-// on egress, which bpf_redirect_peer skips. Programs that run before ours are not affected. Programs at the same hook as
-// ours are not listed: Attach takes the last place, and InPlace reports when it is lost.
+// on egress, which bpf_redirect_peer skips. On the gateway's interface, hits of Egress leave at its egress hook, and those
+// of Ingress pass all that packets of the slow path pass. Programs that run before ours are not affected. Programs at the
+// same hook as ours are not listed: Attach takes the last place, and InPlace reports when it is lost.
 //
 // It does not see chains of netfilter's netdev family and packet sockets; see docs/design/oncache-hooks.md, "Coexistence".
 func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
@@ -49,13 +50,17 @@ func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 		if q.Type() != "clsact" && q.Type() != "ingress" {
 			continue
 		}
-		note(d.filtersBehind(device, role, ebpf.AttachTCXIngress))
+		if role != RoleGateway {
+			note(d.filtersBehind(device, role, ebpf.AttachTCXIngress))
+		}
 		if role != RoleUplink && q.Type() == "clsact" {
 			note(d.filtersBehind(device, role, ebpf.AttachTCXEgress))
 		}
 	}
-	if role != RoleUplink {
+	if role == RolePod || role == RoleNetkitPod {
 		note(d.tcxPrograms(ifindex, ebpf.AttachTCXEgress))
+	}
+	if role != RoleUplink {
 		note(shapers(qdiscs), nil)
 	}
 	return out, err
@@ -79,15 +84,16 @@ func (d *Datapath) tcxPrograms(ifindex int, attach ebpf.AttachType) ([]string, e
 	return out, nil
 }
 
-// filtersBehind names other owners' filters that a hit does not meet. On ingress of a device where we are a filter
-// ourselves, these are the filters with a greater priority number.
+// filtersBehind names other owners' filters that a hit does not meet. Where hits leave from a filter of ours, these are the
+// filters with a greater priority number.
 func (d *Datapath) filtersBehind(device netlink.Link, role Role, attach ebpf.AttachType) ([]string, error) {
 	filters, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, clsactParent(attach)) })
 	if err != nil {
 		return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
 	}
 	before := uint16(0) // filters of a smaller priority number run before a hit leaves
-	if attach == ebpf.AttachTCXIngress && d.hook == HookClsact && role != RoleNetkitPod {
+	leaves := slices.ContainsFunc(d.programs(role), func(p program) bool { return p.redirects && p.attach == attach })
+	if leaves && d.hook == HookClsact {
 		before = clsactPriority
 	}
 	var out []string

@@ -55,6 +55,8 @@ type Datapath struct {
 
 	// changes counts the changes of all endpoints.
 	changes atomic.Uint32
+	// removed is told what entries had counted that the agent removes.
+	removed atomic.Pointer[func(Retired)]
 }
 
 // Load creates or adopts the maps and loads the programs; it attaches nothing. Maps of another layout or size are left

@@ -5,14 +5,11 @@ package datapath
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
@@ -37,54 +34,12 @@ type Connection struct {
 
 // PassedReader reads the reports of Egress-Init and Ingress-Init: one for each segment of a cached flow that has passed
 // conntrack. There should be one reader at a time.
-type PassedReader struct {
-	reader *ringbuf.Reader
-	record ringbuf.Record
-}
+type PassedReader = Reader[Connection]
 
 // NewPassedReader starts with the first unread report.
 func (d *Datapath) NewPassedReader() (*PassedReader, error) {
-	reader, err := ringbuf.NewReader(d.objects.Passed)
-	if err != nil {
-		return nil, fmt.Errorf("read the ring buffer %v: %w", d.objects.Passed, err)
-	}
-	return &PassedReader{reader: reader}, nil
+	return newReader(d.objects.Passed, parsePassed)
 }
-
-// Wait waits until there are reports and hands them to yield. At the deadline it returns os.ErrDeadlineExceeded.
-func (r *PassedReader) Wait(deadline time.Time, yield func(Connection)) error {
-	r.reader.SetDeadline(deadline)
-	return r.next(yield)
-}
-
-// Drain hands all available reports to yield, and does not wait.
-func (r *PassedReader) Drain(yield func(Connection)) error {
-	r.reader.SetDeadline(time.Unix(1, 0))
-	for {
-		err := r.next(yield)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (r *PassedReader) next(yield func(Connection)) error {
-	if err := r.reader.ReadInto(&r.record); err != nil {
-		return err
-	}
-	c, err := parsePassed(r.record.RawSample)
-	if err != nil {
-		return err
-	}
-	yield(c)
-	return nil
-}
-
-// Close ends a Wait.
-func (r *PassedReader) Close() error { return r.reader.Close() }
 
 func parsePassed(sample []byte) (c Connection, err error) {
 	var event object.BpfOncPassed

@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// AddServiceAddress makes packets to the address worth learning from: it is one of a Service with an Endpoint on another Node.
+// AddServiceAddress makes packets to the address worth learning from: it is one of a Service with an Endpoint in the Pod network.
 // What becomes of a packet is nevertheless learned from Open vSwitch only.
 func (d *Datapath) AddServiceAddress(address netip.Addr) error {
 	if err := d.objects.ServiceIps.Put(addressKey(address), uint32(1)); err != nil {

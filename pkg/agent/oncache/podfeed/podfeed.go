@@ -67,6 +67,22 @@ func (f *Feed) Subscribe(changed func(added, removed *oncache.Pod)) {
 	f.subscribe = append(f.subscribe, changed)
 }
 
+// Limited implements oncache.InterfaceStore.
+func (f *Feed) Limited() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range f.store.GetInterfacesByType(interfacestore.ContainerInterface) {
+		pod := podOf(i)
+		if pod == nil {
+			continue
+		}
+		if allowed, seen := f.allowed[podKey(pod.Namespace, pod.Name)]; seen && !allowed {
+			n++
+		}
+	}
+	return n
+}
+
 // Handler is to be added to the informer of local Pods.
 func (f *Feed) Handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{

@@ -105,3 +105,19 @@ func TestPodFeed(t *testing.T) {
 		})
 	}
 }
+
+// TestLimited counts Pods of this Node whose object has a bandwidth annotation.
+func TestLimited(t *testing.T) {
+	store := interfacestore.NewInterfaceStore()
+	f := New(store)
+	limited := map[string]string{"kubernetes.io/ingress-bandwidth": "10M"}
+	for _, name := range []string{"limited", "free", "unseen"} {
+		store.AddInterface(feedInterface(name))
+	}
+	f.Handler().OnAdd(feedPod("limited", limited), false)
+	f.Handler().OnAdd(feedPod("free", nil), false)
+	f.Handler().OnAdd(feedPod("elsewhere", limited), false)
+	require.Equal(t, 1, f.Limited())
+	f.Handler().OnUpdate(nil, feedPod("limited", nil))
+	require.Equal(t, 0, f.Limited())
+}

@@ -240,6 +240,7 @@ func (r *Runner) idle(f *datapath.Flow, from time.Duration, timeouts Timeouts) e
 	if other != nil && other.Seen.Ago < from {
 		return nil // the connection is not idle
 	}
+	// Between two Pods of the Node, either direction may be taken for egress.
 	c := &Connection{Tuple: tupleOf(f.Sent()), Egress: seen(f), Ingress: seen(other)}
 	if f.Direction == datapath.DirectionIngress {
 		c.Egress, c.Ingress = c.Ingress, c.Egress
@@ -264,7 +265,7 @@ func (r *Runner) unchanged() (bool, error) {
 	}
 	packets := uint64(0)
 	for _, program := range []string{"egress", "ingress"} {
-		for _, reason := range []string{"hit", "observed", "lease"} {
+		for _, reason := range []string{"hit", "hit_local", "observed", "lease"} {
 			packets += counters[program][reason]
 		}
 		packets += counters[program+"_init"]["learned"]

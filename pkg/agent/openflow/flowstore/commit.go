@@ -46,7 +46,10 @@ func (s *Store) SetPlanMarks(planMarks PlanMarks) { s.planMarks = planMarks }
 func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Plan) (err error) {
 	s := t.store
 	resync := t.NeedsResync()
-	change.All = change.All || resync
+	if err := s.endHits(change, resync, deletions, plans); err != nil {
+		return fmt.Errorf("end the hits of the former ONCache: %w", err)
+	}
+	change.All = change.All || resync || s.replacesFormer(plans)
 	marks, end := s.interceptor.Begin(change)
 	finished := false
 	defer func() {
@@ -133,6 +136,7 @@ func (s *Store) send(bundle of.Transaction, plans []Plan, after []of.FlowMod) er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.former.changed(bundle.Flows)
 	for _, p := range plans {
 		p.apply()
 		for _, m := range p.groups {

@@ -12,7 +12,7 @@ import (
 )
 
 // known is the Interceptor until SetInterceptor is called. It remembers the Nodes that have flows, by name, and the addresses of
-// Services that lead to other Nodes.
+// Services that lead to Pods.
 type known struct {
 	nodes    map[string][]coherency.Node
 	services map[netip.Addr]bool
@@ -38,7 +38,7 @@ func (k known) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 			k.nodes[n.Name] = append(k.nodes[n.Name], n)
 		}
 		maps.Copy(k.services, c.Services)
-		maps.DeleteFunc(k.services, func(_ netip.Addr, remote bool) bool { return !remote })
+		maps.DeleteFunc(k.services, func(_ netip.Addr, toPods bool) bool { return !toPods })
 	}
 }
 
@@ -59,7 +59,8 @@ func (k known) announce(to coherency.Interceptor) {
 	end(nil)
 }
 
-// SetInterceptor makes every later Commit go through the Interceptor. The first one is told of the Nodes and Services that have flows.
+// SetInterceptor makes every later Commit go through the Interceptor. The first one is told of the Nodes and Services that have flows. The former
+// agent's cache must have no hits any more.
 func (s *Store) SetInterceptor(interceptor coherency.Interceptor) {
 	// This needs no timeout: every change ends, at the latest when the switch has not answered in time.
 	s.changes <- struct{}{}
@@ -67,5 +68,6 @@ func (s *Store) SetInterceptor(interceptor coherency.Interceptor) {
 	if known, first := s.interceptor.(known); first {
 		known.announce(interceptor)
 	}
+	s.forgetHits()
 	s.interceptor = interceptor
 }

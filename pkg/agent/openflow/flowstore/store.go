@@ -49,6 +49,8 @@ type Store struct {
 	resync bool
 	// replays counts how often everything was sent.
 	replays uint64
+	// former has the flows of former rounds; nil if they are unknown.
+	former *former
 	// meters are what flows may refer to. They are set before the first Commit.
 	meters []of.MeterEntry
 	// doubtful are groups in no cache that the switch may hold nevertheless.

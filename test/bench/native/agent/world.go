@@ -43,6 +43,9 @@ func (w *world) Pods() []oncache.Pod {
 // Subscribe implements oncache.InterfaceStore: the Pod never changes.
 func (w *world) Subscribe(func(added, removed *oncache.Pod)) {}
 
+// Limited: no Pod has a bandwidth annotation.
+func (w *world) Limited() int { return 0 }
+
 // SetInterceptor implements oncache.FlowClient.
 func (w *world) SetInterceptor(i coherency.Interceptor) { w.interceptor = i }
 

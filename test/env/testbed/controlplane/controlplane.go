@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	// ServiceCIDR is the range of ClusterIPs.
-	ServiceCIDR = "10.96.0.0/12"
+	// ServiceCIDRs are the ranges of cluster IPs. Services that do not ask for IPv6 get an address from the first one.
+	ServiceCIDRs = "10.96.0.0/12,fd00:10:96::/112"
 
 	startTimeout = 2 * time.Minute // 3 s on an idle machine
 	attempts     = 3               // another process can take a free port before it is used
@@ -169,7 +169,7 @@ func (c *ControlPlane) apiserverArgs(dir, etcdURL string) []string {
 		return append(args, c.o.Full.apiserverArgs(c.o.Addresses[0], file)...)
 	}
 	return append(args,
-		"--service-cluster-ip-range="+ServiceCIDR, "--bind-address=127.0.0.1",
+		"--service-cluster-ip-range="+ServiceCIDRs, "--bind-address=127.0.0.1",
 		// Published nowhere (no endpoint reconciler), but without it kube-apiserver cannot start on a host without a default route.
 		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none",
 		"--disable-admission-plugins=ServiceAccount", // nothing creates a namespace's account "default"

@@ -1,8 +1,9 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain serves /oncache/explain: an api.Explanation for the parameters from (namespace/name of a Pod), to (namespace/name
-// of another one, or the address of a Service) or service (namespace/name), port and protocol (TCP if it is not given).
+// Package explain serves /oncache/explain: an api.Explanation for the parameters from (namespace/name of a Pod, or an address, with the
+// port if one connection is meant), to (namespace/name of another Pod, or an address, possibly with the port) or service
+// (namespace/name), port (unless to has it) and protocol (TCP if it is not given).
 package explain
 
 import (
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,13 +54,23 @@ func parseQuestion(r *http.Request) (explain.Question, error) {
 	if q.Protocol == "" {
 		q.Protocol = "TCP"
 	}
-	if q.From == "" || (q.To == "") == (q.Service == "") || query.Get("port") == "" {
-		return q, errors.New("from, port, and either to or service are needed: from is a Pod as NAMESPACE/NAME, to another one or the " +
-			"address of a Service, service a Service as NAMESPACE/NAME, and port that of to or service")
+	if from, err := netip.ParseAddrPort(q.From); err == nil {
+		q.From, q.SourcePort = from.Addr().String(), from.Port()
 	}
-	port, err := strconv.ParseUint(query.Get("port"), 10, 16)
+	wanted := query.Get("port")
+	if to, err := netip.ParseAddrPort(q.To); err == nil {
+		if wanted != "" {
+			return q, fmt.Errorf("to %q has a port already: leave port %q out", q.To, wanted)
+		}
+		q.To, wanted = to.Addr().String(), strconv.Itoa(int(to.Port()))
+	}
+	if q.From == "" || (q.To == "") == (q.Service == "") || wanted == "" {
+		return q, errors.New("from, port, and either to or service are needed: from is a Pod as NAMESPACE/NAME or an address, possibly with a " +
+			"port, to likewise, service a Service as NAMESPACE/NAME, and port that of to or service, if to has none")
+	}
+	port, err := strconv.ParseUint(wanted, 10, 16)
 	if err != nil || port == 0 {
-		return q, fmt.Errorf("port %q: must be 1 to 65535", query.Get("port"))
+		return q, fmt.Errorf("port %q: must be 1 to 65535", wanted)
 	}
 	q.Port = uint16(port)
 	return q, nil

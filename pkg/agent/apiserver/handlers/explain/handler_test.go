@@ -31,10 +31,13 @@ func TestHandleFunc(t *testing.T) {
 		code        int
 		body        string
 	}{
-		{"TCP is the default", pods + "&port=80", nil, http.StatusOK, "{a/b c/d  TCP 80}"},
-		{"protocol", pods + "&port=53&protocol=udp", nil, http.StatusOK, "{a/b c/d  udp 53}"},
-		{"a Service's address", "from=a/b&to=10.96.0.1&port=80", nil, http.StatusOK, "{a/b 10.96.0.1  TCP 80}"},
-		{"a Service", "from=a/b&service=c/d&port=80", nil, http.StatusOK, "{a/b  c/d TCP 80}"},
+		{"TCP is the default", pods + "&port=80", nil, http.StatusOK, "{a/b c/d  TCP 80 0}"},
+		{"protocol", pods + "&port=53&protocol=udp", nil, http.StatusOK, "{a/b c/d  udp 53 0}"},
+		{"a Service's address", "from=a/b&to=10.96.0.1&port=80", nil, http.StatusOK, "{a/b 10.96.0.1  TCP 80 0}"},
+		{"a Service", "from=a/b&service=c/d&port=80", nil, http.StatusOK, "{a/b  c/d TCP 80 0}"},
+		{"a 5-tuple", "from=10.0.0.1:4000&to=10.0.1.1:80&protocol=UDP", nil, http.StatusOK, "{10.0.0.1 10.0.1.1  UDP 80 4000}"},
+		{"a 5-tuple of IPv6", "from=[fd00::1]:4000&to=[fd00:1::1]:80", nil, http.StatusOK, "{fd00::1 fd00:1::1  TCP 80 4000}"},
+		{"two ports", "from=a/b&to=10.0.1.1:80&port=81", nil, http.StatusBadRequest, "has a port already"},
 		{"a Pod and a Service", pods + "&service=c/d&port=80", nil, http.StatusBadRequest, "either to or service"},
 		{"no such Service", "from=a/b&service=c/d&port=80", explain.ErrNoService, http.StatusNotFound, "not handled by AntreaProxy"},
 		{"no port", pods, nil, http.StatusBadRequest, "from, port, and either to or service are needed"},

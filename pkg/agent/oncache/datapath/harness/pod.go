@@ -5,6 +5,7 @@ package harness
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,7 @@ func (w *World) Neighbor(n int) *Pod {
 	a, b := PodIP.As4(), PodIP6.As16()
 	a[3] += byte(n)
 	b[15] += byte(n)
-	p := &Pod{World: *w, Slot: slot, IPv4: netip.AddrFrom4(a), IPv6: netip.AddrFrom16(b)}
+	p := &Pod{World: *w, Slot: slot, IPv4: netip.AddrFrom4(a), IPv6: netip.AddrFrom16(b), MAC: PodMAC, Gateway: GatewayMAC}
 	p.PodIf = NewDevice(w.T, fmt.Sprintf("pod%d", n), PodMAC)
 	p.Announce()
 	return p
@@ -30,16 +31,22 @@ type Pod struct {
 	World
 	Slot       int
 	IPv4, IPv6 netip.Addr
+	// MAC is the Pod's, Gateway that of its gateway.
+	MAC, Gateway net.HardwareAddr
+	// Netkit is set for a Pod whose Egress runs when it transmits.
+	Netkit bool
 }
 
 // Pod returns the world as seen from the world's own Pod.
-func (w *World) Pod() *Pod { return &Pod{World: *w, Slot: PodSlot, IPv4: PodIP, IPv6: PodIP6} }
+func (w *World) Pod() *Pod {
+	return &Pod{World: *w, Slot: PodSlot, IPv4: PodIP, IPv6: PodIP6, MAC: PodMAC, Gateway: GatewayMAC}
+}
 
 // Announce writes the Pod into its slot, with a new generation.
 func (p *Pod) Announce() {
 	generation, _ := p.EndpointState(p.Slot)
 	p.PublishEndpoint(p.Slot, generation+1, 0)
-	require.NoError(p.T, p.SetEndpoint(p.Slot, datapath.Endpoint{IfIndex: p.PodIf, IPv4: p.IPv4, IPv6: p.IPv6, MAC: PodMAC, GatewayMAC: GatewayMAC}))
+	require.NoError(p.T, p.SetEndpoint(p.Slot, datapath.Endpoint{IfIndex: p.PodIf, IPv4: p.IPv4, IPv6: p.IPv6, MAC: p.MAC, GatewayMAC: p.Gateway, Netkit: p.Netkit}))
 	p.PublishEndpoint(p.Slot, generation+1, Epoch)
 }
 

@@ -3,10 +3,14 @@
 
 package harness
 
-import "github.com/stretchr/testify/require"
+import (
+	"net/netip"
 
-// Exchange are the packets of a connection from the local Pod through a Service to the remote Pod, as Open vSwitch gets them and
-// as it passes them on.
+	"github.com/stretchr/testify/require"
+)
+
+// Exchange are the packets of a connection from the local Pod through a Service to another Pod, as Open vSwitch gets them and as it
+// passes them on.
 type Exchange struct {
 	// Sent is what the Pod sends to the Service, SentOn what leaves for the Endpoint.
 	Sent, SentOn Packet
@@ -14,14 +18,24 @@ type Exchange struct {
 	Received, ReceivedOn Packet
 }
 
-// ThroughService announces the Service's addresses and returns packets of a connection through it.
-func (w *World) ThroughService(udp bool) Exchange {
+// AnnounceService announces the addresses of the Service.
+func (w *World) AnnounceService() {
 	require.NoError(w.T, w.AddServiceAddress(ServiceIP))
 	require.NoError(w.T, w.AddServiceAddress(ServiceIP6))
-	service := ServiceIP
+}
+
+// Service is the Service's address and port of the world's IP version.
+func (w *World) Service() netip.AddrPort {
 	if w.Family.Inner6 {
-		service = ServiceIP6
+		return netip.AddrPortFrom(ServiceIP6, ServicePort)
 	}
+	return netip.AddrPortFrom(ServiceIP, ServicePort)
+}
+
+// ThroughService announces the Service's addresses and returns packets of a connection through it.
+func (w *World) ThroughService(udp bool) Exchange {
+	w.AnnounceService()
+	service := w.Service().Addr()
 	e := Exchange{Sent: w.FromPod(), Received: w.ToPod()}
 	e.Sent.UDP, e.Received.UDP = udp, udp
 	e.Received.SrcPort = EndpointPort

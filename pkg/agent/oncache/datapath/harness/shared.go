@@ -51,6 +51,8 @@ func borrow(t testing.TB) (*datapath.Datapath, *Inside) {
 func empty(d *datapath.Datapath, in *Inside) error {
 	_, err := Passed(d)
 	errs := []error{err}
+	_, err = Retired(d)
+	errs = append(errs, err)
 	zeroed := in.zeroMapped()
 	for _, m := range mapsOf(in) {
 		if slices.Contains(zeroed, m) {
@@ -93,6 +95,16 @@ func Passed(d *datapath.Datapath) (all []datapath.Connection, err error) {
 	}
 	defer reader.Close()
 	return all, reader.Drain(func(c datapath.Connection) { all = append(all, c) })
+}
+
+// Retired returns the entries in the ring buffer and empties it.
+func Retired(d *datapath.Datapath) (all []datapath.Retired, err error) {
+	reader, err := d.NewRetiredReader()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	return all, reader.Drain(func(r datapath.Retired) { all = append(all, r) })
 }
 
 // zero resets an array to its initial state.

@@ -8,6 +8,12 @@ import (
 	"encoding/binary"
 )
 
+// Bits of the mark: those of the cache, and the one that iptables sets in packets of the host.
+const (
+	OwnBits = 0x3fff3f00
+	HostBit = 1 << 31
+)
+
 // Egress returns the frame that leaves on the uplink, or why the packet must take the slow path. The design leaves the
 // identification of an outer IPv4 header open; the frame gets the argument identification.
 func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
@@ -21,8 +27,17 @@ func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Endpoint.Gateway && p.Mark&^(OwnBits|HostBit) != 0 {
+		return nil, Refused("no_endpoint")
+	}
 	if err := s.valid(ip.flow); err != nil {
 		return nil, err
+	}
+	if s.Entry.Local {
+		if s.Endpoint.Gateway {
+			return nil, Refused("no_entry")
+		}
+		return s.local(p, ip)
 	}
 	// A Pod uses the virtual MAC for a gateway that it learned from an ICMP redirect.
 	toGateway := bytes.Equal(p.Frame[:6], s.Endpoint.GatewayMAC[:]) || bytes.Equal(p.Frame[:6], s.Uplink.VirtualMAC[:])
@@ -49,7 +64,9 @@ func (s *State) encapsulate(p *Packet, ip *inner, identification uint16) []byte 
 	copy(frame[len(frame)-2:], p.Frame[12:14]) // EtherType
 	frame = append(frame, p.Frame[ethernetLength:]...)
 	translate(frame[len(s.Node.Header):], false, s.Entry.Translated)
-	hop(frame[len(s.Node.Header):], ip.six)
+	if !s.Endpoint.Gateway {
+		hop(frame[len(s.Node.Header):], ip.six)
+	}
 
 	// RFC 6040, normal mode, except that CE leaves as ECT(0), as with the kernel's tunnels.
 	ecn := ip.tos & 3

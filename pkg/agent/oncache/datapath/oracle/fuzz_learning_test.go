@@ -5,6 +5,7 @@ package oracle_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net/netip"
 	"testing"
 
@@ -31,9 +32,13 @@ type learning struct {
 // that comes out belongs to another flow (checkLookalike). The input is a recipe.
 func FuzzLearning(f *testing.F) {
 	w := newFuzzWorld(f)
-	var bases [32]learning
+	var bases [64]learning
 	for kind := range bases {
 		bases[kind] = w.learningBase(kind)
+		if kind >= 32 {
+			f.Add([]byte{byte(kind%32 | 64)})
+			continue
+		}
 		f.Add([]byte{byte(kind)})
 		for order := range 3 {
 			f.Add([]byte{byte(kind | 32 | order<<6)})
@@ -42,7 +47,11 @@ func FuzzLearning(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		r := recipe(input)
 		kind := r.next()
-		l := bases[kind%32].clone()
+		base := kind % 32
+		if kind&96 == 64 {
+			base |= 32
+		}
+		l := bases[base].clone()
 		for i := 0; i < maxEdits && len(r) > 0; i++ {
 			l.edit(w, &r)
 		}
@@ -57,14 +66,28 @@ func FuzzLearning(f *testing.F) {
 // TestLearningBases: the packets with which FuzzLearning begins are learned.
 func TestLearningBases(t *testing.T) {
 	w := newFuzzWorld(t)
-	for kind := range 32 {
+	for kind := range 64 {
 		l := w.learningBase(kind)
-		require.True(t, w.checkLearning(t, &l), "kind %d", kind)
+		s := l.seen.State
+		// Their other direction has another key.
+		unknown := l.ingress && s.Endpoint.Gateway && !s.Opposite
+		require.Equal(t, !unknown, w.checkLearning(t, &l), "kind %d", kind)
 	}
 }
 
-// learningBase returns a packet that is learned; kind is as for base, and a further bit is for connections through a Service.
+// learningBase returns a packet that is learned; kind is as for base, and further bits are for connections through a Service, and for the
+// gateway in place of the Pod.
 func (w *fuzzWorld) learningBase(kind int) learning {
+	if kind&32 != 0 {
+		l := w.learningBase(kind &^ 32)
+		l.seen.State.Endpoint.Gateway = true
+		if l.ingress {
+			l.seen.State.Opposite = kind&16 == 0
+		} else {
+			keepTTL(&l)
+		}
+		return l
+	}
 	if kind&16 != 0 {
 		return w.translatedBase(kind)
 	}
@@ -87,6 +110,18 @@ func (w *fuzzWorld) learningBase(kind int) learning {
 		l.seen.After = oracle.Packet{Frame: of.ToPeer().Wrap(w.T, p.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(w.T)), Interface: uint32(w.UplinkIf)}
 	}
 	return l
+}
+
+// keepTTL undoes what Open vSwitch does to the TTL of a Pod's packet.
+func keepTTL(l *learning) {
+	ip := l.seen.After.Frame[len(l.seen.State.Node.Header):]
+	if ip[0]>>4 == 6 {
+		ip[7]++
+		return
+	}
+	ip[8]++
+	binary.BigEndian.PutUint16(ip[10:], 0)
+	binary.BigEndian.PutUint16(ip[10:], ^oracle.Sum(ip[:20]))
 }
 
 // translatedBase is learningBase for a connection through a Service.
@@ -165,10 +200,11 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	before.state.Mode, before.state.Endpoint.IPv4, before.state.Endpoint.IPv6 = oracle.Enforce, harness.PodIP, harness.PodIP6
 	w.install(t, &before)
 	w.Note(t, s.Before.Frame, before.innerOffset())
-	run, init := w.egressRun, w.egressInitRun
-	if l.ingress {
-		run, init = w.ingressRun, w.ingressInitRun
+	gateway := s.State.Endpoint.Gateway
+	if s.State.Opposite {
+		defer w.addOpposite(t, s.Before.Frame, before.innerOffset())()
 	}
+	run, init := w.runsOf(l.ingress, gateway)
 	run.Context = harness.SKB{Ifindex: s.Before.Interface}
 	if err := run.Run(s.Before.Frame); err != nil {
 		t.Skipf("the kernel does not run a program on this packet: %v", err)
@@ -213,13 +249,28 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 		t.Fatalf("learned, but the design refuses it: %v\nmark %#x, interface %d\nbefore %x\nbehind %x\nstate %+v", err, mark, s.After.Interface, s.Before.Frame, s.After.Frame, *s.State)
 	}
 	left := mark
-	if mark&harness.TicketBits != 0 {
+	if mark&harness.TicketBits != 0 || l.ingress && gateway {
 		left &^= harness.OwnBits
 	}
 	if init.Verdict() != harness.Next || init.ContextOut.Mark != left || !bytes.Equal(init.Packet(), s.After.Frame) {
 		t.Fatalf("not passed on as it was: verdict %d, mark %#x, want %#x\n%s", init.Verdict(), init.ContextOut.Mark, left, cmp.Diff(s.After.Frame, init.Packet()))
 	}
 	return learned
+}
+
+// addOpposite makes an entry of the other direction of a packet from the tunnel, and returns a function that removes it.
+func (w *fuzzWorld) addOpposite(t *testing.T, frame []byte, at int) (remove func()) {
+	flow, ok := harness.FiveTupleIn(frame, at)
+	if !ok {
+		return func() {}
+	}
+	flow.Source, flow.Destination = flow.Destination, flow.Source
+	k4, k6, six := harness.Keys(flow)
+	e := &oracle.Entry{Intact: true, Own: true, Running: true}
+	if six {
+		return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: validity(e, harness.Hash6(k6))})
+	}
+	return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: validity(e, harness.Hash4(k4))})
 }
 
 // setShares makes the flow maps nearly full and the Pod's share of them used up, or removes the limits.

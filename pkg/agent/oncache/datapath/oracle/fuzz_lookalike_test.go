@@ -47,24 +47,7 @@ func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 	if l.ingress {
 		run, init = w.ingressRun, w.ingressInitRun
 	}
-	frames := [][]byte{s.Before.Frame, lookalike}
-	if order != 0 {
-		frames[0], frames[1] = frames[1], frames[0]
-	}
-	var mark uint32
-	for i, frame := range frames {
-		if i == 1 {
-			w.age(t, slot, order == 2)
-		}
-		w.Note(t, frame, at)
-		run.Context = harness.SKB{Ifindex: s.Before.Interface}
-		if err := run.Run(frame); err != nil {
-			t.Skipf("the kernel does not run a program on this packet: %v", err)
-		}
-		if bytes.Equal(frame, lookalike) {
-			mark = harness.Unstamped(run.ContextOut.Mark)
-		}
-	}
+	mark := w.sendBoth(t, run, &s.Before, lookalike, at, slot, order)
 	e := w.EndpointAt(harness.PodSlot)
 	e.Epoch = s.State.Endpoint.Epoch
 	w.Control().Until = 1 << 62
@@ -79,6 +62,29 @@ func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 	}
 	l.seen.Before.Frame = lookalike
 	w.learned(t, l, at)
+}
+
+// sendBoth passes the packet, whose IP header is at the offset at, and its lookalike through run in the order that checkLookalike
+// describes, and returns the mark of the lookalike.
+func (w *fuzzWorld) sendBoth(t *testing.T, run *harness.TestRun, p *oracle.Packet, lookalike []byte, at int, slot uint32, order byte) (mark uint32) {
+	frames := [][]byte{p.Frame, lookalike}
+	if order != 0 {
+		frames[0], frames[1] = frames[1], frames[0]
+	}
+	for i, frame := range frames {
+		if i == 1 {
+			w.age(t, slot, order == 2)
+		}
+		w.Note(t, frame, at)
+		run.Context = harness.SKB{Ifindex: p.Interface}
+		if err := run.Run(frame); err != nil {
+			t.Skipf("the kernel does not run a program on this packet: %v", err)
+		}
+		if bytes.Equal(frame, lookalike) {
+			mark = harness.Unstamped(run.ContextOut.Mark)
+		}
+	}
+	return mark
 }
 
 // lookalikeOf returns a packet that differs from the one in frame, whose IP header is at the offset at, in address and port of the

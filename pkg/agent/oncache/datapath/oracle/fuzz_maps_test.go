@@ -28,10 +28,10 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	control.PortFirst, control.PortCount = s.Uplink.PortFirst, s.Uplink.PortCount
 	control.TunnelHeader = s.Uplink.TunnelHeader
 
-	e := w.EndpointAt(harness.PodSlot)
-	e.Ip4, e.Ip6 = object.Wire4(s.Endpoint.IPv4), object.Wire6(s.Endpoint.IPv6)
-	e.Changed = s.Endpoint.Changed
-	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Endpoint.Generation, s.Endpoint.Interface, s.Endpoint.MAC, s.Endpoint.GatewayMAC
+	w.setEndpoint(harness.PodSlot, &s.Endpoint)
+	if s.Peer.Interface != 0 {
+		w.setEndpoint(harness.PodSlot+1, &s.Peer)
+	}
 
 	n := w.NodeAt(harness.PeerSlot)
 	n.Generation, n.Mtu = s.Node.Generation, uint32(s.Node.MTU)
@@ -51,21 +51,34 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 		return func() {}
 	}
 	k4, k6, six := harness.Keys(harness.FiveTuple(s.Entry.Flow))
-	port := object.WirePort(s.Entry.Translated.Port())
+	port, source := object.WirePort(s.Entry.Translated.Port()), uint16(0)
+	if s.Entry.SourceTranslated {
+		source = 1
+	}
 	v := validity(s.Entry, harness.Hash4(k4))
 	if !six {
-		to := object.BpfOncTranslation4{Port: port, Addr: object.Wire4(s.Entry.Translated.Addr())}
+		to := object.BpfOncTranslation4{Port: port, Source: source, Addr: object.Wire4(s.Entry.Translated.Addr())}
 		if c.ingress {
 			return put(t, w.Maps.IngressFlows4, k4, object.BpfOncIngress4{V: v, Macs: s.Entry.MACs, To: to})
 		}
 		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: v, To: to})
 	}
 	v = validity(s.Entry, harness.Hash6(k6))
-	to := object.BpfOncTranslation{Port: port, Addr: object.Wire6(s.Entry.Translated.Addr())}
+	to := object.BpfOncTranslation{Port: port, Source: source, Addr: object.Wire6(s.Entry.Translated.Addr())}
 	if c.ingress {
 		return put(t, w.Maps.IngressFlows6, k6, object.BpfOncIngress{V: v, Macs: s.Entry.MACs, To: to})
 	}
 	return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: v, To: to})
+}
+
+func (w *fuzzWorld) setEndpoint(slot int, s *oracle.Endpoint) {
+	e := w.EndpointAt(slot)
+	e.Ip4, e.Ip6 = object.Wire4(s.IPv4), object.Wire6(s.IPv6)
+	e.Changed, e.Epoch, e.Flags = s.Changed, s.Epoch, 0
+	if s.Gateway {
+		e.Flags = 2
+	}
+	e.Generation, e.Ifindex, e.Mac, e.GatewayMac = s.Generation, s.Interface, s.MAC, s.GatewayMAC
 }
 
 func put[K, V any](t *testing.T, m *ebpf.Map, key K, value V) (remove func()) {
@@ -82,6 +95,9 @@ func forget[K any](t *testing.T, m *ebpf.Map, key K) {
 
 func validity(e *oracle.Entry, tag uint32) object.BpfOncValidity {
 	v := object.BpfOncValidity{Tag: tag, Endpoint: harness.PodSlot, Node: harness.PeerSlot, AllGen: e.Everything, EndpointGen: e.Endpoint, NodeGen: e.Node, Hash: e.Hash}
+	if e.Local {
+		v.Node = 1<<15 | (harness.PodSlot + 1)
+	}
 	if !e.Intact {
 		v.Tag++
 	}

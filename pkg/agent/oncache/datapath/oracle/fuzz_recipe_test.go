@@ -202,6 +202,14 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			binary.BigEndian.PutUint16(c.packet.Frame[at:], []uint16{0, 0xffff, 1, 0xfffe}[r.next()%4])
 		}
 	},
+	// The gateway in place of the Pod, mostly with the source MAC address of the packet in the entry.
+	func(w *fuzzWorld, c *fuzzCase, r *recipe) {
+		c.state.Endpoint.Gateway = true
+		at := c.innerOffset() - 8
+		if e := c.state.Entry; r.next()%8 != 7 && e != nil && len(c.packet.Frame) >= at+6 {
+			copy(e.MACs[6:], c.packet.Frame[at:])
+		}
+	},
 }
 
 // serviceEnd is an address and a port that the peer of a base packet may have instead of its own.

@@ -33,6 +33,7 @@ type fuzzCase struct {
 type fuzzWorld struct {
 	*harness.World
 	egressRun, egressInitRun, ingressRun, ingressInitRun *harness.TestRun
+	gatewayEgressRun, gatewayIngressInitRun              *harness.TestRun
 
 	bases [16]fuzzCase
 	stats *fuzzStats
@@ -40,13 +41,15 @@ type fuzzWorld struct {
 
 func newFuzzWorld(t testing.TB) *fuzzWorld {
 	w := &fuzzWorld{World: harness.NewWorld(t), stats: newFuzzStats(t)}
-	jumps, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 4})
+	jumps, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 6})
 	require.NoError(t, err)
 	t.Cleanup(func() { jumps.Close() })
 	w.egressRun = fuzzRun(t, jumps, 0, w.Programs.OncacheEgress)
 	w.egressInitRun = fuzzRun(t, jumps, 1, w.Programs.OncacheEgressInit)
 	w.ingressRun = fuzzRun(t, jumps, 2, w.Programs.OncacheIngress)
 	w.ingressInitRun = fuzzRun(t, jumps, 3, w.Programs.OncacheIngressInit)
+	w.gatewayEgressRun = fuzzRun(t, jumps, 4, w.Programs.OncacheGatewayEgress)
+	w.gatewayIngressInitRun = fuzzRun(t, jumps, 5, w.Programs.OncacheGatewayIngressInit)
 	for kind := range w.bases {
 		w.bases[kind] = w.base(kind)
 	}
@@ -175,7 +178,7 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 		if !bytes.Equal(want, r.Packet()) {
 			t.Fatalf("let through, but changed differently than the design says (- want, + got):\n%s\n%s", cmp.Diff(want, r.Packet()), c)
 		}
-		if wantMark := map[bool]uint32{true: 0, false: c.mark}[c.ingress]; r.ContextOut.Mark != wantMark {
+		if wantMark := c.markOfHit(); r.ContextOut.Mark != wantMark {
 			t.Fatalf("mark %#x, want %#x\n%s", r.ContextOut.Mark, wantMark, c)
 		}
 	default:
@@ -190,12 +193,20 @@ func (w *fuzzWorld) check(t *testing.T, c *fuzzCase) {
 	}
 }
 
+// markOfHit is the mark of the packet after a hit: the border of a Pod's namespace clears it.
+func (c *fuzzCase) markOfHit() uint32 {
+	switch {
+	case !c.ingress && !c.state.Entry.Local:
+		return c.mark
+	case c.state.Endpoint.Gateway:
+		return c.mark &^ harness.OwnBits
+	}
+	return 0
+}
+
 // pass runs the case's program on its packet.
 func (w *fuzzWorld) pass(t *testing.T, c *fuzzCase) *harness.TestRun {
-	r := w.egressRun
-	if c.ingress {
-		r = w.ingressRun
-	}
+	r, _ := w.runsOf(c.ingress, c.state.Endpoint.Gateway)
 	r.Context = harness.SKB{Ifindex: c.packet.Interface, Mark: c.mark, GSOSize: uint32(c.packet.Segment)}
 	if c.packet.Segment > 0 {
 		r.Context.GSOSegs = 2
@@ -210,9 +221,23 @@ func (w *fuzzWorld) pass(t *testing.T, c *fuzzCase) *harness.TestRun {
 	return r
 }
 
+// runsOf returns the programs before and behind Open vSwitch for a direction, of Pods or of the gateway.
+func (w *fuzzWorld) runsOf(ingress, gateway bool) (run, init *harness.TestRun) {
+	switch {
+	case ingress && gateway:
+		return w.ingressRun, w.gatewayIngressInitRun
+	case ingress:
+		return w.ingressRun, w.ingressInitRun
+	case gateway:
+		return w.gatewayEgressRun, w.egressInitRun
+	}
+	return w.egressRun, w.egressInitRun
+}
+
 // judge asks the oracle for the resulting frame, or for the reason why the packet is not a hit. The program chooses the outer
 // identification, so judge takes it from the result of a hit.
 func (c *fuzzCase) judge(hit bool, out []byte) (want []byte, refused error) {
+	c.packet.Mark = c.mark
 	if c.ingress {
 		return oracle.Ingress(&c.state, &c.packet)
 	}

@@ -15,7 +15,7 @@ type tunnel struct {
 	content []byte // inner frame
 }
 
-// Ingress returns the frame that the Pod receives, or why the packet must take the slow path.
+// Ingress returns the frame that the Pod, or the host, receives, or why the packet must take the slow path.
 func Ingress(s *State, p *Packet) ([]byte, error) {
 	if s.Mode == Off {
 		return nil, Refused("off")
@@ -40,6 +40,10 @@ func Ingress(s *State, p *Packet) ([]byte, error) {
 	}
 	if p.Segment != 0 && ip.flow.Protocol == udp {
 		return nil, Refused("offload")
+	}
+	// Open vSwitch does not change the source of what it delivers to the gateway.
+	if s.Endpoint.Gateway && !bytes.Equal(outer.content[6:12], s.Entry.MACs[6:]) {
+		return nil, Refused("spoof")
 	}
 	if err := s.enforced(); err != nil {
 		return nil, err

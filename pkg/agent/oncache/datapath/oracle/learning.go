@@ -16,6 +16,8 @@ type Seen struct {
 	Before, After Packet
 	// Epoch is the epoch in the mark behind Open vSwitch.
 	Epoch uint32
+	// Queue is the queue that Open vSwitch has chosen, between two Pods of the Node; 0 for none.
+	Queue uint32
 }
 
 // inside reads the packet in the tunnel.
@@ -57,7 +59,11 @@ func LearnEgress(s *Seen) (to netip.AddrPort, err error) {
 	if to, err = s.translation(before.flow.Destination, after.flow.Destination, before.flow.Destination); err != nil {
 		return to, err
 	}
-	if err := s.same(before, after, beforeIP, afterIP); err != nil {
+	hops := uint8(1)
+	if s.State.Endpoint.Gateway {
+		hops = 0 // the host is the router
+	}
+	if err := s.same(before, after, beforeIP, afterIP, hops); err != nil {
 		return to, err
 	}
 	switch {
@@ -79,17 +85,22 @@ func (s *Seen) translation(before, after, service netip.AddrPort) (to netip.Addr
 		return to, nil
 	case after.Port() == 0: // no Service has it, and no Endpoint
 		return to, Refused("rewritten")
-	case s.State.Node.has(service.Addr()):
+	case s.State.isPod(service.Addr()):
 		return to, Refused("rewritten")
 	}
 	return after, nil
+}
+
+// isPod: the address is in the Pod network of the Node, or that of an announced local Pod.
+func (s *State) isPod(a netip.Addr) bool {
+	return s.Node.has(a) || slices.Contains(s.Endpoint.FoundAt, a) || slices.Contains(s.Peer.FoundAt, a)
 }
 
 func (n *Node) has(a netip.Addr) bool {
 	return slices.ContainsFunc(n.Networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// mayKeep is called for flows that have no entry in either direction.
+// mayKeep is called for flows that have no entry of their direction, and none of the other one that is on the fast path.
 func (s *State) mayKeep() error {
 	switch {
 	case s.Unattended:
@@ -123,7 +134,7 @@ func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	if to, err = s.translation(before.flow.Source, after.flow.Source, after.flow.Source); err != nil {
 		return to, err
 	}
-	if err := s.same(before, after, beforeIP, afterIP); err != nil {
+	if err := s.same(before, after, beforeIP, afterIP, 1); err != nil {
 		return to, err
 	}
 	e := &s.State.Endpoint
@@ -133,15 +144,18 @@ func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	if !s.State.Node.has(before.flow.Source.Addr()) {
 		return to, Refused("not_remote")
 	}
+	if e.Gateway && !s.State.Opposite {
+		return to, Refused("not_proved")
+	}
 	return to, s.State.mayKeep()
 }
 
-// same checks that Open vSwitch decided by the current rules, and only routed this very packet, apart from its addresses.
-func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte) error {
+// same checks that Open vSwitch decided by the current rules, and only routed this very packet, over so many hops, apart from its addresses.
+func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte, hops uint8) error {
 	switch {
 	case fingerprint(before, beforeIP) != fingerprint(after, afterIP):
 		return Refused("no_ticket")
-	case before.flow.Protocol != after.flow.Protocol, before.tos != after.tos, before.ttl != after.ttl+1:
+	case before.flow.Protocol != after.flow.Protocol, before.tos != after.tos, before.ttl != after.ttl+hops:
 		return Refused("rewritten")
 	case s.Epoch == 0:
 		return Refused("not_established")

@@ -30,10 +30,15 @@ type State struct {
 	Uplink     Uplink
 	Endpoint   Endpoint // that the entry refers to
 	Node       Node     // that the entry refers to
+	// Peer is the other local Pod of an entry that is Local, PeerMTU the MTU of its host-side device.
+	Peer    Endpoint
+	PeerMTU int
 	// Entry is the entry of the packet's direction, the only one in the cache; nil for none.
 	Entry *Entry
 	// ShareUsedUp is set when the flow maps are nearly full and the endpoint has used up its share of them.
 	ShareUsedUp bool
+	// Opposite is set when the other direction of the flow has an entry, which was not proved in the direction of the packet.
+	Opposite bool
 	// Unattended is set when no agent promises to maintain conntrack at this time.
 	Unattended bool
 }
@@ -50,8 +55,9 @@ type Uplink struct {
 	VirtualMAC   [6]byte // inner destination of all tunnel packets
 }
 
-// Endpoint is the local Pod.
+// Endpoint is the local Pod, or the gateway.
 type Endpoint struct {
+	Gateway         bool
 	Generation      uint32
 	Interface       uint32 // index of the host side
 	MAC, GatewayMAC [6]byte
@@ -89,15 +95,19 @@ type Entry struct {
 	Own     bool // its direction was proved
 	Other   bool // and the opposite one
 	Running bool // the lease
-	// Generations under which it was learned.
+	// Local is set for a flow between two Pods of the Node.
+	Local bool
+	// Generations under which it was learned; Node is that of the peer if the flow is Local.
 	Everything, Endpoint, Node uint32
 	// MACs are the destination and source MAC that a received packet gets.
 	MACs [12]byte
 	// Hash is the kernel's hash for packets that are sent without one; 0 if unknown.
 	Hash uint32
 	// Translated is what becomes of the destination of packets that are sent, or of the source of those received; the zero AddrPort
-	// if that stays as it is. See translation.go.
-	Translated netip.AddrPort
+	// if that stays as it is. See translation.go. SourceTranslated is set if it is the source of packets that are sent: the answers
+	// of an Endpoint to a client on the same Node.
+	Translated       netip.AddrPort
+	SourceTranslated bool
 }
 
 // Packet is a packet at a hook.
@@ -108,6 +118,7 @@ type Packet struct {
 	ForHost   bool   // the device does not say that it is for another host
 	Segment   int    // payload bytes for each segment of a super-packet; 0 for others
 	Hash      uint32 // the kernel's hash of the flow, 0 for none
+	Mark      uint32
 }
 
 // Refused is the reason why a packet is not a hit, under the name in the design.
@@ -215,7 +226,9 @@ func (s *State) valid(f Flow) error {
 		return Refused("stale_all")
 	case e.Endpoint != s.Endpoint.Generation:
 		return Refused("stale_endpoint")
-	case e.Node != s.Node.Generation:
+	case e.Local && e.Node != s.Peer.Generation:
+		return Refused("stale_endpoint")
+	case !e.Local && e.Node != s.Node.Generation:
 		return Refused("stale_node")
 	case !e.Own || !e.Other && f.Protocol == tcp:
 		return Refused("not_proved")

@@ -14,7 +14,7 @@ func EgressStamp(s *State, p *Packet) (stamp uint32, ok bool) {
 	if s.Mode == Off {
 		return 0, false
 	}
-	return s.stamp(p.Frame, p.VLAN, p.Interface == s.Endpoint.FoundBy)
+	return s.stamp(p.Frame, p.VLAN, p.Interface)
 }
 
 // IngressStamp does the same for a packet from the tunnel.
@@ -26,12 +26,12 @@ func IngressStamp(s *State, p *Packet) (stamp uint32, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	return s.stamp(outer.content, false, false)
+	return s.stamp(outer.content, false, 0)
 }
 
-// stamp computes the stamp of an Ethernet frame with at most one VLAN tag, inside or outside the frame. A packet from or to
-// a Pod gets nine bits of the number of the Pod's last change. The highest bit, which no epoch has, is always set.
-func (s *State) stamp(frame []byte, tagged, fromPod bool) (stamp uint32, ok bool) {
+// stamp computes the stamp of an Ethernet frame with at most one VLAN tag, inside or outside the frame, that a Pod sends through
+// the interface from (0: it comes from the tunnel). A packet from or to a Pod gets nine bits of the number of the Pod's last change. The highest bit, which no epoch has, is always set.
+func (s *State) stamp(frame []byte, tagged bool, from uint32) (stamp uint32, ok bool) {
 	etherType, b := be16(frame[12:]), frame[ethernetLength:]
 	if (etherType == 0x8100 || etherType == 0x88a8) && !tagged && len(b) >= 4 {
 		etherType, b = be16(b[2:]), b[4:]
@@ -45,9 +45,17 @@ func (s *State) stamp(frame []byte, tagged, fromPod bool) (stamp uint32, ok bool
 	case etherType != 0x0800 && etherType != 0x86dd:
 		return 0, false
 	}
+	var changes []uint32
+	for _, pod := range []*Endpoint{&s.Endpoint, &s.Peer} {
+		if from != 0 && from == pod.FoundBy || slices.Contains(pod.FoundAt, to) {
+			changes = append(changes, pod.Changed)
+		}
+	}
 	stamp = 1 << 9
-	if fromPod || slices.Contains(s.Endpoint.FoundAt, to) {
-		stamp |= s.Endpoint.Changed % (1 << 9)
+	if len(changes) > 0 {
+		// Numbers wrap around.
+		latest := slices.MaxFunc(changes, func(a, b uint32) int { return int(int32(a - b)) })
+		stamp |= latest % (1 << 9)
 	}
 	return stamp, true
 }

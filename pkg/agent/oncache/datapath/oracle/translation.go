@@ -26,10 +26,11 @@ func translate(ip []byte, source bool, to netip.AddrPort) {
 	}
 	newPort := binary.BigEndian.AppendUint16(nil, to.Port())
 	change := replaced(address, to.Addr().AsSlice())
-	checksum := transport[16:18] // of TCP
+	at := 16 // of TCP
 	if protocol == udp {
-		checksum = transport[6:8]
+		at = 6
 	}
+	checksum := transport[at : at+2]
 	if protocol != udp || be16(checksum) != 0 {
 		apply(checksum, change+replaced(port, newPort))
 		if protocol == udp && be16(checksum) == 0 {

@@ -195,50 +195,6 @@ func hash(w *harness.World, p harness.Packet) uint32 {
 	return harness.Hash(flow)
 }
 
-// TestServiceWithEndpointOnThisNode: a flow whose packets Open vSwitch delivers on this Node gets hardly any tickets, and leaves their
-// slot to others.
-func TestServiceWithEndpointOnThisNode(t *testing.T) {
-	for name, f := range harness.Families {
-		for _, udp := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s udp=%v", name, udp), func(t *testing.T) {
-				w := harness.NewStrangersWorld(t, f)
-				e := w.ThroughService(udp)
-				require.Equal(t, []bool{false, true}, misses(w, e.Sent, e.Sent))
-				delivered := e.SentOn.Bytes(t)
-				expireTickets(w)
-				ticket := w.Egress(0, e.Sent.Bytes(t)).Mark
-				require.Equal(t, "not_remote", w.IngressInit(ticket|harness.Epoch<<20, delivered).Reason)
-				require.Equal(t, "no_ticket", w.IngressInit(ticket|harness.Epoch<<20, delivered).Reason, "redeemed")
-				tickets := 0
-				for range 1000 {
-					if misses(w, e.Sent)[0] {
-						tickets++
-					}
-				}
-				// 1000 times with probability 1/64: less than 1 or more than 50 in one of 10^7 tests.
-				require.InDelta(t, 16, tickets, 35)
-				require.NotZero(t, tickets)
-
-				other := w.FromPod()
-				other.UDP = udp
-				sharingSlot(w, &other.DstPort, &other, e.Sent)
-				expireTickets(w)
-				require.Equal(t, []bool{false, true}, misses(w, other, other))
-				require.Empty(t, w.Entries())
-				if udp {
-					return
-				}
-				syn := e.Sent
-				syn.Flags, syn.Payload = "-S", 0
-				ends(w, syn)
-				require.Equal(t, []bool{false}, misses(w, e.Sent))
-				expireTickets(w)
-				require.Equal(t, []bool{true}, misses(w, e.Sent), "another connection")
-			})
-		}
-	}
-}
-
 // TestCandidatesShareACell: flows that send alternately must not replace each other forever.
 func TestCandidatesShareACell(t *testing.T) {
 	w := harness.NewStrangersWorld(t, harness.Family{})

@@ -191,9 +191,10 @@ func TestTicketsOfTwoFlowsInTurn(t *testing.T) {
 	}
 }
 
+const busy = 0xfffffffe // TICKET_BUSY in bpf/oncache/ticket.h
+
 // TestTicketInUse: a ticket that another CPU is writing or reading is left alone.
 func TestTicketInUse(t *testing.T) {
-	const busy = 0xfffffffe // TICKET_BUSY in bpf/oncache/ticket.h
 	w := harness.NewWorld(t)
 	p := harness.FromPod()
 	mark := w.Egress(0, p.Bytes(t)).Mark

@@ -25,6 +25,7 @@ func TestAlignment(t *testing.T) {
 		"onc_validity": reflect.TypeFor[object.BpfOncValidity](),
 		"onc_seen":     reflect.TypeFor[object.BpfOncSeen](),
 		"onc_passed":   reflect.TypeFor[object.BpfOncPassed](),
+		"onc_retired":  reflect.TypeFor[object.BpfOncRetired](),
 		"onc_egress":   reflect.TypeFor[object.BpfOncEgress](),
 		"onc_ingress":  reflect.TypeFor[object.BpfOncIngress](),
 		"onc_egress4":  reflect.TypeFor[object.BpfOncEgress4](),

@@ -75,7 +75,7 @@ type BpfOncEndpoint struct {
 	Mac        [6]uint8
 	LastEpoch  uint32
 	Changed    uint32
-	Pad        uint32
+	Flags      uint32
 }
 
 type BpfOncFlow4 struct {
@@ -173,42 +173,53 @@ type BpfOncReason uint32
 
 const (
 	BpfOncReasonONC_HIT             BpfOncReason = 0
-	BpfOncReasonONC_OBSERVED        BpfOncReason = 1
-	BpfOncReasonONC_OFF             BpfOncReason = 2
-	BpfOncReasonONC_NOT_IP          BpfOncReason = 3
-	BpfOncReasonONC_MALFORMED       BpfOncReason = 4
-	BpfOncReasonONC_IP_OPTIONS      BpfOncReason = 5
-	BpfOncReasonONC_FRAGMENT        BpfOncReason = 6
-	BpfOncReasonONC_PROTOCOL        BpfOncReason = 7
-	BpfOncReasonONC_TCP_FLAGS       BpfOncReason = 8
-	BpfOncReasonONC_TTL             BpfOncReason = 9
-	BpfOncReasonONC_NO_ENDPOINT     BpfOncReason = 10
-	BpfOncReasonONC_NOT_REMOTE      BpfOncReason = 11
-	BpfOncReasonONC_NOT_TUNNEL      BpfOncReason = 12
-	BpfOncReasonONC_OUTER_HEADER    BpfOncReason = 13
-	BpfOncReasonONC_OUTER_SOURCE    BpfOncReason = 14
-	BpfOncReasonONC_NO_ENTRY        BpfOncReason = 15
-	BpfOncReasonONC_NOT_PROVED      BpfOncReason = 16
-	BpfOncReasonONC_STALE_ENDPOINT  BpfOncReason = 17
-	BpfOncReasonONC_STALE_NODE      BpfOncReason = 18
-	BpfOncReasonONC_STALE_ALL       BpfOncReason = 19
-	BpfOncReasonONC_LEASE           BpfOncReason = 20
-	BpfOncReasonONC_SPOOF           BpfOncReason = 21
-	BpfOncReasonONC_MTU             BpfOncReason = 22
-	BpfOncReasonONC_ECN             BpfOncReason = 23
-	BpfOncReasonONC_OFFLOAD         BpfOncReason = 24
-	BpfOncReasonONC_LEARNED         BpfOncReason = 25
-	BpfOncReasonONC_RENEWED         BpfOncReason = 26
-	BpfOncReasonONC_NO_AGENT        BpfOncReason = 27
-	BpfOncReasonONC_NOT_ESTABLISHED BpfOncReason = 28
-	BpfOncReasonONC_STALE_EPOCH     BpfOncReason = 29
-	BpfOncReasonONC_NO_TICKET       BpfOncReason = 30
-	BpfOncReasonONC_REWRITTEN       BpfOncReason = 31
-	BpfOncReasonONC_TEMPLATE        BpfOncReason = 32
-	BpfOncReasonONC_SHARE           BpfOncReason = 33
-	BpfOncReasonONC_DROPPED         BpfOncReason = 34
-	BpfOncReasonONC_REASONS         BpfOncReason = 35
+	BpfOncReasonONC_HIT_LOCAL       BpfOncReason = 1
+	BpfOncReasonONC_OBSERVED        BpfOncReason = 2
+	BpfOncReasonONC_OFF             BpfOncReason = 3
+	BpfOncReasonONC_NOT_IP          BpfOncReason = 4
+	BpfOncReasonONC_MALFORMED       BpfOncReason = 5
+	BpfOncReasonONC_IP_OPTIONS      BpfOncReason = 6
+	BpfOncReasonONC_FRAGMENT        BpfOncReason = 7
+	BpfOncReasonONC_PROTOCOL        BpfOncReason = 8
+	BpfOncReasonONC_TCP_FLAGS       BpfOncReason = 9
+	BpfOncReasonONC_TTL             BpfOncReason = 10
+	BpfOncReasonONC_NO_ENDPOINT     BpfOncReason = 11
+	BpfOncReasonONC_NOT_REMOTE      BpfOncReason = 12
+	BpfOncReasonONC_NOT_TUNNEL      BpfOncReason = 13
+	BpfOncReasonONC_OUTER_HEADER    BpfOncReason = 14
+	BpfOncReasonONC_OUTER_SOURCE    BpfOncReason = 15
+	BpfOncReasonONC_NO_ENTRY        BpfOncReason = 16
+	BpfOncReasonONC_NOT_PROVED      BpfOncReason = 17
+	BpfOncReasonONC_STALE_ENDPOINT  BpfOncReason = 18
+	BpfOncReasonONC_STALE_NODE      BpfOncReason = 19
+	BpfOncReasonONC_STALE_ALL       BpfOncReason = 20
+	BpfOncReasonONC_LEASE           BpfOncReason = 21
+	BpfOncReasonONC_SPOOF           BpfOncReason = 22
+	BpfOncReasonONC_MTU             BpfOncReason = 23
+	BpfOncReasonONC_ECN             BpfOncReason = 24
+	BpfOncReasonONC_OFFLOAD         BpfOncReason = 25
+	BpfOncReasonONC_LEARNED         BpfOncReason = 26
+	BpfOncReasonONC_RENEWED         BpfOncReason = 27
+	BpfOncReasonONC_NO_AGENT        BpfOncReason = 28
+	BpfOncReasonONC_NOT_ESTABLISHED BpfOncReason = 29
+	BpfOncReasonONC_STALE_EPOCH     BpfOncReason = 30
+	BpfOncReasonONC_NO_TICKET       BpfOncReason = 31
+	BpfOncReasonONC_REWRITTEN       BpfOncReason = 32
+	BpfOncReasonONC_TEMPLATE        BpfOncReason = 33
+	BpfOncReasonONC_SHARE           BpfOncReason = 34
+	BpfOncReasonONC_DROPPED         BpfOncReason = 35
+	BpfOncReasonONC_REASONS         BpfOncReason = 36
 )
+
+type BpfOncRetired struct {
+	_       structs.HostLayout
+	Flow    BpfOncFlow6
+	Egress  uint8
+	Pad     [7]uint8
+	Packets uint64
+	Bytes   uint64
+	Created uint64
+}
 
 type BpfOncSeen struct {
 	_      structs.HostLayout
@@ -238,17 +249,17 @@ type BpfOncTicket struct {
 }
 
 type BpfOncTranslation struct {
-	_    structs.HostLayout
-	Port uint16
-	Pad  uint16
-	Addr [4]uint32
+	_      structs.HostLayout
+	Port   uint16
+	Source uint16
+	Addr   [4]uint32
 }
 
 type BpfOncTranslation4 struct {
-	_    structs.HostLayout
-	Port uint16
-	Pad  uint16
-	Addr uint32
+	_      structs.HostLayout
+	Port   uint16
+	Source uint16
+	Addr   uint32
 }
 
 type BpfOncValidity struct {
@@ -269,32 +280,36 @@ type BpfOncValidity struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	BpfMapCandidates          = "candidates"
-	BpfMapControl             = "control"
-	BpfMapCounters            = "counters"
-	BpfMapEgressFlows4        = "egress_flows4"
-	BpfMapEgressFlows6        = "egress_flows6"
-	BpfMapEndpointIps         = "endpoint_ips"
-	BpfMapEndpointSlots       = "endpoint_slots"
-	BpfMapEndpoints           = "endpoints"
-	BpfMapFlowCounts          = "flow_counts"
-	BpfMapFlowLimits          = "flow_limits"
-	BpfMapIngressFlows4       = "ingress_flows4"
-	BpfMapIngressFlows6       = "ingress_flows6"
-	BpfMapNodes               = "nodes"
-	BpfMapPassed              = "passed"
-	BpfMapPodNetworks4        = "pod_networks4"
-	BpfMapPodNetworks6        = "pod_networks6"
-	BpfMapServiceIps          = "service_ips"
-	BpfMapTickets             = "tickets"
-	BpfProgOncacheEgress      = "oncache_egress"
-	BpfProgOncacheEgressInit  = "oncache_egress_init"
-	BpfProgOncacheIngress     = "oncache_ingress"
-	BpfProgOncacheIngressInit = "oncache_ingress_init"
-	BpfProgOncacheJiffies     = "oncache_jiffies"
-	BpfVarOncPassedType       = "onc_passed_type"
-	BpfVarOncProgramType      = "onc_program_type"
-	BpfVarOncReasonType       = "onc_reason_type"
+	BpfMapCandidates                 = "candidates"
+	BpfMapControl                    = "control"
+	BpfMapCounters                   = "counters"
+	BpfMapEgressFlows4               = "egress_flows4"
+	BpfMapEgressFlows6               = "egress_flows6"
+	BpfMapEndpointIps                = "endpoint_ips"
+	BpfMapEndpointSlots              = "endpoint_slots"
+	BpfMapEndpoints                  = "endpoints"
+	BpfMapFlowCounts                 = "flow_counts"
+	BpfMapFlowLimits                 = "flow_limits"
+	BpfMapIngressFlows4              = "ingress_flows4"
+	BpfMapIngressFlows6              = "ingress_flows6"
+	BpfMapNodes                      = "nodes"
+	BpfMapPassed                     = "passed"
+	BpfMapPodNetworks4               = "pod_networks4"
+	BpfMapPodNetworks6               = "pod_networks6"
+	BpfMapRetired                    = "retired"
+	BpfMapServiceIps                 = "service_ips"
+	BpfMapTickets                    = "tickets"
+	BpfProgOncacheEgress             = "oncache_egress"
+	BpfProgOncacheEgressInit         = "oncache_egress_init"
+	BpfProgOncacheGatewayEgress      = "oncache_gateway_egress"
+	BpfProgOncacheGatewayIngressInit = "oncache_gateway_ingress_init"
+	BpfProgOncacheIngress            = "oncache_ingress"
+	BpfProgOncacheIngressInit        = "oncache_ingress_init"
+	BpfProgOncacheJiffies            = "oncache_jiffies"
+	BpfVarOncPassedType              = "onc_passed_type"
+	BpfVarOncProgramType             = "onc_program_type"
+	BpfVarOncReasonType              = "onc_reason_type"
+	BpfVarOncRetiredType             = "onc_retired_type"
 )
 
 // LoadBpf returns the embedded CollectionSpec for Bpf.
@@ -339,11 +354,13 @@ type BpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type BpfProgramSpecs struct {
-	OncacheEgress      *ebpf.ProgramSpec `ebpf:"oncache_egress"`
-	OncacheEgressInit  *ebpf.ProgramSpec `ebpf:"oncache_egress_init"`
-	OncacheIngress     *ebpf.ProgramSpec `ebpf:"oncache_ingress"`
-	OncacheIngressInit *ebpf.ProgramSpec `ebpf:"oncache_ingress_init"`
-	OncacheJiffies     *ebpf.ProgramSpec `ebpf:"oncache_jiffies"`
+	OncacheEgress             *ebpf.ProgramSpec `ebpf:"oncache_egress"`
+	OncacheEgressInit         *ebpf.ProgramSpec `ebpf:"oncache_egress_init"`
+	OncacheGatewayEgress      *ebpf.ProgramSpec `ebpf:"oncache_gateway_egress"`
+	OncacheGatewayIngressInit *ebpf.ProgramSpec `ebpf:"oncache_gateway_ingress_init"`
+	OncacheIngress            *ebpf.ProgramSpec `ebpf:"oncache_ingress"`
+	OncacheIngressInit        *ebpf.ProgramSpec `ebpf:"oncache_ingress_init"`
+	OncacheJiffies            *ebpf.ProgramSpec `ebpf:"oncache_jiffies"`
 }
 
 // BpfMapSpecs contains maps before they are loaded into the kernel.
@@ -366,6 +383,7 @@ type BpfMapSpecs struct {
 	Passed        *ebpf.MapSpec `ebpf:"passed"`
 	PodNetworks4  *ebpf.MapSpec `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.MapSpec `ebpf:"pod_networks6"`
+	Retired       *ebpf.MapSpec `ebpf:"retired"`
 	ServiceIps    *ebpf.MapSpec `ebpf:"service_ips"`
 	Tickets       *ebpf.MapSpec `ebpf:"tickets"`
 }
@@ -377,6 +395,7 @@ type BpfVariableSpecs struct {
 	OncPassedType  *ebpf.VariableSpec `ebpf:"onc_passed_type"`
 	OncProgramType *ebpf.VariableSpec `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.VariableSpec `ebpf:"onc_reason_type"`
+	OncRetiredType *ebpf.VariableSpec `ebpf:"onc_retired_type"`
 }
 
 // BpfObjects contains all objects after they have been loaded into the kernel.
@@ -415,6 +434,7 @@ type BpfMaps struct {
 	Passed        *ebpf.Map `ebpf:"passed"`
 	PodNetworks4  *ebpf.Map `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.Map `ebpf:"pod_networks6"`
+	Retired       *ebpf.Map `ebpf:"retired"`
 	ServiceIps    *ebpf.Map `ebpf:"service_ips"`
 	Tickets       *ebpf.Map `ebpf:"tickets"`
 }
@@ -437,6 +457,7 @@ func (m *BpfMaps) Close() error {
 		m.Passed,
 		m.PodNetworks4,
 		m.PodNetworks6,
+		m.Retired,
 		m.ServiceIps,
 		m.Tickets,
 	)
@@ -449,23 +470,28 @@ type BpfVariables struct {
 	OncPassedType  *ebpf.Variable `ebpf:"onc_passed_type"`
 	OncProgramType *ebpf.Variable `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.Variable `ebpf:"onc_reason_type"`
+	OncRetiredType *ebpf.Variable `ebpf:"onc_retired_type"`
 }
 
 // BpfPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to LoadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type BpfPrograms struct {
-	OncacheEgress      *ebpf.Program `ebpf:"oncache_egress"`
-	OncacheEgressInit  *ebpf.Program `ebpf:"oncache_egress_init"`
-	OncacheIngress     *ebpf.Program `ebpf:"oncache_ingress"`
-	OncacheIngressInit *ebpf.Program `ebpf:"oncache_ingress_init"`
-	OncacheJiffies     *ebpf.Program `ebpf:"oncache_jiffies"`
+	OncacheEgress             *ebpf.Program `ebpf:"oncache_egress"`
+	OncacheEgressInit         *ebpf.Program `ebpf:"oncache_egress_init"`
+	OncacheGatewayEgress      *ebpf.Program `ebpf:"oncache_gateway_egress"`
+	OncacheGatewayIngressInit *ebpf.Program `ebpf:"oncache_gateway_ingress_init"`
+	OncacheIngress            *ebpf.Program `ebpf:"oncache_ingress"`
+	OncacheIngressInit        *ebpf.Program `ebpf:"oncache_ingress_init"`
+	OncacheJiffies            *ebpf.Program `ebpf:"oncache_jiffies"`
 }
 
 func (p *BpfPrograms) Close() error {
 	return _BpfClose(
 		p.OncacheEgress,
 		p.OncacheEgressInit,
+		p.OncacheGatewayEgress,
+		p.OncacheGatewayIngressInit,
 		p.OncacheIngress,
 		p.OncacheIngressInit,
 		p.OncacheJiffies,

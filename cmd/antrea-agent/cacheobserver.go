@@ -1,0 +1,43 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+)
+
+// Reasons of Events that are not problems. docs/oncache.md has them.
+const (
+	noteModeChanged = "ONCacheModeChanged"
+	noteResumed     = "ONCacheResumed"
+)
+
+// cacheObserver makes Events of this Node when the cache begins or stops to work. A suspension is also a problem.
+type cacheObserver struct {
+	problems *problem.Recorder
+	node     string
+}
+
+var _ oncache.Observer = (*cacheObserver)(nil)
+
+func (o *cacheObserver) subject() problem.Subject { return problem.Subject{Kind: "Node", Name: o.node} }
+
+// Suspended implements oncache.Observer.
+func (o *cacheObserver) Suspended(reason error) {
+	if reason != nil {
+		o.problems.Report(oncache.ReasonSuspended, o.subject(), fmt.Sprintf("all traffic of this Node takes the slow path for now: %v", reason))
+		return
+	}
+	o.problems.Resolve(oncache.ReasonSuspended, o.subject())
+	o.problems.Note(noteResumed, "the transport interface can carry the fast path again")
+}
+
+// ModeChanged implements oncache.Observer.
+func (o *cacheObserver) ModeChanged(from, to datapath.Mode) {
+	o.problems.Note(noteModeChanged, fmt.Sprintf("the mode of ONCache was changed from %s to %s; a restart of the agent returns to oncache.mode of its configuration", from, to))
+}

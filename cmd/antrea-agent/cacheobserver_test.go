@@ -1,0 +1,49 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+)
+
+// TestEventsOfTheCache: kubectl describe node shows when the cache has stopped to work and why, and when it went on.
+func TestEventsOfTheCache(t *testing.T) {
+	kube := fake.NewSimpleClientset()
+	problems := problem.NewRecorder()
+	problem.SendEvents(t.Context(), problems, kube, "node-1")
+	o := &cacheObserver{problems: problems, node: "node-1"}
+
+	o.Suspended(errors.New("transport interface eth0 is down"))
+	list, _ := problems.List()
+	require.Len(t, list, 1)
+	require.Equal(t, oncache.ReasonSuspended, list[0].Reason)
+	o.Suspended(nil)
+	list, _ = problems.List()
+	require.Empty(t, list)
+	o.ModeChanged(datapath.ModeEnforce, datapath.ModeOff)
+
+	want := map[string]string{"ONCacheSuspended": corev1.EventTypeWarning, "ONCacheResumed": corev1.EventTypeNormal, "ONCacheModeChanged": corev1.EventTypeNormal}
+	require.Eventually(t, func() bool {
+		events, err := kube.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		got := map[string]string{}
+		for _, e := range events.Items {
+			require.Equal(t, "node-1", e.InvolvedObject.Name)
+			got[e.Reason] = e.Type
+		}
+		return len(got) == len(want) && got["ONCacheSuspended"] == want["ONCacheSuspended"] && got["ONCacheResumed"] == want["ONCacheResumed"] &&
+			got["ONCacheModeChanged"] == want["ONCacheModeChanged"]
+	}, 10*time.Second, 10*time.Millisecond)
+}

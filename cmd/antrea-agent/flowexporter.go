@@ -1,0 +1,124 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
+	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
+	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter/flows"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+var flowSysctls = []string{conntrack.AccountingSysctl, conntrack.TimestampSysctl}
+
+// addFlowExporter makes the exporter of flow records, or restores what an earlier agent has changed for it.
+func (c *controllers) addFlowExporter(o *options, n *node, cache *onCache) error {
+	if !o.config.ExportsFlows(o.gates) {
+		var errs []error
+		for _, key := range flowSysctls {
+			errs = append(errs, n.sysctls.Restore(key))
+		}
+		if err := os.Remove(flowexporter.DefaultStateFile); !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		if err := errors.Join(errs...); err != nil {
+			klog.ErrorS(err, "Could not remove everything that FlowExporter, which is off, has left")
+		}
+		return nil
+	}
+	settings, err := o.config.FlowExporter.Exporter()
+	if err != nil {
+		return err
+	}
+	for _, key := range flowSysctls {
+		if err := n.sysctls.Set(key, "1"); err != nil {
+			return fmt.Errorf("%w (is the module nf_conntrack loaded?)", err)
+		}
+	}
+	describer := &flowexporter.Describer{
+		Node: n.name, Interfaces: n.store, PodNetworks: func() []netip.Prefix { return c.allPodNetworks(n) }, Rules: c.policies.RuleOwners,
+		Protocols: settings.Protocols,
+	}
+	collector := &flowexporter.Collector{FlowCollector: settings.Collector, NodeName: n.name, Kube: n.clients.Kube}
+	if c.proxy != nil {
+		describer.ServicePort, collector.ClusterIP = c.servicePort, c.clusterIP
+	}
+	c.flowExporter = &flowexporter.Exporter{
+		Poll: settings.Poll, Timeouts: flows.Timeouts{Active: settings.Active, Idle: settings.Idle}, StateFile: flowexporter.DefaultStateFile, Begun: time.Now(),
+		Connections: networkpolicy.PodConnections{}.List, Ends: func() (*conntrack.Ends, error) { return conntrack.WatchEnds(openflow.ConntrackZones) },
+		Describer: describer.Begin, Dial: collector.Dial,
+	}
+	if cache.manager != nil {
+		c.flowExporter.Cache = flowexporter.CacheOf(cache.manager)
+	}
+	return nil
+}
+
+// allPodNetworks returns those of all Nodes.
+func (c *controllers) allPodNetworks(n *node) []netip.Prefix {
+	networks := podNetworks(n.Node)
+	nodes, err := c.nodes.Core().V1().Nodes().Lister().List(labels.Everything())
+	if err != nil {
+		klog.ErrorS(err, "Could not list Nodes for flow records")
+	}
+	for _, node := range nodes {
+		for _, text := range append([]string{node.Spec.PodCIDR}, node.Spec.PodCIDRs...) {
+			if network, err := netip.ParsePrefix(text); err == nil {
+				networks = append(networks, network)
+			}
+		}
+	}
+	return networks
+}
+
+// servicePort returns NAMESPACE/NAME:PORT of the Service's port that is reached at the address.
+func (c *controllers) servicePort(protocol corev1.Protocol, address netip.AddrPort) string {
+	frontend, ok := c.proxy.FrontendAt(protocol, address)
+	if !ok {
+		return ""
+	}
+	namespace, name, _ := strings.Cut(frontend.Service, "/")
+	service, err := c.services.Core().V1().Services().Lister().Services(namespace).Get(name)
+	if err != nil {
+		return frontend.Service
+	}
+	for _, port := range service.Spec.Ports {
+		if port.Protocol == protocol && port.Name != "" && (port.Port == int32(address.Port()) || port.NodePort == int32(address.Port())) {
+			return frontend.Service + ":" + port.Name
+		}
+	}
+	return frontend.Service
+}
+
+// clusterIP returns the address of a Service.
+func (c *controllers) clusterIP(namespace, name string) (string, error) {
+	service, err := c.services.Core().V1().Services().Lister().Services(namespace).Get(name)
+	if err != nil {
+		return "", err
+	}
+	if ip := service.Spec.ClusterIP; ip != "" && ip != corev1.ClusterIPNone {
+		return ip, nil
+	}
+	return "", fmt.Errorf("the Service %s/%s has no cluster IP", namespace, name)
+}
+
+// runFlowExporter exports once the names of local Pods are known.
+func (c *controllers) runFlowExporter(ctx context.Context) {
+	if waitFor(ctx, c.podsInstalled) {
+		c.flowExporter.Run(ctx)
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"net/netip"
+	"sync"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+)
+
+// FormerCache is what an earlier agent has left of ONCache on the Node.
+type FormerCache struct {
+	// Suspend stops its programs.
+	Suspend func() error
+	// StopHits stops the hits, but not the stamps, without which packets would miss the kernel's flows.
+	StopHits func() error
+	// Agrees reports whether it has hits, of Pods, and the gateway, with these addresses only, all of which were learned under these epochs. It is nil if they may not
+	// go on for another reason: this agent would have none.
+	Agrees func(epochs map[netip.Addr]uint16) (bool, error)
+}
+
+// formerHits are the hits of the former cache while Open vSwitch forwards. They go on until the flows change, or until the new cache can
+// replace the former one.
+type formerHits struct {
+	cache FormerCache
+	store interfacestore.InterfaceStore
+
+	mu sync.Mutex
+	// over is closed when there are none any more.
+	over chan struct{}
+}
+
+func newFormerHits(cache FormerCache, store interfacestore.InterfaceStore) *formerHits {
+	return &formerHits{cache: cache, store: store, over: make(chan struct{})}
+}
+
+// Agree implements openflow.FormerHits.
+func (h *formerHits) Agree(epochs map[uint32]uint16) bool {
+	byAddress := map[netip.Addr]uint16{}
+	endpoints := append(h.store.GetInterfacesByType(interfacestore.ContainerInterface), h.store.GetInterfacesByType(interfacestore.GatewayInterface)...)
+	for _, c := range endpoints {
+		if c.OVSPortConfig == nil {
+			continue
+		}
+		if epoch, written := epochs[c.OFPort]; written {
+			for _, ip := range c.IPs {
+				byAddress[ip] = epoch
+			}
+		}
+	}
+	agree, err := h.cache.Agrees(byAddress)
+	switch {
+	case err != nil:
+		klog.ErrorS(err, "The former agent's ONCache cannot be examined, so its hits end now")
+	case agree:
+		klog.InfoS("Hits of the former agent's ONCache go on until flows change or the new one takes over", "pods", len(epochs))
+	default:
+		klog.InfoS("The former agent's ONCache has no hits, or Open vSwitch has other rules than it has learned from")
+	}
+	return agree && err == nil
+}
+
+// End implements openflow.FormerHits.
+func (h *formerHits) End() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-h.over:
+		return nil
+	default:
+	}
+	if err := h.cache.Suspend(); err != nil {
+		return err
+	}
+	klog.InfoS("The former agent's ONCache has no hits from now on")
+	close(h.over)
+	return nil
+}

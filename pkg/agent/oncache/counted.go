@@ -1,0 +1,51 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"errors"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+)
+
+// BeforeTakeover names what Start calls when the former agent's programs have stopped and their entries are still there: EachFlow shows what they have
+// counted in the end. It is called before Start.
+func (m *Manager) BeforeTakeover(read func()) { m.beforeTakeover = read }
+
+// Started is closed when the cache is in use, or it is known that it will not be.
+func (m *Manager) Started() <-chan struct{} { return m.started }
+
+func (m *Manager) setReadable() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.readable = true
+}
+
+// EachFlow calls yield for every entry of the cache until it returns false. It fails before Start: entries of an earlier agent may be there, and
+// whoever took them for gone would count them twice.
+func (m *Manager) EachFlow(yield func(datapath.Flow) bool) error {
+	m.mu.Lock()
+	readable, reason := m.readable, m.unavailable
+	m.mu.Unlock()
+	switch starting := errors.Is(reason, errNotStarted); {
+	case starting && !readable:
+		return reason
+	case reason != nil && !starting:
+		return nil
+	}
+	return m.dp.Flows(yield)
+}
+
+// NewRetiredReader reads what entries had counted that were removed or replaced. removed is told the same of entries that the agent
+// itself removes. It returns nil if the cache is not available: there are no entries.
+func (m *Manager) NewRetiredReader(removed func(datapath.Retired)) (*datapath.RetiredReader, error) {
+	if m.Unavailable() != nil {
+		return nil, nil
+	}
+	reader, err := m.dp.NewRetiredReader()
+	if err == nil {
+		m.dp.OnRemoved(removed)
+	}
+	return reader, err
+}

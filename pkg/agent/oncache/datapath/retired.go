@@ -1,0 +1,70 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+)
+
+// Retired is what an entry had counted when it was removed or replaced.
+type Retired struct {
+	// Source and Destination are those of the connection's packets as the local Pod sends them, whichever direction the entry was for.
+	Source, Destination netip.AddrPort
+	Protocol            uint8
+	Direction           Direction
+	// Packets, Bytes and Created are as in Flow.
+	Packets, Bytes, Created uint64
+}
+
+// RetiredReader reads what entries had counted that programs have removed or replaced. There should be one reader at a time; without one,
+// the programs report until the buffer is full.
+type RetiredReader = Reader[Retired]
+
+// NewRetiredReader starts with the first unread report, which may be old.
+func (d *Datapath) NewRetiredReader() (*RetiredReader, error) {
+	return newReader(d.objects.Retired, parseRetired)
+}
+
+func parseRetired(sample []byte) (r Retired, err error) {
+	var event object.BpfOncRetired
+	if _, err := binary.Decode(sample, binary.NativeEndian, &event); err != nil {
+		return r, fmt.Errorf("report of an entry of %d bytes: %w", len(sample), err)
+	}
+	e := ends6(event.Flow)
+	r = Retired{
+		Source: unmap(e.source), Destination: unmap(e.destination), Protocol: e.protocol, Direction: DirectionIngress,
+		Packets: event.Packets, Bytes: event.Bytes, Created: event.Created,
+	}
+	if event.Egress != 0 {
+		r.Direction = DirectionEgress
+	}
+	return r, nil
+}
+
+// OnRemoved makes the agent's own removals of entries known to report, too. Call it before entries are removed, or while none are.
+func (d *Datapath) OnRemoved(report func(Retired)) { d.removed.Store(&report) }
+
+// removing returns what tells OnRemoved's function of an entry that is about to be removed.
+func (d *Datapath) removing(m object.FlowMap, e ends) (done func(), err error) {
+	report := d.removed.Load()
+	if report == nil {
+		return func() {}, nil
+	}
+	direction := DirectionEgress
+	if m == object.Ingress4 || m == object.Ingress6 {
+		direction = DirectionIngress
+	}
+	f, err := d.Flow(direction, e.protocol, e.source, e.destination)
+	if err != nil || f == nil || f.Packets == 0 {
+		return func() {}, err
+	}
+	source, destination := f.Sent()
+	return func() {
+		(*report)(Retired{source, destination, f.Protocol, f.Direction, f.Packets, f.Bytes, f.Created})
+	}, nil
+}

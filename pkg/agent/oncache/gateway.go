@@ -1,0 +1,70 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+)
+
+// Gateway is the port of the bridge that leads to the host's own stack.
+type Gateway struct {
+	// Name is the name of the interface; "" where there is none.
+	Name string
+	// IPv4 and IPv6 are its addresses; the zero Addr where it has none of the family. Its MAC address is Config.GatewayMAC.
+	IPv4, IPv6 netip.Addr
+	OFPort     uint32
+}
+
+// gateway is the gateway as an endpoint of the cache. There is none if it has no name.
+func (c *Config) gateway() (endpoints []Pod) {
+	if c.Gateway.Name == "" {
+		return nil
+	}
+	pod := Pod{InterfaceName: c.Gateway.Name, Gateway: true, MAC: c.GatewayMAC, OFPort: c.Gateway.OFPort}
+	for _, ip := range []netip.Addr{c.Gateway.IPv4, c.Gateway.IPv6} {
+		if ip.IsValid() {
+			pod.IPs = append(pod.IPs, ip)
+		}
+	}
+	return []Pod{pod}
+}
+
+// attachGateway puts the programs on the gateway's interface. They stay there while the gateway has no slot, because of something that hits would
+// bypass: they go on stamping packets, and keep the cache's marks from the host's netfilter and routing.
+func (a *podAnnouncer) attachGateway(p *localPod) error {
+	p.role = datapath.RoleGateway
+	return a.dp.Attach(p.ifIndex, p.role)
+}
+
+// keepGateway withdraws the gateway if its interface has been made anew: what refers to the former one leads nowhere.
+func (a *podAnnouncer) keepGateway(p *localPod) {
+	if device, err := netlink.LinkByName(p.InterfaceName); err == nil && device.Attrs().Index == p.ifIndex {
+		return
+	}
+	if p.onOVS == "" {
+		p.stay(stays(stayInterface, errors.New("its interface has been made anew")))
+		klog.InfoS("The gateway moves to Open vSwitch", "interface", p.InterfaceName, "reason", p.onOVS)
+		a.withdraw(p)
+	}
+	if p.ifIndex != 0 {
+		if err := a.dp.Detach(p.ifIndex); err != nil {
+			klog.ErrorS(err, "Could not remove ONCache programs from the gateway's former interface", "ifindex", p.ifIndex)
+		}
+		p.ifIndex = 0
+	}
+}
+
+// gatewayChanged asks for a review after a message about a link with the gateway's name.
+func (a *podAnnouncer) gatewayChanged() {
+	select {
+	case a.again <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"net"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/test/env/sandbox"
+)
+
+var gatewayConfig = Config{
+	GatewayMAC: net.HardwareAddr{10, 0, 0, 0, 0, 1}, VirtualMAC: net.HardwareAddr{0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff},
+	Gateway: Gateway{Name: "gw0", IPv4: netip.MustParseAddr("10.10.1.1"), IPv6: netip.MustParseAddr("fd00:10:1::1"), OFPort: 32769},
+}
+
+func TestGatewayAsAnEndpoint(t *testing.T) {
+	require.Empty(t, (&Config{}).gateway(), "there is none")
+	pods := gatewayConfig.gateway()
+	require.Equal(t, []Pod{{InterfaceName: "gw0", Gateway: true, MAC: gatewayConfig.GatewayMAC, OFPort: 32769,
+		IPs: []netip.Addr{gatewayConfig.Gateway.IPv4, gatewayConfig.Gateway.IPv6}}}, pods)
+	require.Equal(t, "gw0", pods[0].String())
+	require.Equal(t, "ns/a", Pod{Namespace: "ns", Name: "a", InterfaceName: "a-1"}.String())
+
+	a := newPodAnnouncer(&gatewayConfig)
+	require.Equal(t, datapath.Endpoint{IfIndex: 7, Gateway: true, IPv4: gatewayConfig.Gateway.IPv4, IPv6: gatewayConfig.Gateway.IPv6,
+		MAC: gatewayConfig.GatewayMAC, GatewayMAC: gatewayConfig.VirtualMAC}, a.endpointOf(&localPod{Pod: pods[0], ifIndex: 7}))
+}
+
+// TestGatewayFollowsChanges: changes that concern everybody concern the gateway, those of Pods do not. It is not counted as a Pod.
+func TestGatewayFollowsChanges(t *testing.T) {
+	e := newEnv(t, "a")
+	require.NoError(t, e.addEndpoint(gatewayConfig.gateway()[0], "openvswitch", datapath.Endpoint{}))
+	require.Equal(t, []string{"gw0=1"}, describe(e.writeMarks()))
+	require.Equal(t, 1, e.podCount())
+	_, end := e.Begin(coherency.Change{Nodes: []coherency.Node{remote("node-2", "192.168.77.12", "10.10.2.0/24")}})
+	end(nil)
+	for _, c := range []struct {
+		change coherency.Change
+		marks  []string
+	}{
+		{coherency.Change{Interfaces: []string{"a"}}, []string{"a=2"}},
+		{coherency.Change{All: true}, []string{"a=3", "gw0=2"}},
+		{coherency.Change{Nodes: []coherency.Node{remote("node-2", "192.168.77.13", "10.10.2.0/24")}}, []string{"a=4", "gw0=3"}},
+		{coherency.Change{RemovedNodes: []string{"node-2"}}, []string{"a=5", "gw0=4"}},
+	} {
+		marks, end := e.Begin(c.change)
+		end(nil)
+		require.Equal(t, c.marks, describe(marks), "%+v", c.change)
+	}
+}
+
+// gatewayOnDevice is an announcer with a gateway on a real device.
+func gatewayOnDevice(t *testing.T) (a *podAnnouncer, p *localPod) {
+	t.Helper()
+	sandbox.RequireRoot(t)
+	config := gatewayConfig
+	config.PinPath, config.Lease = filepath.Join(sandbox.BPFFS, t.Name(), "oncache"), time.Hour
+	ip(t, "link add gw0 type veth peer name gw0p")
+	t.Cleanup(func() { ip(t, "link del gw0") })
+	dp, err := datapath.Load(datapath.Options{PinPath: config.PinPath, MaxFlows: 1024})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, datapath.RemoveAll(config.PinPath))
+		require.NoError(t, dp.Close())
+	})
+	a = newPodAnnouncer(&config)
+	attached := a.begin(dp, newTable(dp, time.Now, func() {}, nil, 0), config.gateway())
+	a.follow()
+	p = a.pods["gw0"]
+	require.Empty(t, p.onOVS)
+	require.Equal(t, []int{p.ifIndex}, attached)
+	return a, p
+}
+
+func requirePrograms(t *testing.T, a *podAnnouncer, ifIndex int) {
+	t.Helper()
+	ok, err := a.dp.InPlace(ifIndex, datapath.RoleGateway)
+	require.NoError(t, err)
+	require.True(t, ok)
+}
+
+// TestGatewayKeepsItsPrograms: with something that hits would bypass, the gateway has no slot, but its programs stay.
+func TestGatewayKeepsItsPrograms(t *testing.T) {
+	a, p := gatewayOnDevice(t)
+	requirePrograms(t, a, p.ifIndex)
+	require.Len(t, a.table.endpoints, 1)
+	ip(t, "link set gw0 up")
+	shaper := &netlink.Tbf{Rate: 1e6, Limit: 1e5, Buffer: 1e5,
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: p.ifIndex, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}}
+	require.NoError(t, netlink.QdiscAdd(shaper))
+	for range 2 {
+		a.review(captures{})
+		require.Contains(t, p.onOVS, "qdisc tbf")
+		require.Empty(t, a.table.endpoints)
+		require.Zero(t, a.podsOnOVS(), "it is not a Pod")
+		require.Len(t, a.onOVS(), 1)
+		requirePrograms(t, a, p.ifIndex)
+	}
+	require.NoError(t, netlink.QdiscDel(shaper))
+	a.review(captures{})
+	require.Empty(t, p.onOVS)
+	require.Len(t, a.table.endpoints, 1)
+}
+
+// TestGatewayIsMadeAnew: nothing refers to the former device, and the new one has programs.
+func TestGatewayIsMadeAnew(t *testing.T) {
+	a, p := gatewayOnDevice(t)
+	former := p.ifIndex
+	ip(t, "link del gw0")
+	a.review(captures{})
+	require.NotEmpty(t, p.onOVS)
+	require.Empty(t, a.table.endpoints)
+	attached, err := datapath.Attached(a.config.PinPath)
+	require.NoError(t, err)
+	require.Empty(t, attached)
+
+	ip(t, "link add up0 type veth peer name up0p")
+	defer ip(t, "link del up0")
+	ip(t, "link add gw0 type veth peer name gw0p")
+	a.review(captures{})
+	require.Empty(t, p.onOVS)
+	require.NotEqual(t, former, p.ifIndex)
+	requirePrograms(t, a, p.ifIndex)
+	require.Equal(t, p.ifIndex, a.table.endpoints["gw0"].ifIndex)
+}
+
+// TestGatewayUpdates: a review is asked for when the device is gone or another one, and not for other messages about it.
+func TestGatewayUpdates(t *testing.T) {
+	config := gatewayConfig
+	reviews := 0
+	w := &uplinkWatch{keeper: &uplinkKeeper{config: &config, gatewayChanged: func() { reviews++ }}}
+	update := func(kind uint16, name string, index int) {
+		u := netlink.LinkUpdate{Link: &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: name, Index: index}}}
+		u.Header.Type = kind
+		require.Empty(t, w.linkChanged(u))
+	}
+	const added, removed = 16, 17 // RTM_NEWLINK, RTM_DELLINK
+	for i, c := range []struct {
+		kind  uint16
+		name  string
+		index int
+		want  int
+	}{
+		{added, "gw0", 5, 1}, {added, "gw0", 5, 1}, {added, "pod0", 6, 1}, {removed, "pod0", 6, 1}, {removed, "gw0", 5, 2}, {added, "gw0", 8, 3}, {added, "gw0", 9, 4},
+	} {
+		update(c.kind, c.name, c.index)
+		require.Equal(t, c.want, reviews, "message %d", i)
+	}
+}
