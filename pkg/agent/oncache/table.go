@@ -105,13 +105,17 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 		}
 	}()
 	removed := t.named(c.RemovedInterfaces)
-	affected := t.named(c.Interfaces)
+	changed := t.named(c.Interfaces)
 	// A stale megaflow may still send to the Node's old address. Only a new epoch of every endpoint keeps the cache
 	// from learning that.
 	if c.All || t.changesNodes(c) {
-		affected = slices.Collect(maps.Values(t.endpoints))
+		changed = slices.Collect(maps.Values(t.endpoints))
 	}
-	affected = slices.DeleteFunc(affected, func(e *endpoint) bool { return slices.Contains(removed, e) })
+	changed = slices.DeleteFunc(changed, func(e *endpoint) bool { return slices.Contains(removed, e) })
+	affected := slices.Clone(changed)
+	if c.Replay {
+		affected = slices.DeleteFunc(slices.Collect(maps.Values(t.endpoints)), func(e *endpoint) bool { return slices.Contains(removed, e) })
+	}
 	slices.SortFunc(affected, func(a, b *endpoint) int { return a.slot - b.slot })
 	marks := make([]coherency.Mark, len(affected))
 	for i, e := range affected {
@@ -121,7 +125,7 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	return marks, func(err error) {
 		defer t.mu.Unlock()
 		if err != nil {
-			t.refused(append(affected, removed...))
+			t.refused(append(changed, removed...), affected)
 			return
 		}
 		for i, e := range affected {
@@ -136,7 +140,7 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 		}
 		t.applyNodes(c)
 		t.applyServices(c)
-		if c.All {
+		if c.All || c.Replay {
 			t.evictions.All++
 			t.dp.BumpAll()
 		}
@@ -157,14 +161,20 @@ func (t *table) applyServices(c coherency.Change) {
 	}
 }
 
-// refused evicts after a bundle whose fate is unknown. Neither the old nor the new rules can be vouched for, so nothing is
-// learned until new mark flows have been written.
-func (t *table) refused(endpoints []*endpoint) {
-	for _, e := range endpoints {
+// refused evicts after a bundle whose fate is unknown. Neither the old nor the new rules of those that have changed can be vouched for, so
+// nothing is learned until new mark flows have been written. The rules of the others that were marked are the same: their entries stay, but
+// Open vSwitch may write another epoch now. Stamps stay: nobody has been told that the new rules are in force, and while Open vSwitch is
+// away, packets with another stamp would match none of the kernel's flows and be lost.
+func (t *table) refused(changed, marked []*endpoint) {
+	for _, e := range changed {
 		t.publish(e, 0)
 		t.remark(e)
 	}
-	t.stamp(endpoints...)
+	for _, e := range marked {
+		if !slices.Contains(changed, e) {
+			t.remark(e)
+		}
+	}
 }
 
 func (t *table) named(interfaces []string) []*endpoint {

@@ -66,7 +66,7 @@ func TestPolicyFlowsGolden(t *testing.T) {
 
 			t.Run("replay", func(t *testing.T) {
 				want := fake.Flows()
-				require.NoError(t, c.ReplayFlows())
+				require.NoError(t, c.ReplayFlows(func() {}))
 				require.Equal(t, want, fake.Flows())
 			})
 			t.Run("removal", func(t *testing.T) {

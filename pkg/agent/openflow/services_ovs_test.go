@@ -81,7 +81,7 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	want := contents(t, o, c)
 	installServices(t, c)
 	require.Equal(t, want, contents(t, o, c), "installing again changes nothing")
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, want, contents(t, o, c), "replay in place")
 	for _, p := range someServices() {
 		require.NoError(t, c.UninstallService(p.Name))
@@ -107,7 +107,7 @@ func TestServicesAfterSwitchRestart(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("no reconnection")
 	}
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, want, contents(t, o, c))
 }
 

@@ -84,6 +84,6 @@ func TestRejectOnOVS(t *testing.T) {
 	o.KillVswitchd()
 	o.StartVswitchd()
 	<-reconnected
-	require.NoError(t, flows.ReplayFlows())
+	require.NoError(t, flows.ReplayFlows(func() {}))
 	require.True(t, decode(t, rejected(segment(t, client4, service4, func(s *layers.TCP) { s.SYN = true }, 0)), client4, service4).TCP.RST)
 }
