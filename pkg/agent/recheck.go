@@ -5,7 +5,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"time"
 
@@ -86,11 +85,11 @@ func (c *recheck) lost(ctx context.Context) bool {
 func (c *recheck) baseLost(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
 	defer cancel()
-	err := c.flows.CheckFlows(ctx)
-	if !errors.Is(err, openflow.ErrFlowsLost) {
+	missing, err := c.flows.MissingFlows(ctx)
+	if err != nil || missing == "" {
 		return false
 	}
-	klog.InfoS("Somebody has deleted flows on the bridge, replaying all", "found", err)
+	klog.InfoS("Somebody has deleted flows on the bridge, replaying all", "found", missing)
 	return true
 }
 

@@ -79,7 +79,7 @@ type roundFlows interface {
 	ReplayFlows(accepted func()) error
 	DeleteStaleFlows() error
 	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
-	CheckFlows(ctx context.Context) error
+	MissingFlows(ctx context.Context) (missing string, err error)
 }
 
 // roundStore is the part of ovsconfig.BridgeClient that rounds need.

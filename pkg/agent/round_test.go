@@ -90,13 +90,13 @@ func (r *recorder) ReplayFlows(accepted func()) error {
 	return r.step("evicted")
 }
 
-func (r *recorder) CheckFlows(context.Context) error {
+func (r *recorder) MissingFlows(context.Context) (missing string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.baseLost {
-		return openflow.ErrFlowsLost
+		return "table Classifier has 0 flows", nil
 	}
-	return nil
+	return "", nil
 }
 
 func (r *recorder) setBaseLost(lost bool) {

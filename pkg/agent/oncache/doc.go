@@ -18,6 +18,7 @@
 //	uplink_watch.go, uplink_events.go, subscribe.go  the kernel's messages, and which of them matter
 //	ipsec.go                       IPsec policies that hits would bypass
 //	conntrack.go                   conntrack's entries of accelerated connections (package tracking)
+//	absence.go, absence_watch.go   leases that are held while Open vSwitch is away, and how that is found out
 //	shares.go                      dividing the cache among the Pods
 //	bridge.go                      mirrors of the bridge, and the state that it keeps for the cache
 //	sysctl.go                      conntrack's window tracking

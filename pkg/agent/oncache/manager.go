@@ -59,6 +59,8 @@ type Config struct {
 	// Mirrored returns a function that reports whether a mirror of Open vSwitch copies an interface's packets; nil for
 	// none.
 	Mirrored func() (func(interfaceName string) bool, error)
+	// DatapathExists tells whether the kernel has Open vSwitch's datapath.
+	DatapathExists func() (bool, error)
 	// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the zones in which Open vSwitch tracks Pods' connections.
 	ConntrackZoneIPv4, ConntrackZoneIPv6 uint16
 	// GatewayMAC is the destination MAC of packets that Pods send to other networks; VirtualMAC is the inner destination
@@ -87,6 +89,7 @@ type Manager struct {
 	beforeTakeover func()
 	// started is closed when Start has ended.
 	started chan struct{}
+	absence  *absence
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
 	// Entries can be read once readable is set.
 	mu          sync.Mutex
@@ -105,6 +108,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged
 	m.failures = m.uplink.failures
+	m.absence = &absence{observer: nobody{}, failures: m.failures}
 	return m
 }
 
@@ -123,7 +127,7 @@ func (m *Manager) Prepare() {
 }
 
 // Observe names who is told of changes. It is called before Start.
-func (m *Manager) Observe(o Observer) { m.uplink.mode.observer = o }
+func (m *Manager) Observe(o Observer) { m.uplink.mode.observer, m.absence.observer = o, o }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
 // Pods. It is called once, when Open vSwitch forwards by flows of this agent, and no hits of an earlier one are possible. Controllers may run:
@@ -165,6 +169,7 @@ func (m *Manager) start() error {
 		return err
 	}
 	m.dp.SetUplink(uplink, uint64(m.config.Lease))
+	m.absence.leases = m.dp
 	if err := m.startTracking(); err != nil {
 		return err
 	}
@@ -282,6 +287,7 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	go m.pods.watch(stopCh)
 	go m.tracking.Run(stopCh)
 	go m.watchShares(stopCh)
+	go m.watchOpenVSwitch(stopCh)
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	for {

@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"sync"
+	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
@@ -15,6 +16,8 @@ type Observer interface {
 	Suspended(reason error)
 	// ModeChanged: somebody has changed the wanted mode.
 	ModeChanged(from, to datapath.Mode)
+	// OpenVSwitchAway: Open vSwitch is away for a reason, and leases are held for that long, or no longer for 0. nil: it is back.
+	OpenVSwitchAway(reason error, held time.Duration)
 }
 
 // nobody is an Observer.
@@ -22,6 +25,7 @@ type nobody struct{}
 
 func (nobody) Suspended(error)                          {}
 func (nobody) ModeChanged(datapath.Mode, datapath.Mode) {}
+func (nobody) OpenVSwitchAway(error, time.Duration)     {}
 
 // modeControl decides in which mode the programs run: the wanted one, or off while the uplink cannot carry the fast path.
 type modeControl struct {

@@ -277,21 +277,21 @@ func (c *core) IsConnected() bool { return c.connection.IsConnected() }
 
 func (c *core) ConnectionError() error { return c.connection.ConnectionError() }
 
-func (c *core) CheckFlows(ctx context.Context) error {
+func (c *core) MissingFlows(ctx context.Context) (missing string, err error) {
 	counts, err := c.connection.TableFlowCounts(ctx)
 	if err != nil {
-		return fmt.Errorf("count the flows of each table: %w", err)
+		return "", fmt.Errorf("count the flows of each table: %w", err)
 	}
 	g := c.current()
 	if g == nil {
-		return errNotInitialized
+		return "", errNotInitialized
 	}
 	for i, spec := range g.tables {
-		if wanted := g.baseFlows[uint8(i)]; counts[uint8(i)] < wanted {
-			return fmt.Errorf("%w: table %s has %d, and the base flows alone are %d", ErrFlowsLost, spec.name, counts[uint8(i)], wanted)
+		if n, wanted := counts[uint8(i)], g.baseFlows[uint8(i)]; n < wanted {
+			return fmt.Sprintf("table %s has %d flows, and the base flows alone are %d", spec.name, n, wanted), nil
 		}
 	}
-	return nil
+	return "", nil
 }
 
 func (c *core) GetFlowTableStatus(ctx context.Context) ([]TableStatus, error) {

@@ -16,9 +16,6 @@ import (
 
 var errNotInitialized = errors.New("the OpenFlow client is not initialized: call Initialize first")
 
-// ErrFlowsLost: the switch, which can be reached, lacks flows that it should have.
-var ErrFlowsLost = errors.New("flows are missing on the bridge")
-
 // feature is one concern of the pipeline: a type in a file of its own, whose constructor registers it with the core. The core
 // installs and replays the flows that the methods return and those that the feature commits through its socket.
 type feature interface {

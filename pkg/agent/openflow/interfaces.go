@@ -59,8 +59,8 @@ type Client interface {
 	IsConnected() bool
 	// ConnectionError returns why IsConnected is false, nil when it is true.
 	ConnectionError() error
-	// CheckFlows asks the switch whether it has the base flows, as far as numbers tell. ErrFlowsLost says that somebody has deleted some.
-	CheckFlows(ctx context.Context) error
+	// MissingFlows asks the switch whether it has the base flows, as far as numbers tell, and says what is missing; "" for nothing.
+	MissingFlows(ctx context.Context) (missing string, err error)
 	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.
 	GetFlowTableStatus(ctx context.Context) ([]TableStatus, error)
 	// Replays returns how often this process has sent all flows again, which begins their counters anew. done is false while it is doing so,

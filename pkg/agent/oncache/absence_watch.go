@@ -1,0 +1,78 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+)
+
+const (
+	// connectionCheckInterval is the time between two looks at the connection to ovs-vswitchd, which ends with it. A look asks nobody.
+	connectionCheckInterval = 100 * time.Millisecond
+	// flowCheckInterval is the time between two questions to the switch and to the kernel while the connection lasts.
+	flowCheckInterval = time.Second
+)
+
+// errNoDatapath is why Open vSwitch counts as away although ovs-vswitchd answers.
+var errNoDatapath = errors.New("the kernel has no datapath of Open vSwitch")
+
+// lookout looks whether Open vSwitch is there.
+type lookout struct {
+	flows FlowClient
+	// datapathExists tells whether the kernel has Open vSwitch's datapath.
+	datapathExists func() (bool, error)
+	absence        *absence
+
+	// connected is when the connection was last found in order, complete when flows and datapath were.
+	connected, complete time.Time
+}
+
+// watchOpenVSwitch holds leases while Open vSwitch is away.
+func (m *Manager) watchOpenVSwitch(stopCh <-chan struct{}) {
+	now := time.Now()
+	l := &lookout{flows: m.flows, datapathExists: m.config.DatapathExists, absence: m.absence, connected: now, complete: now}
+	tick := time.NewTicker(connectionCheckInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stopCh:
+			return
+		case <-tick.C:
+			_ = recovery.Call(boundaryName, recovery.Part("ONCache lookout"), func() error { l.look(time.Now()); return nil })
+		}
+	}
+}
+
+// look is one look. A switch that does not answer in time may be there or not: then nothing changes. If it has hung, the connection ends later.
+func (l *lookout) look(now time.Time) {
+	if err := l.flows.ConnectionError(); err != nil {
+		l.absence.away(now, l.connected, err)
+		return
+	}
+	l.connected = now
+	if now.Sub(l.complete) < flowCheckInterval && l.absence.status(now) == nil {
+		return
+	}
+	switch exists, err := l.datapathExists(); {
+	case err != nil:
+		return
+	case !exists:
+		l.absence.away(now, l.complete, errNoDatapath)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flowCheckInterval)
+	defer cancel()
+	switch missing, err := l.flows.MissingFlows(ctx); {
+	case err != nil:
+	case missing != "":
+		l.absence.away(now, l.complete, errors.New(missing))
+	default:
+		l.complete = now
+		l.absence.there()
+	}
+}
