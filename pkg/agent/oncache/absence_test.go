@@ -79,7 +79,7 @@ func (e *lookoutEnv) pass(d time.Duration) {
 	}
 }
 
-var errDisconnected = errors.New("not connected")
+var errDisconnected = errors.New("EOF")
 
 // TestLeasesAreHeld: they are held from the last time that Open vSwitch was there until it is back with its flows, but not longer than the grace time.
 func TestLeasesAreHeld(t *testing.T) {
@@ -90,11 +90,11 @@ func TestLeasesAreHeld(t *testing.T) {
 
 	e.sw.connection = errDisconnected
 	e.pass(10 * time.Second)
-	require.Equal(t, []string{"hold ago=100ms limit=1m0s", "tell not connected held=1m0s"}, e.sw.take())
-	require.Equal(t, "away for 10s, leases are held for 50s more: not connected", e.absence.status(e.now).String())
+	require.Equal(t, []string{"hold ago=100ms limit=1m0s", "tell ovs-vswitchd cannot be reached held=1m0s"}, e.sw.take())
+	require.Equal(t, "away for 10s, leases are held for 50s more: ovs-vswitchd cannot be reached", e.absence.status(e.now).String())
 	e.sw.connection, e.sw.missing = nil, "table Output has 0 flows"
 	e.pass(time.Second)
-	require.Equal(t, []string{"tell table Output has 0 flows held=50s"}, e.sw.take(), "it is there, without flows: the limit stays")
+	require.Equal(t, []string{"tell flows are missing on the bridge: table Output has 0 flows held=50s"}, e.sw.take(), "it is there, without flows: the limit stays")
 	e.sw.missing = ""
 	e.pass(connectionCheckInterval)
 	require.Equal(t, []string{"release", "tell <nil> held=0s"}, e.sw.take())
@@ -104,9 +104,9 @@ func TestLeasesAreHeld(t *testing.T) {
 
 	e.sw.connection = errDisconnected
 	e.pass(10 * time.Minute)
-	require.Equal(t, []string{"hold ago=100ms limit=1m0s", "tell not connected held=1m0s", "release", "tell not connected held=0s"}, e.sw.take(),
+	require.Equal(t, []string{"hold ago=100ms limit=1m0s", "tell ovs-vswitchd cannot be reached held=1m0s", "release", "tell ovs-vswitchd cannot be reached held=0s"}, e.sw.take(),
 		"the grace time is over, and does not begin again")
-	require.Contains(t, e.absence.status(e.now).String(), "leases end: not connected")
+	require.Contains(t, e.absence.status(e.now).String(), "leases end: ovs-vswitchd cannot be reached")
 	e.sw.connection = nil
 	e.pass(time.Second)
 	require.Equal(t, []string{"release", "tell <nil> held=0s"}, e.sw.take())
@@ -119,7 +119,7 @@ func TestWhatIsAway(t *testing.T) {
 		away func(*absentSwitch)
 		want []string
 	}{
-		{"flows", func(s *absentSwitch) { s.missing = "table Output has 0 flows" }, []string{"hold ago=1s limit=1m0s", "tell table Output has 0 flows held=1m0s"}},
+		{"flows", func(s *absentSwitch) { s.missing = "table Output has 0 flows" }, []string{"hold ago=1s limit=1m0s", "tell flows are missing on the bridge: table Output has 0 flows held=1m0s"}},
 		{"datapath", func(s *absentSwitch) { s.noDatapath = true }, []string{"hold ago=1s limit=1m0s", "tell the kernel has no datapath of Open vSwitch held=1m0s"}},
 		{"no answer is none of these", func(s *absentSwitch) { s.unanswered = context.DeadlineExceeded }, nil},
 	} {

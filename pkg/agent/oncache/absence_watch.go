@@ -6,6 +6,7 @@ package oncache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
@@ -18,8 +19,12 @@ const (
 	flowCheckInterval = time.Second
 )
 
-// errNoDatapath is why Open vSwitch counts as away although ovs-vswitchd answers.
-var errNoDatapath = errors.New("the kernel has no datapath of Open vSwitch")
+// Why Open vSwitch counts as away. Errors of single attempts to connect are in the log: each would be news, and an Event.
+var (
+	errNoConnection = errors.New("ovs-vswitchd cannot be reached")
+	errNoDatapath   = errors.New("the kernel has no datapath of Open vSwitch")
+	errNoFlows      = errors.New("flows are missing on the bridge")
+)
 
 // lookout looks whether Open vSwitch is there.
 type lookout struct {
@@ -50,8 +55,8 @@ func (m *Manager) watchOpenVSwitch(stopCh <-chan struct{}) {
 
 // look is one look. A switch that does not answer in time may be there or not: then nothing changes. If it has hung, the connection ends later.
 func (l *lookout) look(now time.Time) {
-	if err := l.flows.ConnectionError(); err != nil {
-		l.absence.away(now, l.connected, err)
+	if l.flows.ConnectionError() != nil {
+		l.absence.away(now, l.connected, errNoConnection)
 		return
 	}
 	l.connected = now
@@ -70,7 +75,7 @@ func (l *lookout) look(now time.Time) {
 	switch missing, err := l.flows.MissingFlows(ctx); {
 	case err != nil:
 	case missing != "":
-		l.absence.away(now, l.complete, errors.New(missing))
+		l.absence.away(now, l.complete, fmt.Errorf("%w: %s", errNoFlows, missing))
 	default:
 		l.complete = now
 		l.absence.there()
