@@ -89,7 +89,7 @@ type Manager struct {
 	beforeTakeover func()
 	// started is closed when Start has ended.
 	started chan struct{}
-	absence  *absence
+	absence *absence
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
 	// Entries can be read once readable is set.
 	mu          sync.Mutex
@@ -288,13 +288,20 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	go m.tracking.Run(stopCh)
 	go m.watchShares(stopCh)
 	go m.watchOpenVSwitch(stopCh)
+	m.keepMarks(stopCh)
+}
+
+// keepMarks writes mark flows whenever some are needed. After a failure it waits: each attempt uses up epochs, and while Open vSwitch is away, other
+// changes fail, too, and wake it each time.
+func (m *Manager) keepMarks(stopCh <-chan struct{}) {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
+	wake := m.wake
 	for {
 		select {
 		case <-stopCh:
 			return
-		case <-m.wake:
+		case <-wake:
 		case <-retry.C:
 		}
 		select {
@@ -302,7 +309,11 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 		default:
 		}
 		again := true
-		_ = recovery.Call(boundaryName, recovery.Part("ONCache marks"), func() error { again = m.writeMarks(); return nil })
+		err := recovery.Call(boundaryName, recovery.Part("ONCache marks"), func() (err error) { again, err = m.writeMarks(); return err })
+		wake = m.wake
+		if err != nil {
+			wake = nil
+		}
 		if again {
 			retry.Reset(retryInterval)
 		}
@@ -311,13 +322,13 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 
 // writeMarks installs the mark flows of all endpoints that need them, removes those of interfaces that are none any more, and reports
 // whether some still do, or have any.
-func (m *Manager) writeMarks() (again bool) {
+func (m *Manager) writeMarks() (again bool, err error) {
 	marks, serials := m.table.pendingMarks()
 	if len(marks) > 0 {
 		if err := m.flows.InstallMarkFlows(marks); err != nil {
 			m.failures.add(operationMarks)
 			klog.ErrorS(err, "Could not write ONCache mark flows to Open vSwitch, trying again", "endpoints", len(marks))
-			return true
+			return true, err
 		}
 		m.table.marksWritten(marks, serials)
 	}
@@ -325,11 +336,11 @@ func (m *Manager) writeMarks() (again bool) {
 		if err := m.flows.UninstallMarkFlows(useless); err != nil {
 			m.failures.add(operationMarks)
 			klog.ErrorS(err, "Could not remove ONCache mark flows from Open vSwitch, trying again", "interfaces", useless)
-			return true
+			return true, err
 		}
 		m.table.marksRemoved(useless)
 	}
-	return m.table.unmarked() > 0
+	return m.table.unmarked() > 0, nil
 }
 
 // SetMode changes the mode at once. Packets in flight are not affected: one hit more or less takes the other path.
