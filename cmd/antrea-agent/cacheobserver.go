@@ -36,7 +36,7 @@ func (o *cacheObserver) Suspended(reason error) {
 		return
 	}
 	o.problems.Resolve(oncache.ReasonSuspended, o.subject())
-	o.problems.Note(noteResumed, "the transport interface can carry the fast path again")
+	o.problems.Note(noteResumed, "established flows can take the fast path again")
 }
 
 // OpenVSwitchAway implements oncache.Observer.

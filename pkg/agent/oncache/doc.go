@@ -12,7 +12,8 @@
 //	manager.go                     start, stop and mark flows; it composes what follows
 //	gateway.go                     the host's own stack as one more endpoint
 //	pods.go, captures.go           which local Pods use the cache, and whose packets are being captured
-//	mode.go                        the wanted mode, and off while the uplink cannot carry the fast path
+//	mode.go                        the wanted mode, and off while the uplink cannot carry the fast path or the cache does not trust itself
+//	protection.go                  when it does not trust itself
 //	uplink.go                      reacts to kernel changes: the transport interface and the routes to Nodes
 //	uplink_device.go               which transport interfaces the programs understand
 //	uplink_watch.go, uplink_events.go, subscribe.go  the kernel's messages, and which of them matter

@@ -28,7 +28,7 @@ const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
 // ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
 const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
 
-// ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment.
+// ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment, or whose cache does not trust itself.
 const ReasonSuspended problem.Reason = "ONCacheSuspended"
 
 // errNotStarted is why the cache is not in use before Start.
@@ -288,6 +288,7 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	go m.tracking.Run(stopCh)
 	go m.watchShares(stopCh)
 	go m.watchOpenVSwitch(stopCh)
+	go m.protect(stopCh)
 	m.keepMarks(stopCh)
 }
 
