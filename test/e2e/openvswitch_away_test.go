@@ -1,0 +1,201 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
+)
+
+// absenceRate is the datagrams of each flow in a second, each of which has an answer.
+const absenceRate = 100
+
+// severalLeases are so many datagrams that all leases are over meanwhile, if they are neither renewed nor held.
+const severalLeases = 12 * absenceRate
+
+// absenceCase takes Open vSwitch away from the client's Node and brings it back.
+type absenceCase struct {
+	name       string
+	away, back func(*testing.T, *absentNode)
+	// noticed is what the agent says about it; "" if nothing is away, or for too short a time.
+	noticed string
+	// maxLost is what each flow may lose.
+	maxLost int
+}
+
+// absentNode is the Node, with what is needed to bring back what was taken away.
+type absentNode struct {
+	*cluster.Node
+	log agentLog
+}
+
+// again waits until the agent has sent all its flows.
+func (n *absentNode) again(t *testing.T) { n.log.waitFor(t, "Replayed all flows") }
+
+// testOpenVSwitchAway requires that established flows on the fast path do not notice that Open vSwitch is away, for several leases, and how little
+// they may lose when it comes back.
+func testOpenVSwitchAway(t *testing.T, s *suite) {
+	const savedDatabase = ovsRunDir + "/conf.db.saved"
+	for _, c := range []absenceCase{
+		{
+			// Kernel flows answer probes, too, but nothing revalidates them, and nobody makes new ones.
+			name: "VSwitchdIsDead", noticed: "cannot be reached",
+			away: func(t *testing.T, n *absentNode) { vswitchd.stop(t, n.Node) },
+			back: func(t *testing.T, n *absentNode) { vswitchd.start(t, n.Node); n.again(t) },
+		},
+		{
+			name: "OVSDBServerIsDead",
+			away: func(t *testing.T, n *absentNode) { ovsdbServer.stop(t, n.Node) },
+			back: func(t *testing.T, n *absentNode) { ovsdbServer.start(t, n.Node) },
+		},
+		{
+			name: "BothDaemonsRestart",
+			away: func(t *testing.T, n *absentNode) {
+				require.NoError(t, n.RestartOVS(t.Context()))
+				n.again(t)
+			},
+		},
+		{
+			name: "FlowsAreDeleted",
+			away: func(t *testing.T, n *absentNode) {
+				succeeds(t, n.Space, "ovs-ofctl", "del-flows", "br-int")
+				n.again(t)
+			},
+		},
+		{
+			name: "DatabaseIsEmpty", noticed: "cannot be reached",
+			away: func(t *testing.T, n *absentNode) {
+				ovsdbServer.stop(t, n.Node)
+				shell(t, n.Space, "mv "+ovsRunDir+"/conf.db "+savedDatabase+"; rm -f "+ovsRunDir+"/.conf.db.~lock~; ovsdb-tool create "+ovsRunDir+"/conf.db")
+				ovsdbServer.start(t, n.Node)
+			},
+			back: func(t *testing.T, n *absentNode) {
+				vswitchd.stop(t, n.Node)
+				ovsdbServer.stop(t, n.Node)
+				shell(t, n.Space, "rm -f "+ovsRunDir+"/.conf.db.~lock~; mv "+savedDatabase+" "+ovsRunDir+"/conf.db")
+				ovsdbServer.start(t, n.Node)
+				vswitchd.start(t, n.Node)
+				n.again(t)
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) { s.testAbsence(t, &c) })
+	}
+}
+
+func (s *suite) testAbsence(t *testing.T, c *absenceCase) {
+	a := s.startAbsence(t)
+	n := &absentNode{s.node1, followLog(t, s.node1)}
+	a.phases.add("Open vSwitch goes")
+	c.away(t, n)
+	if c.noticed != "" {
+		s.requireHeld(t, c.noticed)
+		a.phases.add("the agent holds leases")
+	}
+	a.requireReceived(t, severalLeases)
+	if c.back != nil {
+		a.phases.add("Open vSwitch comes back")
+		n.log = followLog(t, s.node1)
+		c.back(t, n)
+	}
+	a.phases.add("its flows are there")
+	eventually(t, "the agent to find Open vSwitch", func() error {
+		if away := oncacheStatus(t, s.node1).OpenVSwitchAway; away != nil {
+			return notYet(away.String())
+		}
+		return nil
+	})
+	a.phases.add("the agent has found it")
+	a.waitFast(t)
+	a.requireReceived(t, severalLeases)
+	a.end(t, c.maxLost)
+	s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
+}
+
+// requireHeld waits until the first Node's agent says that Open vSwitch is away and leases are held, wherever an operator may look.
+func (s *suite) requireHeld(t *testing.T, reason string) {
+	t.Helper()
+	eventually(t, "leases to be held", func() error {
+		away := oncacheStatus(t, s.node1).OpenVSwitchAway
+		if away == nil {
+			return notYet("Open vSwitch is there")
+		}
+		require.Contains(t, away.Reason, reason)
+		require.Positive(t, away.HeldSeconds)
+		return nil
+	})
+	text := metrics(t, s.node1)
+	for _, line := range []string{"antrea_agent_oncache_open_vswitch_away 1", "antrea_agent_oncache_leases_held 1", `antrea_agent_problem_count{reason="OpenVSwitchAway"} 1`} {
+		require.Contains(t, text, line)
+	}
+	s.requireEvent(t, "OpenVSwitchAway", reason)
+}
+
+// absence has flows on the fast path while Open vSwitch is away.
+type absence struct {
+	s      *suite
+	echo   *cluster.Process
+	tcp    *connection
+	pings  []*cluster.Process
+	flows  []flow
+	phases timeline
+}
+
+// startAbsence returns when the fast path carries all flows: TCP, and UDP directly and through a Service. Pings have no window, so that each lost one
+// stands for a hundredth of a second.
+func (s *suite) startAbsence(t *testing.T) *absence {
+	t.Helper()
+	a := &absence{s: s, echo: startEcho(t, s.far.Space, s.far.IP)}
+	a.tcp = s.startConnection(t, direct)
+	a.flows = []flow{a.tcp.tcp}
+	for _, p := range []*path{direct, throughService} {
+		f := s.flowOn(p, "UDP", 4704, udpEchoPort)
+		a.flows = append(a.flows, f)
+		a.pings = append(a.pings, start(t, s.client.Space, "udp-ping", f.from(), f.to(), fmt.Sprint("--rate=", absenceRate), "--progress=100ms"))
+	}
+	a.waitFast(t)
+	return a
+}
+
+func (a *absence) waitFast(t *testing.T) {
+	t.Helper()
+	for _, f := range a.flows {
+		a.s.waitFast(t, f)
+	}
+}
+
+// requireReceived waits until each flow has received so many datagrams more.
+func (a *absence) requireReceived(t *testing.T, datagrams uint64) {
+	t.Helper()
+	for _, p := range a.pings {
+		waitReceived(t, p, lastReceived(p)+datagrams, 2*patience)
+	}
+}
+
+// end requires that each flow has lost at most so many datagrams.
+func (a *absence) end(t *testing.T, maxLost int) {
+	t.Helper()
+	var lost []int
+	for _, p := range a.pings {
+		r := stop[report.Ping](t, p)
+		t.Logf("%d of %d datagrams lost, %d a second:\n%s", r.Lost, r.Sent, absenceRate, a.phases.with(r.Losses))
+		lost = append(lost, r.Lost)
+		require.Zero(t, r.Duplicated, "%+v", r)
+		require.Zero(t, r.Corrupted, "%+v", r)
+	}
+	sent := stop[report.Send](t, a.tcp.sender)
+	stop[report.Ping](t, a.tcp.ping)
+	stop[report.Sink](t, a.tcp.sink)
+	stop[report.Echo](t, a.echo)
+	t.Logf("TCP: %d bytes, longest stall %.0f ms", sent.Bytes, sent.Received.LongestStallMs)
+	requireIntact(t, sent)
+	for _, n := range lost {
+		require.LessOrEqual(t, n, maxLost)
+	}
+}
