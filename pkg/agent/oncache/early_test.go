@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"path/filepath"
@@ -119,6 +120,9 @@ type noFlows struct{}
 func (noFlows) SetInterceptor(coherency.Interceptor)    {}
 func (noFlows) InstallMarkFlows([]coherency.Mark) error { return nil }
 func (noFlows) UninstallMarkFlows([]string) error       { return nil }
+func (noFlows) ConnectionError() error                  { return nil }
+
+func (noFlows) MissingFlows(context.Context) (string, error) { return "", nil }
 
 // Pods come and go while those are announced that exist at start.
 func TestPodsThatChangeDuringTheStart(t *testing.T) {

@@ -94,7 +94,7 @@ func testPolicyLog(t *testing.T, w *wire) {
 	require.Less(t, len(packets.Packets()), 50)
 
 	// Another rule that is applied to the Pod is not logged by itself, but what none of them allows is.
-	require.NoError(t, w.c.ReplayFlows())
+	require.NoError(t, replay(w.c))
 	other := ingress(4, policyPodA, prefixes("10.10.1.20/32"), tcp(82))
 	update(web(), logged(ingress(3, policyPodA, nil)), other)
 	for len(packets.Packets()) > 0 {
