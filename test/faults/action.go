@@ -23,9 +23,13 @@ var actions = map[string]action{
 	"ovsdb-kill":        killOVSDB,
 	"ovs-agent-restart": restartAgentAndOVS,
 
-	"uplink-flap":  flapUplink,
-	"mtu-change":   changeMTU,
-	"next-hop-mac": changeMAC,
+	"flows-wiped": wipeFlows,
+
+	"uplink-flap":          flapUplink,
+	"mtu-change":           changeMTU,
+	"next-hop-mac":         changeMAC,
+	"second-default-route": addDefaultRoute,
+	"policy-route":         addPolicyRoute,
 
 	"node-added-or-removed": toggleThirdNode,
 	"node-readdressed":      readdressThirdNode,
@@ -41,6 +45,9 @@ var actions = map[string]action{
 
 	"clock-step":     stepClock,
 	"conntrack-full": fillConntrack,
+
+	"lose": loseDatagrams,
+	"open": openServers,
 }
 
 // last lets an event last.

@@ -45,6 +45,30 @@ func changeMAC(_ context.Context, w *world, e event) error {
 	return onLink(w.Nodes[e.node].Space, uplink, func(l netlink.Link) error { return netlink.LinkSetHardwareAddr(l, mac) })
 }
 
+// addDefaultRoute adds a default route that is worse than the one that is there.
+func addDefaultRoute(ctx context.Context, w *world, e event) error {
+	route := []string{"default", "via", cluster.FabricGateway.String(), "metric", "500"}
+	return w.withRoute(ctx, e, append([]string{"route"}, route...))
+}
+
+// addPolicyRoute adds a rule for packets that no Pod sends.
+func addPolicyRoute(ctx context.Context, w *world, e event) error {
+	return w.withRoute(ctx, e, []string{"rule", "from", "198.51.100.0/24", "lookup", "100", "priority", "100"})
+}
+
+// withRoute adds a route or rule for the length of the event.
+func (w *world) withRoute(ctx context.Context, e event, what []string) error {
+	change := func(command string) error {
+		args := append([]string{"ip", what[0], command}, what[1:]...)
+		_, err := w.Nodes[e.node].Exec(ctx, args...)
+		return err
+	}
+	if err := change("add"); err != nil {
+		return err
+	}
+	return errors.Join(last(ctx, e.length), change("del"))
+}
+
 func onLink(s *cluster.Space, name string, do func(netlink.Link) error) error {
 	return s.Do(func() error {
 		link, err := netlink.LinkByName(name)

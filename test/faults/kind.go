@@ -38,10 +38,13 @@ var kinds = []kind{
 	{name: "vswitchd-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: every, bound: 20 * time.Second},
 	{name: "ovsdb-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: none},
 	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: every, bound: 20 * time.Second},
+	{name: "flows-wiped", weight: 1, pause: moment, concerns: every, bound: 30 * time.Second},
 	// The network between Nodes.
 	{name: "uplink-flap", weight: 1, pause: time.Second, length: seconds(0, 2), concerns: between, bound: 10 * time.Second},
 	{name: "mtu-change", weight: 1, pause: time.Second, length: seconds(1, 3), concerns: none},
 	{name: "next-hop-mac", weight: 1, pause: time.Second, concerns: between, bound: 10 * time.Second},
+	{name: "second-default-route", weight: 1, pause: time.Second, length: seconds(0, 3), concerns: none},
+	{name: "policy-route", weight: 1, pause: time.Second, length: seconds(0, 3), concerns: none},
 	// Nodes, Pods, the control plane.
 	{name: "node-added-or-removed", weight: 2, pause: time.Second, concerns: none},
 	{name: "node-readdressed", weight: 1, pause: time.Second, concerns: none},
@@ -57,6 +60,12 @@ var kinds = []kind{
 	// The machine.
 	{name: "clock-step", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: none},
 	{name: "conntrack-full", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: opening, bound: 10 * time.Second},
+}
+
+// sabotage are faults that a run must find. They are for the test of the oracle.
+var sabotage = []kind{
+	{name: "lose", weight: 1, concerns: none},
+	{name: "open", weight: 1, concerns: none},
 }
 
 func seconds(least, most int) [2]time.Duration {

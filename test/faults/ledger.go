@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 )
@@ -47,7 +48,14 @@ func (l *ledger) add(e event, seen []observation, hits float64) (complaints []st
 	t.hits = min(t.hits, hits)
 	if hits < e.kind.hits {
 		complaints = append(complaints, fmt.Sprintf("hits went on for %.0f %% of %s, must be %.0f %%", 100*hits, e, 100*e.kind.hits))
+		l.complaints = append(l.complaints, complaints...)
 	}
+	return append(complaints, l.addAftermath(e, seen)...)
+}
+
+// addAftermath judges what flows did after an event, until the next one.
+func (l *ledger) addAftermath(e event, seen []observation) (complaints []string) {
+	t := l.of(e)
 	for _, o := range seen {
 		j := judge(e, o)
 		if j.complaint != "" {
@@ -79,14 +87,11 @@ func (l *ledger) addProbe(e event, name string, v verdict, sent, delivered uint6
 	return complaints
 }
 
-// fail records what is neither a lost packet nor a delivered probe, such as an agent that does not start.
-func (l *ledger) fail(complaint string) { l.complaints = append(l.complaints, complaint) }
-
 // print writes a line for each kind.
 func (l *ledger) print(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "event\tevents\tpackets\tlost, as allowed\tshort connections failed\tlongest standstill\tleast time with hits\t")
-	for _, k := range kinds {
+	for _, k := range slices.Concat(kinds, sabotage) {
 		t := l.kinds[k.name]
 		if t == nil {
 			continue

@@ -28,10 +28,13 @@ func TestLedger(t *testing.T) {
 	// What fails to be opened is a complaint, and not the loss of something established.
 	require.Len(t, l.add(restart, []observation{{flow: flow{pattern: short}, sent: 10, lost: 1}}, 1), 1)
 	require.Len(t, l.complaints, 4)
-	require.Equal(t, "faults: events=5 packets=3020 lost_established=3 forbidden_delivered=2 seed=5", l.summary(5))
+	require.Len(t, l.addAftermath(restart, []observation{{flow: far, lost: 1}}), 1)
+	require.Len(t, l.complaints, 5)
+	require.Empty(t, l.addAftermath(flap, []observation{{flow: far, lost: 5}}))
+	require.Equal(t, "faults: events=5 packets=3020 lost_established=4 forbidden_delivered=2 seed=5", l.summary(5))
 	var table strings.Builder
 	l.print(&table)
 	require.Regexp(t, `agent-restart +4 +2020 +0 +1 +0.0 s +80 %`, table.String())
-	require.Regexp(t, `uplink-flap +1 +1000 +300 +0 +1.0 s +0 %`, table.String())
+	require.Regexp(t, `uplink-flap +1 +1000 +305 +0 +1.0 s +0 %`, table.String())
 	require.Contains(t, table.String(), "200 forbidden packets were sent")
 }

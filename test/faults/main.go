@@ -22,8 +22,9 @@ func main() {
 	events := flag.Int("events", 12, "number of events; 0 for any, until -for is over")
 	length := flag.Duration("for", 0, "how long events begin; 0 for any time")
 	seed := flag.Uint64("seed", 0, "seed of the events; 0 chooses one")
-	kinds := flag.String("kinds", "", "regular expression: only kinds of events whose names match")
+	only := flag.String("kinds", "", "regular expression: only kinds of events whose names match")
 	gateOn := flag.Bool("gate", true, "the feature gate ONCache")
+	sabotaged := flag.Bool("sabotage", false, "draw faults that the run must find, instead of events: lose, open")
 	keepGoing := flag.Bool("keep-going", false, "go on after a failure")
 	flag.Parse()
 	if *seed == 0 {
@@ -32,7 +33,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l := newLedger()
-	err := play(ctx, *events, *length, *seed, *kinds, *gateOn, *keepGoing, l)
+	table := kinds
+	if *sabotaged {
+		table = sabotage
+	}
+	err := play(ctx, *events, *length, *seed, table, *only, *gateOn, *keepGoing, l)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 	}
@@ -41,7 +46,7 @@ func main() {
 	}
 	l.print(os.Stdout)
 	if err != nil || len(l.complaints) > 0 {
-		fmt.Printf("To replay: make test-faults SEED=%d EVENTS=%d KINDS='%s'\n", *seed, max(l.events, 1), *kinds)
+		fmt.Printf("To replay: make test-faults SEED=%d EVENTS=%d KINDS='%s'\n", *seed, max(l.events, 1), *only)
 	}
 	fmt.Println(l.summary(*seed))
 	if err != nil || len(l.complaints) > 0 {
@@ -49,12 +54,12 @@ func main() {
 	}
 }
 
-func play(ctx context.Context, events int, length time.Duration, seed uint64, only string, gateOn, keepGoing bool, l *ledger) (err error) {
+func play(ctx context.Context, events int, length time.Duration, seed uint64, table []kind, only string, gateOn, keepGoing bool, l *ledger) (err error) {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
-	p, err := newPlan(seed, pattern)
+	p, err := newPlan(seed, table, pattern)
 	if err != nil {
 		return err
 	}

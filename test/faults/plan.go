@@ -36,8 +36,8 @@ type plan struct {
 	total int
 }
 
-// newPlan returns the plan with the kinds whose names match.
-func newPlan(seed uint64, only *regexp.Regexp) (plan, error) {
+// newPlan returns the plan with those of the kinds whose names match.
+func newPlan(seed uint64, kinds []kind, only *regexp.Regexp) (plan, error) {
 	p := plan{seed: seed}
 	for i := range kinds {
 		if only.MatchString(kinds[i].name) {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +13,7 @@ import (
 
 func planOf(t *testing.T, seed uint64, only string) plan {
 	t.Helper()
-	p, err := newPlan(seed, regexp.MustCompile(only))
+	p, err := newPlan(seed, kinds, regexp.MustCompile(only))
 	require.NoError(t, err)
 	return p
 }
@@ -51,14 +52,15 @@ func TestOnlySomeKinds(t *testing.T) {
 	for i := range 100 {
 		require.Regexp(t, "^agent-", p.event(i).kind.name)
 	}
-	_, err := newPlan(1, regexp.MustCompile("^nothing$"))
+	_, err := newPlan(1, kinds, regexp.MustCompile("^nothing$"))
 	require.ErrorContains(t, err, "no kind of event")
 }
 
 // TestKinds: the table is complete, and a bound belongs to flows that are concerned.
 func TestKinds(t *testing.T) {
 	names := map[string]bool{}
-	for _, k := range kinds {
+	all := slices.Concat(kinds, sabotage)
+	for _, k := range all {
 		require.False(t, names[k.name], k.name)
 		names[k.name] = true
 		require.Positive(t, k.weight, k.name)
@@ -71,5 +73,5 @@ func TestKinds(t *testing.T) {
 		}
 		require.Equal(t, concerned > 0, k.bound > 0, k.name)
 	}
-	require.Len(t, actions, len(kinds))
+	require.Len(t, actions, len(all))
 }

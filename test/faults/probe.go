@@ -47,10 +47,14 @@ func (t *traffic) startProbes() error {
 	return nil
 }
 
-// verdictOf returns what policies say about a probe, outside of the event that changes it.
-func (t *traffic) verdictOf(probe string) verdict {
-	if probe == subjectProbe && !t.w.targetForbidden {
-		return allowed
+// verdicts returns what policies say about each probe, outside of the event that changes it.
+func (t *traffic) verdicts() map[string]verdict {
+	verdicts := map[string]verdict{}
+	for name := range t.probes {
+		verdicts[name] = forbidden
 	}
-	return forbidden
+	if !t.w.targetForbidden {
+		verdicts[subjectProbe] = allowed
+	}
+	return verdicts
 }

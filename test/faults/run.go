@@ -9,12 +9,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/hitrate"
 )
+
+// standstill is the time that a flow may take to go on after an event before the state of the cluster is dumped.
+const standstill = 15 * time.Second
 
 // roundLength is the time after which traffic is ended, checked, and started anew.
 const roundLength = 3 * time.Minute
@@ -32,8 +37,10 @@ type run struct {
 	artifacts string
 
 	traffic *traffic
-	hits    *hitrate.Watch[*cluster.Node]
-	done    int // events
+	// seen is the part of the traffic that has been judged.
+	seen snapshot
+	hits *hitrate.Watch[*cluster.Node]
+	done int // events
 }
 
 func (r *run) over() bool {
@@ -52,6 +59,9 @@ func (r *run) all(ctx context.Context) error {
 	return err
 }
 
+// start is what is judged before the first event of a round.
+var start = event{number: -1, kind: &kind{name: "start", concerns: none}}
+
 // round lets events happen to traffic from its start to its end.
 func (r *run) round(ctx context.Context, number int) (err error) {
 	r.traffic, err = r.w.startTraffic(ctx, number)
@@ -61,10 +71,14 @@ func (r *run) round(ctx context.Context, number int) (err error) {
 	if err != nil {
 		return fmt.Errorf("traffic does not begin to flow: %w", err)
 	}
+	r.seen = r.traffic.snapshot()
+	before := start
 	for end := time.Now().Add(roundLength); time.Now().Before(end) && !r.over(); r.done++ {
-		if err := r.event(ctx, r.plan.event(r.done)); err != nil {
+		e := r.plan.event(r.done)
+		if err := r.event(ctx, e, before); err != nil {
 			return err
 		}
+		before = e
 	}
 	complaints, caught, err := r.traffic.end()
 	if caught > 0 {
@@ -75,57 +89,93 @@ func (r *run) round(ctx context.Context, number int) (err error) {
 	return err
 }
 
-// event makes one event happen, waits until all is as before, and judges.
-func (r *run) event(ctx context.Context, e event) error {
+// event makes one event happen, waits until all is as before, and judges. What was lost in the pause is the fault of the event before.
+func (r *run) event(ctx context.Context, e, before event) error {
 	if err := last(ctx, e.pause); err != nil {
 		return err
 	}
-	begun := time.Now()
-	before, probesBefore, verdictsBefore := map[flow]progressOf{}, map[string]progressOf{}, map[string]verdict{}
-	for f, p := range r.traffic.flows {
-		before[f] = p.begin()
-	}
-	for name, p := range r.traffic.probes {
-		probesBefore[name], verdictsBefore[name] = p.begin(), r.traffic.verdictOf(name)
-	}
+	complaints := r.ledger.addAftermath(before, r.observe())
+	complaints = append(complaints, r.judgeProbes(before, nil)...)
+
+	begun, verdicts := time.Now(), r.traffic.verdicts()
+	defer r.dumpWhenStill(e)()
 	if err := actions[e.kind.name](ctx, r.w, e); err != nil {
 		return fmt.Errorf("event %d, %s: %w", e.number, e, err)
 	}
-	if err := r.recover(ctx, e, before); err != nil {
+	if err := r.recover(ctx, e); err != nil {
 		return fmt.Errorf("after event %d, %s: %w", e.number, e, err)
 	}
 	rate, err := r.hits.Since(begun)
 	if err != nil {
 		return err
 	}
-	var complaints []string
-	var seen []observation
-	for f, p := range r.traffic.flows {
-		now, still := p.state()
-		seen = append(seen, observation{flow: f, sent: now.sent - before[f].sent, lost: now.late - min(now.late, before[f].late), still: still, broken: p.broken()})
-	}
-	complaints = append(complaints, r.ledger.add(e, seen, rate.Part())...)
-	for name, p := range r.traffic.probes {
-		now, _ := p.state()
-		v := r.traffic.verdictOf(name)
-		if v != verdictsBefore[name] {
-			v = unsettled
-		}
-		complaints = append(complaints, r.ledger.addProbe(e, name, v, now.sent-probesBefore[name].sent, now.received-probesBefore[name].received)...)
-	}
-	for _, p := range r.w.probed {
-		complaints = append(complaints, r.ledger.addProbe(e, p.name, forbidden, p.sent, p.delivered)...)
-	}
-	r.w.probed = nil
+	probed := r.judgeProbes(e, verdicts)
+	seen := r.observe()
+	complaints = slices.Concat(complaints, r.ledger.add(e, seen, rate.Part()), probed)
 	r.w.progress.Printf("event %d: %s: %s; took %.1f s, hits went on for %.0f %%", e.number, e, describe(seen), time.Since(begun).Seconds(), 100*rate.Part())
 	r.complain(complaints)
 	return nil
 }
 
+// dumpWhenStill dumps the state of the cluster while a flow stands still: what keeps it from going on is there only as long as it does.
+func (r *run) dumpWhenStill(e event) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				for f, p := range r.traffic.flows {
+					if p.stillSince(now) > e.length+standstill {
+						r.w.progress.Printf("event %d: %s stands still", e.number, f)
+						r.dump(fmt.Sprintf("standstill-%d", e.number))
+						return
+					}
+				}
+			}
+		}
+	})
+	return func() { cancel(); watching.Wait() }
+}
+
+// observe returns what flows have done since the last call, and begins anew.
+func (r *run) observe() (seen []observation) {
+	now := r.traffic.snapshot()
+	for f, p := range r.traffic.flows {
+		before, after := r.seen.flows[f], now.flows[f]
+		seen = append(seen, observation{
+			flow: f, sent: after.sent - before.sent, lost: after.late - min(after.late, before.late), still: p.longestStill(), broken: p.broken(),
+		})
+	}
+	r.seen.flows = now.flows
+	return seen
+}
+
+// judgeProbes judges what probes have done since the last call. verdicts are those before an event, which may change them.
+func (r *run) judgeProbes(e event, verdicts map[string]verdict) (complaints []string) {
+	now := r.traffic.snapshot()
+	for name, v := range r.traffic.verdicts() {
+		if was, changed := verdicts[name]; changed && was != v {
+			v = unsettled
+		}
+		before, after := r.seen.probes[name], now.probes[name]
+		complaints = append(complaints, r.ledger.addProbe(e, name, v, after.sent-before.sent, after.received-before.received)...)
+	}
+	for _, p := range r.w.probed {
+		complaints = append(complaints, r.ledger.addProbe(e, p.name, forbidden, p.sent, p.delivered)...)
+	}
+	r.w.probed, r.seen.probes = nil, now.probes
+	return complaints
+}
+
 // describe says what was lost, in a line.
 func describe(seen []observation) string {
 	var parts []string
-	var sent uint64
+	var sent, lost uint64
 	var slowest observation
 	for _, o := range seen {
 		sent += o.sent
@@ -133,17 +183,20 @@ func describe(seen []observation) string {
 			slowest = o
 		}
 		if o.lost > 0 {
-			parts = append(parts, fmt.Sprintf("%s lost %d of %d, stood still for %.1f s", o.flow, o.lost, o.sent, o.still.Seconds()))
+			lost += o.lost
+			parts = append(parts, fmt.Sprintf("%s %d of %d", o.flow, o.lost, o.sent))
 		}
 	}
-	if len(parts) == 0 {
-		parts = []string{"nothing lost"}
+	text := fmt.Sprintf("%d of %d packets lost", lost, sent)
+	if len(parts) > 0 {
+		slices.Sort(parts)
+		text += " (" + strings.Join(parts, ", ") + ")"
 	}
-	return fmt.Sprintf("%d packets, %s, longest standstill %.1f s (%s)", sent, strings.Join(parts, ", "), slowest.still.Seconds(), slowest.flow)
+	return fmt.Sprintf("%s, longest standstill %.1f s (%s)", text, slowest.still.Seconds(), slowest.flow)
 }
 
 // recover waits until agents are ready, everything flows, takes the fast path, and all packets have been judged.
-func (r *run) recover(ctx context.Context, e event, before map[flow]progressOf) error {
+func (r *run) recover(ctx context.Context, e event) error {
 	ready, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := r.w.EachNode(func(n *cluster.Node) error { return n.WaitAgentReady(ready) }); err != nil {
@@ -158,7 +211,7 @@ func (r *run) recover(ctx context.Context, e event, before map[flow]progressOf) 
 	if err := r.waitFast(ctx); err != nil {
 		return err
 	}
-	return r.traffic.waitJudged(ctx, e, before)
+	return r.traffic.waitJudged(ctx, e, r.seen.flows)
 }
 
 // waitFast waits until most packets between Nodes are hits, with the gate on.

@@ -67,18 +67,26 @@ func lastProgress(text string) (p progressOf, ok bool) {
 	return p, n == 3
 }
 
-func (p *program) state() (now progressOf, still time.Duration) {
+func (p *program) state() progressOf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.now, p.still
+	return p.now
 }
 
-// begin begins to measure the longest standstill anew.
-func (p *program) begin() progressOf {
+// stillSince returns for how long there has been no progress now.
+func (p *program) stillSince(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return now.Sub(p.since)
+}
+
+// longestStill returns the longest standstill since the last call.
+func (p *program) longestStill() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	still := p.still
 	p.still = 0
-	return p.now
+	return still
 }
 
 // broken is what the program has said if it has ended.
@@ -208,6 +216,23 @@ func (t *traffic) startFlow(ctx context.Context, f flow, local int) (*program, e
 	return p, err
 }
 
+// snapshot is the progress of everything at one time.
+type snapshot struct {
+	flows  map[flow]progressOf
+	probes map[string]progressOf
+}
+
+func (t *traffic) snapshot() snapshot {
+	s := snapshot{map[flow]progressOf{}, map[string]progressOf{}}
+	for f, p := range t.flows {
+		s.flows[f] = p.state()
+	}
+	for name, p := range t.probes {
+		s.probes[name] = p.state()
+	}
+	return s
+}
+
 // watch reads the progress until ctx ends.
 func (t *traffic) watch(ctx context.Context) {
 	tick := time.NewTicker(watchInterval)
@@ -231,14 +256,14 @@ func (t *traffic) watch(ctx context.Context) {
 func (t *traffic) waitFlowing(ctx context.Context) error {
 	before := map[flow]progressOf{}
 	for f, p := range t.flows {
-		before[f], _ = p.state()
+		before[f] = p.state()
 	}
 	return eventually(ctx, "all flows", func() error {
 		for f, p := range t.flows {
 			if p.broken() != "" {
 				continue // the oracle says so
 			}
-			if now, _ := p.state(); now.received <= before[f].received {
+			if now := p.state(); now.received <= before[f].received {
 				return fmt.Errorf("%s stands still at %d", f, now.received)
 			}
 		}
@@ -250,13 +275,13 @@ func (t *traffic) waitFlowing(ctx context.Context) error {
 func (t *traffic) waitJudged(ctx context.Context, e event, before map[flow]progressOf) error {
 	until := map[flow]uint64{}
 	for f, p := range t.flows {
-		now, _ := p.state()
+		now := p.state()
 		until[f] = now.sent
 	}
 	begin := time.Now()
 	return eventually(ctx, "the fate of all packets", func() error {
 		for f, p := range t.flows {
-			now, _ := p.state()
+			now := p.state()
 			if p.broken() != "" {
 				continue
 			}
@@ -276,13 +301,14 @@ const patienceForLate = 5 * time.Second
 
 // waitVerdict waits until a probe that is allowed is delivered.
 func (t *traffic) waitVerdict(ctx context.Context) error {
-	for name, p := range t.probes {
-		before, _ := p.state()
-		if t.verdictOf(name) != allowed {
+	for name, v := range t.verdicts() {
+		if v != allowed {
 			continue
 		}
+		p := t.probes[name]
+		before := p.state()
 		err := eventually(ctx, name+", which is allowed", func() error {
-			if now, _ := p.state(); now.received <= before.received {
+			if now := p.state(); now.received <= before.received {
 				return fmt.Errorf("%d of %d were delivered", now.received, now.sent)
 			}
 			return nil
@@ -339,6 +365,9 @@ func (t *traffic) end() (complaints []string, caught uint64, err error) {
 			var r report.Ping
 			if err := json.Unmarshal([]byte(p.process.Stdout()), &r); err != nil || r.Duplicated > 0 || r.Corrupted > 0 || r.SendErrors > 0 {
 				complain(f, "%d duplicated, %d corrupted, %d not sent (%v)", r.Duplicated, r.Corrupted, r.SendErrors, err)
+			}
+			if late := p.state().late; uint64(r.Lost) > late {
+				complain(f, "%d were lost, %d of them during events", r.Lost, late)
 			}
 		default:
 			if code := p.process.ExitCode(); code != 0 {
