@@ -25,11 +25,14 @@ type kind struct {
 // flows after ten seconds.
 const moment = 14 * time.Second
 
+// hitsInRestart is less than what the end-to-end area AgentRestart demands, which waits for a cluster at rest before it restarts an agent.
+const hitsInRestart = 0.5
+
 // kinds are all kinds of events.
 var kinds = []kind{
 	// The agent of a Node.
-	{name: "agent-restart", weight: 4, pause: moment, concerns: none},
-	{name: "agent-kill", weight: 4, pause: moment, concerns: none},
+	{name: "agent-restart", weight: 4, pause: moment, concerns: none, hits: hitsInRestart},
+	{name: "agent-kill", weight: 4, pause: moment, concerns: none, hits: hitsInRestart},
 	{name: "agent-kill-starting", weight: 4, pause: time.Second, length: seconds(0, 4), concerns: none},
 	{name: "agent-away", weight: 1, pause: time.Second, length: seconds(1, 10), concerns: none},
 	// Open vSwitch of a Node.

@@ -23,7 +23,14 @@ func main() {
 	length := flag.Duration("for", 0, "how long events begin; 0 for any time")
 	seed := flag.Uint64("seed", 0, "seed of the events; 0 chooses one")
 	only := flag.String("kinds", "", "regular expression: only kinds of events whose names match")
-	gateOn := flag.Bool("gate", true, "the feature gate ONCache")
+	var o options
+	flag.BoolVar(&o.gateOn, "gate", true, "the feature gate ONCache")
+	flag.Float64Var(&o.load, "load", 1, "part of the traffic, for a machine that has no time for all")
+	o.flows = regexp.MustCompile("")
+	flag.Func("flows", "regular expression: only flows whose names match", func(text string) (err error) {
+		o.flows, err = regexp.Compile(text)
+		return err
+	})
 	sabotaged := flag.Bool("sabotage", false, "draw faults that the run must find, instead of events: lose, open")
 	keepGoing := flag.Bool("keep-going", false, "go on after a failure")
 	flag.Parse()
@@ -37,7 +44,7 @@ func main() {
 	if *sabotaged {
 		table = sabotage
 	}
-	err := play(ctx, *events, *length, *seed, table, *only, *gateOn, *keepGoing, l)
+	err := play(ctx, *events, *length, *seed, table, *only, o, *keepGoing, l)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 	}
@@ -54,7 +61,7 @@ func main() {
 	}
 }
 
-func play(ctx context.Context, events int, length time.Duration, seed uint64, table []kind, only string, gateOn, keepGoing bool, l *ledger) (err error) {
+func play(ctx context.Context, events int, length time.Duration, seed uint64, table []kind, only string, o options, keepGoing bool, l *ledger) (err error) {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -69,7 +76,7 @@ func play(ctx context.Context, events int, length time.Duration, seed uint64, ta
 	}
 	progress := progress.New(os.Stderr)
 	progress.Printf("faults: seed %d", seed)
-	w, err := newWorld(ctx, progress, gateOn)
+	w, err := newWorld(ctx, progress, o)
 	if w != nil {
 		defer func() { err = errors.Join(err, w.close()) }()
 	}

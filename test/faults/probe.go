@@ -17,11 +17,12 @@ const subjectProbe = "subject to target"
 // within the Node, between Nodes and through a Service.
 func (t *traffic) startProbes() error {
 	w := t.w
+	rate := func(r float64) string { return fmt.Sprint("--rate=", max(1, r*w.load)) }
 	udp := func(to netip.Addr, port int) []string {
-		return []string{"udp-ping", fmt.Sprintf("--to=%s:%d", to, port), "--rate=20"}
+		return []string{"udp-ping", fmt.Sprintf("--to=%s:%d", to, port), rate(20)}
 	}
 	tcp := func(to netip.Addr, port int) []string {
-		return []string{"crr", fmt.Sprintf("--to=%s:%d", to, port), "--duration=0", "--tolerant", "--timeout=500ms", "--rate=10"}
+		return []string{"crr", fmt.Sprintf("--to=%s:%d", to, port), "--duration=0", "--tolerant", "--timeout=500ms", rate(10)}
 	}
 	for _, probe := range []struct {
 		name string

@@ -111,7 +111,11 @@ func (r *run) event(ctx context.Context, e, before event) error {
 	}
 	probed := r.judgeProbes(e, verdicts)
 	seen := r.observe()
-	complaints = slices.Concat(complaints, r.ledger.add(e, seen, rate.Part()), probed)
+	going := rate.Part()
+	if !r.w.gateOn {
+		going = 1
+	}
+	complaints = slices.Concat(complaints, r.ledger.add(e, seen, going), probed)
 	r.w.progress.Printf("event %d: %s: %s; took %.1f s, hits went on for %.0f %%", e.number, e, describe(seen), time.Since(begun).Seconds(), 100*rate.Part())
 	r.complain(complaints)
 	return nil

@@ -124,6 +124,7 @@ func (w *world) startTraffic(ctx context.Context, round int) (*traffic, error) {
 	for _, server := range []*cluster.Pod{w.far, w.near} {
 		for _, args := range [][]string{
 			{"udp-echo", listen(server, echoPort)}, {"tcp-echo", listen(server, requestPort)}, {"crr-server", "--concurrent", listen(server, shortPort)},
+			{"crr-server", "--concurrent", listen(server, serviceShortPort)},
 		} {
 			if _, err := t.serve(ctx, server, args...); err != nil {
 				return t, err
@@ -139,6 +140,9 @@ func (w *world) startTraffic(ctx context.Context, round int) (*traffic, error) {
 		return t, err
 	}
 	for i, f := range allFlows() {
+		if !w.options.flows.MatchString(f.String()) {
+			continue
+		}
 		p, err := t.startFlow(ctx, f, 20000+(round%50)*100+i)
 		if err != nil {
 			return t, fmt.Errorf("%s: %w", f, err)
@@ -189,11 +193,11 @@ func (t *traffic) startFlow(ctx context.Context, f flow, local int) (*program, e
 		}
 		return "--to=" + netip.AddrPortFrom(server.IP, uint16(port)).String()
 	}
-	share := 1
+	share := t.w.load
 	if f.within || f.service {
-		share = 10
+		share /= 10
 	}
-	from, progress, rate := fmt.Sprintf("--from=:%d", local), fmt.Sprint("--progress=", watchInterval), func(r int) string { return fmt.Sprint("--rate=", r/share) }
+	from, progress, rate := fmt.Sprintf("--from=:%d", local), fmt.Sprint("--progress=", watchInterval), func(r float64) string { return fmt.Sprint("--rate=", uint64(max(1, r*share))) }
 	p := &program{since: time.Now()}
 	var err error
 	switch f.pattern {
@@ -211,7 +215,11 @@ func (t *traffic) startFlow(ctx context.Context, f flow, local int) (*program, e
 	case requests:
 		p.process, err = t.run(t.w.client, "rr", to(requestPort), "--duration=0", rate(100), progress)
 	case short:
-		p.process, err = t.run(t.w.client, "crr", to(shortPort), "--duration=0", "--tolerant", rate(10), progress)
+		port := shortPort
+		if f.service {
+			port = serviceShortPort
+		}
+		p.process, err = t.run(t.w.client, "crr", to(port), "--duration=0", "--tolerant", rate(10), progress)
 	}
 	return p, err
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,23 +28,25 @@ const (
 	tunnelDevice = "genev_sys_6081"
 
 	// patience is the limit for anything that an event must lead to, on a slow machine.
-	patience = 90 * time.Second
+	patience = 3 * time.Minute
 )
 
-// Ports of servers. A port of a Service is serviceShift higher, so that ports are translated, too.
+// Ports of servers. A port of a Service is serviceShift higher, so that ports are translated, too. Connections through a Service go to ports of
+// their own: conntrack remembers them for two minutes, and drops one to the Endpoint from the same port of the client.
 const (
-	echoPort      = 5002 // UDP
-	requestPort   = 5003 // TCP
-	shortPort     = 5004 // TCP
-	streamPort    = 5010 // TCP
-	serviceStream = 5011 // TCP, through the Service
-	forbiddenPort = 5020 // UDP and TCP
-	serviceShift  = 1000
+	echoPort         = 5002 // UDP
+	requestPort      = 5003 // TCP, as all others
+	shortPort        = 5004
+	serviceShortPort = 5005
+	streamPort       = 5010
+	serviceStream    = 5011
+	forbiddenPort    = 5020 // UDP
+	serviceShift     = 1000
 )
 
 var allowedPorts = []port{
-	{corev1.ProtocolUDP, echoPort}, {corev1.ProtocolTCP, requestPort}, {corev1.ProtocolTCP, shortPort}, {corev1.ProtocolTCP, streamPort},
-	{corev1.ProtocolTCP, serviceStream},
+	{corev1.ProtocolUDP, echoPort}, {corev1.ProtocolTCP, requestPort}, {corev1.ProtocolTCP, shortPort}, {corev1.ProtocolTCP, serviceShortPort},
+	{corev1.ProtocolTCP, streamPort}, {corev1.ProtocolTCP, serviceStream},
 }
 
 type port struct {
@@ -59,7 +62,7 @@ func (p port) name() string {
 type world struct {
 	*cluster.Cluster
 	progress *progress.Printer
-	gateOn   bool
+	options
 
 	client *cluster.Pod
 	// far is the server on the second Node, near that on the client's.
@@ -86,10 +89,20 @@ type probed struct {
 	sent, delivered uint64
 }
 
-func newWorld(ctx context.Context, p *progress.Printer, gateOn bool) (_ *world, err error) {
-	w := &world{progress: p, gateOn: gateOn}
+// options are those of a world.
+type options struct {
+	// gateOn is the feature gate ONCache.
+	gateOn bool
+	// load is how much traffic there is, 1 for all of it.
+	load float64
+	// flows matches the names of flows that there are.
+	flows *regexp.Regexp
+}
+
+func newWorld(ctx context.Context, p *progress.Printer, o options) (_ *world, err error) {
+	w := &world{progress: p, options: o}
 	w.Cluster, err = cluster.New(ctx, cluster.Options{
-		TunnelType: "geneve", FeatureGates: map[string]bool{gate: gateOn}, Progress: p, AgentArgs: []string{"-v=2"},
+		TunnelType: "geneve", FeatureGates: map[string]bool{gate: o.gateOn}, Progress: p, AgentArgs: []string{"-v=2"},
 		// With the default size each start of an agent takes longer on an emulated machine.
 		AgentConfig: func(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": 65536} },
 	})
