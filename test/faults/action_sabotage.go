@@ -5,7 +5,11 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"strconv"
+
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // loseDatagrams loses what arrives at the server in the time that it takes to remove a rule again.
@@ -19,10 +23,24 @@ func loseDatagrams(ctx context.Context, w *world, _ event) error {
 	return nil
 }
 
-// openServers removes from the switch what drops packets to isolated Pods, as an agent would that forgets a policy.
+var nextTable = regexp.MustCompile(`actions=goto_table:(\w+)`)
+
+// openServers makes the flows that drop packets to isolated Pods pass them on, as an agent would that forgets policies.
 func openServers(ctx context.Context, w *world, _ event) error {
+	const table = "IngressDefaultRule"
+	ofctl := func(n *cluster.Node, args ...string) (string, error) {
+		return n.Exec(ctx, append([]string{"ovs-ofctl", "-O", "OpenFlow15", "--names"}, args...)...)
+	}
 	for _, n := range w.Nodes {
-		if _, err := n.Exec(ctx, "ovs-ofctl", "-O", "OpenFlow15", "--names", "del-flows", "br-int", "table=IngressDefaultRule"); err != nil {
+		flows, err := ofctl(n, "dump-flows", "br-int", "table="+table)
+		if err != nil {
+			return err
+		}
+		next := nextTable.FindStringSubmatch(flows)
+		if next == nil {
+			return fmt.Errorf("table %s has no flow to the next one:\n%s", table, flows)
+		}
+		if _, err := ofctl(n, "mod-flows", "br-int", "table="+table+",actions=goto_table:"+next[1]); err != nil {
 			return err
 		}
 	}

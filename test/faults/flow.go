@@ -44,6 +44,10 @@ func (f flow) String() string {
 // established reports whether the flow is one connection that lasts.
 func (f flow) established() bool { return f.pattern != short }
 
+// counted reports whether each lost packet of the flow is known. What TCP has repaired is known only about: after a standstill of the machine the
+// kernel takes some segments for lost that were slow.
+func (f flow) counted() bool { return f.pattern == ping || f.pattern == short }
+
 // allFlows are all combinations.
 func allFlows() (flows []flow) {
 	for _, p := range patterns {

@@ -14,9 +14,9 @@ import (
 // tally is what happened during all events of a kind.
 type tally struct {
 	events int
-	// sent are datagrams, requests and connections, and lost is what the kind allows of them to be lost, of established flows and of short
-	// connections.
-	sent, lost, failed uint64
+	// sent are datagrams, segments, requests and connections. lost are datagrams that the kind allows to be lost, repaired segments that TCP has sent
+	// again, and failed are short connections.
+	sent, lost, repaired, failed uint64
 	// still is the longest time that an established flow stood still. hits is the smallest part of an event during which hits went on.
 	still time.Duration
 	hits  float64
@@ -63,11 +63,15 @@ func (l *ledger) addAftermath(e event, seen []observation) (complaints []string)
 		}
 		l.packets += o.sent
 		t.sent += o.sent
-		if !o.flow.established() {
-			t.failed += j.allowed + j.forbidden
+		switch o.flow.pattern {
+		case short:
+			t.failed += o.lost
 			continue
+		case ping:
+			t.lost += j.allowed
+		default:
+			t.repaired += o.lost
 		}
-		t.lost += j.allowed
 		l.lostEstablished += j.forbidden
 		t.still = max(t.still, o.still)
 	}
@@ -90,13 +94,13 @@ func (l *ledger) addProbe(e event, name string, v verdict, sent, delivered uint6
 // print writes a line for each kind.
 func (l *ledger) print(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "event\tevents\tpackets\tlost, as allowed\tshort connections failed\tlongest standstill\tleast time with hits\t")
+	fmt.Fprintln(w, "event\tevents\tpackets\tlost, as allowed\tabout, repaired by TCP\tshort connections failed\tlongest standstill\tleast time with hits\t")
 	for _, k := range slices.Concat(kinds, sabotage) {
 		t := l.kinds[k.name]
 		if t == nil {
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f s\t%.0f %%\t\n", k.name, t.events, t.sent, t.lost, t.failed, t.still.Seconds(), 100*t.hits)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.0f %%\t\n", k.name, t.events, t.sent, t.lost, t.repaired, t.failed, t.still.Seconds(), 100*t.hits)
 	}
 	w.Flush()
 	fmt.Fprintf(to, "%d forbidden packets were sent.\n", l.probes)

@@ -16,7 +16,7 @@ func TestLedger(t *testing.T) {
 	flap := event{kind: &kind{name: "uplink-flap", concerns: between, bound: time.Second}}
 	far := flow{pattern: ping}
 	l := newLedger()
-	require.Empty(t, l.add(restart, []observation{{flow: far, sent: 1000}, {flow: flow{pattern: short}, sent: 10}}, 1))
+	require.Empty(t, l.add(restart, []observation{{flow: far, sent: 1000}, {flow: flow{pattern: short}, sent: 10}, {flow: flow{pattern: stream}, lost: 7}}, 1))
 	require.Empty(t, l.add(flap, []observation{{flow: far, sent: 1000, lost: 300, still: time.Second}}, 0))
 	require.Empty(t, l.addProbe(restart, "a probe", forbidden, 100, 0))
 	require.Empty(t, l.complaints)
@@ -34,7 +34,7 @@ func TestLedger(t *testing.T) {
 	require.Equal(t, "faults: events=5 packets=3020 lost_established=4 forbidden_delivered=2 seed=5", l.summary(5))
 	var table strings.Builder
 	l.print(&table)
-	require.Regexp(t, `agent-restart +4 +2020 +0 +1 +0.0 s +80 %`, table.String())
-	require.Regexp(t, `uplink-flap +1 +1000 +305 +0 +1.0 s +0 %`, table.String())
+	require.Regexp(t, `agent-restart +4 +2020 +0 +7 +1 +0.0 s +80 %`, table.String())
+	require.Regexp(t, `uplink-flap +1 +1000 +305 +0 +0 +1.0 s +0 %`, table.String())
 	require.Contains(t, table.String(), "200 forbidden packets were sent")
 }

@@ -11,7 +11,7 @@ import (
 // observation is what one flow did during an event, from its beginning until everything that was sent until its end had been judged.
 type observation struct {
 	flow flow
-	// sent and lost are segments, datagrams or connections. Of requests, lost are the segments.
+	// sent and lost are datagrams, connections, or segments of TCP, of which lost is not exact; sent are then those of a stream, or requests.
 	sent, lost uint64
 	// still is the longest time without progress. What a connection's program says when it ends is in broken.
 	still  time.Duration
@@ -32,7 +32,7 @@ func judge(e event, o observation) judgement {
 	switch {
 	case o.broken != "":
 		return judgement{forbidden: max(o.lost, 1), complaint: fmt.Sprintf("%s has ended during %s: %s", o.flow, e, o.broken)}
-	case !concerned && o.lost > 0:
+	case !concerned && o.lost > 0 && o.flow.counted():
 		return judgement{forbidden: o.lost, complaint: fmt.Sprintf("%s has lost %d of %d during %s, which does not concern it", o.flow, o.lost, o.sent, e)}
 	case concerned && o.still > e.length+e.kind.bound:
 		return judgement{forbidden: max(o.lost, 1), complaint: fmt.Sprintf("%s stood still for %s during %s, which may take %s more than the event",

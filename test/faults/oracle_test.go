@@ -24,6 +24,8 @@ func TestJudge(t *testing.T) {
 		{"nothing lost", unconcerned, observation{flow: far, sent: 1000}, judgement{}, ""},
 		{"nothing lost, although it stood still", unconcerned, observation{flow: far, sent: 1000, still: time.Minute}, judgement{}, ""},
 		{"one lost that must not be", unconcerned, observation{flow: far, sent: 1000, lost: 1}, judgement{forbidden: 1}, "has lost 1 of 1000 during unconcerned"},
+		{"segment that TCP has repaired", unconcerned, observation{flow: flow{pattern: stream}, sent: 1000, lost: 1}, judgement{allowed: 1}, ""},
+		{"failed connection", unconcerned, observation{flow: flow{pattern: short}, sent: 1000, lost: 1}, judgement{forbidden: 1}, "has lost 1 of 1000"},
 		{"lost within the bound", flap, observation{flow: far, sent: 1000, lost: 900, still: 3 * time.Second}, judgement{allowed: 900}, ""},
 		{"lost for longer than the bound", flap, observation{flow: far, sent: 1000, lost: 900, still: 3100 * time.Millisecond}, judgement{forbidden: 900},
 			"stood still for 3.1s"},

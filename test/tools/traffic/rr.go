@@ -76,7 +76,7 @@ func (r *requestResponse) run(ctx context.Context, status io.Writer) (report.RR,
 		if r.isDue() {
 			late := result.Lost
 			if tcp, ok := conn.(*net.TCPConn); ok {
-				if late, err = lostSegments(tcp); err != nil {
+				if late, err = lostSegments(tcp); err != nil && ctx.Err() == nil {
 					return result, err
 				}
 			}

@@ -25,8 +25,8 @@ func tcpInfo(conn *net.TCPConn) (info *unix.TCPInfo, err error) {
 	return info, nil
 }
 
-// lostSegments returns how many segments with data were sent again because the first one was lost. A segment that was only slow is one of them
-// until the other end has said that it came twice (DSACK).
+// lostSegments returns about how many segments with data were sent again because the first one was lost. A segment that was only slow is one of
+// them until the other end has said that it came twice (DSACK). After a long standstill some of those that were slow remain.
 func lostSegments(conn *net.TCPConn) (int, error) {
 	info, err := tcpInfo(conn)
 	if err != nil {
