@@ -313,7 +313,7 @@ test-faults: build ## Let random events happen to a cluster under traffic: EVENT
 		cat .testbed/faults.out; exit $${code:-0}
 
 .PHONY: faults-oracle
-faults-oracle: build ## Show that test-faults finds a packet that is lost and a probe that gets through (root)
+faults-oracle: build ## Show that test-faults finds a packet that is lost and one that gets through (root)
 	$(GO) build -o bin/faults ./test/faults
 	bin/testbed prepare --functional
 	hack/check-faults.sh

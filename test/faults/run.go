@@ -94,6 +94,9 @@ func (r *run) event(ctx context.Context, e, before event) error {
 	if err := last(ctx, e.pause); err != nil {
 		return err
 	}
+	if err := r.traffic.waitLate(ctx, before, r.seen.flows); err != nil {
+		return err
+	}
 	complaints := r.ledger.addAftermath(before, r.observe())
 	complaints = append(complaints, r.judgeProbes(before, nil)...)
 

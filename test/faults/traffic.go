@@ -279,33 +279,42 @@ func (t *traffic) waitFlowing(ctx context.Context) error {
 	})
 }
 
-// waitJudged waits until everything that was sent until now is known to be answered or late. What is late may still come, for a while.
+// waitJudged waits until everything that was sent until now is known to be answered or late, and gives what is late its time.
 func (t *traffic) waitJudged(ctx context.Context, e event, before map[flow]progressOf) error {
 	until := map[flow]uint64{}
 	for f, p := range t.flows {
-		now := p.state()
-		until[f] = now.sent
+		until[f] = p.state().sent
 	}
-	begin := time.Now()
-	return eventually(ctx, "the fate of all packets", func() error {
+	err := eventually(ctx, "the fate of all packets", func() error {
 		for f, p := range t.flows {
-			now := p.state()
-			if p.broken() != "" {
-				continue
-			}
-			if now.received+now.late < until[f] {
+			if now := p.state(); p.broken() == "" && now.received+now.late < until[f] {
 				return fmt.Errorf("%s: %d received and %d late of %d", f, now.received, now.late, until[f])
 			}
-			if late := now.late - min(now.late, before[f].late); late > 0 && f.counted() && !e.kind.concerns(f) && time.Since(begin) < patienceForLate {
-				return fmt.Errorf("%s: %d late", f, late)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.waitLate(ctx, e, before)
+}
+
+// patienceForLate is how long a packet that must not be lost may be late.
+const patienceForLate = 15 * time.Second
+
+// waitLate waits for packets that are late and must not be lost. If they do not come in time, they are lost.
+func (t *traffic) waitLate(ctx context.Context, e event, before map[flow]progressOf) error {
+	begin := time.Now()
+	return eventually(ctx, "packets that are late", func() error {
+		for f, p := range t.flows {
+			late := p.state().late
+			if late > before[f].late && p.broken() == "" && f.counted() && !e.kind.concerns(f) && time.Since(begin) < patienceForLate {
+				return fmt.Errorf("%s: %d late", f, late-before[f].late)
 			}
 		}
 		return nil
 	})
 }
-
-// patienceForLate is how long a packet that must not be lost may be late.
-const patienceForLate = 5 * time.Second
 
 // waitVerdict waits until a probe that is allowed is delivered.
 func (t *traffic) waitVerdict(ctx context.Context) error {
