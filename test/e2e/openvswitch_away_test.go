@@ -46,13 +46,13 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 		{
 			// Kernel flows answer probes, too, but nothing revalidates them, and nobody makes new ones.
 			name: "VSwitchdIsDead", noticed: "cannot be reached",
-			away: func(t *testing.T, n *absentNode) { vswitchd.stop(t, n.Node) },
-			back: func(t *testing.T, n *absentNode) { vswitchd.start(t, n.Node); n.again(t) },
+			away: func(t *testing.T, n *absentNode) { n.KillVSwitchd() },
+			back: func(t *testing.T, n *absentNode) { startVSwitchd(t, n.Node); n.again(t) },
 		},
 		{
 			name: "OVSDBServerIsDead",
-			away: func(t *testing.T, n *absentNode) { ovsdbServer.stop(t, n.Node) },
-			back: func(t *testing.T, n *absentNode) { ovsdbServer.start(t, n.Node) },
+			away: func(t *testing.T, n *absentNode) { n.KillOVSDB() },
+			back: func(t *testing.T, n *absentNode) { startOVSDB(t, n.Node) },
 		},
 		{
 			name: "BothDaemonsRestart",
@@ -71,16 +71,16 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 		{
 			name: "DatabaseIsEmpty", noticed: "cannot be reached",
 			away: func(t *testing.T, n *absentNode) {
-				ovsdbServer.stop(t, n.Node)
+				n.KillOVSDB()
 				shell(t, n.Space, "mv "+ovsRunDir+"/conf.db "+savedDatabase+"; rm -f "+ovsRunDir+"/.conf.db.~lock~; ovsdb-tool create "+ovsRunDir+"/conf.db")
-				ovsdbServer.start(t, n.Node)
+				startOVSDB(t, n.Node)
 			},
 			back: func(t *testing.T, n *absentNode) {
-				vswitchd.stop(t, n.Node)
-				ovsdbServer.stop(t, n.Node)
+				n.KillVSwitchd()
+				n.KillOVSDB()
 				shell(t, n.Space, "rm -f "+ovsRunDir+"/.conf.db.~lock~; mv "+savedDatabase+" "+ovsRunDir+"/conf.db")
-				ovsdbServer.start(t, n.Node)
-				vswitchd.start(t, n.Node)
+				startOVSDB(t, n.Node)
+				startVSwitchd(t, n.Node)
 				n.again(t)
 			},
 		},
