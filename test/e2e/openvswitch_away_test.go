@@ -140,21 +140,26 @@ func (s *suite) requireHeld(t *testing.T, reason string) {
 // absence has flows on the fast path while Open vSwitch is away.
 type absence struct {
 	s      *suite
-	echo   *cluster.Process
-	tcp    *connection
+	echoes []*cluster.Process
+	tcp    []*connection
 	pings  []*cluster.Process
 	flows  []flow
 	phases timeline
 }
 
-// startAbsence returns when the fast path carries all flows: TCP, and UDP directly and through a Service. Pings have no window, so that each lost one
-// stands for a hundredth of a second.
+// startAbsence returns when the fast path carries all flows: UDP on every path, and TCP on those of streams. Pings have no window, so that each lost
+// one stands for a hundredth of a second.
 func (s *suite) startAbsence(t *testing.T) *absence {
 	t.Helper()
-	a := &absence{s: s, echo: startEcho(t, s.far.Space, s.far.IP)}
-	a.tcp = s.startConnection(t, direct)
-	a.flows = []flow{a.tcp.tcp}
-	for _, p := range []*path{direct, throughService} {
+	a := &absence{s: s}
+	for _, server := range []*cluster.Pod{s.far, s.near} {
+		a.echoes = append(a.echoes, startEcho(t, server.Space, server.IP))
+	}
+	for _, p := range streamPaths() {
+		c := s.startConnection(t, p)
+		a.tcp, a.flows = append(a.tcp, c), append(a.flows, c.tcp)
+	}
+	for _, p := range everyPath {
 		f := s.flowOn(p, "UDP", 4704, udpEchoPort)
 		a.flows = append(a.flows, f)
 		a.pings = append(a.pings, start(t, s.client.Space, "udp-ping", f.from(), f.to(), fmt.Sprint("--rate=", absenceRate), "--progress=100ms"))
@@ -181,21 +186,25 @@ func (a *absence) requireReceived(t *testing.T, datagrams uint64) {
 // end requires that each flow has lost at most so many datagrams.
 func (a *absence) end(t *testing.T, maxLost int) {
 	t.Helper()
-	var lost []int
-	for _, p := range a.pings {
+	lost := map[string]int{}
+	for i, p := range a.pings {
 		r := stop[report.Ping](t, p)
-		t.Logf("%d of %d datagrams lost, %d a second:\n%s", r.Lost, r.Sent, absenceRate, a.phases.with(r.Losses))
-		lost = append(lost, r.Lost)
+		t.Logf("%s: %d of %d datagrams lost, %d a second:\n%s", everyPath[i].name, r.Lost, r.Sent, absenceRate, a.phases.with(r.Losses))
+		lost[everyPath[i].name] = r.Lost
 		require.Zero(t, r.Duplicated, "%+v", r)
 		require.Zero(t, r.Corrupted, "%+v", r)
 	}
-	sent := stop[report.Send](t, a.tcp.sender)
-	stop[report.Ping](t, a.tcp.ping)
-	stop[report.Sink](t, a.tcp.sink)
-	stop[report.Echo](t, a.echo)
-	t.Logf("TCP: %d bytes, longest stall %.0f ms", sent.Bytes, sent.Received.LongestStallMs)
-	requireIntact(t, sent)
-	for _, n := range lost {
-		require.LessOrEqual(t, n, maxLost)
+	for _, c := range a.tcp {
+		sent := stop[report.Send](t, c.sender)
+		stop[report.Ping](t, c.ping)
+		stop[report.Sink](t, c.sink)
+		t.Logf("%s: TCP: %d bytes, longest stall %.0f ms", c.path.name, sent.Bytes, sent.Received.LongestStallMs)
+		requireIntact(t, sent)
+	}
+	for _, p := range a.echoes {
+		stop[report.Echo](t, p)
+	}
+	for path, n := range lost {
+		require.LessOrEqual(t, n, maxLost, "%s: datagrams lost", path)
 	}
 }
