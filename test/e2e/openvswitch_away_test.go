@@ -50,6 +50,12 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 			back: func(t *testing.T, n *absentNode) { startVSwitchd(t, n.Node); n.again(t) },
 		},
 		{
+			// For half a minute nobody can tell it from a slow one. The kernel's flows answer probes.
+			name: "VSwitchdHangs",
+			away: func(t *testing.T, n *absentNode) { signalVSwitchd(t, n.Node, "STOP") },
+			back: func(t *testing.T, n *absentNode) { signalVSwitchd(t, n.Node, "CONT") },
+		},
+		{
 			name: "OVSDBServerIsDead",
 			away: func(t *testing.T, n *absentNode) { n.KillOVSDB() },
 			back: func(t *testing.T, n *absentNode) { startOVSDB(t, n.Node) },
@@ -87,6 +93,11 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 	} {
 		t.Run(c.name, func(t *testing.T) { s.testAbsence(t, &c) })
 	}
+}
+
+func signalVSwitchd(t *testing.T, n *cluster.Node, signal string) {
+	t.Helper()
+	shell(t, n.Space, "kill -"+signal+" $(cat "+ovsRunDir+"/ovs-vswitchd.pid)")
 }
 
 func (s *suite) testAbsence(t *testing.T, c *absenceCase) {
