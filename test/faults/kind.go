@@ -36,12 +36,12 @@ var kinds = []kind{
 	{name: "agent-kill-starting", weight: 4, pause: time.Second, length: seconds(0, 4), concerns: none},
 	{name: "agent-away", weight: 1, pause: time.Second, length: seconds(1, 10), concerns: none},
 	// Open vSwitch of a Node.
-	{name: "ovs-restart", weight: 1, pause: moment, concerns: every, bound: 20 * time.Second},
-	{name: "vswitchd-restart", weight: 1, pause: moment, concerns: every, bound: 20 * time.Second},
-	{name: "vswitchd-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: every, bound: 20 * time.Second},
+	{name: "ovs-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
+	{name: "vswitchd-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
+	{name: "vswitchd-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: opening, bound: 20 * time.Second},
 	{name: "ovsdb-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: none},
-	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: every, bound: 20 * time.Second},
-	{name: "flows-wiped", weight: 1, pause: moment, concerns: every, bound: 30 * time.Second},
+	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
+	{name: "flows-wiped", weight: 1, pause: moment, concerns: opening, bound: 10 * time.Second},
 	// The network between Nodes.
 	{name: "uplink-flap", weight: 1, pause: time.Second, length: seconds(0, 2), concerns: between, bound: 10 * time.Second},
 	{name: "mtu-change", weight: 1, pause: time.Second, length: seconds(1, 3), concerns: none},
