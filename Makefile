@@ -243,6 +243,8 @@ vet: ## Check format and go.mod and run go vet
 	@$(MAKE) --no-print-directory shellcheck
 	hack/check-fuzz.sh --match
 	hack/check-conntrack.sh --match
+	hack/check-policy.sh --match
+	hack/check-services.sh --match
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 

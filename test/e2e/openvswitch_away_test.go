@@ -90,6 +90,12 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 				n.again(t)
 			},
 		},
+		{
+			// Nothing but a new ovs-vswitchd makes it again, with other devices.
+			name: "DatapathIsDeleted", noticed: "no datapath",
+			away: func(t *testing.T, n *absentNode) { succeeds(t, n.Space, "ovs-dpctl", "del-dp", "ovs-system") },
+			back: func(t *testing.T, n *absentNode) { n.KillVSwitchd(); startVSwitchd(t, n.Node); n.again(t) },
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) { s.testAbsence(t, &c) })
 	}
