@@ -20,6 +20,10 @@ const ReasonOpenVSwitchAway problem.Reason = "OpenVSwitchAway"
 // a UDP stream (120 s) that it does not see meanwhile.
 const graceTime = time.Minute
 
+// longestUnseen bounds how long ago Open vSwitch can have been there. Most of the time it has been seen within a second. But a switch that does not
+// answer counts as neither there nor away for any time, and may meanwhile have refused to confirm entries whose leases have ended.
+const longestUnseen = 2 * flowCheckInterval
+
 // leases is the part of the datapath that holds leases.
 type leases interface {
 	// Hold makes those go on, for the limit, that had not ended at the time ago.
@@ -63,19 +67,27 @@ func (a *absence) away(now, lastSeen time.Time, reason error) {
 	if a.since.IsZero() {
 		a.since = now
 		a.count++
-		if err := a.leases.Hold(now.Sub(lastSeen), graceTime); err != nil {
+		if err := a.leases.Hold(min(now.Sub(lastSeen), longestUnseen), graceTime); err != nil {
 			a.failures.add(operationHold)
 			klog.ErrorS(err, "Could not hold leases while Open vSwitch is away")
 			a.over = true
 		}
 	}
-	if !a.over && now.Sub(a.since) >= graceTime {
-		a.leases.Release()
-		a.over, changed = true, true
-	}
 	if changed {
 		a.observer.OpenVSwitchAway(reason, a.held(now))
 	}
+}
+
+// pass ends the hold when its time is over, whatever is known of Open vSwitch by then.
+func (a *absence) pass(now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.since.IsZero() || a.over || now.Sub(a.since) < graceTime {
+		return
+	}
+	a.leases.Release()
+	a.over = true
+	a.observer.OpenVSwitchAway(a.reason, 0)
 }
 
 // held is how long leases are still held. The caller holds mu.
@@ -83,7 +95,7 @@ func (a *absence) held(now time.Time) time.Duration {
 	if a.since.IsZero() || a.over {
 		return 0
 	}
-	return graceTime - now.Sub(a.since)
+	return max(graceTime-now.Sub(a.since), 0)
 }
 
 // status is what antctl shows; nil while Open vSwitch is there.

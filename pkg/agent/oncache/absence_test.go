@@ -133,6 +133,51 @@ func TestWhatIsAway(t *testing.T) {
 	}
 }
 
+// TestTheTimeIsOverWithoutAnAnswer: the kernel ends the hold by itself, and an operator is told, also when the switch is back but does not answer.
+func TestTheTimeIsOverWithoutAnAnswer(t *testing.T) {
+	e := newLookout()
+	e.sw.connection = errDisconnected
+	e.pass(10 * time.Second)
+	e.sw.take()
+	e.sw.connection, e.sw.unanswered = nil, context.DeadlineExceeded
+	e.pass(graceTime)
+	require.Equal(t, []string{"release", "tell ovs-vswitchd cannot be reached held=0s"}, e.sw.take())
+	require.Equal(t, "away for 70s, leases end: ovs-vswitchd cannot be reached", e.absence.status(e.now).String())
+	e.sw.unanswered = nil
+	e.pass(connectionCheckInterval)
+	require.Equal(t, []string{"release", "tell <nil> held=0s"}, e.sw.take())
+}
+
+// TestLeasesThatEndedLongAgoStayOver: a switch that has not answered for long may have refused to confirm them.
+func TestLeasesThatEndedLongAgoStayOver(t *testing.T) {
+	e := newLookout()
+	e.sw.unanswered = context.DeadlineExceeded
+	e.pass(30 * time.Second)
+	require.Empty(t, e.sw.take())
+	e.sw.missing, e.sw.unanswered = "table Output has 0 flows", nil
+	e.pass(connectionCheckInterval)
+	require.Equal(t, "hold ago=2s limit=1m0s", e.sw.take()[0])
+}
+
+// TestFlappingConnection: each absence begins where the switch was last there with its flows, so what it does not confirm in between is held only once.
+func TestFlappingConnection(t *testing.T) {
+	e := newLookout()
+	var held int
+	for range 100 {
+		e.sw.connection = errDisconnected
+		e.pass(time.Second)
+		e.sw.connection = nil
+		e.pass(time.Second)
+		for _, entry := range e.sw.take() {
+			if strings.HasPrefix(entry, "hold") {
+				held++
+				require.Equal(t, "hold ago=100ms limit=1m0s", entry)
+			}
+		}
+	}
+	require.Equal(t, 100, held)
+}
+
 // TestMetricsOfAnAbsence: an operator sees that Open vSwitch is away, and whether flows live on meanwhile.
 func TestMetricsOfAnAbsence(t *testing.T) {
 	e := newLookout()

@@ -55,6 +55,7 @@ func (m *Manager) watchOpenVSwitch(stopCh <-chan struct{}) {
 
 // look is one look. A switch that does not answer in time may be there or not: then nothing changes. If it has hung, the connection ends later.
 func (l *lookout) look(now time.Time) {
+	l.absence.pass(now)
 	if l.flows.ConnectionError() != nil {
 		l.absence.away(now, l.connected, errNoConnection)
 		return
