@@ -139,3 +139,30 @@ func changesOfDualStack() []changeCase {
 				"no network 10.10.2.0/24", "clear node 0", "no network fd00:10:2::/64", "clear node 1"}},
 	}
 }
+
+// TestWhatMayBeUndone: a change was refused, so far as is known, and entries are learned by what the switch has really made of it. To send everything
+// again undoes the change. If the fate of that is unknown, too, entries must not outlive the rules that they are results of.
+func TestWhatMayBeUndone(t *testing.T) {
+	disconnected := errors.New("disconnected")
+	e := newEnv(t, "a", "b", "c")
+	send := func(c coherency.Change, err error) []string {
+		_, end := e.Begin(c)
+		end(err)
+		return e.slots.take()
+	}
+	learn := func() {
+		e.writeMarks()
+		e.slots.take()
+	}
+	require.Equal(t, []string{"publish 0 generation=3 epoch=0"}, send(coherency.Change{Interfaces: []string{"a"}}, disconnected))
+	learn()
+	require.Equal(t, []string{"publish 0 generation=5 epoch=0", "publish 1 generation=3 epoch=0"},
+		send(coherency.Change{Replay: true, Interfaces: []string{"b"}}, disconnected))
+	learn()
+	e.removeEndpoint("b")
+	e.slots.take()
+	require.Equal(t, []string{"publish 0 generation=7 epoch=0"}, send(coherency.Change{Replay: true}, disconnected), "as long as nothing was accepted")
+	learn()
+	send(coherency.Change{Replay: true}, nil)
+	require.Empty(t, send(coherency.Change{Replay: true}, disconnected), "the switch has exactly what was sent")
+}

@@ -45,6 +45,10 @@ type table struct {
 	// wake tells the worker that needMarks or leftMarks has grown. It must not block.
 	wake func()
 
+	// doubted are the endpoints that were concerned by refused changes since the switch last accepted everything. It may have made such a change,
+	// and then sending everything undoes it.
+	doubted map[*endpoint]bool
+
 	// former are the epochs of removed endpoints by Pod address. A Pod that gets the address soon after must not use epochs
 	// that megaflows of the earlier Pod may still carry.
 	former     map[netip.Addr]*epochs
@@ -81,6 +85,7 @@ func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr
 		nodes:     map[string][]*node{},
 		needMarks: map[string]bool{},
 		leftMarks: map[string]bool{},
+		doubted:   map[*endpoint]bool{},
 		former:    map[netip.Addr]*epochs{},
 		failures:  &failures{},
 		delays:    newDelays(),
@@ -111,12 +116,14 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	if c.All || t.changesNodes(c) {
 		changed = slices.Collect(maps.Values(t.endpoints))
 	}
-	changed = slices.DeleteFunc(changed, func(e *endpoint) bool { return slices.Contains(removed, e) })
-	affected := slices.Clone(changed)
+	changed = except(changed, removed)
+	affected := changed
 	if c.Replay {
-		affected = slices.DeleteFunc(slices.Collect(maps.Values(t.endpoints)), func(e *endpoint) bool { return slices.Contains(removed, e) })
+		changed = append(changed, except(except(slices.Collect(maps.Keys(t.doubted)), changed), removed)...)
+		affected = except(slices.Collect(maps.Values(t.endpoints)), removed)
 	}
-	slices.SortFunc(affected, func(a, b *endpoint) int { return a.slot - b.slot })
+	sortBySlot(changed)
+	sortBySlot(affected)
 	marks := make([]coherency.Mark, len(affected))
 	for i, e := range affected {
 		marks[i] = t.nextMark(e)
@@ -127,6 +134,9 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 		if err != nil {
 			t.refused(append(changed, removed...), affected)
 			return
+		}
+		if c.Replay {
+			clear(t.doubted)
 		}
 		for i, e := range affected {
 			t.publish(e, uint32(marks[i].Epoch))
@@ -169,12 +179,22 @@ func (t *table) refused(changed, marked []*endpoint) {
 	for _, e := range changed {
 		t.publish(e, 0)
 		t.remark(e)
+		t.doubted[e] = true
 	}
 	for _, e := range marked {
 		if !slices.Contains(changed, e) {
 			t.remark(e)
 		}
 	}
+}
+
+// except returns endpoints without others.
+func except(endpoints, others []*endpoint) []*endpoint {
+	return slices.DeleteFunc(endpoints, func(e *endpoint) bool { return slices.Contains(others, e) })
+}
+
+func sortBySlot(endpoints []*endpoint) {
+	slices.SortFunc(endpoints, func(a, b *endpoint) int { return a.slot - b.slot })
 }
 
 func (t *table) named(interfaces []string) []*endpoint {
@@ -316,6 +336,7 @@ func (t *table) remove(e *endpoint) {
 	t.slotPods[e.slot] = nil
 	delete(t.endpoints, e.pod.InterfaceName)
 	delete(t.needMarks, e.pod.InterfaceName)
+	delete(t.doubted, e)
 }
 
 // epochsFor continues the epochs of the Pod that had one of the addresses before, if that was recently.
