@@ -47,7 +47,7 @@ func (o *cacheObserver) OpenVSwitchAway(reason error, held time.Duration) {
 		o.problems.Note(noteBack, "Open vSwitch confirms the entries of ONCache again")
 	case held > 0:
 		o.problems.Report(oncache.ReasonOpenVSwitchAway, o.subject(), fmt.Sprintf(
-			"Open vSwitch is away: %v. Established flows between Nodes go on without it for at most %s; everything else has to wait for it", reason, held.Round(time.Second)))
+			"Open vSwitch is away: %v. Established flows on the fast path go on without it for at most %s; everything else has to wait for it", reason, held.Round(time.Second)))
 	default:
 		o.problems.Report(oncache.ReasonOpenVSwitchAway, o.subject(), fmt.Sprintf(
 			"Open vSwitch is away: %v. The leases of established flows end now; packets have only the flows that the kernel has kept", reason))
