@@ -20,7 +20,7 @@ import (
 // replayed its flows, loses what was not among the saved ones.
 var recheckAfter = []time.Duration{time.Second, 2 * time.Second, 7 * time.Second}
 
-// baseCheckInterval is the time between two looks at the base flows at all other times: somebody may have deleted all flows.
+// baseCheckInterval is the time between two looks at the base flows: somebody may have deleted all flows. Comparisons come with such a look.
 const baseCheckInterval = time.Second
 
 // recheck compares the number of flows in each table with that right after a replay. The agent itself may have changed them meanwhile: then
@@ -28,11 +28,12 @@ const baseCheckInterval = time.Second
 type recheck struct {
 	flows roundFlows
 	clock clock.Clock
-	// replayed is the number of flows by table; next the index in recheckAfter of the comparison that timer is for. Beyond the last one, timer
-	// is for a look at the base flows.
-	replayed map[string]int
-	next     int
-	timer    clock.Timer
+	// replayed is the number of flows by table, next the index in recheckAfter of the next comparison, and compareAt when it is due. Beyond the
+	// last one there is none. timer is for the next look at the base flows.
+	replayed  map[string]int
+	next      int
+	compareAt time.Time
+	timer     clock.Timer
 }
 
 // newRecheck begins with looks at the base flows.
@@ -59,17 +60,21 @@ func (c *recheck) proceed(ctx context.Context) {
 		}
 		c.replayed = counts
 	}
+	c.schedule()
 	c.wait()
+}
+
+// schedule sets the time of the next comparison, if there is one.
+func (c *recheck) schedule() {
+	if c.next < len(recheckAfter) {
+		c.compareAt = c.clock.Now().Add(recheckAfter[c.next])
+	}
 }
 
 // wait sets the timer for the next check.
 func (c *recheck) wait() {
 	c.end()
-	interval := baseCheckInterval
-	if c.next < len(recheckAfter) {
-		interval = recheckAfter[c.next]
-	}
-	c.timer = c.clock.NewTimer(interval)
+	c.timer = c.clock.NewTimer(baseCheckInterval)
 }
 
 // lost checks when it is due, and tells whether somebody has changed the flows.
@@ -93,12 +98,13 @@ func (c *recheck) baseLost(ctx context.Context) bool {
 	return true
 }
 
-// changed makes the next comparison, if there is one.
+// changed makes the next comparison, if one is due.
 func (c *recheck) changed(ctx context.Context) bool {
-	if c.next == len(recheckAfter) {
+	if c.next == len(recheckAfter) || c.clock.Now().Before(c.compareAt) {
 		return false
 	}
 	c.next++
+	c.schedule()
 	counts, err := c.count(ctx)
 	if err != nil || maps.Equal(counts, c.replayed) {
 		return false

@@ -394,6 +394,29 @@ func TestDeletedFlowsAreReplayed(t *testing.T) {
 	})
 }
 
+// TestFlowsDeletedSoonAfterAReplay: that somebody may replace the flows then delays no look at whether they are there.
+func TestFlowsDeletedSoonAfterAReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := newRecorder()
+		r := rec.rounds(clock.RealClock{}, false)
+		reconnected := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go r.Run(ctx, reconnected)
+		reconnected <- struct{}{}
+		for _, after := range recheckAfter {
+			time.Sleep(after - baseCheckInterval/2)
+			synctest.Wait()
+			before := len(rec.taken())
+			rec.setBaseLost(true)
+			time.Sleep(baseCheckInterval)
+			synctest.Wait()
+			require.Equal(t, []string{"replay", "evicted", "gateway"}, rec.taken()[before:], after)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
 // `ovs-ctl restart` may replace the flows that the agent has replayed by those that it had saved before.
 func TestFlowsThatAreReplacedAfterTheReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
