@@ -15,11 +15,14 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
 // queued is the number of packets that wait for the agent. With the longest packets they take 16 MiB.
 const queued = 256
+
+const boundaryName = "auditlog"
 
 // Switch is the part of pkg/ovs/openflow.Switch that a Logger needs.
 type Switch interface {
@@ -71,7 +74,7 @@ func (l *Logger) Run(ctx context.Context) error {
 			if !ok {
 				return errors.New("receive packets for the audit log: the connection to the switch was closed")
 			}
-			w.handle(p)
+			_ = recovery.Call(boundaryName, recovery.Part("audit log of NetworkPolicies"), func() error { w.handle(p); return nil })
 		case <-due:
 		}
 		w.writeAll(w.dropped.take(l.clock.Now()))
@@ -91,7 +94,7 @@ type writer struct {
 	dropped *deduplicator
 }
 
-// handle logs one packet. What is allowed opens a connection, and has a line of its own.
+// handle logs one packet. A panic costs its line. What is allowed opens a connection, and has a line of its own.
 func (w *writer) handle(p *of.PacketIn) {
 	decision, err := openflow.ParseLoggedPacket(p)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,6 +103,33 @@ func TestLogger(t *testing.T) {
 	cancel()
 	require.NoError(t, <-done)
 	require.Equal(t, []string{first, unknown, second[0], second[1], again, "2026/11/25 10:00:01.623456 " + droppedLine + "shop/web" + packet}, logged())
+}
+
+// faulty panics whenever it is asked for a Pod, and counts that.
+type faulty struct{ asked atomic.Int32 }
+
+func (f *faulty) GetInterfaceByOFPort(uint32) (*interfacestore.InterfaceConfig, bool) {
+	f.asked.Add(1)
+	panic("fault")
+}
+
+// TestAPacketThatPanics: packets are what Pods and strangers send, so a fault that one of them finds must not end the agent, nor the log.
+func TestAPacketThatPanics(t *testing.T) {
+	fake := of.NewFake()
+	_, err := fake.Connect(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	faults := &faulty{}
+	go func() { done <- NewLogger(fake, faults, t.TempDir(), Rotation{MaxSize: 1}).Run(ctx) }()
+	for range 3 {
+		require.Eventually(t, func() bool {
+			return fake.SendPacketIn(openflow.PolicyLogController, leaving(t, podPort, "\x01\x02")) == 1
+		}, 10*time.Second, time.Millisecond)
+	}
+	require.Eventually(t, func() bool { return faults.asked.Load() == 3 }, 10*time.Second, time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
 }
 
 func TestLoggerWithoutSwitch(t *testing.T) {
