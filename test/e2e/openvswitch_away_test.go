@@ -195,8 +195,12 @@ func (a *absence) waitFast(t *testing.T) {
 // requireReceived waits until each flow has received so many datagrams more.
 func (a *absence) requireReceived(t *testing.T, datagrams uint64) {
 	t.Helper()
-	for _, p := range a.pings {
-		waitReceived(t, p, lastReceived(p)+datagrams, 2*patience)
+	wanted := make([]uint64, len(a.pings))
+	for i, p := range a.pings {
+		wanted[i] = lastReceived(p) + datagrams
+	}
+	for i, p := range a.pings {
+		waitReceived(t, p, wanted[i], 2*patience)
 	}
 }
 
