@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Leases while Open vSwitch is away: the agent holds those that ran when it was last there. One pair of words holds them
- * all, so that no entry is touched. */
+/* Leases while Open vSwitch is away: the agent holds those that ran when it was last there. One pair of words holds
+ * them all, so that no entry is touched. */
 #pragma once
 
 #include "maps.h"
