@@ -120,7 +120,7 @@ func TestWhatIsAway(t *testing.T) {
 		want []string
 	}{
 		{"flows", func(s *absentSwitch) { s.missing = "table Output has 0 flows" }, []string{"hold ago=1s limit=1m0s", "tell flows are missing on the bridge: table Output has 0 flows held=1m0s"}},
-		{"datapath", func(s *absentSwitch) { s.noDatapath = true }, []string{"hold ago=1s limit=1m0s", "tell the kernel has no datapath of Open vSwitch held=1m0s"}},
+		{"datapath", func(s *absentSwitch) { s.noDatapath = true }, []string{"hold ago=100ms limit=1m0s", "tell the kernel has no datapath of Open vSwitch held=1m0s"}},
 		{"no answer is none of these", func(s *absentSwitch) { s.unanswered = context.DeadlineExceeded }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

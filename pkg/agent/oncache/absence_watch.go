@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// connectionCheckInterval is the time between two looks at the connection to ovs-vswitchd, which ends with it. A look asks nobody.
+	// connectionCheckInterval is the time between two looks at the connection to ovs-vswitchd, which ends with it, and at the kernel's datapath.
+	// Such a look asks neither: probes to either are lost from when it is gone until it is missed.
 	connectionCheckInterval = 100 * time.Millisecond
-	// flowCheckInterval is the time between two questions to the switch and to the kernel while the connection lasts.
+	// flowCheckInterval is the time between two questions to the switch while the connection lasts.
 	flowCheckInterval = time.Second
 )
 
@@ -33,7 +34,7 @@ type lookout struct {
 	datapathExists func() (bool, error)
 	absence        *absence
 
-	// connected is when the connection was last found in order, complete when flows and datapath were.
+	// connected is when connection and datapath were last found in order, complete when flows were, too.
 	connected, complete time.Time
 }
 
@@ -60,15 +61,15 @@ func (l *lookout) look(now time.Time) {
 		l.absence.away(now, l.connected, errNoConnection)
 		return
 	}
-	l.connected = now
-	if now.Sub(l.complete) < flowCheckInterval && l.absence.status(now) == nil {
-		return
-	}
 	switch exists, err := l.datapathExists(); {
 	case err != nil:
 		return
 	case !exists:
-		l.absence.away(now, l.complete, errNoDatapath)
+		l.absence.away(now, l.connected, errNoDatapath)
+		return
+	}
+	l.connected = now
+	if now.Sub(l.complete) < flowCheckInterval && l.absence.status(now) == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flowCheckInterval)
