@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,17 +99,23 @@ func TestMarksOfAPodThatReturns(t *testing.T) {
 // refusing refuses marks and counts attempts.
 type refusing struct {
 	absentSwitch
-	attempts int
-	err      error
+	attempts atomic.Int32
+	accepts  atomic.Bool
 }
 
-func (r *refusing) InstallMarkFlows([]coherency.Mark) error { r.attempts++; return r.err }
+func (r *refusing) InstallMarkFlows([]coherency.Mark) error {
+	r.attempts.Add(1)
+	if r.accepts.Load() {
+		return nil
+	}
+	return errDisconnected
+}
 
 // TestMarksAreTriedOnceASecond: while Open vSwitch is away, changes of all controllers fail and call for marks again and again. The epochs of the
 // attempts would be used up.
 func TestMarksAreTriedOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flows := &refusing{err: errDisconnected}
+		flows := &refusing{}
 		m := New(Config{}, nil, flows, nil)
 		e := newEnv(t, "a")
 		e.table.wake = m.poke
@@ -120,16 +127,16 @@ func TestMarksAreTriedOnceASecond(t *testing.T) {
 			end(errDisconnected)
 			time.Sleep(100 * time.Millisecond)
 		}
-		require.InDelta(t, 10, flows.attempts, 1)
-		flows.err = nil
+		require.InDelta(t, 10, flows.attempts.Load(), 1)
+		flows.accepts.Store(true)
 		time.Sleep(retryInterval)
 		synctest.Wait()
 		require.Zero(t, e.unmarked())
-		before := flows.attempts
+		before := flows.attempts.Load()
 		_, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
 		end(errDisconnected)
 		synctest.Wait()
-		require.Equal(t, before+1, flows.attempts, "at once again")
+		require.Equal(t, before+1, flows.attempts.Load(), "at once again")
 		close(stop)
 	})
 }
