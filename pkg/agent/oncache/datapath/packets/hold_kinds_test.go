@@ -79,7 +79,7 @@ func kindsOfFlows() map[string]func(*testing.T, harness.Family) heldKind {
 
 func eachKind(t *testing.T, test func(*testing.T, heldKind)) {
 	for name, learn := range kindsOfFlows() {
-		for family, f := range map[string]harness.Family{"IPv4": {}, "IPv6": {Inner6: true}} {
+		for family, f := range map[string]harness.Family{"IPv4": {}, "IPv6": {Inner6: true, Outer6: true}} {
 			t.Run(name+", "+family, func(t *testing.T) { test(t, learn(t, f)) })
 		}
 	}
