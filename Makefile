@@ -68,6 +68,11 @@ SEED ?= 0
 KILLS ?= 20
 # How many connections test-conntrack makes.
 SEQUENCES ?= 400
+# How many events test-faults lets happen or, without a number, for how long; of which kinds (all), and options: FAULTS_ARGS=-keep-going.
+EVENTS ?=
+FAULTS_FOR ?= 3m
+KINDS ?=
+FAULTS_ARGS ?=
 # For which architectures make images builds, where its programs go, and its options: IMAGES_ARGS=--update.
 IMAGE_ARCHS ?= amd64 arm64
 IMAGE_PROGRAMS ?= bin/images/programs
@@ -238,6 +243,8 @@ vet: ## Check format and go.mod and run go vet
 	@$(MAKE) --no-print-directory shellcheck
 	hack/check-fuzz.sh --match
 	hack/check-conntrack.sh --match
+	hack/check-policy.sh --match
+	hack/check-services.sh --match
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 
@@ -296,6 +303,22 @@ test-conntrack: ## Compare what conntrack knows with the cache off and on, over 
 .PHONY: test-conntrack-faults
 test-conntrack-faults: ## Show that test-conntrack finds what is taken out of the cache, one mechanism after the other (root)
 	GO=$(GO) hack/check-conntrack.sh
+
+# Progress is on stderr, and the result on stdout comes last.
+.PHONY: test-faults
+test-faults: build ## Let random events happen to a cluster under traffic: EVENTS=N or FAULTS_FOR=3m, SEED=S, KINDS=expression (root)
+	$(GO) build -o bin/faults ./test/faults
+	bin/testbed prepare --functional
+	@mkdir -p .testbed
+	bin/testbed run --functional --artifacts=.testbed/faults -- bin/faults -seed $(SEED) $(if $(EVENTS),-events $(EVENTS),-events 0 -for $(FAULTS_FOR)) \
+		-kinds '$(KINDS)' $(FAULTS_ARGS) >.testbed/faults.out || code=$$?; \
+		cat .testbed/faults.out; exit $${code:-0}
+
+.PHONY: faults-oracle
+faults-oracle: build ## Show that test-faults finds a packet that is lost and one that gets through (root)
+	$(GO) build -o bin/faults ./test/faults
+	bin/testbed prepare --functional
+	hack/check-faults.sh
 
 .PHONY: test-objects
 test-objects: ## Compare clusters that meet bad objects, requests and files with clusters that do not: SETS=N, SEED=S (root)

@@ -19,7 +19,7 @@ import (
 var coined = []string{
 	// The cache.
 	"slow path", "fast path", "hit", "miss", "reason", "entry", "half", "proved", "endpoint", "uplink", "slot", "announce", "ticket",
-	"candidate", "cell", "template", "lease", "probe", "promise", "generation", "evict", "epoch", "local flow", "mark flow", "stamp", "interceptor",
+	"candidate", "cell", "template", "lease", "probe", "held", "promise", "generation", "evict", "epoch", "local flow", "mark flow", "stamp", "interceptor",
 	"tag", "validity", "share", "mode", "suspended", "oracle", "super-packet", "translation", "expected",
 	// Flows and policies.
 	"megaflow", "barrier", "revalidator", "upcall", "round", "replay", "realized", "enforced", "isolated", "cut", "journal", "inventory",

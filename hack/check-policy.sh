@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Shows that make test-policy finds faults: each line of the table below makes one change wrong in the controller or the agent, in a copy of
-# the file that the compiler takes in its place, and the first random sets must find it. A name as argument runs the lines that begin with it.
+# the file that the compiler takes in its place, and the first random sets must find it. A name as argument runs the
+# lines that begin with it, --match only checks that the table matches the programs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -43,10 +44,10 @@ rules before an edit        | agent/controller/networkpolicy/reconciler.go | if 
 egress rules after deletion | agent/controller/networkpolicy/reconciler.go | ops.remove = append(ops.remove, old.FlowID) | if old.Direction != openflow.PolicyEgress { ops.remove = append(ops.remove, old.FlowID) }
 members that leave a group  | agent/controller/networkpolicy/groups.go | for _, m := range removed { | for _, m := range removed[:0] {
 one number for a port name  | agent/controller/networkpolicy/groups.go | "%q %d %q,", port.Name, port.Port, port.Protocol | "%q,", port.Name
-one Pod's ports for all     | agent/controller/networkpolicy/compile.go | partFor(applied[name].ports) | partFor(applied[sortedPods(applied)[0]].ports)
+one Pod's ports for all     | agent/controller/networkpolicy/compile.go | parts.add(services, applied[name].ports) | parts.add(services, applied[sortedPods(applied)[0]].ports)
 protocol of a port name     | agent/controller/networkpolicy/compile.go | port.Name == service.Port.StrVal && port.Protocol == protocol | port.Name == service.Port.StrVal
 second number of a name     | agent/controller/networkpolicy/compile.go | for _, port := range ports { | for i, port := range ports { if slices.ContainsFunc(ports[:i], func(p v1beta2.NamedPort) bool { return p.Name == port.Name && p.Protocol == port.Protocol }) { continue }
-name that nobody has        | agent/controller/networkpolicy/compile.go | len(resolved) == 0 && len(rule.Services) > 0 | false
+name that nobody has        | agent/controller/networkpolicy/compile.go | len(resolved) == 0 && len(services) > 0 | false
 endPort 65535               | agent/controller/networkpolicy/compile.go | if service.EndPort != nil { | if service.EndPort != nil && *service.EndPort < 65535 {
 last port of a range        | agent/controller/networkpolicy/compile.go | last = *service.EndPort | last = max(first, *service.EndPort-1)
 later rules                 | agent/controller/networkpolicy/compile.go | for i := range np.Rules { | for i := range min(1, len(np.Rules)) {

@@ -4,7 +4,7 @@
 
 # Shows that make test-services finds faults: each line of the table below makes one change wrong in AntreaProxy or its part of the
 # pipeline, in a copy of the file that the compiler takes in its place, and the first random sets must find it. A name as argument runs the
-# lines that begin with it.
+# lines that begin with it, --match only checks that the table matches the programs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,7 +20,7 @@ names of ports              | agent/proxy/endpoints.go | q.name == p.name && q.p
 hints for Nodes             | agent/proxy/endpoints.go | return e.forNode(c.config.NodeName) | return e.forNode("node-1")
 internal policy             | agent/proxy/service.go | if f.Local = s.internalLocal; f.External | if f.Local = false; f.External
 external policy             | agent/proxy/service.go | f.Local = s.externalLocal | f.Local = false
-external policy for Pods    | agent/openflow/service_flows.go | if shortCircuits(f) { | if false {
+external policy for Pods    | agent/openflow/service_flows.go | priorityHigh, f, scopeCluster, | priorityHigh, f, scopeLocal,
 change of addresses         | agent/proxy/evaluate.go | slices.Equal(p.Frontends, q.Frontends) && |
 mode of load balancers      | agent/proxy/service.go | ingress.IPMode != nil && *ingress.IPMode != corev1.LoadBalancerIPModeVIP | false
 ranges for others           | agent/openflow/service_flows.go | if !f.Restricted { | if true {
@@ -29,7 +29,7 @@ label for another proxy     | agent/proxy/service.go | c.ServiceProxyName == "" 
 affinity                    | agent/openflow/service_flows.go | if s.port.Affinity > 0 { | if false {
 Pods that reach themselves  | agent/openflow/service_pipeline.go | toSNAT(priorityNormal, matches(hairpinCT.match(), fromPod.match()), f.gateway, hairpinCT), |
 sources from outside        | agent/openflow/service_pipeline.go | toSNAT(priorityLow, matches(snatCT.match(), fromGateway.match()), f.gateway), |
-rejections                  | agent/openflow/service_pipeline.go | matches(svcNoEndpoint.match()), reject), | matches(svcNoEndpoint.match()), []of.Action{reject}[:0]...),
+rejections                  | agent/openflow/service_pipeline.go | g.toAgent(ServiceRejectController, meterServiceReject, ServiceRejectCategory)), | []of.Action(nil)...),
 UDP to removed Endpoints    | agent/proxy/cleaner.go | lost = lost || !remaining[e] | _ = remaining[e]
 TABLE
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "flow.h"
+#include "hold.h"
 #include "node.h"
 
 /* endpoint_word reads generation and epoch of a local Pod in one load. */
@@ -32,9 +33,9 @@ static __always_inline bool belongs(const struct onc_validity *v, const struct p
  * goes to Open vSwitch as a probe, so that the others can stay on the fast path when the lease ends. */
 static __always_inline enum onc_reason near_lease_end(struct onc_validity *v, const struct onc_control *c, __s64 left)
 {
-	__u32 now = bpf_jiffies64();
+	__u64 now = bpf_jiffies64();
 
-	if (left >= 0 && now - v->probed < (__u32)(c->lease / 16))
+	if (held(v, c, now) || (left >= 0 && (__u32)now - v->probed < (__u32)(c->lease / 16)))
 		return ONC_OK;
 	v->probed = now;
 	return because(ONC_LEASE);

@@ -175,6 +175,9 @@ struct onc_control {
 	__u64 lease; /* length of a lease, in jiffies */
 	__u64 now;   /* jiffies when oncache_jiffies last ran */
 	__u64 until; /* jiffies until which the agent has promised to maintain conntrack */
+	/* Jiffies. Until held_until, leases that have not ended before held_from go on (hold.h). */
+	__u64 held_from;
+	__u64 held_until;
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
@@ -15,6 +16,7 @@ import (
 const (
 	noteModeChanged = "ONCacheModeChanged"
 	noteResumed     = "ONCacheResumed"
+	noteBack        = "OpenVSwitchBack"
 )
 
 // cacheObserver makes Events of this Node when the cache begins or stops to work. A suspension is also a problem.
@@ -34,7 +36,22 @@ func (o *cacheObserver) Suspended(reason error) {
 		return
 	}
 	o.problems.Resolve(oncache.ReasonSuspended, o.subject())
-	o.problems.Note(noteResumed, "the transport interface can carry the fast path again")
+	o.problems.Note(noteResumed, "established flows can take the fast path again")
+}
+
+// OpenVSwitchAway implements oncache.Observer.
+func (o *cacheObserver) OpenVSwitchAway(reason error, held time.Duration) {
+	switch {
+	case reason == nil:
+		o.problems.Resolve(oncache.ReasonOpenVSwitchAway, o.subject())
+		o.problems.Note(noteBack, "Open vSwitch confirms the entries of ONCache again")
+	case held > 0:
+		o.problems.Report(oncache.ReasonOpenVSwitchAway, o.subject(), fmt.Sprintf(
+			"Open vSwitch is away: %v. Established flows on the fast path go on without it for at most %s; everything else has to wait for it", reason, held.Round(time.Second)))
+	default:
+		o.problems.Report(oncache.ReasonOpenVSwitchAway, o.subject(), fmt.Sprintf(
+			"Open vSwitch is away: %v. The leases of established flows end now; packets have only the flows that the kernel has kept", reason))
+	}
 }
 
 // ModeChanged implements oncache.Observer.

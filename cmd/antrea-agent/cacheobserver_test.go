@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -32,9 +33,22 @@ func TestEventsOfTheCache(t *testing.T) {
 	o.Suspended(nil)
 	list, _ = problems.List()
 	require.Empty(t, list)
+	o.OpenVSwitchAway(errors.New("not connected"), 59400*time.Millisecond)
+	list, _ = problems.List()
+	require.Len(t, list, 1)
+	require.Equal(t, oncache.ReasonOpenVSwitchAway, list[0].Reason)
+	require.Contains(t, list[0].Message, "for at most 59s")
+	o.OpenVSwitchAway(errors.New("not connected"), 0)
+	list, _ = problems.List()
+	require.Len(t, list, 1)
+	require.Contains(t, list[0].Message, "end now")
+	o.OpenVSwitchAway(nil, 0)
+	list, _ = problems.List()
+	require.Empty(t, list)
 	o.ModeChanged(datapath.ModeEnforce, datapath.ModeOff)
 
-	want := map[string]string{"ONCacheSuspended": corev1.EventTypeWarning, "ONCacheResumed": corev1.EventTypeNormal, "ONCacheModeChanged": corev1.EventTypeNormal}
+	want := map[string]string{"ONCacheSuspended": corev1.EventTypeWarning, "ONCacheResumed": corev1.EventTypeNormal, "ONCacheModeChanged": corev1.EventTypeNormal,
+		"OpenVSwitchAway": corev1.EventTypeWarning, "OpenVSwitchBack": corev1.EventTypeNormal}
 	require.Eventually(t, func() bool {
 		events, err := kube.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -43,7 +57,6 @@ func TestEventsOfTheCache(t *testing.T) {
 			require.Equal(t, "node-1", e.InvolvedObject.Name)
 			got[e.Reason] = e.Type
 		}
-		return len(got) == len(want) && got["ONCacheSuspended"] == want["ONCacheSuspended"] && got["ONCacheResumed"] == want["ONCacheResumed"] &&
-			got["ONCacheModeChanged"] == want["ONCacheModeChanged"]
+		return maps.Equal(got, want)
 	}, 10*time.Second, 10*time.Millisecond)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/auditlog"
 	"github.com/antrea-oncache/antrea/pkg/agent/client"
 	"github.com/antrea-oncache/antrea/pkg/agent/cniserver"
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
@@ -39,6 +40,8 @@ type controllers struct {
 	// antrea makes clients of antrea-controller.
 	antrea   *client.Provider
 	policies *networkpolicy.Controller
+	// auditLog logs connections that policies allow and refuse, where that is wanted.
+	auditLog *auditlog.Logger
 	// cutter is nil unless established connections are cut, fastStats without ONCache.
 	cutter    *networkpolicy.Cutter
 	fastStats *networkpolicy.FastStats
@@ -118,6 +121,10 @@ func (c *controllers) addPolicies(o *options, n *node, cache *onCache) (err erro
 	if o.cutsConnections() {
 		c.cutter = c.policies.Cutter(connections)
 	}
+	settings := o.config.AuditLogging
+	c.auditLog = auditlog.NewLogger(n.openFlow, n.store, auditlog.DefaultDirectory, auditlog.Rotation{
+		MaxSize: int(settings.MaxSize), MaxBackups: int(*settings.MaxBackups), MaxAge: int(*settings.MaxAge), Compress: *settings.Compress,
+	})
 	c.addStats(o, n)
 	return nil
 }
@@ -224,6 +231,7 @@ func (c *controllers) start(p *parts, n *node) {
 	}
 	p.background(c.antrea.Run)
 	p.background(c.policies.Run)
+	p.serve(c.auditLog.Run)
 	if c.fastStats != nil {
 		p.background(func(ctx context.Context) {
 			if waitFor(ctx, c.cacheStarted) {

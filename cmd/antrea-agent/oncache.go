@@ -21,6 +21,8 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
 	"github.com/antrea-oncache/antrea/pkg/features"
+	"github.com/antrea-oncache/antrea/pkg/ovs/kerneldp"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
 )
 
 // onCache is the cache as other parts of the agent see it.
@@ -64,6 +66,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		TunnelPort:        network.TunnelPort,
 		TunnelCsum:        network.TunnelCsum,
 		Mirrored:          func() (func(string) bool, error) { return oncache.Mirrored(n.bridge, config.DefaultTunPortName) },
+		DatapathExists:    datapathExists(o.config.OVSDatapathType),
 		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
 		GatewayMAC: node.Gateway.MAC,
 		VirtualMAC: config.GlobalVirtualMAC,
@@ -85,6 +88,14 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		routes:  oncacheRoutes(manager, manager),
 		changes: oncacheChanges(manager, manager),
 	}, nil
+}
+
+// datapathExists looks for the kernel's datapath. Another one is part of ovs-vswitchd.
+func datapathExists(datapathType string) func() (bool, error) {
+	if datapathType != ovsconfig.DefaultDatapathType {
+		return func() (bool, error) { return true, nil }
+	}
+	return kerneldp.Exists
 }
 
 // oncacheRoutes are the paths that only read; with nil, for the gate off, they say so.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
 )
 
 // recheckAfter are the times, each after the one before, at which the flows are counted again after a replay. `ovs-ctl restart` saves the flows
@@ -19,24 +20,29 @@ import (
 // replayed its flows, loses what was not among the saved ones.
 var recheckAfter = []time.Duration{time.Second, 2 * time.Second, 7 * time.Second}
 
+// baseCheckInterval is the time between two looks at the base flows: somebody may have deleted all flows. Comparisons come with such a look.
+const baseCheckInterval = time.Second
+
 // recheck compares the number of flows in each table with that right after a replay. The agent itself may have changed them meanwhile: then
-// they are replayed needlessly, at most once for each comparison.
+// they are replayed needlessly, at most once for each comparison. Later it makes sure that the base flows are there.
 type recheck struct {
 	flows roundFlows
 	clock clock.Clock
-	// replayed is the number of flows by table; next the index in recheckAfter of the comparison that timer is for.
-	replayed map[string]int
-	next     int
-	timer    clock.Timer
+	// replayed is the number of flows by table, next the index in recheckAfter of the next comparison, and compareAt when it is due. Beyond the
+	// last one there is none. timer is for the next look at the base flows.
+	replayed  map[string]int
+	next      int
+	compareAt time.Time
+	timer     clock.Timer
 }
 
-// due is the time of the next comparison. It never comes when there is none.
-func (c *recheck) due() <-chan time.Time {
-	if c.timer == nil {
-		return nil
-	}
-	return c.timer.C()
+// newRecheck begins with looks at the base flows.
+func newRecheck(flows roundFlows, c clock.Clock) *recheck {
+	return &recheck{flows: flows, clock: c, next: len(recheckAfter), timer: c.NewTimer(baseCheckInterval)}
 }
+
+// due is the time of the next check.
+func (c *recheck) due() <-chan time.Time { return c.timer.C() }
 
 // begin starts the comparisons after a reconnection, with what is on the switch after the replay.
 func (c *recheck) begin(ctx context.Context) {
@@ -46,43 +52,68 @@ func (c *recheck) begin(ctx context.Context) {
 
 // proceed makes the next comparison one with what is on the switch after another replay.
 func (c *recheck) proceed(ctx context.Context) {
-	c.end()
-	if c.next == len(recheckAfter) {
-		return
+	if c.next < len(recheckAfter) {
+		counts, err := c.count(ctx)
+		if err != nil {
+			klog.ErrorS(err, "Flows cannot be counted after their replay")
+			c.next = len(recheckAfter)
+		}
+		c.replayed = counts
 	}
-	counts, err := c.count(ctx)
-	if err != nil {
-		klog.ErrorS(err, "Flows cannot be counted after their replay")
-		return
-	}
-	c.replayed = counts
-	c.timer = c.clock.NewTimer(recheckAfter[c.next])
+	c.schedule()
+	c.wait()
 }
 
-// lost counts when it is due, and tells whether somebody has changed the flows.
-func (c *recheck) lost(ctx context.Context) bool {
-	c.end()
-	c.next++
-	counts, err := c.count(ctx)
-	if err != nil {
-		return false // the connection is lost, and a reconnection replays the flows
+// schedule sets the time of the next comparison, if there is one.
+func (c *recheck) schedule() {
+	if c.next < len(recheckAfter) {
+		c.compareAt = c.clock.Now().Add(recheckAfter[c.next])
 	}
-	if !maps.Equal(counts, c.replayed) {
-		klog.InfoS("The flows on the bridge have changed soon after their replay, replaying them again", "replayed", c.replayed, "now", counts)
+}
+
+// wait sets the timer for the next check.
+func (c *recheck) wait() {
+	c.end()
+	c.timer = c.clock.NewTimer(baseCheckInterval)
+}
+
+// lost checks when it is due, and tells whether somebody has changed the flows.
+func (c *recheck) lost(ctx context.Context) bool {
+	if c.baseLost(ctx) || c.changed(ctx) {
 		return true
 	}
-	if c.next < len(recheckAfter) {
-		c.timer = c.clock.NewTimer(recheckAfter[c.next])
-	}
+	c.wait()
 	return false
 }
 
-func (c *recheck) end() {
-	if c.timer != nil {
-		c.timer.Stop()
-		c.timer = nil
+// baseLost tells whether base flows are missing. Without a connection nobody knows, and a reconnection replays the flows.
+func (c *recheck) baseLost(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
+	defer cancel()
+	missing, err := c.flows.MissingFlows(ctx)
+	if err != nil || missing == "" {
+		return false
 	}
+	klog.InfoS("Somebody has deleted flows on the bridge, replaying all", "found", missing)
+	return true
 }
+
+// changed makes the next comparison, if one is due.
+func (c *recheck) changed(ctx context.Context) bool {
+	if c.next == len(recheckAfter) || c.clock.Now().Before(c.compareAt) {
+		return false
+	}
+	c.next++
+	c.schedule()
+	counts, err := c.count(ctx)
+	if err != nil || maps.Equal(counts, c.replayed) {
+		return false
+	}
+	klog.InfoS("The flows on the bridge have changed soon after their replay, replaying them again", "replayed", c.replayed, "now", counts)
+	return true
+}
+
+func (c *recheck) end() { c.timer.Stop() }
 
 func (c *recheck) count(ctx context.Context) (map[string]int, error) {
 	tables, err := c.flows.GetFlowTableStatus(ctx)

@@ -76,9 +76,10 @@ func roundOf(externalIDs map[string]string, key string) (round uint16, ok bool) 
 
 // roundFlows is the part of openflow.Client that rounds need.
 type roundFlows interface {
-	ReplayFlows() error
+	ReplayFlows(accepted func()) error
 	DeleteStaleFlows() error
 	GetFlowTableStatus(ctx context.Context) ([]openflow.TableStatus, error)
+	MissingFlows(ctx context.Context) (missing string, err error)
 }
 
 // roundStore is the part of ovsconfig.BridgeClient that rounds need.
@@ -206,11 +207,7 @@ func (r *Rounds) begin(ctx context.Context, installed Installed) error {
 		return err
 	}
 	if r.waiting {
-		applyCtx, cancel := context.WithTimeout(ctx, applyTimeout)
-		defer cancel()
-		if err := r.store.Create(applyCtx); err != nil {
-			klog.ErrorS(err, "ovs-vswitchd has not said that it forwards; packets may be lost until it does")
-		}
+		r.waitUntilApplied(ctx)
 		r.stopWaiting()
 	}
 	return nil
@@ -298,10 +295,10 @@ func (r *Rounds) clearFlowRestoreWait() error {
 	return nil
 }
 
-// Run replays all flows after each value of reconnected, and clears flow-restore-wait then, unless the first install is
-// still going on: then Complete will. For some seconds it makes sure that nobody replaces them. It returns when ctx ends.
+// Run replays all flows after each value of reconnected, and when somebody has deleted them, and clears flow-restore-wait then, unless the
+// first install is still going on: then Complete will. It returns when ctx ends.
 func (r *Rounds) Run(ctx context.Context, reconnected <-chan struct{}) {
-	check := &recheck{flows: r.flows, clock: r.clock}
+	check := newRecheck(r.flows, r.clock)
 	defer check.end()
 	for {
 		select {
@@ -328,22 +325,54 @@ func (r *Rounds) Run(ctx context.Context, reconnected <-chan struct{}) {
 	}
 }
 
-// replay fails only when ctx ends. A gateway that cannot be restored does not keep the flows of everything else away.
+// replay fails only when ctx ends. A gateway that cannot be restored does not keep the flows of everything else away. While ovs-vswitchd waits,
+// packets have the kernel's flows, which are results of the same tables as the cache's entries, and any other packet is lost. So the cache forgets
+// them only when packets can have new flows.
 func (r *Rounds) replay(ctx context.Context) error {
-	if err := r.retry(ctx, "replay flows", r.flows.ReplayFlows); err != nil {
-		return err
+	var unforwarded error
+	err := r.retry(ctx, "replay flows", func() error {
+		return r.flows.ReplayFlows(func() { unforwarded = r.forwardAgain(ctx) })
+	})
+	if err == nil && unforwarded != nil {
+		klog.ErrorS(unforwarded, "Failed to clear flow-restore-wait after a replay, will try again", "round", r.round.RoundNum)
+		err = r.retry(ctx, "clear flow-restore-wait", func() error { return r.forwardAgain(ctx) })
 	}
-	select {
-	case <-r.restored:
-		if err := r.retry(ctx, "clear flow-restore-wait", r.clearFlowRestoreWait); err != nil {
-			return err
-		}
-	default:
+	if err != nil {
+		return err
 	}
 	if err := r.afterReplay(ctx); err != nil {
 		klog.ErrorS(err, "Failed to restore the gateway after Open vSwitch reconnected")
 	}
 	return ctx.Err()
+}
+
+// forwardAgain makes ovs-vswitchd forward after a replay if it waits. Until the first install is complete, that is not due yet.
+func (r *Rounds) forwardAgain(ctx context.Context) error {
+	select {
+	case <-r.restored:
+	default:
+		return nil
+	}
+	waiting, err := waitsForFlows(r.store)
+	if err != nil {
+		return err
+	}
+	if err := r.clearFlowRestoreWait(); err != nil {
+		return err
+	}
+	if waiting {
+		r.waitUntilApplied(ctx)
+	}
+	return nil
+}
+
+// waitUntilApplied waits until ovs-vswitchd says that it forwards, but not for long: packets that have flows do not need to wait.
+func (r *Rounds) waitUntilApplied(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	if err := r.store.Create(ctx); err != nil {
+		klog.ErrorS(err, "ovs-vswitchd has not said that it forwards; packets may be lost until it does")
+	}
 }
 
 func (r *Rounds) retry(ctx context.Context, what string, step func() error) error {

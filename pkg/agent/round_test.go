@@ -55,6 +55,8 @@ type recorder struct {
 	waiting bool
 	// flows is the number of flows in the table IngressRule, learned that of session affinities.
 	flows, learned int
+	// baseLost is set while base flows are missing.
+	baseLost bool
 }
 
 func newRecorder() *recorder {
@@ -79,7 +81,30 @@ func (r *recorder) taken() []string {
 	return append([]string(nil), r.steps...)
 }
 
-func (r *recorder) ReplayFlows() error { return r.step("replay") }
+func (r *recorder) ReplayFlows(accepted func()) error {
+	if err := r.step("replay"); err != nil {
+		return err
+	}
+	r.setBaseLost(false)
+	accepted()
+	return r.step("evicted")
+}
+
+func (r *recorder) MissingFlows(context.Context) (missing string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.baseLost {
+		return "table Classifier has 0 flows", nil
+	}
+	return "", nil
+}
+
+func (r *recorder) setBaseLost(lost bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.baseLost = lost
+}
+
 func (r *recorder) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -285,11 +310,12 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 
 	reconnected <- struct{}{}
 	require.Equal(t, "replay", <-rec.done)
+	require.Equal(t, "evicted", <-rec.done)
 	require.Equal(t, "gateway", <-rec.done)
 
 	c.Step(minRoundAge)
 	require.NoError(t, r.Complete(ctx, Installed{}))
-	require.Equal(t, []string{"replay", "gateway", "suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
+	require.Equal(t, []string{"replay", "evicted", "gateway", "suspend", "clear flow-restore-wait", "delete stale", "roundNum=8"}, rec.taken(),
 		"before the first complete install flow-restore-wait is not cleared by a reconnection")
 
 	rec.mu.Lock()
@@ -305,6 +331,90 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 	require.Equal(t, "clear flow-restore-wait", <-rec.done)
 	cancel()
 	<-stopped
+}
+
+// TestReplayWhileOpenVSwitchWaits: until packets can have new flows, those that miss are lost. So the cache evicts only then.
+func TestReplayWhileOpenVSwitchWaits(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		waiting bool
+		refused string
+		want    []string
+	}{
+		{"flow-restore-wait is set", true, "", []string{"replay", "clear flow-restore-wait", "applied", "evicted", "gateway"}},
+		{"it is not", false, "", []string{"replay", "clear flow-restore-wait", "evicted", "gateway"}},
+		{"OVSDB does not answer", true, "clear flow-restore-wait", []string{"replay", "evicted", "clear flow-restore-wait", "applied", "gateway"}},
+		{"no answer that it forwards", true, "applied", []string{"replay", "clear flow-restore-wait", "evicted", "gateway"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rec := newRecorder()
+				r := rec.rounds(clock.RealClock{}, false)
+				ctx, cancel := context.WithCancel(t.Context())
+				require.NoError(t, r.Complete(ctx, Installed{}))
+				before := len(rec.taken())
+				rec.mu.Lock()
+				rec.waiting = test.waiting
+				rec.failures[test.refused] = 1
+				rec.mu.Unlock()
+				reconnected := make(chan struct{})
+				go r.Run(ctx, reconnected)
+				reconnected <- struct{}{}
+				time.Sleep(2 * roundRetryInterval)
+				synctest.Wait()
+				require.Equal(t, test.want, rec.taken()[before:])
+				cancel()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestDeletedFlowsAreReplayed: nobody tells the agent that flows were deleted.
+func TestDeletedFlowsAreReplayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := newRecorder()
+		r := rec.rounds(clock.RealClock{}, false)
+		ctx, cancel := context.WithCancel(t.Context())
+		go r.Run(ctx, make(chan struct{}))
+		for range 3 {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Empty(t, rec.taken())
+			rec.setBaseLost(true)
+			time.Sleep(baseCheckInterval)
+			synctest.Wait()
+			require.Equal(t, []string{"replay", "evicted", "gateway"}, rec.taken())
+			rec.mu.Lock()
+			rec.steps = nil
+			rec.mu.Unlock()
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// TestFlowsDeletedSoonAfterAReplay: that somebody may replace the flows then delays no look at whether they are there.
+func TestFlowsDeletedSoonAfterAReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := newRecorder()
+		r := rec.rounds(clock.RealClock{}, false)
+		reconnected := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go r.Run(ctx, reconnected)
+		reconnected <- struct{}{}
+		for _, after := range recheckAfter {
+			time.Sleep(after - baseCheckInterval/2)
+			synctest.Wait()
+			before := len(rec.taken())
+			rec.setBaseLost(true)
+			time.Sleep(baseCheckInterval)
+			synctest.Wait()
+			require.Equal(t, []string{"replay", "evicted", "gateway"}, rec.taken()[before:], after)
+		}
+		cancel()
+		synctest.Wait()
+	})
 }
 
 // `ovs-ctl restart` may replace the flows that the agent has replayed by those that it had saved before.

@@ -4,7 +4,6 @@
 package antctl
 
 import (
-	"fmt"
 	"net/netip"
 	"strconv"
 
@@ -66,7 +65,7 @@ func sourceText(ref *v1beta2.NetworkPolicyReference) string {
 	if ref == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s:%s/%s", ref.Type, ref.Namespace, ref.Name)
+	return ref.ToString()
 }
 
 func memberPods(members []v1beta2.GroupMember) []string {

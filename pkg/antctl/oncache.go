@@ -134,6 +134,9 @@ func oncacheSummary(s api.Status) Table {
 	if s.State == api.StateUnavailable {
 		return t
 	}
+	if s.OpenVSwitchAway != nil {
+		one("open vswitch", s.OpenVSwitchAway.String())
+	}
 	one("hook", s.Hook)
 	one("uplink", s.Uplink)
 	one("tunnel", s.Tunnel)

@@ -50,6 +50,13 @@ memory                     3.0 MiB              -
 	}
 }
 
+func TestONCacheSummaryWithoutOpenVSwitch(t *testing.T) {
+	s := api.Status{State: api.StateActive, OpenVSwitchAway: &api.Absence{Reason: "not connected", Seconds: 12.3, HeldSeconds: 47.7}}
+	require.Contains(t, oncacheSummary(s).String(), "open vswitch      away for 12s, leases are held for 48s more: not connected -\n")
+	s.OpenVSwitchAway.HeldSeconds = 0
+	require.Contains(t, oncacheSummary(s).String(), "away for 12s, leases end: not connected")
+}
+
 func TestONCacheSummaryWithoutFastPath(t *testing.T) {
 	got := oncacheSummary(api.Status{State: api.StateUnavailable, Reason: "transport interface tun0 is not Ethernet"}).String()
 	require.Contains(t, got, "Unavailable")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/hitrate"
 	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
@@ -151,7 +152,7 @@ func (s *suite) testAgentEnds(t *testing.T, ends ...agentEnd) {
 			}
 			r := s.startStream(t)
 			r.waitFastIfGate(t)
-			hits := s.watchHits(t)
+			hits := hitrate.Start(s.Nodes, s.tunnelDevice())
 			require.NoError(t, s.EachNode(c.end))
 			r.requireFlowing(t)
 			s.startAgents(t)
@@ -160,8 +161,11 @@ func (s *suite) testAgentEnds(t *testing.T, ends ...agentEnd) {
 			s.waitRoundsComplete(t) // at its end the flows of earlier rounds are deleted
 			r.requireFlowing(t)
 			// The rules are the same, so the entries of the former agent are used until the new one has its own.
-			if part := hits.end(t); s.oncache && !c.early {
-				require.GreaterOrEqual(t, part, 0.9, "hits go on while an agent restarts")
+			rate, err := hits.End()
+			require.NoError(t, err)
+			t.Log(rate)
+			if s.oncache && !c.early {
+				require.GreaterOrEqual(t, rate.Part(), 0.9, "hits go on while an agent restarts")
 			}
 			r.end(t, 0)
 		})

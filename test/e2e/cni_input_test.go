@@ -159,6 +159,6 @@ func nodeState(t *testing.T, n *cluster.Node) string {
 		shell(t, n.Space, "ip -o link show | sed 's/.* \\([^ ]*\\)@.*/\\1/;s/^[0-9]*: \\([^:]*\\):.*/\\1/' | sort"),
 		shell(t, n.Space, "ovs-vsctl list-ports br-int | sort"),
 		shell(t, n.Space, "ovs-ofctl -O OpenFlow15 dump-flows --no-stats br-int | sed 's/cookie=[^,]*, //' | sort"),
-		shell(t, n.Space, "cd "+leaseDir+" && ls | grep -v -e lock -e last_reserved | sort"),
+		shell(t, n.Space, "cd "+cluster.IPAMDir+" && ls | grep -v -e lock -e last_reserved | sort"),
 	)
 }

@@ -95,6 +95,7 @@ func TestGeneveGateOn(t *testing.T) {
 		area{"LongFlow", testLongFlow},
 		area{"Unavailable", testUnavailable},
 		area{"OpenVSwitch", testOpenVSwitch},
+		area{"OpenVSwitchAway", testOpenVSwitchAway},
 	)
 	s.over(t, []*path{throughService, sameNode}, area{"FastPath", testFastPath}, area{"NetworkPolicy", testNetworkPolicy}, area{"PodDeletion", testPodDeletion})
 	s.over(t, []*path{throughService, sameNode}, area{"ConnectionEnd", testConnectionEnd}, area{"ConntrackState", testConntrackState})

@@ -54,6 +54,9 @@ func testNetworkPolicy(t *testing.T, s *suite) {
 	if all { // agents report once a minute
 		t.Run("ClusterStatistics", func(t *testing.T) { testClusterStatistics(t, s) })
 	}
+	if s.path == direct { // it is about the addresses of the two Pods
+		t.Run("AuditLog", func(t *testing.T) { testAuditLog(t, s) })
+	}
 	t.Run("CutConnections", func(t *testing.T) { testCutConnections(t, s) })
 	t.Run("AgentRestart", func(t *testing.T) { testPolicyOverAgentRestart(t, s) })
 }

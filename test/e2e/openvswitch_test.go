@@ -25,21 +25,21 @@ func testOpenVSwitch(t *testing.T, s *suite) {
 	})
 	t.Run("VSwitchdCrashesUnderTraffic", func(t *testing.T) {
 		s.testOVSRestart(t, func(t *testing.T, n *cluster.Node) {
-			vswitchd.stop(t, n)
-			vswitchd.start(t, n)
+			n.KillVSwitchd()
+			startVSwitchd(t, n)
 		})
 	})
 	t.Run("BothDaemonsAndAgentAreReplacedUnderTraffic", func(t *testing.T) { s.testReplacement(t) })
 	t.Run("AgentWaitsForOpenVSwitch", func(t *testing.T) {
 		require.NoError(t, s.node1.StopAgent())
-		vswitchd.stop(t, s.node1)
-		ovsdbServer.stop(t, s.node1)
+		s.node1.KillVSwitchd()
+		s.node1.KillOVSDB()
 		log := followLog(t, s.node1)
 		require.NoError(t, s.node1.StartAgent())
 		log.waitFor(t, "OVSDB cannot be reached", ovsRunDir+"/db.sock")
-		ovsdbServer.start(t, s.node1)
+		startOVSDB(t, s.node1)
 		log.waitFor(t, "Waiting for Open vSwitch")
-		vswitchd.start(t, s.node1)
+		startVSwitchd(t, s.node1)
 		require.NoError(t, s.node1.WaitAgentReady(t.Context()))
 		s.waitRoundsComplete(t) // flows to remote Nodes may appear after readiness
 		s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)

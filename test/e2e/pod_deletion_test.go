@@ -4,9 +4,7 @@
 package e2e
 
 import (
-	"fmt"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -41,7 +39,7 @@ func testPodDeletion(t *testing.T, s *suite) {
 		requireNoEntries(t, node, first)
 	}
 
-	nextAddress(t, node, first.IP)
+	require.NoError(t, node.SetNextAddress(first.IP))
 	second := s.createPod(t, node, "second")
 	t.Cleanup(func() { deletePod(t, second) })
 	require.Equal(t, first.IP, second.IP, "the test needs the same address")
@@ -108,13 +106,3 @@ func requireNoEntries(t *testing.T, n *cluster.Node, p *cluster.Pod) {
 		require.NotEqual(t, p.Namespace+"/"+p.PodName, e.Pod)
 	}
 }
-
-// nextAddress makes host-local give a certain free address to the next Pod.
-func nextAddress(t *testing.T, n *cluster.Node, ip netip.Addr) {
-	t.Helper()
-	pool := slices.IndexFunc(n.PodCIDRs, func(cidr netip.Prefix) bool { return cidr.Contains(ip) })
-	require.NoError(t, n.WriteFile(fmt.Sprintf("%s/last_reserved_ip.%d", leaseDir, pool), []byte(ip.Prev().String())))
-}
-
-// leaseDir is where host-local keeps the leases of the network "antrea".
-const leaseDir = "/var/lib/cni/networks/antrea"

@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -29,8 +28,8 @@ func (c *churn) replace(t *testing.T, pod *policy.Pod) {
 	c.mu.Lock() // nothing is sent from a Pod that does not exist
 	defer c.mu.Unlock()
 	deletePod(t, old.Pod)
-	for i, ip := range old.IPs {
-		require.NoError(t, old.Node.WriteFile(fmt.Sprintf("%s/last_reserved_ip.%d", leaseDir, i), []byte(ip.Prev().String())))
+	for _, ip := range old.IPs {
+		require.NoError(t, old.Node.SetNextAddress(ip))
 	}
 	p, err := c.f.createPod(t.Context(), pod)
 	require.NoError(t, err)

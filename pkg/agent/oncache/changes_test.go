@@ -62,9 +62,18 @@ func changesOfPods() []changeCase {
 		{name: "Pod changed and deleted at once",
 			change: coherency.Change{Interfaces: []string{"b"}, RemovedInterfaces: []string{"b"}},
 			writes: []string{"publish 1 generation=3 epoch=0", "clear 1"}},
-		{name: "replay of the pipeline",
+		{name: "any flow",
 			change: coherency.Change{All: true},
 			marks:  []string{"a=2", "b=2"}, writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "bump all"}},
+		{name: "replay of the pipeline",
+			change: coherency.Change{Replay: true},
+			marks:  []string{"a=2", "b=2"}, writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2", "bump all"}},
+		{name: "replay that the switch does not accept: what it had is the same, but it may write the new epochs",
+			change: coherency.Change{Replay: true}, err: errors.New("disconnected"),
+			marks: []string{"a=2", "b=2"}, remark: []string{"a=3", "b=3"}},
+		{name: "change with a replay: only those that it names have other rules if the switch does not accept it",
+			change: coherency.Change{Replay: true, Interfaces: []string{"a"}}, err: errors.New("disconnected"),
+			marks: []string{"a=2", "b=2"}, writes: []string{"publish 0 generation=3 epoch=0"}, remark: []string{"a=3", "b=3"}},
 		{name: "a name twice",
 			change: coherency.Change{Interfaces: []string{"a", "a"}},
 			marks:  []string{"a=2"}, writes: []string{"publish 0 generation=3 epoch=2"}},
@@ -129,4 +138,31 @@ func changesOfDualStack() []changeCase {
 			writes: []string{"publish 0 generation=3 epoch=2", "publish 1 generation=3 epoch=2",
 				"no network 10.10.2.0/24", "clear node 0", "no network fd00:10:2::/64", "clear node 1"}},
 	}
+}
+
+// TestWhatMayBeUndone: a change was refused, so far as is known, and entries are learned by what the switch has really made of it. To send everything
+// again undoes the change. If the fate of that is unknown, too, entries must not outlive the rules that they are results of.
+func TestWhatMayBeUndone(t *testing.T) {
+	disconnected := errors.New("disconnected")
+	e := newEnv(t, "a", "b", "c")
+	send := func(c coherency.Change, err error) []string {
+		_, end := e.Begin(c)
+		end(err)
+		return e.slots.take()
+	}
+	learn := func() {
+		e.writeMarks()
+		e.slots.take()
+	}
+	require.Equal(t, []string{"publish 0 generation=3 epoch=0"}, send(coherency.Change{Interfaces: []string{"a"}}, disconnected))
+	learn()
+	require.Equal(t, []string{"publish 0 generation=5 epoch=0", "publish 1 generation=3 epoch=0"},
+		send(coherency.Change{Replay: true, Interfaces: []string{"b"}}, disconnected))
+	learn()
+	e.removeEndpoint("b")
+	e.slots.take()
+	require.Equal(t, []string{"publish 0 generation=7 epoch=0"}, send(coherency.Change{Replay: true}, disconnected), "as long as nothing was accepted")
+	learn()
+	send(coherency.Change{Replay: true}, nil)
+	require.Empty(t, send(coherency.Change{Replay: true}, disconnected), "the switch has exactly what was sent")
 }

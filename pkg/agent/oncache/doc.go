@@ -12,12 +12,14 @@
 //	manager.go                     start, stop and mark flows; it composes what follows
 //	gateway.go                     the host's own stack as one more endpoint
 //	pods.go, captures.go           which local Pods use the cache, and whose packets are being captured
-//	mode.go                        the wanted mode, and off while the uplink cannot carry the fast path
+//	mode.go                        the wanted mode, and off while the uplink cannot carry the fast path or the cache does not trust itself
+//	protection.go                  when it does not trust itself
 //	uplink.go                      reacts to kernel changes: the transport interface and the routes to Nodes
 //	uplink_device.go               which transport interfaces the programs understand
 //	uplink_watch.go, uplink_events.go, subscribe.go  the kernel's messages, and which of them matter
 //	ipsec.go                       IPsec policies that hits would bypass
 //	conntrack.go                   conntrack's entries of accelerated connections (package tracking)
+//	absence.go, absence_watch.go   leases that are held while Open vSwitch is away, and how that is found out
 //	shares.go                      dividing the cache among the Pods
 //	bridge.go                      mirrors of the bridge, and the state that it keeps for the cache
 //	sysctl.go                      conntrack's window tracking

@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"path/filepath"
@@ -51,6 +52,7 @@ func TestManagerBeforeItsStart(t *testing.T) {
 // newSuccessor returns the Manager of an agent that starts while the programs of a former one have hits.
 func newSuccessor(t *testing.T) (former *harness.World, m *Manager) {
 	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096})
+	w.Control().Lease = 1 << 32 // no pause of this process may end it
 	w.Learn(harness.FromPod(), harness.ToPod())
 	require.Equal(t, "hit", w.Egress(0, harness.FromPod().Bytes(t)).Reason)
 	record := sysctl.NewRecord(filepath.Join(t.TempDir(), "sysctls"))
@@ -119,6 +121,9 @@ type noFlows struct{}
 func (noFlows) SetInterceptor(coherency.Interceptor)    {}
 func (noFlows) InstallMarkFlows([]coherency.Mark) error { return nil }
 func (noFlows) UninstallMarkFlows([]string) error       { return nil }
+func (noFlows) ConnectionError() error                  { return nil }
+
+func (noFlows) MissingFlows(context.Context) (string, error) { return "", nil }
 
 // Pods come and go while those are announced that exist at start.
 func TestPodsThatChangeDuringTheStart(t *testing.T) {

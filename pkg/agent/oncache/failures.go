@@ -21,12 +21,14 @@ const (
 	operationUplink
 	// operationShares divides the flow maps among Pods.
 	operationShares
+	// operationHold holds leases while Open vSwitch is away.
+	operationHold
 	// operationCounters reads the programs' counters and the sizes of maps.
 	operationCounters
 	operations
 )
 
-var operationNames = [operations]string{"marks", "pod", "node", "service", "uplink", "shares", "counters"}
+var operationNames = [operations]string{"marks", "pod", "node", "service", "uplink", "shares", "hold", "counters"}
 
 // failures counts failed operations.
 type failures struct{ counts [operations]atomic.Uint64 }

@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"context"
 	"net"
 	"net/netip"
 
@@ -46,6 +47,9 @@ type FlowClient interface {
 	SetInterceptor(coherency.Interceptor)
 	InstallMarkFlows([]coherency.Mark) error
 	UninstallMarkFlows(interfaceNames []string) error
+	// ConnectionError is why there is no connection to ovs-vswitchd, MissingFlows what its pipeline lacks; "" for nothing.
+	ConnectionError() error
+	MissingFlows(ctx context.Context) (missing string, err error)
 }
 
 // Bridge is what the cache needs of the Open vSwitch bridge, as OVSDB has it.

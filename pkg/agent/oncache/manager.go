@@ -28,7 +28,7 @@ const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
 // ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
 const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
 
-// ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment.
+// ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment, or whose cache does not trust itself.
 const ReasonSuspended problem.Reason = "ONCacheSuspended"
 
 // errNotStarted is why the cache is not in use before Start.
@@ -59,6 +59,8 @@ type Config struct {
 	// Mirrored returns a function that reports whether a mirror of Open vSwitch copies an interface's packets; nil for
 	// none.
 	Mirrored func() (func(interfaceName string) bool, error)
+	// DatapathExists tells whether the kernel has Open vSwitch's datapath.
+	DatapathExists func() (bool, error)
 	// ConntrackZoneIPv4 and ConntrackZoneIPv6 are the zones in which Open vSwitch tracks Pods' connections.
 	ConntrackZoneIPv4, ConntrackZoneIPv6 uint16
 	// GatewayMAC is the destination MAC of packets that Pods send to other networks; VirtualMAC is the inner destination
@@ -87,6 +89,7 @@ type Manager struct {
 	beforeTakeover func()
 	// started is closed when Start has ended.
 	started chan struct{}
+	absence *absence
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
 	// Entries can be read once readable is set.
 	mu          sync.Mutex
@@ -105,6 +108,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged
 	m.failures = m.uplink.failures
+	m.absence = &absence{observer: nobody{}, failures: m.failures}
 	return m
 }
 
@@ -123,7 +127,7 @@ func (m *Manager) Prepare() {
 }
 
 // Observe names who is told of changes. It is called before Start.
-func (m *Manager) Observe(o Observer) { m.uplink.mode.observer = o }
+func (m *Manager) Observe(o Observer) { m.uplink.mode.observer, m.absence.observer = o, o }
 
 // Start loads or adopts the datapath, attaches it, takes over coherency of the OpenFlow client and announces the present
 // Pods. It is called once, when Open vSwitch forwards by flows of this agent, and no hits of an earlier one are possible. Controllers may run:
@@ -165,6 +169,7 @@ func (m *Manager) start() error {
 		return err
 	}
 	m.dp.SetUplink(uplink, uint64(m.config.Lease))
+	m.absence.leases = m.dp
 	if err := m.startTracking(); err != nil {
 		return err
 	}
@@ -282,13 +287,22 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 	go m.pods.watch(stopCh)
 	go m.tracking.Run(stopCh)
 	go m.watchShares(stopCh)
+	go m.watchOpenVSwitch(stopCh)
+	go m.protect(stopCh)
+	m.keepMarks(stopCh)
+}
+
+// keepMarks writes mark flows whenever some are needed. After a failure it waits: each attempt uses up epochs, and while Open vSwitch is away, other
+// changes fail, too, and wake it each time.
+func (m *Manager) keepMarks(stopCh <-chan struct{}) {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
+	wake := m.wake
 	for {
 		select {
 		case <-stopCh:
 			return
-		case <-m.wake:
+		case <-wake:
 		case <-retry.C:
 		}
 		select {
@@ -296,7 +310,11 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 		default:
 		}
 		again := true
-		_ = recovery.Call(boundaryName, recovery.Part("ONCache marks"), func() error { again = m.writeMarks(); return nil })
+		err := recovery.Call(boundaryName, recovery.Part("ONCache marks"), func() (err error) { again, err = m.writeMarks(); return err })
+		wake = m.wake
+		if err != nil {
+			wake = nil
+		}
 		if again {
 			retry.Reset(retryInterval)
 		}
@@ -305,13 +323,13 @@ func (m *Manager) Run(stopCh <-chan struct{}) {
 
 // writeMarks installs the mark flows of all endpoints that need them, removes those of interfaces that are none any more, and reports
 // whether some still do, or have any.
-func (m *Manager) writeMarks() (again bool) {
+func (m *Manager) writeMarks() (again bool, err error) {
 	marks, serials := m.table.pendingMarks()
 	if len(marks) > 0 {
 		if err := m.flows.InstallMarkFlows(marks); err != nil {
 			m.failures.add(operationMarks)
 			klog.ErrorS(err, "Could not write ONCache mark flows to Open vSwitch, trying again", "endpoints", len(marks))
-			return true
+			return true, err
 		}
 		m.table.marksWritten(marks, serials)
 	}
@@ -319,11 +337,11 @@ func (m *Manager) writeMarks() (again bool) {
 		if err := m.flows.UninstallMarkFlows(useless); err != nil {
 			m.failures.add(operationMarks)
 			klog.ErrorS(err, "Could not remove ONCache mark flows from Open vSwitch, trying again", "interfaces", useless)
-			return true
+			return true, err
 		}
 		m.table.marksRemoved(useless)
 	}
-	return m.table.unmarked() > 0
+	return m.table.unmarked() > 0, nil
 }
 
 // SetMode changes the mode at once. Packets in flight are not affected: one hit more or less takes the other path.

@@ -5,7 +5,10 @@ package oncache
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,6 +43,9 @@ func (s *markedSwitch) UninstallMarkFlows(interfaceNames []string) error {
 	return s.fail
 }
 
+// again reports whether writeMarks wants to be called again, whether it has failed or not.
+func again(again bool, _ error) bool { return again }
+
 func newMarking(t *testing.T, pods ...string) (*env, *markedSwitch, *Manager) {
 	e, s := newEnv(t), &markedSwitch{marked: map[string]uint16{}}
 	m := New(Config{}, nil, s, nil)
@@ -47,7 +53,7 @@ func newMarking(t *testing.T, pods ...string) (*env, *markedSwitch, *Manager) {
 	for _, name := range pods {
 		e.add(t, name, "10.10.1.2")
 	}
-	require.False(t, m.writeMarks())
+	require.False(t, again(m.writeMarks()))
 	return e, s, m
 }
 
@@ -60,9 +66,9 @@ func TestMarksOfAPodOnOVS(t *testing.T) {
 	e.removeEndpoint("a")
 	require.Greater(t, e.woken, woken)
 	s.fail = errors.New("no switch")
-	require.True(t, m.writeMarks(), "again later")
+	require.True(t, again(m.writeMarks()), "again later")
 	s.fail = nil
-	require.False(t, m.writeMarks())
+	require.False(t, again(m.writeMarks()))
 	require.Empty(t, s.marked)
 	e.removeEndpoint("a")
 	require.Empty(t, e.uselessMarks(), "it is unknown")
@@ -73,7 +79,7 @@ func TestMarksOfAPodThatReturns(t *testing.T) {
 	e, s, m := newMarking(t, "a")
 	e.removeEndpoint("a")
 	e.add(t, "a", "10.10.1.2")
-	require.False(t, m.writeMarks())
+	require.False(t, again(m.writeMarks()))
 	require.Equal(t, map[string]uint16{"a": 2}, s.marked)
 
 	e.removeEndpoint("a")
@@ -84,8 +90,53 @@ func TestMarksOfAPodThatReturns(t *testing.T) {
 		require.NoError(t, s.InstallMarkFlows(marks))
 		end(nil)
 	}
-	require.True(t, m.writeMarks(), "its flows may have been removed with the old ones")
-	require.False(t, m.writeMarks())
+	require.True(t, again(m.writeMarks()), "its flows may have been removed with the old ones")
+	require.False(t, again(m.writeMarks()))
 	_, epoch := e.slots.EndpointState(0)
 	require.Equal(t, map[string]uint16{"a": uint16(epoch)}, s.marked)
+}
+
+// refusing refuses marks and counts attempts.
+type refusing struct {
+	absentSwitch
+	attempts atomic.Int32
+	accepts  atomic.Bool
+}
+
+func (r *refusing) InstallMarkFlows([]coherency.Mark) error {
+	r.attempts.Add(1)
+	if r.accepts.Load() {
+		return nil
+	}
+	return errDisconnected
+}
+
+// TestMarksAreTriedOnceASecond: while Open vSwitch is away, changes of all controllers fail and call for marks again and again. The epochs of the
+// attempts would be used up.
+func TestMarksAreTriedOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flows := &refusing{}
+		m := New(Config{}, nil, flows, nil)
+		e := newEnv(t, "a")
+		e.table.wake = m.poke
+		m.table = e.table
+		stop := make(chan struct{})
+		go m.keepMarks(stop)
+		for range 100 {
+			_, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
+			end(errDisconnected)
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.InDelta(t, 10, flows.attempts.Load(), 1)
+		flows.accepts.Store(true)
+		time.Sleep(retryInterval)
+		synctest.Wait()
+		require.Zero(t, e.unmarked())
+		before := flows.attempts.Load()
+		_, end := e.Begin(coherency.Change{Interfaces: []string{"a"}})
+		end(errDisconnected)
+		synctest.Wait()
+		require.Equal(t, before+1, flows.attempts.Load(), "at once again")
+		close(stop)
+	})
 }

@@ -35,10 +35,14 @@ var (
 	descEntries    = prometheus.NewDesc("antrea_agent_oncache_entry_count", "Entries of each flow map, void ones included.", []string{"map"}, nil)
 	descMaxEntries = prometheus.NewDesc("antrea_agent_oncache_max_entry_count",
 		"Entries of each flow map from which on a Pod gets no more than its share.", []string{"map"}, nil)
-	descErrors = prometheus.NewDesc("antrea_agent_oncache_error_count", "Failed attempts of the cache to do what it does on its own, by operation.", []string{"operation"}, nil)
-	descDelay  = prometheus.NewDesc(delayName, delayHelp, nil, nil)
-	descNodes  = prometheus.NewDesc("antrea_agent_oncache_node_count", "Remote Nodes known to ONCache.", nil, nil)
-	descMemory = prometheus.NewDesc("antrea_agent_oncache_map_memory_bytes", "Memory of each eBPF map.", []string{"map"}, nil)
+	descAway = prometheus.NewDesc("antrea_agent_oncache_open_vswitch_away",
+		"1 while Open vSwitch cannot confirm entries: ovs-vswitchd cannot be reached, or flows or the kernel's datapath are missing.", nil, nil)
+	descHeld     = prometheus.NewDesc("antrea_agent_oncache_leases_held", "1 while leases go on because Open vSwitch is away.", nil, nil)
+	descAbsences = prometheus.NewDesc("antrea_agent_oncache_open_vswitch_absence_count", "How often Open vSwitch was found to be away.", nil, nil)
+	descErrors   = prometheus.NewDesc("antrea_agent_oncache_error_count", "Failed attempts of the cache to do what it does on its own, by operation.", []string{"operation"}, nil)
+	descDelay    = prometheus.NewDesc(delayName, delayHelp, nil, nil)
+	descNodes    = prometheus.NewDesc("antrea_agent_oncache_node_count", "Remote Nodes known to ONCache.", nil, nil)
+	descMemory   = prometheus.NewDesc("antrea_agent_oncache_map_memory_bytes", "Memory of each eBPF map.", []string{"map"}, nil)
 )
 
 const (
@@ -53,7 +57,7 @@ func newDelays() prometheus.Histogram {
 // Describe implements prometheus.Collector.
 func (m *Manager) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descActive, descUnavailable, descPackets, descEvictions, descConntrack, descEndpoints, descPodsOnOVS, descNotLearning,
-		descState, descLease, descEntries, descMaxEntries, descErrors, descDelay, descNodes, descMemory} {
+		descState, descLease, descEntries, descMaxEntries, descAway, descHeld, descAbsences, descErrors, descDelay, descNodes, descMemory} {
 		ch <- d
 	}
 }
@@ -91,6 +95,7 @@ func (m *Manager) Collect(ch chan<- prometheus.Metric) {
 	for reason, n := range m.pods.countOnOVS(m.store.Limited()) {
 		c.gauge(descPodsOnOVS, float64(n), string(reason))
 	}
+	m.absence.collect(c)
 	m.table.collect(c, m.uplink.evictions.Load())
 }
 

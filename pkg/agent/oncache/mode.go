@@ -4,17 +4,21 @@
 package oncache
 
 import (
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
 // Observer is told when the cache begins or stops to work, so that an operator sees when that was. Its methods must not block.
 type Observer interface {
-	// Suspended: the transport interface cannot carry the fast path at the moment, or nil: it can again.
+	// Suspended: the transport interface cannot carry the fast path at the moment, or the cache does not trust itself; nil: neither is so any more.
 	Suspended(reason error)
 	// ModeChanged: somebody has changed the wanted mode.
 	ModeChanged(from, to datapath.Mode)
+	// OpenVSwitchAway: Open vSwitch is away for a reason, and leases are held for that long, or no longer for 0. nil: it is back.
+	OpenVSwitchAway(reason error, held time.Duration)
 }
 
 // nobody is an Observer.
@@ -22,11 +26,13 @@ type nobody struct{}
 
 func (nobody) Suspended(error)                          {}
 func (nobody) ModeChanged(datapath.Mode, datapath.Mode) {}
+func (nobody) OpenVSwitchAway(error, time.Duration)     {}
 
-// modeControl decides in which mode the programs run: the wanted one, or off while the uplink cannot carry the fast path.
+// modeControl decides in which mode the programs run: the wanted one, or off while the uplink cannot carry the fast path, or the cache does not
+// trust itself.
 type modeControl struct {
-	// set gives the programs a mode. evict makes all entries void; it is called before programs that were off by request
-	// resume, because connections may have closed and others opened meanwhile.
+	// set gives the programs a mode. evict makes all entries void; it is called before programs resume that were off by request or for
+	// protection, because connections may have closed and others opened meanwhile.
 	set   func(datapath.Mode)
 	evict func()
 	// observer is told of changes.
@@ -34,8 +40,9 @@ type modeControl struct {
 
 	mu     sync.Mutex
 	wanted datapath.Mode
-	// suspended says why the uplink cannot carry the fast path at the moment; nil when it can.
-	suspended error
+	// suspended says why the uplink cannot carry the fast path at the moment, distrusted why the cache does not trust itself; nil when that is
+	// not so.
+	suspended, distrusted error
 }
 
 // begin sets the first mode, and why the uplink cannot carry the fast path yet; nil if it can.
@@ -69,24 +76,50 @@ func (c *modeControl) want(mode datapath.Mode) (former datapath.Mode) {
 func (c *modeControl) suspend(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := (reason == nil) != (c.suspended == nil) || reason != nil && reason.Error() != c.suspended.Error()
-	c.suspended = reason
-	c.apply()
-	if changed {
-		c.observer.Suspended(reason)
+	c.change(func() { c.suspended = reason })
+}
+
+// distrust turns the fast path off because the cache does not trust itself, or on again for nil.
+func (c *modeControl) distrust(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if reason == nil && c.distrusted != nil {
+		c.evict()
 	}
+	c.change(func() { c.distrusted = reason })
+}
+
+// change changes why the programs are off, and tells the observer if that is news. The caller holds mu.
+func (c *modeControl) change(set func()) {
+	before := c.off()
+	set()
+	after := c.off()
+	c.apply()
+	if (before == nil) != (after == nil) || after != nil && before.Error() != after.Error() {
+		c.observer.Suspended(after)
+	}
+}
+
+// off is why the programs are off although that is not wanted; nil if they are not. The caller holds mu.
+func (c *modeControl) off() error { return errors.Join(c.suspended, c.distrusted) }
+
+// uplink is why the uplink cannot carry the fast path at the moment.
+func (c *modeControl) uplink() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.suspended
 }
 
 // state returns the wanted mode, and why it cannot be used at the moment.
 func (c *modeControl) state() (wanted datapath.Mode, suspended error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.wanted, c.suspended
+	return c.wanted, c.off()
 }
 
 // apply tells the programs. The caller holds mu.
 func (c *modeControl) apply() {
-	if c.suspended != nil {
+	if c.off() != nil {
 		c.set(datapath.ModeOff)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +21,7 @@ func (d *diary) Suspended(reason error) { *d = append(*d, fmt.Sprintf("suspended
 func (d *diary) ModeChanged(from, to datapath.Mode) {
 	*d = append(*d, fmt.Sprintf("%s to %s", from, to))
 }
+func (d *diary) OpenVSwitchAway(error, time.Duration) {}
 
 // TestObserver is told of each change once, and of nothing else.
 func TestObserver(t *testing.T) {

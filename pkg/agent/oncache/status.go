@@ -76,6 +76,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	updates := m.tracking.Stats()
 	s.Conntrack = api.Conntrack{Segments: updates.Passed, Idle: updates.Idle, Failed: updates.Failed}
 	s.PodsOnOVS = m.pods.podsOnOVS()
+	s.OpenVSwitchAway = m.absence.status(s.Time)
 	m.table.mu.Lock()
 	defer m.table.mu.Unlock()
 	s.Endpoints, s.Nodes, s.Evictions = m.table.podCount(), len(m.table.nodes), m.table.evictions

@@ -45,6 +45,10 @@ type table struct {
 	// wake tells the worker that needMarks or leftMarks has grown. It must not block.
 	wake func()
 
+	// doubted are the endpoints that were concerned by refused changes since the switch last accepted everything. It may have made such a change,
+	// and then sending everything undoes it.
+	doubted map[*endpoint]bool
+
 	// former are the epochs of removed endpoints by Pod address. A Pod that gets the address soon after must not use epochs
 	// that megaflows of the earlier Pod may still carry.
 	former     map[netip.Addr]*epochs
@@ -81,6 +85,7 @@ func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr
 		nodes:     map[string][]*node{},
 		needMarks: map[string]bool{},
 		leftMarks: map[string]bool{},
+		doubted:   map[*endpoint]bool{},
 		former:    map[netip.Addr]*epochs{},
 		failures:  &failures{},
 		delays:    newDelays(),
@@ -105,14 +110,20 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 		}
 	}()
 	removed := t.named(c.RemovedInterfaces)
-	affected := t.named(c.Interfaces)
+	changed := t.named(c.Interfaces)
 	// A stale megaflow may still send to the Node's old address. Only a new epoch of every endpoint keeps the cache
 	// from learning that.
 	if c.All || t.changesNodes(c) {
-		affected = slices.Collect(maps.Values(t.endpoints))
+		changed = slices.Collect(maps.Values(t.endpoints))
 	}
-	affected = slices.DeleteFunc(affected, func(e *endpoint) bool { return slices.Contains(removed, e) })
-	slices.SortFunc(affected, func(a, b *endpoint) int { return a.slot - b.slot })
+	changed = except(changed, removed)
+	affected := changed
+	if c.Replay {
+		changed = append(changed, except(except(slices.Collect(maps.Keys(t.doubted)), changed), removed)...)
+		affected = except(slices.Collect(maps.Values(t.endpoints)), removed)
+	}
+	sortBySlot(changed)
+	sortBySlot(affected)
 	marks := make([]coherency.Mark, len(affected))
 	for i, e := range affected {
 		marks[i] = t.nextMark(e)
@@ -121,8 +132,11 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 	return marks, func(err error) {
 		defer t.mu.Unlock()
 		if err != nil {
-			t.refused(append(affected, removed...))
+			t.refused(append(changed, removed...), affected)
 			return
+		}
+		if c.Replay {
+			clear(t.doubted)
 		}
 		for i, e := range affected {
 			t.publish(e, uint32(marks[i].Epoch))
@@ -136,7 +150,7 @@ func (t *table) Begin(c coherency.Change) ([]coherency.Mark, func(error)) {
 		}
 		t.applyNodes(c)
 		t.applyServices(c)
-		if c.All {
+		if c.All || c.Replay {
 			t.evictions.All++
 			t.dp.BumpAll()
 		}
@@ -157,14 +171,30 @@ func (t *table) applyServices(c coherency.Change) {
 	}
 }
 
-// refused evicts after a bundle whose fate is unknown. Neither the old nor the new rules can be vouched for, so nothing is
-// learned until new mark flows have been written.
-func (t *table) refused(endpoints []*endpoint) {
-	for _, e := range endpoints {
+// refused evicts after a bundle whose fate is unknown. Neither the old nor the new rules of those that have changed can be vouched for, so
+// nothing is learned until new mark flows have been written. The rules of the others that were marked are the same: their entries stay, but
+// Open vSwitch may write another epoch now. Stamps stay: nobody has been told that the new rules are in force, and while Open vSwitch is
+// away, packets with another stamp would match none of the kernel's flows and be lost.
+func (t *table) refused(changed, marked []*endpoint) {
+	for _, e := range changed {
 		t.publish(e, 0)
 		t.remark(e)
+		t.doubted[e] = true
 	}
-	t.stamp(endpoints...)
+	for _, e := range marked {
+		if !slices.Contains(changed, e) {
+			t.remark(e)
+		}
+	}
+}
+
+// except returns endpoints without others.
+func except(endpoints, others []*endpoint) []*endpoint {
+	return slices.DeleteFunc(endpoints, func(e *endpoint) bool { return slices.Contains(others, e) })
+}
+
+func sortBySlot(endpoints []*endpoint) {
+	slices.SortFunc(endpoints, func(a, b *endpoint) int { return a.slot - b.slot })
 }
 
 func (t *table) named(interfaces []string) []*endpoint {
@@ -306,6 +336,7 @@ func (t *table) remove(e *endpoint) {
 	t.slotPods[e.slot] = nil
 	delete(t.endpoints, e.pod.InterfaceName)
 	delete(t.needMarks, e.pod.InterfaceName)
+	delete(t.doubted, e)
 }
 
 // epochsFor continues the epochs of the Pod that had one of the addresses before, if that was recently.

@@ -76,7 +76,7 @@ func (k *uplinkKeeper) watch(stopCh <-chan struct{}) {
 // path is off.
 func (k *uplinkKeeper) refresh(why string) (usable bool) {
 	uplink, err := k.lookUp()
-	if _, was := k.mode.state(); err != nil && was != nil && err.Error() == was.Error() {
+	if was := k.mode.uplink(); err != nil && was != nil && err.Error() == was.Error() {
 		return false // nothing has changed since the last attempt
 	}
 	klog.InfoS("Evicting all ONCache flows", "why", why, "uplink", k.config.Uplink)

@@ -196,7 +196,7 @@ func TestFailedChangeLeavesEverythingAsBefore(t *testing.T) {
 			require.Equal(t, nodeKeys, c.GetNodeFlowKeys("node-b"))
 
 			// The cache has not changed either: a replay restores the old state, and the change still succeeds.
-			require.NoError(t, c.ReplayFlows())
+			require.NoError(t, c.ReplayFlows(func() {}))
 			require.Equal(t, before, fake.Flows())
 			require.NoError(t, test.change(c))
 			require.NotEqual(t, before, fake.Flows())
@@ -218,13 +218,13 @@ func TestReplay(t *testing.T) {
 		require.ErrorIs(t, c.UninstallPodFlows(context.Background(), "pod-b"), of.ErrDisconnected)
 		fake.Reconnect(true)
 		require.Empty(t, fake.Flows())
-		require.NoError(t, c.ReplayFlows())
+		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Equal(t, want, fake.Flows())
 	})
 	t.Run("removes flows of unknown fate", func(t *testing.T) {
 		stray := podFlows(c.generator, []netip.Addr{netip.MustParseAddr("10.10.0.66")}, podBMAC, 66)
 		require.NoError(t, fake.Commit(context.Background(), []of.FlowMod{{Flow: stray[0]}}))
-		require.NoError(t, c.ReplayFlows())
+		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Equal(t, want, fake.Flows())
 	})
 	t.Run("carries the marks of the interceptor", func(t *testing.T) {
@@ -232,9 +232,9 @@ func TestReplay(t *testing.T) {
 		c.SetInterceptor(r)
 		r.changes = nil // the Nodes that are there
 		fake.ClearHistory()
-		require.NoError(t, c.ReplayFlows())
+		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Len(t, fake.History(), 1)
-		require.Equal(t, []coherency.Change{{All: true}}, r.changes)
+		require.Equal(t, []coherency.Change{{Replay: true}}, r.changes)
 		require.Equal(t, slices.Repeat([]uint64{20}, 4), epochs(c, fake, podAPort))
 		require.Equal(t, slices.Repeat([]uint64{8}, 4), epochs(c, fake, podBPort))
 	})
@@ -261,9 +261,9 @@ func TestChangeOfUnknownFateIsCorrectedByTheNextOne(t *testing.T) {
 
 			require.NoError(t, c.UninstallPodFlows(context.Background(), "pod-b"))
 			require.Equal(t, want, fake.Flows())
-			require.True(t, r.changes[len(r.changes)-1].All)
+			require.True(t, r.changes[len(r.changes)-1].Replay)
 			require.NoError(t, installPodA(c))
-			require.False(t, r.changes[len(r.changes)-1].All, "once is enough")
+			require.False(t, r.changes[len(r.changes)-1].Replay, "once is enough")
 		})
 	}
 }
@@ -401,6 +401,36 @@ func TestFlowTableStatus(t *testing.T) {
 	require.ErrorIs(t, err, of.ErrDisconnected)
 }
 
+// TestMissingFlows: base flows that somebody has deleted are noticed in every table, and other flows do not stand in for them in an empty one.
+func TestMissingFlows(t *testing.T) {
+	c, fake := newTestClient(t, oncacheFeatures)
+	requireMissing := func(name string) {
+		t.Helper()
+		missing, err := c.MissingFlows(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, name == "", missing == "", missing)
+		require.Contains(t, missing, name)
+	}
+	requireMissing("")
+	require.NoError(t, installPodA(c))
+	requireMissing("")
+	for id := range c.generator.baseFlows {
+		before := fake.Flows()
+		for _, flow := range before {
+			if flow.Table == id {
+				require.NoError(t, fake.Commit(t.Context(), []of.FlowMod{{Command: of.DeleteStrict, Flow: flow}}))
+			}
+		}
+		requireMissing("table " + c.generator.tables[id].name + " has 0 flows")
+		require.NoError(t, replay(c))
+		requireMissing("")
+		require.Equal(t, before, fake.Flows())
+	}
+	require.NoError(t, c.Disconnect())
+	_, err := c.MissingFlows(t.Context())
+	require.ErrorIs(t, err, of.ErrDisconnected)
+}
+
 func TestFlowKeys(t *testing.T) {
 	c, _ := newTestClient(t, minimalFeatures)
 	require.Nil(t, c.GetPodFlowKeys("pod-a"))
@@ -436,7 +466,7 @@ func TestInstalledFlowsDoNotShareMemoryWithTheCaller(t *testing.T) {
 	require.NoError(t, c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, mac, podAPort))
 	want := flowStrings(fake.Flows())
 	copy(mac, net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, want, flowStrings(fake.Flows()))
 }
 

@@ -62,7 +62,7 @@ func TestClosedPod(t *testing.T) {
 	require.Len(t, closed, len(base)+len(flows), "the other Pod's flows are gone")
 	fake.Disconnect()
 	fake.Reconnect(true)
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, closed, fake.Flows())
 
 	require.NoError(t, install(c))

@@ -173,7 +173,7 @@ func (c *core) newGenerator(round uint16, node *config.NodeConfig) *generator {
 	// The Pods' address families are known only once the Node's Pod networks are.
 	features.IPv6 = features.IPv6 || node.PodIPv6CIDR.IsValid()
 	var specs [][]tableSpec
-	g := &generator{features: features, round: round, node: node}
+	g := &generator{features: features, round: round, node: node, baseFlows: map[uint8]int{}}
 	for _, r := range c.registered {
 		specs = append(specs, r.tables(features))
 		if actor, ok := r.feature.(rootActor); ok {
@@ -196,6 +196,7 @@ func (c *core) planBase(g *generator) ([]flowstore.Plan, error) {
 				return nil, fmt.Errorf("%s and %s have the same base flow %q", other, r.name, key)
 			}
 			owners[key] = r.name
+			g.baseFlows[flow.Table]++
 		}
 		plans = append(plans, c.base.Plan(r.name, flows))
 	}
@@ -243,9 +244,9 @@ func deleteRound(round uint16) flowstore.Deletion {
 	return flowstore.Deletion{Cookie: roundCookie(round), Mask: cookieRoundMask}
 }
 
-func (c *core) ReplayFlows() error {
+func (c *core) ReplayFlows(accepted func()) error {
 	err := c.store.Change(func(t flowstore.Turn) error {
-		return c.generate(t, func(t turn) error { return t.CommitEverything(nil) })
+		return c.generate(t, func(t turn) error { return t.Replay(accepted) })
 	})
 	if err != nil {
 		return fmt.Errorf("replay all flows: %w", err)
@@ -275,6 +276,23 @@ func (c *core) SetInterceptor(interceptor coherency.Interceptor) { c.store.SetIn
 func (c *core) IsConnected() bool { return c.connection.IsConnected() }
 
 func (c *core) ConnectionError() error { return c.connection.ConnectionError() }
+
+func (c *core) MissingFlows(ctx context.Context) (missing string, err error) {
+	counts, err := c.connection.TableFlowCounts(ctx)
+	if err != nil {
+		return "", fmt.Errorf("count the flows of each table: %w", err)
+	}
+	g := c.current()
+	if g == nil {
+		return "", errNotInitialized
+	}
+	for i, spec := range g.tables {
+		if n, wanted := counts[uint8(i)], g.baseFlows[uint8(i)]; n < wanted {
+			return fmt.Sprintf("table %s has %d flows, and the base flows alone are %d", spec.name, n, wanted), nil
+		}
+	}
+	return "", nil
+}
 
 func (c *core) GetFlowTableStatus(ctx context.Context) ([]TableStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)

@@ -26,7 +26,7 @@
 // (addressset.go). policy_delta.go and policy_peers.go compute how the flows of a rule differ from those on the switch without
 // visiting the peers that both have. policy_state.go records which rules share a flow, policy_tiers.go places rules for which a
 // shared flow has no room, policy_flows.go makes the flows. policy_stats.go reads how much traffic rules have admitted.
-// policy_verdict.go decides without a switch what rules do with a connection.
+// policy_log.go sends packets to the audit log (package auditlog). policy_verdict.go decides without a switch what rules do with a connection.
 //
 // Services: service_client.go accepts ports of Services (service_types.go). service_state.go records which ports share a flow,
 // service_flows.go makes their flows and groups, service_affinity.go says which affinities have to end. service_pipeline.go has the base

@@ -80,7 +80,7 @@ func TestExampleFeature(t *testing.T) {
 		fake.Disconnect()
 		fake.Reconnect(true)
 		require.Empty(t, fake.Flows())
-		require.NoError(t, c.ReplayFlows())
+		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Equal(t, want, fake.Flows())
 		require.Equal(t, []uint32{1}, meterGroups(t, fake))
 	})
@@ -94,7 +94,7 @@ func TestExampleFeature(t *testing.T) {
 	t.Run("a change of its own has an unknown fate", func(t *testing.T) {
 		fake.FailNext(of.ErrDisconnected)
 		require.ErrorIs(t, meter.InstallMeter("pod-b", podBPort), of.ErrDisconnected)
-		require.NoError(t, c.ReplayFlows())
+		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Equal(t, want, fake.Flows(), "what the switch did not accept is not replayed")
 		require.Equal(t, []uint32{1}, meterGroups(t, fake))
 	})
@@ -145,7 +145,7 @@ func TestExampleFeatureAfterSwitchRestart(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("no reconnection")
 	}
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, want, dumpFlows(o))
 	require.Equal(t, []uint32{2}, meterGroups(t, sw))
 }

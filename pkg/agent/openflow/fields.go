@@ -240,6 +240,7 @@ const (
 	priorityHigh        = 210
 	priorityNormal      = 200
 	priorityLow         = 190
+	priorityLogged      = 189
 	priorityMiss        = 0
 )
 

@@ -173,7 +173,7 @@ func TestOtherFlowsAfterRestart(t *testing.T) {
 		{"closed Pod", nil, nil, proxyAllFeatures, func(t *testing.T, c Client) {
 			require.NoError(t, c.ClosePodFlows(t.Context(), "pod-a", []netip.Addr{podAIP}, podAMAC, podAPort))
 		}},
-		{"replay", nil, nil, proxyAllFeatures, func(t *testing.T, c Client) { require.NoError(t, c.ReplayFlows()) }},
+		{"replay", nil, nil, proxyAllFeatures, func(t *testing.T, c Client) { require.NoError(t, c.ReplayFlows(func() {})) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			hits, node := test.hits, test.node

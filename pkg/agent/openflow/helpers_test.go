@@ -109,6 +109,8 @@ func installPodA(c Client) error {
 	return c.InstallPodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, podAPort)
 }
 
+func replay(c Client) error { return c.ReplayFlows(func() {}) }
+
 func closePodA(c Client) error {
 	return c.ClosePodFlows(context.Background(), "pod-a", []netip.Addr{podAIP}, podAMAC, podAPort)
 }

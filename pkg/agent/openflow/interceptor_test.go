@@ -36,7 +36,7 @@ func TestInterceptorOrder(t *testing.T) {
 			for name, change := range map[string]func() error{
 				"Pod":    func() error { return installPodA(c) },
 				"Node":   func() error { return installRemoteNode(c) },
-				"replay": c.ReplayFlows,
+				"replay": func() error { return replay(c) },
 			} {
 				r.events = nil
 				if test.fail != nil {
@@ -47,6 +47,24 @@ func TestInterceptorOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAcceptedReplay: what has to happen before the cache evicts comes when the switch has all flows, and not at all when it does not.
+func TestAcceptedReplay(t *testing.T) {
+	r := &recorder{}
+	sw := &recordingSwitch{Fake: of.NewFake(), recorder: r}
+	c := NewClient(sw, noTableNames, oncacheFeatures)
+	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
+	require.NoError(t, err)
+	c.SetInterceptor(r)
+	accepted := func() { r.events = append(r.events, "accepted") }
+	r.events = nil
+	require.NoError(t, c.ReplayFlows(accepted))
+	require.Equal(t, []string{"begin", "commit", "accepted", "end"}, r.events)
+	r.events = nil
+	sw.FailNext(of.ErrDisconnected)
+	require.ErrorIs(t, c.ReplayFlows(accepted), of.ErrDisconnected)
+	require.Equal(t, []string{"begin", "commit", "end with error"}, r.events)
 }
 
 func TestInterceptorIsTold(t *testing.T) {
@@ -92,7 +110,7 @@ func TestInterceptorIsTold(t *testing.T) {
 			coherency.Change{Services: map[netip.Addr]bool{clusterIP.Addr(): false}}},
 		{"removed Service", installClusterPort, func(c Client) error { return c.UninstallService(clusterPort().Name) },
 			coherency.Change{Services: map[netip.Addr]bool{clusterIP.Addr(): false}}},
-		{"replay", installPodA, Client.ReplayFlows, coherency.Change{All: true}},
+		{"replay", installPodA, replay, coherency.Change{Replay: true}},
 		{"no stale flows deleted", installPodA, Client.DeleteStaleFlows, coherency.Change{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -153,7 +171,7 @@ func TestInitializeIsIntercepted(t *testing.T) {
 	c.SetInterceptor(r)
 	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
 	require.NoError(t, err)
-	require.Equal(t, []coherency.Change{{All: true}}, r.changes)
+	require.Equal(t, []coherency.Change{{Replay: true}}, r.changes)
 }
 
 func TestMarksTravelWithTheChange(t *testing.T) {
@@ -262,7 +280,7 @@ func TestChangesAreSerialized(t *testing.T) {
 		func() error { return installPodB(c) },
 		func() error { return installRemoteNode(c) },
 		func() error { return c.InstallMarkFlows([]coherency.Mark{markOf("pod-a", podAPort, 1)}) },
-		c.ReplayFlows,
+		func() error { return replay(c) },
 		func() error { c.GetPodFlowKeys("pod-a"); return nil },
 	}
 	var wg sync.WaitGroup
@@ -279,6 +297,6 @@ func TestChangesAreSerialized(t *testing.T) {
 	}
 	wg.Wait()
 	got := fake.Flows()
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, got, fake.Flows())
 }

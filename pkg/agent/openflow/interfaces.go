@@ -40,8 +40,9 @@ type Client interface {
 	// base flows of all features. The returned channel receives a value after each later reconnection of the switch;
 	// the agent then calls ReplayFlows.
 	Initialize(ctx context.Context, round RoundInfo, node *config.NodeConfig, network *config.NetworkConfig) (<-chan struct{}, error)
-	// ReplayFlows sends everything again after the switch has lost it. No other change is sent meanwhile.
-	ReplayFlows() error
+	// ReplayFlows sends everything again after the switch has lost it, and calls accepted when the switch has it. No other change is sent
+	// meanwhile, and ONCache goes on with what it has learned from the same flows until accepted returns.
+	ReplayFlows(accepted func()) error
 	// DeleteStaleFlows removes flows of former rounds.
 	DeleteStaleFlows() error
 
@@ -58,6 +59,8 @@ type Client interface {
 	IsConnected() bool
 	// ConnectionError returns why IsConnected is false, nil when it is true.
 	ConnectionError() error
+	// MissingFlows asks the switch whether it has the base flows, as far as numbers tell, and says what is missing; "" for nothing.
+	MissingFlows(ctx context.Context) (missing string, err error)
 	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.
 	GetFlowTableStatus(ctx context.Context) ([]TableStatus, error)
 	// Replays returns how often this process has sent all flows again, which begins their counters anew. done is false while it is doing so,

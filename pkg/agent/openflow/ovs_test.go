@@ -76,7 +76,7 @@ func TestSwitchAgreesWithTheFake(t *testing.T) {
 		require.Equal(t, len(want), total)
 	})
 	t.Run("replay in place", func(t *testing.T) {
-		require.NoError(t, b.c.ReplayFlows())
+		require.NoError(t, b.c.ReplayFlows(func() {}))
 		require.Equal(t, want, dumpFlows(b.OVS))
 	})
 }
@@ -105,7 +105,7 @@ func TestReplayAfterSwitchRestart(t *testing.T) {
 	case <-ctx.Done():
 		t.Fatal("no reconnection")
 	}
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, want, dumpFlows(o))
 }
 

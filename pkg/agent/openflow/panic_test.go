@@ -40,7 +40,7 @@ func TestPanicWithinAChange(t *testing.T) {
 	require.Equal(t, []string{"begin", "end with error"}, r.events)
 	sw.panics, r.changes = false, nil
 	require.NoError(t, installPodA(c))
-	require.True(t, r.changes[0].All)
+	require.True(t, r.changes[0].Replay)
 	require.NoError(t, installPodB(c))
-	require.False(t, r.changes[1].All, "once is enough")
+	require.False(t, r.changes[1].Replay, "once is enough")
 }

@@ -43,6 +43,12 @@ func egress(id uint32, pod PolicyPod, peers []netip.Prefix, services ...PolicySe
 	return &PolicyRule{FlowID: id, Direction: PolicyEgress, AppliedTo: []PolicyPod{pod}, Peers: peers, Services: services}
 }
 
+// logged returns the rule with logging.
+func logged(r *PolicyRule) *PolicyRule {
+	r.LogReference = "K8sNetworkPolicy:shop/web"
+	return r
+}
+
 func TestPolicyFlowsGolden(t *testing.T) {
 	for _, test := range []struct {
 		file  string
@@ -56,9 +62,13 @@ func TestPolicyFlowsGolden(t *testing.T) {
 			ingress(7, policyPodA, prefixes("10.10.1.20/32"), tcp(80)),
 			ingress(8, policyPodB, prefixes("10.10.1.20/32"), tcp(80), PolicyService{Protocol: of.IPProtoSCTP}),
 		}},
+		{"policy_logged.txt", []*PolicyRule{
+			logged(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(81)),
+			logged(egress(4, policyPodA, nil)), egress(5, policyPodB, nil),
+		}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			c, fake := newTestClient(t, oncacheFeatures)
+			c, fake := newTestClient(t, proxyAllFeatures)
 			base := fake.Flows()
 			require.NoError(t, install(test.rules...)(c))
 			require.Len(t, fake.History(), 1)
@@ -66,7 +76,7 @@ func TestPolicyFlowsGolden(t *testing.T) {
 
 			t.Run("replay", func(t *testing.T) {
 				want := fake.Flows()
-				require.NoError(t, c.ReplayFlows())
+				require.NoError(t, c.ReplayFlows(func() {}))
 				require.Equal(t, want, fake.Flows())
 			})
 			t.Run("removal", func(t *testing.T) {
@@ -99,6 +109,9 @@ func TestPolicyRuleIsModified(t *testing.T) {
 		{"applied to another Pod", []*PolicyRule{a}, []*PolicyRule{ingress(2, policyPodB, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80))}, nil},
 		{"other direction", []*PolicyRule{a}, []*PolicyRule{egress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil},
 		{"one of two with the same flows removed", []*PolicyRule{a, ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil, []uint32{2}},
+		{"logged from now on", []*PolicyRule{a}, []*PolicyRule{logged(ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.1.21/32"), tcp(80)))}, nil},
+		{"no longer logged", []*PolicyRule{logged(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80)))}, []*PolicyRule{ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, nil},
+		{"the only logged one of two removed", []*PolicyRule{a, logged(ingress(3, policyPodA, nil))}, nil, []uint32{3}},
 		{"one replaced by another", []*PolicyRule{a}, []*PolicyRule{ingress(3, policyPodA, prefixes("10.10.1.20/32"), tcp(80))}, []uint32{2}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,6 +148,8 @@ func TestPolicyChangeNamesThePods(t *testing.T) {
 		{"new rules of two Pods", nil, install(a, b), []string{"pod-a", "pod-b"}},
 		{"same rule again", []*PolicyRule{a}, install(a), nil},
 		{"equal rule again", []*PolicyRule{a}, install(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), nil},
+		// Its Pods' packets match no megaflow from before the change, so all new connections are logged from then on.
+		{"logged from now on", []*PolicyRule{a, b}, install(logged(ingress(2, policyPodA, prefixes("10.10.1.20/32"), tcp(80))), b), []string{"pod-a"}},
 		{"peers of one of two rules", []*PolicyRule{a, b}, install(ingress(2, policyPodA, nil), b), []string{"pod-a"}},
 		{"moved from one Pod to the other", []*PolicyRule{a}, install(ingress(2, policyPodB, prefixes("10.10.1.20/32"), tcp(80))), []string{"pod-a", "pod-b"}},
 		{"removed", []*PolicyRule{a, b}, func(c Client) error { return c.UpdatePolicyRules(nil, []uint32{3}) }, []string{"pod-b"}},

@@ -66,7 +66,7 @@ func (g policyFlows) fixedKeys(r *PolicyRule) map[clauseKey]dimension {
 		}
 	}
 	for _, key := range g.appliedClause(r, true) {
-		keys[key] = dimension{}
+		keys[key] = dimension{logged: r.LogReference != ""}
 	}
 	return keys
 }

@@ -151,7 +151,7 @@ func TestChangedPeersEqualFreshOnes(t *testing.T) {
 					require.Len(t, fake.History(), bundles, "there was nothing to send")
 					rules = after
 					// The next bundle fails instead.
-					require.ErrorIs(t, c.ReplayFlows(), failure)
+					require.ErrorIs(t, c.ReplayFlows(func() {}), failure)
 					continue
 				}
 				require.NoError(t, c.UpdatePolicyRules(install, remove))

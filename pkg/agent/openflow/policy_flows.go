@@ -97,7 +97,7 @@ func (g policyFlows) layout(r *PolicyRule) layout {
 	if len(r.Services) > 0 {
 		clauses = 3
 	}
-	source, destination, service := dimension{1, clauses}, dimension{2, clauses}, dimension{3, clauses}
+	source, destination, service := dimension{clause: 1, clauses: clauses}, dimension{clause: 2, clauses: clauses}, dimension{clause: 3, clauses: clauses}
 	if r.Direction == PolicyEgress {
 		return layout{peers: destination, applied: source, services: service}
 	}
@@ -110,11 +110,17 @@ func (g policyFlows) carries(addr netip.Addr) bool {
 	return ok
 }
 
-// clauseFlow returns the flow of the key with its conjunctions, or the drop.
-func (g policyFlows) clauseFlow(key clauseKey, actions []of.Action) of.Flow {
+// clauseFlow returns the flow of the key with the conjunctions of its users, or the drop.
+func (g policyFlows) clauseFlow(key clauseKey, u users) of.Flow {
 	tables := key.direction.tables()
-	table := tables.rule
-	if key.drop {
+	var table string
+	var actions []of.Action
+	switch {
+	case !key.drop:
+		table, actions = tables.rule, u.conjunctions()
+	case u.logged():
+		table, actions = tables.defaultRule, []of.Action{g.log(key.direction, "")}
+	default:
 		table = tables.defaultRule
 	}
 	return g.flow(cookieNetworkPolicy, table, key.tier.priority(), g.clauseMatch(key), actions...)
@@ -167,9 +173,8 @@ func (g policyFlows) ruleFlows(r *PolicyRule, counter uint32) []of.Flow {
 			flow.Cookie |= uint64(counter)
 			return flow
 		}
+		flows = append(flows, g.hitFlows(r, f)...)
 		flows = append(flows,
-			g.flow(cookieNetworkPolicy, tables.rule, priorityLow, matches(f.ethType, of.ConjID(r.FlowID)),
-				tables.conjunctionID.is(r.FlowID).load(), g.toTable(tables.metric)),
 			// A packet that opens a connection has no label yet, and one of a known connection bypasses the rules.
 			counts(of.CTState("+new"), tables.conjunctionID.is(r.FlowID).match()),
 			counts(of.CTState("-new"), tables.ctLabel.is(r.FlowID).match()),

@@ -232,7 +232,7 @@ func (s *policySource) some(n int) []int { return s.rng.Perm(n)[:s.rng.IntN(min(
 func (s *policySource) rules() []*PolicyRule {
 	var rules []*PolicyRule
 	for id := uint32(2); id < 8; id++ {
-		r := &PolicyRule{FlowID: id, Direction: PolicyDirection(1 + s.rng.IntN(2))}
+		r := &PolicyRule{FlowID: id, Direction: PolicyDirection(1 + s.rng.IntN(2)), LogReference: []string{"", "K8sNetworkPolicy:shop/web"}[s.rng.IntN(2)]}
 		for _, i := range s.some(2) {
 			r.AppliedTo = append(r.AppliedTo, []PolicyPod{policyPodA, policyPodB}[i])
 		}

@@ -80,7 +80,7 @@ func measurePolicyScale(b *testing.B, rules, pods int) {
 	trace("trace-first", nthPeer(pods), true)
 	trace("trace-last", nthPeer(rules-pods), true)
 	trace("trace-none", nthPeer(1<<19), false)
-	report("replay", func() { require.NoError(b, c.ReplayFlows()) })
+	report("replay", func() { require.NoError(b, c.ReplayFlows(func() {})) })
 }
 
 func heapMiB() float64 {

@@ -13,10 +13,14 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// dimension is the place of a flow in a conjunction.
-type dimension struct{ clause, clauses uint8 }
+// dimension is the place of a flow in a conjunction. In the default rule tables, where there are none, it only has logged.
+type dimension struct {
+	clause, clauses uint8
+	// logged says that the packets that the flow drops are logged.
+	logged bool
+}
 
-// users are the rules that share a flow, by flow id. In the default rule tables the dimension has no meaning.
+// users are the rules that share a flow, by flow id.
 type users map[uint32]dimension
 
 // policyState records which rules the switch holds, and which of them use each shared flow. The flows themselves are in the flow
@@ -135,7 +139,7 @@ func (c *policyChange) plans(cache *flowstore.Cache) []flowstore.Plan {
 	for key, u := range c.users {
 		var flows []of.Flow
 		if len(u) > 0 {
-			flows = []of.Flow{c.g.clauseFlow(key, u.actions(key))}
+			flows = []of.Flow{c.g.clauseFlow(key, u)}
 		}
 		plans = append(plans, cache.Plan(key.String(), flows))
 	}
@@ -170,16 +174,23 @@ func (c *policyChange) applyCounters() {
 // ruleObject names a rule's own flows in the flow cache.
 func ruleObject(id uint32) string { return fmt.Sprintf("rule %d", id) }
 
-// actions are the conjunctions of a rule table's flow, in the order of ids; a flow of a default rule table drops.
-func (u users) actions(key clauseKey) []of.Action {
-	if key.drop {
-		return nil
-	}
+// conjunctions are the actions of a rule table's flow, in the order of ids.
+func (u users) conjunctions() []of.Action {
 	actions := make([]of.Action, 0, len(u))
 	for _, id := range slices.Sorted(maps.Keys(u)) {
 		actions = append(actions, of.Conjunction{ID: id, Clause: u[id].clause, NClauses: u[id].clauses})
 	}
 	return actions
+}
+
+// logged tells whether one of the rules that share a flow of a default rule table wants what it drops to be logged.
+func (u users) logged() bool {
+	for _, d := range u {
+		if d.logged {
+			return true
+		}
+	}
+	return false
 }
 
 // interfaces are the affected ones, sorted.

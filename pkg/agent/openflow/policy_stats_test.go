@@ -53,7 +53,7 @@ func TestCountersOfRules(t *testing.T) {
 	require.True(t, third.Counter.Replaced(second.Counter), "without Pods for a while: %#x, %#x", second.Counter, third.Counter)
 	replays, done := w.c.Replays()
 	require.True(t, done)
-	require.NoError(t, w.c.ReplayFlows())
+	require.NoError(t, w.c.ReplayFlows(func() {}))
 	require.Equal(t, third.Counter, pass(3, 3).Counter, "sent again, with counters that begin anew")
 	again, done := w.c.Replays()
 	require.True(t, done)

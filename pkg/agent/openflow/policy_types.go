@@ -46,6 +46,9 @@ type PolicyRule struct {
 	PeerAddresses []AddressSet
 	// Services are alternatives. A rule without Services allows every protocol and port.
 	Services []PolicyService
+	// LogReference names the policy in the audit log. If it is not empty, connections that the rule allows are logged, and packets of
+	// the Pods in AppliedTo that no rule allows.
+	LogReference string
 }
 
 // PolicyPod is a local Pod that a rule is applied to.

@@ -12,12 +12,9 @@ import (
 // selectionFlows leads packets of new connections through the choice of an Endpoint.
 func selectionFlows(g *generator) []of.Flow {
 	const category = cookieService
-	reject := of.Controller{ID: ServiceRejectController, UserData: []byte{ServiceRejectCategory}}
-	if len((*services)(nil).meters(g)) > 0 {
-		reject.Meter = meterServiceReject
-	}
 	flows := []of.Flow{
-		g.flow(category, tableEndpointDNAT, priorityNormal, matches(svcNoEndpoint.match()), reject),
+		g.flow(category, tableEndpointDNAT, priorityNormal, matches(svcNoEndpoint.match()),
+			g.toAgent(ServiceRejectController, meterServiceReject, ServiceRejectCategory)),
 		// The Endpoint that the client has an affinity to no longer exists.
 		g.flow(category, tableEndpointDNAT, priorityLow, matches(serviceSelected.match()),
 			serviceToSelect.load(), of.Resubmit{Table: g.id(tableServiceLB)}),

@@ -52,7 +52,7 @@ func BenchmarkServiceScale(b *testing.B) {
 			b.ReportMetric(residentMiB(b, bridge.OVS)-resident, "vswitchd-MiB")
 			b.ReportMetric(float64((vswitchdTime(b, bridge.OVS) - used).Milliseconds()), "vswitchd-cpu-ms")
 			began := time.Now()
-			require.NoError(b, bridge.c.ReplayFlows())
+			require.NoError(b, bridge.c.ReplayFlows(func() {}))
 			b.ReportMetric(float64(time.Since(began).Milliseconds()), "replay-ms")
 		}
 	})

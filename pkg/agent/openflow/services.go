@@ -4,7 +4,6 @@
 package openflow
 
 import (
-	"math"
 	"slices"
 	"sync"
 
@@ -90,9 +89,8 @@ func (*services) baseFlows(g *generator) []of.Flow {
 }
 
 func (*services) meters(g *generator) []of.MeterEntry {
-	if !g.features.AntreaProxy || !g.meters || g.features.PacketInRate == 0 {
+	if !g.features.AntreaProxy {
 		return nil
 	}
-	rate := g.features.PacketInRate
-	return []of.MeterEntry{{ID: meterServiceReject, Rate: rate, Burst: uint32(min(2*uint64(rate), math.MaxUint32))}}
+	return g.packetInMeters(meterServiceReject)
 }

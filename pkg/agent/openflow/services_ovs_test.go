@@ -76,12 +76,12 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	require.Equal(t, renderGroups(t, inMemory, fake), renderGroups(t, c, c.connection.(of.Switch)))
 	meters, err := c.connection.(of.Switch).DumpMeters(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []of.MeterEntry{{ID: 259, Rate: 5000, Burst: 10000}}, meters)
+	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
 
 	want := contents(t, o, c)
 	installServices(t, c)
 	require.Equal(t, want, contents(t, o, c), "installing again changes nothing")
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, want, contents(t, o, c), "replay in place")
 	for _, p := range someServices() {
 		require.NoError(t, c.UninstallService(p.Name))
@@ -107,7 +107,7 @@ func TestServicesAfterSwitchRestart(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("no reconnection")
 	}
-	require.NoError(t, c.ReplayFlows())
+	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, want, contents(t, o, c))
 }
 

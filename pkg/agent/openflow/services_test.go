@@ -188,7 +188,7 @@ func TestEndpointsAreShared(t *testing.T) {
 		require.NoError(t, step.change(), step.name)
 		require.ElementsMatch(t, step.want, endpoints(), step.name)
 		want := fake.Flows()
-		require.NoError(t, c.ReplayFlows())
+		require.NoError(t, c.ReplayFlows(func() {}))
 		require.Equal(t, want, fake.Flows(), step.name)
 	}
 	require.Equal(t, base, fake.Flows())
@@ -362,7 +362,7 @@ func TestFailedServiceChangeLeavesEverythingAsBefore(t *testing.T) {
 				require.Equal(t, before, fake.Flows())
 				require.Equal(t, groups, renderGroups(t, c, fake))
 				require.Equal(t, keys, c.GetServiceFlowKeys(clusterPort().Name))
-				require.NoError(t, c.ReplayFlows())
+				require.NoError(t, c.ReplayFlows(func() {}))
 				require.Equal(t, before, fake.Flows())
 				require.Equal(t, groups, renderGroups(t, c, fake))
 				require.NoError(t, test.change(c))

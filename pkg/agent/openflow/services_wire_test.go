@@ -222,7 +222,7 @@ func testOpenConnectionsKeepTheirEndpoint(t *testing.T, w *wire) {
 		func() error { return w.c.InstallService(clusterPort(elsewhereEndpoint)) },
 		func() error { return w.c.InstallService(clusterPort()) },
 		func() error { return w.c.UninstallService(clusterPort().Name) },
-		w.c.ReplayFlows,
+		func() error { return replay(w.c) },
 		w.c.DeleteStaleFlows,
 	} {
 		require.NoError(t, change())

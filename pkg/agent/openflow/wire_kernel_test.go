@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -100,6 +101,7 @@ func eachDatapath(t *testing.T, test func(*testing.T, *wire)) {
 		if _, err := netlink.GenlFamilyGet("ovs_datapath"); err != nil {
 			t.Skipf("this machine has no Open vSwitch in its kernel: %v", err)
 		}
+		waitUptime(t)
 		// The thread stays in its new namespace, and ends with the test.
 		runtime.LockOSThread()
 		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
@@ -107,4 +109,17 @@ func eachDatapath(t *testing.T, test func(*testing.T, *wire)) {
 		require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0))
 		test(t, newWire(t, true))
 	})
+}
+
+// waitUptime waits until Open vSwitch 3.1 can be started: in the first 10 s after boot it computes 0 handler threads, and loses every upcall.
+func waitUptime(t *testing.T) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		text, err := os.ReadFile("/proc/uptime")
+		require.NoError(c, err)
+		var seconds float64
+		_, err = fmt.Sscan(string(text), &seconds)
+		require.NoError(c, err)
+		require.Greater(c, seconds, 10.0)
+	}, 20*time.Second, 100*time.Millisecond)
 }

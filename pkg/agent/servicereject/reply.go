@@ -7,26 +7,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 )
 
 // Sizes of headers.
 const (
-	ethernetSize = 14
-	ipv4Size     = 20
-	ipv6Size     = 40
-	tcpSize      = 20
-	icmpSize     = 8
-)
-
-const (
-	etherTypeIPv4 = 0x0800
-	etherTypeIPv6 = 0x86dd
-
-	protocolICMP   = 1
-	protocolTCP    = 6
-	protocolUDP    = 17
-	protocolICMPv6 = 58
-	protocolSCTP   = 132
+	tcpSize  = 20
+	icmpSize = 8
 )
 
 // Flags of TCP (RFC 9293, section 3.1).
@@ -50,20 +38,20 @@ func Reply(frame []byte) ([]byte, error) {
 	var protocol uint8
 	var payload []byte
 	switch {
-	case p.protocol == protocolTCP:
-		protocol = protocolTCP
+	case p.Protocol == ippacket.TCP:
+		protocol = ippacket.TCP
 		payload, err = p.reset()
-	case (p.protocol == protocolUDP || p.protocol == protocolSCTP) && len(p.transport) < icmpSize:
-		err = fmt.Errorf("packet of protocol %d has %d bytes behind the IP header: want at least %d", p.protocol, len(p.transport), icmpSize)
-	case p.protocol == protocolUDP || p.protocol == protocolSCTP:
+	case (p.Protocol == ippacket.UDP || p.Protocol == ippacket.SCTP) && len(p.Transport) < icmpSize:
+		err = fmt.Errorf("packet of protocol %d has %d bytes behind the IP header: want at least %d", p.Protocol, len(p.Transport), icmpSize)
+	case p.Protocol == ippacket.UDP || p.Protocol == ippacket.SCTP:
 		protocol, payload = p.portUnreachable()
 	default:
-		err = fmt.Errorf("packet of IP protocol %d: want TCP, UDP or SCTP", p.protocol)
+		err = fmt.Errorf("packet of IP protocol %d: want TCP, UDP or SCTP", p.Protocol)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if p.src.Is4() {
+	if p.Src.Is4() {
 		return p.ipv4(protocol, payload), nil
 	}
 	return p.ipv6(protocol, payload), nil
@@ -72,10 +60,10 @@ func Reply(frame []byte) ([]byte, error) {
 // ipv4 returns the frame of an answer. It has no fragments, so its identification has no meaning (RFC 6864).
 func (p *packet) ipv4(protocol uint8, payload []byte) []byte {
 	b := append(p.ethernet(), 0x45, 0)
-	b = binary.BigEndian.AppendUint16(b, uint16(ipv4Size+len(payload)))
+	b = binary.BigEndian.AppendUint16(b, uint16(ippacket.IPv4Size+len(payload)))
 	b = append(b, 0, 0, 0x40, 0, hopLimit, protocol, 0, 0)
-	b = append(append(b, p.dst.AsSlice()...), p.src.AsSlice()...)
-	binary.BigEndian.PutUint16(b[ethernetSize+10:], ^sum(0, b[ethernetSize:]))
+	b = append(append(b, p.Dst.AsSlice()...), p.Src.AsSlice()...)
+	binary.BigEndian.PutUint16(b[ippacket.EthernetSize+10:], ^sum(0, b[ippacket.EthernetSize:]))
 	return append(b, payload...)
 }
 
@@ -83,20 +71,20 @@ func (p *packet) ipv6(protocol uint8, payload []byte) []byte {
 	b := append(p.ethernet(), 0x60, 0, 0, 0)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(payload)))
 	b = append(b, protocol, hopLimit)
-	b = append(append(b, p.dst.AsSlice()...), p.src.AsSlice()...)
+	b = append(append(b, p.Dst.AsSlice()...), p.Src.AsSlice()...)
 	return append(b, payload...)
 }
 
 // ethernet is the header of an answer.
 func (p *packet) ethernet() []byte {
-	b := make([]byte, 0, ethernetSize+ipv6Size+maxICMPv6)
-	b = append(append(b, p.frame[6:12]...), p.frame[0:6]...)
-	return append(b, p.frame[12:14]...)
+	b := make([]byte, 0, ippacket.EthernetSize+ippacket.IPv6Size+maxICMPv6)
+	b = append(append(b, p.Frame[6:12]...), p.Frame[0:6]...)
+	return append(b, p.Frame[12:14]...)
 }
 
 // reset returns the segment that ends a connection which does not exist (RFC 9293, section 3.10.7.1).
 func (p *packet) reset() ([]byte, error) {
-	t := p.transport
+	t := p.Transport
 	if len(t) < tcpSize || int(t[12]>>4)*4 < tcpSize || int(t[12]>>4)*4 > len(t) {
 		return nil, fmt.Errorf("TCP segment of %d bytes: it has no complete header", len(t))
 	}
@@ -121,33 +109,33 @@ func (p *packet) reset() ([]byte, error) {
 		b = append(b, tcpSize/4<<4, flagRST|flagACK)
 	}
 	b = append(b, 0, 0, 0, 0, 0, 0)
-	binary.BigEndian.PutUint16(b[16:], ^sum(p.pseudoHeader(protocolTCP, len(b)), b))
+	binary.BigEndian.PutUint16(b[16:], ^sum(p.pseudoHeader(ippacket.TCP, len(b)), b))
 	return b, nil
 }
 
 // An ICMP error has as much of the packet as fits into 576 bytes (RFC 1812, section 4.3.2.3), an ICMPv6 error as fits into the least
 // MTU, 1280 (RFC 4443, section 3.1).
 const (
-	maxICMPv4 = 576 - ipv4Size
-	maxICMPv6 = 1280 - ipv6Size
+	maxICMPv4 = 576 - ippacket.IPv4Size
+	maxICMPv6 = 1280 - ippacket.IPv6Size
 )
 
 // portUnreachable returns the message (RFC 792, type 3, code 3; RFC 4443, type 1, code 4).
 func (p *packet) portUnreachable() (protocol uint8, message []byte) {
-	if p.src.Is4() {
-		b := append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, p.ip[:min(len(p.ip), maxICMPv4-icmpSize)]...)
+	if p.Src.Is4() {
+		b := append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, p.IP[:min(len(p.IP), maxICMPv4-icmpSize)]...)
 		binary.BigEndian.PutUint16(b[2:], ^sum(0, b))
-		return protocolICMP, b
+		return ippacket.ICMP, b
 	}
-	b := append([]byte{1, 4, 0, 0, 0, 0, 0, 0}, p.ip[:min(len(p.ip), maxICMPv6-icmpSize)]...)
-	binary.BigEndian.PutUint16(b[2:], ^sum(p.pseudoHeader(protocolICMPv6, len(b)), b))
-	return protocolICMPv6, b
+	b := append([]byte{1, 4, 0, 0, 0, 0, 0, 0}, p.IP[:min(len(p.IP), maxICMPv6-icmpSize)]...)
+	binary.BigEndian.PutUint16(b[2:], ^sum(p.pseudoHeader(ippacket.ICMPv6, len(b)), b))
+	return ippacket.ICMPv6, b
 }
 
 // pseudoHeader is the sum of the pseudo-header of an answer (RFC 9293, section 3.1; RFC 8200, section 8.1). Addresses may be in either
 // order.
 func (p *packet) pseudoHeader(protocol uint8, length int) uint32 {
-	return partial(partial(uint32(protocol)+uint32(length), p.src), p.dst)
+	return partial(partial(uint32(protocol)+uint32(length), p.Src), p.Dst)
 }
 
 func partial(total uint32, addr netip.Addr) uint32 { return add(total, addr.AsSlice()) }

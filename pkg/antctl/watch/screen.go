@@ -90,6 +90,9 @@ func (w *Watch) head(s *screen) {
 	if st.State == api.StateUnavailable {
 		return
 	}
+	if st.OpenVSwitchAway != nil {
+		s.strong("Open vSwitch is %s", st.OpenVSwitchAway)
+	}
 	pods := fmt.Sprintf("local Pods %d", st.Endpoints)
 	if st.PodsOnOVS > 0 {
 		pods += fmt.Sprintf(" (and %d kept on Open vSwitch)", st.PodsOnOVS)

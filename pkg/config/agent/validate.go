@@ -99,6 +99,9 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	inRange("clusterPort", int64(c.ClusterPort), 1, 65535)
 	inRange("wireGuard.port", int64(c.WireGuard.Port), 1, 65535)
 	inRange("packetInRate", int64(c.PacketInRate), 1, 1<<31-1)
+	inRange("auditLogging.maxSize", int64(c.AuditLogging.MaxSize), 1, 1<<31-1)
+	inRange("auditLogging.maxBackups", int64(*c.AuditLogging.MaxBackups), 0, 1<<31-1)
+	inRange("auditLogging.maxAge", int64(*c.AuditLogging.MaxAge), 0, 1<<31-1)
 	if c.DefaultMTU != 0 {
 		// 576 is what every IPv4 host must be able to reassemble (RFC 791), 65000 Antrea's upper limit.
 		inRange("defaultMTU", int64(c.DefaultMTU), 576, 65000)

@@ -87,6 +87,8 @@ func TestValidateRefuses(t *testing.T) {
 		{"tunnel port", "tunnelPort: 70000", []string{"tunnelPort: 70000 is out of range; allowed: 0 to 65535"}},
 		{"API port", "apiPort: -1", []string{"apiPort: -1 is out of range"}},
 		{"MTU", "defaultMTU: 100", []string{"defaultMTU: 100 is out of range; allowed: 576 to 65000"}},
+		{"audit log, size", "auditLogging: {maxSize: -1}", []string{"auditLogging.maxSize: -1 is out of range; allowed: 1 to 2147483647"}},
+		{"audit log, files", "auditLogging: {maxBackups: -1, maxAge: -1}", []string{"auditLogging.maxBackups: -1 is out of range", "auditLogging.maxAge: -1 is out of range"}},
 		{"gateway name", "hostGateway: a-very-long-gateway-name", []string{"hostGateway", "at most 15 characters"}},
 		{"Pod CIDR", "podCIDRs: 10.10.0.0", []string{`podCIDRs: "10.10.0.0" is not a CIDR`}},
 		{"skipped Service", "antreaProxy: {skipServices: [kube-system/kube-dns, 10.96.0.10, 'fd00::1', kube-dns]}", []string{`antreaProxy.skipServices: "kube-dns" is not a Service; allowed: namespace/name`}},

@@ -33,12 +33,9 @@ const (
 // Ports are the names of the devices in the datapath in the current network namespace, its own excepted. Found is false if there is no
 // datapath; then nothing else has been asked, which would load the kernel module.
 func Ports() (ports []string, found bool, err error) {
-	device, err := netlink.LinkByName(Name)
-	if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("look for the datapath %s: %w", Name, err)
+	device, err := find()
+	if device == nil || err != nil {
+		return nil, false, err
 	}
 	req, err := request(vportFamily, vportVersion, commandGet, device.Attrs().Index, unix.NLM_F_DUMP)
 	if err != nil {
@@ -58,6 +55,24 @@ func Ports() (ports []string, found bool, err error) {
 		}
 	}
 	return ports, true, nil
+}
+
+// Exists tells whether there is a datapath in the current network namespace.
+func Exists() (bool, error) {
+	device, err := find()
+	return device != nil, err
+}
+
+// find returns the device of the datapath, nil if there is none.
+func find() (netlink.Link, error) {
+	device, err := netlink.LinkByName(Name)
+	if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the datapath %s: %w", Name, err)
+	}
+	return device, nil
 }
 
 // Delete deletes the datapath with its flows, meters and internal ports. Other devices are only released.

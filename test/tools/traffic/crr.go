@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +27,11 @@ type connectRequestResponse struct {
 	duration time.Duration
 	// longEvery makes every n-th connection a long one, 0 for none; longRequests is the number of its requests.
 	longEvery, longRequests int
+	// timeout is for each step of a connection.
+	timeout time.Duration
+	// tolerant counts connections that fail as lost. Otherwise the first one is the end.
+	tolerant bool
+	pacing
 }
 
 // The meaning of a request's byte.
@@ -38,13 +45,16 @@ func crrCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "crr", Short: "Make one connection after the other to a crr-server", Args: cobra.NoArgs, RunE: run(c.run)}
 	f := cmd.Flags()
 	f.StringVar(&c.to, "to", "", "address:port of the crr-server")
-	f.DurationVar(&c.duration, "duration", 10*time.Second, "how long")
+	f.DurationVar(&c.duration, "duration", 10*time.Second, "how long; 0 for until SIGTERM")
 	f.IntVar(&c.longEvery, "long-every", 0, "every n-th connection has more than one request; 0 for none")
 	f.IntVar(&c.longRequests, "long-requests", 1000, "number of requests of these connections")
+	f.DurationVar(&c.timeout, "timeout", progressTimeout, "how long each step of a connection may take")
+	f.BoolVar(&c.tolerant, "tolerant", false, "count connections that fail as lost, and go on")
+	c.pacing.add(f, "connections")
 	return cmd
 }
 
-func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.RR, error) {
+func (c *connectRequestResponse) run(ctx context.Context, status io.Writer) (report.RR, error) {
 	var result report.RR
 	if c.longEvery > 0 && c.longRequests < 1 {
 		return result, fmt.Errorf("--long-requests=%d: a connection needs one request at least", c.longRequests)
@@ -55,16 +65,25 @@ func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.R
 	}
 	var samples []time.Duration
 	begin := time.Now()
-	for time.Since(begin) < c.duration && ctx.Err() == nil {
+	c.begin(begin)
+	for (c.duration == 0 || time.Since(begin) < c.duration) && c.wait(ctx) {
 		opened := time.Now()
 		requests := 1
 		if c.longEvery > 0 && (len(samples)+1)%c.longEvery == 0 {
 			requests = c.longRequests
 		}
-		if err := transact(to, family, requests); err != nil {
+		switch err := transact(to, family, requests, c.timeout); {
+		case err == nil:
+			samples = append(samples, time.Since(opened))
+		case !c.tolerant:
 			return result, fmt.Errorf("connection %d to %s: %w", len(samples), c.to, err)
+		default:
+			result.Lost++
+			fmt.Fprintf(status, "failed after %v: %v\n", time.Since(opened).Round(time.Millisecond), err)
 		}
-		samples = append(samples, time.Since(opened))
+		if c.isDue() {
+			writeProgress(status, len(samples), len(samples)+result.Lost, result.Lost)
+		}
 	}
 	result.Transactions = len(samples)
 	result.PerSecond = float64(len(samples)) / time.Since(begin).Seconds()
@@ -74,8 +93,8 @@ func (c *connectRequestResponse) run(ctx context.Context, _ io.Writer) (report.R
 
 // transact makes one connection with this number of requests, one after the other, and waits for the server to close it. The
 // server then has the TIME_WAIT state, so that the client does not run out of ports.
-func transact(to unix.Sockaddr, family, requests int) error {
-	fd, err := streamSocket(family, progressTimeout)
+func transact(to unix.Sockaddr, family, requests int, timeout time.Duration) error {
+	fd, err := streamSocket(family, timeout)
 	if err != nil {
 		return err
 	}
@@ -85,7 +104,7 @@ func transact(to unix.Sockaddr, family, requests int) error {
 		err = unix.Connect(fd, to)
 	}
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return fmt.Errorf("connect from port %d: %w", localPort(fd), err)
 	}
 	b := [1]byte{moreRequests}
 	for i := range requests {
@@ -112,6 +131,17 @@ func transact(to unix.Sockaddr, family, requests int) error {
 	return nil
 }
 
+// localPort returns the port of a socket, 0 if it has none.
+func localPort(fd int) int {
+	switch address, _ := unix.Getsockname(fd); a := address.(type) {
+	case *unix.SockaddrInet4:
+		return a.Port
+	case *unix.SockaddrInet6:
+		return a.Port
+	}
+	return 0
+}
+
 // readByte reads a byte; 0 means the end.
 func readByte(fd int, b []byte) (n int, err error) {
 	for err = unix.EINTR; err == unix.EINTR; {
@@ -121,20 +151,24 @@ func readByte(fd int, b []byte) (n int, err error) {
 }
 
 // crrServer answers each byte of a connection and closes after the last one.
-type crrServer struct{ listen string }
+type crrServer struct {
+	listen string
+	// concurrent serves all connections at the same time, each as long as it takes. That costs more.
+	concurrent bool
+}
 
 func crrServerCommand() *cobra.Command {
 	var s crrServer
 	cmd := &cobra.Command{Use: "crr-server", Short: "Answer the requests of crr", Args: cobra.NoArgs, RunE: run(s.run)}
 	cmd.Flags().StringVar(&s.listen, "listen", "", "address:port")
+	cmd.Flags().BoolVar(&s.concurrent, "concurrent", false, fmt.Sprintf("serve connections at the same time, and wait for a request for %v instead of %v", progressTimeout, acceptTimeout))
 	return cmd
 }
 
 // acceptTimeout is how often the server checks whether it should end, and how long it waits for a request.
 const acceptTimeout = time.Second
 
-func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, error) {
-	var result report.Echo
+func (s *crrServer) run(ctx context.Context, status io.Writer) (result report.Echo, err error) {
 	at, family, err := socketAddress(s.listen)
 	if err != nil {
 		return result, err
@@ -148,7 +182,12 @@ func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, err
 		return result, fmt.Errorf("listen at %s: %w", s.listen, err)
 	}
 	fmt.Fprintln(status, "ready", s.listen)
-	var b [1]byte
+	var answered atomic.Uint64
+	var serving sync.WaitGroup
+	defer func() {
+		serving.Wait()
+		result.Packets, result.Bytes = answered.Load(), answered.Load()
+	}()
 	for ctx.Err() == nil {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
 		if err != nil {
@@ -157,19 +196,34 @@ func (s *crrServer) run(ctx context.Context, status io.Writer) (report.Echo, err
 			}
 			return result, fmt.Errorf("accept: %w", err)
 		}
-		for b[0] = moreRequests; b[0] != lastRequest; {
-			if n, err := readByte(fd, b[:]); n != 1 || err != nil {
-				break
-			}
-			if _, err := unix.Write(fd, b[:]); err != nil {
-				break
-			}
-			result.Packets++
-			result.Bytes++
+		if !s.concurrent {
+			answer(fd, &answered)
+			unix.Close(fd)
+			continue
 		}
-		unix.Close(fd)
+		if err := setTimeout(fd, progressTimeout); err != nil {
+			return result, errors.Join(err, unix.Close(fd))
+		}
+		serving.Go(func() {
+			defer unix.Close(fd)
+			defer context.AfterFunc(ctx, func() { _ = unix.Shutdown(fd, unix.SHUT_RDWR) })() // the client may have closed it
+			answer(fd, &answered)
+		})
 	}
 	return result, nil
+}
+
+// answer answers the requests of a connection.
+func answer(fd int, answered *atomic.Uint64) {
+	for b := [1]byte{moreRequests}; b[0] != lastRequest; {
+		if n, err := readByte(fd, b[:]); n != 1 || err != nil {
+			return
+		}
+		if _, err := unix.Write(fd, b[:]); err != nil {
+			return
+		}
+		answered.Add(1)
+	}
 }
 
 // streamSocket returns a blocking TCP socket whose calls end after timeout. Because of the timeout they also end with EINTR
@@ -178,14 +232,21 @@ func streamSocket(family int, timeout time.Duration) (fd int, err error) {
 	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return 0, fmt.Errorf("socket: %w", err)
 	}
+	if err := setTimeout(fd, timeout); err != nil {
+		unix.Close(fd)
+		return 0, err
+	}
+	return fd, nil
+}
+
+func setTimeout(fd int, timeout time.Duration) error {
 	limit := unix.NsecToTimeval(timeout.Nanoseconds())
 	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &limit); err != nil {
-			unix.Close(fd)
-			return 0, fmt.Errorf("set a timeout of %v: %w", timeout, err)
+			return fmt.Errorf("set a timeout of %v: %w", timeout, err)
 		}
 	}
-	return fd, nil
+	return nil
 }
 
 func socketAddress(address string) (_ unix.Sockaddr, family int, err error) {

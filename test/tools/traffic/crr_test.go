@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,33 @@ func TestLongConnections(t *testing.T) {
 	require.EqualValues(t, result.Transactions+result.Transactions/3*9, answered.Packets)
 	_, err = end[report.RR](t, start(t, "crr", "--to="+address, "--long-every=3", "--long-requests=0"))
 	require.ErrorContains(t, err, "--long-requests=0")
+}
+
+func TestConcurrentConnections(t *testing.T) {
+	address := "127.0.0.1:" + freePort(t)
+	server, _ := startServer(t, "crr-server", "--concurrent", "--listen="+address)
+	idle, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	defer idle.Close()
+	client := start(t, "crr", "--to="+address, "--duration=0", "--rate=200", "--progress=10ms")
+	client.waitFor(t, `received [1-9]\d* of \d+, 0 late`)
+	client.stop()
+	_, err = end[report.RR](t, client)
+	require.NoError(t, err)
+	server.stop() // although a connection is open
+	_, err = end[report.Echo](t, server)
+	require.NoError(t, err)
+}
+
+func TestTolerantClientCountsFailures(t *testing.T) {
+	client := start(t, "crr", "--to=127.0.0.1:"+freePort(t), "--duration=0", "--tolerant", "--rate=200", "--progress=10ms")
+	client.waitFor(t, `failed after .* connect from port \d+: connection refused`)
+	client.waitFor(t, `received 0 of \d+, [1-9]\d* late`)
+	client.stop()
+	result, err := end[report.RR](t, client)
+	require.NoError(t, err)
+	require.Zero(t, result.Transactions)
+	require.Positive(t, result.Lost)
 }
 
 func TestConnectRequestResponseWithoutServer(t *testing.T) {

@@ -27,6 +27,7 @@ type requestResponse struct {
 	proto, to string
 	duration  time.Duration
 	size      int
+	pacing
 }
 
 func rrCommand() *cobra.Command {
@@ -35,8 +36,9 @@ func rrCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&r.proto, "proto", "tcp", "tcp or udp")
 	f.StringVar(&r.to, "to", "", "address:port of the echo")
-	f.DurationVar(&r.duration, "duration", 10*time.Second, "how long")
+	f.DurationVar(&r.duration, "duration", 10*time.Second, "how long; 0 for until SIGTERM")
 	f.IntVar(&r.size, "size", 64, "bytes of request and response, at least 8")
+	r.pacing.add(f, "transactions")
 	return cmd
 }
 
@@ -57,7 +59,8 @@ func (r *requestResponse) run(ctx context.Context, status io.Writer) (report.RR,
 	copyContent(request)
 	var samples []time.Duration
 	begin := time.Now()
-	for number := uint64(0); time.Since(begin) < r.duration && ctx.Err() == nil; number++ {
+	r.begin(begin)
+	for number := uint64(0); (r.duration == 0 || time.Since(begin) < r.duration) && r.wait(ctx); number++ {
 		binary.BigEndian.PutUint64(request, number)
 		sent := time.Now()
 		err := r.transact(conn, request, response)
@@ -69,6 +72,15 @@ func (r *requestResponse) run(ctx context.Context, status io.Writer) (report.RR,
 			result.Lost++
 		default:
 			return result, fmt.Errorf("transaction %d with %s: %w", number, r.to, err)
+		}
+		if r.isDue() {
+			late := result.Lost
+			if tcp, ok := conn.(*net.TCPConn); ok {
+				if late, err = lostSegments(tcp); err != nil && ctx.Err() == nil {
+					return result, err
+				}
+			}
+			writeProgress(status, len(samples), len(samples)+result.Lost, late)
 		}
 	}
 	result.Transactions = len(samples)

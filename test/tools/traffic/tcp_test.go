@@ -61,6 +61,25 @@ func TestSenderKeepsRateAndDuration(t *testing.T) {
 	require.LessOrEqual(t, float64(sent.Bytes), 1.1e6*time.Since(begin).Seconds(), "a busy machine makes it slower, nothing faster")
 }
 
+func TestSenderTellsItsProgress(t *testing.T) {
+	_, address := startServer(t, "tcp-sink", "--listen=127.0.0.1:0")
+	sender := start(t, "tcp-send", "--to="+address, "--rate=100000", "--progress=10ms")
+	sender.waitFor(t, `received ([1-9]\d*) of \d+, 0 late`)
+	sender.stop()
+	_, err := end[report.Send](t, sender)
+	require.NoError(t, err)
+}
+
+// TestLostSegments: what came twice was not lost.
+func TestLostSegments(t *testing.T) {
+	info := &unix.TCPInfo{Total_retrans: 5, Dsack_dups: 3, Data_segs_out: 25, Delivered: 19}
+	require.Equal(t, 2, lostOf(info))
+	delivered, sent := deliveredSegments(info)
+	require.Equal(t, 18, delivered)
+	require.Equal(t, 20, sent)
+	require.Zero(t, lostOf(&unix.TCPInfo{Total_retrans: 1, Dsack_dups: 2}))
+}
+
 func TestHeldConnectionEndsInOrderWhenInterrupted(t *testing.T) {
 	_, address := startServer(t, "tcp-sink", "--listen=127.0.0.1:0")
 	sender := start(t, "tcp-send", "--to="+address, "--bytes=1000", "--hold")

@@ -32,6 +32,8 @@ type tcpSend struct {
 	hold bool
 	// reset ends the connection with RST instead of FIN.
 	reset bool
+	// progress is how often the progress is written, 0 for never.
+	progress time.Duration
 }
 
 func tcpSendCommand() *cobra.Command {
@@ -46,6 +48,7 @@ func tcpSendCommand() *cobra.Command {
 	f.IntVar(&s.tos, "tos", -1, "type of service byte (TCP keeps the ECN bits for itself)")
 	f.BoolVar(&s.hold, "hold", false, "keep the connection open after the last byte until SIGTERM")
 	f.BoolVar(&s.reset, "reset", false, "end with RST")
+	f.DurationVar(&s.progress, "progress", 0, "how often to write \"received NUMBER of NUMBER, NUMBER late\" to stderr: segments that were acknowledged, sent, lost")
 	return cmd
 }
 
@@ -68,7 +71,7 @@ func (s *tcpSend) run(ctx context.Context, status io.Writer) (report.Send, error
 	result.Local, result.Remote = conn.LocalAddr().String(), conn.RemoteAddr().String()
 	fmt.Fprintln(status, "connected", result.Local, result.Remote)
 
-	if err := s.send(ctx, conn, &result.Stream); err != nil {
+	if err := s.send(ctx, conn, &result.Stream, status); err != nil {
 		result.End = endOf(context.Background(), err)
 		return result, fmt.Errorf("sending to %s after %d bytes: %w", s.to, result.Bytes, err)
 	}
@@ -98,13 +101,14 @@ func (s *tcpSend) run(ctx context.Context, status io.Writer) (report.Send, error
 	return result, nil
 }
 
-func (s *tcpSend) send(ctx context.Context, conn *net.TCPConn, stream *report.Stream) error {
+func (s *tcpSend) send(ctx context.Context, conn *net.TCPConn, stream *report.Stream, status io.Writer) error {
 	begin := time.Now()
 	chunk := maxChunk
 	if s.rate > 0 {
 		chunk = int(min(uint64(maxChunk), max(1, s.rate/100))) // 100 chunks per second
 	}
 	last := begin
+	pacing := pacing{progress: s.progress, reported: begin}
 	var stall time.Duration
 	defer func() { finish(stream, last.Sub(begin), stall) }()
 	for s.bytes == 0 || stream.Bytes < s.bytes {
@@ -132,6 +136,14 @@ func (s *tcpSend) send(ctx context.Context, conn *net.TCPConn, stream *report.St
 		last = now
 		if err != nil {
 			return err
+		}
+		if pacing.isDue() {
+			info, err := tcpInfo(conn)
+			if err != nil {
+				return err
+			}
+			delivered, sent := deliveredSegments(info)
+			writeProgress(status, delivered, sent, lostOf(info))
 		}
 	}
 	return nil

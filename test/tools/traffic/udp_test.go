@@ -122,6 +122,44 @@ func TestPingUntilInterrupted(t *testing.T) {
 	require.EqualValues(t, ping.Sent, echoed.Packets)
 }
 
+func TestPingProgressCountsLateRequests(t *testing.T) {
+	_, address := startServer(t, "udp-echo", "--listen=127.0.0.1:0", "--answers=3")
+	ping := start(t, "udp-ping", "--to="+address, "--rate=100", "--progress=10ms")
+	ping.waitFor(t, `received 3 of \d+, [1-9]\d* late`)
+	ping.stop()
+	_, err := end[report.Ping](t, ping)
+	require.NoError(t, err)
+}
+
+// TestLateReply: a late reply is not late any more.
+func TestLateReply(t *testing.T) {
+	c := &pingCounter{size: pingHeader}
+	at := time.Now()
+	for range 3 {
+		c.sent(at)
+	}
+	reply := func(number byte) []byte {
+		packet := make([]byte, pingHeader)
+		packet[pingHeader-1] = number
+		return packet
+	}
+	require.Zero(t, c.lateBy(at))
+	c.reply(reply(1), at)
+	require.Equal(t, 2, c.lateBy(at.Add(time.Second)))
+	c.reply(reply(0), at.Add(time.Second))
+	require.Equal(t, 1, c.lateBy(at.Add(time.Second)))
+}
+
+func TestPacedTransactions(t *testing.T) {
+	_, address := startServer(t, "tcp-echo", "--listen=127.0.0.1:0")
+	client := start(t, "rr", "--to="+address, "--duration=0", "--rate=100", "--progress=10ms")
+	client.waitFor(t, `received [1-9]\d* of \d+, 0 late`)
+	client.stop()
+	result, err := end[report.RR](t, client)
+	require.NoError(t, err)
+	require.Positive(t, result.Transactions)
+}
+
 func TestTransactions(t *testing.T) {
 	for _, proto := range []string{"tcp", "udp"} {
 		t.Run(proto, func(t *testing.T) {

@@ -29,6 +29,8 @@ const (
 	pingGrace = 3 * time.Second
 	// pingImpatience is how long a full window delays the next request: lost requests would fill it forever.
 	pingImpatience = time.Second
+	// pingLate is when progress calls a request without a reply late. The reply may still come.
+	pingLate = time.Second
 	// maxLosses bounds the report.
 	maxLosses = 100
 )
@@ -58,7 +60,7 @@ func udpPingCommand() *cobra.Command {
 	f.IntVar(&p.count, "count", 0, "number of datagrams to send; 0 for no limit")
 	f.IntVar(&p.tos, "tos", -1, "type of service byte")
 	f.BoolVar(&p.dontFragment, "df", false, "set DF")
-	f.DurationVar(&p.progress, "progress", 0, "how often to write \"received NUMBER of NUMBER\" to stderr")
+	f.DurationVar(&p.progress, "progress", 0, "how often to write \"received NUMBER of NUMBER, NUMBER late\" to stderr")
 	return cmd
 }
 
@@ -111,7 +113,7 @@ func (p *udpPing) send(ctx context.Context, conn net.Conn, c *pingCounter, statu
 		if now := time.Now(); p.progress > 0 && now.Sub(reported) >= p.progress {
 			reported = now
 			received, sent := c.progress()
-			fmt.Fprintf(status, "received %d of %d\n", received, sent)
+			fmt.Fprintf(status, "received %d of %d, %d late\n", received, sent, c.lateBy(now.Add(-pingLate)))
 		}
 		due = due.Add(time.Duration(float64(time.Second) / p.rate))
 		if p.window > 0 && time.Now().After(due) {
@@ -148,6 +150,8 @@ type pingCounter struct {
 	reordered  int
 	corrupted  int
 	errors     int
+	// late is how many of the first counted requests have no reply.
+	counted, late int
 }
 
 func (c *pingCounter) sent(at time.Time) {
@@ -166,6 +170,18 @@ func (c *pingCounter) progress() (received, sent int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.received, len(c.sentAt)
+}
+
+// lateBy returns how many of the requests sent until then have no reply. Times must not decrease.
+func (c *pingCounter) lateBy(then time.Time) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ; c.counted < len(c.sentAt) && c.sentAt[c.counted].Before(then); c.counted++ {
+		if c.rtt[c.counted] == 0 {
+			c.late++
+		}
+	}
+	return c.late
 }
 
 // underWay returns the number of requests sent after the one that the newest reply answers.
@@ -204,6 +220,9 @@ func (c *pingCounter) reply(packet []byte, at time.Time) {
 		return
 	}
 	c.rtt[number] = max(at.Sub(c.sentAt[number]), 1)
+	if number < c.counted {
+		c.late--
+	}
 	if c.received > 0 {
 		if gap := at.Sub(c.last); gap > c.gap {
 			c.gap, c.gapBegan = gap, c.last

@@ -80,12 +80,23 @@ func (s *state) compileRule(np *v1beta2.NetworkPolicy, index int, rules map[rule
 		wanted := &wantedRule{index: index, PolicyRule: openflow.PolicyRule{
 			Direction: direction, AppliedTo: p.applied, Peers: p.peers, PeerAddresses: p.addresses, Services: p.services,
 		}}
+		if rule.EnableLogging {
+			wanted.LogReference = logReference(np)
+		}
 		if ports == noPorts {
 			wanted.Peers, wanted.PeerAddresses = nil, nil
 		}
 		rules[ruleKey{np.Name, hash, ports}] = wanted
 	}
 	return nil
+}
+
+// logReference names a policy in the audit log. It is never empty.
+func logReference(np *v1beta2.NetworkPolicy) string {
+	if np.SourceRef == nil {
+		return np.Name
+	}
+	return np.SourceRef.ToString()
 }
 
 // otherEnd returns the direction of a rule, and whom it allows to be at the other end.
@@ -183,8 +194,11 @@ func (s *state) splitEgress(services []v1beta2.Service, applied map[podName]appl
 	return parts, nil
 }
 
+// ruleHash does not depend on whether the rule is logged: it stays the same rule, with its counters and its connections.
 func ruleHash(rule *v1beta2.NetworkPolicyRule) (string, error) {
-	content, err := json.Marshal(rule)
+	unlogged := *rule
+	unlogged.EnableLogging = false
+	content, err := json.Marshal(&unlogged)
 	if err != nil {
 		return "", fmt.Errorf("hash the rule: %w", err)
 	}

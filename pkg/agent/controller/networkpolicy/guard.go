@@ -51,8 +51,11 @@ func (r *realized) guard(s *state, np *v1beta2.NetworkPolicy, wanted map[ruleKey
 		}
 	}
 	for _, d := range directionsOf(np) {
-		direction := policyDirections[d]
-		rules[ruleKey{np.Name, isolationRule, direction.String()}] = &wantedRule{PolicyRule: openflow.PolicyRule{Direction: direction, AppliedTo: pods}}
+		isolation := openflow.PolicyRule{Direction: policyDirections[d], AppliedTo: pods}
+		if slices.ContainsFunc(np.Rules, func(rule v1beta2.NetworkPolicyRule) bool { return rule.Direction == d && rule.EnableLogging }) {
+			isolation.LogReference = logReference(np)
+		}
+		rules[ruleKey{np.Name, isolationRule, isolation.Direction.String()}] = &wantedRule{PolicyRule: isolation}
 	}
 	return rules
 }

@@ -192,7 +192,7 @@ func testRefusedIsolation(t *testing.T, fail map[int]error, attempts int) {
 		require.NoError(t, r.connect(i))
 	}
 	require.NoError(t, r.pipeline.DeleteStaleFlows())
-	require.NoError(t, r.pipeline.ReplayFlows())
+	require.NoError(t, r.pipeline.ReplayFlows(func() {}))
 	require.False(t, isConnected(sw.Flows(), pod))
 
 	sw.refused = nil

@@ -4,7 +4,10 @@
 // Package api declares what the agent's path /oncache answers and antctl get oncache prints.
 package api
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // States of the cache.
 const (
@@ -43,10 +46,28 @@ type Status struct {
 	Nodes     int       `json:"nodes"`
 	Evictions Evictions `json:"evictions"`
 	Conntrack Conntrack `json:"conntrack"`
+	// OpenVSwitchAway is set while Open vSwitch cannot confirm entries.
+	OpenVSwitchAway *Absence `json:"openVSwitchAway,omitempty"`
 	// Programs counts packets by program and reason, without zeros.
 	Programs map[string]map[string]uint64 `json:"programs,omitempty"`
 	// MemoryBytes is the memory of all maps.
 	MemoryBytes uint64 `json:"memoryBytes,omitempty"`
+}
+
+// Absence says why Open vSwitch counts as away, for how long it has done so, and how much longer leases are held; 0: they end.
+type Absence struct {
+	Reason      string  `json:"reason"`
+	Seconds     float64 `json:"seconds"`
+	HeldSeconds float64 `json:"heldSeconds"`
+}
+
+// String is one line for people.
+func (a *Absence) String() string {
+	held := "leases end"
+	if a.HeldSeconds > 0 {
+		held = fmt.Sprintf("leases are held for %.0fs more", a.HeldSeconds)
+	}
+	return fmt.Sprintf("away for %.0fs, %s: %s", a.Seconds, held, a.Reason)
 }
 
 // DirectionStats are the flow entries and packets of one direction.

@@ -33,8 +33,11 @@ type Change struct {
 	// Services are addresses of Services for which the change matters as follows: from now on, connections of Pods to them may
 	// (true) or cannot (false) be opened to an Endpoint in the Pod network. That affects no flow that is established.
 	Services map[netip.Addr]bool
-	// All is set when the change may affect any flow, for example a replay of the whole pipeline.
+	// All is set when the change may affect any flow.
 	All bool
+	// Replay is set when the bundle also sends again everything that the switch should have already. If the switch accepts it, any flow
+	// may be affected: nobody knows what the switch had. If it does not, only what the other fields name is: the rest is as before.
+	Replay bool
 }
 
 // Mark is the content of the mark flows of one local Pod interface: from now on Open vSwitch writes Epoch (0..511) into packets

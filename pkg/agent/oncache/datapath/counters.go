@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Counters are packets since the maps were created, by program name, then by reason. Reasons that never occurred are
@@ -49,4 +51,19 @@ func (d *Datapath) Counters() (Counters, error) {
 		}
 	}
 	return out, nil
+}
+
+// Dropped is the number of packets that the programs had begun to change and could not finish, which can never be. It reads two counters only.
+func (d *Datapath) Dropped() (n uint64, err error) {
+	for _, program := range []object.BpfOncProgram{object.BpfOncProgramONC_EGRESS, object.BpfOncProgramONC_INGRESS} {
+		var perCPU []uint64
+		key := uint32(program)*uint32(object.BpfOncReasonONC_REASONS) + uint32(object.BpfOncReasonONC_DROPPED)
+		if err := d.objects.Counters.Lookup(key, &perCPU); err != nil {
+			return 0, fmt.Errorf("read a counter: %w", err)
+		}
+		for _, count := range perCPU {
+			n += count
+		}
+	}
+	return n, nil
 }

@@ -269,7 +269,7 @@ func (d *Datapath) flow(now moment, e ends, v object.BpfOncValidity, s object.Bp
 		Protocol:         e.protocol,
 		EndpointSlot:     int(v.Endpoint),
 		NodeSlot:         int(v.Node),
-		LeaseLeft:        time.Duration(int64(v.Lease-now.jiffies)) * d.jiffy,
+		LeaseLeft:        time.Duration(d.leaseLeft(now, &v)) * d.jiffy,
 		OwnProved:        v.Proved&1 != 0,
 		OtherProved:      v.Proved&2 != 0,
 		CurrentEverybody: v.AllGen == d.control.Elements[0].Generation,

@@ -12,10 +12,11 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// Reset withdraws all endpoints, Nodes, Pod networks and addresses of Services of an earlier agent and evicts all flows. Generations
+// Reset withdraws all endpoints, Nodes, Pod networks and addresses of Services of an earlier agent, evicts all flows, and lets leases end. Generations
 // continue.
 func (d *Datapath) Reset() error {
 	d.BumpAll()
+	d.Release()
 	for slot := range d.endpoints.Elements {
 		s := &d.endpoints.Elements[slot]
 		if generation, epoch := d.EndpointState(slot); s.Ifindex != 0 || epoch != 0 {

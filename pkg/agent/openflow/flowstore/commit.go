@@ -43,13 +43,18 @@ func (s *Store) SetPlanMarks(planMarks PlanMarks) { s.planMarks = planMarks }
 // Commit is the only way to change flows, except for CommitMarks. It tells the Interceptor, and sends one atomic bundle of the
 // plans, the marks that the Interceptor asks for, and the deletions of flows of former rounds (may be nil). The caches change only if
 // the switch accepts the bundle.
-func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Plan) (err error) {
+func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Plan) error {
+	return t.commitThen(func() {}, change, deletions, plans...)
+}
+
+// commitThen is Commit that calls then when the switch has accepted the bundle, before it tells the Interceptor.
+func (t Turn) commitThen(then func(), change coherency.Change, deletions []Deletion, plans ...Plan) (err error) {
 	s := t.store
 	resync := t.NeedsResync()
 	if err := s.endHits(change, resync, deletions, plans); err != nil {
 		return fmt.Errorf("end the hits of the former ONCache: %w", err)
 	}
-	change.All = change.All || resync || s.replacesFormer(plans)
+	change.All, change.Replay = change.All || s.replacesFormer(plans), resync
 	marks, end := s.interceptor.Begin(change)
 	finished := false
 	defer func() {
@@ -59,7 +64,9 @@ func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Pla
 		}
 		end(err)
 	}()
-	err = s.commitMarked(change, marks, resync, deletions, plans)
+	if err = s.commitMarked(change, marks, resync, deletions, plans); err == nil {
+		then()
+	}
 	finished = true
 	return err
 }
@@ -69,6 +76,13 @@ func (t Turn) Commit(change coherency.Change, deletions []Deletion, plans ...Pla
 func (t Turn) CommitEverything(deletions []Deletion, plans ...Plan) error {
 	t.store.setResync(true)
 	return t.Commit(coherency.Change{}, deletions, plans...)
+}
+
+// Replay sends the content of all caches, for a switch that has lost its flows, and then calls accepted. Until that returns, ONCache goes on with
+// what it has learned from the same flows before. If Replay fails, the next change sends everything.
+func (t Turn) Replay(accepted func()) error {
+	t.store.setResync(true)
+	return t.commitThen(accepted, coherency.Change{}, nil)
 }
 
 func (s *Store) commitMarked(change coherency.Change, marks []coherency.Mark, resync bool, deletions []Deletion, plans []Plan) error {

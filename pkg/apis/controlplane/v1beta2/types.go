@@ -4,6 +4,8 @@
 package v1beta2
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -46,6 +48,11 @@ type NetworkPolicyReference struct {
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name,omitempty"`
 	UID       types.UID         `json:"uid,omitempty"`
+}
+
+// ToString returns the reference as tables and the audit log show it.
+func (r *NetworkPolicyReference) ToString() string {
+	return fmt.Sprintf("%s:%s/%s", r.Type, r.Namespace, r.Name)
 }
 
 // Direction is the direction of traffic as the Pods that a policy applies to see it.

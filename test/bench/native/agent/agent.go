@@ -62,7 +62,8 @@ func Run(ctx context.Context, c Config) error {
 	w := newWorld(c)
 	config := oncache.Config{
 		PinPath: c.PinPath, MaxFlows: c.MaxFlows, IPv6: c.PodIP.Is6(), Lease: lease, Mode: datapath.ModeEnforce,
-		Uplink: nodepair.Uplink, TunnelType: "vxlan", TunnelPort: nodepair.TunnelPort, GatewayMAC: c.Gateway, VirtualMAC: c.VirtualMAC,
+		DatapathExists: func() (bool, error) { return true, nil }, // the kernel's router stands in for it
+		Uplink:         nodepair.Uplink, TunnelType: "vxlan", TunnelPort: nodepair.TunnelPort, GatewayMAC: c.Gateway, VirtualMAC: c.VirtualMAC,
 	}
 	if c.Transport.Is4() {
 		config.UplinkIPv4 = c.Transport

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"sync"
@@ -48,6 +49,11 @@ func (w *world) Limited() int { return 0 }
 
 // SetInterceptor implements oncache.FlowClient.
 func (w *world) SetInterceptor(i coherency.Interceptor) { w.interceptor = i }
+
+// ConnectionError and MissingFlows implement oncache.FlowClient: the rule that marks packets is always there.
+func (w *world) ConnectionError() error { return nil }
+
+func (w *world) MissingFlows(context.Context) (string, error) { return "", nil }
 
 // InstallMarkFlows implements oncache.FlowClient.
 func (w *world) InstallMarkFlows(marks []coherency.Mark) error {

@@ -152,7 +152,7 @@ func (n *Node) WaitAgentReady(ctx context.Context) error {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
 	url := fmt.Sprintf("https://127.0.0.1:%d/readyz?exclude=watcher", int(port))
-	err = eventually(ctx, n.Name+": waiting for the agent", func() error {
+	err = Eventually(ctx, n.Name+": waiting for the agent", func() error {
 		if err := running(n.agent); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (n *Node) RestartAgent(ctx context.Context) error {
 	if err := n.WaitAgentReady(ctx); err != nil {
 		return err
 	}
-	return eventually(ctx, n.Name+": waiting for the agent's round of flows", func() error {
+	return Eventually(ctx, n.Name+": waiting for the agent's round of flows", func() error {
 		now, err := n.round(ctx)
 		if err == nil && now == before {
 			err = fmt.Errorf("the round is still %s", now)

@@ -103,11 +103,10 @@ func New(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if c.Fabric, c.Internet, err = newFabric(env); err != nil {
 		return nil, err
 	}
-	address := fmt.Sprintf("%s:%d", FabricGateway, APIPort)
-	if err := c.startRelay(address); err != nil {
+	if err := c.ConnectAPI(); err != nil {
 		return nil, err
 	}
-	kubeconfig, err := kubeconfigFor(o.Kubeconfig, "https://"+address)
+	kubeconfig, err := kubeconfigFor(o.Kubeconfig, "https://"+apiAddress)
 	if err != nil {
 		return nil, err
 	}
@@ -138,15 +137,19 @@ func New(ctx context.Context, o Options) (_ *Cluster, err error) {
 	return c, nil
 }
 
-// startRelay forwards connections from this address in the fabric to the Kubernetes API, to which Nodes have no other route.
-func (c *Cluster) startRelay(address string) error {
+// apiAddress is where Nodes reach the Kubernetes API.
+var apiAddress = fmt.Sprintf("%s:%d", FabricGateway, APIPort)
+
+// ConnectAPI forwards connections from apiAddress in the fabric to the Kubernetes API, to which Nodes have no other route. A new cluster is
+// connected.
+func (c *Cluster) ConnectAPI() error {
 	api, err := url.Parse(c.Config.Host)
 	if err != nil {
 		return fmt.Errorf("the kubeconfig's server %q is not a URL: %w", c.Config.Host, err)
 	}
 	var listener net.Listener
 	err = c.Fabric.Do(func() (err error) {
-		listener, err = net.Listen("tcp", address)
+		listener, err = net.Listen("tcp", apiAddress)
 		return err
 	})
 	if err != nil {
@@ -154,6 +157,13 @@ func (c *Cluster) startRelay(address string) error {
 	}
 	c.relay = relay.New(listener, func() (net.Conn, error) { return net.Dial("tcp", api.Host) })
 	return nil
+}
+
+// DisconnectAPI makes the Kubernetes API unreachable from the Nodes and the controller: open connections end, new ones are refused. This
+// process still reaches it.
+func (c *Cluster) DisconnectAPI() {
+	c.relay.Close()
+	c.relay = nil
 }
 
 func (o *Options) complete() error {

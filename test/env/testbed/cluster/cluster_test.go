@@ -235,7 +235,7 @@ func TestPods(t *testing.T) {
 	require.NoError(t, err)
 	server, err := pod.Start("nc", "-l", "80")
 	require.NoError(t, err)
-	require.NoError(t, eventually(ctx, "connecting", func() error {
+	require.NoError(t, Eventually(ctx, "connecting", func() error {
 		_, err := node.Exec(ctx, "sh", "-c", "echo hello | nc -N 10.10.1.2 80")
 		return err
 	}))

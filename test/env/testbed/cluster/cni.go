@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/types"
@@ -46,6 +47,15 @@ func (p *Pod) cniAdd(ctx context.Context) ([]netip.Addr, error) {
 		return nil, fmt.Errorf("CNI ADD's result %v does not have an address for each of %v", result, p.Node.PodCIDRs)
 	}
 	return addrs, nil
+}
+
+// IPAMDir is where host-local keeps the leases of the network "antrea".
+const IPAMDir = "/var/lib/cni/networks/antrea"
+
+// SetNextAddress makes host-local give a certain free address to the Node's next Pod.
+func (n *Node) SetNextAddress(ip netip.Addr) error {
+	pool := slices.IndexFunc(n.PodCIDRs, func(cidr netip.Prefix) bool { return cidr.Contains(ip) })
+	return n.WriteFile(fmt.Sprintf("%s/last_reserved_ip.%d", IPAMDir, pool), []byte(ip.Prev().String()))
 }
 
 func (p *Pod) cniDel(ctx context.Context) error {

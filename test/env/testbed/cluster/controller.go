@@ -173,7 +173,7 @@ func (c *Cluster) WaitControllerReady(ctx context.Context) error {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
 	url := fmt.Sprintf("https://%s:%d/readyz", ControllerAddress, controllerPort)
-	err := eventually(ctx, "waiting for the controller", func() error {
+	err := Eventually(ctx, "waiting for the controller", func() error {
 		if err := running(ctl.process); err != nil {
 			return err
 		}

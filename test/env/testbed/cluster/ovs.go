@@ -35,20 +35,10 @@ func (n *Node) startOVS(ctx context.Context) error {
 	if err := n.prepareOVS(ctx); err != nil {
 		return err
 	}
-	var err error
-	n.ovsdb, err = n.start(invocation{args: []string{
-		"ovsdb-server", ovsDB, "--remote=punix:" + ovsSocket, "--pidfile", "--log-file", "-vconsole:off",
-	}})
-	if err != nil {
+	if err := n.StartOVSDB(ctx); err != nil {
 		return err
 	}
-	err = eventually(ctx, n.Name+": waiting for ovsdb-server", func() error {
-		return errors.Join(running(n.ovsdb), n.Do(func() error { return dialUnix(ovsSocket) }))
-	})
-	if err != nil {
-		return err
-	}
-	_, err = n.Exec(ctx, "ovs-vsctl", "--no-wait", "init", "--", "set", "Open_vSwitch", ".",
+	_, err := n.Exec(ctx, "ovs-vsctl", "--no-wait", "init", "--", "set", "Open_vSwitch", ".",
 		"other_config:flow-restore-wait=true", "other_config:max-revalidator=200",
 		"external_ids:system-id="+uuid.NewString(), "external_ids:hostname="+n.Name)
 	if err != nil {
@@ -57,6 +47,24 @@ func (n *Node) startOVS(ctx context.Context) error {
 	if err := waitUptime(ctx, ovsMinUptime); err != nil {
 		return err
 	}
+	return n.StartVSwitchd(ctx)
+}
+
+// StartOVSDB starts ovsdb-server by itself, and returns when it accepts connections.
+func (n *Node) StartOVSDB(ctx context.Context) (err error) {
+	n.ovsdb, err = n.start(invocation{args: []string{
+		"ovsdb-server", ovsDB, "--remote=punix:" + ovsSocket, "--pidfile", "--log-file", "-vconsole:off",
+	}})
+	if err != nil {
+		return err
+	}
+	return Eventually(ctx, n.Name+": waiting for ovsdb-server", func() error {
+		return errors.Join(running(n.ovsdb), n.Do(func() error { return dialUnix(ovsSocket) }))
+	})
+}
+
+// StartVSwitchd starts ovs-vswitchd by itself, and returns when it answers commands.
+func (n *Node) StartVSwitchd(ctx context.Context) (err error) {
 	n.vswitchd, err = n.start(invocation{args: []string{
 		"ovs-vswitchd", "unix:" + ovsSocket, "--pidfile", "--log-file", "-vconsole:off",
 	}})
@@ -64,10 +72,16 @@ func (n *Node) startOVS(ctx context.Context) error {
 		return err
 	}
 	control := fmt.Sprintf("%s/ovs-vswitchd.%d.ctl", ovsRunDir, n.vswitchd.Pid())
-	return eventually(ctx, n.Name+": waiting for ovs-vswitchd", func() error {
+	return Eventually(ctx, n.Name+": waiting for ovs-vswitchd", func() error {
 		return errors.Join(running(n.vswitchd), n.Do(func() error { return dialUnix(control) }))
 	})
 }
+
+// KillOVSDB ends ovsdb-server with SIGKILL.
+func (n *Node) KillOVSDB() { n.ovsdb.Kill() }
+
+// KillVSwitchd ends ovs-vswitchd with SIGKILL. The kernel keeps the datapath and its flows.
+func (n *Node) KillVSwitchd() { n.vswitchd.Kill() }
 
 // prepareOVS creates missing directories and the database, and removes leftovers of an earlier run.
 func (n *Node) prepareOVS(ctx context.Context) error {
@@ -113,16 +127,17 @@ func (n *Node) RestartOVS(ctx context.Context) error {
 
 // StopOVS ends both daemons as the end of their container does, by ovs-ctl: first by the command exit, which keeps bridges and the kernel's
 // datapath, then by a signal.
-func (n *Node) StopOVS() error {
-	var errs []error
-	for _, p := range []*Process{n.vswitchd, n.ovsdb} {
-		if p == nil {
-			continue
-		}
-		n.commandExit(p)
-		errs = append(errs, p.Stop(stopGrace))
+func (n *Node) StopOVS() error { return errors.Join(n.stopDaemon(n.vswitchd), n.stopDaemon(n.ovsdb)) }
+
+// StopVSwitchd ends ovs-vswitchd as StopOVS does.
+func (n *Node) StopVSwitchd() error { return n.stopDaemon(n.vswitchd) }
+
+func (n *Node) stopDaemon(p *Process) error {
+	if p == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	n.commandExit(p)
+	return p.Stop(stopGrace)
 }
 
 // commandExit asks a daemon to end and waits for it. A daemon that does not answer gets its signal afterwards.
@@ -133,19 +148,6 @@ func (n *Node) commandExit(p *Process) {
 	if _, err := n.Exec(ctx, "ovs-appctl", "--timeout=1", "--target="+control, "exit"); err == nil {
 		_ = p.Wait(ctx)
 	}
-}
-
-// SetOVSDaemon makes a process that the caller has started the Node's ovsdb-server or ovs-vswitchd, which StopOVS ends.
-func (n *Node) SetOVSDaemon(name string, p *Process) error {
-	switch name {
-	case "ovsdb-server":
-		n.ovsdb = p
-	case "ovs-vswitchd":
-		n.vswitchd = p
-	default:
-		return fmt.Errorf("%q is no daemon of Open vSwitch: must be ovsdb-server or ovs-vswitchd", name)
-	}
-	return nil
 }
 
 // running returns a permanentError when a program has ended that should still run.

@@ -214,9 +214,9 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// eventually calls condition repeatedly until it returns nil. When ctx ends it returns the last error. It uses at most a quarter
+// Eventually calls condition repeatedly until it returns nil. When ctx ends it returns the last error. It uses at most a quarter
 // of a CPU: on an emulated machine the awaited program needs the rest.
-func eventually(ctx context.Context, what string, condition func() error) error {
+func Eventually(ctx context.Context, what string, condition func() error) error {
 	for {
 		begin := time.Now()
 		err := condition()

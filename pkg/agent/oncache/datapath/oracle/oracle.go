@@ -94,7 +94,7 @@ type Entry struct {
 	Intact  bool // the entry still belongs to that flow
 	Own     bool // its direction was proved
 	Other   bool // and the opposite one
-	Running bool // the lease
+	Running bool // the lease, which may be held
 	// Local is set for a flow between two Pods of the Node.
 	Local bool
 	// Generations under which it was learned; Node is that of the peer if the flow is Local.

@@ -25,6 +25,8 @@ type BpfOncControl struct {
 	Lease         uint64
 	Now           uint64
 	Until         uint64
+	HeldFrom      uint64
+	HeldUntil     uint64
 	UplinkIfindex uint32
 	UplinkIp4     uint32
 	UplinkIp6     [4]uint32

@@ -1,0 +1,44 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auditlog
+
+import (
+	"fmt"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+)
+
+const (
+	// timeFormat is that of the time at which a line is written.
+	timeFormat = "2006/01/02 15:04:05.000000"
+	// none stands for what an entry does not have.
+	none = "<nil>"
+	// nobody stands in place of a policy for the isolation that all policies of a Pod cause together.
+	nobody = "K8sNetworkPolicy"
+)
+
+var protocols = map[uint8]string{
+	ippacket.ICMP: "ICMP", ippacket.TCP: "TCP", ippacket.UDP: "UDP", ippacket.ICMPv6: "ICMPv6", ippacket.SCTP: "SCTP",
+}
+
+// line returns a line of the log without its time: table, policy, name of the rule, direction, action, OpenFlow priority, Pod to which
+// the policy is applied, source address and port, destination address and port, protocol, length of the IP packet, label of the rule.
+// Rules of Kubernetes have neither name nor label.
+func line(decision openflow.LoggedPacket, pod string, packet *ippacket.Packet) string {
+	policy, action, priority := nobody, "Drop", none
+	if decision.Allowed() {
+		policy, action, priority = decision.Reference, "Allow", fmt.Sprint(decision.Priority)
+	}
+	srcPort, dstPort := none, none
+	if src, dst, ok := packet.Ports(); ok {
+		srcPort, dstPort = fmt.Sprint(src), fmt.Sprint(dst)
+	}
+	protocol, ok := protocols[packet.Protocol]
+	if !ok {
+		protocol = fmt.Sprint(packet.Protocol)
+	}
+	return fmt.Sprintf("%s %s %s %v %s %s %s %v %s %v %s %s %d %s", decision.Table, policy, none, decision.Direction, action, priority, pod,
+		packet.Src, srcPort, packet.Dst, dstPort, protocol, len(packet.IP), none)
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auditlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// queued is the number of packets that wait for the agent. With the longest packets they take 16 MiB.
+const queued = 256
+
+const boundaryName = "auditlog"
+
+// Switch is the part of pkg/ovs/openflow.Switch that a Logger needs.
+type Switch interface {
+	PacketIns(ctx context.Context, id uint16, capacity int) (*of.PacketIns, error)
+}
+
+// Interfaces is the part of interfacestore.InterfaceStore that a Logger needs.
+type Interfaces interface {
+	GetInterfaceByOFPort(ofPort uint32) (*interfacestore.InterfaceConfig, bool)
+}
+
+// Logger writes the audit log.
+type Logger struct {
+	sw         Switch
+	interfaces Interfaces
+	directory  string
+	rotation   Rotation
+	clock      clock.Clock
+}
+
+// NewLogger returns a Logger that does nothing before Run.
+func NewLogger(sw Switch, interfaces Interfaces, directory string, rotation Rotation) *Logger {
+	return &Logger{sw: sw, interfaces: interfaces, directory: directory, rotation: rotation, clock: clock.RealClock{}}
+}
+
+// Run works until ctx ends, and then writes what waits for equal lines. It waits for the switch, also when the switch restarts. It fails
+// if the switch was closed.
+func (l *Logger) Run(ctx context.Context) error {
+	packets, err := l.sw.PacketIns(ctx, openflow.PolicyLogController, queued)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("receive packets for the audit log: %w", err)
+	}
+	defer packets.Close()
+	file := openFile(l.directory, l.rotation)
+	defer func() { _ = file.Close() }()
+	w := &writer{Logger: l, output: output{Writer: file}, dropped: newDeduplicator()}
+	defer func() { w.writeAll(w.dropped.takeAll(l.clock.Now())) }()
+	timer := l.clock.NewTimer(buffering)
+	defer timer.Stop()
+	var due <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case p, ok := <-packets.Packets():
+			if !ok {
+				return errors.New("receive packets for the audit log: the connection to the switch was closed")
+			}
+			_ = recovery.Call(boundaryName, recovery.Part("audit log of NetworkPolicies"), func() error { w.handle(p); return nil })
+		case <-due:
+		}
+		w.writeAll(w.dropped.take(l.clock.Now()))
+		if wait, ok := w.dropped.wait(l.clock.Now()); ok {
+			timer.Reset(wait)
+			due = timer.C()
+		} else {
+			due = nil
+		}
+	}
+}
+
+// writer is what a Logger has while it runs.
+type writer struct {
+	*Logger
+	output
+	dropped *deduplicator
+}
+
+// handle logs one packet. A panic costs its line. What is allowed opens a connection, and has a line of its own.
+func (w *writer) handle(p *of.PacketIn) {
+	decision, err := openflow.ParseLoggedPacket(p)
+	if err != nil {
+		klog.V(2).InfoS("Received a packet for the audit log without a decision", "err", err)
+		return
+	}
+	packet, err := ippacket.Parse(p.Data)
+	if err != nil {
+		klog.V(2).InfoS("Received a packet for the audit log that cannot be read", "table", decision.Table, "err", err)
+		return
+	}
+	text := line(decision, w.pod(decision.PodPort), packet)
+	if decision.Allowed() || !w.dropped.add(text, w.clock.Now()) {
+		w.writeAll([]string{text})
+	}
+}
+
+// pod returns NAMESPACE/NAME of the local Pod at the port.
+func (w *writer) pod(ofPort uint32) string {
+	i, ok := w.interfaces.GetInterfaceByOFPort(ofPort)
+	if !ok || i.ContainerInterfaceConfig == nil {
+		return none
+	}
+	return i.PodNamespace + "/" + i.PodName
+}
+
+func (w *writer) writeAll(lines []string) {
+	now := w.clock.Now().Format(timeFormat)
+	for _, text := range lines {
+		w.write(now + " " + text)
+	}
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oncache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
+)
+
+const (
+	// connectionCheckInterval is the time between two looks at the connection to ovs-vswitchd, which ends with it, and at the kernel's datapath.
+	// Such a look asks neither: probes to either are lost from when it is gone until it is missed.
+	connectionCheckInterval = 100 * time.Millisecond
+	// flowCheckInterval is the time between two questions to the switch while the connection lasts.
+	flowCheckInterval = time.Second
+)
+
+// Why Open vSwitch counts as away. Errors of single attempts to connect are in the log: each would be news, and an Event.
+var (
+	errNoConnection = errors.New("ovs-vswitchd cannot be reached")
+	errNoDatapath   = errors.New("the kernel has no datapath of Open vSwitch")
+	errNoFlows      = errors.New("flows are missing on the bridge")
+)
+
+// lookout looks whether Open vSwitch is there.
+type lookout struct {
+	flows FlowClient
+	// datapathExists tells whether the kernel has Open vSwitch's datapath.
+	datapathExists func() (bool, error)
+	absence        *absence
+
+	// connected is when connection and datapath were last found in order, complete when flows were, too.
+	connected, complete time.Time
+}
+
+// watchOpenVSwitch holds leases while Open vSwitch is away.
+func (m *Manager) watchOpenVSwitch(stopCh <-chan struct{}) {
+	now := time.Now()
+	l := &lookout{flows: m.flows, datapathExists: m.config.DatapathExists, absence: m.absence, connected: now, complete: now}
+	tick := time.NewTicker(connectionCheckInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stopCh:
+			return
+		case <-tick.C:
+			_ = recovery.Call(boundaryName, recovery.Part("ONCache lookout"), func() error { l.look(time.Now()); return nil })
+		}
+	}
+}
+
+// look is one look. A switch that does not answer in time may be there or not: then nothing changes. If it has hung, the connection ends later.
+func (l *lookout) look(now time.Time) {
+	l.absence.pass(now)
+	if l.flows.ConnectionError() != nil {
+		l.absence.away(now, l.connected, errNoConnection)
+		return
+	}
+	switch exists, err := l.datapathExists(); {
+	case err != nil:
+		return
+	case !exists:
+		l.absence.away(now, l.connected, errNoDatapath)
+		return
+	}
+	l.connected = now
+	if now.Sub(l.complete) < flowCheckInterval && l.absence.status(now) == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flowCheckInterval)
+	defer cancel()
+	switch missing, err := l.flows.MissingFlows(ctx); {
+	case err != nil:
+	case missing != "":
+		l.absence.away(now, l.complete, fmt.Errorf("%w: %s", errNoFlows, missing))
+	default:
+		l.complete = now
+		l.absence.there()
+	}
+}

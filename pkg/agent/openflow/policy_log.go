@@ -1,0 +1,85 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"fmt"
+
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// PolicyLogController is the id of the connections that get the packets for the audit log of policies. It is this project's: a packet to
+// a Service without Endpoints must not take the place of one for the log.
+const PolicyLogController uint16 = 62374
+
+// The user data of these packets are policyLogCategory, which is Antrea's, a direction, and PolicyRule.LogReference of the rule that
+// allows the packet. So the log needs to know nothing about rules, which may be others, or another agent's, when it has the packet.
+const policyLogCategory byte = 1
+
+// policyLogHeader is the number of bytes before the reference.
+const policyLogHeader = 2
+
+// meterPolicyLog limits these packets. It is Antrea's.
+const meterPolicyLog = 256
+
+// LoggedPacket is what the pipeline says about a packet for the audit log.
+type LoggedPacket struct {
+	Direction PolicyDirection
+	// Reference is the LogReference of the rule that allows the connection. It is empty if no rule does; the packet is dropped then.
+	Reference string
+	// Table is the table of the decision, Priority the priority of the flow that allows, 0 if none does.
+	Table    string
+	Priority uint16
+	// PodPort is the OpenFlow port of the Pod whose policies have decided.
+	PodPort uint32
+}
+
+// Allowed tells whether a rule allows the connection.
+func (p LoggedPacket) Allowed() bool { return p.Reference != "" }
+
+// ParseLoggedPacket returns what the pipeline says about a packet that has come to PolicyLogController.
+func ParseLoggedPacket(p *of.PacketIn) (LoggedPacket, error) {
+	if len(p.UserData) < policyLogHeader || p.UserData[0] != policyLogCategory {
+		return LoggedPacket{}, fmt.Errorf("packet-in with the user data %#x: want the category %d and a direction", p.UserData, policyLogCategory)
+	}
+	logged := LoggedPacket{Direction: PolicyDirection(p.UserData[1]), Reference: string(p.UserData[policyLogHeader:])}
+	switch logged.Direction {
+	case PolicyEgress:
+		logged.PodPort = p.InPort()
+	case PolicyIngress:
+		logged.PodPort = p.Reg(uint8(targetOFPortField.field - of.FieldReg0))
+	default:
+		return LoggedPacket{}, fmt.Errorf("packet-in with the user data %#x: %v is no direction", p.UserData, logged.Direction)
+	}
+	tables := logged.Direction.tables()
+	if logged.Table = tables.defaultRule; logged.Allowed() {
+		logged.Table, logged.Priority = tables.rule, priorityLow
+	}
+	return logged, nil
+}
+
+// log is the action that sends a copy of the packet to the audit log.
+func (g policyFlows) log(direction PolicyDirection, reference string) of.Action {
+	return g.toAgent(PolicyLogController, meterPolicyLog, append([]byte{policyLogCategory, byte(direction)}, reference...)...)
+}
+
+func (*networkPolicy) meters(g *generator) []of.MeterEntry { return g.packetInMeters(meterPolicyLog) }
+
+// hitFlows are the flows for packets that a rule allows.
+//
+// If they are logged, this is done for the first packet of a connection: until there is an answer, later ones come here, too, but the
+// mark tells that the connection has been committed. Packets that are dropped behind this table commit nothing, and each is logged.
+func (g policyFlows) hitFlows(r *PolicyRule, f family) []of.Flow {
+	tables := r.Direction.tables()
+	note, metric := tables.conjunctionID.is(r.FlowID).load(), g.toTable(tables.metric)
+	hit := matches(f.ethType, of.ConjID(r.FlowID))
+	if r.LogReference == "" {
+		return []of.Flow{g.flow(cookieNetworkPolicy, tables.rule, priorityLow, hit, note, metric)}
+	}
+	first := append(matches(connSourceField.is(0).match()), hit...)
+	return []of.Flow{
+		g.flow(cookieNetworkPolicy, tables.rule, priorityLow, first, note, g.log(r.Direction, r.LogReference), metric),
+		g.flow(cookieNetworkPolicy, tables.rule, priorityLogged, hit, note, metric),
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stepClock sets the clock of all Nodes forward or back by an hour, and then right again.
+func stepClock(ctx context.Context, _ *world, e event) error {
+	step := time.Hour
+	if e.node == 1 {
+		step = -step
+	}
+	err := addToClock(step)
+	if err != nil {
+		return err
+	}
+	return errors.Join(last(ctx, e.length), addToClock(-step))
+}
+
+func addToClock(step time.Duration) error {
+	var now unix.Timeval
+	if err := unix.Gettimeofday(&now); err != nil {
+		return err
+	}
+	now.Sec += int64(step / time.Second)
+	if err := unix.Settimeofday(&now); err != nil {
+		return fmt.Errorf("setting the clock: %w", err)
+	}
+	return nil
+}
+
+const conntrackMax = "/proc/sys/net/netfilter/nf_conntrack_max"
+
+// fillConntrack lets the connection tracking of a Node take no more connections. The limit belongs to the machine, and is compared with the
+// connections of each network namespace.
+func fillConntrack(ctx context.Context, w *world, e event) error {
+	limit, err := os.ReadFile(conntrackMax)
+	if err != nil {
+		return err
+	}
+	text, err := w.Nodes[e.node].ReadFile("/proc/sys/net/netfilter/nf_conntrack_count")
+	if err != nil {
+		return err
+	}
+	count, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(conntrackMax, []byte(strconv.Itoa(max(count, 1))), 0o644); err != nil {
+		return err
+	}
+	return errors.Join(last(ctx, e.length), os.WriteFile(conntrackMax, limit, 0o644))
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "time"
+
+// kind is a kind of event: how it is drawn, and what it may do to traffic.
+type kind struct {
+	name string
+	// weight is how often the kind is drawn, relative to the others.
+	weight int
+	// pause is the longest time between the end of the event before and this one, length the range of how long the event lasts.
+	pause  time.Duration
+	length [2]time.Duration
+	// concerns reports whether an event of this kind may lose packets of a flow. A flow that it does not concern loses none.
+	concerns func(flow) bool
+	// bound is how long after the end of the event a flow that it concerns may stand still.
+	bound time.Duration
+	// hits is the part of the event during which hits go on at least, with the gate on.
+	hits float64
+}
+
+// moment is a pause within which an agent does everything that it does after its start, above all the end of the former agent's round of
+// flows after ten seconds.
+const moment = 14 * time.Second
+
+// hitsInRestart is less than what the end-to-end area AgentRestart demands, which waits for a cluster at rest before it restarts an agent.
+const hitsInRestart = 0.5
+
+// kinds are all kinds of events.
+var kinds = []kind{
+	// The agent of a Node.
+	{name: "agent-restart", weight: 4, pause: moment, concerns: none, hits: hitsInRestart},
+	{name: "agent-kill", weight: 4, pause: moment, concerns: none, hits: hitsInRestart},
+	{name: "agent-kill-starting", weight: 4, pause: time.Second, length: seconds(0, 4), concerns: none},
+	{name: "agent-away", weight: 1, pause: time.Second, length: seconds(1, 10), concerns: none},
+	// Open vSwitch of a Node.
+	{name: "ovs-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
+	{name: "vswitchd-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
+	{name: "vswitchd-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: opening, bound: 20 * time.Second},
+	{name: "ovsdb-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: none},
+	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
+	{name: "flows-wiped", weight: 1, pause: moment, concerns: opening, bound: 10 * time.Second},
+	// The network between Nodes.
+	{name: "uplink-flap", weight: 1, pause: time.Second, length: seconds(0, 2), concerns: between, bound: 10 * time.Second},
+	{name: "mtu-change", weight: 1, pause: time.Second, length: seconds(1, 3), concerns: none},
+	{name: "next-hop-mac", weight: 1, pause: time.Second, concerns: between, bound: 10 * time.Second},
+	{name: "second-default-route", weight: 1, pause: time.Second, length: seconds(0, 3), concerns: none},
+	{name: "policy-route", weight: 1, pause: time.Second, length: seconds(0, 3), concerns: none},
+	// Nodes, Pods, the control plane.
+	{name: "node-added-or-removed", weight: 2, pause: time.Second, concerns: none},
+	{name: "node-readdressed", weight: 1, pause: time.Second, concerns: none},
+	{name: "pod-churn", weight: 2, pause: time.Second, concerns: none},
+	{name: "address-reused", weight: 2, pause: time.Second, concerns: none},
+	{name: "api-away", weight: 1, pause: time.Second, length: seconds(1, 15), concerns: none},
+	{name: "controller-restart", weight: 1, pause: time.Second, length: seconds(0, 5), concerns: none},
+	{name: "controller-kill", weight: 1, pause: time.Second, length: seconds(0, 5), concerns: none},
+	// NetworkPolicies.
+	{name: "policy-elsewhere", weight: 2, pause: time.Second, concerns: none},
+	{name: "policy-same-verdicts", weight: 2, pause: time.Second, concerns: none},
+	{name: "policy-forbids-or-allows", weight: 3, pause: time.Second, concerns: none},
+	// The machine.
+	{name: "clock-step", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: none},
+	{name: "conntrack-full", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: opening, bound: 10 * time.Second},
+}
+
+// sabotage are faults that a run must find. They are for the test of the oracle.
+var sabotage = []kind{
+	{name: "lose", weight: 1, concerns: none},
+	{name: "open", weight: 1, concerns: none},
+}
+
+func seconds(least, most int) [2]time.Duration {
+	return [2]time.Duration{time.Duration(least) * time.Second, time.Duration(most) * time.Second}
+}
