@@ -16,8 +16,8 @@ import (
 // absenceRate is the datagrams of each flow in a second, each of which has an answer.
 const absenceRate = 100
 
-// severalLeases are so many datagrams that all leases are over meanwhile, if they are neither renewed nor held.
-const severalLeases = 12 * absenceRate
+// pastLeases are so many datagrams that all leases (5 s) are over meanwhile, if they are neither renewed nor held.
+const pastLeases = 7 * absenceRate
 
 // absenceCase takes Open vSwitch away from the client's Node and brings it back.
 type absenceCase struct {
@@ -38,7 +38,7 @@ type absentNode struct {
 // again waits until the agent has sent all its flows.
 func (n *absentNode) again(t *testing.T) { n.log.waitFor(t, "Replayed all flows") }
 
-// testOpenVSwitchAway requires that established flows on the fast path do not notice that Open vSwitch is away, for several leases, and how little
+// testOpenVSwitchAway requires that established flows on the fast path do not notice that Open vSwitch is away, for longer than a lease, and how little
 // they may lose when it comes back.
 func testOpenVSwitchAway(t *testing.T, s *suite) {
 	const savedDatabase = ovsRunDir + "/conf.db.saved"
@@ -116,7 +116,7 @@ func (s *suite) testAbsence(t *testing.T, c *absenceCase) {
 		s.requireHeld(t, c.noticed)
 		a.phases.add("the agent holds leases")
 	}
-	a.requireReceived(t, severalLeases)
+	a.requireReceived(t, pastLeases)
 	if c.back != nil {
 		a.phases.add("Open vSwitch comes back")
 		n.log = followLog(t, s.node1)
@@ -131,7 +131,7 @@ func (s *suite) testAbsence(t *testing.T, c *absenceCase) {
 	})
 	a.phases.add("the agent has found it")
 	a.waitFast(t)
-	a.requireReceived(t, severalLeases)
+	a.requireReceived(t, pastLeases)
 	a.end(t, c.maxLost)
 	s.requireConnectivity(t, s.client.Space, s.server.Space, s.server.IP)
 }
