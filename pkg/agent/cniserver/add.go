@@ -334,6 +334,10 @@ func (s *Server) createPort(ctx context.Context, iface *interfacestore.Interface
 	if err != nil {
 		return fmt.Errorf("OpenFlow port of OVS port %s: %w", iface.InterfaceName, err)
 	}
+	// Flows name Pods by these numbers.
+	if err := s.ports.RequestOFPort(iface.InterfaceName, ofPort); err != nil {
+		return fmt.Errorf("keep the OpenFlow port of OVS port %s: %w", iface.InterfaceName, err)
+	}
 	iface.OVSPortConfig = &interfacestore.OVSPortConfig{PortUUID: uuid, OFPort: ofPort}
 	return nil
 }

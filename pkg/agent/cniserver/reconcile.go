@@ -124,6 +124,9 @@ func (s *Server) restoreInterface(ctx context.Context, c *interfacestore.Interfa
 		klog.InfoS("Removing an interface that does not work any more", "interface", c.InterfaceName, "pod", klog.KRef(c.PodNamespace, c.PodName), "container", c.ContainerID)
 		return s.removeRestored(ctx, c.InterfaceName)
 	}
+	if err := s.ports.RequestOFPort(c.InterfaceName, ofPort); err != nil {
+		return fmt.Errorf("keep the OpenFlow port: %w", err)
+	}
 	restored := c
 	if c.OVSPortConfig == nil || c.OFPort != ofPort {
 		moved := *c

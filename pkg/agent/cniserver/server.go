@@ -36,6 +36,7 @@ type PodPorts interface {
 	CreatePort(name string, externalIDs map[string]string) (string, error)
 	DeletePort(name string) error
 	GetOFPort(ctx context.Context, name string) (uint32, error)
+	RequestOFPort(name string, ofPort uint32) error
 	GetPort(name string) (*ovsconfig.Port, bool, error)
 	GetExternalIDs() (map[string]string, error)
 	SetExternalID(key, value string) error

@@ -32,6 +32,7 @@ type Fake struct {
 	tables      map[uint8]string
 	ports       map[string]*Port
 	mtus        map[string]int
+	requests    map[string]uint32
 	nextOFPort  uint32
 	nextUUID    int
 }
@@ -53,7 +54,7 @@ func NewFake(bridgeName string) *Fake {
 
 func (f *Fake) reset() {
 	f.created, f.externalIDs, f.tables = false, map[string]string{}, map[uint8]string{}
-	f.ports, f.mtus, f.nextOFPort = map[string]*Port{}, map[string]int{}, 1
+	f.ports, f.mtus, f.requests, f.nextOFPort = map[string]*Port{}, map[string]int{}, map[string]uint32{}, 1
 }
 
 // InterfaceMTU returns the last argument of SetInterfaceMTU; 0 for none.
@@ -237,6 +238,17 @@ func (f *Fake) updatePort(name string, change func(*Port)) error {
 
 func (f *Fake) SetPortExternalIDs(name string, externalIDs map[string]string) error {
 	return f.updatePort(name, func(p *Port) { p.ExternalIDs = maps.Clone(externalIDs) })
+}
+
+func (f *Fake) RequestOFPort(name string, ofPort uint32) error {
+	return f.updatePort(name, func(*Port) { f.requests[name] = ofPort })
+}
+
+// OFPortRequest returns the last argument of RequestOFPort; 0 for none.
+func (f *Fake) OFPortRequest(name string) uint32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests[name]
 }
 
 func (f *Fake) SetInterfaceMTU(name string, mtu int) error {

@@ -51,6 +51,9 @@ type BridgeClient interface {
 	// GetOFPort waits until vswitchd has assigned the interface's ofport; an ofport of -1 is returned as an error that
 	// carries the interface's error column.
 	GetOFPort(ctx context.Context, name string) (uint32, error)
+	// RequestOFPort makes vswitchd give the interface this ofport again whenever it adds it anew. After the kernel's datapath was deleted,
+	// it numbers ports without a request in any order.
+	RequestOFPort(name string, ofPort uint32) error
 	GetPort(name string) (*Port, bool, error)
 	ListPorts() ([]Port, error)
 	// MirroredPorts lists the ports whose packets a mirror of the bridge copies, by name.

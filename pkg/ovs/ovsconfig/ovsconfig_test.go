@@ -203,6 +203,32 @@ func TestPorts(t *testing.T) {
 	require.False(t, found)
 }
 
+// TestOFPortsAreKept also where the database has no numbers any more: vswitchd clears them when the kernel's datapath is deleted.
+func TestOFPortsAreKept(t *testing.T) {
+	o := ovstest.Start(t)
+	_, c := connect(t, o)
+	ctx := testContext(t)
+	require.NoError(t, c.Create(ctx))
+	given := map[string]uint32{}
+	for _, name := range []string{"p7", "p3", "p9", "p1", "p8", "p2"} {
+		_, err := c.CreateInternalPort(name, 0, net.HardwareAddr{2, 1, 2, 3, 4, name[1]}, nil)
+		require.NoError(t, err)
+		given[name], err = c.GetOFPort(ctx, name)
+		require.NoError(t, err)
+		require.NoError(t, c.RequestOFPort(name, given[name]))
+	}
+	o.KillVswitchd()
+	for name := range given {
+		o.Vsctl("--no-wait", "clear", "interface", name, "ofport")
+	}
+	o.StartVswitchd()
+	o.Vsctl("set", "bridge", bridge, "external_ids:seen=yes") // returns when vswitchd has done it, and has written the numbers of ports
+	for name, ofPort := range given {
+		require.Equal(t, fmt.Sprint(ofPort), o.Vsctl("get", "interface", name, "ofport"), name)
+	}
+	require.ErrorContains(t, c.RequestOFPort("absent", 1), `"absent"`)
+}
+
 func TestPortOfAnotherBridgeIsNotTouched(t *testing.T) {
 	o := ovstest.Start(t)
 	_, c := connect(t, o)

@@ -18,6 +18,14 @@ func (b *bridgeClient) SetPortExternalIDs(name string, externalIDs map[string]st
 	})
 }
 
+func (b *bridgeClient) RequestOFPort(name string, ofPort uint32) error {
+	request := int(ofPort)
+	return b.updatePort(name, "ofport_request", request, func(_ *portRow, iface *interfaceRow) (model.Model, any) {
+		iface.OFPortRequest = &request
+		return iface, &iface.OFPortRequest
+	})
+}
+
 func (b *bridgeClient) SetInterfaceMTU(name string, mtu int) error {
 	return b.updatePort(name, "mtu_request", mtu, func(_ *portRow, iface *interfaceRow) (model.Model, any) {
 		iface.MTURequest = &mtu
