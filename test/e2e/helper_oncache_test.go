@@ -75,12 +75,36 @@ type entries struct{ egress, ingress api.FlowInfo }
 
 func (e entries) active() bool { return e.egress.State == "active" && e.ingress.State == "active" }
 
+// end is one of the two ends of a flow.
+type end struct {
+	flow
+	onClient bool
+}
+
+// local is the Pod at this end, and its Node.
+func (s *suite) local(e end) (*cluster.Node, netip.AddrPort) {
+	if e.onClient {
+		return s.nodeOf(e.client.Addr()), e.client
+	}
+	return s.nodeOf(e.server.Addr()), e.server
+}
+
 // entriesOf reads the entries of a flow; onClient selects the client's end.
 func (s *suite) entriesOf(t *testing.T, f flow, onClient bool) (entries, error) {
-	node, local := s.nodeOf(f.client.Addr()), f.client
-	if !onClient {
-		node, local = s.nodeOf(f.server.Addr()), f.server
-	}
+	at := end{f, onClient}
+	node, local := s.local(at)
+	infos, err := entriesOfPod(t, node, local.Addr())
+	return s.entriesAmong(infos, at), err
+}
+
+func entriesOfPod(t *testing.T, n *cluster.Node, pod netip.Addr) ([]api.FlowInfo, error) {
+	return tryAntctl[[]api.FlowInfo](t, n, "get", "oncache", "flows", "--ip="+pod.String())
+}
+
+// entriesAmong picks the entries of a flow's end from those of its Pod.
+func (s *suite) entriesAmong(infos []api.FlowInfo, at end) entries {
+	f := at.flow
+	node, _ := s.local(at)
 	// Requests and answers, as the Node's programs see them before Open vSwitch. Only the client's Node knows of a Service.
 	request := api.FlowInfo{Protocol: f.proto, Direction: "egress", Source: f.client.String(), Destination: f.server.String()}
 	answer := api.FlowInfo{Protocol: f.proto, Direction: "ingress", Source: f.server.String(), Destination: f.client.String()}
@@ -90,12 +114,11 @@ func (s *suite) entriesOf(t *testing.T, f flow, onClient bool) (entries, error) 
 	switch {
 	case s.isWithin(f): // both come from a Pod of this Node
 		answer.Direction = "egress"
-	case !onClient:
+	case !at.onClient:
 		request.Direction, answer.Direction = "ingress", "egress"
 	}
-	flows, err := tryAntctl[[]api.FlowInfo](t, node, "get", "oncache", "flows", "--ip="+local.Addr().String())
 	var e entries
-	for _, info := range flows {
+	for _, info := range infos {
 		switch (api.FlowInfo{
 			Protocol: info.Protocol, Direction: info.Direction, Source: info.Source, Destination: info.Destination, Translated: info.Translated,
 		}) {
@@ -105,34 +128,45 @@ func (s *suite) entriesOf(t *testing.T, f flow, onClient bool) (entries, error) 
 			e.ingress = info
 		}
 	}
-	if !onClient {
+	if !at.onClient {
 		e.egress, e.ingress = e.ingress, e.egress
 	}
-	return e, err
+	return e
 }
 
-// waitFast waits until both directions of a flow are active on both Nodes and have carried more packets than before.
-func (s *suite) waitFast(t *testing.T, f flow) {
+// waitFast waits until both directions of each flow are active on both Nodes and have carried more packets than before.
+func (s *suite) waitFast(t *testing.T, flows ...flow) {
 	t.Helper()
-	for _, onClient := range []bool{true, false} {
-		var before *entries
-		eventually(t, f.String()+" to take the fast path", func() error {
-			e, err := s.entriesOf(t, f, onClient)
-			if err != nil {
-				return err
-			}
-			if before == nil {
-				before = &e
-			}
-			if e.active() && e.egress.Packets > before.egress.Packets && e.ingress.Packets > before.ingress.Packets {
-				return nil
-			}
-			if e.egress.Packets < before.egress.Packets || e.ingress.Packets < before.ingress.Packets {
-				before = &e // the entries were replaced
-			}
-			return fmt.Errorf("egress %+v, ingress %+v", e.egress, e.ingress)
-		})
+	before := map[end]*entries{} // nil before the end was seen for the first time
+	var what []string
+	for _, f := range flows {
+		before[end{f, true}], before[end{f, false}] = nil, nil
+		what = append(what, f.String())
 	}
+	eventually(t, strings.Join(what, ", ")+" to take the fast path", func() (err error) {
+		pods := map[netip.Addr][]api.FlowInfo{} // each read once, since to start antctl takes a second on some machines
+		for at, first := range before {
+			node, local := s.local(at)
+			infos, ok := pods[local.Addr()]
+			if !ok {
+				if infos, err = entriesOfPod(t, node, local.Addr()); err != nil {
+					return err
+				}
+				pods[local.Addr()] = infos
+			}
+			e := s.entriesAmong(infos, at)
+			switch {
+			case first == nil, e.egress.Packets < first.egress.Packets, e.ingress.Packets < first.ingress.Packets: // or they were replaced
+				before[at] = &e
+			case e.active() && e.egress.Packets > first.egress.Packets && e.ingress.Packets > first.ingress.Packets:
+				delete(before, at)
+			}
+		}
+		for at, e := range before {
+			return fmt.Errorf("%d ends do not yet; %s: egress %+v, ingress %+v", len(before), at.flow, e.egress, e.ingress)
+		}
+		return nil
+	})
 }
 
 // waitFastIfGate waits for the fast path where there is one.

@@ -188,9 +188,7 @@ func (s *suite) startAbsence(t *testing.T) *absence {
 
 func (a *absence) waitFast(t *testing.T) {
 	t.Helper()
-	for _, f := range a.flows {
-		a.s.waitFast(t, f)
-	}
+	a.s.waitFast(t, a.flows...)
 }
 
 // requireReceived waits until each flow has received so many datagrams more.
