@@ -27,6 +27,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/features"
 	ofswitch "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
+	"github.com/antrea-oncache/antrea/pkg/ovs/ovsctl"
 )
 
 // run brings the Node up and serves until ctx ends or a part fails.
@@ -167,7 +168,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	n.initializer = agent.NewInitializer(*initializerOptions, n.clients.Kube, n.bridge, n.store, n.flows,
+	n.initializer = agent.NewInitializer(*initializerOptions, n.clients.Kube, n.bridge, ovsctl.NewVswitchd(o.config.OVSRunDir), n.store, n.flows,
 		func(network *config.NetworkConfig, node *config.NodeConfig) (route.Interface, error) {
 			ports := route.Ports{AgentAPI: uint16(o.config.APIPort), ProxyHealth: o.config.ServiceHealthPort()}
 			if !o.proxiesAll() {

@@ -36,6 +36,7 @@ type Initializer struct {
 	options   Options
 	kube      kubernetes.Interface
 	ovs       ovsconfig.BridgeClient
+	datapath  Datapath
 	store     interfacestore.InterfaceStore
 	flows     openflow.Client
 	newRoutes NewRoutes
@@ -49,11 +50,11 @@ type Initializer struct {
 }
 
 // NewInitializer does nothing yet. The interface store must be empty and without subscribers.
-func NewInitializer(options Options, kube kubernetes.Interface, ovs ovsconfig.BridgeClient, store interfacestore.InterfaceStore,
-	flows openflow.Client, newRoutes NewRoutes, former FormerCache,
+func NewInitializer(options Options, kube kubernetes.Interface, ovs ovsconfig.BridgeClient, datapath Datapath,
+	store interfacestore.InterfaceStore, flows openflow.Client, newRoutes NewRoutes, former FormerCache,
 ) *Initializer {
 	return &Initializer{
-		options: options, kube: kube, ovs: ovs, store: store, flows: flows, newRoutes: newRoutes, former: former,
+		options: options, kube: kube, ovs: ovs, datapath: datapath, store: store, flows: flows, newRoutes: newRoutes, former: former,
 		clock: clock.RealClock{}, nodeInterval: nodePollInterval, bridgeAttempt: bridgeAttempt,
 	}
 }
@@ -124,7 +125,7 @@ func (i *Initializer) Initialize(ctx context.Context) (*State, error) {
 		"uplink", i.node.Uplink.Name, "mtu", i.node.MTU, "round", round.RoundNum, "restoredPods", i.store.GetContainerInterfaceNum(), "flowRestoreWait", waiting)
 	return &State{
 		Node: i.node, Network: i.network, Routes: routes, Reconnected: reconnected,
-		Rounds: newRounds(i.flows, i.ovs, round, i.clock, i.restoreGateway, i.former, hits),
+		Rounds: newRounds(i.flows, i.ovs, i.datapath, round, i.clock, i.restoreGateway, i.former, hits),
 	}, nil
 }
 

@@ -108,7 +108,7 @@ func newBed(t *testing.T) *bed {
 // initializer is a freshly started agent on the bed.
 func (b *bed) initializer() *Initializer {
 	b.store, b.pipeline = interfacestore.NewInterfaceStore(), &pipelineStub{}
-	i := NewInitializer(b.options, b.kube, b.bridge, b.store, b.pipeline,
+	i := NewInitializer(b.options, b.kube, b.bridge, newRecorder(), b.store, b.pipeline,
 		func(*config.NetworkConfig, *config.NodeConfig) (route.Interface, error) { return routesStub{}, nil },
 		FormerCache{Suspend: func() error { b.suspended++; return nil }, Agrees: b.agrees})
 	i.nodeInterval, i.bridgeAttempt = time.Millisecond, 100*time.Millisecond

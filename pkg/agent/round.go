@@ -37,6 +37,8 @@ const (
 	waitCheckInterval = 100 * time.Millisecond
 	// applyTimeout bounds the wait for ovs-vswitchd to begin forwarding.
 	applyTimeout = 10 * time.Second
+	// revalidationTimeout bounds the wait for ovs-vswitchd to use new flows. Policies cannot change meanwhile.
+	revalidationTimeout = 5 * time.Second
 )
 
 // firstRound is the round of a bridge without history.
@@ -91,6 +93,12 @@ type roundStore interface {
 	Create(ctx context.Context) error
 }
 
+// Datapath is the part of ovsctl.Vswitchd that rounds need.
+type Datapath interface {
+	// WaitRevalidation returns when the datapath no longer treats any packet by rules from before the call.
+	WaitRevalidation(ctx context.Context) error
+}
+
 // waitsForFlows reports whether ovs-vswitchd, which runs, lets packets have only the flows that the kernel has kept.
 func waitsForFlows(store roundStore) (bool, error) {
 	settings, err := store.GetOVSOtherConfig()
@@ -110,9 +118,10 @@ type Installed struct {
 
 // Rounds ends rounds of flows. It starts with the base flows of a round in place.
 type Rounds struct {
-	flows roundFlows
-	store roundStore
-	clock clock.Clock
+	flows    roundFlows
+	store    roundStore
+	datapath Datapath
+	clock    clock.Clock
 	// afterReplay restores what else vswitchd may have lost.
 	afterReplay func(context.Context) error
 	former      FormerCache
@@ -131,11 +140,11 @@ type Rounds struct {
 }
 
 // newRounds makes rounds for an ovs-vswitchd that forwards, with hits, or for one that waits for flows, without.
-func newRounds(flows roundFlows, store roundStore, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error,
+func newRounds(flows roundFlows, store roundStore, datapath Datapath, round openflow.RoundInfo, c clock.Clock, afterReplay func(context.Context) error,
 	former FormerCache, hits *formerHits,
 ) *Rounds {
 	r := &Rounds{
-		flows: flows, store: store, clock: c, round: round, started: c.Now(), restored: make(chan struct{}), forwards: make(chan struct{}),
+		flows: flows, store: store, datapath: datapath, clock: c, round: round, started: c.Now(), restored: make(chan struct{}), forwards: make(chan struct{}),
 		afterReplay: afterReplay, former: former, waiting: hits == nil, hits: hits,
 	}
 	if hits != nil {
@@ -363,6 +372,7 @@ func (r *Rounds) forwardAgain(ctx context.Context) error {
 	if waiting {
 		r.waitUntilApplied(ctx)
 	}
+	r.waitUntilRevalidated(ctx)
 	return nil
 }
 
@@ -372,6 +382,16 @@ func (r *Rounds) waitUntilApplied(ctx context.Context) {
 	defer cancel()
 	if err := r.store.Create(ctx); err != nil {
 		klog.ErrorS(err, "ovs-vswitchd has not said that it forwards; packets may be lost until it does")
+	}
+}
+
+// waitUntilRevalidated waits until no packet is dropped any more because ovs-vswitchd had no flows when it met the first one like it. That takes as
+// long as the replay where the machine is busy.
+func (r *Rounds) waitUntilRevalidated(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, revalidationTimeout)
+	defer cancel()
+	if err := r.datapath.WaitRevalidation(ctx); err != nil {
+		klog.ErrorS(err, "ovs-vswitchd has not said that its new flows are in effect; packets may be lost until they are", "waited", revalidationTimeout)
 	}
 }
 

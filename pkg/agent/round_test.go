@@ -127,6 +127,8 @@ func (r *recorder) GetOVSOtherConfig() (map[string]string, error) {
 	return map[string]string{"flow-restore-wait": fmt.Sprint(r.waiting)}, nil
 }
 
+func (r *recorder) WaitRevalidation(context.Context) error { return r.step("revalidated") }
+
 func (r *recorder) clearedByOthers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +145,7 @@ func (r *recorder) rounds(c clock.Clock, waiting bool) *Rounds {
 	if !waiting {
 		hits = newFormerHits(former, interfacestore.NewInterfaceStore())
 	}
-	return newRounds(r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, hits)
+	return newRounds(r, r, r, openflow.RoundInfo{RoundNum: 8}, c, r.gateway, former, hits)
 }
 
 func (r *recorder) gateway(context.Context) error { return r.step("gateway") }
@@ -333,18 +335,19 @@ func TestReconnectionReplaysFlows(t *testing.T) {
 	<-stopped
 }
 
-// TestReplayWhileOpenVSwitchWaits: until packets can have new flows, those that miss are lost. So the cache evicts only then.
-func TestReplayWhileOpenVSwitchWaits(t *testing.T) {
+// TestEvictionAfterReplays: until packets have new flows, those that miss are lost. So the cache evicts only then.
+func TestEvictionAfterReplays(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		waiting bool
 		refused string
 		want    []string
 	}{
-		{"flow-restore-wait is set", true, "", []string{"replay", "clear flow-restore-wait", "applied", "evicted", "gateway"}},
-		{"it is not", false, "", []string{"replay", "clear flow-restore-wait", "evicted", "gateway"}},
-		{"OVSDB does not answer", true, "clear flow-restore-wait", []string{"replay", "evicted", "clear flow-restore-wait", "applied", "gateway"}},
-		{"no answer that it forwards", true, "applied", []string{"replay", "clear flow-restore-wait", "evicted", "gateway"}},
+		{"flow-restore-wait is set", true, "", []string{"replay", "clear flow-restore-wait", "applied", "revalidated", "evicted", "gateway"}},
+		{"it is not", false, "", []string{"replay", "clear flow-restore-wait", "revalidated", "evicted", "gateway"}},
+		{"OVSDB does not answer", true, "clear flow-restore-wait", []string{"replay", "evicted", "clear flow-restore-wait", "applied", "revalidated", "gateway"}},
+		{"no answer that it forwards", true, "applied", []string{"replay", "clear flow-restore-wait", "revalidated", "evicted", "gateway"}},
+		{"no answer of its revalidators", false, "revalidated", []string{"replay", "clear flow-restore-wait", "evicted", "gateway"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -356,6 +356,9 @@ func (t *traffic) dump(dir string) error {
 	return errors.Join(errs...)
 }
 
+// logTime prints nanoseconds since 1970 as the logs of agents and Open vSwitch do.
+func logTime(ns int64) string { return time.Unix(0, ns).UTC().Format("15:04:05.000") }
+
 // end ends all programs and returns what they complain about.
 func (t *traffic) end() (complaints []string, caught uint64, err error) {
 	if t.cancel != nil {
@@ -382,6 +385,9 @@ func (t *traffic) end() (complaints []string, caught uint64, err error) {
 			var r report.Ping
 			if err := json.Unmarshal([]byte(p.process.Stdout()), &r); err != nil || r.Duplicated > 0 || r.Corrupted > 0 || r.SendErrors > 0 {
 				complain(f, "%d duplicated, %d corrupted, %d not sent (%v)", r.Duplicated, r.Corrupted, r.SendErrors, err)
+			}
+			for _, l := range r.Losses {
+				t.w.progress.Printf("%s: %d lost, sent from %s to %s", f, l.Lost, logTime(l.Began), logTime(l.Ended))
 			}
 			if late := p.state().late; uint64(r.Lost) > late {
 				complain(f, "%d were lost, %d of them during events", r.Lost, late)
