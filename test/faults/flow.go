@@ -63,6 +63,8 @@ func allFlows() (flows []flow) {
 // The flows that a kind of event concerns.
 func none(flow) bool { return false }
 
+func every(flow) bool { return true }
+
 func between(f flow) bool { return !f.within }
 
 func opening(f flow) bool { return !f.established() }

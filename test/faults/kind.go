@@ -15,10 +15,29 @@ type kind struct {
 	length [2]time.Duration
 	// concerns reports whether an event of this kind may lose packets of a flow. A flow that it does not concern loses none.
 	concerns func(flow) bool
+	// withoutHits is what it concerns while an agent of the Node takes the cache over, so that there are no hits; nil for the same.
+	withoutHits func(flow) bool
 	// bound is how long after the end of the event a flow that it concerns may stand still.
 	bound time.Duration
-	// hits is the part of the event during which hits go on at least, with the gate on.
+	// hits is the part of the event during which hits go on at least, with the gate on, if they went on before.
 	hits float64
+}
+
+// withTakeover reports whether it matters for events of this kind if an agent takes the cache over.
+func (k *kind) withTakeover() bool { return k.withoutHits != nil || k.hits > 0 }
+
+// takeover is appended to the names of kinds.
+const takeover = ", takeover"
+
+// duringTakeover is the kind of those events that meet an agent which takes the cache over.
+func (k *kind) duringTakeover() *kind {
+	met := *k
+	met.name += takeover
+	met.hits = 0
+	if k.withoutHits != nil {
+		met.concerns = k.withoutHits
+	}
+	return &met
 }
 
 // moment is a pause within which an agent does everything that it does after its start, above all the end of the former agent's round of
@@ -36,12 +55,12 @@ var kinds = []kind{
 	{name: "agent-kill-starting", weight: 4, pause: time.Second, length: seconds(0, 4), concerns: none},
 	{name: "agent-away", weight: 1, pause: time.Second, length: seconds(1, 10), concerns: none},
 	// Open vSwitch of a Node.
-	{name: "ovs-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
-	{name: "vswitchd-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
-	{name: "vswitchd-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: opening, bound: 20 * time.Second},
+	{name: "ovs-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 20 * time.Second},
+	{name: "vswitchd-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 20 * time.Second},
+	{name: "vswitchd-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: opening, withoutHits: every, bound: 20 * time.Second},
 	{name: "ovsdb-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: none},
-	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: opening, bound: 20 * time.Second},
-	{name: "flows-wiped", weight: 1, pause: moment, concerns: opening, bound: 10 * time.Second},
+	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 20 * time.Second},
+	{name: "flows-wiped", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 10 * time.Second},
 	// The network between Nodes.
 	{name: "uplink-flap", weight: 1, pause: time.Second, length: seconds(0, 2), concerns: between, bound: 10 * time.Second},
 	{name: "mtu-change", weight: 1, pause: time.Second, length: seconds(1, 3), concerns: none},

@@ -96,11 +96,11 @@ func (l *ledger) print(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "event\tevents\tpackets\tlost, as allowed\tabout, repaired by TCP\tshort connections failed\tlongest standstill\tleast time with hits\t")
 	for _, k := range slices.Concat(kinds, sabotage) {
-		t := l.kinds[k.name]
-		if t == nil {
-			continue
+		for _, name := range []string{k.name, k.name + takeover} {
+			if t := l.kinds[name]; t != nil {
+				fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.0f %%\t\n", name, t.events, t.sent, t.lost, t.repaired, t.failed, t.still.Seconds(), 100*t.hits)
+			}
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.0f %%\t\n", k.name, t.events, t.sent, t.lost, t.repaired, t.failed, t.still.Seconds(), 100*t.hits)
 	}
 	w.Flush()
 	fmt.Fprintf(to, "%d forbidden packets were sent.\n", l.probes)

@@ -75,3 +75,15 @@ func TestKinds(t *testing.T) {
 	}
 	require.Len(t, actions, len(all))
 }
+
+// TestTakeover: what an event concerns when there are no hits, and that it is counted apart.
+func TestTakeover(t *testing.T) {
+	lasting, opened := flow{pattern: ping}, flow{pattern: short}
+	for _, k := range kinds {
+		met := k.duringTakeover()
+		require.Equal(t, k.name+", takeover", met.name)
+		require.Zero(t, met.hits)
+		require.Equal(t, k.concerns(lasting) || k.withoutHits != nil, met.concerns(lasting), k.name)
+		require.Equal(t, k.concerns(opened), met.concerns(opened), k.name)
+	}
+}

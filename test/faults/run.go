@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -100,9 +101,14 @@ func (r *run) event(ctx context.Context, e, before event) error {
 	complaints := r.ledger.addAftermath(before, r.observe())
 	complaints = append(complaints, r.judgeProbes(before, nil)...)
 
+	act := actions[e.kind.name]
+	e, err := r.meet(ctx, e)
+	if err != nil {
+		return err
+	}
 	begun, verdicts := time.Now(), r.traffic.verdicts()
 	defer r.dumpWhenStill(e)()
-	if err := actions[e.kind.name](ctx, r.w, e); err != nil {
+	if err := act(ctx, r.w, e); err != nil {
 		return fmt.Errorf("event %d, %s: %w", e.number, e, err)
 	}
 	if err := r.recover(ctx, e); err != nil {
@@ -122,6 +128,32 @@ func (r *run) event(ctx context.Context, e, before event) error {
 	r.w.progress.Printf("event %d: %s: %s; took %.1f s, hits went on for %.0f %%", e.number, e, describe(seen), time.Since(begun).Seconds(), 100*rate.Part())
 	r.complain(complaints)
 	return nil
+}
+
+// meet returns the event with its kind as it is if it meets an agent that takes the cache over: until that agent has learned flows, they have nothing
+// but Open vSwitch.
+func (r *run) meet(ctx context.Context, e event) (event, error) {
+	if !r.w.gateOn || !e.kind.withTakeover() {
+		return e, nil
+	}
+	met, err := takingOver(r.w.Nodes[e.node])
+	if err != nil {
+		return e, err
+	}
+	if met {
+		e.kind = e.kind.duringTakeover()
+		return e, nil
+	}
+	return e, r.waitFast(ctx) // it may have learned nothing yet
+}
+
+// takingOver reports whether the agent of a Node, which runs, has not made the cache its own yet.
+func takingOver(n *cluster.Node) (bool, error) {
+	log, err := os.ReadFile(n.AgentLog())
+	if err != nil {
+		return false, err
+	}
+	return bytes.LastIndex(log, []byte("ONCache started")) < bytes.LastIndex(log, []byte("Starting antrea-agent")), nil
 }
 
 // dumpWhenStill dumps the state of the cluster while a flow stands still: what keeps it from going on is there only as long as it does.
