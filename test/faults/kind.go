@@ -59,7 +59,7 @@ var kinds = []kind{
 	{name: "vswitchd-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 20 * time.Second},
 	{name: "vswitchd-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: opening, withoutHits: every, bound: 20 * time.Second},
 	{name: "ovsdb-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: none},
-	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 20 * time.Second},
+	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 35 * time.Second},
 	{name: "flows-wiped", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 10 * time.Second},
 	// The network between Nodes.
 	{name: "uplink-flap", weight: 1, pause: time.Second, length: seconds(0, 2), concerns: between, bound: 10 * time.Second},
