@@ -23,6 +23,10 @@ var recheckAfter = []time.Duration{time.Second, 2 * time.Second, 7 * time.Second
 // baseCheckInterval is the time between two looks at the base flows: somebody may have deleted all flows. Comparisons come with such a look.
 const baseCheckInterval = time.Second
 
+// maxBaseCheckInterval bounds that time, which doubles each time that the flows are missing again at the first look after a replay: a replay is a lot of
+// work, and does not help where something else removes them or the switch does not keep them.
+const maxBaseCheckInterval = 16 * time.Second
+
 // recheck compares the number of flows in each table with that right after a replay. The agent itself may have changed them meanwhile: then
 // they are replayed needlessly, at most once for each comparison. Later it makes sure that the base flows are there.
 type recheck struct {
@@ -34,11 +38,14 @@ type recheck struct {
 	next      int
 	compareAt time.Time
 	timer     clock.Timer
+	// interval is the time until the next look at the base flows. stayed is set when the last one found them.
+	interval time.Duration
+	stayed   bool
 }
 
 // newRecheck begins with looks at the base flows.
 func newRecheck(flows roundFlows, c clock.Clock) *recheck {
-	return &recheck{flows: flows, clock: c, next: len(recheckAfter), timer: c.NewTimer(baseCheckInterval)}
+	return &recheck{flows: flows, clock: c, next: len(recheckAfter), timer: c.NewTimer(baseCheckInterval), interval: baseCheckInterval, stayed: true}
 }
 
 // due is the time of the next check.
@@ -74,7 +81,7 @@ func (c *recheck) schedule() {
 // wait sets the timer for the next check.
 func (c *recheck) wait() {
 	c.end()
-	c.timer = c.clock.NewTimer(baseCheckInterval)
+	c.timer = c.clock.NewTimer(c.interval)
 }
 
 // lost checks when it is due, and tells whether somebody has changed the flows.
@@ -91,10 +98,18 @@ func (c *recheck) baseLost(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
 	defer cancel()
 	missing, err := c.flows.MissingFlows(ctx)
-	if err != nil || missing == "" {
+	if err != nil {
 		return false
 	}
-	klog.InfoS("Somebody has deleted flows on the bridge, replaying all", "found", missing)
+	if missing == "" {
+		c.interval, c.stayed = baseCheckInterval, true
+		return false
+	}
+	if !c.stayed {
+		c.interval = min(2*c.interval, maxBaseCheckInterval)
+	}
+	c.stayed = false
+	klog.InfoS("Somebody has deleted flows on the bridge, replaying all", "found", missing, "nextLook", c.interval)
 	return true
 }
 

@@ -57,6 +57,8 @@ type recorder struct {
 	flows, learned int
 	// baseLost is set while base flows are missing.
 	baseLost bool
+	// losing makes replays useless.
+	losing bool
 }
 
 func newRecorder() *recorder {
@@ -93,7 +95,7 @@ func (r *recorder) ReplayFlows(accepted func()) error {
 func (r *recorder) MissingFlows(context.Context) (missing string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.baseLost {
+	if r.baseLost || r.losing {
 		return "table Classifier has 0 flows", nil
 	}
 	return "", nil
@@ -392,6 +394,34 @@ func TestDeletedFlowsAreReplayed(t *testing.T) {
 			rec.steps = nil
 			rec.mu.Unlock()
 		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// TestFlowsThatDoNotStay: replays that do not help come seldom, and flows that are there again are looked after as before.
+func TestFlowsThatDoNotStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := newRecorder()
+		rec.losing = true
+		r := rec.rounds(clock.RealClock{}, false)
+		ctx, cancel := context.WithCancel(t.Context())
+		go r.Run(ctx, make(chan struct{}))
+		replaysWithin := func(d time.Duration) int {
+			before := len(rec.taken())
+			time.Sleep(d)
+			synctest.Wait()
+			return (len(rec.taken()) - before) / len([]string{"replay", "evicted", "gateway"})
+		}
+		require.Equal(t, 2, replaysWithin(2*baseCheckInterval))
+		require.Equal(t, 3, replaysWithin((2+4+8)*baseCheckInterval))
+		require.Equal(t, 4, replaysWithin(4*maxBaseCheckInterval))
+		rec.mu.Lock()
+		rec.losing = false
+		rec.mu.Unlock()
+		require.Zero(t, replaysWithin(maxBaseCheckInterval))
+		rec.setBaseLost(true)
+		require.Equal(t, 1, replaysWithin(baseCheckInterval))
 		cancel()
 		synctest.Wait()
 	})
