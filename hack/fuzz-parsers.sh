@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Copyright 2026 The antrea-oncache Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Fuzzes each parser of what comes from outside for FUZZTIME (a duration, or a number of inputs such as 1000x): every function Fuzz... of the
+# module but those of hack/fuzz.sh. An input that fails is kept below testdata/fuzz of its package and fails the package's tests until the fault
+# is repaired. The other targets still run.
+#
+#   hack/fuzz-parsers.sh [EXPRESSION]    only targets whose path/Name matches, such as cniserver/FuzzRequest
+#   hack/fuzz-parsers.sh --list          prints the targets
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. hack/fuzz-log.sh
+
+go=${GO:-go}
+module=$($go list -m)
+# These compare the eBPF programs with the oracle, and report other things.
+programs=pkg/agent/oncache/datapath/oracle
+
+# targets prints FOLDER/NAME of each target, in the order of folders.
+targets() {
+	$go list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}' ./... |
+		sed "s|^$PWD/||" | { grep -v -e '^$' -e "^$programs/" || true; } |
+		xargs grep -oE '^func Fuzz[A-Za-z0-9_]*\(f \*testing\.F\)' /dev/null |
+		sed -E 's|/[^/]*:func ([A-Za-z0-9_]*).*|/\1|' | sort
+}
+
+all=$(targets)
+if [ "${1:-}" = --list ]; then
+	echo "$all"
+	exit
+fi
+selected=$(grep -E -e "${1:-.}" <<<"$all") || {
+	echo "fuzz-parsers: no target matches ${1:-.}; hack/fuzz-parsers.sh --list prints them" >&2
+	exit 1
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Where the interesting inputs of earlier runs are: Go's own place for them.
+corpus=$($go env GOCACHE)/fuzz
+# A parser that believes a length may not get that much memory (KiB). The fuzzing itself shares 100 MiB with each worker.
+ulimit -v $((6 << 20))
+
+failed=() built=
+for target in $selected; do
+	folder=${target%/*} name=${target##*/}
+	if [ "$built" != "$folder" ]; then
+		# Only the module's own code guides the fuzzing, and parsers of libraries that are called directly. go test -fuzz would compile all of
+		# Kubernetes again, and count what happens there.
+		$go test -c -o "$work/test" -gcflags="$module/...=-d=libfuzzer" -gcflags="github.com/vishvananda/netlink/nl=-d=libfuzzer" \
+			-gcflags="github.com/ovn-kubernetes/libovsdb/...=-d=libfuzzer" "./$folder"
+		built=$folder
+	fi
+	echo "== $target"
+	(cd "$folder" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "${FUZZTIME:-5s}" -test.fuzzminimizetime 100x \
+		-test.fuzzcachedir "$corpus/$module/$folder" -test.parallel "${FUZZWORKERS:-2}" 2>&1) | shorten | tee "$work/log" ||
+		ended_late "$work/log" || failed+=("$target")
+	if grep -q 'not built with coverage instrumentation' "$work/log"; then
+		failed+=("$target (without coverage)")
+	fi
+done
+if [ ${#failed[@]} -gt 0 ]; then
+	printf 'FAIL: %s\n' "${failed[@]}"
+	exit 1
+fi
+echo "fuzz-parsers: $(wc -l <<<"$selected") targets, no failure"
