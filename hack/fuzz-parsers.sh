@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Fuzzes each parser of what comes from outside for FUZZTIME (a duration, or a number of inputs such as 1000x): every function Fuzz... of the
-# module but those of hack/fuzz.sh. An input that fails is kept below testdata/fuzz of its package and fails the package's tests until the fault
-# is repaired. The other targets still run.
+# module but those of hack/fuzz.sh. An input that fails is printed, is kept below testdata/fuzz of its package, and fails the package's tests until
+# the fault is repaired. The other targets still run.
 #
 #   hack/fuzz-parsers.sh [EXPRESSION]    only targets whose path/Name matches, such as cniserver/FuzzRequest
 #   hack/fuzz-parsers.sh --list          prints the targets
@@ -42,20 +42,45 @@ corpus=$($go env GOCACHE)/fuzz
 # A parser that believes a length may not get that much memory (KiB). The fuzzing itself shares 100 MiB with each worker.
 ulimit -v $((6 << 20))
 
-failed=() built=
+# input FOLDER LOG prints the inputs that failed according to the log: machines of CI do not keep their files. The line before it is one
+# that hack/show-failures.sh counts among the target's output.
+input() {
+	local name file
+	sed -nE -e 's/^ *Failing input written to (testdata\S*)$/\1/p' "$2" | while read -r file; do
+		name=${file%/*}
+		echo "=== input ${name##*/} $1/$file"
+		head -c 20000 "$1/$file"
+		echo
+	done
+	# Inputs of earlier runs are in the cache and get no file.
+	sed -nE -e 's/^ *failure while testing seed corpus entry: (Fuzz\w*)\/([0-9a-f]{16,})$/\1 \2/p' "$2" | while read -r name file; do
+		for file in "$1/testdata/fuzz/$name/$file" "$corpus/$module/$1/$name/$file"; do
+			[ ! -e "$file" ] || { echo "=== input $name $file" && head -c 20000 "$file" && echo; }
+		done
+	done
+}
+
+failed=() built='' broken=''
 for target in $selected; do
 	folder=${target%/*} name=${target##*/}
 	if [ "$built" != "$folder" ]; then
+		built=$folder broken=''
 		# Only the module's own code guides the fuzzing, and parsers of libraries that are called directly. go test -fuzz would compile all of
 		# Kubernetes again, and count what happens there.
 		$go test -c -o "$work/test" -gcflags="$module/...=-d=libfuzzer" -gcflags="github.com/vishvananda/netlink/nl=-d=libfuzzer" \
-			-gcflags="github.com/ovn-kubernetes/libovsdb/...=-d=libfuzzer" "./$folder"
-		built=$folder
+			-gcflags="github.com/ovn-kubernetes/libovsdb/...=-d=libfuzzer" "./$folder" || broken=' (does not build)'
+	fi
+	if [ "$broken" ]; then
+		failed+=("$target$broken")
+		continue
 	fi
 	echo "== $target"
 	(cd "$folder" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "${FUZZTIME:-5s}" -test.fuzzminimizetime 100x \
 		-test.fuzzcachedir "$corpus/$module/$folder" -test.parallel "${FUZZWORKERS:-2}" 2>&1) | shorten | tee "$work/log" ||
-		ended_late "$work/log" || failed+=("$target")
+		ended_late "$work/log" || {
+		failed+=("$target")
+		input "$folder" "$work/log"
+	}
 	if grep -q 'not built with coverage instrumentation' "$work/log"; then
 		failed+=("$target (without coverage)")
 	fi
