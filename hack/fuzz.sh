@@ -14,7 +14,8 @@ package=pkg/agent/oncache/datapath/oracle
 stats=$(mktemp -d)
 trap 'rm -rf "$stats"' EXIT
 
-for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $package/*_test.go | sed 's/func //' | sort); do
+mapfile -t targets < <(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $package/*_test.go | sed 's/func //' | sort)
+for target in "${targets[@]}"; do
 	rm -f "$stats"/*
 	ONCACHE_FUZZ_STATS=$stats ${GO:-go} test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-160s}" -fuzzminimizetime 100x \
 		-parallel "${FUZZWORKERS:-2}" ./$package 2>&1 |
