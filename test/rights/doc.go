@@ -8,5 +8,6 @@
 // of a dynamic client, whose resource the test knows by the package. What libraries call is a table of the test, with the function that makes them
 // do it; such a row is refused when the program does not call that function.
 //
-// It does not see in which Namespace, and of which objects.
+// It does not see in which Namespace, and of which objects. An API server does, with the roles of the manifest (denial_test.go): it is asked about
+// every verb of every resource, and has to deny whatever docs/rbac.md does not list.
 package rights
