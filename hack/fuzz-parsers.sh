@@ -67,7 +67,7 @@ for target in $selected; do
 		built=$folder broken=''
 		# Only the module's own code guides the fuzzing, and parsers of libraries that are called directly. go test -fuzz would compile all of
 		# Kubernetes again, and count what happens there.
-		$go test -c -o "$work/test" -gcflags="$module/...=-d=libfuzzer" -gcflags="github.com/vishvananda/netlink/nl=-d=libfuzzer" \
+		$go test -c -ldflags=-w -o "$work/test" -gcflags="$module/...=-d=libfuzzer" -gcflags="github.com/vishvananda/netlink/nl=-d=libfuzzer" \
 			-gcflags="github.com/ovn-kubernetes/libovsdb/...=-d=libfuzzer" "./$folder" || broken=' (does not build)'
 	fi
 	if [ "$broken" ]; then
@@ -75,7 +75,7 @@ for target in $selected; do
 		continue
 	fi
 	echo "== $target"
-	(cd "$folder" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "${FUZZTIME:-5s}" -test.fuzzminimizetime 100x \
+	(cd "$folder" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "${FUZZTIME:-2000x}" -test.fuzzminimizetime 100x \
 		-test.fuzzcachedir "$corpus/$module/$folder" -test.parallel "${FUZZWORKERS:-2}" 2>&1) | shorten | tee "$work/log" ||
 		ended_late "$work/log" || {
 		failed+=("$target")
