@@ -55,7 +55,7 @@ SUITE ?= TestGeneveGateOn
 COST_ARGS ?=
 COUNT_ARGS ?=
 FUZZTIME ?= 160s
-PARSERTIME ?= 2000x
+PARSERTIME ?= 1000x
 TARGET ?=
 DEMO_ARGS ?=
 UP_ARGS ?= --feature-gates=ONCache=true

@@ -75,7 +75,7 @@ for target in $selected; do
 		continue
 	fi
 	echo "== $target"
-	(cd "$folder" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "${FUZZTIME:-2000x}" -test.fuzzminimizetime 100x \
+	(cd "$folder" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "${FUZZTIME:-1000x}" -test.fuzzminimizetime 100x \
 		-test.fuzzcachedir "$corpus/$module/$folder" -test.parallel "${FUZZWORKERS:-2}" 2>&1) | shorten | tee "$work/log" ||
 		ended_late "$work/log" || {
 		failed+=("$target")
