@@ -123,6 +123,8 @@ func (p *program) note(root *packages.Package, call *ast.CallExpr) {
 
 // informer records that the objects of a kind are listed and watched.
 func (p *program) informer(folder, kind, place string) {
+	// NodeInformer is also called TypedNodeInformer.
+	kind = strings.TrimPrefix(kind, "Typed")
 	for _, verb := range []string{"list", "watch"} {
 		right := resourceOf(folder, kind) + " " + verb
 		p.rights[right] = append(p.rights[right], place)
