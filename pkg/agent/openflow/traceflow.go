@@ -40,8 +40,9 @@ var tracePoints = []string{
 // TraceflowClient is the part of Client for Traceflow.
 type TraceflowClient interface {
 	// InstallTraceflowFlows makes packets with the tag report themselves to TraceflowController on their way through the pipeline,
-	// which stays what it is without these flows. With live, new connections that match it get the tag.
-	InstallTraceflowFlows(tag uint8, live *TraceflowFilter) error
+	// which stays what it is without these flows. With live, packets lose the tag before they leave the bridge other than through the
+	// tunnel. With a filter, real packets that open a connection and match it get the tag.
+	InstallTraceflowFlows(tag uint8, live bool, filter *TraceflowFilter) error
 	// UninstallTraceflowFlows removes them. A tag without flows is no error.
 	UninstallTraceflowFlows(tag uint8) error
 	// SendTraceflowPacket sends a packet through the pipeline as if it came from the Pod behind the OpenFlow port. The tag becomes its
@@ -94,7 +95,7 @@ func (*traceflow) meters(g *generator) []of.MeterEntry {
 	return g.packetInMeters(meterTraceflow)
 }
 
-func (f *traceflow) InstallTraceflowFlows(tag uint8, live *TraceflowFilter) error {
+func (f *traceflow) InstallTraceflowFlows(tag uint8, live bool, filter *TraceflowFilter) error {
 	if err := checkTag(tag); err != nil {
 		return err
 	}
@@ -102,9 +103,9 @@ func (f *traceflow) InstallTraceflowFlows(tag uint8, live *TraceflowFilter) erro
 		if !t.g.features.Traceflow {
 			return errors.New("traces need the feature gate Traceflow, which is off")
 		}
-		flows := traceFlows(t.g, tag, live != nil)
-		if live != nil {
-			own, err := liveFlows(t.g, tag, live)
+		flows := traceFlows(t.g, tag, live)
+		if filter != nil {
+			own, err := liveFlows(t.g, tag, filter)
 			if err != nil {
 				return fmt.Errorf("trace live traffic with tag %d: %w", tag, err)
 			}

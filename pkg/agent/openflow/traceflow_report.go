@@ -4,11 +4,18 @@
 package openflow
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
 
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// Names of trace points in reports.
+const (
+	TableConntrackState = tableConntrackState
+	TableL3DecTTL       = tableL3DecTTL
 )
 
 // TraceOutcome is what a report says about the rest of the packet's way.
@@ -68,6 +75,10 @@ func ParseTraceReport(p *of.PacketIn) (TraceReport, error) {
 			r.TunnelDst = addr
 		}
 	}
+	if label := p.Field(of.FieldCTLabel); len(label) == 16 && r.EgressFlowID == 0 && r.IngressFlowID == 0 {
+		// An established connection passes no rule. Its label names those that have admitted it.
+		r.EgressFlowID, r.IngressFlowID = binary.BigEndian.Uint32(label[8:]), binary.BigEndian.Uint32(label[12:])
+	}
 	r.Outcome = r.outcome(holds(svcNoEndpoint))
 	return r, nil
 }
@@ -94,6 +105,20 @@ func (r *TraceReport) outcome(noEndpoint bool) TraceOutcome {
 	}
 	return TraceGoesOn
 }
+
+// Direction is that of the policies whose table has sent the report, 0 for another table.
+func (r *TraceReport) Direction() PolicyDirection {
+	switch r.Table {
+	case tableAntreaPolicyEgressRule, tableEgressRule, tableEgressDefaultRule:
+		return PolicyEgress
+	case tableAntreaPolicyIngressRule, tableIngressRule, tableIngressDefaultRule:
+		return PolicyIngress
+	}
+	return 0
+}
+
+// RuleTable is the name of the table in which rules of the direction allow packets.
+func (d PolicyDirection) RuleTable() string { return d.tables().rule }
 
 // HasSeen tells whether the packet has passed the trace point.
 func (r *TraceReport) HasSeen(table string) bool { return slices.Contains(r.Seen, table) }

@@ -34,14 +34,14 @@ func TestTraceflowGolden(t *testing.T) {
 			r := &recorder{}
 			c.SetInterceptor(r)
 			r.changes = nil
-			require.NoError(t, c.InstallTraceflowFlows(5, test.live))
+			require.NoError(t, c.InstallTraceflowFlows(5, test.live != nil, test.live))
 			requireGolden(t, test.file, render(c.generator.pipeline, newFlows(base, fake.Flows())))
 			installed := flowStrings(fake.Flows())
 			fake.Disconnect()
 			fake.Reconnect(true)
 			require.NoError(t, replay(c))
 			require.Equal(t, installed, flowStrings(fake.Flows()), "replayed")
-			require.NoError(t, c.InstallTraceflowFlows(6, nil))
+			require.NoError(t, c.InstallTraceflowFlows(6, false, nil))
 			require.NoError(t, c.UninstallTraceflowFlows(6))
 			require.Equal(t, installed, flowStrings(fake.Flows()), "tags are independent")
 			require.NoError(t, c.UninstallTraceflowFlows(5))
@@ -55,15 +55,15 @@ func TestTraceflowGolden(t *testing.T) {
 
 func TestTraceflowRefusals(t *testing.T) {
 	c, _ := newTestClient(t, oncacheFeatures)
-	require.ErrorContains(t, c.InstallTraceflowFlows(5, nil), "feature gate Traceflow, which is off")
+	require.ErrorContains(t, c.InstallTraceflowFlows(5, false, nil), "feature gate Traceflow, which is off")
 	c, _ = newTestClient(t, proxyAllFeatures)
 	for want, err := range map[string]error{
-		"tag 0: must be 1 to 63":  c.InstallTraceflowFlows(0, nil),
+		"tag 0: must be 1 to 63":  c.InstallTraceflowFlows(0, false, nil),
 		"tag 64: must be 1 to 63": c.UninstallTraceflowFlows(64),
-		"IPv6: true":              c.InstallTraceflowFlows(1, &TraceflowFilter{OFPort: podAPort, IPv6: true}),
-		"source fd00:10:0:a::11":  c.InstallTraceflowFlows(1, &TraceflowFilter{OFPort: podAPort, Source: podA6IP}),
-		"neither the source":      c.InstallTraceflowFlows(1, &TraceflowFilter{}),
-		"IP protocol 1 has no ports": c.InstallTraceflowFlows(1, &TraceflowFilter{
+		"IPv6: true":              c.InstallTraceflowFlows(1, true, &TraceflowFilter{OFPort: podAPort, IPv6: true}),
+		"source fd00:10:0:a::11":  c.InstallTraceflowFlows(1, true, &TraceflowFilter{OFPort: podAPort, Source: podA6IP}),
+		"neither the source":      c.InstallTraceflowFlows(1, true, &TraceflowFilter{}),
+		"IP protocol 1 has no ports": c.InstallTraceflowFlows(1, true, &TraceflowFilter{
 			OFPort: podAPort, Protocol: of.IPProtoICMP, DestinationPort: 80,
 		}),
 		"OpenFlow port 0":     c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, 0),
@@ -148,7 +148,7 @@ func testTraceflow(t *testing.T, w *wire) {
 		ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.0.12/32"), tcp(80)),
 		egress(3, policyPodB, prefixes("10.10.0.0/16"), tcp(80), tcp(8080)),
 	}, nil))
-	require.NoError(t, w.c.InstallTraceflowFlows(5, nil))
+	require.NoError(t, w.c.InstallTraceflowFlows(5, false, nil))
 	w.install(clusterPort(elsewhereEndpoint))
 	w.install(with(clusterPort(), named("default/none"), at(Frontend{Address: netip.MustParseAddrPort("10.96.0.11:80")})))
 	for _, test := range []struct {
@@ -267,7 +267,7 @@ func testLiveTraceflow(t *testing.T, w *wire) {
 	answer := segment{open.dst, open.src, "SA"}
 	w.pass(tunnelPort, answer, podAPort, answer)
 
-	require.NoError(t, w.c.InstallTraceflowFlows(7, &TraceflowFilter{OFPort: podAPort, Protocol: of.IPProtoTCP, DestinationPort: 80}))
+	require.NoError(t, w.c.InstallTraceflowFlows(7, true, &TraceflowFilter{OFPort: podAPort, Protocol: of.IPProtoTCP, DestinationPort: 80}))
 	w.settle()
 	dscpOf := func(port uint32) uint8 {
 		t.Helper()
@@ -292,7 +292,7 @@ func testLiveTraceflow(t *testing.T, w *wire) {
 
 	// The receiving Node.
 	require.NoError(t, w.c.UninstallTraceflowFlows(7))
-	require.NoError(t, w.c.InstallTraceflowFlows(8, &TraceflowFilter{DestinationMAC: podAMAC, Protocol: of.IPProtoUDP}))
+	require.NoError(t, w.c.InstallTraceflowFlows(8, true, &TraceflowFilter{DestinationMAC: podAMAC, Protocol: of.IPProtoUDP}))
 	w.settle()
 	w.send(tunnelPort, segment{"10.10.1.20:6005", "10.10.0.11:53", ""})
 	require.Zero(t, dscpOf(podAPort))

@@ -1,8 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are two kinds, and nobody watches
-// them here.
+// Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are few kinds. Only Traceflows are watched.
 package crd
 
 import (
@@ -20,6 +19,7 @@ import (
 var (
 	AgentInfos      = v1beta1.SchemeGroupVersion.WithResource("antreaagentinfos")
 	ControllerInfos = v1beta1.SchemeGroupVersion.WithResource("antreacontrollerinfos")
+	Traceflows      = v1beta1.SchemeGroupVersion.WithResource("traceflows")
 )
 
 // New returns an object of a kind without content.
@@ -41,6 +41,15 @@ func Fill(object *unstructured.Unstructured, content any) error {
 	}
 	object.Object = fields
 	return nil
+}
+
+// Read returns the content of object; T is a struct of package v1beta1.
+func Read[T any](object *unstructured.Unstructured) (*T, error) {
+	content := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, content); err != nil {
+		return nil, fmt.Errorf("decoding %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return content, nil
 }
 
 // Missing says what is wrong when the Kubernetes API does not know the resource itself; other errors are returned unchanged.
