@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/features"
@@ -32,6 +34,7 @@ func (c *controllers) addTraceflow(o *options, n *node, cache *onCache) (err err
 		config.Objects.Service = func(namespace, name string) (*corev1.Service, error) {
 			return c.services.Core().V1().Services().Lister().Services(namespace).Get(name)
 		}
+		config.Objects.Endpoints = c.endpointsOf
 	}
 	if cache.manager != nil {
 		config.Hold = cache.manager.Hold
@@ -41,4 +44,20 @@ func (c *controllers) addTraceflow(o *options, n *node, cache *onCache) (err err
 	}
 	c.traceflow, err = traceflow.New(config)
 	return err
+}
+
+// endpointsOf returns the addresses of a Service's Endpoints.
+func (c *controllers) endpointsOf(namespace, name string) (addrs []netip.Addr, err error) {
+	found, err := c.services.Discovery().V1().EndpointSlices().Lister().EndpointSlices(namespace).
+		List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: name}))
+	for _, slice := range found {
+		for _, endpoint := range slice.Endpoints {
+			for _, text := range endpoint.Addresses {
+				if addr, err := netip.ParseAddr(text); err == nil {
+					addrs = append(addrs, addr)
+				}
+			}
+		}
+	}
+	return addrs, err
 }

@@ -40,9 +40,8 @@ var tracePoints = []string{
 // TraceflowClient is the part of Client for Traceflow.
 type TraceflowClient interface {
 	// InstallTraceflowFlows makes packets with the tag report themselves to TraceflowController on their way through the pipeline,
-	// which stays what it is without these flows. With live, packets lose the tag before they leave the bridge other than through the
-	// tunnel. With a filter, real packets that open a connection and match it get the tag.
-	InstallTraceflowFlows(tag uint8, live bool, filter *TraceflowFilter) error
+	// which stays what it is without these flows.
+	InstallTraceflowFlows(tag uint8, flows TraceflowFlows) error
 	// UninstallTraceflowFlows removes them. A tag without flows is no error.
 	UninstallTraceflowFlows(tag uint8) error
 	// SendTraceflowPacket sends a packet through the pipeline as if it came from the Pod behind the OpenFlow port. The tag becomes its
@@ -50,12 +49,24 @@ type TraceflowClient interface {
 	SendTraceflowPacket(ctx context.Context, tag uint8, packet ippacket.Outline, ofPort uint32) error
 }
 
+// TraceflowFlows says what a trace needs on this Node.
+type TraceflowFlows struct {
+	// Sender is the OpenFlow port of the Pod that sends. If it is 0, the packets come through the tunnel or, with a Filter, from anywhere.
+	Sender uint32
+	// Live: only packets that open a connection are reported. They lose the tag before they leave the bridge other than through the tunnel.
+	Live bool
+	// Filter selects the real packets that get the tag. It is nil where none do.
+	Filter *TraceflowFilter
+}
+
+// liveSeconds is how long packets can get a tag after an agent has died: longer than any trace.
+const liveSeconds = 330
+
 // TraceflowFilter says which packets a trace of live traffic is about: those that open a connection, and whose DSCP is 0. Zero values
 // stand for any.
 type TraceflowFilter struct {
-	// OFPort is the OpenFlow port of the Pod that sends. If it is 0, DestinationMAC is that of the local Pod that receives, and what
-	// happens before the packet's destination is known is not reported.
-	OFPort         uint32
+	// DestinationMAC is that of the local Pod that receives, unless a local Pod is the Sender. What happens before the packet's destination
+	// is known is not reported then.
 	DestinationMAC net.HardwareAddr
 	IPv6           bool
 	// Source and Destination are addresses of that IP version.
@@ -95,7 +106,7 @@ func (*traceflow) meters(g *generator) []of.MeterEntry {
 	return g.packetInMeters(meterTraceflow)
 }
 
-func (f *traceflow) InstallTraceflowFlows(tag uint8, live bool, filter *TraceflowFilter) error {
+func (f *traceflow) InstallTraceflowFlows(tag uint8, flows TraceflowFlows) error {
 	if err := checkTag(tag); err != nil {
 		return err
 	}
@@ -103,15 +114,15 @@ func (f *traceflow) InstallTraceflowFlows(tag uint8, live bool, filter *Traceflo
 		if !t.g.features.Traceflow {
 			return errors.New("traces need the feature gate Traceflow, which is off")
 		}
-		flows := traceFlows(t.g, tag, live)
-		if filter != nil {
-			own, err := liveFlows(t.g, tag, filter)
+		all := flows.reports(t.g, tag)
+		if flows.Filter != nil {
+			own, err := flows.marks(t.g, tag)
 			if err != nil {
 				return fmt.Errorf("trace live traffic with tag %d: %w", tag, err)
 			}
-			flows = append(flows, own...)
+			all = append(all, own...)
 		}
-		return f.commit(t, tag, flows)
+		return f.commit(t, tag, all)
 	})
 }
 
@@ -170,20 +181,34 @@ func seen(point int) bitField {
 	return bitField{field: traceSeenField.field, bits: of.Range{From: bit, To: bit}}
 }
 
-// traceFlows are the flows of the trace points.
-func traceFlows(g *generator, tag uint8, live bool) []of.Flow {
+// reports are the flows of the trace points. They match no more than they must: packets of others may have the same DSCP, and would be
+// slowed down.
+func (r *TraceflowFlows) reports(g *generator, tag uint8) []of.Flow {
+	var scope []of.Match
+	switch {
+	case r.Sender != 0:
+		scope = append(scope, of.InPort(r.Sender))
+	case r.Filter == nil:
+		scope = append(scope, fromTunnel.match())
+	default:
+		scope = append(scope, of.EthDst(r.Filter.DestinationMAC))
+	}
+	if r.Live {
+		scope = append(scope, of.CTState("+new+trk"))
+	}
 	var flows []of.Flow
 	for point, table := range tracePoints {
-		if _, exists := g.ids[table]; !exists {
+		// Live traffic has no tag before conntrack.
+		if _, exists := g.ids[table]; !exists || r.Live && table == tableSpoofGuard {
 			continue
 		}
 		for _, f := range g.families() {
-			tagged := matches(f.ethType, of.DSCP(tag), seen(point).is(0).match())
+			tagged := append(matches(f.ethType, of.DSCP(tag), seen(point).is(0).match()), scope...)
 			report := func(priority uint16, match []of.Match, before ...of.Action) of.Flow {
 				return g.flow(cookieTraceflow, table, priority, match,
 					append(append([]of.Action{seen(point).is(1).load()}, before...), of.Resubmit{Table: g.id(table)}, g.reportOf(tag, point))...)
 			}
-			if !live || table != tableOutput {
+			if !r.Live || table != tableOutput {
 				flows = append(flows, report(priorityTraceflow, tagged))
 				continue
 			}
@@ -201,24 +226,28 @@ func (g *generator) reportOf(tag uint8, point int) of.Action {
 	return g.toAgent(TraceflowController, meterTraceflow, traceflowCategory, tag, byte(point))
 }
 
-// liveFlows are the flows that tag packets.
-func liveFlows(g *generator, tag uint8, live *TraceflowFilter) ([]of.Flow, error) {
-	match, err := live.matches(g)
+// marks are the flows that give packets the tag. The switch removes them by itself if the agent does not.
+func (r *TraceflowFlows) marks(g *generator, tag uint8) ([]of.Flow, error) {
+	match, err := r.Filter.matches(g, r.Sender)
 	if err != nil {
 		return nil, err
 	}
 	match = append(match, of.CTState("+new+trk"), of.DSCP(0))
 	mark := dscpField.is(uint32(tag)).load()
-	if live.OFPort == 0 {
-		return []of.Flow{g.flow(cookieTraceflow, tableL2ForwardingCalc, priorityTraceflow, append(match, of.EthDst(live.DestinationMAC)),
-			mark, of.Resubmit{Table: g.id(tableL2ForwardingCalc)})}, nil
+	table, actions := tableL2ForwardingCalc, []of.Action{mark}
+	if r.Sender == 0 {
+		match = append(match, of.EthDst(r.Filter.DestinationMAC))
+	} else {
+		// Behind conntrack it is known that the packet opens a connection. It has passed SpoofGuard then.
+		table, match = tableConntrackState, append(match, of.InPort(r.Sender))
+		actions = append(actions, seen(slices.Index(tracePoints, tableSpoofGuard)).is(1).load())
 	}
-	// Behind conntrack it is known that the packet opens a connection. It has passed SpoofGuard then.
-	return []of.Flow{g.flow(cookieTraceflow, tableConntrackState, priorityTraceflow, append(match, of.InPort(live.OFPort)),
-		mark, seen(slices.Index(tracePoints, tableSpoofGuard)).is(1).load(), of.Resubmit{Table: g.id(tableConntrackState)})}, nil
+	flow := g.flow(cookieTraceflow, table, priorityTraceflow, match, append(actions, of.Resubmit{Table: g.id(table)})...)
+	flow.HardTimeout = liveSeconds
+	return []of.Flow{flow}, nil
 }
 
-func (l *TraceflowFilter) matches(g *generator) ([]of.Match, error) {
+func (l *TraceflowFilter) matches(g *generator, sender uint32) ([]of.Match, error) {
 	i := slices.IndexFunc(g.families(), func(f family) bool { return f.gateway.Is6() == l.IPv6 })
 	if i < 0 {
 		return nil, fmt.Errorf("the Pods of this Node have no addresses of the IP version (IPv6: %t)", l.IPv6)
@@ -237,7 +266,7 @@ func (l *TraceflowFilter) matches(g *generator) ([]of.Match, error) {
 		}
 		match = append(match, end.match(host(end.addr)))
 	}
-	if l.OFPort == 0 {
+	if sender == 0 {
 		if err := validateMAC(l.DestinationMAC); err != nil {
 			return nil, fmt.Errorf("neither the source nor the destination is a local Pod: %w", err)
 		}

@@ -6,6 +6,7 @@ package openflow
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,14 +20,15 @@ import (
 
 func TestTraceflowGolden(t *testing.T) {
 	for _, test := range []struct {
-		file string
-		live *TraceflowFilter
+		file  string
+		flows TraceflowFlows
 	}{
-		{"traceflow.txt", nil},
-		{"traceflow_live.txt", &TraceflowFilter{
-			OFPort: podAPort, Source: podAIP, Destination: remotePodIP, Protocol: of.IPProtoTCP, SourcePort: 1000, DestinationPort: 80,
-		}},
-		{"traceflow_live_receiver.txt", &TraceflowFilter{DestinationMAC: podAMAC, IPv6: true, Destination: podA6IP}},
+		{"traceflow.txt", TraceflowFlows{}},
+		{"traceflow_sender.txt", TraceflowFlows{Sender: podAPort}},
+		{"traceflow_live.txt", TraceflowFlows{Sender: podAPort, Live: true, Filter: &TraceflowFilter{
+			Source: podAIP, Destination: remotePodIP, Protocol: of.IPProtoTCP, SourcePort: 1000, DestinationPort: 80,
+		}}},
+		{"traceflow_live_receiver.txt", TraceflowFlows{Live: true, Filter: &TraceflowFilter{DestinationMAC: podAMAC, IPv6: true, Destination: podA6IP}}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			c, fake := newTestClientOf(t, proxyAllFeatures, dualStackNode)
@@ -34,14 +36,14 @@ func TestTraceflowGolden(t *testing.T) {
 			r := &recorder{}
 			c.SetInterceptor(r)
 			r.changes = nil
-			require.NoError(t, c.InstallTraceflowFlows(5, test.live != nil, test.live))
+			require.NoError(t, c.InstallTraceflowFlows(5, test.flows))
 			requireGolden(t, test.file, render(c.generator.pipeline, newFlows(base, fake.Flows())))
 			installed := flowStrings(fake.Flows())
 			fake.Disconnect()
 			fake.Reconnect(true)
 			require.NoError(t, replay(c))
 			require.Equal(t, installed, flowStrings(fake.Flows()), "replayed")
-			require.NoError(t, c.InstallTraceflowFlows(6, false, nil))
+			require.NoError(t, c.InstallTraceflowFlows(6, TraceflowFlows{}))
 			require.NoError(t, c.UninstallTraceflowFlows(6))
 			require.Equal(t, installed, flowStrings(fake.Flows()), "tags are independent")
 			require.NoError(t, c.UninstallTraceflowFlows(5))
@@ -55,20 +57,21 @@ func TestTraceflowGolden(t *testing.T) {
 
 func TestTraceflowRefusals(t *testing.T) {
 	c, _ := newTestClient(t, oncacheFeatures)
-	require.ErrorContains(t, c.InstallTraceflowFlows(5, false, nil), "feature gate Traceflow, which is off")
+	require.ErrorContains(t, c.InstallTraceflowFlows(5, TraceflowFlows{}), "feature gate Traceflow, which is off")
 	c, _ = newTestClient(t, proxyAllFeatures)
+	live := func(sender uint32, filter TraceflowFilter) error {
+		return c.InstallTraceflowFlows(1, TraceflowFlows{Sender: sender, Live: true, Filter: &filter})
+	}
 	for want, err := range map[string]error{
-		"tag 0: must be 1 to 63":  c.InstallTraceflowFlows(0, false, nil),
-		"tag 64: must be 1 to 63": c.UninstallTraceflowFlows(64),
-		"IPv6: true":              c.InstallTraceflowFlows(1, true, &TraceflowFilter{OFPort: podAPort, IPv6: true}),
-		"source fd00:10:0:a::11":  c.InstallTraceflowFlows(1, true, &TraceflowFilter{OFPort: podAPort, Source: podA6IP}),
-		"neither the source":      c.InstallTraceflowFlows(1, true, &TraceflowFilter{}),
-		"IP protocol 1 has no ports": c.InstallTraceflowFlows(1, true, &TraceflowFilter{
-			OFPort: podAPort, Protocol: of.IPProtoICMP, DestinationPort: 80,
-		}),
-		"OpenFlow port 0":     c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, 0),
-		"must have 6 bytes":   c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, podAPort),
-		"Traceflow tag 64: m": c.SendTraceflowPacket(t.Context(), 64, ippacket.Outline{}, podAPort),
+		"tag 0: must be 1 to 63":     c.InstallTraceflowFlows(0, TraceflowFlows{}),
+		"tag 64: must be 1 to 63":    c.UninstallTraceflowFlows(64),
+		"IPv6: true":                 live(podAPort, TraceflowFilter{IPv6: true}),
+		"source fd00:10:0:a::11":     live(podAPort, TraceflowFilter{Source: podA6IP}),
+		"neither the source":         live(0, TraceflowFilter{}),
+		"IP protocol 1 has no ports": live(podAPort, TraceflowFilter{Protocol: of.IPProtoICMP, DestinationPort: 80}),
+		"OpenFlow port 0":            c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, 0),
+		"must have 6 bytes":          c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, podAPort),
+		"Traceflow tag 64: m":        c.SendTraceflowPacket(t.Context(), 64, ippacket.Outline{}, podAPort),
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -85,6 +88,8 @@ func TestWireTraceflow(t *testing.T) { eachDatapath(t, testTraceflow) }
 type tracer struct {
 	*wire
 	packets *of.PacketIns
+	// live: packets get their tag behind SpoofGuard, which does not report them then.
+	live bool
 }
 
 func newTracer(t *testing.T, w *wire) *tracer {
@@ -95,33 +100,33 @@ func newTracer(t *testing.T, w *wire) *tracer {
 	packets, err := sw.PacketIns(t.Context(), TraceflowController, 1000)
 	require.NoError(t, err)
 	t.Cleanup(packets.Close)
-	return &tracer{w, packets}
+	return &tracer{w, packets, false}
 }
 
-// outcome waits for the report that tells what became of a packet.
-func (r *tracer) outcome() TraceReport {
+// outcome waits for the report that tells what became of a packet, and for those of all other tables that the packet has passed.
+func (r *tracer) outcome() (outcome TraceReport) {
 	r.t.Helper()
 	deadline := time.After(20 * time.Second)
-	var before []string
+	var from []string
 	for {
+		missing := slices.DeleteFunc(slices.Clone(outcome.Seen), func(table string) bool {
+			return slices.Contains(from, table) || r.live && table == tableSpoofGuard
+		})
+		if outcome.Table != "" && len(missing) == 0 {
+			return outcome
+		}
 		select {
 		case p := <-r.packets.Packets():
 			report, err := ParseTraceReport(p)
 			require.NoError(r.t, err)
 			require.Contains(r.t, report.Seen, report.Table)
+			from = append(from, report.Table)
 			if report.Outcome != TraceGoesOn {
-				return report
+				outcome = report
 			}
-			before = append(before, report.Table)
 		case <-deadline:
-			require.Fail(r.t, "no outcome was reported", "reports from %v", before)
+			require.Fail(r.t, "no outcome was reported", "reports from %v, missing %v", from, missing)
 		}
-	}
-}
-
-func (r *tracer) flush() {
-	for len(r.packets.Packets()) > 0 {
-		<-r.packets.Packets()
 	}
 }
 
@@ -148,7 +153,6 @@ func testTraceflow(t *testing.T, w *wire) {
 		ingress(2, policyPodA, prefixes("10.10.1.20/32", "10.10.0.12/32"), tcp(80)),
 		egress(3, policyPodB, prefixes("10.10.0.0/16"), tcp(80), tcp(8080)),
 	}, nil))
-	require.NoError(t, w.c.InstallTraceflowFlows(5, false, nil))
 	w.install(clusterPort(elsewhereEndpoint))
 	w.install(with(clusterPort(), named("default/none"), at(Frontend{Address: netip.MustParseAddrPort("10.96.0.11:80")})))
 	for _, test := range []struct {
@@ -218,6 +222,8 @@ func testTraceflow(t *testing.T, w *wire) {
 			if packet.Protocol == ippacket.TCP {
 				packet.SrcPort = 40000
 			}
+			require.NoError(t, w.c.InstallTraceflowFlows(5, TraceflowFlows{Sender: port}))
+			w.settle()
 			require.NoError(t, w.c.SendTraceflowPacket(t.Context(), 5, packet, port))
 			report := r.outcome()
 			require.Equal(t, test.want, report.text())
@@ -233,7 +239,7 @@ func testTraceflow(t *testing.T, w *wire) {
 				got := w.next(test.arrives)
 				require.True(t, strings.HasPrefix(got.src, packet.Src.String()) || strings.HasPrefix(got.src, "["+packet.Src.String()), got.src)
 			}
-			r.flush()
+			require.Empty(t, r.packets.Packets())
 		})
 	}
 	w.t = t
@@ -243,7 +249,6 @@ func testTraceflow(t *testing.T, w *wire) {
 			link.next()
 		}
 	}
-	r.flush()
 
 	// Packets without the tag, or after the trace, are not reported.
 	other := segment{"10.10.1.20:7001", "10.10.0.11:80", "S"}
@@ -262,12 +267,13 @@ func TestWireLiveTraceflow(t *testing.T) { eachDatapath(t, testLiveTraceflow) }
 
 func testLiveTraceflow(t *testing.T, w *wire) {
 	r := newTracer(t, w)
+	r.live = true
 	open := segment{"10.10.0.11:6001", "10.10.1.20:80", "S"}
 	w.pass(podAPort, open, tunnelPort, open)
 	answer := segment{open.dst, open.src, "SA"}
 	w.pass(tunnelPort, answer, podAPort, answer)
 
-	require.NoError(t, w.c.InstallTraceflowFlows(7, true, &TraceflowFilter{OFPort: podAPort, Protocol: of.IPProtoTCP, DestinationPort: 80}))
+	require.NoError(t, w.c.InstallTraceflowFlows(7, TraceflowFlows{Sender: podAPort, Live: true, Filter: &TraceflowFilter{Protocol: of.IPProtoTCP, DestinationPort: 80}}))
 	w.settle()
 	dscpOf := func(port uint32) uint8 {
 		t.Helper()
@@ -285,14 +291,34 @@ func testLiveTraceflow(t *testing.T, w *wire) {
 	w.send(podAPort, segment{"10.10.0.11:6003", "10.10.1.20:80", "S"})
 	require.Equal(t, uint8(7), dscpOf(tunnelPort))
 	require.Equal(t, "left in Output, 11>32768 to 192.168.77.102, 10.10.0.11-10.10.1.20, rules 0 0", r.outcome().text())
-	r.flush()
 	w.send(podAPort, segment{"10.10.0.11:6004", "10.10.0.12:80", "S"}) // the gateway's MAC address: it is routed
 	require.Zero(t, dscpOf(gwPort))
-	r.flush()
+	require.Equal(t, TraceLeft, r.outcome().Outcome)
+
+	// Packets that have this DSCP anyway are neither changed nor reported: those of an open connection, and those of another Pod.
+	for _, o := range []ippacket.Outline{
+		{Src: podAIP, SrcMAC: podAMAC, Dst: remotePodIP, SrcPort: 6001, DstPort: 80, TCPFlags: 16},
+		{Src: podBIP, SrcMAC: podBMAC, Dst: remotePodIP, SrcPort: 6001, DstPort: 80, TCPFlags: 2},
+		{Src: podBIP, SrcMAC: podBMAC, Dst: netip.MustParseAddr("203.0.113.9"), SrcPort: 6001, DstPort: 80, TCPFlags: 2},
+	} {
+		o.DstMAC, o.Protocol, o.TTL, o.DSCP = gwMAC, ippacket.TCP, 64, 7
+		frame, err := ippacket.Build(o)
+		require.NoError(t, err)
+		from, to := uint32(podAPort), uint32(tunnelPort)
+		if o.Src == podBIP {
+			from = podBPort
+		}
+		if o.Dst != remotePodIP {
+			to = gwPort
+		}
+		w.links[from].inject(frame)
+		require.Equal(t, uint8(7), dscpOf(to), "%+v", o)
+	}
+	require.Empty(t, r.packets.Packets())
 
 	// The receiving Node.
 	require.NoError(t, w.c.UninstallTraceflowFlows(7))
-	require.NoError(t, w.c.InstallTraceflowFlows(8, true, &TraceflowFilter{DestinationMAC: podAMAC, Protocol: of.IPProtoUDP}))
+	require.NoError(t, w.c.InstallTraceflowFlows(8, TraceflowFlows{Live: true, Filter: &TraceflowFilter{DestinationMAC: podAMAC, Protocol: of.IPProtoUDP}}))
 	w.settle()
 	w.send(tunnelPort, segment{"10.10.1.20:6005", "10.10.0.11:53", ""})
 	require.Zero(t, dscpOf(podAPort))

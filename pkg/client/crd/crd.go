@@ -5,12 +5,18 @@
 package crd
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -58,4 +64,22 @@ func Missing(err error, resource schema.GroupVersionResource) error {
 		return fmt.Errorf("the CRD %s is not installed, or does not have version %s: %w", resource.GroupResource(), resource.Version, err)
 	}
 	return err
+}
+
+// Informer returns an informer for the resource. While its CRD is missing it has nothing, says so once, and asks again ever more slowly.
+func Informer(client dynamic.Interface, resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+	informer := dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(resource).Informer()
+	var said atomic.Bool
+	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		if missing := Missing(err, resource); !apierrors.IsNotFound(err) {
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+		} else if said.CompareAndSwap(false, true) {
+			klog.ErrorS(missing, "Objects of this kind have no effect until their CRD is installed: Helm does not do that in an upgrade, "+
+				"kubectl apply -f build/charts/antrea/crds does", "resource", resource.GroupResource())
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", resource.GroupResource(), err)
+	}
+	return informer, nil
 }

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -41,10 +40,11 @@ type Controller struct {
 
 // New returns a Controller that does nothing before Run, and nothing while serving returns an error.
 func New(client dynamic.Interface, pods Pods, serving func() error) (*Controller, error) {
-	c := &Controller{
-		client: client, pods: pods, serving: serving, wake: make(chan struct{}, 1),
-		informer: dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(crd.Traceflows).Informer(),
+	informer, err := crd.Informer(client, crd.Traceflows)
+	if err != nil {
+		return nil, err
 	}
+	c := &Controller{client: client, pods: pods, serving: serving, wake: make(chan struct{}, 1), informer: informer}
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { c.poke() }, UpdateFunc: func(any, any) { c.poke() }, DeleteFunc: func(any) { c.poke() },
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -74,12 +73,15 @@ type Controller struct {
 
 // New returns a Controller that does nothing before Run.
 func New(config Config) (*Controller, error) {
-	factory := dynamicinformer.NewDynamicSharedInformerFactory(config.Client, 0)
+	informer, err := crd.Informer(config.Client, crd.Traceflows)
+	if err != nil {
+		return nil, err
+	}
 	c := &Controller{
 		Config:   config,
 		planner:  planner{interfaces: config.Interfaces, objects: config.Objects, gatewayMAC: config.GatewayMAC},
 		observer: observer{interfaces: config.Interfaces, policies: config.Policies, gateway: config.Gateway},
-		core:     newCore(), informer: factory.ForResource(crd.Traceflows).Informer(), held: map[string]func(){},
+		core:     newCore(), informer: informer, held: map[string]func(){},
 		changed: sets.New[string](), wake: make(chan struct{}, 1),
 	}
 	handler := cache.ResourceEventHandlerFuncs{
@@ -176,7 +178,7 @@ func (c *Controller) sync(ctx context.Context, name string) {
 		klog.ErrorS(err, "Cannot read a Traceflow", "traceflow", name)
 	}
 	if t == nil || t.Status.Phase != v1beta1.TraceflowRunning || t.Status.DataplaneTag <= 0 || t.Status.DataplaneTag > openflow.MaxTraceflowTag {
-		c.do(ctx, c.core.end(name))
+		c.do(ctx, c.core.finish(name, time.Now()))
 		return
 	}
 	if c.core.has(t) {
@@ -219,7 +221,7 @@ func (c *Controller) one(ctx context.Context, op operation) []operation {
 			end()
 		}
 	case install:
-		if err := c.Flows.InstallTraceflowFlows(op.tag, op.live, op.filter); err != nil {
+		if err := c.Flows.InstallTraceflowFlows(op.tag, op.flows); err != nil {
 			p := c.core.traces[op.trace].plan
 			c.fail(ctx, p.name, p.uid, err)
 			return c.core.end(op.trace)
@@ -234,6 +236,8 @@ func (c *Controller) one(ctx context.Context, op operation) []operation {
 		}
 	case findSource:
 		return c.source(ctx, op)
+	case giveUp:
+		c.fail(ctx, op.plan.name, op.plan.uid, op.reason)
 	case publish:
 		c.publish(ctx, op)
 	}

@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -34,8 +38,8 @@ type fakeFlows struct {
 	refusal error
 }
 
-func (f *fakeFlows) InstallTraceflowFlows(tag uint8, live bool, filter *openflow.TraceflowFilter) error {
-	f.calls <- fmt.Sprintf("install %d live=%t filter=%t", tag, live, filter != nil)
+func (f *fakeFlows) InstallTraceflowFlows(tag uint8, flows openflow.TraceflowFlows) error {
+	f.calls <- fmt.Sprintf("install %d from %d live=%t filter=%t", tag, flows.Sender, flows.Live, flows.Filter != nil)
 	return f.refusal
 }
 
@@ -146,7 +150,7 @@ func TestController(t *testing.T) {
 	trace := runningTrace(v1beta1.Destination{Namespace: "ns", Pod: "server"})
 	w.put(trace, false)
 	w.start()
-	w.requireCalls("hold [client-1 server-1]", "install 5 live=false filter=false", "send 5 to 10.10.1.20 from 11")
+	w.requireCalls("hold [client-1 server-1]", "install 5 from 11 live=false filter=false", "send 5 to 10.10.1.20 from 11")
 	const output = 12 // the number of the trace point
 	require.Equal(t, 1, w.sw.SendPacketIn(openflow.TraceflowController, of.PacketIn{
 		UserData: []byte{0, 5, output}, Data: frame(t, outline(serverIP, 80)),
@@ -187,7 +191,72 @@ func TestControllerFailsTraces(t *testing.T) {
 	refused.start()
 	status = refused.await("tf", func(s *v1beta1.TraceflowStatus) bool { return s.Phase == v1beta1.TraceflowFailed })
 	require.Equal(t, "Node: node-1, error: refused", status.Reason)
-	refused.requireCalls("hold [client-1]", "install 5 live=false filter=false", "uninstall 5", "release [client-1]")
+	refused.requireCalls("hold [client-1]", "install 5 from 11 live=false filter=false", "uninstall 5", "release [client-1]")
 }
 
 func reg(n uint8, value uint32) of.Match { return of.Reg(n, of.Range{From: 0, To: 31}, value) }
+
+// A trace to a Service holds the local Endpoints, on whatever Node, and one to an IP the Pod that has it.
+func TestOthersAreHeld(t *testing.T) {
+	w := newWorld(t)
+	w.c.planner.objects.Endpoints = func(namespace, name string) ([]netip.Addr, error) {
+		require.Equal(t, "ns/web", namespace+"/"+name)
+		return []netip.Addr{serverIP, netip.MustParseAddr("10.10.2.9")}, nil
+	}
+	for _, d := range []v1beta1.Destination{{Namespace: "ns", Service: "web"}, {IP: serverIP.String()}} {
+		trace := runningTrace(d)
+		trace.Spec.Source.Pod = "far"
+		p, err := w.c.planner.plan(t.Context(), trace)
+		require.NoError(t, err)
+		require.Nil(t, p.sender)
+		require.Equal(t, []string{"server-1"}, p.interfaces())
+		require.Equal(t, hold{"tf", []string{"server-1"}}, newCore().begin(p, begun)[0])
+	}
+}
+
+// Whatever a Traceflow says, plans are made or refused.
+func TestAnyTraceflow(t *testing.T) {
+	w := newWorld(t)
+	w.c.planner.objects.Service = func(string, string) (*corev1.Service, error) {
+		return &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}, nil
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func() string {
+		return []string{"", "ns", "client", "server", "web", "10.10.0.11", "::1", "::ffff:10.10.0.11", "fe80::1%eth0", "255.255.255.255", "x/y"}[random.IntN(11)]
+	}
+	number := func() int32 {
+		return []int32{0, 1, 6, 17, 58, 255, 256, 65536, -1, math.MinInt32, math.MaxInt32}[random.IntN(11)]
+	}
+	plans := 0
+	for range 20000 {
+		trace := runningTrace(v1beta1.Destination{Namespace: text(), Pod: text(), Service: text(), IP: text()})
+		trace.Spec.Source = v1beta1.Source{Namespace: text(), Pod: text(), IP: text()}
+		trace.Spec.LiveTraffic, trace.Spec.DroppedOnly, trace.Spec.Timeout = random.IntN(2) == 0, random.IntN(2) == 0, number()
+		p := &trace.Spec.Packet
+		p.TransportHeader = v1beta1.TransportHeader{}
+		if random.IntN(2) == 0 {
+			p.IPHeader = &v1beta1.IPHeader{Protocol: number(), TTL: number(), Flags: number()}
+		}
+		if random.IntN(2) == 0 {
+			p.IPv6Header = &v1beta1.IPv6Header{NextHeader: ptr.To(number()), HopLimit: number()}
+		}
+		if random.IntN(2) == 0 {
+			p.TransportHeader.TCP = &v1beta1.TCPHeader{SrcPort: number(), DstPort: number(), Flags: ptr.To(number())}
+		}
+		if random.IntN(2) == 0 {
+			p.TransportHeader.ICMP = &v1beta1.ICMPEchoRequestHeader{ID: number(), Sequence: number()}
+		}
+		made, err := w.c.planner.plan(t.Context(), trace)
+		if err != nil || made == nil {
+			continue
+		}
+		plans++
+		require.LessOrEqual(t, made.timeout, time.Duration(v1beta1.MaxTraceflowTimeout)*time.Second)
+		newCore().begin(made, begun)
+		if made.sender != nil && !made.live {
+			_, err := ippacket.Build(made.packet)
+			require.NoError(t, err)
+		}
+	}
+	require.Greater(t, plans, 500)
+}

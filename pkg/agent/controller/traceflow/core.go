@@ -5,9 +5,13 @@ package traceflow
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -15,9 +19,11 @@ import (
 )
 
 const (
-	// firstSend is how long the sender gives other Nodes to learn of the trace, sendInterval how long it waits for the end of the trace
-	// before it sends again.
+	// firstSend is how long the sender gives other Nodes to learn of the trace before it sends the packet or tags live traffic. sendInterval
+	// is how long it waits for the end of the trace before it sends again.
 	firstSend, sendInterval = 500 * time.Millisecond, 2 * time.Second
+	// linger is how long a Node goes on to remove the tag from packets of a trace that has ended: the one that tags may learn of it later.
+	linger = 2 * time.Second
 	// grace is how long after its timeout a trace ends that nobody else has ended.
 	grace = 10 * time.Second
 	// maxPending bounds the reports that wait for others.
@@ -36,10 +42,9 @@ type (
 	release struct{ trace string }
 	// install installs the flows of a tag, uninstall removes them. A trace whose flows cannot be installed fails.
 	install struct {
-		trace  string
-		tag    uint8
-		live   bool
-		filter *openflow.TraceflowFilter
+		trace string
+		tag   uint8
+		flows openflow.TraceflowFlows
 	}
 	uninstall struct{ tag uint8 }
 	// send sends the packet from the Pod behind the OpenFlow port. Failures count as losses.
@@ -51,6 +56,11 @@ type (
 	}
 	// findSource asks for a Pod's addresses; setSource gets the answer.
 	findSource struct{ trace, namespace, name string }
+	// giveUp ends the trace for all Nodes.
+	giveUp struct {
+		plan   *plan
+		reason error
+	}
 	// publish writes a result into the status of the trace.
 	publish struct {
 		plan     *plan
@@ -65,6 +75,7 @@ func (install) isOperation()    {}
 func (uninstall) isOperation()  {}
 func (send) isOperation()       {}
 func (findSource) isOperation() {}
+func (giveUp) isOperation()     {}
 func (publish) isOperation()    {}
 
 // finding is what became of a packet on this Node.
@@ -79,9 +90,15 @@ type finding struct {
 // trace is a trace that is running.
 type trace struct {
 	*plan
-	ends, nextSend time.Time
-	// found: the result is known.
+	// ends is when the trace ends by itself, lost when the sender says that its packet is lost. nextSend is when it sends the packet, or
+	// tags live traffic. The zero Time stands for never.
+	ends, lost, nextSend time.Time
+	// found: the result is known, or nobody wants it any longer.
 	found bool
+	// gone: the object is, or it does not run any longer.
+	gone bool
+	// passed are the trace points that a packet of the trace has passed, as many as any report says.
+	passed []string
 	// source are the addresses of a source Pod of another Node, nil until they are known; asked is set when they are asked for.
 	source []netip.Addr
 	asked  bool
@@ -107,12 +124,17 @@ type packetKey struct {
 type core struct {
 	// traces are by name.
 	traces map[string]*trace
+	// over has the UIDs, by name, of the traces that have ended by themselves though their objects say that they run. None begins again.
+	over map[string]types.UID
 }
 
-func newCore() *core { return &core{traces: map[string]*trace{}} }
+func newCore() *core { return &core{traces: map[string]*trace{}, over: map[string]types.UID{}} }
 
-// has tells whether the trace runs with this tag.
+// has tells whether the trace runs with this tag, or its time is over.
 func (c *core) has(p *v1beta1.Traceflow) bool {
+	if uid, ok := c.over[p.Name]; ok && uid == p.UID {
+		return true
+	}
 	t := c.traces[p.Name]
 	return t != nil && t.uid == p.UID && t.tag == uint8(p.Status.DataplaneTag)
 }
@@ -127,23 +149,50 @@ func (c *core) begin(p *plan, now time.Time) []operation {
 	}
 	t := &trace{plan: p, ends: now.Add(p.timeout + grace), begun: map[packetKey]seenPacket{}}
 	c.traces[p.name] = t
-	var interfaces []string
-	for _, local := range []*pod{p.sender, p.receiver} {
-		if local != nil && !slices.Contains(interfaces, local.interfaceName) {
-			interfaces = append(interfaces, local.interfaceName)
+	if held := p.interfaces(); len(held) > 0 {
+		ops = append(ops, hold{p.name, held})
+	}
+	flows := openflow.TraceflowFlows{Live: p.live, Filter: p.filter}
+	if p.sender != nil {
+		flows.Sender, t.nextSend = p.sender.ofPort, now.Add(firstSend)
+		// The tag comes later.
+		flows.Filter = nil
+		if !p.live {
+			const part, whole = 9, 10 // before the controller ends the trace
+			t.lost = now.Add(p.timeout * part / whole)
 		}
 	}
-	if len(interfaces) > 0 {
-		ops = append(ops, hold{p.name, interfaces})
-	}
-	ops = append(ops, install{p.name, p.tag, p.live, p.filter})
-	if p.sender != nil && !p.live {
-		t.nextSend = now.Add(firstSend)
-	}
-	return ops
+	return append(ops, install{p.name, p.tag, flows})
 }
 
-// end ends a trace if it runs.
+// interfaces are those of the Pods that are held.
+func (p *plan) interfaces() []string {
+	names := slices.Clone(p.others)
+	for _, local := range []*pod{p.receiver, p.sender} {
+		if local != nil {
+			names = append(names, local.interfaceName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// finish ends a trace whose object says so, or is gone. Where packets lose the tag of live traffic that another Node gives them, that is
+// a little later.
+func (c *core) finish(name string, now time.Time) []operation {
+	delete(c.over, name)
+	t := c.traces[name]
+	if t == nil || !t.live || t.filter != nil {
+		return c.end(name)
+	}
+	if later := now.Add(linger); later.Before(t.ends) {
+		t.ends = later
+	}
+	t.found, t.gone, t.pending = true, true, nil
+	return nil
+}
+
+// end ends a trace at once if it runs.
 func (c *core) end(name string) []operation {
 	t := c.traces[name]
 	if t == nil {
@@ -151,7 +200,7 @@ func (c *core) end(name string) []operation {
 	}
 	delete(c.traces, name)
 	ops := []operation{uninstall{t.tag}}
-	if t.sender != nil || t.receiver != nil {
+	if len(t.interfaces()) > 0 {
 		ops = append(ops, release{name})
 	}
 	return ops
@@ -162,8 +211,18 @@ func (c *core) tick(now time.Time) (ops []operation) {
 	for _, name := range c.names() {
 		switch t := c.traces[name]; {
 		case !now.Before(t.ends):
+			if !t.gone {
+				c.over[name] = t.uid
+			}
 			ops = append(ops, c.end(name)...)
-		case !t.nextSend.IsZero() && !now.Before(t.nextSend):
+		case !t.lost.IsZero() && !t.found && !now.Before(t.lost):
+			t.found = true
+			ops = append(ops, giveUp{t.plan, t.lostReason()})
+		case t.nextSend.IsZero() || now.Before(t.nextSend):
+		case t.live:
+			t.nextSend = time.Time{}
+			ops = append(ops, install{name, t.tag, openflow.TraceflowFlows{Sender: t.sender.ofPort, Live: true, Filter: t.filter}})
+		default:
 			t.nextSend = now.Add(sendInterval)
 			ops = append(ops, send{name, t.tag, t.packet, t.sender.ofPort})
 		}
@@ -171,10 +230,21 @@ func (c *core) tick(now time.Time) (ops []operation) {
 	return ops
 }
 
+// lostReason says how far the packet that this Node has sent has come.
+func (t *trace) lostReason() error {
+	if len(t.passed) == 0 {
+		return errors.New("Traceflow timeout: Open vSwitch has reported nothing about the packet")
+	}
+	return fmt.Errorf("Traceflow timeout: the packet was lost in Open vSwitch behind the table %s: its TTL was used up, or its connection is invalid", t.passed[len(t.passed)-1])
+}
+
 // next is when tick has something to do; ok is false if nothing is.
 func (c *core) next() (when time.Time, ok bool) {
 	for _, t := range c.traces {
-		for _, due := range []time.Time{t.ends, t.nextSend} {
+		for _, due := range []time.Time{t.ends, t.lost, t.nextSend} {
+			if due == t.lost && t.found {
+				continue
+			}
 			if !due.IsZero() && (!ok || due.Before(when)) {
 				when, ok = due, true
 			}
@@ -261,6 +331,9 @@ func keyOf(p *ippacket.Packet) packetKey {
 // see takes a report about a packet of the trace.
 func (t *trace) see(s seenPacket) []operation {
 	if s.report.Outcome == openflow.TraceGoesOn {
+		if len(s.report.Seen) > len(t.passed) {
+			t.passed = s.report.Seen
+		}
 		return t.seeBegin(s)
 	}
 	if t.droppedOnly && s.report.Outcome != openflow.TraceDropped {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
@@ -91,6 +92,54 @@ func TestTraceEndsByItself(t *testing.T) {
 	c.begin(receiving(), begun)
 	require.Empty(t, c.tick(begun.Add(20*time.Second)), "the controller ends it")
 	require.Equal(t, []string{"uninstall", "release"}, kinds(c.tick(begun.Add(20*time.Second+grace))))
+	object := &v1beta1.Traceflow{ObjectMeta: metav1.ObjectMeta{Name: "tf", UID: "u"}, Status: v1beta1.TraceflowStatus{DataplaneTag: 5}}
+	require.True(t, c.has(object), "it does not begin again, however long its object says that it runs")
+	require.Empty(t, c.finish("tf", begun))
+	require.False(t, c.has(object))
+}
+
+// A Node that only removes the tag of live traffic does so a little longer than the one that gives it.
+func TestTagIsRemovedLast(t *testing.T) {
+	c := newCore()
+	live := receiving()
+	live.live = true
+	require.Equal(t, openflow.TraceflowFlows{Live: true}, c.begin(live, begun)[1].(install).flows)
+	require.Empty(t, c.finish("tf", begun.Add(time.Second)))
+	require.Empty(t, c.finish("tf", begun.Add(2*time.Second)), "again")
+	left := openflow.TraceReport{Tag: 5, Table: "Output", Outcome: openflow.TraceLeft, FromTunnel: true, OutPort: 20, Frame: frame(t, outline(serverIP, 80))}
+	require.Empty(t, c.report(left), "nobody asks any longer")
+	next, ok := c.next()
+	require.True(t, ok)
+	require.Equal(t, time.Second+linger, next.Sub(begun))
+	require.Equal(t, []string{"uninstall", "release"}, kinds(c.tick(next)))
+	require.Empty(t, c.over)
+
+	tagging := sending()
+	tagging.live, tagging.filter = true, &openflow.TraceflowFilter{}
+	c.begin(tagging, begun)
+	require.Equal(t, []string{"uninstall", "release"}, kinds(c.finish("tf", begun.Add(time.Second))))
+}
+
+// The sender says where its packet was lost before the time is over.
+func TestLostPacket(t *testing.T) {
+	for want, seen := range map[string][][]string{
+		"Open vSwitch has reported nothing": nil,
+		"behind the table L3DecTTL":         {{"SpoofGuard"}, {"SpoofGuard", "ConntrackState", "L3DecTTL"}, {"SpoofGuard", "ConntrackState"}},
+	} {
+		c := newCore()
+		c.begin(sending(), begun)
+		for _, tables := range seen {
+			require.Empty(t, c.report(openflow.TraceReport{
+				Tag: 5, Table: tables[0], Seen: tables, FromPod: true, InPort: 11, Frame: frame(t, outline(serverIP, 80)),
+			}))
+		}
+		lost := begun.Add(18 * time.Second)
+		require.NotContains(t, kinds(c.tick(lost.Add(-1))), "giveUp")
+		ops := c.tick(lost)
+		require.Equal(t, []string{"giveUp"}, kinds(ops))
+		require.ErrorContains(t, ops[0].(giveUp).reason, want)
+		require.NotContains(t, kinds(c.tick(lost.Add(time.Second))), "giveUp", "once")
+	}
 }
 
 // A new trace with the name or the tag of another one replaces it.
@@ -168,11 +217,13 @@ func TestReceiver(t *testing.T) {
 // Of live traffic, the packet is shown as it was sent, whichever report comes first.
 func TestLiveSender(t *testing.T) {
 	live := sending()
-	live.live, live.packet = true, ippacket.Outline{Protocol: ippacket.TCP}
+	live.live, live.packet, live.filter = true, ippacket.Outline{Protocol: ippacket.TCP}, &openflow.TraceflowFilter{}
 	for _, order := range []string{"begin first", "outcome first"} {
 		t.Run(order, func(t *testing.T) {
 			c := newCore()
 			require.Equal(t, []string{"hold", "install"}, kinds(c.begin(live, begun)))
+			require.Empty(t, c.tick(begun), "the other Node may not know of the tag yet")
+			require.Equal(t, []operation{install{"tf", 5, openflow.TraceflowFlows{Sender: 11, Live: true, Filter: live.filter}}}, c.tick(begun.Add(firstSend)))
 			require.Empty(t, c.tick(begun.Add(10*time.Second)), "nothing is sent")
 			begin := openflow.TraceReport{Tag: 5, Table: "ConntrackState", FromPod: true, InPort: 11, Seen: []string{"ConntrackState"}, Frame: frame(t, outline(serviceIP, 80))}
 			left := openflow.TraceReport{Tag: 5, Table: "Output", Outcome: openflow.TraceLeft, FromPod: true, InPort: 11, Frame: frame(t, outline(serverIP, 8080))}

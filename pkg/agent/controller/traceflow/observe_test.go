@@ -192,7 +192,7 @@ func TestPlan(t *testing.T) {
 
 	live, err := plan(v1beta1.TraceflowSpec{Source: source, LiveTraffic: true, DroppedOnly: true, Timeout: 60})
 	require.NoError(t, err)
-	require.Equal(t, &openflow.TraceflowFilter{OFPort: 11}, live.filter)
+	require.Equal(t, &openflow.TraceflowFilter{}, live.filter)
 	require.True(t, live.droppedOnly)
 	incoming, err := plan(v1beta1.TraceflowSpec{
 		Source: v1beta1.Source{IP: "203.0.113.9"}, Destination: v1beta1.Destination{Namespace: "ns", Pod: "server"}, Packet: tcp, LiveTraffic: true,

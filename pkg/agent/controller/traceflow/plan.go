@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
@@ -32,13 +33,15 @@ const flagSYN = 2
 type Interfaces interface {
 	GetContainerInterfacesByPod(podName, podNamespace string) []*interfacestore.InterfaceConfig
 	GetInterfaceByOFPort(ofPort uint32) (*interfacestore.InterfaceConfig, bool)
+	GetInterfaceByIP(ip netip.Addr) (*interfacestore.InterfaceConfig, bool)
 }
 
 // Objects reads objects of the Kubernetes API.
 type Objects struct {
 	Pod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
-	// Service is nil without AntreaProxy.
-	Service func(namespace, name string) (*corev1.Service, error)
+	// Service and Endpoints, which are a Service's addresses, are nil without AntreaProxy.
+	Service   func(namespace, name string) (*corev1.Service, error)
+	Endpoints func(namespace, name string) ([]netip.Addr, error)
 }
 
 // plan is what a trace means for this Node.
@@ -54,6 +57,8 @@ type plan struct {
 	timeout time.Duration
 	// sender and receiver are the Pods of this Node, nil for others.
 	sender, receiver *pod
+	// others are the interfaces of this Node's Pods that may get the packet otherwise: the Endpoints of the Service, or who has the IP.
+	others []string
 	// source names a Pod of another Node: NAMESPACE and NAME. Its addresses tell which packets belong to the trace.
 	sourceNamespace, sourceName string
 	// packet is what the sender sends; of live traffic, Protocol and the ports are what it must have, 0 for any.
@@ -91,6 +96,7 @@ func (p *planner) plan(ctx context.Context, t *v1beta1.Traceflow) (*plan, error)
 	if result.sender == nil && !result.receiverOnly {
 		result.sourceNamespace, result.sourceName = spec.Source.Namespace, spec.Source.Pod
 	}
+	result.others = p.others(&spec.Destination)
 	ipv6 := spec.Packet.IPv6Header != nil
 	if err := fillHeaders(&result.packet, &spec.Packet, spec.LiveTraffic); err != nil {
 		return nil, err
@@ -120,6 +126,27 @@ func (p *planner) local(namespace, name string) *pod {
 		}
 	}
 	return nil
+}
+
+// others returns the interfaces of the local Pods that an address or a Service leads to. Of a Service they are the Endpoints of this moment;
+// that they cannot be read concerns only what the cache does meanwhile.
+func (p *planner) others(d *v1beta1.Destination) (names []string) {
+	var addrs []netip.Addr
+	switch {
+	case d.IP != "":
+		addrs = parseAll([]string{d.IP})
+	case d.Service != "" && p.objects.Endpoints != nil:
+		var err error
+		if addrs, err = p.objects.Endpoints(d.Namespace, d.Service); err != nil {
+			klog.ErrorS(err, "Could not read the Endpoints of a trace's Service", "service", klog.KRef(d.Namespace, d.Service))
+		}
+	}
+	for _, addr := range addrs {
+		if i, ok := p.interfaces.GetInterfaceByIP(addr); ok && i.Type == interfacestore.ContainerInterface {
+			names = append(names, i.InterfaceName)
+		}
+	}
+	return names
 }
 
 // destination returns the address that the packet is sent to; the zero Addr if the Traceflow says nothing.
@@ -263,10 +290,7 @@ func (p *planner) complete(r *plan, dst netip.Addr, ipv6 bool) (err error) {
 // filter selects the live traffic of the trace.
 func (p *planner) filter(r *plan, spec *v1beta1.TraceflowSpec, dst netip.Addr, ipv6 bool) (*openflow.TraceflowFilter, error) {
 	f := &openflow.TraceflowFilter{IPv6: ipv6, Destination: dst, Protocol: r.packet.Protocol, SourcePort: r.packet.SrcPort, DestinationPort: r.packet.DstPort}
-	switch {
-	case r.sender != nil:
-		f.OFPort = r.sender.ofPort
-	default:
+	if r.sender == nil {
 		f.DestinationMAC = r.receiver.mac
 	}
 	if spec.Source.IP != "" {

@@ -10,8 +10,8 @@ import (
 // TraceflowKind is the kind of Traceflow.
 const TraceflowKind = "Traceflow"
 
-// DefaultTraceflowTimeout is how long a trace may take, in seconds, if it does not say.
-const DefaultTraceflowTimeout int32 = 20
+// DefaultTraceflowTimeout is how long a trace may take, in seconds, if it does not say. MaxTraceflowTimeout is the longest.
+const DefaultTraceflowTimeout, MaxTraceflowTimeout int32 = 20, 300
 
 // Traceflow asks for a packet to be traced, and has the result.
 type Traceflow struct {
@@ -202,10 +202,10 @@ func (a TraceflowAction) Ends() bool {
 // ReceiverOnly tells whether only the Node of the destination takes part: the source is no Pod.
 func (s *TraceflowSpec) ReceiverOnly() bool { return s.LiveTraffic && s.Source.Pod == "" }
 
-// TimeoutSeconds is Timeout or the default.
+// TimeoutSeconds is Timeout, not more than the maximum, or the default.
 func (s *TraceflowSpec) TimeoutSeconds() int32 {
 	if s.Timeout > 0 {
-		return s.Timeout
+		return min(s.Timeout, MaxTraceflowTimeout)
 	}
 	return DefaultTraceflowTimeout
 }
