@@ -60,7 +60,7 @@ func TestController(t *testing.T) {
 	require.Empty(t, read().Status.Phase)
 	serves.Store(true)
 	trace := await(v1beta1.TraceflowRunning)
-	require.Equal(t, int8(1), trace.Status.DataplaneTag)
+	require.Equal(t, int8(2), trace.Status.DataplaneTag)
 	trace.Status.Results = []v1beta1.NodeResult{result(v1beta1.ActionForwarded, v1beta1.ActionDelivered)}
 	require.NoError(t, crd.Fill(object, trace))
 	_, err = client.Resource(crd.Traceflows).UpdateStatus(t.Context(), object, metav1.UpdateOptions{})

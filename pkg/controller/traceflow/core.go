@@ -20,7 +20,7 @@ import (
 // maxTag is the highest tag: the DSCP of a packet has six bits, and 0 is no tag.
 const maxTag = 63
 
-// ReasonTimeout is why a trace has failed whose results are not complete when its time is over. It is Antrea's.
+// ReasonTimeout begins the reason of a trace whose results are not complete when its time is over. It is Antrea's.
 const ReasonTimeout = "Traceflow timeout"
 
 // Pods tells what is known of a Pod.
@@ -31,6 +31,17 @@ type change struct {
 	name   string
 	uid    types.UID
 	status v1beta1.TraceflowStatus
+}
+
+// registered tells whether the tag is a DSCP that applications are likely to use: one that IANA has registered (class selectors, assured
+// forwarding, expedited forwarding, voice-admit and lower effort).
+func registered(tag int8) bool {
+	const lowerEffort, voiceAdmit, expedited = 1, 44, 46
+	class, precedence := tag>>3, tag&7
+	if tag == lowerEffort || tag == voiceAdmit || tag == expedited || precedence == 0 {
+		return true
+	}
+	return class >= 1 && class <= 4 && precedence%2 == 0
 }
 
 // core decides. It remembers nothing but the last tag: the rest is in the objects.
@@ -74,6 +85,9 @@ func (c *core) plan(traces []*v1beta1.Traceflow, pods Pods, now time.Time) []cha
 			start := metav1.NewTime(now)
 			next = v1beta1.TraceflowStatus{Phase: v1beta1.TraceflowRunning, DataplaneTag: tag, StartTime: &start}
 			taken[tag] = true
+		} else if !now.Before(expiry(t)) {
+			next.Phase = v1beta1.TraceflowFailed
+			next.Reason = fmt.Sprintf("%s: %d other traces ran all the time", ReasonTimeout, maxTag)
 		} else {
 			next.Phase = v1beta1.TraceflowPending
 			next.Reason = fmt.Sprintf("number of on-going Traceflow operations already reached the upper limit: %d", maxTag)
@@ -85,17 +99,27 @@ func (c *core) plan(traces []*v1beta1.Traceflow, pods Pods, now time.Time) []cha
 	return changes
 }
 
-// newTag returns a tag that is not taken, one that was free for as long as possible; 0 if there is none.
+// newTag returns a tag that is not taken, one that was free for as long as possible; 0 if there is none. Registered DSCPs are the last choice.
 func (c *core) newTag(taken map[int8]bool) int8 {
+	var second int8
+	tag := c.last
 	for range maxTag {
-		if c.last++; c.last > maxTag {
-			c.last = 1
+		if tag++; tag > maxTag {
+			tag = 1
 		}
-		if !taken[c.last] {
-			return c.last
+		switch {
+		case taken[tag]:
+		case !registered(tag):
+			c.last = tag
+			return tag
+		case second == 0:
+			second = tag
 		}
 	}
-	return 0
+	if second != 0 {
+		c.last = second
+	}
+	return second
 }
 
 // running returns the status with which a trace ends; nil if it goes on.
@@ -114,13 +138,45 @@ func (c *core) running(t *v1beta1.Traceflow, taken map[int8]bool, now time.Time)
 	case taken[tag]:
 		return end(v1beta1.TraceflowFailed, fmt.Sprintf("the data plane tag %d is in use by another Traceflow", tag))
 	case !now.Before(deadline(t)):
-		return end(v1beta1.TraceflowFailed, ReasonTimeout)
+		return end(v1beta1.TraceflowFailed, timeoutReason(t))
 	}
 	return nil
 }
 
-func deadline(t *v1beta1.Traceflow) time.Time {
-	return t.Status.StartTime.Add(time.Duration(t.Spec.TimeoutSeconds()) * time.Second)
+func deadline(t *v1beta1.Traceflow) time.Time { return t.Status.StartTime.Add(timeout(t)) }
+
+// expiry is when a trace that still waits fails: so nobody can have traces run on and on by making many at once.
+func expiry(t *v1beta1.Traceflow) time.Time { return t.CreationTimestamp.Add(timeout(t)) }
+
+func timeout(t *v1beta1.Traceflow) time.Duration {
+	return time.Duration(t.Spec.TimeoutSeconds()) * time.Second
+}
+
+// timeoutReason says what is missing.
+func timeoutReason(t *v1beta1.Traceflow) string {
+	var sent, next, received string
+	for _, result := range t.Status.Results {
+		if result.Role != v1beta1.RoleSender {
+			received = result.Node
+			continue
+		}
+		sent = result.Node
+		for _, o := range result.Observations {
+			next = cmp.Or(o.TunnelDstIP, next)
+		}
+	}
+	why := "no Node has reported the packet; does the agent of the source's Node run, with the feature gate Traceflow on?"
+	switch {
+	case sent != "":
+		why = fmt.Sprintf("Node %s has sent the packet to Node %s, which has not reported it", sent, cmp.Or(next, "unknown"))
+	case received != "":
+		why = fmt.Sprintf("Node %s has received the packet, and the source's Node has not reported it", received)
+	case t.Spec.DroppedOnly && t.Spec.LiveTraffic:
+		why = "no NetworkPolicy has dropped a packet that opens a connection and matches"
+	case t.Spec.LiveTraffic:
+		why = "no packet that opens a connection has matched"
+	}
+	return ReasonTimeout + ": " + why
 }
 
 // complete tells whether the results say where the packet has come from and where it has ended.

@@ -89,13 +89,38 @@ func TestTags(t *testing.T) {
 	require.Empty(t, traces[maxTag].Status.Reason)
 }
 
-// A tag is not used again at once: agents may still have flows for it.
+// A tag is not used again at once: agents may still have flows for it. DSCPs that applications use come last.
 func TestTagsRotate(t *testing.T) {
 	var c core
-	for i := range 3 {
+	var tags []int8
+	for range 45 {
 		changes := c.plan([]*v1beta1.Traceflow{valid("tf")}, podsOf, start)
-		require.Equal(t, int8(i+1), changes[0].status.DataplaneTag)
+		tags = append(tags, changes[0].status.DataplaneTag)
 	}
+	require.Equal(t, []int8{2, 3, 4, 5, 6, 7, 9, 11, 13, 15, 17}, tags[:11])
+	require.Equal(t, []int8{63, 2, 3}, tags[len(tags)-5:len(tags)-2])
+	require.NotContains(t, tags, int8(46))
+}
+
+// However many there are, all traces have ended at most a timeout after the last one could have begun.
+func TestWaitingEnds(t *testing.T) {
+	var traces []*v1beta1.Traceflow
+	for tag := range int8(maxTag) {
+		trace := running(fmt.Sprint("running-", tag), tag+1)
+		trace.Spec.Timeout = 300
+		traces = append(traces, trace)
+	}
+	waiting := valid("waiting")
+	waiting.CreationTimestamp = metav1.NewTime(start)
+	waiting.Status.Phase = v1beta1.TraceflowPending
+	waiting.Status.Reason = "number of on-going Traceflow operations already reached the upper limit: 63"
+	traces = append(traces, waiting)
+	var c core
+	require.Empty(t, c.plan(traces, podsOf, start.Add(19*time.Second)))
+	changes := c.plan(traces, podsOf, start.Add(20*time.Second))
+	require.Len(t, changes, 1)
+	require.Equal(t, []any{"waiting", v1beta1.TraceflowFailed}, []any{changes[0].name, changes[0].status.Phase})
+	require.Equal(t, "Traceflow timeout: 63 other traces ran all the time", changes[0].status.Reason)
 }
 
 func TestHowTracesEnd(t *testing.T) {
@@ -108,6 +133,17 @@ func TestHowTracesEnd(t *testing.T) {
 	receiverOnly.Spec = v1beta1.TraceflowSpec{LiveTraffic: true, Destination: v1beta1.Destination{Namespace: "ns", Pod: "server"}}
 	failed := running("tf", 5)
 	failed.Status.Phase, failed.Status.Reason = v1beta1.TraceflowFailed, "an agent says so"
+	sent := result(v1beta1.ActionForwarded, v1beta1.ActionForwarded)
+	sent.Role, sent.Observations[1].TunnelDstIP = v1beta1.RoleSender, "192.168.77.102"
+	received := result(v1beta1.ActionReceived, v1beta1.ActionDelivered)
+	received.Role = v1beta1.RoleReceiver
+	live := func(droppedOnly bool) *v1beta1.Traceflow {
+		trace := with()
+		trace.Spec.LiveTraffic, trace.Spec.DroppedOnly = true, droppedOnly
+		return trace
+	}
+	endless := with()
+	endless.Spec.Timeout = 1 << 30
 	patient := running("tf", 5)
 	patient.Spec.Timeout = 60
 	for name, test := range map[string]struct {
@@ -116,7 +152,12 @@ func TestHowTracesEnd(t *testing.T) {
 		want  string
 	}{
 		"nothing yet":             {with(), 19 * time.Second, ""},
-		"timeout":                 {with(), 20 * time.Second, "Failed Traceflow timeout"},
+		"timeout":                 {with(), 20 * time.Second, "Failed Traceflow timeout: no Node has reported the packet; does the agent"},
+		"timeout, not received":   {with(sent), 20 * time.Second, "timeout: Node n has sent the packet to Node 192.168.77.102, which has not"},
+		"timeout, not sent":       {with(received), 20 * time.Second, "timeout: Node n has received the packet, and the source's Node has not"},
+		"timeout, no traffic":     {live(false), 20 * time.Second, "timeout: no packet that opens a connection has matched"},
+		"timeout, no drop":        {live(true), 20 * time.Second, "timeout: no NetworkPolicy has dropped a packet"},
+		"too long":                {endless, 300 * time.Second, "Failed Traceflow timeout"},
 		"another timeout":         {patient, 59 * time.Second, ""},
 		"only sent":               {with(result(v1beta1.ActionForwarded, v1beta1.ActionForwarded)), 0, ""},
 		"only received":           {with(result(v1beta1.ActionReceived, v1beta1.ActionDelivered)), 0, ""},
