@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,7 +123,7 @@ func (s *session) trace(cmd *cobra.Command, o *traceOptions) error {
 		return fmt.Errorf("encoding the Traceflow: %w", err)
 	}
 	if _, err := kubernetes.send(ctx, http.MethodPost, traceflowPath, nil, body); err != nil {
-		return fmt.Errorf("making Traceflow %s: %w", t.Name, err)
+		return fmt.Errorf("making Traceflow %s: %w", t.Name, explainRefusal(ctx, kubernetes, err))
 	}
 	if o.noWait {
 		return write(cmd.OutOrStdout(), Result{Data: traceResult{Name: t.Name}}, format)
@@ -139,6 +141,16 @@ func (s *session) trace(cmd *cobra.Command, o *traceOptions) error {
 		Results: t.Status.Results, CapturedPacket: t.Status.CapturedPacket,
 	}
 	return errors.Join(write(cmd.OutOrStdout(), Result{Data: result}, format), waitErr)
+}
+
+// explainRefusal says so if the Kubernetes API has refused a Traceflow because it does not know any.
+func explainRefusal(ctx context.Context, kubernetes *client, refusal error) error {
+	var known metav1.APIResourceList
+	if err := kubernetes.get(ctx, path.Dir(traceflowPath), &known); err == nil &&
+		slices.ContainsFunc(known.APIResources, func(r metav1.APIResource) bool { return r.Kind == v1beta1.TraceflowKind }) {
+		return refusal
+	}
+	return fmt.Errorf("%w (is the CRD traceflows.crd.antrea.io installed? Helm does not do that in an upgrade)", refusal)
 }
 
 // awaitTrace reads the Traceflow until it has ended.

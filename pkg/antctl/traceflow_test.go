@@ -5,9 +5,13 @@ package antctl
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -63,5 +67,23 @@ func TestTraceflowRefusals(t *testing.T) {
 	} {
 		_, _, err := run(Environment{Mode: ModeController}, "", append([]string{"traceflow"}, args...)...)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// A refusal says so if no Traceflow is possible, and nothing else if the CRD is there.
+func TestMissingCRD(t *testing.T) {
+	for kind, missing := range map[string]bool{"AntreaAgentInfo": true, v1beta1.TraceflowKind: false} {
+		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				http.Error(w, "refused", http.StatusNotFound)
+				return
+			}
+			require.Equal(t, "/apis/crd.antrea.io/v1beta1", r.URL.Path)
+			require.NoError(t, json.NewEncoder(w).Encode(metav1.APIResourceList{APIResources: []metav1.APIResource{{Kind: kind}}}))
+		}))
+		defer s.Close()
+		_, _, err := run(Environment{Mode: ModeController}, "", "traceflow", "-S", "a", "-D", "10.10.1.20", "-k", kubeconfigFor(t, s))
+		require.ErrorContains(t, err, "making Traceflow a-to-10.10.1.20-")
+		require.Equal(t, missing, strings.Contains(err.Error(), "is the CRD traceflows.crd.antrea.io installed?"), err)
 	}
 }
