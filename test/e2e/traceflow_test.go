@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ type traced struct {
 	Results []v1beta1.NodeResult
 }
 
-// testTraceflow checks what traces say about packets, and that their Pods are on Open vSwitch meanwhile.
+// testTraceflow checks what traces say about packets, that their Pods are on Open vSwitch meanwhile, and that nobody else sees the tag.
 func testTraceflow(t *testing.T, s *suite) {
 	traceflows := s.installTraceflows(t)
 	startSink(t, s.server.Space)
@@ -59,7 +60,16 @@ func testTraceflow(t *testing.T, s *suite) {
 			}
 		}
 	})
+	t.Run("WithinTheNode", func(t *testing.T) {
+		startSink(t, s.near.Space)
+		result := s.trace(t, fmt.Sprintf("%s/%s", namespace, s.near.PodName), fmt.Sprintf("tcp,tcp_dst=%d", sinkPort))
+		require.Len(t, result.Results, 1, "%+v", result)
+		require.Equal(t, "SpoofGuard/Forwarded Forwarding/Output/Delivered ONCache/no_entry/Accelerated", observed(result.Results[0]))
+		require.Equal(t, namespace+"/"+s.near.PodName, result.Results[0].Observations[1].Pod)
+	})
 	t.Run("DroppedByPolicy", func(t *testing.T) {
+		s.label(t, s.server, map[string]string{"app": "server"})
+		defer s.label(t, s.server, nil)
 		remove := s.applyPolicy(t, ingressTo("traced", "server", networkingv1.NetworkPolicyIngressRule{
 			From: []networkingv1.NetworkPolicyPeer{{PodSelector: selector("neighbor")}},
 		}))
@@ -74,20 +84,97 @@ func testTraceflow(t *testing.T, s *suite) {
 		sender, _ := s.resultsOf(t, s.trace(t, namespace+"/traced", fmt.Sprintf("tcp,tcp_dst=%d", onlyPort)))
 		require.Equal(t, "SpoofGuard/Forwarded LB/Forwarded Forwarding/Output/Forwarded ONCache/no_entry/Accelerated", observed(sender))
 		require.Equal(t, s.server.IP.String(), sender.Observations[1].TranslatedDstIP)
-	})
-	t.Run("FastPathPauses", func(t *testing.T) {
-		open := s.flow("UDP", 4992, udpEchoPort)
-		ping := start(t, s.client.Space, "udp-ping", open.from(), open.to(), "--rate=100", "--progress=100ms")
-		s.waitFast(t, open)
-		// It matches nothing, and so lasts until it is deleted.
-		trace, err := tryAntctl[traced](t, s.node1, s.traceArgs(web, "tcp,tcp_dst=9", "--live-traffic", "--no-wait", "-t", "120s")...)
-		require.NoError(t, err)
-		s.waitOnOVS(t, s.client, "Traceflow")
+
+		held := s.startTrace(t, namespace+"/traced", "tcp,tcp_dst=9", "--live-traffic", "-t", "120s")
 		s.waitOnOVS(t, s.server, "Traceflow")
-		require.NoError(t, traceflows.Delete(t.Context(), trace.Name, metav1.DeleteOptions{}))
-		s.waitFast(t, open)
-		requireNoLoss(t, stop[report.Ping](t, ping))
+		require.NoError(t, traceflows.Delete(t.Context(), held, metav1.DeleteOptions{}))
 	})
+	t.Run("LiveTraffic", func(t *testing.T) { s.testLiveTrace(t, traceflows, web) })
+	t.Run("Timeout", func(t *testing.T) {
+		for flow, want := range map[string]string{
+			"icmp": "the packet was lost in Open vSwitch behind the table", // with the TTL of this object
+			"tcp":  "the Traceflow has no destination port",
+		} {
+			name := "fails-" + flow
+			spec := map[string]any{
+				"source": map[string]any{"namespace": namespace, "pod": s.client.PodName}, "timeout": int64(5),
+				"destination": map[string]any{"namespace": namespace, "pod": s.server.PodName},
+				"packet":      map[string]any{"ipHeader": map[string]any{"ttl": int64(1), "protocol": map[string]int64{"icmp": 1, "tcp": 6}[flow]}},
+			}
+			object := crd.New(v1beta1.TraceflowKind, name)
+			object.Object["spec"] = spec
+			_, err := traceflows.Create(t.Context(), object, metav1.CreateOptions{})
+			require.NoError(t, err)
+			s.waitTrace(t, traceflows, name, v1beta1.TraceflowFailed, want)
+			require.NoError(t, traceflows.Delete(t.Context(), name, metav1.DeleteOptions{}))
+		}
+	})
+}
+
+// testLiveTrace has a trace run that tags each connection that is opened to the echo, because none of them is dropped.
+func (s *suite) testLiveTrace(t *testing.T, traceflows dynamic.ResourceInterface, web string) {
+	open := s.flow("UDP", 4992, udpEchoPort)
+	ping := start(t, s.client.Space, "udp-ping", open.from(), open.to(), "--rate=100", "--progress=100ms")
+	s.waitFast(t, open)
+	arrivals := startServer(t, s.server.Space, "capture", "--proto=udp", fmt.Sprint("--port=", udpEchoPort), "--source-port=4993")
+	tunnel := startServer(t, s.node1.Space, "capture", "--device="+s.tunnelDevice(), "--outgoing", "--proto=udp", "--source-port=4993")
+	name := s.startTrace(t, web, fmt.Sprintf("udp,udp_dst=%d", udpEchoPort), "--live-traffic", "--dropped-only", "-t", "120s")
+	tag := s.waitTrace(t, traceflows, name, v1beta1.TraceflowRunning, "").Status.DataplaneTag
+	s.waitOnOVS(t, s.client, "Traceflow")
+	s.waitOnOVS(t, s.server, "Traceflow")
+	eventually(t, "packets to get the tag", func() error {
+		flows, err := s.node1.Exec(t.Context(), "antctl", "get", "ovsflows", "-T", "ConntrackState")
+		if err == nil && !strings.Contains(flows, "nw_tos=0,") {
+			err = notYet(flows)
+		}
+		return err
+	})
+	traced := s.flow("UDP", 4993, udpEchoPort)
+	second := start(t, s.client.Space, "udp-ping", traced.from(), traced.to(), "--rate=100", "--progress=100ms")
+	waitReceived(t, second, 50, time.Minute)
+	for _, n := range []*cluster.Node{s.node1, s.node2} {
+		for _, f := range antctl[[]api.FlowInfo](t, n, "get", "oncache", "flows") {
+			require.NotContains(t, f.Source+" "+f.Destination, ":4993", "the Pods are on Open vSwitch")
+		}
+	}
+	require.NoError(t, traceflows.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	s.waitFast(t, open, traced)
+	requireNoLoss(t, stop[report.Ping](t, ping))
+	requireNoLoss(t, stop[report.Ping](t, second))
+	require.Equal(t, []uint8{uint8(tag)}, tagsOf(stop[report.Capture](t, tunnel)), "between Nodes, the packet that opens the connection has the tag")
+	require.Empty(t, tagsOf(stop[report.Capture](t, arrivals)), "no Pod gets the tag")
+}
+
+// tagsOf returns the DSCPs that are not 0.
+func tagsOf(c report.Capture) (tags []uint8) {
+	for _, p := range c.Packets {
+		if tag := p.TOS >> 2; tag != 0 {
+			tags = append(tags, tag)
+		}
+	}
+	return slices.Compact(tags)
+}
+
+// startTrace makes a trace that lasts until it is deleted.
+func (s *suite) startTrace(t *testing.T, destination, flow string, more ...string) (name string) {
+	t.Helper()
+	return antctl[traced](t, s.node1, s.traceArgs(destination, flow, append(more, "--no-wait")...)...).Name
+}
+
+// waitTrace waits until a trace is in the phase, for a reason with these words.
+func (s *suite) waitTrace(t *testing.T, traceflows dynamic.ResourceInterface, name string, phase v1beta1.TraceflowPhase, reason string) (trace *v1beta1.Traceflow) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("Traceflow %s to be %s", name, phase), func() error {
+		object, err := traceflows.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if trace, err = crd.Read[v1beta1.Traceflow](object); err == nil && (trace.Status.Phase != phase || !strings.Contains(trace.Status.Reason, reason)) {
+			err = fmt.Errorf("its status is %+v", trace.Status)
+		}
+		return err
+	})
+	return trace
 }
 
 // installTraceflows installs the CRD for the time of the test, and waits until traces are possible.
