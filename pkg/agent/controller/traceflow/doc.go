@@ -11,4 +11,7 @@
 //
 // The packet is sent again until the trace ends: the first one may come to a Node that does not know of the trace yet. All have the same
 // ports, so that a Service translates all of them in the same way, and of each Node the first complete way counts.
+//
+// Live traffic gets the tag a little later than the trace begins, and Nodes to which it comes go on to remove the tag a little longer: no
+// Pod should see it.
 package traceflow
