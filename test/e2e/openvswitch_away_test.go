@@ -19,8 +19,8 @@ const absenceRate = 100
 // pastLeases are so many datagrams that all leases (5 s) are over meanwhile, if they are neither renewed nor held.
 const pastLeases = 7 * absenceRate
 
-// lostProbes are the datagrams that may be lost until the agent misses the kernel's datapath, since they are probes: one of each direction and 300 ms of
-// lease, and on a slow machine the agent may take longer than a tenth of a second.
+// lostProbes are the datagrams that may be lost until the agent misses flows or the kernel's datapath, since they are probes: one of each direction and
+// 300 ms of lease, and on a slow machine the agent takes longer.
 const lostProbes = 4
 
 // absenceCase takes Open vSwitch away from the client's Node and brings it back.
@@ -74,7 +74,8 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 			},
 		},
 		{
-			name: "FlowsAreDeleted",
+			// The agent looks for them once a second.
+			name: "FlowsAreDeleted", maxLost: lostProbes,
 			away: func(t *testing.T, n *absentNode) {
 				succeeds(t, n.Space, "ovs-ofctl", "del-flows", "br-int")
 				n.again(t)
