@@ -20,7 +20,7 @@ import (
 type program struct {
 	// rights are the calls of typed clients and informers, as "resource verb", with the places. Resources have their groups behind them.
 	rights map[string][]string
-	// dynamic are the verbs of dynamic clients, as "file verb", with the file's path in the module.
+	// dynamic are the verbs of dynamic clients, as "file verb", with the file's path in the module. statusOnly is appended to verbs of the status.
 	dynamic map[string][]string
 	// functions are all functions and methods that are called, as types.Func.FullName prints them.
 	functions map[string]bool
@@ -116,9 +116,23 @@ func (p *program) note(root *packages.Package, call *ast.CallExpr) {
 	case strings.HasPrefix(from, informers) && (f.Name() == "Informer" || f.Name() == "Lister"):
 		p.informer(strings.TrimPrefix(from, informers), strings.TrimSuffix(named.Obj().Name(), "Informer"), place)
 	case from == dynamicClients && verb != "":
+		if f.Name() == "UpdateStatus" {
+			verb += statusOnly
+		}
 		file := path.Join(strings.TrimPrefix(root.PkgPath, module), path.Base(position.Filename))
 		p.dynamic[file+" "+verb] = append(p.dynamic[file+" "+verb], place)
 	}
+}
+
+const statusOnly = " of the status"
+
+// rightTo returns the right to use a verb on a resource, or on the status of its objects.
+func rightTo(resource, verb string) string {
+	if verb, ok := strings.CutSuffix(verb, statusOnly); ok {
+		name, group, _ := strings.Cut(resource, ".")
+		return name + "/status." + group + " " + verb
+	}
+	return resource + " " + verb
 }
 
 // informer records that the objects of a kind are listed and watched.

@@ -17,10 +17,12 @@ const root = "../.."
 
 // dynamic are the resources of the dynamic clients, by file.
 var dynamic = map[string]string{
-	"pkg/agent/monitor/monitor.go":         "antreaagentinfos.crd.antrea.io",
-	"pkg/controller/monitor/agents.go":     "antreaagentinfos.crd.antrea.io",
-	"pkg/controller/monitor/monitor.go":    "antreacontrollerinfos.crd.antrea.io",
-	"pkg/apiserver/certificate/publish.go": "apiservices.apiregistration.k8s.io",
+	"pkg/agent/monitor/monitor.go":             "antreaagentinfos.crd.antrea.io",
+	"pkg/controller/monitor/agents.go":         "antreaagentinfos.crd.antrea.io",
+	"pkg/controller/monitor/monitor.go":        "antreacontrollerinfos.crd.antrea.io",
+	"pkg/agent/controller/traceflow/status.go": "traceflows.crd.antrea.io",
+	"pkg/controller/traceflow/controller.go":   "traceflows.crd.antrea.io",
+	"pkg/apiserver/certificate/publish.go":     "apiservices.apiregistration.k8s.io",
 }
 
 // library is what a function, which the program calls, does with the Kubernetes API beyond what the types of the call say.
@@ -41,17 +43,23 @@ var (
 	libraries = map[string][]library{
 		"antrea-agent": {
 			serving,
+			traceflowInformer,
 			{"(k8s.io/client-go/tools/record.EventBroadcaster).StartRecordingToSink", []string{"events create", "events patch"}},
 			client("NetworkPolicies", "networkpolicies.controlplane.antrea.io watch"),
 			client("AppliedToGroups", "appliedtogroups.controlplane.antrea.io watch"),
 			client("AddressGroups", "addressgroups.controlplane.antrea.io watch"),
 			client("ReportStats", "nodestatssummaries.controlplane.antrea.io create"),
 		},
-		"antrea-controller": {serving},
+		"antrea-controller": {serving, traceflowInformer},
 	}
 
 	// elsewhere are calls whose rights are not the chart's to give: the collector's Namespace grants them (docs/network-flow-visibility.md).
 	elsewhere = map[string][]string{"antrea-agent": {"secrets get"}}
+
+	// forAntctl are rights of what antctl does in the program's Pod.
+	forAntctl = map[string][]string{"antrea-agent": {"traceflows.crd.antrea.io create", "traceflows.crd.antrea.io delete"}}
+
+	traceflowInformer = library{module + "pkg/client/crd.Informer", []string{"traceflows.crd.antrea.io list", "traceflows.crd.antrea.io watch"}}
 )
 
 var row = regexp.MustCompile("(?m)^\\| (?:cluster|Namespace) \\| `([^`]+)` \\|[^|]*\\| ([^|]+) \\| [^|]+ \\|$")
@@ -88,7 +96,7 @@ func TestRightsAreThoseOfTheCalls(t *testing.T) {
 			for call, places := range p.dynamic {
 				from, verb, _ := strings.Cut(call, " ")
 				require.Contains(t, dynamic, from, "which resource is that? %v", places)
-				right := dynamic[from] + " " + verb
+				right := rightTo(dynamic[from], verb)
 				p.rights[right] = append(p.rights[right], places...)
 			}
 			for _, right := range elsewhere[account] {
@@ -98,6 +106,10 @@ func TestRightsAreThoseOfTheCalls(t *testing.T) {
 			}
 			for right, places := range p.rights {
 				require.Contains(t, granted, right, "denied: %v", places)
+			}
+			for _, right := range forAntctl[account] {
+				require.NotContains(t, p.rights, right)
+				p.rights[right] = nil
 			}
 			for _, right := range granted {
 				require.Contains(t, p.rights, right, "nothing in the sources of %s needs it", account)

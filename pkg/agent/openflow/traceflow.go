@@ -170,7 +170,7 @@ func (f *traceflow) SendTraceflowPacket(ctx context.Context, tag uint8, packet i
 
 func checkTag(tag uint8) error {
 	if tag == 0 || tag > MaxTraceflowTag {
-		return fmt.Errorf("Traceflow tag %d: must be 1 to %d", tag, MaxTraceflowTag)
+		return fmt.Errorf("tag %d of a Traceflow: must be 1 to %d", tag, MaxTraceflowTag)
 	}
 	return nil
 }

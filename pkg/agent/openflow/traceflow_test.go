@@ -71,7 +71,7 @@ func TestTraceflowRefusals(t *testing.T) {
 		"IP protocol 1 has no ports": live(podAPort, TraceflowFilter{Protocol: of.IPProtoICMP, DestinationPort: 80}),
 		"OpenFlow port 0":            c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, 0),
 		"must have 6 bytes":          c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, podAPort),
-		"Traceflow tag 64: m":        c.SendTraceflowPacket(t.Context(), 64, ippacket.Outline{}, podAPort),
+		"tag 64 of a Traceflow: m":        c.SendTraceflowPacket(t.Context(), 64, ippacket.Outline{}, podAPort),
 	} {
 		require.ErrorContains(t, err, want)
 	}
