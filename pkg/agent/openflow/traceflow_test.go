@@ -63,7 +63,7 @@ func TestTraceflowRefusals(t *testing.T) {
 		return c.InstallTraceflowFlows(1, TraceflowFlows{Sender: sender, Live: true, Filter: &filter})
 	}
 	for want, err := range map[string]error{
-		"tag 0: must be 1 to 63":     c.InstallTraceflowFlows(0, TraceflowFlows{}),
+		"tag 0 of a Traceflow: must be 1 to 63":     c.InstallTraceflowFlows(0, TraceflowFlows{}),
 		"tag 64: must be 1 to 63":    c.UninstallTraceflowFlows(64),
 		"IPv6: true":                 live(podAPort, TraceflowFilter{IPv6: true}),
 		"source fd00:10:0:a::11":     live(podAPort, TraceflowFilter{Source: podA6IP}),
