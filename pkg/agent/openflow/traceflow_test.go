@@ -63,15 +63,15 @@ func TestTraceflowRefusals(t *testing.T) {
 		return c.InstallTraceflowFlows(1, TraceflowFlows{Sender: sender, Live: true, Filter: &filter})
 	}
 	for want, err := range map[string]error{
-		"tag 0 of a Traceflow: must be 1 to 63":     c.InstallTraceflowFlows(0, TraceflowFlows{}),
-		"tag 64: must be 1 to 63":    c.UninstallTraceflowFlows(64),
-		"IPv6: true":                 live(podAPort, TraceflowFilter{IPv6: true}),
-		"source fd00:10:0:a::11":     live(podAPort, TraceflowFilter{Source: podA6IP}),
-		"neither the source":         live(0, TraceflowFilter{}),
-		"IP protocol 1 has no ports": live(podAPort, TraceflowFilter{Protocol: of.IPProtoICMP, DestinationPort: 80}),
-		"OpenFlow port 0":            c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, 0),
-		"must have 6 bytes":          c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, podAPort),
-		"tag 64 of a Traceflow: m":        c.SendTraceflowPacket(t.Context(), 64, ippacket.Outline{}, podAPort),
+		"tag 0 of a Traceflow: must be 1 to 63":  c.InstallTraceflowFlows(0, TraceflowFlows{}),
+		"tag 64 of a Traceflow: must be 1 to 63": c.UninstallTraceflowFlows(64),
+		"IPv6: true":                             live(podAPort, TraceflowFilter{IPv6: true}),
+		"source fd00:10:0:a::11":                 live(podAPort, TraceflowFilter{Source: podA6IP}),
+		"neither the source":                     live(0, TraceflowFilter{}),
+		"IP protocol 1 has no ports":             live(podAPort, TraceflowFilter{Protocol: of.IPProtoICMP, DestinationPort: 80}),
+		"OpenFlow port 0":                        c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, 0),
+		"must have 6 bytes":                      c.SendTraceflowPacket(t.Context(), 1, ippacket.Outline{}, podAPort),
+		"tag 64 of a Traceflow: must":            c.SendTraceflowPacket(t.Context(), 64, ippacket.Outline{}, podAPort),
 	} {
 		require.ErrorContains(t, err, want)
 	}
