@@ -25,7 +25,7 @@ const modulePath = "github.com/antrea-oncache/antrea/"
 var mayImport = map[string][]string{
 	"pkg/agent": {
 		"pkg/apis", "pkg/apiserver/apis", "pkg/apiserver/apiservertest", "pkg/apiserver/generic", "pkg/apiserver/handlers", "pkg/client",
-		"pkg/config", "pkg/features", "pkg/log", "pkg/ovs", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version",
+		"pkg/config", "pkg/features", "pkg/log", "pkg/nlattr", "pkg/ovs", "pkg/retry", "pkg/supportbundle", "pkg/trie", "pkg/version",
 	},
 	"pkg/antctl": {
 		"pkg/agent/apis", "pkg/agent/oncache/api", "pkg/apis", "pkg/apiserver/apis", "pkg/redact", "pkg/version",
@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"pkg/client":    {"pkg/apis", "pkg/config"},
 	"pkg/component": {"pkg/log", "pkg/version"},
 	"pkg/config":    {"pkg/apis", "pkg/features"},
-	"pkg/ovs":       {"pkg/log", "pkg/retry"},
+	"pkg/ovs":       {"pkg/log", "pkg/nlattr", "pkg/retry"},
 	"pkg/retry":     {"pkg/log"},
 
 	"pkg/supportbundle": {"pkg/apis", "pkg/redact", "pkg/version"},
@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"pkg/apis":     {},
 	"pkg/features": {},
 	"pkg/log":      {},
+	"pkg/nlattr":   {},
 	"pkg/redact":   {},
 	"pkg/trie":     {},
 	"pkg/version":  {},

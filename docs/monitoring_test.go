@@ -107,7 +107,7 @@ func TestOperationsAndPodReasons(t *testing.T) {
 		require.Contains(t, table["antrea_agent_oncache_error_count"][3], "(`"+m[1]+"`)")
 	}
 	reasons := regexp.MustCompile(`stayReason = "(\w+)"`).FindAllStringSubmatch(source, -1)
-	require.Len(t, reasons, 6)
+	require.Len(t, reasons, 7)
 	for _, m := range reasons {
 		require.Contains(t, table["antrea_agent_oncache_pods_on_ovs"][3], "(`"+m[1]+"`)")
 	}

@@ -7,7 +7,6 @@ package images_test
 import (
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,7 +62,7 @@ func (n *node) install(env ...string) (string, error) {
 	n.t.Helper()
 	script, err := filepath.Abs(scripts + "/install_cni")
 	require.NoError(n.t, err)
-	cmd := exec.Command(script)
+	cmd := confined(n.t, "installCNI", script)
 	cmd.Env = append([]string{"INSTALL_CNI_ROOT=" + n.root, "PATH=" + n.root + "/tools:" + os.Getenv("PATH")}, env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

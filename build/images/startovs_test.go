@@ -54,7 +54,7 @@ func (o *ovs) command(name string, args ...string) *exec.Cmd {
 			name = path
 		}
 	}
-	cmd := exec.Command(name, args...)
+	cmd := confined(o.t, "antreaOVS", name, args...)
 	cmd.Env = o.env
 	if os.Getuid() == 0 {
 		// Others of this machine's network namespace would not let it start.

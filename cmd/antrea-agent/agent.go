@@ -152,6 +152,7 @@ func pipelineFeatures(o *options) openflow.Features {
 		Egress:         o.gates.Enabled(features.Egress),
 		ONCache:        o.gates.Enabled(features.ONCache),
 		CutConnections: o.cutsConnections(),
+		Traceflow:      o.gates.Enabled(features.Traceflow),
 		PacketInRate:   uint32(o.config.PacketInRate),
 	}
 }

@@ -26,6 +26,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
@@ -167,7 +168,8 @@ func TestAgent(t *testing.T) {
 			AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.10.2.7"}}},
 			Ports: []discoveryv1.EndpointPort{{Port: ptr.To[int32](8080)}},
 		})
-	shown := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), crd.New("AntreaAgentInfo", "node1"))
+	shown := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{crd.Traceflows: "TraceflowList", crd.AgentInfos: "AntreaAgentInfoList"}, crd.New("AntreaAgentInfo", "node1"))
 	clients := &kubernetes.Clients{Kube: kube, Dynamic: shown, Reviews: apiservertest.Start(t, &apiservertest.Kubernetes{})}
 
 	for round := 1; round <= 2; round++ { // the second time it is a restart

@@ -20,6 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/config"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/agent/controller/noderoute"
+	"github.com/antrea-oncache/antrea/pkg/agent/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/flowexporter"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/proxy"
@@ -60,6 +61,8 @@ type controllers struct {
 	healthAddress string
 	// flowExporter is nil unless flow records are exported.
 	flowExporter *flowexporter.Exporter
+	// traceflow is nil without Traceflow.
+	traceflow *traceflow.Controller
 
 	forwarding *forwarding
 	// podsInstalled is closed when the flows of the Pods that an earlier agent has connected are installed, networkReady when new
@@ -88,6 +91,9 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 		return nil, err
 	}
 	if err := c.addFlowExporter(o, n, cache); err != nil {
+		return nil, err
+	}
+	if err := c.addTraceflow(o, n, cache); err != nil {
 		return nil, err
 	}
 	var err error
@@ -244,6 +250,9 @@ func (c *controllers) start(p *parts, n *node) {
 	}
 	if c.flowExporter != nil {
 		p.background(c.runFlowExporter)
+	}
+	if c.traceflow != nil {
+		p.serve(c.traceflow.Run)
 	}
 	c.restorePods(p, n.Rounds)
 	c.completeRound(p, n.Rounds)

@@ -26,6 +26,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/controller/monitor"
 	"github.com/antrea-oncache/antrea/pkg/controller/networkpolicy"
 	"github.com/antrea-oncache/antrea/pkg/controller/stats"
+	"github.com/antrea-oncache/antrea/pkg/controller/traceflow"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
@@ -58,6 +59,10 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err := policies.FollowPolicies(traffic.Handler()); err != nil {
 		return err
 	}
+	traces, err := traceflow.New(clients.Dynamic, policies.PodNetwork, leader.Serving)
+	if err != nil {
+		return err
+	}
 	querier := &monitor.Querier{
 		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
 	}
@@ -73,7 +78,11 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	group, ctx := errgroup.WithContext(ctx)
 	lead := func(ctx context.Context) { leader.Run(ctx, policies.Synced()) }
 	identify := func(ctx context.Context) { clusteridentity.Run(ctx, clients.Kube, o.namespace) }
-	for _, part := range []func(context.Context){policies.Run, cert.Run, publisher.Run, lead, identify, infos.Run} {
+	background := []func(context.Context){policies.Run, cert.Run, publisher.Run, lead, identify, infos.Run}
+	if o.gates.Enabled(features.Traceflow) {
+		background = append(background, traces.Run)
+	}
+	for _, part := range background {
 		group.Go(func() error { part(ctx); return nil })
 	}
 	group.Go(func() error { return api.Run(ctx) })

@@ -5,7 +5,6 @@ package antctl
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +17,6 @@ var absentCommands = []struct {
 	modes []Mode
 }{
 	{Flat, "trace-packet", []Mode{ModeAgent}},
-	{Flat, "traceflow", []Mode{ModeAgent, ModeController}},
 	{Get, "bgppeers", []Mode{ModeAgent}},
 	{Get, "bgppolicy", []Mode{ModeAgent}},
 	{Get, "bgproutes", []Mode{ModeAgent}},
@@ -28,19 +26,14 @@ var absentCommands = []struct {
 	{Get, "serviceexternalip", []Mode{ModeAgent}},
 }
 
-// newAbsent makes a command that says that its feature is not enabled, whatever the arguments and flags are. With bareSucceeds, that
-// is no failure if there are none: Antrea's traceflow then says what it needs.
-func newAbsent(use string, bareSucceeds bool) *cobra.Command {
+// newAbsent makes a command that says that its feature is not enabled, whatever the arguments and flags are.
+func newAbsent(use string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: "Not part of this version", Hidden: true,
 		Args:               cobra.ArbitraryArgs,
 		DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := errors.New(use + " is not enabled")
-			if bareSucceeds && len(args) == 0 {
-				_, err = fmt.Fprintln(cmd.ErrOrStderr(), err)
-			}
-			return err
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New(use + " is not enabled")
 		},
 	}
 }

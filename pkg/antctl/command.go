@@ -58,11 +58,11 @@ func NewCommand(env Environment, tokenFile string) *cobra.Command {
 	}
 	for _, a := range absentCommands {
 		if slices.Contains(a.modes, env.Mode) {
-			groups[a.group].AddCommand(newAbsent(a.use, env.Mode == ModeController))
+			groups[a.group].AddCommand(newAbsent(a.use))
 		}
 	}
 	if env.Mode == ModeAgent || env.Mode == ModeController {
-		root.AddCommand(newSupportBundle(s))
+		root.AddCommand(newSupportBundle(s), newTraceflow(s))
 	}
 	if env.Mode == ModeController {
 		root.AddCommand(newProxy(s), newCheck(s))

@@ -298,7 +298,7 @@ func TestTimeoutFlagBoundsTheRequest(t *testing.T) {
 // TestAbsentCommands: those who collect information accept only this answer from a command that fails.
 func TestAbsentCommands(t *testing.T) {
 	for _, command := range []string{
-		"trace-packet", "traceflow", "get podmulticaststats", "get serviceexternalip", "get memberlist", "get bgppolicy",
+		"trace-packet", "get podmulticaststats", "get serviceexternalip", "get memberlist", "get bgppolicy",
 		"get bgppeers", "get bgproutes", "get fqdncache",
 	} {
 		for _, arguments := range []string{"", " name -n ns1 --domain example.com"} {
@@ -315,10 +315,7 @@ func TestAbsentCommands(t *testing.T) {
 	// Outside, Antrea's own tests demand success of a traceflow without arguments, which says there what is missing.
 	_, stderr, err := run(Environment{Mode: ModeController}, "", "traceflow")
 	require.NoError(t, err)
-	require.Equal(t, "traceflow is not enabled\n", stderr)
-	_, stderr, err = run(Environment{Mode: ModeController}, "", "traceflow", "-S", "ns1/pod1")
-	require.Error(t, err)
-	require.Equal(t, "Error: traceflow is not enabled\n", stderr)
+	require.Contains(t, stderr, "Name a source (-S)")
 }
 
 // TestCommandsOfAntreasTests: Antrea's end-to-end tests run these commands in an agent's Pod, and outside with the service account

@@ -114,9 +114,9 @@ var controllerOnlyGates = []featuregate.Feature{AdminNetworkPolicy, ClusterNetwo
 var (
 	builtAgentGates = []featuregate.Feature{
 		AntreaProxy, CleanupStaleUDPSvcConntrack, EndpointSlice, FlowExporter, NetworkPolicyStats, ONCache, PreferSameTrafficDistribution,
-		ServiceTrafficDistribution, TopologyAwareHints,
+		ServiceTrafficDistribution, TopologyAwareHints, Traceflow,
 	}
-	builtControllerGates = []featuregate.Feature{NetworkPolicyStats}
+	builtControllerGates = []featuregate.Feature{NetworkPolicyStats, Traceflow}
 )
 
 // AgentGates returns the gates that the agent displays, sorted by name.

@@ -48,7 +48,7 @@ func TestSets(t *testing.T) {
 }
 
 func TestGatesWithoutEffect(t *testing.T) {
-	overrides := map[string]bool{"Egress": true, "BGPPolicy": true, "ONCache": true, "Traceflow": false, "NodeIPAM": true, "AllAlpha": true}
+	overrides := map[string]bool{"Egress": true, "BGPPolicy": true, "ONCache": true, "Traceflow": true, "NodeIPAM": true, "AllAlpha": true}
 	require.Equal(t, []string{"BGPPolicy", "Egress"}, AgentGatesWithoutEffect(overrides))
 	require.Equal(t, []string{"Egress", "NodeIPAM"}, ControllerGatesWithoutEffect(overrides))
 }

@@ -92,7 +92,7 @@ func (a *archive) add(ctx context.Context, name string, collect func(context.Con
 		if err := a.spool.begin(limit); err != nil {
 			return err
 		}
-		err := collect(ctx, a.spool)
+		err := collectWithin(ctx, collect, a.spool)
 		if err = errors.Join(err, a.spool.end()); a.spool.broken != nil {
 			return a.spool.broken
 		}

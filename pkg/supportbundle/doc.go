@@ -6,7 +6,7 @@
 // pkg/agent/supportbundle, the controller's in pkg/controller/supportbundle.
 //
 //   - collector.go: one collection at a time, its result and its end; serve.go: the API.
-//   - archive.go: the archive, and the limits on its size; spool.go: one file of it.
+//   - archive.go: the archive, and the limits on its size; spool.go: one file of it; within.go: the limit on its time.
 //
 // Nothing gets into an archive without passing package redact.
 // An item that fails, is too large or takes too long costs only itself: the archive's file manifest.yaml says so.

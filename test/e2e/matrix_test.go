@@ -77,6 +77,7 @@ func TestGeneveGateOn(t *testing.T) {
 	s.run(t, everyConfiguration...)
 	s.run(t,
 		area{"Coexistence", testCoexistence},
+		area{"Traceflow", testTraceflow},
 		area{"NetworkPolicy", testNetworkPolicy},
 		area{"SamePacket", testSamePacket},
 		area{"AgentRestart", testAgentRestart},
@@ -157,6 +158,7 @@ func TestNetkitGateOn(t *testing.T) {
 	if all {
 		s.run(t,
 			area{"Coexistence", testCoexistence},
+			area{"Traceflow", testTraceflow},
 			area{"NetworkPolicy", testNetworkPolicy},
 			area{"AgentRestart", testAgentRestart},
 			area{"ConnectionEnd", testConnectionEnd},

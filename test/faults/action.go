@@ -16,6 +16,7 @@ var actions = map[string]action{
 	"agent-kill":          killAgent,
 	"agent-kill-starting": killStartingAgent,
 	"agent-away":          agentAway,
+	"agent-other-maps":    restartAgentWithOtherMaps,
 
 	"ovs-restart":       restartOVS,
 	"vswitchd-restart":  restartVSwitchd,

@@ -51,6 +51,24 @@ func agentAway(ctx context.Context, w *world, e event) error {
 	return startAgent(ctx, n)
 }
 
+// restartAgentWithOtherMaps upgrades the agent to one whose maps are not those of the former, or rolls back: maps of another size are as foreign to it as
+// those of another layout.
+func restartAgentWithOtherMaps(ctx context.Context, w *world, e event) error {
+	n := w.Nodes[e.node]
+	if err := n.StopAgent(); err != nil {
+		return err
+	}
+	w.upgraded[e.node] = !w.upgraded[e.node]
+	size := maxFlows
+	if w.upgraded[e.node] {
+		size /= 2
+	}
+	if err := n.WriteAgentConfig(func(conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": size} }); err != nil {
+		return err
+	}
+	return startAgent(ctx, n)
+}
+
 func startAgent(ctx context.Context, n *cluster.Node) error {
 	if err := n.StartAgent(); err != nil {
 		return err

@@ -54,6 +54,7 @@ var kinds = []kind{
 	{name: "agent-kill", weight: 4, pause: moment, concerns: none, hits: hitsInRestart},
 	{name: "agent-kill-starting", weight: 4, pause: time.Second, length: seconds(0, 4), concerns: none},
 	{name: "agent-away", weight: 1, pause: time.Second, length: seconds(1, 10), concerns: none},
+	{name: "agent-other-maps", weight: 1, pause: moment, concerns: none},
 	// Open vSwitch of a Node.
 	{name: "ovs-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 20 * time.Second},
 	{name: "vswitchd-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 20 * time.Second},

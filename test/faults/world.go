@@ -75,6 +75,9 @@ type world struct {
 	// farService and nearService are the cluster IPs in front of far and near.
 	farService, nearService netip.Addr
 
+	// upgraded are the Nodes whose agents have maps of another size than at the start.
+	upgraded [2]bool
+
 	targetForbidden bool
 	thirdNode       bool
 	// probed is what events themselves have sent that is forbidden.
@@ -99,12 +102,14 @@ type options struct {
 	flows *regexp.Regexp
 }
 
+// maxFlows is the size of the maps. With the default size each start of an agent takes longer on an emulated machine.
+const maxFlows = 65536
+
 func newWorld(ctx context.Context, p *progress.Printer, o options) (_ *world, err error) {
 	w := &world{progress: p, options: o}
 	w.Cluster, err = cluster.New(ctx, cluster.Options{
 		TunnelType: "geneve", FeatureGates: map[string]bool{gate: o.gateOn}, Progress: p, AgentArgs: []string{"-v=2"},
-		// With the default size each start of an agent takes longer on an emulated machine.
-		AgentConfig: func(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": 65536} },
+		AgentConfig: func(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": maxFlows} },
 	})
 	if err != nil {
 		return nil, err

@@ -60,6 +60,7 @@ type fixture struct {
 	url    string
 	token  string
 	client *http.Client
+	server *Server
 	stop   func() error
 }
 
@@ -115,7 +116,7 @@ func start(t *testing.T, kubernetes *apiservertest.Kubernetes, change func(*Conf
 	require.True(t, pool.AppendCertsFromPEM(server.CABundle()))
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost"}}}
 	t.Cleanup(client.CloseIdleConnections)
-	f := &fixture{t: t, url: "https://" + listener.Addr().String(), token: string(token), client: client, stop: stop}
+	f := &fixture{t: t, url: "https://" + listener.Addr().String(), token: string(token), client: client, server: server, stop: stop}
 	require.Eventually(t, func() bool {
 		resp, err := client.Get(f.url + "/readyz")
 		if err != nil {

@@ -108,8 +108,12 @@ func (l *leaseDirs) load() error {
 			klog.ErrorS(err, "Forgetting where addresses are leased, the bridge's external_ids make no sense", "key", leasesKey, "value", shortened(text))
 		}
 		others = slices.DeleteFunc(others, func(d leaseDir) bool {
-			return !filepath.IsAbs(d.DataDir) || d.Network != filepath.Base(d.Network) || strings.HasPrefix(d.Network, ".") || d == l.installed
+			return !filepath.IsAbs(d.DataDir) || d.Network == "" || strings.ContainsAny(d.Network, "/") || strings.HasPrefix(d.Network, ".") || d == l.installed
 		})
+		if len(others) > maxLeaseDirs {
+			klog.InfoS("Forgetting where addresses are leased beyond the first directories", "key", leasesKey, "directories", len(others), "kept", maxLeaseDirs)
+			others = others[:maxLeaseDirs]
+		}
 	}
 	l.others = append([]leaseDir{}, others...)
 	return nil

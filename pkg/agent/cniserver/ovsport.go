@@ -62,11 +62,19 @@ func InterfaceFromPort(port *ovsconfig.Port) (*interfacestore.InterfaceConfig, e
 	if err != nil {
 		return nil, fmt.Errorf("OVS port %s: external_ids %s: %w", port.Name, externalIDMAC, err)
 	}
+	// net.ParseMAC also takes the addresses of other link layers.
+	if len(mac) != 6 {
+		return nil, fmt.Errorf("OVS port %s: external_ids %s: %s has %d bytes, want 6", port.Name, externalIDMAC, mac, len(mac))
+	}
 	var ips []netip.Addr
 	for ip := range strings.SplitSeq(ids[externalIDIPs], ",") {
 		addr, err := netip.ParseAddr(ip)
 		if err != nil {
 			return nil, fmt.Errorf("OVS port %s: external_ids %s: %w", port.Name, externalIDIPs, err)
+		}
+		if addr.Zone() != "" || addr.Is4In6() {
+			return nil, fmt.Errorf("OVS port %s: external_ids %s: %s is not the address of a Pod, want an IPv4 address, or an IPv6 address without zone",
+				port.Name, externalIDIPs, addr)
 		}
 		ips = append(ips, addr)
 	}

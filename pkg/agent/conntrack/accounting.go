@@ -13,6 +13,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/nlattr"
 )
 
 // Sysctls that make the kernel count, and note times, for connections that begin from then on (nf_conntrack-sysctl.rst of the kernel).
@@ -71,7 +73,7 @@ func parseTimestamps(value []byte) (started, stopped time.Time, err error) {
 }
 
 func eachAttribute(nested []byte, yield func(typ uint16, value []byte) error) error {
-	attributes, err := nl.ParseRouteAttr(nested)
+	attributes, err := nlattr.Parse(nested)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/nlattr"
 )
 
 // Attributes that the netlink package has no names for.
@@ -138,7 +140,7 @@ func parse(message []byte, zones map[uint16]bool) (*Connection, error) {
 		return nil, fmt.Errorf("message of %d bytes: too short", len(message))
 	}
 	c := &Connection{family: message[0]}
-	attributes, err := nl.ParseRouteAttr(message[nl.SizeofNfgenmsg:])
+	attributes, err := nlattr.Parse(message[nl.SizeofNfgenmsg:])
 	if err != nil {
 		return nil, err
 	}

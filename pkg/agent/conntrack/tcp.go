@@ -6,7 +6,7 @@ package conntrack
 import (
 	"fmt"
 
-	"github.com/vishvananda/netlink/nl"
+	"github.com/antrea-oncache/antrea/pkg/nlattr"
 )
 
 // State is what conntrack thinks of a TCP connection (enum tcp_conntrack, include/uapi/linux/netfilter/nf_conntrack_tcp.h).
@@ -65,7 +65,7 @@ const (
 
 // parseProtoInfo returns nil for protocols other than TCP.
 func parseProtoInfo(value []byte) (*TCP, error) {
-	protocols, err := nl.ParseRouteAttr(value)
+	protocols, err := nlattr.Parse(value)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func parseProtoInfo(value []byte) (*TCP, error) {
 		if protocol.Attr.Type&typeMask != protoInfoTCP {
 			continue
 		}
-		attributes, err := nl.ParseRouteAttr(protocol.Value)
+		attributes, err := nlattr.Parse(protocol.Value)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/nlattr"
 )
 
 // attribute makes the tuple's netlink attribute of that type.
@@ -41,12 +43,12 @@ func nested(typ int, children ...*nl.RtAttr) *nl.RtAttr {
 }
 
 func parseTuple(value []byte) (t Tuple, err error) {
-	parts, err := nl.ParseRouteAttr(value)
+	parts, err := nlattr.Parse(value)
 	if err != nil {
 		return t, err
 	}
 	for _, part := range parts {
-		attributes, err := nl.ParseRouteAttr(part.Value)
+		attributes, err := nlattr.Parse(part.Value)
 		if err != nil {
 			return t, err
 		}

@@ -57,6 +57,8 @@ type Explainer struct {
 	Connections Connections
 	// FindPod reads the object of a Pod that is not on this Node.
 	FindPod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	// IgnoreTraces: answers are those for when no Traceflow keeps Pods on Open vSwitch.
+	IgnoreTraces bool
 }
 
 // Question names a Pod, what it opens a connection to, and the port there.
@@ -347,5 +349,9 @@ func (e *Explainer) endpoint(addr netip.Addr) *api.EndpointInfo {
 	if i < 0 {
 		return nil
 	}
-	return &endpoints[i]
+	found := endpoints[i]
+	if e.IgnoreTraces && found.OnOVS == oncache.Traced {
+		found.OnOVS = ""
+	}
+	return &found
 }

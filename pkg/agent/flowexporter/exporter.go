@@ -61,11 +61,10 @@ type Exporter struct {
 	// reconnections counts sessions after the first one.
 	reconnections atomic.Uint64
 
-	mu     sync.Mutex // protects what follows
-	ledger *flows.Ledger
-	// ended and retired are reports that no reading has taken over.
-	ended   []*conntrack.Connection
-	retired []flows.Entry
+	mu      sync.Mutex // protects what follows
+	ledger  *flows.Ledger
+	ended   waiting[*conntrack.Connection]
+	retired waiting[flows.Entry]
 }
 
 // Run exports until ctx ends.
@@ -122,7 +121,7 @@ func (e *Exporter) readings(ctx context.Context, watchCache func(), due chan<- s
 	}
 }
 
-// read makes a reading, and calls watchCache when it knows the cache's entries. If it fails, nothing is lost.
+// read makes a reading, and calls watchCache when it knows the cache's entries. If it fails, nothing is lost but what waiting has no room for.
 func (e *Exporter) read(watchCache func()) error {
 	r := flows.Reading{}
 	if e.Cache != nil {
@@ -141,8 +140,14 @@ func (e *Exporter) read(watchCache func()) error {
 	if err != nil {
 		return err
 	}
-	r.At, r.Retired, r.Ended = time.Now(), e.retired, e.ended
-	e.retired, e.ended = nil, nil
+	var lostRetired, lostEnded int
+	r.At = time.Now()
+	r.Retired, lostRetired = e.retired.take()
+	r.Ended, lostEnded = e.ended.take()
+	if lostRetired+lostEnded > 0 {
+		klog.InfoS("Flow records lack what passed at the end of some connections: there was no reading for too long",
+			"entriesOfTheCache", lostRetired, "connections", lostEnded, "kept", maxWaiting)
+	}
 	before := e.ledger.Lost()
 	e.ledger.Read(r, e.Describer())
 	if lost := e.ledger.Lost(); lost.Records > before.Records {
@@ -164,7 +169,7 @@ func (e *Exporter) watchEnds(ctx context.Context) {
 		err := ends.Next(func(c *conntrack.Connection) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			e.ended = append(e.ended, c)
+			e.ended.add(c)
 		})
 		if err != nil && !errors.Is(err, os.ErrClosed) {
 			klog.ErrorS(err, "Flow records of connections that have ended may be incomplete")
@@ -181,7 +186,7 @@ func (e *Exporter) watchCache(ctx context.Context, drained func()) {
 	err := e.Cache.WatchRetired(ctx, drained, func(entry flows.Entry) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.retired = append(e.retired, entry)
+		e.retired.add(entry)
 	})
 	if err != nil {
 		klog.ErrorS(err, "Flow records lack what the fast path carries between the last reading of an entry and its end")

@@ -1,7 +1,7 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ippacket finds the parts of an IP packet in an Ethernet frame.
+// Package ippacket finds the parts of an IP packet in an Ethernet frame, and builds frames.
 package ippacket
 
 import (

@@ -31,3 +31,11 @@ func (m *Manager) DumpMap(name string, limit int, w io.Writer) error {
 	}
 	return m.dp.DumpMap(name, limit, w)
 }
+
+// DescribePrograms writes what datapath.DescribePrograms does.
+func (m *Manager) DescribePrograms(w io.Writer) error {
+	if reason := m.Unavailable(); reason != nil {
+		return fmt.Errorf("ONCache is not available on this Node: %w", reason)
+	}
+	return m.dp.DescribePrograms(w)
+}

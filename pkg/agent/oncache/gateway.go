@@ -62,9 +62,4 @@ func (a *podAnnouncer) keepGateway(p *localPod) {
 }
 
 // gatewayChanged asks for a review after a message about a link with the gateway's name.
-func (a *podAnnouncer) gatewayChanged() {
-	select {
-	case a.again <- struct{}{}:
-	default:
-	}
-}
+func (a *podAnnouncer) gatewayChanged() { a.reviewSoon() }

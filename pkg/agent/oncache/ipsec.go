@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
+	"github.com/antrea-oncache/antrea/pkg/nlattr"
 )
 
 // ipsecPolicy is an IPsec policy (xfrm) for packets that the Node sends or receives. A prefix of length 0 stands for any
@@ -186,7 +187,7 @@ func parseIPsecPolicy(message []byte) (p ipsecPolicy, err error) {
 	if err != nil {
 		return p, err
 	}
-	attributes, err := nl.ParseRouteAttr(message[nl.SizeofXfrmUserpolicyInfo:])
+	attributes, err := nlattr.Parse(message[nl.SizeofXfrmUserpolicyInfo:])
 	if err != nil {
 		return p, fmt.Errorf("attributes of the IPsec policy %s: %w", &p, err)
 	}
@@ -196,11 +197,19 @@ func parseIPsecPolicy(message []byte) (p ipsecPolicy, err error) {
 		case nl.XFRMA_TMPL:
 			templates = templates || len(a.Value) > 0
 		case nl.XFRMA_MARK:
+			if len(a.Value) < nl.SizeofXfrmMark {
+				return p, fmt.Errorf("the mark of the IPsec policy %s has %d bytes, want %d", &p, len(a.Value), nl.SizeofXfrmMark)
+			}
 			p.partial = p.partial || nl.DeserializeXfrmMark(a.Value).Mask != 0
 		case nl.XFRMA_POLICY_TYPE:
+			if len(a.Value) == 0 {
+				return p, fmt.Errorf("the type of the IPsec policy %s has no bytes, want at least 1", &p)
+			}
 			p.partial = p.partial || a.Value[0] != 0 // XFRM_POLICY_TYPE_SUB: the main one is consulted as well
 		case nl.XFRMA_IF_ID:
-			p.interfaceID = nl.NativeEndian().Uint32(a.Value)
+			if p.interfaceID, err = nlattr.Uint32(a); err != nil {
+				return p, fmt.Errorf("the interface id of the IPsec policy %s: %w", &p, err)
+			}
 		}
 	}
 	p.passes = netlink.PolicyAction(info.Action) == netlink.XFRM_POLICY_ALLOW && !templates

@@ -119,6 +119,6 @@ func TestPodsOnOVSByReason(t *testing.T) {
 		a.pods[name] = p
 	}
 	a.pods["announced"] = &localPod{reason: stayBypass} // in the cache again
-	require.Equal(t, map[stayReason]int{stayBandwidth: 3, stayCapture: 2, stayBypass: 1, stayFailure: 1, stayInterface: 0, stayRoom: 0}, a.countOnOVS(3))
+	require.Equal(t, map[stayReason]int{stayBandwidth: 3, stayCapture: 2, stayBypass: 1, stayFailure: 1, stayInterface: 0, stayRoom: 0, stayTrace: 0}, a.countOnOVS(3))
 	require.NoError(t, stays(stayRoom, nil))
 }

@@ -46,6 +46,8 @@ type podAnnouncer struct {
 	stage announcerStage
 	// again asks watch for a review.
 	again chan struct{}
+	// held counts who keeps an interface's Pod on Open vSwitch.
+	held map[string]int
 }
 
 // podChange is a change of the interface store; one of the two is not nil.
@@ -62,7 +64,7 @@ const (
 )
 
 func newPodAnnouncer(config *Config) *podAnnouncer {
-	return &podAnnouncer{config: config, pods: map[string]*localPod{}, again: make(chan struct{}, 1)}
+	return &podAnnouncer{config: config, pods: map[string]*localPod{}, again: make(chan struct{}, 1), held: map[string]int{}}
 }
 
 // begin adds the Pods that exist at start, and returns the indexes of the interfaces that programs are attached to.
@@ -243,7 +245,19 @@ func (a *podAnnouncer) bypassed(p *localPod, seen captures) error {
 	if len(found) > 0 {
 		return stays(stayBypass, fmt.Errorf("accelerated packets would bypass: %s", strings.Join(found, "; ")))
 	}
+	// The last of the reasons: without it, the Pod would use the cache.
+	if a.held[p.InterfaceName] > 0 {
+		return errHeld
+	}
 	return nil
+}
+
+// reviewSoon asks watch for a review.
+func (a *podAnnouncer) reviewSoon() {
+	select {
+	case a.again <- struct{}{}:
+	default:
+	}
 }
 
 // watch checks once per lease, and when it is asked to, what others have attached to the Pods' interfaces. It waits for Open vSwitch, so it is not

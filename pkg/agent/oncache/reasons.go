@@ -19,11 +19,13 @@ const (
 	stayInterface stayReason = "interface"
 	// stayRoom: there are too many Pods.
 	stayRoom stayReason = "room"
+	// stayTrace: a Traceflow is about it.
+	stayTrace stayReason = "trace"
 	// stayFailure: everything else.
 	stayFailure stayReason = "failure"
 )
 
-var stayReasons = []stayReason{stayBandwidth, stayBypass, stayCapture, stayInterface, stayRoom, stayFailure}
+var stayReasons = []stayReason{stayBandwidth, stayBypass, stayCapture, stayInterface, stayRoom, stayTrace, stayFailure}
 
 // stayError is an error with its kind.
 type stayError struct {

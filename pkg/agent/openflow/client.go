@@ -15,6 +15,7 @@ type client struct {
 	*networkPolicy
 	*oncacheMarks
 	*services
+	*traceflow
 }
 
 // NewClient returns a client for the bridge behind sw. setTableNames publishes the names of the tables (see
@@ -32,5 +33,6 @@ func NewClient(sw of.Switch, setTableNames func(map[uint8]string) error, feature
 		networkPolicy:    newNetworkPolicy(core),
 		oncacheMarks:     newONCacheMarks(core),
 		services:         newServices(core),
+		traceflow:        newTraceflow(core),
 	}
 }

@@ -26,6 +26,7 @@ type connection interface {
 	IsConnected() bool
 	ConnectionError() error
 	DumpFlows(ctx context.Context, table uint8) ([]of.FlowStats, error)
+	PacketOut(ctx context.Context, p of.PacketOut) error
 	Close() error
 }
 

@@ -15,6 +15,7 @@
 //   - network_policy.go and policy_*.go: NetworkPolicies;
 //   - services.go and service_*.go: Services (AntreaProxy);
 //   - oncache.go: the marks that ONCache learns from;
+//   - traceflow.go: reports of traced packets, which traceflow_report.go reads;
 //   - reserved.go: tables of Antrea's features that this project does not have.
 //
 // The features are built on core.go (initialization, rounds, replay, status), generator.go (what features need to make flows),

@@ -100,6 +100,8 @@ var (
 	oncacheStampField    = reg(8, 16, 25)
 	oncacheLocalField    = reg(8, 26, 26)
 	tcOutputPortField    = reg(9, 0, 31)
+	// traceSeenField is this project's, in a register that Antrea does not use: the trace points that a traced packet has passed.
+	traceSeenField = reg(10, 0, 15)
 )
 
 // Values of the registers.
@@ -194,6 +196,9 @@ func TranslatesSource(mark uint32) bool {
 	return mark&snatCTField.mask() != 0
 }
 
+// dscpField is the DSCP of an IP packet.
+var dscpField = bitField{field: of.FieldIPTOS, bits: of.Range{From: 2, To: 7}}
+
 // Conntrack label: ids of the policy rules that admitted the connection.
 var (
 	ingressRuleCTLabel = bitField{field: of.FieldCTLabel, bits: of.Range{From: 0, To: 31}}
@@ -236,6 +241,8 @@ var AllConntrackZones = []uint16{ctZone, ctZoneSNAT, ctZoneV6, ctZoneSNATV6}
 
 // Flow priorities.
 const (
+	// priorityTraceflow and the one above are higher than all others: traced packets report themselves before anything happens to them.
+	priorityTraceflow   = 65000
 	priorityEstablished = 64990
 	priorityHigh        = 210
 	priorityNormal      = 200
@@ -252,6 +259,7 @@ const (
 	cookiePodConnectivity cookieCategory = 1
 	cookieNetworkPolicy   cookieCategory = 2
 	cookieService         cookieCategory = 3
+	cookieTraceflow       cookieCategory = 7
 	// cookieONCache is this project's: Antrea's categories end at 8.
 	cookieONCache cookieCategory = 9
 )

@@ -66,6 +66,7 @@ var goldenFields = []struct {
 	{vlanIDField.is(9), "reg8=0x9/0xfff"},
 	{ctZoneTypeField.is(9), "reg8=0x9000/0xf000"},
 	{tcOutputPortField.is(9), "reg9=0x9"},
+	{traceSeenField.is(9), "reg10=0x9/0xffff"},
 	{connFromGateway, "ct_mark=0x2/0xf"},
 	{serviceCT, "ct_mark=0x10/0x10"},
 	{notServiceCT, "ct_mark=0/0x10"},
@@ -97,7 +98,7 @@ func TestFieldsDoNotOverlap(t *testing.T) {
 		targetOFPortField, swapField, endpointIPField, endpointPortField, serviceStateField, nodePortAddressField, antreaIPAMField,
 		externalAddressField, tcActionField, nestedServiceField, dsrField, remoteEndpointField, sourceExternalField,
 		sourceLocalField, egressConjunctionID, ingressConjunctionID, serviceGroupIDField, vlanIDField, ctZoneTypeField, oncacheStampField, oncacheLocalField,
-		tcOutputPortField, connSourceField, serviceCTField, snatCTField, hairpinCTField, l7CTField, ingressRuleCTLabel,
+		tcOutputPortField, traceSeenField, connSourceField, serviceCTField, snatCTField, hairpinCTField, l7CTField, ingressRuleCTLabel,
 		egressRuleCTLabel, l7VLANCTLabel, egressSNATIDField, oncacheEpochField, egressReplyField, hostLocalSourceField,
 	} {
 		for _, other := range used[f.field] {

@@ -71,7 +71,7 @@ var (
 
 	defaultFeatures  = Features{AntreaProxy: true, AntreaPolicy: true, Egress: true}
 	oncacheFeatures  = Features{AntreaProxy: true, AntreaPolicy: true, Egress: true, ONCache: true}
-	proxyAllFeatures = Features{AntreaProxy: true, ProxyAll: true, AntreaPolicy: true, Egress: true, ONCache: true, PacketInRate: 5000}
+	proxyAllFeatures = Features{AntreaProxy: true, ProxyAll: true, AntreaPolicy: true, Egress: true, ONCache: true, Traceflow: true, PacketInRate: 5000}
 	minimalFeatures  = Features{}
 
 	// dualStackNode has Pods with IPv4 and IPv6 addresses, ipv6Node with IPv6 addresses only.

@@ -51,6 +51,7 @@ type Client interface {
 	PolicyClient
 	MarkClient
 	ServiceClient
+	TraceflowClient
 
 	// SetInterceptor makes every later bundle go through the Interceptor, and tells it of the Nodes that have flows. Call it once.
 	SetInterceptor(coherency.Interceptor)

@@ -76,7 +76,7 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	require.Equal(t, renderGroups(t, inMemory, fake), renderGroups(t, c, c.connection.(of.Switch)))
 	meters, err := c.connection.(of.Switch).DumpMeters(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
+	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
 
 	want := contents(t, o, c)
 	installServices(t, c)

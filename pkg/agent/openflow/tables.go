@@ -23,6 +23,8 @@ type Features struct {
 	IPv6 bool
 	// CutConnections drops packets of connections that the agent has marked with CutMark.
 	CutConnections bool
+	// Traceflow lets packets be traced.
+	Traceflow bool
 	// PacketInRate is how many packets a second the switch sends to the agent, where its datapath has meters; 0 is no limit.
 	PacketInRate uint32
 }

@@ -30,6 +30,7 @@ const (
 type Cache interface {
 	Maps() ([]string, error)
 	DumpMap(name string, limit int, w io.Writer) error
+	DescribePrograms(w io.Writer) error
 }
 
 // Agent is what is collected from.
@@ -77,6 +78,7 @@ func (a *Agent) openVSwitch() []supportbundle.Item {
 		supportbundle.Command("groups", "ovs-ofctl", "-O", "OpenFlow15", "dump-groups", bridge),
 		supportbundle.Command("groupstats", "ovs-ofctl", "-O", "OpenFlow15", "dump-group-stats", bridge),
 		supportbundle.Command("meters", "ovs-ofctl", "-O", "OpenFlow15", "dump-meters", bridge),
+		supportbundle.Command("meterstats", "ovs-ofctl", "-O", "OpenFlow15", "meter-stats", bridge),
 		supportbundle.Command("ovsports", "ovs-ofctl", "-O", "OpenFlow15", "dump-ports-desc", bridge),
 		supportbundle.Command("portstats", "ovs-ofctl", "-O", "OpenFlow15", "--names", "dump-ports", bridge),
 		supportbundle.Command("ovsdb/show", "ovs-vsctl", "--timeout=10", database, "show"),
@@ -101,6 +103,8 @@ func network() []supportbundle.Item {
 		supportbundle.Command("rule6", "ip", "-6", "rule"),
 		supportbundle.Command("neighbor", "ip", "neighbor"),
 		supportbundle.Command("qdisc", "tc", "-statistics", "qdisc"),
+		// Not the states, which have the keys.
+		supportbundle.Command("ipsec", "ip", "xfrm", "policy"),
 		supportbundle.Command("iptables", "iptables-save", "-c"),
 		supportbundle.Command("ip6tables", "ip6tables-save", "-c"),
 		supportbundle.Command("ipset", "ipset", "save"),
@@ -125,6 +129,9 @@ func (a *Agent) cache() []supportbundle.Item {
 		}
 		items = append(items, supportbundle.Route("oncache-"+view, "/oncache", query, a.Routes["/oncache"]))
 	}
+	items = append(items, supportbundle.Item{Name: "oncache-programs", Collect: func(_ context.Context, w io.Writer) error {
+		return a.Cache.DescribePrograms(w)
+	}})
 	names, err := a.Cache.Maps()
 	if err != nil {
 		items = append(items, supportbundle.Text("oncache-maps/none", func(context.Context) (string, error) { return "", err }))

@@ -25,6 +25,11 @@ func (fakeCache) DumpMap(name string, limit int, w io.Writer) error {
 	return err
 }
 
+func (fakeCache) DescribePrograms(w io.Writer) error {
+	_, err := io.WriteString(w, "program name=oncache_egress\n")
+	return err
+}
+
 func collect(t *testing.T, a *Agent, wanted ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -53,11 +58,12 @@ func TestItemsOfTheCache(t *testing.T) {
 	require.NotContains(t, files, "oncache-explain")
 
 	a.Cache = fakeCache{}
-	files = collect(t, a, "oncache", "oncache-mode", "oncache-flows", "oncache-nodes", "oncache-endpoints", "oncache-maps/control", "oncache-maps/egress_flows4")
+	files = collect(t, a, "oncache", "oncache-mode", "oncache-flows", "oncache-nodes", "oncache-endpoints", "oncache-programs", "oncache-maps/control", "oncache-maps/egress_flows4")
 	require.Equal(t, "enforce", files["oncache-mode"])
 	require.Equal(t, "limit=20000&view=flows", files["oncache-flows"])
 	require.Equal(t, "view=nodes", files["oncache-nodes"])
 	require.Equal(t, "view=endpoints", files["oncache-endpoints"])
+	require.Equal(t, "program name=oncache_egress\n", files["oncache-programs"])
 	require.Equal(t, "control 50000\n", files["oncache-maps/control"])
 	require.Equal(t, "egress_flows4 50000\n", files["oncache-maps/egress_flows4"])
 }

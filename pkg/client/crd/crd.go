@@ -1,17 +1,22 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are two kinds, and nobody watches
-// them here.
+// Package crd reads and writes the objects of crd.antrea.io with the dynamic client: there are few kinds. Only Traceflows are watched.
 package crd
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
@@ -20,6 +25,7 @@ import (
 var (
 	AgentInfos      = v1beta1.SchemeGroupVersion.WithResource("antreaagentinfos")
 	ControllerInfos = v1beta1.SchemeGroupVersion.WithResource("antreacontrollerinfos")
+	Traceflows      = v1beta1.SchemeGroupVersion.WithResource("traceflows")
 )
 
 // New returns an object of a kind without content.
@@ -43,10 +49,37 @@ func Fill(object *unstructured.Unstructured, content any) error {
 	return nil
 }
 
+// Read returns the content of object; T is a struct of package v1beta1.
+func Read[T any](object *unstructured.Unstructured) (*T, error) {
+	content := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, content); err != nil {
+		return nil, fmt.Errorf("decoding %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return content, nil
+}
+
 // Missing says what is wrong when the Kubernetes API does not know the resource itself; other errors are returned unchanged.
 func Missing(err error, resource schema.GroupVersionResource) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("the CRD %s is not installed, or does not have version %s: %w", resource.GroupResource(), resource.Version, err)
 	}
 	return err
+}
+
+// Informer returns an informer for the resource. While its CRD is missing it has nothing, says so once, and asks again ever more slowly.
+func Informer(client dynamic.Interface, resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+	informer := dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(resource).Informer()
+	var said atomic.Bool
+	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		if missing := Missing(err, resource); !apierrors.IsNotFound(err) {
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+		} else if said.CompareAndSwap(false, true) {
+			klog.ErrorS(missing, "Objects of this kind have no effect until their CRD is installed: Helm does not do that in an upgrade, "+
+				"kubectl apply -f build/charts/antrea/crds does", "resource", resource.GroupResource())
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", resource.GroupResource(), err)
+	}
+	return informer, nil
 }

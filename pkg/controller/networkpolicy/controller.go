@@ -81,6 +81,15 @@ func (c *Controller) NodeOfPod(namespace, name, uid string) string {
 	return pod.Spec.NodeName
 }
 
+// PodNetwork tells whether a Pod is there, and whether it is in the network of its Node.
+func (c *Controller) PodNetwork(namespace, name string) (hostNetwork, found bool) {
+	pod, err := c.factory.Core().V1().Pods().Lister().Pods(namespace).Get(name)
+	if err != nil {
+		return false, false
+	}
+	return pod.Spec.HostNetwork, true
+}
+
 func (c *Controller) set(object any) {
 	err := c.store.apply(func(core *core) ([]change, error) {
 		switch object := object.(type) {

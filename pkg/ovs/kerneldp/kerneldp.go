@@ -6,6 +6,7 @@
 package kerneldp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-oncache/antrea/pkg/nlattr"
 )
 
 // Name is the datapath of all bridges of a vswitchd, and the name of its device.
@@ -125,13 +128,14 @@ func portName(message []byte) (string, error) {
 	if len(message) < nl.SizeofGenlmsg+ovsHeaderLength {
 		return "", fmt.Errorf("list the ports of datapath %s: an answer of %d bytes is too short", Name, len(message))
 	}
-	attributes, err := nl.ParseRouteAttr(message[nl.SizeofGenlmsg+ovsHeaderLength:])
+	attributes, err := nlattr.Parse(message[nl.SizeofGenlmsg+ovsHeaderLength:])
 	if err != nil {
 		return "", fmt.Errorf("list the ports of datapath %s: %w", Name, err)
 	}
 	for _, a := range attributes {
 		if a.Attr.Type == vportAttributeName {
-			return nl.BytesToString(a.Value), nil
+			name, _, _ := bytes.Cut(a.Value, []byte{0})
+			return string(name), nil
 		}
 	}
 	return "", fmt.Errorf("list the ports of datapath %s: an answer has no name", Name)

@@ -8,12 +8,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 )
+
+// maxReply bounds an answer of ovs-vswitchd, in bytes of JSON. A datapath with a hundred thousand flows has some ten million.
+const maxReply = 64 << 20
 
 // Vswitchd sends commands of ovs-appctl(8) to ovs-vswitchd, over its control socket.
 type Vswitchd struct {
@@ -70,7 +74,7 @@ func (v *Vswitchd) Call(ctx context.Context, command string, args ...string) (ou
 		Result *string `json:"result"`
 		Error  *string `json:"error"`
 	}
-	if err := errors.Join(json.NewEncoder(conn).Encode(request), json.NewDecoder(conn).Decode(&reply)); err != nil {
+	if err := errors.Join(json.NewEncoder(conn).Encode(request), json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&reply)); err != nil {
 		return "", errors.Join(ctx.Err(), err)
 	}
 	switch {

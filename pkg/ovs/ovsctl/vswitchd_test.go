@@ -4,8 +4,10 @@
 package ovsctl
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -51,6 +53,34 @@ func TestWaitRevalidation(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	require.ErrorIs(t, NewVswitchd(ovs.RunDir).WaitRevalidation(ended), context.Canceled)
+}
+
+// An answer that does not end is an error.
+func TestEndlessReply(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ovs-vswitchd.pid"), []byte("7\n"), 0o600))
+	listener, err := net.Listen("unix", filepath.Join(dir, "ovs-vswitchd.7.ctl"))
+	require.NoError(t, err)
+	defer listener.Close()
+	sent := make(chan int, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		piece, total := bytes.Repeat([]byte("x"), 1<<20), 0
+		_, err = conn.Write([]byte(`{"id":1,"error":null,"result":"`))
+		for err == nil {
+			var n int
+			n, err = conn.Write(piece)
+			total += n
+		}
+		sent <- total
+	}()
+	_, err = NewVswitchd(dir).Call(t.Context(), "dpctl/dump-flows")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Less(t, <-sent, maxReply+4<<20)
 }
 
 // TestRoundsOfRevalidation: two rounds can end before a megaflow of the old tables is found; see revalidationRounds.

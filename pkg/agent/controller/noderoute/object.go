@@ -94,7 +94,8 @@ func (o *object) readAddresses(node *corev1.Node) {
 			err := config.CheckNodeAddress(addr)
 			switch {
 			case err != nil:
-				wrong = append(wrong, err.Error())
+				// A zone can be as long as the annotation.
+				wrong = append(wrong, strings.Replace(err.Error(), addr.String(), shorten(addr.String()), 1))
 			case slices.Contains(o.addresses[i], addr):
 			case count < maxAddresses:
 				count++

@@ -18,6 +18,8 @@ const (
 	missedEntries = 3
 	// orphanLife is how long what the cache has counted waits for a connection that it can belong to.
 	orphanLife = 2 * time.Minute
+	// maxOrphans bounds the number of those: so many come only in a flood of connections that conntrack does not have.
+	maxOrphans = 1 << 18
 	// maxGone bounds the ended connections whose last record cannot be sent.
 	maxGone = 1 << 16
 )
@@ -193,6 +195,10 @@ func (l *Ledger) attribute(e Entry, now time.Time) {
 	k := orphanKey{e.Sent, e.Egress}
 	o := l.orphans[k]
 	if o == nil {
+		if len(l.orphans) == maxOrphans {
+			l.lost.Fast = Count{Packets: l.lost.Fast.Packets + e.Count.Packets, Bytes: l.lost.Fast.Bytes + e.Count.Bytes}
+			return
+		}
 		o = &orphan{since: now}
 		l.orphans[k] = o
 	}

@@ -6,6 +6,7 @@ package flows
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -192,6 +193,19 @@ func TestOrphans(t *testing.T) {
 	n.after(1, Reading{Retired: []Entry{{Sent: original, Egress: true, Created: 1, Count: Count{Packets: 7}}}})
 	n.after(120, Reading{})
 	require.Equal(t, Lost{Fast: Count{Packets: 7}}, n.ledger.Lost())
+}
+
+// A flood of connections that conntrack does not know takes a bounded amount of memory; what they have carried is counted as lost.
+func TestOrphansAreBounded(t *testing.T) {
+	n := newNode(t)
+	retired := make([]Entry, maxOrphans+10)
+	for i := range retired {
+		address := netip.AddrFrom4([4]byte{172, byte(i >> 16), byte(i >> 8), byte(i)})
+		retired[i] = Entry{Sent: conntrack.Tuple{Source: address, Destination: address, Protocol: 17}, Created: 1, Count: Count{Packets: 1}}
+	}
+	n.after(1, Reading{Retired: retired})
+	require.Equal(t, Lost{Fast: Count{Packets: 10}}, n.ledger.Lost())
+	require.Len(t, n.ledger.orphans, maxOrphans)
 }
 
 func TestEndedConnectionsAreBounded(t *testing.T) {

@@ -100,7 +100,7 @@ func (n *Node) StartAgent() error {
 	}
 	defer log.Close()
 	args := append([]string{filepath.Join(n.cluster.o.BinDir, "antrea-agent"), "--config=" + agentConfigPath}, n.cluster.o.AgentArgs...)
-	agent, err := n.start(invocation{args: args, log: log})
+	agent, err := n.start(invocation{args: args, log: log, container: agentContainer})
 	if err != nil {
 		return err
 	}

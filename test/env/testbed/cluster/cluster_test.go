@@ -200,6 +200,8 @@ func testOVS(t *testing.T, c *Cluster) {
 		out, err := n.Exec(ctx, "ovs-vsctl", "get", "Open_vSwitch", ".", "other_config", "external_ids:hostname")
 		require.NoError(t, err)
 		require.Equal(t, "{flow-restore-wait=\"true\", max-revalidator=\"200\"}\n"+n.Name+"\n", out)
+		isConfined(t, ovsContainer, n.ovsdb)
+		isConfined(t, ovsContainer, n.vswitchd)
 	}
 	_, err := n1.Exec(ctx, "ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", "external_ids:kept=yes")
 	require.NoError(t, err)
@@ -285,6 +287,7 @@ func TestAgent(t *testing.T) {
 	require.Equal(t, string(config), stored.Data["antrea-agent.conf"])
 
 	require.NoError(t, c.StartAgents(ctx))
+	isConfined(t, agentContainer, node.agent)
 	require.ErrorContains(t, node.StartAgent(), "already running")
 	require.NoError(t, node.StopAgent())
 	ended, err := node.ReadFile("/run/agent")
@@ -313,6 +316,7 @@ func TestController(t *testing.T) {
 	require.ErrorContains(t, c.WaitControllerReady(ctx), "no controller was started")
 	require.NoError(t, c.StopController())
 	require.NoError(t, c.StartAgents(ctx))
+	isConfined(t, controllerContainer, c.controller.process)
 	require.ErrorContains(t, c.StartController(), "already running")
 	conn, err := c.Nodes[0].DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", ControllerAddress, controllerPort))
 	require.NoError(t, err, "an agent reaches the controller")

@@ -137,7 +137,7 @@ func (c *Cluster) StartController() error {
 	}
 	defer log.Close()
 	ctl.process, err = ctl.space.start(invocation{
-		args: []string{filepath.Join(ctl.binDir, "antrea-controller"), "--config=" + controllerConfigPath}, log: log,
+		args: []string{filepath.Join(ctl.binDir, "antrea-controller"), "--config=" + controllerConfigPath}, log: log, container: controllerContainer,
 	})
 	return err
 }

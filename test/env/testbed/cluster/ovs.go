@@ -54,7 +54,7 @@ func (n *Node) startOVS(ctx context.Context) error {
 func (n *Node) StartOVSDB(ctx context.Context) (err error) {
 	n.ovsdb, err = n.start(invocation{args: []string{
 		"ovsdb-server", ovsDB, "--remote=punix:" + ovsSocket, "--pidfile", "--log-file", "-vconsole:off",
-	}})
+	}, container: ovsContainer})
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (n *Node) StartOVSDB(ctx context.Context) (err error) {
 func (n *Node) StartVSwitchd(ctx context.Context) (err error) {
 	n.vswitchd, err = n.start(invocation{args: []string{
 		"ovs-vswitchd", "unix:" + ovsSocket, "--pidfile", "--log-file", "-vconsole:off",
-	}})
+	}, container: ovsContainer})
 	if err != nil {
 		return err
 	}

@@ -132,6 +132,8 @@ type invocation struct {
 	stdin io.Reader
 	// log gets all output, instead of the Process.
 	log *os.File
+	// container, when set, is the container of the chart whose capabilities the program gets, instead of all.
+	container string
 }
 
 // Start starts a program in the background; its output is kept.
@@ -161,7 +163,11 @@ func (s *Space) run(ctx context.Context, in invocation) (*Process, error) {
 }
 
 func (s *Space) start(in invocation) (*Process, error) {
-	cmd := exec.Command(in.args[0], in.args[1:]...)
+	args := in.args
+	if in.container != "" {
+		args = confined(in.container, args)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(append(os.Environ(), s.env...), in.env...)
 	cmd.Stdin = in.stdin
 	p := &Process{space: s, args: in.args}

@@ -4,9 +4,13 @@
 package attached
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -88,6 +92,32 @@ func programsAt(t *testing.T, ifindex int, attach ebpf.AttachType) (names []stri
 	return names
 }
 
+// requireDescribed finds the programs of both devices, and the foreign one before ours, in what a support bundle says about them.
+func requireDescribed(t *testing.T, d *datapath.Datapath, pod, up int) {
+	t.Helper()
+	var text bytes.Buffer
+	require.NoError(t, d.DescribePrograms(&text))
+	require.Regexp(t, `(?m)^program name=oncache_egress id=\d+ tag=[0-9a-f]{16} type=SchedCLS `, text.String())
+	ingress, egress := "tcx/ingress", "tcx/egress"
+	if d.Hook() == datapath.HookClsact {
+		ingress, egress = `filter/ingress type=bpf priority=\d+`, `filter/egress type=bpf priority=\d+`
+	}
+	for _, want := range []struct {
+		index     int
+		at, named string
+	}{
+		{pod, ingress, "foreign"}, {pod, ingress, "oncache_egress"}, {pod, egress, "oncache_ingress_init"},
+		{up, ingress, "oncache_ingress"}, {up, egress, "oncache_egress_init"},
+	} {
+		line := fmt.Sprintf(`(?m)^device name=\S+ index=%d at=%s id=\d+ name=%s$`, want.index, want.at, want.named)
+		found := regexp.MustCompile(line).FindStringIndex(text.String())
+		require.NotNil(t, found, "%s in\n%s", line, &text)
+		if want.named == "oncache_egress" {
+			require.Less(t, strings.Index(text.String(), "name=foreign"), found[0], "the order in which they run")
+		}
+	}
+}
+
 func TestAttachReplaceDetach(t *testing.T) {
 	for _, hook := range []datapath.Hook{datapath.HookTCX, datapath.HookClsact} {
 		t.Run(string(hook), func(t *testing.T) {
@@ -115,6 +145,7 @@ func TestAttachReplaceDetach(t *testing.T) {
 			require.NoError(t, d.Attach(up, datapath.RoleUplink))
 			require.Equal(t, onPod, attached(t, pod))
 			require.Equal(t, onUplink, attached(t, up))
+			requireDescribed(t, d, pod, up)
 
 			// A restarted agent adopts the maps and replaces the programs.
 			d.SetNode(harness.PeerSlot, harness.PeerIP)

@@ -1,0 +1,390 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package traceflow
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+const (
+	// firstSend is how long the sender gives other Nodes to learn of the trace before it sends the packet or tags live traffic. sendInterval
+	// is how long it waits for the end of the trace before it sends again.
+	firstSend, sendInterval = 500 * time.Millisecond, 2 * time.Second
+	// linger is how long a Node goes on to remove the tag from packets of a trace that has ended: the one that tags may learn of it later.
+	linger = 2 * time.Second
+	// grace is how long after its timeout a trace ends that nobody else has ended.
+	grace = 10 * time.Second
+	// maxPending bounds the reports that wait for others.
+	maxPending = 64
+)
+
+// operation is something to do; the types below are all.
+type operation interface{ isOperation() }
+
+type (
+	// hold keeps the Pods with these interfaces on Open vSwitch until release.
+	hold struct {
+		trace      string
+		interfaces []string
+	}
+	release struct{ trace string }
+	// install installs the flows of a tag, uninstall removes them. A trace whose flows cannot be installed fails.
+	install struct {
+		trace string
+		tag   uint8
+		flows openflow.TraceflowFlows
+	}
+	uninstall struct{ tag uint8 }
+	// send sends the packet from the Pod behind the OpenFlow port. Failures count as losses.
+	send struct {
+		trace  string
+		tag    uint8
+		packet ippacket.Outline
+		ofPort uint32
+	}
+	// findSource asks for a Pod's addresses; setSource gets the answer.
+	findSource struct{ trace, namespace, name string }
+	// giveUp ends the trace for all Nodes.
+	giveUp struct {
+		plan   *plan
+		reason error
+	}
+	// publish writes a result into the status of the trace.
+	publish struct {
+		plan     *plan
+		result   finding
+		captured *v1beta1.Packet
+	}
+)
+
+func (hold) isOperation()       {}
+func (release) isOperation()    {}
+func (install) isOperation()    {}
+func (uninstall) isOperation()  {}
+func (send) isOperation()       {}
+func (findSource) isOperation() {}
+func (giveUp) isOperation()     {}
+func (publish) isOperation()    {}
+
+// finding is what became of a packet on this Node.
+type finding struct {
+	role string
+	// original is where the packet was sent to, before a Service was translated; the zero Addr if that was not on this Node.
+	original netip.Addr
+	report   openflow.TraceReport
+	packet   *ippacket.Packet
+}
+
+// trace is a trace that is running.
+type trace struct {
+	*plan
+	// ends is when the trace ends by itself, lost when the sender says that its packet is lost. nextSend is when it sends the packet, or
+	// tags live traffic. The zero Time stands for never.
+	ends, lost, nextSend time.Time
+	// found: the result is known, or nobody wants it any longer.
+	found bool
+	// gone: the object is, or it does not run any longer.
+	gone bool
+	// passed are the trace points that a packet of the trace has passed, as many as any report says.
+	passed []string
+	// source are the addresses of a source Pod of another Node, nil until they are known; asked is set when they are asked for.
+	source []netip.Addr
+	asked  bool
+	// pending are outcomes that wait for source or, of live traffic, for the beginning of their packet's way. begun are these.
+	pending []seenPacket
+	begun   map[packetKey]seenPacket
+}
+
+// seenPacket is a report with its packet.
+type seenPacket struct {
+	report openflow.TraceReport
+	packet *ippacket.Packet
+}
+
+// packetKey is what the packets of one connection attempt have in common wherever they are reported.
+type packetKey struct {
+	source   netip.Addr
+	protocol uint8
+	id       uint16 // source port, or that of an echo
+}
+
+// core decides. Its methods return what to do, in this order.
+type core struct {
+	// traces are by name.
+	traces map[string]*trace
+	// over has the UIDs, by name, of the traces that have ended by themselves though their objects say that they run. None begins again.
+	over map[string]types.UID
+}
+
+func newCore() *core { return &core{traces: map[string]*trace{}, over: map[string]types.UID{}} }
+
+// has tells whether the trace runs with this tag, or its time is over.
+func (c *core) has(p *v1beta1.Traceflow) bool {
+	if uid, ok := c.over[p.Name]; ok && uid == p.UID {
+		return true
+	}
+	t := c.traces[p.Name]
+	return t != nil && t.uid == p.UID && t.tag == uint8(p.Status.DataplaneTag)
+}
+
+// begin begins a trace. Former ones with its name or tag end.
+func (c *core) begin(p *plan, now time.Time) []operation {
+	ops := c.end(p.name)
+	for name, other := range c.traces {
+		if other.tag == p.tag {
+			ops = append(ops, c.end(name)...)
+		}
+	}
+	t := &trace{plan: p, ends: now.Add(p.timeout + grace), begun: map[packetKey]seenPacket{}}
+	c.traces[p.name] = t
+	if held := p.interfaces(); len(held) > 0 {
+		ops = append(ops, hold{p.name, held})
+	}
+	flows := openflow.TraceflowFlows{Live: p.live, Filter: p.filter}
+	if p.sender != nil {
+		flows.Sender, t.nextSend = p.sender.ofPort, now.Add(firstSend)
+		// The tag comes later.
+		flows.Filter = nil
+		if !p.live {
+			const part, whole = 9, 10 // before the controller ends the trace
+			t.lost = now.Add(p.timeout * part / whole)
+		}
+	}
+	return append(ops, install{p.name, p.tag, flows})
+}
+
+// interfaces are those of the Pods that are held.
+func (p *plan) interfaces() []string {
+	names := slices.Clone(p.others)
+	for _, local := range []*pod{p.receiver, p.sender} {
+		if local != nil {
+			names = append(names, local.interfaceName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// finish ends a trace whose object says so, or is gone. Where packets lose the tag of live traffic that another Node gives them, that is
+// a little later.
+func (c *core) finish(name string, now time.Time) []operation {
+	delete(c.over, name)
+	t := c.traces[name]
+	if t == nil || !t.live || t.filter != nil {
+		return c.end(name)
+	}
+	if later := now.Add(linger); later.Before(t.ends) {
+		t.ends = later
+	}
+	t.found, t.gone, t.pending = true, true, nil
+	return nil
+}
+
+// end ends a trace at once if it runs.
+func (c *core) end(name string) []operation {
+	t := c.traces[name]
+	if t == nil {
+		return nil
+	}
+	delete(c.traces, name)
+	ops := []operation{uninstall{t.tag}}
+	if len(t.interfaces()) > 0 {
+		ops = append(ops, release{name})
+	}
+	return ops
+}
+
+// tick does what is due.
+func (c *core) tick(now time.Time) (ops []operation) {
+	for _, name := range c.names() {
+		switch t := c.traces[name]; {
+		case !now.Before(t.ends):
+			if !t.gone {
+				c.over[name] = t.uid
+			}
+			ops = append(ops, c.end(name)...)
+		case !t.lost.IsZero() && !t.found && !now.Before(t.lost):
+			t.found = true
+			ops = append(ops, giveUp{t.plan, t.lostReason()})
+		case t.nextSend.IsZero() || now.Before(t.nextSend):
+		case t.live:
+			t.nextSend = time.Time{}
+			ops = append(ops, install{name, t.tag, openflow.TraceflowFlows{Sender: t.sender.ofPort, Live: true, Filter: t.filter}})
+		default:
+			t.nextSend = now.Add(sendInterval)
+			ops = append(ops, send{name, t.tag, t.packet, t.sender.ofPort})
+		}
+	}
+	return ops
+}
+
+// timedOut begins the reasons of traces that have not ended in time.
+const timedOut = "Traceflow timeout"
+
+// lostReason says how far the packet that this Node has sent has come.
+func (t *trace) lostReason() error {
+	if len(t.passed) == 0 {
+		return fmt.Errorf("%s: Open vSwitch has reported nothing about the packet", timedOut)
+	}
+	return fmt.Errorf("%s: the packet was lost in Open vSwitch behind the table %s: its TTL was used up, or its connection is invalid", timedOut, t.passed[len(t.passed)-1])
+}
+
+// next is when tick has something to do; ok is false if nothing is.
+func (c *core) next() (when time.Time, ok bool) {
+	for _, t := range c.traces {
+		for _, due := range []time.Time{t.ends, t.lost, t.nextSend} {
+			if due == t.lost && t.found {
+				continue
+			}
+			if !due.IsZero() && (!ok || due.Before(when)) {
+				when, ok = due, true
+			}
+		}
+	}
+	return when, ok
+}
+
+func (c *core) names() []string {
+	names := make([]string, 0, len(c.traces))
+	for name := range c.traces {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// report takes a report of the pipeline. Packets that happen to have the DSCP of a trace are none of it.
+func (c *core) report(r openflow.TraceReport) []operation {
+	packet, err := ippacket.Parse(r.Frame)
+	if err != nil {
+		return nil
+	}
+	for _, name := range c.names() {
+		if t := c.traces[name]; t.tag == r.Tag && !t.found && t.isOf(&r, packet) {
+			return t.see(seenPacket{r, packet})
+		}
+	}
+	return nil
+}
+
+// setSource says what the addresses of a trace's source are.
+func (c *core) setSource(name string, addrs []netip.Addr) (ops []operation) {
+	t := c.traces[name]
+	if t == nil {
+		return nil
+	}
+	t.source = addrs
+	pending := t.pending
+	t.pending = nil
+	for _, s := range pending {
+		if !t.found {
+			ops = append(ops, t.see(s)...)
+		}
+	}
+	return ops
+}
+
+// isOf tells whether the packet can be one of the trace: replies and packets of others have other ports of the bridge, protocols or
+// numbers.
+func (t *trace) isOf(r *openflow.TraceReport, p *ippacket.Packet) bool {
+	if t.packet.Protocol != 0 && p.Protocol != t.packet.Protocol {
+		return false
+	}
+	src, _, hasPorts := p.Ports()
+	switch {
+	case t.sender != nil:
+		if r.InPort != t.sender.ofPort || !r.FromPod {
+			return false
+		}
+	case t.receiverOnly:
+		return r.OutPort == t.receiver.ofPort
+	default:
+		if !r.FromTunnel || t.receiver != nil && r.OutPort != 0 && r.OutPort != t.receiver.ofPort {
+			return false
+		}
+	}
+	if hasPorts {
+		return t.packet.SrcPort == 0 || src == t.packet.SrcPort
+	}
+	return t.packet.ICMPID == 0 || keyOf(p).id == t.packet.ICMPID
+}
+
+func keyOf(p *ippacket.Packet) packetKey {
+	k := packetKey{source: p.Src, protocol: p.Protocol}
+	if src, _, ok := p.Ports(); ok {
+		k.id = src
+	} else if len(p.Transport) >= 6 {
+		k.id = binary.BigEndian.Uint16(p.Transport[4:])
+	}
+	return k
+}
+
+// see takes a report about a packet of the trace.
+func (t *trace) see(s seenPacket) []operation {
+	if s.report.Outcome == openflow.TraceGoesOn {
+		if len(s.report.Seen) > len(t.passed) {
+			t.passed = s.report.Seen
+		}
+		return t.seeBegin(s)
+	}
+	if t.droppedOnly && s.report.Outcome != openflow.TraceDropped {
+		return nil
+	}
+	f := finding{role: v1beta1.RoleReceiver, report: s.report, packet: s.packet}
+	var captured *v1beta1.Packet
+	switch {
+	case t.sender != nil && t.live:
+		begin, ok := t.begun[keyOf(s.packet)]
+		if !ok {
+			t.wait(s)
+			return nil
+		}
+		f.role, f.original, captured = v1beta1.RoleSender, begin.packet.Dst, capture(begin)
+	case t.sender != nil:
+		f.role, f.original = v1beta1.RoleSender, t.packet.Dst
+	case t.receiverOnly:
+		captured = capture(s)
+	case t.source == nil:
+		t.wait(s)
+		if t.asked {
+			return nil
+		}
+		t.asked = true
+		return []operation{findSource{t.name, t.sourceNamespace, t.sourceName}}
+	case !slices.Contains(t.source, s.packet.Src):
+		return nil
+	}
+	t.found, t.pending, t.begun = true, nil, nil
+	return []operation{publish{t.plan, f, captured}}
+}
+
+// seeBegin notes how live traffic was before anything was translated.
+func (t *trace) seeBegin(s seenPacket) []operation {
+	if !t.live || t.sender == nil || s.report.Table != openflow.TableConntrackState || len(t.begun) >= maxPending {
+		return nil
+	}
+	key := keyOf(s.packet)
+	t.begun[key] = s
+	i := slices.IndexFunc(t.pending, func(p seenPacket) bool { return keyOf(p.packet) == key })
+	if i < 0 {
+		return nil
+	}
+	return t.see(t.pending[i])
+}
+
+func (t *trace) wait(s seenPacket) {
+	if len(t.pending) < maxPending {
+		t.pending = append(t.pending, s)
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package traceflow
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// Policies are the rules on the switch.
+type Policies interface {
+	Rules() []*openflow.PolicyRule
+	RuleOwner(flowID uint32) (v1beta2.NetworkPolicyReference, bool)
+}
+
+// observer turns findings into observations.
+type observer struct {
+	interfaces Interfaces
+	policies   Policies
+	// gateway are the addresses of the Node's gateway.
+	gateway []netip.Addr
+}
+
+// observe returns what this Node has done with the packet, in order.
+func (o *observer) observe(f *finding) []v1beta1.Observation {
+	var observations []v1beta1.Observation
+	add := func(observation v1beta1.Observation) { observations = append(observations, observation) }
+	if f.role == v1beta1.RoleSender {
+		add(v1beta1.Observation{Component: v1beta1.ComponentSpoofGuard, Action: v1beta1.ActionForwarded})
+	} else {
+		add(v1beta1.Observation{Component: v1beta1.ComponentForwarding, ComponentInfo: "Classification", Action: v1beta1.ActionReceived})
+	}
+	if f.report.Outcome == openflow.TraceRejected {
+		add(v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionRejected})
+		return observations
+	}
+	if f.original.IsValid() && f.original != f.packet.Dst {
+		add(v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionForwarded, TranslatedDstIP: f.packet.Dst.String()})
+	}
+	for _, direction := range []openflow.PolicyDirection{openflow.PolicyEgress, openflow.PolicyIngress} {
+		if observation := o.policy(f, direction); observation != nil {
+			add(*observation)
+			if observation.Action == v1beta1.ActionDropped {
+				return observations
+			}
+		}
+	}
+	add(o.output(f))
+	return observations
+}
+
+// policy is what the rules of one direction have done; nil if none concerns the packet.
+func (o *observer) policy(f *finding, direction openflow.PolicyDirection) *v1beta1.Observation {
+	id := f.report.EgressFlowID
+	if direction == openflow.PolicyIngress {
+		id = f.report.IngressFlowID
+	}
+	observation := &v1beta1.Observation{Component: v1beta1.ComponentNetworkPolicy, Action: v1beta1.ActionForwarded, ComponentInfo: direction.RuleTable()}
+	if f.report.Outcome == openflow.TraceDropped && f.report.Direction() == direction {
+		observation.Action, observation.ComponentInfo = v1beta1.ActionDropped, f.report.Table
+		observation.NetworkPolicy = strings.Join(o.appliedTo(f, direction), ", ")
+		return observation
+	}
+	if id == 0 {
+		return nil
+	}
+	if owner, ok := o.policies.RuleOwner(id); ok {
+		observation.NetworkPolicy = owner.ToString()
+	}
+	return observation
+}
+
+// appliedTo returns the policies that isolate the Pod whose rules have dropped the packet.
+func (o *observer) appliedTo(f *finding, direction openflow.PolicyDirection) (names []string) {
+	connection := openflow.PolicyConnection{Source: f.packet.Src, Destination: f.packet.Dst, Protocol: f.packet.Protocol}
+	_, connection.DestinationPort, _ = f.packet.Ports()
+	for _, rule := range o.policies.Rules() {
+		if !openflow.EvaluatePolicy([]*openflow.PolicyRule{rule}, direction, connection).Isolated {
+			continue
+		}
+		if owner, ok := o.policies.RuleOwner(rule.FlowID); ok && !slices.Contains(names, owner.ToString()) {
+			names = append(names, owner.ToString())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// output is where the packet has left to.
+func (o *observer) output(f *finding) v1beta1.Observation {
+	observation := v1beta1.Observation{Component: v1beta1.ComponentForwarding, ComponentInfo: "Output", Action: v1beta1.ActionDelivered, TTL: int32(ttlOf(f.packet))}
+	switch r := &f.report; {
+	case r.ToTunnel:
+		observation.Action, observation.TunnelDstIP = v1beta1.ActionForwarded, r.TunnelDst.String()
+	case r.ToGateway && !slices.Contains(o.gateway, f.packet.Dst):
+		observation.Action = v1beta1.ActionForwardedOutOfOverlay
+	case !r.ToGateway:
+		if i, ok := o.interfaces.GetInterfaceByOFPort(r.OutPort); ok && i.ContainerInterfaceConfig != nil {
+			observation.Pod = i.PodNamespace + "/" + i.PodName
+		}
+	}
+	return observation
+}
+
+func ttlOf(p *ippacket.Packet) uint8 {
+	if p.Src.Is4() {
+		return p.IP[8]
+	}
+	return p.IP[7]
+}
+
+// capture describes a packet of live traffic as it was sent: routing, which may have followed, has decremented the TTL.
+func capture(s seenPacket) *v1beta1.Packet {
+	p := s.packet
+	ttl := int32(ttlOf(p))
+	if s.report.HasSeen(openflow.TableL3DecTTL) && ttl < 255 {
+		ttl++
+	}
+	c := &v1beta1.Packet{SrcIP: p.Src.String(), DstIP: p.Dst.String(), Length: int32(len(p.IP))}
+	if p.Src.Is4() {
+		c.IPHeader = &v1beta1.IPHeader{Protocol: int32(p.Protocol), TTL: ttl, Flags: int32(p.IP[6] >> 5)}
+	} else {
+		c.IPv6Header = &v1beta1.IPv6Header{NextHeader: ptr.To(int32(p.Protocol)), HopLimit: ttl}
+	}
+	src, dst, _ := p.Ports()
+	switch {
+	case p.Protocol == ippacket.TCP && len(p.Transport) >= 14:
+		c.TransportHeader.TCP = &v1beta1.TCPHeader{SrcPort: int32(src), DstPort: int32(dst), Flags: ptr.To(int32(p.Transport[13]))}
+	case p.Protocol == ippacket.UDP:
+		c.TransportHeader.UDP = &v1beta1.UDPHeader{SrcPort: int32(src), DstPort: int32(dst)}
+	case (p.Protocol == ippacket.ICMP || p.Protocol == ippacket.ICMPv6) && len(p.Transport) >= 8:
+		c.TransportHeader.ICMP = &v1beta1.ICMPEchoRequestHeader{
+			ID: int32(binary.BigEndian.Uint16(p.Transport[4:])), Sequence: int32(binary.BigEndian.Uint16(p.Transport[6:])),
+		}
+	}
+	return c
+}

@@ -1,0 +1,224 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package traceflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/explain"
+	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/apis/controlplane/v1beta2"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// fakePolicies has an egress rule 3 for the client, and an ingress rule 2 for the server.
+type fakePolicies struct{}
+
+func (fakePolicies) Rules() []*openflow.PolicyRule {
+	return []*openflow.PolicyRule{
+		{FlowID: 2, Direction: openflow.PolicyIngress, AppliedTo: []openflow.PolicyPod{{OFPort: 20, IPs: []netip.Addr{serverIP}}}},
+		{FlowID: 3, Direction: openflow.PolicyEgress, AppliedTo: []openflow.PolicyPod{{OFPort: 11, IPs: []netip.Addr{clientIP}}}},
+	}
+}
+
+func (fakePolicies) RuleOwner(id uint32) (v1beta2.NetworkPolicyReference, bool) {
+	ref := v1beta2.NetworkPolicyReference{Type: v1beta2.K8sNetworkPolicy, Namespace: "ns", Name: fmt.Sprint("policy", id)}
+	return ref, id == 2 || id == 3
+}
+
+func interfaces() interfacestore.InterfaceStore {
+	store := interfacestore.NewInterfaceStore()
+	for _, p := range []*pod{client, server} {
+		namespace, name, _ := strings.Cut(p.name, "/")
+		store.AddInterface(&interfacestore.InterfaceConfig{
+			Type: interfacestore.ContainerInterface, InterfaceName: p.interfaceName, IPs: p.ips, MAC: p.mac,
+			OVSPortConfig:            &interfacestore.OVSPortConfig{OFPort: p.ofPort},
+			ContainerInterfaceConfig: &interfacestore.ContainerInterfaceConfig{PodName: name, PodNamespace: namespace, ContainerID: name},
+		})
+	}
+	return store
+}
+
+func TestObservations(t *testing.T) {
+	o := observer{interfaces: interfaces(), policies: fakePolicies{}, gateway: []netip.Addr{netip.MustParseAddr("10.10.0.1")}}
+	for name, test := range map[string]struct {
+		role     string
+		original netip.Addr
+		dst      string
+		report   openflow.TraceReport
+		want     string
+	}{
+		"to another Node, by a rule": {
+			v1beta1.RoleSender, serverIP, "10.10.1.20",
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToTunnel: true, TunnelDst: netip.MustParseAddr("192.168.77.102"), EgressFlowID: 3},
+			"SpoofGuard::Forwarded NetworkPolicy:EgressRule:Forwarded:K8sNetworkPolicy:ns/policy3 Forwarding:Output:Forwarded>192.168.77.102",
+		},
+		"from another Node, by a rule": {
+			v1beta1.RoleReceiver, netip.Addr{}, "10.10.1.20",
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, OutPort: 20, IngressFlowID: 2},
+			"Forwarding:Classification:Received NetworkPolicy:IngressRule:Forwarded:K8sNetworkPolicy:ns/policy2 Forwarding:Output:Delivered@ns/server",
+		},
+		"to a Service": {
+			v1beta1.RoleSender, serviceIP, "10.10.1.20",
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, OutPort: 20},
+			"SpoofGuard::Forwarded LB::Forwarded=10.10.1.20 Forwarding:Output:Delivered@ns/server",
+		},
+		"to a Service without Endpoints": {
+			v1beta1.RoleSender, serviceIP, "10.96.0.10", openflow.TraceReport{Table: "EndpointDNAT", Outcome: openflow.TraceRejected},
+			"SpoofGuard::Forwarded LB::Rejected",
+		},
+		"dropped at egress": {
+			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "EgressDefaultRule", Outcome: openflow.TraceDropped},
+			"SpoofGuard::Forwarded NetworkPolicy:EgressDefaultRule:Dropped:K8sNetworkPolicy:ns/policy3",
+		},
+		"dropped at ingress": {
+			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "IngressDefaultRule", Outcome: openflow.TraceDropped, OutPort: 20, EgressFlowID: 3},
+			"SpoofGuard::Forwarded NetworkPolicy:EgressRule:Forwarded:K8sNetworkPolicy:ns/policy3 NetworkPolicy:IngressDefaultRule:Dropped:K8sNetworkPolicy:ns/policy2",
+		},
+		"to the world": {
+			v1beta1.RoleSender, netip.MustParseAddr("203.0.113.9"), "203.0.113.9",
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
+			"SpoofGuard::Forwarded Forwarding:Output:ForwardedOutOfOverlay",
+		},
+		"to the gateway": {
+			v1beta1.RoleSender, netip.MustParseAddr("10.10.0.1"), "10.10.0.1",
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
+			"SpoofGuard::Forwarded Forwarding:Output:Delivered",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := ippacket.Parse(frame(t, outline(netip.MustParseAddr(test.dst), 80)))
+			require.NoError(t, err)
+			var texts []string
+			for _, observation := range o.observe(&finding{role: test.role, original: test.original, report: test.report, packet: p}) {
+				texts = append(texts, describe(observation))
+			}
+			require.Equal(t, test.want, strings.Join(texts, " "))
+		})
+	}
+}
+
+func describe(o v1beta1.Observation) string {
+	text := fmt.Sprintf("%s:%s:%s", o.Component, o.ComponentInfo, o.Action)
+	for mark, value := range map[string]string{":": o.NetworkPolicy, ">": o.TunnelDstIP, "=": o.TranslatedDstIP, "@": o.Pod} {
+		if value != "" {
+			text += mark + value
+		}
+	}
+	return text
+}
+
+func TestFastPath(t *testing.T) {
+	for want, test := range map[string]struct {
+		answer   api.Treatment
+		err      error
+		protocol uint8
+		outcome  openflow.TraceOutcome
+	}{
+		"Accelerated active":                                     {answer: api.Treatment{Path: api.PathFast, Reason: "active"}, protocol: ippacket.TCP, outcome: openflow.TraceLeft},
+		"Accelerated no_entry":                                   {answer: api.Treatment{Path: api.PathSlow, Reason: "no_entry"}, protocol: ippacket.TCP, outcome: openflow.TraceLeft},
+		"NotAccelerated not_remote (words)":                      {answer: api.Treatment{Path: api.PathSlow, Reason: "not_remote", Detail: "words"}, protocol: ippacket.UDP, outcome: openflow.TraceLeft},
+		"NotAccelerated policy":                                  {protocol: ippacket.TCP, outcome: openflow.TraceDropped},
+		"NotAccelerated rejected":                                {protocol: ippacket.TCP, outcome: openflow.TraceRejected},
+		"NotAccelerated a failure":                               {err: errors.New("a failure"), protocol: ippacket.TCP, outcome: openflow.TraceLeft},
+		"NotAccelerated protocol (the cache is for TCP and UDP)": {protocol: ippacket.ICMP, outcome: openflow.TraceLeft},
+	} {
+		o := outline(serverIP, 80)
+		o.Protocol = test.protocol
+		p, err := ippacket.Parse(frame(t, o))
+		require.NoError(t, err)
+		c := &Controller{Config: Config{Explain: func(_ context.Context, q explain.Question) (*api.Explanation, error) {
+			require.Equal(t, []any{clientIP.String(), serverIP.String(), uint16(80)}, []any{q.From, q.To, q.Port})
+			return &api.Explanation{Treatment: test.answer}, test.err
+		}}}
+		got := c.fastPath(t.Context(), &finding{report: openflow.TraceReport{Outcome: test.outcome}, packet: p})
+		require.Equal(t, v1beta1.ComponentONCache, got.Component)
+		require.Equal(t, want, fmt.Sprint(got.Action, " ", got.ComponentInfo))
+	}
+	require.Nil(t, (&Controller{}).fastPath(t.Context(), nil), "without ONCache")
+}
+
+func TestPlan(t *testing.T) {
+	p := planner{
+		interfaces: interfaces(), gatewayMAC: gatewayMAC,
+		objects: Objects{
+			Pod: func(_ context.Context, _, name string) (*corev1.Pod, error) {
+				if name != "elsewhere" {
+					return nil, errors.New("no such Pod")
+				}
+				return &corev1.Pod{Status: corev1.PodStatus{PodIP: "10.10.2.5", PodIPs: []corev1.PodIP{{IP: "fd00::5"}}}}, nil
+			},
+			Service: func(_, name string) (*corev1.Service, error) {
+				return &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: serviceIP.String()}}, nil
+			},
+		},
+	}
+	source, tcp := v1beta1.Source{Namespace: "ns", Pod: "client"}, v1beta1.Packet{TransportHeader: v1beta1.TransportHeader{TCP: &v1beta1.TCPHeader{DstPort: 80}}}
+	plan := func(spec v1beta1.TraceflowSpec) (*plan, error) {
+		return p.plan(t.Context(), &v1beta1.Traceflow{
+			ObjectMeta: metav1.ObjectMeta{Name: "tf"}, Spec: spec, Status: v1beta1.TraceflowStatus{DataplaneTag: 5},
+		})
+	}
+	neighbor, err := plan(v1beta1.TraceflowSpec{Source: source, Destination: v1beta1.Destination{Namespace: "ns", Pod: "server"}, Packet: tcp})
+	require.NoError(t, err)
+	require.Equal(t, []any{server.mac, serverIP, clientIP, uint8(6), uint16(80), uint8(2), uint8(64)}, []any{
+		neighbor.packet.DstMAC, neighbor.packet.Dst, neighbor.packet.Src, neighbor.packet.Protocol, neighbor.packet.DstPort, neighbor.packet.TCPFlags, neighbor.packet.TTL,
+	})
+	require.GreaterOrEqual(t, neighbor.packet.SrcPort, uint16(32768))
+	remote, err := plan(v1beta1.TraceflowSpec{Source: source, Destination: v1beta1.Destination{Namespace: "ns", Pod: "elsewhere"}})
+	require.NoError(t, err)
+	require.Equal(t, []any{gatewayMAC, "10.10.2.5", uint8(1)}, []any{remote.packet.DstMAC, remote.packet.Dst.String(), remote.packet.Protocol})
+	require.NotZero(t, remote.packet.ICMPID)
+	service, err := plan(v1beta1.TraceflowSpec{Source: source, Destination: v1beta1.Destination{Namespace: "ns", Service: "web"}, Packet: tcp})
+	require.NoError(t, err)
+	require.Equal(t, serviceIP, service.packet.Dst)
+	away, err := plan(v1beta1.TraceflowSpec{Source: v1beta1.Source{Namespace: "ns", Pod: "elsewhere"}, Destination: v1beta1.Destination{Namespace: "ns", Pod: "server"}, Packet: tcp})
+	require.NoError(t, err)
+	require.Equal(t, []any{"elsewhere", (*pod)(nil), "ns/server"}, []any{away.sourceName, away.sender, away.receiver.name})
+
+	live, err := plan(v1beta1.TraceflowSpec{Source: source, LiveTraffic: true, DroppedOnly: true, Timeout: 60})
+	require.NoError(t, err)
+	require.Equal(t, &openflow.TraceflowFilter{}, live.filter)
+	require.True(t, live.droppedOnly)
+	incoming, err := plan(v1beta1.TraceflowSpec{
+		Source: v1beta1.Source{IP: "203.0.113.9"}, Destination: v1beta1.Destination{Namespace: "ns", Pod: "server"}, Packet: tcp, LiveTraffic: true,
+	})
+	require.NoError(t, err)
+	require.Equal(t, &openflow.TraceflowFilter{
+		DestinationMAC: server.mac, Source: netip.MustParseAddr("203.0.113.9"), Destination: serverIP, Protocol: 6, DestinationPort: 80,
+	}, incoming.filter)
+	nothing, err := plan(v1beta1.TraceflowSpec{Destination: v1beta1.Destination{Namespace: "ns", Pod: "elsewhere"}, LiveTraffic: true})
+	require.NoError(t, err)
+	require.Nil(t, nothing, "the Node of the destination does it")
+
+	for want, spec := range map[string]v1beta1.TraceflowSpec{
+		"no destination port":          {Source: source, Destination: v1beta1.Destination{IP: "203.0.113.9"}, Packet: v1beta1.Packet{IPHeader: &v1beta1.IPHeader{Protocol: 17}}},
+		"no destination: a packet":     {Source: source},
+		"IP protocol 132":              {Source: source, Packet: v1beta1.Packet{IPHeader: &v1beta1.IPHeader{Protocol: 132}}},
+		"no such Pod":                  {Source: source, Destination: v1beta1.Destination{Namespace: "ns", Pod: "gone"}},
+		"want one of the trace's IP v": {Source: source, Destination: v1beta1.Destination{IP: "fd00::1"}},
+		"source Pod ns/client has the": {
+			Source: source, Destination: v1beta1.Destination{IP: "fd00::1"}, Packet: v1beta1.Packet{IPv6Header: &v1beta1.IPv6Header{NextHeader: ptr.To(int32(58))}},
+		},
+	} {
+		_, err := plan(spec)
+		require.ErrorContains(t, err, want)
+	}
+	p.objects.Service = nil
+	_, err = plan(v1beta1.TraceflowSpec{Source: source, Destination: v1beta1.Destination{Namespace: "ns", Service: "web"}})
+	require.ErrorContains(t, err, "AntreaProxy is off")
+}

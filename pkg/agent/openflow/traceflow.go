@@ -1,0 +1,297 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
+)
+
+// TraceflowController is the id of the connections that get reports of traced packets. It is this project's.
+const TraceflowController uint16 = 62375
+
+// The user data of these packets are traceflowCategory, which is Antrea's, the tag and the number of the trace point.
+const traceflowCategory byte = 0
+
+// meterTraceflow limits these packets. It is Antrea's.
+const meterTraceflow = 257
+
+// MaxTraceflowTag is the highest tag; the lowest is 1. A tag is the DSCP of the packet, where 0 is what other packets have.
+const MaxTraceflowTag = 63
+
+// tracePoints are the tables in which a traced packet reports itself. The index of a table is its bit of traceSeenField and its
+// number in reports.
+var tracePoints = []string{
+	tableSpoofGuard, tableConntrackState, tableEndpointDNAT,
+	tableAntreaPolicyEgressRule, tableEgressRule, tableEgressDefaultRule, tableEgressMetric, tableL3DecTTL,
+	tableAntreaPolicyIngressRule, tableIngressRule, tableIngressDefaultRule, tableIngressMetric, tableOutput,
+}
+
+// TraceflowClient is the part of Client for Traceflow.
+type TraceflowClient interface {
+	// InstallTraceflowFlows makes packets with the tag report themselves to TraceflowController on their way through the pipeline,
+	// which stays what it is without these flows.
+	InstallTraceflowFlows(tag uint8, flows TraceflowFlows) error
+	// UninstallTraceflowFlows removes them. A tag without flows is no error.
+	UninstallTraceflowFlows(tag uint8) error
+	// SendTraceflowPacket sends a packet through the pipeline as if it came from the Pod behind the OpenFlow port. The tag becomes its
+	// DSCP.
+	SendTraceflowPacket(ctx context.Context, tag uint8, packet ippacket.Outline, ofPort uint32) error
+}
+
+// TraceflowFlows says what a trace needs on this Node.
+type TraceflowFlows struct {
+	// Sender is the OpenFlow port of the Pod that sends. If it is 0, the packets come through the tunnel or, with a Filter, from anywhere.
+	Sender uint32
+	// Live: only packets that open a connection are reported. They lose the tag before they leave the bridge other than through the tunnel.
+	Live bool
+	// Filter selects the real packets that get the tag. It is nil where none do.
+	Filter *TraceflowFilter
+}
+
+// liveSeconds is how long packets can get a tag after an agent has died: longer than any trace.
+const liveSeconds = 330
+
+// TraceflowFilter says which packets a trace of live traffic is about: those that open a connection, and whose DSCP is 0. Zero values
+// stand for any.
+type TraceflowFilter struct {
+	// DestinationMAC is that of the local Pod that receives, unless a local Pod is the Sender. What happens before the packet's destination
+	// is known is not reported then.
+	DestinationMAC net.HardwareAddr
+	IPv6           bool
+	// Source and Destination are addresses of that IP version.
+	Source, Destination netip.Addr
+	// Protocol is the IP protocol. The ports belong to TCP, UDP or SCTP.
+	Protocol                    uint8
+	SourcePort, DestinationPort uint16
+}
+
+// traceflow is the feature that makes packets report themselves.
+//
+// In each trace point, a flow of highest priority sets the point's bit of traceSeenField, has the packet looked up in the same table
+// again, where the bit excludes this flow, and then sends a copy to the agent. The copy comes when the rest of the pipeline is done,
+// or the packet was sent through conntrack, and has the registers of that time: they tell how the packet went on. No two reports
+// need to be in order, nor need all arrive, to know what became of the packet.
+type traceflow struct {
+	socket *socket
+	// tags has one object for each tag.
+	tags *flowstore.Cache
+}
+
+func newTraceflow(c *core) *traceflow {
+	f := &traceflow{}
+	f.socket = c.register("Traceflow", f)
+	f.tags = f.socket.cache("traceflows")
+	return f
+}
+
+func (*traceflow) tables(Features) []tableSpec { return nil }
+
+func (*traceflow) baseFlows(*generator) []of.Flow { return nil }
+
+func (*traceflow) meters(g *generator) []of.MeterEntry {
+	if !g.features.Traceflow {
+		return nil
+	}
+	return g.packetInMeters(meterTraceflow)
+}
+
+func (f *traceflow) InstallTraceflowFlows(tag uint8, flows TraceflowFlows) error {
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	return f.socket.change(func(t turn) error {
+		if !t.g.features.Traceflow {
+			return errors.New("traces need the feature gate Traceflow, which is off")
+		}
+		all := flows.reports(t.g, tag)
+		if flows.Filter != nil {
+			own, err := flows.marks(t.g, tag)
+			if err != nil {
+				return fmt.Errorf("trace live traffic with tag %d: %w", tag, err)
+			}
+			all = append(all, own...)
+		}
+		return f.commit(t, tag, all)
+	})
+}
+
+func (f *traceflow) UninstallTraceflowFlows(tag uint8) error {
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	return f.socket.change(func(t turn) error { return f.commit(t, tag, nil) })
+}
+
+// commit makes flows those of the tag. They decide nothing about packets, so no flow of ONCache is affected.
+func (f *traceflow) commit(t turn, tag uint8, flows []of.Flow) error {
+	plan := f.tags.Plan(fmt.Sprintf("tag %d", tag), flows)
+	if plan.Empty() && !t.NeedsResync() {
+		return nil
+	}
+	if err := t.Commit(coherency.Change{}, nil, plan); err != nil {
+		return fmt.Errorf("change the %d flows of Traceflow tag %d: %w", len(flows), tag, err)
+	}
+	return nil
+}
+
+func (f *traceflow) SendTraceflowPacket(ctx context.Context, tag uint8, packet ippacket.Outline, ofPort uint32) error {
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	if err := validateOFPort(ofPort); err != nil {
+		return err
+	}
+	g := f.socket.generator()
+	if g == nil {
+		return errNotInitialized
+	}
+	packet.DSCP = tag
+	frame, err := ippacket.Build(packet)
+	if err != nil {
+		return err
+	}
+	root := of.ResubmitFrom{Port: of.PortInPort, Table: g.id(tablePipelineRootClassifier)}
+	if err := f.socket.core.connection.PacketOut(ctx, of.PacketOut{InPort: ofPort, Actions: []of.Action{root}, Data: frame}); err != nil {
+		return fmt.Errorf("send a packet with Traceflow tag %d as if from OpenFlow port %d: %w", tag, ofPort, err)
+	}
+	return nil
+}
+
+func checkTag(tag uint8) error {
+	if tag == 0 || tag > MaxTraceflowTag {
+		return fmt.Errorf("tag %d of a Traceflow: must be 1 to %d", tag, MaxTraceflowTag)
+	}
+	return nil
+}
+
+// seen is the field of the trace point's bit.
+func seen(point int) bitField {
+	bit := traceSeenField.bits.From + uint8(point)
+	return bitField{field: traceSeenField.field, bits: of.Range{From: bit, To: bit}}
+}
+
+// reports are the flows of the trace points. They match no more than they must: packets of others may have the same DSCP, and would be
+// slowed down.
+func (r *TraceflowFlows) reports(g *generator, tag uint8) []of.Flow {
+	var scope []of.Match
+	switch {
+	case r.Sender != 0:
+		scope = append(scope, of.InPort(r.Sender))
+	case r.Filter == nil:
+		scope = append(scope, fromTunnel.match())
+	default:
+		scope = append(scope, of.EthDst(r.Filter.DestinationMAC))
+	}
+	if r.Live {
+		scope = append(scope, of.CTState("+new+trk"))
+	}
+	var flows []of.Flow
+	for point, table := range tracePoints {
+		// Live traffic has no tag before conntrack.
+		if _, exists := g.ids[table]; !exists || r.Live && table == tableSpoofGuard {
+			continue
+		}
+		for _, f := range g.families() {
+			tagged := append(matches(f.ethType, of.DSCP(tag), seen(point).is(0).match()), scope...)
+			report := func(priority uint16, match []of.Match, before ...of.Action) of.Flow {
+				return g.flow(cookieTraceflow, table, priority, match,
+					append(append([]of.Action{seen(point).is(1).load()}, before...), of.Resubmit{Table: g.id(table)}, g.reportOf(tag, point))...)
+			}
+			if !r.Live || table != tableOutput {
+				flows = append(flows, report(priorityTraceflow, tagged))
+				continue
+			}
+			// The other Node needs the tag. Everybody else gets the packet as it was sent: its DSCP was 0.
+			flows = append(flows,
+				report(priorityTraceflow, tagged, dscpField.is(0).load()),
+				report(priorityTraceflow+1, append(slices.Clone(tagged), toTunnel.match())))
+		}
+	}
+	return flows
+}
+
+// reportOf is the action that sends a report.
+func (g *generator) reportOf(tag uint8, point int) of.Action {
+	return g.toAgent(TraceflowController, meterTraceflow, traceflowCategory, tag, byte(point))
+}
+
+// marks are the flows that give packets the tag. The switch removes them by itself if the agent does not.
+func (r *TraceflowFlows) marks(g *generator, tag uint8) ([]of.Flow, error) {
+	match, err := r.Filter.matches(g, r.Sender)
+	if err != nil {
+		return nil, err
+	}
+	match = append(match, of.CTState("+new+trk"), of.DSCP(0))
+	mark := dscpField.is(uint32(tag)).load()
+	table, actions := tableL2ForwardingCalc, []of.Action{mark}
+	if r.Sender == 0 {
+		match = append(match, of.EthDst(r.Filter.DestinationMAC))
+	} else {
+		// Behind conntrack it is known that the packet opens a connection. It has passed SpoofGuard then.
+		table, match = tableConntrackState, append(match, of.InPort(r.Sender))
+		actions = append(actions, seen(slices.Index(tracePoints, tableSpoofGuard)).is(1).load())
+	}
+	flow := g.flow(cookieTraceflow, table, priorityTraceflow, match, append(actions, of.Resubmit{Table: g.id(table)})...)
+	flow.HardTimeout = liveSeconds
+	return []of.Flow{flow}, nil
+}
+
+func (l *TraceflowFilter) matches(g *generator, sender uint32) ([]of.Match, error) {
+	i := slices.IndexFunc(g.families(), func(f family) bool { return f.gateway.Is6() == l.IPv6 })
+	if i < 0 {
+		return nil, fmt.Errorf("the Pods of this Node have no addresses of the IP version (IPv6: %t)", l.IPv6)
+	}
+	f := g.families()[i]
+	match := matches(f.ethType)
+	for _, end := range []struct {
+		addr  netip.Addr
+		match func(netip.Prefix) of.Match
+	}{{l.Source, f.src}, {l.Destination, f.dst}} {
+		if !end.addr.IsValid() {
+			continue
+		}
+		if !f.contains(end.addr) {
+			return nil, fmt.Errorf("source %v, destination %v: both must be of the IP version of the trace (IPv6: %t)", l.Source, l.Destination, l.IPv6)
+		}
+		match = append(match, end.match(host(end.addr)))
+	}
+	if sender == 0 {
+		if err := validateMAC(l.DestinationMAC); err != nil {
+			return nil, fmt.Errorf("neither the source nor the destination is a local Pod: %w", err)
+		}
+	}
+	if l.Protocol != 0 {
+		match = append(match, of.IPProto(l.Protocol))
+	}
+	ports, hasPorts := portMatches[l.Protocol]
+	if !hasPorts && (l.SourcePort != 0 || l.DestinationPort != 0) {
+		return nil, fmt.Errorf("source port %d, destination port %d: IP protocol %d has no ports", l.SourcePort, l.DestinationPort, l.Protocol)
+	}
+	if l.SourcePort != 0 {
+		match = append(match, ports.src(l.SourcePort, 0xffff))
+	}
+	if l.DestinationPort != 0 {
+		match = append(match, ports.dst(l.DestinationPort, 0xffff))
+	}
+	return match, nil
+}
+
+// portMatches are the criteria for ports by IP protocol.
+var portMatches = map[uint8]struct {
+	src, dst func(port, mask uint16) of.Match
+}{
+	of.IPProtoTCP:  {of.TCPSrc, of.TCPDst},
+	of.IPProtoUDP:  {of.UDPSrc, of.UDPDst},
+	of.IPProtoSCTP: {of.SCTPSrc, of.SCTPDst},
+}
