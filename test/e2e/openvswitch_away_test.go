@@ -75,7 +75,7 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 		},
 		{
 			// The agent looks for them once a second.
-			name: "FlowsAreDeleted", maxLost: lostProbes,
+			name: "FlowsAreDeleted", seldom: true, maxLost: lostProbes,
 			away: func(t *testing.T, n *absentNode) {
 				succeeds(t, n.Space, "ovs-ofctl", "del-flows", "br-int")
 				n.again(t)
@@ -83,7 +83,7 @@ func testOpenVSwitchAway(t *testing.T, s *suite) {
 		},
 		{
 			// ovs-vswitchd deletes the bridge, and with it the kernel's datapath.
-			name: "DatabaseIsEmpty", noticed: "cannot be reached", maxLost: lostProbes,
+			name: "DatabaseIsEmpty", seldom: true, noticed: "cannot be reached", maxLost: lostProbes,
 			away: func(t *testing.T, n *absentNode) {
 				n.KillOVSDB()
 				shell(t, n.Space, "mv "+ovsRunDir+"/conf.db "+savedDatabase+"; rm -f "+ovsRunDir+"/.conf.db.~lock~; ovsdb-tool create "+ovsRunDir+"/conf.db")
