@@ -13,8 +13,10 @@ type kind struct {
 	// pause is the longest time between the end of the event before and this one, length the range of how long the event lasts.
 	pause  time.Duration
 	length [2]time.Duration
-	// concerns reports whether an event of this kind may lose packets of a flow. A flow that it does not concern loses none.
+	// concerns reports whether an event of this kind may lose packets of a flow. A flow that it does not concern loses none, but for probes.
 	concerns func(flow) bool
+	// probes is how many packets each other flow may lose all the same: those that ask whether hits are still right, before the agent notices the event.
+	probes uint64
 	// withoutHits is what it concerns while an agent of the Node takes the cache over, so that there are no hits; nil for the same.
 	withoutHits func(flow) bool
 	// bound is how long after the end of the event a flow that it concerns may stand still.
@@ -61,7 +63,7 @@ var kinds = []kind{
 	{name: "vswitchd-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: opening, withoutHits: every, bound: 20 * time.Second},
 	{name: "ovsdb-kill", weight: 1, pause: moment, length: seconds(0, 3), concerns: none},
 	{name: "ovs-agent-restart", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 35 * time.Second},
-	{name: "flows-wiped", weight: 1, pause: moment, concerns: opening, withoutHits: every, bound: 10 * time.Second},
+	{name: "flows-wiped", weight: 1, pause: moment, concerns: opening, probes: 4, withoutHits: every, bound: 10 * time.Second},
 	// The network between Nodes.
 	{name: "uplink-flap", weight: 1, pause: time.Second, length: seconds(0, 2), concerns: between, bound: 10 * time.Second},
 	{name: "mtu-change", weight: 1, pause: time.Second, length: seconds(1, 3), concerns: none},

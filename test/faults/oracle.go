@@ -32,7 +32,7 @@ func judge(e event, o observation) judgement {
 	switch {
 	case o.broken != "":
 		return judgement{forbidden: max(o.lost, 1), complaint: fmt.Sprintf("%s has ended during %s: %s", o.flow, e, o.broken)}
-	case !concerned && o.lost > 0 && o.flow.counted():
+	case !concerned && o.lost > e.kind.probes && o.flow.counted():
 		return judgement{forbidden: o.lost, complaint: fmt.Sprintf("%s has lost %d of %d during %s, which does not concern it", o.flow, o.lost, o.sent, e)}
 	case concerned && o.still > e.length+e.kind.bound:
 		return judgement{forbidden: max(o.lost, 1), complaint: fmt.Sprintf("%s stood still for %s during %s, which may take %s more than the event",

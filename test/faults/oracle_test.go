@@ -13,6 +13,7 @@ import (
 func TestJudge(t *testing.T) {
 	unconcerned := event{kind: &kind{name: "unconcerned", concerns: none}}
 	flap := event{kind: &kind{name: "flap", concerns: between, bound: 2 * time.Second}, length: time.Second}
+	wiped := event{kind: &kind{name: "wiped", concerns: opening, probes: 4}}
 	far, near := flow{pattern: ping}, flow{pattern: ping, within: true}
 	for _, c := range []struct {
 		name  string
@@ -30,6 +31,8 @@ func TestJudge(t *testing.T) {
 		{"lost for longer than the bound", flap, observation{flow: far, sent: 1000, lost: 900, still: 3100 * time.Millisecond}, judgement{forbidden: 900},
 			"stood still for 3.1s"},
 		{"lost by a flow within the Node", flap, observation{flow: near, sent: 1000, lost: 2}, judgement{forbidden: 2}, "which does not concern it"},
+		{"probes", wiped, observation{flow: far, sent: 1000, lost: 4}, judgement{allowed: 4}, ""},
+		{"more than probes", wiped, observation{flow: far, sent: 1000, lost: 5}, judgement{forbidden: 5}, "has lost 5 of 1000"},
 		{"connection reset", flap, observation{flow: far, broken: "reset"}, judgement{forbidden: 1}, "has ended during flap on node-1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
