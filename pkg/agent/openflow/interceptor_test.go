@@ -57,14 +57,25 @@ func TestAcceptedReplay(t *testing.T) {
 	_, err := c.Initialize(context.Background(), RoundInfo{RoundNum: testRound}, testNode, testNetwork)
 	require.NoError(t, err)
 	c.SetInterceptor(r)
-	accepted := func() { r.events = append(r.events, "accepted") }
+	inEffect := func() bool {
+		missing, err := c.MissingFlows(t.Context())
+		require.NoError(t, err)
+		return missing == ""
+	}
+	accepted := func() {
+		r.events = append(r.events, "accepted")
+		require.False(t, inEffect(), "leases are held until the cache has evicted")
+	}
 	r.events = nil
+	require.True(t, inEffect())
 	require.NoError(t, c.ReplayFlows(accepted))
+	require.True(t, inEffect())
 	require.Equal(t, []string{"begin", "commit", "accepted", "end"}, r.events)
 	r.events = nil
 	sw.FailNext(of.ErrDisconnected)
 	require.ErrorIs(t, c.ReplayFlows(accepted), of.ErrDisconnected)
 	require.Equal(t, []string{"begin", "commit", "end with error"}, r.events)
+	require.True(t, inEffect(), "no replay is going on")
 }
 
 func TestInterceptorIsTold(t *testing.T) {

@@ -81,6 +81,8 @@ func (t Turn) CommitEverything(deletions []Deletion, plans ...Plan) error {
 // Replay sends the content of all caches, for a switch that has lost its flows, and then calls accepted. Until that returns, ONCache goes on with
 // what it has learned from the same flows before. If Replay fails, the next change sends everything.
 func (t Turn) Replay(accepted func()) error {
+	t.store.setReplaying(true)
+	defer t.store.setReplaying(false)
 	t.store.setResync(true)
 	return t.commitThen(accepted, coherency.Change{}, nil)
 }

@@ -49,6 +49,8 @@ type Store struct {
 	resync bool
 	// replays counts how often everything was sent.
 	replays uint64
+	// replaying is set during Replay.
+	replaying bool
 	// former has the flows of former rounds; nil if they are unknown.
 	former *former
 	// meters are what flows may refer to. They are set before the first Commit.
@@ -114,6 +116,19 @@ func (s *Store) setResync(resync bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resync = resync
+}
+
+func (s *Store) setReplaying(replaying bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replaying = replaying
+}
+
+// Replaying reports whether a Replay has begun and has not ended: the switch may have all flows, but the datapath does not follow them yet.
+func (s *Store) Replaying() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replaying
 }
 
 // synchronized records that the switch has exactly what the caches have.
