@@ -59,10 +59,6 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err := policies.FollowPolicies(traffic.Handler()); err != nil {
 		return err
 	}
-	traces, err := traceflow.New(clients.Dynamic, policies.PodNetwork, leader.Serving)
-	if err != nil {
-		return err
-	}
 	querier := &monitor.Querier{
 		Namespace: o.namespace, PodName: os.Getenv("POD_NAME"), NodeName: os.Getenv("NODE_NAME"), APIPort: o.config.APIPort, Store: store,
 	}
@@ -80,6 +76,10 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	identify := func(ctx context.Context) { clusteridentity.Run(ctx, clients.Kube, o.namespace) }
 	background := []func(context.Context){policies.Run, cert.Run, publisher.Run, lead, identify, infos.Run}
 	if o.gates.Enabled(features.Traceflow) {
+		traces, err := traceflow.New(clients.Dynamic, policies.PodNetwork, leader.Serving)
+		if err != nil {
+			return err
+		}
 		background = append(background, traces.Run)
 	}
 	for _, part := range background {

@@ -38,14 +38,13 @@ type recheck struct {
 	next      int
 	compareAt time.Time
 	timer     clock.Timer
-	// interval is the time until the next look at the base flows. stayed is set when the last one found them.
+	// interval is the time until the next look at the base flows, 0 if the last one found them.
 	interval time.Duration
-	stayed   bool
 }
 
 // newRecheck begins with looks at the base flows.
 func newRecheck(flows roundFlows, c clock.Clock) *recheck {
-	return &recheck{flows: flows, clock: c, next: len(recheckAfter), timer: c.NewTimer(baseCheckInterval), interval: baseCheckInterval, stayed: true}
+	return &recheck{flows: flows, clock: c, next: len(recheckAfter), timer: c.NewTimer(baseCheckInterval)}
 }
 
 // due is the time of the next check.
@@ -81,7 +80,7 @@ func (c *recheck) schedule() {
 // wait sets the timer for the next check.
 func (c *recheck) wait() {
 	c.end()
-	c.timer = c.clock.NewTimer(c.interval)
+	c.timer = c.clock.NewTimer(max(c.interval, baseCheckInterval))
 }
 
 // lost checks when it is due, and tells whether somebody has changed the flows.
@@ -102,13 +101,10 @@ func (c *recheck) baseLost(ctx context.Context) bool {
 		return false
 	}
 	if missing == "" {
-		c.interval, c.stayed = baseCheckInterval, true
+		c.interval = 0
 		return false
 	}
-	if !c.stayed {
-		c.interval = min(2*c.interval, maxBaseCheckInterval)
-	}
-	c.stayed = false
+	c.interval = min(max(2*c.interval, baseCheckInterval), maxBaseCheckInterval)
 	klog.InfoS("Somebody has deleted flows on the bridge, replaying all", "found", missing, "nextLook", c.interval)
 	return true
 }

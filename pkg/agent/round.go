@@ -385,8 +385,7 @@ func (r *Rounds) waitUntilApplied(ctx context.Context) {
 	}
 }
 
-// waitUntilRevalidated waits until no packet is dropped any more because ovs-vswitchd had no flows when it met the first one like it. That takes as
-// long as the replay where the machine is busy.
+// waitUntilRevalidated waits until no packet is dropped any more because ovs-vswitchd had no flows when it met the first one like it.
 func (r *Rounds) waitUntilRevalidated(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, revalidationTimeout)
 	defer cancel()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 )
 
@@ -17,51 +16,38 @@ const grace = 2 * time.Second
 // collectWithin runs collect until ctx ends, and a little longer. One that panics, or does not end, is an error; what it has written by then is
 // kept, and what it writes later is lost.
 func collectWithin(ctx context.Context, collect func(context.Context, io.Writer) error, to io.Writer) error {
-	g := &gate{to: to}
+	reader, writer := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
+		var err error
 		defer func() {
 			if reason := recover(); reason != nil {
-				done <- fmt.Errorf("the collection panics: %v", reason)
+				err = fmt.Errorf("the collection panics: %v", reason)
 			}
+			writer.Close()
+			done <- err
 		}()
-		done <- collect(ctx, g)
+		err = collect(ctx, writer)
 	}()
+	over := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(grace, func() {
+			reader.CloseWithError(ctx.Err())
+			close(over)
+		})
+	})()
+	// It ends with the collection, at the limit on the size, or when the reader is closed.
+	_, err := io.Copy(to, reader)
+	if err != nil {
+		reader.CloseWithError(err)
+	}
 	select {
-	case err := <-done:
+	case collected := <-done:
+		if collected != nil {
+			return collected
+		}
 		return err
-	case <-ctx.Done():
+	case <-over:
+		return fmt.Errorf("the collection does not end: %w", ctx.Err())
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-timer.C:
-	}
-	g.shut(ctx.Err())
-	return fmt.Errorf("the collection does not end: %w", ctx.Err())
-}
-
-// gate passes text on until it is shut.
-type gate struct {
-	to io.Writer
-
-	mu     sync.Mutex
-	closed error
-}
-
-func (g *gate) Write(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed != nil {
-		return 0, g.closed
-	}
-	return g.to.Write(p)
-}
-
-func (g *gate) shut(reason error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = reason
 }

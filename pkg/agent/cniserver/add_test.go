@@ -74,6 +74,7 @@ func TestAddConnectsPod(t *testing.T) {
 	require.Equal(t, stored, restored, "what OVSDB keeps is what the store has")
 	ip := netip.MustParseAddr("10.10.1.2")
 	require.Equal(t, map[string]podFlow{name: {IPs: []netip.Addr{ip}, MAC: mac.String(), OFPort: port.OFPort}}, h.flows.all())
+	require.Equal(t, port.OFPort, h.ports.OFPortRequest(name), "flows name the Pod by this number")
 	require.Equal(t, map[string]string{"10.10.1.2": p.containerID + "\r\neth0"}, h.leaseOwners())
 
 	want := &current.Result{

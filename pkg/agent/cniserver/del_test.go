@@ -237,7 +237,7 @@ func TestAddFailsWhenInterfaceExistsInThePod(t *testing.T) {
 }
 
 func TestAddIsUndoneWhenTheRuntimeGivesUp(t *testing.T) {
-	for _, step := range []string{"GetPort", "CreatePort", "GetOFPort", "InstallPodFlows"} {
+	for _, step := range []string{"GetPort", "CreatePort", "GetOFPort", "RequestOFPort", "InstallPodFlows"} {
 		t.Run(step, func(t *testing.T) {
 			h := newReadyHarness(t)
 			p := h.newPod("web")

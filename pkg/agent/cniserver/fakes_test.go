@@ -63,6 +63,13 @@ func (f *fakePorts) DeletePort(name string) error {
 	return f.Fake.DeletePort(name)
 }
 
+func (f *fakePorts) RequestOFPort(name string, ofPort uint32) error {
+	if err := f.failure("RequestOFPort", name); err != nil {
+		return err
+	}
+	return f.Fake.RequestOFPort(name, ofPort)
+}
+
 func (f *fakePorts) GetOFPort(ctx context.Context, name string) (uint32, error) {
 	if err := f.failure("GetOFPort", name); err != nil {
 		return 0, err

@@ -143,6 +143,7 @@ func TestReconcileUpdatesOFPort(t *testing.T) {
 	require.True(t, found)
 	require.Equal(t, port.UUID, c.PortUUID)
 	require.Equal(t, uint32(2), h.flows.all()[p.hostInterface()].OFPort)
+	require.Equal(t, uint32(2), h.ports.OFPortRequest(p.hostInterface()))
 }
 
 func TestReconcileErrors(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow/flowstore"
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
@@ -27,7 +28,7 @@ const traceflowCategory byte = 0
 const meterTraceflow = 257
 
 // MaxTraceflowTag is the highest tag; the lowest is 1. A tag is the DSCP of the packet, where 0 is what other packets have.
-const MaxTraceflowTag = 63
+const MaxTraceflowTag = v1beta1.MaxDataplaneTag
 
 // tracePoints are the tables in which a traced packet reports itself. The index of a table is its bit of traceSeenField and its
 // number in reports.

@@ -6,14 +6,12 @@ package agent
 import (
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	"github.com/antrea-oncache/antrea/pkg/features"
-	"github.com/antrea-oncache/antrea/test/tools/appetite"
+	"github.com/antrea-oncache/antrea/test/tools/configfile"
 )
 
 // namesKey is how each error of Validate begins: with a key, or several that do not go together.
@@ -34,26 +32,6 @@ func FuzzFile(f *testing.F) {
 	gates, err := features.New(map[string]bool{"ONCache": true, "FlowExporter": true})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var c *AgentConfig
-		var err error
-		// Aliases of YAML are expanded, within a bound of the library.
-		appetite.Bounded(t, len(text), 1<<17, func() { c, err = Parse(text) })
-		if err != nil {
-			return
-		}
-		if err := c.Validate(gates); err != nil {
-			for line := range strings.SplitSeq(err.Error(), "\n") {
-				require.Regexp(t, namesKey, line, "all of it: %v", err)
-			}
-			return
-		}
-		written, err := yaml.Marshal(c)
-		require.NoError(t, err)
-		again, err := Parse(written)
-		require.NoError(t, err, "%s", written)
-		require.NoError(t, again.Validate(gates), "%s", written)
-		twice, err := yaml.Marshal(again)
-		require.NoError(t, err)
-		require.Equal(t, string(written), string(twice))
+		configfile.Check(t, text, Parse, func(c *AgentConfig) error { return c.Validate(gates) }, namesKey)
 	})
 }

@@ -17,12 +17,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// maxTag is the highest tag: the DSCP of a packet has six bits, and 0 is no tag.
-const maxTag = 63
-
-// ReasonTimeout begins the reason of a trace whose results are not complete when its time is over. It is Antrea's.
-const ReasonTimeout = "Traceflow timeout"
-
 // Pods tells what is known of a Pod.
 type Pods func(namespace, name string) (hostNetwork, found bool)
 
@@ -87,10 +81,10 @@ func (c *core) plan(traces []*v1beta1.Traceflow, pods Pods, now time.Time) []cha
 			taken[tag] = true
 		} else if !now.Before(expiry(t)) {
 			next.Phase = v1beta1.TraceflowFailed
-			next.Reason = fmt.Sprintf("%s: %d other traces ran all the time", ReasonTimeout, maxTag)
+			next.Reason = fmt.Sprintf("%s: %d other traces ran all the time", v1beta1.TraceflowTimedOut, v1beta1.MaxDataplaneTag)
 		} else {
 			next.Phase = v1beta1.TraceflowPending
-			next.Reason = fmt.Sprintf("number of on-going Traceflow operations already reached the upper limit: %d", maxTag)
+			next.Reason = fmt.Sprintf("number of on-going Traceflow operations already reached the upper limit: %d", v1beta1.MaxDataplaneTag)
 		}
 		if next.Phase != t.Status.Phase || next.Reason != t.Status.Reason {
 			set(t, next)
@@ -103,8 +97,8 @@ func (c *core) plan(traces []*v1beta1.Traceflow, pods Pods, now time.Time) []cha
 func (c *core) newTag(taken map[int8]bool) int8 {
 	var second int8
 	tag := c.last
-	for range maxTag {
-		if tag++; tag > maxTag {
+	for range v1beta1.MaxDataplaneTag {
+		if tag++; tag > v1beta1.MaxDataplaneTag {
 			tag = 1
 		}
 		switch {
@@ -132,9 +126,9 @@ func (c *core) running(t *v1beta1.Traceflow, taken map[int8]bool, now time.Time)
 	switch tag := t.Status.DataplaneTag; {
 	case complete(t):
 		return end(v1beta1.TraceflowSucceeded, "")
-	case tag < 1 || tag > maxTag || t.Status.StartTime == nil:
+	case tag < 1 || tag > v1beta1.MaxDataplaneTag || t.Status.StartTime == nil:
 		return end(v1beta1.TraceflowFailed, fmt.Sprintf("the status of the running trace has the data plane tag %d and the start time %v: want a tag from 1 to %d and a time",
-			tag, t.Status.StartTime, maxTag))
+			tag, t.Status.StartTime, v1beta1.MaxDataplaneTag))
 	case taken[tag]:
 		return end(v1beta1.TraceflowFailed, fmt.Sprintf("the data plane tag %d is in use by another Traceflow", tag))
 	case !now.Before(deadline(t)):
@@ -176,7 +170,7 @@ func timeoutReason(t *v1beta1.Traceflow) string {
 	case t.Spec.LiveTraffic:
 		why = "no packet that opens a connection has matched"
 	}
-	return ReasonTimeout + ": " + why
+	return v1beta1.TraceflowTimedOut + ": " + why
 }
 
 // complete tells whether the results say where the packet has come from and where it has ended.

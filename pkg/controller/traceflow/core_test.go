@@ -50,7 +50,7 @@ func result(actions ...v1beta1.TraceflowAction) v1beta1.NodeResult {
 func TestTags(t *testing.T) {
 	var c core
 	var traces []*v1beta1.Traceflow
-	for i := range maxTag + 2 {
+	for i := range v1beta1.MaxDataplaneTag + 2 {
 		trace := valid(fmt.Sprintf("tf-%03d", i))
 		trace.CreationTimestamp = metav1.NewTime(start.Add(time.Duration(i) * time.Second))
 		traces = append(traces, trace)
@@ -65,16 +65,16 @@ func TestTags(t *testing.T) {
 		}
 	}
 	changes := c.plan(traces, podsOf, start)
-	require.Len(t, changes, maxTag+2)
+	require.Len(t, changes, v1beta1.MaxDataplaneTag+2)
 	apply(changes)
 	seen := map[int8]string{}
-	for _, trace := range traces[:maxTag] {
+	for _, trace := range traces[:v1beta1.MaxDataplaneTag] {
 		require.Equal(t, v1beta1.TraceflowRunning, trace.Status.Phase)
 		require.Equal(t, start, trace.Status.StartTime.Time)
 		require.Empty(t, seen[trace.Status.DataplaneTag])
 		seen[trace.Status.DataplaneTag] = trace.Name
 	}
-	for _, trace := range traces[maxTag:] {
+	for _, trace := range traces[v1beta1.MaxDataplaneTag:] {
 		require.Equal(t, v1beta1.TraceflowPending, trace.Status.Phase)
 		require.Contains(t, trace.Status.Reason, "upper limit: 63")
 	}
@@ -84,9 +84,9 @@ func TestTags(t *testing.T) {
 	apply(c.plan(traces, podsOf, start))
 	require.Equal(t, v1beta1.TraceflowSucceeded, traces[7].Status.Phase)
 	require.Zero(t, traces[7].Status.DataplaneTag)
-	require.Equal(t, v1beta1.TraceflowRunning, traces[maxTag].Status.Phase)
-	require.Equal(t, freed, traces[maxTag].Status.DataplaneTag)
-	require.Empty(t, traces[maxTag].Status.Reason)
+	require.Equal(t, v1beta1.TraceflowRunning, traces[v1beta1.MaxDataplaneTag].Status.Phase)
+	require.Equal(t, freed, traces[v1beta1.MaxDataplaneTag].Status.DataplaneTag)
+	require.Empty(t, traces[v1beta1.MaxDataplaneTag].Status.Reason)
 }
 
 // A tag is not used again at once: agents may still have flows for it. DSCPs that applications use come last.
@@ -105,7 +105,7 @@ func TestTagsRotate(t *testing.T) {
 // However many there are, all traces have ended at most a timeout after the last one could have begun.
 func TestWaitingEnds(t *testing.T) {
 	var traces []*v1beta1.Traceflow
-	for tag := range int8(maxTag) {
+	for tag := range int8(v1beta1.MaxDataplaneTag) {
 		trace := running(fmt.Sprint("running-", tag), tag+1)
 		trace.Spec.Timeout = 300
 		traces = append(traces, trace)

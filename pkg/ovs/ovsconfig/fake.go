@@ -175,6 +175,7 @@ func (f *Fake) DeletePort(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.ports, name)
+	delete(f.requests, name)
 	return nil
 }
 

@@ -21,6 +21,9 @@ func (b *bridgeClient) SetPortExternalIDs(name string, externalIDs map[string]st
 func (b *bridgeClient) RequestOFPort(name string, ofPort uint32) error {
 	request := int(ofPort)
 	return b.updatePort(name, "ofport_request", request, func(_ *portRow, iface *interfaceRow) (model.Model, any) {
+		if iface.OFPortRequest != nil && *iface.OFPortRequest == request {
+			return nil, nil // an agent asks for all Pods when it starts
+		}
 		iface.OFPortRequest = &request
 		return iface, &iface.OFPortRequest
 	})
@@ -49,7 +52,8 @@ func (b *bridgeClient) SetInterfaceOptions(name string, options map[string]strin
 	})
 }
 
-// updatePort writes one column; change sets it in one of the rows and returns that row and the column's address.
+// updatePort writes one column; change sets it in one of the rows and returns that row and the column's address, or nil
+// if the column has the value.
 func (b *bridgeClient) updatePort(name, column string, value any, change func(*portRow, *interfaceRow) (model.Model, any)) error {
 	return b.do(fmt.Sprintf("set %s=%v on port %q of bridge %q", column, value, name, b.name), func(s *session) error {
 		br, err := s.mustBridge(b.name)
@@ -64,6 +68,9 @@ func (b *bridgeClient) updatePort(name, column string, value any, change func(*p
 			return errNoPort(name, b.name)
 		}
 		row, field := change(port, iface)
+		if row == nil {
+			return nil
+		}
 		ops, err := s.Where(row).Update(row, field)
 		if err != nil {
 			return err

@@ -229,15 +229,12 @@ func (c *core) tick(now time.Time) (ops []operation) {
 	return ops
 }
 
-// timedOut begins the reasons of traces that have not ended in time.
-const timedOut = "Traceflow timeout"
-
 // lostReason says how far the packet that this Node has sent has come.
 func (t *trace) lostReason() error {
 	if len(t.passed) == 0 {
-		return fmt.Errorf("%s: Open vSwitch has reported nothing about the packet", timedOut)
+		return fmt.Errorf("%s: Open vSwitch has reported nothing about the packet", v1beta1.TraceflowTimedOut)
 	}
-	return fmt.Errorf("%s: the packet was lost in Open vSwitch behind the table %s: its TTL was used up, or its connection is invalid", timedOut, t.passed[len(t.passed)-1])
+	return fmt.Errorf("%s: the packet was lost in Open vSwitch behind the table %s: its TTL was used up, or its connection is invalid", v1beta1.TraceflowTimedOut, t.passed[len(t.passed)-1])
 }
 
 // next is when tick has something to do; ok is false if nothing is.

@@ -51,12 +51,30 @@ func clsactParent(a ebpf.AttachType) uint32 {
 	return netlink.HANDLE_MIN_EGRESS
 }
 
+// qdiscsOf lists the qdiscs of a device.
+func qdiscsOf(device netlink.Link) ([]netlink.Qdisc, error) {
+	qdiscs, err := rtnl.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	if err != nil {
+		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
+	}
+	return qdiscs, nil
+}
+
+// filtersAt lists the filters of a device below a parent.
+func filtersAt(device netlink.Link, parent uint32) ([]netlink.Filter, error) {
+	filters, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
+	if err != nil {
+		return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
+	}
+	return filters, nil
+}
+
 // ensureClsact adds the qdisc if the device has none. It is never replaced and never removed: others may use it, and
 // an empty clsact does nothing.
 func ensureClsact(device netlink.Link) error {
-	qdiscs, err := rtnl.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	qdiscs, err := qdiscsOf(device)
 	if err != nil {
-		return fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
+		return err
 	}
 	for _, q := range qdiscs {
 		switch q.Type() {
@@ -115,9 +133,9 @@ func removeClsact(ifindex int) error {
 		return err
 	}
 	for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
-		others, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
+		others, err := filtersAt(device, parent)
 		if err != nil {
-			return fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
+			return err
 		}
 		if len(others) > 0 {
 			return nil
@@ -134,9 +152,9 @@ func removeClsact(ifindex int) error {
 }
 
 func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
-	qdiscs, err := rtnl.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	qdiscs, err := qdiscsOf(device)
 	if err != nil {
-		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
+		return nil, err
 	}
 	var out []*netlink.BpfFilter
 	for _, q := range qdiscs {
@@ -144,9 +162,9 @@ func ourFilters(device netlink.Link) ([]*netlink.BpfFilter, error) {
 			continue
 		}
 		for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {
-			filters, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, parent) })
+			filters, err := filtersAt(device, parent)
 			if err != nil {
-				return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
+				return nil, err
 			}
 			for _, f := range filters {
 				if isOurs(f) {

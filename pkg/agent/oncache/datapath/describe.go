@@ -103,10 +103,9 @@ func (d *Datapath) atHooks(device netlink.Link) (lines []string, err error) {
 
 // filtersOf returns a line for each filter of the kernel's traffic control on a device.
 func filtersOf(device netlink.Link) (lines []string, err error) {
-	name := device.Attrs().Name
-	qdiscs, err := rtnl.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	qdiscs, err := qdiscsOf(device)
 	if err != nil {
-		return nil, fmt.Errorf("list qdiscs of %s: %w", name, err)
+		return nil, err
 	}
 	if !slices.ContainsFunc(qdiscs, func(q netlink.Qdisc) bool { return q.Type() == "clsact" || q.Type() == "ingress" }) {
 		return nil, nil
@@ -115,9 +114,9 @@ func filtersOf(device netlink.Link) (lines []string, err error) {
 		name   string
 		parent uint32
 	}{{"ingress", netlink.HANDLE_MIN_INGRESS}, {"egress", netlink.HANDLE_MIN_EGRESS}} {
-		filters, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, side.parent) })
+		filters, err := filtersAt(device, side.parent)
 		if err != nil {
-			return lines, fmt.Errorf("list filters of %s: %w", name, err)
+			return lines, err
 		}
 		for _, f := range filters {
 			line := fmt.Sprintf("at=filter/%s type=%s priority=%d", side.name, f.Type(), f.Attrs().Priority)

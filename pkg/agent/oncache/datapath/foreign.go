@@ -14,8 +14,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
-
-	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // unshaped are root qdiscs that neither delay nor drop on purpose. Bypassing them violates nothing that anybody has
@@ -34,9 +32,9 @@ func (d *Datapath) Bypassed(ifindex int, role Role) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find interface index %d: %w", ifindex, err)
 	}
-	qdiscs, err := rtnl.Dump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(device) })
+	qdiscs, err := qdiscsOf(device)
 	if err != nil {
-		return nil, fmt.Errorf("list qdiscs of %s: %w", device.Attrs().Name, err)
+		return nil, err
 	}
 	var out []string
 	note := func(found []string, err2 error) { out, err = append(out, found...), errors.Join(err, err2) }
@@ -87,9 +85,9 @@ func (d *Datapath) tcxPrograms(ifindex int, attach ebpf.AttachType) ([]string, e
 // filtersBehind names other owners' filters that a hit does not meet. Where hits leave from a filter of ours, these are the
 // filters with a greater priority number.
 func (d *Datapath) filtersBehind(device netlink.Link, role Role, attach ebpf.AttachType) ([]string, error) {
-	filters, err := rtnl.Dump(func() ([]netlink.Filter, error) { return netlink.FilterList(device, clsactParent(attach)) })
+	filters, err := filtersAt(device, clsactParent(attach))
 	if err != nil {
-		return nil, fmt.Errorf("list filters of %s: %w", device.Attrs().Name, err)
+		return nil, err
 	}
 	before := uint16(0) // filters of a smaller priority number run before a hit leaves
 	leaves := slices.ContainsFunc(d.programs(role), func(p program) bool { return p.redirects && p.attach == attach })

@@ -13,6 +13,12 @@ const TraceflowKind = "Traceflow"
 // DefaultTraceflowTimeout is how long a trace may take, in seconds, if it does not say. MaxTraceflowTimeout is the longest.
 const DefaultTraceflowTimeout, MaxTraceflowTimeout int32 = 20, 300
 
+// MaxDataplaneTag is the highest tag: the DSCP of a packet has six bits, and 0 is no tag.
+const MaxDataplaneTag = 63
+
+// TraceflowTimedOut begins what is said of a trace whose results are not complete when its time is over. It is Antrea's.
+const TraceflowTimedOut = "Traceflow timeout"
+
 // Traceflow asks for a packet to be traced, and has the result.
 type Traceflow struct {
 	metav1.TypeMeta   `json:",inline"`
