@@ -51,7 +51,7 @@ run_on_kernel = bin/testbed vm --kernel=$$kernel --directory=$(object) --
 E2E_ARGS ?=
 # What make e2e runs.
 AREA ?=
-SUITE ?= TestGeneveGateOn
+SUITE ?= TestGeneveGateOn(Changes)?
 COST_ARGS ?=
 COUNT_ARGS ?=
 FUZZTIME ?= 160s
@@ -408,9 +408,9 @@ test-wire: build ## Run the pipeline's tests with packets (TestWire...) in the k
 	bin/testbed run --functional -- bin/openflow.test -test.v -test.run '^TestWire' -test.skip '/^user_space$$'
 
 .PHONY: e2e
-e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kind of cluster: AREA=FastPath, SUITE=TestGeneveGateOn (root)
+e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kind of cluster: AREA=FastPath, SUITE=TestNetkitGateOn (root)
 	@grep -q '{"$(AREA)", ' test/e2e/*_test.go || { echo 'e2e: name an area, as test/e2e/matrix_test.go has them: make e2e AREA=FastPath'; exit 1; }
-	@grep -q '^func $(SUITE)(' test/e2e/*_test.go || { echo 'e2e: there is no suite $(SUITE), see test/e2e/matrix_test.go: make e2e AREA=FastPath SUITE=TestGeneveGateOn'; exit 1; }
+	@grep -qE '^func $(SUITE)\(' test/e2e/*_test.go || { echo 'e2e: there is no suite $(SUITE), see test/e2e/matrix_test.go: make e2e AREA=FastPath SUITE=TestNetkitGateOn'; exit 1; }
 	$(GO) test -c -o bin/e2e.test ./test/e2e
 	bin/testbed prepare --functional
 	E2E_AREA=$(AREA) bin/testbed run --functional -- bin/e2e.test -test.v -test.timeout=60m -test.run '^$(SUITE)$$/^$(AREA)((SameNode)?(ThroughService)?)$$' $(E2E_ARGS)

@@ -20,31 +20,32 @@ import (
 // replayed its flows, loses what was not among the saved ones.
 var recheckAfter = []time.Duration{time.Second, 2 * time.Second, 7 * time.Second}
 
-// baseCheckInterval is the time between two looks at the base flows: somebody may have deleted all flows. Comparisons come with such a look.
-const baseCheckInterval = time.Second
+// checkInterval is the time between two looks at the flows: somebody may have deleted some. Comparisons come with such a look.
+const checkInterval = time.Second
 
-// maxBaseCheckInterval bounds that time, which doubles each time that the flows are missing again at the first look after a replay: a replay is a lot of
+// maxCheckInterval bounds that time, which doubles each time that the flows are missing again at the first look after a replay: a replay is a lot of
 // work, and does not help where something else removes them or the switch does not keep them.
-const maxBaseCheckInterval = 16 * time.Second
+const maxCheckInterval = 16 * time.Second
 
 // recheck compares the number of flows in each table with that right after a replay. The agent itself may have changed them meanwhile: then
-// they are replayed needlessly, at most once for each comparison. Later it makes sure that the base flows are there.
+// they are replayed needlessly, at most once for each comparison. A comparison finds flows that are too many, too. Flows that are missing it finds
+// at any time.
 type recheck struct {
 	flows roundFlows
 	clock clock.Clock
 	// replayed is the number of flows by table, next the index in recheckAfter of the next comparison, and compareAt when it is due. Beyond the
-	// last one there is none. timer is for the next look at the base flows.
+	// last one there is none. timer is for the next look at the flows.
 	replayed  map[string]int
 	next      int
 	compareAt time.Time
 	timer     clock.Timer
-	// interval is the time until the next look at the base flows, 0 if the last one found them.
+	// interval is the time until the next look at the flows, 0 if the last one found them all.
 	interval time.Duration
 }
 
-// newRecheck begins with looks at the base flows.
+// newRecheck begins with looks for missing flows.
 func newRecheck(flows roundFlows, c clock.Clock) *recheck {
-	return &recheck{flows: flows, clock: c, next: len(recheckAfter), timer: c.NewTimer(baseCheckInterval)}
+	return &recheck{flows: flows, clock: c, next: len(recheckAfter), timer: c.NewTimer(checkInterval)}
 }
 
 // due is the time of the next check.
@@ -80,20 +81,20 @@ func (c *recheck) schedule() {
 // wait sets the timer for the next check.
 func (c *recheck) wait() {
 	c.end()
-	c.timer = c.clock.NewTimer(max(c.interval, baseCheckInterval))
+	c.timer = c.clock.NewTimer(max(c.interval, checkInterval))
 }
 
 // lost checks when it is due, and tells whether somebody has changed the flows.
 func (c *recheck) lost(ctx context.Context) bool {
-	if c.baseLost(ctx) || c.changed(ctx) {
+	if c.missing(ctx) || c.changed(ctx) {
 		return true
 	}
 	c.wait()
 	return false
 }
 
-// baseLost tells whether base flows are missing. Without a connection nobody knows, and a reconnection replays the flows.
-func (c *recheck) baseLost(ctx context.Context) bool {
+// missing tells whether flows are missing. Without a connection nobody knows, and a reconnection replays the flows.
+func (c *recheck) missing(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, flowstore.SwitchTimeout)
 	defer cancel()
 	missing, err := c.flows.MissingFlows(ctx)
@@ -104,7 +105,7 @@ func (c *recheck) baseLost(ctx context.Context) bool {
 		c.interval = 0
 		return false
 	}
-	c.interval = min(max(2*c.interval, baseCheckInterval), maxBaseCheckInterval)
+	c.interval = min(max(2*c.interval, checkInterval), maxCheckInterval)
 	klog.InfoS("Somebody has deleted flows on the bridge, replaying all", "found", missing, "nextLook", c.interval)
 	return true
 }

@@ -55,8 +55,8 @@ type recorder struct {
 	waiting bool
 	// flows is the number of flows in the table IngressRule, learned that of session affinities.
 	flows, learned int
-	// baseLost is set while base flows are missing.
-	baseLost bool
+	// missing is set while flows are missing.
+	missing bool
 	// losing makes replays useless.
 	losing bool
 }
@@ -95,7 +95,7 @@ func (r *recorder) ReplayFlows(accepted func()) error {
 func (r *recorder) MissingFlows(context.Context) (missing string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.baseLost || r.losing {
+	if r.missing || r.losing {
 		return "table Classifier has 0 flows", nil
 	}
 	return "", nil
@@ -104,7 +104,7 @@ func (r *recorder) MissingFlows(context.Context) (missing string, err error) {
 func (r *recorder) setBaseLost(lost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.baseLost = lost
+	r.missing = lost
 }
 
 func (r *recorder) GetFlowTableStatus(context.Context) ([]openflow.TableStatus, error) {
@@ -387,7 +387,7 @@ func TestDeletedFlowsAreReplayed(t *testing.T) {
 			synctest.Wait()
 			require.Empty(t, rec.taken())
 			rec.setBaseLost(true)
-			time.Sleep(baseCheckInterval)
+			time.Sleep(checkInterval)
 			synctest.Wait()
 			require.Equal(t, []string{"replay", "evicted", "gateway"}, rec.taken())
 			rec.mu.Lock()
@@ -413,15 +413,15 @@ func TestFlowsThatDoNotStay(t *testing.T) {
 			synctest.Wait()
 			return (len(rec.taken()) - before) / len([]string{"replay", "evicted", "gateway"})
 		}
-		require.Equal(t, 2, replaysWithin(2*baseCheckInterval))
-		require.Equal(t, 3, replaysWithin((2+4+8)*baseCheckInterval))
-		require.Equal(t, 4, replaysWithin(4*maxBaseCheckInterval))
+		require.Equal(t, 2, replaysWithin(2*checkInterval))
+		require.Equal(t, 3, replaysWithin((2+4+8)*checkInterval))
+		require.Equal(t, 4, replaysWithin(4*maxCheckInterval))
 		rec.mu.Lock()
 		rec.losing = false
 		rec.mu.Unlock()
-		require.Zero(t, replaysWithin(maxBaseCheckInterval))
+		require.Zero(t, replaysWithin(maxCheckInterval))
 		rec.setBaseLost(true)
-		require.Equal(t, 1, replaysWithin(baseCheckInterval))
+		require.Equal(t, 1, replaysWithin(checkInterval))
 		cancel()
 		synctest.Wait()
 	})
@@ -437,11 +437,11 @@ func TestFlowsDeletedSoonAfterAReplay(t *testing.T) {
 		go r.Run(ctx, reconnected)
 		reconnected <- struct{}{}
 		for _, after := range recheckAfter {
-			time.Sleep(after - baseCheckInterval/2)
+			time.Sleep(after - checkInterval/2)
 			synctest.Wait()
 			before := len(rec.taken())
 			rec.setBaseLost(true)
-			time.Sleep(baseCheckInterval)
+			time.Sleep(checkInterval)
 			synctest.Wait()
 			require.Equal(t, []string{"replay", "evicted", "gateway"}, rec.taken()[before:], after)
 		}

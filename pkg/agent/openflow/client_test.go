@@ -414,14 +414,10 @@ func TestMissingFlows(t *testing.T) {
 	requireMissing("")
 	require.NoError(t, installPodA(c))
 	requireMissing("")
-	for id := range c.generator.baseFlows {
+	for _, flow := range fake.Flows() {
 		before := fake.Flows()
-		for _, flow := range before {
-			if flow.Table == id {
-				require.NoError(t, fake.Commit(t.Context(), []of.FlowMod{{Command: of.DeleteStrict, Flow: flow}}))
-			}
-		}
-		requireMissing("table " + c.generator.tables[id].name + " has 0 flows")
+		require.NoError(t, fake.Commit(t.Context(), []of.FlowMod{{Command: of.DeleteStrict, Flow: flow}}))
+		requireMissing("table " + c.generator.tables[flow.Table].name + " has ")
 		require.NoError(t, replay(c))
 		requireMissing("")
 		require.Equal(t, before, fake.Flows())

@@ -174,7 +174,7 @@ func (c *core) newGenerator(round uint16, node *config.NodeConfig) *generator {
 	// The Pods' address families are known only once the Node's Pod networks are.
 	features.IPv6 = features.IPv6 || node.PodIPv6CIDR.IsValid()
 	var specs [][]tableSpec
-	g := &generator{features: features, round: round, node: node, baseFlows: map[uint8]int{}}
+	g := &generator{features: features, round: round, node: node}
 	for _, r := range c.registered {
 		specs = append(specs, r.tables(features))
 		if actor, ok := r.feature.(rootActor); ok {
@@ -197,7 +197,6 @@ func (c *core) planBase(g *generator) ([]flowstore.Plan, error) {
 				return nil, fmt.Errorf("%s and %s have the same base flow %q", other, r.name, key)
 			}
 			owners[key] = r.name
-			g.baseFlows[flow.Table]++
 		}
 		plans = append(plans, c.base.Plan(r.name, flows))
 	}
@@ -279,18 +278,16 @@ func (c *core) IsConnected() bool { return c.connection.IsConnected() }
 func (c *core) ConnectionError() error { return c.connection.ConnectionError() }
 
 func (c *core) MissingFlows(ctx context.Context) (missing string, err error) {
-	counts, err := c.connection.TableFlowCounts(ctx)
-	if err != nil {
-		return "", fmt.Errorf("count the flows of each table: %w", err)
-	}
 	g := c.current()
 	if g == nil {
 		return "", errNotInitialized
 	}
-	for i, spec := range g.tables {
-		if n, wanted := counts[uint8(i)], g.baseFlows[uint8(i)]; n < wanted {
-			return fmt.Sprintf("table %s has %d flows, and the base flows alone are %d", spec.name, n, wanted), nil
-		}
+	shortage, err := c.store.FindShortage(ctx)
+	if err != nil {
+		return "", fmt.Errorf("count the flows of each table: %w", err)
+	}
+	if shortage != nil {
+		return fmt.Sprintf("table %s has %d flows, at least %d were added", g.tables[shortage.Table].name, shortage.Has, shortage.Wanted), nil
 	}
 	if c.store.Replaying() {
 		return "all are being sent again, and are not in effect yet", nil

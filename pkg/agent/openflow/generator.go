@@ -21,8 +21,6 @@ type generator struct {
 	meters bool
 	// rootActions are the features' actions for each IP packet that enters the pipeline.
 	rootActions []of.Action
-	// baseFlows is the number of base flows in each table.
-	baseFlows map[uint8]int
 }
 
 // family has the differences between IPv4 and IPv6 in flows that exist for both.

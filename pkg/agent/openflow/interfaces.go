@@ -60,7 +60,7 @@ type Client interface {
 	IsConnected() bool
 	// ConnectionError returns why IsConnected is false, nil when it is true.
 	ConnectionError() error
-	// MissingFlows asks the switch whether it has the base flows, as far as numbers tell, and says what is missing; "" for nothing.
+	// MissingFlows asks the switch whether it has all flows, as far as their numbers in each table tell, and says what is missing; "" for nothing.
 	// During ReplayFlows they are missing until that returns.
 	MissingFlows(ctx context.Context) (missing string, err error)
 	// GetFlowTableStatus returns the tables in pipeline order with the number of flows on the switch.

@@ -33,6 +33,7 @@ func TestSwitchAgreesWithTheFake(t *testing.T) {
 	inMemory := flowStrings(fake.Flows())
 	slices.Sort(inMemory)
 	require.Equal(t, inMemory, want)
+	requireNoneMissing(t, b.c)
 
 	t.Run("installing again changes nothing", func(t *testing.T) {
 		b.installAll()
@@ -107,6 +108,14 @@ func TestReplayAfterSwitchRestart(t *testing.T) {
 	}
 	require.NoError(t, c.ReplayFlows(func() {}))
 	require.Equal(t, want, dumpFlows(o))
+}
+
+// requireNoneMissing checks that the client does not expect more flows than the switch has.
+func requireNoneMissing(t *testing.T, c *client) {
+	t.Helper()
+	missing, err := c.MissingFlows(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, missing)
 }
 
 // A real switch accepts the tables of every combination of features.

@@ -182,6 +182,7 @@ func testPolicyAgrees(t *testing.T, maxUsers int) {
 			}
 		}
 		require.NoError(t, b.c.UpdatePolicyRules(rules, removed))
+		requireNoneMissing(t, b.c)
 		installed = rules
 		for range probes {
 			c := s.connection()
@@ -314,4 +315,5 @@ func TestChangedPeersOnOVS(t *testing.T) {
 	want := flowStrings(fake.Flows())
 	slices.Sort(want)
 	require.Equal(t, want, dumpFlows(b.OVS))
+	requireNoneMissing(t, b.c)
 }

@@ -78,6 +78,7 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []of.MeterEntry{{ID: 256, Rate: 5000, Burst: 10000}, {ID: 257, Rate: 5000, Burst: 10000}, {ID: 259, Rate: 5000, Burst: 10000}}, meters)
 
+	requireNoneMissing(t, c)
 	want := contents(t, o, c)
 	installServices(t, c)
 	require.Equal(t, want, contents(t, o, c), "installing again changes nothing")
@@ -92,6 +93,7 @@ func TestSwitchAgreesWithTheFakeOnServices(t *testing.T) {
 	slices.Sort(base)
 	require.Equal(t, base, dumpFlows(o))
 	require.Empty(t, renderGroups(t, c, c.connection.(of.Switch)))
+	requireNoneMissing(t, c)
 }
 
 // A killed vswitchd gets everything again, under the same ids.

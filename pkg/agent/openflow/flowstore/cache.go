@@ -21,6 +21,8 @@ type Cache struct {
 	// owners has, by a flow's key, the object whose version of the flow the switch holds. If two objects have a flow with the same
 	// key (another interface got an address or a port before the old one was removed), it is the one installed last.
 	owners map[string]string
+	// lasting is how many of these flows each table has, without those that the switch removes by itself.
+	lasting map[uint8]int
 }
 
 // object is what the switch holds for one object.
@@ -94,6 +96,7 @@ func (p Plan) apply() {
 	for _, flow := range p.cache.objects[p.name].flows {
 		if key := flow.Key(); p.cache.owners[key] == p.name {
 			delete(p.cache.owners, key)
+			p.cache.count(flow, -1)
 		}
 	}
 	if p.removes {
@@ -102,7 +105,18 @@ func (p Plan) apply() {
 	}
 	p.cache.objects[p.name] = p.object
 	for _, flow := range p.object.flows {
-		p.cache.owners[flow.Key()] = p.name
+		key := flow.Key()
+		if _, owned := p.cache.owners[key]; !owned {
+			p.cache.count(flow, 1)
+		}
+		p.cache.owners[key] = p.name
+	}
+}
+
+// count adds change to the number of lasting flows, if the flow is one.
+func (c *Cache) count(flow of.Flow, change int) {
+	if flow.IdleTimeout == 0 && flow.HardTimeout == 0 {
+		c.lasting[flow.Table] += change
 	}
 }
 

@@ -11,12 +11,13 @@ import (
 	of "github.com/antrea-oncache/antrea/pkg/ovs/openflow"
 )
 
-// Switch is the part of pkg/ovs/openflow.Switch that changes flows and groups.
+// Switch is the part of pkg/ovs/openflow.Switch that changes flows and groups, and tells what it has.
 type Switch interface {
 	Commit(ctx context.Context, mods []of.FlowMod) error
 	Apply(ctx context.Context, t of.Transaction) error
 	DumpGroupStats(ctx context.Context) ([]of.GroupStats, error)
 	DumpMeters(ctx context.Context) ([]of.MeterEntry, error)
+	TableFlowCounts(ctx context.Context) (map[uint8]int, error)
 }
 
 // Store owns the switch and the caches of its flows.
@@ -74,7 +75,7 @@ func New(sw Switch) *Store {
 
 // NewCache returns an empty cache, whose content is part of every replay from now on. name is for logs.
 func (s *Store) NewCache(name string) *Cache {
-	cache := &Cache{store: s, name: name, objects: map[string]object{}, owners: map[string]string{}}
+	cache := &Cache{store: s, name: name, objects: map[string]object{}, owners: map[string]string{}, lasting: map[uint8]int{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.caches = append(s.caches, cache)
