@@ -64,6 +64,9 @@ enum onc_reason {
  * in a condition. Only the code that has forwarded the packet returns ONC_HIT. */
 #define ONC_OK ONC_HIT
 
+/* Stands for ONC_TCP_FLAGS in a packet that opens or ends a connection. It is not counted. */
+#define ONC_END ONC_REASONS
+
 enum onc_program { ONC_EGRESS, ONC_EGRESS_INIT, ONC_INGRESS, ONC_INGRESS_INIT, ONC_PROGRAMS };
 
 /* because returns its argument after a failed test. Without it clang loads the reason before each test, in case the
@@ -76,8 +79,9 @@ static __always_inline enum onc_reason because(enum onc_reason reason)
 	return reason;
 }
 
-/* wants_ticket: Open vSwitch's verdict on this packet would be new information. */
-static __always_inline bool wants_ticket(enum onc_reason reason)
+/* concerns_flow: the packet is to be looked at again, because it ends its flow or may get a ticket. Hits need one
+ * comparison. */
+static __always_inline bool concerns_flow(enum onc_reason reason)
 {
-	return reason >= ONC_NO_ENTRY && reason <= ONC_LEASE;
+	return unlikely(reason >= ONC_NO_ENTRY) && (reason <= ONC_LEASE || reason == ONC_END);
 }
