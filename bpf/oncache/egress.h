@@ -172,7 +172,8 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 	return reason;
 }
 
-/* egress_miss deals with a packet that is no hit for the given reason: a ticket, perhaps, the count, and its stamp. */
+/* egress_miss deals with a packet that is not a hit for the given reason: a ticket, perhaps, the count, and its stamp.
+ */
 static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason,
 				   bool gateway)
 {

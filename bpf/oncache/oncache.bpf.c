@@ -65,6 +65,21 @@ SEC("tc") int oncache_egress_init(struct __sk_buff *skb)
 	return TC_NEXT;
 }
 
+/* Egress hook of the tunnel device. The kernel looks up the route of every packet that has a mark, and keeps it for the
+ * others. Nothing is learned from a packet without a ticket, so it needs no epoch. */
+SEC("tc") int oncache_tunnel(struct __sk_buff *skb)
+{
+	struct onc_control *c;
+	__u32 mark = skb->mark;
+
+	if (mark & MARK_TICKET_MASK || !(mark & MARK_EPOCH_MASK))
+		return TC_NEXT;
+	c = get_control();
+	if (c && c->mode)
+		skb->mark = mark & ~MARK_EPOCH_MASK;
+	return TC_NEXT;
+}
+
 /* Ingress hook of the uplink. */
 SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 {
