@@ -10,7 +10,7 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
-// results converts the table to the benchmark's terms: two workloads in one network for each kind of device, and for each of the other
+// results converts the table to the benchmark's terms: the workloads in one network for each kind of device, and for each of the other
 // ways. Host to host and the overlay without the cache are the same in both networks; other ways have no host to host.
 func (t *table) results() []result.Result {
 	all := t.resultsOf("veth", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncache})
@@ -23,7 +23,7 @@ func (t *table) results() []result.Result {
 
 // resultsOf makes the results of one network and condition, of the protocols that were measured with the gate on.
 func (t *table) resultsOf(network, condition string, rows map[result.State]row) (all []result.Result) {
-	for _, p := range protocols {
+	for _, p := range withConnections {
 		if t[rows[result.On]][p] == 0 {
 			continue
 		}
