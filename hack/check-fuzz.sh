@@ -45,8 +45,8 @@ source port              | tunnel.h    | hash ^= hash << 16                     
 hash that a packet has   | tunnel.h    | !known \|\| skb->hash                    | !known
 checksum after CE        | csum.h      | bpf_htons(0xfffb)                       | bpf_htons(0xfffc)
 checksum after the TTL   | csum.h      | check + (check >= 0xffff)               | check
-stamp of the source      | stamp.h     | number = changed_at(from, to);          | number = to;
-stamp of the destination | stamp.h     | to = changed_at(slot, 0);               | to = 0;
+stamp of the source      | stamp.h     | number = changed_at(from, to_number)    | number = to_number
+stamp of the destination | stamp.h     | to_number = changed_at(to, 0)           | to_number = 0
 no epoch is a stamp      | stamp.h     | MARK_STAMP \|                           | 
 epoch                    | learn.h     | epoch != word_epoch(word)               | 0
 no epoch                 | learn.h     | !epoch                                  | 0
