@@ -37,6 +37,7 @@ type firewall struct {
 	restore, save string
 	tables        []table
 	jumps         []jump
+	foreign       ForeignMarks
 	// lockWait is the constant lockWait, or less in tests.
 	lockWait int
 }
@@ -71,6 +72,7 @@ func (w *firewall) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.foreign.look(w.family, rules)
 	var errs []error
 	for _, j := range w.jumps {
 		if err := w.ensureJump(j, rules[j.table]); err != nil {
