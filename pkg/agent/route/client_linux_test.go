@@ -78,7 +78,7 @@ func TestInitialize(t *testing.T) {
 						got = append(got, strings.TrimSpace(strings.TrimPrefix(match, "-A "+chain)))
 					}
 				}
-				require.ElementsMatch(t, want, got, table)
+				require.Equal(t, want, got, table)
 			}
 			require.Contains(t, strings.Split(run(t, "iptables", "-S", "INPUT"), "\n")[1], "ANTREA-INPUT", "accepts before others' drops")
 			require.Contains(t, strings.Split(run(t, "iptables", "-S", "FORWARD"), "\n")[1], "KUBE-FORWARD", "kube-proxy's rules come first")

@@ -152,6 +152,9 @@ func runProgram(ctx context.Context, input, program string, args ...string) (std
 
 func (w *firewall) ensureJump(j jump, listing []string) error {
 	add, remove := jumpChanges(j, listing)
+	if j.first {
+		slices.Reverse(add) // the last one that is inserted comes first
+	}
 	for _, args := range add {
 		err := retryBusy(func() error {
 			if j.first {

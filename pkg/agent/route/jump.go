@@ -17,7 +17,8 @@ type jump struct {
 	// packets must meet kube-proxy's rules first (source ranges of LoadBalancers, its own masquerade).
 	first bool
 	// matches are arguments of iptables: every packet that a rule of the custom chain can match meets one of them. The host's
-	// other packets are spared the jump, which takes as long as several comparisons. Without any, nothing leads to the chain.
+	// other packets are spared the jump, which takes as long as several comparisons. The most frequent come first. Without any,
+	// nothing leads to the chain.
 	matches [][]string
 }
 
