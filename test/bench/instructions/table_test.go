@@ -44,13 +44,16 @@ func TestTableOfOtherWays(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	all := table{bare: {30000, 28000}, overlay: {70000, 68000}, oncache: {40000, 32000}, oncacheNetkit: {38000, 0}}
+	all := table{bare: {30000, 28000}, hosted: {33000, 31000}, overlay: {70000, 68000}, oncache: {40000, 32000}, oncacheNetkit: {38000, 0}}
 	results := all.results()
-	require.Len(t, results, 3)
+	require.Len(t, results, 5)
 	require.Equal(t, "tcp_rr veth flows=1 bytes=14", results[0].Key())
 	require.Equal(t, "udp_rr veth flows=1 bytes=14", results[1].Key())
 	require.Equal(t, "tcp_rr netkit flows=1 bytes=14", results[2].Key())
 	require.Equal(t, map[result.State]result.Samples{
 		result.Bare: {30000}, result.Off: {70000}, result.On: {38000},
 	}, results[2].Metric("instructions").Samples)
+	require.Equal(t, "tcp_rr veth flows=1 bytes=14 (agents run)", results[3].Key())
+	require.Equal(t, "udp_rr veth flows=1 bytes=14 (agents run)", results[4].Key())
+	require.Equal(t, map[result.State]result.Samples{result.Bare: {31000}}, results[4].Metric("instructions").Samples)
 }
