@@ -47,25 +47,34 @@ func (w *world) addThirdNode(ctx context.Context, pods string) error {
 }
 
 func (w *world) removeThirdNode(ctx context.Context) error {
-	if err := w.Client.CoreV1().Nodes().Delete(ctx, thirdNode, metav1.DeleteOptions{}); err != nil {
+	pods, err := w.deleteThirdNode(ctx)
+	if err != nil {
 		return err
 	}
-	pods := w.thirdPods
-	w.thirdPods = ""
 	return w.waitRoutes(ctx, pods, false)
 }
 
-// changeThirdPodNetwork gives the third Node another Pod network. The API allows that only to a new Node of the same name, and agents may see the two as
-// one change.
+// deleteThirdNode deletes the object and returns the Pod network that it had.
+func (w *world) deleteThirdNode(ctx context.Context) (pods string, err error) {
+	if err := w.Client.CoreV1().Nodes().Delete(ctx, thirdNode, metav1.DeleteOptions{}); err != nil {
+		return "", err
+	}
+	pods, w.thirdPods = w.thirdPods, ""
+	return pods, nil
+}
+
+// changeThirdPodNetwork gives the third Node another Pod network, after it has been added if there is none. The API allows that only to a new Node of
+// the same name, and agents may see the two as one change.
 func changeThirdPodNetwork(ctx context.Context, w *world, e event) error {
 	if w.thirdPods == "" {
-		return toggleThirdNode(ctx, w, e)
+		if err := toggleThirdNode(ctx, w, e); err != nil {
+			return err
+		}
 	}
-	former := w.thirdPods
-	if err := w.Client.CoreV1().Nodes().Delete(ctx, thirdNode, metav1.DeleteOptions{}); err != nil {
+	former, err := w.deleteThirdNode(ctx)
+	if err != nil {
 		return err
 	}
-	w.thirdPods = ""
 	next := thirdPodNetworks[0]
 	if former == next {
 		next = thirdPodNetworks[1]

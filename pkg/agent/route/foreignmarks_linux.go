@@ -29,6 +29,9 @@ func (m ForeignMarks) look(f family, rules map[string][]string) {
 func markRules(rules map[string][]string, bits uint32) (found []string) {
 	for _, table := range slices.Sorted(maps.Keys(rules)) {
 		for _, line := range rules[table] {
+			if !strings.Contains(line, "MARK --") { // as nearly all of kube-proxy's thousands
+				continue
+			}
 			args := splitArgs(line)
 			if len(args) > 1 && !strings.HasPrefix(args[1], chainPrefix) && changedMark(args)&bits != 0 {
 				found = append(found, table+" "+line)
@@ -47,14 +50,12 @@ func changedMark(args []string) uint32 {
 		}
 		return ""
 	}
-	switch after("-j") {
-	case "MARK":
+	switch {
+	case leadsTo(args, []string{"MARK"}):
 		value, mask, _ := strings.Cut(after("--set-xmark"), "/")
 		return number(value, 0) | number(mask, ^uint32(0))
-	case "CONNMARK":
-		if slices.Contains(args, "--restore-mark") {
-			return number(after("--nfmask"), ^uint32(0))
-		}
+	case leadsTo(args, []string{"CONNMARK"}) && slices.Contains(args, "--restore-mark"):
+		return number(after("--nfmask"), ^uint32(0))
 	}
 	return 0
 }

@@ -20,6 +20,7 @@ func TestMarkRules(t *testing.T) {
 		{"-A OUTPUT -j MARK --set-xmark 0x0/0xf00000", true},        // --and-mark
 		{"-A PREROUTING -j CONNMARK --restore-mark", true},          // of older programs
 		{`-A X -m comment --comment "-j ACCEPT" -j MARK --set-xmark 256/256`, true},
+		{`-A X -m comment --comment -j -j MARK --set-xmark 0x100/0x100`, true},
 		{"-A PREROUTING -j CONNMARK --restore-mark --nfmask 0xffffffff --ctmask 0xffffffff", true},
 		{"-A PREROUTING -j CONNMARK --restore-mark --nfmask 0xff --ctmask 0xff", false},
 		{"-A PREROUTING -j CONNMARK --save-mark --nfmask 0xffffffff --ctmask 0xffffffff", false},
