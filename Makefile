@@ -38,7 +38,7 @@ generated = find pkg \( -name '*_bpfel.go' -o -name '*_bpfel.o' -o -name '*.pb.g
 # The stages of make test, in the groups of hack/run-stages.sh. Bench-smoke measures, so nothing runs beside it. After build no stage replaces a
 # program that another one runs. The ordinary stages wait for half of their time, the end-to-end tests above all; the others use it.
 stages_alone := vet verify-generated build chart-test bench-smoke
-stages_ordinary := test-unit test-policy test-services test-objects test-bpf test-conntrack test-kernels test-e2e test-acceptance
+stages_ordinary := test-unit test-policy test-services test-objects test-bpf test-conntrack test-kernels test-e2e test-acceptance test-faults
 stages_low := prepare-e2e prepare-acceptance cost
 stages_idle := staticcheck model fuzz-parsers fuzz
 # Debian's kernels in virtual machines; see test/env/testbed/machine.
@@ -312,7 +312,7 @@ test-faults: build ## Let random events happen to a cluster under traffic: EVENT
 	$(GO) build -o bin/faults ./test/faults
 	bin/testbed prepare --functional
 	@mkdir -p .testbed
-	bin/testbed run --functional --artifacts=.testbed/faults -- bin/faults -seed $(SEED) $(if $(EVENTS),-events $(EVENTS),-events 0 -for $(FAULTS_FOR)) \
+	bin/testbed run --functional --artifacts=.testbed/faults -- bin/faults -seed $(or $(FAULTS_SEED),$(SEED)) $(if $(EVENTS),-events $(EVENTS),-events 0 -for $(FAULTS_FOR)) \
 		-kinds '$(KINDS)' $(FAULTS_ARGS) >.testbed/faults.out || code=$$?; \
 		cat .testbed/faults.out; exit $${code:-0}
 
@@ -424,10 +424,14 @@ test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices
 test: export KERNEL_TESTS_SKIP := ^TestCost|^(TestSamePacketAsTheKernel|TestECN)$$/^(IPv4 in IPv6|IPv6 in IPv4|GRO at the uplink)$$
 # Packets for each target: fuzzing gets the CPU time that is left, which is another one each time.
 test: export FUZZTIME := 100000x
-# Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300, make test-services SETS=200.
+# Always the same sets, so that a failure is due to the change under test. Other ones: make test-objects SETS=300, make test-services SETS=200, make test-faults.
 test: export OBJECTS_SEED := 1
 test: export SERVICES_SEED := 1
 test: export SERVICES_SETS := 40
+# Ten kinds of events: agents restarted and killed, Open vSwitch restarted and killed, policies, addresses, another Node's Pods.
+test: export FAULTS_SEED := 1186
+test: export EVENTS := 10
+test: export FAULTS_ARGS := -load=0.2
 test: export COUNT_ARGS := -out=.testbed/instructions.json
 test: before-test deps ## Run everything that CI runs, with the time of each stage
 	hack/run-stages.sh $(stages_alone) -- $(stages_ordinary) -- $(stages_low) -- $(stages_idle)

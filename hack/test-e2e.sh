@@ -4,9 +4,8 @@
 
 # Runs the suites of the end-to-end tests: test-e2e.sh [FLAG_OF_TEST_BINARY...], with E2E_MACHINES machines at a time.
 #
-# Each suite makes a cluster of its own, and with user-mode Linux it gets a machine of its own, three at a time:
-# a machine uses two fifths of a processor.
-# Other kinds of machine run all suites one after the other. Each suite's whole output is
+# Each suite makes a cluster of its own, and with user-mode Linux it gets a machine of its own, three at a time: a machine uses two
+# fifths of a processor. Other kinds of machine run all suites one after the other. Each suite's whole output is
 # in .testbed/e2e/SUITE.log; of suites in parallel, what passed and failed is shown meanwhile, and what the failed ones said at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -175,7 +175,11 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 			if !o.proxiesAll() {
 				ports.ProxyHealth = 0
 			}
-			host, err := route.NewClient(network, node, route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll()})
+			options := route.Options{Ports: ports, Sysctls: n.sysctls, ProxyAll: o.proxiesAll()}
+			if o.gates.Enabled(features.ONCache) {
+				options.ForeignMarks = foreignMarks(n.problems)
+			}
+			host, err := route.NewClient(network, node, options)
 			if err != nil {
 				return nil, err
 			}

@@ -17,7 +17,7 @@ import (
 
 // recheckAfter are the times, each after the one before, at which the flows are counted again after a replay. `ovs-ctl restart` saves the flows
 // before it stops vswitchd and restores them when the new one runs, with ovs-ofctl replace-flows. An agent that has connected before that, and has
-// replayed its flows, loses what was not among the saved ones.
+// replayed its flows, loses what was not among the saved ones, and gets back what it has removed since.
 var recheckAfter = []time.Duration{time.Second, 2 * time.Second, 7 * time.Second}
 
 // checkInterval is the time between two looks at the flows: somebody may have deleted some. Comparisons come with such a look.
@@ -27,9 +27,9 @@ const checkInterval = time.Second
 // work, and does not help where something else removes them or the switch does not keep them.
 const maxCheckInterval = 16 * time.Second
 
-// recheck compares the number of flows in each table with that right after a replay. The agent itself may have changed them meanwhile: then
-// they are replayed needlessly, at most once for each comparison. A comparison finds flows that are too many, too. Flows that are missing it finds
-// at any time.
+// recheck looks for missing flows at any time. For some seconds after a replay it also compares the number of flows in each table with that right
+// after it, which finds flows that are too many. The agent itself may have changed them meanwhile: then they are replayed needlessly, at most once
+// for each comparison.
 type recheck struct {
 	flows roundFlows
 	clock clock.Clock

@@ -87,7 +87,7 @@ func (r *recorder) ReplayFlows(accepted func()) error {
 	if err := r.step("replay"); err != nil {
 		return err
 	}
-	r.setBaseLost(false)
+	r.setMissing(false)
 	accepted()
 	return r.step("evicted")
 }
@@ -101,7 +101,7 @@ func (r *recorder) MissingFlows(context.Context) (missing string, err error) {
 	return "", nil
 }
 
-func (r *recorder) setBaseLost(lost bool) {
+func (r *recorder) setMissing(lost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.missing = lost
@@ -386,7 +386,7 @@ func TestDeletedFlowsAreReplayed(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			require.Empty(t, rec.taken())
-			rec.setBaseLost(true)
+			rec.setMissing(true)
 			time.Sleep(checkInterval)
 			synctest.Wait()
 			require.Equal(t, []string{"replay", "evicted", "gateway"}, rec.taken())
@@ -420,7 +420,7 @@ func TestFlowsThatDoNotStay(t *testing.T) {
 		rec.losing = false
 		rec.mu.Unlock()
 		require.Zero(t, replaysWithin(maxCheckInterval))
-		rec.setBaseLost(true)
+		rec.setMissing(true)
 		require.Equal(t, 1, replaysWithin(checkInterval))
 		cancel()
 		synctest.Wait()
@@ -440,7 +440,7 @@ func TestFlowsDeletedSoonAfterAReplay(t *testing.T) {
 			time.Sleep(after - checkInterval/2)
 			synctest.Wait()
 			before := len(rec.taken())
-			rec.setBaseLost(true)
+			rec.setMissing(true)
 			time.Sleep(checkInterval)
 			synctest.Wait()
 			require.Equal(t, []string{"replay", "evicted", "gateway"}, rec.taken()[before:], after)

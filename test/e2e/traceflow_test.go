@@ -97,7 +97,7 @@ func testTraceflow(t *testing.T, s *suite) {
 		} {
 			name := "fails-" + flow
 			spec := map[string]any{
-				"source": map[string]any{"namespace": namespace, "pod": s.client.PodName}, "timeout": int64(5),
+				"source": map[string]any{"namespace": namespace, "pod": s.client.PodName}, "timeout": int64(12),
 				"destination": map[string]any{"namespace": namespace, "pod": s.server.PodName},
 				"packet":      map[string]any{"ipHeader": map[string]any{"ttl": int64(1), "protocol": map[string]int64{"icmp": 1, "tcp": 6}[flow]}},
 			}

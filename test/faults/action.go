@@ -34,6 +34,7 @@ var actions = map[string]action{
 
 	"node-added-or-removed": toggleThirdNode,
 	"node-readdressed":      readdressThirdNode,
+	"node-other-pods":       changeThirdPodNetwork,
 	"pod-churn":             churnPods,
 	"address-reused":        reuseAddress,
 	"api-away":              disconnectAPI,
@@ -46,6 +47,7 @@ var actions = map[string]action{
 
 	"clock-step":     stepClock,
 	"conntrack-full": fillConntrack,
+	"memory-full":    fillMemory,
 
 	"lose": loseDatagrams,
 	"open": openServers,

@@ -21,35 +21,70 @@ import (
 // thirdNode is a Node that consists only of its object: the agents make routes and flows to it.
 const thirdNode = "node-3"
 
+// thirdPodNetworks are those that the third Node may have.
+var thirdPodNetworks = [2]string{"10.10.200.0/24", "10.10.201.0/24"}
+
 func toggleThirdNode(ctx context.Context, w *world, _ event) error {
-	if w.thirdNode {
+	if w.thirdPods != "" {
 		return w.removeThirdNode(ctx)
 	}
+	return w.addThirdNode(ctx, thirdPodNetworks[0])
+}
+
+func (w *world) addThirdNode(ctx context.Context, pods string) error {
 	_, err := w.Client.CoreV1().Nodes().Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: thirdNode},
-		Spec:       corev1.NodeSpec{PodCIDR: "10.10.200.0/24", PodCIDRs: []string{"10.10.200.0/24"}},
+		Spec:       corev1.NodeSpec{PodCIDR: pods, PodCIDRs: []string{pods}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	w.thirdNode = true
+	w.thirdPods = pods
 	if err := w.addressThirdNode(ctx, 200); err != nil {
 		return err
 	}
-	return w.waitRoutes(ctx, true)
+	return w.waitRoutes(ctx, pods, true)
 }
 
 func (w *world) removeThirdNode(ctx context.Context) error {
-	if err := w.Client.CoreV1().Nodes().Delete(ctx, thirdNode, metav1.DeleteOptions{}); err != nil {
+	pods, err := w.deleteThirdNode(ctx)
+	if err != nil {
 		return err
 	}
-	w.thirdNode = false
-	return w.waitRoutes(ctx, false)
+	return w.waitRoutes(ctx, pods, false)
+}
+
+// deleteThirdNode deletes the object and returns the Pod network that it had.
+func (w *world) deleteThirdNode(ctx context.Context) (pods string, err error) {
+	if err := w.Client.CoreV1().Nodes().Delete(ctx, thirdNode, metav1.DeleteOptions{}); err != nil {
+		return "", err
+	}
+	pods, w.thirdPods = w.thirdPods, ""
+	return pods, nil
+}
+
+// changeThirdPodNetwork gives the third Node another Pod network, after it has been added if there is none. The API allows that only to a new Node of
+// the same name, and agents may see the two as one change.
+func changeThirdPodNetwork(ctx context.Context, w *world, e event) error {
+	if w.thirdPods == "" {
+		if err := toggleThirdNode(ctx, w, e); err != nil {
+			return err
+		}
+	}
+	former, err := w.deleteThirdNode(ctx)
+	if err != nil {
+		return err
+	}
+	next := thirdPodNetworks[0]
+	if former == next {
+		next = thirdPodNetworks[1]
+	}
+	return errors.Join(w.addThirdNode(ctx, next), w.waitRoutes(ctx, former, false))
 }
 
 // readdressThirdNode changes its address, after it has been added if there is none.
 func readdressThirdNode(ctx context.Context, w *world, e event) error {
-	if !w.thirdNode {
+	if w.thirdPods == "" {
 		if err := toggleThirdNode(ctx, w, e); err != nil {
 			return err
 		}
@@ -71,11 +106,11 @@ func (w *world) addressThirdNode(ctx context.Context, lastByte byte) error {
 	return err
 }
 
-// waitRoutes waits until all Nodes have a route to the third one's Pods, or none has.
-func (w *world) waitRoutes(ctx context.Context, want bool) error {
-	return eventually(ctx, fmt.Sprintf("routes to %s: %t", thirdNode, want), func() error {
+// waitRoutes waits until all Nodes have a route to a Pod network of the third one, or none has.
+func (w *world) waitRoutes(ctx context.Context, pods string, want bool) error {
+	return eventually(ctx, fmt.Sprintf("routes to %s of %s: %t", pods, thirdNode, want), func() error {
 		for _, n := range w.Nodes {
-			out, err := n.Exec(ctx, "ip", "route", "show", "10.10.200.0/24")
+			out, err := n.Exec(ctx, "ip", "route", "show", pods)
 			if err != nil {
 				return err
 			}

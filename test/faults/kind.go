@@ -73,6 +73,7 @@ var kinds = []kind{
 	// Nodes, Pods, the control plane.
 	{name: "node-added-or-removed", weight: 2, pause: time.Second, concerns: none},
 	{name: "node-readdressed", weight: 1, pause: time.Second, concerns: none},
+	{name: "node-other-pods", weight: 1, pause: time.Second, concerns: none},
 	{name: "pod-churn", weight: 2, pause: time.Second, concerns: none},
 	{name: "address-reused", weight: 2, pause: time.Second, concerns: none},
 	{name: "api-away", weight: 1, pause: time.Second, length: seconds(1, 15), concerns: none},
@@ -85,6 +86,7 @@ var kinds = []kind{
 	// The machine.
 	{name: "clock-step", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: none},
 	{name: "conntrack-full", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: opening, bound: 10 * time.Second},
+	{name: "memory-full", weight: 1, pause: time.Second, length: seconds(1, 4), concerns: none},
 }
 
 // sabotage are faults that a run must find. They are for the test of the oracle.

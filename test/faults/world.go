@@ -79,7 +79,8 @@ type world struct {
 	upgraded [2]bool
 
 	targetForbidden bool
-	thirdNode       bool
+	// thirdPods is the Pod network of the third Node, "" if there is no such Node.
+	thirdPods string
 	// probed is what events themselves have sent that is forbidden.
 	probed []probed
 	// made counts objects, for their names.
@@ -182,7 +183,7 @@ func (w *world) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var err error
-	if w.thirdNode {
+	if w.thirdPods != "" {
 		err = w.removeThirdNode(ctx)
 	}
 	if closeErr := w.Close(); err == nil {

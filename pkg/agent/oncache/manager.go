@@ -28,6 +28,12 @@ const DefaultPinPath = "/sys/fs/bpf/antrea/oncache"
 // ReasonUnavailable is the problem of a Node that has no fast path until its agent is restarted.
 const ReasonUnavailable problem.Reason = "ONCacheUnavailable"
 
+// PacketMark has the bits of the packet mark that the programs and the pipeline use between them: MARK_OURS of bpf/oncache/consts.h.
+const PacketMark uint32 = 0x3fff3f00
+
+// ReasonPacketMarkShared is the problem of other people's rules that change some of these bits.
+const ReasonPacketMarkShared problem.Reason = "PacketMarkShared"
+
 // ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment, or whose cache does not trust itself.
 const ReasonSuspended problem.Reason = "ONCacheSuspended"
 

@@ -32,15 +32,17 @@ type Reason string
 
 // Kinds of subjects that are not Kubernetes objects.
 const (
-	KindFile = "File"
-	KindPeer = "Peer"
+	KindFile     = "File"
+	KindPeer     = "Peer"
+	KindFirewall = "Firewall"
 )
 
 // Subject is what the problem is about.
 type Subject struct {
 	// Kind is a Kubernetes kind (Node, NetworkPolicy, Pod) or one of the kinds above.
 	Kind string
-	// Namespace is empty for subjects without one. Name is a path for a file, an address for a peer.
+	// Namespace is empty for subjects without one. Name is a path for a file, an address for a peer, iptables or ip6tables for a
+	// firewall.
 	Namespace, Name string
 	// UID is the object's, if known.
 	UID string

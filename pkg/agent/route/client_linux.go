@@ -31,6 +31,8 @@ type Options struct {
 	Sysctls *sysctl.Record
 	// ProxyAll leads connections to Services that come from the Node or from outside to the bridge.
 	ProxyAll bool
+	// ForeignMarks, if set, is told about other people's rules.
+	ForeignMarks ForeignMarks
 	// SyncInterval is the period of Run; 0 means DefaultSyncInterval.
 	SyncInterval time.Duration
 }
@@ -97,6 +99,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 		if err != nil {
 			return nil, err
 		}
+		s.firewall.foreign = options.ForeignMarks
 		c.stacks = append(c.stacks, s)
 	}
 	if !network.IPv4Enabled && !network.IPv6Enabled {

@@ -61,8 +61,24 @@ func TestInitialize(t *testing.T) {
 				}
 				require.Contains(t, once, want)
 			}
-			for _, j := range jumps {
-				require.Contains(t, run(t, "iptables", "-t", j.table, "-S", j.chain), "-j "+j.target())
+			for table, want := range map[string][]string{
+				"raw PREROUTING":  {"-p udp -m udp --dport 6081"},
+				"raw OUTPUT":      {"-p udp -m udp --dport 6081"},
+				"mangle FORWARD":  {"-p udp -m udp --dport 6081"},
+				"mangle OUTPUT":   {"-o antrea-gw0"},
+				"filter INPUT":    {"-p udp -m udp --dport 6081", "-p tcp -m tcp --dport 10350:10351", "-p udp -m udp --dport 10351"},
+				"filter FORWARD":  {""},
+				"filter OUTPUT":   {"-p udp -m udp --dport 6081", "-p tcp -m tcp --sport 10350:10351", "-p udp -m udp --sport 10351", "-p tcp -m tcp --dport 10351", "-p udp -m udp --dport 10351"},
+				"nat POSTROUTING": {""},
+			} {
+				name, chain, _ := strings.Cut(table, " ")
+				var got []string
+				for line := range strings.Lines(run(t, "iptables", "-t", name, "-S", chain)) {
+					if match, jumps := strings.CutSuffix(strings.TrimSpace(line), "-j ANTREA-"+chain); jumps {
+						got = append(got, strings.TrimSpace(strings.TrimPrefix(match, "-A "+chain)))
+					}
+				}
+				require.Equal(t, want, got, table)
 			}
 			require.Contains(t, strings.Split(run(t, "iptables", "-S", "INPUT"), "\n")[1], "ANTREA-INPUT", "accepts before others' drops")
 			require.Contains(t, strings.Split(run(t, "iptables", "-S", "FORWARD"), "\n")[1], "KUBE-FORWARD", "kube-proxy's rules come first")
@@ -78,6 +94,10 @@ func TestInitialize(t *testing.T) {
 			require.Empty(t, cmp.Diff(once, savedRules(t)), "three Initialize calls give the same rules as one")
 
 			run(t, "iptables", "-A", "FORWARD", "-j", "ANTREA-FORWARD")
+			for _, jump := range []string{"-t raw -I PREROUTING", "-t mangle -A OUTPUT", "-I INPUT"} { // of an older agent
+				fields := strings.Fields(jump)
+				run(t, "iptables", append(fields, "-m", "comment", "--comment", "Antrea: jump to own rules", "-j", "ANTREA-"+fields[len(fields)-1])...)
+			}
 			run(t, "iptables", "-t", "nat", "-A", "ANTREA-POSTROUTING", "-j", "RETURN")
 			run(t, "iptables", "-t", "raw", "-F", "OUTPUT")
 			require.NoError(t, c.Initialize())
@@ -134,7 +154,7 @@ func TestRunRepairs(t *testing.T) {
 		}
 	}
 	run(t, "iptables", "-t", "raw", "-F")
-	run(t, "iptables", "-t", "filter", "-D", "FORWARD", "-m", "comment", "--comment", "Antrea: jump to own rules", "-j", "ANTREA-FORWARD")
+	run(t, "iptables", "-t", "filter", "-D", "FORWARD", "-j", "ANTREA-FORWARD")
 	eventually("iptables", func() bool { return slices.Equal(rules, savedRules(t)) })
 
 	link, err := gatewayLink("antrea-gw0")

@@ -37,6 +37,7 @@ type firewall struct {
 	restore, save string
 	tables        []table
 	jumps         []jump
+	foreign       ForeignMarks
 	// lockWait is the constant lockWait, or less in tests.
 	lockWait int
 }
@@ -61,8 +62,8 @@ func newFirewall(f family, p ruleParams) (*firewall, error) {
 	return &firewall{family: f, ipt: ipt, restore: restore, save: save, tables: desiredTables(p), jumps: desiredJumps(p), lockWait: lockWait}, nil
 }
 
-// apply replaces the content of the custom chains in one transaction per table, and then makes sure of exactly one jump to
-// each. Chains come first, so that no jump leads to an unfinished chain. All other rules stay unchanged.
+// apply replaces the content of the custom chains in one transaction per table, and then makes sure of exactly the desired
+// jumps to each. Chains come first, so that no jump leads to an unfinished chain. All other rules stay unchanged.
 func (w *firewall) apply(ctx context.Context) error {
 	if err := w.restoreChains(ctx); err != nil {
 		return err
@@ -71,6 +72,7 @@ func (w *firewall) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.foreign.look(w.family, rules)
 	var errs []error
 	for _, j := range w.jumps {
 		if err := w.ensureJump(j, rules[j.table]); err != nil {
@@ -84,7 +86,8 @@ func (w *firewall) apply(ctx context.Context) error {
 func (w *firewall) removeNodePorts(ctx context.Context, rules []string) error {
 	var chains []string
 	for _, j := range nodePortJumps {
-		if !slices.Contains(w.jumps, j) && slices.ContainsFunc(rules, func(line string) bool { return leadsTo(splitArgs(line), []string{j.target()}) }) {
+		desired := slices.ContainsFunc(w.jumps, func(k jump) bool { return k.table == j.table && k.chain == j.chain })
+		if !desired && slices.ContainsFunc(rules, func(line string) bool { return leadsTo(splitArgs(line), []string{j.target()}) }) {
 			chains = append(chains, j.target())
 		}
 	}
@@ -149,17 +152,20 @@ func runProgram(ctx context.Context, input, program string, args ...string) (std
 	return out.String(), errors.String(), err
 }
 
-func (w *firewall) ensureJump(j jump, listing []string) (err error) {
+func (w *firewall) ensureJump(j jump, listing []string) error {
 	add, remove := jumpChanges(j, listing)
-	if add {
-		err = retryBusy(func() error {
+	if j.first {
+		slices.Reverse(add) // the last one that is inserted comes first
+	}
+	for _, args := range add {
+		err := retryBusy(func() error {
 			if j.first {
-				return w.ipt.Insert(j.table, j.chain, 1, j.args()...)
+				return w.ipt.Insert(j.table, j.chain, 1, args...)
 			}
-			return w.ipt.Append(j.table, j.chain, j.args()...)
+			return w.ipt.Append(j.table, j.chain, args...)
 		})
 		if err != nil {
-			return fmt.Errorf("%s: add to table %s, chain %s the rule %q: %w", w.family.name, j.table, j.chain, strings.Join(j.args(), " "), err)
+			return fmt.Errorf("%s: add to table %s, chain %s the rule %q: %w", w.family.name, j.table, j.chain, strings.Join(args, " "), err)
 		}
 	}
 	for _, args := range remove {

@@ -143,7 +143,7 @@ func TestTunnelOfAnotherFamily(t *testing.T) {
 	require.NoError(t, c.Initialize(), "again")
 	rules := run(t, "iptables-save")
 	require.Contains(t, rules, "-A ANTREA-INPUT -p udp")
-	require.Contains(t, rules, "-A ANTREA-PREROUTING -p udp")
+	require.Contains(t, rules, "-A ANTREA-PREROUTING -d 192.168.77.101/32 -p udp")
 	require.NotContains(t, rules, "MASQUERADE")
 	require.NotContains(t, rules, "antrea-gw0")
 	require.Contains(t, run(t, "ip6tables-save"), "MASQUERADE")

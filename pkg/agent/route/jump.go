@@ -4,57 +4,124 @@
 package route
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// jump leads from a built-in chain to the custom chain.
+// jump leads from a built-in chain to the custom chain, by one rule for each of matches.
 type jump struct {
 	table, chain string
 	// first puts a new jump at the head of the chain: accept rules are useless below a firewall's final REJECT, and so are
 	// drop rules below somebody's ACCEPT. In FORWARD of the filter table and in POSTROUTING jumps are appended, because
 	// packets must meet kube-proxy's rules first (source ranges of LoadBalancers, its own masquerade).
 	first bool
+	// matches are arguments of iptables: every packet that a rule of the custom chain can match meets one of them. The host's
+	// other packets are spared the jump, which takes as long as several comparisons. The most frequent come first. Without any,
+	// nothing leads to the chain.
+	matches [][]string
 }
 
-// jumps are the jump rules, in the order of the tables.
-var jumps = []jump{
-	{table: tableRaw, chain: chainPrerouting, first: true},
-	{table: tableRaw, chain: chainOutput},
-	{table: tableMangle, chain: chainForward, first: true},
-	{table: tableMangle, chain: chainOutput},
-	{table: tableFilter, chain: chainInput, first: true},
-	{table: tableFilter, chain: chainForward},
-	{table: tableFilter, chain: chainOutput, first: true},
-	{table: tableNAT, chain: chainPostrouting},
+// everyPacket are the matches of a jump without condition.
+var everyPacket = [][]string{nil}
+
+// desiredJumps returns the jumps that lead to chains of desiredTables, in the order of the tables. Those to empty chains have
+// no matches.
+func desiredJumps(p ruleParams) []jump {
+	all := []jump{
+		{table: tableRaw, chain: chainPrerouting, first: true, matches: tunnelMatches(p)},
+		{table: tableRaw, chain: chainOutput, matches: tunnelMatches(p)},
+		{table: tableMangle, chain: chainForward, first: true, matches: tunnelMatches(p)},
+		{table: tableMangle, chain: chainOutput, matches: [][]string{{"-o", p.gateway}}},
+		{table: tableFilter, chain: chainInput, first: true, matches: inputMatches(p)},
+		{table: tableFilter, chain: chainForward, matches: everyPacket},
+		{table: tableFilter, chain: chainOutput, first: true, matches: outputMatches(p)},
+		{table: tableNAT, chain: chainPostrouting, matches: everyPacket},
+	}
+	if p.proxyAll() {
+		all = append(all, nodePortJumps...)
+	}
+	tables := desiredTables(p)
+	for i, j := range all {
+		t := tables[slices.IndexFunc(tables, func(t table) bool { return t.name == j.table })]
+		if !slices.ContainsFunc(t.rules, func(r rule) bool { return r.chain == j.target() }) {
+			all[i].matches = nil
+		}
+	}
+	return all
 }
 
 // nodePortJumps are those of proxyAll: before kube-proxy's, so that NodePorts are the agent's while both run.
 var nodePortJumps = []jump{
-	{table: tableNAT, chain: chainPrerouting, first: true},
-	{table: tableNAT, chain: chainOutput, first: true},
+	{table: tableNAT, chain: chainPrerouting, first: true, matches: everyPacket},
+	{table: tableNAT, chain: chainOutput, first: true, matches: everyPacket},
 }
 
-// desiredJumps returns the jumps that lead to chains of desiredTables.
-func desiredJumps(p ruleParams) []jump {
-	if p.proxyAll() {
-		return slices.Concat(jumps, nodePortJumps)
+// tunnelMatches match tunnel packets, and all packets for protocols without ports: iptables-save writes their name or their
+// number, depending on the machine's /etc/protocols.
+func tunnelMatches(p ruleParams) [][]string {
+	if p.tunnelPort == 0 {
+		return everyPacket
 	}
-	return jumps
+	return [][]string{portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)}
+}
+
+// inputMatches match what filterTable accepts or drops in INPUT.
+func inputMatches(p ruleParams) [][]string {
+	if p.tunnelPort == 0 {
+		return everyPacket
+	}
+	return slices.Concat(tunnelMatches(p), rangeMatches("--dport", p.ports.services()))
+}
+
+// outputMatches match what filterTable accepts in OUTPUT.
+func outputMatches(p ruleParams) [][]string {
+	if p.tunnelPort == 0 {
+		return everyPacket
+	}
+	all := p.ports.services()
+	dialled := slices.DeleteFunc(slices.Clone(all), func(s service) bool { return !s.dialled })
+	return slices.Concat(tunnelMatches(p), rangeMatches("--sport", all), rangeMatches("--dport", dialled))
+}
+
+// rangeMatches match the ports of services, and those between them: one comparison for each protocol.
+func rangeMatches(direction string, services []service) (matches [][]string) {
+	for _, protocol := range []string{"tcp", "udp"} {
+		var ports []uint16
+		for _, s := range services {
+			if s.protocol == protocol {
+				ports = append(ports, s.port)
+			}
+		}
+		if len(ports) == 0 {
+			continue
+		}
+		match := portMatch(protocol, direction, slices.Min(ports))
+		if low, high := slices.Min(ports), slices.Max(ports); low < high {
+			match[len(match)-1] = fmt.Sprintf("%d:%d", low, high)
+		}
+		matches = append(matches, match)
+	}
+	return matches
 }
 
 func (j jump) target() string {
 	return chainPrefix + j.chain
 }
 
-func (j jump) args() []string {
-	return []string{"-m", "comment", "--comment", "Antrea: jump to own rules", "-j", j.target()}
+// rules returns the arguments of each of the jump's rules.
+func (j jump) rules() [][]string {
+	var rules [][]string
+	for _, match := range j.matches {
+		rules = append(rules, slices.Concat(match, []string{"-j", j.target()}))
+	}
+	return rules
 }
 
-// jumpChanges compares a chain, as iptables-save lists it, with the one jump that it should have. It returns whether to add
-// the jump, and which rules (arguments after "-A chain", with repetitions) to delete.
-func jumpChanges(j jump, listing []string) (add bool, remove [][]string) {
-	add = true
+// jumpChanges compares a chain, as iptables-save lists it, with the jump's rules that it should have. It returns which rules
+// (arguments after "-A chain", with repetitions) to add, and which to delete.
+func jumpChanges(j jump, listing []string) (add, remove [][]string) {
+	add = j.rules()
 	for _, line := range listing {
 		args := splitArgs(line)
 		if len(args) < 2 || args[0] != "-A" || args[1] != j.chain {
@@ -64,13 +131,18 @@ func jumpChanges(j jump, listing []string) (add bool, remove [][]string) {
 		if i := slices.Index(args, "-j"); i < 0 || i+1 >= len(args) || args[i+1] != j.target() {
 			continue
 		}
-		if add && slices.Equal(args, j.args()) {
-			add = false
+		if i := slices.IndexFunc(add, func(want []string) bool { return sameArgs(want, args) }); i >= 0 {
+			add = slices.Delete(add, i, i+1)
 			continue
 		}
 		remove = append(remove, args)
 	}
 	return add, remove
+}
+
+// sameArgs compares without order, which iptables-save may change.
+func sameArgs(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // rulesByTable parses the output of iptables-save(8): a line *TABLE, then the table's rules as lines of arguments.

@@ -108,7 +108,7 @@ func TestBesideBusyKubeProxy(t *testing.T) {
 					run(t, "iptables", "-w", "60", "-F", "ANTREA-FORWARD")
 					run(t, "iptables", "-w", "60", "-t", "raw", "-F")
 				case 1:
-					run(t, "iptables", "-w", "60", "-t", "nat", "-D", "POSTROUTING", "-m", "comment", "--comment", "Antrea: jump to own rules", "-j", "ANTREA-POSTROUTING")
+					run(t, "iptables", "-w", "60", "-t", "nat", "-D", "POSTROUTING", "-j", "ANTREA-POSTROUTING")
 					run(t, "ip", "route", "flush", "dev", "antrea-gw0", "proto", "boot")
 					run(t, "ip", "route", "flush", "10.10.3.0/24")
 				case 2:

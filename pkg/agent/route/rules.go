@@ -98,22 +98,25 @@ func rawTable(p ruleParams) table {
 	if p.tunnelProtocol == "udp" {
 		tunnel := portMatch("udp", "--dport", p.tunnelPort)
 		toNode := []string{"-m", "addrtype", "--dst-type", "LOCAL", "-j", "DROP"}
+		notrack := []string{"-j", "NOTRACK"}
 		if p.podCIDR.IsValid() {
 			t.add(in, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
 		}
-		// Other Nodes know only these addresses, but not all addresses that a Pod could send to and that its Node
-		// masquerades. The transport address is in the set; comparing it separately costs a fraction of the lookup and
-		// suffices for nearly all packets.
-		var others []string
+		// Nearly all tunnel packets have the transport address. To compare it separately costs a fraction of the lookup in the set,
+		// and of the one in the routing tables by which addrtype finds out that an address is the Node's.
+		var toOthers, fromOthers []string
 		if p.transport.IsValid() {
-			others = []string{"!", "-d", p.transport.String()}
+			transport := p.transport.String()
+			toOthers, fromOthers = []string{"!", "-d", transport}, []string{"!", "-s", transport}
+			t.add(in, "do not track tunnel packets to the transport address", slices.Concat([]string{"-d", transport}, tunnel, notrack)...)
+			t.add(out, "do not track tunnel packets from the transport address", slices.Concat([]string{"-s", transport}, tunnel, notrack)...)
 		}
+		// Other Nodes know only these addresses, but not all addresses that a Pod could send to and that its Node masquerades. The
+		// transport address is in the set.
 		t.add(in, "drop tunnel packets to addresses that no Node sends them to",
-			slices.Concat(others, tunnel, []string{"-m", "set", "!", "--match-set", p.nodeSet, "dst"}, toNode)...)
-		t.add(in, "do not track incoming tunnel packets",
-			append(portMatch("udp", "--dport", p.tunnelPort), "-m", "addrtype", "--dst-type", "LOCAL", "-j", "NOTRACK")...)
-		t.add(out, "do not track outgoing tunnel packets",
-			append(portMatch("udp", "--dport", p.tunnelPort), "-m", "addrtype", "--src-type", "LOCAL", "-j", "NOTRACK")...)
+			slices.Concat(toOthers, tunnel, []string{"-m", "set", "!", "--match-set", p.nodeSet, "dst"}, toNode)...)
+		t.add(in, "do not track incoming tunnel packets", slices.Concat(toOthers, tunnel, []string{"-m", "addrtype", "--dst-type", "LOCAL"}, notrack)...)
+		t.add(out, "do not track outgoing tunnel packets", slices.Concat(fromOthers, tunnel, []string{"-m", "addrtype", "--src-type", "LOCAL"}, notrack)...)
 	}
 	return t
 }

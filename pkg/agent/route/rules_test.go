@@ -8,6 +8,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +28,8 @@ func geneveParams() ruleParams {
 	}
 }
 
-func TestRestoreText(t *testing.T) {
+// everyParams are those of the golden files, by name.
+func everyParams() map[string]ruleParams {
 	allPorts := geneveParams()
 	allPorts.ports = Ports{AgentAPI: 10350, Cluster: 10351, ControllerAPI: 10349, ProxyHealth: 10256}
 	vxlanRandom := geneveParams()
@@ -35,10 +39,16 @@ func TestRestoreText(t *testing.T) {
 	proxyAll.nodePortSet, proxyAll.virtualService, proxyAll.virtualNodePort = "ANTREA-NODEPORT-IP", config.VirtualServiceIPv4, config.VirtualNodePortIPv4
 	gre := geneveParams()
 	gre.tunnelProtocol, gre.tunnelPort = protocolGRE, 0
+	tunnelOnly := geneveParams()
+	tunnelOnly.podCIDR = netip.Prefix{}
 
-	for name, params := range map[string]ruleParams{
-		"geneve": geneveParams(), "geneve-all-ports": allPorts, "vxlan-random-fully": vxlanRandom, "gre": gre, "geneve-proxy-all": proxyAll,
-	} {
+	return map[string]ruleParams{
+		"geneve": geneveParams(), "geneve-all-ports": allPorts, "vxlan-random-fully": vxlanRandom, "gre": gre, "geneve-proxy-all": proxyAll, "geneve-tunnel-only": tunnelOnly,
+	}
+}
+
+func TestRestoreText(t *testing.T) {
+	for name, params := range everyParams() {
 		t.Run(name, func(t *testing.T) {
 			got := restoreText(desiredTables(params))
 			require.Equal(t, got, restoreText(desiredTables(params)), "not deterministic")
@@ -73,28 +83,93 @@ func TestRuleQuoting(t *testing.T) {
 }
 
 func TestJumpChanges(t *testing.T) {
-	j := jump{table: tableFilter, chain: "INPUT"}
-	own := `-A INPUT -m comment --comment "Antrea: jump to own rules" -j ANTREA-INPUT`
-	older := `-A INPUT -m comment --comment "some older text" -j ANTREA-INPUT`
+	tunnel, tcp := []string{"-p", "udp", "-m", "udp", "--dport", "6081"}, []string{"-p", "tcp", "-m", "tcp", "--dport", "10256:10350"}
+	j := jump{table: tableFilter, chain: "INPUT", matches: [][]string{tunnel, tcp}}
+	toOwn := []string{"-j", "ANTREA-INPUT"}
+	wantTunnel, wantTCP := slices.Concat(tunnel, toOwn), slices.Concat(tcp, toOwn)
+	ownTunnel := "-A INPUT -p udp -m udp --dport 6081 -j ANTREA-INPUT"
+	ownTCP := "-A INPUT -p tcp -m tcp --dport 10256:10350 -j ANTREA-INPUT"
 	for name, tc := range map[string]struct {
-		listing    []string
-		wantAdd    bool
-		wantRemove [][]string
+		listing             []string
+		wantAdd, wantRemove [][]string
 	}{
-		"empty chain":       {listing: []string{"-P INPUT ACCEPT"}, wantAdd: true},
-		"present":           {listing: []string{"-P INPUT ACCEPT", own}},
-		"foreign rules":     {listing: []string{"-A INPUT -j KUBE-FIREWALL", "-A INPUT -j ANTREA-INPUT-OTHER", "-A INPUT -s 10.0.0.1/32 -j DROP"}, wantAdd: true},
-		"duplicate":         {listing: []string{own, "-A INPUT -j KUBE-FIREWALL", own, own}, wantRemove: [][]string{j.args(), j.args()}},
-		"other comment":     {listing: []string{older}, wantAdd: true, wantRemove: [][]string{{"-m", "comment", "--comment", "some older text", "-j", "ANTREA-INPUT"}}},
-		"without comment":   {listing: []string{"-A INPUT -j ANTREA-INPUT", own}, wantRemove: [][]string{{"-j", "ANTREA-INPUT"}}},
-		"jump at end of ln": {listing: []string{"-A INPUT -j"}, wantAdd: true},
+		"empty chain":       {listing: []string{"-P INPUT ACCEPT"}, wantAdd: [][]string{wantTunnel, wantTCP}},
+		"present":           {listing: []string{"-P INPUT ACCEPT", ownTCP, ownTunnel}, wantAdd: [][]string{}},
+		"one present":       {listing: []string{ownTCP}, wantAdd: [][]string{wantTunnel}},
+		"other order":       {listing: []string{ownTCP, "-A INPUT -m udp -p udp --dport 6081 -j ANTREA-INPUT"}, wantAdd: [][]string{}},
+		"foreign rules":     {listing: []string{"-A INPUT -j KUBE-FIREWALL", "-A INPUT -j ANTREA-INPUT-OTHER", "-A INPUT -s 10.0.0.1/32 -j DROP"}, wantAdd: [][]string{wantTunnel, wantTCP}},
+		"duplicate":         {listing: []string{ownTunnel, "-A INPUT -j KUBE-FIREWALL", ownTunnel, ownTCP, ownTunnel}, wantAdd: [][]string{}, wantRemove: [][]string{wantTunnel, wantTunnel}},
+		"other port":        {listing: []string{ownTCP, "-A INPUT -p udp -m udp --dport 4789 -j ANTREA-INPUT"}, wantAdd: [][]string{wantTunnel}, wantRemove: [][]string{{"-p", "udp", "-m", "udp", "--dport", "4789", "-j", "ANTREA-INPUT"}}},
+		"older agent":       {listing: []string{`-A INPUT -m comment --comment "Antrea: jump to own rules" -j ANTREA-INPUT`}, wantAdd: [][]string{wantTunnel, wantTCP}, wantRemove: [][]string{{"-m", "comment", "--comment", "Antrea: jump to own rules", "-j", "ANTREA-INPUT"}}},
+		"jump at end of ln": {listing: []string{"-A INPUT -j"}, wantAdd: [][]string{wantTunnel, wantTCP}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			add, remove := jumpChanges(j, tc.listing)
-			require.Equal(t, tc.wantAdd, add)
+			require.Empty(t, cmp.Diff(tc.wantAdd, add))
 			require.Empty(t, cmp.Diff(tc.wantRemove, remove))
 		})
 	}
+	present := []string{"-A FORWARD -o antrea-gw0 -j ANTREA-FORWARD"}
+	add, remove := jumpChanges(jump{table: tableFilter, chain: "FORWARD", matches: everyPacket}, present)
+	require.Equal(t, [][]string{{"-j", "ANTREA-FORWARD"}}, add)
+	require.Equal(t, [][]string{{"-o", "antrea-gw0", "-j", "ANTREA-FORWARD"}}, remove)
+	add, remove = jumpChanges(jump{table: tableFilter, chain: "FORWARD"}, present)
+	require.Empty(t, add, "the chain is empty")
+	require.Equal(t, [][]string{{"-o", "antrea-gw0", "-j", "ANTREA-FORWARD"}}, remove)
+}
+
+// Every rule of a custom chain is behind a jump that each packet takes which the rule matches.
+func TestJumpsLeadToEveryRule(t *testing.T) {
+	for name, params := range everyParams() {
+		t.Run(name, func(t *testing.T) {
+			jumps := desiredJumps(params)
+			for _, table := range desiredTables(params) {
+				for _, r := range table.rules {
+					i := slices.IndexFunc(jumps, func(j jump) bool { return j.table == table.name && j.target() == r.chain })
+					require.GreaterOrEqual(t, i, 0, "no jump to %s of %s", r.chain, table.name)
+					matches := jumps[i].matches
+					require.True(t, slices.ContainsFunc(matches, func(m []string) bool { return implied(t, m, r.args) }),
+						"%s: no jump of %v for all packets of %q", table.name, matches, r)
+				}
+				for _, chain := range table.chains {
+					empty := !slices.ContainsFunc(table.rules, func(r rule) bool { return r.chain == chain })
+					leads := slices.ContainsFunc(jumps, func(j jump) bool { return j.table == table.name && j.target() == chain && len(j.matches) > 0 })
+					require.NotEqual(t, empty, leads, "%s, %s", table.name, chain)
+				}
+			}
+		})
+	}
+}
+
+// implied reports whether every packet that the rule matches is one of match.
+func implied(t *testing.T, match, rule []string) bool {
+	for i := 0; i+1 < len(match); i += 2 {
+		option, value := match[i], match[i+1]
+		at := slices.Index(rule, option)
+		if option == "-m" {
+			continue // selects the module of a protocol, which -p compares
+		}
+		if at < 0 || at > 0 && rule[at-1] == "!" {
+			return false
+		}
+		low, high, isRange := strings.Cut(value, ":")
+		if !isRange {
+			if rule[at+1] != value {
+				return false
+			}
+			continue
+		}
+		var ports [3]int
+		for i, text := range []string{low, rule[at+1], high} {
+			var err error
+			ports[i], err = strconv.Atoi(text)
+			require.NoError(t, err)
+		}
+		if !slices.IsSorted(ports[:]) {
+			return false
+		}
+	}
+	return true
 }
 
 func TestRulesByTable(t *testing.T) {

@@ -36,16 +36,17 @@ func main() {
 	var g guarded
 	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the highest numbers that pass")
 	flag.BoolVar(&g.record, "record", false, "record these numbers instead of checking them")
+	hostsOnly := flag.Bool("hosts-only", false, "measure only between the Nodes, without agents and with them, and print the numbers without saving or checking them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *length, *out, g); err != nil {
+	if err := run(ctx, *length, *hostsOnly, *out, g); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, length time.Duration, out string, g guarded) (err error) {
+func run(ctx context.Context, length time.Duration, hostsOnly bool, out string, g guarded) (err error) {
 	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
@@ -57,13 +58,17 @@ func run(ctx context.Context, length time.Duration, out string, g guarded) (err 
 			err = closing
 		}
 	}()
-	b := &bed{cluster: c, progress: p, length: length}
+	b := &bed{cluster: c, progress: p, length: length, hostsOnly: hostsOnly}
 	if b.profiler, err = newProfiler(os.Getenv("TESTBED_ARTIFACTS")); err != nil {
 		return err
 	}
 	t, err := b.measureAll(ctx)
 	if err != nil {
 		return err
+	}
+	if hostsOnly {
+		fmt.Print(t)
+		return nil
 	}
 	r, err := t.run(started, ".")
 	if err != nil {

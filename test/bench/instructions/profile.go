@@ -44,8 +44,8 @@ const (
 	sharedSegment = "buffers, memory, locks"
 )
 
-// profiled reports which measurements have a profile.
-func profiled(r row, p protocol) bool { return p == tcp && (r == bare || r == overlay || r == oncache) }
+// profiled are the measurements that have a profile, with the name of their table of functions.
+var profiled = map[row]string{bare: "bare", hosted: "hosted", overlay: "off", oncache: "on"}
 
 // profiler counts instructions by function.
 type profiler struct {
@@ -125,10 +125,12 @@ func (f *profiler) profileOnce(ctx context.Context, r row, p protocol, link benc
 		all = append(all, one)
 	}
 	functions := medians(all)
-	if err := writeFunctions(filepath.Join(f.tables, fmt.Sprintf("functions-%s-%s.txt", p, r.state())), functions); err != nil {
+	if err := writeFunctions(filepath.Join(f.tables, fmt.Sprintf("functions-%s-%s.txt", p, profiled[r])), functions); err != nil {
 		return err
 	}
-	f.segments[r.state()] = bySegment(functions)
+	if r != hosted { // the breakdown has no column for it
+		f.segments[r.state()] = bySegment(functions)
+	}
 	sum := 0.0
 	for _, one := range functions {
 		sum += one.instructions

@@ -4,27 +4,35 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
+// agentsRun is the condition of host to host on Nodes with agents.
+const agentsRun = "agents run"
+
 // results converts the table to the benchmark's terms: the workloads in one network for each kind of device, and for each of the other
-// ways. Host to host and the overlay without the cache are the same in both networks; other ways have no host to host.
+// ways. Host to host and the overlay without the cache are the same in both networks; other ways have no host to host. Host to host on
+// Nodes with agents has nothing else.
 func (t *table) results() []result.Result {
 	all := t.resultsOf("veth", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncache})
 	all = append(all, t.resultsOf("netkit", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncacheNetkit})...)
+	all = append(all, t.resultsOf("veth", agentsRun, map[result.State]row{result.Bare: hosted})...)
 	for _, w := range ways {
 		all = append(all, t.resultsOf("veth", w.condition, map[result.State]row{result.Off: w.off, result.On: w.on})...)
 	}
 	return all
 }
 
-// resultsOf makes the results of one network and condition, of the protocols that were measured with the gate on.
+// resultsOf makes the results of one network and condition, of the protocols that were measured in the last of its states.
 func (t *table) resultsOf(network, condition string, rows map[result.State]row) (all []result.Result) {
+	last := slices.Max(slices.Collect(maps.Values(rows)))
 	for _, p := range withConnections {
-		if t[rows[result.On]][p] == 0 {
+		if t[last][p] == 0 {
 			continue
 		}
 		w := p.workload()

@@ -45,9 +45,9 @@ func TestTableOfOtherWays(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	all := table{bare: {30000, 28000, 150000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 0}}
+	all := table{bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 0}}
 	results := all.results()
-	require.Len(t, results, 4)
+	require.Len(t, results, 6)
 	require.Equal(t, "tcp_rr veth flows=1 bytes=14", results[0].Key())
 	require.Equal(t, "udp_rr veth flows=1 bytes=14", results[1].Key())
 	require.Equal(t, "tcp_crr veth flows=1 bytes=1", results[2].Key())
@@ -55,4 +55,7 @@ func TestResults(t *testing.T) {
 	require.Equal(t, map[result.State]result.Samples{
 		result.Bare: {30000}, result.Off: {70000}, result.On: {38000},
 	}, results[3].Metric("instructions").Samples)
+	require.Equal(t, "tcp_rr veth flows=1 bytes=14 (agents run)", results[4].Key())
+	require.Equal(t, "udp_rr veth flows=1 bytes=14 (agents run)", results[5].Key())
+	require.Equal(t, map[result.State]result.Samples{result.Bare: {31000}}, results[5].Metric("instructions").Samples)
 }

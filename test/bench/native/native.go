@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package native is the bed on the running kernel, at full speed and without Open vSwitch. The slow path is the kernel's
-// router and VXLAN device with the netfilter rules of Flannel and kube-proxy. The cache is the product's own manager and
-// eBPF programs, unchanged. Each state has two Nodes of its own, in network namespaces (package nodepair), so that all can
-// be measured in turn without reconfiguration. The first Node has one half of the CPUs, the second Node the other. The
-// uplink hands received packets to the CPUs of the receiving Node, like the interrupt of a NIC.
+// router and VXLAN device with the netfilter rules of Flannel and kube-proxy, and those of the agent that exempt tunnel
+// packets from connection tracking. The cache is the product's own manager and eBPF programs, unchanged. Each state has two
+// Nodes of its own, in network namespaces (package nodepair), so that all can be measured in turn without reconfiguration.
+// The first Node has one half of the CPUs, the second Node the other. The uplink hands received packets to the CPUs of the
+// receiving Node, like the interrupt of a NIC.
 //
 // native.go is the bed, setup.go makes a network in its three states, caches.go starts and controls the caches, cost.go
 // reads the CPU meters.

@@ -58,7 +58,7 @@ func (b *Bed) open(ctx context.Context, n network) (_ *setup, err error) {
 	return s, err
 }
 
-// tune pins a pair's Nodes to their CPUs and gives overlay Nodes the rules of a Kubernetes Node.
+// tune pins a pair's Nodes to their CPUs and gives overlay Nodes the rules of a Kubernetes Node on which the agent runs.
 func (s *setup) tune(pair *nodepair.Pair) error {
 	for i, n := range pair.Nodes {
 		var cpus unix.CPUSet
@@ -83,7 +83,7 @@ func (s *setup) tune(pair *nodepair.Pair) error {
 		if n.Pod == nil {
 			continue
 		}
-		if err := nodepair.Run(n.Host, kubernetesRules(pair.Inner6)); err != nil {
+		if err := nodepair.Run(n.Host, kubernetesRules(pair.Inner6)+untrackedTunnel(pair.Outer6)); err != nil {
 			return err
 		}
 	}
@@ -103,6 +103,13 @@ func kubernetesRules(ipv6 bool) string {
 		FIREWALL -w -A FORWARD -d PODS -j ACCEPT
 		FIREWALL -w -t nat -A POSTROUTING -s PODS -d PODS -j RETURN
 		FIREWALL -w -t nat -A POSTROUTING -s PODS ! -d MULTICAST -j MASQUERADE`)
+}
+
+// untrackedTunnel are the agent's rules that exempt tunnel packets from connection tracking.
+func untrackedTunnel(ipv6 bool) string {
+	return strings.NewReplacer("FIREWALL", nodepair.Firewall(ipv6), "PORT", strconv.Itoa(nodepair.TunnelPort)).Replace(`
+		FIREWALL -w -t raw -A PREROUTING -p udp --dport PORT -m addrtype --dst-type LOCAL -j NOTRACK
+		FIREWALL -w -t raw -A OUTPUT -p udp --dport PORT -m addrtype --src-type LOCAL -j NOTRACK`)
 }
 
 // serviceRule is the rule of kube-proxy that translates connections of Pods to a Service.
@@ -208,7 +215,7 @@ func (s *setup) Describe() (result.Network, error) {
 		Families: version[s.options.Inner6] + " in " + version[s.options.Outer6],
 		Tunnel:   "vxlan/" + strconv.Itoa(nodepair.TunnelPort), PodDevice: "veth", WireDevice: "veth",
 		PodMTU: s.options.PodMTU(), WireMTU: nodepair.WireMTU,
-		SlowPath: "router and VXLAN device of the kernel, netfilter rules of kube-proxy and Flannel",
+		SlowPath: "router and VXLAN device of the kernel, netfilter rules of kube-proxy and Flannel, tunnel packets not tracked",
 		CPUs:     fmt.Sprintf("client's Node: %v, server's Node: %v; receive packet steering on the wire; no idling (soakers)", s.bed.cpus[0], s.bed.cpus[1]),
 	}
 	err := s.pairs[result.On].Nodes[0].Host.Do(func() (err error) {

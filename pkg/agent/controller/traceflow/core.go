@@ -157,7 +157,7 @@ func (c *core) begin(p *plan, now time.Time) []operation {
 		// The tag comes later.
 		flows.Filter = nil
 		if !p.live {
-			const part, whole = 9, 10 // before the controller ends the trace
+			const part, whole = 3, 4 // before the controller, whose time began earlier, ends the trace
 			t.lost = now.Add(p.timeout * part / whole)
 		}
 	}

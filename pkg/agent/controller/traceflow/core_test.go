@@ -133,7 +133,7 @@ func TestLostPacket(t *testing.T) {
 				Tag: 5, Table: tables[0], Seen: tables, FromPod: true, InPort: 11, Frame: frame(t, outline(serverIP, 80)),
 			}))
 		}
-		lost := begun.Add(18 * time.Second)
+		lost := begun.Add(15 * time.Second)
 		require.NotContains(t, kinds(c.tick(lost.Add(-1))), "giveUp")
 		ops := c.tick(lost)
 		require.Equal(t, []string{"giveUp"}, kinds(ops))
