@@ -19,7 +19,7 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, const struct on
 		if (reason == ONC_END)
 			egress_end(skb);
 		else
-			egress_miss(skb, c, reason, gateway);
+			egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
 		return TC_NEXT;
 	}
 	count(ONC_EGRESS, reason);
@@ -88,7 +88,7 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 	enum onc_reason reason = c && c->mode ? ingress(skb, c, &target) : ONC_OFF;
 
 	if (concerns_flow(reason)) {
-		ingress_miss(skb, c, reason);
+		ingress_miss(skb, c, forget_reason(reason, skb->len));
 		return TC_NEXT;
 	}
 	count(ONC_INGRESS, reason);

@@ -85,3 +85,11 @@ static __always_inline bool concerns_flow(enum onc_reason reason)
 {
 	return unlikely(reason >= ONC_NO_ENTRY) && (reason <= ONC_LEASE || reason == ONC_END);
 }
+
+/* forget_reason hides a reason from the verifier, for which any is an unknown number: it would walk what follows once
+ * for each reason. */
+static __always_inline enum onc_reason forget_reason(enum onc_reason reason, __u32 any)
+{
+	asm volatile("%0 ^= %1\n\t%0 ^= %1" : "+r"(reason) : "r"(any));
+	return reason;
+}
