@@ -196,22 +196,6 @@ func testFlowExporter(t *testing.T, s *suite) {
 	})
 }
 
-// missable is how many packets of a direction records may miss: the cache's counters are not atomic, and two CPUs handle packets of the same
-// flow when the Pod's process changes from one to the other (docs/network-flow-visibility.md). Nothing may be counted twice.
-const missable = 3
-
-// allOf tells whether c is what has been counted, except for so few packets.
-func (c carried) allOf(want carried) bool {
-	const largest = 65535
-	for d := range want.Packets {
-		missing := want.Packets[d] - c.Packets[d] // wraps around if there are too many
-		if missing > missable || want.Bytes[d]-c.Bytes[d] > missing*largest {
-			return false
-		}
-	}
-	return true
-}
-
 // requireRecords waits until the records of both Nodes have all packets of the flow, and checks who the records say it is between.
 // The Pod may still acknowledge the end of the connection when this begins.
 func (s *suite) requireRecords(t *testing.T, sinks [2]*flowSink, f flow, counted func() carried) {
@@ -219,7 +203,7 @@ func (s *suite) requireRecords(t *testing.T, sinks [2]*flowSink, f flow, counted
 	for i, sink := range sinks {
 		eventually(t, fmt.Sprintf("all packets of %s in records of Node %d", f, i+1), func() error {
 			want := counted()
-			if got, _, records := sink.of(f.client.Port()); !got.allOf(want) {
+			if got, _, records := sink.of(f.client.Port()); got != want {
 				return notYet(fmt.Sprintf("%d records: %+v; the Pod has counted %+v", records, got, want))
 			}
 			return nil
