@@ -154,12 +154,13 @@ func testFlowExporter(t *testing.T, s *suite) {
 		counted := podCounter(t, s, "udp", f.client.Port())
 		startEcho(t, s.server.Space, s.server.IP)
 		m := s.measure(t)
+		s.openUDP(t, f)
 		ping := runTraffic[report.Ping](t, s.client.Space, 2*execTimeout, "udp-ping", fmt.Sprintf("--from=:%d", f.client.Port()),
 			to(f.dialed().Addr(), f.dialed().Port()), "--rate=1000", "--window=50", "--count="+strconv.Itoa(longUDP))
 		requireNoLoss(t, ping)
 		require.NoError(t, m.fast(t, f))
 		want := counted()
-		require.Equal(t, [2]uint64{uint64(ping.Sent), uint64(ping.Received)}, want.Packets, "the Pod and the tool count the same")
+		require.Equal(t, [2]uint64{uint64(ping.Sent) + 1, uint64(ping.Received) + 1}, want.Packets, "the Pod and the tool count the same, and the first datagram")
 		s.requireRecords(t, sinks, f, counted)
 	})
 	t.Run("TCP", func(t *testing.T) {
@@ -186,6 +187,7 @@ func testFlowExporter(t *testing.T, s *suite) {
 		f := s.flow("UDP", 4403, udpEchoPort)
 		counted := podCounter(t, s, "udp", f.client.Port())
 		startEcho(t, s.server.Space, s.server.IP)
+		s.openUDP(t, f)
 		ping := start(t, s.client.Space, "udp-ping", f.from(), f.to(), "--rate=1000", "--window=50", "--progress=100ms")
 		s.waitFastIfGate(t, f)
 		s.restartAgents(t)
@@ -194,6 +196,13 @@ func testFlowExporter(t *testing.T, s *suite) {
 		requireNoLoss(t, stop[report.Ping](t, ping))
 		s.requireRecords(t, sinks, f, counted)
 	})
+}
+
+// openUDP sends one datagram of the flow, which is answered. When several open a connection, conntrack does not count those that Open
+// vSwitch has in user space when another one has opened it: see "What is not counted" in docs/network-flow-visibility.md.
+func (s *suite) openUDP(t *testing.T, f flow) {
+	t.Helper()
+	requireNoLoss(t, runTraffic[report.Ping](t, s.client.Space, execTimeout, "udp-ping", f.from(), f.to(), "--rate=1000", "--count=1"))
 }
 
 // requireRecords waits until the records of both Nodes have all packets of the flow, and checks who the records say it is between.

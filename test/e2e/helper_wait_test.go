@@ -15,7 +15,7 @@ import (
 )
 
 // patience is the time limit for anything that happens at once on a machine that is not emulated.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // eventually waits until condition returns nil.
 func eventually(t *testing.T, what string, condition func() error) {

@@ -20,6 +20,8 @@ import (
 	"github.com/vishvananda/netlink"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 )
 
 // shippedConflist is the CNI configuration of the manifest.
@@ -101,7 +103,7 @@ func TestChainedPlugins(t *testing.T) {
 
 	require.NoError(t, cni.DelNetworkList(t.Context(), list, runtime))
 	h.requireNothing(p)
-	links, err := netlink.LinkList()
+	links, err := rtnl.Links()
 	require.NoError(t, err)
 	for _, l := range links {
 		require.NotEqual(t, "ifb", l.Type(), "%s is left", l.Attrs().Name)

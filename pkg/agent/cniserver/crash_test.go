@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/pkg/agent/rtnl"
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
 )
 
@@ -155,7 +156,7 @@ func (s *scene) state() []string {
 	for ip, owner := range s.leaseOwners() {
 		say("lease of %s: %s", strings.ReplaceAll(owner, "\r\n", " "), addressOf(netip.MustParseAddr(ip)))
 	}
-	links, err := netlink.LinkList()
+	links, err := rtnl.Links()
 	require.NoError(s.t, err)
 	for _, link := range links {
 		if strings.HasPrefix(link.Attrs().Name, s.prefix) {
@@ -172,9 +173,9 @@ func (s *scene) state() []string {
 			if err != nil {
 				return
 			}
-			addrs, err := netlink.AddrList(link, netlink.FAMILY_V4)
+			addrs, err := rtnl.Dump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V4) })
 			require.NoError(s.t, err)
-			routes, err := netlink.RouteList(link, netlink.FAMILY_V4)
+			routes, err := rtnl.Dump(func() ([]netlink.Route, error) { return netlink.RouteList(link, netlink.FAMILY_V4) })
 			require.NoError(s.t, err)
 			for _, a := range addrs {
 				ip, _ := netip.AddrFromSlice(a.IP.To4())

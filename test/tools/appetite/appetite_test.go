@@ -37,3 +37,15 @@ func TestBounded(t *testing.T) {
 		})
 	}
 }
+
+// Other goroutines of the test allocate, too, but not each time.
+func TestBoundedIgnoresWhatOthersAllocateOnce(t *testing.T) {
+	r, calls := &recorder{TB: t}, 0
+	Bounded(r, 4, 8, func() {
+		if calls++; calls == 1 {
+			sink = make([]byte, 8<<20)
+		}
+	})
+	require.False(t, r.failed)
+	require.Equal(t, 2, calls)
+}

@@ -35,24 +35,17 @@ func (d *Datapath) DeleteFlow(protocol uint8, client, dialed, server netip.AddrP
 	return errors.Join(errs...)
 }
 
-// deleteEntry removes one entry and says whether it was there. The programs' counts are the caller's business.
+// deleteEntry removes one entry and says whether it was there. The programs' counts are the caller's business. Reading and removing it
+// are one operation (bpf_map_lookup_and_delete_elem): what passes between two would not be counted.
 func (d *Datapath) deleteEntry(m object.FlowMap, e ends) (found bool, err error) {
-	done, err := d.removing(m, e)
+	f, err := d.entry(m, e, (*ebpf.Map).LookupAndDelete)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("delete the entry from %v to %v: %w", e.source, e.destination, err)
 	}
-	if m >= object.Egress6 {
-		err = d.objectOf(m).Delete(e.key6())
-	} else {
-		err = d.objectOf(m).Delete(e.key4())
-	}
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
+	if f == nil {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("delete the entry from %v to %v of map %v: %w", e.source, e.destination, d.objectOf(m), err)
-	}
-	done()
+	d.reportRemoved(f)
 	return true, nil
 }
 

@@ -150,21 +150,40 @@ func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
 
 // Flow returns one entry of the cache, or nil if there is none.
 func (d *Datapath) Flow(direction Direction, protocol uint8, source, destination netip.AddrPort) (*Flow, error) {
+	return d.entry(flowMapOf(direction, source, destination), ends{source, destination, protocol}, (*ebpf.Map).Lookup)
+}
+
+func flowMapOf(direction Direction, source, destination netip.AddrPort) object.FlowMap {
+	egress, four := direction == DirectionEgress, source.Addr().Is4() && destination.Addr().Is4()
+	switch {
+	case egress && four:
+		return object.Egress4
+	case egress:
+		return object.Egress6
+	case four:
+		return object.Ingress4
+	}
+	return object.Ingress6
+}
+
+// mapRead is Lookup or LookupAndDelete of a map.
+type mapRead func(m *ebpf.Map, key, value any) error
+
+// entry returns what read makes of one entry, or nil if there is none.
+func (d *Datapath) entry(m object.FlowMap, e ends, read mapRead) (*Flow, error) {
 	now, err := d.now()
 	if err != nil {
 		return nil, err
 	}
-	e := ends{source, destination, protocol}
-	four := source.Addr().Is4() && destination.Addr().Is4()
-	switch egress := direction == DirectionEgress; {
-	case egress && four:
-		return lookUp(d.objects.EgressFlows4, e.key4(), func(v object.BpfOncEgress4) Flow { return d.egressFlow(now, e, egress6(v)) })
-	case egress:
-		return lookUp(d.objects.EgressFlows6, e.key6(), func(v object.BpfOncEgress) Flow { return d.egressFlow(now, e, v) })
-	case four:
-		return lookUp(d.objects.IngressFlows4, e.key4(), func(v object.BpfOncIngress4) Flow { return d.ingressFlow(now, e, ingress6(v)) })
+	switch m {
+	case object.Egress4:
+		return readFlow(d.objectOf(m), e.key4(), read, func(v object.BpfOncEgress4) Flow { return d.egressFlow(now, e, egress6(v)) })
+	case object.Ingress4:
+		return readFlow(d.objectOf(m), e.key4(), read, func(v object.BpfOncIngress4) Flow { return d.ingressFlow(now, e, ingress6(v)) })
+	case object.Egress6:
+		return readFlow(d.objectOf(m), e.key6(), read, func(v object.BpfOncEgress) Flow { return d.egressFlow(now, e, v) })
 	}
-	return lookUp(d.objects.IngressFlows6, e.key6(), func(v object.BpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
+	return readFlow(d.objectOf(m), e.key6(), read, func(v object.BpfOncIngress) Flow { return d.ingressFlow(now, e, v) })
 }
 
 // Opposite returns the entry of the other direction of the flow's connection, or nil if there is none.
@@ -200,12 +219,12 @@ func (e ends) translated(to object.BpfOncTranslation) netip.AddrPort {
 	return netip.AddrPortFrom(object.Addr6(to.Addr), object.Port(to.Port))
 }
 
-func lookUp[V any](m *ebpf.Map, key any, flow func(V) Flow) (*Flow, error) {
+func readFlow[V any](m *ebpf.Map, key any, read mapRead, flow func(V) Flow) (*Flow, error) {
 	var value V
-	if err := m.Lookup(key, &value); errors.Is(err, ebpf.ErrKeyNotExist) {
+	if err := read(m, key, &value); errors.Is(err, ebpf.ErrKeyNotExist) {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("read map %v: %w", m, err)
+		return nil, fmt.Errorf("read an entry of map %v: %w", m, err)
 	}
 	f := flow(value)
 	return &f, nil

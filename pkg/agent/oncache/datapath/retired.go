@@ -49,22 +49,12 @@ func parseRetired(sample []byte) (r Retired, err error) {
 // OnRemoved makes the agent's own removals of entries known to report, too. Call it before entries are removed, or while none are.
 func (d *Datapath) OnRemoved(report func(Retired)) { d.removed.Store(&report) }
 
-// removing returns what tells OnRemoved's function of an entry that is about to be removed.
-func (d *Datapath) removing(m object.FlowMap, e ends) (done func(), err error) {
+// reportRemoved tells OnRemoved's function of an entry that the agent has removed.
+func (d *Datapath) reportRemoved(f *Flow) {
 	report := d.removed.Load()
-	if report == nil {
-		return func() {}, nil
-	}
-	direction := DirectionEgress
-	if m == object.Ingress4 || m == object.Ingress6 {
-		direction = DirectionIngress
-	}
-	f, err := d.Flow(direction, e.protocol, e.source, e.destination)
-	if err != nil || f == nil || f.Packets == 0 {
-		return func() {}, err
+	if report == nil || f.Packets == 0 {
+		return
 	}
 	source, destination := f.Sent()
-	return func() {
-		(*report)(Retired{source, destination, f.Protocol, f.Direction, f.Packets, f.Bytes, f.Created})
-	}, nil
+	(*report)(Retired{source, destination, f.Protocol, f.Direction, f.Packets, f.Bytes, f.Created})
 }
