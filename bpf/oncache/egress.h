@@ -81,8 +81,10 @@ static __noinline void egress_end(struct __sk_buff *skb)
 	struct onc_endpoint *ep;
 	struct packet p = {};
 
-	if (!reread_egress(skb, &p))
+	if (!reread_egress(skb, &p)) {
+		stamp_egress(skb);
 		return;
+	}
 	from = endpoint_behind(skb->ifindex);
 	to = receiver_of(&p);
 	ep = from ? get_endpoint(*from) : NULL;
@@ -149,13 +151,15 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 	enum onc_program direction = ONC_EGRESS; /* which one the packet has, between Nodes */
 	bool fresh = reason == ONC_NO_ENTRY, translated;
 	struct onc_endpoint *ep, *neighbor;
+	__u32 slot;
 
 	translated = !fresh && egress_known(skb, c, p, reason == ONC_LEASE);
 	if (!from)
 		return ONC_NO_ENDPOINT;
-	ep = get_endpoint(*from);
+	slot = *(const volatile __u32 *)from; /* once: another Pod may get the element */
+	ep = get_endpoint(slot);
 	if (!translated && node_of_destination(p) < 0 && !to_service(p)) {
-		neighbor = ep && !gateway ? neighbor_of(skb, ep, *from, to) : NULL;
+		neighbor = ep && !gateway ? neighbor_of(skb, ep, slot, to) : NULL;
 		if (!neighbor)
 			return ONC_NOT_REMOTE;
 		if (!between(skb, ep, neighbor))
@@ -168,20 +172,22 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 		not_routed(p);
 	}
 	if (ep && (!fresh || (sent_by(p, ep) && worth_learning(p, direction, skb->len - L2_LEN))))
-		issue(skb, ONC_EGRESS, p, *from);
+		issue(skb, ONC_EGRESS, p, slot);
 	return reason;
 }
 
-/* egress_miss deals with a packet that is not a hit for the given reason: a ticket, perhaps, the count, and its stamp.
- */
+/* egress_miss deals with a packet that is not a hit for the given reason: a ticket, perhaps, the count, and its stamp,
+ * without which it could match a kernel flow that is older than a change. */
 static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason,
 				   bool gateway)
 {
 	const __u32 *from, *to;
 	struct packet p = {};
 
-	if (!reread_egress(skb, &p))
+	if (!reread_egress(skb, &p)) {
+		stamp_egress(skb);
 		return;
+	}
 	from = endpoint_behind(skb->ifindex);
 	to = receiver_of(&p);
 	count(ONC_EGRESS, egress_ticket(skb, c, &p, reason, gateway, from, to));

@@ -157,8 +157,10 @@ static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_cont
 	enum onc_reason other;
 	struct outer o = {};
 
-	if (!reread_ingress(skb, &o, &p))
+	if (!reread_ingress(skb, &o, &p)) {
+		stamp_ingress(skb);
 		return;
+	}
 	if (reason == ONC_END) {
 		/* Only the Node that owns the address may end its flows. */
 		if (ingress_owner(&p, &o, &other) >= 0)

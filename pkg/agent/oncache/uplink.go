@@ -57,7 +57,7 @@ func (k *uplinkKeeper) evictAll() {
 }
 
 // watch evicts everything when the kernel's path to the other Nodes changes: the cached headers were made for the old one.
-// Open vSwitch is not involved: its tunnel asks the kernel for each packet.
+// Open vSwitch is not involved: its tunnel device asks the kernel whether the route of each packet still holds.
 func (k *uplinkKeeper) watch(stopCh <-chan struct{}) {
 	for {
 		err := recovery.Call(boundaryName, recovery.Part("ONCache uplink"), func() error { return k.watchOnce(stopCh) })
