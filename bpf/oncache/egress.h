@@ -81,10 +81,8 @@ static __noinline void egress_end(struct __sk_buff *skb)
 	struct onc_endpoint *ep;
 	struct packet p = {};
 
-	if (!reread_egress(skb, &p)) {
-		stamp_egress(skb);
-		return;
-	}
+	if (!reread_egress(skb, &p))
+		return; /* never: the packet was parsed in the same run */
 	from = endpoint_behind(skb->ifindex);
 	to = receiver_of(&p);
 	ep = from ? get_endpoint(*from) : NULL;
@@ -176,18 +174,16 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 	return reason;
 }
 
-/* egress_miss deals with a packet that is not a hit for the given reason: a ticket, perhaps, the count, and its stamp,
- * without which it could match a kernel flow that is older than a change. */
+/* egress_miss deals with a packet that is not a hit for the given reason: a ticket, perhaps, the count, and its stamp.
+ */
 static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason,
 				   bool gateway)
 {
 	const __u32 *from, *to;
 	struct packet p = {};
 
-	if (!reread_egress(skb, &p)) {
-		stamp_egress(skb);
-		return;
-	}
+	if (!reread_egress(skb, &p))
+		return; /* never: the packet was parsed in the same run */
 	from = endpoint_behind(skb->ifindex);
 	to = receiver_of(&p);
 	count(ONC_EGRESS, egress_ticket(skb, c, &p, reason, gateway, from, to));

@@ -157,10 +157,8 @@ static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_cont
 	enum onc_reason other;
 	struct outer o = {};
 
-	if (!reread_ingress(skb, &o, &p)) {
-		stamp_ingress(skb);
-		return;
-	}
+	if (!reread_ingress(skb, &o, &p))
+		return; /* never: the packet was parsed in the same run */
 	if (reason == ONC_END) {
 		/* Only the Node that owns the address may end its flows. */
 		if (ingress_owner(&p, &o, &other) >= 0)
