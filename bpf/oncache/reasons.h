@@ -7,6 +7,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "consts.h"
+
 enum onc_reason {
 	/* The packet took the fast path. */
 	ONC_HIT,
