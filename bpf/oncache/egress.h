@@ -15,6 +15,7 @@
 #include "parse.h"
 #include "seen.h"
 #include "share.h"
+#include "stamp.h"
 #include "template.h"
 #include "ticket.h"
 #include "translation.h"
@@ -67,26 +68,28 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
 
-/* egress_owner: the packet comes from the interface of the Pod that owns its source address. */
-static __always_inline bool egress_owner(struct __sk_buff *skb, const struct packet *p)
+/* reread_egress is reread for a packet as the Pod sends it. */
+static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *p)
 {
-	__s64 slot = endpoint_of(skb->ifindex);
-	struct onc_endpoint *ep = slot < 0 ? NULL : get_endpoint(slot);
-
-	return ep && sent_by(p, ep);
+	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
 }
 
-/* egress_end ends the flow. Only the Pod that owns the address may do so. */
-static __noinline enum onc_reason egress_end(struct __sk_buff *skb)
+/* egress_end ends the flow, counts and stamps the packet. Only the Pod that owns the address may end it. */
+static __noinline void egress_end(struct __sk_buff *skb)
 {
+	const __u32 *from, *to;
+	struct onc_endpoint *ep;
 	struct packet p = {};
-	enum onc_reason reason = read_egress_again(skb, &p);
 
-	if (reason)
-		return reason;
-	if (p.syn_fin_rst && egress_owner(skb, &p))
-		end_by_egress(&p);
-	return ONC_TCP_FLAGS;
+	if (!reread_egress(skb, &p))
+		return; /* never: the packet was parsed in the same run */
+	from = endpoint_behind(skb->ifindex);
+	to = receiver_of(&p);
+	ep = from ? get_endpoint(*from) : NULL;
+	if (ep && sent_by(&p, ep))
+		end_by_egress(&p, to);
+	set_stamp(skb, from, to);
+	count(ONC_EGRESS, ONC_TCP_FLAGS);
 }
 
 /* known_answer finds the other direction of the packet's flow, which has entry f. */
@@ -135,44 +138,56 @@ static __always_inline bool egress_known(struct __sk_buff *skb, const struct onc
 	return f && f->to.port;
 }
 
-/* egress_miss lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node, perhaps
+/* egress_ticket lets Egress-Init learn from this packet if it goes from an announced Pod to a remote Node, perhaps
  * through a Service, and Ingress-Init if it goes to another announced Pod of this Node. Of a flow without an entry,
  * only the owner of the source address gets a ticket, and only if the flow is worth learning. The Service of one with
- * an entry may be gone. */
-static __noinline enum onc_reason egress_miss(struct __sk_buff *skb, const struct onc_control *c,
-					      enum onc_reason reason, bool gateway)
+ * an entry may be gone. from and to are the slots of the local Pods that the packet is from and to, or NULL. */
+static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, const struct onc_control *c,
+						     struct packet *p, enum onc_reason reason, bool gateway,
+						     const __u32 *from, const __u32 *to)
 {
 	enum onc_program direction = ONC_EGRESS; /* which one the packet has, between Nodes */
-	bool fresh = reason == ONC_NO_ENTRY;
-	struct onc_endpoint *ep, *to;
-	struct packet p = {};
-	enum onc_reason other = read_egress_again(skb, &p);
-	bool translated;
-	__s64 slot;
+	bool fresh = reason == ONC_NO_ENTRY, translated;
+	struct onc_endpoint *ep, *neighbor;
+	__u32 slot;
 
-	if (other)
-		return other;
-	translated = !fresh && egress_known(skb, c, &p, reason == ONC_LEASE);
-	slot = endpoint_of(skb->ifindex);
-	if (slot < 0)
+	translated = !fresh && egress_known(skb, c, p, reason == ONC_LEASE);
+	if (!from)
 		return ONC_NO_ENDPOINT;
+	slot = *(const volatile __u32 *)from; /* once: another Pod may get the element */
 	ep = get_endpoint(slot);
-	if (!translated && node_of_destination(&p) < 0 && !to_service(&p)) {
-		to = ep && !gateway ? neighbor_of(skb, &p, ep, slot) : NULL;
-		if (!to)
+	if (!translated && node_of_destination(p) < 0 && !to_service(p)) {
+		neighbor = ep && !gateway ? neighbor_of(skb, ep, slot, to) : NULL;
+		if (!neighbor)
 			return ONC_NOT_REMOTE;
-		if (!between(skb, ep, to))
+		if (!between(skb, ep, neighbor))
 			return reason;
 		direction = ONC_INGRESS; /* the other one is in the egress map */
 	}
 	if (gateway) {
 		if (!own_socket(skb))
 			return ONC_NO_ENDPOINT;
-		not_routed(&p);
+		not_routed(p);
 	}
-	if (ep && (!fresh || (sent_by(&p, ep) && worth_learning(&p, direction, skb->len - L2_LEN))))
-		issue(skb, ONC_EGRESS, &p, slot);
+	if (ep && (!fresh || (sent_by(p, ep) && worth_learning(p, direction, skb->len - L2_LEN))))
+		issue(skb, ONC_EGRESS, p, slot);
 	return reason;
+}
+
+/* egress_miss deals with a packet that is not a hit for the given reason: a ticket, perhaps, the count, and its stamp.
+ */
+static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason,
+				   bool gateway)
+{
+	const __u32 *from, *to;
+	struct packet p = {};
+
+	if (!reread_egress(skb, &p))
+		return; /* never: the packet was parsed in the same run */
+	from = endpoint_behind(skb->ifindex);
+	to = receiver_of(&p);
+	count(ONC_EGRESS, egress_ticket(skb, c, &p, reason, gateway, from, to));
+	set_stamp(skb, from, to);
 }
 
 static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
@@ -189,7 +204,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (unlikely(reason))
 		return reason;
 	if (unlikely(p.syn_fin_rst))
-		return egress_end(skb);
+		return because(ONC_END);
 	if (gateway && foreign_mark(skb))
 		return because(ONC_NO_ENDPOINT);
 	f = egress_of(&p, ipv6);
@@ -197,7 +212,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (unlikely(reason || !f || !node)) {
 		if (!gateway && f && !node)
 			reason = ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
-		return wants_ticket(reason) ? egress_miss(skb, c, reason, gateway) : reason;
+		return reason;
 	}
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))

@@ -29,10 +29,11 @@ static __always_inline void end_local(const struct packet *p)
 		delete_egress(p, other);
 }
 
-/* end_by_egress forgets both directions of a connection that opens or closes with the packet out, which a Pod sends. In
- * a connection to a Service, the entry of this direction tells the key of the other one. If it is gone, the other one
- * ends by the Endpoint's own FIN or RST, or with its lease. */
-static __always_inline void end_by_egress(const struct packet *out)
+/* end_by_egress forgets both directions of a connection that opens or closes with the packet out, which a Pod sends.
+ * to_neighbor: its destination is the address of a Pod of this Node. In a connection to a Service, the entry of this
+ * direction tells the key of the other one. If it is gone, the other one ends by the Endpoint's own FIN or RST, or with
+ * its lease. */
+static __always_inline void end_by_egress(const struct packet *out, bool to_neighbor)
 {
 	struct packet in = {.ipv6 = out->ipv6};
 	struct onc_egress *egress;
@@ -46,8 +47,12 @@ static __always_inline void end_by_egress(const struct packet *out)
 		in.key4 = answer4(&out->key4, egress ? translated_end(&egress->to) : ONC_EGRESS,
 				  egress ? &egress->to : NULL);
 	}
+	/* Before end_both, after which the entry may be another flow's. */
+	if (egress && is_local(&egress->v))
+		to_neighbor = true;
 	end_both(out, egress, &in, find_ingress(&in));
-	end_local(&in);
+	if (to_neighbor)
+		end_local(&in);
 }
 
 /* end_by_ingress does the same for a packet that arrives. */

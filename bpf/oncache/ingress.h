@@ -15,6 +15,7 @@
 #include "parse.h"
 #include "seen.h"
 #include "share.h"
+#include "stamp.h"
 #include "ticket.h"
 #include "translation.h"
 #include "tunnel.h"
@@ -133,35 +134,45 @@ static __always_inline void ingress_probes(struct __sk_buff *skb, const struct o
 	}
 }
 
-/* ingress_miss handles a packet that is not a hit: it ends the flow or issues a ticket. It parses the packet again, so
- * that hits need not keep state for that case. */
-static __noinline enum onc_reason ingress_miss(struct __sk_buff *skb, const struct onc_control *c,
-					       enum onc_reason reason)
+/* reread_ingress is reread for a packet in the tunnel, and its outer source. */
+static __always_inline bool reread_ingress(struct __sk_buff *skb, struct outer *o, struct packet *p)
+{
+	void *data;
+
+	if (!reread_outer(skb, o))
+		return false;
+	data = start(skb);
+	if (data + o->len > end(skb))
+		return false;
+	return ether_type(data + o->len) == ether_type_of(true) ? reread(skb, o->len, true, p)
+								: reread(skb, o->len, false, p);
+}
+
+/* ingress_miss deals with a packet that is not a hit: it ends the flow or issues a ticket, counts and stamps the
+ * packet.
+ */
+static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason)
 {
 	struct packet p = {};
 	enum onc_reason other;
-	struct outer o;
-	__be16 inner;
+	struct outer o = {};
 
-	if (skb->protocol == ether_type_of(true))
-		other = read_outer(skb, c, true, &o, &inner);
-	else
-		other = read_outer(skb, c, false, &o, &inner);
-	if (other)
-		return other;
-	other = parse_type(skb, o.len, inner, &p);
-	if (other)
-		return other;
-	if (p.syn_fin_rst) {
+	if (!reread_ingress(skb, &o, &p))
+		return; /* never: the packet was parsed in the same run */
+	if (reason == ONC_END) {
 		/* Only the Node that owns the address may end its flows. */
 		if (ingress_owner(&p, &o, &other) >= 0)
 			end_by_ingress(&p);
-		return ONC_TCP_FLAGS;
+		reason = ONC_TCP_FLAGS;
+	} else {
+		if (reason == ONC_LEASE)
+			ingress_probes(skb, c, &p, &o);
+		other = ingress_ticket(skb, &p, &o, reason == ONC_NO_ENTRY);
+		if (other)
+			reason = other;
 	}
-	if (reason == ONC_LEASE)
-		ingress_probes(skb, c, &p, &o);
-	other = ingress_ticket(skb, &p, &o, reason == ONC_NO_ENTRY);
-	return other ? other : reason;
+	count(ONC_INGRESS, reason);
+	set_stamp(skb, NULL, receiver_of(&p));
 }
 
 static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, const struct onc_control *c,
@@ -178,11 +189,11 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	if (unlikely(reason))
 		return reason;
 	if (unlikely(p.syn_fin_rst))
-		return ingress_miss(skb, c, ONC_TCP_FLAGS);
+		return because(ONC_END);
 	f = ingress_of(&p, ipv6);
 	reason = ingress_condition(skb, c, &p, o, f, target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f))
-		return wants_ticket(reason) ? ingress_miss(skb, c, reason) : reason;
+		return reason;
 	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;

@@ -174,16 +174,13 @@ static __noinline enum onc_reason egress_local6(struct __sk_buff *skb, struct on
 	return egress_local(skb, f, true);
 }
 
-/* neighbor_of finds the announced Pod of this Node, other than from in slot, to which the packet is addressed. What
- * goes to the gateway, as nearly everything else does, is to be routed: a lookup is saved. */
-static __always_inline struct onc_endpoint *neighbor_of(const struct __sk_buff *skb, const struct packet *p,
-							const struct onc_endpoint *from, __u32 slot)
+/* neighbor_of returns the announced Pod of this Node in slot *to, if there is one and it is another one than from in
+ * slot. What goes to the gateway is to be routed. */
+static __always_inline struct onc_endpoint *neighbor_of(const struct __sk_buff *skb, const struct onc_endpoint *from,
+							__u32 slot, const __u32 *to)
 {
-	const __u32 *to;
-
 	if (has_macs(skb, from->gateway_mac, from->mac))
 		return NULL;
-	to = endpoint_to(skb, L2_LEN, p->ipv6);
 	return to && *to != slot ? get_endpoint(*to) : NULL;
 }
 

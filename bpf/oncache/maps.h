@@ -193,10 +193,16 @@ static __always_inline struct onc_node *get_node(__u32 slot)
 	return bpf_map_lookup_elem(&nodes, &slot);
 }
 
+/* endpoint_behind finds the slot of the Pod behind ifindex. */
+static __always_inline const __u32 *endpoint_behind(__u32 ifindex)
+{
+	return bpf_map_lookup_elem(&endpoint_slots, &ifindex);
+}
+
 /* endpoint_of returns the slot of the Pod behind ifindex, or -1. */
 static __always_inline __s64 endpoint_of(__u32 ifindex)
 {
-	__u32 *slot = bpf_map_lookup_elem(&endpoint_slots, &ifindex);
+	const __u32 *slot = endpoint_behind(ifindex);
 
 	return slot ? (__s64)*slot : -1;
 }

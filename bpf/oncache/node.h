@@ -61,11 +61,17 @@ static __always_inline __s64 node_of_destination(const struct packet *p)
 	return p->ipv6 ? node_of6(p->key6.daddr) : node_of4(p->key4.daddr);
 }
 
-/* is_pod: the destination is in the Pod network of a remote Node, or an announced Pod's. */
-static __always_inline bool is_pod(const struct packet *p)
+/* receiver_of finds the slot of the local Pod to which the packet is addressed. */
+static __always_inline const __u32 *receiver_of(const struct packet *p)
 {
 	struct onc_address key = {};
 
 	destination_of(p, &key);
-	return node_of_destination(p) >= 0 || bpf_map_lookup_elem(&endpoint_ips, &key);
+	return bpf_map_lookup_elem(&endpoint_ips, &key);
+}
+
+/* is_pod: the destination is in the Pod network of a remote Node, or an announced Pod's. */
+static __always_inline bool is_pod(const struct packet *p)
+{
+	return node_of_destination(p) >= 0 || receiver_of(p);
 }

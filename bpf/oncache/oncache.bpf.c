@@ -12,8 +12,16 @@
 #include "stamp.h"
 
 /* egress_verdict counts a packet that goes from a Pod or the gateway to Open vSwitch, and decides where it goes. */
-static __always_inline int egress_verdict(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason)
+static __always_inline int egress_verdict(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason,
+					  bool gateway)
 {
+	if (concerns_flow(reason)) {
+		if (reason == ONC_END)
+			egress_end(skb);
+		else
+			egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
+		return TC_NEXT;
+	}
 	count(ONC_EGRESS, reason);
 	if (reason == ONC_HIT && c)
 		return bpf_redirect(c->uplink_ifindex, 0);
@@ -31,18 +39,16 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, const struct on
 SEC("tc") int oncache_egress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
-	enum onc_reason reason = c && c->mode ? egress(skb, c, false) : ONC_OFF;
 
-	return egress_verdict(skb, c, reason);
+	return egress_verdict(skb, c, c && c->mode ? egress(skb, c, false) : ONC_OFF, false);
 }
 
 /* Egress hook of the gateway's interface: what the host's own stack sends to Pods. */
 SEC("tc") int oncache_gateway_egress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
-	enum onc_reason reason = c && c->mode ? egress(skb, c, true) : ONC_OFF;
 
-	return egress_verdict(skb, c, reason);
+	return egress_verdict(skb, c, c && c->mode ? egress(skb, c, true) : ONC_OFF, true);
 }
 
 /* Egress hook of the uplink. Packets of the fast path have no ticket and leave at the first test. */
@@ -59,6 +65,21 @@ SEC("tc") int oncache_egress_init(struct __sk_buff *skb)
 	return TC_NEXT;
 }
 
+/* Egress hook of the tunnel device. The kernel looks up the route of every packet that has a mark, and keeps it for the
+ * others. Nothing is learned from a packet without a ticket, so it needs no epoch. */
+SEC("tc") int oncache_tunnel(struct __sk_buff *skb)
+{
+	struct onc_control *c;
+	__u32 mark = skb->mark;
+
+	if (mark & MARK_TICKET_MASK || !(mark & MARK_EPOCH_MASK))
+		return TC_NEXT;
+	c = get_control();
+	if (c && c->mode)
+		skb->mark = mark & ~MARK_EPOCH_MASK;
+	return TC_NEXT;
+}
+
 /* Ingress hook of the uplink. */
 SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 {
@@ -66,6 +87,10 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 	struct target target = {};
 	enum onc_reason reason = c && c->mode ? ingress(skb, c, &target) : ONC_OFF;
 
+	if (concerns_flow(reason)) {
+		ingress_miss(skb, c, forget_reason(reason, skb->len));
+		return TC_NEXT;
+	}
 	count(ONC_INGRESS, reason);
 	if (reason == ONC_HIT) {
 		if (unlikely(target.gateway))

@@ -70,6 +70,27 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 	}
 }
 
+/* reread_outer reads where a packet came from that outer_condition has accepted in the same run: o->tos is left out. o
+ * must be empty. */
+static __always_inline bool reread_outer(struct __sk_buff *skb, struct outer *o)
+{
+	void *ip = start(skb) + L2_LEN, *limit = end(skb);
+
+	if (skb->protocol == ether_type_of(true)) {
+		if (ip + IP6_LEN > limit)
+			return false;
+		o->ipv6 = true;
+		o->len = OUTER6_LEN;
+		__builtin_memcpy(o->src6, &((struct ipv6hdr *)ip)->saddr, 16);
+		return true;
+	}
+	if (ip + IP4_LEN > limit)
+		return false;
+	o->len = OUTER4_LEN;
+	o->src4 = ((struct iphdr *)ip)->saddr;
+	return true;
+}
+
 /* is_source: the outer source is the Node's transport address. */
 static __always_inline bool is_source(const struct outer *o, const struct onc_node *node)
 {

@@ -67,6 +67,52 @@ static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 		bpf_skb_pull_data(skb, skb->len < want ? skb->len : want);
 }
 
+static __always_inline void read_tcp(const struct tcphdr *tcp, struct packet *p, __be16 *sport, __be16 *dport)
+{
+	p->headers_len += tcp->doff * 4;
+	*sport = tcp->source;
+	*dport = tcp->dest;
+	p->l4 = tcp->seq;
+	p->ack = tcp->ack_seq;
+	p->flags = tcp_flag_word(tcp);
+	p->syn_fin_rst = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+}
+
+static __always_inline void read_udp(const struct udphdr *udp, const void *limit, struct packet *p, __be16 *sport,
+				     __be16 *dport)
+{
+	p->headers_len += UDP_LEN;
+	p->udp = true;
+	*sport = udp->source;
+	*dport = udp->dest;
+	/* Not the checksum: Open vSwitch completes it when it passes the first packets to user space. */
+	p->l4 = (__u32)udp->len << 16;
+	if ((void *)(udp + 1) + sizeof(__u32) <= limit)
+		p->l4 ^= *(__u32 *)(udp + 1);
+}
+
+static __always_inline void read_ip4(const struct iphdr *ip, struct packet *p)
+{
+	p->key4 = (struct onc_flow4){.saddr = ip->saddr, .daddr = ip->daddr, .proto = ip->protocol};
+	p->id = ip->id;
+	p->ttl = ip->ttl;
+	p->tos = ip->tos;
+	p->headers_len = IP4_LEN;
+}
+
+static __always_inline void read_ip6(const struct ipv6hdr *ip, struct packet *p)
+{
+	__u32 first = bpf_ntohl(*(__be32 *)ip);
+
+	p->key6 = (struct onc_flow6){.proto = ip->nexthdr};
+	__builtin_memcpy(p->key6.saddr, &ip->saddr, 16);
+	__builtin_memcpy(p->key6.daddr, &ip->daddr, 16);
+	p->id = first & 0xfffff;
+	p->ttl = ip->hop_limit;
+	p->tos = first >> 20;
+	p->headers_len = IP6_LEN;
+}
+
 /* parse_l4 reads the TCP or UDP header at offset off, which must fill the rest of the frame. */
 static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off, __u8 proto, struct packet *p,
 						__be16 *sport, __be16 *dport)
@@ -78,13 +124,7 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 
 		if ((void *)(tcp + 1) > limit || tcp->doff < 5 || off + tcp->doff * 4 > skb->len)
 			return because(ONC_MALFORMED);
-		p->headers_len += tcp->doff * 4;
-		*sport = tcp->source;
-		*dport = tcp->dest;
-		p->l4 = tcp->seq;
-		p->ack = tcp->ack_seq;
-		p->flags = tcp_flag_word(tcp);
-		p->syn_fin_rst = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+		read_tcp(tcp, p, sport, dport);
 		/* To conntrack, a segment without ACK that opens or resets nothing is invalid. */
 		return p->syn_fin_rst || p->flags & TCP_FLAG_ACK ? ONC_OK : because(ONC_TCP_FLAGS);
 	}
@@ -93,14 +133,7 @@ static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off
 
 		if ((void *)(udp + 1) > limit || bpf_ntohs(udp->len) + off != skb->len)
 			return because(ONC_MALFORMED);
-		p->headers_len += UDP_LEN;
-		p->udp = true;
-		*sport = udp->source;
-		*dport = udp->dest;
-		/* Not the checksum: Open vSwitch completes it when it passes the first packets to user space. */
-		p->l4 = (__u32)udp->len << 16;
-		if ((void *)(udp + 1) + sizeof(__u32) <= limit)
-			p->l4 ^= *(__u32 *)(udp + 1);
+		read_udp(udp, limit, p, sport, dport);
 		return ONC_OK;
 	}
 	return because(ONC_PROTOCOL);
@@ -120,11 +153,7 @@ static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, 
 		return because(ONC_FRAGMENT);
 	if (bpf_ntohs(ip->tot_len) + off != skb->len)
 		return because(ONC_MALFORMED);
-	p->key4 = (struct onc_flow4){.saddr = ip->saddr, .daddr = ip->daddr, .proto = ip->protocol};
-	p->id = ip->id;
-	p->ttl = ip->ttl;
-	p->tos = ip->tos;
-	p->headers_len = IP4_LEN;
+	read_ip4(ip, p);
 	reason = parse_l4(skb, off + IP4_LEN, ip->protocol, p, &p->key4.sport, &p->key4.dport);
 	/* As every router does (RFC 1812, section 5.2.2), and conntrack. */
 	return reason || ip4_intact(ip) ? reason : because(ONC_MALFORMED);
@@ -133,7 +162,6 @@ static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, 
 static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, struct packet *p)
 {
 	struct ipv6hdr *ip = start(skb) + off;
-	__u32 first;
 
 	if ((void *)(ip + 1) > end(skb) || ip->version != 6)
 		return because(ONC_MALFORMED);
@@ -149,14 +177,7 @@ static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, 
 	case IPPROTO_AH:
 		return because(ONC_IP_OPTIONS);
 	}
-	first = bpf_ntohl(*(__be32 *)ip);
-	p->key6 = (struct onc_flow6){.proto = ip->nexthdr};
-	__builtin_memcpy(p->key6.saddr, &ip->saddr, 16);
-	__builtin_memcpy(p->key6.daddr, &ip->daddr, 16);
-	p->id = first & 0xfffff;
-	p->ttl = ip->hop_limit;
-	p->tos = first >> 20;
-	p->headers_len = IP6_LEN;
+	read_ip6(ip, p);
 	return parse_l4(skb, off + IP6_LEN, ip->nexthdr, p, &p->key6.sport, &p->key6.dport);
 }
 
@@ -200,12 +221,40 @@ static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool i
 	return parse(skb, L2_LEN, ipv6, p);
 }
 
-/* read_egress_again parses the packet a second time if it is not a hit, so that hits need not keep state for that case.
- * It starts with an empty packet: Linux 6.1 refuses programs that could read fields which the other IP version would
- * have written. */
-static __always_inline enum onc_reason read_egress_again(struct __sk_buff *skb, struct packet *p)
+/* reread_l4 reads the TCP or UDP header that parse_l4 has accepted. */
+static __always_inline bool reread_l4(struct __sk_buff *skb, __u32 off, __u8 proto, struct packet *p, __be16 *sport,
+				      __be16 *dport)
 {
-	if (skb->protocol == ether_type_of(true))
-		return read_egress(skb, true, p);
-	return read_egress(skb, false, p);
+	void *l4 = start(skb) + off, *limit = end(skb);
+
+	if (proto == IPPROTO_TCP) {
+		if (l4 + TCP_LEN > limit)
+			return false;
+		read_tcp(l4, p, sport, dport);
+	} else {
+		if (l4 + UDP_LEN > limit)
+			return false;
+		read_udp(l4, limit, p, sport, dport);
+	}
+	return true;
+}
+
+/* reread reads a packet that parse has accepted in the same run, so that hits need not keep state for the case that
+ * they are none. It checks nothing but the bounds, for the verifier. p must be empty: Linux 6.1 refuses programs that
+ * could read fields which the other IP version would have written. */
+static __always_inline bool reread(struct __sk_buff *skb, __u32 off, bool ipv6, struct packet *p)
+{
+	void *ip = start(skb) + off, *limit = end(skb);
+
+	p->ipv6 = ipv6;
+	if (ipv6) {
+		if (ip + IP6_LEN > limit)
+			return false;
+		read_ip6(ip, p);
+		return reread_l4(skb, off + IP6_LEN, p->key6.proto, p, &p->key6.sport, &p->key6.dport);
+	}
+	if (ip + IP4_LEN > limit)
+		return false;
+	read_ip4(ip, p);
+	return reread_l4(skb, off + IP4_LEN, p->key4.proto, p, &p->key4.sport, &p->key4.dport);
 }

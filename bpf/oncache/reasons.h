@@ -7,6 +7,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "consts.h"
+
 enum onc_reason {
 	/* The packet took the fast path. */
 	ONC_HIT,
@@ -64,6 +66,9 @@ enum onc_reason {
  * in a condition. Only the code that has forwarded the packet returns ONC_HIT. */
 #define ONC_OK ONC_HIT
 
+/* Stands for ONC_TCP_FLAGS in a packet that opens or ends a connection. It is not counted. */
+#define ONC_END ONC_REASONS
+
 enum onc_program { ONC_EGRESS, ONC_EGRESS_INIT, ONC_INGRESS, ONC_INGRESS_INIT, ONC_PROGRAMS };
 
 /* because returns its argument after a failed test. Without it clang loads the reason before each test, in case the
@@ -76,8 +81,17 @@ static __always_inline enum onc_reason because(enum onc_reason reason)
 	return reason;
 }
 
-/* wants_ticket: Open vSwitch's verdict on this packet would be new information. */
-static __always_inline bool wants_ticket(enum onc_reason reason)
+/* concerns_flow: the packet is to be looked at again, because it ends its flow or may get a ticket. Hits need one
+ * comparison. */
+static __always_inline bool concerns_flow(enum onc_reason reason)
 {
-	return reason >= ONC_NO_ENTRY && reason <= ONC_LEASE;
+	return unlikely(reason >= ONC_NO_ENTRY) && (reason <= ONC_LEASE || reason == ONC_END);
+}
+
+/* forget_reason hides a reason from the verifier, for which any is an unknown number: it would walk what follows once
+ * for each reason. */
+static __always_inline enum onc_reason forget_reason(enum onc_reason reason, __u32 any)
+{
+	asm volatile("%0 ^= %1\n\t%0 ^= %1" : "+r"(reason) : "r"(any));
+	return reason;
 }

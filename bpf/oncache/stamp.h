@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "maps.h"
+#include "node.h"
 #include "parse.h"
 
 /* later returns the later of two numbers, which wrap around. */
@@ -41,12 +42,20 @@ static __always_inline const __u32 *endpoint_to(const struct __sk_buff *skb, __u
 	return bpf_map_lookup_elem(&endpoint_ips, &key);
 }
 
+/* set_stamp marks a packet. from and to are the slots of the local Pods that it is from and to, or NULL. */
+static __always_inline void set_stamp(struct __sk_buff *skb, const __u32 *from, const __u32 *to)
+{
+	__u32 to_number = changed_at(to, 0), number = changed_at(from, to_number);
+
+	if (to)
+		number = later(number, to_number);
+	skb->mark = (skb->mark & ~MARK_EPOCH_MASK) | MARK_STAMP | (number & STAMP_NUMBER_MASK) << MARK_EPOCH_SHIFT;
+}
+
 /* stamp marks an IP packet whose Ethernet header, including at most one VLAN tag, ends at offset off. from is the slot
  * of the Pod that sends it. Only the content of the frame counts, not what its sender has declared to the kernel. */
 static __always_inline void stamp(struct __sk_buff *skb, const __u32 *from, __u32 off)
 {
-	__u32 number, to;
-	const __u32 *slot;
 	__be16 type;
 
 	if (bpf_skb_load_bytes(skb, off - sizeof(type), &type, sizeof(type)))
@@ -58,12 +67,7 @@ static __always_inline void stamp(struct __sk_buff *skb, const __u32 *from, __u3
 	}
 	if (type != ether_type_of(false) && type != ether_type_of(true))
 		return;
-	slot = endpoint_to(skb, off, type == ether_type_of(true));
-	to = changed_at(slot, 0);
-	number = changed_at(from, to);
-	if (slot)
-		number = later(number, to);
-	skb->mark = (skb->mark & ~MARK_EPOCH_MASK) | MARK_STAMP | (number & STAMP_NUMBER_MASK) << MARK_EPOCH_SHIFT;
+	set_stamp(skb, from, endpoint_to(skb, off, type == ether_type_of(true)));
 }
 
 /* stamp_egress stamps a packet that a Pod sends. */

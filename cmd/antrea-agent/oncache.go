@@ -63,6 +63,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		IPv6:              network.IPv6Enabled,
 		Mode:              mode,
 		TunnelType:        string(network.TunnelType),
+		TunnelDevice:      oncache.TunnelDevice(string(network.TunnelType), network.TunnelPort),
 		TunnelPort:        network.TunnelPort,
 		TunnelCsum:        network.TunnelCsum,
 		Mirrored:          func() (func(string) bool, error) { return oncache.Mirrored(n.bridge, config.DefaultTunPortName) },

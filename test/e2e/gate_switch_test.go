@@ -5,7 +5,9 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -30,6 +32,7 @@ func testGateSwitch(t *testing.T, s *suite) {
 	require.NotEmpty(t, loadedPrograms(t), "the test looks for the wrong name")
 	for _, n := range s.Nodes {
 		require.NoError(t, n.Do(func() error { return exists(pinDirectory) }))
+		s.waitTunnelProgram(t, n)
 	}
 
 	s.setGate(t, false)
@@ -51,6 +54,27 @@ func testGateSwitch(t *testing.T, s *suite) {
 	r.requireFlowing(t)
 	r.waitFastIfGate(t)
 	r.end(t, 0)
+}
+
+// waitTunnelProgram waits until a program of the cache is attached to the Node's tunnel device.
+func (s *suite) waitTunnelProgram(t *testing.T, n *cluster.Node) {
+	t.Helper()
+	eventually(t, "a program on "+s.tunnelDevice()+" of "+n.Name, func() error {
+		return n.Do(func() error {
+			device, err := net.InterfaceByName(s.tunnelDevice())
+			if err != nil {
+				return err
+			}
+			found, err := link.QueryPrograms(link.QueryOptions{Target: device.Index, Attach: ebpf.AttachTCXEgress})
+			if err != nil {
+				return err
+			}
+			if len(found.Programs) != 1 {
+				return notYet(fmt.Sprintf("there are %d", len(found.Programs)))
+			}
+			return nil
+		})
+	})
 }
 
 // setGate restarts all agents with the gate on or off.

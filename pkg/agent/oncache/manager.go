@@ -62,6 +62,8 @@ type Config struct {
 	TunnelType string
 	TunnelPort uint16
 	TunnelCsum bool
+	// TunnelDevice is the name of the kernel's device for the tunnel.
+	TunnelDevice string
 	// Mirrored returns a function that reports whether a mirror of Open vSwitch copies an interface's packets; nil for
 	// none.
 	Mirrored func() (func(interfaceName string) bool, error)
@@ -187,7 +189,7 @@ func (m *Manager) start() error {
 	m.store.Subscribe(m.pods.changed)
 	// The gateway comes first, so that it has a slot however many Pods there are.
 	wanted := m.pods.begin(m.dp, m.table, append(m.config.gateway(), m.store.Pods()...))
-	if err := m.detachExcept(append(wanted, uplink.IfIndex)); err != nil {
+	if err := m.detachExcept(append(wanted, uplink.IfIndex, m.uplink.tunnel.ifIndex)); err != nil {
 		return err
 	}
 	if err := m.dp.Commit(); err != nil {

@@ -34,6 +34,7 @@ type uplinkKeeper struct {
 	// dp is set before begin; uplink is what the programs were told last.
 	dp     *datapath.Datapath
 	uplink datapath.Uplink
+	tunnel tunnelKeeper
 }
 
 func newUplinkKeeper(config *Config) *uplinkKeeper {
@@ -45,6 +46,7 @@ func newUplinkKeeper(config *Config) *uplinkKeeper {
 // begin describes the uplink to the datapath and attaches to it. It sets no mode.
 func (k *uplinkKeeper) begin(dp *datapath.Datapath, uplink datapath.Uplink) error {
 	k.dp, k.uplink = dp, uplink
+	k.tunnel.keep(dp, k.config.TunnelDevice)
 	return dp.Attach(uplink.IfIndex, datapath.RoleUplink)
 }
 
@@ -55,7 +57,7 @@ func (k *uplinkKeeper) evictAll() {
 }
 
 // watch evicts everything when the kernel's path to the other Nodes changes: the cached headers were made for the old one.
-// Open vSwitch is not involved: its tunnel asks the kernel for each packet.
+// Open vSwitch is not involved: its tunnel device asks the kernel whether the route of each packet still holds.
 func (k *uplinkKeeper) watch(stopCh <-chan struct{}) {
 	for {
 		err := recovery.Call(boundaryName, recovery.Part("ONCache uplink"), func() error { return k.watchOnce(stopCh) })

@@ -111,6 +111,7 @@ func (w *uplinkWatch) maintain() (why string) {
 	if why = w.review(); why == "" {
 		w.keeper.maintainNodes()
 	}
+	w.keeper.tunnel.keep(w.keeper.dp, w.keeper.config.TunnelDevice)
 	return why
 }
 

@@ -25,7 +25,7 @@ const (
 // podRuns is the number of runs between Pods, of which the lower quartile is used. Each run has ports of its own. In about one of ten, in
 // every state, a round trip takes some 3,000 instructions more, or up to 14 % with UDP in Open vSwitch; beside other programs it is more of
 // them. None takes fewer. Otherwise runs differ by less than 1 %.
-var podRuns = [protocolCount]int{tcp: 5, udp: 7}
+var podRuns = [protocolCount]int{tcp: 5, udp: 7, crr: 5}
 
 // bed is the cluster for the measurements.
 type bed struct {
@@ -35,6 +35,8 @@ type bed struct {
 	profiler *profiler
 	// hostsOnly leaves out everything between Pods.
 	hostsOnly bool
+	// quick leaves out connections, hosts on Nodes with agents, and the other ways.
+	quick bool
 }
 
 func (b *bed) measureAll(ctx context.Context) (*table, error) {
@@ -45,14 +47,20 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 		return nil, err
 	}
 	// A Node without an agent has no netfilter rules and no conntrack; the fast path bypasses those that an agent makes.
-	if err := b.measure(ctx, t, bare, hosts); err != nil {
+	columns := withConnections
+	if b.quick {
+		columns = protocols
+	}
+	if err := b.measure(ctx, t, bare, hosts, columns); err != nil {
 		return nil, err
 	}
 	if err := b.cluster.StartAgents(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.measure(ctx, t, hosted, hosts); err != nil {
-		return nil, err
+	if !b.quick {
+		if err := b.measure(ctx, t, hosted, hosts, protocols); err != nil {
+			return nil, err
+		}
 	}
 	if b.hostsOnly {
 		return t, nil
@@ -61,15 +69,17 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.measure(ctx, t, overlay, pods); err != nil {
+	if err := b.measure(ctx, t, overlay, pods, columns); err != nil {
 		return nil, err
 	}
-	others, err := b.makeOtherWays(ctx, pods)
-	if err != nil {
-		return nil, err
+	var others []benchbed.Link
+	if !b.quick {
+		if others, err = b.makeOtherWays(ctx, pods); err != nil {
+			return nil, err
+		}
 	}
 	for way, link := range others {
-		if err := b.measure(ctx, t, ways[way].off, link); err != nil {
+		if err := b.measure(ctx, t, ways[way].off, link, protocols); err != nil {
 			return nil, err
 		}
 	}
@@ -78,6 +88,11 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	}
 	if err := b.measureFast(ctx, t, oncache, pods); err != nil {
 		return t, err
+	}
+	if !b.quick {
+		if err := b.measureOne(ctx, t, oncache, crr, pods); err != nil {
+			return t, err
+		}
 	}
 	for way, link := range others {
 		if err := b.measureWay(ctx, t, ways[way], link); err != nil {
@@ -118,7 +133,7 @@ func (b *bed) measureWay(ctx context.Context, t *table, w way, link benchbed.Lin
 	if err != nil {
 		return err
 	}
-	if err := b.measure(ctx, t, w.on, link); err != nil {
+	if err := b.measure(ctx, t, w.on, link, protocols); err != nil {
 		return err
 	}
 	after, err := b.hits(ctx)
@@ -159,9 +174,9 @@ func (b *bed) configure(ctx context.Context, change map[string]any) error {
 	})
 }
 
-// measure fills in one row.
-func (b *bed) measure(ctx context.Context, t *table, r row, link benchbed.Link) error {
-	for _, p := range protocols {
+// measure fills in these columns of one row.
+func (b *bed) measure(ctx context.Context, t *table, r row, link benchbed.Link, columns []protocol) error {
+	for _, p := range columns {
 		if err := b.measureOne(ctx, t, r, p, link); err != nil {
 			return err
 		}

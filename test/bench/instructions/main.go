@@ -37,16 +37,17 @@ func main() {
 	flag.StringVar(&g.path, "bands", "test/bench/bands.json", "file of the highest numbers that pass")
 	flag.BoolVar(&g.record, "record", false, "record these numbers instead of checking them")
 	hostsOnly := flag.Bool("hosts-only", false, "measure only between the Nodes, without agents and with them, and print the numbers without saving or checking them")
+	quick := flag.Bool("quick", false, "measure only what has bands: round trips between the Nodes and between Pods of two Nodes, with veth and netkit devices")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *length, *hostsOnly, *out, g); err != nil {
+	if err := run(ctx, *length, *hostsOnly, *quick, *out, g); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, length time.Duration, hostsOnly bool, out string, g guarded) (err error) {
+func run(ctx context.Context, length time.Duration, hostsOnly, quick bool, out string, g guarded) (err error) {
 	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
@@ -58,7 +59,7 @@ func run(ctx context.Context, length time.Duration, hostsOnly bool, out string, 
 			err = closing
 		}
 	}()
-	b := &bed{cluster: c, progress: p, length: length, hostsOnly: hostsOnly}
+	b := &bed{cluster: c, progress: p, length: length, hostsOnly: hostsOnly, quick: quick}
 	if b.profiler, err = newProfiler(os.Getenv("TESTBED_ARTIFACTS")); err != nil {
 		return err
 	}

@@ -17,21 +17,29 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/machine"
 )
 
-// protocol is a transport protocol.
+// protocol is a transport protocol, whose requests are all of one flow; or crr, TCP with a connection for each request.
 type protocol int
 
 const (
 	tcp protocol = iota
 	udp
+	crr
 	protocolCount
 )
 
-var protocols = []protocol{tcp, udp}
+// protocols are those with one flow. They are measured in every row, crr between Nodes and between Pods with veth devices.
+var protocols, withConnections = []protocol{tcp, udp}, []protocol{tcp, udp, crr}
 
-func (p protocol) String() string { return [...]string{"tcp", "udp"}[p] }
+// traffic is the program test/tools/traffic.
+const traffic = "bin/traffic"
 
-// workload is the benchmark's request/response with one flow.
+func (p protocol) String() string { return [...]string{"tcp", "udp", "crr"}[p] }
+
+// workload is the benchmark's request/response, with one flow, or with a connection for each request.
 func (p protocol) workload() workload.Workload {
+	if p == crr {
+		return workload.Connections(workload.Machine{Traffic: traffic})
+	}
 	all := workload.Cluster()
 	return all[slices.IndexFunc(all, func(w workload.Workload) bool { return w.Name == p.String()+"_rr" })]
 }
@@ -57,9 +65,9 @@ func roundTrip(ctx context.Context, p protocol, link benchbed.Link, state result
 	return 0, fmt.Errorf("%s has no median", p.workload().Name)
 }
 
-// startServers starts a server for each protocol; they end with the space.
+// startServers starts the servers of all workloads; they end with the space.
 func startServers(link benchbed.Link, state result.State) error {
-	for _, p := range protocols {
+	for _, p := range withConnections {
 		servers, err := p.workload().Servers(link, state)
 		if err != nil {
 			return err

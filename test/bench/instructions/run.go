@@ -15,7 +15,7 @@ import (
 // agentsRun is the condition of host to host on Nodes with agents.
 const agentsRun = "agents run"
 
-// results converts the table to the benchmark's terms: two workloads in one network for each kind of device, and for each of the other
+// results converts the table to the benchmark's terms: the workloads in one network for each kind of device, and for each of the other
 // ways. Host to host and the overlay without the cache are the same in both networks; other ways have no host to host. Host to host on
 // Nodes with agents has nothing else.
 func (t *table) results() []result.Result {
@@ -31,7 +31,7 @@ func (t *table) results() []result.Result {
 // resultsOf makes the results of one network and condition, of the protocols that were measured in the last of its states.
 func (t *table) resultsOf(network, condition string, rows map[result.State]row) (all []result.Result) {
 	last := slices.Max(slices.Collect(maps.Values(rows)))
-	for _, p := range protocols {
+	for _, p := range withConnections {
 		if t[last][p] == 0 {
 			continue
 		}

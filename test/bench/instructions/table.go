@@ -63,7 +63,7 @@ var ways = []way{
 	{"Node to Pod", fromNodeOff, fromNodeOn, true},
 }
 
-// table has instructions per round trip, 0 where nothing was measured.
+// table has instructions per round trip, or per connection with one request; 0 where nothing was measured.
 type table [rowCount][protocolCount]uint64
 
 // removed returns the fraction of the overlay's overhead that a row removes.
@@ -79,18 +79,22 @@ func (t *table) removed(r row, p protocol) float64 {
 func (t *table) String() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "instructions per round trip\tTCP\tUDP\tremoved: TCP\tUDP\t")
+	fmt.Fprintln(w, "instructions per round trip\tTCP\tUDP\tremoved: TCP\tUDP\tper connection\t")
 	for r := range rowCount {
 		if t[r][tcp] == 0 {
 			continue
 		}
-		removed := [protocolCount]string{"-", "-"}
+		removed := [...]string{tcp: "-", udp: "-"}
 		if r == oncache || r == oncacheNetkit {
 			for _, p := range protocols {
 				removed[p] = fmt.Sprintf("%.1f %%", 100*t.removed(r, p))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t\n", r, t[r][tcp], t[r][udp], removed[tcp], removed[udp])
+		connection := "-"
+		if n := t[r][crr]; n != 0 {
+			connection = fmt.Sprint(n)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t\n", r, t[r][tcp], t[r][udp], removed[tcp], removed[udp], connection)
 	}
 	w.Flush()
 	text.WriteString("cost:")
@@ -98,6 +102,9 @@ func (t *table) String() string {
 		fmt.Fprintf(&text, " %s bare=%d overlay=%d oncache=%d removed=%.1f%%", p, t[bare][p], t[overlay][p], t[oncache][p], 100*t.removed(oncache, p))
 	}
 	text.WriteString("\n")
+	if t[oncache][crr] != 0 {
+		fmt.Fprintf(&text, "cost: a connection for each request, gate on: %s of gate off\n", t.ratio(oncache, overlay, crr))
+	}
 	for _, w := range ways {
 		if t[w.on][tcp] == 0 {
 			continue

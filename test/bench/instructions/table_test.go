@@ -12,14 +12,15 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	all := table{bare: {30000, 28000}, hosted: {33000, 31000}, overlay: {70000, 68000}, oncache: {40000, 32000}, oncacheNetkit: {38000, 30000}}
-	require.Equal(t, `  instructions per round trip    TCP    UDP  removed: TCP     UDP
-                 host to host  30000  28000             -       -
-     host to host, agent runs  33000  31000             -       -
-         Pod to Pod, gate off  70000  68000             -       -
-          Pod to Pod, gate on  40000  32000        75.0 %  90.0 %
-  Pod to Pod, gate on, netkit  38000  30000        80.0 %  95.0 %
+	all := table{bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 30000}}
+	require.Equal(t, `  instructions per round trip    TCP    UDP  removed: TCP     UDP  per connection
+                 host to host  30000  28000             -       -          150000
+     host to host, agent runs  33000  31000             -       -               -
+         Pod to Pod, gate off  70000  68000             -       -          400000
+          Pod to Pod, gate on  40000  32000        75.0 %  90.0 %          410000
+  Pod to Pod, gate on, netkit  38000  30000        80.0 %  95.0 %               -
 cost: tcp bare=30000 overlay=70000 oncache=40000 removed=75.0% udp bare=28000 overlay=68000 oncache=32000 removed=90.0%
+cost: a connection for each request, gate on: 1.025 of gate off
 `, all.String())
 }
 
@@ -27,7 +28,7 @@ cost: tcp bare=30000 overlay=70000 oncache=40000 removed=75.0% udp bare=28000 ov
 func TestTableOfOtherWays(t *testing.T) {
 	all := table{oncache: {40000, 32000}, serviceOff: {80000, 70000}, serviceOn: {41000, 32000}, fromNodeOff: {60000, 50000}, fromNodeOn: {60600, 50000}}
 	text := all.String()
-	require.Contains(t, text, " ClusterIP, gate on  41000  32000             -      -\n")
+	require.Contains(t, text, " ClusterIP, gate on  41000  32000             -      -               -\n")
 	require.Contains(t, text, "cost: ClusterIP, gate on: tcp 0.512 of gate off, 1.025 of Pod to Pod (+1000) udp 0.457 of gate off, 1.000 of Pod to Pod (+0)\n")
 	require.Contains(t, text, "cost: Node to Pod, gate on: tcp 1.010 of gate off, 1.515 of Pod to Pod (+20600)")
 	require.NotContains(t, text, "same Node", "it was not measured")
@@ -44,16 +45,17 @@ func TestTableOfOtherWays(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	all := table{bare: {30000, 28000}, hosted: {33000, 31000}, overlay: {70000, 68000}, oncache: {40000, 32000}, oncacheNetkit: {38000, 0}}
+	all := table{bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 0}}
 	results := all.results()
-	require.Len(t, results, 5)
+	require.Len(t, results, 6)
 	require.Equal(t, "tcp_rr veth flows=1 bytes=14", results[0].Key())
 	require.Equal(t, "udp_rr veth flows=1 bytes=14", results[1].Key())
-	require.Equal(t, "tcp_rr netkit flows=1 bytes=14", results[2].Key())
+	require.Equal(t, "tcp_crr veth flows=1 bytes=1", results[2].Key())
+	require.Equal(t, "tcp_rr netkit flows=1 bytes=14", results[3].Key())
 	require.Equal(t, map[result.State]result.Samples{
 		result.Bare: {30000}, result.Off: {70000}, result.On: {38000},
-	}, results[2].Metric("instructions").Samples)
-	require.Equal(t, "tcp_rr veth flows=1 bytes=14 (agents run)", results[3].Key())
-	require.Equal(t, "udp_rr veth flows=1 bytes=14 (agents run)", results[4].Key())
-	require.Equal(t, map[result.State]result.Samples{result.Bare: {31000}}, results[4].Metric("instructions").Samples)
+	}, results[3].Metric("instructions").Samples)
+	require.Equal(t, "tcp_rr veth flows=1 bytes=14 (agents run)", results[4].Key())
+	require.Equal(t, "udp_rr veth flows=1 bytes=14 (agents run)", results[5].Key())
+	require.Equal(t, map[result.State]result.Samples{result.Bare: {31000}}, results[5].Metric("instructions").Samples)
 }

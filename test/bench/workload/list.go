@@ -62,6 +62,9 @@ func Cluster() []Workload {
 	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite), bulk("udp", 1, datagram)}
 }
 
+// Connections is the workload that opens a connection for each request.
+func Connections(m Machine) Workload { return connectRequestResponse(m) }
+
 // ClusterNetwork is the network of the testbed's cluster. cpus says what the Nodes share.
 func ClusterNetwork(podDevice, cpus string) result.Network {
 	return result.Network{

@@ -46,6 +46,8 @@ const (
 	// RoleGateway is the gateway's interface, behind which is the host's own stack: the gateway's Egress on egress, its
 	// Ingress-Init on ingress.
 	RoleGateway
+	// RoleTunnel is the kernel's tunnel device, into which Open vSwitch sends what goes to other Nodes. Its program only saves time.
+	RoleTunnel
 )
 
 // program is one program of a role and its attach point.
@@ -64,6 +66,8 @@ func (d *Datapath) programs(role Role) []program {
 			{object.BpfProgOncacheIngress, d.objects.OncacheIngress, ebpf.AttachTCXIngress, true},
 			{object.BpfProgOncacheEgressInit, d.objects.OncacheEgressInit, ebpf.AttachTCXEgress, false},
 		}
+	case RoleTunnel:
+		return []program{{object.BpfProgOncacheTunnel, d.objects.OncacheTunnel, ebpf.AttachTCXEgress, false}}
 	case RoleGateway:
 		return []program{
 			{object.BpfProgOncacheGatewayEgress, d.objects.OncacheGatewayEgress, ebpf.AttachTCXEgress, true},
@@ -202,6 +206,7 @@ func isAt(info *link.Info, ifindex int, attach ebpf.AttachType) bool {
 var attachable = []string{
 	object.BpfProgOncacheEgress, object.BpfProgOncacheEgressInit, object.BpfProgOncacheIngress, object.BpfProgOncacheIngressInit,
 	object.BpfProgOncacheGatewayEgress, object.BpfProgOncacheGatewayIngressInit,
+	object.BpfProgOncacheTunnel,
 }
 
 // Detach removes our programs from an interface, which may already be gone.

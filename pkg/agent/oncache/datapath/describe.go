@@ -54,7 +54,7 @@ func (d *Datapath) DescribePrograms(w io.Writer) error {
 
 // allPrograms are those that are attached to some role's interfaces, each once.
 func (d *Datapath) allPrograms() (programs []*ebpf.Program) {
-	for _, role := range []Role{RolePod, RoleUplink, RoleGateway} {
+	for _, role := range []Role{RolePod, RoleUplink, RoleGateway, RoleTunnel} {
 		for _, p := range d.programs(role) {
 			if !slices.Contains(programs, p.prog) {
 				programs = append(programs, p.prog)

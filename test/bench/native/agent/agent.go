@@ -63,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 	config := oncache.Config{
 		PinPath: c.PinPath, MaxFlows: c.MaxFlows, IPv6: c.PodIP.Is6(), Lease: lease, Mode: datapath.ModeEnforce,
 		DatapathExists: func() (bool, error) { return true, nil }, // the kernel's router stands in for it
-		Uplink:         nodepair.Uplink, TunnelType: "vxlan", TunnelPort: nodepair.TunnelPort, GatewayMAC: c.Gateway, VirtualMAC: c.VirtualMAC,
+		Uplink:         nodepair.Uplink, TunnelType: "vxlan", TunnelPort: nodepair.TunnelPort, TunnelDevice: nodepair.Tunnel, GatewayMAC: c.Gateway, VirtualMAC: c.VirtualMAC,
 	}
 	if c.Transport.Is4() {
 		config.UplinkIPv4 = c.Transport

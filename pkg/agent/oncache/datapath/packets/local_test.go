@@ -279,6 +279,23 @@ func TestLocalFlowEnds(t *testing.T) {
 	}
 }
 
+// TestLocalFlowEndsByHalf: the end of a connection deletes the entry of the other direction, even if the LRU has evicted its own.
+func TestLocalFlowEndsByHalf(t *testing.T) {
+	for name, f := range harness.Families {
+		t.Run(name, func(t *testing.T) {
+			w := harness.NewWorldOf(t, f)
+			own, peer := w.LocalPeer()
+			there, back := own.To(peer, false)
+			peer.LearnTo(own, back)
+			require.Len(t, w.Entries(), 1)
+			there.Flags = "F"
+			require.Equal(t, "tcp_flags", own.Egress(0, there.Bytes(t)).Reason)
+			require.Empty(t, w.Entries())
+			require.Zero(t, peer.Counts())
+		})
+	}
+}
+
 // TestLocalLease: a probe renews its entry, asks the other direction for one, and a lost half recovers.
 func TestLocalLease(t *testing.T) {
 	w := harness.NewWorld(t)

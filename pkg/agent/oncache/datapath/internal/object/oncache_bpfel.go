@@ -308,6 +308,7 @@ const (
 	BpfProgOncacheIngress            = "oncache_ingress"
 	BpfProgOncacheIngressInit        = "oncache_ingress_init"
 	BpfProgOncacheJiffies            = "oncache_jiffies"
+	BpfProgOncacheTunnel             = "oncache_tunnel"
 	BpfVarOncPassedType              = "onc_passed_type"
 	BpfVarOncProgramType             = "onc_program_type"
 	BpfVarOncReasonType              = "onc_reason_type"
@@ -363,6 +364,7 @@ type BpfProgramSpecs struct {
 	OncacheIngress            *ebpf.ProgramSpec `ebpf:"oncache_ingress"`
 	OncacheIngressInit        *ebpf.ProgramSpec `ebpf:"oncache_ingress_init"`
 	OncacheJiffies            *ebpf.ProgramSpec `ebpf:"oncache_jiffies"`
+	OncacheTunnel             *ebpf.ProgramSpec `ebpf:"oncache_tunnel"`
 }
 
 // BpfMapSpecs contains maps before they are loaded into the kernel.
@@ -486,6 +488,7 @@ type BpfPrograms struct {
 	OncacheIngress            *ebpf.Program `ebpf:"oncache_ingress"`
 	OncacheIngressInit        *ebpf.Program `ebpf:"oncache_ingress_init"`
 	OncacheJiffies            *ebpf.Program `ebpf:"oncache_jiffies"`
+	OncacheTunnel             *ebpf.Program `ebpf:"oncache_tunnel"`
 }
 
 func (p *BpfPrograms) Close() error {
@@ -497,6 +500,7 @@ func (p *BpfPrograms) Close() error {
 		p.OncacheIngress,
 		p.OncacheIngressInit,
 		p.OncacheJiffies,
+		p.OncacheTunnel,
 	)
 }
 
