@@ -33,21 +33,20 @@ const (
 // testWebServersOnBothNodes makes requests to a Service with an Endpoint on each Node, over long connections, with wrk. Of the packets of
 // connections to the other Node, and of those within the client's, leastFast must take it at both ends.
 func testWebServersOnBothNodes(t *testing.T, s *suite) {
-	farServer, nearServer := startWebServer(t, s.far), startWebServer(t, s.near)
+	far, near := startWebServer(t, s.far), startWebServer(t, s.near)
 	ports := []servicePort{{corev1.ProtocolTCP, 80, webPort}}
 	web := netip.AddrPortFrom(s.makeService(t, "web", []netip.Addr{s.client.IP}, ports)[0], 80)
 	s.publish(t, "web", ports, endpoint{s.far.IP, s.node2}, endpoint{s.near.IP, s.node1})
-	far, near := netip.AddrPortFrom(s.far.IP, webPort), netip.AddrPortFrom(s.near.IP, webPort)
 	s.waitServiceFlows(t, "web", far.String(), near.String())
 
-	m, hits, wrk, toFar := s.startWrk(t, web, farServer, nearServer)
+	m, hits, wrk, toFar := s.startWrk(t, web, far, near)
 	eventuallyWithin(t, 3*execTimeout, "long connections on the fast path", func() error {
 		select {
 		case <-wrk.Done():
 			require.Fail(t, "wrk has ended", "%s%s", wrk.Stdout(), wrk.Stderr())
 		default:
 		}
-		if err := s.webIsFast(t, m, web, far, toFar); err != nil {
+		if err := s.webIsFast(t, m, web, far.address, toFar); err != nil {
 			return err
 		}
 		// All packets of the Node's Pods are those of wrk and of the server there.

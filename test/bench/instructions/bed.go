@@ -46,11 +46,11 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	if err := startServers(hosts, result.Bare); err != nil {
 		return nil, err
 	}
-	// A Node without an agent has no netfilter rules and no conntrack; the fast path bypasses those that an agent makes.
 	columns := withConnections
 	if b.quick {
 		columns = protocols
 	}
+	// A Node without an agent has no netfilter rules and no conntrack; the fast path bypasses those that an agent makes.
 	if err := b.measure(ctx, t, bare, hosts, columns); err != nil {
 		return nil, err
 	}

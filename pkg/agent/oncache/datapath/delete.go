@@ -38,7 +38,7 @@ func (d *Datapath) DeleteFlow(protocol uint8, client, dialed, server netip.AddrP
 // deleteEntry removes one entry and says whether it was there. The programs' counts are the caller's business. Reading and removing it
 // are one operation (bpf_map_lookup_and_delete_elem): what passes between two would not be counted.
 func (d *Datapath) deleteEntry(m object.FlowMap, e ends) (found bool, err error) {
-	f, err := d.entry(m, e, (*ebpf.Map).LookupAndDelete)
+	f, err := d.entry(moment{}, m, e, (*ebpf.Map).LookupAndDelete)
 	if err != nil {
 		return false, fmt.Errorf("delete the entry from %v to %v: %w", e.source, e.destination, err)
 	}

@@ -150,7 +150,11 @@ func (d *Datapath) Flows(yield func(Flow) bool) (err error) {
 
 // Flow returns one entry of the cache, or nil if there is none.
 func (d *Datapath) Flow(direction Direction, protocol uint8, source, destination netip.AddrPort) (*Flow, error) {
-	return d.entry(flowMapOf(direction, source, destination), ends{source, destination, protocol}, (*ebpf.Map).Lookup)
+	now, err := d.now()
+	if err != nil {
+		return nil, err
+	}
+	return d.entry(now, flowMapOf(direction, source, destination), ends{source, destination, protocol}, (*ebpf.Map).Lookup)
 }
 
 func flowMapOf(direction Direction, source, destination netip.AddrPort) object.FlowMap {
@@ -169,12 +173,8 @@ func flowMapOf(direction Direction, source, destination netip.AddrPort) object.F
 // mapRead is Lookup or LookupAndDelete of a map.
 type mapRead func(m *ebpf.Map, key, value any) error
 
-// entry returns what read makes of one entry, or nil if there is none.
-func (d *Datapath) entry(m object.FlowMap, e ends, read mapRead) (*Flow, error) {
-	now, err := d.now()
-	if err != nil {
-		return nil, err
-	}
+// entry returns what read makes of one entry, or nil if there is none. Without now its ages mean nothing.
+func (d *Datapath) entry(now moment, m object.FlowMap, e ends, read mapRead) (*Flow, error) {
 	switch m {
 	case object.Egress4:
 		return readFlow(d.objectOf(m), e.key4(), read, func(v object.BpfOncEgress4) Flow { return d.egressFlow(now, e, egress6(v)) })
