@@ -23,19 +23,44 @@ import (
 // mostTraces is the maximum number of wrong answers of one set that are printed with all flows.
 const mostTraces = 3
 
+// mostFindings is the maximum number of findings that are printed again at the end.
+const mostFindings = 20
+
 // explain prints the trials that went wrong, with the objects and flows that are concerned.
 func (b *bench) explain(wrong []*trial) {
 	fmt.Printf("set %d: %+v\n", b.result.sets, b.world.Settings)
 	for _, n := range b.world.Nodes {
 		fmt.Printf("# Node %s, zone %q, %v\n", n.Name, n.Zone, n.Addresses)
 	}
+	for _, n := range b.world.Nodes {
+		fmt.Print(b.dropped(n.Name))
+	}
 	for i, t := range wrong {
-		fmt.Printf("set %d: %s: %s; want %s, one of %v; it was %s\n", b.result.sets, t.Probe, t.wrong, t.verdict.Outcome, t.verdict.Addresses(), t.outcome())
+		b.find("set %d: %s: %s; want %s, one of %v; it was %s; connection %d of %d", b.result.sets, t.Probe, t.wrong, t.verdict.Outcome,
+			t.verdict.Addresses(), t.outcome(), slices.Index(t.connections, t.culprit)+1, len(t.connections))
 		if i < mostTraces {
 			b.describeServices(b.world, t.Probe)
 			fmt.Println(b.trace(t))
 		}
 	}
+}
+
+// find prints a finding, which is printed again at the end: what explains it is long.
+func (b *bench) find(format string, arguments ...any) {
+	finding := fmt.Sprintf(format, arguments...)
+	b.findings = append(b.findings, finding)
+	fmt.Println(finding)
+}
+
+// dropped returns Open vSwitch's own counters of packets that it has dropped on a Node.
+func (b *bench) dropped(node string) string {
+	var out strings.Builder
+	for line := range strings.Lines(b.pair.Nodes[node].OVS.Appctl("coverage/show")) {
+		if strings.Contains(line, "drop") && !strings.Contains(line, "total: 0") {
+			fmt.Fprintf(&out, "# %s: %s", node, line)
+		}
+	}
+	return out.String()
 }
 
 // outcome describes what has become of the connection that is wrong, or where all of them have arrived.

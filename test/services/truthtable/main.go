@@ -47,6 +47,9 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "truthtable:", err)
 	}
+	for _, finding := range b.findings[:min(len(b.findings), mostFindings)] {
+		fmt.Println(finding)
+	}
 	fmt.Printf("connections=%d restarts=%d open connections: %s\n", b.result.connections, b.result.restarts, b.churn)
 	fmt.Printf("services: sets=%d probes=%d wrong=%d seed=%d\n", b.result.sets, b.result.probes, b.result.wrong, *seed)
 	if err != nil || b.result.wrong+b.churn.lost > 0 {

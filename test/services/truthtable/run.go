@@ -36,6 +36,8 @@ type bench struct {
 	silent []*connection
 	result result
 	churn  churnResult
+	// findings are what was wrong.
+	findings []string
 }
 
 // result counts. A probe is a client, an address and a protocol, with the connections of it.
@@ -233,7 +235,7 @@ func (b *bench) checkContinuation(reconfigured bool) error {
 // report prints open connections that have done what they must not.
 func (b *bench) report(wrong []lostConnection, err error) error {
 	for i, lost := range wrong {
-		fmt.Printf("after set %d: %s\n", b.result.sets, lost.text)
+		b.find("after set %d: %s", b.result.sets, lost.text)
 		if i < mostTraces {
 			b.describeServices(b.world, lost.Probe)
 			fmt.Println(b.trace(&trial{Probe: lost.Probe}))
