@@ -164,19 +164,24 @@ func (f *Pair) toOtherNode(n *Node, id uint32) []byte {
 	return wire.Opening(wire.Leg{SourceMAC: n.Gateway.MAC, DestinationMAC: config.GlobalVirtualMAC, Source: source, Destination: destination}, unix.IPPROTO_UDP, id)
 }
 
-// Exchange sends frames and returns the ports at which each has arrived, by its number, once no more can arrive. Three kinds of fences
-// tell when that is. An ARP request after the frames of each Pod: its bridge delivers it to the gateway after it has processed them.
-// Then a packet through the tunnel, after the frames that take the tunnel. Then an ARP request from the gateway to all Pods of its
-// bridge, which is also after the gateway's own frames. late are answers of an agent to these frames, which no fence follows: they are
-// waited for, and missing in what is returned if they do not come.
+// Exchange sends frames and returns the ports at which each has arrived, by its number, once no more can arrive. Fences tell when that is,
+// in three steps. An ARP request after the frames of each Pod: its bridge delivers it to the gateway after it has processed them. Then a
+// packet from each gateway through the tunnel, after what takes the tunnel and after the gateway's own frames. Then one to each port, after
+// whatever leaves there: an ARP request from the gateway to its Pods, and one from each Pod to the gateway, where the gateway's own frames
+// may leave again. late are answers of an agent to these frames, which no fence follows: they are waited for, and missing in what is
+// returned if they do not come.
 func (f *Pair) Exchange(frames []Outgoing, late ...Fence) (map[uint32][]Arrival, error) {
 	f.mu.Lock()
 	clear(f.arrived)
 	f.mu.Unlock()
-	if err := f.sendWithFences(frames); err != nil {
+	fences, err := f.fencesToGateways(frames)
+	if err != nil {
 		return nil, err
 	}
-	var fences []Fence
+	if err := f.await(fenceTimeout, fences...); err != nil {
+		return nil, err
+	}
+	fences = nil
 	for _, n := range f.Nodes {
 		id := f.NextID()
 		if err := n.Gateway.Send(f.toOtherNode(n, id)); err != nil {
@@ -198,6 +203,11 @@ func (f *Pair) Exchange(frames []Outgoing, late ...Fence) (map[uint32][]Arrival,
 			fences = append(fences, Fence{id, p})
 		}
 	}
+	back, err := f.fencesToGateways(nil)
+	if err != nil {
+		return nil, err
+	}
+	fences = append(fences, back...)
 	if err := f.await(fenceTimeout, fences...); err != nil {
 		return nil, err
 	}
@@ -209,26 +219,24 @@ func (f *Pair) Exchange(frames []Outgoing, late ...Fence) (map[uint32][]Arrival,
 	return arrived, f.fault
 }
 
-// sendWithFences sends the frames of each Pod, with a Fence after them, and waits for the fences.
-func (f *Pair) sendWithFences(frames []Outgoing) error {
-	var fences []Fence
+// fencesToGateways sends frames, and after those of each Pod an ARP request to the gateway of its Node, which is a Fence there.
+func (f *Pair) fencesToGateways(frames []Outgoing) (fences []Fence, err error) {
 	bursts := map[*Port][][]byte{}
 	for _, o := range frames {
 		bursts[o.At] = append(bursts[o.At], o.Frame)
 	}
 	for _, n := range f.Nodes {
 		if err := n.Gateway.Send(bursts[n.Gateway]...); err != nil {
-			return err
+			return nil, err
 		}
 		for _, p := range n.Pods {
-			burst := bursts[p]
 			id := f.NextID()
-			burst = append(burst, wire.ARP(p.MAC, n.Gateway.MAC, p.IPv4, n.GatewayIPv4(), id))
+			burst := append(bursts[p], wire.ARP(p.MAC, n.Gateway.MAC, p.IPv4, n.GatewayIPv4(), id))
 			if err := p.Send(burst...); err != nil {
-				return err
+				return nil, err
 			}
 			fences = append(fences, Fence{id, n.Gateway})
 		}
 	}
-	return f.await(fenceTimeout, fences...)
+	return fences, nil
 }
