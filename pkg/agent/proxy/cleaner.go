@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -46,8 +47,8 @@ type cleaner struct {
 	// cache is nil without ONCache; ended are connections that conntrack has forgotten and the cache may not.
 	cache ConnectionCache
 	ended []*conntrack.Connection
-	// allowed returns where connections to a frontend may go, and whether it is one.
-	allowed func(frontendKey) (map[netip.AddrPort]bool, bool)
+	// allowed returns where connections to a frontend may go.
+	allowed func(frontendKey) allowance
 	// host: connections that the host has translated for NodePorts are looked at, too.
 	host bool
 
@@ -60,21 +61,17 @@ type cleaner struct {
 	wake    chan struct{}
 }
 
-func newCleaner(connections Connections, datapath Datapath, allowed func(frontendKey) (map[netip.AddrPort]bool, bool)) *cleaner {
+func newCleaner(connections Connections, datapath Datapath, allowed func(frontendKey) allowance) *cleaner {
 	return &cleaner{connections: connections, datapath: datapath, allowed: allowed, pending: map[frontendKey]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// after asks for the connections that the operation may have made wrong: to frontends that are new or gone, and to all if an
-// Endpoint has gone. A new frontend can have connections from before, which are not translated.
-func (c *cleaner) after(op operation) {
-	frontends := affected(op)
+// after asks for the connections to these frontends, which are settled.
+func (c *cleaner) after(frontends map[frontendKey]bool) {
 	if len(frontends) == 0 {
 		return
 	}
 	c.mu.Lock()
-	for _, f := range frontends {
-		c.pending[f] = true
-	}
+	maps.Copy(c.pending, frontends)
 	c.mu.Unlock()
 	c.signal()
 }
@@ -94,7 +91,8 @@ func (c *cleaner) signal() {
 	}
 }
 
-// affected returns the frontends whose connections an operation may have made wrong.
+// affected returns the frontends whose connections an operation may have made wrong: those that are new or gone, and all of the port if
+// an Endpoint has gone. A new frontend can have connections from before, which are not translated.
 func affected(op operation) (frontends []frontendKey) {
 	before, now := orEmpty(op.before), orEmpty(op.now)
 	if before.Protocol != corev1.ProtocolUDP && now.Protocol != corev1.ProtocolUDP {
@@ -235,8 +233,6 @@ func (c *cleaner) forget(connections []*conntrack.Connection) error {
 func (c *cleaner) putBack(pending map[frontendKey]bool, all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for f := range pending {
-		c.pending[f] = true
-	}
+	maps.Copy(c.pending, pending)
 	c.all = c.all || all
 }

@@ -58,12 +58,6 @@ func (f *fakeConnections) WaitRevalidation(context.Context) error {
 
 const serviceMark = 0x10
 
-// destinations is what the cleaner asks.
-func (b *bench) destinations(f frontendKey) (map[netip.AddrPort]bool, bool) {
-	holder, held := b.state.holders[f]
-	return orEmpty(holder).destinations(), held
-}
-
 // connection makes a connection of a Pod to a frontend, translated to an Endpoint.
 func connection(zone uint16, protocol uint8, frontend, endpoint string, mark uint32) *conntrack.Connection {
 	to, from := netip.MustParseAddrPort(frontend), netip.MustParseAddrPort(endpoint)
@@ -122,8 +116,8 @@ func TestConnectionsOfRemovedEndpoints(t *testing.T) {
 				connections.table = append(connections.table, c)
 			}
 			b := newBench(t, testConfig)
-			clean := newCleaner(connections, connections, b.destinations)
-			b.after = clean.after
+			clean := newCleaner(connections, connections, b.state.allowance)
+			b.settled = clean.after
 			b.set(dns, testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2"), six)
 			b.settle()
 			if len(tc.change)+len(tc.remove) > 0 {
@@ -146,17 +140,74 @@ func TestConnectionsOfRemovedEndpoints(t *testing.T) {
 	}
 }
 
+// A frontend that passes from one port to another is free in between. Connections to Endpoints of both are kept, whenever the cleaner looks.
+func TestConnectionsToFrontendThatPasses(t *testing.T) {
+	const zone = openflow.ConntrackZoneIPv4
+	old := testService("dns", "10.96.0.1", "53/UDP", nodePorts("30053"), externalIPs("203.0.113.1"))
+	slice := testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2")
+	for _, tc := range []struct {
+		name   string
+		change func(*bench)
+		ended  []string
+	}{
+		{"to another port of the Service", func(b *bench) {
+			b.set(testService("dns", "10.96.0.1", "54/UDP", nodePorts("30053"), externalIPs("203.0.113.1")))
+		}, []string{"by external IP"}},
+		{"to another Service", func(b *bench) {
+			b.set(testService("dns", "10.96.0.1", "54/UDP"), testSlice("new-1", "new", "53/UDP", "10.0.1.1@n1"),
+				testService("new", "10.96.0.2", "53/UDP", nodePorts("30053"), externalIPs("203.0.113.1")))
+		}, []string{"to the second Endpoint"}},
+		{"to nobody", func(b *bench) { b.set(testService("dns", "10.96.0.1", "54/UDP")) },
+			[]string{"by external IP", "to the first Endpoint", "to the second Endpoint", "on the host"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			all := map[string]*conntrack.Connection{
+				"by external IP":         connection(zone, unix.IPPROTO_UDP, "203.0.113.1:53", "10.0.1.1:53", serviceMark),
+				"to the first Endpoint":  connection(zone, unix.IPPROTO_UDP, "169.254.0.252:30053", "10.0.1.1:53", serviceMark),
+				"to the second Endpoint": connection(zone, unix.IPPROTO_UDP, "169.254.0.252:30053", "10.0.2.1:53", serviceMark),
+				"on the host":            connection(hostZone, unix.IPPROTO_UDP, "192.168.0.1:30053", "169.254.0.252:30053", 0),
+			}
+			connections := &fakeConnections{}
+			for _, c := range all {
+				connections.table = append(connections.table, c)
+			}
+			b := newBench(t, allConfig)
+			clean := newCleaner(connections, connections, b.state.allowance)
+			clean.host = true
+			clean.setAddresses([]netip.Addr{netip.MustParseAddr("192.168.0.1")})
+			b.set(old, slice)
+			b.settle()
+
+			b.settled = clean.after
+			b.after = func() {
+				clean.everything()
+				require.NoError(t, clean.clean(t.Context()))
+			}
+			tc.change(b)
+			b.settle()
+			require.NoError(t, clean.clean(t.Context()))
+			var ended []string
+			for name, c := range all {
+				if !slices.Contains(connections.table, c) {
+					ended = append(ended, name)
+				}
+			}
+			require.ElementsMatch(t, tc.ended, ended)
+		})
+	}
+}
+
 // After a restart, connections are ended whose Service has gone meanwhile.
 func TestConnectionsOfServicesThatAreGone(t *testing.T) {
 	gone := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:53", "10.0.2.1:53", serviceMark)
 	direct := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.0.2.1:53", "10.0.2.1:53", 0)
 	present := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.1:53", "10.0.2.1:53", serviceMark)
 	connections := &fakeConnections{table: []*conntrack.Connection{gone, direct, present}, err: errors.New("interrupted")}
-	clean := newCleaner(connections, connections, func(f frontendKey) (map[netip.AddrPort]bool, bool) {
+	clean := newCleaner(connections, connections, func(f frontendKey) allowance {
 		if f != (frontendKey{protocol: corev1.ProtocolUDP, address: netip.MustParseAddrPort("10.96.0.1:53")}) {
-			return nil, false
+			return allowance{}
 		}
-		return map[netip.AddrPort]bool{netip.MustParseAddrPort("10.0.2.1:53"): true}, true
+		return allowance{destinations: map[netip.AddrPort]bool{netip.MustParseAddrPort("10.0.2.1:53"): true}, held: true}
 	})
 	clean.everything()
 	require.ErrorContains(t, clean.clean(t.Context()), "interrupted")
@@ -185,7 +236,7 @@ func TestCacheForgetsEndedConnections(t *testing.T) {
 	gone := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:53", "10.0.2.1:5353", serviceMark)
 	connections := &fakeConnections{table: []*conntrack.Connection{gone}}
 	cache := &evictions{connections: connections}
-	clean := newCleaner(connections, connections, func(frontendKey) (map[netip.AddrPort]bool, bool) { return nil, false })
+	clean := newCleaner(connections, connections, func(frontendKey) allowance { return allowance{} })
 	clean.cache = cache
 	clean.everything()
 	require.NoError(t, clean.clean(t.Context()))
@@ -204,7 +255,7 @@ func TestCacheForgetsEndedConnectionsAfterErrors(t *testing.T) {
 	stuck := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:54", "10.0.2.1:5353", serviceMark)
 	connections := &fakeConnections{table: []*conntrack.Connection{stuck, gone}, stuck: stuck}
 	cache := &evictions{connections: connections}
-	clean := newCleaner(connections, connections, func(frontendKey) (map[netip.AddrPort]bool, bool) { return nil, false })
+	clean := newCleaner(connections, connections, func(frontendKey) allowance { return allowance{} })
 	clean.cache = cache
 	clean.everything()
 	require.ErrorContains(t, clean.clean(t.Context()), "stuck")

@@ -34,7 +34,10 @@ type comparison struct {
 // allowance says where connections to a frontend may go.
 type allowance struct {
 	destinations map[netip.AddrPort]bool
-	held         bool
+	// held: a port of a Service has the frontend.
+	held bool
+	// unsettled: that may change at once. Connections are left alone; the cleaner is asked again when it is settled.
+	unsettled bool
 }
 
 func (c *cleaner) newComparison(pending map[frontendKey]bool, all bool) *comparison {
@@ -64,7 +67,7 @@ func (l *comparison) zones() []uint16 {
 func (l *comparison) allows(f frontendKey) allowance {
 	a, known := l.known[f]
 	if !known {
-		a.destinations, a.held = l.allowed(f)
+		a = l.allowed(f)
 		l.known[f] = a
 	}
 	return a
@@ -86,7 +89,8 @@ func (l *comparison) isWrong(conn *conntrack.Connection) bool {
 	if !l.pending[f] && (!l.all || !openflow.IsServiceConnection(conn.Mark)) {
 		return false
 	}
-	return !l.allows(f).destinations[netip.AddrPortFrom(conn.Reply.Source, conn.Reply.SourcePort)]
+	a := l.allows(f)
+	return !a.unsettled && !a.destinations[netip.AddrPortFrom(conn.Reply.Source, conn.Reply.SourcePort)]
 }
 
 // nodePort returns the NodePort that packets to the address are for, if there is one.
@@ -105,5 +109,6 @@ func (l *comparison) isWrongOnHost(f frontendKey, conn *conntrack.Connection) bo
 		return false
 	}
 	led := conn.Reply.Source == virtualNodePorts[familyOf(conn.Reply.Source)]
-	return led != l.allows(f).held
+	a := l.allows(f)
+	return !a.unsettled && led != a.held
 }

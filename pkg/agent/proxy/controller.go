@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -26,6 +25,8 @@ const (
 	controllerName = "AntreaProxy"
 	minRetryDelay  = 100 * time.Millisecond
 	maxRetryDelay  = 30 * time.Second
+	// mostUnsettled is how many Services are handled at most before UDP connections are compared.
+	mostUnsettled = 100
 )
 
 // FlowClient is the part of openflow.Client that the controller needs.
@@ -52,6 +53,9 @@ type Controller struct {
 	reports *reports
 	// initial are the Services that were known at the start and have not been handled yet; nil before the start.
 	initial sets.Set[key]
+	// handled is how many Services have been handled since frontends were settled, retried are those that could not be for the moment.
+	handled int
+	retried sets.Set[key]
 
 	installed chan struct{}
 	install   sync.Once
@@ -68,12 +72,12 @@ func New(config Config, informers Informers, flows FlowClient, connections Conne
 func newController(config Config, flows FlowClient, connections Connections, datapath Datapath, problems problem.Reporter) *Controller {
 	c := &Controller{
 		config: config, flows: flows, problems: problems,
-		core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}),
+		core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}), retried: sets.New[key](),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: controllerName}),
 	}
-	c.cleaner = newCleaner(connections, datapath, c.destinations)
+	c.cleaner = newCleaner(connections, datapath, c.allowance)
 	c.cleaner.host = config.ProxyAll
 	c.cleaner.cache = config.Cache
 	return c
@@ -105,6 +109,7 @@ func (c *Controller) Run(ctx context.Context) {
 		running.Go(func() { recovery.Keep(ctx, controllerName, c.cleaner.run) })
 	}
 	for ctx.Err() == nil && c.handleNext() {
+		c.settle()
 	}
 	running.Wait()
 }
@@ -149,7 +154,31 @@ func (c *Controller) noteHandled(k key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.initial.Delete(k)
+	c.retried.Delete(k)
+	c.handled++
 	c.checkStart()
+}
+
+func (c *Controller) noteRetried(k key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retried.Insert(k)
+}
+
+// settle has UDP connections compared with what the switch has, when that is not about to change again: as long as a Service is to be
+// handled, it may take a frontend that another port has just left, with the same Endpoints. Not for ever, if they are many.
+func (c *Controller) settle() {
+	c.mu.Lock()
+	if (c.queue.Len() > 0 || len(c.retried) > 0) && c.handled < mostUnsettled {
+		c.mu.Unlock()
+		return
+	}
+	c.handled = 0
+	frontends := c.state.settle()
+	c.mu.Unlock()
+	if c.config.EndUDP {
+		c.cleaner.after(frontends)
+	}
 }
 
 func (c *Controller) handleNext() bool {
@@ -168,6 +197,7 @@ func (c *Controller) handleNext() bool {
 	case isTransient(err):
 		// The client has told the log.
 		klog.V(2).InfoS("Service not installed, will try again", "service", k, "reason", err)
+		c.noteRetried(k)
 		c.queue.AddRateLimited(k)
 		return true
 	default:
@@ -218,9 +248,6 @@ func (c *Controller) execute(op operation) error {
 	}
 	countOperation(op, time.Since(began))
 	c.done(op)
-	if c.config.EndUDP {
-		c.cleaner.after(op)
-	}
 	klog.V(2).InfoS("Changed port of Service", "port", op.name, "removed", op.now == nil)
 	return nil
 }
@@ -231,10 +258,9 @@ func (c *Controller) enqueue(services []key) {
 	}
 }
 
-// destinations returns where connections to a frontend may go: nowhere if the switch does not have it, which held says.
-func (c *Controller) destinations(f frontendKey) (to map[netip.AddrPort]bool, held bool) {
+// allowance returns where connections to a frontend may go.
+func (c *Controller) allowance(f frontendKey) allowance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	holder, held := c.state.holders[f]
-	return orEmpty(holder).destinations(), held
+	return c.state.allowance(f)
 }

@@ -363,3 +363,38 @@ func TestHostFollows(t *testing.T) {
 			"- ns/web:80/TCP", "health ns/web 0 0"}, h.take())
 	})
 }
+
+// UDP connections are compared when no Service is left that may take a frontend, or after many Services.
+func TestFrontendsSettle(t *testing.T) {
+	a, b := key{Namespace: "ns", Name: "a"}, key{Namespace: "ns", Name: "b"}
+	changed := operation{service: a, name: "ns/a:53/UDP", now: &port{ServicePort: openflow.ServicePort{
+		Name: "ns/a:53/UDP", Protocol: corev1.ProtocolUDP, Frontends: []openflow.Frontend{{Address: netip.MustParseAddrPort("10.96.0.1:53")}},
+	}}}
+	for _, tc := range []struct {
+		name    string
+		before  func(*Controller)
+		settled bool
+	}{
+		{"nothing is left", func(*Controller) {}, true},
+		{"a Service is queued", func(c *Controller) { c.queue.Add(b) }, false},
+		{"a Service is tried again later", func(c *Controller) { c.noteRetried(b) }, false},
+		{"it was tried again", func(c *Controller) { c.noteRetried(b); c.noteHandled(b) }, true},
+		{"many Services were handled", func(c *Controller) {
+			c.queue.Add(b)
+			for range mostUnsettled {
+				c.noteHandled(a)
+			}
+		}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			connections := &fakeConnections{}
+			c := newController(testConfig, nil, connections, connections, problem.NewRecorder())
+			defer c.queue.ShutDown()
+			c.done(changed)
+			tc.before(c)
+			c.settle()
+			require.Equal(t, tc.settled, len(c.cleaner.pending) == 1)
+			require.Equal(t, !tc.settled, c.allowance(keyOf(corev1.ProtocolUDP, changed.now.Frontends[0])).unsettled)
+		})
+	}
+}

@@ -205,10 +205,10 @@ func TestConnectionsToNodePorts(t *testing.T) {
 				connections.table = append(connections.table, c)
 			}
 			b := newBench(t, allConfig)
-			clean := newCleaner(connections, connections, b.destinations)
+			clean := newCleaner(connections, connections, b.state.allowance)
 			clean.host = true
 			clean.setAddresses([]netip.Addr{netip.MustParseAddr("192.168.0.1")})
-			b.after = clean.after
+			b.settled = clean.after
 			b.set(dns, testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2"))
 			b.settle()
 			clean.pending = map[frontendKey]bool{}

@@ -228,12 +228,13 @@ type bench struct {
 	// routes are those of each port, health has the answers of Services to load balancers.
 	routes map[string][]netip.Addr
 	health map[key]healthCheck
-	// after is called with each operation that has succeeded.
-	after func(operation)
+	// after is called after each operation that has succeeded, settled with the frontends that have been changed when none is left.
+	after   func()
+	settled func(map[frontendKey]bool)
 }
 
 func newBench(t *testing.T, config Config) *bench {
-	b := &bench{t: t, core: newCore(config), state: newSwitchState(), flows: newFakeSwitch(t), dirty: changes{}, noted: map[key][]finding{}, routes: map[string][]netip.Addr{}, health: map[key]healthCheck{}, after: func(operation) {}}
+	b := &bench{t: t, core: newCore(config), state: newSwitchState(), flows: newFakeSwitch(t), dirty: changes{}, noted: map[key][]finding{}, routes: map[string][]netip.Addr{}, health: map[key]healthCheck{}, after: func() {}, settled: func(map[frontendKey]bool) {}}
 	b.mark(b.core.setNode(testNode(thisNode, testZone, "10.0.1.0/24", "fd00:1::/64")))
 	b.mark(b.core.setNode(testNode(otherNode, "b", "10.0.2.0/24", "fd00:2::/64")))
 	return b
@@ -290,10 +291,11 @@ func (b *bench) settle() []string {
 				continue
 			}
 			b.mark(b.state.done(op))
-			b.after(op)
+			b.after()
 		}
 	}
 	b.dirty = refused
+	b.settled(b.state.settle())
 	return b.flows.take()
 }
 

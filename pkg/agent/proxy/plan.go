@@ -23,10 +23,15 @@ type switchState struct {
 	// holders are the ports that have the frontends, waiting the Services that want them.
 	holders map[frontendKey]*port
 	waiting map[frontendKey]changes
+	// unsettled are frontends that operations have changed and others may change again before the switch has what is wanted: one that
+	// passes from a port to another is free in between.
+	unsettled map[frontendKey]bool
 }
 
 func newSwitchState() *switchState {
-	return &switchState{ports: map[key]map[string]*port{}, holders: map[frontendKey]*port{}, waiting: map[frontendKey]changes{}}
+	return &switchState{
+		ports: map[key]map[string]*port{}, holders: map[frontendKey]*port{}, waiting: map[frontendKey]changes{}, unsettled: map[frontendKey]bool{},
+	}
 }
 
 // plan returns the operations that bring a Service's ports to what is wanted, in their order: frontends become free before
@@ -100,7 +105,23 @@ func (s *switchState) done(op operation) []key {
 		}
 	}
 	s.record(op)
+	for _, f := range affected(op) {
+		s.unsettled[f] = true
+	}
 	return woken.list()
+}
+
+// settle says that no operation is left for the time being, and returns the frontends whose connections may have become wrong.
+func (s *switchState) settle() map[frontendKey]bool {
+	frontends := s.unsettled
+	s.unsettled = map[frontendKey]bool{}
+	return frontends
+}
+
+// allowance returns where connections to a frontend may go.
+func (s *switchState) allowance(f frontendKey) allowance {
+	holder, held := s.holders[f]
+	return allowance{destinations: orEmpty(holder).destinations(), held: held, unsettled: s.unsettled[f]}
 }
 
 func (s *switchState) record(op operation) {

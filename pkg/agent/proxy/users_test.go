@@ -28,9 +28,14 @@ type use struct{ frontend, endpoint netip.AddrPort }
 
 func newUsers(b *bench, config Config) *users {
 	u := &users{config: config, bench: b, connections: &fakeConnections{}, open: map[use]*conntrack.Connection{}}
-	u.cleaner = newCleaner(u.connections, u.connections, b.destinations)
+	u.cleaner = newCleaner(u.connections, u.connections, b.state.allowance)
 	u.cleaner.host = config.ProxyAll
-	b.after = u.cleaner.after
+	b.settled = u.cleaner.after
+	// The cleaner may look at any moment.
+	b.after = func() {
+		u.cleaner.everything()
+		require.NoError(b.t, u.cleaner.clean(b.t.Context()))
+	}
 	return u
 }
 
