@@ -280,7 +280,7 @@ func TestAddSendsGratuitousARPs(t *testing.T) {
 	var times []time.Time
 	buffer := make([]byte, 100)
 	for len(times) < announcementCount {
-		n, _, err := unix.Recvfrom(capture, buffer, 0)
+		n, err := receive(capture, buffer)
 		require.NoError(t, err, "got %d gratuitous ARPs", len(times))
 		if string(buffer[:n]) == string(frame) {
 			times = append(times, time.Now())
@@ -288,6 +288,14 @@ func TestAddSendsGratuitousARPs(t *testing.T) {
 	}
 	require.Greater(t, times[2].Sub(times[0]), announcementInterval)
 	h.server.background.Wait()
+}
+
+// receive reads a packet from a socket with a time limit: signals of the Go runtime interrupt it (signal(7)).
+func receive(fd int, b []byte) (n int, err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		n, _, err = unix.Recvfrom(fd, b, 0)
+	}
+	return n, err
 }
 
 func captureARP(t *testing.T, name string) int {

@@ -226,7 +226,7 @@ func arrives(t *testing.T, fd int, want, sentinel []byte) (found bool) {
 	t.Helper()
 	buffer := make([]byte, 2000)
 	for {
-		n, _, err := unix.Recvfrom(fd, buffer, 0)
+		n, err := receive(fd, buffer)
 		require.NoError(t, err, "the sentinel does not come either")
 		switch string(buffer[:n]) {
 		case string(want):

@@ -135,6 +135,9 @@ func receive(fd int) (uint16, error) {
 	packet := make([]byte, 256) // from the IP header on
 	for {
 		n, _, err := unix.Recvfrom(fd, packet, 0)
+		if err == unix.EINTR { // the Go runtime signals its threads, and calls with a time limit are not restarted (signal(7))
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}

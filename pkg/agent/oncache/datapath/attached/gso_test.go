@@ -58,7 +58,7 @@ func receiveSuperPacket(t *testing.T, fd, length int) (segment uint16, frame []b
 	t.Helper()
 	b := make([]byte, 1<<16)
 	for {
-		n, _, err := unix.Recvfrom(fd, b, 0)
+		n, _, err := recvfrom(fd, b)
 		require.NoError(t, err)
 		if n >= virtioHeader+length {
 			return binary.NativeEndian.Uint16(b[4:]), b[virtioHeader:n]

@@ -55,7 +55,7 @@ func localReceiver(t *testing.T, p *harness.Pod) (fd int) {
 func requireDelivered(t *testing.T, fd int, frame []byte) {
 	t.Helper()
 	b := make([]byte, 1<<16)
-	n, from, err := unix.Recvfrom(fd, b, 0)
+	n, from, err := recvfrom(fd, b)
 	require.NoError(t, err, "the frame has not arrived")
 	require.Empty(t, cmp.Diff(frame, b[:n]))
 	require.EqualValues(t, unix.PACKET_HOST, from.(*unix.SockaddrLinklayer).Pkttype)
