@@ -135,6 +135,7 @@ func (p *port) destinations() map[netip.AddrPort]bool {
 // run works until ctx ends.
 func (c *cleaner) run(ctx context.Context) {
 	task := retry.NewTask("Ending UDP connections of removed Endpoints", 0, retry.Backoff{Min: time.Second, Max: time.Minute})
+	c.signal() // something may be left of a run that has panicked
 	for {
 		select {
 		case <-ctx.Done():
@@ -151,7 +152,7 @@ func (c *cleaner) run(ctx context.Context) {
 }
 
 // clean compares the connections once. What it could not do stays pending.
-func (c *cleaner) clean(ctx context.Context) (err error) {
+func (c *cleaner) clean(ctx context.Context) error {
 	c.mu.Lock()
 	pending, all := c.pending, c.all
 	c.pending, c.all = map[frontendKey]bool{}, false
@@ -159,8 +160,9 @@ func (c *cleaner) clean(ctx context.Context) (err error) {
 	if len(pending) == 0 && !all {
 		return nil
 	}
+	done := false
 	defer func() {
-		if err != nil {
+		if !done { // an error, or a panic
 			c.putBack(pending, all)
 		}
 	}()
@@ -170,7 +172,7 @@ func (c *cleaner) clean(ctx context.Context) (err error) {
 	}
 	look := c.newComparison(pending, all)
 	var wrong []*conntrack.Connection
-	err = c.connections.List(look.zones(), func(conn *conntrack.Connection) bool {
+	err := c.connections.List(look.zones(), func(conn *conntrack.Connection) bool {
 		if look.isWrong(conn) {
 			wrong = append(wrong, conn)
 		}
@@ -182,6 +184,7 @@ func (c *cleaner) clean(ctx context.Context) (err error) {
 	if err := c.end(ctx, wrong); err != nil {
 		return err
 	}
+	done = true
 	if len(wrong) > 0 {
 		klog.V(2).InfoS("Ended UDP connections to Endpoints that no longer serve", "connections", len(wrong))
 	}

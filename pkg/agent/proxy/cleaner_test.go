@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,7 @@ import (
 
 // fakeConnections is the table of connections.
 type fakeConnections struct {
+	mu    sync.Mutex
 	table []*conntrack.Connection
 	err   error
 	// lists counts the calls of List; revalidated was called before each of them.
@@ -30,7 +32,22 @@ type fakeConnections struct {
 	busy  bool
 }
 
+// set replaces the table, and get returns it, while others use it.
+func (f *fakeConnections) set(table ...*conntrack.Connection) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.table = table
+}
+
+func (f *fakeConnections) get() []*conntrack.Connection {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.table
+}
+
 func (f *fakeConnections) List(zones []uint16, yield func(*conntrack.Connection) bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.lists++
 	for _, c := range f.table {
 		if slices.Contains(zones, c.Zone) && !yield(c) {
@@ -41,6 +58,8 @@ func (f *fakeConnections) List(zones []uint16, yield func(*conntrack.Connection)
 }
 
 func (f *fakeConnections) Delete(gone *conntrack.Connection) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if gone == f.stuck {
 		return errors.New("stuck")
 	}
@@ -49,6 +68,8 @@ func (f *fakeConnections) Delete(gone *conntrack.Connection) error {
 }
 
 func (f *fakeConnections) WaitRevalidation(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.revalidated++
 	if f.busy && f.revalidated%2 == 0 {
 		return errors.New("busy")
@@ -143,7 +164,8 @@ func TestConnectionsOfRemovedEndpoints(t *testing.T) {
 // A frontend that passes from one port to another is free in between. Connections to Endpoints of both are kept, whenever the cleaner looks.
 func TestConnectionsToFrontendThatPasses(t *testing.T) {
 	const zone = openflow.ConntrackZoneIPv4
-	old := testService("dns", "10.96.0.1", "53/UDP", nodePorts("30053"), externalIPs("203.0.113.1"))
+	both := externalIPs("203.0.113.1", "192.168.0.1") // the second one is the Node's, too
+	old := testService("dns", "10.96.0.1", "53/UDP", nodePorts("30053"), both)
 	slice := testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2")
 	for _, tc := range []struct {
 		name   string
@@ -151,18 +173,19 @@ func TestConnectionsToFrontendThatPasses(t *testing.T) {
 		ended  []string
 	}{
 		{"to another port of the Service", func(b *bench) {
-			b.set(testService("dns", "10.96.0.1", "54/UDP", nodePorts("30053"), externalIPs("203.0.113.1")))
-		}, []string{"by external IP"}},
+			b.set(testService("dns", "10.96.0.1", "54/UDP", nodePorts("30053"), both))
+		}, []string{"by external IP", "by the Node's address"}},
 		{"to another Service", func(b *bench) {
 			b.set(testService("dns", "10.96.0.1", "54/UDP"), testSlice("new-1", "new", "53/UDP", "10.0.1.1@n1"),
-				testService("new", "10.96.0.2", "53/UDP", nodePorts("30053"), externalIPs("203.0.113.1")))
+				testService("new", "10.96.0.2", "53/UDP", nodePorts("30053"), both))
 		}, []string{"to the second Endpoint"}},
 		{"to nobody", func(b *bench) { b.set(testService("dns", "10.96.0.1", "54/UDP")) },
-			[]string{"by external IP", "to the first Endpoint", "to the second Endpoint", "on the host"}},
+			[]string{"by external IP", "by the Node's address", "to the first Endpoint", "to the second Endpoint", "on the host"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			all := map[string]*conntrack.Connection{
 				"by external IP":         connection(zone, unix.IPPROTO_UDP, "203.0.113.1:53", "10.0.1.1:53", serviceMark),
+				"by the Node's address":  connection(zone, unix.IPPROTO_UDP, "192.168.0.1:53", "10.0.1.1:53", serviceMark),
 				"to the first Endpoint":  connection(zone, unix.IPPROTO_UDP, "169.254.0.252:30053", "10.0.1.1:53", serviceMark),
 				"to the second Endpoint": connection(zone, unix.IPPROTO_UDP, "169.254.0.252:30053", "10.0.2.1:53", serviceMark),
 				"on the host":            connection(hostZone, unix.IPPROTO_UDP, "192.168.0.1:30053", "169.254.0.252:30053", 0),

@@ -36,7 +36,7 @@ type allowance struct {
 	destinations map[netip.AddrPort]bool
 	// held: a port of a Service has the frontend.
 	held bool
-	// unsettled: that may change at once. Connections are left alone; the cleaner is asked again when it is settled.
+	// unsettled: that may change again soon. Connections are left alone; the cleaner is asked again when it is settled.
 	unsettled bool
 }
 
@@ -83,10 +83,15 @@ func (l *comparison) isWrong(conn *conntrack.Connection) bool {
 	if conn.Zone == hostZone {
 		return toNodePort && l.isWrongOnHost(nodePort, conn)
 	}
-	if toNodePort && !l.allows(f).held {
-		f = nodePort
+	asked := l.pending[f]
+	if toNodePort {
+		asked = asked || l.pending[nodePort]
+		// An address that a Service and the Node have is the Service's first.
+		if a := l.allows(f); !a.held && !a.unsettled {
+			f = nodePort
+		}
 	}
-	if !l.pending[f] && (!l.all || !openflow.IsServiceConnection(conn.Mark)) {
+	if !asked && (!l.all || !openflow.IsServiceConnection(conn.Mark)) {
 		return false
 	}
 	a := l.allows(f)

@@ -25,8 +25,10 @@ const (
 	controllerName = "AntreaProxy"
 	minRetryDelay  = 100 * time.Millisecond
 	maxRetryDelay  = 30 * time.Second
-	// mostUnsettled is how many Services are handled at most before UDP connections are compared.
+	// mostUnsettled is how many Services are tried at most before UDP connections are compared, mostAwaited for how many attempts one
+	// Service is waited for: about 6 s.
 	mostUnsettled = 100
+	mostAwaited   = 6
 )
 
 // FlowClient is the part of openflow.Client that the controller needs.
@@ -53,9 +55,9 @@ type Controller struct {
 	reports *reports
 	// initial are the Services that were known at the start and have not been handled yet; nil before the start.
 	initial sets.Set[key]
-	// handled is how many Services have been handled since frontends were settled, retried are those that could not be for the moment.
+	// handled is how many Services were tried since frontends were settled, awaited are those that will be tried again soon.
 	handled int
-	retried sets.Set[key]
+	awaited sets.Set[key]
 
 	installed chan struct{}
 	install   sync.Once
@@ -72,7 +74,7 @@ func New(config Config, informers Informers, flows FlowClient, connections Conne
 func newController(config Config, flows FlowClient, connections Connections, datapath Datapath, problems problem.Reporter) *Controller {
 	c := &Controller{
 		config: config, flows: flows, problems: problems,
-		core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}), retried: sets.New[key](),
+		core: newCore(config), state: newSwitchState(), reports: newReports(problems), installed: make(chan struct{}), awaited: sets.New[key](),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](minRetryDelay, maxRetryDelay),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: controllerName}),
@@ -154,22 +156,28 @@ func (c *Controller) noteHandled(k key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.initial.Delete(k)
-	c.retried.Delete(k)
-	c.handled++
+	c.awaited.Delete(k)
 	c.checkStart()
 }
 
-func (c *Controller) noteRetried(k key) {
+// noteFailed notes that an attempt has failed after so many others.
+func (c *Controller) noteFailed(k key, others int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.retried.Insert(k)
+	if others < mostAwaited {
+		c.awaited.Insert(k)
+	} else {
+		c.awaited.Delete(k)
+	}
 }
 
 // settle has UDP connections compared with what the switch has, when that is not about to change again: as long as a Service is to be
-// handled, it may take a frontend that another port has just left, with the same Endpoints. Not for ever, if they are many.
+// handled, it may take a frontend that another port has just left, with the same Endpoints. Many Services, or one that fails again and
+// again, are not waited for.
 func (c *Controller) settle() {
 	c.mu.Lock()
-	if (c.queue.Len() > 0 || len(c.retried) > 0) && c.handled < mostUnsettled {
+	c.handled++
+	if (c.queue.Len() > 0 || len(c.awaited) > 0) && c.handled < mostUnsettled {
 		c.mu.Unlock()
 		return
 	}
@@ -194,17 +202,17 @@ func (c *Controller) handleNext() bool {
 	case err == nil:
 		c.queue.Forget(k)
 		c.problems.Resolve(ReasonServiceNotRealized, subject)
+		c.noteHandled(k)
+		return true
 	case isTransient(err):
 		// The client has told the log.
 		klog.V(2).InfoS("Service not installed, will try again", "service", k, "reason", err)
-		c.noteRetried(k)
-		c.queue.AddRateLimited(k)
-		return true
 	default:
 		c.problems.Report(ReasonServiceNotRealized, subject, fmt.Sprintf("%s is not installed as it should be, which is tried again: %v", subject, err))
-		c.queue.AddRateLimited(k)
+		c.noteHandled(k)
 	}
-	c.noteHandled(k)
+	c.noteFailed(k, c.queue.NumRequeues(k))
+	c.queue.AddRateLimited(k)
 	return true
 }
 

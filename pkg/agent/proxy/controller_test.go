@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +75,8 @@ type cluster struct {
 	kube     *fake.Clientset
 	flows    *lockedSwitch
 	problems *problem.Recorder
+	// connections are looked at by the controller's goroutines, too.
+	connections *fakeConnections
 	*Controller
 }
 
@@ -90,11 +93,11 @@ func startProxyAll(t *testing.T, h *fakeHost, flows *lockedSwitch, objects ...ru
 
 func startWith(t *testing.T, config Config, h *fakeHost, flows *lockedSwitch, objects ...runtime.Object) *cluster {
 	t.Helper()
-	c := &cluster{kube: fake.NewClientset(objects...), flows: flows, problems: problem.NewRecorder()}
+	c := &cluster{kube: fake.NewClientset(objects...), flows: flows, problems: problem.NewRecorder(), connections: &fakeConnections{}}
 	services, nodes := NewFactory(c.kube), informers.NewSharedInformerFactory(c.kube, 0)
 	var err error
 	c.Controller, err = New(config, Informers{services.Core().V1().Services(), services.Discovery().V1().EndpointSlices(), nodes.Core().V1().Nodes()},
-		c.flows, &fakeConnections{}, &fakeConnections{}, c.problems)
+		c.flows, c.connections, c.connections, c.problems)
 	require.NoError(t, err)
 	if h != nil {
 		c.SetHost(h.host())
@@ -364,37 +367,90 @@ func TestHostFollows(t *testing.T) {
 	})
 }
 
-// UDP connections are compared when no Service is left that may take a frontend, or after many Services.
+// UDP connections are compared when no Service is left that may take a frontend, or after many attempts.
 func TestFrontendsSettle(t *testing.T) {
-	a, b := key{Namespace: "ns", Name: "a"}, key{Namespace: "ns", Name: "b"}
-	changed := operation{service: a, name: "ns/a:53/UDP", now: &port{ServicePort: openflow.ServicePort{
-		Name: "ns/a:53/UDP", Protocol: corev1.ProtocolUDP, Frontends: []openflow.Frontend{{Address: netip.MustParseAddrPort("10.96.0.1:53")}},
-	}}}
+	connections := &fakeConnections{}
+	c := newController(testConfig, &lockedSwitch{fakeSwitch: newFakeSwitch(t)}, connections, connections, problem.NewRecorder())
+	defer c.queue.ShutDown()
+	c.core.setService(testService("dns", "10.96.0.1", "53/UDP"))
+	frontend := keyOf(corev1.ProtocolUDP, openflow.Frontend{Address: netip.MustParseAddrPort("10.96.0.1:53")})
+	c.queue.Add(key{Namespace: "ns", Name: "dns"})
+	require.True(t, c.handleNext())
+	c.queue.Add(key{Namespace: "ns", Name: "another"})
+	for range 2 {
+		for range mostUnsettled - 1 {
+			c.settle()
+		}
+		require.True(t, c.allowance(frontend).unsettled)
+		require.Empty(t, c.cleaner.pending)
+		c.settle()
+		require.False(t, c.allowance(frontend).unsettled)
+		require.True(t, c.cleaner.pending[frontend])
+		c.state.unsettled[frontend] = true
+		clear(c.cleaner.pending)
+	}
+	require.True(t, c.handleNext())
+	c.settle()
+	require.True(t, c.cleaner.pending[frontend])
+}
+
+// UDP connections end with the Service, and stay when another port of it takes their NodePort, even if that does not succeed at once.
+func TestUDPConnectionsThroughController(t *testing.T) {
+	dns := testService("dns", "10.96.0.1", "53/UDP", nodePorts("30053"))
+	moved := testService("dns", "10.96.0.1", "54/UDP", nodePorts("30053"))
+	bad := testService("bad", "10.96.0.9", "80")
+	refuse := func(prefix string) func(openflow.ServicePort) bool {
+		return func(p openflow.ServicePort) bool { return strings.HasPrefix(p.Name, prefix) }
+	}
 	for _, tc := range []struct {
 		name    string
-		before  func(*Controller)
-		settled bool
+		refused string
+		now     *corev1.Service
+		// The connection is there after some time, and after refused is accepted.
+		kept  []time.Duration
+		ended time.Duration
 	}{
-		{"nothing is left", func(*Controller) {}, true},
-		{"a Service is queued", func(c *Controller) { c.queue.Add(b) }, false},
-		{"a Service is tried again later", func(c *Controller) { c.noteRetried(b) }, false},
-		{"it was tried again", func(c *Controller) { c.noteRetried(b); c.noteHandled(b) }, true},
-		{"many Services were handled", func(c *Controller) {
-			c.queue.Add(b)
-			for range mostUnsettled {
-				c.noteHandled(a)
-			}
-		}, true},
+		{name: "the Service goes", ended: time.Second},
+		{name: "another Service is refused all the time", refused: "ns/bad:", ended: time.Second},
+		{name: "another port has the NodePort", now: moved, kept: []time.Duration{time.Second, time.Minute}},
+		{name: "another port has it after some attempts", refused: "ns/dns:54/", now: moved, kept: []time.Duration{time.Second, 3 * time.Second}},
+		{name: "another port is to have it and is refused", refused: "ns/dns:54/", now: moved, kept: []time.Duration{time.Second}, ended: 10 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			connections := &fakeConnections{}
-			c := newController(testConfig, nil, connections, connections, problem.NewRecorder())
-			defer c.queue.ShutDown()
-			c.done(changed)
-			tc.before(c)
-			c.settle()
-			require.Equal(t, tc.settled, len(c.cleaner.pending) == 1)
-			require.Equal(t, !tc.settled, c.allowance(keyOf(corev1.ProtocolUDP, changed.now.Frontends[0])).unsettled)
+			synctest.Test(t, func(t *testing.T) {
+				flows := &lockedSwitch{fakeSwitch: newFakeSwitch(t)}
+				if tc.refused != "" {
+					flows.set(nil, refuse(tc.refused))
+				}
+				c := startProxyAll(t, &fakeHost{}, flows, dns, bad, testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1"))
+				time.Sleep(time.Minute) // what was refused is tried rarely
+				synctest.Wait()
+				open := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "169.254.0.252:30053", "10.0.1.1:53", serviceMark)
+				c.connections.set(open)
+				services := c.kube.CoreV1().Services("ns")
+				var err error
+				if tc.now == nil {
+					err = services.Delete(t.Context(), "dns", metav1.DeleteOptions{})
+				} else {
+					_, err = services.Update(t.Context(), tc.now, metav1.UpdateOptions{})
+				}
+				require.NoError(t, err)
+				for _, d := range tc.kept {
+					time.Sleep(d)
+					synctest.Wait()
+					require.Len(t, c.connections.get(), 1, "after %s", d)
+				}
+				if tc.ended == 0 {
+					flows.set(nil, nil)
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					require.Len(t, c.connections.get(), 1, "once it is installed")
+					return
+				}
+				time.Sleep(tc.ended)
+				synctest.Wait()
+				require.Empty(t, c.connections.get())
+			})
 		})
 	}
 }

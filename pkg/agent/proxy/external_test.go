@@ -225,3 +225,22 @@ func TestConnectionsToNodePorts(t *testing.T) {
 		})
 	}
 }
+
+// An address of the Node that a Service has given up: connections to it end, although it could be that of a NodePort.
+func TestConnectionsToNodeAddress(t *testing.T) {
+	open := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "192.168.0.1:53", "10.0.1.1:53", serviceMark)
+	connections := &fakeConnections{table: []*conntrack.Connection{open}}
+	b := newBench(t, allConfig)
+	clean := newCleaner(connections, connections, b.state.allowance)
+	clean.host = true
+	clean.setAddresses([]netip.Addr{netip.MustParseAddr("192.168.0.1")})
+	b.settled = clean.after
+	b.set(testService("dns", "10.96.0.1", "53/UDP", externalIPs("192.168.0.1")), testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1"))
+	b.settle()
+	require.NoError(t, clean.clean(t.Context()))
+	require.Len(t, connections.table, 1)
+	b.set(testService("dns", "10.96.0.1", "53/UDP"))
+	b.settle()
+	require.NoError(t, clean.clean(t.Context()))
+	require.Empty(t, connections.table)
+}

@@ -111,7 +111,7 @@ func (s *switchState) done(op operation) []key {
 	return woken.list()
 }
 
-// settle says that no operation is left for the time being, and returns the frontends whose connections may have become wrong.
+// settle ends the wait for further operations, and returns the frontends whose connections those before may have made wrong.
 func (s *switchState) settle() map[frontendKey]bool {
 	frontends := s.unsettled
 	s.unsettled = map[frontendKey]bool{}
