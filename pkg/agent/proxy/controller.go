@@ -251,11 +251,15 @@ func (c *Controller) done(op operation) {
 
 func (c *Controller) execute(op operation) error {
 	began := time.Now()
-	if err := c.apply(op); err != nil {
+	has, err := c.apply(op)
+	if has != op.before {
+		done := operation{op.service, op.name, op.before, has}
+		c.done(done)
+		countOperation(done, time.Since(began))
+	}
+	if err != nil {
 		return err
 	}
-	countOperation(op, time.Since(began))
-	c.done(op)
 	klog.V(2).InfoS("Changed port of Service", "port", op.name, "removed", op.now == nil)
 	return nil
 }

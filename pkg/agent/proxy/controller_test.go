@@ -367,6 +367,62 @@ func TestHostFollows(t *testing.T) {
 	})
 }
 
+// An operation that has failed between switch and host is completed or undone, also if the Service changes back or goes meanwhile.
+func TestHalfDoneOperations(t *testing.T) {
+	before, after := testService("web", "10.96.0.1", "80"), testService("web", "10.96.0.1", "80", externalIPs("203.0.113.1"))
+	const installed, led = "+ ns/web:80/TCP 10.96.0.1:80 = 10.0.1.1:8080(here,pod)", "ns/web:80/TCP routes=[10.96.0.1] nodePort=0/6"
+	for _, tc := range []struct {
+		name                string
+		there               bool
+		hostFails           error
+		switchFails         error
+		change, changeAgain *corev1.Service // nil: it is deleted
+		flows, host         []string        // what both do after that
+	}{
+		{"it came and has gone", false, errors.New("not now"), nil, before, nil, []string{"- ns/web:80/TCP"}, []string{"- ns/web:80/TCP"}},
+		{"it went and is there again", true, nil, of.ErrDisconnected, nil, before, []string{installed}, []string{led}},
+		{"it was changed and is as before", true, errors.New("not now"), nil, after, before, []string{installed}, []string{led}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, flows := &fakeHost{}, &lockedSwitch{fakeSwitch: newFakeSwitch(t)}
+				c := startProxyAll(t, h, flows, testSlice("web-1", "web", "8080", here))
+				services, there := c.kube.CoreV1().Services("ns"), false
+				change := func(now *corev1.Service) {
+					var err error
+					switch {
+					case now == nil:
+						err = services.Delete(t.Context(), "web", metav1.DeleteOptions{})
+					case there:
+						_, err = services.Update(t.Context(), now, metav1.UpdateOptions{})
+					default:
+						_, err = services.Create(t.Context(), now, metav1.CreateOptions{})
+					}
+					require.NoError(t, err)
+					there = now != nil
+					synctest.Wait()
+				}
+				if tc.there {
+					change(before)
+					require.Equal(t, []string{installed}, flows.take())
+				}
+				h.set(tc.hostFails)
+				flows.set(tc.switchFails, nil)
+				change(tc.change)
+				flows.take()
+				h.take()
+				h.set(nil)
+				flows.set(nil, nil)
+				change(tc.changeAgain)
+				time.Sleep(maxRetryDelay)
+				synctest.Wait()
+				require.Equal(t, tc.flows, flows.take())
+				require.Equal(t, tc.host, slices.DeleteFunc(h.take(), func(line string) bool { return strings.HasPrefix(line, "health ") }))
+			})
+		})
+	}
+}
+
 // UDP connections are compared when no Service is left that may take a frontend, or after many attempts.
 func TestFrontendsSettle(t *testing.T) {
 	connections := &fakeConnections{}

@@ -25,11 +25,20 @@ type port struct {
 	others []netip.AddrPort
 	// routes are the addresses to which the Node's routes lead to the switch.
 	routes []netip.Addr
+	// halfDone: switch and host do not agree about the port, since an operation has failed between the two.
+	halfDone bool
 }
 
-// same reports whether the switch and the connections would not notice the difference.
+// half returns the same port, half done.
+func (p *port) half() *port {
+	half := *p
+	half.halfDone = true
+	return &half
+}
+
+// same reports whether the switch, the host and the connections would not notice the difference.
 func (p *port) same(q *port) bool {
-	return p.Protocol == q.Protocol && p.Affinity == q.Affinity && slices.Equal(p.Frontends, q.Frontends) &&
+	return p.halfDone == q.halfDone && p.Protocol == q.Protocol && p.Affinity == q.Affinity && slices.Equal(p.Frontends, q.Frontends) &&
 		slices.Equal(p.Cluster, q.Cluster) && slices.Equal(p.Local, q.Local) && slices.Equal(p.others, q.others) &&
 		slices.Equal(p.SourceRanges, q.SourceRanges) && slices.Equal(p.routes, q.routes)
 }

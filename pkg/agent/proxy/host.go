@@ -70,26 +70,30 @@ func (p *port) hostPort() route.ServicePort {
 	return h
 }
 
-// apply makes the switch and the host do what the operation says. Connections are led to the switch only while it knows the port.
-func (c *Controller) apply(op operation) error {
+// apply makes the switch and the host do what the operation says. Connections are led to the switch only while it knows the port. has is
+// the port that the switch has then, half done if the host has not followed; nil: none.
+func (c *Controller) apply(op operation) (has *port, err error) {
 	if op.now == nil {
 		if c.host != nil {
 			if err := c.host.Network.DeleteServicePort(op.name); err != nil {
-				return err
+				return op.before.half(), err
 			}
 		}
 		if err := c.flows.UninstallService(op.name); err != nil {
-			return fmt.Errorf("uninstall %s: %w", op.name, err)
+			return op.before.half(), fmt.Errorf("uninstall %s: %w", op.name, err)
 		}
-		return nil
+		return nil, nil
 	}
 	if err := c.flows.InstallService(op.now.ServicePort); err != nil {
-		return fmt.Errorf("install %s with %d Endpoints: %w", op.name, len(op.now.listed()), err)
+		return op.before, fmt.Errorf("install %s with %d Endpoints: %w", op.name, len(op.now.listed()), err)
 	}
 	if c.host == nil {
-		return nil
+		return op.now, nil
 	}
-	return c.host.Network.SetServicePort(op.name, op.now.hostPort())
+	if err := c.host.Network.SetServicePort(op.name, op.now.hostPort()); err != nil {
+		return op.now.half(), err
+	}
+	return op.now, nil
 }
 
 // setHealth makes the Service's health check port answer.

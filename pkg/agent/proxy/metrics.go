@@ -58,7 +58,7 @@ func label(f family) string {
 	return "v4"
 }
 
-// countOperation counts an operation that has succeeded.
+// countOperation counts an operation that the switch has done.
 func countOperation(op operation, took time.Duration) {
 	count := func(p *port, change float64) {
 		servicesInstalled.WithLabelValues(label(p.family())).Add(change)
