@@ -28,6 +28,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
 	cnipb "github.com/antrea-oncache/antrea/pkg/apis/cni/v1beta1"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
 func TestAddConnectsPod(t *testing.T) {
@@ -280,7 +281,7 @@ func TestAddSendsGratuitousARPs(t *testing.T) {
 	var times []time.Time
 	buffer := make([]byte, 100)
 	for len(times) < announcementCount {
-		n, err := receive(capture, buffer)
+		n, _, err := afpacket.Recvfrom(capture, buffer)
 		require.NoError(t, err, "got %d gratuitous ARPs", len(times))
 		if string(buffer[:n]) == string(frame) {
 			times = append(times, time.Now())
@@ -288,14 +289,6 @@ func TestAddSendsGratuitousARPs(t *testing.T) {
 	}
 	require.Greater(t, times[2].Sub(times[0]), announcementInterval)
 	h.server.background.Wait()
-}
-
-// receive reads a packet from a socket with a time limit: signals of the Go runtime interrupt it (signal(7)).
-func receive(fd int, b []byte) (n int, err error) {
-	for err = unix.EINTR; err == unix.EINTR; {
-		n, _, err = unix.Recvfrom(fd, b, 0)
-	}
-	return n, err
 }
 
 func captureARP(t *testing.T, name string) int {

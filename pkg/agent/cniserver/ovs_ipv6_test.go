@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/interfacestore"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
 func withIPv6(c *Config) { c.Node.PodIPv6CIDR = netip.MustParsePrefix("fd00:10:1::/64") }
@@ -226,7 +227,7 @@ func arrives(t *testing.T, fd int, want, sentinel []byte) (found bool) {
 	t.Helper()
 	buffer := make([]byte, 2000)
 	for {
-		n, err := receive(fd, buffer)
+		n, _, err := afpacket.Recvfrom(fd, buffer)
 		require.NoError(t, err, "the sentinel does not come either")
 		switch string(buffer[:n]) {
 		case string(want):

@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/conntrack"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
+	"github.com/antrea-oncache/antrea/pkg/agent/recovery"
 )
 
 // fakeConnections is the table of connections.
@@ -30,6 +34,23 @@ type fakeConnections struct {
 	// stuck is not deleted, and waiting does not succeed for the time being.
 	stuck *conntrack.Connection
 	busy  bool
+}
+
+// connectionsOf returns a table with the connections, by name.
+func connectionsOf(all map[string]*conntrack.Connection) *fakeConnections {
+	return &fakeConnections{table: slices.Collect(maps.Values(all))}
+}
+
+// requireEnded checks which of the connections are no longer in the table.
+func (f *fakeConnections) requireEnded(t *testing.T, all map[string]*conntrack.Connection, names ...string) {
+	t.Helper()
+	var ended []string
+	for name, c := range all {
+		if !slices.Contains(f.get(), c) {
+			ended = append(ended, name)
+		}
+	}
+	require.ElementsMatch(t, names, ended)
 }
 
 // set replaces the table, and get returns it, while others use it.
@@ -132,10 +153,7 @@ func TestConnectionsOfRemovedEndpoints(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			all := table()
-			connections := &fakeConnections{}
-			for _, c := range all {
-				connections.table = append(connections.table, c)
-			}
+			connections := connectionsOf(all)
 			b := newBench(t, testConfig)
 			clean := newCleaner(connections, connections, b.state.allowance)
 			b.settled = clean.after
@@ -150,13 +168,7 @@ func TestConnectionsOfRemovedEndpoints(t *testing.T) {
 			require.NoError(t, clean.clean(t.Context()))
 			require.Equal(t, connections.lists, connections.revalidated)
 			require.Equal(t, tc.idle, connections.lists == 0, "no look at the table without need")
-			var ended []string
-			for name, c := range all {
-				if !slices.Contains(connections.table, c) {
-					ended = append(ended, name)
-				}
-			}
-			require.ElementsMatch(t, tc.ended, ended)
+			connections.requireEnded(t, all, tc.ended...)
 		})
 	}
 }
@@ -190,14 +202,8 @@ func TestConnectionsToFrontendThatPasses(t *testing.T) {
 				"to the second Endpoint": connection(zone, unix.IPPROTO_UDP, "169.254.0.252:30053", "10.0.2.1:53", serviceMark),
 				"on the host":            connection(hostZone, unix.IPPROTO_UDP, "192.168.0.1:30053", "169.254.0.252:30053", 0),
 			}
-			connections := &fakeConnections{}
-			for _, c := range all {
-				connections.table = append(connections.table, c)
-			}
-			b := newBench(t, allConfig)
-			clean := newCleaner(connections, connections, b.state.allowance)
-			clean.host = true
-			clean.setAddresses([]netip.Addr{netip.MustParseAddr("192.168.0.1")})
+			connections := connectionsOf(all)
+			b, clean := newHostBench(t, connections)
 			b.set(old, slice)
 			b.settle()
 
@@ -209,13 +215,7 @@ func TestConnectionsToFrontendThatPasses(t *testing.T) {
 			tc.change(b)
 			b.settle()
 			require.NoError(t, clean.clean(t.Context()))
-			var ended []string
-			for name, c := range all {
-				if !slices.Contains(connections.table, c) {
-					ended = append(ended, name)
-				}
-			}
-			require.ElementsMatch(t, tc.ended, ended)
+			connections.requireEnded(t, all, tc.ended...)
 		})
 	}
 }
@@ -296,4 +296,33 @@ func TestCacheForgetsEndedConnectionsAfterErrors(t *testing.T) {
 		"17 10.0.1.99:1000 10.96.0.7:54 10.0.2.1:5353, 0 in conntrack, 5 waits",
 		"17 10.0.1.99:1000 10.96.0.7:54 10.0.2.1:5353, 0 in conntrack, 6 waits",
 	}, cache.log)
+}
+
+// panickingConnections panics once, when it is to list the connections.
+type panickingConnections struct {
+	*fakeConnections
+	once sync.Once
+}
+
+func (p *panickingConnections) List(zones []uint16, yield func(*conntrack.Connection) bool) error {
+	p.once.Do(func() { panic("boom") })
+	return p.fakeConnections.List(zones, yield)
+}
+
+// What was to be compared when the cleaner panicked is compared when it runs again.
+func TestPanicOfCleaner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connections := &panickingConnections{fakeConnections: &fakeConnections{}}
+		connections.set(connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "10.96.0.7:53", "10.0.2.1:53", serviceMark))
+		clean := newCleaner(connections, connections, func(frontendKey) allowance { return allowance{} })
+		clean.everything()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go recovery.Keep(ctx, "test", clean.run)
+		synctest.Wait()
+		require.Len(t, connections.get(), 1)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Empty(t, connections.get())
+	})
 }

@@ -242,7 +242,7 @@ func (c *Controller) plan(k key) ([]operation, healthCheck) {
 	return c.state.plan(k, wanted.ports), wanted.health
 }
 
-// done records an operation that has succeeded.
+// done records an operation that has succeeded, or has got half way.
 func (c *Controller) done(op operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,10 +252,12 @@ func (c *Controller) done(op operation) {
 func (c *Controller) execute(op operation) error {
 	began := time.Now()
 	has, err := c.apply(op)
-	if has != op.before {
-		done := operation{op.service, op.name, op.before, has}
+	done := operation{op.service, op.name, op.before, has}
+	if done.now != done.before {
 		c.done(done)
-		countOperation(done, time.Since(began))
+		if err == nil || op.now != nil { // the switch still has what could not be removed
+			countOperation(done, time.Since(began))
+		}
 	}
 	if err != nil {
 		return err

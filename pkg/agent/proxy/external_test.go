@@ -5,7 +5,6 @@ package proxy
 
 import (
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -166,6 +165,15 @@ func TestHealthChecks(t *testing.T) {
 	}
 }
 
+// newHostBench returns a bench for proxyAll, and a cleaner that looks at the host's connections, too. The Node has the address 192.168.0.1.
+func newHostBench(t *testing.T, connections *fakeConnections) (*bench, *cleaner) {
+	b := newBench(t, allConfig)
+	clean := newCleaner(connections, connections, b.state.allowance)
+	clean.host = true
+	clean.setAddresses([]netip.Addr{netip.MustParseAddr("192.168.0.1")})
+	return b, clean
+}
+
 // UDP connections through NodePorts: in the switch, and on the host, which translates them first.
 func TestConnectionsToNodePorts(t *testing.T) {
 	const zone = openflow.ConntrackZoneIPv4
@@ -200,14 +208,8 @@ func TestConnectionsToNodePorts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			all := table()
-			connections := &fakeConnections{}
-			for _, c := range all {
-				connections.table = append(connections.table, c)
-			}
-			b := newBench(t, allConfig)
-			clean := newCleaner(connections, connections, b.state.allowance)
-			clean.host = true
-			clean.setAddresses([]netip.Addr{netip.MustParseAddr("192.168.0.1")})
+			connections := connectionsOf(all)
+			b, clean := newHostBench(t, connections)
 			b.settled = clean.after
 			b.set(dns, testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1", "10.0.2.1@n2"))
 			b.settle()
@@ -215,13 +217,7 @@ func TestConnectionsToNodePorts(t *testing.T) {
 			tc.change(b, clean)
 			b.settle()
 			require.NoError(t, clean.clean(t.Context()))
-			var ended []string
-			for name, c := range all {
-				if !slices.Contains(connections.table, c) {
-					ended = append(ended, name)
-				}
-			}
-			require.ElementsMatch(t, tc.ended, ended)
+			connections.requireEnded(t, all, tc.ended...)
 		})
 	}
 }
@@ -230,10 +226,7 @@ func TestConnectionsToNodePorts(t *testing.T) {
 func TestConnectionsToNodeAddress(t *testing.T) {
 	open := connection(openflow.ConntrackZoneIPv4, unix.IPPROTO_UDP, "192.168.0.1:53", "10.0.1.1:53", serviceMark)
 	connections := &fakeConnections{table: []*conntrack.Connection{open}}
-	b := newBench(t, allConfig)
-	clean := newCleaner(connections, connections, b.state.allowance)
-	clean.host = true
-	clean.setAddresses([]netip.Addr{netip.MustParseAddr("192.168.0.1")})
+	b, clean := newHostBench(t, connections)
 	b.settled = clean.after
 	b.set(testService("dns", "10.96.0.1", "53/UDP", externalIPs("192.168.0.1")), testSlice("dns-1", "dns", "53/UDP", "10.0.1.1@n1"))
 	b.settle()

@@ -81,7 +81,7 @@ func (s *switchState) possible(k key, want *port) *port {
 	return &p
 }
 
-// done records that the operation has succeeded, and returns the Services that have waited for what it has freed.
+// done records an operation that has succeeded, or has got half way, and returns the Services that have waited for what it has freed.
 func (s *switchState) done(op operation) []key {
 	woken := changes{}
 	now := map[frontendKey]bool{}

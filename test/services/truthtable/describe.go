@@ -36,8 +36,7 @@ func (b *bench) explain(wrong []*trial) {
 		fmt.Print(b.dropped(n.Name))
 	}
 	for i, t := range wrong {
-		b.find("set %d: %s: %s; want %s, one of %v; it was %s; connection %d of %d", b.result.sets, t.Probe, t.wrong, t.verdict.Outcome,
-			t.verdict.Addresses(), t.outcome(), slices.Index(t.connections, t.culprit)+1, len(t.connections))
+		b.find("set %d: %s: %s; want %s, one of %v; it was %s", b.result.sets, t.Probe, t.wrong, t.verdict.Outcome, t.verdict.Addresses(), t.outcome())
 		if i < mostTraces {
 			b.describeServices(b.world, t.Probe)
 			fmt.Println(b.trace(t))
@@ -66,7 +65,7 @@ func (b *bench) dropped(node string) string {
 // outcome describes what has become of the connection that is wrong, or where all of them have arrived.
 func (t *trial) outcome() string {
 	if t.culprit != nil {
-		return t.culprit.outcome()
+		return fmt.Sprintf("%s (connection %d of %d)", t.culprit.outcome(), slices.Index(t.connections, t.culprit)+1, len(t.connections))
 	}
 	var reached []netip.AddrPort
 	for endpoint := range t.reached {

@@ -104,6 +104,15 @@ func (s *Socket) receive() (n int, control []byte, from unix.Sockaddr, err error
 	return n, s.control[:max(c, 0)], from, err
 }
 
+// Recvfrom is unix.Recvfrom for a socket that is not a Socket and has a time limit (SO_RCVTIMEO): signals of the Go runtime interrupt such
+// calls (signal(7)), and each repetition has the whole time again.
+func Recvfrom(fd int, b []byte) (n int, from unix.Sockaddr, err error) {
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		n, from, err = unix.Recvfrom(fd, b, 0)
+	}
+	return n, from, err
+}
+
 // Wait waits, at most for limit, until one of the sockets has a frame, and says whether one has.
 func Wait(limit time.Duration, sockets ...*Socket) (bool, error) {
 	fds := make([]unix.PollFd, len(sockets))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
 // peerOf sets up the other end of a pair, from which the test sends as the Pod or the network does, and returns its index.
@@ -111,20 +112,12 @@ func newReceiver(t *testing.T, ifindex int, outgoing bool) *receiver {
 	return &receiver{t: t, fd: fd, outgoing: outgoing}
 }
 
-// recvfrom is unix.Recvfrom for a socket with a time limit: signals of the Go runtime interrupt it (signal(7)).
-func recvfrom(fd int, b []byte) (n int, from unix.Sockaddr, err error) {
-	for err = unix.EINTR; err == unix.EINTR; {
-		n, from, err = unix.Recvfrom(fd, b, 0)
-	}
-	return n, from, err
-}
-
 // next returns the first frame that want accepts; there may be others, of IPv6 routers and neighbors.
 func (r *receiver) next(want func([]byte) bool) []byte {
 	r.t.Helper()
 	frame := make([]byte, 1<<16)
 	for {
-		n, from, err := recvfrom(r.fd, frame)
+		n, from, err := afpacket.Recvfrom(r.fd, frame)
 		require.NoError(r.t, err, "the frame has not arrived")
 		outgoing := from.(*unix.SockaddrLinklayer).Pkttype == unix.PACKET_OUTGOING
 		if outgoing == r.outgoing && want(frame[:n]) {

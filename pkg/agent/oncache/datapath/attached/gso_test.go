@@ -14,6 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
 // superPacket is a packet of several segments with struct virtio_net_hdr (include/uapi/linux/virtio_net.h) before it.
@@ -58,7 +59,7 @@ func receiveSuperPacket(t *testing.T, fd, length int) (segment uint16, frame []b
 	t.Helper()
 	b := make([]byte, 1<<16)
 	for {
-		n, _, err := recvfrom(fd, b)
+		n, _, err := afpacket.Recvfrom(fd, b)
 		require.NoError(t, err)
 		if n >= virtioHeader+length {
 			return binary.NativeEndian.Uint16(b[4:]), b[virtioHeader:n]

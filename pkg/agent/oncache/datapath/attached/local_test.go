@@ -14,6 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+	"github.com/antrea-oncache/antrea/test/tools/afpacket"
 )
 
 // localReceiver moves the other end of the Pod's pair into a namespace of its own and returns a socket there, which gets packets
@@ -55,7 +56,7 @@ func localReceiver(t *testing.T, p *harness.Pod) (fd int) {
 func requireDelivered(t *testing.T, fd int, frame []byte) {
 	t.Helper()
 	b := make([]byte, 1<<16)
-	n, from, err := recvfrom(fd, b)
+	n, from, err := afpacket.Recvfrom(fd, b)
 	require.NoError(t, err, "the frame has not arrived")
 	require.Empty(t, cmp.Diff(frame, b[:n]))
 	require.EqualValues(t, unix.PACKET_HOST, from.(*unix.SockaddrLinklayer).Pkttype)
