@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Candidates: flows that have missed once. Learning both directions of a connection, and forgetting them at its end,
- * costs more than one request and its answer can gain. So a flow gets tickets only from its second data packet on. */
+/* Candidates: what is known of flows without an entry, and which of them are worth learning. A TCP connection is learned
+ * at its handshake, from the SYN-ACK and the segment that answers it. Any other flow gets tickets only from its second
+ * packet with data on: learning both directions, and forgetting them at the end, costs more than one request and its
+ * answer can gain. */
 #pragma once
 
 #include "flow.h"
+
+/* What is noted of a flow. The note is in the cell of its hash, and is the hash with these bits changed, so that it also
+ * tells whose note it is. */
+enum note {
+	NOTE_SEEN,     /* it has missed once */
+	NOTE_EXPECTED, /* its next packet is worth learning */
+	NOTE_RARE,     /* its packets cannot be learned as things are */
+	NOTE_OPENED,   /* it has begun with a SYN */
+	NOTE_NONE,
+};
 
 /* cell_of returns the cell in which a flow is noted, by its hash. */
 static __always_inline __u32 *cell_of(__u32 hash)
@@ -14,42 +26,43 @@ static __always_inline __u32 *cell_of(__u32 hash)
 	return bpf_map_lookup_elem(&candidates, &cell);
 }
 
-/* expected is what is noted of a flow whose other direction has been learned, if neither direction tells the key of the
- * other: Open vSwitch translates them. It is in the cell of the hash. */
-static __always_inline __u32 expected(__u32 hash)
+/* note_in returns what a cell says of the flow with this hash: NOTE_NONE if it is free, or another flow's. */
+static __always_inline enum note note_in(const __u32 *cell, __u32 hash)
 {
-	return hash ^ 1;
+	__u32 note = *cell ^ hash;
+
+	return *cell && note < NOTE_NONE ? note : NOTE_NONE;
 }
 
-/* expect makes the flow's next packet worth learning. */
+/* note makes a note of a flow, in the place of any other one. */
+static __always_inline void note(const struct packet *p, enum note what)
+{
+	__u32 hash = flow_hash(p), *cell = cell_of(hash);
+
+	if (cell)
+		*cell = hash ^ what;
+}
+
+static __always_inline enum note note_of(const struct packet *p)
+{
+	__u32 hash = flow_hash(p), *cell = cell_of(hash);
+
+	return cell ? note_in(cell, hash) : NOTE_NONE;
+}
+
+/* expect makes the flow's next packet worth learning. It is for flows whose other direction has been learned, if neither
+ * direction tells the key of the other: Open vSwitch translates them. */
 static __always_inline void expect(const struct packet *p)
 {
-	__u32 hash = flow_hash(p), *noted = cell_of(hash);
-
-	if (noted)
-		*noted = expected(hash);
+	note(p, NOTE_EXPECTED);
 }
 
-static __always_inline bool is_expected(const struct packet *p)
-{
-	__u32 hash = flow_hash(p), *noted = cell_of(hash);
-
-	return noted && *noted == expected(hash);
-}
-
-/* rare is what is noted of a flow whose packets cannot be learned as things are: Open vSwitch delivers them to the
- * host, or those of a Service's connection come out on this Node. It is in the cell of the hash. */
-static __always_inline __u32 rare(__u32 hash)
-{
-	return hash ^ 2;
-}
-
+/* note_rare is for flows whose packets Open vSwitch delivers to the host, or those of a Service's connection that come
+ * out on this Node. */
 static __always_inline void note_rare(const struct packet *p)
 {
-	__u32 hash = flow_hash(p), *noted = cell_of(hash);
-
-	if (noted && *noted == hash)
-		*noted = rare(hash);
+	if (note_of(p) == NOTE_SEEN)
+		note(p, NOTE_RARE);
 }
 
 /* One packet in so many of such a flow is looked at: Open vSwitch may translate datagrams to another Node one day. */
@@ -59,33 +72,69 @@ static __always_inline void note_rare(const struct packet *p)
  * second time: otherwise flows that send in turn would evict each other forever. */
 static __always_inline bool seen_before(const struct packet *p)
 {
-	__u32 hash = flow_hash(p), *noted = cell_of(hash);
+	__u32 hash = flow_hash(p), *cell = cell_of(hash);
 
-	if (!noted || *noted == hash || *noted == expected(hash))
+	if (!cell)
 		return true;
-	if (*noted == rare(hash))
+	switch (note_in(cell, hash)) {
+	case NOTE_SEEN:
+	case NOTE_EXPECTED:
+		return true;
+	case NOTE_RARE:
 		return !(bpf_get_prandom_u32() % RARE_PACKETS);
-	if (!*noted || bpf_get_prandom_u32() & 1)
-		*noted = hash;
-	return false;
+	case NOTE_OPENED:
+		*cell = hash;
+		return false;
+	default:
+		if (!*cell || bpf_get_prandom_u32() & 1)
+			*cell = hash;
+		return false;
+	}
 }
 
-/* begin_anew: packets of an earlier connection with the same addresses and ports do not count. */
-static __always_inline void begin_anew(const struct packet *p)
+/* begin_anew is called for both directions of a connection that opens or ends with the segment p: what packets of an
+ * earlier connection with the same addresses and ports have left does not count. What the handshake itself leaves stays
+ * as long as it goes on, so that each of its segments may be repeated. */
+static __always_inline void begin_anew(const struct packet *flow, const struct packet *p)
 {
-	__u32 hash = flow_hash(p), *noted = cell_of(hash);
+	__u32 hash = flow_hash(flow), *cell = cell_of(hash);
+	enum note found;
 
-	if (noted && (*noted == hash || *noted == expected(hash) || *noted == rare(hash)))
-		*noted = 0;
+	if (!cell)
+		return;
+	found = note_in(cell, hash);
+	if (found == NOTE_NONE || (found == NOTE_OPENED && !is_over(p)) || (found == NOTE_EXPECTED && is_syn_ack(p)))
+		return;
+	*cell = 0;
 }
 
-/* worth_learning: the flow is expected to have more packets. A TCP segment without data is no sign of that, but an
- * entry of the other direction is. */
+/* answers_opening: the direction back has opened the connection that the SYN-ACK p accepts, and the direction of p has
+ * not. When both ends open a connection at once, each sends a SYN and a SYN-ACK. Conntrack takes the connection for
+ * established when the end that opened it has answered a SYN-ACK, so nothing is learned from that end's own. */
+static __always_inline bool answers_opening(const struct packet *p, const struct packet *back)
+{
+	enum note opened = note_of(back);
+
+	return (opened == NOTE_OPENED || opened == NOTE_EXPECTED) && note_of(p) != NOTE_OPENED;
+}
+
+/* may_begin: the SYN-ACK p may teach the first entry of its connection. other is an entry of the other direction; one
+ * that is there after the SYN-ACK has ended both is a packet's that Open vSwitch has passed on at this moment. */
+static __always_inline bool may_begin(const struct packet *p, const struct packet *back,
+				      const struct onc_validity *other)
+{
+	return !other && answers_opening(p, back);
+}
+
+/* worth_learning: the flow is expected to have more packets. A TCP segment without data is no sign of that, but a
+ * SYN-ACK is, and an entry of the other direction. */
 static __always_inline bool worth_learning(const struct packet *p, enum onc_program program, __u32 length)
 {
 	struct packet back;
 
-	if (p->udp || length > p->headers_len ? seen_before(p) : is_expected(p))
+	if (is_syn_ack(p))
+		return true;
+	if (p->udp || length > p->headers_len ? seen_before(p) : note_of(p) == NOTE_EXPECTED)
 		return true;
 	reverse(p, &back);
 	return program == ONC_EGRESS ? !!find_ingress(&back) : !!find_egress(&back);

@@ -74,24 +74,6 @@ static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *
 	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
 }
 
-/* egress_end ends the flow, counts and stamps the packet. Only the Pod that owns the address may end it. */
-static __noinline void egress_end(struct __sk_buff *skb)
-{
-	const __u32 *from, *to;
-	struct onc_endpoint *ep;
-	struct packet p = {};
-
-	if (!reread_egress(skb, &p))
-		return; /* never: the packet was parsed in the same run */
-	from = endpoint_behind(skb->ifindex);
-	to = receiver_of(&p);
-	ep = from ? get_endpoint(*from) : NULL;
-	if (ep && sent_by(&p, ep))
-		end_by_egress(&p, to);
-	set_stamp(skb, from, to);
-	count(ONC_EGRESS, ONC_TCP_FLAGS);
-}
-
 /* known_answer finds the other direction of the packet's flow, which has entry f. */
 static __always_inline struct onc_validity *known_answer(const struct packet *p, const struct onc_egress *f, bool ipv6)
 {
@@ -174,19 +156,35 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 	return reason;
 }
 
-/* egress_miss deals with a packet that is not a hit for the given reason: a ticket, perhaps, the count, and its stamp.
- */
+/* egress_end ends the flow. Only the Pod that owns the address may end it. */
+static __always_inline void egress_end(const struct packet *p, const __u32 *from, const __u32 *to)
+{
+	struct onc_endpoint *ep = from ? get_endpoint(*from) : NULL;
+
+	if (ep && sent_by(p, ep))
+		end_by_egress(p, to);
+}
+
+/* egress_miss deals with a packet that is not a hit for the given reason: it ends the flow, issues a ticket, perhaps,
+ * counts and stamps the packet. Open vSwitch lets a SYN-ACK of the host pass without an epoch. */
 static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason,
 				   bool gateway)
 {
 	const __u32 *from, *to;
 	struct packet p = {};
+	bool end = reason == ONC_END;
 
 	if (!reread_egress(skb, &p))
 		return; /* never: the packet was parsed in the same run */
 	from = endpoint_behind(skb->ifindex);
 	to = receiver_of(&p);
-	count(ONC_EGRESS, egress_ticket(skb, c, &p, reason, gateway, from, to));
+	if (end) {
+		egress_end(&p, from, to);
+		reason = ONC_NO_ENTRY;
+	}
+	if (!end || (is_syn_ack(&p) && !gateway))
+		reason = egress_ticket(skb, c, &p, reason, gateway, from, to);
+	count(ONC_EGRESS, end ? ONC_TCP_FLAGS : reason);
 	set_stamp(skb, from, to);
 }
 
@@ -261,7 +259,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (p.syn_fin_rst)
+	if (p.syn_fin_rst && !is_syn_ack(&p))
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_EGRESS, &p, &back, &t, &fresh.to);
 	if (reason)
@@ -294,16 +292,20 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 			return ONC_NO_TICKET;
 	}
 	other = other_of_egress(&back, &p, fresh.to.port);
+	/* Services accept connections, and do not get them accepted. */
+	if (p.syn_fin_rst && (fresh.to.port || !may_begin(&p, &back, other)))
+		return ONC_TCP_FLAGS;
 	half = as_valid(other, &fresh.v);
 	if (!has_room(ONC_EGRESS, &p, &fresh.v, half))
 		return ONC_SHARE;
 	prove(&fresh.v, half);
 	if (!other && fresh.to.port)
 		expect(&back);
-	tell_passed(&p, &fresh.v);
 	own = own_egress(&p, &fresh.to, &same);
-	if (own && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created)))
+	if (own && !p.syn_fin_rst && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
+		tell_passed(&p, &fresh.v);
 		return ONC_RENEWED;
+	}
 	/* Nothing is carried over from an expired entry: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
@@ -312,5 +314,6 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (own)
 		retire(&p, true, own->packets, own->bytes, own->created);
 	store_egress(&p, &fresh);
+	tell_passed(&p, &fresh.v);
 	return ONC_LEARNED;
 }

@@ -6,18 +6,25 @@
 #include "candidate.h"
 #include "flow.h"
 #include "tally.h"
+#include "ticket.h"
 #include "translation.h"
 
-static __always_inline void end_both(const struct packet *out, const struct onc_egress *egress, const struct packet *in,
-				     const struct onc_ingress *ingress)
+/* end_both forgets both directions because of the segment p, which is of one of them. A packet that Open vSwitch still
+ * holds must not teach what is over, nor stand in for one of the new connection. */
+static __always_inline void end_both(const struct packet *p, const struct packet *out, const struct onc_egress *egress,
+				     const struct packet *in, const struct onc_ingress *ingress)
 {
 	/* A deletion takes a lock even if there is nothing to delete. */
 	if (egress)
 		delete_egress(out, egress);
 	if (ingress)
 		delete_ingress(in, out, ingress);
-	begin_anew(out);
-	begin_anew(in);
+	cancel(out);
+	cancel(in);
+	begin_anew(out, p);
+	begin_anew(in, p);
+	if (is_syn(p))
+		note(p, NOTE_OPENED);
 }
 
 /* end_local forgets the entry of a direction if it is one between two Pods of this Node. */
@@ -50,7 +57,7 @@ static __always_inline void end_by_egress(const struct packet *out, bool to_neig
 	/* Before end_both, after which the entry may be another flow's. */
 	if (egress && is_local(&egress->v))
 		to_neighbor = true;
-	end_both(out, egress, &in, find_ingress(&in));
+	end_both(out, out, egress, &in, find_ingress(&in));
 	if (to_neighbor)
 		end_local(&in);
 }
@@ -68,5 +75,5 @@ static __always_inline void end_by_ingress(const struct packet *in)
 		ingress = bpf_map_lookup_elem(&ingress_flows4, &in->key4);
 		out.key4 = answer4(&in->key4, ONC_INGRESS, ingress ? &ingress->to : NULL);
 	}
-	end_both(&out, find_egress(&out), in, ingress);
+	end_both(in, &out, find_egress(&out), in, ingress);
 }

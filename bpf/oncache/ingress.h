@@ -161,8 +161,11 @@ static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_cont
 		return; /* never: the packet was parsed in the same run */
 	if (reason == ONC_END) {
 		/* Only the Node that owns the address may end its flows. */
-		if (ingress_owner(&p, &o, &other) >= 0)
+		if (ingress_owner(&p, &o, &other) >= 0) {
 			end_by_ingress(&p);
+			if (is_syn_ack(&p))
+				issue(skb, ONC_INGRESS, &p, 0);
+		}
 		reason = ONC_TCP_FLAGS;
 	} else {
 		if (reason == ONC_LEASE)
@@ -277,7 +280,7 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (p.syn_fin_rst)
+	if (p.syn_fin_rst && !is_syn_ack(&p))
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
 	if (gateway && reason == ONC_NO_TICKET && came_out_here(mark, &p)) {
@@ -321,6 +324,8 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 			return ONC_NO_TICKET;
 	}
 	other = other_of_ingress(&back, &p, fresh.to.port);
+	if (p.syn_fin_rst && !may_begin(&p, &back, other))
+		return ONC_TCP_FLAGS;
 	if (gateway && !other) {
 		ask_host(&p, &back);
 		return ONC_NOT_PROVED;
@@ -331,10 +336,11 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	prove(&fresh.v, half);
 	if (!other && fresh.to.port)
 		expect(&back);
-	tell_passed(&back, &fresh.v);
 	own = own_ingress(&p, &fresh, &same);
-	if (own && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created)))
+	if (own && !p.syn_fin_rst && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
+		tell_passed(&back, &fresh.v);
 		return ONC_RENEWED;
+	}
 	/* Nothing is carried over from an expired entry: the address may have another owner now. */
 	fresh.created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
@@ -343,5 +349,6 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	if (own)
 		retire(&back, false, own->packets, own->bytes, own->created);
 	store_ingress(&p, &fresh);
+	tell_passed(&back, &fresh.v);
 	return ONC_LEARNED;
 }

@@ -283,16 +283,20 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 			return ONC_NO_TICKET;
 	}
 	other = other_local(back, p, &fresh->to);
+	/* Services accept connections, and do not get them accepted. */
+	if (p->syn_fin_rst && ((fresh->to.port && !fresh->to.source) || !may_begin(p, back, other)))
+		return ONC_TCP_FLAGS;
 	half = as_valid_local(other, &fresh->v);
 	if (!has_room(ONC_EGRESS, p, &fresh->v, half))
 		return ONC_SHARE;
 	prove(&fresh->v, half);
 	if (!other && fresh->to.port)
 		expect(back);
-	tell_passed(p, &fresh->v);
 	own = own_egress(p, &fresh->to, &same);
-	if (own && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created)))
+	if (own && !p->syn_fin_rst && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created))) {
+		tell_passed(p, &fresh->v);
 		return ONC_RENEWED;
+	}
 	/* Nothing is carried over from an expired entry: the address may have another owner now. */
 	fresh->created = bpf_ktime_get_coarse_ns();
 	begin_lease(&fresh->v, lease_until(c, p, fresh->created));
@@ -301,6 +305,7 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 	if (own)
 		retire(p, true, own->packets, own->bytes, own->created);
 	store_egress(p, fresh);
+	tell_passed(p, &fresh->v);
 	return ONC_LEARNED;
 }
 
@@ -322,7 +327,7 @@ static __noinline enum onc_reason ingress_init_local(struct __sk_buff *skb, __u3
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (p.syn_fin_rst)
+	if (p.syn_fin_rst && !is_syn_ack(&p))
 		return ONC_TCP_FLAGS;
 	reason = redeem_local(mark, &p, &back, &t, &fresh.to);
 	if (reason)

@@ -16,10 +16,7 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, const struct on
 					  bool gateway)
 {
 	if (concerns_flow(reason)) {
-		if (reason == ONC_END)
-			egress_end(skb);
-		else
-			egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
+		egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
 		return TC_NEXT;
 	}
 	count(ONC_EGRESS, reason);

@@ -78,6 +78,26 @@ static __always_inline void read_tcp(const struct tcphdr *tcp, struct packet *p,
 	p->syn_fin_rst = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
 }
 
+#define TCP_FLAGS_OPENING (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_FIN | TCP_FLAG_RST)
+
+/* is_syn: the segment asks to open a connection. The packet is one with syn_fin_rst. */
+static __always_inline bool is_syn(const struct packet *p)
+{
+	return (p->flags & TCP_FLAGS_OPENING) == TCP_FLAG_SYN;
+}
+
+/* is_syn_ack: the segment accepts a connection. */
+static __always_inline bool is_syn_ack(const struct packet *p)
+{
+	return p->syn_fin_rst && (p->flags & TCP_FLAGS_OPENING) == (TCP_FLAG_SYN | TCP_FLAG_ACK);
+}
+
+/* is_over: the segment ends a connection. */
+static __always_inline bool is_over(const struct packet *p)
+{
+	return p->flags & (TCP_FLAG_FIN | TCP_FLAG_RST);
+}
+
 static __always_inline void read_udp(const struct udphdr *udp, const void *limit, struct packet *p, __be16 *sport,
 				     __be16 *dport)
 {

@@ -12,7 +12,7 @@ static __always_inline void see_segment(struct onc_seen *s, const struct packet 
 {
 	__u32 data = length - p->headers_len;
 
-	s->end = bpf_ntohl(p->l4) + data;
+	s->end = bpf_ntohl(p->l4) + data + !!(p->flags & TCP_FLAG_SYN);
 	s->window = p->flags >> 16;
 	s->length = data;
 }
@@ -42,8 +42,9 @@ static __always_inline void see_first(struct onc_seen *s, const struct packet *p
 }
 
 /* tell_passed tells the agent that conntrack has seen a segment of a flow if the flow is on the fast path: for other
- * flows it sees everything. sent has the 5-tuple of what the local Pod sends, and nothing else. When the buffer is
- * full, the agent finds the flow once it has become idle. */
+ * flows it sees everything. sent has the 5-tuple of what the local Pod sends, and nothing else. It is called when the
+ * entry of v is in the map: the agent leaves connections alone that have none. When the buffer is full, the agent finds
+ * the flow once it has become idle. */
 static __always_inline void tell_passed(const struct packet *sent, const struct onc_validity *v)
 {
 	struct onc_passed event = {};

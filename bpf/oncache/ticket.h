@@ -88,6 +88,19 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 }
 
+/* cancel takes back the ticket of a flow if it has one that is not redeemed. Its packet keeps the number. */
+static __always_inline void cancel(const struct packet *p)
+{
+	__u32 slot = ticket_slot(p), state;
+	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
+
+	if (!t)
+		return;
+	state = *(const volatile __u32 *)&t->program;
+	if (state != TICKET_REDEEMED && state != TICKET_BUSY && same_flow(t, p))
+		__sync_val_compare_and_swap(&t->program, state, TICKET_REDEEMED);
+}
+
 /* What is needed of a redeemed ticket besides the packet's 5-tuple. */
 struct redeemed {
 	__u32 endpoint;
