@@ -92,22 +92,6 @@ static __always_inline bool seen_before(const struct packet *p)
 	}
 }
 
-/* begin_anew is called for both directions of a connection that opens or ends with the segment p: what packets of an
- * earlier connection with the same addresses and ports have left does not count. What the handshake itself leaves stays
- * as long as it goes on, so that each of its segments may be repeated. */
-static __always_inline void begin_anew(const struct packet *flow, const struct packet *p)
-{
-	__u32 hash = flow_hash(flow), *cell = cell_of(hash);
-	enum note found;
-
-	if (!cell)
-		return;
-	found = note_in(cell, hash);
-	if (found == NOTE_NONE || (found == NOTE_OPENED && !is_over(p)) || (found == NOTE_EXPECTED && is_syn_ack(p)))
-		return;
-	*cell = 0;
-}
-
 /* answers_opening: the direction back has opened the connection that the SYN-ACK p accepts, and the direction of p has
  * not. When both ends open a connection at once, each sends a SYN and a SYN-ACK. Conntrack takes the connection for
  * established when the end that opened it has answered a SYN-ACK, so nothing is learned from that end's own. */

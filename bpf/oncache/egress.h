@@ -74,6 +74,28 @@ static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *
 	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
 }
 
+/* egress_end ends the flow. Only the Pod that owns the address may end it. A SYN-ACK is then a miss, unless the host sends
+ * it: Open vSwitch lets that pass without an epoch. Others are counted and stamped, and that is all. */
+static __noinline bool egress_end(struct __sk_buff *skb, bool gateway)
+{
+	const __u32 *from, *to;
+	struct onc_endpoint *ep;
+	struct packet p = {};
+
+	if (!reread_egress(skb, &p))
+		return false; /* never: the packet was parsed in the same run */
+	from = endpoint_behind(skb->ifindex);
+	to = receiver_of(&p);
+	ep = from ? get_endpoint(*from) : NULL;
+	if (ep && sent_by(&p, ep))
+		end_by_egress(&p, to);
+	if (is_syn_ack(&p) && !gateway)
+		return true;
+	set_stamp(skb, from, to);
+	count(ONC_EGRESS, ONC_TCP_FLAGS);
+	return false;
+}
+
 /* known_answer finds the other direction of the packet's flow, which has entry f. */
 static __always_inline struct onc_validity *known_answer(const struct packet *p, const struct onc_egress *f, bool ipv6)
 {
@@ -156,35 +178,21 @@ static __always_inline enum onc_reason egress_ticket(struct __sk_buff *skb, cons
 	return reason;
 }
 
-/* egress_end ends the flow. Only the Pod that owns the address may end it. */
-static __always_inline void egress_end(const struct packet *p, const __u32 *from, const __u32 *to)
-{
-	struct onc_endpoint *ep = from ? get_endpoint(*from) : NULL;
-
-	if (ep && sent_by(p, ep))
-		end_by_egress(p, to);
-}
-
-/* egress_miss deals with a packet that is not a hit for the given reason: it ends the flow, issues a ticket, perhaps,
- * counts and stamps the packet. Open vSwitch lets a SYN-ACK of the host pass without an epoch. */
+/* egress_miss deals with a packet that is not a hit for the given reason: a ticket, perhaps, the count, and its stamp.
+ */
 static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason,
 				   bool gateway)
 {
 	const __u32 *from, *to;
 	struct packet p = {};
-	bool end = reason == ONC_END;
+	enum onc_reason other;
 
 	if (!reread_egress(skb, &p))
 		return; /* never: the packet was parsed in the same run */
 	from = endpoint_behind(skb->ifindex);
 	to = receiver_of(&p);
-	if (end) {
-		egress_end(&p, from, to);
-		reason = ONC_NO_ENTRY;
-	}
-	if (!end || (is_syn_ack(&p) && !gateway))
-		reason = egress_ticket(skb, c, &p, reason, gateway, from, to);
-	count(ONC_EGRESS, end ? ONC_TCP_FLAGS : reason);
+	other = egress_ticket(skb, c, &p, as_miss(reason, skb->len), gateway, from, to);
+	count(ONC_EGRESS, reason == ONC_END ? ONC_TCP_FLAGS : other);
 	set_stamp(skb, from, to);
 }
 

@@ -9,22 +9,47 @@
 #include "ticket.h"
 #include "translation.h"
 
-/* end_both forgets both directions because of the segment p, which is of one of them. A packet that Open vSwitch still
- * holds must not teach what is over, nor stand in for one of the new connection. */
+/* left_behind returns the notes that the connection before the segment p has left: a bit for each. What the handshake
+ * itself leaves stays as long as it goes on, so that each of its segments may be repeated. */
+static __always_inline __u32 left_behind(const struct packet *p)
+{
+	__u32 former = 1 << NOTE_SEEN | 1 << NOTE_RARE;
+
+	if (is_over(p))
+		return former | 1 << NOTE_EXPECTED | 1 << NOTE_OPENED;
+	return is_syn_ack(p) ? former : former | 1 << NOTE_EXPECTED;
+}
+
+/* begin_anew is called for both directions of a connection that opens or ends: what packets of an earlier connection
+ * with the same addresses and ports have left does not count. One that Open vSwitch still holds must not teach what is
+ * over, nor stand in for one of the new connection. Not inline: the verifier would walk what follows once for each way
+ * through it. */
+static __noinline void begin_anew(const struct packet *flow, __u32 former)
+{
+	__u32 hash = flow_hash(flow), *cell = cell_of(hash), found;
+
+	cancel(hash);
+	if (!cell)
+		return;
+	found = *cell ^ hash;
+	if (found < NOTE_NONE && former >> found & 1)
+		*cell = 0;
+}
+
+/* end_both forgets both directions because of the segment p, which is of one of them. */
 static __always_inline void end_both(const struct packet *p, const struct packet *out, const struct onc_egress *egress,
 				     const struct packet *in, const struct onc_ingress *ingress)
 {
+	__u32 former = left_behind(p);
+
+	begin_anew(in, former);
+	if (is_syn(p))
+		note(p, NOTE_OPENED);
 	/* A deletion takes a lock even if there is nothing to delete. */
 	if (egress)
 		delete_egress(out, egress);
 	if (ingress)
 		delete_ingress(in, out, ingress);
-	cancel(out);
-	cancel(in);
-	begin_anew(out, p);
-	begin_anew(in, p);
-	if (is_syn(p))
-		note(p, NOTE_OPENED);
 }
 
 /* end_local forgets the entry of a direction if it is one between two Pods of this Node. */

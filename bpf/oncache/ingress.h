@@ -148,9 +148,26 @@ static __always_inline bool reread_ingress(struct __sk_buff *skb, struct outer *
 								: reread(skb, o->len, false, p);
 }
 
-/* ingress_miss deals with a packet that is not a hit: it ends the flow or issues a ticket, counts and stamps the
- * packet.
- */
+/* ingress_end ends the flow. Only the Node that owns the address may end it. A SYN-ACK is then a miss; others are counted
+ * and stamped, and that is all. */
+static __noinline bool ingress_end(struct __sk_buff *skb)
+{
+	enum onc_reason reason;
+	struct packet p = {};
+	struct outer o = {};
+
+	if (!reread_ingress(skb, &o, &p))
+		return false; /* never: the packet was parsed in the same run */
+	if (ingress_owner(&p, &o, &reason) >= 0)
+		end_by_ingress(&p);
+	if (is_syn_ack(&p))
+		return true;
+	count(ONC_INGRESS, ONC_TCP_FLAGS);
+	set_stamp(skb, NULL, receiver_of(&p));
+	return false;
+}
+
+/* ingress_miss deals with a packet that is not a hit: it issues a ticket, perhaps, counts and stamps the packet. */
 static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason)
 {
 	struct packet p = {};
@@ -159,22 +176,10 @@ static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_cont
 
 	if (!reread_ingress(skb, &o, &p))
 		return; /* never: the packet was parsed in the same run */
-	if (reason == ONC_END) {
-		/* Only the Node that owns the address may end its flows. */
-		if (ingress_owner(&p, &o, &other) >= 0) {
-			end_by_ingress(&p);
-			if (is_syn_ack(&p))
-				issue(skb, ONC_INGRESS, &p, 0);
-		}
-		reason = ONC_TCP_FLAGS;
-	} else {
-		if (reason == ONC_LEASE)
-			ingress_probes(skb, c, &p, &o);
-		other = ingress_ticket(skb, &p, &o, reason == ONC_NO_ENTRY);
-		if (other)
-			reason = other;
-	}
-	count(ONC_INGRESS, reason);
+	if (reason == ONC_LEASE)
+		ingress_probes(skb, c, &p, &o);
+	other = ingress_ticket(skb, &p, &o, as_miss(reason, skb->len) == ONC_NO_ENTRY);
+	count(ONC_INGRESS, reason == ONC_END ? ONC_TCP_FLAGS : other ? other : reason);
 	set_stamp(skb, NULL, receiver_of(&p));
 }
 

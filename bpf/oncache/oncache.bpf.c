@@ -16,7 +16,8 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, const struct on
 					  bool gateway)
 {
 	if (concerns_flow(reason)) {
-		egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
+		if (reason != ONC_END || egress_end(skb, gateway))
+			egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
 		return TC_NEXT;
 	}
 	count(ONC_EGRESS, reason);
@@ -85,7 +86,8 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 	enum onc_reason reason = c && c->mode ? ingress(skb, c, &target) : ONC_OFF;
 
 	if (concerns_flow(reason)) {
-		ingress_miss(skb, c, forget_reason(reason, skb->len));
+		if (reason != ONC_END || ingress_end(skb))
+			ingress_miss(skb, c, forget_reason(reason, skb->len));
 		return TC_NEXT;
 	}
 	count(ONC_INGRESS, reason);

@@ -95,3 +95,10 @@ static __always_inline enum onc_reason forget_reason(enum onc_reason reason, __u
 	asm volatile("%0 ^= %1\n\t%0 ^= %1" : "+r"(reason) : "r"(any));
 	return reason;
 }
+
+/* as_miss is the reason of a packet that gets a ticket, perhaps: after a SYN-ACK has ended its flow, there is no entry.
+ * Without a branch, after which the verifier would know the reason. */
+static __always_inline enum onc_reason as_miss(enum onc_reason reason, __u32 any)
+{
+	return reason - (ONC_END - ONC_NO_ENTRY) * (reason == ONC_END);
+}

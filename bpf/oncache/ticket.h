@@ -18,9 +18,9 @@
  * TICKET_KEPT_NS. */
 #define TICKET_UNDERWAY_NS 100000000ull
 
-static __always_inline __u32 ticket_slot(const struct packet *p)
+static __always_inline __u32 slot_of(__u32 hash)
 {
-	__u32 slot = flow_hash(p) >> 22;
+	__u32 slot = hash >> 22;
 
 	return slot ? slot : TICKETS - 1;
 }
@@ -42,8 +42,8 @@ static __always_inline bool same_flow(const struct onc_ticket *t, const struct p
 	return p->ipv6 ? same6(&t->key6, &p->key6) : same4(&t->key4, &p->key4);
 }
 
-static __always_inline void write_ticket(struct onc_ticket *t, const struct packet *p, __u32 endpoint, bool unhashed,
-					 __u64 now)
+static __always_inline void write_ticket(struct onc_ticket *t, const struct packet *p, __u32 hash, __u32 endpoint,
+					 bool unhashed, __u64 now)
 {
 	if (!same_flow(t, p))
 		t->other = t->marked;
@@ -52,6 +52,7 @@ static __always_inline void write_ticket(struct onc_ticket *t, const struct pack
 	else
 		t->key4 = p->key4;
 	t->endpoint = endpoint;
+	t->hash = hash;
 	t->l4 = p->l4;
 	t->id = p->id;
 	t->ttl = p->ttl;
@@ -67,7 +68,7 @@ static __always_inline void write_ticket(struct onc_ticket *t, const struct pack
 static __always_inline void issue(struct __sk_buff *skb, enum onc_program program, const struct packet *p,
 				  __u32 endpoint)
 {
-	__u32 slot = ticket_slot(p), state;
+	__u32 hash = flow_hash(p), slot = slot_of(hash), state;
 	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
 	__u64 now = bpf_ktime_get_coarse_ns();
 
@@ -79,7 +80,7 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	if (state == TICKET_REDEEMED || now >= t->issued + TICKET_KEPT_NS) {
 		if (__sync_val_compare_and_swap(&t->program, state, TICKET_BUSY) != state)
 			return;
-		write_ticket(t, p, endpoint, !skb->hash, now);
+		write_ticket(t, p, hash, endpoint, !skb->hash, now);
 		__sync_lock_test_and_set(&t->program, program);
 	} else if (!same_flow(t, p)) {
 		return;
@@ -88,16 +89,17 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 }
 
-/* cancel takes back the ticket of a flow if it has one that is not redeemed. Its packet keeps the number. */
-static __always_inline void cancel(const struct packet *p)
+/* cancel takes back the ticket of the flow with this hash if it has one that is not redeemed. Its packet keeps the number.
+ * That another flow has the same hash costs that flow a ticket. */
+static __always_inline void cancel(__u32 hash)
 {
-	__u32 slot = ticket_slot(p), state;
+	__u32 slot = slot_of(hash), state;
 	struct onc_ticket *t = bpf_map_lookup_elem(&tickets, &slot);
 
-	if (!t)
+	if (!t || t->hash != hash)
 		return;
 	state = *(const volatile __u32 *)&t->program;
-	if (state != TICKET_REDEEMED && state != TICKET_BUSY && same_flow(t, p))
+	if (state < ONC_PROGRAMS)
 		__sync_val_compare_and_swap(&t->program, state, TICKET_REDEEMED);
 }
 

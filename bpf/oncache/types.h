@@ -163,6 +163,7 @@ struct onc_ticket {
 	__u8 tos;
 	__u8 ipv6;
 	__u8 unhashed; /* the kernel had no hash of the packet's flow yet */
+	__u32 hash;    /* of the key */
 	__u64 issued;  /* ns of CLOCK_MONOTONIC_COARSE, like the next two */
 	__u64 marked;  /* when a packet last got the slot's number */
 	__u64 other;   /* when a packet of another flow last did */

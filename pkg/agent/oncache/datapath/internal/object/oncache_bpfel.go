@@ -244,7 +244,7 @@ type BpfOncTicket struct {
 	Tos      uint8
 	Ipv6     uint8
 	Unhashed uint8
-	_        [4]byte
+	Hash     uint32
 	Issued   uint64
 	Marked   uint64
 	Other    uint64
