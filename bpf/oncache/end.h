@@ -42,6 +42,7 @@ static __always_inline void end_both(const struct packet *p, const struct packet
 {
 	__u32 former = left_behind(p);
 
+	begin_anew(out, former);
 	begin_anew(in, former);
 	if (is_syn(p))
 		note(p, NOTE_OPENED);
