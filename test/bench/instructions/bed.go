@@ -37,6 +37,8 @@ type bed struct {
 	hostsOnly bool
 	// quick leaves out connections, hosts on Nodes with agents, and the other ways.
 	quick bool
+	// connections measures nothing but those.
+	connections bool
 }
 
 func (b *bed) measureAll(ctx context.Context) (*table, error) {
@@ -45,6 +47,9 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 	hosts := benchbed.Link{Client: node1.Space, Server: node2.Space, Address: node2.IP}
 	if err := startServers(hosts, result.Bare); err != nil {
 		return nil, err
+	}
+	if b.connections {
+		return t, b.measureConnections(ctx, t)
 	}
 	columns := withConnections
 	if b.quick {
@@ -106,6 +111,24 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 		return nil, err
 	}
 	return t, b.measureFast(ctx, t, oncacheNetkit, pods)
+}
+
+// measureConnections fills in the last column of the two rows between Pods with veth devices.
+func (b *bed) measureConnections(ctx context.Context, t *table) error {
+	if err := b.cluster.StartAgents(ctx); err != nil {
+		return err
+	}
+	pods, err := b.makePods(ctx, "veth")
+	if err != nil {
+		return err
+	}
+	if err := b.measureOne(ctx, t, overlay, crr, pods); err != nil {
+		return err
+	}
+	if err := b.configure(ctx, map[string]any{"featureGates": map[string]any{gate: true}}); err != nil {
+		return err
+	}
+	return b.measureOne(ctx, t, oncache, crr, pods)
 }
 
 // makeOtherWays returns the links of ways, in their order: the Pods through a Service, the client and a server on its Node, and the

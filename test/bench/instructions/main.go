@@ -38,16 +38,17 @@ func main() {
 	flag.BoolVar(&g.record, "record", false, "record these numbers instead of checking them")
 	hostsOnly := flag.Bool("hosts-only", false, "measure only between the Nodes, without agents and with them, and print the numbers without saving or checking them")
 	quick := flag.Bool("quick", false, "measure only what has bands: round trips between the Nodes and between Pods of two Nodes, with veth and netkit devices")
+	connections := flag.Bool("connections", false, "measure only connections with one request, between Pods with veth devices, and print the numbers without saving or checking them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *length, *hostsOnly, *quick, *out, g); err != nil {
+	if err := run(ctx, &bed{length: *length, hostsOnly: *hostsOnly, quick: *quick, connections: *connections}, *out, g); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, length time.Duration, hostsOnly, quick bool, out string, g guarded) (err error) {
+func run(ctx context.Context, b *bed, out string, g guarded) (err error) {
 	started := time.Now()
 	p := progress.New(os.Stderr)
 	c, err := cluster.New(ctx, cluster.Options{Progress: p, FeatureGates: map[string]bool{gate: false}})
@@ -59,7 +60,7 @@ func run(ctx context.Context, length time.Duration, hostsOnly, quick bool, out s
 			err = closing
 		}
 	}()
-	b := &bed{cluster: c, progress: p, length: length, hostsOnly: hostsOnly, quick: quick}
+	b.cluster, b.progress = c, p
 	if b.profiler, err = newProfiler(os.Getenv("TESTBED_ARTIFACTS")); err != nil {
 		return err
 	}
@@ -67,7 +68,11 @@ func run(ctx context.Context, length time.Duration, hostsOnly, quick bool, out s
 	if err != nil {
 		return err
 	}
-	if hostsOnly {
+	if b.connections {
+		fmt.Print(t.connections())
+		return nil
+	}
+	if b.hostsOnly {
 		fmt.Print(t)
 		return nil
 	}

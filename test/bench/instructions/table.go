@@ -102,9 +102,7 @@ func (t *table) String() string {
 		fmt.Fprintf(&text, " %s bare=%d overlay=%d oncache=%d removed=%.1f%%", p, t[bare][p], t[overlay][p], t[oncache][p], 100*t.removed(oncache, p))
 	}
 	text.WriteString("\n")
-	if t[oncache][crr] != 0 {
-		fmt.Fprintf(&text, "cost: a connection for each request, gate on: %s of gate off\n", t.ratio(oncache, overlay, crr))
-	}
+	text.WriteString(t.connections())
 	for _, w := range ways {
 		if t[w.on][tcp] == 0 {
 			continue
@@ -116,6 +114,14 @@ func (t *table) String() string {
 		text.WriteString("\n")
 	}
 	return text.String()
+}
+
+// connections is the line for connections with one request.
+func (t *table) connections() string {
+	if t[oncache][crr] == 0 {
+		return ""
+	}
+	return fmt.Sprintf("cost: a connection for each request, gate on: %s of gate off\n", t.ratio(oncache, overlay, crr))
 }
 
 // ratio is that of two rows.
