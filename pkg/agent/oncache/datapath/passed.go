@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
@@ -30,6 +31,12 @@ func (d *Datapath) Attend(promise time.Duration) error {
 // sends, whichever direction the segment had.
 type Connection struct {
 	Source, Destination netip.AddrPort
+}
+
+// Cached reports whether the cache has an entry of what the local Pod sends in the connection.
+func (d *Datapath) Cached(c Connection) (bool, error) {
+	f, err := d.entry(moment{}, flowMapOf(DirectionEgress, c.Source, c.Destination), ends{c.Source, c.Destination, unix.IPPROTO_TCP}, (*ebpf.Map).Lookup)
+	return f != nil, err
 }
 
 // PassedReader reads the reports of Egress-Init and Ingress-Init: one for each segment of a cached flow that has passed

@@ -132,8 +132,8 @@ func (r *Runner) attend(timeouts Timeouts) error {
 // watchSegments reads the programs' reports.
 func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 	var complaints complaints
-	waiting := map[conntrack.Tuple]bool{}
-	note := func(c datapath.Connection) { waiting[tupleOf(c.Source, c.Destination)] = true }
+	waiting := map[datapath.Connection]bool{}
+	note := func(c datapath.Connection) { waiting[c] = true }
 	for {
 		err := r.reader.Wait(time.Time{}, note)
 		if errors.Is(err, os.ErrClosed) {
@@ -151,14 +151,25 @@ func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 			r.failed.Add(1)
 			complaints.say(err, "Could not read which segments have passed conntrack")
 		}
-		for tuple := range waiting {
-			if err := r.afterSegments.Passed(tuple); err != nil {
+		for c := range waiting {
+			if err := r.passed(c); err != nil {
 				r.failed.Add(1)
 				complaints.say(err, "Could not bring conntrack's entries of accelerated connections up to date")
 			}
 		}
 		clear(waiting)
 	}
+}
+
+// passed is called a moment after conntrack has seen a segment. A connection that the cache has not kept that long, or of
+// which it has lost this half, has been in conntrack's sight since, or will be with the segment that brings the half back.
+// Most connections with one request are over by now.
+func (r *Runner) passed(c datapath.Connection) error {
+	cached, err := r.Cache.Cached(c)
+	if err != nil || !cached {
+		return err
+	}
+	return r.afterSegments.Passed(tupleOf(c.Source, c.Destination))
 }
 
 // complaints logs at most once a minute: a fault of one segment may affect a thousand of them every second.
