@@ -28,7 +28,7 @@ struct packet {
 	__u32 l4;	   /* fingerprint: TCP sequence number, or UDP length and first payload bytes */
 	__be32 ack;	   /* TCP: acknowledgment number */
 	__be32 flags;	   /* TCP: word of the flags and the window */
-	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label */
+	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label, and ID_SYN for a SYN */
 	__u32 headers_len; /* length of the IP and the TCP or UDP header */
 	__u8 ttl;
 	__u8 tos;
@@ -67,6 +67,8 @@ static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 		bpf_skb_pull_data(skb, skb->len < want ? skb->len : want);
 }
 
+#define ID_SYN 0x80000000u
+
 static __always_inline void read_tcp(const struct tcphdr *tcp, struct packet *p, __be16 *sport, __be16 *dport)
 {
 	p->headers_len += tcp->doff * 4;
@@ -76,6 +78,8 @@ static __always_inline void read_tcp(const struct tcphdr *tcp, struct packet *p,
 	p->ack = tcp->ack_seq;
 	p->flags = tcp_flag_word(tcp);
 	p->syn_fin_rst = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+	if (p->flags & TCP_FLAG_SYN)
+		p->id |= ID_SYN;
 }
 
 #define TCP_FLAGS_OPENING (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_FIN | TCP_FLAG_RST)

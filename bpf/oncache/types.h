@@ -158,7 +158,7 @@ struct onc_ticket {
 	__u32 program; /* enum onc_program that wrote it, or TICKET_REDEEMED or TICKET_BUSY */
 	__u32 endpoint;
 	__u32 l4; /* TCP sequence number, or UDP length and first payload bytes */
-	__u32 id; /* IPv4 identification or IPv6 flow label */
+	__u32 id; /* IPv4 identification or IPv6 flow label; the first bit is set for a SYN */
 	__u8 ttl;
 	__u8 tos;
 	__u8 ipv6;

@@ -27,16 +27,24 @@ type learning struct {
 	forged uint32
 }
 
+// unopened are bits of the first byte of a recipe: the segment accepts a connection that was not opened.
+const unopened = 224
+
 // FuzzLearning passes a packet without an entry through Egress or Ingress, changes it as Open vSwitch does and in a few other ways, and
 // passes it through Egress-Init or Ingress-Init. Afterwards there may be an entry only if the oracle agrees. In part of the cases the packet
 // that comes out belongs to another flow (checkLookalike). The input is a recipe.
 func FuzzLearning(f *testing.F) {
 	w := newFuzzWorld(f)
-	var bases [64]learning
+	var bases [96]learning
 	for kind := range bases {
 		bases[kind] = w.learningBase(kind)
-		if kind >= 32 {
+		switch kind / 32 {
+		case 1:
 			f.Add([]byte{byte(kind%32 | 64)})
+			continue
+		case 2:
+			f.Add([]byte{byte(kind%32 | 192)})
+			f.Add([]byte{byte(kind%32 | unopened)})
 			continue
 		}
 		f.Add([]byte{byte(kind)})
@@ -48,14 +56,18 @@ func FuzzLearning(f *testing.F) {
 		r := recipe(input)
 		kind := r.next()
 		base := kind % 32
-		if kind&96 == 64 {
+		switch kind & 224 {
+		case 64:
 			base |= 32
+		case 192, unopened:
+			base |= 64
 		}
 		l := bases[base].clone()
 		for i := 0; i < maxEdits && len(r) > 0; i++ {
 			l.edit(w, &r)
 		}
-		if kind&32 != 0 {
+		l.seen.Opened = l.seen.Opened && kind&unopened != unopened
+		if kind&32 != 0 && kind&unopened != unopened {
 			w.checkLookalike(t, l, kind>>6%3)
 			return
 		}
@@ -66,18 +78,30 @@ func FuzzLearning(f *testing.F) {
 // TestLearningBases: the packets with which FuzzLearning begins are learned.
 func TestLearningBases(t *testing.T) {
 	w := newFuzzWorld(t)
-	for kind := range 64 {
+	for kind := range 96 {
 		l := w.learningBase(kind)
 		s := l.seen.State
 		// Their other direction has another key.
 		unknown := l.ingress && s.Endpoint.Gateway && !s.Opposite
-		require.Equal(t, !unknown, w.checkLearning(t, &l), "kind %d", kind)
+		// A SYN-ACK to a Service.
+		reversed := kind&64 != 0 && kind&16 != 0 && kind&4 == 0 && !l.ingress
+		require.Equal(t, !unknown && !reversed, w.checkLearning(t, &l), "kind %d", kind)
+		if !l.seen.Opened {
+			continue
+		}
+		l.seen.Opened = false
+		require.Equal(t, kind&4 != 0, w.checkLearning(t, &l), "kind %d, not opened", kind)
 	}
 }
 
 // learningBase returns a packet that is learned; kind is as for base, and further bits are for connections through a Service, and for the
 // gateway in place of the Pod.
 func (w *fuzzWorld) learningBase(kind int) learning {
+	if kind&64 != 0 {
+		l := w.learningBase(kind &^ 64)
+		l.accept(kind&4 != 0)
+		return l
+	}
 	if kind&32 != 0 {
 		l := w.learningBase(kind &^ 32)
 		l.seen.State.Endpoint.Gateway = true
@@ -110,6 +134,29 @@ func (w *fuzzWorld) learningBase(kind int) learning {
 		l.seen.After = oracle.Packet{Frame: of.ToPeer().Wrap(w.T, p.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(w.T)), Interface: uint32(w.UplinkIf)}
 	}
 	return l
+}
+
+// accept makes the segment one that accepts a connection. Datagrams stay as they are.
+func (l *learning) accept(udp bool) {
+	l.seen.Opened = true
+	if udp {
+		return
+	}
+	frames := []struct {
+		frame []byte
+		at    int
+	}{{l.seen.Before.Frame, 14}, {l.seen.After.Frame, l.innerOffset()}}
+	if l.ingress {
+		frames[0].at = len(l.seen.State.Node.Header)
+	}
+	for _, f := range frames {
+		headers := 20
+		if f.frame[f.at]>>4 == 6 {
+			headers = 40
+		}
+		const syn, ack = 2, 16
+		f.frame[f.at+headers+13] = syn | ack // checksums of TCP are not looked at
+	}
 }
 
 // keepTTL undoes what Open vSwitch does to the TTL of a Pod's packet.
@@ -204,6 +251,7 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	if s.State.Opposite {
 		defer w.addOpposite(t, s.Before.Frame, before.innerOffset())()
 	}
+	w.noteOpening(t, l)
 	run, init := w.runsOf(l.ingress, gateway)
 	run.Context = harness.SKB{Ifindex: s.Before.Interface}
 	if err := run.Run(s.Before.Frame); err != nil {
@@ -258,6 +306,23 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	return learned
 }
 
+// noteOpening notes that the other direction of what comes out has opened the connection, or that this is not known.
+func (w *fuzzWorld) noteOpening(t *testing.T, l *learning) {
+	flow, ok := harness.FiveTupleIn(l.seen.After.Frame, l.innerOffset())
+	if !ok {
+		return
+	}
+	flow.Source, flow.Destination = flow.Destination, flow.Source
+	note, hash := uint32(0), harness.Hash(flow)
+	if l.seen.Opened {
+		note = hash ^ noteOpened
+	}
+	require.NoError(t, w.Maps.Candidates.Put(w.CellOf(hash), note))
+}
+
+// noteOpened is NOTE_OPENED of bpf/oncache/candidate.h.
+const noteOpened = 3
+
 // addOpposite makes an entry of the other direction of a packet from the tunnel, and returns a function that removes it.
 func (w *fuzzWorld) addOpposite(t *testing.T, frame []byte, at int) (remove func()) {
 	flow, ok := harness.FiveTupleIn(frame, at)
@@ -276,10 +341,10 @@ func (w *fuzzWorld) addOpposite(t *testing.T, frame []byte, at int) (remove func
 // setShares makes the flow maps nearly full and the Pod's share of them used up, or removes the limits.
 func (w *fuzzWorld) setShares(usedUp bool) {
 	for m := range object.FlowMaps {
-		*w.LimitOf(m) = object.BpfOncLimit{Entries: 1, Full: 1}
+		*w.LimitOf(m) = object.BpfOncLimit{Entries: 1, Full: 3}
 		w.CountAt(m, harness.PodSlot).Entries = 1
 		if usedUp {
-			w.LimitOf(m).Share = 1
+			w.LimitOf(m).Full, w.LimitOf(m).Share = 1, 1
 		}
 	}
 }

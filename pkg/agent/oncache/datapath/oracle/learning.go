@@ -18,6 +18,17 @@ type Seen struct {
 	Epoch uint32
 	// Queue is the queue that Open vSwitch has chosen, between two Pods of the Node; 0 for none.
 	Queue uint32
+	// Opened is set when the last SYN of the connection was one of the other direction, and this direction has sent none.
+	Opened bool
+}
+
+// handshake refuses a segment that accepts a connection which was not opened, or which its own direction has opened. A Service opens no
+// connections to its clients: service is set if the segment goes to one.
+func (s *Seen) handshake(p *inner, service bool) error {
+	if p.accepts && (service || !s.Opened) {
+		return Refused("tcp_flags")
+	}
+	return nil
 }
 
 // inside reads the packet in the tunnel.
@@ -26,12 +37,12 @@ func (s *Seen) inside(frame []byte) (*inner, []byte, error) {
 	if len(frame) < at {
 		return nil, nil, Refused("malformed")
 	}
-	p, err := read(be16(frame[at-2:]), frame[at:])
+	p, err := readOpening(be16(frame[at-2:]), frame[at:])
 	return p, frame[at:], err
 }
 
 func outside(frame []byte) (*inner, []byte, error) {
-	p, err := read(be16(frame[12:]), frame[ethernetLength:])
+	p, err := readOpening(be16(frame[12:]), frame[ethernetLength:])
 	return p, frame[ethernetLength:], err
 }
 
@@ -73,6 +84,9 @@ func LearnEgress(s *Seen) (to netip.AddrPort, err error) {
 		return to, Refused("no_endpoint")
 	case !bytes.Equal(s.State.template(s.After.Frame), s.State.Node.Header):
 		return to, Refused("template")
+	}
+	if err := s.handshake(after, to.IsValid()); err != nil {
+		return to, err
 	}
 	return to, s.State.mayKeep()
 }
@@ -144,7 +158,11 @@ func LearnIngress(s *Seen) (to netip.AddrPort, err error) {
 	if !s.State.Node.has(before.flow.Source.Addr()) {
 		return to, Refused("not_remote")
 	}
-	if e.Gateway && !s.State.Opposite {
+	if err := s.handshake(after, false); err != nil {
+		return to, err
+	}
+	// A SYN-ACK has ended the other direction.
+	if e.Gateway && (!s.State.Opposite || after.accepts) {
 		return to, Refused("not_proved")
 	}
 	return to, s.State.mayKeep()
@@ -165,16 +183,16 @@ func (s *Seen) same(before, after *inner, beforeIP, afterIP []byte, hops uint8) 
 	return nil
 }
 
-// identity identifies a packet: IP version, IPv4 identification or IPv6 flow label, TCP sequence number or UDP length, and
-// the first four bytes of the payload, if it has four.
+// identity identifies a packet: IP version, IPv4 identification or IPv6 flow label, TCP sequence number and whether it is one of a SYN,
+// or UDP length and the first four bytes of the payload, if it has four.
 type identity struct {
-	six       bool
+	six, syn  bool
 	id        uint32
 	transport [6]byte
 }
 
 func fingerprint(p *inner, ip []byte) identity {
-	f := identity{six: p.six}
+	f := identity{six: p.six, syn: p.accepts}
 	transport := ip[20:]
 	if p.six {
 		f.id, transport = binary.BigEndian.Uint32(ip)&0xfffff, ip[40:]

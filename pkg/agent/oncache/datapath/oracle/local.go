@@ -63,7 +63,10 @@ func LearnLocal(s *Seen) (to netip.AddrPort, source bool, err error) {
 	if to, source, err = s.localTranslation(before.flow, after.flow); err != nil {
 		return to, source, err
 	}
-	return to, source, s.learnLocal(before, after, to.IsValid())
+	if err := s.learnLocal(before, after, to.IsValid()); err != nil {
+		return to, source, err
+	}
+	return to, source, s.handshake(after, to.IsValid() && !source)
 }
 
 // localTranslation returns what has become of the end that Open vSwitch has translated, and whether that is the source.

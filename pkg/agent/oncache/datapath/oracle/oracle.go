@@ -139,11 +139,21 @@ type inner struct {
 	six      bool
 	flow     Flow
 	ttl, tos uint8
-	headers  int // bytes of the IP and the transport header
+	headers  int  // bytes of the IP and the transport header
+	accepts  bool // SYN and ACK: the segment accepts a connection
 }
 
 // read refuses every packet that is not plain TCP or UDP. b are the bytes after the Ethernet header.
 func read(etherType uint16, b []byte) (*inner, error) {
+	p, err := readOpening(etherType, b)
+	if err == nil && p.accepts {
+		return nil, Refused("tcp_flags")
+	}
+	return p, err
+}
+
+// readOpening is read, and lets a segment pass that accepts a connection.
+func readOpening(etherType uint16, b []byte) (*inner, error) {
 	p := &inner{}
 	var source, destination netip.Addr
 	var payload []byte
@@ -174,11 +184,11 @@ func read(etherType uint16, b []byte) (*inner, error) {
 	default:
 		return nil, Refused("not_ip")
 	}
-	length, err := readTransport(p.flow.Protocol, payload)
+	length, accepts, err := readTransport(p.flow.Protocol, payload)
 	if err != nil {
 		return nil, err
 	}
-	p.headers = len(b) - len(payload) + length
+	p.headers, p.accepts = len(b)-len(payload)+length, accepts
 	p.flow.Source = netip.AddrPortFrom(source, be16(payload))
 	p.flow.Destination = netip.AddrPortFrom(destination, be16(payload[2:]))
 	if !p.six && Sum(b[:20]) != 0xffff {
@@ -190,30 +200,33 @@ func read(etherType uint16, b []byte) (*inner, error) {
 	return p, nil
 }
 
-// readTransport returns the length of the header at the start of payload.
-func readTransport(protocol uint8, payload []byte) (int, error) {
+// readTransport returns the length of the header at the start of payload, and whether the segment accepts a connection.
+func readTransport(protocol uint8, payload []byte) (length int, accepts bool, err error) {
 	switch protocol {
 	case tcp:
 		if len(payload) < 20 {
-			return 0, Refused("malformed")
+			return 0, false, Refused("malformed")
 		}
 		length := int(payload[12]>>4) * 4
 		if length < 20 || length > len(payload) {
-			return 0, Refused("malformed")
+			return 0, false, Refused("malformed")
 		}
 		const fin, syn, rst, ack = 1, 2, 4, 16
-		if flags := payload[13]; flags&(fin|syn|rst) != 0 || flags&ack == 0 {
-			return 0, Refused("tcp_flags")
+		switch payload[13] & (fin | syn | rst | ack) {
+		case ack:
+			return length, false, nil
+		case syn | ack:
+			return length, true, nil
 		}
-		return length, nil
+		return 0, false, Refused("tcp_flags")
 	case udp:
 		if len(payload) < udpLength || int(be16(payload[4:])) != len(payload) {
-			return 0, Refused("malformed")
+			return 0, false, Refused("malformed")
 		}
-		return udpLength, nil
+		return udpLength, false, nil
 	}
 	// This includes IPv6 extension headers.
-	return 0, Refused("protocol")
+	return 0, false, Refused("protocol")
 }
 
 // valid checks the conditions on the entry that hold for both directions.
