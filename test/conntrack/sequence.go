@@ -63,6 +63,8 @@ type builder struct {
 	next [2]uint32
 	// scaled is set when conntrack knows the window scale; it does not know that of connections picked up in their middle.
 	scaled bool
+	// brief is set for a connection that becomes idle before a lease ends, after nothing but its handshake and a few bytes.
+	brief bool
 	// windows are the windows that the sides offer, not scaled.
 	windows [2]uint16
 }

@@ -17,11 +17,13 @@ func (b *builder) tcpLife() {
 		b.later(func() { b.segment(client, 10) })
 		return
 	}
-	for range 2 + b.IntN(10) {
-		b.episode()
-		b.pause()
+	if !b.brief {
+		for range 2 + b.IntN(10) {
+			b.episode()
+			b.pause()
+		}
+		b.finish()
 	}
-	b.finish()
 	b.end()
 	if b.IntN(3) == 0 {
 		b.later(func() { b.reset(client, 0) }, func() { b.segment(server, 10) })
@@ -60,12 +62,34 @@ func (b *builder) open() bool {
 		b.note("refused")
 		b.send(server, packet{flags: equality.RST | equality.ACK, ack: b.next[client]})
 		return false
-	case 2:
-		b.note("simultaneous open")
-		syn(server)
+	case 2, 3:
+		b.cross()
+		return true
 	}
 	b.answerSYN()
 	return true
+}
+
+// cross answers a SYN with another one, as an end does that opens the same connection at the same time. Each then sends a SYN-ACK, sometimes
+// twice, and either sends the first segment that is none (RFC 9293, section 3.5, figure 7).
+func (b *builder) cross() {
+	first, answers := side(b.IntN(2)), side(b.IntN(2))
+	b.note("simultaneous open, the %s's SYN-ACK first, the %s's segment first", answers, first)
+	b.tcp(server, equality.SYN, b.next[server]-1, 0)
+	for _, from := range []side{answers, answers.other()} {
+		for range 1 + b.IntN(8)/7 {
+			b.tcp(from, equality.SYN|equality.ACK, b.next[from]-1, 0)
+		}
+	}
+	if b.IntN(3) == 0 {
+		b.ack(first)
+	}
+	for range 1 + b.IntN(3) {
+		b.segment(first, 1)
+	}
+	b.ack(first.other())
+	b.scaled = true
+	b.brief = b.IntN(2) == 0
 }
 
 // handshake opens a connection from the client.
