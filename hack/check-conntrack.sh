@@ -18,6 +18,7 @@ highest acknowledgement (D2) % pkg/agent/oncache/tracking/decide.go % forget = c
 young UDP connections (D3) % bpf/oncache/learn.h % p->udp && bpf_ktime % false && bpf_ktime
 data that is unacknowledged % pkg/agent/oncache/tracking/decide.go % case egress || ingress: % case false:
 window of 0 % pkg/agent/oncache/tracking/decide.go % case c.zeroWindow(): % case false:
+both ends open % bpf/oncache/candidate.h % && note_of(p) != NOTE_OPENED % 
 end of a segment % bpf/oncache/seen.h % bpf_ntohl(p->l4) + data % bpf_ntohl(p->l4)'
 
 match=${1:-}

@@ -93,8 +93,10 @@ static __always_inline bool seen_before(const struct packet *p)
 }
 
 /* answers_opening: the direction back has opened the connection that the SYN-ACK p accepts, and the direction of p has
- * not. When both ends open a connection at once, each sends a SYN and a SYN-ACK. Conntrack takes the connection for
- * established when the end that opened it has answered a SYN-ACK, so nothing is learned from that end's own. */
+ * not. Then the next segment of the other direction is the one that makes the connection established to conntrack. When
+ * both ends open a connection at once, each sends a SYN and a SYN-ACK, and conntrack may wait for the end whose SYN it
+ * saw first: it forgets that there were two when one is repeated (nf_conntrack_tcp_packet in
+ * net/netfilter/nf_conntrack_proto_tcp.c). */
 static __always_inline bool answers_opening(const struct packet *p, const struct packet *back)
 {
 	enum note opened = note_of(back);

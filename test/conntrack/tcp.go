@@ -62,7 +62,7 @@ func (b *builder) open() bool {
 		b.note("refused")
 		b.send(server, packet{flags: equality.RST | equality.ACK, ack: b.next[client]})
 		return false
-	case 2, 3:
+	case 2, 3, 4:
 		b.cross()
 		return true
 	}
@@ -79,6 +79,10 @@ func (b *builder) cross() {
 	for _, from := range []side{answers, answers.other()} {
 		for range 1 + b.IntN(8)/7 {
 			b.tcp(from, equality.SYN|equality.ACK, b.next[from]-1, 0)
+		}
+		if b.IntN(2) == 0 {
+			b.note("the client's SYN again") // after which conntrack no longer knows of two SYNs
+			b.tcp(client, equality.SYN, b.next[client]-1, 0)
 		}
 	}
 	if b.IntN(3) == 0 {

@@ -149,8 +149,8 @@ func TestRequestInsteadOfAnAnswer(t *testing.T) {
 	})
 }
 
-// TestSimultaneousOpen: both ends send a SYN, and each a SYN-ACK. Conntrack takes the connection for established when the end whose SYN
-// came first has sent something that is not a SYN. What it sends first must therefore pass Open vSwitch, whichever SYN-ACK comes last.
+// TestSimultaneousOpen: both ends send a SYN, and each a SYN-ACK. Conntrack may take the connection for established only when the end whose
+// SYN came first has sent something that is not a SYN. That must therefore pass Open vSwitch, whichever SYN-ACK comes last.
 func TestSimultaneousOpen(t *testing.T) {
 	eachRole(t, func(t *testing.T, w *harness.World, h handshake) {
 		crossed, crossedACK := segment(h.answer, "-S", serverISN, 0), segment(h.request, "S", clientISN, serverISN+1)
