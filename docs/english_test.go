@@ -20,7 +20,7 @@ var coined = []string{
 	// The cache.
 	"slow path", "fast path", "hit", "miss", "reason", "entry", "half", "proved", "endpoint", "uplink", "slot", "announce", "ticket",
 	"candidate", "cell", "template", "lease", "probe", "held", "promise", "generation", "evict", "epoch", "local flow", "mark flow", "stamp", "interceptor",
-	"tag", "validity", "share", "mode", "suspended", "oracle", "super-packet", "translation", "expected",
+	"tag", "validity", "share", "mode", "suspended", "opened", "oracle", "super-packet", "translation", "expected",
 	// Flows and policies.
 	"megaflow", "barrier", "revalidator", "upcall", "round", "replay", "realized", "enforced", "isolated", "cut", "journal", "inventory",
 	"doubt", "guard", "span", "class", "problem",
