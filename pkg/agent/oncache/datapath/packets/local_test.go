@@ -223,7 +223,7 @@ func TestNoLocalTicket(t *testing.T) {
 		{name: "forged source", packet: func(p *harness.Packet) { p.Src = netip.MustParseAddr("10.10.1.9") }, reason: "no_entry"},
 		{name: "forged source MAC", packet: func(p *harness.Packet) { p.SrcMAC = harness.LocalMAC }, reason: "no_entry"},
 		{name: "to the gateway's MAC", packet: func(p *harness.Packet) { p.DstMAC = harness.GatewayMAC }, reason: "not_remote"},
-		{name: "SYN", packet: func(p *harness.Packet) { p.Flags = "S" }, reason: "tcp_flags"},
+		{name: "SYN", packet: func(p *harness.Packet) { p.Flags = "-S" }, reason: "tcp_flags"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := harness.NewWorld(t)
