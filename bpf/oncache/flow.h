@@ -57,7 +57,7 @@ static __always_inline void reverse(const struct packet *p, struct packet *back)
 	}
 }
 
-/* flow_hash returns a hash whose bits depend on all of the 5-tuple's addresses and ports, the first ones most. */
+/* flow_hash hashes the addresses and ports. Its first bits, which select cells and tickets, depend on all of them. */
 static __always_inline __u32 flow_hash(const struct packet *p)
 {
 	__u32 ports = p->ipv6 ? *(const word4 *)&p->key6.sport : *(const word4 *)&p->key4.sport;
