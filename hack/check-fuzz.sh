@@ -20,7 +20,7 @@ fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)      
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
 IPv6 length              | parse.h     | bpf_ntohs(ip->payload_len) + IP6_LEN + off != skb->len | 0
 UDP length               | parse.h     | bpf_ntohs(udp->len) + off != skb->len   | 0
-segments without ACK     | parse.h     | p->syn_fin_rst \|\| p->flags \& TCP_FLAG_ACK ?  | true ?
+segments without ACK     | parse.h     | opens_or_ends(p) \|\| p->flags \& TCP_FLAG_ACK ?  | true ?
 SYN, FIN and RST         | parse.h     | (TCP_FLAG_SYN \| TCP_FLAG_FIN \| TCP_FLAG_RST) | 0
 TTL 1                    | parse.h     | p->ttl > 1                              | p->ttl > 0
 VLAN tag beside a frame  | egress.h    | skb->vlan_present                       | 0
@@ -69,7 +69,7 @@ translation: no checksum | translation.h | p->udp ? BPF_F_MARK_MANGLED_0 : 0    
 translation: checksum    | translation.h | bpf_l4_csum_replace(skb, check, 0, change, | bpf_l4_csum_replace(skb, check, 0, change + 1,
 learning: not opened     | candidate.h | (opened == NOTE_OPENED \|\| opened == NOTE_EXPECTED) \&\& | 
 learning: SYN-ACK to a Service | egress.h | (fresh.to.port \|\| !may_begin(       | (!may_begin(
-learning: SYN-ACK arrives | ingress.h  | p.syn_fin_rst \&\& !may_begin(         | 0 \&\& !may_begin(
+learning: SYN-ACK arrives | ingress.h  | opens_or_ends(\&p) \&\& !may_begin(         | 0 \&\& !may_begin(
 learning: SYN elsewhere  | parse.h     | p->id \|= ID_SYN                        | (void)0
 learning: header         | egress.h    | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | egress.h    | !sent_by(\&p, ep)                       | 0

@@ -74,8 +74,8 @@ static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *
 	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
 }
 
-/* egress_end ends the flow. Only the Pod that owns the address may end it. A SYN-ACK is then a miss, unless the host sends
- * it: Open vSwitch lets that pass without an epoch. Others are counted and stamped, and that is all. */
+/* egress_end ends the flow. Only the Pod that owns the address may end it. A SYN-ACK is then a miss, unless the host
+ * sends it: Open vSwitch lets that pass without an epoch. Others are counted and stamped, and that is all. */
 static __noinline bool egress_end(struct __sk_buff *skb, bool gateway)
 {
 	const __u32 *from, *to;
@@ -209,7 +209,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	reason = read_egress(skb, ipv6, &p);
 	if (unlikely(reason))
 		return reason;
-	if (unlikely(p.syn_fin_rst))
+	if (unlikely(opens_or_ends(&p)))
 		return because(ONC_END);
 	if (gateway && foreign_mark(skb))
 		return because(ONC_NO_ENDPOINT);
@@ -267,7 +267,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (p.syn_fin_rst && !is_syn_ack(&p))
+	if (opens_or_ends(&p) && !is_syn_ack(&p))
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_EGRESS, &p, &back, &t, &fresh.to);
 	if (reason)
@@ -301,7 +301,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	}
 	other = other_of_egress(&back, &p, fresh.to.port);
 	/* Services accept connections, and do not get them accepted. */
-	if (p.syn_fin_rst && (fresh.to.port || !may_begin(&p, &back, other)))
+	if (opens_or_ends(&p) && (fresh.to.port || !may_begin(&p, &back, other)))
 		return ONC_TCP_FLAGS;
 	half = as_valid(other, &fresh.v);
 	if (!has_room(ONC_EGRESS, &p, &fresh.v, half))
@@ -310,7 +310,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (!other && fresh.to.port)
 		expect(&back);
 	own = own_egress(&p, &fresh.to, &same);
-	if (own && !p.syn_fin_rst && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
+	if (own && !opens_or_ends(&p) && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
 		tell_passed(&p, &fresh.v);
 		return ONC_RENEWED;
 	}

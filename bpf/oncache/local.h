@@ -284,7 +284,7 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 	}
 	other = other_local(back, p, &fresh->to);
 	/* Services accept connections, and do not get them accepted. */
-	if (p->syn_fin_rst && ((fresh->to.port && !fresh->to.source) || !may_begin(p, back, other)))
+	if (opens_or_ends(p) && ((fresh->to.port && !fresh->to.source) || !may_begin(p, back, other)))
 		return ONC_TCP_FLAGS;
 	half = as_valid_local(other, &fresh->v);
 	if (!has_room(ONC_EGRESS, p, &fresh->v, half))
@@ -293,7 +293,7 @@ static __always_inline enum onc_reason learn_local(struct __sk_buff *skb, const 
 	if (!other && fresh->to.port)
 		expect(back);
 	own = own_egress(p, &fresh->to, &same);
-	if (own && !p->syn_fin_rst && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created))) {
+	if (own && !opens_or_ends(p) && renew(&own->v, &fresh->v, same, lease_until(c, p, own->created))) {
 		tell_passed(p, &fresh->v);
 		return ONC_RENEWED;
 	}
@@ -327,7 +327,7 @@ static __noinline enum onc_reason ingress_init_local(struct __sk_buff *skb, __u3
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (p.syn_fin_rst && !is_syn_ack(&p))
+	if (opens_or_ends(&p) && !is_syn_ack(&p))
 		return ONC_TCP_FLAGS;
 	reason = redeem_local(mark, &p, &back, &t, &fresh.to);
 	if (reason)

@@ -84,18 +84,22 @@ func (s *suite) testReplacement(t *testing.T) {
 	steady := start(t, s.client.Space, "udp-ping", "--from=:4703", to(s.server.IP, udpEchoPort), "--rate=100", "--progress=100ms")
 	s.waitFastIfGate(t, s.flow("UDP", 4703, udpEchoPort))
 	var phases timeline
+	var kernel datapathDumps
 	for _, n := range s.Nodes {
-		s.replace(t, n, r, &phases)
+		s.replace(t, n, r, &phases, &kernel)
 	}
 	// Its policies come from files, after 5 s.
 	phases.add("antrea-controller stops")
 	require.NoError(t, s.StopController())
 	t.Cleanup(func() { _ = s.StartController() })
-	s.replace(t, s.node1, r, &phases)
+	s.replace(t, s.node1, r, &phases, &kernel)
 	phases.add("antrea-controller starts")
 	require.NoError(t, s.StartController())
 	p := stop[report.Ping](t, steady)
 	t.Logf("%d of %d datagrams lost, 100 per second:\n%s", p.Lost, p.Sent, phases.with(p.Losses))
+	if p.Lost > replacementLoss[s.oncache] {
+		t.Log(kernel.String())
+	}
 	require.LessOrEqual(t, p.Lost, replacementLoss[s.oncache])
 	r.end(t, 1<<30)
 	for _, n := range s.Nodes {
@@ -104,22 +108,42 @@ func (s *suite) testReplacement(t *testing.T) {
 }
 
 // replace replaces agent and Open vSwitch of a Node, and returns when everything is as before.
-func (s *suite) replace(t *testing.T, n *cluster.Node, r *stream, phases *timeline) {
+func (s *suite) replace(t *testing.T, n *cluster.Node, r *stream, phases *timeline, kernel *datapathDumps) {
 	t.Helper()
 	phases.add(n.Name + ": agent stops")
 	require.NoError(t, n.StopAgent())
+	kernel.add(t, n, "the agent has stopped")
 	phases.add(n.Name + ": Open vSwitch stops")
 	require.NoError(t, n.StopOVS())
+	kernel.add(t, n, "Open vSwitch has stopped")
 	phases.add(n.Name + ": Open vSwitch starts")
 	require.NoError(t, n.RestartOVS(t.Context()))
+	kernel.add(t, n, "Open vSwitch has started")
 	phases.add(n.Name + ": agent starts")
 	s.startAgent(t, n)
 	phases.add(n.Name + ": agent is ready")
+	kernel.add(t, n, "the agent is ready")
 	r.requireFlowing(t)
 	phases.add(n.Name + ": traffic flows")
 	s.waitRoundsComplete(t)
 	phases.add(n.Name + ": round is complete")
 	r.waitFastIfGate(t)
+}
+
+// datapathDumps has what the kernel's datapath of a Node had at some times: its ports and flows. It reads them itself, whether or not
+// ovs-vswitchd is there.
+type datapathDumps struct{ strings.Builder }
+
+func (d *datapathDumps) add(t *testing.T, n *cluster.Node, when string) {
+	t.Helper()
+	fmt.Fprintf(d, "%s %s, %s:\n", time.Now().Format("15:04:05.000"), n.Name, when)
+	for _, what := range []string{"show", "dump-flows"} {
+		out, err := n.Exec(t.Context(), "ovs-dpctl", what)
+		fmt.Fprintf(d, "%s", out)
+		if err != nil {
+			fmt.Fprintln(d, err)
+		}
+	}
 }
 
 // timeline has what a test has done, and when.
