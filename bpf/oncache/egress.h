@@ -12,6 +12,7 @@
 #include "learn.h"
 #include "local.h"
 #include "maps.h"
+#include "order.h"
 #include "parse.h"
 #include "seen.h"
 #include "share.h"
@@ -94,6 +95,19 @@ static __noinline bool egress_end(struct __sk_buff *skb, bool gateway)
 	set_stamp(skb, from, to);
 	count(ONC_EGRESS, ONC_TCP_FLAGS);
 	return false;
+}
+
+/* egress_divided deals with a packet that is no hit because of ONC_OFFLOAD, so that hits need not keep state for this. */
+static __noinline void egress_divided(struct __sk_buff *skb, const struct onc_control *c)
+{
+	struct onc_egress *f;
+	struct packet p = {};
+
+	if (!skb->gso_size || !c || !reread_egress(skb, &p) || !p.udp)
+		return;
+	f = find_egress(&p);
+	if (f)
+		divided(&f->seen, c);
 }
 
 /* known_answer finds the other direction of the packet's flow, which has entry f. */
@@ -220,6 +234,8 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 			reason = ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
 		return reason;
 	}
+	if (p.udp && would_overtake(&f->seen))
+		return because(ONC_OFFLOAD);
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;

@@ -11,6 +11,7 @@
 #include "gateway.h"
 #include "learn.h"
 #include "maps.h"
+#include "order.h"
 #include "outer.h"
 #include "parse.h"
 #include "seen.h"
@@ -67,15 +68,15 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 		return because(ONC_OUTER_SOURCE);
 	if (!merge_ecn(o->tos, p->tos, ce))
 		return because(ONC_ECN);
-	/* The kernel could not segment such a packet for the Pod later, because it would still look like a tunnel
-	 * packet. */
-	if (p->udp && skb->gso_size)
-		return because(ONC_OFFLOAD);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
 	if (unlikely(target->gateway) && !same_sender(skb, o, f->macs))
 		return because(ONC_SPOOF);
 	read_translation(&f->to, to, ipv6);
-	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
+	if (unlikely(!belongs(&f->v, p)))
+		return because(ONC_NO_ENTRY);
+	/* The kernel could not segment a super-packet for the Pod later, because it would still look like a tunnel
+	 * packet. */
+	return p->udp && is_divided(skb, &f->seen, c) ? because(ONC_OFFLOAD) : ONC_OK;
 }
 
 /* ingress_owner returns the slot of the Node that owns the inner source if the packet comes from it, or -1. */

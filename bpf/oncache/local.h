@@ -11,6 +11,7 @@
 #include "candidate.h"
 #include "condition.h"
 #include "learn.h"
+#include "order.h"
 #include "parse.h"
 #include "seen.h"
 #include "share.h"
@@ -84,12 +85,12 @@ static __always_inline enum onc_reason local_condition(struct __sk_buff *skb, co
 	/* The source address is the sender's: it is part of the key, and was checked when the entry was learned. */
 	if ((*from)->ifindex != skb->ifindex || !local_frame(skb, *from, *to, t))
 		return because(ONC_SPOOF);
-	/* As on ingress from the tunnel: the kernel has segmented such packets for the Pod. */
-	if (skb->gso_size && p->udp)
-		return because(ONC_OFFLOAD);
 	if (!fits_device(skb, *ifindex))
 		return because(ONC_MTU);
-	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
+	if (!belongs(&f->v, p))
+		return because(ONC_NO_ENTRY);
+	/* As on ingress from the tunnel: the kernel has segmented super-packets for the Pod. */
+	return p->udp && is_divided(skb, &f->seen, c) ? because(ONC_OFFLOAD) : ONC_OK;
 }
 
 static __always_inline void set_mac(__u8 *to, const __u8 *from)

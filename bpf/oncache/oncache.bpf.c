@@ -27,6 +27,8 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, const struct on
 		return TC_REDIRECT;
 	if (reason == ONC_DROPPED)
 		return TC_SHOT;
+	if (reason == ONC_OFFLOAD)
+		egress_divided(skb, c);
 	if (reason != ONC_OFF)
 		stamp_egress(skb);
 	return TC_NEXT;

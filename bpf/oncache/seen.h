@@ -12,7 +12,7 @@ static __always_inline void see_segment(struct onc_seen *s, const struct packet 
 {
 	__u32 data = length - p->headers_len;
 
-	s->end = bpf_ntohl(p->l4) + data + !!(p->flags & TCP_FLAG_SYN);
+	s->end = bpf_ntohl(p->l4) + data;
 	s->window = p->flags >> 16;
 	s->length = data;
 }
@@ -31,13 +31,15 @@ static __always_inline void see(struct onc_seen *s, const struct packet *p, __u3
 		s->ack = ack;
 }
 
-/* see_first records the packet from which a new entry is learned. */
+/* see_first records the packet from which a new entry is learned. Unlike those of hits it may be a SYN-ACK, and a SYN
+ * takes a sequence number. */
 static __always_inline void see_first(struct onc_seen *s, const struct packet *p, __u32 length)
 {
 	s->at = bpf_jiffies64();
 	if (p->udp)
 		return;
 	see_segment(s, p, length);
+	s->end += !!(p->flags & TCP_FLAG_SYN);
 	s->ack = bpf_ntohl(p->ack);
 }
 

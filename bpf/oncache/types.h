@@ -49,13 +49,13 @@ struct onc_validity {
 };
 
 /* The last packet of an entry's direction. Conntrack does not see packets of the fast path; this tells the agent what
- * it would have seen. Sequence numbers are in host byte order; for UDP they are 0. */
+ * it would have seen. Sequence numbers are in host byte order; for UDP ack and window are 0. */
 struct onc_seen {
 	__u32 at;      /* jiffies */
-	__u32 end;     /* TCP: sequence number after the last segment */
+	__u32 end;     /* TCP: sequence number after the last segment; UDP: see order.h */
 	__u32 ack;     /* TCP: highest acknowledgment */
 	__be16 window; /* TCP: window of the last segment, not scaled */
-	__u16 length;  /* TCP: bytes of data in the last segment */
+	__u16 length;  /* TCP: bytes of data in the last segment; UDP: 1 if end counts */
 };
 
 /* What Open vSwitch makes of the address and port of the peer, in a connection to a Service: on egress of the

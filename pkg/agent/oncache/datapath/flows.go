@@ -299,6 +299,9 @@ func (d *Datapath) flow(now moment, e ends, v object.BpfOncValidity, s object.Bp
 			End: s.End, Ack: s.Ack, ZeroWindow: s.Window == 0, Data: s.Length > 0,
 		},
 	}
+	if e.protocol != unix.IPPROTO_TCP {
+		f.Seen = Seen{At: f.Seen.At, Ago: f.Seen.Ago}
+	}
 	if v.Node&localPeer != 0 {
 		f.Local, f.NodeSlot, f.PeerSlot = true, -1, int(v.Node&^localPeer)
 		if f.EndpointSlot < MaxEndpoints && f.PeerSlot < MaxEndpoints {

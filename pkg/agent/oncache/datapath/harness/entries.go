@@ -73,3 +73,11 @@ func (w *World) ChangeValidities(change func(datapath.Direction, *object.BpfOncV
 	changeAll[object.BpfOncFlow4](w.T, w.Maps.IngressFlows4, func(e *object.BpfOncIngress4) { change(datapath.DirectionIngress, &e.V) })
 	changeAll[object.BpfOncFlow6](w.T, w.Maps.IngressFlows6, func(e *object.BpfOncIngress) { change(datapath.DirectionIngress, &e.V) })
 }
+
+// ChangeSeen changes what all entries have recorded of their last packets.
+func (w *World) ChangeSeen(change func(*object.BpfOncSeen)) {
+	changeAll[object.BpfOncFlow4](w.T, w.Maps.EgressFlows4, func(e *object.BpfOncEgress4) { change(&e.Seen) })
+	changeAll[object.BpfOncFlow6](w.T, w.Maps.EgressFlows6, func(e *object.BpfOncEgress) { change(&e.Seen) })
+	changeAll[object.BpfOncFlow4](w.T, w.Maps.IngressFlows4, func(e *object.BpfOncIngress4) { change(&e.Seen) })
+	changeAll[object.BpfOncFlow6](w.T, w.Maps.IngressFlows6, func(e *object.BpfOncIngress) { change(&e.Seen) })
+}

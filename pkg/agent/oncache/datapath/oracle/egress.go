@@ -53,6 +53,9 @@ func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
 	if whole := len(p.Frame) - ethernetLength + added; segment+added > s.Node.MTU || whole > 0xffff {
 		return nil, Refused("mtu")
 	}
+	if err := s.ordered(ip.flow); err != nil {
+		return nil, err
+	}
 	if err := s.enforced(); err != nil {
 		return nil, err
 	}

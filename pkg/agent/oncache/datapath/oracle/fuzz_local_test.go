@@ -107,8 +107,9 @@ func (w *localWorld) editLocal(c *fuzzCase, r *recipe) {
 		*numbers[int(r.next())%len(numbers)] += uint32(int8(r.next()))
 		s.Mode %= 3
 	case 4:
-		flags := []*bool{&e.Intact, &e.Own, &e.Other, &e.Running}
-		*flags[int(r.next())%len(flags)] = false
+		flags := []*bool{&e.Intact, &e.Own, &e.Other, &e.Running, &e.Divided}
+		flag := flags[int(r.next())%len(flags)]
+		*flag = !*flag
 	case 5:
 		macs := [][]byte{s.Endpoint.MAC[:], s.Peer.MAC[:], c.packet.Frame[:6], c.packet.Frame[6:12]}
 		change(macs[int(r.next())%len(macs)], int(r.next())%6, r)

@@ -55,20 +55,21 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	if s.Entry.SourceTranslated {
 		source = 1
 	}
+	seen := w.seen(t, s.Entry)
 	v := validity(s.Entry, harness.Hash4(k4))
 	if !six {
 		to := object.BpfOncTranslation4{Port: port, Source: source, Addr: object.Wire4(s.Entry.Translated.Addr())}
 		if c.ingress {
-			return put(t, w.Maps.IngressFlows4, k4, object.BpfOncIngress4{V: v, Macs: s.Entry.MACs, To: to})
+			return put(t, w.Maps.IngressFlows4, k4, object.BpfOncIngress4{V: v, Seen: seen, Macs: s.Entry.MACs, To: to})
 		}
-		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: v, To: to})
+		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: v, Seen: seen, To: to})
 	}
 	v = validity(s.Entry, harness.Hash6(k6))
 	to := object.BpfOncTranslation{Port: port, Source: source, Addr: object.Wire6(s.Entry.Translated.Addr())}
 	if c.ingress {
-		return put(t, w.Maps.IngressFlows6, k6, object.BpfOncIngress{V: v, Macs: s.Entry.MACs, To: to})
+		return put(t, w.Maps.IngressFlows6, k6, object.BpfOncIngress{V: v, Seen: seen, Macs: s.Entry.MACs, To: to})
 	}
-	return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: v, To: to})
+	return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: v, Seen: seen, To: to})
 }
 
 func (w *fuzzWorld) setEndpoint(slot int, s *oracle.Endpoint) {
@@ -91,6 +92,14 @@ func forget[K any](t *testing.T, m *ebpf.Map, key K) {
 	if err := m.Delete(key); !errors.Is(err, ebpf.ErrKeyNotExist) {
 		require.NoError(t, err)
 	}
+}
+
+// seen is what the entry of a UDP flow records of super-packets; programs ignore it in those of TCP.
+func (w *fuzzWorld) seen(t *testing.T, e *oracle.Entry) (s object.BpfOncSeen) {
+	if e.Divided {
+		s.End, s.Length = uint32(w.Jiffies(t))+1<<20, 1
+	}
+	return s
 }
 
 func validity(e *oracle.Entry, tag uint32) object.BpfOncValidity {

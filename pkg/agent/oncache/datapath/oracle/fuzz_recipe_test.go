@@ -97,7 +97,7 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 		if e == nil {
 			return
 		}
-		switch r.next() % 6 {
+		switch r.next() % 7 {
 		case 0:
 			e.Intact = false
 		case 1:
@@ -110,6 +110,8 @@ var edits = []func(*fuzzWorld, *fuzzCase, *recipe){
 			c.state.Entry = nil
 		case 5:
 			change(e.MACs[:], int(r.next())%12, r)
+		case 6:
+			e.Divided = true
 		}
 	},
 	// Addresses and the format of the tunnel.

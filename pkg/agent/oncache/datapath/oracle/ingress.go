@@ -38,12 +38,15 @@ func Ingress(s *State, p *Packet) ([]byte, error) {
 	if !ok {
 		return nil, Refused("ecn")
 	}
-	if p.Segment != 0 && ip.flow.Protocol == udp {
-		return nil, Refused("offload")
-	}
 	// Open vSwitch does not change the source of what it delivers to the gateway.
 	if s.Endpoint.Gateway && !bytes.Equal(outer.content[6:12], s.Entry.MACs[6:]) {
 		return nil, Refused("spoof")
+	}
+	if p.Segment != 0 && ip.flow.Protocol == udp {
+		return nil, Refused("offload")
+	}
+	if err := s.ordered(ip.flow); err != nil {
+		return nil, err
 	}
 	if err := s.enforced(); err != nil {
 		return nil, err

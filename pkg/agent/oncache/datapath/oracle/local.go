@@ -23,6 +23,9 @@ func (s *State) local(p *Packet, ip *inner) ([]byte, error) {
 	case p.Segment == 0 && len(p.Frame)-ethernetLength > s.PeerMTU:
 		return nil, Refused("mtu")
 	}
+	if err := s.ordered(ip.flow); err != nil {
+		return nil, err
+	}
 	if err := s.enforced(); err != nil {
 		return nil, err
 	}

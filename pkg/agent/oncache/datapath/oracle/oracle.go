@@ -97,6 +97,8 @@ type Entry struct {
 	Running bool // the lease, which may be held
 	// Local is set for a flow between two Pods of the Node.
 	Local bool
+	// Divided is set if a super-packet of a UDP flow has just taken Open vSwitch.
+	Divided bool
 	// Generations under which it was learned; Node is that of the peer if the flow is Local.
 	Everything, Endpoint, Node uint32
 	// MACs are the destination and source MAC that a received packet gets.
@@ -247,6 +249,14 @@ func (s *State) valid(f Flow) error {
 		return Refused("not_proved")
 	case !e.Running:
 		return Refused("lease")
+	}
+	return nil
+}
+
+// ordered refuses datagrams that would overtake those of a super-packet.
+func (s *State) ordered(f Flow) error {
+	if f.Protocol == udp && s.Entry.Divided {
+		return Refused("offload")
 	}
 	return nil
 }
