@@ -16,6 +16,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/native"
+	"github.com/antrea-oncache/antrea/test/bench/native/cilium"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
@@ -30,6 +31,8 @@ type options struct {
 	only    string
 	out     string
 	traffic string
+
+	peer *cilium.Programs
 }
 
 func runCommand() *cobra.Command {
@@ -37,6 +40,9 @@ func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run", Short: "Measure everything and write a result file", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.buildPeer(cmd.Context()); err != nil {
+				return err
+			}
 			return inSandbox(cmd.Context(), func() error {
 				run, err := o.measure(cmd, bed.Plan{Profile: o.only == ""})
 				if err != nil {
@@ -59,7 +65,7 @@ func runCommand() *cobra.Command {
 
 func (o *options) addFlags(cmd *cobra.Command, rounds int, length, budget time.Duration) {
 	f := cmd.Flags()
-	f.StringVar(&o.bed, "bed", native.Name, "bed to measure on: "+native.Name)
+	f.StringVar(&o.bed, "bed", native.Name, "bed to measure on: "+native.Name+", or "+native.PeerName+", with Cilium beside")
 	f.IntVar(&o.rounds, "rounds", rounds, "how often each measurement is repeated")
 	f.DurationVar(&o.length, "length", length, "how long each takes")
 	f.DurationVar(&o.budget, "budget", budget, "how long everything may take; beyond it there are fewer rounds, at least 3")
@@ -96,10 +102,19 @@ func (o *options) newBed() (bed.Bed, error) {
 		return nil, fmt.Errorf("--traffic: %w (make build makes it)", err)
 	}
 	switch o.bed {
-	case native.Name:
-		return &native.Bed{Self: self, Traffic: traffic, Source: ".", Progress: progress.New(os.Stderr)}, nil
+	case native.Name, native.PeerName:
+		return &native.Bed{Self: self, Traffic: traffic, Source: ".", Progress: progress.New(os.Stderr), Peer: o.peer}, nil
 	}
-	return nil, fmt.Errorf("bed %q does not exist; there is %s", o.bed, native.Name)
+	return nil, fmt.Errorf("bed %q does not exist; there are %s and %s", o.bed, native.Name, native.PeerName)
+}
+
+// buildPeer builds what the bed with a peer needs. The sandbox has no network to download from, so this happens before, and in the
+// sandbox once more, where everything is there.
+func (o *options) buildPeer(ctx context.Context) (err error) {
+	if o.bed == native.PeerName {
+		o.peer, err = cilium.Build(ctx, progress.New(os.Stderr))
+	}
+	return err
 }
 
 // inSandbox runs do in namespaces of its own.
