@@ -62,6 +62,9 @@ UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
 BENCH_ARGS ?=
 SMOKE_ARGS ?=
+# How many rounds make bench-peers makes, and its options: PEER_ARGS="--only=tcp_rr --out=/tmp".
+PEER_ROUNDS ?= 8
+PEER_ARGS ?=
 # How many sets test-policy (200), test-services (200; 40 in make test) and test-objects (40) make, and the seed that makes them and those
 # of test-conntrack (0: another one each time).
 SETS ?=
@@ -381,6 +384,11 @@ bench: bench-programs ## Measure the network bare, with the gate off and on, int
 .PHONY: bench-ovs
 bench-ovs: ## Measure the same between Pods over Open vSwitch, with the gate off and on: make demo into test/bench/results (root, 12 minutes)
 	$(MAKE) --no-print-directory demo DEMO_ARGS="--rounds=5 --out=test/bench/results/ovs.json"
+
+.PHONY: bench-peers
+bench-peers: bench-programs ## Measure the same beside Cilium, which it builds first, into test/bench/results: PEER_ROUNDS=N (root, 15 minutes; 20 more at first)
+	hack/install-deps.sh peers
+	bin/bench run --bed=peers --rounds=$(PEER_ROUNDS) --budget=0 $(PEER_ARGS)
 
 .PHONY: bench-report
 bench-report: bench-programs ## Make docs/benchmarks.md and its plots from test/bench/results

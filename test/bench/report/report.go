@@ -3,8 +3,8 @@
 
 // Package report makes docs/benchmarks.md and its plots from result files.
 //
-// report.go assembles the document, tables.go has its tables, plots.go its plots, compare.go ratios, targets.go the targets
-// for the numbers, and paper.go the paper's numbers.
+// report.go assembles the document, tables.go has its tables, peers.go that of the bed peers, plots.go its plots, compare.go
+// ratios, targets.go the targets for the numbers, and paper.go the paper's numbers.
 package report
 
 import (
@@ -17,13 +17,14 @@ import (
 )
 
 // Beds are the beds that a report can have, in its order.
-var Beds = []string{"native", "ovs", "instructions"}
+var Beds = []string{"native", "ovs", "instructions", peersBed}
 
 // titles are the headings of beds.
 var titles = map[string]string{
 	"native":       "Running kernel, without Open vSwitch",
 	"ovs":          "Open vSwitch",
 	"instructions": "Executed instructions",
+	peersBed:       "Beside Cilium",
 }
 
 // Plots is the folder of the plots next to the document.
@@ -82,6 +83,10 @@ func (d *document) bed(run *result.Run) {
 		d.printf("**Do not use these numbers: %v.**\n\n", err)
 	}
 	d.setting(run)
+	if run.Bed == peersBed {
+		d.peers(run)
+		return
+	}
 	d.verdicts(run)
 	d.printf("\n### Ratios\n")
 	d.plot(run, "ratios", "speed of the overlay with the gate on, relative to off and to bare", ratioPlot(run))

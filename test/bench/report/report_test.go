@@ -119,6 +119,43 @@ func TestRemoved(t *testing.T) {
 	require.InDelta(t, 0.8, Removed(run.Results[0].Metric("p50")).Median, 1e-9)
 }
 
+func TestPeers(t *testing.T) {
+	run := &result.Run{Bed: "peers", Rounds: 3}
+	measured := func(workload string, m result.Metric, values map[result.State]float64) result.Result {
+		r := result.Result{Workload: workload, Network: "vxlan", Flows: 1}
+		for state, v := range values {
+			for round := range 3 {
+				r.Add(m, state, round, v*float64(1+round)) // the machine slows down, the ratios remain
+			}
+		}
+		return r
+	}
+	rr := measured("tcp_rr", latency, map[result.State]float64{result.Bare: 10, result.Off: 20, result.On: 12, result.Cilium: 18})
+	rr.Add(result.Metric{Name: "cpu", Unit: "us/transaction", Less: true}, result.On, 0, 5)
+	crr := measured("tcp_crr", latency, map[result.State]float64{result.On: 1})
+	for state, v := range map[result.State]float64{result.Bare: 400, result.Off: 200, result.On: 300, result.Cilium: 150} {
+		crr.Add(result.Metric{Name: "rate", Unit: "1/s"}, state, 0, v)
+	}
+	run.Results = []result.Result{rr, crr, {Workload: "udp_rr", Network: "vxlan", Failures: []string{"no answer"}}}
+
+	dir := t.TempDir()
+	write := func(runs map[string]*result.Run) string {
+		require.NoError(t, Write(dir, runs))
+		text, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	text := write(map[string]*result.Run{"peers": run})
+	require.Contains(t, text, "## Beside Cilium")
+	require.Contains(t, text, "| bare | off | on | cilium | on vs. cilium | cilium vs. bare | cilium vs. off | on vs. bare |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	require.Contains(t, text, "| `tcp_rr` vxlan | p50, us | 20 ± 25 % | 40 ± 25 % | 24 ± 25 % | 36 ± 25 % | 1.500 (1.500-1.500) | 0.556 (0.556-0.556) | 1.111 (1.111-1.111) | 0.833 (0.833-0.833) |\n")
+	require.Contains(t, text, "|  | cpu, us/transaction |  |  | 5 |  |  |  |  |  |\n")
+	require.Contains(t, text, "| `tcp_crr` vxlan | rate, 1/s | 400 | 200 | 300 | 150 | = 2 | = 0.375 | = 0.75 | = 0.75 |")
+	require.Contains(t, text, "| `udp_rr` vxlan | no answer |\n")
+	require.NotContains(t, text, "### Targets")
+	require.NotContains(t, write(nil), "Beside Cilium")
+}
+
 // TestWrite makes a report with everything in it and reads its plots as XML.
 func TestWrite(t *testing.T) {
 	run := newRun()

@@ -103,7 +103,10 @@ func Start(ctx context.Context, o Options) (_ *Pair, err error) {
 		}
 		o.Progress.Printf("bench: Cilium has attached the Pod %v on %s", n.PodIP, n.name)
 	}
-	return p, p.waitConnected(ctx)
+	if err := p.waitConnected(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 func (p *Pair) bin() string { return filepath.Join(p.Dir, "bin") }
