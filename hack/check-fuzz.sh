@@ -20,7 +20,7 @@ fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)      
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
 IPv6 length              | parse.h     | bpf_ntohs(ip->payload_len) + IP6_LEN + off != skb->len | 0
 UDP length               | parse.h     | bpf_ntohs(udp->len) + off != skb->len   | 0
-segments without ACK     | parse.h     | p->syn_fin_rst \|\| p->flags \& TCP_FLAG_ACK ?  | true ?
+segments without ACK     | parse.h     | opens_or_ends(p) \|\| p->flags \& TCP_FLAG_ACK ?  | true ?
 SYN, FIN and RST         | parse.h     | (TCP_FLAG_SYN \| TCP_FLAG_FIN \| TCP_FLAG_RST) | 0
 TTL 1                    | parse.h     | p->ttl > 1                              | p->ttl > 0
 VLAN tag beside a frame  | egress.h    | skb->vlan_present                       | 0

@@ -91,7 +91,9 @@ static __always_inline enum onc_reason valid(struct onc_validity *v, const struc
 static __always_inline bool fits(const struct __sk_buff *skb, const struct packet *p, const struct onc_node *node)
 {
 	__u32 overhead = (reached_by_ip6(node) ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN;
-	__u32 inner = skb->gso_size ? L2_LEN + p->headers_len + skb->gso_size : skb->len;
+	__u32 inner = skb->len;
 
+	if (unlikely(skb->gso_size))
+		inner = L2_LEN + p->headers_len + skb->gso_size;
 	return inner + overhead <= node->mtu && skb->len + overhead <= 0xffff;
 }

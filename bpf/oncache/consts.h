@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Constants that the programs, Open vSwitch and the agent agree on. */
+/* Constants and types that the programs, Open vSwitch and the agent agree on. */
 #pragma once
+
+#include <linux/types.h>
+
+/* For copying memory of unknown alignment, such as packets, or several fields at once: __builtin_memcpy copies single
+ * bytes of it. */
+typedef __u64 __attribute__((__may_alias__)) word8;
+typedef __u32 __attribute__((__may_alias__)) word4;
 
 /* skb->mark. Antrea uses bits 0-7, 30 and 31, kube-proxy 14 and 15; all bits that are not ours are left unchanged.
  * EPOCH is written by Open vSwitch: this packet's connection is established, and every stage of the pipeline allowed it

@@ -203,7 +203,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	reason = read_egress(skb, ipv6, &p);
 	if (unlikely(reason))
 		return reason;
-	if (unlikely(p.syn_fin_rst))
+	if (unlikely(opens_or_ends(&p)))
 		return because(ONC_END);
 	if (gateway && foreign_mark(skb))
 		return because(ONC_NO_ENDPOINT);
@@ -261,7 +261,7 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (p.syn_fin_rst)
+	if (opens_or_ends(&p))
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_EGRESS, &p, &back, &t, &fresh.to);
 	if (reason)

@@ -57,15 +57,18 @@ static __always_inline void reverse(const struct packet *p, struct packet *back)
 	}
 }
 
+/* flow_hash returns a hash whose bits depend on all of the 5-tuple's addresses and ports, the first ones most. */
 static __always_inline __u32 flow_hash(const struct packet *p)
 {
-	__u32 ports = p->ipv6 ? (__u32)p->key6.sport << 16 | p->key6.dport : (__u32)p->key4.sport << 16 | p->key4.dport;
-	__u32 s = p->ipv6 ? p->key6.saddr[1] ^ p->key6.saddr[3] : p->key4.saddr;
-	__u32 d = p->ipv6 ? p->key6.daddr[1] ^ p->key6.daddr[3] : p->key4.daddr;
-	__u32 h = s * 0x9e3779b1u ^ d * 0x85ebca6bu ^ ports * 0xc2b2ae35u;
+	__u32 ports = p->ipv6 ? *(const word4 *)&p->key6.sport : *(const word4 *)&p->key4.sport;
+	__u64 h = p->ipv6 ? *(const word8 *)&p->key6.saddr[0] ^ *(const word8 *)&p->key6.saddr[2] ^
+				    (*(const word8 *)&p->key6.daddr[0] ^ *(const word8 *)&p->key6.daddr[2]) *
+					    0xc2b2ae3d27d4eb4full
+			  : *(const word8 *)&p->key4.saddr;
 
-	h ^= h >> 15;
-	return h * 0x27d4eb2fu;
+	h *= 0x9e3779b97f4a7c15ull;
+	h = (h ^ h >> 32 ^ ports) * 0xff51afd7ed558ccdull;
+	return h >> 32;
 }
 
 /* egress_of and ingress_of look up copies of the key: a packet whose address is never passed to a helper can stay in

@@ -26,6 +26,20 @@ struct target {
 	bool gateway;
 };
 
+/* redirect hands a hit to the Pod, or to the host's own stack. */
+static __always_inline void redirect(struct __sk_buff *skb, const struct target *target)
+{
+	if (unlikely(target->gateway)) {
+		bpf_redirect(target->ifindex, BPF_F_INGRESS);
+		return;
+	}
+	/* Crossing into the Pod's namespace clears this on the slow path. */
+	skb->mark = 0;
+	skb->priority = 0;
+	skb->tc_index = 0;
+	bpf_redirect_peer(target->ifindex, 0);
+}
+
 /* ingress_condition: may this packet use entry f? On ONC_OK *target is the interface, macs are the MACs for the
  * packet's Ethernet header, *ce is whether to mark congestion, and *to is the source's translation. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
@@ -55,7 +69,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 		return because(ONC_ECN);
 	/* The kernel could not segment such a packet for the Pod later, because it would still look like a tunnel
 	 * packet. */
-	if (skb->gso_size && p->udp)
+	if (p->udp && skb->gso_size)
 		return because(ONC_OFFLOAD);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
 	if (unlikely(target->gateway) && !same_sender(skb, o, f->macs))
@@ -85,23 +99,6 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	if (slot >= 0 && (!fresh || worth_learning(p, ONC_INGRESS, skb->len - o->len)))
 		issue(skb, ONC_INGRESS, p, 0);
 	return reason;
-}
-
-/* read_outer checks the outer headers and returns the EtherType of the inner packet. It pulls only the bytes it needs:
- * a TCP acknowledgment over IPv4 is shorter than the headers of IPv6. */
-static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						  struct outer *o, __be16 *inner)
-{
-	enum onc_reason reason;
-
-	pull(skb, (ipv6 ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
-	reason = outer_condition(skb, c, ipv6, o);
-	if (unlikely(reason))
-		return reason;
-	*inner = ether_type((void *)(long)skb->data + (ipv6 ? OUTER6_LEN : OUTER4_LEN));
-	if (*inner == ether_type_of(true))
-		pull(skb, o->len + IP6_LEN + TCP_LEN);
-	return ONC_OK;
 }
 
 /* ingress_probe: the packet is a probe of entry f, whose other direction is to probe, too. The verdict of Open vSwitch
@@ -176,9 +173,10 @@ static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_cont
 }
 
 static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, const struct onc_control *c,
-						     const struct outer *o, bool ipv6, struct target *target)
+						     const struct outer *o, bool ipv6)
 {
 	struct onc_translation to;
+	struct target target;
 	enum onc_reason reason;
 	struct onc_ingress *f;
 	__u32 macs[3] = {};
@@ -188,10 +186,10 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	reason = parse(skb, o->len, ipv6, &p);
 	if (unlikely(reason))
 		return reason;
-	if (unlikely(p.syn_fin_rst))
+	if (unlikely(opens_or_ends(&p)))
 		return because(ONC_END);
 	f = ingress_of(&p, ipv6);
-	reason = ingress_condition(skb, c, &p, o, f, target, macs, &ce, &to, ipv6);
+	reason = ingress_condition(skb, c, &p, o, f, &target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f))
 		return reason;
 	see(&f->seen, &p, skb->len - o->len);
@@ -204,37 +202,40 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
+	redirect(skb, &target);
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						     struct target *target)
+/* ingress_outer pulls only the bytes it needs: a TCP acknowledgment over IPv4 is shorter than the headers of IPv6. */
+static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
 {
 	enum onc_reason reason;
 	struct outer o;
 	__be16 inner;
 
-	reason = read_outer(skb, c, ipv6, &o, &inner);
+	pull(skb, (ipv6 ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
+	reason = outer_condition(skb, c, ipv6, &o);
 	if (reason)
 		return reason;
+	inner = ether_type((void *)(long)skb->data + (ipv6 ? OUTER6_LEN : OUTER4_LEN));
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
 	if (inner == ether_type_of(false))
-		return ingress_inner(skb, c, &o, false, target);
-	if (inner == ether_type_of(true))
-		return ingress_inner(skb, c, &o, true, target);
-	return ONC_NOT_IP;
+		return ingress_inner(skb, c, &o, false);
+	if (inner != ether_type_of(true))
+		return ONC_NOT_IP;
+	pull(skb, o.len + IP6_LEN + TCP_LEN);
+	return ingress_inner(skb, c, &o, true);
 }
 
-static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c,
-					       struct target *target)
+static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c)
 {
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_TUNNEL;
 	if (skb->protocol == ether_type_of(false))
-		return ingress_outer(skb, c, false, target);
+		return ingress_outer(skb, c, false);
 	if (skb->protocol == ether_type_of(true))
-		return ingress_outer(skb, c, true, target);
+		return ingress_outer(skb, c, true);
 	return ONC_NOT_TUNNEL;
 }
 
@@ -277,7 +278,7 @@ static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const stru
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (p.syn_fin_rst)
+	if (opens_or_ends(&p))
 		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
 	if (gateway && reason == ONC_NO_TICKET && came_out_here(mark, &p)) {

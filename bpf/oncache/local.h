@@ -322,7 +322,7 @@ static __noinline enum onc_reason ingress_init_local(struct __sk_buff *skb, __u3
 	if (reason)
 		return reason;
 	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (p.syn_fin_rst)
+	if (opens_or_ends(&p))
 		return ONC_TCP_FLAGS;
 	reason = redeem_local(mark, &p, &back, &t, &fresh.to);
 	if (reason)

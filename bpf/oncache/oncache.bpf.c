@@ -84,23 +84,15 @@ SEC("tc") int oncache_tunnel(struct __sk_buff *skb)
 SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
-	struct target target = {};
-	enum onc_reason reason = c && c->mode ? ingress(skb, c, &target) : ONC_OFF;
+	enum onc_reason reason = c && c->mode ? ingress(skb, c) : ONC_OFF;
 
 	if (concerns_flow(reason)) {
 		ingress_miss(skb, c, forget_reason(reason, skb->len));
 		return TC_NEXT;
 	}
 	count(ONC_INGRESS, reason);
-	if (reason == ONC_HIT) {
-		if (unlikely(target.gateway))
-			return bpf_redirect(target.ifindex, BPF_F_INGRESS);
-		/* Crossing into the Pod's namespace clears this on the slow path. */
-		skb->mark = 0;
-		skb->priority = 0;
-		skb->tc_index = 0;
-		return bpf_redirect_peer(target.ifindex, 0);
-	}
+	if (reason == ONC_HIT)
+		return TC_REDIRECT;
 	if (reason == ONC_DROPPED)
 		return TC_SHOT;
 	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)

@@ -22,15 +22,15 @@ static __always_inline bool same_tunnel_header(const void *a, const void *b)
 	return *(__u32 *)a == *(__u32 *)b && *(__u32 *)(a + 4) == *(__u32 *)(b + 4);
 }
 
-/* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header; length is the payload
- * length from the outer IP header. */
+/* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header; length is that of the
+ * frame according to the outer IP header. */
 static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
-							   struct udphdr *udp, __u32 off, __u16 length)
+							   struct udphdr *udp, __u32 off, __u32 length)
 {
 	struct ethhdr *eth = (void *)(long)skb->data;
 	struct ethhdr *inner = (void *)(udp + 1) + TUNNEL_LEN;
 
-	if (skb->pkt_type != PACKET_HOST || !same_mac(eth->h_dest, c->uplink_mac) || length + off != skb->len ||
+	if (skb->pkt_type != PACKET_HOST || !same_mac(eth->h_dest, c->uplink_mac) || length != skb->len ||
 	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !same_tunnel_header(udp + 1, c->tunnel_header) ||
 	    !same_mac(inner->h_dest, c->virtual_mac))
 		return because(ONC_OUTER_HEADER);
@@ -55,7 +55,8 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 			return because(ONC_NOT_TUNNEL);
 		*o = (struct outer){.ipv6 = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
 		__builtin_memcpy(o->src6, &ip->saddr, 16);
-		return outer_udp_condition(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len));
+		return outer_udp_condition(skb, c, udp, L2_LEN + IP6_LEN,
+					   bpf_ntohs(ip->payload_len) + L2_LEN + IP6_LEN);
 	} else {
 		struct iphdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP4_LEN;
@@ -66,7 +67,7 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 		if (!ip4_intact(ip))
 			return because(ONC_OUTER_HEADER);
 		*o = (struct outer){.ipv6 = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
-		return outer_udp_condition(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN);
+		return outer_udp_condition(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) + L2_LEN);
 	}
 }
 

@@ -27,12 +27,11 @@ struct packet {
 	};
 	__u32 l4;	   /* fingerprint: TCP sequence number, or UDP length and first payload bytes */
 	__be32 ack;	   /* TCP: acknowledgment number */
-	__be32 flags;	   /* TCP: word of the flags and the window */
+	__be32 flags;	   /* TCP: word of the header's length, the flags and the window; UDP: 0 */
 	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label */
 	__u32 headers_len; /* length of the IP and the TCP or UDP header */
 	__u8 ttl;
 	__u8 tos;
-	bool syn_fin_rst; /* one of these flags is set: the connection opens or closes */
 	bool ipv6;
 	bool udp;
 };
@@ -67,24 +66,34 @@ static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 		bpf_skb_pull_data(skb, skb->len < want ? skb->len : want);
 }
 
-static __always_inline void read_tcp(const struct tcphdr *tcp, struct packet *p, __be16 *sport, __be16 *dport)
+/* opens_or_ends: the packet opens or ends a connection. */
+static __always_inline bool opens_or_ends(const struct packet *p)
 {
-	p->headers_len += tcp->doff * 4;
-	*sport = tcp->source;
-	*dport = tcp->dest;
+	return p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+}
+
+/* tcp_len returns the length of the TCP header with the given word of length, flags and window. */
+static __always_inline __u32 tcp_len(__be32 flags)
+{
+	return bpf_ntohl(flags) >> 28 << 2;
+}
+
+/* read_tcp and read_udp write both ports to ports, a key's source port and what follows it. */
+static __always_inline void read_tcp(const struct tcphdr *tcp, struct packet *p, __be16 *ports)
+{
+	*(word4 *)ports = *(const word4 *)tcp;
 	p->l4 = tcp->seq;
 	p->ack = tcp->ack_seq;
 	p->flags = tcp_flag_word(tcp);
-	p->syn_fin_rst = p->flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+	p->headers_len += tcp_len(p->flags);
 }
 
-static __always_inline void read_udp(const struct udphdr *udp, const void *limit, struct packet *p, __be16 *sport,
-				     __be16 *dport)
+static __always_inline void read_udp(const struct udphdr *udp, const void *limit, struct packet *p, __be16 *ports)
 {
 	p->headers_len += UDP_LEN;
+	p->flags = 0;
 	p->udp = true;
-	*sport = udp->source;
-	*dport = udp->dest;
+	*(word4 *)ports = *(const word4 *)udp;
 	/* Not the checksum: Open vSwitch completes it when it passes the first packets to user space. */
 	p->l4 = (__u32)udp->len << 16;
 	if ((void *)(udp + 1) + sizeof(__u32) <= limit)
@@ -93,7 +102,8 @@ static __always_inline void read_udp(const struct udphdr *udp, const void *limit
 
 static __always_inline void read_ip4(const struct iphdr *ip, struct packet *p)
 {
-	p->key4 = (struct onc_flow4){.saddr = ip->saddr, .daddr = ip->daddr, .proto = ip->protocol};
+	p->key4 = (struct onc_flow4){.proto = ip->protocol};
+	*(word8 *)&p->key4.saddr = *(const word8 *)&ip->saddr;
 	p->id = ip->id;
 	p->ttl = ip->ttl;
 	p->tos = ip->tos;
@@ -115,25 +125,29 @@ static __always_inline void read_ip6(const struct ipv6hdr *ip, struct packet *p)
 
 /* parse_l4 reads the TCP or UDP header at offset off, which must fill the rest of the frame. */
 static __always_inline enum onc_reason parse_l4(struct __sk_buff *skb, __u32 off, __u8 proto, struct packet *p,
-						__be16 *sport, __be16 *dport)
+						__be16 *ports)
 {
 	void *data = start(skb), *limit = end(skb);
 
 	if (proto == IPPROTO_TCP) {
 		struct tcphdr *tcp = data + off;
+		__u32 length;
 
-		if ((void *)(tcp + 1) > limit || tcp->doff < 5 || off + tcp->doff * 4 > skb->len)
+		if ((void *)(tcp + 1) > limit)
 			return because(ONC_MALFORMED);
-		read_tcp(tcp, p, sport, dport);
+		length = tcp_len(tcp_flag_word(tcp));
+		if (length < TCP_LEN || off + length > skb->len)
+			return because(ONC_MALFORMED);
+		read_tcp(tcp, p, ports);
 		/* To conntrack, a segment without ACK that opens or resets nothing is invalid. */
-		return p->syn_fin_rst || p->flags & TCP_FLAG_ACK ? ONC_OK : because(ONC_TCP_FLAGS);
+		return opens_or_ends(p) || p->flags & TCP_FLAG_ACK ? ONC_OK : because(ONC_TCP_FLAGS);
 	}
 	if (proto == IPPROTO_UDP) {
 		struct udphdr *udp = data + off;
 
 		if ((void *)(udp + 1) > limit || bpf_ntohs(udp->len) + off != skb->len)
 			return because(ONC_MALFORMED);
-		read_udp(udp, limit, p, sport, dport);
+		read_udp(udp, limit, p, ports);
 		return ONC_OK;
 	}
 	return because(ONC_PROTOCOL);
@@ -154,7 +168,7 @@ static __always_inline enum onc_reason parse4(struct __sk_buff *skb, __u32 off, 
 	if (bpf_ntohs(ip->tot_len) + off != skb->len)
 		return because(ONC_MALFORMED);
 	read_ip4(ip, p);
-	reason = parse_l4(skb, off + IP4_LEN, ip->protocol, p, &p->key4.sport, &p->key4.dport);
+	reason = parse_l4(skb, off + IP4_LEN, ip->protocol, p, &p->key4.sport);
 	/* As every router does (RFC 1812, section 5.2.2), and conntrack. */
 	return reason || ip4_intact(ip) ? reason : because(ONC_MALFORMED);
 }
@@ -178,7 +192,7 @@ static __always_inline enum onc_reason parse6(struct __sk_buff *skb, __u32 off, 
 		return because(ONC_IP_OPTIONS);
 	}
 	read_ip6(ip, p);
-	return parse_l4(skb, off + IP6_LEN, ip->nexthdr, p, &p->key6.sport, &p->key6.dport);
+	return parse_l4(skb, off + IP6_LEN, ip->nexthdr, p, &p->key6.sport);
 }
 
 /* parse reads the IP packet that starts at offset off and must fill the rest of the frame. It returns ONC_OK for an
@@ -188,7 +202,6 @@ static __always_inline enum onc_reason parse(struct __sk_buff *skb, __u32 off, b
 {
 	enum onc_reason reason;
 
-	p->syn_fin_rst = false;
 	p->udp = false;
 	reason = ipv6 ? parse6(skb, off, p) : parse4(skb, off, p);
 	p->ipv6 = ipv6;
@@ -222,19 +235,18 @@ static __always_inline enum onc_reason read_egress(struct __sk_buff *skb, bool i
 }
 
 /* reread_l4 reads the TCP or UDP header that parse_l4 has accepted. */
-static __always_inline bool reread_l4(struct __sk_buff *skb, __u32 off, __u8 proto, struct packet *p, __be16 *sport,
-				      __be16 *dport)
+static __always_inline bool reread_l4(struct __sk_buff *skb, __u32 off, __u8 proto, struct packet *p, __be16 *ports)
 {
 	void *l4 = start(skb) + off, *limit = end(skb);
 
 	if (proto == IPPROTO_TCP) {
 		if (l4 + TCP_LEN > limit)
 			return false;
-		read_tcp(l4, p, sport, dport);
+		read_tcp(l4, p, ports);
 	} else {
 		if (l4 + UDP_LEN > limit)
 			return false;
-		read_udp(l4, limit, p, sport, dport);
+		read_udp(l4, limit, p, ports);
 	}
 	return true;
 }
@@ -251,10 +263,10 @@ static __always_inline bool reread(struct __sk_buff *skb, __u32 off, bool ipv6, 
 		if (ip + IP6_LEN > limit)
 			return false;
 		read_ip6(ip, p);
-		return reread_l4(skb, off + IP6_LEN, p->key6.proto, p, &p->key6.sport, &p->key6.dport);
+		return reread_l4(skb, off + IP6_LEN, p->key6.proto, p, &p->key6.sport);
 	}
 	if (ip + IP4_LEN > limit)
 		return false;
 	read_ip4(ip, p);
-	return reread_l4(skb, off + IP4_LEN, p->key4.proto, p, &p->key4.sport, &p->key4.dport);
+	return reread_l4(skb, off + IP4_LEN, p->key4.proto, p, &p->key4.sport);
 }

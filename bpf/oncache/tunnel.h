@@ -54,6 +54,12 @@ static __always_inline __be16 source_port(__u32 hash, const struct onc_control *
 	return bpf_htons((__u16)((((__u64)hash * c->port_count) >> 32) + c->port_first));
 }
 
+/* has_ecn: this byte of an IP header has ECN bits. Of most flows no packet has. */
+static __always_inline bool has_ecn(__u8 tos)
+{
+	return unlikely(tos & ECN_MASK);
+}
+
 /* outer_ecn does the same as ip_tunnel_ecn_encap: CE is not copied to the outer header (RFC 6040). */
 static __always_inline __u8 outer_ecn(__u8 tos)
 {
@@ -62,13 +68,9 @@ static __always_inline __u8 outer_ecn(__u8 tos)
 	return ecn == ECN_CE ? ECN_ECT_0 : ecn;
 }
 
-/* copy copies a multiple of four bytes in the largest words possible. For memory of unknown alignment, such as packets,
- * __builtin_memcpy copies single bytes. */
+/* copy copies a multiple of four bytes in the largest words possible. */
 static __always_inline void copy(void *to, const void *from, __u32 bytes)
 {
-	typedef __u64 __attribute__((__may_alias__)) word8;
-	typedef __u32 __attribute__((__may_alias__)) word4;
-
 #pragma unroll
 	for (__u32 i = 0; i + 8 <= bytes; i += 8)
 		*(word8 *)(to + i) = *(const word8 *)(from + i);
@@ -76,28 +78,34 @@ static __always_inline void copy(void *to, const void *from, __u32 bytes)
 		*(word4 *)(to + bytes - 4) = *(const word4 *)(from + bytes - 4);
 }
 
-static __always_inline void fill_outer4(void *data, const struct onc_node *node, __u32 length, __u8 ecn, __u16 id,
+static __always_inline void fill_outer4(void *data, const struct onc_node *node, __u32 length, __u8 tos, __u16 id,
 					__be16 port)
 {
 	struct iphdr *ip = data + L2_LEN;
 	struct udphdr *udp = data + L2_LEN + IP4_LEN;
+	__u32 sum;
 
 	copy(data, node->header, OUTER4_LEN);
-	ip->tos |= ecn;
+	sum = node->header_sum + bpf_htons(length) + id;
+	if (has_ecn(tos)) {
+		ip->tos |= outer_ecn(tos);
+		sum += outer_ecn(tos) << 8;
+	}
 	ip->tot_len = bpf_htons(length);
 	ip->id = id;
-	ip->check = ~csum_fold(node->header_sum + (__u32)(ecn << 8) + ip->tot_len + id);
+	ip->check = ~csum_fold(sum);
 	udp->source = port;
 	udp->len = bpf_htons(length - IP4_LEN);
 }
 
-static __always_inline void fill_outer6(void *data, const struct onc_node *node, __u32 length, __u8 ecn, __be16 port)
+static __always_inline void fill_outer6(void *data, const struct onc_node *node, __u32 length, __u8 tos, __be16 port)
 {
 	struct ipv6hdr *ip = data + L2_LEN;
 	struct udphdr *udp = data + L2_LEN + IP6_LEN;
 
 	copy(data, node->header, OUTER6_LEN);
-	*(__u16 *)ip |= bpf_htons(ecn << 4);
+	if (has_ecn(tos))
+		*(__u16 *)ip |= bpf_htons(outer_ecn(tos) << 4);
 	ip->payload_len = bpf_htons(length - IP6_LEN);
 	udp->source = port;
 	udp->len = bpf_htons(length - IP6_LEN);
@@ -125,7 +133,6 @@ static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const 
 	__be16 port = source_port(hash, c);
 	__u32 length = skb->len - L2_LEN + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN); /* of the outer IP packet */
 	__u32 inner_len = p->ipv6 ? IP6_LEN : IP4_LEN;
-	__u8 ecn = outer_ecn(p->tos);
 	void *data;
 
 	/* A Pod's own tunnel (EALREADY), or GSO types that the kernel cannot nest (ENOTSUPP). */
@@ -135,12 +142,12 @@ static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const 
 	if (ipv6) {
 		if (data + OUTER6_LEN + inner_len > (void *)(long)skb->data_end)
 			return ONC_DROPPED;
-		fill_outer6(data, node, length, ecn, port);
+		fill_outer6(data, node, length, p->tos, port);
 		finish_inner(skb, data + OUTER6_LEN, p->ipv6, routed);
 	} else {
 		if (data + OUTER4_LEN + inner_len > (void *)(long)skb->data_end)
 			return ONC_DROPPED;
-		fill_outer4(data, node, length, ecn, id, port);
+		fill_outer4(data, node, length, p->tos, id, port);
 		finish_inner(skb, data + OUTER4_LEN, p->ipv6, routed);
 	}
 	return ONC_OK;
@@ -150,6 +157,9 @@ static __always_inline enum onc_reason encapsulate(struct __sk_buff *skb, const 
  * logged, dropped or turned from ECT(0) to ECT(1). */
 static __always_inline bool merge_ecn(__u8 outer, __u8 inner, bool *ce)
 {
+	*ce = false;
+	if (!has_ecn(outer | inner))
+		return true;
 	outer &= ECN_MASK;
 	inner &= ECN_MASK;
 	*ce = outer == ECN_CE && inner != ECN_CE;

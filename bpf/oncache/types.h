@@ -5,7 +5,8 @@
 
 #include <linux/types.h>
 
-/* 5-tuples in network byte order, exactly as the packet at the hook carries them. */
+/* 5-tuples in network byte order, exactly as the packet at the hook carries them. They are aligned so that both IPv4
+ * addresses can be copied at once. */
 struct onc_flow4 {
 	__be32 saddr;
 	__be32 daddr;
@@ -13,7 +14,7 @@ struct onc_flow4 {
 	__be16 dport;
 	__u8 proto;
 	__u8 pad[3];
-};
+} __attribute__((aligned(8)));
 
 struct onc_flow6 {
 	__be32 saddr[4];
@@ -22,7 +23,7 @@ struct onc_flow6 {
 	__be16 dport;
 	__u8 proto;
 	__u8 pad[3];
-};
+} __attribute__((aligned(8)));
 
 /* proved: which directions of a flow have been seen since its generations began. */
 #define PROVED_OWN 1

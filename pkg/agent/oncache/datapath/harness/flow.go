@@ -10,18 +10,23 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
-// hashOf is flow_hash of bpf/oncache/flow.h: source, destination and ports as the programs read them from memory.
-func hashOf(source, destination uint32, sport, dport uint16) uint32 {
-	h := source*0x9e3779b1 ^ destination*0x85ebca6b ^ (uint32(sport)<<16|uint32(dport))*0xc2b2ae35
-	h ^= h >> 15
-	return h * 0x27d4eb2f
+// hashOf is flow_hash of bpf/oncache/flow.h: addresses and ports as the programs read them from memory.
+func hashOf(addresses uint64, sport, dport uint16) uint32 {
+	h := addresses * 0x9e3779b97f4a7c15
+	h = (h ^ h>>32 ^ uint64(dport)<<16 ^ uint64(sport)) * 0xff51afd7ed558ccd
+	return uint32(h >> 32)
 }
 
 // Hash4 is the hash of an IPv4 flow, Hash6 that of an IPv6 flow: the tag of its entries.
-func Hash4(k object.BpfOncFlow4) uint32 { return hashOf(k.Saddr, k.Daddr, k.Sport, k.Dport) }
+func Hash4(k object.BpfOncFlow4) uint32 {
+	return hashOf(uint64(k.Daddr)<<32|uint64(k.Saddr), k.Sport, k.Dport)
+}
 
 func Hash6(k object.BpfOncFlow6) uint32 {
-	return hashOf(k.Saddr[1]^k.Saddr[3], k.Daddr[1]^k.Daddr[3], k.Sport, k.Dport)
+	words := func(address [4]uint32) uint64 {
+		return uint64(address[1]^address[3])<<32 | uint64(address[0]^address[2])
+	}
+	return hashOf(words(k.Saddr)^words(k.Daddr)*0xc2b2ae3d27d4eb4f, k.Sport, k.Dport)
 }
 
 // Keys returns the key of a flow in the maps; six says which of the two keys it is.
