@@ -391,7 +391,7 @@ bench-peers: bench-programs ## Measure the same beside Cilium, which it builds f
 	bin/bench run --bed=peers --rounds=$(PEER_ROUNDS) --budget=0 $(PEER_ARGS)
 
 .PHONY: bench-report
-bench-report: bench-programs ## Make docs/benchmarks.md and its plots from test/bench/results
+bench-report: bench-programs ## Make docs/benchmarks.md, its details and its plots from test/bench/results
 	bin/bench report
 
 .PHONY: bench-smoke
