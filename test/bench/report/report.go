@@ -133,10 +133,11 @@ func (d *document) bed(run *result.Run) {
 		d.printf("\n### More flows\n")
 		d.plot(run, "flows", "rate, throughput and CPU time against the number of flows", plot)
 	}
-	latency, sizes := latencyPlot(run), sizesPlot(run)
-	if latency != "" || sizes != "" {
+	latency, load, sizes := latencyPlot(run), loadPlot(run), sizesPlot(run)
+	if latency != "" || load != "" || sizes != "" {
 		d.printf("\n### Latency\n")
 		d.plot(run, "latency", "distribution of round-trip times", latency)
+		d.plot(run, "load", "response times at fixed rates", load)
 		d.plot(run, "sizes", "round trips and throughput against message size", sizes)
 	}
 	d.breakdown(run)

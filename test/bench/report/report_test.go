@@ -177,6 +177,9 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
+	for _, rate := range []string{"5000/s", "10000/s"} {
+		add(run, result.Result{Workload: "tcp_load", Flows: 1, Condition: rate}, result.Metric{Name: "p99.9", Unit: "us", Less: true}, three(100), three(300), three(120))
+	}
 	for _, size := range []int{1, 1024, 65536} {
 		add(run, result.Result{Workload: "tcp_rr_size", Flows: 1, Bytes: size}, result.Metric{Name: "mean", Unit: "us", Less: true}, three(20), three(40), three(23))
 	}
@@ -190,6 +193,7 @@ func TestWrite(t *testing.T) {
 	summary, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(summary), "| TCP round trip, us | 20 | 40 | 23 | 1.739 (1.739-1.739) | 0.870 (0.870-0.870) |\n")
+	require.Contains(t, string(summary), "| TCP, 10,000 requests a second: the slowest 0.1 %, us | 100 | 300 | 120 | 2.500")
 	require.Contains(t, string(summary), "| CPU time for a TCP round trip, both Nodes, us | 25 | 43 | 31 |")
 	require.Contains(t, string(summary), "(benchmarks-details.md#running-kernel-without-open-vswitch)")
 	require.Contains(t, string(summary), "- CPU per TCP transaction: on / bare: 1.240 (1.240-1.240), target 1.15 (native).\n")
@@ -200,7 +204,7 @@ func TestWrite(t *testing.T) {
 	require.Contains(t, string(text), "| TCP request/response, median latency: bare / on | at least 0.85 | 0.870")
 	plots, err := filepath.Glob(filepath.Join(dir, Plots, "*.svg"))
 	require.NoError(t, err)
-	require.Len(t, plots, 5)
+	require.Len(t, plots, 6)
 	for _, plot := range plots {
 		require.Contains(t, string(text), Plots+"/"+filepath.Base(plot))
 		content, err := os.ReadFile(plot)

@@ -5,7 +5,7 @@
 // a network in turn.
 //
 // workload.go defines a workload, list.go lists them, runner.go measures. The others have one kind of program each:
-// sockperf.go, qperf.go (request/response), iperf3.go (bulk), crr.go (a connection per transaction), memcached.go,
+// sockperf.go, qperf.go (request/response), iperf3.go (bulk), crr.go (a connection per transaction), load.go (a fixed rate), memcached.go,
 // postgres.go, web.go (applications), scale.go (many cached flows, eviction, misses). profile.go measures where the time
 // goes.
 package workload
