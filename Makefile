@@ -252,6 +252,7 @@ vet: ## Check format and go.mod and run go vet
 	hack/check-services.sh --match
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
+	cd test/tools/http3 && $(GO) vet ./... && $(GO) mod tidy -diff
 
 .PHONY: shellcheck
 shellcheck: ## Check the shell scripts
@@ -270,6 +271,7 @@ test-unit: build bin/helm ## Run unit tests (root runs more of them)
 	bin/testbed prepare
 	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
 	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy
+	cd test/tools/http3 && $(race) ./...
 
 .PHONY: bench-controller
 bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods and 10,000 policies
@@ -375,6 +377,7 @@ cost: deps build ## Count the instructions of a round trip between Nodes, and be
 bench-programs:
 	@mkdir -p bin
 	$(GO) build -o bin/ ./test/bench ./test/tools/traffic
+	cd test/tools/http3 && $(GO) build -o ../../../bin/ .
 
 .PHONY: bench
 bench: bench-programs ## Measure the network bare, with the gate off and on, into test/bench/results (root, 40 minutes)

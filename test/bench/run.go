@@ -31,6 +31,7 @@ type options struct {
 	only    string
 	out     string
 	traffic string
+	http3   string
 
 	peer *cilium.Programs
 }
@@ -70,6 +71,7 @@ func (o *options) addFlags(cmd *cobra.Command, rounds int, length, budget time.D
 	f.DurationVar(&o.length, "length", length, "how long each takes")
 	f.DurationVar(&o.budget, "budget", budget, "how long everything may take; beyond it there are fewer rounds, at least 3")
 	f.StringVar(&o.traffic, "traffic", "bin/traffic", "the program test/tools/traffic")
+	f.StringVar(&o.http3, "http3", "bin/http3", "the program test/tools/http3")
 }
 
 // measure fills in the plan and runs it.
@@ -94,18 +96,31 @@ func (o *options) newBed() (bed.Bed, error) {
 	if err != nil {
 		return nil, err
 	}
-	traffic, err := filepath.Abs(o.traffic)
+	traffic, err := program("traffic", o.traffic)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(traffic); err != nil {
-		return nil, fmt.Errorf("--traffic: %w (make build makes it)", err)
+	http3, err := program("http3", o.http3)
+	if err != nil {
+		return nil, err
 	}
 	switch o.bed {
 	case native.Name, native.PeerName:
-		return &native.Bed{Self: self, Traffic: traffic, Source: ".", Progress: progress.New(os.Stderr), Peer: o.peer}, nil
+		return &native.Bed{Self: self, Traffic: traffic, HTTP3: http3, Source: ".", Progress: progress.New(os.Stderr), Peer: o.peer}, nil
 	}
 	return nil, fmt.Errorf("bed %q does not exist; there are %s and %s", o.bed, native.Name, native.PeerName)
+}
+
+// program returns the absolute path of a program that a flag names.
+func program(flag, path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("--%s: %w (make bench-programs makes it)", flag, err)
+	}
+	return path, nil
 }
 
 // buildPeer builds what the bed with a peer needs. The sandbox has no network to download from, so this happens before, and in the

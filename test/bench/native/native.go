@@ -46,9 +46,9 @@ const (
 
 // Bed makes measurements on the running kernel. It needs root and the sandbox (package sandbox).
 type Bed struct {
-	// Self is the program that has the commands agent and soak; Traffic is test/tools/traffic.
-	Self, Traffic string
-	Progress      *progress.Printer
+	// Self is the program that has the commands agent and soak; Traffic is test/tools/traffic, HTTP3 test/tools/http3.
+	Self, Traffic, HTTP3 string
+	Progress             *progress.Printer
 	// Source is a directory in the repository.
 	Source string
 	// Peer are the programs of the peer; nil for none.
@@ -143,6 +143,9 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 		}
 	}
 	run.Tools = workload.Versions(run.Results)
+	if run.Tools["http3"], err = workload.HTTP3Version(b.HTTP3); err != nil {
+		return nil, err
+	}
 	if b.Peer != nil {
 		run.Tools["cilium-agent"] = b.Peer.Version + ", its eBPF programs compiled by " + b.Peer.Compiler
 	}
@@ -154,7 +157,7 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 }
 
 func (b *Bed) machine() workload.Machine {
-	return workload.Machine{CPUs: len(b.cpus[0]), Traffic: b.Traffic, Dir: filepath.Join(b.dir, "data")}
+	return workload.Machine{CPUs: len(b.cpus[0]), Traffic: b.Traffic, HTTP3: b.HTTP3, Dir: filepath.Join(b.dir, "data")}
 }
 
 func chosen(plan bed.Plan, all []workload.Workload) (wanted []workload.Workload) {

@@ -34,6 +34,9 @@ var headlines = []headline{
 	{"PostgreSQL transaction", "pgbench", "mean", "us", 0, ""},
 	{"nginx, connections that stay", "nginx", workload.Rate, "1/s", 0, ""},
 	{"nginx, a connection for each request", "nginx_crr", workload.Rate, "1/s", 0, ""},
+	{"HTTP/3 download, one connection", "http3", workload.Goodput, "Gbit/s", 1, ""},
+	{"CPU time for 1 GB over HTTP/3, both Nodes", "http3", workload.CPU, "s", 1, ""},
+	{"HTTP/3 requests, connections that stay", "http3_rr", workload.Rate, "1/s", 0, ""},
 }
 
 // find returns the row's metric, nil if it was not measured.

@@ -59,7 +59,6 @@ func TestSmallRequests(t *testing.T) {
 			// A request of each connection may have been cut off.
 			require.GreaterOrEqual(t, result.Bytes, int64(1000*result.Requests))
 			require.LessOrEqual(t, result.Bytes, int64(1000*(result.Requests+4)))
-			require.InDelta(t, 0.2, result.Seconds, 5)
 			require.GreaterOrEqual(t, result.Seconds, 0.2)
 			require.Positive(t, result.Times.P50)
 			require.GreaterOrEqual(t, result.Times.P99, result.Times.P50)
