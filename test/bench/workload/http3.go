@@ -31,15 +31,21 @@ func http3Requests(m Machine) Workload {
 	return http3(m, "http3_rr", clients, webBytes, parseHTTP3Requests)
 }
 
-func http3(m Machine, name string, connections, bytes int, parse func(string) (Outcome, error)) Workload {
+// http3Order downloads like http3Bulk, and watches in which order the packets come. That costs the client time, so nothing else is measured.
+func http3Order(m Machine) Workload {
+	return http3(m, "http3_order", 1, http3Large, parseHTTP3Order, "--order")
+}
+
+func http3(m Machine, name string, connections, bytes int, parse func(string) (Outcome, error), flags ...string) Workload {
 	return Workload{
 		Name: name, Tool: "http3", Flows: connections, Bytes: bytes,
 		Servers: func(link bed.Link, _ result.State) ([]Server, error) {
 			return []Server{{Args: []string{m.HTTP3, "serve", "--listen=" + endpoint(link.Address, http3Port)}, Protocol: "udp", Port: http3Port}}, nil
 		},
 		Measure: func(ctx context.Context, on Target, length time.Duration) (Outcome, error) {
-			out, err := on.Client.Exec(ctx, m.HTTP3, "fetch", "--to="+endpoint(on.Address, http3Port), "--size="+strconv.Itoa(bytes),
-				"--connections="+strconv.Itoa(connections), "--duration="+length.String())
+			args := append([]string{m.HTTP3, "fetch", "--to=" + endpoint(on.Address, http3Port), "--size=" + strconv.Itoa(bytes),
+				"--connections=" + strconv.Itoa(connections), "--duration=" + length.String()}, flags...)
+			out, err := on.Client.Exec(ctx, args...)
 			if err != nil {
 				return Outcome{}, err
 			}
@@ -57,6 +63,10 @@ type http3Output struct {
 		P50 float64 `json:"p50"`
 		P99 float64 `json:"p99"`
 	} `json:"microseconds"`
+	Arrivals struct {
+		Packets float64 `json:"packets"`
+		Late    float64 `json:"late"`
+	} `json:"arrivals"`
 }
 
 func readHTTP3(out string) (r http3Output, err error) {
@@ -94,6 +104,18 @@ func parseHTTP3Requests(out string) (o Outcome, err error) {
 	o.add(Rate, "1/s", false, r.Requests/r.Seconds)
 	o.add("p50", "us", true, r.Times.P50)
 	o.add("p99", "us", true, r.Times.P99)
+	return o, nil
+}
+
+func parseHTTP3Order(out string) (o Outcome, err error) {
+	r, err := readHTTP3(out)
+	if err == nil && r.Arrivals.Packets == 0 {
+		err = fmt.Errorf("http3 fetch has watched no packets: %s", excerpt(out))
+	}
+	if err != nil {
+		return o, err
+	}
+	o.add(Late, "%", true, 100*r.Arrivals.Late/r.Arrivals.Packets)
 	return o, nil
 }
 

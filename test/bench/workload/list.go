@@ -35,7 +35,7 @@ func All(m Machine) []Workload {
 		all = append(all, atRate(m, "tcp", rate), atRate(m, "udp", rate))
 	}
 	all = append(all, memcached(), pgbench(m, "pgbench"), pgbench(m, "pgbench_select", "--select-only"), webKeepAlive(m), webConnections(m),
-		http3Bulk(m), http3Requests(m))
+		http3Bulk(m), http3Order(m), http3Requests(m))
 	all = append(all, missesOnly(requestResponse("tcp", 1)), missesOnly(requestResponse("udp", 1)), missesOnly(connectRequestResponse(m)), missesOnly(bulk("tcp", 1, defaultWrite)))
 	for _, flows := range []int{1e4, 1e6} {
 		all = append(all, cached(flows, requestResponse("tcp", 1)), cached(flows, bulk("tcp", 1, defaultWrite)))

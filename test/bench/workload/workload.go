@@ -88,6 +88,7 @@ func (o *Outcome) add(name, unit string, less bool, value float64) {
 const (
 	Rate      = "rate" // transactions per second
 	Goodput   = "throughput"
+	Late      = "late" // packets that come after one that was sent later
 	CPU       = "cpu" // both sides
 	CPUClient = "cpu client"
 	CPUServer = "cpu server"

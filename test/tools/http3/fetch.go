@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/sync/errgroup"
 )
@@ -22,6 +23,8 @@ type fetch struct {
 	size        int64
 	connections int
 	duration    time.Duration
+	// order is whether to watch the order of packets. That costs the client time.
+	order bool
 }
 
 // fetched is the output of fetch.
@@ -33,6 +36,8 @@ type fetched struct {
 	// Seconds do not include the handshakes.
 	Seconds float64 `json:"seconds"`
 	Times   times   `json:"microseconds"`
+	// Arrivals is nil if nobody has asked for the order.
+	Arrivals *arrivals `json:"arrivals,omitempty"`
 }
 
 // times are those from a request to the end of its body, in microseconds.
@@ -53,6 +58,10 @@ func (f *fetch) run(ctx context.Context) (result fetched, err error) {
 	all := make([]*connection, f.connections)
 	for i := range all {
 		all[i] = newConnection(f.to, f.size)
+		if f.order {
+			all[i].order = &order{}
+			all[i].transport.QUICConfig = &quic.Config{Tracer: all[i].order.trace}
+		}
 		defer all[i].transport.Close()
 	}
 	if err := each(ctx, connectTimeout, all, (*connection).open); err != nil {
@@ -63,10 +72,16 @@ func (f *fetch) run(ctx context.Context) (result fetched, err error) {
 		return result, err
 	}
 	result.Seconds = time.Since(begin).Seconds()
+	if f.order {
+		result.Arrivals = &arrivals{}
+	}
 	var took []time.Duration
 	for _, c := range all {
 		result.Bytes += c.bytes
 		took = append(took, c.took...)
+		if f.order {
+			c.order.addTo(result.Arrivals)
+		}
 	}
 	result.Requests, result.Times = len(took), timesOf(took)
 	return result, nil
@@ -92,6 +107,8 @@ type connection struct {
 	// bytes and took are what fetched reports.
 	bytes int64
 	took  []time.Duration
+	// order is nil if nobody asks for it.
+	order *order
 }
 
 func newConnection(to string, size int64) *connection {

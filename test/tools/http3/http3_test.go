@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlog"
 	"github.com/stretchr/testify/require"
 )
 
@@ -75,6 +77,30 @@ func TestLargeBodyIsCutOff(t *testing.T) {
 	require.Zero(t, result.Requests)
 	require.Positive(t, result.Bytes)
 	require.Zero(t, result.Times)
+	require.Nil(t, result.Arrivals)
+}
+
+func TestOrder(t *testing.T) {
+	result, err := runFetch(t, "--to="+startServer(t, "127.0.0.1:0"), "--size=1000000000000", "--duration=200ms", "--order")
+	require.NoError(t, err)
+	require.NotNil(t, result.Arrivals)
+	// A packet is smaller than 1500 bytes.
+	require.Greater(t, result.Arrivals.Packets, int(result.Bytes/1500))
+}
+
+func TestLateIsAfterALaterOne(t *testing.T) {
+	var o order
+	recorder := o.trace(t.Context(), true, quic.ConnectionID{}).AddProducer()
+	for _, number := range []qlog.PacketNumber{0, 1, 3, 2, 4, 7, 5, 6, 8} {
+		recorder.RecordEvent(qlog.PacketReceived{Header: qlog.PacketHeader{PacketType: qlog.PacketType1RTT, PacketNumber: number}})
+	}
+	// Numbered on their own, or sent.
+	recorder.RecordEvent(qlog.PacketReceived{Header: qlog.PacketHeader{PacketType: qlog.PacketTypeHandshake, PacketNumber: 1}})
+	recorder.RecordEvent(qlog.PacketSent{Header: qlog.PacketHeader{PacketType: qlog.PacketType1RTT, PacketNumber: 1}})
+	require.NoError(t, recorder.Close())
+	var sum arrivals
+	o.addTo(&sum)
+	require.Equal(t, arrivals{Packets: 9, Late: 3}, sum)
 }
 
 // The server makes bodies of many writes, and the client checks their length.

@@ -5,7 +5,7 @@
 // super-packet (UDP_SEGMENT) if the kernel has that; the receiver reads datagrams one by one, without UDP_GRO. Both ends encrypt
 // in user space.
 //
-// serve.go is the server, fetch.go the client, certificate.go makes the server's certificate.
+// serve.go is the server, fetch.go the client, order.go watches the order of packets, certificate.go makes the server's certificate.
 package main
 
 import (
@@ -61,6 +61,7 @@ func run(ctx context.Context, args []string, out, status io.Writer) error {
 		flags.Int64Var(&f.size, "size", 1024, "bytes of each body")
 		flags.IntVar(&f.connections, "connections", 1, "number of connections, each with one request at a time")
 		flags.DurationVar(&f.duration, "duration", 10*time.Second, "how long to send requests once all connections are there")
+		flags.BoolVar(&f.order, "order", false, "watch the order in which packets come, which costs the client time")
 		if err := parse(); err != nil {
 			return err
 		}
