@@ -89,7 +89,7 @@ const (
 	Rate      = "rate" // transactions per second
 	Goodput   = "throughput"
 	Late      = "late" // packets that come after one that was sent later
-	CPU       = "cpu" // both sides
+	CPU       = "cpu"  // both sides
 	CPUClient = "cpu client"
 	CPUServer = "cpu server"
 )
