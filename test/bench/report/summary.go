@@ -35,7 +35,7 @@ var headlines = []headline{
 	{"nginx, connections that stay", "nginx", workload.Rate, "1/s", 0, ""},
 	{"nginx, a connection for each request", "nginx_crr", workload.Rate, "1/s", 0, ""},
 	{"HTTP/3 download, one connection", "http3", workload.Goodput, "Gbit/s", 1, ""},
-	{"the same: packets that come after later ones", "http3_order", workload.Late, "%", 1, ""},
+	{"the same: packets that come in order", "http3_order", workload.InOrder, "%", 1, ""},
 	{"CPU time for 1 GB over HTTP/3, both Nodes", "http3", workload.CPU, "s", 1, ""},
 	{"HTTP/3 requests, connections that stay", "http3_rr", workload.Rate, "1/s", 0, ""},
 }

@@ -159,7 +159,7 @@ func value(m *result.Metric, state result.State) string {
 	switch {
 	case s.N == 0:
 		return ""
-	case s.N == 1 || s.Median == 0:
+	case s.N == 1:
 		return decimal(s.Median)
 	}
 	return fmt.Sprintf("%s ± %.0f %%", decimal(s.Median), 100*s.Spread())

@@ -115,7 +115,7 @@ func parseHTTP3Order(out string) (o Outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	o.add(Late, "%", true, 100*r.Arrivals.Late/r.Arrivals.Packets)
+	o.add(InOrder, "%", false, 100*(1-r.Arrivals.Late/r.Arrivals.Packets))
 	return o, nil
 }
 

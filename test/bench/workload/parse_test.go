@@ -83,7 +83,7 @@ var parseCases = []parseCase{
 	{name: "ab", parse: parseAb, out: "Complete requests:      4000\nFailed requests:        0\nRequests per second:    3999.10 [#/sec] (mean)\n", transactions: 4000, want: map[string]float64{Rate: 3999.1}},
 	{name: "http3, large bodies", parse: parseHTTP3Bulk, out: http3Fetched, bytes: 5e8, want: map[string]float64{Goodput: 2}},
 	{name: "http3, small bodies", parse: parseHTTP3Requests, out: http3Fetched, transactions: 30, want: map[string]float64{Rate: 15, "p50": 100.5, "p99": 900}},
-	{name: "http3, order", parse: parseHTTP3Order, out: `{"requests":1,"bytes":9,"seconds":2,"arrivals":{"packets":200,"late":3}}`, want: map[string]float64{Late: 1.5}},
+	{name: "http3, order", parse: parseHTTP3Order, out: `{"requests":1,"bytes":9,"seconds":2,"arrivals":{"packets":200,"late":3}}`, want: map[string]float64{InOrder: 98.5}},
 	{name: "http3, order not watched", parse: parseHTTP3Order, out: http3Fetched, err: "watched no packets"},
 	{name: "http3, nothing received", parse: parseHTTP3Bulk, out: `{"requests":0,"bytes":0,"seconds":2}`, err: "received nothing"},
 	{name: "http3, no response", parse: parseHTTP3Requests, out: `{"requests":0,"bytes":7,"seconds":2}`, err: "no response"},

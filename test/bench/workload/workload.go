@@ -88,8 +88,8 @@ func (o *Outcome) add(name, unit string, less bool, value float64) {
 const (
 	Rate      = "rate" // transactions per second
 	Goodput   = "throughput"
-	Late      = "late" // packets that come after one that was sent later
-	CPU       = "cpu"  // both sides
+	InOrder   = "in order" // packets that did not come after one that was sent later
+	CPU       = "cpu"      // both sides
 	CPUClient = "cpu client"
 	CPUServer = "cpu server"
 )
