@@ -62,6 +62,9 @@ UP_ARGS ?= --feature-gates=ONCache=true
 NODE ?= 1
 BENCH_ARGS ?=
 SMOKE_ARGS ?=
+# How many rounds make bench-peers makes, and its options: PEER_ARGS="--only=tcp_rr --out=/tmp".
+PEER_ROUNDS ?= 8
+PEER_ARGS ?=
 # How many sets test-policy (200), test-services (200; 40 in make test) and test-objects (40) make, and the seed that makes them and those
 # of test-conntrack (0: another one each time).
 SETS ?=
@@ -249,6 +252,7 @@ vet: ## Check format and go.mod and run go vet
 	hack/check-services.sh --match
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
+	cd test/tools/http3 && $(GO) vet ./... && $(GO) mod tidy -diff
 
 .PHONY: shellcheck
 shellcheck: ## Check the shell scripts
@@ -267,6 +271,7 @@ test-unit: build bin/helm ## Run unit tests (root runs more of them)
 	bin/testbed prepare
 	$(race) $$($(GO) list ./... | grep -v $(foreach p,$(bpf_packages) $(testbed_packages),-e '$(patsubst ./%,^$(module)/%,$(patsubst %/...,%,$(p)))'))
 	$(GO) test -run '^TestCostOfOneMember$$' ./pkg/agent/controller/networkpolicy ./pkg/controller/networkpolicy
+	cd test/tools/http3 && $(race) ./...
 
 .PHONY: bench-controller
 bench-controller: ## Measure antrea-controller with 5,000 Nodes, 100,000 Pods and 10,000 policies
@@ -372,6 +377,7 @@ cost: deps build ## Count the instructions of a round trip between Nodes, and be
 bench-programs:
 	@mkdir -p bin
 	$(GO) build -o bin/ ./test/bench ./test/tools/traffic
+	cd test/tools/http3 && $(GO) build -o ../../../bin/ .
 
 .PHONY: bench
 bench: bench-programs ## Measure the network bare, with the gate off and on, into test/bench/results (root, 40 minutes)
@@ -382,8 +388,13 @@ bench: bench-programs ## Measure the network bare, with the gate off and on, int
 bench-ovs: ## Measure the same between Pods over Open vSwitch, with the gate off and on: make demo into test/bench/results (root, 12 minutes)
 	$(MAKE) --no-print-directory demo DEMO_ARGS="--rounds=5 --out=test/bench/results/ovs.json"
 
+.PHONY: bench-peers
+bench-peers: bench-programs ## Measure the same beside Cilium, which it builds first, into test/bench/results: PEER_ROUNDS=N (root, 15 minutes; 20 more at first)
+	hack/install-deps.sh peers
+	bin/bench run --bed=peers --rounds=$(PEER_ROUNDS) --budget=0 $(PEER_ARGS)
+
 .PHONY: bench-report
-bench-report: bench-programs ## Make docs/benchmarks.md and its plots from test/bench/results
+bench-report: bench-programs ## Make docs/benchmarks.md, its details and its plots from test/bench/results
 	bin/bench report
 
 .PHONY: bench-smoke

@@ -16,6 +16,7 @@ import (
 
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/native"
+	"github.com/antrea-oncache/antrea/test/bench/native/cilium"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
@@ -30,6 +31,9 @@ type options struct {
 	only    string
 	out     string
 	traffic string
+	http3   string
+
+	peer *cilium.Programs
 }
 
 func runCommand() *cobra.Command {
@@ -37,6 +41,9 @@ func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run", Short: "Measure everything and write a result file", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.buildPeer(cmd.Context()); err != nil {
+				return err
+			}
 			return inSandbox(cmd.Context(), func() error {
 				run, err := o.measure(cmd, bed.Plan{Profile: o.only == ""})
 				if err != nil {
@@ -59,11 +66,12 @@ func runCommand() *cobra.Command {
 
 func (o *options) addFlags(cmd *cobra.Command, rounds int, length, budget time.Duration) {
 	f := cmd.Flags()
-	f.StringVar(&o.bed, "bed", native.Name, "bed to measure on: "+native.Name)
+	f.StringVar(&o.bed, "bed", native.Name, "bed to measure on: "+native.Name+", or "+native.PeerName+", with Cilium beside")
 	f.IntVar(&o.rounds, "rounds", rounds, "how often each measurement is repeated")
 	f.DurationVar(&o.length, "length", length, "how long each takes")
 	f.DurationVar(&o.budget, "budget", budget, "how long everything may take; beyond it there are fewer rounds, at least 3")
 	f.StringVar(&o.traffic, "traffic", "bin/traffic", "the program test/tools/traffic")
+	f.StringVar(&o.http3, "http3", "bin/http3", "the program test/tools/http3")
 }
 
 // measure fills in the plan and runs it.
@@ -88,18 +96,40 @@ func (o *options) newBed() (bed.Bed, error) {
 	if err != nil {
 		return nil, err
 	}
-	traffic, err := filepath.Abs(o.traffic)
+	traffic, err := program("traffic", o.traffic)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(traffic); err != nil {
-		return nil, fmt.Errorf("--traffic: %w (make build makes it)", err)
+	http3, err := program("http3", o.http3)
+	if err != nil {
+		return nil, err
 	}
 	switch o.bed {
-	case native.Name:
-		return &native.Bed{Self: self, Traffic: traffic, Source: ".", Progress: progress.New(os.Stderr)}, nil
+	case native.Name, native.PeerName:
+		return &native.Bed{Self: self, Traffic: traffic, HTTP3: http3, Source: ".", Progress: progress.New(os.Stderr), Peer: o.peer}, nil
 	}
-	return nil, fmt.Errorf("bed %q does not exist; there is %s", o.bed, native.Name)
+	return nil, fmt.Errorf("bed %q does not exist; there are %s and %s", o.bed, native.Name, native.PeerName)
+}
+
+// program returns the absolute path of a program that a flag names.
+func program(flag, path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("--%s: %w (make bench-programs makes it)", flag, err)
+	}
+	return path, nil
+}
+
+// buildPeer builds what the bed with a peer needs. The sandbox has no network to download from, so this happens before, and in the
+// sandbox once more, where everything is there.
+func (o *options) buildPeer(ctx context.Context) (err error) {
+	if o.bed == native.PeerName {
+		o.peer, err = cilium.Build(ctx, progress.New(os.Stderr))
+	}
+	return err
 }
 
 // inSandbox runs do in namespaces of its own.

@@ -8,8 +8,11 @@
 // The first Node has one half of the CPUs, the second Node the other. The uplink hands received packets to the CPUs of the
 // receiving Node, like the interrupt of a NIC.
 //
-// native.go is the bed, setup.go makes a network in its three states, caches.go starts and controls the caches, cost.go
-// reads the CPU meters.
+// With a peer, the bed has the name peers, and measures a few workloads in the first network also with Cilium (package cilium), on two
+// Nodes that differ from the others only in their network plugin.
+//
+// native.go is the bed, setup.go makes a network in its three states, caches.go starts and controls the caches, peer.go does so with
+// Cilium, cost.go reads the CPU meters.
 package native
 
 import (
@@ -27,6 +30,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/native/cilium"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/soak"
 	"github.com/antrea-oncache/antrea/test/bench/workload"
@@ -34,16 +38,21 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/progress"
 )
 
-// Name is the bed's name.
-const Name = "native"
+// Name is the bed's name, PeerName that of the bed with a peer.
+const (
+	Name     = "native"
+	PeerName = "peers"
+)
 
 // Bed makes measurements on the running kernel. It needs root and the sandbox (package sandbox).
 type Bed struct {
-	// Self is the program that has the commands agent and soak; Traffic is test/tools/traffic.
-	Self, Traffic string
-	Progress      *progress.Printer
+	// Self is the program that has the commands agent and soak; Traffic is test/tools/traffic, HTTP3 test/tools/http3.
+	Self, Traffic, HTTP3 string
+	Progress             *progress.Printer
 	// Source is a directory in the repository.
 	Source string
+	// Peer are the programs of the peer; nil for none.
+	Peer *cilium.Programs
 
 	dir     string // for sockets, control groups and data of workloads
 	soakers []*soak.Soaker
@@ -53,7 +62,12 @@ type Bed struct {
 }
 
 // Name implements bed.Bed.
-func (b *Bed) Name() string { return Name }
+func (b *Bed) Name() string {
+	if b.Peer != nil {
+		return PeerName
+	}
+	return Name
+}
 
 // network is a network that can be set up, with the workloads that are measured in it.
 type network struct {
@@ -70,9 +84,19 @@ var networks = []network{
 	{"vxlan6", nodepair.Options{Inner6: true, Outer6: true}, netip.Addr{}, workload.Other},
 }
 
+// networks are those that the bed measures.
+func (b *Bed) networks() []network {
+	if b.Peer != nil {
+		n := networks[0]
+		n.workloads = workload.Peers
+		return []network{n}
+	}
+	return networks
+}
+
 // Run implements bed.Bed.
 func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err error) {
-	run = &result.Run{Schema: result.Schema, Bed: Name, Started: time.Now().UTC().Truncate(time.Second), Rounds: plan.Rounds, Networks: map[string]result.Network{}}
+	run = &result.Run{Schema: result.Schema, Bed: b.Name(), Started: time.Now().UTC().Truncate(time.Second), Rounds: plan.Rounds, Networks: map[string]result.Network{}}
 	if run.Machine, err = result.ThisMachine(); err != nil {
 		return nil, err
 	}
@@ -95,7 +119,8 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 	}
 	defer b.stopSoakers()
 	var wanted [][]workload.Workload
-	for i, n := range networks {
+	all := b.networks()
+	for i, n := range all {
 		switch {
 		case !plan.Smoke:
 			wanted = append(wanted, chosen(plan, n.workloads(b.machine())))
@@ -105,7 +130,7 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 			wanted = append(wanted, nil)
 		}
 	}
-	for i, n := range networks {
+	for i, n := range all {
 		r := workload.Runner{Plan: plan, Progress: b.Progress}
 		if plan.Budget > 0 {
 			r.Deadline = run.Started.Add(plan.Budget)
@@ -118,6 +143,12 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 		}
 	}
 	run.Tools = workload.Versions(run.Results)
+	if run.Tools["http3"], err = workload.HTTP3Version(b.HTTP3); err != nil {
+		return nil, err
+	}
+	if b.Peer != nil {
+		run.Tools["cilium-agent"] = b.Peer.Version + ", its eBPF programs compiled by " + b.Peer.Compiler
+	}
 	if run.Machine.ForeignCPU, err = b.foreign(); err != nil {
 		return nil, err
 	}
@@ -126,7 +157,7 @@ func (b *Bed) Run(ctx context.Context, plan bed.Plan) (run *result.Run, err erro
 }
 
 func (b *Bed) machine() workload.Machine {
-	return workload.Machine{CPUs: len(b.cpus[0]), Traffic: b.Traffic, Dir: filepath.Join(b.dir, "data")}
+	return workload.Machine{CPUs: len(b.cpus[0]), Traffic: b.Traffic, HTTP3: b.HTTP3, Dir: filepath.Join(b.dir, "data")}
 }
 
 func chosen(plan bed.Plan, all []workload.Workload) (wanted []workload.Workload) {
@@ -149,13 +180,16 @@ func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, n
 		return fmt.Errorf("network %s: %w", n.name, err)
 	}
 	r.Setup = setup
-	results, err := r.Run(ctx, wanted)
+	results, err := r.Run(ctx, setup.witnessed(wanted))
 	if err == nil {
-		err = setup.noteSlowService(results)
+		err = errors.Join(setup.noteSlowService(results), setup.unseen)
 	}
 	run.Results = append(run.Results, results...)
 	if err == nil {
 		run.Networks[n.name], err = setup.Describe()
+	}
+	if err == nil && setup.peer != nil {
+		run.Networks[string(result.Cilium)] = setup.describePeer(run.Networks[n.name])
 	}
 	if err == nil && r.Plan.Profile && run.Breakdown == nil {
 		run.Breakdown, err = workload.Profile(ctx, setup, b.machine(), b.Progress)

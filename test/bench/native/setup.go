@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/bench/bed"
+	"github.com/antrea-oncache/antrea/test/bench/native/cilium"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/env/nodepair"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
@@ -30,6 +31,9 @@ type setup struct {
 	pairs  map[result.State]*nodepair.Pair
 	links  map[result.State]bed.Link
 	caches *caches
+	// peer is nil without one. unseen says which measurements its programs cannot have seen.
+	peer   *cilium.Pair
+	unseen error
 }
 
 func (b *Bed) open(ctx context.Context, n network) (_ *setup, err error) {
@@ -54,8 +58,10 @@ func (b *Bed) open(ctx context.Context, n network) (_ *setup, err error) {
 			return nil, err
 		}
 	}
-	s.caches, err = b.startCaches(ctx, n, s.pairs[result.On])
-	return s, err
+	if s.caches, err = b.startCaches(ctx, n, s.pairs[result.On]); err != nil || b.Peer == nil {
+		return s, err
+	}
+	return s, s.openPeer(ctx)
 }
 
 // tune pins a pair's Nodes to their CPUs and gives overlay Nodes the rules of a Kubernetes Node on which the agent runs.
@@ -80,7 +86,7 @@ func (s *setup) tune(pair *nodepair.Pair) error {
 		if err := nodepair.Run(n.Host, "unshare -m sh -euc '"+steer+"'"); err != nil {
 			return err
 		}
-		if n.Pod == nil {
+		if pair.Bare {
 			continue
 		}
 		if err := nodepair.Run(n.Host, kubernetesRules(pair.Inner6)+untrackedTunnel(pair.Outer6)); err != nil {
@@ -238,6 +244,9 @@ func (s *setup) Close() error {
 	var err error
 	if s.caches != nil {
 		err = s.caches.close()
+	}
+	if s.peer != nil {
+		err = errors.Join(err, s.peer.Close())
 	}
 	for _, pair := range s.pairs {
 		pair.Close()

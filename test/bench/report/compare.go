@@ -39,7 +39,7 @@ func Removed(m *result.Metric) stats.Summary {
 // Main is the metric by which a workload is judged. For request/response it is the median latency: the rate, its inverse on
 // a quiet machine, suffers from each interruption.
 func Main(r *result.Result) *result.Metric {
-	for _, name := range []string{"instructions", "p50", "mean", workload.Goodput, workload.Rate} {
+	for _, name := range []string{"instructions", "p50", "mean", workload.Goodput, workload.Rate, workload.InOrder} {
 		if name == "p50" && r.Flows > 1 {
 			continue // clients that wait for each other tell nothing about the path
 		}

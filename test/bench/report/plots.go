@@ -169,6 +169,28 @@ func sizesPlot(run *result.Run) string {
 		panel("TCP throughput by write size", "Gbit/s", "tcp_stream", workload.Goodput))
 }
 
+// loadPlot is the response times of requests at fixed rates, against the rate.
+func loadPlot(run *result.Run) string {
+	rate := func(r *result.Result) float64 {
+		n, _ := workload.LoadRate(r)
+		return float64(n)
+	}
+	panel := func(title, name, percentile string) svg.Panel {
+		return svg.Panel{
+			Title: title, XLabel: "requests per second", YLabel: "us, " + percentile, Categories: true,
+			Curves: series(run, percentile, func(r *result.Result) bool {
+				_, fixed := workload.LoadRate(r)
+				return fixed && r.Workload == name && r.Network == "vxlan"
+			}, rate),
+		}
+	}
+	var panels []svg.Panel
+	for _, percentile := range []string{"p50", "p99", "p99.9"} {
+		panels = append(panels, panel("TCP response time", "tcp_load", percentile), panel("UDP response time", "udp_load", percentile))
+	}
+	return lines("Response times at fixed rates, from when a request was due (median; bars: quartiles)", panels...)
+}
+
 func breakdownPlot(b *result.Breakdown) string {
 	var names []string
 	for _, s := range b.Segments {

@@ -110,6 +110,11 @@ func (d *document) results(run *result.Run) {
 			difference(Speed(m, result.On, result.Bare)), difference(Speed(m, result.On, result.Off)),
 			cost(cpu, result.Bare), cost(cpu, result.Off))
 	}
+	d.failures(run)
+}
+
+// failures says how many measurements are missing.
+func (d *document) failures(run *result.Run) {
 	failures := 0
 	for _, r := range run.Results {
 		failures += len(r.Failures)

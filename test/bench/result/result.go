@@ -9,6 +9,7 @@ package result
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -22,15 +23,21 @@ const (
 	Bare State = "bare" // host to host: two Nodes without overlay
 	Off  State = "off"  // Pod to Pod, overlay with the feature gate ONCache off
 	On   State = "on"   // the same with the gate on
+
+	// Cilium is Pod to Pod with Cilium as the network plugin; only in the bed peers.
+	Cilium State = "cilium"
 )
 
 // States are all states, in the order of a table.
 var States = []State{Bare, Off, On}
 
+// PeerStates are those of the bed that measures another network plugin beside them.
+var PeerStates = append(slices.Clone(States), Cilium)
+
 // Run is one run of one bed.
 type Run struct {
 	Schema int `json:"schema"`
-	// Bed is "native", "ovs" or "instructions".
+	// Bed is "native", "ovs", "instructions" or "peers".
 	Bed     string    `json:"bed"`
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`

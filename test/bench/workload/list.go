@@ -31,7 +31,11 @@ func All(m Machine) []Workload {
 	for _, bytes := range []int{1 << 10, 8 << 10} {
 		all = append(all, bulk("tcp", 1, bytes))
 	}
-	all = append(all, memcached(), pgbench(m, "pgbench"), pgbench(m, "pgbench_select", "--select-only"), webKeepAlive(m), webConnections(m))
+	for _, rate := range LoadRates {
+		all = append(all, atRate(m, "tcp", rate), atRate(m, "udp", rate))
+	}
+	all = append(all, memcached(), pgbench(m, "pgbench"), pgbench(m, "pgbench_select", "--select-only"), webKeepAlive(m), webConnections(m),
+		http3Bulk(m), http3Order(m), http3Requests(m))
 	all = append(all, missesOnly(requestResponse("tcp", 1)), missesOnly(requestResponse("udp", 1)), missesOnly(connectRequestResponse(m)), missesOnly(bulk("tcp", 1, defaultWrite)))
 	for _, flows := range []int{1e4, 1e6} {
 		all = append(all, cached(flows, requestResponse("tcp", 1)), cached(flows, bulk("tcp", 1, defaultWrite)))
@@ -55,6 +59,21 @@ func Other(m Machine) []Workload {
 // Service are the workloads that are measured through a Service.
 func Service(Machine) []Workload {
 	return []Workload{requestResponse("tcp", 1), requestResponse("udp", 1), bulk("tcp", 1, defaultWrite)}
+}
+
+// Peers are the workloads that are also measured with another network plugin.
+func Peers(m Machine) []Workload {
+	all := []Workload{
+		requestResponse("tcp", 1),
+		requestResponse("udp", 1),
+		bulk("tcp", 1, defaultWrite),
+		connectRequestResponse(m),
+		fewLong(m),
+	}
+	for i := range all {
+		all[i].States = result.PeerStates
+	}
+	return all
 }
 
 // Cluster are the workloads of the bed ovs: the most significant ones for a machine that may be emulated.

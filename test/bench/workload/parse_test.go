@@ -27,6 +27,8 @@ sockperf: ---> percentile 25.000 =   12.644
 sockperf: ---> <MIN> observation =    8.440
 `
 
+const http3Fetched = `{"requests":30,"bytes":500000000,"seconds":2,"microseconds":{"p50":100.5,"p99":900,"p99.9":950,"max":1000}}`
+
 // parseCase is an output of a measuring program and the outcome that its parser must return.
 type parseCase struct {
 	name         string
@@ -79,6 +81,13 @@ var parseCases = []parseCase{
 	{name: "wrk with errors", parse: parseWrk, out: "  13000 requests in 1.00s, 15.80MB read\n  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec:  12999.10\n", err: "errors"},
 	{name: "wrk, wrong page", parse: parseWrk, out: "  10 requests in 1.00s, 15.80MB read\n  Non-2xx or 3xx responses: 10\nRequests/sec:  12999.10\n", err: "errors"},
 	{name: "ab", parse: parseAb, out: "Complete requests:      4000\nFailed requests:        0\nRequests per second:    3999.10 [#/sec] (mean)\n", transactions: 4000, want: map[string]float64{Rate: 3999.1}},
+	{name: "http3, large bodies", parse: parseHTTP3Bulk, out: http3Fetched, bytes: 5e8, want: map[string]float64{Goodput: 2}},
+	{name: "http3, small bodies", parse: parseHTTP3Requests, out: http3Fetched, transactions: 30, want: map[string]float64{Rate: 15, "p50": 100.5, "p99": 900}},
+	{name: "http3, order", parse: parseHTTP3Order, out: `{"requests":1,"bytes":9,"seconds":2,"arrivals":{"packets":200,"late":3}}`, want: map[string]float64{InOrder: 98.5}},
+	{name: "http3, order not watched", parse: parseHTTP3Order, out: http3Fetched, err: "watched no packets"},
+	{name: "http3, nothing received", parse: parseHTTP3Bulk, out: `{"requests":0,"bytes":0,"seconds":2}`, err: "received nothing"},
+	{name: "http3, no response", parse: parseHTTP3Requests, out: `{"requests":0,"bytes":7,"seconds":2}`, err: "no response"},
+	{name: "http3, nothing measured", parse: parseHTTP3Requests, out: `{}`, err: "measured nothing"},
 	{name: "ab with errors", parse: parseAb, out: "Complete requests:      4000\nFailed requests:        7\nRequests per second:    3999.10 [#/sec] (mean)\n", err: "errors"},
 }
 

@@ -225,13 +225,13 @@ func summary(r *result.Result) string {
 	}
 	m := r.Metrics[0]
 	var parts []string
-	for _, s := range result.States {
+	for _, s := range result.PeerStates {
 		if v := m.Samples[s].Valid(); len(v) > 0 {
 			parts = append(parts, fmt.Sprintf("%s %.4g", s, stats.Summarize(v).Median))
 		}
 	}
 	text := strings.Join(parts, ", ") + " " + m.Unit
-	for _, pair := range [][2]result.State{{result.On, result.Bare}, {result.On, result.Off}} {
+	for _, pair := range [][2]result.State{{result.On, result.Bare}, {result.On, result.Off}, {result.On, result.Cilium}} {
 		if ratio := stats.Summarize(stats.Ratios(m.Samples[pair[0]], m.Samples[pair[1]])); ratio.N > 0 {
 			text += fmt.Sprintf(", %s/%s %.3f (%.3f-%.3f)", pair[0], pair[1], ratio.Median, ratio.Low, ratio.High)
 		}

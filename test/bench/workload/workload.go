@@ -5,8 +5,8 @@
 // a network in turn.
 //
 // workload.go defines a workload, list.go lists them, runner.go measures. The others have one kind of program each:
-// sockperf.go, qperf.go (request/response), iperf3.go (bulk), crr.go (a connection per transaction), memcached.go,
-// postgres.go, web.go (applications), scale.go (many cached flows, eviction, misses). profile.go measures where the time
+// sockperf.go, qperf.go (request/response), iperf3.go (bulk), crr.go (a connection per transaction), load.go (a fixed rate), memcached.go,
+// postgres.go, web.go, http3.go (applications), scale.go (many cached flows, eviction, misses). profile.go measures where the time
 // goes.
 package workload
 
@@ -23,8 +23,8 @@ import (
 type Machine struct {
 	// CPUs is the number of CPUs of each Node.
 	CPUs int
-	// Traffic is the program test/tools/traffic. Dir is a directory for data, which need not exist.
-	Traffic, Dir string
+	// Traffic and HTTP3 are the programs test/tools/traffic and test/tools/http3. Dir is a directory for data, which need not exist.
+	Traffic, HTTP3, Dir string
 }
 
 // FlowsPerCPU limits parallel flows: beyond it they only wait for each other.
@@ -88,7 +88,8 @@ func (o *Outcome) add(name, unit string, less bool, value float64) {
 const (
 	Rate      = "rate" // transactions per second
 	Goodput   = "throughput"
-	CPU       = "cpu" // both sides
+	InOrder   = "in order" // packets that did not come after one that was sent later
+	CPU       = "cpu"      // both sides
 	CPUClient = "cpu client"
 	CPUServer = "cpu server"
 )

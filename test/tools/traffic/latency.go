@@ -19,7 +19,7 @@ func latencyOf(samples []time.Duration) report.Latency {
 	at := func(part float64) float64 {
 		return float64(samples[int(part*float64(len(samples)-1))]) / float64(time.Microsecond)
 	}
-	return report.Latency{P50: at(0.50), P99: at(0.99), Max: at(1)}
+	return report.Latency{P50: at(0.50), P99: at(0.99), P999: at(0.999), Max: at(1)}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -32,7 +32,7 @@ func newCommand() *cobra.Command {
 		Use: "traffic", Short: "Make network traffic and report the result",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(tcpSinkCommand(), tcpSendCommand(), tcpEchoCommand(), udpEchoCommand(), udpPingCommand(), rrCommand(), crrCommand(), crrServerCommand(),
+	root.AddCommand(tcpSinkCommand(), tcpSendCommand(), tcpEchoCommand(), udpEchoCommand(), udpPingCommand(), rrCommand(), loadCommand(), crrCommand(), crrServerCommand(),
 		sendRawCommand(), captureCommand())
 	return root
 }

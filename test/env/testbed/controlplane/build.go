@@ -29,6 +29,7 @@ const (
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 	corednsModule    = "github.com/coredns/coredns"
 	runtimeModule    = "github.com/containerd/containerd/v2"
+	ciliumModule     = "github.com/cilium/cilium"
 	// Relative to the repository. With CoreDNS in the same module, its dependencies would raise versions that Kubernetes asks for.
 	toolsModule = "hack/controlplane"
 	dnsModule   = "hack/coredns"
@@ -36,6 +37,8 @@ const (
 	containerdModule = "hack/containerd"
 	// Kubernetes' own tests have dependencies that Kubernetes has not.
 	conformanceModule = "hack/conformance"
+	// Only make bench-peers needs it.
+	peerModule = "hack/cilium"
 )
 
 // source is where a program of a cluster comes from: its package, the module that has its version, and the module that builds it.
@@ -58,6 +61,8 @@ var sources = map[string]source{
 	"containerd":              {runtimeModule + "/cmd/containerd", runtimeModule, containerdModule},
 	"containerd-shim-runc-v2": {runtimeModule + "/cmd/containerd-shim-runc-v2", runtimeModule, containerdModule},
 	"ctr":                     {runtimeModule + "/cmd/ctr", runtimeModule, containerdModule},
+	"cilium-agent":            {ciliumModule + "/daemon", ciliumModule, peerModule},
+	"cilium-cni":              {ciliumModule + "/plugins/cilium-cni", ciliumModule, peerModule},
 }
 
 // programs are the paths of the programs of a control plane.
@@ -116,6 +121,22 @@ func find(name string) (src source, dir, version string, err error) {
 	dir = filepath.Join(repository, src.builder)
 	versions, err := pinnedVersions(filepath.Join(dir, "go.mod"), src.module)
 	return src, dir, versions[src.module], err
+}
+
+// Sources returns the directory of the module that a program is built from, in Go's module cache. The program must have been built.
+func Sources(ctx context.Context, name string) (string, error) {
+	src, dir, _, err := find(name)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", src.module)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "PWD="+dir)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("where the sources of %s are: %w", name, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // BuildKubernetes builds one of Kubernetes' programs ("kubelet") if it is not in the cache yet, and returns its path.
@@ -211,8 +232,11 @@ func buildOne(ctx context.Context, progress *progress.Printer, dir, name, arch s
 	if arch != runtime.GOARCH {
 		entry += "-" + arch
 	}
-	if src.module == kubernetesModule {
+	switch src.module {
+	case kubernetesModule:
 		ldflags += " " + kubernetesVersionFlags(version)
+	case ciliumModule:
+		ldflags += " -X " + ciliumModule + "/pkg/version.ciliumVersion=" + strings.TrimPrefix(version, "v")
 	}
 	path, err := cache.Populate(ctx, name, entry, func(out string) error {
 		progress.Printf("control plane: building %s %s, once on this machine (minutes)", name, entry)

@@ -34,9 +34,10 @@ type Sink struct {
 
 // Latency are round-trip times in microseconds.
 type Latency struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p99.9"`
+	Max  float64 `json:"max"`
 }
 
 // Ping is the output of udp-ping. Received counts a packet once, Lost is the rest of Sent.
@@ -76,6 +77,14 @@ type RR struct {
 	Lost         int     `json:"lost"`
 	PerSecond    float64 `json:"perSecond"`
 	RTT          Latency `json:"rttMicroseconds"`
+}
+
+// Load is the output of load. RTT counts from when a request was due, not from when it was sent.
+type Load struct {
+	Sent      int     `json:"sent"`
+	Lost      int     `json:"lost"`
+	PerSecond float64 `json:"perSecond"`
+	RTT       Latency `json:"rttMicroseconds"`
 }
 
 // Echo is the output of tcp-echo and udp-echo.

@@ -1,0 +1,145 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strings"
+
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/stats"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
+)
+
+// headline is a row of the summary: a metric of a workload in the first network of the bed native.
+type headline struct {
+	name, workload, metric, unit string
+	flows                        int
+	condition                    string
+}
+
+// headlines are what most users ask for first. Times are better when they are short, rates when they are high.
+var headlines = []headline{
+	{"TCP round trip", "tcp_rr", "p50", "us", 1, ""},
+	{"the slowest 1 % of TCP round trips", "tcp_rr", "p99", "us", 1, ""},
+	{"TCP, 10,000 requests a second: the slowest 0.1 %", "tcp_load", "p99.9", "us", 1, "10000/s"},
+	{"UDP round trip", "udp_rr", "p50", "us", 1, ""},
+	{"CPU time for a TCP round trip, both Nodes", "tcp_rr", workload.CPU, "us", 1, ""},
+	{"TCP throughput, one flow", "tcp_stream", workload.Goodput, "Gbit/s", 1, ""},
+	{"CPU time for 1 GB over TCP, both Nodes", "tcp_stream", workload.CPU, "s", 1, ""},
+	{"UDP throughput, one flow", "udp_stream", workload.Goodput, "Gbit/s", 1, ""},
+	{"TCP connections with one request", "tcp_crr", workload.Rate, "1/s", 1, ""},
+	{"the same, 1 % of them long", "tcp_crr_long", workload.Rate, "1/s", 1, ""},
+	{"memcached", "memcached", workload.Rate, "1/s", 0, ""},
+	{"PostgreSQL transaction", "pgbench", "mean", "us", 0, ""},
+	{"nginx, connections that stay", "nginx", workload.Rate, "1/s", 0, ""},
+	{"nginx, a connection for each request", "nginx_crr", workload.Rate, "1/s", 0, ""},
+	{"HTTP/3 download, one connection", "http3", workload.Goodput, "Gbit/s", 1, ""},
+	{"the same: packets that come in order", "http3_order", workload.InOrder, "%", 1, ""},
+	{"CPU time for 1 GB over HTTP/3, both Nodes", "http3", workload.CPU, "s", 1, ""},
+	{"HTTP/3 requests, connections that stay", "http3_rr", workload.Rate, "1/s", 0, ""},
+}
+
+// find returns the row's metric, nil if it was not measured.
+func (l headline) find(run *result.Run) *result.Metric {
+	for i := range run.Results {
+		r := &run.Results[i]
+		if r.Workload == l.workload && r.Condition == l.condition && (l.flows == 0 || r.Flows <= l.flows) {
+			return r.Metric(l.metric)
+		}
+	}
+	return nil
+}
+
+// summary writes the page that is read first.
+func (d *document) summary(runs map[string]*result.Run) {
+	if run := runs["native"]; run != nil {
+		d.speeds(run)
+	}
+	if run := runs["instructions"]; run != nil {
+		d.removal(run)
+	}
+	if run := runs[peersBed]; run != nil {
+		d.heading(run, "Beside Cilium")
+		d.peers(run)
+	}
+	if len(runs) > 0 {
+		d.shortfalls(runs)
+	}
+}
+
+// heading begins a section about a run, with a warning if its numbers are not to be used.
+func (d *document) heading(run *result.Run, title string) {
+	d.printf("\n## %s\n\n", title)
+	d.warning(run)
+}
+
+// speeds is the table of the bed native, and its plot beside the paper's ratios.
+func (d *document) speeds(run *result.Run) {
+	d.heading(run, "Speed")
+	d.printf("Two Nodes with one CPU each, without Open vSwitch: the slow path is the kernel's router and VXLAN device. Medians of %d rounds ([details](%s)).\n\n",
+		run.Rounds, fragment("native"))
+	d.printf("| | bare | off | on | speed on / off | on / bare |\n|---|---|---|---|---|---|\n")
+	for _, l := range headlines {
+		m := l.find(run)
+		if m == nil {
+			continue
+		}
+		d.printf("| %s, %s | %s | %s | %s | %s | %s |\n", l.name, l.unit, middle(m, result.Bare), middle(m, result.Off), middle(m, result.On),
+			difference(Speed(m, result.On, result.Off)), difference(Speed(m, result.On, result.Bare)))
+	}
+	d.plot(run, "ratios", "speed of the overlay with the gate on, relative to off and to bare, beside the paper's ratios", ratioPlot(run))
+}
+
+// middle is the median in a state.
+func middle(m *result.Metric, state result.State) string {
+	if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {
+		return decimal(s.Median)
+	}
+	return ""
+}
+
+// inWords are the names of the workloads of the bed instructions.
+var inWords = map[string]string{"tcp_rr": "TCP", "udp_rr": "UDP", "tcp_crr": "TCP connection with one request"}
+
+// removal is the table of the bed instructions.
+func (d *document) removal(run *result.Run) {
+	d.heading(run, "Executed instructions of a round trip")
+	d.printf("With Open vSwitch and Geneve. *removed* is the share of what the overlay adds to a round trip between hosts that the cache removes ([details](%s)).\n\n",
+		fragment("instructions"))
+	d.printf("| | bare | off | on | removed |\n|---|---|---|---|---|\n")
+	for i := range run.Results {
+		r := &run.Results[i]
+		m := r.Metric("instructions")
+		removed := Removed(m)
+		if removed.N == 0 {
+			continue
+		}
+		d.printf("| %s, %s | %s | %s | %s | %.1f %% |\n", inWords[r.Workload], r.Network, middle(m, result.Bare), middle(m, result.Off), middle(m, result.On), 100*removed.Median)
+	}
+}
+
+// shortfalls lists what is slower with the gate on than off, and the targets that are missed.
+func (d *document) shortfalls(runs map[string]*result.Run) {
+	d.printf("\n## Where the gate does not help, and what is missed\n\n")
+	some := false
+	for _, bed := range Beds {
+		run := runs[bed]
+		if run == nil {
+			continue
+		}
+		if names, compared := slower(run); len(names) > 0 {
+			d.printf("- Slower with the gate on than off, of %d workloads (%s): %s.\n", compared, bed, strings.Join(names, ", "))
+			some = true
+		}
+		for _, t := range targets[bed] {
+			if s, bound, verdict := t.verdict(run); verdict == missed {
+				d.printf("- %s: %s, target %.4g (%s).\n", t.name, interval(s), bound, bed)
+				some = true
+			}
+		}
+	}
+	if !some {
+		d.printf("Nothing.\n")
+	}
+}
