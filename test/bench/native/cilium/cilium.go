@@ -112,14 +112,12 @@ func (p *Pair) bin() string { return filepath.Join(p.Dir, "bin") }
 func (p *Pair) waitConnected(ctx context.Context) error {
 	for i, n := range p.nodes {
 		peer := p.nodes[1-i].PodIP
-		ctx, cancel := n.whileRunning(ctx)
-		defer cancel()
-		err := cluster.Eventually(ctx, fmt.Sprintf("a packet from the Pod on %s to %v", n.name, peer), func() error {
+		err := n.eventually(ctx, fmt.Sprintf("a packet from the Pod on %s to %v", n.name, peer), func(ctx context.Context) error {
 			_, err := cluster.NewSpace("Pod on "+n.name, n.Pod).Exec(ctx, "ping", "-n", "-c", "1", "-W", "1", peer.String())
 			return err
 		})
 		if err != nil {
-			return errors.Join(err, n.failure())
+			return err
 		}
 	}
 	return nil

@@ -96,17 +96,23 @@ func (n *node) agentOptions(kubeconfig, library string) []string {
 	}
 }
 
-// whileRunning is a context that also ends when the agent does.
-func (n *node) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// eventually is cluster.Eventually that also gives up when the agent ends. The error has what the agent has said last, unless ctx was
+// canceled.
+func (n *node) eventually(ctx context.Context, what string, condition func(context.Context) error) error {
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	go func() {
 		select {
 		case <-n.agent.Done():
-			cancel(fmt.Errorf("cilium-agent on %s has ended with exit code %d", n.name, n.agent.ExitCode()))
-		case <-ctx.Done():
+			cancel(fmt.Errorf("cilium-agent has ended with exit code %d", n.agent.ExitCode()))
+		case <-running.Done():
 		}
 	}()
-	return ctx, func() { cancel(nil) }
+	err := cluster.Eventually(running, what, func() error { return condition(running) })
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	return errors.Join(err, n.failure())
 }
 
 // addPod attaches the Pod as the container runtime would, once the agent is ready.
@@ -118,14 +124,12 @@ func (n *node) addPod(ctx context.Context) error {
 		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=" + pod,
 		"sh", "-c", `printf %s "$1" | "$0"`, n.plugin, config}
 	var answer string
-	ctx, cancel := n.whileRunning(ctx)
-	defer cancel()
-	err := cluster.Eventually(ctx, "cilium-cni ADD on "+n.name, func() (err error) {
+	err := n.eventually(ctx, "cilium-cni ADD on "+n.name, func(ctx context.Context) (err error) {
 		answer, err = n.space.Exec(ctx, call...)
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, n.failure())
+		return err
 	}
 	var result current.Result
 	if err := json.Unmarshal([]byte(answer), &result); err != nil {
