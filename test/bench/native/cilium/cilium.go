@@ -67,7 +67,7 @@ type Pair struct {
 
 // Start returns when the Pods reach each other. On error nothing is left.
 func Start(ctx context.Context, o Options) (_ *Pair, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("Cilium is not ready after %v", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
 	defer cancel()
 	p := &Pair{Options: o}
 	defer func() {
