@@ -389,7 +389,7 @@ bench-ovs: ## Measure the same between Pods over Open vSwitch, with the gate off
 	$(MAKE) --no-print-directory demo DEMO_ARGS="--rounds=5 --out=test/bench/results/ovs.json"
 
 .PHONY: bench-peers
-bench-peers: bench-programs ## Measure the same beside Cilium, which it builds first, into test/bench/results: PEER_ROUNDS=N (root, 15 minutes; 20 more at first)
+bench-peers: bench-programs ## Measure the same beside Cilium, which it builds first, into test/bench/results: PEER_ROUNDS=N (root, 10 minutes; 20 more at first)
 	hack/install-deps.sh peers
 	bin/bench run --bed=peers --rounds=$(PEER_ROUNDS) --budget=0 $(PEER_ARGS)
 

@@ -45,7 +45,7 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			return inSandbox(cmd.Context(), func() error {
-				run, err := o.measure(cmd, bed.Plan{Profile: o.only == ""})
+				run, err := o.measure(cmd, bed.Plan{Profile: o.only == "" && o.peer == nil})
 				if err != nil {
 					return err
 				}

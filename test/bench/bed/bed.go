@@ -1,8 +1,8 @@
 // Copyright 2026 The antrea-oncache Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bed declares what a measurement environment must offer. There are three: native (package native), ovs and
-// instructions. Beds that run programs in network namespaces offer a Setup and let package workload measure. The bed that
+// Package bed declares what a measurement environment must offer. There are four: native (package native), which is also
+// peers, ovs and instructions. Beds that run programs in network namespaces offer a Setup and let package workload measure. The bed that
 // counts instructions measures in its own way and fills in the same result.Run.
 package bed
 

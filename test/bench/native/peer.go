@@ -105,7 +105,7 @@ func enough(o workload.Outcome, client, server uint64) error {
 		needClient, needServer = 1, o.Bytes/largestPacket
 	}
 	if float64(client) < needClient || float64(server) < needServer {
-		return fmt.Errorf("Cilium's programs have received %d packets on the client's Node and %d on the server's, want at least %.0f and %.0f: its datapath is not used",
+		return fmt.Errorf("the datapath of Cilium is not used: its programs have received %d packets on the client's Node and %d on the server's, want at least %.0f and %.0f",
 			client, server, needClient, needServer)
 	}
 	return nil

@@ -31,7 +31,7 @@ func TestEnough(t *testing.T) {
 			if c.good {
 				require.NoError(t, err)
 			} else {
-				require.ErrorContains(t, err, "datapath is not used")
+				require.ErrorContains(t, err, "is not used")
 			}
 		})
 	}

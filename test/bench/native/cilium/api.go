@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
@@ -45,6 +46,7 @@ func (p *Pair) startAPI(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	config.WarningHandler = rest.NoWarnings{} // about definitions that are not ours
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err

@@ -5,8 +5,8 @@
 // Nodes, one Pod on each, and the definitions that Cilium's operator would create; on each Node runs cilium-agent, and cilium-cni attaches
 // the Pod. No policy is applied.
 //
-// build.go builds the programs, api.go has the Kubernetes API, node.go an agent and its Pod, counters.go what Cilium's eBPF programs have
-// counted.
+// build.go builds the programs, api.go has the Kubernetes API, node.go an agent and its Pod, status.go what the agent says about itself,
+// counters.go what its eBPF programs have counted.
 package cilium
 
 import (
@@ -26,14 +26,8 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/relay"
 )
 
-// Tunnel is the tunnel between the Nodes, as a result file names it, and Description what is on and off. Both follow from agentOptions.
-const (
-	Tunnel      = "vxlan/8472"
-	Description = "tunnel mode, kube-proxy replacement and socket load balancing on; no policy, masquerading, Hubble, proxy or health checks"
-)
-
 // startTimeout is how long everything may take until the Pods reach each other; most of it compiles eBPF programs.
-const startTimeout = 10 * time.Minute
+const startTimeout = 15 * time.Minute
 
 // stopGrace is how long a program may take to end.
 const stopGrace = 10 * time.Second
@@ -73,7 +67,7 @@ type Pair struct {
 
 // Start returns when the Pods reach each other. On error nothing is left.
 func Start(ctx context.Context, o Options) (_ *Pair, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("Cilium is not ready after %v", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
 	defer cancel()
 	p := &Pair{Options: o}
 	defer func() {
@@ -101,6 +95,9 @@ func Start(ctx context.Context, o Options) (_ *Pair, err error) {
 		if err := n.addPod(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", n.name, err)
 		}
+		if err := n.checkStatus(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", n.name, err)
+		}
 		o.Progress.Printf("bench: Cilium has attached the Pod %v on %s", n.PodIP, n.name)
 	}
 	if err := p.waitConnected(ctx); err != nil {
@@ -115,15 +112,12 @@ func (p *Pair) bin() string { return filepath.Join(p.Dir, "bin") }
 func (p *Pair) waitConnected(ctx context.Context) error {
 	for i, n := range p.nodes {
 		peer := p.nodes[1-i].PodIP
-		err := cluster.Eventually(ctx, fmt.Sprintf("a packet from the Pod on %s to %v", n.name, peer), func() error {
-			if err := n.running(); err != nil {
-				return err
-			}
+		err := n.eventually(ctx, fmt.Sprintf("a packet from the Pod on %s to %v", n.name, peer), func(ctx context.Context) error {
 			_, err := cluster.NewSpace("Pod on "+n.name, n.Pod).Exec(ctx, "ping", "-n", "-c", "1", "-W", "1", peer.String())
 			return err
 		})
 		if err != nil {
-			return errors.Join(err, n.failure())
+			return err
 		}
 	}
 	return nil

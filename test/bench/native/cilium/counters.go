@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/cilium/ebpf"
-
-	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
 // Values of metricsKey, from bpf/lib/source_info.h and bpf/lib/common.h of Cilium.
@@ -34,7 +32,7 @@ type counters struct{ packets *ebpf.Map }
 func (n *node) openCounters() (*counters, error) {
 	c := &counters{}
 	err := n.Host.Do(func() (err error) {
-		c.packets, err = ebpf.LoadPinnedMap(filepath.Join(sandbox.BPFFS, "tc", "globals", "cilium_metrics"), &ebpf.LoadPinOptions{ReadOnly: true})
+		c.packets, err = ebpf.LoadPinnedMap(filepath.Join(bpffs, "tc", "globals", "cilium_metrics"), &ebpf.LoadPinOptions{ReadOnly: true})
 		return err
 	})
 	if err != nil {

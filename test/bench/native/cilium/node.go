@@ -17,14 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/test/env/nodepair"
-	"github.com/antrea-oncache/antrea/test/env/sandbox"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
 // Paths in the mount namespace of a Node.
 const (
-	runDir = "/run/cilium"
-	groups = runDir + "/cgroupv2"
+	runDir    = "/run/cilium"
+	apiSocket = runDir + "/cilium.sock"
+	bpffs     = runDir + "/bpffs" // at /sys/fs/bpf it would be the second one, which the agent refuses
+	groups    = runDir + "/cgroupv2"
 )
 
 // podInterface is the name of the Pod's device in the Pod.
@@ -71,11 +72,11 @@ func (n *node) mount() error {
 	if err := n.Host.Do(func() error { return unix.Unshare(unix.CLONE_NEWNS) }); err != nil {
 		return fmt.Errorf("%s: new mount namespace: %w", n.name, err)
 	}
-	return nodepair.Run(n.Host, strings.NewReplacer("BPFFS", sandbox.BPFFS, "RUN", runDir, "GROUPS", groups, "GROUP", n.Group).Replace(`
+	return nodepair.Run(n.Host, strings.NewReplacer("BPFFS", bpffs, "GROUPS", groups, "GROUP", n.Group).Replace(`
 		mount -t sysfs sysfs /sys
-		mount -t bpf bpf BPFFS
 		mount -t tmpfs tmpfs /run
-		mkdir -p GROUPS
+		mkdir -p BPFFS GROUPS
+		mount -t bpf bpf BPFFS
 		mount --bind GROUP GROUPS
 		mount --bind /proc/sys/kernel /proc/sys/kernel
 		mount -o remount,bind,ro /proc/sys/kernel`))
@@ -85,8 +86,8 @@ func (n *node) mount() error {
 // are, and that it does not masquerade, has no Hubble, no proxy and no health checks, and writes no configuration for the kubelet.
 func (n *node) agentOptions(kubeconfig, library string) []string {
 	return []string{
-		"--k8s-kubeconfig-path=" + kubeconfig, "--lib-dir=" + library, "--state-dir=" + runDir, "--socket-path=" + runDir + "/cilium.sock",
-		"--bpf-root=" + sandbox.BPFFS, "--cgroup-root=" + groups, "--devices=" + n.Device, "--direct-routing-device=" + n.Device,
+		"--k8s-kubeconfig-path=" + kubeconfig, "--lib-dir=" + library, "--state-dir=" + runDir, "--socket-path=" + apiSocket,
+		"--bpf-root=" + bpffs, "--cgroup-root=" + groups, "--devices=" + n.Device, "--direct-routing-device=" + n.Device,
 		"--enable-ipv4=true", "--enable-ipv6=false", "--ipam=kubernetes", "--identity-allocation-mode=crd",
 		"--routing-mode=tunnel", "--tunnel-protocol=vxlan", "--kube-proxy-replacement=true",
 		"--monitor-aggregation=medium", "--monitor-aggregation-interval=5s", "--monitor-aggregation-flags=all", "--bpf-map-dynamic-size-ratio=0.0025",
@@ -95,14 +96,23 @@ func (n *node) agentOptions(kubeconfig, library string) []string {
 	}
 }
 
-// running returns an error if the agent has ended.
-func (n *node) running() error {
-	select {
-	case <-n.agent.Done():
-		return cluster.Permanent(fmt.Errorf("cilium-agent on %s has ended: %v", n.name, n.agent.Err()))
-	default:
-		return nil
+// eventually is cluster.Eventually that also gives up when the agent ends. The error has what the agent has said last, unless ctx was
+// canceled.
+func (n *node) eventually(ctx context.Context, what string, condition func(context.Context) error) error {
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-n.agent.Done():
+			cancel(fmt.Errorf("cilium-agent has ended with exit code %d", n.agent.ExitCode()))
+		case <-running.Done():
+		}
+	}()
+	err := cluster.Eventually(running, what, func() error { return condition(running) })
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err
 	}
+	return errors.Join(err, n.failure())
 }
 
 // addPod attaches the Pod as the container runtime would, once the agent is ready.
@@ -114,15 +124,12 @@ func (n *node) addPod(ctx context.Context) error {
 		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=" + pod,
 		"sh", "-c", `printf %s "$1" | "$0"`, n.plugin, config}
 	var answer string
-	err := cluster.Eventually(ctx, "cilium-cni ADD on "+n.name, func() (err error) {
-		if err := n.running(); err != nil {
-			return err
-		}
+	err := n.eventually(ctx, "cilium-cni ADD on "+n.name, func(ctx context.Context) (err error) {
 		answer, err = n.space.Exec(ctx, call...)
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, n.failure())
+		return err
 	}
 	var result current.Result
 	if err := json.Unmarshal([]byte(answer), &result); err != nil {

@@ -244,6 +244,3 @@ func Eventually(ctx context.Context, what string, condition func() error) error 
 
 // permanentError is an error after which waiting is pointless.
 type permanentError struct{ error }
-
-// Permanent marks an error of Eventually's condition after which waiting is pointless.
-func Permanent(err error) error { return permanentError{err} }
