@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* The order of a flow's datagrams. UDP super-packets that the kernel has to divide take Open vSwitch, and datagrams of
+/* The order of a flow's datagrams. UDP super-packets that the kernel has to divide take the slow path, and datagrams of
  * the fast path would overtake them. QUIC takes a packet for lost when three later ones have arrived (RFC 9002, section
- * 6.1.1). So after a super-packet, all datagrams of its flow take Open vSwitch for a while. The entry records that where
- * it has sequence numbers for TCP. */
+ * 6.1.1). So after a super-packet, all datagrams of its flow take the slow path for a while. The entry records that
+ * where it has sequence numbers for TCP. */
 #pragma once
 
 #include "types.h"
 
-/* divided records that a super-packet of the flow takes Open vSwitch. */
+/* divided records that a super-packet of the flow takes the slow path. */
 static __always_inline void divided(struct onc_seen *s, const struct onc_control *c)
 {
 	s->end = bpf_jiffies64() + c->lease / 8;
