@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Candidates: what is known of flows without an entry, and which of them are worth learning. A TCP connection is learned
- * at its handshake, from the SYN-ACK and the segment that answers it. Any other flow gets tickets only from its second
- * packet with data on: learning both directions, and forgetting them at the end, costs more than one request and its
- * answer can gain. */
+/* Candidates: what is known of flows without an entry, and which of them are worth learning. A TCP connection is
+ * learned at its handshake, from the SYN-ACK and the segment that answers it. Any other flow gets tickets only from its
+ * second packet with data on: learning both directions, and forgetting them at the end, costs more than one request and
+ * its answer can gain. */
 #pragma once
 
 #include "flow.h"
 
-/* What is noted of a flow. The note is in the cell of its hash, and is the hash with these bits changed, so that it also
- * tells whose note it is. */
+/* What is noted of a flow. The note is in the cell of its hash, and is the hash with these bits changed, so that it
+ * also tells whose note it is. */
 enum note {
 	NOTE_SEEN,     /* it has missed once */
 	NOTE_EXPECTED, /* its next packet is worth learning */
@@ -50,8 +50,8 @@ static __always_inline enum note note_of(const struct packet *p)
 	return cell ? note_in(cell, hash) : NOTE_NONE;
 }
 
-/* expect makes the flow's next packet worth learning. It is for flows whose other direction has been learned, if neither
- * direction tells the key of the other: Open vSwitch translates them. */
+/* expect makes the flow's next packet worth learning. It is for flows whose other direction has been learned, if
+ * neither direction tells the key of the other: Open vSwitch translates them. */
 static __always_inline void expect(const struct packet *p)
 {
 	note(p, NOTE_EXPECTED);

@@ -74,8 +74,8 @@ static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *
 	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
 }
 
-/* egress_end ends the flow. Only the Pod that owns the address may end it. A SYN-ACK is then a miss, unless the host sends
- * it: Open vSwitch lets that pass without an epoch. Others are counted and stamped, and that is all. */
+/* egress_end ends the flow. Only the Pod that owns the address may end it. A SYN-ACK is then a miss, unless the host
+ * sends it: Open vSwitch lets that pass without an epoch. Others are counted and stamped, and that is all. */
 static __noinline bool egress_end(struct __sk_buff *skb, bool gateway)
 {
 	const __u32 *from, *to;

@@ -148,8 +148,8 @@ static __always_inline bool reread_ingress(struct __sk_buff *skb, struct outer *
 								: reread(skb, o->len, false, p);
 }
 
-/* ingress_end ends the flow. Only the Node that owns the address may end it. A SYN-ACK is then a miss; others are counted
- * and stamped, and that is all. */
+/* ingress_end ends the flow. Only the Node that owns the address may end it. A SYN-ACK is then a miss; others are
+ * counted and stamped, and that is all. */
 static __noinline bool ingress_end(struct __sk_buff *skb)
 {
 	enum onc_reason reason;

@@ -30,9 +30,9 @@ static __always_inline bool lost_half(const struct packet *p, const struct onc_v
 	return !p->udp && other && other->proved == PROVED_BOTH;
 }
 
-/* has_room: may the packet's flow have the entry fresh? Yes if it replaces an existing one. A SYN-ACK that is refused is
- * not counted: for one that is, the agent makes room. other is the other half if
- * it is as valid, or NULL. It must be called before the other half is told that it is proved. */
+/* has_room: may the packet's flow have the entry fresh? Yes if it replaces an existing one. A SYN-ACK that is refused
+ * is not counted: for one that is, the agent makes room. other is the other half if it is as valid, or NULL. It must be
+ * called before the other half is told that it is proved. */
 static __always_inline bool has_room(enum onc_program program, const struct packet *p, const struct onc_validity *fresh,
 				     const struct onc_validity *other)
 {

@@ -89,8 +89,8 @@ static __always_inline void issue(struct __sk_buff *skb, enum onc_program progra
 	skb->mark = (skb->mark & ~MARK_OURS) | ticket_mark(slot);
 }
 
-/* cancel takes back the ticket of the flow with this hash if it has one that is not redeemed. Its packet keeps the number.
- * That another flow has the same hash costs that flow a ticket. */
+/* cancel takes back the ticket of the flow with this hash if it has one that is not redeemed. Its packet keeps the
+ * number. That another flow has the same hash costs that flow a ticket. */
 static __always_inline void cancel(__u32 hash)
 {
 	__u32 slot = slot_of(hash), state;
