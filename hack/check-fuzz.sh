@@ -35,6 +35,8 @@ own direction proved     | condition.h | (p->udp \&\& v->proved \& PROVED_OWN)  
 lease                    | condition.h | v->lease - bpf_jiffies64()              | 1ll << 62
 recycled entry           | condition.h | == flow_hash(p)                         | != 0
 outer source             | ingress.h   | !is_source(o, node)                     | 0
+UDP super-packet         | order.h     | if (skb->gso_size) {                    | if (0) {
+datagram behind it       | order.h     | (__s32)(s->end - (__u32)bpf_jiffies64()) > 0 | 0
 outer destination MAC    | outer.h     | !same_mac(eth->h_dest, c->uplink_mac)   | 0
 outer IPv4 checksum      | outer.h     | !ip4_intact(ip)                         | 0
 outer UDP checksum       | outer.h     | udp->check \|\| !same                   | !same
@@ -82,7 +84,6 @@ interface of the sender  | local.h     | (*from)->ifindex != skb->ifindex \|\|  
 MAC of the sender        | local.h     | same_mac(eth->h_source, from) \&\&       | 
 MAC of the receiver      | local.h     | same_mac(eth->h_dest, to)               | true
 MTU of the receiver      | local.h     | !fits_device(skb, *ifindex)             | 0
-UDP super-packet         | local.h     | skb->gso_size \&\& p->udp               | 0
 mark at the receiver     | local.h     | skb->mark = 0                           | skb->mark = skb->mark
 end that is translated   | local.h     | translate(skb, L2_LEN, \&p, \&t, t.source, | translate(skb, L2_LEN, \&p, \&t, false,
 TTL of a routed packet   | local.h     | decrease_ttl4((void *)(eth + 1))        | (void)0
