@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # name | file | original text | replacement. Entries for ticket.h and learn.h, and "learning", are for FuzzLearning, those for local.h for
-# FuzzLocal or, with "learning", FuzzLocalLearning.
+# FuzzLocal (as is the super-packet: elsewhere the kernel refuses those of a test anyway) or, with "learning", FuzzLocalLearning.
 faults='IPv4 options             | parse.h     | *(__u8 *)ip != 0x45                     | ip->version != 4
 fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)        | 0
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
@@ -126,7 +126,7 @@ while IFS= read -r line; do
 	target=FuzzCases
 	case "$file $name" in
 	"local.h learning"*) target=FuzzLocalLearning ;;
-	local.h*) target=FuzzLocal ;;
+	local.h* | "order.h UDP super-packet") target=FuzzLocal ;;
 	ticket.h* | learn.h* | *learning*) target=FuzzLearning ;;
 	esac
 	begin=$SECONDS
