@@ -72,7 +72,6 @@ translation: checksum    | translation.h | bpf_l4_csum_replace(skb, check, 0, ch
 learning: not opened     | candidate.h | (opened == NOTE_OPENED \|\| opened == NOTE_EXPECTED) \&\& | 
 learning: SYN-ACK to a Service | egress.h | (fresh.to.port \|\| !may_begin(       | (!may_begin(
 learning: SYN-ACK arrives | ingress.h  | opens_or_ends(\&p) \&\& !may_begin(  | 0 * may_begin(
-learning: SYN elsewhere  | parse.h     | p->id \|= ID_SYN                        | (void)0
 learning: header         | egress.h    | !learn_template(skb, c, node, fresh.v.node_gen) | 0
 learning: source         | egress.h    | !sent_by(\&p, ep)                       | 0
 learning: destination    | ingress.h   | !received_by(\&p, ep)                   | 0

@@ -227,6 +227,18 @@ func TestSYNACKThatComesOutLate(t *testing.T) {
 	})
 }
 
+// TestTicketOfSYNACK: it is the SYN-ACK's, and not another segment's with the same sequence number and identification.
+func TestTicketOfSYNACK(t *testing.T) {
+	eachRole(t, func(t *testing.T, w *harness.World, h handshake) {
+		ends(w, h.syn)
+		mark := ticket(w, h.synACK)
+		keepalive := h.synACK
+		keepalive.Flags = ""
+		require.Equal(t, "no_ticket", comesOutLate(w, mark, keepalive))
+		require.Equal(t, "learned", comesOutLate(w, mark, h.synACK))
+	})
+}
+
 // ticket passes a packet that gets a ticket through its first program, and returns its mark.
 func ticket(w *harness.World, p harness.Packet) uint32 {
 	w.T.Helper()
