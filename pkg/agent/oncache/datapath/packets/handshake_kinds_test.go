@@ -6,9 +6,11 @@ package packets
 import (
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // TestHandshakeOfTheHost: the SYN-ACK that the host gets does not tell whether a socket has asked for it, so it teaches nothing but that
@@ -42,6 +44,47 @@ func TestHandshakeOfTheHost(t *testing.T) {
 			require.Equal(t, "tcp_flags", g.Ingress(0, g.FromPeer().Wrap(t, segment(h.answer, "-S", serverISN, 0).Bytes(t))).Reason)
 			opens(segment(h.request, "S", clientISN, serverISN+1))
 			require.Empty(t, g.Entries())
+
+			// What the host was expected to send belongs to a connection that is over.
+			opens(segment(h.request, "R", clientISN+1, 0))
+			opens(h.syn)
+			require.Equal(t, "not_proved", g.LearnIngress(h.synACK).Reason)
+			g.Ingress(0, g.FromPeer().Wrap(t, segment(h.answer, "-S", serverISN, 0).Bytes(t)))
+			require.Zero(t, g.Egress(0, h.ack.Bytes(t)).Mark&harness.TicketBits)
+		})
+	}
+}
+
+// TestEntryThatComesBack: a packet that came out of Open vSwitch while the SYN-ACK passed the first program has made the entry again that
+// the SYN-ACK has ended. If it is of the SYN-ACK's direction, it is replaced, and the SYN-ACK must be answered all the same. If it is of the
+// other one, it does not count as the answer.
+func TestEntryThatComesBack(t *testing.T) {
+	for _, server := range []bool{false, true} {
+		t.Run(map[bool]string{false: "client", true: "server"}[server], func(t *testing.T) {
+			w := harness.NewStrangersWorld(t, harness.Family{})
+			out, in := w.FromPod(), w.ToPod()
+			h := handshakeOf(out, in)
+			own, other := w.Maps.IngressFlows4, w.Maps.EgressFlows4
+			if server {
+				out.SrcPort, out.DstPort, in.SrcPort, in.DstPort = in.SrcPort, in.DstPort, out.SrcPort, out.DstPort
+				h, own, other = handshakeOf(in, out), other, own
+			}
+			for comesBack, want := range map[*ebpf.Map]string{own: "learned", other: "tcp_flags"} {
+				ends(w, h.syn)
+				require.Equal(t, "learned", learned(w, h.synACK))
+				require.Equal(t, "learned", learned(w, h.ack))
+				key := harness.Only[object.BpfOncFlow4](t, comesBack)
+				entry := make([]byte, comesBack.ValueSize())
+				require.NoError(t, comesBack.Lookup(key, entry))
+				mark := ticket(w, h.synACK)
+				require.Empty(t, w.Entries())
+				require.NoError(t, comesBack.Put(key, entry))
+				require.Equal(t, want, comesOutLate(w, mark, h.synACK))
+				if comesBack == own {
+					requireUnproved(w, "the SYN-ACK has not been answered")
+				}
+				require.Len(t, w.Entries(), 1)
+			}
 		})
 	}
 }
