@@ -89,43 +89,145 @@ func TestEntryThatComesBack(t *testing.T) {
 	}
 }
 
-// TestRepeatedHandshakeWithinTheNode: the SYN-ACK of a Service's Endpoint on the Node, repeated because its answer was lost, ends both
-// directions, and the ticket of a segment that Open vSwitch still holds.
-func TestRepeatedHandshakeWithinTheNode(t *testing.T) {
+// localHandshake is the handshake of a connection between two Pods of the Node, perhaps through a Service.
+type localHandshake struct {
+	*harness.World
+	client, server *harness.Pod
+	// sent are the segments before Open vSwitch, arrives those behind it.
+	sent, arrives handshake
+}
+
+// eachLocalHandshake runs a test for both IP versions, with a Service and without.
+func eachLocalHandshake(t *testing.T, test func(t *testing.T, l *localHandshake, service bool)) {
 	for _, six := range []bool{false, true} {
 		for _, service := range []bool{false, true} {
 			t.Run(map[bool]string{false: "IPv4", true: "IPv6"}[six]+map[bool]string{true: " Service"}[service], func(t *testing.T) {
-				w := harness.NewStrangersWorld(t, harness.Family{Inner6: six})
-				client, server := w.LocalPeer()
-				server.Family = w.Family
-				there, back := client.To(server, false)
+				l := &localHandshake{World: harness.NewStrangersWorld(t, harness.Family{Inner6: six})}
+				l.client, l.server = l.LocalPeer()
+				l.server.Family = l.Family
+				there, back := l.client.To(l.server, false)
 				e := harness.Exchange{Sent: there, SentOn: there, Received: back, ReceivedOn: back}
 				if service {
-					e = client.ThroughServiceTo(server, false)
+					e = l.client.ThroughServiceTo(l.server, false)
 				}
-				sent, arrives := handshakeOf(e.Sent, e.Received), handshakeOf(e.SentOn, e.ReceivedOn)
-				accept := func() string { return server.LearnChanged(client, sent.synACK, arrives.synACK).Reason }
-				open := func() {
-					require.Equal(t, "tcp_flags", client.Egress(0, sent.syn.Bytes(t)).Reason)
-					require.Equal(t, "learned", accept())
-				}
-				late := func(mark uint32) string {
-					_, sender := client.EndpointState(client.Slot)
-					_, receiver := server.EndpointState(server.Slot)
-					return server.IngressInit(mark|sender<<20, arrives.ack.Bytes(t), harness.WithQueue(receiver)).Reason
-				}
-				open()
-				require.Equal(t, "learned", client.LearnChanged(server, sent.ack, arrives.ack).Reason)
-				require.Equal(t, "learned", accept())
-				require.Len(t, w.Entries(), 1)
-				requireUnproved(w, "the SYN-ACK has not been answered since")
-
-				held := client.Egress(0, sent.ack.Bytes(t)).Mark
-				require.NotZero(t, held&harness.TicketBits)
-				open()
-				require.Equal(t, "no_ticket", late(held))
-				requireUnproved(w, "nothing has answered the SYN-ACK")
+				l.sent, l.arrives = handshakeOf(e.Sent, e.Received), handshakeOf(e.SentOn, e.ReceivedOn)
+				test(t, l, service)
 			})
 		}
 	}
+}
+
+// ends passes a segment that gets no ticket through Egress of its sender.
+func (l *localHandshake) ends(from *harness.Pod, p harness.Packet) {
+	l.T.Helper()
+	r := from.Egress(0, p.Bytes(l.T))
+	require.Equal(l.T, "tcp_flags", r.Reason)
+	require.Zero(l.T, r.Mark&harness.TicketBits)
+}
+
+// accept passes the SYN-ACK of the server through both programs.
+func (l *localHandshake) accept() string {
+	l.T.Helper()
+	return l.server.LearnChanged(l.client, l.sent.synACK, l.arrives.synACK).Reason
+}
+
+func (l *localHandshake) open() {
+	l.T.Helper()
+	l.ends(l.client, l.sent.syn)
+	require.Equal(l.T, "learned", l.accept())
+}
+
+func (l *localHandshake) answer() {
+	l.T.Helper()
+	require.Equal(l.T, "learned", l.client.LearnChanged(l.server, l.sent.ack, l.arrives.ack).Reason)
+}
+
+// arrive passes a packet with this mark through Ingress-Init.
+func (l *localHandshake) arrive(from, to *harness.Pod, mark uint32, p harness.Packet) string {
+	l.T.Helper()
+	_, sender := from.EndpointState(from.Slot)
+	_, receiver := to.EndpointState(to.Slot)
+	return to.IngressInit(mark|sender<<20, p.Bytes(l.T), harness.WithQueue(receiver)).Reason
+}
+
+// TestRepeatedHandshakeWithinTheNode: a SYN-ACK that is repeated because its answer was lost ends both directions. A SYN ends the ticket of a
+// segment that Open vSwitch still holds.
+func TestRepeatedHandshakeWithinTheNode(t *testing.T) {
+	eachLocalHandshake(t, func(t *testing.T, l *localHandshake, _ bool) {
+		l.open()
+		l.answer()
+		require.Equal(t, "learned", l.accept())
+		require.Len(t, l.Entries(), 1)
+		requireUnproved(l.World, "the SYN-ACK has not been answered since")
+
+		held := l.client.Egress(0, l.sent.ack.Bytes(t)).Mark
+		require.NotZero(t, held&harness.TicketBits)
+		l.open()
+		require.Equal(t, "no_ticket", l.arrive(l.client, l.server, held, l.arrives.ack))
+		requireUnproved(l.World, "nothing has answered the SYN-ACK")
+	})
+}
+
+// TestSYNACKWithinTheNode: a SYN-ACK teaches nothing that nobody has asked for, whose sender has opened the connection, too, or that goes to a
+// Service.
+func TestSYNACKWithinTheNode(t *testing.T) {
+	eachLocalHandshake(t, func(t *testing.T, l *localHandshake, service bool) {
+		require.Equal(t, "tcp_flags", l.accept(), "no SYN")
+		crossed := segment(l.sent.answer, "-S", serverISN, 0)
+		l.ends(l.server, crossed)
+		reverse := l.client.LearnChanged(l.server, segment(l.sent.request, "S", clientISN, serverISN+1), segment(l.arrives.request, "S", clientISN, serverISN+1)).Reason
+		if service {
+			require.Equal(t, "tcp_flags", reverse, "to a Service")
+		} else {
+			require.Equal(t, "learned", reverse, "the server has opened it")
+		}
+		l.ends(l.client, l.sent.syn)
+		require.Equal(t, "tcp_flags", l.accept(), "both have")
+		require.Empty(t, l.Entries())
+		l.ends(l.server, segment(l.sent.answer, "R", serverISN+1, 0))
+		l.open()
+	})
+}
+
+// TestEntryThatComesBackWithinTheNode is TestEntryThatComesBack for a connection within the Node.
+func TestEntryThatComesBackWithinTheNode(t *testing.T) {
+	eachLocalHandshake(t, func(t *testing.T, l *localHandshake, _ bool) {
+		flows := l.Maps.EgressFlows4
+		if l.Family.Inner6 {
+			flows = l.Maps.EgressFlows6
+		}
+		l.open()
+		key, entry := make([]byte, flows.KeySize()), make([]byte, flows.ValueSize())
+		require.NoError(t, flows.NextKey(nil, &key))
+		l.answer()
+		require.NoError(t, flows.Lookup(key, &entry))
+		mark := l.server.Egress(0, l.sent.synACK.Bytes(t)).Mark
+		require.Empty(t, l.Entries())
+		require.NoError(t, flows.Put(key, entry))
+		require.Equal(t, "learned", l.arrive(l.server, l.client, mark, l.arrives.synACK))
+		require.Len(t, l.Entries(), 1)
+		requireUnproved(l.World, "the SYN-ACK has not been answered")
+	})
+}
+
+// TestFloodOfSYNSparesOtherPods: a Pod that has less than half its share learns from SYN-ACKs, however many another Pod has sent.
+func TestFloodOfSYNSparesOtherPods(t *testing.T) {
+	w := harness.NewStrangersWorld(t, harness.Family{})
+	flooded, other := w.Pod(), w.Neighbor(1)
+	const full, share = 40, 20
+	limit(w, full, share)
+	accept := func(p *harness.Pod, n int) string {
+		out, in := p.Packets(n, false)
+		h := handshakeOf(in, out)
+		require.Equal(t, "tcp_flags", p.Ingress(0, w.FromPeer().Wrap(t, h.syn.Bytes(t))).Reason)
+		return p.LearnEgress(h.synACK).Reason
+	}
+	for n := range full / 2 {
+		require.Equal(t, "learned", accept(flooded, n))
+	}
+	require.Equal(t, "share", accept(flooded, full))
+	for n := range share / 2 {
+		require.Equal(t, "learned", accept(other, n))
+	}
+	require.Equal(t, "share", accept(other, share))
 }
