@@ -49,7 +49,7 @@ for variant in ONE_EPOCH ONE_GENERATION NODE_EPOCH STAMP STAMP_WRAP; do
 	check local "$variant" 1
 done
 check handshake AS_BUILT 0
-for variant in NO_CANCEL ANY_SYNACK; do
+for variant in NO_CANCEL ANY_SYNACK BOTH LOST_NOTE; do
 	check handshake "$variant" 1
 done
 check halves AS_BUILT 0 -a -f

@@ -205,7 +205,7 @@ static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_contr
 		return; /* never: the packet was parsed in the same run */
 	from = endpoint_behind(skb->ifindex);
 	to = receiver_of(&p);
-	other = egress_ticket(skb, c, &p, as_miss(reason, skb->len), gateway, from, to);
+	other = egress_ticket(skb, c, &p, as_miss(reason), gateway, from, to);
 	count(ONC_EGRESS, reason == ONC_END ? ONC_TCP_FLAGS : other);
 	set_stamp(skb, from, to);
 }

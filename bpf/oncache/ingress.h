@@ -176,7 +176,7 @@ static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_cont
 		return; /* never: the packet was parsed in the same run */
 	if (reason == ONC_LEASE)
 		ingress_probes(skb, c, &p, &o);
-	other = ingress_ticket(skb, &p, &o, as_miss(reason, skb->len) == ONC_NO_ENTRY);
+	other = ingress_ticket(skb, &p, &o, as_miss(reason) == ONC_NO_ENTRY);
 	count(ONC_INGRESS, reason == ONC_END ? ONC_TCP_FLAGS : other ? other : reason);
 	set_stamp(skb, NULL, receiver_of(&p));
 }

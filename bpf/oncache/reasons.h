@@ -98,7 +98,7 @@ static __always_inline enum onc_reason forget_reason(enum onc_reason reason, __u
 
 /* as_miss is the reason of a packet that gets a ticket, perhaps: after a SYN-ACK has ended its flow, there is no entry.
  * Without a branch, after which the verifier would know the reason. */
-static __always_inline enum onc_reason as_miss(enum onc_reason reason, __u32 any)
+static __always_inline enum onc_reason as_miss(enum onc_reason reason)
 {
 	return reason - (ONC_END - ONC_NO_ENTRY) * (reason == ONC_END);
 }

@@ -8,6 +8,9 @@
  *
  *   -DNO_CANCEL   a ticket outlives the beginning and the end of its connection
  *   -DANY_SYNACK  a SYN-ACK teaches, whoever has opened the connection
+ *   -DBOTH        it does, too, if both ends have opened it
+ *   -DLOST_NOTE   another flow takes the cell in which it is noted that a flow has opened the connection. This is so as built; the
+ *                 design says why it may be
  *
  * Safety: a packet takes the fast path only in a connection that conntrack takes for established.
  *
@@ -40,6 +43,8 @@ byte issued;
 /* A SYN-ACK may teach. */
 #if defined(ANY_SYNACK)
 #define MAY_BEGIN(d) (!entry[1 - d])
+#elif defined(BOTH)
+#define MAY_BEGIN(d) (!entry[1 - d] && opened[1 - d])
 #else
 #define MAY_BEGIN(d) (!entry[1 - d] && opened[1 - d] && !opened[d])
 #endif
@@ -165,6 +170,9 @@ end:	do
 		fi;
 		k = 0; pass = false; epoch = false; n = 0
 	   }
+#ifdef LOST_NOTE
+	:: atomic { opened[d] -> opened[d] = false }
+#endif
 	:: atomic {
 		holds ->
 		learn(d);

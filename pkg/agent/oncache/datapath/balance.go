@@ -154,7 +154,7 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 	planned := 0
 	for m := range object.FlowMaps {
 		for _, p := range plans[m] {
-			planned += p[shares.Void] + p.Used()
+			planned += p.All()
 		}
 	}
 	if planned == 0 {
@@ -180,7 +180,7 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 		}
 		remove(&f, m, f.Source, f.Destination)
 		// TCP must not stay on the fast path with one direction alone.
-		if f.Protocol == unix.IPPROTO_TCP && k != shares.Void {
+		if f.Protocol == unix.IPPROTO_TCP && (k == shares.Idle || k == shares.Live) {
 			source, destination := f.answer()
 			if f.Local {
 				f.EndpointSlot = f.PeerSlot
@@ -198,7 +198,7 @@ func (b *Balancer) drop(plans *[object.FlowMaps][]shares.Counts, held [object.Fl
 func (b *Balancer) publish(m object.FlowMap, held []shares.Held) {
 	total := int64(0)
 	for slot, h := range held {
-		n := int64(h.Counts[shares.Void] + h.Used())
+		n := int64(h.All())
 		atomic.StoreInt64(&b.d.countOf(m, slot).Entries, n)
 		total += n
 	}
@@ -221,6 +221,8 @@ func (f *Flow) kind() shares.Kind {
 	switch {
 	case !f.CurrentEverybody || !f.CurrentEndpoint || !f.CurrentNode:
 		return shares.Void
+	case f.LeaseLeft < 0 && !f.Proved():
+		return shares.Unanswered
 	case f.LeaseLeft < 0:
 		return shares.Idle
 	}

@@ -195,6 +195,39 @@ func TestIdleFlowsMakeWay(t *testing.T) {
 	require.Equal(t, 100, c.cached(c.pods[1], 0, 100))
 }
 
+// TestHandshakesGoOnAfterAFlood: SYN-ACKs that nobody answers fill what they may. When their leases are over, they make way for handshakes
+// of other connections, although the map is not nearly full. Connections stay, however idle.
+func TestHandshakesGoOnAfterAFlood(t *testing.T) {
+	c := newCrowd(t, 2)
+	c.review()
+	accept := func(n int) string {
+		out, in := c.pods[0].Packets(n, false)
+		in.Flags, out.Flags = "-S", "S"
+		c.pods[0].Ingress(0, c.FromPeer().Wrap(t, in.Bytes(t)))
+		return c.pods[0].LearnEgress(out).Reason
+	}
+	const idle = 10
+	for n := range idle {
+		out, in := c.pods[0].Packets(n, false)
+		c.pods[0].Learn(out, in)
+	}
+	n := idle
+	for accept(n) == "learned" {
+		n++
+	}
+	require.Equal(t, (shares.Full(c.capacity, c.cpus)+1)/2, n)
+	c.clock = c.clock.Add(time.Minute)
+	c.review()
+	require.Equal(t, [2]int64{int64(n), idle}, c.pods[0].Counts(), "somebody may still answer")
+	require.NotEqual(t, "learned", accept(n))
+	c.EndLeases()
+	c.clock = c.clock.Add(time.Minute)
+	c.review()
+	require.Equal(t, [2]int64{idle, idle}, c.pods[0].Counts())
+	require.Len(t, c.Entries(), 2*idle)
+	require.Equal(t, "learned", accept(n))
+}
+
 // TestConnectionsGoWhole: both directions of a TCP connection are evicted together.
 func TestConnectionsGoWhole(t *testing.T) {
 	c := newCrowd(t, 2)

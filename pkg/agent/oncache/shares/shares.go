@@ -36,8 +36,9 @@ func Share(capacity, cpus, pods int) int {
 type Kind int
 
 const (
-	Void Kind = iota // evicted: no longer usable
-	Idle             // its lease is over
+	Void       Kind = iota // evicted: no longer usable
+	Unanswered             // of TCP, in one direction only, and its lease is over
+	Idle                   // its lease is over
 	Live
 	Kinds
 )
@@ -48,6 +49,9 @@ type Counts [Kinds]int
 // Used returns the number of entries that may still be used.
 func (c Counts) Used() int { return c[Idle] + c[Live] }
 
+// All returns the number of entries.
+func (c Counts) All() int { return c[Void] + c[Unanswered] + c.Used() }
+
 // Held is what one Pod, or a slot without one, has in a flow map.
 type Held struct {
 	Counts
@@ -56,14 +60,21 @@ type Held struct {
 }
 
 // Plan returns how many entries have to go. The map is nearly full at full entries, and each Pod may have share of them.
-// The results are in the order of held. Nothing has to go from a map that is not nearly full.
+// The results are in the order of held. From a map that is not nearly full, only unanswered ones have to go: from half of that on, they
+// could take the room that a Pod may have for handshakes (crowded in bpf/oncache/share.h), and nobody else would remove them.
 func Plan(full, share int, held []Held) []Counts {
 	drops := make([]Counts, len(held))
 	total := 0
 	for _, h := range held {
-		total += h.Counts[Void] + h.Used()
+		total += h.All()
+	}
+	if 2*total < full {
+		return drops
 	}
 	if share == 0 || total < full {
+		for i, h := range held {
+			drops[i] = Counts{Unanswered: h.Counts[Unanswered]}
+		}
 		return drops
 	}
 	highest := level(full, share, held)
@@ -73,7 +84,7 @@ func Plan(full, share int, held []Held) []Counts {
 		// A Pod that is refused could never cache a new flow while its old ones take its share, although nobody may use
 		// most of them any more. In an LRU map the new ones would push them out.
 		more := min(h.Refused, max(1, share/8), h.Counts[Idle]-idle)
-		drops[i] = Counts{Void: h.Counts[Void], Idle: idle + more, Live: surplus - idle}
+		drops[i] = Counts{Void: h.Counts[Void], Unanswered: h.Counts[Unanswered], Idle: idle + more, Live: surplus - idle}
 	}
 	return drops
 }

@@ -37,6 +37,9 @@ func TestPlan(t *testing.T) {
 	}{
 		"nobody has anything":      {[]Held{{}, {}}, []Counts{{}, {}}},
 		"not nearly full":          {[]Held{{Counts: Counts{Void: 100, Idle: 300, Live: 300}, Refused: 9}, {Counts: Counts{Live: 99}}}, []Counts{{}, {}}},
+		"less than half as full":   {[]Held{{Counts: Counts{Unanswered: 300}, Refused: 9}, {Counts: Counts{Live: 99}}}, []Counts{{}, {}}},
+		"half as full":             {[]Held{{Counts: Counts{Void: 9, Unanswered: 200, Idle: 91}, Refused: 9}, {Counts: Counts{Unanswered: 1, Live: 99}}}, []Counts{{Unanswered: 200}, {Unanswered: 1}}},
+		"unanswered ones go":       {[]Held{{Counts: Counts{Unanswered: 1, Live: 700}}, {Counts: Counts{Unanswered: 2, Live: 97}}}, []Counts{{Unanswered: 1}, {Unanswered: 2}}},
 		"just nearly full":         {[]Held{{Counts: Counts{Live: 700}}, {Counts: Counts{Live: 100}}}, []Counts{{}, {}}},
 		"void ones go, whoever's":  {[]Held{{Counts: Counts{Void: 1, Live: 700}}, {Counts: Counts{Void: 2, Live: 97}}, {Counts: Counts{Void: 3}}}, []Counts{{Void: 1}, {Void: 2}, {Void: 3}}},
 		"others want their shares": {[]Held{{Counts: Counts{Live: 760}}, {Counts: Counts{Live: 100}}}, []Counts{{Live: 60}, {}}},
@@ -61,6 +64,7 @@ func TestPlan(t *testing.T) {
 // TestNoLimit: with a single Pod, the LRU map alone decides what is evicted.
 func TestNoLimit(t *testing.T) {
 	require.Equal(t, []Counts{{}}, Plan(800, 0, []Held{{Counts: Counts{Void: 1000, Idle: 1000}, Refused: 5}}))
+	require.Equal(t, []Counts{{Unanswered: 7}}, Plan(800, 0, []Held{{Counts: Counts{Unanswered: 7, Live: 800}}}), "its handshakes need room")
 }
 
 // TestPlanIsFair: after a plan for any state, the map is at most nearly full if the shares allow that. No Pod loses entries
