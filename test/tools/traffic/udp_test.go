@@ -178,5 +178,5 @@ func TestLatencyPercentiles(t *testing.T) {
 	for i := 101; i > 0; i-- {
 		samples = append(samples, time.Duration(i)*time.Microsecond)
 	}
-	require.Equal(t, report.Latency{P50: 51, P99: 100, Max: 101}, latencyOf(samples))
+	require.Equal(t, report.Latency{P50: 51, P99: 100, P999: 100, Max: 101}, latencyOf(samples))
 }
