@@ -97,7 +97,8 @@ static __noinline bool egress_end(struct __sk_buff *skb, bool gateway)
 	return false;
 }
 
-/* egress_divided deals with a packet that is no hit because of ONC_OFFLOAD, so that hits need not keep state for this. */
+/* egress_divided deals with a packet that is no hit because of ONC_OFFLOAD, so that hits need not keep state for this.
+ */
 static __noinline void egress_divided(struct __sk_buff *skb, const struct onc_control *c)
 {
 	struct onc_egress *f;
