@@ -6,6 +6,11 @@
  * where it has sequence numbers for TCP. */
 #pragma once
 
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "reasons.h"
 #include "types.h"
 
 /* divided records that a super-packet of the flow takes the slow path. */
