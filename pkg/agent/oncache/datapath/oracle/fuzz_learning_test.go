@@ -251,7 +251,7 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	if s.State.Opposite {
 		defer w.addOpposite(t, s.Before.Frame, before.innerOffset())()
 	}
-	w.noteOpening(t, l)
+	w.noteOpening(t, s, l.innerOffset())
 	run, init := w.runsOf(l.ingress, gateway)
 	run.Context = harness.SKB{Ifindex: s.Before.Interface}
 	if err := run.Run(s.Before.Frame); err != nil {
@@ -306,15 +306,16 @@ func (w *fuzzWorld) checkLearning(t *testing.T, l *learning) (learned bool) {
 	return learned
 }
 
-// noteOpening notes that the other direction of what comes out has opened the connection, or that this is not known.
-func (w *fuzzWorld) noteOpening(t *testing.T, l *learning) {
-	flow, ok := harness.FiveTupleIn(l.seen.After.Frame, l.innerOffset())
+// noteOpening notes that the other direction of what comes out, with its IP header at the offset at, has opened the connection, or that this is not
+// known: packets of earlier inputs leave notes, too.
+func (w *fuzzWorld) noteOpening(t *testing.T, s *oracle.Seen, at int) {
+	flow, ok := harness.FiveTupleIn(s.After.Frame, at)
 	if !ok {
 		return
 	}
 	flow.Source, flow.Destination = flow.Destination, flow.Source
 	note, hash := uint32(0), harness.Hash(flow)
-	if l.seen.Opened {
+	if s.Opened {
 		note = hash ^ noteOpened
 	}
 	require.NoError(t, w.Maps.Candidates.Put(w.CellOf(hash), note))

@@ -56,6 +56,7 @@ func (w *localWorld) checkLocalLookalike(t *testing.T, l *localLearning, order b
 	before := w.localBase(0)
 	before.state.Entry = nil
 	w.install(t, before)
+	w.noteOpening(t, s, 14)
 	slot := ticketSlot(w.fuzzWorld, lookalike, 14)
 	defer func() { require.NoError(t, w.Maps.Tickets.Put(slot, object.BpfOncTicket{})) }()
 	mark := w.sendBoth(t, w.egressRun, &s.Before, lookalike, 14, slot, order)

@@ -228,8 +228,8 @@ func (w *localWorld) editLearning(l *localLearning, r *recipe) {
 	case 8:
 		s.State.Mode = uint32(r.next()) % 3
 	case 9:
-		flags := []*bool{&s.After.VLAN, &s.State.ShareUsedUp, &s.State.Unattended}
-		*flags[r.next()%3] = true
+		flags := []*bool{&s.After.VLAN, &s.State.ShareUsedUp, &s.State.Unattended, &s.Opened}
+		*flags[r.next()%4] = true
 	default:
 		change(s.After.Frame, at, r)
 	}
@@ -242,6 +242,7 @@ func (w *localWorld) checkLocalLearning(t *testing.T, l *localLearning) (learned
 	before.state.Entry = nil
 	w.install(t, before)
 	w.Note(t, s.Before.Frame, 14)
+	w.noteOpening(t, s, 14)
 	w.egressRun.Context = harness.SKB{Ifindex: s.Before.Interface}
 	if err := w.egressRun.Run(s.Before.Frame); err != nil {
 		t.Skipf("the kernel does not run a program on this packet: %v", err)

@@ -41,7 +41,7 @@ func (w *fuzzWorld) checkLookalike(t *testing.T, l *learning, order byte) {
 		t.Skip("not a packet that has a ticket")
 	}
 	w.install(t, &before)
-	w.noteOpening(t, l)
+	w.noteOpening(t, s, l.innerOffset())
 	slot := ticketSlot(w, lookalike, at)
 	defer func() { require.NoError(t, w.Maps.Tickets.Put(slot, object.BpfOncTicket{})) }()
 	run, init := w.egressRun, w.egressInitRun
