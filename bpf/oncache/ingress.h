@@ -13,6 +13,7 @@
 #include "maps.h"
 #include "outer.h"
 #include "parse.h"
+#include "restore.h"
 #include "seen.h"
 #include "share.h"
 #include "stamp.h"
@@ -87,10 +88,10 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	return reason;
 }
 
-/* read_outer checks the outer headers and returns the EtherType of the inner packet. It pulls only the bytes it needs:
+/* read_outer checks the outer headers. It pulls only the bytes it needs:
  * a TCP acknowledgment over IPv4 is shorter than the headers of IPv6. */
 static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						  struct outer *o, __be16 *inner)
+						  struct outer *o)
 {
 	enum onc_reason reason;
 
@@ -98,8 +99,7 @@ static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const s
 	reason = outer_condition(skb, c, ipv6, o);
 	if (unlikely(reason))
 		return reason;
-	*inner = ether_type((void *)(long)skb->data + (ipv6 ? OUTER6_LEN : OUTER4_LEN));
-	if (*inner == ether_type_of(true))
+	if (o->type == ether_type_of(true))
 		pull(skb, o->len + IP6_LEN + TCP_LEN);
 	return ONC_OK;
 }
@@ -132,20 +132,6 @@ static __always_inline void ingress_probes(struct __sk_buff *skb, const struct o
 		if (f)
 			ingress_probe(skb, c, p, o, f, egress_answer(p, &f->to, false));
 	}
-}
-
-/* reread_ingress is reread for a packet in the tunnel, and its outer source. */
-static __always_inline bool reread_ingress(struct __sk_buff *skb, struct outer *o, struct packet *p)
-{
-	void *data;
-
-	if (!reread_outer(skb, o))
-		return false;
-	data = start(skb);
-	if (data + o->len > end(skb))
-		return false;
-	return ether_type(data + o->len) == ether_type_of(true) ? reread(skb, o->len, true, p)
-								: reread(skb, o->len, false, p);
 }
 
 /* ingress_miss deals with a packet that is not a hit: it ends the flow or issues a ticket, counts and stamps the
@@ -197,6 +183,10 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
+	if (gives(f))
+		give_key(skb);
+	if (rewrites && unlikely(o->vni))
+		hear_key(skb, o->vni);
 	reason = decapsulate(skb, &p, o->ipv6, macs, ce);
 	if (unlikely(reason))
 		return reason;
@@ -207,23 +197,106 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						     struct target *target)
+/* deliver_rewritten handles a rewritten packet. ONC_RESTORED: it is no hit, and was not changed. */
+static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+							 struct target *target)
+{
+	struct onc_translation to;
+	enum onc_reason reason;
+	struct onc_restore *r;
+	struct onc_ingress *f;
+	__u32 macs[3] = {};
+	struct packet p;
+	struct outer o;
+	bool ce = false;
+	void *eth;
+
+	reason = known_rewritten(skb, c, &p, &o, &r, ipv6);
+	if (unlikely(reason))
+		return reason;
+	if (unlikely(p.syn_fin_rst || c->mode != MODE_ENFORCE))
+		return because(ONC_RESTORED);
+	if (ipv6)
+		p.key6 = r->key6;
+	else
+		p.key4 = r->key4;
+	f = ingress_of(&p, ipv6);
+	reason = ingress_condition(skb, c, &p, &o, f, target, macs, &ce, &to, ipv6);
+	if (unlikely(reason || !f)) {
+		/* The same packet is about to be looked at again. */
+		if (f && reason == ONC_LEASE)
+			f->v.probed -= (__u32)(c->lease / 16);
+		return because(ONC_RESTORED);
+	}
+	if (unlikely(skb->mark & MARK_OURS))
+		skb->mark &= ~MARK_OURS;
+	see(&f->seen, &p, skb->len - L2_LEN);
+	if (!readdress_back(skb, &p, r, r->ttl - 1, ipv6))
+		return ONC_DROPPED;
+	if (unlikely(to.port) && !translate(skb, L2_LEN, &p, &to, true, ipv6))
+		return ONC_DROPPED;
+	eth = start(skb);
+	if (eth + L2_LEN > end(skb))
+		return ONC_DROPPED;
+	copy(eth, macs, sizeof(macs));
+	f->packets++;
+	f->bytes += skb->len;
+	return ONC_HIT_REWRITTEN;
+}
+
+/* The stack has no room for the two ways of a packet over IPv6. */
+static __noinline enum onc_reason deliver_rewritten6(struct __sk_buff *skb, struct target *target)
+{
+	struct onc_control *c = get_control();
+
+	return c ? deliver_rewritten(skb, c, true, target) : ONC_OFF;
+}
+
+/* ingress_rewritten is deliver_rewritten, but makes a packet that is no hit one of the tunnel: ONC_RESTORED. */
+static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+							 struct target *target)
+{
+	enum onc_reason reason =
+		ipv6 ? deliver_rewritten6(skb, target) : deliver_rewritten(skb, c, false, target);
+
+	if (likely(reason != ONC_RESTORED))
+		return reason;
+	return ipv6 ? encapsulate_back6(skb) : encapsulate_back4(skb);
+}
+
+/* ingress_tunnel handles a packet that is not rewritten, or not any more. */
+static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+						      struct target *target)
 {
 	enum onc_reason reason;
 	struct outer o;
-	__be16 inner;
 
-	reason = read_outer(skb, c, ipv6, &o, &inner);
+	reason = read_outer(skb, c, ipv6, &o);
 	if (reason)
 		return reason;
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
-	if (inner == ether_type_of(false))
-		return ingress_inner(skb, c, &o, false, target);
-	if (inner == ether_type_of(true))
-		return ingress_inner(skb, c, &o, true, target);
-	return ONC_NOT_IP;
+	if (o.type == ether_type_of(false))
+		reason = ingress_inner(skb, c, &o, false, target);
+	else if (o.type == ether_type_of(true))
+		reason = ingress_inner(skb, c, &o, true, target);
+	else
+		reason = ONC_NOT_IP;
+	if (rewrites && unlikely(o.vni) && reason != ONC_HIT)
+		forget_key(skb, &o);
+	return reason;
+}
+
+static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+						     struct target *target)
+{
+	if (is_rewritten(skb, c, ipv6)) {
+		enum onc_reason reason = ingress_rewritten(skb, c, ipv6, target);
+
+		if (reason != ONC_RESTORED)
+			return reason;
+	}
+	return ingress_tunnel(skb, c, ipv6, target);
 }
 
 static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c,

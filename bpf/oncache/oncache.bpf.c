@@ -23,7 +23,7 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, const struct on
 		return TC_NEXT;
 	}
 	count(ONC_EGRESS, reason);
-	if (reason == ONC_HIT && c)
+	if ((reason == ONC_HIT || (rewrites && reason == ONC_HIT_REWRITTEN)) && c)
 		return bpf_redirect(c->uplink_ifindex, 0);
 	if (reason == ONC_HIT_LOCAL)
 		return TC_REDIRECT;
@@ -85,14 +85,18 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
 	struct target target = {};
-	enum onc_reason reason = c && c->mode ? ingress(skb, c, &target) : ONC_OFF;
+	enum onc_reason reason = ONC_OFF;
 
+	if (c && c->mode)
+		reason = ingress(skb, c, &target);
+	else if (c)
+		encapsulate_former(skb, c);
 	if (concerns_flow(reason)) {
 		ingress_miss(skb, c, forget_reason(reason, skb->len));
 		return TC_NEXT;
 	}
 	count(ONC_INGRESS, reason);
-	if (reason == ONC_HIT) {
+	if (reason == ONC_HIT || reason == ONC_HIT_REWRITTEN) {
 		if (unlikely(target.gateway))
 			return bpf_redirect(target.ifindex, BPF_F_INGRESS);
 		/* Crossing into the Pod's namespace clears this on the slow path. */
@@ -101,7 +105,7 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 		skb->tc_index = 0;
 		return bpf_redirect_peer(target.ifindex, 0);
 	}
-	if (reason == ONC_DROPPED)
+	if (reason == ONC_DROPPED || reason == ONC_UNKNOWN_KEY)
 		return TC_SHOT;
 	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)
 		stamp_ingress(skb);

@@ -12,7 +12,9 @@
 struct outer {
 	bool ipv6;
 	__u8 tos;
-	__u32 len; /* of everything in front of the inner IP header */
+	__u32 len;  /* of everything in front of the inner IP header */
+	__be16 type; /* EtherType of the inner packet */
+	__be32 vni;  /* second word of the tunnel header: a key and its TTL, if the packet tells one */
 	__be32 src4;
 	__be32 src6[4];
 };
@@ -22,18 +24,29 @@ static __always_inline bool same_tunnel_header(const void *a, const void *b)
 	return *(__u32 *)a == *(__u32 *)b && *(__u32 *)(a + 4) == *(__u32 *)(b + 4);
 }
 
+/* tunnel_condition: the tunnel header is the one that is accepted. If keys are told, its second word may tell one. */
+static __always_inline bool tunnel_condition(const void *header, const struct onc_control *c, struct outer *o)
+{
+	if (!rewrites)
+		return same_tunnel_header(header, c->tunnel_header);
+	o->vni = *(__u32 *)(header + 4) ^ *(const __u32 *)&c->tunnel_header[4];
+	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0];
+}
+
 /* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header; length is the payload
  * length from the outer IP header. */
 static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
-							   struct udphdr *udp, __u32 off, __u16 length)
+							   struct udphdr *udp, __u32 off, __u16 length,
+							   struct outer *o)
 {
-	struct ethhdr *eth = (void *)(long)skb->data;
+	struct ethhdr *eth = (void *)udp - off; /* a pointer that was read again would have to be checked again */
 	struct ethhdr *inner = (void *)(udp + 1) + TUNNEL_LEN;
 
 	if (skb->pkt_type != PACKET_HOST || !same_mac(eth->h_dest, c->uplink_mac) || length + off != skb->len ||
-	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !same_tunnel_header(udp + 1, c->tunnel_header) ||
+	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !tunnel_condition(udp + 1, c, o) ||
 	    !same_mac(inner->h_dest, c->virtual_mac))
 		return because(ONC_OUTER_HEADER);
+	o->type = inner->h_proto;
 	return ONC_OK;
 }
 
@@ -55,7 +68,7 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 			return because(ONC_NOT_TUNNEL);
 		*o = (struct outer){.ipv6 = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
 		__builtin_memcpy(o->src6, &ip->saddr, 16);
-		return outer_udp_condition(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len));
+		return outer_udp_condition(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len), o);
 	} else {
 		struct iphdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP4_LEN;
@@ -66,7 +79,7 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 		if (!ip4_intact(ip))
 			return because(ONC_OUTER_HEADER);
 		*o = (struct outer){.ipv6 = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
-		return outer_udp_condition(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN);
+		return outer_udp_condition(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) - IP4_LEN, o);
 	}
 }
 
@@ -89,6 +102,20 @@ static __always_inline bool reread_outer(struct __sk_buff *skb, struct outer *o)
 	o->len = OUTER4_LEN;
 	o->src4 = ((struct iphdr *)ip)->saddr;
 	return true;
+}
+
+/* reread_ingress is reread for a packet in the tunnel, and its outer source. */
+static __always_inline bool reread_ingress(struct __sk_buff *skb, struct outer *o, struct packet *p)
+{
+	void *data;
+
+	if (!reread_outer(skb, o))
+		return false;
+	data = start(skb);
+	if (data + o->len > end(skb))
+		return false;
+	return ether_type(data + o->len) == ether_type_of(true) ? reread(skb, o->len, true, p)
+								: reread(skb, o->len, false, p);
 }
 
 /* is_source: the outer source is the Node's transport address. */

@@ -29,7 +29,7 @@ struct packet {
 	__be32 ack;	   /* TCP: acknowledgment number */
 	__be32 flags;	   /* TCP: word of the flags and the window */
 	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label */
-	__u32 headers_len; /* length of the IP and the TCP or UDP header */
+	__u16 headers_len; /* length of the IP and the TCP or UDP header */
 	__u8 ttl;
 	__u8 tos;
 	bool syn_fin_rst; /* one of these flags is set: the connection opens or closes */
@@ -48,16 +48,27 @@ static __always_inline __be16 ether_type_of(bool ipv6)
 	return ipv6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 }
 
-/* start and end are the bounds of the readable part of the packet. Re-read on every call: clang truncates to 32 bits a
- * value that it merges from two paths, and the verifier rejects that for a pointer. */
+/* read_bound reads a field of the context. Re-read on every call: clang truncates to 32 bits a value that it merges from
+ * two paths, and the verifier rejects that for a pointer. It also rejects a field whose address clang keeps in a
+ * register. */
+#define read_bound(skb, field)                                                                                         \
+	({                                                                                                             \
+		void *bound;                                                                                           \
+		asm volatile("%0 = *(u32 *)(%1 + %2)"                                                                  \
+			     : "=r"(bound)                                                                             \
+			     : "r"(skb), "i"(__builtin_offsetof(struct __sk_buff, field)));                            \
+		bound;                                                                                                 \
+	})
+
+/* start and end are the bounds of the readable part of the packet. */
 static __always_inline void *start(const struct __sk_buff *skb)
 {
-	return (void *)(long)*(const volatile __u32 *)&skb->data;
+	return read_bound(skb, data);
 }
 
 static __always_inline void *end(const struct __sk_buff *skb)
 {
-	return (void *)(long)*(const volatile __u32 *)&skb->data_end;
+	return read_bound(skb, data_end);
 }
 
 /* pull makes the first want bytes of the packet readable (or all, if it is shorter). */
@@ -257,4 +268,10 @@ static __always_inline bool reread(struct __sk_buff *skb, __u32 off, bool ipv6, 
 		return false;
 	read_ip4(ip, p);
 	return reread_l4(skb, off + IP4_LEN, p->key4.proto, p, &p->key4.sport, &p->key4.dport);
+}
+
+/* reread_egress is reread for a packet as the Pod sends it. */
+static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *p)
+{
+	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
 }

@@ -33,6 +33,8 @@ type Options struct {
 	MaxFlows, MaxFlows6 uint32
 	// Hook forces a mechanism; HookAuto selects the best one that the kernel has.
 	Hook Hook
+	// Rewrite loads programs that give, hear and use keys. Others only restore what was rewritten with keys that are known.
+	Rewrite bool
 }
 
 // Datapath is the loaded set of maps and programs. Its methods are safe for concurrent use unless stated.
@@ -73,6 +75,9 @@ func Load(opts Options) (_ *Datapath, err error) {
 	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6)
 	if err != nil {
 		return nil, err
+	}
+	if err := spec.Variables[object.BpfVarRewrites].Set(opts.Rewrite); err != nil {
+		return nil, fmt.Errorf("set %s: %w", object.BpfVarRewrites, err)
 	}
 	layout := layoutOf(spec)
 	maps := filepath.Join(opts.PinPath, layout, "maps")
