@@ -261,7 +261,7 @@ static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, 
 
 	if (likely(reason != ONC_RESTORED))
 		return reason;
-	return ipv6 ? encapsulate_back6(skb) : encapsulate_back4(skb);
+	return (enum onc_reason)(ipv6 ? encapsulate_back6(skb) : encapsulate_back4(skb));
 }
 
 /* ingress_tunnel handles a packet that is not rewritten, or not any more. */

@@ -152,7 +152,7 @@ static __always_inline struct onc_egress *answer_of_ingress(const struct packet 
 
 /* give_key gives a key to the flow of the tunnel packet, if the Node that sends it understands keys. Flows to the
  * gateway get none. */
-static __noinline int give_key(struct __sk_buff *skb)
+__noinline int give_key(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
 	struct onc_endpoint *ep;
@@ -237,7 +237,7 @@ static __always_inline __u32 tell_key(const struct packet *p, struct onc_egress 
 }
 
 /* key_told is tell_key for a packet that is read again. */
-static __noinline __u32 key_told(struct __sk_buff *skb)
+__noinline int key_told(struct __sk_buff *skb)
 {
 	struct packet p = {};
 	struct onc_egress *f;
@@ -294,7 +294,7 @@ static __always_inline void forget_key(struct __sk_buff *skb, const struct outer
 }
 
 /* hear_key keeps the key that the tunnel packet tells with the entry of the other direction. */
-static __noinline int hear_key(struct __sk_buff *skb, __u32 vni)
+__noinline int hear_key(struct __sk_buff *skb, __u32 vni)
 {
 	union {
 		struct onc_heard heard;

@@ -176,12 +176,12 @@ static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, b
 	return ONC_RESTORED;
 }
 
-static __noinline enum onc_reason encapsulate_back4(struct __sk_buff *skb)
+__noinline int encapsulate_back4(struct __sk_buff *skb)
 {
 	return encapsulate_back(skb, false);
 }
 
-static __noinline enum onc_reason encapsulate_back6(struct __sk_buff *skb)
+__noinline int encapsulate_back6(struct __sk_buff *skb)
 {
 	return encapsulate_back(skb, true);
 }
