@@ -183,10 +183,8 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	if (gives(f))
-		give_key(skb);
-	if (rewrites && unlikely(o->vni))
-		hear_key(skb, o->vni);
+	if (rewrites && unlikely(o->vni || is_due(f)))
+		exchange_keys(skb, o->vni, is_due(f));
 	reason = decapsulate(skb, &p, o->ipv6, macs, ce);
 	if (unlikely(reason))
 		return reason;
@@ -216,11 +214,13 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 		return reason;
 	if (unlikely(p.syn_fin_rst || c->mode != MODE_ENFORCE))
 		return because(ONC_RESTORED);
-	if (ipv6)
+	if (ipv6) {
 		p.key6 = r->key6;
-	else
+		f = bpf_map_lookup_elem(&ingress_flows6, &r->key6);
+	} else {
 		p.key4 = r->key4;
-	f = ingress_of(&p, ipv6);
+		f = bpf_map_lookup_elem(&ingress_flows4, &r->key4);
+	}
 	reason = ingress_condition(skb, c, &p, &o, f, target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f)) {
 		/* The same packet is about to be looked at again. */
@@ -244,21 +244,36 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	return ONC_HIT_REWRITTEN;
 }
 
-/* The stack has no room for the two ways of a packet over IPv6. */
-static __noinline enum onc_reason deliver_rewritten6(struct __sk_buff *skb, struct target *target)
+/* deliver_rewritten6 is for IPv6: the stack has no room for another packet of it. It returns the interface to which the
+ * packet is to be redirected, or the reason, negative. */
+__noinline int deliver_rewritten6(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
+	struct target target = {};
+	enum onc_reason reason;
 
-	return c ? deliver_rewritten(skb, c, true, target) : ONC_OFF;
+	if (!c)
+		return -ONC_OFF;
+	reason = deliver_rewritten(skb, c, true, &target);
+	return reason == ONC_HIT_REWRITTEN ? (int)target.ifindex : -(int)reason;
 }
 
 /* ingress_rewritten is deliver_rewritten, but makes a packet that is no hit one of the tunnel: ONC_RESTORED. */
 static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
 							 struct target *target)
 {
-	enum onc_reason reason =
-		ipv6 ? deliver_rewritten6(skb, target) : deliver_rewritten(skb, c, false, target);
+	enum onc_reason reason = ONC_HIT_REWRITTEN;
+	int result;
 
+	if (ipv6) {
+		result = deliver_rewritten6(skb);
+		if (likely(result > 0))
+			target->ifindex = result;
+		else
+			reason = -result;
+	} else {
+		reason = deliver_rewritten(skb, c, false, target);
+	}
 	if (likely(reason != ONC_RESTORED))
 		return reason;
 	return (enum onc_reason)(ipv6 ? encapsulate_back6(skb) : encapsulate_back4(skb));
@@ -282,8 +297,8 @@ static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, con
 		reason = ingress_inner(skb, c, &o, true, target);
 	else
 		reason = ONC_NOT_IP;
-	if (rewrites && unlikely(o.vni) && reason != ONC_HIT)
-		forget_key(skb, &o);
+	if (rewrites && unlikely(reason != ONC_HIT))
+		forget_key(skb);
 	return reason;
 }
 

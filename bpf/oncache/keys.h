@@ -150,51 +150,6 @@ static __always_inline struct onc_egress *answer_of_ingress(const struct packet 
 	return out && same_validity(&out->v, &(*in)->v) ? out : NULL;
 }
 
-/* give_key gives a key to the flow of the tunnel packet, if the Node that sends it understands keys. Flows to the
- * gateway get none. */
-__noinline int give_key(struct __sk_buff *skb)
-{
-	struct onc_control *c = get_control();
-	struct onc_endpoint *ep;
-	struct packet p = {};
-	struct onc_ingress *in;
-	struct onc_egress *out;
-	struct onc_node *node;
-	struct outer o = {};
-	__be32 owner[4] = {};
-	__u8 mac[ETH_ALEN];
-	__u32 key;
-
-	if (!c || !reread_ingress(skb, &o, &p) || o.ipv6 != p.ipv6 || p.tos & ~ECN_MASK)
-		return 0;
-	if (bpf_skb_load_bytes(skb, o.len - L2_LEN + ETH_ALEN, mac, sizeof(mac)))
-		return 0;
-	out = answer_of_ingress(&p, &in);
-	if (!out)
-		return 0;
-	node = get_node(in->v.node);
-	ep = get_endpoint(in->v.endpoint);
-	if (!node || !ep || !(node->flags & NODE_REWRITES) || ep->flags & ENDPOINT_GATEWAY)
-		return 0;
-	owner_of(&o, owner);
-	key = key_for(c, &p, owner, mac);
-	if (!key) {
-		count(ONC_INGRESS, ONC_NO_KEY);
-		return 0;
-	}
-	if (out->keys.tell != key) {
-		out->keys.told_at = key_time(bpf_jiffies64()) - (1 << 15); /* long ago */
-		*(volatile __u16 *)&out->keys.tell = key;
-	}
-	return 0;
-}
-
-/* gives: a hit of the entry is one at which its flow is given a key. */
-static __always_inline bool gives(const struct onc_ingress *f)
-{
-	return rewrites && unlikely(f->packets % KEY_AGAIN == KEY_HITS);
-}
-
 /* answers: p, as a Pod of this Node sends it, belongs to the other direction of the element's flow. */
 static __always_inline bool answers(const struct onc_restore *r, const struct packet *p, const struct onc_egress *f,
 				    bool ipv6)
@@ -283,25 +238,72 @@ static __always_inline __u32 wire_hash(const struct packet *p, const struct onc_
 }
 
 /* forget_key makes a tunnel packet that Open vSwitch gets one that tells no key: Open vSwitch makes a flow of its own for
- * each VNI. */
-static __always_inline void forget_key(struct __sk_buff *skb, const struct outer *o)
+ * each VNI. The outer headers have been checked. */
+__noinline int forget_key(struct __sk_buff *skb)
 {
+	__u32 off = (skb->protocol == ether_type_of(true) ? OUTER6_LEN : OUTER4_LEN) - L2_LEN - sizeof(__u32), vni;
 	struct onc_control *c = get_control();
 
-	if (c)
-		bpf_skb_store_bytes(skb, o->len - L2_LEN - sizeof(o->vni), &c->tunnel_header[4], sizeof(o->vni),
-				    BPF_F_RECOMPUTE_CSUM);
+	if (!c || bpf_skb_load_bytes(skb, off, &vni, sizeof(vni)) || vni == *(const __u32 *)&c->tunnel_header[4])
+		return 0;
+	return bpf_skb_store_bytes(skb, off, &c->tunnel_header[4], sizeof(vni), BPF_F_RECOMPUTE_CSUM);
 }
 
-/* hear_key keeps the key that the tunnel packet tells with the entry of the other direction. */
-__noinline int hear_key(struct __sk_buff *skb, __u32 vni)
+/* is_due: the hit of the entry is one at which its flow is given a key. */
+static __always_inline bool is_due(const struct onc_ingress *f)
+{
+	return f->packets % KEY_AGAIN == KEY_HITS;
+}
+
+/* give_key gives a key to the flow of the tunnel packet p from o, if the Node that sends it understands keys. out is the
+ * entry of the other direction. Flows to the gateway get none. */
+static __always_inline void give_key(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
+				     const struct outer *o, const struct onc_validity *v, struct onc_egress *out)
+{
+	struct onc_endpoint *ep = get_endpoint(v->endpoint);
+	struct onc_node *node = get_node(v->node);
+	__be32 owner[4] = {};
+	__u8 mac[ETH_ALEN];
+	__u32 key;
+
+	if (!node || !ep || !(node->flags & NODE_REWRITES) || ep->flags & ENDPOINT_GATEWAY || p->tos & ~ECN_MASK ||
+	    bpf_skb_load_bytes(skb, o->len - L2_LEN + ETH_ALEN, mac, sizeof(mac)))
+		return;
+	owner_of(o, owner);
+	key = key_for(c, p, owner, mac);
+	if (!key) {
+		count(ONC_INGRESS, ONC_NO_KEY);
+	} else if (out->keys.tell != key) {
+		out->keys.told_at = key_time(bpf_jiffies64()) - (1 << 15); /* long ago */
+		*(volatile __u16 *)&out->keys.tell = key;
+	}
+}
+
+/* hear_key keeps the key that the tunnel packet p tells with the entry of the other direction. */
+static __always_inline void hear_key(const struct onc_control *c, const struct packet *p, __u32 vni,
+				     struct onc_egress *out)
 {
 	union {
 		struct onc_heard heard;
 		__u64 word;
 	} u = {};
+	struct packet wire = {};
+
+	reverse(p, &wire);
+	vni = bpf_ntohl(vni);
+	u.heard.tag = flow_hash(&wire);
+	u.heard.key = vni >> 8;
+	u.heard.ttl = vni;
+	out->keys.until = key_time(bpf_jiffies64() + c->key_life);
+	*(volatile __u64 *)&out->keys.heard = u.word;
+}
+
+/* exchange_keys is for a tunnel packet that is a hit: it keeps the key that the packet tells, if vni is not 0, and gives
+ * one to its flow, if give is set. */
+__noinline int exchange_keys(struct __sk_buff *skb, __u32 vni, __u32 give)
+{
 	struct onc_control *c = get_control();
-	struct packet p = {}, wire = {};
+	struct packet p = {};
 	struct onc_ingress *in;
 	struct onc_egress *out;
 	struct outer o = {};
@@ -311,12 +313,9 @@ __noinline int hear_key(struct __sk_buff *skb, __u32 vni)
 	out = answer_of_ingress(&p, &in);
 	if (!out)
 		return 0;
-	reverse(&p, &wire);
-	vni = bpf_ntohl(vni);
-	u.heard.tag = flow_hash(&wire);
-	u.heard.key = vni >> 8;
-	u.heard.ttl = vni;
-	out->keys.until = key_time(bpf_jiffies64() + c->key_life);
-	*(volatile __u64 *)&out->keys.heard = u.word;
+	if (vni)
+		hear_key(c, &p, vni, out);
+	if (give)
+		give_key(skb, c, &p, &o, &in->v, out);
 	return 0;
 }

@@ -12,8 +12,8 @@
 struct outer {
 	bool ipv6;
 	__u8 tos;
-	__u32 len;  /* of everything in front of the inner IP header */
 	__be16 type; /* EtherType of the inner packet */
+	__u32 len;   /* of everything in front of the inner IP header */
 	__be32 vni;  /* second word of the tunnel header: a key and its TTL, if the packet tells one */
 	__be32 src4;
 	__be32 src6[4];
