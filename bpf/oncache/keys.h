@@ -185,7 +185,7 @@ static __always_inline __u32 tell_key(const struct packet *p, struct onc_egress 
 	if (!(serial & 1) && node->flags & NODE_REWRITES && owned(r, &o) && answers(r, p, f, ipv6)) {
 		__sync_lock_test_and_set(&r->told, bpf_jiffies64());
 		if (serial_of(r) == serial)
-			return bpf_htonl(key << 8 | r->ttl);
+			return bpf_htonl(key << 16 | r->ttl << 8);
 	}
 	*(volatile __u16 *)&f->keys.tell = 0;
 	return 0;
@@ -292,8 +292,8 @@ static __always_inline void hear_key(const struct onc_control *c, const struct p
 	reverse(p, &wire);
 	vni = bpf_ntohl(vni);
 	u.heard.tag = flow_hash(&wire);
-	u.heard.key = vni >> 8;
-	u.heard.ttl = vni;
+	u.heard.key = vni >> 16;
+	u.heard.ttl = vni >> 8;
 	out->keys.until = key_time(bpf_jiffies64() + c->key_life);
 	*(volatile __u64 *)&out->keys.heard = u.word;
 }

@@ -24,13 +24,13 @@ static __always_inline bool same_tunnel_header(const void *a, const void *b)
 	return *(__u32 *)a == *(__u32 *)b && *(__u32 *)(a + 4) == *(__u32 *)(b + 4);
 }
 
-/* tunnel_condition: the tunnel header is the one that is accepted. If keys are told, its second word may tell one. */
+/* tunnel_condition: the tunnel header is the one that is accepted. If keys are told, the VNI may tell one. */
 static __always_inline bool tunnel_condition(const void *header, const struct onc_control *c, struct outer *o)
 {
 	if (!rewrites)
 		return same_tunnel_header(header, c->tunnel_header);
 	o->vni = *(__u32 *)(header + 4) ^ *(const __u32 *)&c->tunnel_header[4];
-	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0];
+	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] && !(o->vni & bpf_htonl(0xff));
 }
 
 /* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header; length is the payload

@@ -52,6 +52,7 @@ type Datapath struct {
 	control   *object.Mapped[object.BpfOncControl]
 	endpoints *object.Mapped[object.BpfOncEndpoint]
 	nodes     *object.Mapped[object.BpfOncNode]
+	restores  *object.Mapped[object.BpfOncRestore]
 	counts    *object.Mapped[object.BpfOncCount]
 	limits    *object.Mapped[object.BpfOncLimit]
 
@@ -125,6 +126,9 @@ func (d *Datapath) mapArrays() (err error) {
 	}
 	d.changes.Store(d.lastChange())
 	if d.nodes, err = object.MapArray[object.BpfOncNode](d.objects.Nodes); err != nil {
+		return err
+	}
+	if d.restores, err = object.MapArray[object.BpfOncRestore](d.objects.Restores); err != nil {
 		return err
 	}
 	if d.counts, err = object.MapArray[object.BpfOncCount](d.objects.FlowCounts); err != nil {
@@ -208,5 +212,5 @@ func (d *Datapath) Commit() error {
 
 // Close releases this process's handles. Pinned maps and attached programs stay.
 func (d *Datapath) Close() error {
-	return errors.Join(d.control.Unmap(), d.endpoints.Unmap(), d.nodes.Unmap(), d.counts.Unmap(), d.limits.Unmap(), d.objects.Close())
+	return errors.Join(d.control.Unmap(), d.endpoints.Unmap(), d.nodes.Unmap(), d.restores.Unmap(), d.counts.Unmap(), d.limits.Unmap(), d.objects.Close())
 }

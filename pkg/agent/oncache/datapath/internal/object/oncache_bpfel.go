@@ -245,8 +245,7 @@ type BpfOncRestore struct {
 	Ttl    uint8
 	Ipv6   uint8
 	Mac    [6]uint8
-	Key4   BpfOncFlow4
-	_      [24]byte
+	Key6   BpfOncFlow6
 	Owner  [4]uint32
 	Pad    [4]uint8
 }
