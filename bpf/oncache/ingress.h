@@ -171,6 +171,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	struct packet p;
 	bool ce = false;
 
+	separate(skb);
 	reason = parse(skb, o->len, ipv6, &p);
 	if (unlikely(reason))
 		return reason;
@@ -209,6 +210,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	bool ce = false;
 	void *eth;
 
+	separate(skb);
 	reason = known_rewritten(skb, c, &p, &o, &r, ipv6);
 	if (unlikely(reason))
 		return reason;
@@ -286,6 +288,7 @@ static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, con
 	enum onc_reason reason;
 	struct outer o;
 
+	separate(skb);
 	reason = read_outer(skb, c, ipv6, &o);
 	if (reason)
 		return reason;

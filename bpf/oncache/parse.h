@@ -48,28 +48,21 @@ static __always_inline __be16 ether_type_of(bool ipv6)
 	return ipv6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 }
 
-/* read_bound reads a field of the context. Re-read on every call: clang truncates to 32 bits a value that it merges from
- * two paths, and the verifier rejects that for a pointer. It also rejects a field whose address clang keeps in a
- * register. */
-#define read_bound(skb, field)                                                                                         \
-	({                                                                                                             \
-		void *bound;                                                                                           \
-		asm volatile("%0 = *(u32 *)(%1 + %2)"                                                                  \
-			     : "=r"(bound)                                                                             \
-			     : "r"(skb), "i"(__builtin_offsetof(struct __sk_buff, field)));                            \
-		bound;                                                                                                 \
-	})
-
-/* start and end are the bounds of the readable part of the packet. */
+/* start and end are the bounds of the readable part of the packet. Re-read on every call: clang truncates to 32 bits a
+ * value that it merges from two paths, and the verifier rejects that for a pointer. */
 static __always_inline void *start(const struct __sk_buff *skb)
 {
-	return read_bound(skb, data);
+	return (void *)(long)*(const volatile __u32 *)&skb->data;
 }
 
 static __always_inline void *end(const struct __sk_buff *skb)
 {
-	return read_bound(skb, data_end);
+	return (void *)(long)*(const volatile __u32 *)&skb->data_end;
 }
+
+/* separate hides from clang that skb is what it was: of a long program it would keep addresses of the fields in registers,
+ * and the verifier rejects that. */
+#define separate(skb) asm volatile("" : "+r"(skb))
 
 /* pull makes the first want bytes of the packet readable (or all, if it is shorter). */
 static __always_inline void pull(struct __sk_buff *skb, __u32 want)
