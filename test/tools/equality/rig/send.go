@@ -111,6 +111,9 @@ func (b *Rig) inner(point equality.Point, f afpacket.Frame) []byte {
 		if !ok || source != b.Transport || len(data) < length+udpAndTunnel {
 			return nil
 		}
+		if b.isRewritten(data, length) {
+			return data
+		}
 		data = data[length+udpAndTunnel:]
 	}
 	source, destination, length, ok := parseIP(data)
@@ -123,6 +126,11 @@ func (b *Rig) inner(point equality.Point, f afpacket.Frame) []byte {
 		return data
 	}
 	return nil
+}
+
+// isRewritten says whether a packet on the wire, with an IP header that ends at length, is a rewritten one.
+func (b *Rig) isRewritten(frame []byte, length int) bool {
+	return b.RewritePort != 0 && binary.BigEndian.Uint16(frame[length+2:]) == b.RewritePort
 }
 
 // isNeighborDiscovery says whether a frame with an IP header that ends at length is a message of RFC 4861.
