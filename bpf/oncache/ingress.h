@@ -246,8 +246,8 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	return ONC_HIT_REWRITTEN;
 }
 
-/* deliver_rewritten6 is for IPv6: the stack has no room for another packet of it. It returns the interface to which the
- * packet is to be redirected, or the reason, negative. */
+/* deliver_rewritten6 is for IPv6: the stack has no room for another packet of it. It returns the interface to
+ * which the packet is to be redirected, or the reason, negative. */
 __noinline int deliver_rewritten6(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
@@ -269,7 +269,7 @@ static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, 
 
 	if (ipv6) {
 		result = deliver_rewritten6(skb);
-		if (likely(result > 0))
+		if (likely(result >= 0))
 			target->ifindex = result;
 		else
 			reason = -result;

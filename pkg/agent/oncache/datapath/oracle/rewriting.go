@@ -97,7 +97,7 @@ func IngressRewritten(s *State, p *Packet) (frame, encapsulated []byte, refused 
 	g := s.Given
 	if g == nil || !g.Kept || g.Owner != ip.flow.Source.Addr() || g.Key != ip.flow.Source.Port() || g.Flow.Protocol != ip.flow.Protocol ||
 		g.Flow.Source.Addr().Is6() != ip.six {
-		if s.Rewriting {
+		if s.Rewriting && s.Mode != Off {
 			return nil, nil, Unknown
 		}
 		return nil, nil, Refused("not_tunnel")
