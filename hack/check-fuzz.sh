@@ -37,7 +37,7 @@ recycled entry           | condition.h | == flow_hash(p)                        
 outer source             | ingress.h   | !is_source(o, node)                     | 0
 outer destination MAC    | outer.h     | !same_mac(eth->h_dest, c->uplink_mac)   | 0
 outer IPv4 checksum      | outer.h     | !ip4_intact(ip)                         | 0
-outer UDP checksum       | outer.h     | udp->check \|\| !same                   | !same
+outer UDP checksum       | outer.h     | udp->check \|\| !tunnel                 | !tunnel
 tunnel header            | outer.h     | !tunnel_condition(udp + 1, c, o) \|\|     | 
 packet for another host  | outer.h     | skb->pkt_type != PACKET_HOST \|\|       | 
 CE that cannot be merged | tunnel.h    | return outer == ECN_NOT_ECT             | return true
