@@ -266,6 +266,8 @@ static __always_inline void give_key(struct __sk_buff *skb, const struct onc_con
 	__u8 mac[ETH_ALEN];
 	__u32 key;
 
+	if ((__s64)(bpf_jiffies64() - c->keys_from) < 0)
+		return;
 	if (!node || !ep || !(node->flags & NODE_REWRITES) || ep->flags & ENDPOINT_GATEWAY || p->tos & ~ECN_MASK ||
 	    bpf_skb_load_bytes(skb, o->len - L2_LEN + ETH_ALEN, mac, sizeof(mac)))
 		return;

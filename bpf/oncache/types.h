@@ -219,6 +219,7 @@ struct onc_control {
 	/* Jiffies. Until held_until, leases that have not ended before held_from go on (hold.h). */
 	__u64 held_from;
 	__u64 held_until;
+	__u64 keys_from; /* jiffies from which on keys are given: senders may use those of former maps until then */
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];

@@ -27,9 +27,9 @@ func ip(t *testing.T, words string) {
 func tunnel() *tunnelPackets {
 	return &tunnelPackets{
 		protocol: unix.IPPROTO_UDP,
-		local:  []netip.Addr{netip.MustParseAddr("192.168.77.11"), netip.MustParseAddr("fd00::11")},
-		remote: []netip.Addr{netip.MustParseAddr("192.168.77.12"), netip.MustParseAddr("fd00::12"), netip.MustParseAddr("192.168.77.13")},
-		port:   6081, ifIndexes: []int{4, 9},
+		local:    []netip.Addr{netip.MustParseAddr("192.168.77.11"), netip.MustParseAddr("fd00::11")},
+		remote:   []netip.Addr{netip.MustParseAddr("192.168.77.12"), netip.MustParseAddr("fd00::12"), netip.MustParseAddr("192.168.77.13")},
+		port:     6081, ifIndexes: []int{4, 9},
 	}
 }
 

@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -172,6 +173,9 @@ func (m *Manager) start() error {
 	if err := m.load(); err != nil {
 		return err
 	}
+	if err := datapath.LetKeysEnd(context.Background(), m.config.PinPath, m.dp.Layout()); err != nil {
+		return err
+	}
 	if err := setLiberal(m.sysctls); err != nil {
 		return err
 	}
@@ -302,7 +306,7 @@ func StopHits(pinPath string) error { return datapath.StopHits(pinPath) }
 // because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
 // nothing.
 func Cleanup(pinPath string, sysctls *sysctl.Record) error {
-	return errors.Join(datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
+	return errors.Join(datapath.LetKeysEnd(context.Background(), pinPath, ""), datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
 }
 
 // Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and keep working after that.

@@ -30,11 +30,11 @@ type Status struct {
 	Time  time.Time `json:"time,omitzero"`
 	State string    `json:"state"`
 	// Reason says why the state is Unavailable or Suspended.
-	Reason       string `json:"reason,omitempty"`
-	Mode         string `json:"mode,omitempty"`
-	Hook         string `json:"hook,omitempty"`
-	Uplink       string `json:"uplink,omitempty"`
-	Tunnel       string `json:"tunnel,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Mode   string `json:"mode,omitempty"`
+	Hook   string `json:"hook,omitempty"`
+	Uplink string `json:"uplink,omitempty"`
+	Tunnel string `json:"tunnel,omitempty"`
 	// Rewrite is the port of rewritten packets, with oncache.tunnel: rewrite. Keys is the number of keys that other Nodes may use.
 	Rewrite      string `json:"rewrite,omitempty"`
 	Keys         int    `json:"keys,omitempty"`

@@ -4,8 +4,14 @@
 package datapath
 
 import (
+	"context"
+	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"time"
+
+	"github.com/cilium/ebpf"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
@@ -19,6 +25,69 @@ const keyLife = 10 * time.Second
 
 // nodeRewrites is NODE_REWRITES of bpf/oncache/types.h.
 const nodeRewrites = 1
+
+// keyDelay is how late a packet may be that tells a key, or has one.
+const keyDelay = 5 * time.Second
+
+// giveNoKeysYet keeps new maps from giving keys as long as other Nodes may use those of the maps before.
+func (d *Datapath) giveNoKeysYet() error {
+	now, err := d.now()
+	if err != nil {
+		return err
+	}
+	atomic.StoreUint64(&d.control.Elements[0].KeysFrom, now.jiffies+uint64(2*keyLife/d.jiffy))
+	return nil
+}
+
+// LetKeysEnd waits until no other Node uses a key that programs with other maps than those of the layout have given; "" is no layout. These
+// programs are switched off: they tell no more keys, and restore for Open vSwitch what comes with those that they have told. It returns at
+// once if they have given none since the Node was booted.
+func LetKeysEnd(ctx context.Context, pinPath, layout string) error {
+	given, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapRestores))
+	if err != nil {
+		return fmt.Errorf("look for pinned maps: %w", err)
+	}
+	wait := false
+	for _, path := range given {
+		if layout != "" && filepath.Base(filepath.Dir(filepath.Dir(path))) == layout {
+			continue
+		}
+		some, err := hasGivenKeys(path)
+		if err != nil {
+			return err
+		}
+		wait = wait || some
+	}
+	if !wait {
+		return nil
+	}
+	if err := Suspend(pinPath); err != nil {
+		return err
+	}
+	klog.InfoS("Waiting until no other Node uses keys of the former programs", "time", keyLife+keyDelay)
+	select {
+	case <-time.After(keyLife + keyDelay):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// hasGivenKeys reports whether programs have given a key. In every version, an element of the map is 0 until then.
+func hasGivenKeys(path string) (given bool, err error) {
+	m, err := ebpf.LoadPinnedMap(path, nil)
+	if err != nil {
+		return false, fmt.Errorf("open pinned map %s: %w", path, err)
+	}
+	defer m.Close()
+	err = eachRaw(m, func(_ []byte, values ...[]byte) bool {
+		given = !isZero(values)
+		return !given
+	})
+	return given, err
+}
+
+// Layout names the layout of the maps.
+func (d *Datapath) Layout() string { return d.layout }
 
 // SetNodeRewrites says whether the agent of the Node in the slot understands keys, and so may be told some. A new slot does not.
 func (d *Datapath) SetNodeRewrites(slot int, rewrites bool) {

@@ -110,6 +110,11 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
+	if !d.Adopted {
+		if err := d.giveNoKeysYet(); err != nil {
+			return nil, err
+		}
+	}
 	if d.hook, err = chooseHook(opts.Hook, d.objects.OncacheEgressInit); err != nil {
 		return nil, err
 	}

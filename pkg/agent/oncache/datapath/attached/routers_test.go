@@ -143,7 +143,12 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	d.PublishEndpoint(harness.PodSlot, generation+1, harness.Epoch)
 	d.SetNode(harness.PeerSlot, peer.Transport)
 	d.SetNodeMTU(harness.PeerSlot, 1500)
-	d.SetNodeRewrites(harness.PeerSlot, r.rewrite)
+	if r.rewrite {
+		d.SetNodeRewrites(harness.PeerSlot, true)
+		in := harness.Look(t, pins)
+		in.Control().KeysFrom = 0
+		require.NoError(t, in.Close())
+	}
 	require.NoError(t, d.AddPodNetwork(peer.PodNetwork, harness.PeerSlot))
 }
 

@@ -89,6 +89,7 @@ func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f 
 		IfIndex: w.UplinkIf, MAC: UplinkMAC, IPv4: NodeIP, IPv6: NodeIP6, TunnelPort: 6081, RewritePort: RewritePort, PortFirst: 1, PortCount: 65534,
 		TunnelHeader: [8]byte{0, 0, 0x65, 0x58}, VirtualMAC: VirtualMAC,
 	}, uint64(5*time.Second))
+	in.Control().KeysFrom = 0
 	require.NoError(t, d.Attend(time.Hour))
 	generation, _ := d.EndpointState(PodSlot)
 	d.PublishEndpoint(PodSlot, generation+1, 0)

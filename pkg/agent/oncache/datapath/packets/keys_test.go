@@ -73,6 +73,7 @@ func TestNoKeyIsGiven(t *testing.T) {
 		change func(w *harness.World, out, in *harness.Packet)
 	}{
 		{"the Node does not understand keys", func(w *harness.World, _, _ *harness.Packet) { w.SetNodeRewrites(harness.PeerSlot, false) }},
+		{"senders may use keys of former maps", func(w *harness.World, _, _ *harness.Packet) { w.Control().KeysFrom = w.Jiffies(w.T) + 1000 }},
 		{"DSCP", func(_ *harness.World, _, in *harness.Packet) { in.ToS = 46 << 2 }},
 		{"no entry of the other direction", func(w *harness.World, _, _ *harness.Packet) {
 			require.NoError(w.T, w.Maps.EgressFlows4.Delete(harness.Only[object.BpfOncFlow4](w.T.(*testing.T), w.Maps.EgressFlows4)))

@@ -27,6 +27,7 @@ type BpfOncControl struct {
 	Until         uint64
 	HeldFrom      uint64
 	HeldUntil     uint64
+	KeysFrom      uint64
 	UplinkIfindex uint32
 	UplinkIp4     uint32
 	UplinkIp6     [4]uint32
