@@ -21,11 +21,15 @@
 #include "translation.h"
 #include "tunnel.h"
 
-/* The interface to which Ingress redirects a hit: a Pod's host-side one, or the gateway's. */
+/* The interface to which Ingress redirects a hit: a Pod's host-side one, or the gateway's. what has in the first three
+ * bytes the key that the packet tells, as in the VNI. */
 struct target {
 	__u32 ifindex;
-	bool gateway;
+	__u32 what; /* TARGET_* */
 };
+
+#define TARGET_DUE bpf_htonl(1) /* the flow may be given a key */
+#define TARGET_GATEWAY bpf_htonl(2)
 
 /* ingress_condition: may this packet use entry f? On ONC_OK *target is the interface, macs are the MACs for the
  * packet's Ethernet header, *ce is whether to mark congestion, and *to is the source's translation. */
@@ -46,7 +50,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 		return because(ONC_NO_ENTRY);
 	/* Read before the generation: a slot that passes to another Pod gets a new generation first. */
 	target->ifindex = *(volatile __u32 *)&ep->ifindex;
-	target->gateway = *(volatile __u32 *)&ep->flags & ENDPOINT_GATEWAY;
+	target->what = *(volatile __u32 *)&ep->flags & ENDPOINT_GATEWAY ? TARGET_GATEWAY : 0;
 	reason = valid(&f->v, c, ep, node, p);
 	if (unlikely(reason))
 		return reason;
@@ -59,7 +63,7 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 	if (skb->gso_size && p->udp)
 		return because(ONC_OFFLOAD);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
-	if (unlikely(target->gateway) && !same_sender(skb, o, f->macs))
+	if (unlikely(target->what & TARGET_GATEWAY) && !same_sender(skb, o, f->macs))
 		return because(ONC_SPOOF);
 	read_translation(&f->to, to, ipv6);
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
@@ -184,8 +188,8 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	if (rewrites && unlikely(o->vni || is_due(f)))
-		exchange_keys(skb, o->vni, is_due(f));
+	if (rewrites)
+		target->what |= told_vni(skb, c, o) | (unlikely(is_due(f)) ? TARGET_DUE : 0);
 	reason = decapsulate(skb, &p, o->ipv6, macs, ce);
 	if (unlikely(reason))
 		return reason;
@@ -248,7 +252,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 
 /* deliver_rewritten6 is for IPv6: the stack has no room for another packet of it. It returns the interface to
  * which the packet is to be redirected, or the reason, negative. */
-__noinline int deliver_rewritten6(struct __sk_buff *skb)
+static __noinline int deliver_rewritten6(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
 	struct target target = {};

@@ -71,15 +71,6 @@ static __always_inline bool belongs_to(const struct onc_restore *r, const struct
 		 (r->ttl ^ p->ttl) | (r->ipv6 ^ p->ipv6));
 }
 
-/* owner_of is the owner of a key that is given to the Node from which a packet comes. */
-static __always_inline void owner_of(const struct outer *o, __be32 *owner)
-{
-	if (o->ipv6)
-		__builtin_memcpy(owner, o->src6, sizeof(o->src6));
-	else
-		owner[0] = o->src4;
-}
-
 /* owned: the key was given to the Node that the packet comes from. */
 static __always_inline bool owned(const struct onc_restore *r, const struct outer *o)
 {
@@ -90,7 +81,7 @@ static __always_inline bool owned(const struct onc_restore *r, const struct oute
  * odd. If another one has told the key meanwhile, it is left as it is: tell_key tells first and compares the serial
  * number then. */
 static __always_inline bool take(struct onc_restore *r, const struct onc_control *c, const struct packet *p,
-				 const __be32 *owner, const __u8 *mac)
+				 const __be32 *owner)
 {
 	__u32 serial = serial_of(r);
 
@@ -102,7 +93,6 @@ static __always_inline bool take(struct onc_restore *r, const struct onc_control
 	}
 	r->ttl = p->ttl;
 	r->ipv6 = p->ipv6;
-	__builtin_memcpy(r->mac, mac, ETH_ALEN);
 	r->key6 = p->key6;
 	__builtin_memcpy(r->owner, owner, sizeof(r->owner));
 	__sync_lock_test_and_set(&r->told, bpf_jiffies64());
@@ -111,8 +101,7 @@ static __always_inline bool take(struct onc_restore *r, const struct onc_control
 }
 
 /* key_for returns the key that the flow of p has already, or else a free one, or 0. */
-static __always_inline __u32 key_for(const struct onc_control *c, const struct packet *p, const __be32 *owner,
-				     const __u8 *mac)
+static __always_inline __u32 key_for(const struct onc_control *c, const struct packet *p, const __be32 *owner)
 {
 	__u32 hash = flow_hash(p), free = 0;
 	struct onc_restore *r;
@@ -130,24 +119,7 @@ static __always_inline __u32 key_for(const struct onc_control *c, const struct p
 			free = key;
 	}
 	r = get_restore(free);
-	return free && r && take(r, c, p, owner, mac) ? free : 0;
-}
-
-/* answer_of_ingress finds the entry of the other direction, if it is as valid as that of p. */
-static __always_inline struct onc_egress *answer_of_ingress(const struct packet *p, struct onc_ingress **in)
-{
-	struct onc_egress *out = NULL;
-
-	if (p->ipv6) {
-		*in = bpf_map_lookup_elem(&ingress_flows6, &p->key6);
-		if (*in)
-			out = egress_answer(p, &(*in)->to, true);
-	} else {
-		*in = bpf_map_lookup_elem(&ingress_flows4, &p->key4);
-		if (*in)
-			out = egress_answer(p, &(*in)->to, false);
-	}
-	return out && same_validity(&out->v, &(*in)->v) ? out : NULL;
+	return free && r && take(r, c, p, owner) ? free : 0;
 }
 
 /* answers: p, as a Pod of this Node sends it, belongs to the other direction of the element's flow. */
@@ -192,7 +164,7 @@ static __always_inline __u32 tell_key(const struct packet *p, struct onc_egress 
 }
 
 /* key_told is tell_key for a packet that is read again. */
-__noinline int key_told(struct __sk_buff *skb)
+static __noinline int key_told(struct __sk_buff *skb)
 {
 	struct packet p = {};
 	struct onc_egress *f;
@@ -239,7 +211,7 @@ static __always_inline __u32 wire_hash(const struct packet *p, const struct onc_
 
 /* forget_key makes a tunnel packet that Open vSwitch gets one that tells no key: Open vSwitch makes a flow of its own for
  * each VNI. The outer headers have been checked. */
-__noinline int forget_key(struct __sk_buff *skb)
+static __noinline int forget_key(struct __sk_buff *skb)
 {
 	__u32 off = (skb->protocol == ether_type_of(true) ? OUTER6_LEN : OUTER4_LEN) - L2_LEN - sizeof(__u32), vni;
 	struct onc_control *c = get_control();
@@ -255,24 +227,22 @@ static __always_inline bool is_due(const struct onc_ingress *f)
 	return f->packets % KEY_AGAIN == KEY_HITS;
 }
 
-/* give_key gives a key to the flow of the tunnel packet p from o, if the Node that sends it understands keys. out is the
- * entry of the other direction. Flows to the gateway get none. */
-static __always_inline void give_key(struct __sk_buff *skb, const struct onc_control *c, const struct packet *p,
-				     const struct outer *o, const struct onc_validity *v, struct onc_egress *out)
+/* give_key gives a key to the flow in, if the Node that sends it understands keys. out is the entry of the other
+ * direction, whose next packet tells it. Flows to the gateway get none. */
+static __always_inline void give_key(const struct onc_control *c, const struct packet *in, const struct onc_endpoint *ep,
+				     const struct onc_node *node, struct onc_egress *out)
 {
-	struct onc_endpoint *ep = get_endpoint(v->endpoint);
-	struct onc_node *node = get_node(v->node);
 	__be32 owner[4] = {};
-	__u8 mac[ETH_ALEN];
 	__u32 key;
 
-	if ((__s64)(bpf_jiffies64() - c->keys_from) < 0)
+	if ((__s64)(bpf_jiffies64() - c->keys_from) < 0 || !(node->flags & NODE_REWRITES) ||
+	    ep->flags & ENDPOINT_GATEWAY || reached_by_ip6(node) != in->ipv6 || in->tos & ~ECN_MASK)
 		return;
-	if (!node || !ep || !(node->flags & NODE_REWRITES) || ep->flags & ENDPOINT_GATEWAY || p->tos & ~ECN_MASK ||
-	    bpf_skb_load_bytes(skb, o->len - L2_LEN + ETH_ALEN, mac, sizeof(mac)))
-		return;
-	owner_of(o, owner);
-	key = key_for(c, p, owner, mac);
+	if (in->ipv6)
+		__builtin_memcpy(owner, node->ip6, sizeof(owner));
+	else
+		owner[0] = node->ip4;
+	key = key_for(c, in, owner);
 	if (!key) {
 		count(ONC_INGRESS, ONC_NO_KEY);
 	} else if (out->keys.tell != key) {
@@ -281,8 +251,8 @@ static __always_inline void give_key(struct __sk_buff *skb, const struct onc_con
 	}
 }
 
-/* hear_key keeps the key that the tunnel packet p tells with the entry of the other direction. */
-static __always_inline void hear_key(const struct onc_control *c, const struct packet *p, __u32 vni,
+/* hear_key keeps the key that was told with a packet of the flow in with the entry of the other direction. */
+static __always_inline void hear_key(const struct onc_control *c, const struct packet *in, __u32 vni,
 				     struct onc_egress *out)
 {
 	union {
@@ -291,8 +261,7 @@ static __always_inline void hear_key(const struct onc_control *c, const struct p
 	} u = {};
 	struct packet wire = {};
 
-	reverse(p, &wire);
-	vni = bpf_ntohl(vni);
+	reverse(in, &wire);
 	u.heard.tag = flow_hash(&wire);
 	u.heard.key = vni >> 16;
 	u.heard.ttl = vni >> 8;
@@ -300,24 +269,60 @@ static __always_inline void hear_key(const struct onc_control *c, const struct p
 	*(volatile __u64 *)&out->keys.heard = u.word;
 }
 
-/* exchange_keys is for a tunnel packet that is a hit: it keeps the key that the packet tells, if vni is not 0, and gives
- * one to its flow, if give is set. */
-__noinline int exchange_keys(struct __sk_buff *skb, __u32 vni, __u32 give)
+/* ends_of finds the entries of the connection of p, which is as the Pod receives it: that of the Pod's answers, and from
+ * it that of p. in gets the 5-tuple of p as it was in the tunnel. */
+static __always_inline struct onc_egress *ends_of(const struct packet *p, struct packet *in, struct onc_validity **v)
+{
+	struct onc_ingress *own = NULL;
+	struct onc_egress *out;
+	struct packet back = {};
+
+	reverse(p, &back);
+	if (p->ipv6) {
+		out = bpf_map_lookup_elem(&egress_flows6, &back.key6);
+		if (!out)
+			return NULL;
+		in->key6 = answer6(&back.key6, ONC_EGRESS, &out->to);
+		own = bpf_map_lookup_elem(&ingress_flows6, &in->key6);
+	} else {
+		out = bpf_map_lookup_elem(&egress_flows4, &back.key4);
+		if (!out)
+			return NULL;
+		in->key4 = answer4(&back.key4, ONC_EGRESS, &out->to);
+		own = bpf_map_lookup_elem(&ingress_flows4, &in->key4);
+	}
+	in->ipv6 = p->ipv6;
+	*v = own ? &own->v : NULL;
+	return out;
+}
+
+/* exchange_keys is for a packet of the tunnel that is a hit and has been decapsulated: it keeps the key that the packet
+ * told, if vni is not 0, and gives one to its flow, if it is due. It runs here, and not before, because Linux would verify it once for each way to
+ * there. */
+static __noinline int exchange_keys(struct __sk_buff *skb, __u32 vni, __u32 due)
 {
 	struct onc_control *c = get_control();
-	struct packet p = {};
-	struct onc_ingress *in;
+	struct packet p = {}, in = {};
+	struct onc_validity *v = NULL;
+	struct onc_endpoint *ep;
 	struct onc_egress *out;
-	struct outer o = {};
+	struct onc_node *node;
 
-	if (!c || !reread_ingress(skb, &o, &p) || o.ipv6 != p.ipv6)
+	if (!c || !reread_egress(skb, &p))
 		return 0;
-	out = answer_of_ingress(&p, &in);
-	if (!out)
+	out = ends_of(&p, &in, &v);
+	if (!out || !v || !same_validity(&out->v, v))
 		return 0;
-	if (vni)
-		hear_key(c, &p, vni, out);
-	if (give)
-		give_key(skb, c, &p, &o, &in->v, out);
+	ep = get_endpoint(v->endpoint);
+	node = get_node(v->node);
+	if (!ep || !node)
+		return 0;
+	if (vni && reached_by_ip6(node) == p.ipv6)
+		hear_key(c, &in, bpf_ntohl(vni), out);
+	if (due) {
+		in.ttl = p.ttl + 1; /* it has been decremented */
+		in.tos = p.tos;
+		give_key(c, &in, ep, node, out);
+	}
 	return 0;
 }

@@ -97,7 +97,9 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 	}
 	count(ONC_INGRESS, reason);
 	if (reason == ONC_HIT || reason == ONC_HIT_REWRITTEN) {
-		if (unlikely(target.gateway))
+		if (rewrites && unlikely(target.what & ~TARGET_GATEWAY))
+			exchange_keys(skb, target.what & ~(TARGET_GATEWAY | TARGET_DUE), target.what & TARGET_DUE);
+		if (unlikely(target.what & TARGET_GATEWAY))
 			return bpf_redirect(target.ifindex, BPF_F_INGRESS);
 		/* Crossing into the Pod's namespace clears this on the slow path. */
 		skb->mark = 0;

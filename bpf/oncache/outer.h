@@ -14,7 +14,6 @@ struct outer {
 	__u8 tos;
 	__be16 type; /* EtherType of the inner packet */
 	__u32 len;   /* of everything in front of the inner IP header */
-	__be32 vni;  /* second word of the tunnel header: a key and its TTL, if the packet tells one */
 	__be32 src4;
 	__be32 src6[4];
 };
@@ -25,12 +24,20 @@ static __always_inline bool same_tunnel_header(const void *a, const void *b)
 }
 
 /* tunnel_condition: the tunnel header is the one that is accepted. If keys are told, the VNI may tell one. */
-static __always_inline bool tunnel_condition(const void *header, const struct onc_control *c, struct outer *o)
+static __always_inline bool tunnel_condition(const void *header, const struct onc_control *c)
 {
 	if (!rewrites)
 		return same_tunnel_header(header, c->tunnel_header);
-	o->vni = *(__u32 *)(header + 4) ^ *(const __u32 *)&c->tunnel_header[4];
-	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] && !(o->vni & bpf_htonl(0xff));
+	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] &&
+	       *(__u8 *)(header + 7) == c->tunnel_header[7];
+}
+
+/* told_vni returns the second word of the tunnel header, as far as it differs from that of packets that tell no key. */
+static __always_inline __be32 told_vni(const struct __sk_buff *skb, const struct onc_control *c, const struct outer *o)
+{
+	__be32 *vni = start(skb) + o->len - L2_LEN - sizeof(*vni);
+
+	return (void *)(vni + 1) <= end(skb) ? *vni ^ *(const __be32 *)&c->tunnel_header[4] : 0;
 }
 
 /* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header; length is the payload
@@ -43,7 +50,7 @@ static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb
 	struct ethhdr *inner = (void *)(udp + 1) + TUNNEL_LEN;
 
 	if (skb->pkt_type != PACKET_HOST || !same_mac(eth->h_dest, c->uplink_mac) || length + off != skb->len ||
-	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !tunnel_condition(udp + 1, c, o) ||
+	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !tunnel_condition(udp + 1, c) ||
 	    !same_mac(inner->h_dest, c->virtual_mac))
 		return because(ONC_OUTER_HEADER);
 	o->type = inner->h_proto;

@@ -118,7 +118,7 @@ static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control
 	copy(udp + 1, c->tunnel_header, TUNNEL_LEN);
 	inner = (void *)(udp + 1) + TUNNEL_LEN;
 	__builtin_memcpy(inner->h_dest, c->virtual_mac, ETH_ALEN);
-	__builtin_memcpy(inner->h_source, r->mac, ETH_ALEN);
+	__builtin_memset(inner->h_source, 0, ETH_ALEN); /* whatever it is, Open vSwitch replaces it */
 	inner->h_proto = ether_type_of(ipv6);
 	sum = sum_of((const __u16 *)udp, (UDP_LEN + TUNNEL_LEN + L2_LEN) / 2);
 	if (ipv6) {
@@ -176,12 +176,12 @@ static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, b
 	return ONC_RESTORED;
 }
 
-__noinline int encapsulate_back4(struct __sk_buff *skb)
+static __noinline int encapsulate_back4(struct __sk_buff *skb)
 {
 	return encapsulate_back(skb, false);
 }
 
-__noinline int encapsulate_back6(struct __sk_buff *skb)
+static __noinline int encapsulate_back6(struct __sk_buff *skb)
 {
 	return encapsulate_back(skb, true);
 }

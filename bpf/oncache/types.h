@@ -163,13 +163,12 @@ struct onc_restore {
 	__u32 serial; /* odd while the element is being written */
 	__u8 ttl;     /* TTL or hop limit as in the tunnel */
 	__u8 ipv6;
-	__u8 mac[6]; /* source MAC address as in the tunnel */
+	__u8 pad[2];
 	union {
 		struct onc_flow6 key6; /* of the entry in ingress_flows6 */
 		struct onc_flow4 key4; /* of the entry in ingress_flows4; the rest is 0 */
 	};
 	__be32 owner[4]; /* transport address of the Node to which the key was given; IPv4: the first word */
-	__u8 pad[4];
 };
 
 #define NODE_REWRITES 1 /* the Node's agent says that it understands keys, for the same port */

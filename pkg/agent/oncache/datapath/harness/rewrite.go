@@ -100,7 +100,6 @@ func (w *World) GiveByHand(in Packet, key uint16) {
 	if six {
 		r.Ipv6 = 1
 	}
-	copy(r.Mac[:], in.SrcMAC)
 }
 
 // GiveAllKeysTo makes all keys in use by a Node, as if it had just been told them.

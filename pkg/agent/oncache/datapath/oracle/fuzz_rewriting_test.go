@@ -61,7 +61,7 @@ func (w *fuzzWorld) heard(t *testing.T, k *oracle.Heard) object.BpfOncKeys {
 func (w *fuzzWorld) give(t *testing.T, g *oracle.Given) {
 	*w.RestoreAt(fuzzKey) = object.BpfOncRestore{}
 	r := w.RestoreAt(g.Key)
-	*r = object.BpfOncRestore{Serial: 2, Ttl: g.TTL, Mac: g.MAC, Owner: object.Wire6(g.Owner)}
+	*r = object.BpfOncRestore{Serial: 2, Ttl: g.TTL, Owner: object.Wire6(g.Owner)}
 	if g.Owner.Is4() {
 		r.Owner = [4]uint32{object.Wire4(g.Owner)}
 	}
@@ -118,7 +118,7 @@ func (w *fuzzWorld) makeRewriting(c *fuzzCase, six bool) {
 	of := harness.World{T: w.T, Family: harness.Family{Inner6: six, Outer6: six}}
 	p := of.ToPod()
 	p.UDP = c.state.Entry.Flow.Protocol == 17
-	c.state.Given = &oracle.Given{Key: fuzzKey, Owner: c.state.Node.Address, Flow: c.state.Entry.Flow, TTL: p.TTL, MAC: [6]byte(harness.PeerGatewayMAC), Kept: true}
+	c.state.Given = &oracle.Given{Key: fuzzKey, Owner: c.state.Node.Address, Flow: c.state.Entry.Flow, TTL: p.TTL, Kept: true}
 	c.packet.Frame = of.RewrittenFromPeer(p, fuzzKey).Bytes(w.T)
 	c.rewritten = true
 }

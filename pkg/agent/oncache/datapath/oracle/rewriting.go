@@ -24,8 +24,7 @@ type Given struct {
 	Owner netip.Addr // transport address of the Node that may use it
 	Flow  Flow       // of the packets as they would be in the tunnel
 	TTL   uint8
-	MAC   [6]byte // source address of the inner Ethernet header
-	Kept  bool    // it was told within two lives
+	Kept  bool // it was told within two lives
 }
 
 // Unknown is the reason for which a packet is dropped.
@@ -189,7 +188,7 @@ func (s *State) encapsulateBack(p *Packet, ip *inner) []byte {
 	datagram := make([]byte, udpLength)
 	binary.BigEndian.PutUint16(datagram[2:], s.Uplink.Port)
 	datagram = append(datagram, s.Uplink.TunnelHeader[:]...)
-	datagram = append(append(append(datagram, s.Uplink.VirtualMAC[:]...), s.Given.MAC[:]...), p.Frame[12:14]...)
+	datagram = append(append(append(datagram, s.Uplink.VirtualMAC[:]...), make([]byte, 6)...), p.Frame[12:14]...)
 	datagram = append(datagram, content...)
 	binary.BigEndian.PutUint16(datagram[4:], uint16(len(datagram)))
 	if ip.six {

@@ -245,10 +245,9 @@ type BpfOncRestore struct {
 	Serial uint32
 	Ttl    uint8
 	Ipv6   uint8
-	Mac    [6]uint8
+	Pad    [2]uint8
 	Key6   BpfOncFlow6
 	Owner  [4]uint32
-	Pad    [4]uint8
 }
 
 type BpfOncRetired struct {
