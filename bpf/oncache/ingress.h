@@ -92,18 +92,18 @@ static __always_inline enum onc_reason ingress_ticket(struct __sk_buff *skb, con
 	return reason;
 }
 
-/* read_outer checks the outer headers. It pulls only the bytes it needs:
+/* read_outer checks the outer headers and returns the EtherType of the inner packet. It pulls only the bytes it needs:
  * a TCP acknowledgment over IPv4 is shorter than the headers of IPv6. */
 static __always_inline enum onc_reason read_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						  struct outer *o)
+						  struct outer *o, __be16 *inner)
 {
 	enum onc_reason reason;
 
 	pull(skb, (ipv6 ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
-	reason = outer_condition(skb, c, ipv6, o);
+	reason = outer_condition(skb, c, ipv6, o, inner);
 	if (unlikely(reason))
 		return reason;
-	if (o->type == ether_type_of(true))
+	if (*inner == ether_type_of(true))
 		pull(skb, o->len + IP6_LEN + TCP_LEN);
 	return ONC_OK;
 }
@@ -175,7 +175,6 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	struct packet p;
 	bool ce = false;
 
-	separate(skb);
 	reason = parse(skb, o->len, ipv6, &p);
 	if (unlikely(reason))
 		return reason;
@@ -214,7 +213,6 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	bool ce = false;
 	void *eth;
 
-	separate(skb);
 	reason = known_rewritten(skb, c, &p, &o, &r, ipv6);
 	if (unlikely(reason))
 		return reason;
@@ -250,9 +248,9 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	return ONC_HIT_REWRITTEN;
 }
 
-/* deliver_rewritten6 is for IPv6: the stack has no room for another packet of it. It returns the interface to
- * which the packet is to be redirected, or the reason, negative. */
-static __noinline int deliver_rewritten6(struct __sk_buff *skb)
+/* The stack has no room for two packets, so this is not inline. It returns the interface to which the packet is to be
+ * redirected, or the reason, negative. */
+static __always_inline int rewritten_to(struct __sk_buff *skb, bool ipv6)
 {
 	struct onc_control *c = get_control();
 	struct target target = {};
@@ -260,28 +258,31 @@ static __noinline int deliver_rewritten6(struct __sk_buff *skb)
 
 	if (!c)
 		return -ONC_OFF;
-	reason = deliver_rewritten(skb, c, true, &target);
+	reason = deliver_rewritten(skb, c, ipv6, &target);
 	return reason == ONC_HIT_REWRITTEN ? (int)target.ifindex : -(int)reason;
 }
 
-/* ingress_rewritten is deliver_rewritten, but makes a packet that is no hit one of the tunnel: ONC_RESTORED. */
-static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-							 struct target *target)
+static __noinline int rewritten_to4(struct __sk_buff *skb)
 {
-	enum onc_reason reason = ONC_HIT_REWRITTEN;
-	int result;
+	return rewritten_to(skb, false);
+}
 
-	if (ipv6) {
-		result = deliver_rewritten6(skb);
-		if (likely(result >= 0))
-			target->ifindex = result;
-		else
-			reason = -result;
-	} else {
-		reason = deliver_rewritten(skb, c, false, target);
+static __noinline int rewritten_to6(struct __sk_buff *skb)
+{
+	return rewritten_to(skb, true);
+}
+
+/* ingress_rewritten handles a rewritten packet. ONC_RESTORED: it was no hit, and is a packet of the tunnel now. */
+static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, bool ipv6, struct target *target)
+{
+	int result = ipv6 ? rewritten_to6(skb) : rewritten_to4(skb);
+
+	if (likely(result >= 0)) {
+		target->ifindex = result;
+		return ONC_HIT_REWRITTEN;
 	}
-	if (likely(reason != ONC_RESTORED))
-		return reason;
+	if (result != -ONC_RESTORED)
+		return -result;
 	return (enum onc_reason)(ipv6 ? encapsulate_back6(skb) : encapsulate_back4(skb));
 }
 
@@ -291,16 +292,16 @@ static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, con
 {
 	enum onc_reason reason;
 	struct outer o;
+	__be16 inner;
 
-	separate(skb);
-	reason = read_outer(skb, c, ipv6, &o);
+	reason = read_outer(skb, c, ipv6, &o, &inner);
 	if (reason)
 		return reason;
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
-	if (o.type == ether_type_of(false))
+	if (inner == ether_type_of(false))
 		reason = ingress_inner(skb, c, &o, false, target);
-	else if (o.type == ether_type_of(true))
+	else if (inner == ether_type_of(true))
 		reason = ingress_inner(skb, c, &o, true, target);
 	else
 		reason = ONC_NOT_IP;
@@ -313,7 +314,7 @@ static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, cons
 						     struct target *target)
 {
 	if (is_rewritten(skb, c, ipv6)) {
-		enum onc_reason reason = ingress_rewritten(skb, c, ipv6, target);
+		enum onc_reason reason = ingress_rewritten(skb, ipv6, target);
 
 		if (reason != ONC_RESTORED)
 			return reason;

@@ -60,10 +60,6 @@ static __always_inline void *end(const struct __sk_buff *skb)
 	return (void *)(long)*(const volatile __u32 *)&skb->data_end;
 }
 
-/* separate hides from clang that skb is what it was: of a long program it would keep addresses of the fields in registers,
- * and the verifier rejects that. */
-#define separate(skb) asm volatile("" : "+r"(skb))
-
 /* pull makes the first want bytes of the packet readable (or all, if it is shorter). */
 static __always_inline void pull(struct __sk_buff *skb, __u32 want)
 {
