@@ -128,7 +128,7 @@ func writeComplexity(t *testing.T, kernel string, recorded, measured []complexit
 	slices.SortStableFunc(lines, func(a, b complexity) int { return harness.Minor(t, a.kernel) - harness.Minor(t, b.kernel) })
 	var out bytes.Buffer
 	out.WriteString(complexityHeader)
-	row := func(columns ...any) { fmt.Fprintf(&out, "%-26v %-28v %10v %7v %6v\n", columns...) }
+	row := func(columns ...any) { fmt.Fprintf(&out, "%-26v %-36v %10v %7v %6v\n", columns...) }
 	row("kernel", "program", "processed", "xlated", "jited")
 	for _, c := range lines {
 		row(c.kernel, c.program, c.processed, c.xlated, c.jited)
