@@ -10,6 +10,10 @@
 #include "reasons.h"
 #include "types.h"
 
+/* oncache.tunnel is rewrite: keys are given, heard and used. The agent sets it before the programs are loaded, and the
+ * verifier removes what it is not set for. */
+const volatile bool rewrites = false;
+
 #ifndef BPF_F_MMAPABLE
 #define BPF_F_MMAPABLE 1024
 #endif
@@ -130,6 +134,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct onc_limit);
 } flow_limits SEC(".maps");
+
+/* Rewritten packets, by key. Not an LRU map: a key is forgotten only when nobody can use it any more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KEYS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct onc_restore);
+} restores SEC(".maps");
 
 /* Packets on the way through Open vSwitch, by ticket number. */
 struct {

@@ -294,3 +294,9 @@ static __always_inline bool reread(struct __sk_buff *skb, __u32 off, bool ipv6, 
 	read_ip4(ip, p);
 	return reread_l4(skb, off + IP4_LEN, p->key4.proto, p, &p->key4.sport);
 }
+
+/* reread_egress is reread for a packet as the Pod sends it. */
+static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *p)
+{
+	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
+}

@@ -63,7 +63,7 @@ func tunnelMatches(p ruleParams) [][]string {
 	if p.tunnelPort == 0 {
 		return everyPacket
 	}
-	return [][]string{portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)}
+	return p.tunnelPackets()
 }
 
 // inputMatches match what filterTable accepts or drops in INPUT.

@@ -98,6 +98,7 @@ func (d *Datapath) clearNodes(slots ...int) {
 func (d *Datapath) fillNode(slot int, ip netip.Addr) {
 	n := &d.nodes.Elements[slot]
 	atomic.StoreUint32(&n.Mtu, 0)
+	atomic.StoreUint32(&n.Flags, 0)
 	n.Ip6 = object.Wire6(ip)
 	atomic.StoreUint32(&n.Ip4, object.Wire4(ip))
 	d.BumpNode(slot)
