@@ -1,13 +1,12 @@
 /* Copyright 2026 The antrea-oncache Authors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The life of a key of the rewriting tunnel: see docs/design/oncache-rewriting.md. A receiver allocates keys and tells them,
- * a sender uses them, and the network in between delays, loses, duplicates and reorders both tellings and rewritten packets.
- * `make model` checks that the protocol as designed holds:
+ * The life of a key of the rewriting tunnel: see docs/design/oncache-rewriting.md. A receiver gives keys and tells them, a
+ * sender uses them, and the network in between delays, loses, duplicates and reorders both tellings and rewritten packets.
+ * `make model` checks that the protocol holds:
  *
- *   -DAS_DESIGNED     two flows of one sender compete for a key; entries become void and are learned again, TTLs change,
- *                     the receiver stops and resumes rewriting
- *   -DMAPS_LOST       the receiver's maps are lost, or its programs removed and attached again
+ *   -DAS_DESIGNED     two flows of one sender, whose TTLs change, compete for a key; entries become void and valid again
+ *   -DMAPS_LOST       the receiver's maps are lost, or its programs are removed, and attached again
  *   -DMOVES           a flow moves to another receiver
  *   -DOTHER_SENDER    the flows have different senders, and packets live longer than they may: a packet may be lost, but is
  *                     not delivered to the other flow
@@ -22,20 +21,33 @@
  *   -DVOID_IS_FREE    a key whose entry is void is given away at once
  *   -DVOID_DROPPED    packets whose entry is void are dropped
  *   -DNO_TTL          the TTL is not part of the key
- *   -DTELL_UNCHECKED  the receiver tells the key that it remembers for a flow, without looking whether it still is the flow's
- *   -DTELL_OLD        it looks, but tells keys that are about to be given away, too
+ *   -DNO_OWNER        the receiver tells the key that it remembers for a flow without looking whose it is
  *   -DNO_WAIT         keys are given as soon as the maps are new
  *   -DREMOVE_AT_ONCE  programs are removed while a sender may still use keys
  *   -DKEEP_KEY        an entry that is learned again keeps the key of the former one
  *   -DHEAR_ANY        the sender takes a key from a Node that is not the one to which its entry leads
  *   -DANY_SENDER      OTHER_SENDER, without a look at the packet's source
  *
- * Times are in ticks of one clock for all Nodes. Whether entries are valid, and since which generation, is modelled in
- * coherency.pml; here they become void and valid again at any time.
+ * Times are in ticks of one clock for all Nodes. Whether entries are valid, and since which generation, is the subject of
+ * coherency.pml; here they become void, and valid again, at any time. Giving and telling a key are one step each; take.pml
+ * is about CPUs that do both at once.
  */
 
-#if defined(LATE) || defined(OTHER_SENDER) || defined(ANY_SENDER)
-#define LIFE 2 /* of a packet in the network, from the program that sends it to the one that has dealt with it */
+#if defined(NO_WAIT) || defined(REMOVE_AT_ONCE)
+#define MAPS_LOST
+#endif
+#if defined(KEEP_KEY) || defined(HEAR_ANY)
+#define MOVES
+#endif
+#ifdef ANY_SENDER
+#define OTHER_SENDER
+#endif
+#if defined(MAPS_LOST) || defined(MOVES) || defined(OTHER_SENDER)
+#define ONE_TTL
+#endif
+
+#if defined(LATE) || defined(OTHER_SENDER)
+#define LIFE 2 /* of a packet, from when its program begins to when the other Node's program has dealt with it */
 #else
 #define LIFE 1
 #endif
@@ -45,60 +57,46 @@
 #elif defined(SHORT_REST)
 #define REST 3
 #else
-#define REST 4 /* of a key that was told, before it is given to another flow: USE + 2 * LIFE */
-#endif
-#define STALL (REST / 2) /* for how long a CPU may stand still while it tells a key */
-
-#if defined(NO_WAIT) || defined(REMOVE_AT_ONCE)
-#define MAPS_LOST
-#endif
-#if defined(KEEP_KEY) || defined(HEAR_ANY)
-#define MOVES
-#endif
-#if defined(ANY_SENDER)
-#define OTHER_SENDER
+#define REST 4 /* of a key after it was told: USE + 2 * LIFE */
 #endif
 
-#ifdef MOVES
-#define RECEIVERS 2
-#else
-#define RECEIVERS 1
-#endif
 #define FLOWS 2
+#define NOBODY FLOWS
 #ifdef OTHER_SENDER
 #define SENDER(f) (f)
 #else
 #define SENDER(f) 0
 #endif
-#define NOBODY FLOWS
+#ifdef MOVES
+#define RECEIVERS 2
+#define NET 1
+#else
+#define RECEIVERS 1
 #define NET 2 /* packets in the network at the same time */
+#endif
 
-/* The receiver. Each has a single key: what could go wrong with one of several keys goes wrong with it. */
-typedef slot_type {
+/* A receiver. Each has a single key: what can go wrong with one of several keys goes wrong with it. */
+typedef receiver_type {
+	/* The slot. */
 	byte flow = NOBODY;
 	bit ttl;
-	bool valid;
-	byte age = REST /* since it was told or allocated */
+	byte age = REST; /* since the key was told or given */
+	/* Of each flow. */
+	bool valid[FLOWS]; /* the ingress entry */
+	bool has[FLOWS]	   /* the entry of the reverse flow remembers the key */
 };
-slot_type slot[RECEIVERS];
-typedef memory_type {
-	bool has[FLOWS];     /* the entry of the reverse flow remembers the key ... */
-	bool telling[FLOWS]; /* ... and a packet is about to tell it */
-	byte stall[FLOWS]
-};
-memory_type memory[RECEIVERS];
+receiver_type at[RECEIVERS];
 bool giving = true, attached = true;
 byte wait; /* until new maps give keys */
 
-/* The sender or senders. */
+/* The sender's egress entries. */
 typedef entry_type {
 	bool valid = true;
-	byte node;  /* to which the entry leads */
+	byte node; /* to which the entry leads */
 	bool key;
-	byte from;  /* who told the key: seen by the properties only */
 	bit ttl;
-	byte left;  /* ticks for which the key may be used */
-	bool lost   /* the receiver has lost its maps since it told the key */
+	byte left; /* ticks for which the key may be used */
+	bool lost  /* the receiver has lost its maps since it told the key */
 };
 entry_type entry[FLOWS];
 
@@ -107,22 +105,22 @@ mtype = { NONE, TELLING, REWRITTEN };
 typedef packet_type {
 	mtype kind = NONE;
 	byte flow;
-	byte node; /* the receiver: of keys, not of this packet */
+	byte node; /* the receiver: the one of keys, not of this packet */
 	bit ttl;
 	byte life;
 	bool lost
 };
 packet_type net[NET];
 
-bit ttl[FLOWS];	   /* of the Pod's packets */
-byte home[FLOWS];  /* where the flow's other Pod is */
+bit ttl[FLOWS];	  /* of the Pod's packets */
+byte home[FLOWS]; /* the receiver that has the other Pod */
+
+#define ROOM (net[0].kind == NONE || net[NET - 1].kind == NONE)
+#define LESS(a) (a > 0 -> a - 1 : 0)
 
 inline send(what, whose, to, hops, gone)
 {
-	if
-	:: net[0].kind == NONE -> i = 0
-	:: else -> i = 1
-	fi;
+	i = (net[0].kind == NONE -> 0 : NET - 1);
 	net[i].kind = what;
 	net[i].flow = whose;
 	net[i].node = to;
@@ -130,8 +128,6 @@ inline send(what, whose, to, hops, gone)
 	net[i].life = LIFE;
 	net[i].lost = gone
 }
-
-#define ROOM (net[0].kind == NONE || net[1].kind == NONE)
 
 inline clear(n)
 {
@@ -143,27 +139,19 @@ inline clear(n)
 	net[n].lost = false
 }
 
-inline forget(f)
+inline forget(n)
 {
-	entry[f].key = false;
-	entry[f].from = 0;
-	entry[f].ttl = 0;
-	entry[f].left = 0;
-	entry[f].lost = false
+	entry[n].key = false;
+	entry[n].ttl = 0;
+	entry[n].left = 0;
+	entry[n].lost = false
 }
 
+#define UNUSED (at[r].flow == NOBODY || at[r].age >= REST)
 #ifdef VOID_IS_FREE
-#define FREE(r) (slot[r].flow == NOBODY || slot[r].age >= REST || !slot[r].valid)
+#define RESTED (UNUSED || !at[r].valid[at[r].flow])
 #else
-#define FREE(r) (slot[r].flow == NOBODY || slot[r].age >= REST)
-#endif
-
-#if defined(TELL_UNCHECKED)
-#define MAY_TELL(r, f) true
-#elif defined(TELL_OLD)
-#define MAY_TELL(r, f) (slot[r].flow == f && slot[r].valid)
-#else
-#define MAY_TELL(r, f) (slot[r].flow == f && slot[r].valid && slot[r].age < REST / 2)
+#define RESTED UNUSED
 #endif
 
 #ifdef OWN_LEASE
@@ -172,13 +160,25 @@ inline forget(f)
 #define USABLE USE
 #endif
 
-#ifdef ANY_SENDER
-#define OWNER(r, f) true
+#ifdef NO_TTL
+#define SAME_TTL true
 #else
-#define OWNER(r, f) (SENDER(slot[r].flow) == SENDER(f))
+#define SAME_TTL (entry[f].ttl == ttl[f])
 #endif
 
-/* A packet reaches the sender that is to hear of a key. It must be a hit: only its entries' Node may tell. */
+#ifdef ANY_SENDER
+#define OWNER true
+#else
+#define OWNER (SENDER(at[r].flow) == SENDER(f))
+#endif
+
+#ifdef OTHER_SENDER
+#define MAY_BE_LOST true
+#else
+#define MAY_BE_LOST net[n].lost
+#endif
+
+/* A telling reaches the sender. It must be a hit, of entries that lead to the Node that it comes from. */
 inline hear(n)
 {
 	f = net[n].flow;
@@ -189,7 +189,6 @@ inline hear(n)
 	:: entry[f].valid && entry[f].node == net[n].node ->
 #endif
 		entry[f].key = true;
-		entry[f].from = net[n].node;
 		entry[f].ttl = net[n].ttl;
 		entry[f].left = USABLE;
 		entry[f].lost = net[n].lost
@@ -197,33 +196,21 @@ inline hear(n)
 	fi
 }
 
-/* A rewritten packet reaches a receiver: it must not be restored to what it was not, nor be lost for anything but the loss
- * of maps. */
+/* A rewritten packet reaches the receiver: it becomes what it was, and is lost only if the maps were. */
 inline restore(n)
 {
 	f = net[n].flow;
 	r = net[n].node;
 	assert(attached);
 	if
-	:: slot[r].flow == NOBODY -> assert(net[n].lost)
-	:: slot[r].flow != NOBODY && !OWNER(r, f) ->
-		/* Dropped. */
-#if !defined(OTHER_SENDER)
-		assert(net[n].lost)
-#else
-		skip
-#endif
-	:: slot[r].flow != NOBODY && OWNER(r, f) ->
-		assert(slot[r].flow == f && slot[r].ttl == net[n].ttl);
-		if
-		:: slot[r].valid && giving /* into the Pod */
-		:: !(slot[r].valid && giving) ->
-			/* To Open vSwitch. The key is in use, so it does not rest yet. */
+	:: at[r].flow == NOBODY -> assert(MAY_BE_LOST)
+	:: at[r].flow != NOBODY && (!OWNER || at[r].age >= REST) -> assert(MAY_BE_LOST)
+	:: else ->
+		assert(at[r].flow == f && at[r].ttl == net[n].ttl);
 #ifdef VOID_DROPPED
-			assert(false);
+		assert(at[r].valid[f] && giving);
 #endif
-			slot[r].age = 0
-		fi
+		skip /* into the Pod if the entry is valid, else to Open vSwitch */
 	fi
 }
 
@@ -236,14 +223,11 @@ inline restore(n)
 /* The receiver's maps are lost. Keys that it has told are unknown from now on. */
 inline lose()
 {
-	slot[0].flow = NOBODY;
-	slot[0].ttl = 0;
-	slot[0].valid = false;
-	slot[0].age = REST;
+	at[0].flow = NOBODY;
+	at[0].age = REST;
 	for (f : 0 .. FLOWS - 1) {
-		memory[0].has[f] = false;
-		memory[0].telling[f] = false;
-		memory[0].stall[f] = 0;
+		at[0].valid[f] = false;
+		at[0].has[f] = false;
 		entry[f].lost = entry[f].key
 	}
 	for (i : 0 .. NET - 1) {
@@ -252,54 +236,51 @@ inline lose()
 	wait = FIRST_KEY
 }
 
-#define OLDER(a) (a < REST -> a + 1 : REST)
-#define LESS(a) (a > 0 -> a - 1 : 0)
+/* A packet that has reached its age is gone before the clock advances. */
+#define ALIVE(n) (net[n].kind == NONE || net[n].life > 0)
 
-/* A packet that has reached its age is gone before the clock advances; so is a CPU that has stood still for so long. */
-#define LIVES(n) (net[n].kind == NONE || net[n].life > 0)
-#define MOVES_ON(r) (memory[r].stall[0] < STALL && memory[r].stall[1] < STALL)
+#ifdef NO_OWNER
+#define IS_ITS_KEY true
+#else
+#define IS_ITS_KEY (at[r].flow == f)
+#endif
 
 active proctype all()
 {
 	byte f, r, i;
 
 	do
-	/* A receiver gives a key to a flow whose entry is valid. It knows the TTL of one of its packets. */
+	/* A flow whose entry is valid gets the key if it is not in use. The receiver knows the TTL of one of its packets. */
 	:: atomic {
 		select (f : 0 .. FLOWS - 1);
 		r = home[f];
 		if
-		:: attached && giving && wait == 0 && FREE(r) ->
-			slot[r].flow = f;
+		:: attached && giving && wait == 0 && at[r].valid[f] && RESTED ->
+			at[r].flow = f;
+#ifndef ONE_TTL
 			if
-			:: slot[r].ttl = 0
-			:: slot[r].ttl = 1
+			:: at[r].ttl = 0
+			:: at[r].ttl = 1
 			fi;
-			slot[r].valid = true;
-			slot[r].age = 0;
-			memory[r].has[f] = true
+#endif
+			at[r].age = 0;
+			at[r].has[f] = true
 		:: else
 		fi
 	   }
-	/* It tells a key in two steps: looking, and sending. Another CPU may do anything in between. */
-	:: atomic {
-		select (f : 0 .. FLOWS - 1);
-		select (r : 0 .. RECEIVERS - 1);
-		if
-		:: attached && giving && memory[r].has[f] && MAY_TELL(r, f) -> memory[r].telling[f] = true
-		:: else
-		fi
-	   }
+	/* The receiver tells the key of a flow. */
 	:: atomic {
 		ROOM;
 		select (f : 0 .. FLOWS - 1);
 		select (r : 0 .. RECEIVERS - 1);
 		if
-		:: memory[r].telling[f] ->
-			slot[r].age = 0;
-			send(TELLING, f, r, slot[r].ttl, false);
-			memory[r].telling[f] = false;
-			memory[r].stall[f] = 0
+		:: attached && giving && at[r].has[f] ->
+			if
+			:: IS_ITS_KEY ->
+				at[r].age = 0;
+				send(TELLING, f, r, at[r].ttl, false)
+			:: else -> at[r].has[f] = false
+			fi
 		:: else
 		fi
 	   }
@@ -308,23 +289,18 @@ active proctype all()
 		ROOM;
 		select (f : 0 .. FLOWS - 1);
 		if
-#ifdef NO_TTL
-		:: entry[f].valid && entry[f].key && entry[f].left > 0 ->
-#else
-		:: entry[f].valid && entry[f].key && entry[f].left > 0 && entry[f].ttl == ttl[f] ->
-#endif
+		:: entry[f].valid && entry[f].key && entry[f].left > 0 && SAME_TTL ->
 			send(REWRITTEN, f, entry[f].node, ttl[f], entry[f].lost)
 		:: else
 		fi
 	   }
-	/* The network delivers a packet, in any order, or loses it; a packet that stays is a duplicate. */
+	/* The network delivers a packet, in any order, or loses it. One that stays there is a duplicate. */
 	:: atomic {
 		select (i : 0 .. NET - 1);
 		if
 		:: net[i].kind == TELLING -> hear(i)
 		:: net[i].kind == REWRITTEN -> restore(i)
-		:: net[i].kind != NONE
-		:: net[i].kind == NONE
+		:: true
 		fi;
 		if
 		:: clear(i)
@@ -333,7 +309,7 @@ active proctype all()
 	   }
 	/* Time. */
 	:: atomic {
-		LIVES(0) && LIVES(1) && MOVES_ON(0) && MOVES_ON(RECEIVERS - 1) ->
+		ALIVE(0) && ALIVE(NET - 1) ->
 		for (i : 0 .. NET - 1) {
 			net[i].life = LESS(net[i].life)
 		}
@@ -345,32 +321,22 @@ active proctype all()
 			fi
 		}
 		for (r : 0 .. RECEIVERS - 1) {
-			slot[r].age = OLDER(slot[r].age);
-			for (f : 0 .. FLOWS - 1) {
-				if
-				:: memory[r].telling[f] -> memory[r].stall[f]++
-				:: else
-				fi
-			}
+			at[r].age = (at[r].age < REST -> at[r].age + 1 : REST)
 		}
 		wait = LESS(wait)
 	   }
-	/* The receiver's entry becomes void. If it is learned again, the flow keeps its key. */
+	/* The receiver's entry becomes void, or is learned again. */
 	:: atomic {
-		select (r : 0 .. RECEIVERS - 1);
-		if
-		:: slot[r].valid -> slot[r].valid = false
-		:: slot[r].flow != NOBODY && !slot[r].valid && attached && slot[r].age < REST / 2 ->
-			slot[r].valid = (home[slot[r].flow] == r)
-		:: else
-		fi
+		select (f : 0 .. FLOWS - 1);
+		r = home[f];
+		at[r].valid[f] = !at[r].valid[f]
 	   }
-	/* The sender's entry becomes void, is lost, or is learned again: by the way that Open vSwitch takes now. */
+	/* The sender's entry becomes void, or is learned again: it leads to where Open vSwitch sends packets now. */
 	:: atomic {
 		select (f : 0 .. FLOWS - 1);
 		if
 		:: entry[f].valid -> entry[f].valid = false
-		:: !entry[f].valid ->
+		:: else ->
 			entry[f].valid = true;
 			entry[f].node = home[f];
 #ifndef KEEP_KEY
@@ -388,33 +354,32 @@ active proctype all()
 		fi
 	   }
 #endif
-#ifndef MOVES
+#ifndef ONE_TTL
 	/* The Pod's packets get another TTL. */
 	:: atomic {
 		select (f : 0 .. FLOWS - 1);
 		ttl[f] = 1 - ttl[f]
 	   }
-	/* The receiver's mode is no longer enforce, or its tunnel no longer rewrite; and back. */
-	:: giving = !giving
 #endif
 #ifdef MAPS_LOST
+	/* The receiver gives and tells no keys any more (another mode, oncache.tunnel is encap), or does so again. */
+	:: giving = !giving
 	/* The maps are lost, and new ones are there at once. */
 	:: atomic {
-		attached && giving ->
+		attached;
 		lose()
 	   }
 	/* The programs are removed when no key can be in use, and attached again with new maps. */
 	:: atomic {
 #ifdef REMOVE_AT_ONCE
-		attached && !giving ->
+		attached && !giving;
 #else
-		attached && !giving && (slot[0].flow == NOBODY || slot[0].age >= REST) && !memory[0].telling[0] &&
-			!memory[0].telling[1] ->
+		attached && !giving && wait == 0 && (at[0].flow == NOBODY || at[0].age >= REST);
 #endif
 		attached = false
 	   }
 	:: atomic {
-		!attached ->
+		!attached;
 		attached = true;
 		lose()
 	   }
@@ -422,6 +387,7 @@ active proctype all()
 #ifdef MOVES
 	/* The Pod network of flow 0 becomes another Node's. The sender's generations advance in the same instant. */
 	:: atomic {
+		at[home[0]].valid[0] = false;
 		home[0] = 1 - home[0];
 		entry[0].valid = false
 	   }
