@@ -238,7 +238,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (rewrites) {
 		vni = told(skb, c, f);
 		key = vni ? 0 : usable(skb, &p, f, node, wire_hash(&p, &to, ipv6), p.ttl - !gateway, ipv6);
-		if (key) {
+		if (likely(key) && !may_be_divided(skb, ipv6)) {
 			if (!rewrite(skb, c, node, &p, key, ipv6))
 				return ONC_DROPPED;
 			f->packets++;
@@ -335,6 +335,8 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (!other && fresh.to.port)
 		expect(&back);
 	own = own_egress(&p, &fresh.to, &same);
+	if (rewrites && own)
+		forget_old_key(own);
 	if (own && !opens_or_ends(&p) && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
 		tell_passed(&p, &fresh.v);
 		return ONC_RENEWED;

@@ -216,7 +216,6 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	struct packet p;
 	struct outer o;
 	bool ce = false;
-	void *eth;
 
 	reason = known_rewritten(skb, c, &p, &o, &r, ipv6);
 	if (unlikely(reason))
@@ -240,14 +239,10 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
 	see(&f->seen, &p, skb->len - L2_LEN);
-	if (!readdress_back(skb, &p, r, r->ttl - 1, ipv6))
+	if (!readdress_back(skb, &p, macs, r, r->ttl - 1, ipv6))
 		return ONC_DROPPED;
 	if (unlikely(to.port) && !translate(skb, L2_LEN, &p, &to, true, ipv6))
 		return ONC_DROPPED;
-	eth = start(skb);
-	if (eth + L2_LEN > end(skb))
-		return ONC_DROPPED;
-	copy(eth, macs, sizeof(macs));
 	f->packets++;
 	f->bytes += skb->len;
 	redirect(skb, &target);

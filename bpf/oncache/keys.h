@@ -225,6 +225,14 @@ static __noinline int forget_key(struct __sk_buff *skb)
  * given one. */
 #define EXCHANGE_DUE bpf_htonl(1)
 
+/* forget_old_key: no packet has used the entry since its lease has ended, so a key that was heard may have ended long ago. Its
+ * time would seem to lie in the future some days later. */
+static __always_inline void forget_old_key(struct onc_egress *own)
+{
+	if ((__s64)(own->v.lease - bpf_jiffies64()) < 0)
+		*(volatile __u64 *)&own->keys.heard = 0;
+}
+
 /* is_due: the hit of the entry is one at which its flow is given a key. */
 static __always_inline bool is_due(const struct onc_ingress *f)
 {
@@ -255,22 +263,22 @@ static __always_inline void give_key(const struct onc_control *c, const struct p
 	}
 }
 
+/* heard_tag is the tag of a key for the flow with this hash, whose packets have this TTL. */
+static __always_inline __u32 heard_tag(__u32 hash, __u8 ttl)
+{
+	return hash >> 8 ^ ttl;
+}
+
 /* hear_key keeps the key that was told with a packet of the flow in with the entry of the other direction. */
 static __always_inline void hear_key(const struct onc_control *c, const struct packet *in, __u32 vni,
 				     struct onc_egress *out)
 {
-	union {
-		struct onc_heard heard;
-		__u64 word;
-	} u = {};
+	__u64 until = key_time(bpf_jiffies64() + c->key_life) & 0xffffff;
 	struct packet wire = {};
 
 	reverse(in, &wire);
-	u.heard.tag = flow_hash(&wire);
-	u.heard.key = vni >> 16;
-	u.heard.ttl = vni >> 8;
-	out->keys.until = key_time(bpf_jiffies64() + c->key_life);
-	*(volatile __u64 *)&out->keys.heard = u.word;
+	*(volatile __u64 *)&out->keys.heard =
+		(__u64)(vni >> 16) << 48 | until << 24 | heard_tag(flow_hash(&wire), vni >> 8);
 }
 
 /* ends_of finds the entries of the connection of p, which is as the Pod receives it: that of the Pod's answers, and from

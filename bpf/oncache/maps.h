@@ -14,6 +14,11 @@
  * verifier removes what it is not set for. */
 const volatile bool rewrites = false;
 
+/* Where struct sk_buff of the running kernel has ip_summed: the byte, and the position in it. 0: the kernel does not
+ * say, or has no way to read it (summed.h). Set by the agent, too. */
+const volatile __u32 summed_at = 0;
+const volatile __u32 summed_shift = 0;
+
 #ifndef BPF_F_MMAPABLE
 #define BPF_F_MMAPABLE 1024
 #endif

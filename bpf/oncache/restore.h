@@ -78,11 +78,11 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	return ONC_OK;
 }
 
-static __always_inline bool readdress_back(struct __sk_buff *skb, const struct packet *p, const struct onc_restore *r,
-					   __u8 ttl, bool ipv6)
+static __always_inline bool readdress_back(struct __sk_buff *skb, const struct packet *p, const void *macs,
+					   const struct onc_restore *r, __u8 ttl, bool ipv6)
 {
-	return ipv6 ? readdress(skb, p->udp, r->key6.saddr, *(const __be32 *)&r->key6.sport, ttl, true)
-		    : readdress(skb, p->udp, &r->key4.saddr, *(const __be32 *)&r->key4.sport, ttl, false);
+	return ipv6 ? readdress(skb, p->udp, macs, r->key6.saddr, *(const word4 *)&r->key6.sport, ttl, true)
+		    : readdress(skb, p->udp, macs, &r->key4.saddr, *(const word4 *)&r->key4.sport, ttl, false);
 }
 
 /* sum_of adds up a number of 16-bit words. */
@@ -170,7 +170,7 @@ static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, b
 	/* GRO has merged so many segments that the tunnel's headers have no room. */
 	if (skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff)
 		return ONC_DROPPED;
-	if (!readdress_back(skb, &p, r, r->ttl, ipv6) || grow(skb, ipv6) || !wrap(skb, c, &eth, r, ecn, port, ipv6))
+	if (!readdress_back(skb, &p, NULL, r, r->ttl, ipv6) || grow(skb, ipv6) || !wrap(skb, c, &eth, r, ecn, port, ipv6))
 		return ONC_DROPPED;
 	count(ONC_INGRESS, ONC_RESTORED);
 	return ONC_RESTORED;

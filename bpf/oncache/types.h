@@ -73,23 +73,18 @@ struct onc_translation4 {
 	__be32 addr;
 };
 
-/* A key that the peer has told: with it, packets of the flow may be rewritten. Programs read and write it as one word.
- * The tag is the hash of the flow for which the key was told: meanwhile the LRU map may have given the element to
- * another one. */
-struct onc_heard {
-	__u32 tag;
-	__u16 key; /* 0: none */
-	__u8 ttl;  /* TTL or hop limit of the flow's packets behind Open vSwitch */
-	__u8 pad;
-};
-
 /* The keys of an egress entry (keys.h): the one of this direction, and the one of the other direction, which the peer
- * is told. Times are in units of 64 jiffies, so that they last: an entry may be idle for months. */
+ * is told. Times are in units of 64 jiffies.
+ *
+ * heard is a key that the peer has told: with it, packets of the flow may be rewritten. It is one word, so that programs
+ * read and write it at once: bits 48-63 are the key (0: none), bits 24-47 when its use ends, bits 0-23 a tag. The tag
+ * depends on the flow for which the key was told, because the LRU map may have given the element to another one
+ * meanwhile, and on the TTL or hop limit of the flow's packets behind Open vSwitch. */
 struct onc_keys {
-	struct onc_heard heard;
-	__u32 until;   /* when the use of the heard key ends */
+	__u64 heard;
 	__u16 tell;    /* the other key; 0: none */
 	__u16 told_at; /* when it was last told */
+	__u32 pad;
 };
 
 /* egress_flows6: key is the 5-tuple as the Pod sends it. The header to prepend is the Node's. */

@@ -120,5 +120,6 @@ func keyTime(jiffies uint64) uint32 { return uint32(jiffies >> 6) }
 
 // rewritten reports whether packets of an egress entry's flow are rewritten at present.
 func rewritten(now moment, k *object.BpfOncKeys) bool {
-	return k.Heard.Key != 0 && int32(k.Until-keyTime(now.jiffies)) > 0
+	key, until := k.Heard>>48, uint32(k.Heard>>24)
+	return key != 0 && int32((until-keyTime(now.jiffies))<<8) > 0
 }

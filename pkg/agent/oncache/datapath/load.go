@@ -80,6 +80,10 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := spec.Variables[object.BpfVarRewrites].Set(opts.Rewrite); err != nil {
 		return nil, fmt.Errorf("set %s: %w", object.BpfVarRewrites, err)
 	}
+	if err := object.FindSummed(spec); err != nil {
+		return nil, err
+	}
+	defer btf.FlushKernelSpec()
 	layout := layoutOf(spec)
 	maps := filepath.Join(opts.PinPath, layout, "maps")
 	_, statErr := os.Stat(filepath.Join(maps, object.BpfMapControl))

@@ -124,6 +124,7 @@ func (in *Inside) loadPrograms(t testing.TB, path string, rewrite bool) {
 	spec, err := ebpf.LoadCollectionSpec(path)
 	require.NoError(t, err)
 	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(rewrite))
+	require.NoError(t, object.FindSummed(spec))
 	present := map[string]*ebpf.Map{}
 	eachField(&in.Maps, func(name string, m **ebpf.Map) {
 		present[name] = *m

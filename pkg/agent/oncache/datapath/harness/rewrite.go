@@ -85,6 +85,11 @@ func (w *World) ChangeKeys(change func(*object.BpfOncKeys)) {
 	changeAll[object.BpfOncFlow6](w.T, w.Maps.EgressFlows6, func(e *object.BpfOncEgress) { change(&e.Keys) })
 }
 
+// Heard is a key as the entry of the flow with this hash has it, for packets with a TTL, until a time in units of 64 jiffies.
+func Heard(key uint16, until uint64, hash uint32, ttl uint8) uint64 {
+	return uint64(key)<<48 | until&0xffffff<<24 | uint64(hash>>8^uint32(ttl))
+}
+
 // GiveByHand gives a key to the flow of a packet from the peer, as former programs may have.
 func (w *World) GiveByHand(in Packet, key uint16) {
 	r := w.RestoreAt(key)

@@ -48,13 +48,11 @@ func (w *fuzzWorld) heard(t *testing.T, k *oracle.Heard) object.BpfOncKeys {
 	if k == nil {
 		return object.BpfOncKeys{}
 	}
-	out := object.BpfOncKeys{Heard: object.BpfOncHeard{Tag: harness.Hash(harness.FiveTuple(k.Flow)), Key: k.Key, Ttl: k.TTL}}
-	if now := uint32(w.Jiffies(t) >> 6); k.Alive {
-		out.Until = now + fuzzKeyLife>>6
-	} else {
-		out.Until = now
+	until := w.Jiffies(t) >> 6
+	if k.Alive {
+		until += fuzzKeyLife >> 6
 	}
-	return out
+	return object.BpfOncKeys{Heard: harness.Heard(k.Key, until, harness.Hash(harness.FiveTuple(k.Flow)), k.TTL)}
 }
 
 // give puts a key into the map, in place of the one of the last case.

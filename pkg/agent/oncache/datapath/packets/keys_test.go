@@ -123,10 +123,11 @@ func TestHeardKeyEnds(t *testing.T) {
 	out, in := w.FromPod(), w.ToPod()
 	w.Hear(out, in, 4567)
 	life := w.Control().KeyLife
-	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Until -= life >> 6 })
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Heard -= uint64(life>>6) << 24 })
 	r := w.Egress(0, out.Bytes(t))
 	require.Equal(t, "hit", r.Reason)
 	w.RequireEncapsulated(t, out, r.Packet)
+	w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard, "it does not come back when times repeat") })
 }
 
 // TestKeyIsReusedAfterTwoLives: until then it belongs to its flow, whatever becomes of that.

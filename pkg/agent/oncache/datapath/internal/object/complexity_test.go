@@ -85,6 +85,7 @@ func measureComplexity(t *testing.T, kernel string, rewrite bool) []complexity {
 	spec, err := object.LoadBpf()
 	require.NoError(t, err)
 	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(rewrite))
+	require.NoError(t, object.FindSummed(spec))
 	collection, err := ebpf.NewCollection(spec)
 	harness.RequireVerified(t, err)
 	defer collection.Close()

@@ -104,14 +104,6 @@ type BpfOncFlow6 struct {
 	Pad   [3]uint8
 }
 
-type BpfOncHeard struct {
-	_   structs.HostLayout
-	Tag uint32
-	Key uint16
-	Ttl uint8
-	Pad uint8
-}
-
 type BpfOncIngress struct {
 	_       structs.HostLayout
 	V       BpfOncValidity
@@ -137,10 +129,10 @@ type BpfOncIngress4 struct {
 
 type BpfOncKeys struct {
 	_      structs.HostLayout
-	Heard  BpfOncHeard
-	Until  uint32
+	Heard  uint64
 	Tell   uint16
 	ToldAt uint16
+	Pad    uint32
 }
 
 type BpfOncLimit struct {
@@ -352,6 +344,8 @@ const (
 	BpfVarOncReasonType              = "onc_reason_type"
 	BpfVarOncRetiredType             = "onc_retired_type"
 	BpfVarRewrites                   = "rewrites"
+	BpfVarSummedAt                   = "summed_at"
+	BpfVarSummedShift                = "summed_shift"
 )
 
 // LoadBpf returns the embedded CollectionSpec for Bpf.
@@ -441,6 +435,8 @@ type BpfVariableSpecs struct {
 	OncReasonType  *ebpf.VariableSpec `ebpf:"onc_reason_type"`
 	OncRetiredType *ebpf.VariableSpec `ebpf:"onc_retired_type"`
 	Rewrites       *ebpf.VariableSpec `ebpf:"rewrites"`
+	SummedAt       *ebpf.VariableSpec `ebpf:"summed_at"`
+	SummedShift    *ebpf.VariableSpec `ebpf:"summed_shift"`
 }
 
 // BpfObjects contains all objects after they have been loaded into the kernel.
@@ -519,6 +515,8 @@ type BpfVariables struct {
 	OncReasonType  *ebpf.Variable `ebpf:"onc_reason_type"`
 	OncRetiredType *ebpf.Variable `ebpf:"onc_retired_type"`
 	Rewrites       *ebpf.Variable `ebpf:"rewrites"`
+	SummedAt       *ebpf.Variable `ebpf:"summed_at"`
+	SummedShift    *ebpf.Variable `ebpf:"summed_shift"`
 }
 
 // BpfPrograms contains all programs after they have been loaded into the kernel.
