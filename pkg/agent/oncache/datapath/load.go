@@ -83,7 +83,6 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := object.FindSummed(spec); err != nil {
 		return nil, err
 	}
-	defer btf.FlushKernelSpec()
 	layout := layoutOf(spec)
 	maps := filepath.Join(opts.PinPath, layout, "maps")
 	_, statErr := os.Stat(filepath.Join(maps, object.BpfMapControl))
