@@ -42,11 +42,11 @@ static __always_inline void redirect(struct __sk_buff *skb, const struct target 
 	bpf_redirect_peer(target->ifindex, 0);
 }
 
-/* ingress_condition: may this packet use entry f? On ONC_OK *target is the interface, macs are the MACs for the
+/* ingress_condition: may this packet use entry f? r is what it was if it is rewritten, else NULL. On ONC_OK *target is the interface, macs are the MACs for the
  * packet's Ethernet header, *ce is whether to mark congestion, and *to is the source's translation. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
-							 struct onc_ingress *f, struct target *target, __u32 *macs,
+							 const struct onc_restore *r, struct onc_ingress *f, struct target *target, __u32 *macs,
 							 bool *ce, struct onc_translation *to, bool ipv6)
 {
 	struct onc_endpoint *ep;
@@ -67,13 +67,13 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 		return reason;
 	if (!is_source(o, node))
 		return because(ONC_OUTER_SOURCE);
-	if (!merge_ecn(o->tos, p->tos, ce))
+	if (!r && !merge_ecn(o->tos, p->tos, ce))
 		return because(ONC_ECN);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
 	if (unlikely(target->gateway) && !same_sender(skb, o, f->macs))
 		return because(ONC_SPOOF);
 	read_translation(&f->to, to, ipv6);
-	if (unlikely(!belongs(&f->v, p)))
+	if (unlikely(r ? *(const volatile __u32 *)&f->v.tag != r->tag : !belongs(&f->v, p)))
 		return because(ONC_NO_ENTRY);
 	/* The kernel could not segment a super-packet for the Pod later, because it would still look like a tunnel
 	 * packet. */
@@ -185,7 +185,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	if (unlikely(opens_or_ends(&p)))
 		return because(ONC_END);
 	f = ingress_of(&p, ipv6);
-	reason = ingress_condition(skb, c, &p, o, f, &target, macs, &ce, &to, ipv6);
+	reason = ingress_condition(skb, c, &p, o, NULL, f, &target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f))
 		return reason;
 	see(&f->seen, &p, skb->len - o->len);
@@ -222,14 +222,8 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 		return reason;
 	if (unlikely(opens_or_ends(&p) || c->mode != MODE_ENFORCE))
 		return because(ONC_RESTORED);
-	if (ipv6) {
-		p.key6 = r->key6;
-		f = bpf_map_lookup_elem(&ingress_flows6, &r->key6);
-	} else {
-		p.key4 = r->key4;
-		f = bpf_map_lookup_elem(&ingress_flows4, &r->key4);
-	}
-	reason = ingress_condition(skb, c, &p, &o, f, &target, macs, &ce, &to, ipv6);
+	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : bpf_map_lookup_elem(&ingress_flows4, &r->key4);
+	reason = ingress_condition(skb, c, &p, &o, r, f, &target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f)) {
 		/* The same packet is about to be looked at again. */
 		if (f && reason == ONC_LEASE)
@@ -239,9 +233,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
 	see(&f->seen, &p, skb->len - L2_LEN);
-	if (!readdress_back(skb, &p, macs, r, r->ttl - 1, ipv6))
-		return ONC_DROPPED;
-	if (unlikely(to.port) && !translate(skb, L2_LEN, &p, &to, true, ipv6))
+	if (!readdress_back(skb, &p, macs, r, unlikely(to.port) ? &to : NULL, r->ttl - 1, ipv6))
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
@@ -280,10 +272,9 @@ static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, con
 	__be16 inner;
 
 	pull(skb, (ipv6 ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
-	reason = outer_condition(skb, c, ipv6, &o);
+	reason = outer_condition(skb, c, ipv6, &o, &inner);
 	if (reason)
 		return reason;
-	inner = ether_type((void *)(long)skb->data + (ipv6 ? OUTER6_LEN : OUTER4_LEN));
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
 	if (inner == ether_type_of(false)) {

@@ -94,6 +94,7 @@ static __always_inline bool take(struct onc_restore *r, const struct onc_control
 	r->ttl = p->ttl;
 	r->ipv6 = p->ipv6;
 	r->key6 = p->key6;
+	r->tag = flow_hash(p);
 	__builtin_memcpy(r->owner, owner, sizeof(r->owner));
 	__sync_lock_test_and_set(&r->told, bpf_jiffies64());
 	__sync_lock_test_and_set(&r->serial, serial + 2);

@@ -78,11 +78,22 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	return ONC_OK;
 }
 
+/* readdress_back gives a rewritten packet its own addresses and ports. to is the source's translation, or NULL. */
 static __always_inline bool readdress_back(struct __sk_buff *skb, const struct packet *p, const void *macs,
-					   const struct onc_restore *r, __u8 ttl, bool ipv6)
+					   const struct onc_restore *r, const struct onc_translation *to, __u8 ttl,
+					   bool ipv6)
 {
-	return ipv6 ? readdress(skb, p->udp, macs, r->key6.saddr, *(const word4 *)&r->key6.sport, ttl, true)
-		    : readdress(skb, p->udp, macs, &r->key4.saddr, *(const word4 *)&r->key4.sport, ttl, false);
+	const __be32 *addrs = ipv6 ? r->key6.saddr : &r->key4.saddr;
+	__u32 ports = ipv6 ? *(const word4 *)&r->key6.sport : *(const word4 *)&r->key4.sport;
+	__be32 translated[8];
+
+	if (to) {
+		__builtin_memcpy(translated, to->addr, ipv6 ? 16 : 4);
+		__builtin_memcpy(&translated[ipv6 ? 4 : 1], &addrs[ipv6 ? 4 : 1], ipv6 ? 16 : 4);
+		addrs = translated;
+		ports = (ports & 0xffff0000) | to->port;
+	}
+	return readdress(skb, p->udp, macs, addrs, ports, ttl, ipv6);
 }
 
 /* sum_of adds up a number of 16-bit words. */
@@ -170,7 +181,7 @@ static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, b
 	/* GRO has merged so many segments that the tunnel's headers have no room. */
 	if (skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff)
 		return ONC_DROPPED;
-	if (!readdress_back(skb, &p, NULL, r, r->ttl, ipv6) || grow(skb, ipv6) || !wrap(skb, c, &eth, r, ecn, port, ipv6))
+	if (!readdress_back(skb, &p, NULL, r, NULL, r->ttl, ipv6) || grow(skb, ipv6) || !wrap(skb, c, &eth, r, ecn, port, ipv6))
 		return ONC_DROPPED;
 	count(ONC_INGRESS, ONC_RESTORED);
 	return ONC_RESTORED;

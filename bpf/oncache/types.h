@@ -165,6 +165,8 @@ struct onc_restore {
 		struct onc_flow4 key4; /* of the entry in ingress_flows4; the rest is 0 */
 	};
 	__be32 owner[4]; /* transport address of the Node to which the key was given; IPv4: the first word */
+	__u32 tag;	 /* of the entry */
+	__u32 pad2;
 };
 
 #define NODE_REWRITES 1 /* the Node's agent says that it understands keys, for the same port */

@@ -93,7 +93,8 @@ func Heard(key uint16, until uint64, hash uint32, ttl uint8) uint64 {
 // GiveByHand gives a key to the flow of a packet from the peer, as former programs may have.
 func (w *World) GiveByHand(in Packet, key uint16) {
 	r := w.RestoreAt(key)
-	k4, k6, six := Keys(FiveTuple{netip.AddrPortFrom(in.Src, in.SrcPort), netip.AddrPortFrom(in.Dst, in.DstPort), in.protocol()})
+	flow := FiveTuple{netip.AddrPortFrom(in.Src, in.SrcPort), netip.AddrPortFrom(in.Dst, in.DstPort), in.protocol()}
+	k4, k6, six := Keys(flow)
 	if !six {
 		k6 = object.BpfOncFlow6{Saddr: [4]uint32{k4.Saddr, k4.Daddr, uint32(k4.Sport) | uint32(k4.Dport)<<16, uint32(k4.Proto)}}
 	}
@@ -101,7 +102,7 @@ func (w *World) GiveByHand(in Packet, key uint16) {
 	if w.Family.Outer6 {
 		owner = object.Wire6(w.FromPeer().Src)
 	}
-	*r = object.BpfOncRestore{Told: w.Jiffies(w.T), Serial: 2, Ttl: in.TTL, Key6: k6, Owner: owner}
+	*r = object.BpfOncRestore{Told: w.Jiffies(w.T), Serial: 2, Ttl: in.TTL, Key6: k6, Owner: owner, Tag: Hash(flow)}
 	if six {
 		r.Ipv6 = 1
 	}

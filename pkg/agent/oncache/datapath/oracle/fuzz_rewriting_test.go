@@ -59,7 +59,7 @@ func (w *fuzzWorld) heard(t *testing.T, k *oracle.Heard) object.BpfOncKeys {
 func (w *fuzzWorld) give(t *testing.T, g *oracle.Given) {
 	*w.RestoreAt(fuzzKey) = object.BpfOncRestore{}
 	r := w.RestoreAt(g.Key)
-	*r = object.BpfOncRestore{Serial: 2, Ttl: g.TTL, Owner: object.Wire6(g.Owner)}
+	*r = object.BpfOncRestore{Serial: 2, Ttl: g.TTL, Owner: object.Wire6(g.Owner), Tag: harness.Hash(harness.FiveTuple(g.Flow))}
 	if g.Owner.Is4() {
 		r.Owner = [4]uint32{object.Wire4(g.Owner)}
 	}

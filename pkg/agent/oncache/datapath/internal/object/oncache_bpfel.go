@@ -240,6 +240,8 @@ type BpfOncRestore struct {
 	Pad    [2]uint8
 	Key6   BpfOncFlow6
 	Owner  [4]uint32
+	Tag    uint32
+	Pad2   uint32
 }
 
 type BpfOncRetired struct {
