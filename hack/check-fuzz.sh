@@ -102,21 +102,21 @@ learning: sender MAC     | local.h     | same_mac(eth->h_source, from) \&\&     
 learning: receiver MAC   | local.h     | same_mac(eth->h_dest, to)               | true
 learning: packet that is late | local.h | fresh->to.port \&\& doubtful(t)       | 0
 learning: address of a Pod | local.h   | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod(
-rewriting: key of another flow | rewrite.h | (__u32)word != hash \|\|             | 
-rewriting: TTL           | rewrite.h   | (__u8)(word >> 48) != ttl               | 0
-rewriting: life of a key | rewrite.h   | (__s32)(f->keys.until - key_time(bpf_jiffies64())) <= 0 | 0
-rewriting: DSCP          | rewrite.h   | p->tos \& ~ECN_MASK \|\| reached        | reached
+rewriting: key of another flow | rewrite.h | if (word << 40)                      | if (0)
+rewriting: TTL           | rewrite.h   | if (word << 40)                         | if ((word \& ~0xffull) << 40)
+rewriting: life of a key | rewrite.h   | (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0 | 0
+rewriting: DSCP          | rewrite.h   | unlikely(p->tos \& ~ECN_MASK) \|\| reached | reached
 rewriting: fragments     | rewrite.h   | !(ip->frag_off \& bpf_htons(IP4_DF))   | 0
 rewriting: IP version    | rewrite.h   | reached_by_ip6(node) != ipv6            | 0
 rewriting: checksum      | rewrite.h   | + change + moved                        | + change
-rewriting: UDP super-packet | rewrite.h | (skb->gso_size \&\& p->udp)             | 0
+rewriting: UDP super-packet | rewrite.h | (p->udp \&\& skb->gso_size)             | 0
 restoring: owner         | restore.h   | !owned(r, o) \|\|                       | 
 restoring: life of a key | restore.h   | !kept(r, c) \|\|                        | 
 restoring: protocol      | restore.h   | r->key4.proto != p->key4.proto          | 0
 restoring: MAC           | restore.h   | !same_mac(eth->h_dest, c->uplink_mac)   | 0
 restoring: DSCP          | rewrite.h   | ip->tos \&= ECN_MASK                    | (void)0
 restoring: TTL           | ingress.h   | r->ttl - 1, ipv6                        | r->ttl, ipv6
-restoring: SYN, FIN, RST | ingress.h   | opens_or_ends(\&p) \|\| c->mode != MODE_ENFORCE | c->mode != MODE_ENFORCE
+restoring: SYN, FIN, RST | restore.h   | !*r \|\| opens_or_ends(p)                  | !*r
 restoring: outer checksum | restore.h  | ~ip4_sum(ip)                            | ip4_sum(ip)'
 
 trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }

@@ -220,7 +220,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	reason = known_rewritten(skb, c, &p, &o, &r, ipv6);
 	if (unlikely(reason))
 		return reason;
-	if (unlikely(opens_or_ends(&p) || c->mode != MODE_ENFORCE))
+	if (unlikely(c->mode != MODE_ENFORCE))
 		return because(ONC_RESTORED);
 	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : bpf_map_lookup_elem(&ingress_flows4, &r->key4);
 	reason = ingress_condition(skb, c, &p, &o, r, f, &target, macs, &ce, &to, ipv6);

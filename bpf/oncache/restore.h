@@ -73,7 +73,9 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	if ((reason && reason != ONC_TTL) || !for_this_node(skb, c, p, ipv6))
 		return because(ONC_NOT_TUNNEL);
 	*r = read_rewritten(skb, c, p, o, ipv6);
-	if (!*r)
+	/* Nobody sends a segment that opens or ends a connection with a key. Whoever forges one need not know the
+	 * connection's addresses. */
+	if (unlikely(!*r || opens_or_ends(p)))
 		return rewrites ? because(ONC_UNKNOWN_KEY) : because(ONC_NOT_TUNNEL);
 	return ONC_OK;
 }
@@ -197,13 +199,31 @@ static __noinline int encapsulate_back6(struct __sk_buff *skb)
 	return encapsulate_back(skb, true);
 }
 
-/* encapsulate_former is for the time in which the fast path is switched off. */
+/* forget_told makes a tunnel packet one that tells no key. */
+static __always_inline void forget_told(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
+{
+	struct outer o;
+	__be16 inner;
+
+	pull(skb, ipv6 ? OUTER6_LEN : OUTER4_LEN);
+	if (!outer_condition(skb, c, ipv6, &o, &inner))
+		forget_key(skb);
+}
+
+/* encapsulate_former is for the time in which the fast path is switched off. Others still tell keys then. */
 static __always_inline void encapsulate_former(struct __sk_buff *skb, const struct onc_control *c)
 {
 	if (skb->vlan_present)
 		return;
-	if (skb->protocol == ether_type_of(false) && is_rewritten(skb, c, false))
-		encapsulate_back4(skb);
-	else if (skb->protocol == ether_type_of(true) && is_rewritten(skb, c, true))
-		encapsulate_back6(skb);
+	if (skb->protocol == ether_type_of(false)) {
+		if (is_rewritten(skb, c, false))
+			encapsulate_back4(skb);
+		else if (rewrites)
+			forget_told(skb, c, false);
+	} else if (skb->protocol == ether_type_of(true)) {
+		if (is_rewritten(skb, c, true))
+			encapsulate_back6(skb);
+		else if (rewrites)
+			forget_told(skb, c, true);
+	}
 }

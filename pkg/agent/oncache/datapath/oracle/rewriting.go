@@ -95,7 +95,7 @@ func IngressRewritten(s *State, p *Packet) (frame, encapsulated []byte, refused 
 	}
 	g := s.Given
 	if g == nil || !g.Kept || g.Owner != ip.flow.Source.Addr() || g.Key != ip.flow.Source.Port() || g.Flow.Protocol != ip.flow.Protocol ||
-		g.Flow.Source.Addr().Is6() != ip.six {
+		g.Flow.Source.Addr().Is6() != ip.six || ip.ends {
 		if s.Rewriting && s.Mode != Off {
 			return nil, nil, Unknown
 		}
@@ -118,7 +118,7 @@ func readRewritten(s *State, p *Packet) (*inner, error) {
 	}
 	ip, err := read(be16(p.Frame[12:]), p.Frame[ethernetLength:])
 	if ip == nil && err == Refused("tcp_flags") {
-		// A segment that opens or ends a connection is read, and takes the slow path; one without ACK is no segment of a peer's.
+		// A segment that opens or ends a connection is read: nobody sends one with a key. One without ACK is no segment of a peer's.
 		acknowledged := bytes.Clone(p.Frame)
 		flags := &acknowledged[ethernetLength+20+13]
 		if be16(p.Frame[12:]) == 0x86dd {
@@ -156,10 +156,7 @@ func readRewritten(s *State, p *Packet) (*inner, error) {
 
 // deliverable says why a rewritten packet with a known key takes the slow path.
 func (s *State) deliverable(p *Packet, ip *inner) error {
-	switch {
-	case ip.ends:
-		return Refused("tcp_flags")
-	case s.Mode != Enforce:
+	if s.Mode != Enforce {
 		return Refused("observed")
 	}
 	if err := s.valid(s.Given.Flow); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
@@ -215,6 +216,10 @@ func TestUnheardKeyIsRemoved(t *testing.T) {
 			r := w.Ingress(0, w.Telling(4567, 63).Wrap(t, in.Bytes(t)))
 			require.Equal(t, "stale_all", r.Reason)
 			require.Equal(t, harness.Next, r.Verdict)
+			require.Empty(t, cmp.Diff(w.FromPeer().Wrap(t, in.Bytes(t)), r.Packet))
+			w.SetMode(datapath.ModeOff)
+			r = w.Ingress(0, w.Telling(4567, 63).Wrap(t, in.Bytes(t)))
+			require.Equal(t, "off", r.Reason)
 			require.Empty(t, cmp.Diff(w.FromPeer().Wrap(t, in.Bytes(t)), r.Packet))
 		})
 	}

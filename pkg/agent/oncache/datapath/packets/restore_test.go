@@ -61,9 +61,6 @@ func TestVoidKey(t *testing.T) {
 		{name: "half not proved", change: func(w *harness.World, _ *harness.Packet) {
 			w.ChangeValidities(func(_ datapath.Direction, v *object.BpfOncValidity) { v.Proved = 1 })
 		}, reason: "not_proved", ticket: true},
-		{name: "SYN", change: func(_ *harness.World, p *harness.Packet) { p.Flags = "S" }, reason: "tcp_flags"},
-		{name: "FIN", change: func(_ *harness.World, p *harness.Packet) { p.Flags = "F" }, reason: "tcp_flags"},
-		{name: "RST", change: func(_ *harness.World, p *harness.Packet) { p.Flags = "R" }, reason: "tcp_flags"},
 		{name: "observe", change: func(w *harness.World, _ *harness.Packet) { w.SetMode(datapath.ModeObserve) }, reason: "observed"},
 		{name: "off", change: func(w *harness.World, _ *harness.Packet) { w.SetMode(datapath.ModeOff) }, reason: "off"},
 		{name: "Node gone", change: func(w *harness.World, _ *harness.Packet) { w.ClearNode(harness.PeerSlot) }, reason: "outer_source"},
@@ -120,7 +117,7 @@ func TestProbeOfARewrittenFlow(t *testing.T) {
 	})
 }
 
-// TestUnknownKey: only a packet with a key that its sender was given is restored. Others are dropped, but programs that rewrite nothing
+// TestUnknownKey: only a packet with a key that its sender was given is restored, and only if the sender would send it with one. Others are dropped, but programs that rewrite nothing
 // leave the port to whom it may belong.
 func TestUnknownKey(t *testing.T) {
 	tests := []struct {
@@ -135,6 +132,9 @@ func TestUnknownKey(t *testing.T) {
 		{name: "told two lives ago", change: func(w *harness.World, p *harness.Packet) {
 			w.RestoreAt(p.SrcPort).Told -= 2 * uint64(w.Control().KeyLife)
 		}},
+		{name: "SYN", change: func(_ *harness.World, p *harness.Packet) { p.Flags = "S" }},
+		{name: "FIN", change: func(_ *harness.World, p *harness.Packet) { p.Flags = "F" }},
+		{name: "RST", change: func(_ *harness.World, p *harness.Packet) { p.Flags = "R" }},
 		{name: "not the uplink's MAC address", change: func(_ *harness.World, p *harness.Packet) { p.DstMAC = harness.PodMAC }, reason: "not_tunnel"},
 		{name: "to another address", change: func(_ *harness.World, p *harness.Packet) { p.Dst = netip.MustParseAddr("192.168.77.99") }, reason: "not_tunnel"},
 		{name: "to another port", change: func(_ *harness.World, p *harness.Packet) { p.DstPort++ }, reason: "not_tunnel"},
