@@ -19,9 +19,10 @@ import (
 // annotateInterval is how long the agent waits after the Kubernetes API has refused the annotation.
 const annotateInterval = 5 * time.Second
 
-// rewritePort is the port of packets that are rewritten instead of encapsulated, 0 if none are.
+// rewritePort is the port of packets that are rewritten instead of encapsulated, 0 without the gate. The rules that keep Pods out of it are
+// there on Nodes that encapsulate, too: their Pods could send to Nodes that restore.
 func (o *options) rewritePort() uint16 {
-	if !o.gates.Enabled(features.ONCache) || !o.config.ONCache.RewritesPackets() {
+	if !o.gates.Enabled(features.ONCache) {
 		return 0
 	}
 	return uint16(o.config.ONCache.RewritePort)

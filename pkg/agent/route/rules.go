@@ -59,7 +59,8 @@ type ruleParams struct {
 	// without ports.
 	tunnelProtocol string
 	tunnelPort     uint16
-	// rewritePort is the port, of TCP and UDP, of packets that ONCache rewrites instead of encapsulating them; 0 if it does not.
+	// rewritePort is the port, of TCP and UDP, of packets that ONCache of this or another Node may rewrite instead of encapsulating them;
+	// 0 without ONCache.
 	rewritePort uint16
 	ports       Ports
 	randomFully bool
@@ -153,6 +154,13 @@ func mangleTable(p ruleParams) table {
 	}
 	if !p.podCIDR.IsValid() {
 		return t
+	}
+	if p.rewritePort != 0 && !p.randomFully {
+		// Masqueraded, it might keep its source port. Answers from another Node would then be taken for rewritten packets.
+		for _, protocol := range []string{"udp", "tcp"} {
+			t.add(forward, "drop packets whose answers would go to the port of the tunnel", slices.Concat([]string{"-i", p.gateway},
+				portMatch(protocol, "--sport", p.rewritePort), []string{"-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
+		}
 	}
 	t.add(out, "mark packets of the Node to local Pods",
 		"-o", p.gateway, "-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark))

@@ -38,7 +38,7 @@ func everyParams() map[string]ruleParams {
 	proxyAll := geneveParams()
 	proxyAll.nodePortSet, proxyAll.virtualService, proxyAll.virtualNodePort = "ANTREA-NODEPORT-IP", config.VirtualServiceIPv4, config.VirtualNodePortIPv4
 	rewrite := geneveParams()
-	rewrite.rewritePort = 6083
+	rewrite.rewritePort = 585
 	gre := geneveParams()
 	gre.tunnelProtocol, gre.tunnelPort = protocolGRE, 0
 	tunnelOnly := geneveParams()

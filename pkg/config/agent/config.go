@@ -112,7 +112,8 @@ type ONCacheConfig struct {
 	// Tunnel is how hits travel between Nodes: "encap" (in the tunnel) or "rewrite" (with the addresses of the Nodes, if the other Node
 	// does so, too). Default encap.
 	Tunnel string `yaml:"tunnel,omitempty" json:"tunnel,omitempty"`
-	// RewritePort is the destination port, of TCP and UDP, of rewritten packets. It must be the same on all Nodes. Default 6083.
+	// RewritePort is the destination port, of TCP and UDP, of rewritten packets. It must be the same on all Nodes. 512 to 599; default 585, which IANA has
+	// assigned to nobody.
 	RewritePort int32 `yaml:"rewritePort,omitempty" json:"rewritePort,omitempty"`
 	// MaxFlows is the number of entries in each of the two flow maps; the least recently used make room. Default 1048576.
 	MaxFlows uint32 `yaml:"maxFlows,omitempty" json:"maxFlows,omitempty"`

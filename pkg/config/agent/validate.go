@@ -112,7 +112,8 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	inRange("oncache.maxFlows", int64(c.ONCache.MaxFlows), 1024, 1<<24)
 	// Less than half of the shortest conntrack timeout that a lease must keep alive: 30 s, for UDP that is younger than 2 s.
 	inRange("oncache.leaseSeconds", int64(c.ONCache.LeaseSeconds), 1, 10)
-	inRange("oncache.rewritePort", int64(c.ONCache.RewritePort), 1, 65535)
+	// NAT never gives one of these ports to a connection (nf_nat_l4proto_unique_tuple), so no answer comes to it.
+	inRange("oncache.rewritePort", int64(c.ONCache.RewritePort), 512, 599)
 	return errs
 }
 

@@ -31,7 +31,7 @@ const (
 )
 
 // RewritePort is the port for rewritten packets.
-const RewritePort = 6083
+const RewritePort = 585
 
 // Verdicts of the programs.
 const (
