@@ -213,7 +213,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	struct onc_restore *r;
 	struct onc_ingress *f;
 	__u32 macs[3] = {};
-	struct packet p;
+	struct packet p = {};
 	struct outer o;
 	bool ce = false;
 

@@ -96,6 +96,15 @@ struct {
 	__type(value, __u32);
 } service_ips SEC(".maps");
 
+/* The slots of remote Nodes, by transport address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NODE_SLOTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct onc_address);
+	__type(value, __u32);
+} node_ips SEC(".maps");
+
 /* Remote Nodes by slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

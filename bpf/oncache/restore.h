@@ -60,6 +60,20 @@ static __always_inline bool for_this_node(struct __sk_buff *skb, const struct on
 	return ipv6 ? same_ip6(p->key6.daddr, c->uplink_ip6) : p->key4.daddr == c->uplink_ip4;
 }
 
+/* from_node: the source is the transport address of an announced Node. p is not rewritten back. */
+static __always_inline bool from_node(const struct packet *p, bool ipv6)
+{
+	struct onc_address key = {};
+
+	if (ipv6) {
+		__builtin_memcpy(key.addr, p->key6.saddr, sizeof(key.addr));
+	} else {
+		key.addr[2] = bpf_htonl(0xffff);
+		key.addr[3] = p->key4.saddr;
+	}
+	return bpf_map_lookup_elem(&node_ips, &key);
+}
+
 /* known_rewritten parses a packet that is_rewritten, and finds out what it was. ONC_NOT_TUNNEL: the host is to get it. */
 static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, const struct onc_control *c,
 							struct packet *p, struct outer *o, struct onc_restore **r,
@@ -76,7 +90,7 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	/* Nobody sends a segment that opens or ends a connection with a key. Whoever forges one need not know the
 	 * connection's addresses. */
 	if (unlikely(!*r || opens_or_ends(p)))
-		return rewrites ? because(ONC_UNKNOWN_KEY) : because(ONC_NOT_TUNNEL);
+		return rewrites && from_node(p, ipv6) ? because(ONC_UNKNOWN_KEY) : because(ONC_NOT_TUNNEL);
 	return ONC_OK;
 }
 

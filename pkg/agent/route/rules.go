@@ -82,6 +82,15 @@ func (p ruleParams) tunnelPackets() [][]string {
 	return matches
 }
 
+// keptPorts match packets of Pods that keep the port for rewritten packets as their source port when they are masqueraded, unless NAT
+// chooses ports at random. Answers from another Node would be taken for rewritten packets.
+func (p ruleParams) keptPorts() [][]string {
+	if p.rewritePort == 0 || p.randomFully || !p.podCIDR.IsValid() {
+		return nil
+	}
+	return [][]string{portMatch("udp", "--sport", p.rewritePort), portMatch("tcp", "--sport", p.rewritePort)}
+}
+
 // tunnelProtocol returns the IP protocol that carries the tunnel type.
 func tunnelProtocol(tunnelType config.TunnelType) (string, error) {
 	switch tunnelType {
@@ -155,12 +164,9 @@ func mangleTable(p ruleParams) table {
 	if !p.podCIDR.IsValid() {
 		return t
 	}
-	if p.rewritePort != 0 && !p.randomFully {
-		// Masqueraded, it might keep its source port. Answers from another Node would then be taken for rewritten packets.
-		for _, protocol := range []string{"udp", "tcp"} {
-			t.add(forward, "drop packets whose answers would go to the port of the tunnel", slices.Concat([]string{"-i", p.gateway},
-				portMatch(protocol, "--sport", p.rewritePort), []string{"-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
-		}
+	for _, kept := range p.keptPorts() {
+		t.add(forward, "drop packets whose answers would go to the port of the tunnel", slices.Concat([]string{"-i", p.gateway},
+			kept, []string{"-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
 	}
 	t.add(out, "mark packets of the Node to local Pods",
 		"-o", p.gateway, "-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark))

@@ -325,6 +325,7 @@ const (
 	BpfMapFlowLimits                 = "flow_limits"
 	BpfMapIngressFlows4              = "ingress_flows4"
 	BpfMapIngressFlows6              = "ingress_flows6"
+	BpfMapNodeIps                    = "node_ips"
 	BpfMapNodes                      = "nodes"
 	BpfMapPassed                     = "passed"
 	BpfMapPodNetworks4               = "pod_networks4"
@@ -418,6 +419,7 @@ type BpfMapSpecs struct {
 	FlowLimits    *ebpf.MapSpec `ebpf:"flow_limits"`
 	IngressFlows4 *ebpf.MapSpec `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.MapSpec `ebpf:"ingress_flows6"`
+	NodeIps       *ebpf.MapSpec `ebpf:"node_ips"`
 	Nodes         *ebpf.MapSpec `ebpf:"nodes"`
 	Passed        *ebpf.MapSpec `ebpf:"passed"`
 	PodNetworks4  *ebpf.MapSpec `ebpf:"pod_networks4"`
@@ -473,6 +475,7 @@ type BpfMaps struct {
 	FlowLimits    *ebpf.Map `ebpf:"flow_limits"`
 	IngressFlows4 *ebpf.Map `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.Map `ebpf:"ingress_flows6"`
+	NodeIps       *ebpf.Map `ebpf:"node_ips"`
 	Nodes         *ebpf.Map `ebpf:"nodes"`
 	Passed        *ebpf.Map `ebpf:"passed"`
 	PodNetworks4  *ebpf.Map `ebpf:"pod_networks4"`
@@ -497,6 +500,7 @@ func (m *BpfMaps) Close() error {
 		m.FlowLimits,
 		m.IngressFlows4,
 		m.IngressFlows6,
+		m.NodeIps,
 		m.Nodes,
 		m.Passed,
 		m.PodNetworks4,
