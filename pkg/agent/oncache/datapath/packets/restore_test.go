@@ -127,7 +127,16 @@ func TestUnknownKey(t *testing.T) {
 	}{
 		{name: "never given", change: func(_ *harness.World, p *harness.Packet) { p.SrcPort++ }},
 		{name: "no key", change: func(_ *harness.World, p *harness.Packet) { p.SrcPort = 0 }},
-		{name: "given to another Node", change: func(_ *harness.World, p *harness.Packet) { p.Src = netip.MustParseAddr("192.168.77.13") }},
+		{name: "given to another Node", change: func(w *harness.World, p *harness.Packet) {
+			p.Src = netip.MustParseAddr("192.168.77.13")
+			w.SetNode(harness.PeerSlot+1, p.Src)
+		}},
+		{name: "of no Node", change: func(_ *harness.World, p *harness.Packet) { p.Src = netip.MustParseAddr("192.168.77.13") }, reason: "not_tunnel"},
+		{name: "of a Node that is gone", change: func(w *harness.World, p *harness.Packet) {
+			p.Src = netip.MustParseAddr("192.168.77.13")
+			w.SetNode(harness.PeerSlot+1, p.Src)
+			w.ClearNode(harness.PeerSlot + 1)
+		}, reason: "not_tunnel"},
 		{name: "given to a flow of another protocol", change: func(_ *harness.World, p *harness.Packet) { p.UDP = true }},
 		{name: "told two lives ago", change: func(w *harness.World, p *harness.Packet) {
 			w.RestoreAt(p.SrcPort).Told -= 2 * uint64(w.Control().KeyLife)
