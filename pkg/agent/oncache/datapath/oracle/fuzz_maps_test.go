@@ -38,6 +38,13 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 		w.setEndpoint(harness.PodSlot+1, &s.Peer)
 	}
 
+	var former object.BpfOncAddress
+	for w.Maps.NodeIps.NextKey(nil, &former) == nil {
+		require.NoError(t, w.Maps.NodeIps.Delete(former))
+	}
+	present := object.BpfOncAddress{Addr: object.Wire6(netip.AddrFrom16(s.Node.Address.As16()))}
+	require.NoError(t, w.Maps.NodeIps.Put(present, uint32(harness.PeerSlot)))
+
 	n := w.NodeAt(harness.PeerSlot)
 	n.Generation, n.Mtu = s.Node.Generation, uint32(s.Node.MTU)
 	n.Ip4, n.Ip6 = object.Wire4(s.Node.Address), object.Wire6(s.Node.Address)

@@ -86,7 +86,7 @@ func readdress(ip []byte, to Flow, ttl uint8) {
 }
 
 // IngressRewritten is Ingress for a packet to the port for rewritten packets. frame is what the Pod receives if refused is nil. A packet
-// that is refused as Unknown is dropped, one with another reason is passed on: as encapsulated, if that is not nil, else untouched. The
+// that is refused as Unknown, because a Node has sent it, is dropped, one with another reason is passed on: as encapsulated, if that is not nil, else untouched. The
 // source port of encapsulated is left open (0).
 func IngressRewritten(s *State, p *Packet) (frame, encapsulated []byte, refused error) {
 	ip, err := readRewritten(s, p)
@@ -96,7 +96,7 @@ func IngressRewritten(s *State, p *Packet) (frame, encapsulated []byte, refused 
 	g := s.Given
 	if g == nil || !g.Kept || g.Owner != ip.flow.Source.Addr() || g.Key != ip.flow.Source.Port() || g.Flow.Protocol != ip.flow.Protocol ||
 		g.Flow.Source.Addr().Is6() != ip.six || ip.ends {
-		if s.Rewriting && s.Mode != Off {
+		if s.Rewriting && s.Mode != Off && ip.flow.Source.Addr() == s.Node.Address {
 			return nil, nil, Unknown
 		}
 		return nil, nil, Refused("not_tunnel")
