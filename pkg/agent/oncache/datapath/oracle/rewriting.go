@@ -165,7 +165,7 @@ func (s *State) deliverable(p *Packet, ip *inner) error {
 	switch {
 	case ip.flow.Source.Addr() != s.Node.Address:
 		return Refused("outer_source")
-	case p.Segment != 0 && ip.flow.Protocol == udp:
+	case ip.flow.Protocol == udp && (p.Segment != 0 || s.Entry.Divided):
 		return Refused("offload")
 	case s.Endpoint.Gateway && !bytes.Equal(p.Frame[6:12], s.Entry.MACs[6:]):
 		return Refused("spoof")
