@@ -57,7 +57,8 @@ func (w *fuzzWorld) heard(t *testing.T, k *oracle.Heard) object.BpfOncKeys {
 
 // give puts a key into the map, in place of the one of the last case.
 func (w *fuzzWorld) give(t *testing.T, g *oracle.Given) {
-	*w.RestoreAt(fuzzKey) = object.BpfOncRestore{}
+	*w.RestoreAt(w.given) = object.BpfOncRestore{}
+	w.given = g.Key
 	r := w.RestoreAt(g.Key)
 	*r = object.BpfOncRestore{Serial: 2, Ttl: g.TTL, Owner: object.Wire6(g.Owner), Tag: harness.Hash(harness.FiveTuple(g.Flow))}
 	if g.Owner.Is4() {

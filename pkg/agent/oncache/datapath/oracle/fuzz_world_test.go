@@ -39,6 +39,7 @@ type fuzzWorld struct {
 
 	bases [16]fuzzCase
 	stats *fuzzStats
+	given uint16 // the key of the last case
 }
 
 func newFuzzWorld(t testing.TB) *fuzzWorld { return newFuzzWorldOf(t, harness.NewWorld(t)) }
