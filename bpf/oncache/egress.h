@@ -238,7 +238,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (rewrites) {
 		vni = told(skb, c, f);
 		key = vni ? 0 : usable(skb, &p, f, node, wire_hash(&p, &to, ipv6), p.ttl - !gateway, ipv6);
-		if (likely(key) && !may_be_divided(skb, ipv6)) {
+		if (likely(key && !may_be_divided(skb, ipv6))) {
 			if (!rewrite(skb, c, node, &p, key, ipv6))
 				return ONC_DROPPED;
 			f->packets++;

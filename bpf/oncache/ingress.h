@@ -241,12 +241,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	return ONC_HIT_REWRITTEN;
 }
 
-/* The stack has no room for two packets, so this is not inline. */
-static __noinline enum onc_reason deliver_rewritten4(struct __sk_buff *skb, const struct onc_control *c)
-{
-	return deliver_rewritten(skb, c, false);
-}
-
+/* The stack has no room for two packets of IPv6, so this is not inline. */
 static __noinline enum onc_reason deliver_rewritten6(struct __sk_buff *skb, const struct onc_control *c)
 {
 	return deliver_rewritten(skb, c, true);
@@ -255,7 +250,7 @@ static __noinline enum onc_reason deliver_rewritten6(struct __sk_buff *skb, cons
 /* ingress_rewritten handles a rewritten packet. ONC_RESTORED: it was no hit, and is a packet of the tunnel now. */
 static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
 {
-	enum onc_reason reason = ipv6 ? deliver_rewritten6(skb, c) : deliver_rewritten4(skb, c);
+	enum onc_reason reason = ipv6 ? deliver_rewritten6(skb, c) : deliver_rewritten(skb, c, false);
 
 	if (likely(reason != ONC_RESTORED))
 		return reason;

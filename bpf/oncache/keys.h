@@ -2,8 +2,8 @@
 /* Copyright 2026 The antrea-oncache Authors. */
 /* The life of a key. The receiver of a flow gives one to a flow that has been hit often, and tells the sender in the
  * VNI of an encapsulated packet of the other direction. The sender uses it for a key's life after it has heard it. The
- * receiver keeps it for two lives after it has last told it, so that what was told may be late by a whole life. Both
- * count the same number of seconds, each by its own clock.
+ * receiver keeps it for two lives after it has last told it, so that what tells it, and what was rewritten with it, may
+ * each be late by half a life. Both count the same number of seconds, each by its own clock.
  *
  * What is here runs once in many packets, so it reads the packet again, and hits pass nothing to it. */
 #pragma once

@@ -118,7 +118,7 @@ func TestKeyOutlivesItsEntries(t *testing.T) {
 	require.EqualValues(t, 2, w.RestoreAt(key).Serial, "it was given once")
 }
 
-// TestHeardKeyEnds: the sender's time ends before the receiver's, even if the receiver's word was late by a whole life.
+// TestHeardKeyEnds: the sender's time ends before the receiver's, so what tells a key, and what was rewritten with it, may each be late by half a life.
 func TestHeardKeyEnds(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
 	out, in := w.FromPod(), w.ToPod()
