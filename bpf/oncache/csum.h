@@ -19,9 +19,10 @@ static __always_inline __u16 csum16_add(__u16 sum, __u16 addend)
 	return sum + (sum < addend);
 }
 
-/* fold_once makes room for carries in a 32-bit sum: 17 bits remain. */
-static __always_inline __u32 fold_once(__u32 sum)
+/* fold_once makes room for carries in a sum of up to 36 bits: 17 remain. */
+static __always_inline __u32 fold_once(__u64 sum)
 {
+	sum = (__u32)sum + (sum >> 32);
 	return (sum & 0xffff) + (sum >> 16);
 }
 

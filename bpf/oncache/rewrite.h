@@ -168,14 +168,14 @@ static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const voi
 	/* Of a Pod's own tunnel, a device completes the checksum inside. */
 	if (udp && partial)
 		partial = ((struct udphdr *)l4)->check == pseudo_sum(addrs_of(ip, ipv6), l4, ipv6);
-	change = fold_once(replaced_words(addrs_of(ip, ipv6), addrs, ipv6 ? 8 : 2));
+	change = fold_once(replaced_sum(addrs_of(ip, ipv6), addrs, ipv6 ? 8 : 2));
 	moved = (__u64)(__u32)~*(__be32 *)l4 + ports;
 	*(__be32 *)l4 = ports;
 	check = l4 + (udp ? offsetof(struct udphdr, check) : offsetof(struct tcphdr, check));
 	resum_known(check, partial, udp, change, moved);
 	if (unlikely(state == SUMMED_COMPLETE)) {
 		/* Where there is no checksum, none makes up for the ports. */
-		sum = udp && !*check ? fold_once((__u32)moved + (moved >> 32)) : (__u16)~csum_fold(change);
+		sum = udp && !*check ? fold_once(moved) : (__u16)~csum_fold(change);
 		bpf_csum_update(skb, csum_fold(sum));
 	}
 	write_macs(ip - L2_LEN, macs);
