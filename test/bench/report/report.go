@@ -118,8 +118,7 @@ func (d *document) warning(run *result.Run) {
 }
 
 func (d *document) bed(run *result.Run) {
-	d.printf("\n## %s\n\n", titles[run.Bed])
-	d.warning(run)
+	d.heading(run, titles[run.Bed])
 	d.setting(run)
 	if run.Bed == peersBed {
 		d.printf("\nThe results are [in the summary](%s#beside-cilium).\n", summaryPage)

@@ -194,7 +194,7 @@ func TestWrite(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(summary), "| TCP round trip, us | 20 | 40 | 23 | 1.739 (1.739-1.739) | 0.870 (0.870-0.870) |\n")
 	require.Contains(t, string(summary), "| TCP, 10,000 requests a second: the slowest 0.1 %, us | 100 | 300 | 120 | 2.500")
-	require.Contains(t, string(summary), "| CPU time for a TCP round trip, both Nodes, us | 25 | 43 | 31 |")
+	require.Contains(t, string(summary), "| CPU time for a TCP round trip, both Nodes, us/transaction | 25 | 43 | 31 |")
 	require.Contains(t, string(summary), "(benchmarks-details.md#running-kernel-without-open-vswitch)")
 	require.Contains(t, string(summary), "- CPU per TCP transaction: on / bare: 1.240 (1.240-1.240), target 1.15 (native).\n")
 	require.NotContains(t, string(summary), "median latency: bare / on") // reached

@@ -13,31 +13,31 @@ import (
 
 // headline is a row of the summary: a metric of a workload in the first network of the bed native.
 type headline struct {
-	name, workload, metric, unit string
-	flows                        int
-	condition                    string
+	name, workload, metric string
+	flows                  int
+	condition              string
 }
 
 // headlines are what most users ask for first. Times are better when they are short, rates when they are high.
 var headlines = []headline{
-	{"TCP round trip", "tcp_rr", "p50", "us", 1, ""},
-	{"the slowest 1 % of TCP round trips", "tcp_rr", "p99", "us", 1, ""},
-	{"TCP, 10,000 requests a second: the slowest 0.1 %", "tcp_load", "p99.9", "us", 1, "10000/s"},
-	{"UDP round trip", "udp_rr", "p50", "us", 1, ""},
-	{"CPU time for a TCP round trip, both Nodes", "tcp_rr", workload.CPU, "us", 1, ""},
-	{"TCP throughput, one flow", "tcp_stream", workload.Goodput, "Gbit/s", 1, ""},
-	{"CPU time for 1 GB over TCP, both Nodes", "tcp_stream", workload.CPU, "s", 1, ""},
-	{"UDP throughput, one flow", "udp_stream", workload.Goodput, "Gbit/s", 1, ""},
-	{"TCP connections with one request", "tcp_crr", workload.Rate, "1/s", 1, ""},
-	{"the same, 1 % of them long", "tcp_crr_long", workload.Rate, "1/s", 1, ""},
-	{"memcached", "memcached", workload.Rate, "1/s", 0, ""},
-	{"PostgreSQL transaction", "pgbench", "mean", "us", 0, ""},
-	{"nginx, connections that stay", "nginx", workload.Rate, "1/s", 0, ""},
-	{"nginx, a connection for each request", "nginx_crr", workload.Rate, "1/s", 0, ""},
-	{"HTTP/3 download, one connection", "http3", workload.Goodput, "Gbit/s", 1, ""},
-	{"the same: packets that come in order", "http3_order", workload.InOrder, "%", 1, ""},
-	{"CPU time for 1 GB over HTTP/3, both Nodes", "http3", workload.CPU, "s", 1, ""},
-	{"HTTP/3 requests, connections that stay", "http3_rr", workload.Rate, "1/s", 0, ""},
+	{"TCP round trip", "tcp_rr", "p50", 1, ""},
+	{"the slowest 1 % of TCP round trips", "tcp_rr", "p99", 1, ""},
+	{"TCP, 10,000 requests a second: the slowest 0.1 %", "tcp_load", "p99.9", 1, "10000/s"},
+	{"UDP round trip", "udp_rr", "p50", 1, ""},
+	{"CPU time for a TCP round trip, both Nodes", "tcp_rr", workload.CPU, 1, ""},
+	{"TCP throughput, one flow", "tcp_stream", workload.Goodput, 1, ""},
+	{"CPU time for 1 GB over TCP, both Nodes", "tcp_stream", workload.CPU, 1, ""},
+	{"UDP throughput, one flow", "udp_stream", workload.Goodput, 1, ""},
+	{"TCP connections with one request", "tcp_crr", workload.Rate, 1, ""},
+	{"the same, 1 % of them long", "tcp_crr_long", workload.Rate, 1, ""},
+	{"memcached", "memcached", workload.Rate, 0, ""},
+	{"PostgreSQL transaction", "pgbench", "mean", 0, ""},
+	{"nginx, connections that stay", "nginx", workload.Rate, 0, ""},
+	{"nginx, a connection for each request", "nginx_crr", workload.Rate, 0, ""},
+	{"HTTP/3 download, one connection", "http3", workload.Goodput, 1, ""},
+	{"the same: packets that come in order", "http3_order", workload.InOrder, 1, ""},
+	{"CPU time for 1 GB over HTTP/3, both Nodes", "http3", workload.CPU, 1, ""},
+	{"HTTP/3 requests, connections that stay", "http3_rr", workload.Rate, 0, ""},
 }
 
 // find returns the row's metric, nil if it was not measured.
@@ -85,7 +85,7 @@ func (d *document) speeds(run *result.Run) {
 		if m == nil {
 			continue
 		}
-		d.printf("| %s, %s | %s | %s | %s | %s | %s |\n", l.name, l.unit, middle(m, result.Bare), middle(m, result.Off), middle(m, result.On),
+		d.printf("| %s, %s | %s | %s | %s | %s | %s |\n", l.name, m.Unit, middle(m, result.Bare), middle(m, result.Off), middle(m, result.On),
 			difference(Speed(m, result.On, result.Off)), difference(Speed(m, result.On, result.Bare)))
 	}
 	d.plot(run, "ratios", "speed of the overlay with the gate on, relative to off and to bare, beside the paper's ratios", ratioPlot(run))

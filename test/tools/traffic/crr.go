@@ -99,11 +99,7 @@ func transact(to unix.Sockaddr, family, requests int, timeout time.Duration) err
 		return err
 	}
 	defer unix.Close(fd)
-	// Calling connect again waits for the same connection.
-	for err = unix.EINTR; err == unix.EINTR; {
-		err = unix.Connect(fd, to)
-	}
-	if err != nil {
+	if err := connectTo(fd, to); err != nil {
 		return fmt.Errorf("connect from port %d: %w", localPort(fd), err)
 	}
 	b := [1]byte{moreRequests}
@@ -226,10 +222,22 @@ func answer(fd int, answered *atomic.Uint64) {
 	}
 }
 
-// streamSocket returns a blocking TCP socket whose calls end after timeout. Because of the timeout they also end with EINTR
-// when the Go runtime signals their thread.
+// connectTo connects a socket. Calling connect again waits for the same connection.
+func connectTo(fd int, to unix.Sockaddr) (err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Connect(fd, to)
+	}
+	return err
+}
+
 func streamSocket(family int, timeout time.Duration) (fd int, err error) {
-	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+	return blockingSocket(family, unix.SOCK_STREAM, timeout)
+}
+
+// blockingSocket returns a blocking socket whose calls end after timeout. Because of the timeout they also end with EINTR when the Go
+// runtime signals their thread.
+func blockingSocket(family, kind int, timeout time.Duration) (fd int, err error) {
+	if fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0); err != nil {
 		return 0, fmt.Errorf("socket: %w", err)
 	}
 	if err := setTimeout(fd, timeout); err != nil {

@@ -75,17 +75,14 @@ func (l *load) connect() (fd int, err error) {
 		return 0, err
 	}
 	kind := map[string]int{"tcp": unix.SOCK_STREAM, "udp": unix.SOCK_DGRAM}[l.proto]
-	if fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0); err != nil {
-		return 0, fmt.Errorf("socket: %w", err)
+	if fd, err = blockingSocket(family, kind, loadGrace); err != nil {
+		return 0, err
 	}
-	err = setTimeout(fd, loadGrace)
-	if err == nil && l.proto == "tcp" {
+	if l.proto == "tcp" {
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	}
 	if err == nil {
-		for err = unix.EINTR; err == unix.EINTR; {
-			err = unix.Connect(fd, to)
-		}
+		err = connectTo(fd, to)
 	}
 	if err != nil {
 		unix.Close(fd)
