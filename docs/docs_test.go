@@ -288,7 +288,7 @@ func TestRanges(t *testing.T) {
 	table := rows(t, read(t, "docs/configuration.md"))
 	keys := rows(t, section(t, read(t, "docs/oncache.md"), "### Configuration keys"))
 	checks := regexp.MustCompile(`inRange\("(oncache\.\w+|defaultMTU)", [^,]+, (\d+), ([\d<]+)\)`).FindAllStringSubmatch(read(t, "pkg/config/agent/validate.go"), -1)
-	require.Len(t, checks, 3)
+	require.Len(t, checks, 4)
 	for _, m := range checks {
 		high := m[3]
 		if shift, found := strings.CutPrefix(high, "1<<"); found {

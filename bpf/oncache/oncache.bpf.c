@@ -21,7 +21,7 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, const struct on
 		return TC_NEXT;
 	}
 	count(ONC_EGRESS, reason);
-	if (reason == ONC_HIT && c)
+	if ((reason == ONC_HIT || (rewrites && reason == ONC_HIT_REWRITTEN)) && c)
 		return bpf_redirect(c->uplink_ifindex, 0);
 	if (reason == ONC_HIT_LOCAL)
 		return TC_REDIRECT;
@@ -84,17 +84,25 @@ SEC("tc") int oncache_tunnel(struct __sk_buff *skb)
 SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 {
 	struct onc_control *c = get_control();
-	enum onc_reason reason = c && c->mode ? ingress(skb, c) : ONC_OFF;
+	enum onc_reason reason = ONC_OFF;
+	__u32 exchange = 0;
 
+	if (c && c->mode)
+		reason = ingress(skb, c, &exchange);
+	else if (c)
+		encapsulate_former(skb, c);
 	if (concerns_flow(reason)) {
 		if (reason != ONC_END || ingress_end(skb))
 			ingress_miss(skb, c, forget_reason(reason, skb->len));
 		return TC_NEXT;
 	}
 	count(ONC_INGRESS, reason);
-	if (reason == ONC_HIT)
+	if (reason == ONC_HIT || reason == ONC_HIT_REWRITTEN) {
+		if (rewrites && unlikely(exchange))
+			exchange_keys(skb, exchange);
 		return TC_REDIRECT;
-	if (reason == ONC_DROPPED)
+	}
+	if (reason == ONC_DROPPED || reason == ONC_UNKNOWN_KEY)
 		return TC_SHOT;
 	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)
 		stamp_ingress(skb);

@@ -84,6 +84,12 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 	if _, err := podInformer.AddEventHandler(recovery.Handler("pods", "Pod", pods.Handler())); err != nil {
 		return nil, fmt.Errorf("watch local Pods: %w", err)
 	}
+	if cache.manager != nil {
+		nodeInformer := c.nodes.Core().V1().Nodes().Informer()
+		if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", rewriterHandler(cache.manager))); err != nil {
+			return nil, fmt.Errorf("watch Nodes: %w", err)
+		}
+	}
 	if err := c.addPolicies(o, n, cache); err != nil {
 		return nil, err
 	}

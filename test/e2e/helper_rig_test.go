@@ -46,6 +46,9 @@ func (s *suite) newRig(t *testing.T, sender, receiver *cluster.Pod) *rig.Rig {
 		equality.Receiver:        {Space: receiver, Device: "eth0"},
 	}, rig.Place{Space: s.Fabric, Device: s.node2.Name})
 	b.Transport = s.transportIP(s.node1)
+	if s.rewrites {
+		b.RewritePort = 585
+	}
 	b.Captures = os.Getenv("TESTBED_ARTIFACTS")
 	b.SwitchCache = func(t *testing.T, on bool) {
 		t.Helper()

@@ -118,6 +118,35 @@ func TestGeneveGateOnChanges(t *testing.T) {
 	)
 }
 
+// TestRewriteGateOn has hits rewritten instead of encapsulated. How packets are decided about is the same as over Geneve; with
+// `make test-e2e-all`, all areas run that have something to do with the fast path.
+func TestRewriteGateOn(t *testing.T) {
+	s := newSuite(t, "geneve", true, rewriteTunnel)
+	s.rewrites = true
+	s.run(t, area{"FastPath", testFastPath}, area{"Rewritten", testRewritten})
+	if all {
+		s.run(t, everyConfiguration...)
+		s.run(t,
+			area{"NetworkPolicy", testNetworkPolicy},
+			area{"SamePacket", testSamePacket},
+			area{"ServiceFastPath", testServiceFastPath},
+			area{"NodeToPod", testNodeToPod},
+			area{"ConnectionEnd", testConnectionEnd},
+			area{"ConntrackLiveness", testConntrackLiveness},
+			area{"ConntrackState", testConntrackState},
+			area{"FlowExporter", testFlowExporter},
+			area{"LongFlow", testLongFlow},
+			area{"AgentRestart", testAgentRestart},
+			area{"Mode", testMode},
+			area{"Flush", testFlush},
+			area{"OpenVSwitch", testOpenVSwitch},
+			area{"OpenVSwitchAway", testOpenVSwitchAway},
+			area{"GateSwitch", testGateSwitch}, // last: it changes the cluster's gate
+		)
+		s.over(t, []*path{throughService}, area{"FastPath", testFastPath}, area{"ConnectionEnd", testConnectionEnd})
+	}
+}
+
 func TestVXLANGateOff(t *testing.T) {
 	newSuite(t, "vxlan", false).run(t, area{"Connectivity", testConnectivity}, area{"Injection", testInjection})
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/antrea-oncache/antrea/test/bench/workload"
 )
 
+// rewriting is the condition of hits that are rewritten instead of encapsulated.
+const rewriting = "rewriting"
+
 // agentsRun is the condition of host to host on Nodes with agents.
 const agentsRun = "agents run"
 
@@ -21,6 +24,8 @@ const agentsRun = "agents run"
 func (t *table) results() []result.Result {
 	all := t.resultsOf("veth", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncache})
 	all = append(all, t.resultsOf("netkit", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncacheNetkit})...)
+	all = append(all, t.resultsOf("veth", rewriting, map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: rewrite})...)
+	all = append(all, t.resultsOf("netkit", rewriting, map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: rewriteNetkit})...)
 	all = append(all, t.resultsOf("veth", agentsRun, map[result.State]row{result.Bare: hosted})...)
 	for _, w := range ways {
 		all = append(all, t.resultsOf("veth", w.condition, map[result.State]row{result.Off: w.off, result.On: w.on})...)

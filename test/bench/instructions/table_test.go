@@ -12,15 +12,18 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	all := table{bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 30000}}
+	all := table{bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 30000}, rewrite: {36000, 29000}}
 	require.Equal(t, `  instructions per round trip    TCP    UDP  removed: TCP     UDP  per connection
                  host to host  30000  28000             -       -          150000
      host to host, agent runs  33000  31000             -       -               -
          Pod to Pod, gate off  70000  68000             -       -          400000
           Pod to Pod, gate on  40000  32000        75.0 %  90.0 %          410000
   Pod to Pod, gate on, netkit  38000  30000        80.0 %  95.0 %               -
-cost: tcp bare=30000 overlay=70000 oncache=40000 removed=75.0% udp bare=28000 overlay=68000 oncache=32000 removed=90.0%
+        Pod to Pod, rewriting  36000  29000        85.0 %  97.5 %               -
 cost: a connection for each request, gate on: 1.025 of gate off
+cost: encap veth tcp bare=30000 overlay=70000 oncache=40000 removed=75.0% udp bare=28000 overlay=68000 oncache=32000 removed=90.0%
+cost: encap netkit tcp bare=30000 overlay=70000 oncache=38000 removed=80.0% udp bare=28000 overlay=68000 oncache=30000 removed=95.0%
+cost: rewrite veth tcp bare=30000 overlay=70000 oncache=36000 removed=85.0% udp bare=28000 overlay=68000 oncache=29000 removed=97.5%
 `, all.String())
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	MaxFlows, MaxFlows6 uint32
 	// Hook forces a mechanism; HookAuto selects the best one that the kernel has.
 	Hook Hook
+	// Rewrite loads programs that give, hear and use keys. Others only restore what was rewritten with keys that are known.
+	Rewrite bool
 }
 
 // Datapath is the loaded set of maps and programs. Its methods are safe for concurrent use unless stated.
@@ -50,6 +52,7 @@ type Datapath struct {
 	control   *object.Mapped[object.BpfOncControl]
 	endpoints *object.Mapped[object.BpfOncEndpoint]
 	nodes     *object.Mapped[object.BpfOncNode]
+	restores  *object.Mapped[object.BpfOncRestore]
 	counts    *object.Mapped[object.BpfOncCount]
 	limits    *object.Mapped[object.BpfOncLimit]
 
@@ -72,6 +75,12 @@ func Load(opts Options) (_ *Datapath, err error) {
 	}
 	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6)
 	if err != nil {
+		return nil, err
+	}
+	if err := spec.Variables[object.BpfVarRewrites].Set(opts.Rewrite); err != nil {
+		return nil, fmt.Errorf("set %s: %w", object.BpfVarRewrites, err)
+	}
+	if err := object.FindSummed(spec); err != nil {
 		return nil, err
 	}
 	layout := layoutOf(spec)
@@ -104,6 +113,11 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
+	if !d.Adopted {
+		if err := d.giveNoKeysYet(); err != nil {
+			return nil, err
+		}
+	}
 	if d.hook, err = chooseHook(opts.Hook, d.objects.OncacheEgressInit); err != nil {
 		return nil, err
 	}
@@ -120,6 +134,9 @@ func (d *Datapath) mapArrays() (err error) {
 	}
 	d.changes.Store(d.lastChange())
 	if d.nodes, err = object.MapArray[object.BpfOncNode](d.objects.Nodes); err != nil {
+		return err
+	}
+	if d.restores, err = object.MapArray[object.BpfOncRestore](d.objects.Restores); err != nil {
 		return err
 	}
 	if d.counts, err = object.MapArray[object.BpfOncCount](d.objects.FlowCounts); err != nil {
@@ -203,5 +220,5 @@ func (d *Datapath) Commit() error {
 
 // Close releases this process's handles. Pinned maps and attached programs stay.
 func (d *Datapath) Close() error {
-	return errors.Join(d.control.Unmap(), d.endpoints.Unmap(), d.nodes.Unmap(), d.counts.Unmap(), d.limits.Unmap(), d.objects.Close())
+	return errors.Join(d.control.Unmap(), d.endpoints.Unmap(), d.nodes.Unmap(), d.restores.Unmap(), d.counts.Unmap(), d.limits.Unmap(), d.objects.Close())
 }

@@ -4,6 +4,7 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -97,10 +98,30 @@ func (d *Datapath) clearNodes(slots ...int) {
 // fillNode writes the fields, and then the generation by which entries refer to them. No entry of the slot may exist.
 func (d *Datapath) fillNode(slot int, ip netip.Addr) {
 	n := &d.nodes.Elements[slot]
+	if err := d.replaceNodeAddress(slot, d.nodeIP(slot), ip); err != nil {
+		klog.ErrorS(err, "Packets with unknown keys from a Node reach the host", "slot", slot, "address", ip)
+	}
 	atomic.StoreUint32(&n.Mtu, 0)
+	atomic.StoreUint32(&n.Flags, 0)
 	n.Ip6 = object.Wire6(ip)
 	atomic.StoreUint32(&n.Ip4, object.Wire4(ip))
 	d.BumpNode(slot)
+}
+
+// replaceNodeAddress makes a slot's address another one. The zero Addr is none.
+func (d *Datapath) replaceNodeAddress(slot int, former, ip netip.Addr) error {
+	if former.IsValid() {
+		if err := d.objects.NodeIps.Delete(addressKey(former)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("withdraw the address %v of a Node: %w", former, err)
+		}
+	}
+	if !ip.IsValid() {
+		return nil
+	}
+	if err := d.objects.NodeIps.Put(addressKey(ip), uint32(slot)); err != nil {
+		return fmt.Errorf("announce the address %v of a Node: %w", ip, err)
+	}
+	return nil
 }
 
 // BumpNode evicts the flows and the header template of a Node.

@@ -1,0 +1,125 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+)
+
+// MaxKeys is the number of keys that can be in use at a time, for rewritten packets to this Node from all others.
+const MaxKeys = 65535
+
+// keyLife is how long a Node uses a key after it has heard it; the one that has told it keeps it for twice as long. It is part of the
+// protocol between Nodes: all versions that understand keys have the same.
+const keyLife = 10 * time.Second
+
+// nodeRewrites is NODE_REWRITES of bpf/oncache/types.h.
+const nodeRewrites = 1
+
+// keyDelay is how late a packet may be that tells a key, or has one.
+const keyDelay = 5 * time.Second
+
+// giveNoKeysYet keeps new maps from giving keys as long as other Nodes may use those of the maps before.
+func (d *Datapath) giveNoKeysYet() error {
+	now, err := d.now()
+	if err != nil {
+		return err
+	}
+	atomic.StoreUint64(&d.control.Elements[0].KeysFrom, now.jiffies+uint64(2*keyLife/d.jiffy))
+	return nil
+}
+
+// LetKeysEnd waits until no other Node uses a key that programs with other maps than those of the layout have given; "" is no layout. These
+// programs are switched off: they tell no more keys, and restore for Open vSwitch what comes with those that they have told. It returns at
+// once if they have given none since the Node was booted.
+func LetKeysEnd(ctx context.Context, pinPath, layout string) error {
+	given, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapRestores))
+	if err != nil {
+		return fmt.Errorf("look for pinned maps: %w", err)
+	}
+	wait := false
+	for _, path := range given {
+		if layout != "" && filepath.Base(filepath.Dir(filepath.Dir(path))) == layout {
+			continue
+		}
+		some, err := hasGivenKeys(path)
+		if err != nil {
+			return err
+		}
+		wait = wait || some
+	}
+	if !wait {
+		return nil
+	}
+	if err := Suspend(pinPath); err != nil {
+		return err
+	}
+	klog.InfoS("Waiting until no other Node uses keys of the former programs", "time", keyLife+keyDelay)
+	select {
+	case <-time.After(keyLife + keyDelay):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// hasGivenKeys reports whether programs have given a key. In every version, an element of the map is 0 until then.
+func hasGivenKeys(path string) (given bool, err error) {
+	m, err := ebpf.LoadPinnedMap(path, nil)
+	if err != nil {
+		return false, fmt.Errorf("open pinned map %s: %w", path, err)
+	}
+	defer m.Close()
+	err = eachRaw(m, func(_ []byte, values ...[]byte) bool {
+		given = !isZero(values)
+		return !given
+	})
+	return given, err
+}
+
+// Layout names the layout of the maps.
+func (d *Datapath) Layout() string { return d.layout }
+
+// SetNodeRewrites says whether the agent of the Node in the slot understands keys, and so may be told some. A new slot does not.
+func (d *Datapath) SetNodeRewrites(slot int, rewrites bool) {
+	flags := &d.nodes.Elements[slot].Flags
+	if rewrites {
+		atomic.OrUint32(flags, nodeRewrites)
+	} else {
+		atomic.AndUint32(flags, ^uint32(nodeRewrites))
+	}
+}
+
+// KeysKept is how many keys other Nodes may use at present.
+func (d *Datapath) KeysKept() (int, error) {
+	now, err := d.now()
+	if err != nil {
+		return 0, err
+	}
+	kept := 0
+	for key := range d.restores.Elements {
+		told := atomic.LoadUint64(&d.restores.Elements[key].Told)
+		if told != 0 && int64(now.jiffies-told) < 2*int64(atomic.LoadUint32(&d.control.Elements[0].KeyLife)) {
+			kept++
+		}
+	}
+	return kept, nil
+}
+
+// keyTime is key_time of bpf/oncache/keys.h: the unit of times in BpfOncKeys.
+func keyTime(jiffies uint64) uint32 { return uint32(jiffies >> 6) }
+
+// rewritten reports whether packets of an egress entry's flow are rewritten at present.
+func rewritten(now moment, k *object.BpfOncKeys) bool {
+	key, until := k.Heard>>48, uint32(k.Heard>>24)
+	return key != 0 && int32((until-keyTime(now.jiffies))<<8) > 0
+}

@@ -1,0 +1,236 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package packets
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+)
+
+// TestKeyIsGiven: the flow of the 17th packet of a flow from a Node that understands keys gets one, and the next packet of the other
+// direction tells it.
+func TestKeyIsGiven(t *testing.T) {
+	eachRewriting(t, func(t *testing.T, w *harness.World, out, in harness.Packet) {
+		w.Learn(out, in)
+		w.KeepLeases()
+		tunnelled := w.FromPeer().Wrap(t, in.Bytes(t))
+		for range 16 {
+			require.Equal(t, "hit", w.Ingress(0, tunnelled).Reason)
+			r := w.Egress(0, out.Bytes(t))
+			key, _ := w.Told(r.Packet)
+			require.Zero(t, key)
+			w.RequireEncapsulated(t, out, r.Packet)
+		}
+		require.Equal(t, "hit", w.Ingress(0, tunnelled).Reason)
+		r := w.Egress(0, out.Bytes(t))
+		require.Equal(t, "hit", r.Reason)
+		key, ttl := w.Told(r.Packet)
+		require.NotZero(t, key)
+		require.Equal(t, in.TTL, ttl)
+		kept, err := w.KeysKept()
+		require.NoError(t, err)
+		require.Equal(t, 1, kept)
+
+		r = w.Egress(0, out.Bytes(t))
+		again, _ := w.Told(r.Packet)
+		require.Zero(t, again, "it was told a moment ago")
+		w.RequireEncapsulated(t, out, r.Packet)
+		w.ChangeKeys(func(k *object.BpfOncKeys) { k.ToldAt -= uint16(w.Control().KeyLife >> 6) })
+		r = w.Egress(0, out.Bytes(t))
+		again, _ = w.Told(r.Packet)
+		require.Equal(t, key, again)
+	})
+}
+
+// TestKeyIsToldAgain: a flow whose packets are rewritten in both directions has one encapsulated now and then, or the peer would never
+// hear of its key again.
+func TestKeyIsToldAgain(t *testing.T) {
+	eachRewriting(t, func(t *testing.T, w *harness.World, out, in harness.Packet) {
+		w.Hear(out, in, 4567)
+		w.KeepLeases()
+		key := w.GiveAgain(out, in)
+		require.Equal(t, "hit_rewritten", w.Egress(0, out.Bytes(t)).Reason)
+		w.ChangeKeys(func(k *object.BpfOncKeys) { k.ToldAt -= uint16(w.Control().KeyLife >> 6) })
+		r := w.Egress(0, out.Bytes(t))
+		require.Equal(t, "hit", r.Reason)
+		again, _ := w.Told(r.Packet)
+		require.Equal(t, key, again)
+		require.Equal(t, "hit_rewritten", w.Egress(0, out.Bytes(t)).Reason)
+	})
+}
+
+// TestNoKeyIsGiven: not to a Node that does not understand it, nor of a flow that could not use it.
+func TestNoKeyIsGiven(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(w *harness.World, out, in *harness.Packet)
+	}{
+		{"the Node does not understand keys", func(w *harness.World, _, _ *harness.Packet) { w.SetNodeRewrites(harness.PeerSlot, false) }},
+		{"senders may use keys of former maps", func(w *harness.World, _, _ *harness.Packet) { w.Control().KeysFrom = w.Jiffies(w.T) + 1000 }},
+		{"DSCP", func(_ *harness.World, _, in *harness.Packet) { in.ToS = 46 << 2 }},
+		{"no entry of the other direction", func(w *harness.World, _, _ *harness.Packet) {
+			require.NoError(w.T, w.Maps.EgressFlows4.Delete(harness.Only[object.BpfOncFlow4](w.T.(*testing.T), w.Maps.EgressFlows4)))
+		}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			w := harness.NewRewritingWorld(t, harness.Family{})
+			out, in := w.FromPod(), w.ToPod()
+			w.Learn(out, in)
+			tc.change(w, &out, &in)
+			w.DueForKeys()
+			require.Equal(t, "hit", w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t))).Reason)
+			kept, err := w.KeysKept()
+			require.NoError(t, err)
+			require.Zero(t, kept)
+		})
+	}
+}
+
+// TestNodeNoLongerUnderstandsKeys: it is told no more of them.
+func TestNodeNoLongerUnderstandsKeys(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Give(out, in)
+	w.SetNodeRewrites(harness.PeerSlot, false)
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.ToldAt -= uint16(w.Control().KeyLife >> 6) })
+	key, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
+	require.Zero(t, key)
+}
+
+// TestKeyOutlivesItsEntries: entries that are learned anew get the key that their flow has.
+func TestKeyOutlivesItsEntries(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	key := w.Give(out, in)
+	w.BumpAll()
+	w.Learn(out, in)
+	require.Equal(t, "hit_rewritten", w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Reason)
+	require.Equal(t, key, w.GiveAgain(out, in))
+	require.EqualValues(t, 2, w.RestoreAt(key).Serial, "it was given once")
+}
+
+// TestHeardKeyEnds: the sender's time ends before the receiver's, so what tells a key, and what was rewritten with it, may each be late by half a life.
+func TestHeardKeyEnds(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Hear(out, in, 4567)
+	life := w.Control().KeyLife
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Heard -= uint64(life>>6) << 24 })
+	r := w.Egress(0, out.Bytes(t))
+	require.Equal(t, "hit", r.Reason)
+	w.RequireEncapsulated(t, out, r.Packet)
+	w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard, "it does not come back when times repeat") })
+}
+
+// TestKeyIsReusedAfterTwoLives: until then it belongs to its flow, whatever becomes of that.
+func TestKeyIsReusedAfterTwoLives(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Give(out, in)
+	w.GiveAllKeysTo(netip.MustParseAddr("192.168.77.13"))
+	life := uint64(w.Control().KeyLife)
+	other, otherIn := out, in
+	other.SrcPort, otherIn.DstPort = 40001, 40001
+	w.Learn(other, otherIn)
+	w.DueForKeys()
+	r := w.Ingress(0, w.FromPeer().Wrap(t, otherIn.Bytes(t)))
+	require.Equal(t, "hit", r.Reason)
+	require.Equal(t, []string{"no_key"}, r.Also, "all keys are in use")
+	key, _ := w.Told(w.Egress(0, other.Bytes(t)).Packet)
+	require.Zero(t, key, "the flow stays encapsulated")
+
+	now := w.Jiffies(t)
+	for key := range 1 << 16 {
+		w.RestoreAt(uint16(key)).Told = now - 2*life + 200
+	}
+	w.DueForKeys()
+	require.Equal(t, []string{"no_key"}, w.Ingress(0, w.FromPeer().Wrap(t, otherIn.Bytes(t))).Also, "almost")
+	for key := range 1 << 16 {
+		w.RestoreAt(uint16(key)).Told = now - 2*life
+	}
+	key = w.GiveAgain(other, otherIn)
+	require.Equal(t, "hit_rewritten", w.Ingress(0, w.RewrittenFromPeer(otherIn, key).Bytes(t)).Reason)
+}
+
+// TestKeyOfAnotherFlowIsNotTold: an LRU map may give the memory of an entry to another flow while a key is written into it.
+func TestKeyOfAnotherFlowIsNotTold(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	key := w.Give(out, in)
+	other, otherIn := out, in
+	other.SrcPort, otherIn.DstPort = 40001, 40001
+	w.Learn(other, otherIn)
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Tell, k.ToldAt = key, k.ToldAt-uint16(w.Control().KeyLife>>6) })
+	r := w.Egress(0, other.Bytes(t))
+	require.Equal(t, "hit", r.Reason)
+	told, _ := w.Told(r.Packet)
+	require.Zero(t, told)
+	w.RequireEncapsulated(t, other, r.Packet)
+}
+
+// TestKeyOfAnotherFlowIsNotUsed: the same for a key that was heard.
+func TestKeyOfAnotherFlowIsNotUsed(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Hear(out, in, 4567)
+	var heard object.BpfOncKeys
+	w.ChangeKeys(func(k *object.BpfOncKeys) { heard = *k })
+	other, otherIn := out, in
+	other.SrcPort, otherIn.DstPort = 40001, 40001
+	w.Learn(other, otherIn)
+	w.ChangeKeys(func(k *object.BpfOncKeys) { *k = heard })
+	require.Equal(t, "hit_rewritten", w.Egress(0, out.Bytes(t)).Reason)
+	r := w.Egress(0, other.Bytes(t))
+	require.Equal(t, "hit", r.Reason)
+	w.RequireEncapsulated(t, other, r.Packet)
+}
+
+// TestKeyBeingWritten: an element that another CPU is filling is neither told nor taken.
+func TestKeyBeingWritten(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	key := w.Give(out, in)
+	w.RestoreAt(key).Serial++
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.ToldAt -= uint16(w.Control().KeyLife >> 6) })
+	told, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
+	require.Zero(t, told)
+}
+
+// TestUnheardKeyIsRemoved: Open vSwitch, which makes a flow for each VNI, never sees one.
+func TestUnheardKeyIsRemoved(t *testing.T) {
+	for name, f := range harness.Families {
+		t.Run(name, func(t *testing.T) {
+			w := harness.NewRewritingWorld(t, f)
+			out, in := w.FromPod(), w.ToPod()
+			w.Learn(out, in)
+			w.BumpAll()
+			r := w.Ingress(0, w.Telling(4567, 63).Wrap(t, in.Bytes(t)))
+			require.Equal(t, "stale_all", r.Reason)
+			require.Equal(t, harness.Next, r.Verdict)
+			require.Empty(t, cmp.Diff(w.FromPeer().Wrap(t, in.Bytes(t)), r.Packet))
+			w.SetMode(datapath.ModeOff)
+			r = w.Ingress(0, w.Telling(4567, 63).Wrap(t, in.Bytes(t)))
+			require.Equal(t, "off", r.Reason)
+			require.Empty(t, cmp.Diff(w.FromPeer().Wrap(t, in.Bytes(t)), r.Packet))
+		})
+	}
+}
+
+// TestKeyIsForeignWithoutRewriting: programs that do not rewrite know no other tunnel header than that of all tunnel packets.
+func TestKeyIsForeignWithoutRewriting(t *testing.T) {
+	w := harness.NewWorld(t)
+	out, in := w.FromPod(), w.ToPod()
+	w.Learn(out, in)
+	r := w.Ingress(0, w.Telling(4567, 63).Wrap(t, in.Bytes(t)))
+	require.Equal(t, "outer_header", r.Reason)
+	require.Equal(t, harness.Next, r.Verdict)
+}
