@@ -43,20 +43,34 @@ const (
 	fuzzKey     = 4567
 )
 
-// heard is the key of an egress entry.
-func (w *fuzzWorld) heard(t *testing.T, k *oracle.Heard) object.BpfOncKeys {
-	if k == nil {
+// heard is the key of an egress entry. An entry whose tunnel has another IP version has none.
+func (w *fuzzWorld) heard(t *testing.T, s *oracle.State) object.BpfOncKeys {
+	k, flow := s.Heard, s.Entry.Flow
+	if k == nil || flow.Source.Addr().Is6() != s.Node.Address.Is6() {
 		return object.BpfOncKeys{}
+	}
+	ends := s.Node.Header[14+12:]
+	length := 4
+	if s.Node.Address.Is6() {
+		ends, length = s.Node.Header[14+8:], 16
+	}
+	var nodes [2]netip.Addr
+	for i := range nodes {
+		nodes[i], _ = netip.AddrFromSlice(ends[i*length:][:length])
 	}
 	until := w.Jiffies(t) >> 6
 	if k.Alive {
 		until += fuzzKeyLife >> 6
 	}
-	return object.BpfOncKeys{Heard: harness.Heard(k.Key, until, harness.Hash(harness.FiveTuple(k.Flow)), k.TTL)}
+	return object.BpfOncKeys{
+		Heard:  harness.Heard(k.Key, until, harness.Hash(harness.FiveTuple(k.Flow)), k.TTL),
+		Change: harness.AddressChange([2]netip.Addr{flow.Source.Addr(), flow.Destination.Addr()}, nodes),
+	}
 }
 
 // give puts a key into the map, in place of the one of the last case.
-func (w *fuzzWorld) give(t *testing.T, g *oracle.Given) {
+func (w *fuzzWorld) give(t *testing.T, s *oracle.State) {
+	g := s.Given
 	*w.RestoreAt(w.given) = object.BpfOncRestore{}
 	w.given = g.Key
 	r := w.RestoreAt(g.Key)
@@ -69,6 +83,14 @@ func (w *fuzzWorld) give(t *testing.T, g *oracle.Given) {
 		r.Ipv6 = 1
 	} else {
 		r.Key6 = object.BpfOncFlow6{Saddr: [4]uint32{k4.Saddr, k4.Daddr, uint32(k4.Sport) | uint32(k4.Dport)<<16, uint32(k4.Proto)}}
+	}
+	uplink := s.Uplink.IPv4
+	if six {
+		uplink = s.Uplink.IPv6
+	}
+	if uplink.IsValid() && g.Owner.Is6() == six {
+		flow := [2]netip.Addr{g.Flow.Source.Addr(), g.Flow.Destination.Addr()}
+		r.Change = harness.AddressChange([2]netip.Addr{g.Owner, uplink}, flow)
 	}
 	if r.Told = w.Jiffies(t); !g.Kept {
 		r.Told -= 2 * fuzzKeyLife
