@@ -19,10 +19,11 @@ type Style string
 
 // Roles. Segment styles are numbered: Segment(0) to Segment(Segments-1).
 const (
-	Bare  Style = "bare"
-	Off   Style = "off"
-	On    Style = "on"
-	Paper Style = "paper"
+	Bare    Style = "bare"
+	Off     Style = "off"
+	On      Style = "on"
+	Rewrite Style = "rewrite"
+	Paper   Style = "paper"
 )
 
 // Segments is the number of segment styles.
@@ -44,6 +45,7 @@ text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #1f2328 }
 .line { fill: none; stroke-width: 2 }
 .whisker { stroke-width: 1.5 }
 .bare { stroke: #6e7781; fill: #6e7781 } .off { stroke: #d55e00; fill: #d55e00 } .on { stroke: #0072b2; fill: #0072b2 }
+.rewrite { stroke: #cc79a7; fill: #cc79a7 }
 .paper { stroke: #009e73; fill: none; stroke-width: 2 }
 .hollow { fill: none }
 .seg0 { fill: #8da0b3 } .seg1 { fill: #0072b2 } .seg2 { fill: #e69f00 } .seg3 { fill: #009e73 } .seg4 { fill: #d55e00 }
@@ -51,6 +53,7 @@ text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #1f2328 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .small { fill: #9aa4af } .bg { fill: #0d1117 } .grid { stroke: #30363d } .axis { stroke: #7d8590 } .rule { stroke: #9aa4af }
 .bare { stroke: #a8b1bb; fill: #a8b1bb } .off { stroke: #f0883e; fill: #f0883e } .on { stroke: #58a6ff; fill: #58a6ff }
+.rewrite { stroke: #e39ac3; fill: #e39ac3 }
 .paper { stroke: #3fb98c; fill: none } .hollow { fill: none }
 }`
 
