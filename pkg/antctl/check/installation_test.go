@@ -77,7 +77,8 @@ func (w *world) Get(_ context.Context, node, path string, query url.Values, answ
 					}
 					packets += w.asked * arriving
 				}
-				flows = append(flows, api.FlowInfo{Direction: direction, Packets: packets, Rewritten: direction == "egress" && slices.Contains(w.rewrites, node)})
+				protocol := map[string]string{"10.10.0.9": "TCP", "10.10.0.8": "UDP"}[ip]
+				flows = append(flows, api.FlowInfo{Direction: direction, Protocol: protocol, Packets: packets, Rewritten: direction == "egress" && slices.Contains(w.rewrites, node)})
 			}
 		}
 		body = flows
@@ -181,17 +182,17 @@ func TestInstallation(t *testing.T) {
 			"ok       rewriting UDP    packets between Nodes n2 and n1 arrive at port 585 in both directions\n",
 		}},
 		{name: "rewritten packets are lost", edit: func(w *world) { w.cache, w.rewrites, w.blocked, w.encapsulated = rewriting, w.nodes, "n1", 2 }, failed: 2, want: []string{
-			"failed   rewriting TCP    Node n2 rewrites packets that do not arrive on Node n1: let TCP pass between the Nodes to port 585",
-			"failed   rewriting UDP    Node n2 rewrites packets that do not arrive on Node n1: let UDP pass between the Nodes to port 585",
+			"failed   rewriting TCP    Nodes n2 and n1 rewrite packets that do not arrive: let TCP pass between all Nodes to port 585",
+			"failed   rewriting UDP    Nodes n2 and n1 rewrite packets that do not arrive: let UDP pass between all Nodes to port 585",
 		}},
 		{name: "nothing is rewritten", edit: func(w *world) { w.cache, w.rewrites = rewriting, []string{"n1"} }, want: []string{
-			"warning  rewriting TCP    no packet from Node n2 to Node n1 was rewritten within",
+			"warning  rewriting TCP    no packet from Node n2 was rewritten within",
 		}},
 		{name: "no nc", edit: func(w *world) { w.cache, w.rewrites, w.withoutNetcat = rewriting, w.nodes, true }, want: []string{
 			"ok       rewriting TCP", "warning  rewriting UDP    not tried: the client has ended",
 		}},
 		{name: "one Node encapsulates", edit: func(w *world) { w.cache, w.encapsulates = rewriting, "n2" }, want: []string{
-			"warning  rewriting        not tried: Nodes n1 (tcp+udp/585) and n2 (no rewriting) exchange packets in the tunnel",
+			"warning  rewriting        not tried: Nodes n2 (no rewriting) and n1 (tcp+udp/585) exchange packets in the tunnel",
 		}},
 		{name: "cache unavailable", edit: func(w *world) {
 			w.cache = &api.Status{State: api.StateUnavailable, Reason: "create pin directory (is a bpffs mounted there?)"}

@@ -27,7 +27,7 @@ const (
 // tcp is the address of a Pod on the second Node with a busy connection to the server.
 func (b *bed) rewriting(ctx context.Context, server *corev1.Pod, clientNode, tcp string, caches map[string]*api.Status) {
 	const check = "rewriting"
-	nodes := [2]string{server.Spec.NodeName, clientNode}
+	nodes := [2]string{clientNode, server.Spec.NodeName}
 	ports := [2]string{caches[nodes[0]].Rewrite, caches[nodes[1]].Rewrite}
 	switch {
 	case ports[0] == "" && ports[1] == "":
@@ -43,7 +43,7 @@ func (b *bed) rewriting(ctx context.Context, server *corev1.Pod, clientNode, tcp
 		return
 	}
 	port := strings.TrimPrefix(ports[0], "tcp+udp/")
-	b.rewritten(ctx, nodes, "TCP", port, tcp)
+	b.Rewritten(ctx, nodes, "TCP", port, tcp)
 	script := fmt.Sprintf("while sleep 0.01; do echo hostname; done | timeout %d nc -u %s %d >/dev/null", int(2*b.Patience.Seconds()), server.Status.PodIP, udpPort)
 	client, err := b.start(ctx, b.pod("busy-udp-client", clientNode, corev1.Container{Command: []string{"sh", "-c", script}}),
 		func(pod *corev1.Pod) bool {
@@ -55,75 +55,74 @@ func (b *bed) rewriting(ctx context.Context, server *corev1.Pod, clientNode, tcp
 	case hasEnded(client):
 		b.Report.Warn(check+" UDP", "not tried: the client has ended %s; it needs nc and timeout", output(client))
 	default:
-		b.rewritten(ctx, nodes, "UDP", port, client.Status.PodIP)
+		b.Rewritten(ctx, nodes, "UDP", port, client.Status.PodIP)
 	}
 }
 
-// rewritten reports whether rewritten packets of a Pod's flow arrive on both Nodes.
-func (b *bed) rewritten(ctx context.Context, nodes [2]string, protocol, port, podIP string) {
+// Rewritten checks whether rewritten packets of a Pod's flows of a protocol arrive, in both directions, while the flows are busy: on a Node
+// with the Pod and on another one.
+func (i *Installation) Rewritten(ctx context.Context, nodes [2]string, protocol, port, podIP string) {
 	check := "rewriting " + protocol
 	var last look      // after it, the flags of the former round were read
 	var former [2]bool // who rewrote in the former round
 	var ever, arrived [2]bool
-	err := wait.PollUntilContextTimeout(ctx, b.Interval, b.Patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, i.Interval, i.Patience, true, func(ctx context.Context) (bool, error) {
 		// Packets are counted between two moments at which the sender rewrites them: after it said so first, and before it says so again.
-		before, err := b.look(ctx, nodes, podIP)
+		before, err := i.look(ctx, nodes, protocol, podIP)
 		if err != nil {
 			return false, err
 		}
-		now, err := b.look(ctx, nodes, podIP)
+		now, err := i.look(ctx, nodes, protocol, podIP)
 		if err != nil {
 			return false, err
 		}
-		for to := range nodes {
-			from := 1 - to
-			ever[to] = ever[to] || now.rewrites[from]
-			if former[to] && now.rewrites[from] && before.received[to] >= last.received[to]+rewrittenPackets {
-				arrived[to] = true
+		for from := range nodes {
+			ever[from] = ever[from] || now.rewrites[from]
+			if former[from] && now.rewrites[from] && before.received[1-from] >= last.received[1-from]+rewrittenPackets {
+				arrived[from] = true
 			}
-			former[to] = now.rewrites[from]
 		}
-		last, err = b.look(ctx, nodes, podIP)
+		former = now.rewrites
+		last, err = i.look(ctx, nodes, protocol, podIP)
 		return arrived == [2]bool{true, true}, err
 	})
 	switch {
 	case err == nil:
-		b.Report.OK(check, "packets between Nodes %s and %s arrive at port %s in both directions", nodes[1], nodes[0], port)
-		return
+		i.Report.OK(check, "packets between Nodes %s and %s arrive at port %s in both directions", nodes[0], nodes[1], port)
 	case !wait.Interrupted(err):
-		b.Report.Fail(check, "%v", err)
-		return
-	}
-	for to, node := range nodes {
-		switch {
-		case arrived[to]:
-		case ever[to]:
-			b.Report.Fail(check, "Node %s rewrites packets that do not arrive on Node %s: let %s pass between the Nodes to port %s, from every port, by firewalls without state; or set oncache.tunnel: encap",
-				nodes[1-to], node, protocol, port)
-		default:
-			b.Report.Warn(check, "no packet from Node %s to Node %s was rewritten within %s; see antctl get oncache flows there", nodes[1-to], node, b.Patience)
+		i.Report.Fail(check, "%v", err)
+	case ever[0] && !arrived[0], ever[1] && !arrived[1]: // a connection rests in both directions when one of them is blocked
+		i.Report.Fail(check, "Nodes %s and %s rewrite packets that do not arrive: let %s pass between all Nodes to port %s, from every port, through firewalls without state; or set oncache.tunnel: encap",
+			nodes[0], nodes[1], protocol, port)
+	default:
+		silent := nodes[0]
+		if ever[0] {
+			silent = nodes[1]
 		}
+		i.Report.Warn(check, "no packet from Node %s was rewritten within %s; see antctl get oncache flows there", silent, i.Patience)
 	}
 }
 
-// look is what two Nodes say about the flows of a Pod.
+// look is what two Nodes say about a Pod's flows of a protocol.
 type look struct {
 	// rewrites is set if packets that leave the Node are rewritten; received are those that have come by the fast path.
 	rewrites [2]bool
 	received [2]uint64
 }
 
-func (b *bed) look(ctx context.Context, nodes [2]string, podIP string) (l look, err error) {
-	for i, node := range nodes {
+func (i *Installation) look(ctx context.Context, nodes [2]string, protocol, podIP string) (l look, err error) {
+	for n, node := range nodes {
 		var flows []api.FlowInfo
-		if err := b.Agents.Get(ctx, node, "/oncache", url.Values{"view": {"flows"}, "ip": {podIP}}, &flows); err != nil {
+		if err := i.Agents.Get(ctx, node, "/oncache", url.Values{"view": {"flows"}, "ip": {podIP}}, &flows); err != nil {
 			return l, fmt.Errorf("Node %s: %w", node, err)
 		}
 		for _, flow := range flows {
-			if flow.Direction == "egress" {
-				l.rewrites[i] = l.rewrites[i] || flow.Rewritten
-			} else {
-				l.received[i] += flow.Packets
+			switch {
+			case flow.Protocol != protocol:
+			case flow.Direction == "egress":
+				l.rewrites[n] = l.rewrites[n] || flow.Rewritten
+			default:
+				l.received[n] += flow.Packets
 			}
 		}
 	}
