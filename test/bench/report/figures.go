@@ -23,14 +23,15 @@ paper's text says in numbers, a band where it has one range for several numbers 
 than bare metal. Nothing was read from its picture. Throughput that only its NIC limits is left out (TCP from 4 flows, UDP from 16).
 
 Not the same are the slow path (the kernel's router here, Open vSwitch there), parallel flows (on one CPU per Node here, each with a Pod pair there),
-requests (14 bytes here, 1 there) and datagrams (1300 bytes here, not given there). CPU time is the receiver's.
+requests (14 bytes here, 1 there), datagrams (1300 bytes here, not given there) and bare metal (without connection tracking and netfilter here, with both
+in Table 2 there). CPU time is the receiver's.
 `)
 	}
 	if plot := figure8Plot(run); plot != "" {
 		d.printf("\n### Its Figure 8: the optional improvements\n")
 		d.plot(run, "paper-figure-8", "transactions per second relative to ONCache with encapsulated hits, here and in the paper", plot)
 		d.printf(`
-One flow, relative to ONCache with encapsulation. The paper's text has numbers for request/response only; bare metal is from the latencies in its Table 2.
+One flow, relative to ONCache with encapsulation. The paper's text has numbers for request/response only; bare metal is from the latencies in its Table 2, with connection tracking.
 Rows without a circle are not measured here: (r) needs a changed kernel, and its counterpart, netkit devices, is only [counted in instructions](%s).%s
 `, fragment("instructions"), unmeasuredRewriting(run))
 	}
