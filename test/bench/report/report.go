@@ -4,7 +4,7 @@
 // Package report makes docs/benchmarks.md, which two minutes are enough for, docs/benchmarks-details.md, and their plots from result files.
 //
 // report.go assembles the document, tables.go has its tables, peers.go that of the bed peers, plots.go its plots, compare.go
-// ratios, targets.go the targets for the numbers, and paper.go the paper's numbers.
+// ratios, targets.go the targets for the numbers, paper.go the paper's numbers, and figures.go its figures beside ours.
 package report
 
 import (
@@ -69,7 +69,7 @@ than six rounds: the extremes). Differences inside the interval are treated as n
 			d.bed(run)
 		}
 	}
-	d.paper()
+	d.paper(runs["native"])
 	if err := d.write(dir, detailsPage); err != nil {
 		return err
 	}

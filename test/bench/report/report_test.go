@@ -249,7 +249,7 @@ func TestWrite(t *testing.T) {
 	require.Contains(t, string(text), "| TCP request/response, median latency: bare / encap | at least 0.85 | 0.870")
 	plots, err := filepath.Glob(filepath.Join(dir, Plots, "*.svg"))
 	require.NoError(t, err)
-	require.Len(t, plots, 6)
+	require.Len(t, plots, 8)
 	for _, plot := range plots {
 		require.Contains(t, string(text), Plots+"/"+filepath.Base(plot))
 		content, err := os.ReadFile(plot)

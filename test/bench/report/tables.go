@@ -269,10 +269,14 @@ func (d *document) breakdown(run *result.Run) {
 	d.plot(run, "breakdown", "cost of a transaction by segment", breakdownPlot(b))
 }
 
-// paper quotes the paper's numbers that have no counterpart in a plot.
-func (d *document) paper() {
+// paper draws its figures beside the results of the bed native, nil if there are none, and quotes its numbers that have no counterpart in a plot.
+func (d *document) paper(native *result.Run) {
 	d.printf("\n## The paper's numbers\n\n%s: %s. In the plots its ratios are the green diamonds; they were measured on other hardware and with another slow path, so\n"+
-		"only their order of magnitude can be compared. Table 2 there, nanoseconds per packet of a 1-byte TCP round trip, by segment:\n\n", paperSource, paperSetting)
+		"only their order of magnitude can be compared.\n", paperSource, paperSetting)
+	if native != nil {
+		d.figures(native)
+	}
+	d.printf("\n### Its Table 2: where the time goes\n\nNanoseconds per packet of a 1-byte TCP round trip, by segment:\n\n")
 	d.printf("| Segment | bare egress | ingress | Antrea egress | ingress | ONCache egress | ingress |\n|---|---|---|---|---|---|---|\n")
 	var sum paperSegment
 	row := func(s paperSegment) {
