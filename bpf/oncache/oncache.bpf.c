@@ -89,7 +89,7 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 
 	if (c && c->mode)
 		reason = ingress(skb, c, &exchange);
-	else if (c)
+	else if (rewrites && c)
 		encapsulate_former(skb, c);
 	if (concerns_flow(reason)) {
 		if (reason != ONC_END || ingress_end(skb))
@@ -97,12 +97,12 @@ SEC("tc") int oncache_ingress(struct __sk_buff *skb)
 		return TC_NEXT;
 	}
 	count(ONC_INGRESS, reason);
-	if (reason == ONC_HIT || reason == ONC_HIT_REWRITTEN) {
+	if (reason == ONC_HIT || (rewrites && reason == ONC_HIT_REWRITTEN)) {
 		if (rewrites && unlikely(exchange))
 			exchange_keys(skb, exchange);
 		return TC_REDIRECT;
 	}
-	if (reason == ONC_DROPPED || reason == ONC_UNKNOWN_KEY)
+	if (reason == ONC_DROPPED || (rewrites && reason == ONC_UNKNOWN_KEY))
 		return TC_SHOT;
 	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)
 		stamp_ingress(skb);

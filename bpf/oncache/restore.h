@@ -2,7 +2,7 @@
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Rewritten packets that arrive. The key tells the flow, and the flow's ingress entry everything else, as for a packet
  * in the tunnel. Whenever that is not a hit, the packet gets the form in which its sender would have encapsulated it,
- * and is handled as such. Programs that rewrite nothing restore, too: keys may be told before they are loaded. */
+ * and is handled as such. Programs that rewrite nothing have none of this: no key is in use when they are attached. */
 #pragma once
 
 #include "csum.h"
@@ -28,7 +28,7 @@ static __always_inline bool is_rewritten(struct __sk_buff *skb, const struct onc
 /* read_rewritten reads a rewritten packet, and returns what it was, or NULL. p gets the packet's own addresses and
  * ports. */
 static __always_inline struct onc_restore *read_rewritten(struct __sk_buff *skb, const struct onc_control *c,
-							   struct packet *p, struct outer *o, bool ipv6)
+							  struct packet *p, struct outer *o, bool ipv6)
 {
 	struct onc_restore *r;
 
@@ -74,10 +74,11 @@ static __always_inline bool from_node(const struct packet *p, bool ipv6)
 	return bpf_map_lookup_elem(&node_ips, &key);
 }
 
-/* known_rewritten parses a packet that is_rewritten, and finds out what it was. ONC_NOT_TUNNEL: the host is to get it. */
+/* known_rewritten parses a packet that is_rewritten, and finds out what it was. ONC_NOT_TUNNEL: the host is to get it.
+ */
 static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, const struct onc_control *c,
-							struct packet *p, struct outer *o, struct onc_restore **r,
-							bool ipv6)
+						       struct packet *p, struct outer *o, struct onc_restore **r,
+						       bool ipv6)
 {
 	enum onc_reason reason;
 
@@ -90,7 +91,7 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	/* Nobody sends a segment that opens or ends a connection with a key. Whoever forges one need not know the
 	 * connection's addresses. */
 	if (unlikely(!*r || opens_or_ends(p)))
-		return rewrites && from_node(p, ipv6) ? because(ONC_UNKNOWN_KEY) : because(ONC_NOT_TUNNEL);
+		return from_node(p, ipv6) ? because(ONC_UNKNOWN_KEY) : because(ONC_NOT_TUNNEL);
 	return ONC_OK;
 }
 
@@ -123,8 +124,8 @@ static __always_inline __u32 sum_of(const __u16 *words, int n)
 	return sum;
 }
 
-/* wrap writes the outer headers of a packet for which grow has made room. Checksums of the whole packet that the network
- * card has computed grow by them, except for an IPv4 header, which adds up to nothing. */
+/* wrap writes the outer headers of a packet for which grow has made room. Checksums of the whole packet that the
+ * network card has computed grow by them, except for an IPv4 header, which adds up to nothing. */
 static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control *c, const struct ethhdr *eth,
 				 const struct onc_restore *r, __u8 ecn, __be16 port, bool ipv6)
 {
@@ -197,7 +198,8 @@ static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, b
 	/* GRO has merged so many segments that the tunnel's headers have no room. */
 	if (skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff)
 		return ONC_DROPPED;
-	if (!readdress_back(skb, &p, NULL, r, NULL, r->ttl, ipv6) || grow(skb, ipv6) || !wrap(skb, c, &eth, r, ecn, port, ipv6))
+	if (!readdress_back(skb, &p, NULL, r, NULL, r->ttl, ipv6) || grow(skb, ipv6) ||
+	    !wrap(skb, c, &eth, r, ecn, port, ipv6))
 		return ONC_DROPPED;
 	count(ONC_INGRESS, ONC_RESTORED);
 	return ONC_RESTORED;
@@ -232,12 +234,12 @@ static __always_inline void encapsulate_former(struct __sk_buff *skb, const stru
 	if (skb->protocol == ether_type_of(false)) {
 		if (is_rewritten(skb, c, false))
 			encapsulate_back4(skb);
-		else if (rewrites)
+		else
 			forget_told(skb, c, false);
 	} else if (skb->protocol == ether_type_of(true)) {
 		if (is_rewritten(skb, c, true))
 			encapsulate_back6(skb);
-		else if (rewrites)
+		else
 			forget_told(skb, c, true);
 	}
 }
