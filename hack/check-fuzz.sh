@@ -41,7 +41,7 @@ datagram behind it       | order.h     | (__s32)(s->end - (__u32)bpf_jiffies64()
 outer destination MAC    | outer.h     | !same_mac(eth->h_dest, c->uplink_mac)   | 0
 outer IPv4 checksum      | outer.h     | !ip4_intact(ip)                         | 0
 outer UDP checksum       | outer.h     | udp->check \|\| !tunnel                 | !tunnel
-tunnel header            | outer.h     | !tunnel_condition(udp + 1, c) \|\|        | 
+tunnel header            | outer.h     | !tunnel_condition(udp + 1, c, told) \|\|        | 
 packet for another host  | outer.h     | skb->pkt_type != PACKET_HOST \|\|       | 
 CE that cannot be merged | tunnel.h    | return outer == ECN_NOT_ECT             | return true
 CE outside               | tunnel.h    | ecn == ECN_CE ? ECN_ECT_0 : ecn         | ecn

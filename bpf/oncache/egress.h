@@ -207,7 +207,7 @@ static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_contr
 }
 
 static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						 bool gateway)
+						 bool gateway, bool rewriting)
 {
 	struct onc_translation to;
 	struct onc_node *node = NULL;
@@ -235,7 +235,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	if (rewrites) {
+	if (rewriting) {
 		vni = told(skb, c, f);
 		key = vni ? 0 : usable(skb, &p, f, node, wire_hash(&p, &to, ipv6), p.ttl - !gateway, ipv6);
 		if (likely(key && !may_be_divided(skb, ipv6))) {
@@ -249,7 +249,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets, !gateway);
 	if (unlikely(reason))
 		return reason;
-	if (rewrites && unlikely(vni) && put_key(skb, node, vni))
+	if (rewriting && unlikely(vni) && put_key(skb, node, vni))
 		return ONC_DROPPED;
 	if (unlikely(to.port) && !translate(skb, reached_by_ip6(node) ? OUTER6_LEN : OUTER4_LEN, &p, &to, false, ipv6))
 		return ONC_DROPPED;
@@ -258,14 +258,16 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c, bool gateway)
+/* egress: gateway and rewriting, which is the constant rewrites, are known when it is compiled. */
+static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c, bool gateway,
+					      bool rewriting)
 {
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_IP;
 	if (skb->protocol == ether_type_of(false))
-		return egress_ip(skb, c, false, gateway);
+		return egress_ip(skb, c, false, gateway, rewriting);
 	if (skb->protocol == ether_type_of(true))
-		return egress_ip(skb, c, true, gateway);
+		return egress_ip(skb, c, true, gateway, rewriting);
 	return ONC_NOT_IP;
 }
 

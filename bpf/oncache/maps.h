@@ -11,7 +11,8 @@
 #include "types.h"
 
 /* oncache.tunnel is rewrite: keys are given, heard and used, and rewritten packets restored. The agent sets it before
- * the programs are loaded, and the verifier removes what it is not set for. */
+ * the programs are loaded, and the verifier removes what it is not set for. Programs with hits read it once, and are
+ * compiled for either value from there on: each further branch would leave instructions in the hits of both. */
 const volatile bool rewrites = false;
 
 /* Where struct sk_buff of the running kernel has ip_summed: the byte, and the position in it. 0: the kernel does not

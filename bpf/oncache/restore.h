@@ -222,7 +222,7 @@ static __always_inline void forget_told(struct __sk_buff *skb, const struct onc_
 	__be16 inner;
 
 	pull(skb, ipv6 ? OUTER6_LEN : OUTER4_LEN);
-	if (!outer_condition(skb, c, ipv6, &o, &inner))
+	if (!outer_condition(skb, c, ipv6, true, &o, &inner))
 		forget_key(skb);
 }
 
