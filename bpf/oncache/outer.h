@@ -27,8 +27,7 @@ static __always_inline bool tunnel_condition(const void *header, const struct on
 {
 	if (!told)
 		return same_tunnel_header(header, c->tunnel_header);
-	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] &&
-	       *(__u8 *)(header + 7) == c->tunnel_header[7];
+	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] && *(__u8 *)(header + 7) == c->tunnel_header[7];
 }
 
 /* told_vni returns the second word of the tunnel header, as far as it differs from that of packets that tell no key. */
@@ -42,8 +41,8 @@ static __always_inline __be32 told_vni(const struct __sk_buff *skb, const struct
 /* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header, and returns the latter's
  * EtherType; length is that of the frame according to the outer IP header. */
 static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
-							   bool told, struct udphdr *udp, __u32 off,
-							   __u32 length, __be16 *type)
+							   bool told, struct udphdr *udp, __u32 off, __u32 length,
+							   __be16 *type)
 {
 	struct ethhdr *eth = (void *)udp - off; /* a pointer that was read again would have to be checked again */
 	struct ethhdr *inner = (void *)(udp + 1) + TUNNEL_LEN;
@@ -57,7 +56,8 @@ static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb
 }
 
 /* outer_condition: is this a tunnel packet for this Node, of exactly the form that its peers send? ipv6 and told are
- * constants, so that hits do no work for the other IP version, or for keys. *type is the EtherType of the inner packet. */
+ * constants, so that hits do no work for the other IP version, or for keys. *type is the EtherType of the inner packet.
+ */
 static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
 						       bool told, struct outer *o, __be16 *type)
 {

@@ -102,15 +102,17 @@ static __always_inline bool readdress_back(struct __sk_buff *skb, const struct p
 {
 	const __be32 *addrs = ipv6 ? r->key6.saddr : &r->key4.saddr;
 	__u32 ports = ipv6 ? *(const word4 *)&r->key6.sport : *(const word4 *)&r->key4.sport;
+	__u32 change = r->change;
 	__be32 translated[8];
 
 	if (to) {
 		__builtin_memcpy(translated, to->addr, ipv6 ? 16 : 4);
 		__builtin_memcpy(&translated[ipv6 ? 4 : 1], &addrs[ipv6 ? 4 : 1], ipv6 ? 16 : 4);
+		change = fold_once(replaced_sum(ipv6 ? p->key6.saddr : &p->key4.saddr, translated, ipv6 ? 8 : 2));
 		addrs = translated;
 		ports = (ports & 0xffff0000) | to->port;
 	}
-	return readdress(skb, p->udp, macs, addrs, ports, ttl, ipv6);
+	return readdress(skb, p->udp, macs, addrs, change, ports, ttl, ipv6);
 }
 
 /* sum_of adds up a number of 16-bit words. */
