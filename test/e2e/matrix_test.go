@@ -123,7 +123,7 @@ func TestGeneveGateOnChanges(t *testing.T) {
 func TestRewriteGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true, rewriteTunnel)
 	s.rewrites = true
-	s.run(t, area{"FastPath", testFastPath}, area{"Rewritten", testRewritten})
+	s.run(t, area{"FastPath", testFastPath}, area{"Rewritten", testRewritten}, area{"RewriteBlocked", testRewriteBlocked})
 	if all {
 		s.run(t, everyConfiguration...)
 		s.run(t,
