@@ -123,10 +123,11 @@ func TestGeneveGateOnChanges(t *testing.T) {
 func TestRewriteGateOn(t *testing.T) {
 	s := newSuite(t, "geneve", true, rewriteTunnel)
 	s.rewrites = true
-	s.run(t, area{"FastPath", testFastPath}, area{"Rewritten", testRewritten}, area{"RewriteBlocked", testRewriteBlocked})
+	s.run(t, area{"FastPath", testFastPath}, area{"Rewritten", testRewritten})
 	if all {
 		s.run(t, everyConfiguration...)
 		s.run(t,
+			area{"RewriteBlocked", testRewriteBlocked},
 			area{"NetworkPolicy", testNetworkPolicy},
 			area{"SamePacket", testSamePacket},
 			area{"ServiceFastPath", testServiceFastPath},

@@ -54,15 +54,15 @@ func testRewritten(t *testing.T, s *suite) {
 func testRewriteBlocked(t *testing.T, s *suite) {
 	r := s.startStream(t)
 	r.waitFastIfGate(t)
-	ask := func(protocol string) string {
+	ask := func(protocol string, patience time.Duration) string {
 		var out bytes.Buffer
-		i := &check.Installation{Agents: cacheAgents{t, s}, Report: &check.Report{Out: &out}, Interval: 2 * time.Second, Patience: 40 * time.Second}
+		i := &check.Installation{Agents: cacheAgents{t, s}, Report: &check.Report{Out: &out}, Interval: 2 * time.Second, Patience: patience}
 		i.Rewritten(t.Context(), [2]string{s.node1.Name, s.node2.Name}, protocol, "585", s.client.IP.String())
 		return out.String()
 	}
 	good := func() {
 		for _, protocol := range []string{"TCP", "UDP"} {
-			require.Regexp(t, "^ok .* arrive at port 585 in both directions\n$", ask(protocol))
+			require.Regexp(t, "^ok .* arrive at port 585 in both directions\n$", ask(protocol, time.Minute))
 		}
 	}
 	good()
@@ -74,7 +74,7 @@ func testRewriteBlocked(t *testing.T, s *suite) {
 	atFabric("tc qdisc add dev " + port + " clsact")
 	for _, protocol := range []string{"TCP", "UDP"} {
 		atFabric("tc filter add dev " + port + " ingress protocol ip pref 1 flower ip_proto " + strings.ToLower(protocol) + " dst_port 585 action drop")
-		require.Contains(t, ask(protocol), "let "+protocol+" pass between all Nodes to port 585")
+		require.Contains(t, ask(protocol, 15*time.Second), "let "+protocol+" pass between all Nodes to port 585")
 		atFabric("tc filter del dev " + port + " ingress pref 1")
 	}
 	atFabric("tc qdisc del dev " + port + " clsact")

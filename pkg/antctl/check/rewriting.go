@@ -20,7 +20,7 @@ const (
 	udpPort = 8081
 	// rewrittenPackets is how many packets of a flow must arrive between two looks at which its sender rewrites it. Of a flow whose rewritten
 	// packets are lost, only those arrive meanwhile that are encapsulated to tell a key, or as a probe: some two a second.
-	rewrittenPackets = 30
+	rewrittenPackets = 20
 )
 
 // rewriting checks that rewritten packets pass between two Nodes, with TCP and UDP. What drops them, such as a stateful firewall, tells nobody.
