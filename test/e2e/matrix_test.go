@@ -147,6 +147,11 @@ func TestRewriteGateOn(t *testing.T) {
 	}
 }
 
+// TestMixedTunnels has hits rewritten by one Node only, at first.
+func TestMixedTunnels(t *testing.T) {
+	newSuite(t, "geneve", true, mixedTunnels).run(t, area{"MixedTunnels", testMixedTunnels})
+}
+
 func TestVXLANGateOff(t *testing.T) {
 	newSuite(t, "vxlan", false).run(t, area{"Connectivity", testConnectivity}, area{"Injection", testInjection})
 }

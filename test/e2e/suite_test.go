@@ -61,9 +61,15 @@ func smallCache(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"
 func rewriteTunnel(o *cluster.Options) {
 	o.AgentConfig = func(node int, conf map[string]any) {
 		smallCache(node, conf)
-		conf["oncache"].(map[string]any)["tunnel"] = "rewrite"
+		setTunnel(conf, "rewrite")
 	}
 }
+
+// rewritePort is the port of rewritten packets.
+const rewritePort = 585
+
+// setTunnel says in a configuration of smallCache how hits travel: rewrite or encap.
+func setTunnel(conf map[string]any, tunnel string) { conf["oncache"].(map[string]any)["tunnel"] = tunnel }
 
 // defaultCache leaves the cache at its default size.
 func defaultCache(o *cluster.Options) { o.AgentConfig = nil }

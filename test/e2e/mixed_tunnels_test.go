@@ -1,0 +1,117 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
+)
+
+// mixedTunnels has the first Node rewrite hits, and the second one encapsulate them.
+func mixedTunnels(o *cluster.Options) {
+	o.AgentConfig = func(node int, conf map[string]any) {
+		smallCache(node, conf)
+		if node == 1 {
+			setTunnel(conf, "rewrite")
+		}
+	}
+}
+
+// testMixedTunnels changes the second Node's oncache.tunnel under traffic, to rewrite and back. Hits are rewritten while both Nodes understand
+// keys, and only then. No packet may be lost.
+func testMixedTunnels(t *testing.T, s *suite) {
+	before := s.cacheCounts(t)
+	r := s.startStream(t)
+	r.waitFastIfGate(t)
+	s.requireOnWire(t, false)
+	for _, c := range s.cacheCounts(t) {
+		require.Zero(t, c.Keys)
+	}
+
+	s.changeTunnel(t, s.node2, "rewrite")
+	r.waitFastIfGate(t)
+	s.requireOnWire(t, true)
+	rewriting := s.cacheCounts(t)
+
+	// The first Node goes on using the keys that it was told. The new agent evicts all entries, so Open vSwitch decides about such packets.
+	s.changeTunnel(t, s.node2, "encap")
+	r.waitFastIfGate(t)
+	require.Greater(t, oncacheStatus(t, s.node2).Ingress.Restored, rewriting[s.node2].Ingress.Restored)
+	eventuallyWithin(t, 2*patience, "keys to be given back", func() error {
+		for n, c := range s.cacheCounts(t) {
+			if c.Keys > 0 {
+				return notYet(fmt.Sprintf("%s keeps %d", n.Name, c.Keys))
+			}
+		}
+		return nil
+	})
+	s.requireOnWire(t, false)
+
+	r.end(t, 0)
+	for n, c := range s.cacheCounts(t) {
+		require.Equal(t, before[n].Ingress.UnknownKeys, c.Ingress.UnknownKeys, "packets with keys that %s has not given", n.Name)
+	}
+}
+
+// changeTunnel restarts the agent of a Node with another value of oncache.tunnel.
+func (s *suite) changeTunnel(t *testing.T, n *cluster.Node, tunnel string) {
+	t.Helper()
+	require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) { setTunnel(conf, tunnel) }))
+	require.NoError(t, n.StopAgent())
+	s.startAgent(t, n)
+	s.waitRoundsComplete(t)
+}
+
+// cacheCounts returns what the caches of all Nodes have counted.
+func (s *suite) cacheCounts(t *testing.T) map[*cluster.Node]api.Status {
+	t.Helper()
+	counts := map[*cluster.Node]api.Status{}
+	for _, n := range s.Nodes {
+		counts[n] = oncacheStatus(t, n)
+	}
+	return counts
+}
+
+// requireOnWire waits for hits on both Nodes in both directions, rewritten ones or any. If they are not to be rewritten, the Nodes must count none
+// that are, and none may be on the network.
+func (s *suite) requireOnWire(t *testing.T, rewritten bool) {
+	t.Helper()
+	const enough = 1000
+	captures, before := map[*cluster.Node]*cluster.Process{}, s.cacheCounts(t)
+	for _, n := range s.Nodes {
+		captures[n] = startServer(t, s.Fabric, "capture", "--device="+n.Name, fmt.Sprint("--port=", rewritePort), "--limit=0")
+	}
+	hits := func(d api.DirectionStats) uint64 {
+		if rewritten {
+			return d.RewrittenHits
+		}
+		return d.Hits
+	}
+	eventuallyWithin(t, 2*patience, "packets to take the fast path", func() error {
+		for n, now := range s.cacheCounts(t) {
+			sent, received := hits(now.Egress)-hits(before[n].Egress), hits(now.Ingress)-hits(before[n].Ingress)
+			if sent < enough || received < enough {
+				return notYet(fmt.Sprintf("%s has sent %d and received %d", n.Name, sent, received))
+			}
+		}
+		return nil
+	})
+	for n, c := range captures {
+		captured := stop[report.Capture](t, c).Matched
+		if rewritten {
+			require.Greater(t, captured, enough/2, "rewritten packets that %s has sent", n.Name) // it began a moment after the counters
+			continue
+		}
+		now := oncacheStatus(t, n)
+		require.Zero(t, captured, "rewritten packets that %s has sent", n.Name)
+		require.Equal(t, before[n].Egress.RewrittenHits, now.Egress.RewrittenHits, "%s has rewritten packets", n.Name)
+		require.Equal(t, before[n].Ingress.RewrittenHits, now.Ingress.RewrittenHits, "%s has restored packets", n.Name)
+	}
+}
