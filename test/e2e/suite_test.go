@@ -114,6 +114,9 @@ func (s *suite) run(t *testing.T, areas ...area) {
 			areasRun++
 			defer s.dumpIfFailed(t)
 			a.test(t, s)
+			if s.rewrites {
+				s.requireNoUnknownKeys(t)
+			}
 		})
 		verdict := "passed"
 		if !ok {
