@@ -69,7 +69,9 @@ func rewriteTunnel(o *cluster.Options) {
 const rewritePort = 585
 
 // setTunnel says in a configuration of smallCache how hits travel: rewrite or encap.
-func setTunnel(conf map[string]any, tunnel string) { conf["oncache"].(map[string]any)["tunnel"] = tunnel }
+func setTunnel(conf map[string]any, tunnel string) {
+	conf["oncache"].(map[string]any)["tunnel"] = tunnel
+}
 
 // defaultCache leaves the cache at its default size.
 func defaultCache(o *cluster.Options) { o.AgentConfig = nil }
