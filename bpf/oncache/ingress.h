@@ -42,12 +42,14 @@ static __always_inline void redirect(struct __sk_buff *skb, const struct target 
 	bpf_redirect_peer(target->ifindex, 0);
 }
 
-/* ingress_condition: may this packet use entry f? r is what it was if it is rewritten, else NULL. On ONC_OK *target is the interface, macs are the MACs for the
- * packet's Ethernet header, *ce is whether to mark congestion, and *to is the source's translation. */
+/* ingress_condition: may this packet use entry f? r is what it was if it is rewritten, else NULL. On ONC_OK *target is
+ * the interface, macs are the MACs for the packet's Ethernet header, *ce is whether to mark congestion, and *to is the
+ * source's translation. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
-							 const struct onc_restore *r, struct onc_ingress *f, struct target *target, __u32 *macs,
-							 bool *ce, struct onc_translation *to, bool ipv6)
+							 const struct onc_restore *r, struct onc_ingress *f,
+							 struct target *target, __u32 *macs, bool *ce,
+							 struct onc_translation *to, bool ipv6)
 {
 	struct onc_endpoint *ep;
 	struct onc_node *node;

@@ -27,8 +27,7 @@ static __always_inline bool tunnel_condition(const void *header, const struct on
 {
 	if (!rewrites)
 		return same_tunnel_header(header, c->tunnel_header);
-	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] &&
-	       *(__u8 *)(header + 7) == c->tunnel_header[7];
+	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] && *(__u8 *)(header + 7) == c->tunnel_header[7];
 }
 
 /* told_vni returns the second word of the tunnel header, as far as it differs from that of packets that tell no key. */
@@ -42,8 +41,7 @@ static __always_inline __be32 told_vni(const struct __sk_buff *skb, const struct
 /* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header, and returns the latter's
  * EtherType; length is that of the frame according to the outer IP header. */
 static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
-							   struct udphdr *udp, __u32 off, __u32 length,
-							   __be16 *type)
+							   struct udphdr *udp, __u32 off, __u32 length, __be16 *type)
 {
 	struct ethhdr *eth = (void *)udp - off; /* a pointer that was read again would have to be checked again */
 	struct ethhdr *inner = (void *)(udp + 1) + TUNNEL_LEN;
@@ -74,8 +72,8 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 			return because(ONC_NOT_TUNNEL);
 		*o = (struct outer){.ipv6 = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
 		__builtin_memcpy(o->src6, &ip->saddr, 16);
-		return outer_udp_condition(skb, c, udp, L2_LEN + IP6_LEN,
-					   bpf_ntohs(ip->payload_len) + L2_LEN + IP6_LEN, type);
+		return outer_udp_condition(skb, c, udp, L2_LEN + IP6_LEN, bpf_ntohs(ip->payload_len) + L2_LEN + IP6_LEN,
+					   type);
 	} else {
 		struct iphdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP4_LEN;

@@ -28,7 +28,7 @@ static __always_inline bool is_rewritten(struct __sk_buff *skb, const struct onc
 /* read_rewritten reads a rewritten packet, and returns what it was, or NULL. p gets the packet's own addresses and
  * ports. */
 static __always_inline struct onc_restore *read_rewritten(struct __sk_buff *skb, const struct onc_control *c,
-							   struct packet *p, struct outer *o, bool ipv6)
+							  struct packet *p, struct outer *o, bool ipv6)
 {
 	struct onc_restore *r;
 
@@ -74,10 +74,11 @@ static __always_inline bool from_node(const struct packet *p, bool ipv6)
 	return bpf_map_lookup_elem(&node_ips, &key);
 }
 
-/* known_rewritten parses a packet that is_rewritten, and finds out what it was. ONC_NOT_TUNNEL: the host is to get it. */
+/* known_rewritten parses a packet that is_rewritten, and finds out what it was. ONC_NOT_TUNNEL: the host is to get it.
+ */
 static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, const struct onc_control *c,
-							struct packet *p, struct outer *o, struct onc_restore **r,
-							bool ipv6)
+						       struct packet *p, struct outer *o, struct onc_restore **r,
+						       bool ipv6)
 {
 	enum onc_reason reason;
 
@@ -101,15 +102,17 @@ static __always_inline bool readdress_back(struct __sk_buff *skb, const struct p
 {
 	const __be32 *addrs = ipv6 ? r->key6.saddr : &r->key4.saddr;
 	__u32 ports = ipv6 ? *(const word4 *)&r->key6.sport : *(const word4 *)&r->key4.sport;
+	__u32 change = r->change;
 	__be32 translated[8];
 
 	if (to) {
 		__builtin_memcpy(translated, to->addr, ipv6 ? 16 : 4);
 		__builtin_memcpy(&translated[ipv6 ? 4 : 1], &addrs[ipv6 ? 4 : 1], ipv6 ? 16 : 4);
+		change = fold_once(replaced_sum(ipv6 ? p->key6.saddr : &p->key4.saddr, translated, ipv6 ? 8 : 2));
 		addrs = translated;
 		ports = (ports & 0xffff0000) | to->port;
 	}
-	return readdress(skb, p->udp, macs, addrs, ports, ttl, ipv6);
+	return readdress(skb, p->udp, macs, addrs, change, ports, ttl, ipv6);
 }
 
 /* sum_of adds up a number of 16-bit words. */
@@ -123,8 +126,8 @@ static __always_inline __u32 sum_of(const __u16 *words, int n)
 	return sum;
 }
 
-/* wrap writes the outer headers of a packet for which grow has made room. Checksums of the whole packet that the network
- * card has computed grow by them, except for an IPv4 header, which adds up to nothing. */
+/* wrap writes the outer headers of a packet for which grow has made room. Checksums of the whole packet that the
+ * network card has computed grow by them, except for an IPv4 header, which adds up to nothing. */
 static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control *c, const struct ethhdr *eth,
 				 const struct onc_restore *r, __u8 ecn, __be16 port, bool ipv6)
 {
@@ -197,7 +200,8 @@ static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, b
 	/* GRO has merged so many segments that the tunnel's headers have no room. */
 	if (skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff)
 		return ONC_DROPPED;
-	if (!readdress_back(skb, &p, NULL, r, NULL, r->ttl, ipv6) || grow(skb, ipv6) || !wrap(skb, c, &eth, r, ecn, port, ipv6))
+	if (!readdress_back(skb, &p, NULL, r, NULL, r->ttl, ipv6) || grow(skb, ipv6) ||
+	    !wrap(skb, c, &eth, r, ecn, port, ipv6))
 		return ONC_DROPPED;
 	count(ONC_INGRESS, ONC_RESTORED);
 	return ONC_RESTORED;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Rewriting, the other way to carry a hit to its Node: the Pod's packet travels with the addresses of the two Nodes. Its
- * source port is the key by which the receiver knows what it was (restore.h). Nothing is prepended, so any network card
- * handles it like the host's own packets. */
+/* Rewriting, the other way to carry a hit to its Node: the Pod's packet travels with the addresses of the two Nodes.
+ * Its source port is the key by which the receiver knows what it was (restore.h). Nothing is prepended, so any network
+ * card handles it like the host's own packets. */
 #pragma once
 
 #include <stddef.h>
@@ -44,7 +44,7 @@ static __always_inline bool resum_udp(struct __sk_buff *skb, __u16 *check, __u16
 		return true;
 	if (*check == pseudo)
 		return false;
-	sum = (__u64)(__u16)~*check + change + moved;
+	sum = (__u64)(__u16) ~*check + change + moved;
 	*check = ~csum_fold((__u32)sum + (sum >> 32));
 	if (!*check)
 		*check = 0xffff;
@@ -69,20 +69,20 @@ static __always_inline void resum_known(__u16 *check, bool partial, bool udp, __
 	__u64 sum;
 
 	if (partial) {
-		*check = csum_fold((__u64)*check + change);
+		*check = csum16_add(*check, change);
 		return;
 	}
 	if (udp && !*check)
 		return;
-	sum = (__u64)(__u16)~*check + change + moved;
+	sum = (__u64)(__u16) ~*check + change + moved;
 	*check = ~csum_fold((__u32)sum + (sum >> 32));
 	if (udp && !*check)
 		*check = 0xffff;
 }
 
-/* write_ip4 and write_ip6 write addresses and TTL into the header, and leave nothing of the DSCP: a flow with one is not
- * rewritten, so it is the network's. change has 17 bits. Of the words of the header, as they are loaded, TTL is the first
- * byte and TOS the second one. */
+/* write_ip4 and write_ip6 write addresses and TTL into the header, and leave nothing of the DSCP: a flow with one is
+ * not rewritten, so it is the network's. change has 17 bits. Of the words of the header, as they are loaded, TTL is the
+ * first byte and TOS the second one. */
 static __always_inline void write_ip4(struct iphdr *ip, const __be32 *addrs, __u32 change, __u8 ttl)
 {
 	__u32 sum = (__u32)(__u16)~ip->check + change + 0xffff + ttl - ip->ttl;
@@ -100,7 +100,7 @@ static __always_inline void write_ip4(struct iphdr *ip, const __be32 *addrs, __u
 static __always_inline __u32 write_ip6(struct ipv6hdr *ip, const __be32 *addrs, __u8 ttl)
 {
 	__u16 *ttl_word = (__u16 *)&ip->nexthdr, *class_word = (__u16 *)ip;
-	__u32 diff = (__u16)~*ttl_word + (__u16)~*class_word;
+	__u32 diff = (__u16) ~*ttl_word + (__u16) ~*class_word;
 
 	ip->hop_limit = ttl;
 	*class_word &= bpf_htons(~0x0fc0);
@@ -116,19 +116,17 @@ static __always_inline void write_macs(void *eth, const void *macs)
 
 /* readdress_slowly is readdress for kernels that do not tell ip_summed. */
 static __always_inline bool readdress_slowly(struct __sk_buff *skb, bool udp, const void *macs, const __be32 *addrs,
-					     __be32 ports, __u8 ttl, bool ipv6)
+					     __u16 change, __be32 ports, __u8 ttl, bool ipv6)
 {
 	__u32 off = L2_LEN + (ipv6 ? IP6_LEN : IP4_LEN);
 	void *ip = start(skb) + L2_LEN, *l4 = ip + off - L2_LEN;
-	__u32 change;
 	__be32 from;
 
 	if (l4 + UDP_LEN > end(skb))
 		return false;
-	change = replaced_words(addrs_of(ip, ipv6), addrs, ipv6 ? 8 : 2);
 	from = *(__be32 *)l4;
-	if (!udp || !resum_udp(skb, l4 + offsetof(struct udphdr, check),
-			       pseudo_sum(addrs_of(ip, ipv6), l4, ipv6), change, (__u64)(__u32)~from + ports)) {
+	if (!udp || !resum_udp(skb, l4 + offsetof(struct udphdr, check), pseudo_sum(addrs_of(ip, ipv6), l4, ipv6),
+			       change, (__u64)(__u32)~from + ports)) {
 		off += udp ? offsetof(struct udphdr, check) : offsetof(struct tcphdr, check);
 		if (!resum(skb, off, udp, change, from, ports))
 			return false;
@@ -142,25 +140,24 @@ static __always_inline bool readdress_slowly(struct __sk_buff *skb, bool udp, co
 	if (ipv6)
 		bpf_csum_update(skb, csum_fold((__u64)change + write_ip6(ip, addrs, ttl)));
 	else
-		write_ip4(ip, addrs, fold_once(change), ttl);
+		write_ip4(ip, addrs, change, ttl);
 	return true;
 }
 
-/* readdress gives a packet that begins with an Ethernet header other MAC addresses, if macs is not NULL, addresses (source
- * and destination), ports and TTL.
- * Checksums change by the difference, as in translate. It cannot fail: the headers were read before, and a program that
- * writes to packets gets unshared ones. */
+/* readdress gives a packet that begins with an Ethernet header other MAC addresses, if macs is not NULL, addresses
+ * (source and destination), ports and TTL. Checksums change by the difference, as in translate; change is that of the
+ * addresses. It cannot fail: the headers were read before, and a program that writes to packets gets unshared ones. */
 static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const void *macs, const __be32 *addrs,
-				      __be32 ports, __u8 ttl, bool ipv6)
+				      __u32 change, __be32 ports, __u8 ttl, bool ipv6)
 {
 	void *ip = start(skb) + L2_LEN, *l4 = ip + (ipv6 ? IP6_LEN : IP4_LEN);
-	__u32 state, change, sum;
+	__u32 state, sum;
 	__u16 *check;
 	bool partial;
 	__u64 moved;
 
 	if (!summed_at)
-		return readdress_slowly(skb, udp, macs, addrs, ports, ttl, ipv6);
+		return readdress_slowly(skb, udp, macs, addrs, change, ports, ttl, ipv6);
 	if (l4 + (udp ? UDP_LEN : TCP_LEN) > end(skb))
 		return false;
 	state = summed(skb);
@@ -168,8 +165,7 @@ static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const voi
 	/* Of a Pod's own tunnel, a device completes the checksum inside. */
 	if (udp && partial)
 		partial = ((struct udphdr *)l4)->check == pseudo_sum(addrs_of(ip, ipv6), l4, ipv6);
-	change = fold_once(replaced_sum(addrs_of(ip, ipv6), addrs, ipv6 ? 8 : 2));
-	moved = (__u64)(__u32)~*(__be32 *)l4 + ports;
+	moved = (__u64)(__u32) ~*(__be32 *)l4 + ports;
 	*(__be32 *)l4 = ports;
 	check = l4 + (udp ? offsetof(struct udphdr, check) : offsetof(struct tcphdr, check));
 	resum_known(check, partial, udp, change, moved);
@@ -190,10 +186,10 @@ static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const voi
 }
 
 /* usable returns the key with which the packet may be rewritten, or 0. hash is that of the packet as it is behind Open
- * vSwitch, ttl what its TTL is there. What the receiver could not restore stays encapsulated: DSCP, and fragments that
- * the network may make. */
+ * vSwitch, ttl what its TTL is there. What the receiver could not restore stays encapsulated: DSCP, and what the
+ * network may divide into fragments. */
 static __always_inline __u32 usable(const struct __sk_buff *skb, const struct packet *p, struct onc_egress *f,
-				    const struct onc_node *node, __u32 hash, __u8 ttl, bool ipv6)
+				    __u32 hash, __u8 ttl)
 {
 	__u64 word = *(const volatile __u64 *)&f->keys.heard ^ heard_tag(hash, ttl);
 
@@ -203,27 +199,20 @@ static __always_inline __u32 usable(const struct __sk_buff *skb, const struct pa
 		*(volatile __u64 *)&f->keys.heard = 0; /* after half of their range, times seem to lie in the future */
 		return 0;
 	}
-	if (unlikely(p->tos & ~ECN_MASK) || reached_by_ip6(node) != ipv6 || (p->udp && skb->gso_size))
+	if (unlikely(p->tos & ~ECN_MASK || p->may_be_divided) || (p->udp && skb->gso_size))
 		return 0;
 	return word >> 48;
-}
-
-/* may_be_divided: the network may make fragments of the packet. */
-static __always_inline bool may_be_divided(struct __sk_buff *skb, bool ipv6)
-{
-	const struct iphdr *ip = start(skb) + L2_LEN;
-
-	return !ipv6 && ((void *)(ip + 1) > end(skb) || !(ip->frag_off & bpf_htons(IP4_DF)));
 }
 
 /* rewrite gives the packet the Nodes' addresses, the TTL of tunnel packets, and the Ethernet header of the way to the
  * Node. */
 static __always_inline bool rewrite(struct __sk_buff *skb, const struct onc_control *c, struct onc_node *node,
-				    const struct packet *p, __u32 key, bool ipv6)
+				    const struct packet *p, __u32 change, __u32 key, bool ipv6)
 {
 	void *ip = node->header + L2_LEN;
 
-	return readdress(skb, p->udp, node->header, addrs_of(ip, ipv6), bpf_htons(key) | (__u32)c->rewrite_port << 16,
+	return readdress(skb, p->udp, node->header, addrs_of(ip, ipv6), change,
+			 bpf_htons(key) | (__u32)c->rewrite_port << 16,
 			 ipv6 ? ((struct ipv6hdr *)ip)->hop_limit : ((struct iphdr *)ip)->ttl, ipv6);
 }
 

@@ -175,8 +175,8 @@ static __always_inline struct onc_egress *own_egress(const struct packet *p, con
 	return own;
 }
 
-/* replaced_sum returns what a one's complement sum changes by when 32-bit words are replaced, not folded: up to eight words
- * take 36 bits. */
+/* replaced_sum returns what a one's complement sum changes by when 32-bit words are replaced, not folded: up to eight
+ * words take 36 bits. */
 static __always_inline __u64 replaced_sum(const __be32 *from, const __be32 *to, int words)
 {
 	__u64 sum = words * 0xffffffffull; /* so the differences are no negative numbers */

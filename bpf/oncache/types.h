@@ -76,15 +76,15 @@ struct onc_translation4 {
 /* The keys of an egress entry (keys.h): the one of this direction, and the one of the other direction, which the peer
  * is told. Times are in units of 64 jiffies.
  *
- * heard is a key that the peer has told: with it, packets of the flow may be rewritten. It is one word, so that programs
- * read and write it at once: bits 48-63 are the key (0: none), bits 24-47 when its use ends, bits 0-23 a tag. The tag
- * depends on the flow for which the key was told, because the LRU map may have given the element to another one
+ * heard is a key that the peer has told: with it, packets of the flow may be rewritten. It is one word, so that
+ * programs read and write it at once: bits 48-63 are the key (0: none), bits 24-47 when its use ends, bits 0-23 a tag.
+ * The tag depends on the flow for which the key was told, because the LRU map may have given the element to another one
  * meanwhile, and on the TTL or hop limit of the flow's packets behind Open vSwitch. */
 struct onc_keys {
 	__u64 heard;
-	__u16 tell;    /* the other key; 0: none */
-	__u16 told_at; /* when it was last told */
-	__u32 pad;
+	__u16 tell;   /* the other key; 0: none */
+	__u16 change; /* of a one's complement sum, when the flow's addresses become the Nodes'; written before heard */
+	__u32 due;    /* when tell is to be told next, if it is not 0 */
 };
 
 /* egress_flows6: key is the 5-tuple as the Pod sends it. The header to prepend is the Node's. */
@@ -159,7 +159,7 @@ struct onc_restore {
 	__u32 serial; /* odd while the element is being written */
 	__u8 ttl;     /* TTL or hop limit as in the tunnel */
 	__u8 ipv6;
-	__u8 pad[2];
+	__u16 change; /* of a one's complement sum, when the Nodes' addresses become the flow's */
 	union {
 		struct onc_flow6 key6; /* of the entry in ingress_flows6 */
 		struct onc_flow4 key4; /* of the entry in ingress_flows4; the rest is 0 */
@@ -184,7 +184,7 @@ struct onc_node {
 	__u64 contradicted; /* when with another one: the agent evicts the Node if that continues */
 	__u32 flags;	    /* NODE_* */
 	__u32 pad;
-	__u8 header[88];    /* outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0 */
+	__u8 header[88]; /* outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0 */
 };
 
 /* What Egress or Ingress saw of one packet before Open vSwitch handled it. */
@@ -226,8 +226,8 @@ struct onc_control {
 	__u16 port_count;
 	__u8 uplink_mac[6];
 	__u8 virtual_mac[6];
-	__be16 rewrite_port; /* destination port of rewritten packets */
-	__u32 key_life;	     /* jiffies for which a key may be used after it was heard; the same time on every Node */
+	__be16 rewrite_port;   /* destination port of rewritten packets */
+	__u32 key_life;	       /* jiffies for which a key may be used after it was heard; the same time on every Node */
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
 };
 

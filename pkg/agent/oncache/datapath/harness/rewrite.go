@@ -90,6 +90,33 @@ func Heard(key uint16, until uint64, hash uint32, ttl uint8) uint64 {
 	return uint64(key)<<48 | until&0xffffff<<24 | uint64(hash>>8^uint32(ttl))
 }
 
+// AddressChange is what a one's complement sum changes by when a pair of addresses, source and destination, is replaced, in the byte order
+// of the packet.
+func AddressChange(from, to [2]netip.Addr) uint16 {
+	var sum uint32
+	for i := range from {
+		for _, word := range words(from[i]) {
+			sum += uint32(^word)
+		}
+		for _, word := range words(to[i]) {
+			sum += uint32(word)
+		}
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return uint16(sum)
+}
+
+// words are the 16-bit words of an address, as a program reads them from a packet.
+func words(a netip.Addr) []uint16 {
+	var all []uint16
+	for b := a.AsSlice(); len(b) > 0; b = b[2:] {
+		all = append(all, binary.NativeEndian.Uint16(b))
+	}
+	return all
+}
+
 // GiveByHand gives a key to the flow of a packet from the peer, as former programs may have.
 func (w *World) GiveByHand(in Packet, key uint16) {
 	r := w.RestoreAt(key)
@@ -102,7 +129,10 @@ func (w *World) GiveByHand(in Packet, key uint16) {
 	if w.Family.Outer6 {
 		owner = object.Wire6(w.FromPeer().Src)
 	}
-	*r = object.BpfOncRestore{Told: w.Jiffies(w.T), Serial: 2, Ttl: in.TTL, Key6: k6, Owner: owner, Tag: Hash(flow)}
+	*r = object.BpfOncRestore{
+		Told: w.Jiffies(w.T), Serial: 2, Ttl: in.TTL, Key6: k6, Owner: owner, Tag: Hash(flow),
+		Change: AddressChange([2]netip.Addr{w.FromPeer().Src, w.FromPeer().Dst}, [2]netip.Addr{in.Src, in.Dst}),
+	}
 	if six {
 		r.Ipv6 = 1
 	}

@@ -30,7 +30,7 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	control.RewritePort = object.WirePort(s.Uplink.RewritePort)
 	control.KeyLife = fuzzKeyLife
 	if s.Given != nil {
-		w.give(t, s.Given)
+		w.give(t, s)
 	}
 
 	w.setEndpoint(harness.PodSlot, &s.Endpoint)
@@ -74,14 +74,14 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 		if c.ingress {
 			return put(t, w.Maps.IngressFlows4, k4, object.BpfOncIngress4{V: v, Seen: seen, Macs: s.Entry.MACs, To: to})
 		}
-		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: v, Seen: seen, To: to, Keys: w.heard(t, s.Heard)})
+		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: v, Seen: seen, To: to, Keys: w.heard(t, s)})
 	}
 	v = validity(s.Entry, harness.Hash6(k6))
 	to := object.BpfOncTranslation{Port: port, Source: source, Addr: object.Wire6(s.Entry.Translated.Addr())}
 	if c.ingress {
 		return put(t, w.Maps.IngressFlows6, k6, object.BpfOncIngress{V: v, Seen: seen, Macs: s.Entry.MACs, To: to})
 	}
-	return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: v, Seen: seen, To: to, Keys: w.heard(t, s.Heard)})
+	return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: v, Seen: seen, To: to, Keys: w.heard(t, s)})
 }
 
 func (w *fuzzWorld) setEndpoint(slot int, s *oracle.Endpoint) {

@@ -43,7 +43,7 @@ func TestKeyIsGiven(t *testing.T) {
 		again, _ := w.Told(r.Packet)
 		require.Zero(t, again, "it was told a moment ago")
 		w.RequireEncapsulated(t, out, r.Packet)
-		w.ChangeKeys(func(k *object.BpfOncKeys) { k.ToldAt -= uint16(w.Control().KeyLife >> 6) })
+		w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(w.Control().KeyLife >> 6) })
 		r = w.Egress(0, out.Bytes(t))
 		again, _ = w.Told(r.Packet)
 		require.Equal(t, key, again)
@@ -58,7 +58,7 @@ func TestKeyIsToldAgain(t *testing.T) {
 		w.KeepLeases()
 		key := w.GiveAgain(out, in)
 		require.Equal(t, "hit_rewritten", w.Egress(0, out.Bytes(t)).Reason)
-		w.ChangeKeys(func(k *object.BpfOncKeys) { k.ToldAt -= uint16(w.Control().KeyLife >> 6) })
+		w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(w.Control().KeyLife >> 6) })
 		r := w.Egress(0, out.Bytes(t))
 		require.Equal(t, "hit", r.Reason)
 		again, _ := w.Told(r.Packet)
@@ -101,7 +101,7 @@ func TestNodeNoLongerUnderstandsKeys(t *testing.T) {
 	out, in := w.FromPod(), w.ToPod()
 	w.Give(out, in)
 	w.SetNodeRewrites(harness.PeerSlot, false)
-	w.ChangeKeys(func(k *object.BpfOncKeys) { k.ToldAt -= uint16(w.Control().KeyLife >> 6) })
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(w.Control().KeyLife >> 6) })
 	key, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
 	require.Zero(t, key)
 }
@@ -169,7 +169,7 @@ func TestKeyOfAnotherFlowIsNotTold(t *testing.T) {
 	other, otherIn := out, in
 	other.SrcPort, otherIn.DstPort = 40001, 40001
 	w.Learn(other, otherIn)
-	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Tell, k.ToldAt = key, k.ToldAt-uint16(w.Control().KeyLife>>6) })
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Tell, k.Due = key, k.Due-uint32(w.Control().KeyLife>>6) })
 	r := w.Egress(0, other.Bytes(t))
 	require.Equal(t, "hit", r.Reason)
 	told, _ := w.Told(r.Packet)
@@ -200,7 +200,7 @@ func TestKeyBeingWritten(t *testing.T) {
 	out, in := w.FromPod(), w.ToPod()
 	key := w.Give(out, in)
 	w.RestoreAt(key).Serial++
-	w.ChangeKeys(func(k *object.BpfOncKeys) { k.ToldAt -= uint16(w.Control().KeyLife >> 6) })
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(w.Control().KeyLife >> 6) })
 	told, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
 	require.Zero(t, told)
 }

@@ -131,8 +131,8 @@ type BpfOncKeys struct {
 	_      structs.HostLayout
 	Heard  uint64
 	Tell   uint16
-	ToldAt uint16
-	Pad    uint32
+	Change uint16
+	Due    uint32
 }
 
 type BpfOncLimit struct {
@@ -237,7 +237,7 @@ type BpfOncRestore struct {
 	Serial uint32
 	Ttl    uint8
 	Ipv6   uint8
-	Pad    [2]uint8
+	Change uint16
 	Key6   BpfOncFlow6
 	Owner  [4]uint32
 	Tag    uint32
