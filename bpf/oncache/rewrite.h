@@ -187,12 +187,15 @@ static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const voi
 
 /* usable returns the key with which the packet may be rewritten, or 0. hash is that of the packet as it is behind Open
  * vSwitch, ttl what its TTL is there. What the receiver could not restore stays encapsulated: DSCP, and what the
- * network may divide into fragments. */
+ * network may divide into fragments. *change is what rewrite needs; it is read first, so the key's tag vouches for it,
+ * too, if the memory has passed to another flow. */
 static __always_inline __u32 usable(const struct __sk_buff *skb, const struct packet *p, struct onc_egress *f,
-				    __u32 hash, __u8 ttl)
+				    __u32 hash, __u8 ttl, __u32 *change)
 {
-	__u64 word = *(const volatile __u64 *)&f->keys.heard ^ heard_tag(hash, ttl);
+	__u64 word;
 
+	*change = *(const volatile __u16 *)&f->keys.change;
+	word = *(const volatile __u64 *)&f->keys.heard ^ heard_tag(hash, ttl);
 	if (word << 40)
 		return 0;
 	if (unlikely((__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0)) {
