@@ -154,7 +154,7 @@ func TestRewriteGateOn(t *testing.T) {
 
 // TestMixedTunnels has hits rewritten by one Node only, at first.
 func TestMixedTunnels(t *testing.T) {
-	newSuite(t, "geneve", true, mixedTunnels).run(t, area{"MixedTunnels", testMixedTunnels})
+	newSuite(t, "geneve", true, mixedTunnels).run(t, area{"MixedTunnels", testMixedTunnels}, area{"OneGateOff", testOneGateOff})
 }
 
 func TestVXLANGateOff(t *testing.T) {
