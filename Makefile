@@ -380,7 +380,7 @@ bench-programs:
 	cd test/tools/http3 && $(GO) build -o ../../../bin/ .
 
 .PHONY: bench
-bench: bench-programs ## Measure the network bare, with the gate off and on, into test/bench/results (root, 40 minutes)
+bench: bench-programs ## Measure the network bare, with the gate off and on, encapsulated and rewritten, into test/bench/results (root, 45 minutes)
 	hack/install-deps.sh bench
 	bin/bench run $(BENCH_ARGS)
 

@@ -127,6 +127,7 @@ func TestRewriteGateOn(t *testing.T) {
 	s.run(t,
 		area{"FastPath", testFastPath},
 		area{"Rewritten", testRewritten},
+		area{"RewriteBlocked", testRewriteBlocked},
 		area{"SamePacket", testSamePacket},
 		area{"ConnectionEnd", testConnectionEnd},
 	)
