@@ -64,7 +64,7 @@ type Config struct {
 	TunnelPort uint16
 	TunnelCsum bool
 	// Rewrite: hits are rewritten instead of encapsulated where the other Node understands keys. RewritePort is the destination port of
-	// rewritten packets, of TCP and UDP; packets of a former agent that rewrote come there, too.
+	// rewritten packets, of TCP and UDP.
 	Rewrite     bool
 	RewritePort uint16
 	// TunnelDevice is the name of the kernel's device for the tunnel.

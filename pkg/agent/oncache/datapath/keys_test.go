@@ -32,3 +32,57 @@ func TestLetKeysEnd(t *testing.T) {
 	require.Equal(t, datapath.ModeOff, w.Mode())
 	require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
 }
+
+// TestEncapsulatesAfterRewriting: programs that cannot restore have maps of another layout. So an agent waits until no key is in use before it
+// attaches them, however many agents before it have ended while they waited, and never again.
+func TestEncapsulatesAfterRewriting(t *testing.T) {
+	const maxFlows = 4096
+	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: maxFlows, Rewrite: true})
+	w.SetNodeRewrites(harness.PeerSlot, true)
+	in := harness.ToPod()
+	key := w.Give(harness.FromPod(), in)
+	load := func(rewrite bool) *datapath.Datapath {
+		t.Helper()
+		d, err := datapath.Load(datapath.Options{PinPath: w.PinPath, MaxFlows: maxFlows, MaxFlows6: maxFlows, Rewrite: rewrite})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		return d
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	// waits reports whether the agent switches the programs off to wait.
+	waits := func(d *datapath.Datapath) bool {
+		t.Helper()
+		d.SetMode(datapath.ModeEnforce)
+		require.NoError(t, datapath.LetKeysEnd(ended, w.PinPath, d.Layout()))
+		return d.Mode() == datapath.ModeOff
+	}
+
+	encap := load(false)
+	require.False(t, encap.Adopted)
+	require.True(t, waits(encap))
+	require.Equal(t, datapath.ModeOff, w.Mode(), "no keys are told meanwhile")
+	require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
+
+	next := load(false)
+	require.True(t, next.Adopted)
+	require.True(t, waits(next), "the agent before has ended before it had replaced all programs")
+
+	rewriting := load(true)
+	require.True(t, rewriting.Adopted)
+	require.False(t, waits(rewriting), "it restores what comes with these keys")
+	kept, err := rewriting.KeysKept()
+	require.NoError(t, err)
+	require.Equal(t, 1, kept)
+
+	require.NoError(t, next.Commit())
+	last := load(false)
+	require.True(t, last.Adopted)
+	require.False(t, waits(last), "all programs have been replaced")
+}
+
+// TestSmallWithoutRewriting: programs that rewrite nothing have no room for keys.
+func TestSmallWithoutRewriting(t *testing.T) {
+	w := harness.NewWorld(t)
+	require.EqualValues(t, 1, w.Maps.Restores.MaxEntries())
+}
