@@ -77,6 +77,9 @@ func testRewriteBlocked(t *testing.T, s *suite) {
 	}
 	port := s.node1.Name // of the switch
 	atFabric("tc qdisc add dev " + port + " clsact")
+	t.Cleanup(func() { // after a failure
+		_, _ = s.Fabric.Exec(context.Background(), "tc", "qdisc", "del", "dev", port, "clsact")
+	})
 	for _, protocol := range []string{"TCP", "UDP"} {
 		atFabric("tc filter add dev " + port + " ingress protocol ip pref 1 flower ip_proto " + strings.ToLower(protocol) + " dst_port 585 action drop")
 		require.Contains(t, ask(protocol, 15*time.Second), "let "+protocol+" pass between all Nodes to port 585")
