@@ -108,7 +108,8 @@ static __always_inline bool readdress_back(struct __sk_buff *skb, const struct p
 	if (to) {
 		__builtin_memcpy(translated, to->addr, ipv6 ? 16 : 4);
 		__builtin_memcpy(&translated[ipv6 ? 4 : 1], &addrs[ipv6 ? 4 : 1], ipv6 ? 16 : 4);
-		change = fold_once(replaced_sum(ipv6 ? p->key6.saddr : &p->key4.saddr, translated, ipv6 ? 8 : 2));
+		change = csum_fold(
+			fold_once(replaced_sum(ipv6 ? p->key6.saddr : &p->key4.saddr, translated, ipv6 ? 8 : 2)));
 		addrs = translated;
 		ports = (ports & 0xffff0000) | to->port;
 	}

@@ -131,6 +131,47 @@ func TestHeardKeyEnds(t *testing.T) {
 	w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard, "it does not come back when times repeat") })
 }
 
+// TestOldKeyIsForgotten: an entry that is renewed again and again, but not rewritten, loses its key when that has ended, or the key would
+// come back when times repeat.
+func TestOldKeyIsForgotten(t *testing.T) {
+	tests := []struct {
+		name  string
+		renew func(t *testing.T, w *harness.World, out harness.Packet)
+	}{
+		{"observe", func(t *testing.T, w *harness.World, out harness.Packet) {
+			w.SetMode(datapath.ModeObserve)
+			require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+		}},
+		{"another TTL", func(t *testing.T, w *harness.World, out harness.Packet) {
+			out.TTL--
+			require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+		}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			w := harness.NewRewritingWorld(t, harness.Family{})
+			out, in := w.FromPod(), w.ToPod()
+			w.Hear(out, in, 4567)
+			life := w.Control().KeyLife
+			probe := func() {
+				now := w.Jiffies(t)
+				w.ChangeValidities(func(_ datapath.Direction, v *object.BpfOncValidity) {
+					v.Lease, v.Probed = now+w.Control().Lease/8, uint32(now-w.Control().Lease)
+				})
+				tc.renew(t, w, out)
+			}
+			w.Control().Lease = 1 << 20
+			probe()
+			w.ChangeKeys(func(k *object.BpfOncKeys) {
+				require.NotZero(t, k.Heard, "it is in use")
+				k.Heard -= uint64(life>>6) << 24
+			})
+			probe()
+			w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard) })
+		})
+	}
+}
+
 // TestKeyIsReusedAfterTwoLives: until then it belongs to its flow, whatever becomes of that.
 func TestKeyIsReusedAfterTwoLives(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
