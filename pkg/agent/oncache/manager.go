@@ -173,7 +173,7 @@ func (m *Manager) start() error {
 	if err := m.load(); err != nil {
 		return err
 	}
-	if err := datapath.LetKeysEnd(context.Background(), m.config.PinPath, m.dp.Layout()); err != nil {
+	if err := m.letKeysEnd(); err != nil {
 		return err
 	}
 	if err := setLiberal(m.sysctls); err != nil {
@@ -216,6 +216,16 @@ func (m *Manager) start() error {
 	m.pods.follow()
 	m.uplink.mode.begin(m.config.Mode, m.uplink.bypassed(uplink.IfIndex))
 	return nil
+}
+
+// letKeysEnd waits until no other Node uses a key of maps with another layout. Until then these may have given keys, whenever this agent's
+// maps were made.
+func (m *Manager) letKeysEnd() error {
+	waited, err := datapath.LetKeysEnd(context.Background(), m.config.PinPath, m.dp.Layout())
+	if err != nil || !waited {
+		return err
+	}
+	return m.dp.GiveNoKeysYet()
 }
 
 // reservedPort is the port that belongs to the programs alone, 0 for none.
@@ -306,7 +316,8 @@ func StopHits(pinPath string) error { return datapath.StopHits(pinPath) }
 // because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
 // nothing.
 func Cleanup(pinPath string, sysctls *sysctl.Record) error {
-	return errors.Join(datapath.LetKeysEnd(context.Background(), pinPath, ""), datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
+	_, err := datapath.LetKeysEnd(context.Background(), pinPath, "")
+	return errors.Join(err, datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
 }
 
 // Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and keep working after that.

@@ -29,8 +29,8 @@ const nodeRewrites = 1
 // keyDelay is how late a packet may be that tells a key, or has one.
 const keyDelay = 5 * time.Second
 
-// giveNoKeysYet keeps new maps from giving keys as long as other Nodes may use those of the maps before.
-func (d *Datapath) giveNoKeysYet() error {
+// GiveNoKeysYet keeps new maps from giving keys as long as other Nodes may use those of the maps before, which give none from now on.
+func (d *Datapath) GiveNoKeysYet() error {
 	now, err := d.now()
 	if err != nil {
 		return err
@@ -41,11 +41,11 @@ func (d *Datapath) giveNoKeysYet() error {
 
 // LetKeysEnd waits until no other Node uses a key that programs with other maps than those of the layout have given; "" is no layout. These
 // programs are switched off: they tell no more keys, and restore for Open vSwitch what comes with those that they have told. It returns at
-// once if they have given none since the Node was booted.
-func LetKeysEnd(ctx context.Context, pinPath, layout string) error {
+// once, with waited false, if they have given none since the Node was booted.
+func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err error) {
 	given, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapRestores))
 	if err != nil {
-		return fmt.Errorf("look for pinned maps: %w", err)
+		return false, fmt.Errorf("look for pinned maps: %w", err)
 	}
 	wait := false
 	for _, path := range given {
@@ -54,22 +54,22 @@ func LetKeysEnd(ctx context.Context, pinPath, layout string) error {
 		}
 		some, err := hasGivenKeys(path)
 		if err != nil {
-			return err
+			return false, err
 		}
 		wait = wait || some
 	}
 	if !wait {
-		return nil
+		return false, nil
 	}
 	if err := Suspend(pinPath); err != nil {
-		return err
+		return false, err
 	}
 	klog.InfoS("Waiting until no other Node uses keys of the former programs", "time", keyLife+keyDelay)
 	select {
 	case <-time.After(keyLife + keyDelay):
 	case <-ctx.Done():
 	}
-	return nil
+	return true, nil
 }
 
 // hasGivenKeys reports whether programs have given a key. In every version, an element of the map is 0 until then.

@@ -113,8 +113,9 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
-	if !d.Adopted {
-		if err := d.giveNoKeysYet(); err != nil {
+	// An agent that has made the maps may have ended before it came here.
+	if atomic.LoadUint64(&d.control.Elements[0].KeysFrom) == 0 {
+		if err := d.GiveNoKeysYet(); err != nil {
 			return nil, err
 		}
 	}

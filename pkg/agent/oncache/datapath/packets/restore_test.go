@@ -137,6 +137,12 @@ func TestUnknownKey(t *testing.T) {
 			w.SetNode(harness.PeerSlot+1, p.Src)
 			w.ClearNode(harness.PeerSlot + 1)
 		}, reason: "not_tunnel"},
+		{name: "of a Node in the place of one with the same address", change: func(w *harness.World, p *harness.Packet) {
+			p.Src = netip.MustParseAddr("192.168.77.13")
+			w.SetNode(harness.PeerSlot+1, p.Src)
+			w.SetNode(harness.PeerSlot+2, p.Src)
+			w.ClearNode(harness.PeerSlot + 1)
+		}},
 		{name: "given to a flow of another protocol", change: func(_ *harness.World, p *harness.Packet) { p.UDP = true }},
 		{name: "told two lives ago", change: func(w *harness.World, p *harness.Packet) {
 			w.RestoreAt(p.SrcPort).Told -= 2 * uint64(w.Control().KeyLife)
