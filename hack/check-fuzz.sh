@@ -104,10 +104,9 @@ learning: packet that is late | local.h | fresh->to.port \&\& doubtful(t)       
 learning: address of a Pod | local.h   | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod(
 rewriting: key of another flow | rewrite.h | if (word << 40)                      | if (0)
 rewriting: TTL           | rewrite.h   | if (word << 40)                         | if ((word \& ~0xffull) << 40)
-rewriting: life of a key | rewrite.h   | (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0 | 0
-rewriting: DSCP          | rewrite.h   | unlikely(p->tos \& ~ECN_MASK) \|\| reached | reached
-rewriting: fragments     | rewrite.h   | !(ip->frag_off \& bpf_htons(IP4_DF))   | 0
-rewriting: IP version    | rewrite.h   | reached_by_ip6(node) != ipv6            | 0
+rewriting: life of a key | keys.h      | (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0 | 0
+rewriting: DSCP          | rewrite.h   | p->tos \& ~ECN_MASK \|\| p->may_be_divided | p->may_be_divided
+rewriting: fragments     | rewrite.h   | p->tos \& ~ECN_MASK \|\| p->may_be_divided | p->tos \& ~ECN_MASK
 rewriting: checksum      | rewrite.h   | + change + moved                        | + change
 rewriting: UDP super-packet | rewrite.h | (p->udp \&\& skb->gso_size)             | 0
 restoring: owner         | restore.h   | !owned(r, o) \|\|                       | 

@@ -124,7 +124,7 @@ func TestHeardKeyEnds(t *testing.T) {
 	out, in := w.FromPod(), w.ToPod()
 	w.Hear(out, in, 4567)
 	life := w.Control().KeyLife
-	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Heard -= uint64(life>>6) << 24 })
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Heard -= uint64(life>>6+1) << 24 }) // both times are rounded down
 	r := w.Egress(0, out.Bytes(t))
 	require.Equal(t, "hit", r.Reason)
 	w.RequireEncapsulated(t, out, r.Packet)
@@ -164,7 +164,7 @@ func TestOldKeyIsForgotten(t *testing.T) {
 			probe()
 			w.ChangeKeys(func(k *object.BpfOncKeys) {
 				require.NotZero(t, k.Heard, "it is in use")
-				k.Heard -= uint64(life>>6) << 24
+				k.Heard -= uint64(life>>6+1) << 24
 			})
 			probe()
 			w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard) })
