@@ -173,7 +173,7 @@ func (m *Manager) start() error {
 	if err := m.load(); err != nil {
 		return err
 	}
-	if err := m.letKeysEnd(); err != nil {
+	if err := m.dp.LetFormerKeysEnd(context.Background(), m.config.RewritePort); err != nil {
 		return err
 	}
 	if err := setLiberal(m.sysctls); err != nil {
@@ -216,16 +216,6 @@ func (m *Manager) start() error {
 	m.pods.follow()
 	m.uplink.mode.begin(m.config.Mode, m.uplink.bypassed(uplink.IfIndex))
 	return nil
-}
-
-// letKeysEnd waits until no other Node uses a key of maps with another layout. Until then these may have given keys, whenever this agent's
-// maps were made.
-func (m *Manager) letKeysEnd() error {
-	waited, err := datapath.LetKeysEnd(context.Background(), m.config.PinPath, m.dp.Layout())
-	if err != nil || !waited {
-		return err
-	}
-	return m.dp.GiveNoKeysYet()
 }
 
 // reservedPort is the port that belongs to the programs alone, 0 for none.

@@ -29,8 +29,8 @@ const nodeRewrites = 1
 // keyDelay is how late a packet may be that tells a key, or has one.
 const keyDelay = 5 * time.Second
 
-// GiveNoKeysYet keeps new maps from giving keys as long as other Nodes may use those of the maps before, which give none from now on.
-func (d *Datapath) GiveNoKeysYet() error {
+// giveNoKeysYet keeps maps from giving keys as long as other Nodes may use those of the maps before, which give none from now on.
+func (d *Datapath) giveNoKeysYet() error {
 	now, err := d.now()
 	if err != nil {
 		return err
@@ -70,6 +70,20 @@ func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err e
 	case <-ctx.Done():
 	}
 	return true, nil
+}
+
+// LetFormerKeysEnd is LetKeysEnd for programs that are about to be attached, with this port for rewritten packets. Keys of their own maps end,
+// too, if such packets came to another port so far. The former maps may have given keys until now, whenever those of this Datapath were made.
+func (d *Datapath) LetFormerKeysEnd(ctx context.Context, port uint16) error {
+	layout := d.layout
+	if former := d.control.Elements[0].RewritePort; former != 0 && former != object.WirePort(port) {
+		layout = ""
+	}
+	waited, err := LetKeysEnd(ctx, d.opts.PinPath, layout)
+	if err != nil || !waited {
+		return err
+	}
+	return d.giveNoKeysYet()
 }
 
 // hasGivenKeys reports whether programs have given a key. In every version, an element of the map is 0 until then.

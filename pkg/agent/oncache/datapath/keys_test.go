@@ -38,6 +38,22 @@ func TestLetKeysEnd(t *testing.T) {
 	require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
 }
 
+// TestFormerKeysEnd: an agent whose rewritten packets come to another port than those of the former one waits, although the maps stay.
+func TestFormerKeysEnd(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	w.Give(harness.FromPod(), harness.ToPod())
+	require.NoError(t, w.LetFormerKeysEnd(t.Context(), harness.RewritePort))
+	require.Equal(t, datapath.ModeEnforce, w.Mode())
+	require.Zero(t, w.Control().KeysFrom)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.NoError(t, w.LetFormerKeysEnd(ctx, harness.RewritePort+1))
+	require.Error(t, ctx.Err(), "it has waited")
+	require.Equal(t, datapath.ModeOff, w.Mode())
+	require.Greater(t, w.Control().KeysFrom, w.Jiffies(t))
+}
+
 // TestAdoptedMapsGiveNoKeysYet: an agent that has made maps may have ended before it told them when to begin.
 func TestAdoptedMapsGiveNoKeysYet(t *testing.T) {
 	opts := datapath.Options{MaxFlows: 4096, Rewrite: true}

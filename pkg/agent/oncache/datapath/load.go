@@ -115,7 +115,7 @@ func Load(opts Options) (_ *Datapath, err error) {
 	}
 	// An agent that has made the maps may have ended before it came here.
 	if atomic.LoadUint64(&d.control.Elements[0].KeysFrom) == 0 {
-		if err := d.GiveNoKeysYet(); err != nil {
+		if err := d.giveNoKeysYet(); err != nil {
 			return nil, err
 		}
 	}
