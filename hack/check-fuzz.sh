@@ -104,7 +104,7 @@ learning: packet that is late | local.h | fresh->to.port \&\& doubtful(t)       
 learning: address of a Pod | local.h   | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod(
 rewriting: key of another flow | rewrite.h | if (word << 40)                      | if (0)
 rewriting: TTL           | rewrite.h   | if (word << 40)                         | if ((word \& ~0xffull) << 40)
-rewriting: life of a key | rewrite.h   | (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0 | 0
+rewriting: life of a key | keys.h      | (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0 | 0
 rewriting: DSCP          | rewrite.h   | p->tos \& ~ECN_MASK \|\| !p->whole      | !p->whole
 rewriting: fragments     | rewrite.h   | \|\| !p->whole)                         | )
 rewriting: checksum      | rewrite.h   | + change + moved                        | + change

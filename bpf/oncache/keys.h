@@ -245,12 +245,21 @@ static __noinline int forget_key(struct __sk_buff *skb)
  * given one. */
 #define EXCHANGE_DUE bpf_htonl(1)
 
-/* forget_old_key: no packet has used the entry since its lease has ended, so a key that was heard may have ended long
- * ago. Its time would seem to lie in the future some days later. */
+/* has_ended: the time of a key that was heard is over. word is the one in struct onc_keys. */
+static __always_inline bool has_ended(__u64 word)
+{
+	return (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0;
+}
+
+/* forget_old_key is called when the lease of an entry is renewed. A key that has ended would seem to lie in the future
+ * some days later. Packets that use the entry need not have removed it: their TTL may be another one, or the mode
+ * observe. If the lease has ended, the key may have ended long ago. */
 static __always_inline void forget_old_key(struct onc_egress *own)
 {
-	if ((__s64)(own->v.lease - bpf_jiffies64()) < 0)
-		*(volatile __u64 *)&own->keys.heard = 0;
+	volatile __u64 *heard = &own->keys.heard;
+
+	if ((__s64)(own->v.lease - bpf_jiffies64()) < 0 || has_ended(*heard))
+		*heard = 0;
 }
 
 /* is_due: the hit of the entry is one at which its flow is given a key. */

@@ -12,8 +12,26 @@
 #include "rewrite.h"
 #include "tunnel.h"
 
+/* Ethernet pads frames to 60 bytes, or to 64 with a tag, which may have been removed since. */
+#define PADDED_LEN 64
+
+/* strip_padding removes what Ethernet has appended to an IPv4 packet. IP does so, too, but only later. Tunnel packets,
+ * and those of IPv6, are longer. */
+static __always_inline void strip_padding(struct __sk_buff *skb)
+{
+	struct iphdr *ip = start(skb) + L2_LEN;
+	__u32 length;
+
+	if ((void *)(ip + 1) > end(skb))
+		return;
+	length = L2_LEN + bpf_ntohs(ip->tot_len);
+	if (length >= skb->len || length < L2_LEN + IP4_LEN + UDP_LEN || skb->gso_size)
+		return;
+	bpf_skb_change_tail(skb, length, 0);
+}
+
 /* is_rewritten: the packet is for this Node's port for rewritten packets. Its length is checked later, its fields here
- * at the places that they have in a packet without options. */
+ * at the places that they have in a packet without options. It has no padding any more. */
 static __always_inline bool is_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
 {
 	void *ip;
@@ -22,7 +40,11 @@ static __always_inline bool is_rewritten(struct __sk_buff *skb, const struct onc
 	ip = (void *)(long)skb->data + L2_LEN;
 	if (ip + (ipv6 ? IP6_LEN : IP4_LEN) + UDP_LEN > (void *)(long)skb->data_end)
 		return false;
-	return ((__be16 *)(ip + (ipv6 ? IP6_LEN : IP4_LEN)))[1] == c->rewrite_port && c->rewrite_port;
+	if (((__be16 *)(ip + (ipv6 ? IP6_LEN : IP4_LEN)))[1] != c->rewrite_port || !c->rewrite_port)
+		return false;
+	if (!ipv6 && skb->len <= PADDED_LEN)
+		strip_padding(skb);
+	return true;
 }
 
 /* read_rewritten reads a rewritten packet, and returns what it was, or NULL. p gets the packet's own addresses and
@@ -108,7 +130,8 @@ static __always_inline bool readdress_back(struct __sk_buff *skb, const struct p
 	if (to) {
 		__builtin_memcpy(translated, to->addr, ipv6 ? 16 : 4);
 		__builtin_memcpy(&translated[ipv6 ? 4 : 1], &addrs[ipv6 ? 4 : 1], ipv6 ? 16 : 4);
-		change = fold_once(replaced_sum(ipv6 ? p->key6.saddr : &p->key4.saddr, translated, ipv6 ? 8 : 2));
+		change = csum_fold(
+			fold_once(replaced_sum(ipv6 ? p->key6.saddr : &p->key4.saddr, translated, ipv6 ? 8 : 2)));
 		addrs = translated;
 		ports = (ports & 0xffff0000) | to->port;
 	}

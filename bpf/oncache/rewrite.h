@@ -81,8 +81,8 @@ static __always_inline void resum_known(__u16 *check, bool partial, bool udp, __
 }
 
 /* write_ip4 and write_ip6 write addresses and TTL into the header, and leave nothing of the DSCP: a flow with one is
- * not rewritten, so it is the network's. change has 17 bits. Of the words of the header, as they are loaded, TTL is the
- * first byte and TOS the second one. */
+ * not rewritten, so it is the network's. Of the words of the header, as they are loaded, TTL is the first byte and TOS
+ * the second one. */
 static __always_inline void write_ip4(struct iphdr *ip, const __be32 *addrs, __u32 change, __u8 ttl)
 {
 	__u32 sum = (__u32)(__u16)~ip->check + change + 0xffff + ttl - ip->ttl;
@@ -146,7 +146,8 @@ static __always_inline bool readdress_slowly(struct __sk_buff *skb, bool udp, co
 
 /* readdress gives a packet that begins with an Ethernet header other MAC addresses, if macs is not NULL, addresses
  * (source and destination), ports and TTL. Checksums change by the difference, as in translate; change is that of the
- * addresses. It cannot fail: the headers were read before, and a program that writes to packets gets unshared ones. */
+ * addresses, and has 16 bits. It cannot fail: the headers were read before, and a program that writes to packets gets
+ * unshared ones. */
 static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const void *macs, const __be32 *addrs,
 				      __u32 change, __be32 ports, __u8 ttl, bool ipv6)
 {
@@ -195,7 +196,7 @@ static __always_inline __u32 usable(const struct __sk_buff *skb, const struct pa
 
 	if (word << 40)
 		return 0;
-	if (unlikely((__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0)) {
+	if (unlikely(has_ended(word))) {
 		*(volatile __u64 *)&f->keys.heard = 0; /* after half of their range, times seem to lie in the future */
 		return 0;
 	}

@@ -83,7 +83,8 @@ func (p ruleParams) tunnelPackets() [][]string {
 }
 
 // keptPorts match packets of Pods that keep the port for rewritten packets as their source port when they are masqueraded, unless NAT
-// chooses ports at random. Answers from another Node would be taken for rewritten packets.
+// chooses ports at random. Answers from another Node would be taken for rewritten packets. Answers of Pods that serve on this port are not
+// masqueraded.
 func (p ruleParams) keptPorts() [][]string {
 	if p.rewritePort == 0 || p.randomFully || !p.podCIDR.IsValid() {
 		return nil
@@ -166,7 +167,7 @@ func mangleTable(p ruleParams) table {
 	}
 	for _, kept := range p.keptPorts() {
 		t.add(forward, "drop packets whose answers would go to the port of the tunnel", slices.Concat([]string{"-i", p.gateway},
-			kept, []string{"-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
+			kept, []string{"-m", "conntrack", "--ctdir", "ORIGINAL", "-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
 	}
 	t.add(out, "mark packets of the Node to local Pods",
 		"-o", p.gateway, "-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark))

@@ -111,7 +111,8 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
-	if !d.Adopted {
+	// An agent that has made the maps may have ended before it came here.
+	if atomic.LoadUint64(&d.control.Elements[0].KeysFrom) == 0 {
 		if err := d.giveNoKeysYet(); err != nil {
 			return nil, err
 		}

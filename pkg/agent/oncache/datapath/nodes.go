@@ -111,7 +111,7 @@ func (d *Datapath) fillNode(slot int, ip netip.Addr) {
 // replaceNodeAddress makes a slot's address another one. The zero Addr is none.
 func (d *Datapath) replaceNodeAddress(slot int, former, ip netip.Addr) error {
 	if former.IsValid() {
-		if err := d.objects.NodeIps.Delete(addressKey(former)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		if err := d.withdrawNodeAddress(slot, former); err != nil {
 			return fmt.Errorf("withdraw the address %v of a Node: %w", former, err)
 		}
 	}
@@ -120,6 +120,19 @@ func (d *Datapath) replaceNodeAddress(slot int, former, ip netip.Addr) error {
 	}
 	if err := d.objects.NodeIps.Put(addressKey(ip), uint32(slot)); err != nil {
 		return fmt.Errorf("announce the address %v of a Node: %w", ip, err)
+	}
+	return nil
+}
+
+// withdrawNodeAddress takes an address from a slot. While a Node takes the place of another one, both may have it.
+func (d *Datapath) withdrawNodeAddress(slot int, ip netip.Addr) error {
+	for other := range d.nodes.Elements {
+		if other != slot && d.nodeIP(other) == ip {
+			return d.objects.NodeIps.Put(addressKey(ip), uint32(other))
+		}
+	}
+	if err := d.objects.NodeIps.Delete(addressKey(ip)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return err
 	}
 	return nil
 }

@@ -38,11 +38,15 @@ type Inside struct {
 // names a file, the programs are those of this object, with the same maps: hack/check-fuzz.sh puts faults into them.
 func Look(t testing.TB, pinPath string) *Inside {
 	t.Helper()
-	return look(t, pinPath, false)
+	return look(t, pinPath, programs{})
 }
 
-// look is Look for programs that rewrite packets, or do not.
-func look(t testing.TB, pinPath string, rewrite bool) *Inside {
+// programs says which programs a world has. rewrite: they rewrite packets. helpers: they change checksums by the kernel's helpers, as on
+// kernels that do not tell what a checksum field contains (object.FindSummed).
+type programs struct{ rewrite, helpers bool }
+
+// look is Look for other programs.
+func look(t testing.TB, pinPath string, kind programs) *Inside {
 	t.Helper()
 	in := &Inside{}
 	controls, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapControl))
@@ -52,8 +56,8 @@ func look(t testing.TB, pinPath string, rewrite bool) *Inside {
 		*m, err = ebpf.LoadPinnedMap(filepath.Join(filepath.Dir(controls[0]), name), nil)
 		require.NoError(t, err, name)
 	})
-	if path := os.Getenv("ONCACHE_OBJECT"); path != "" {
-		in.loadPrograms(t, path, rewrite)
+	if path := os.Getenv("ONCACHE_OBJECT"); path != "" || kind.helpers {
+		in.loadPrograms(t, path, kind)
 	} else {
 		in.findPrograms(t)
 	}
@@ -118,13 +122,19 @@ func usesMap(t testing.TB, id ebpf.ProgramID, m ebpf.MapID) (*ebpf.Program, stri
 	return p, info.Name
 }
 
-// loadPrograms loads the programs of an object file with the existing maps.
-func (in *Inside) loadPrograms(t testing.TB, path string, rewrite bool) {
+// loadPrograms loads the programs of an object file, or the agent's if path is empty, with the existing maps.
+func (in *Inside) loadPrograms(t testing.TB, path string, kind programs) {
 	t.Helper()
-	spec, err := ebpf.LoadCollectionSpec(path)
+	load := object.LoadBpf
+	if path != "" {
+		load = func() (*ebpf.CollectionSpec, error) { return ebpf.LoadCollectionSpec(path) }
+	}
+	spec, err := load()
 	require.NoError(t, err)
-	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(rewrite))
-	require.NoError(t, object.FindSummed(spec))
+	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(kind.rewrite))
+	if !kind.helpers {
+		require.NoError(t, object.FindSummed(spec))
+	}
 	present := map[string]*ebpf.Map{}
 	eachField(&in.Maps, func(name string, m **ebpf.Map) {
 		present[name] = *m

@@ -23,19 +23,24 @@ type shared struct {
 	*datapath.Datapath
 	*Inside
 	pins  string
+	kind  programs
 	taken bool
 }
 
-// encapsulating and rewriting are for worlds with and without NewRewritingWorld.
-var encapsulating, rewriting = shared{pins: sandbox.BPFFS + "/shared/oncache"}, shared{pins: sandbox.BPFFS + "/shared-rewriting/oncache"}
+// encapsulating is for NewWorld, rewriting for NewRewritingWorld, byHelpers for NewHelpersWorld.
+var (
+	encapsulating = shared{pins: sandbox.BPFFS + "/shared/oncache"}
+	rewriting     = shared{pins: sandbox.BPFFS + "/shared-rewriting/oncache", kind: programs{rewrite: true}}
+	byHelpers     = shared{pins: sandbox.BPFFS + "/shared-helpers/oncache", kind: programs{rewrite: true, helpers: true}}
+)
 
 // borrow gives the shared programs, with maps like new, to a world until its test ends. A test that attaches them to devices, or
 // removes their pins, must use NewWorldWith instead.
 func (shared *shared) borrow(t testing.TB) (*datapath.Datapath, *Inside) {
 	if shared.Datapath == nil {
-		d, err := datapath.Load(datapath.Options{PinPath: shared.pins, MaxFlows: 4096, MaxFlows6: 4096, Rewrite: shared == &rewriting})
+		d, err := datapath.Load(datapath.Options{PinPath: shared.pins, MaxFlows: 4096, MaxFlows6: 4096, Rewrite: shared.kind.rewrite})
 		RequireVerified(t, err)
-		shared.Datapath, shared.Inside = d, look(t, shared.pins, shared == &rewriting)
+		shared.Datapath, shared.Inside = d, look(t, shared.pins, shared.kind)
 	}
 	require.False(t, shared.taken, "a test has one world at a time; another one needs programs of its own: NewWorldWith")
 	shared.taken = true

@@ -51,10 +51,15 @@ func NewWorldOf(t testing.TB, f Family) *World {
 }
 
 // NewRewritingWorld is NewWorldOf with programs that rewrite packets, and a peer that understands keys.
-func NewRewritingWorld(t testing.TB, f Family) *World {
+func NewRewritingWorld(t testing.TB, f Family) *World { return rewriting.rewritingWorld(t, f) }
+
+// NewHelpersWorld is NewRewritingWorld with programs as they are on kernels that do not tell what a checksum field contains.
+func NewHelpersWorld(t testing.TB, f Family) *World { return byHelpers.rewritingWorld(t, f) }
+
+func (shared *shared) rewritingWorld(t testing.TB, f Family) *World {
 	sandbox.RequireRoot(t)
-	d, in := rewriting.borrow(t)
-	w := populate(t, d, in, rewriting.pins, f)
+	d, in := shared.borrow(t)
+	w := populate(t, d, in, shared.pins, f)
 	w.SetNodeRewrites(PeerSlot, true)
 	return w
 }
@@ -73,7 +78,7 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 	opts.MaxFlows6 = opts.MaxFlows
 	d, err := datapath.Load(opts)
 	RequireVerified(t, err)
-	in := look(t, opts.PinPath, opts.Rewrite)
+	in := look(t, opts.PinPath, programs{rewrite: opts.Rewrite})
 	t.Cleanup(func() {
 		require.NoError(t, datapath.RemoveAll(opts.PinPath))
 		require.NoError(t, in.Close())

@@ -85,10 +85,26 @@ func readdress(ip []byte, to Flow, ttl uint8) {
 	apply(ip[10:12], replaced(before[8:10], ip[8:10])+replaced(before[0:2], ip[0:2]))
 }
 
+// Unpadded is an IPv4 packet to the port for rewritten packets without what Ethernet may have appended, which is removed first.
+func (p *Packet) Unpadded() *Packet {
+	const longest, shortest = 64, ethernetLength + 20 + udpLength
+	if len(p.Frame) < shortest || len(p.Frame) > longest || be16(p.Frame[12:]) != 0x0800 || p.VLAN || p.Segment != 0 {
+		return p
+	}
+	length := ethernetLength + int(be16(p.Frame[ethernetLength+2:]))
+	if length < shortest || length >= len(p.Frame) {
+		return p
+	}
+	unpadded := *p
+	unpadded.Frame = p.Frame[:length:length]
+	return &unpadded
+}
+
 // IngressRewritten is Ingress for a packet to the port for rewritten packets. frame is what the Pod receives if refused is nil. A packet
 // that is refused as Unknown, because a Node has sent it, is dropped, one with another reason is passed on: as encapsulated, if that is not nil, else untouched. The
 // source port of encapsulated is left open (0).
 func IngressRewritten(s *State, p *Packet) (frame, encapsulated []byte, refused error) {
+	p = p.Unpadded()
 	ip, err := readRewritten(s, p)
 	if err != nil {
 		return nil, nil, err

@@ -124,11 +124,52 @@ func TestHeardKeyEnds(t *testing.T) {
 	out, in := w.FromPod(), w.ToPod()
 	w.Hear(out, in, 4567)
 	life := w.Control().KeyLife
-	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Heard -= uint64(life>>6) << 24 })
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Heard -= uint64(life>>6+1) << 24 }) // both times are rounded down
 	r := w.Egress(0, out.Bytes(t))
 	require.Equal(t, "hit", r.Reason)
 	w.RequireEncapsulated(t, out, r.Packet)
 	w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard, "it does not come back when times repeat") })
+}
+
+// TestOldKeyIsForgotten: an entry that is renewed again and again, but not rewritten, loses its key when that has ended, or the key would
+// come back when times repeat.
+func TestOldKeyIsForgotten(t *testing.T) {
+	tests := []struct {
+		name  string
+		renew func(t *testing.T, w *harness.World, out harness.Packet)
+	}{
+		{"observe", func(t *testing.T, w *harness.World, out harness.Packet) {
+			w.SetMode(datapath.ModeObserve)
+			require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+		}},
+		{"another TTL", func(t *testing.T, w *harness.World, out harness.Packet) {
+			out.TTL--
+			require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+		}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			w := harness.NewRewritingWorld(t, harness.Family{})
+			out, in := w.FromPod(), w.ToPod()
+			w.Hear(out, in, 4567)
+			life := w.Control().KeyLife
+			probe := func() {
+				now := w.Jiffies(t)
+				w.ChangeValidities(func(_ datapath.Direction, v *object.BpfOncValidity) {
+					v.Lease, v.Probed = now+w.Control().Lease/8, uint32(now-w.Control().Lease)
+				})
+				tc.renew(t, w, out)
+			}
+			w.Control().Lease = 1 << 20
+			probe()
+			w.ChangeKeys(func(k *object.BpfOncKeys) {
+				require.NotZero(t, k.Heard, "it is in use")
+				k.Heard -= uint64(life>>6+1) << 24
+			})
+			probe()
+			w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard) })
+		})
+	}
 }
 
 // TestKeyIsReusedAfterTwoLives: until then it belongs to its flow, whatever becomes of that.
@@ -177,6 +218,17 @@ func TestKeyOfAnotherFlowIsNotTold(t *testing.T) {
 	w.RequireEncapsulated(t, other, r.Packet)
 }
 
+// TestKeyOfAnotherNodeIsNotTold: nor is one that belongs to another Node.
+func TestKeyOfAnotherNodeIsNotTold(t *testing.T) {
+	eachRewriting(t, func(t *testing.T, w *harness.World, out, in harness.Packet) {
+		key := w.Give(out, in)
+		w.RestoreAt(key).Owner[0] ^= 1 << 24
+		w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(w.Control().KeyLife >> 6) })
+		told, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
+		require.Zero(t, told)
+	})
+}
+
 // TestKeyOfAnotherFlowIsNotUsed: the same for a key that was heard.
 func TestKeyOfAnotherFlowIsNotUsed(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
@@ -203,6 +255,68 @@ func TestKeyBeingWritten(t *testing.T) {
 	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(w.Control().KeyLife >> 6) })
 	told, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
 	require.Zero(t, told)
+}
+
+// TestKeyIsNotTakenWhileWritten: another CPU is filling all elements that could be the flow's.
+func TestKeyIsNotTakenWhileWritten(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Learn(out, in)
+	for key := range 1 << 16 {
+		w.RestoreAt(uint16(key)).Serial = 1
+	}
+	w.DueForKeys()
+	require.Equal(t, []string{"no_key"}, w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t))).Also)
+}
+
+// TestKeyIsForOnePurpose: a key is for packets of a flow with a TTL, from an address of a Node to one of this Node. If one of these is
+// another one, the flow gets another key, also when checksums change by the same.
+func TestKeyIsForOnePurpose(t *testing.T) {
+	const peer2 = "77.12.192.168"
+	tests := []struct {
+		name   string
+		change func(w *harness.World, in *harness.Packet, o *harness.Outer)
+	}{
+		{"TTL", func(_ *harness.World, in *harness.Packet, _ *harness.Outer) { in.TTL-- }},
+		{"sender's address", func(w *harness.World, _ *harness.Packet, o *harness.Outer) {
+			o.Src = netip.MustParseAddr(peer2)
+			w.SetNode(harness.PeerSlot, o.Src)
+			w.SetNodeMTU(harness.PeerSlot, 1500)
+			w.SetNodeRewrites(harness.PeerSlot, true)
+		}},
+		{"receiver's address", func(w *harness.World, _ *harness.Packet, o *harness.Outer) {
+			o.Dst = netip.MustParseAddr("192.168.77.14")
+			w.Control().UplinkIp4 = object.Wire4(o.Dst)
+			w.BumpUplink()
+		}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			w := harness.NewRewritingWorld(t, harness.Family{})
+			out, in, outer := w.FromPod(), w.ToPod(), w.FromPeer()
+			former := w.Give(out, in)
+			tc.change(w, &in, &outer)
+			// The way out is that of the other way in.
+			back := w.ToPeer()
+			back.Src, back.Dst = outer.Dst, outer.Src
+			learn := func() {
+				r := w.Egress(0, out.Bytes(t))
+				if r.Reason == "hit" {
+					return
+				}
+				w.EgressInit(r.Mark|harness.Epoch<<20, back.Wrap(t, out.BehindOVS(harness.GatewayMAC, harness.VirtualMAC).Bytes(t)))
+				r = w.Ingress(0, outer.Wrap(t, in.Bytes(t)))
+				w.IngressInit(r.Mark|harness.Epoch<<20, in.BehindOVS(harness.GatewayMAC, harness.PodMAC).Bytes(t))
+			}
+			learn()
+			w.DueForKeys()
+			require.Equal(t, "hit", w.Ingress(0, outer.Wrap(t, in.Bytes(t))).Reason)
+			key, ttl := w.Told(w.Egress(0, out.Bytes(t)).Packet)
+			require.NotZero(t, key)
+			require.NotEqual(t, former, key)
+			require.Equal(t, in.TTL, ttl)
+		})
+	}
 }
 
 // TestUnheardKeyIsRemoved: Open vSwitch, which makes a flow for each VNI, never sees one.

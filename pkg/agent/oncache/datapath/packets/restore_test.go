@@ -4,6 +4,8 @@
 package packets
 
 import (
+	"bytes"
+	"fmt"
 	"net"
 	"net/netip"
 	"testing"
@@ -32,6 +34,33 @@ func requireEncapsulatedBack(t *testing.T, w *harness.World, inner harness.Packe
 	}
 	inner.SrcMAC = make(net.HardwareAddr, 6) // Open vSwitch replaces it
 	require.Empty(t, cmp.Diff(o.Wrap(t, inner.Bytes(t)), got))
+}
+
+// TestPadded: Ethernet pads frames to 60 bytes, or 64 with a tag that a switch has removed. A tunnel packet is always longer. Whoever gets
+// the packet gets it without padding.
+func TestPadded(t *testing.T) {
+	for protocol, udp := range map[string]bool{"TCP": false, "UDP": true} {
+		for payload := range 6 {
+			t.Run(fmt.Sprint(protocol, " ", payload), func(t *testing.T) {
+				w := harness.NewRewritingWorld(t, harness.Family{})
+				out, in := w.FromPod(), w.ToPod()
+				out.UDP, in.UDP, in.Payload = udp, udp, payload
+				wire := w.RewrittenFromPeer(in, w.Give(out, in)).Bytes(t)
+				for _, length := range []int{60, 64} {
+					r := w.Ingress(0, append(bytes.Clone(wire), make([]byte, length-len(wire))...))
+					require.Equal(t, "hit_rewritten", r.Reason)
+					require.Empty(t, cmp.Diff(in.BehindOVS(harness.GatewayMAC, harness.PodMAC).Bytes(t), r.Packet))
+				}
+				padded := append(bytes.Clone(wire), make([]byte, 60-len(wire))...)
+				w.BumpAll()
+				r := w.Ingress(0, padded)
+				require.Equal(t, "stale_all", r.Reason)
+				requireEncapsulatedBack(t, w, in, r.Packet)
+				w.SetMode(datapath.ModeOff)
+				requireEncapsulatedBack(t, w, in, w.Ingress(0, padded).Packet)
+			})
+		}
+	}
 }
 
 // TestVoidKey: a packet with a known key whose entry is void in any way goes to Open vSwitch as its sender would have encapsulated it.
@@ -136,6 +165,12 @@ func TestUnknownKey(t *testing.T) {
 			w.SetNode(harness.PeerSlot+1, p.Src)
 			w.ClearNode(harness.PeerSlot + 1)
 		}, reason: "not_tunnel"},
+		{name: "of a Node in the place of one with the same address", change: func(w *harness.World, p *harness.Packet) {
+			p.Src = netip.MustParseAddr("192.168.77.13")
+			w.SetNode(harness.PeerSlot+1, p.Src)
+			w.SetNode(harness.PeerSlot+2, p.Src)
+			w.ClearNode(harness.PeerSlot + 1)
+		}},
 		{name: "given to a flow of another protocol", change: func(_ *harness.World, p *harness.Packet) { p.UDP = true }},
 		{name: "told two lives ago", change: func(w *harness.World, p *harness.Packet) {
 			w.RestoreAt(p.SrcPort).Told -= 2 * uint64(w.Control().KeyLife)
