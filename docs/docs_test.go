@@ -558,16 +558,18 @@ func TestDependencies(t *testing.T) {
 func TestProblems(t *testing.T) {
 	var reasons []string
 	constant := regexp.MustCompile(`(?m)^(?:const)?\s+\w+\s+(?:problem\.Reason|reason)\s+= "(\w+)"$`)
-	require.NoError(t, filepath.WalkDir(filepath.Join(root, "pkg"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+	for _, sources := range []string{"pkg", "cmd"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, sources), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range constant.FindAllSubmatch(text, -1) {
+				reasons = append(reasons, string(found[1]))
+			}
 			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, found := range constant.FindAllSubmatch(text, -1) {
-			reasons = append(reasons, string(found[1]))
-		}
-		return err
-	}))
+		}))
+	}
 	require.Contains(t, reasons, "PolicyNotRealized")
 	described := rows(t, read(t, "docs/problems.md"))
 	require.ElementsMatch(t, reasons, slices.Collect(maps.Keys(described)))

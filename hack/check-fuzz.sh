@@ -41,7 +41,7 @@ datagram behind it       | order.h     | (__s32)(s->end - (__u32)bpf_jiffies64()
 outer destination MAC    | outer.h     | !same_mac(eth->h_dest, c->uplink_mac)   | 0
 outer IPv4 checksum      | outer.h     | !ip4_intact(ip)                         | 0
 outer UDP checksum       | outer.h     | udp->check \|\| !tunnel                 | !tunnel
-tunnel header            | outer.h     | !tunnel_condition(udp + 1, c) \|\|        | 
+tunnel header            | outer.h     | !tunnel_condition(udp + 1, c, told) \|\|        | 
 packet for another host  | outer.h     | skb->pkt_type != PACKET_HOST \|\|       | 
 CE that cannot be merged | tunnel.h    | return outer == ECN_NOT_ECT             | return true
 CE outside               | tunnel.h    | ecn == ECN_CE ? ECN_ECT_0 : ecn         | ecn
@@ -105,8 +105,8 @@ learning: address of a Pod | local.h   | (to->port \&\& to_another_pod(         
 rewriting: key of another flow | rewrite.h | if (word << 40)                      | if (0)
 rewriting: TTL           | rewrite.h   | if (word << 40)                         | if ((word \& ~0xffull) << 40)
 rewriting: life of a key | keys.h      | (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0 | 0
-rewriting: DSCP          | rewrite.h   | p->tos \& ~ECN_MASK \|\| p->may_be_divided | p->may_be_divided
-rewriting: fragments     | rewrite.h   | p->tos \& ~ECN_MASK \|\| p->may_be_divided | p->tos \& ~ECN_MASK
+rewriting: DSCP          | rewrite.h   | p->tos \& ~ECN_MASK \|\| !p->whole      | !p->whole
+rewriting: fragments     | rewrite.h   | \|\| !p->whole)                         | )
 rewriting: checksum      | rewrite.h   | + change + moved                        | + change
 rewriting: UDP super-packet | rewrite.h | (p->udp \&\& skb->gso_size)             | 0
 restoring: owner         | restore.h   | !owned(r, o) \|\|                       | 

@@ -42,11 +42,11 @@ static __always_inline bool from_endpoint(struct __sk_buff *skb, const struct on
 }
 
 /* egress_condition: may this packet use entry f? On ONC_OK *node is the destination Node, *hash the hash of the flow,
- * if known, *to its translation, and *change what rewrite needs. */
+ * if known, and *to its translation. */
 static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							const struct packet *p, struct onc_egress *f,
 							struct onc_node **node, __u32 *hash, struct onc_translation *to,
-							__u32 *change, bool ipv6)
+							bool ipv6)
 {
 	struct onc_endpoint *ep;
 	enum onc_reason reason;
@@ -66,7 +66,6 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	if (unlikely(!fits(skb, p, *node)))
 		return because(ONC_MTU);
 	*hash = *(const volatile __u32 *)&f->v.hash;
-	*change = *(const volatile __u16 *)&f->keys.change;
 	read_translation(&f->to, to, ipv6);
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
 }
@@ -208,14 +207,14 @@ static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_contr
 }
 
 static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						 bool gateway)
+						 bool gateway, bool rewriting)
 {
 	struct onc_translation to;
 	struct onc_node *node = NULL;
 	enum onc_reason reason;
 	struct onc_egress *f;
 	struct packet p;
-	__u32 length = skb->len, hash, change, key, vni = 0;
+	__u32 length = skb->len, hash, change = 0, key, vni = 0;
 
 	reason = read_egress(skb, ipv6, &p);
 	if (unlikely(reason))
@@ -225,7 +224,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	if (gateway && foreign_mark(skb))
 		return because(ONC_NO_ENDPOINT);
 	f = egress_of(&p, ipv6);
-	reason = egress_condition(skb, c, &p, f, &node, &hash, &to, &change, ipv6);
+	reason = egress_condition(skb, c, &p, f, &node, &hash, &to, ipv6);
 	if (unlikely(reason || !f || !node)) {
 		if (!gateway && f && !node)
 			reason = ipv6 ? egress_local6(skb, f) : egress_local4(skb, f);
@@ -236,9 +235,9 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	if (rewrites) {
+	if (rewriting) {
 		vni = told(skb, f);
-		key = vni ? 0 : usable(skb, &p, f, wire_hash(&p, &to, ipv6), p.ttl - !gateway);
+		key = vni ? 0 : usable(skb, &p, f, wire_hash(&p, &to, ipv6), p.ttl - !gateway, &change);
 		if (likely(key)) {
 			if (!rewrite(skb, c, node, &p, change, key, ipv6))
 				return ONC_DROPPED;
@@ -250,7 +249,7 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets, !gateway);
 	if (unlikely(reason))
 		return reason;
-	if (rewrites && unlikely(vni) && put_key(skb, node, vni))
+	if (rewriting && unlikely(vni) && put_key(skb, node, vni))
 		return ONC_DROPPED;
 	if (unlikely(to.port) && !translate(skb, reached_by_ip6(node) ? OUTER6_LEN : OUTER4_LEN, &p, &to, false, ipv6))
 		return ONC_DROPPED;
@@ -259,14 +258,16 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c, bool gateway)
+/* egress: gateway and rewriting, which is the constant rewrites, are known when it is compiled. */
+static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c, bool gateway,
+					      bool rewriting)
 {
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_IP;
 	if (skb->protocol == ether_type_of(false))
-		return egress_ip(skb, c, false, gateway);
+		return egress_ip(skb, c, false, gateway, rewriting);
 	if (skb->protocol == ether_type_of(true))
-		return egress_ip(skb, c, true, gateway);
+		return egress_ip(skb, c, true, gateway, rewriting);
 	return ONC_NOT_IP;
 }
 

@@ -193,7 +193,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
-	if (rewrites)
+	if (exchange)
 		*exchange = told_vni(skb, c, o) | (unlikely(is_due(f)) ? EXCHANGE_DUE : 0);
 	reason = decapsulate(skb, &p, o->ipv6, macs, ce);
 	if (unlikely(reason))
@@ -269,7 +269,7 @@ static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, con
 	__be16 inner;
 
 	pull(skb, (ipv6 ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
-	reason = outer_condition(skb, c, ipv6, &o, &inner);
+	reason = outer_condition(skb, c, ipv6, exchange, &o, &inner);
 	if (reason)
 		return reason;
 	if (unlikely(skb->mark & MARK_OURS))
@@ -282,7 +282,7 @@ static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, con
 	} else {
 		reason = ONC_NOT_IP;
 	}
-	if (rewrites && unlikely(reason != ONC_HIT))
+	if (exchange && unlikely(reason != ONC_HIT))
 		forget_key(skb);
 	return reason;
 }
@@ -290,7 +290,7 @@ static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, con
 static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
 						     __u32 *exchange)
 {
-	if (is_rewritten(skb, c, ipv6)) {
+	if (exchange && is_rewritten(skb, c, ipv6)) {
 		enum onc_reason reason = ingress_rewritten(skb, c, ipv6);
 
 		if (reason != ONC_RESTORED)
@@ -299,7 +299,8 @@ static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, cons
 	return ingress_tunnel(skb, c, ipv6, exchange);
 }
 
-/* ingress: *exchange says which keys exchange_keys is to exchange after a hit. */
+/* ingress: *exchange says which keys exchange_keys is to exchange after a hit. It is NULL, and known to be when this is
+ * compiled, in programs that rewrite nothing. */
 static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c, __u32 *exchange)
 {
 	if (unlikely(skb->vlan_present))

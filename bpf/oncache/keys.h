@@ -309,10 +309,12 @@ static __always_inline void hear_key(const struct onc_control *c, const struct p
 
 	if (back->ipv6) {
 		addrs = (const __be32 *)&((const struct ipv6hdr *)(node->header + L2_LEN))->saddr;
-		out->keys.change = change_of(back->key6.saddr, back->key6.daddr, addrs, addrs + 4, 4);
+		*(volatile __u16 *)&out->keys.change =
+			change_of(back->key6.saddr, back->key6.daddr, addrs, addrs + 4, 4);
 	} else {
 		addrs = &((const struct iphdr *)(node->header + L2_LEN))->saddr;
-		out->keys.change = change_of(&back->key4.saddr, &back->key4.daddr, addrs, addrs + 1, 1);
+		*(volatile __u16 *)&out->keys.change =
+			change_of(&back->key4.saddr, &back->key4.daddr, addrs, addrs + 1, 1);
 	}
 	reverse(in, &wire);
 	*(volatile __u64 *)&out->keys.heard =

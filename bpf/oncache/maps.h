@@ -10,8 +10,9 @@
 #include "reasons.h"
 #include "types.h"
 
-/* oncache.tunnel is rewrite: keys are given, heard and used. The agent sets it before the programs are loaded, and the
- * verifier removes what it is not set for. */
+/* oncache.tunnel is rewrite: keys are given, heard and used, and rewritten packets restored. The agent sets it before
+ * the programs are loaded, and the verifier removes what it is not set for. Programs with hits read it once, and are
+ * compiled for either value from there on: each further branch would leave instructions in the hits of both. */
 const volatile bool rewrites = false;
 
 /* Where struct sk_buff of the running kernel has ip_summed: the byte, and the position in it. 0: the kernel does not
@@ -149,7 +150,8 @@ struct {
 	__type(value, struct onc_limit);
 } flow_limits SEC(".maps");
 
-/* Rewritten packets, by key. Not an LRU map: a key is forgotten only when nobody can use it any more. */
+/* Rewritten packets, by key. Not an LRU map: a key is forgotten only when nobody can use it any more. The agent makes
+ * it small for programs that rewrite nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KEYS);

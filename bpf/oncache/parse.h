@@ -26,12 +26,12 @@ struct packet {
 		struct onc_flow4 key4;
 		struct onc_flow6 key6;
 	};
-	__u32 l4;	     /* fingerprint: TCP sequence number, or UDP length and first payload bytes */
-	__be32 ack;	     /* TCP: acknowledgment number */
-	__be32 flags;	     /* TCP: word of the header's length, the flags and the window; UDP: 0 */
-	__u32 id;	     /* fingerprint: IPv4 identification or IPv6 flow label, and ID_SYN for a SYN */
-	__u16 headers_len;   /* length of the IP and the TCP or UDP header */
-	bool may_be_divided; /* the network may make fragments of it */
+	__u32 l4;	   /* fingerprint: TCP sequence number, or UDP length and first payload bytes */
+	__be32 ack;	   /* TCP: acknowledgment number */
+	__be32 flags;	   /* TCP: word of the header's length, the flags and the window; UDP: 0 */
+	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label, and ID_SYN for a SYN */
+	__u16 headers_len; /* length of the IP and the TCP or UDP header */
+	__u16 whole; /* not 0: the network makes no fragments of it. No bool, which the verifier would walk twice */
 	__u8 ttl;
 	__u8 tos;
 	bool ipv6;
@@ -140,7 +140,7 @@ static __always_inline void read_ip4(const struct iphdr *ip, struct packet *p)
 	p->id = ip->id;
 	p->ttl = ip->ttl;
 	p->tos = ip->tos;
-	p->may_be_divided = !(ip->frag_off & bpf_htons(IP4_DF));
+	p->whole = ip->frag_off & bpf_htons(IP4_DF);
 	p->headers_len = IP4_LEN;
 }
 
@@ -154,7 +154,7 @@ static __always_inline void read_ip6(const struct ipv6hdr *ip, struct packet *p)
 	p->id = first & 0xfffff;
 	p->ttl = ip->hop_limit;
 	p->tos = first >> 20;
-	p->may_be_divided = false;
+	p->whole = 1;
 	p->headers_len = IP6_LEN;
 }
 

@@ -2,7 +2,7 @@
 /* Copyright 2026 The antrea-oncache Authors. */
 /* Rewritten packets that arrive. The key tells the flow, and the flow's ingress entry everything else, as for a packet
  * in the tunnel. Whenever that is not a hit, the packet gets the form in which its sender would have encapsulated it,
- * and is handled as such. Programs that rewrite nothing restore, too: keys may be told before they are loaded. */
+ * and is handled as such. Programs that rewrite nothing have none of this: no key is in use when they are attached. */
 #pragma once
 
 #include "csum.h"
@@ -113,7 +113,7 @@ static __always_inline enum onc_reason known_rewritten(struct __sk_buff *skb, co
 	/* Nobody sends a segment that opens or ends a connection with a key. Whoever forges one need not know the
 	 * connection's addresses. */
 	if (unlikely(!*r || opens_or_ends(p)))
-		return rewrites && from_node(p, ipv6) ? because(ONC_UNKNOWN_KEY) : because(ONC_NOT_TUNNEL);
+		return from_node(p, ipv6) ? because(ONC_UNKNOWN_KEY) : because(ONC_NOT_TUNNEL);
 	return ONC_OK;
 }
 
@@ -247,7 +247,7 @@ static __always_inline void forget_told(struct __sk_buff *skb, const struct onc_
 	__be16 inner;
 
 	pull(skb, ipv6 ? OUTER6_LEN : OUTER4_LEN);
-	if (!outer_condition(skb, c, ipv6, &o, &inner))
+	if (!outer_condition(skb, c, ipv6, true, &o, &inner))
 		forget_key(skb);
 }
 
@@ -259,12 +259,12 @@ static __always_inline void encapsulate_former(struct __sk_buff *skb, const stru
 	if (skb->protocol == ether_type_of(false)) {
 		if (is_rewritten(skb, c, false))
 			encapsulate_back4(skb);
-		else if (rewrites)
+		else
 			forget_told(skb, c, false);
 	} else if (skb->protocol == ether_type_of(true)) {
 		if (is_rewritten(skb, c, true))
 			encapsulate_back6(skb);
-		else if (rewrites)
+		else
 			forget_told(skb, c, true);
 	}
 }

@@ -188,11 +188,11 @@ static __always_inline bool readdress(struct __sk_buff *skb, bool udp, const voi
 
 /* usable returns the key with which the packet may be rewritten, or 0. hash is that of the packet as it is behind Open
  * vSwitch, ttl what its TTL is there. What the receiver could not restore stays encapsulated: DSCP, and what the
- * network may divide into fragments. */
+ * network may divide into fragments. *change is what rewrite needs. */
 static __always_inline __u32 usable(const struct __sk_buff *skb, const struct packet *p, struct onc_egress *f,
-				    __u32 hash, __u8 ttl)
+				    __u32 hash, __u8 ttl, __u32 *change)
 {
-	__u64 word = *(const volatile __u64 *)&f->keys.heard ^ heard_tag(hash, ttl);
+	__u64 heard = *(const volatile __u64 *)&f->keys.heard, word = heard ^ heard_tag(hash, ttl);
 
 	if (word << 40)
 		return 0;
@@ -200,9 +200,12 @@ static __always_inline __u32 usable(const struct __sk_buff *skb, const struct pa
 		*(volatile __u64 *)&f->keys.heard = 0; /* after half of their range, times seem to lie in the future */
 		return 0;
 	}
-	if (unlikely(p->tos & ~ECN_MASK || p->may_be_divided) || (p->udp && skb->gso_size))
+	if (unlikely(p->tos & ~ECN_MASK || !p->whole) || (p->udp && skb->gso_size))
 		return 0;
-	return word >> 48;
+	/* It was written before the key, so it is read after it; and before the LRU map has given the entry to another
+	 * flow, which has no key at first. */
+	*change = *(const volatile __u16 *)&f->keys.change;
+	return likely(*(const volatile __u64 *)&f->keys.heard == heard) ? word >> 48 : 0;
 }
 
 /* rewrite gives the packet the Nodes' addresses, the TTL of tunnel packets, and the Ethernet header of the way to the

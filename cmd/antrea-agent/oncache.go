@@ -148,7 +148,7 @@ func formerCacheOf(o *options) agent.FormerCache {
 	former := formerCache
 	if o.gates.Enabled(features.ONCache) && o.config.ONCache.Mode == datapath.ModeEnforce.String() && !o.config.TunnelCsum {
 		former.Agrees = func(epochs map[netip.Addr]uint16) (bool, error) {
-			return datapath.Agrees(oncache.DefaultPinPath, o.config.ONCache.MaxFlows, epochs)
+			return datapath.Agrees(oncache.DefaultPinPath, o.config.ONCache.MaxFlows, o.config.ONCache.RewritesPackets(), epochs)
 		}
 	}
 	return former

@@ -61,8 +61,16 @@ func smallCache(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"
 func rewriteTunnel(o *cluster.Options) {
 	o.AgentConfig = func(node int, conf map[string]any) {
 		smallCache(node, conf)
-		conf["oncache"].(map[string]any)["tunnel"] = "rewrite"
+		setTunnel(conf, "rewrite")
 	}
+}
+
+// rewritePort is the port of rewritten packets.
+const rewritePort = 585
+
+// setTunnel says in a configuration of smallCache how hits travel: rewrite or encap.
+func setTunnel(conf map[string]any, tunnel string) {
+	conf["oncache"].(map[string]any)["tunnel"] = tunnel
 }
 
 // defaultCache leaves the cache at its default size.
@@ -108,6 +116,9 @@ func (s *suite) run(t *testing.T, areas ...area) {
 			areasRun++
 			defer s.dumpIfFailed(t)
 			a.test(t, s)
+			if s.rewrites {
+				s.requireNoUnknownKeys(t)
+			}
 		})
 		verdict := "passed"
 		if !ok {

@@ -362,14 +362,15 @@ active proctype all()
 	   }
 #endif
 #ifdef MAPS_LOST
-	/* The receiver gives and tells no keys any more (another mode, oncache.tunnel is encap), or does so again. */
+	/* The receiver gives and tells no keys any more (another mode), or does so again. */
 	:: giving = !giving
 	/* The maps are lost, and new ones are there at once. */
 	:: atomic {
 		attached;
 		lose()
 	   }
-	/* The programs are removed when no key can be in use, and attached again with new maps. */
+	/* The programs are removed when no key can be in use, or replaced by others that restore nothing (oncache.tunnel is
+	 * encap), and attached again with new maps. */
 	:: atomic {
 #ifdef REMOVE_AT_ONCE
 		attached && !giving;

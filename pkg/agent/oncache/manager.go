@@ -64,7 +64,7 @@ type Config struct {
 	TunnelPort uint16
 	TunnelCsum bool
 	// Rewrite: hits are rewritten instead of encapsulated where the other Node understands keys. RewritePort is the destination port of
-	// rewritten packets, of TCP and UDP; packets of a former agent that rewrote come there, too.
+	// rewritten packets, of TCP and UDP.
 	Rewrite     bool
 	RewritePort uint16
 	// TunnelDevice is the name of the kernel's device for the tunnel.
@@ -306,8 +306,7 @@ func StopHits(pinPath string) error { return datapath.StopHits(pinPath) }
 // because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
 // nothing.
 func Cleanup(pinPath string, sysctls *sysctl.Record) error {
-	_, err := datapath.LetKeysEnd(context.Background(), pinPath, "")
-	return errors.Join(err, datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
+	return errors.Join(datapath.LetKeysEnd(context.Background(), pinPath, ""), datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
 }
 
 // Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and keep working after that.

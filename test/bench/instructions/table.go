@@ -47,6 +47,8 @@ func (r row) state() result.State {
 		return result.Bare
 	case overlay, serviceOff, sameNodeOff, fromNodeOff:
 		return result.Off
+	case rewrite, rewriteNetkit:
+		return result.Rewrite
 	}
 	return result.On
 }

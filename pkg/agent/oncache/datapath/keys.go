@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,71 +20,72 @@ import (
 // MaxKeys is the number of keys that can be in use at a time, for rewritten packets to this Node from all others.
 const MaxKeys = 65535
 
-// keyLife is how long a Node uses a key after it has heard it; the one that has told it keeps it for twice as long. It is part of the
-// protocol between Nodes: all versions that understand keys have the same.
+// keyLife is how long a Node uses a key after it has heard it. It is part of the protocol between Nodes: all versions that understand keys have
+// the same.
 const keyLife = 10 * time.Second
+
+// keyRest is how long a Node knows a key after it has told it: a packet that tells a key, or has one, may be late by a quarter of this.
+const keyRest = 2 * keyLife
 
 // nodeRewrites is NODE_REWRITES of bpf/oncache/types.h.
 const nodeRewrites = 1
 
-// keyDelay is how late a packet may be that tells a key, or has one.
-const keyDelay = 5 * time.Second
-
-// giveNoKeysYet keeps maps from giving keys as long as other Nodes may use those of the maps before, which give none from now on.
+// giveNoKeysYet keeps new maps from giving keys as long as other Nodes may use those of the maps before.
 func (d *Datapath) giveNoKeysYet() error {
 	now, err := d.now()
 	if err != nil {
 		return err
 	}
-	atomic.StoreUint64(&d.control.Elements[0].KeysFrom, now.jiffies+uint64(2*keyLife/d.jiffy))
+	atomic.StoreUint64(&d.control.Elements[0].KeysFrom, now.jiffies+uint64(keyRest/d.jiffy))
 	return nil
 }
 
-// LetKeysEnd waits until no other Node uses a key that programs with other maps than those of the layout have given; "" is no layout. These
-// programs are switched off: they tell no more keys, and restore for Open vSwitch what comes with those that they have told. It returns at
-// once, with waited false, if they have given none since the Node was booted.
-func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err error) {
+// LetKeysEnd waits until no packet can arrive with a key that programs with other maps than those of the layout have given; "" is no layout. It
+// is called before these programs are replaced or removed, and leaves them switched off: they tell no more keys, and restore for Open vSwitch what
+// comes with those that they have told. It returns at once if they have given none since the Node was booted. Their hits must have ended, so
+// that they give none from then on.
+func LetKeysEnd(ctx context.Context, pinPath, layout string) error {
 	given, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapRestores))
 	if err != nil {
-		return false, fmt.Errorf("look for pinned maps: %w", err)
+		return fmt.Errorf("look for pinned maps: %w", err)
+	}
+	given = slices.DeleteFunc(given, func(path string) bool { return filepath.Base(filepath.Dir(filepath.Dir(path))) == layout })
+	if len(given) == 0 {
+		return nil
+	}
+	if err := waitForPrograms(); err != nil {
+		return err
 	}
 	wait := false
 	for _, path := range given {
-		if layout != "" && filepath.Base(filepath.Dir(filepath.Dir(path))) == layout {
-			continue
-		}
 		some, err := hasGivenKeys(path)
 		if err != nil {
-			return false, err
+			return err
 		}
 		wait = wait || some
 	}
 	if !wait {
-		return false, nil
+		return nil
 	}
 	if err := Suspend(pinPath); err != nil {
-		return false, err
+		return err
 	}
-	klog.InfoS("Waiting until no other Node uses keys of the former programs", "time", keyLife+keyDelay)
+	klog.InfoS("Waiting until no packets with keys of the former programs arrive", "time", keyRest)
 	select {
-	case <-time.After(keyLife + keyDelay):
+	case <-time.After(keyRest):
 	case <-ctx.Done():
 	}
-	return true, nil
+	return nil
 }
 
 // LetFormerKeysEnd is LetKeysEnd for programs that are about to be attached, with this port for rewritten packets. Keys of their own maps end,
-// too, if such packets came to another port so far. The former maps may have given keys until now, whenever those of this Datapath were made.
+// too, if such packets came to another port so far.
 func (d *Datapath) LetFormerKeysEnd(ctx context.Context, port uint16) error {
 	layout := d.layout
 	if former := d.control.Elements[0].RewritePort; former != 0 && former != object.WirePort(port) {
 		layout = ""
 	}
-	waited, err := LetKeysEnd(ctx, d.opts.PinPath, layout)
-	if err != nil || !waited {
-		return err
-	}
-	return d.giveNoKeysYet()
+	return LetKeysEnd(ctx, d.opts.PinPath, layout)
 }
 
 // hasGivenKeys reports whether programs have given a key. In every version, an element of the map is 0 until then.

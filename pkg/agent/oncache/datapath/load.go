@@ -33,7 +33,8 @@ type Options struct {
 	MaxFlows, MaxFlows6 uint32
 	// Hook forces a mechanism; HookAuto selects the best one that the kernel has.
 	Hook Hook
-	// Rewrite loads programs that give, hear and use keys. Others only restore what was rewritten with keys that are known.
+	// Rewrite loads programs that rewrite packets, and restore them. Others have maps of another layout, so they are attached when no key is in use:
+	// see LetKeysEnd.
 	Rewrite bool
 }
 
@@ -73,12 +74,9 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick); err != nil {
 		return nil, fmt.Errorf("read the resolution of CLOCK_MONOTONIC_COARSE: %w", err)
 	}
-	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6)
+	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6, opts.Rewrite)
 	if err != nil {
 		return nil, err
-	}
-	if err := spec.Variables[object.BpfVarRewrites].Set(opts.Rewrite); err != nil {
-		return nil, fmt.Errorf("set %s: %w", object.BpfVarRewrites, err)
 	}
 	if err := object.FindSummed(spec); err != nil {
 		return nil, err
@@ -148,7 +146,7 @@ func (d *Datapath) mapArrays() (err error) {
 }
 
 // newSpec is the compiled object with this configuration's sizes.
-func newSpec(maxFlows, maxFlows6 uint32) (*ebpf.CollectionSpec, error) {
+func newSpec(maxFlows, maxFlows6 uint32, rewrite bool) (*ebpf.CollectionSpec, error) {
 	spec, err := object.LoadBpf()
 	if err != nil {
 		return nil, err
@@ -164,6 +162,13 @@ func newSpec(maxFlows, maxFlows6 uint32) (*ebpf.CollectionSpec, error) {
 	}
 	for _, name := range []string{object.BpfMapEgressFlows6, object.BpfMapIngressFlows6} {
 		spec.Maps[name].MaxEntries = max(maxFlows6, least)
+	}
+	if err := spec.Variables[object.BpfVarRewrites].Set(rewrite); err != nil {
+		return nil, fmt.Errorf("set %s: %w", object.BpfVarRewrites, err)
+	}
+	if !rewrite {
+		// This saves 5 MiB. It also keeps these programs, which cannot restore, away from the maps of others, whose keys may be in use.
+		spec.Maps[object.BpfMapRestores].MaxEntries = 1
 	}
 	return spec, nil
 }

@@ -117,27 +117,6 @@ func words(a netip.Addr) []uint16 {
 	return all
 }
 
-// GiveByHand gives a key to the flow of a packet from the peer, as former programs may have.
-func (w *World) GiveByHand(in Packet, key uint16) {
-	r := w.RestoreAt(key)
-	flow := FiveTuple{netip.AddrPortFrom(in.Src, in.SrcPort), netip.AddrPortFrom(in.Dst, in.DstPort), in.protocol()}
-	k4, k6, six := Keys(flow)
-	if !six {
-		k6 = object.BpfOncFlow6{Saddr: [4]uint32{k4.Saddr, k4.Daddr, uint32(k4.Sport) | uint32(k4.Dport)<<16, uint32(k4.Proto)}}
-	}
-	owner := [4]uint32{object.Wire4(w.FromPeer().Src)}
-	if w.Family.Outer6 {
-		owner = object.Wire6(w.FromPeer().Src)
-	}
-	*r = object.BpfOncRestore{
-		Told: w.Jiffies(w.T), Serial: 2, Ttl: in.TTL, Key6: k6, Owner: owner, Tag: Hash(flow),
-		Change: AddressChange([2]netip.Addr{w.FromPeer().Src, w.FromPeer().Dst}, [2]netip.Addr{in.Src, in.Dst}),
-	}
-	if six {
-		r.Ipv6 = 1
-	}
-}
-
 // GiveAllKeysTo makes all keys in use by a Node, as if it had just been told them.
 func (w *World) GiveAllKeysTo(owner netip.Addr) {
 	now := w.Jiffies(w.T)

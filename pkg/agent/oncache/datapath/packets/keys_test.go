@@ -348,3 +348,18 @@ func TestKeyIsForeignWithoutRewriting(t *testing.T) {
 	require.Equal(t, "outer_header", r.Reason)
 	require.Equal(t, harness.Next, r.Verdict)
 }
+
+// TestOnlyTheIdentifierTellsKeys: programs that hear keys accept no other tunnel header than those of Nodes that tell some, either.
+func TestOnlyTheIdentifierTellsKeys(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Learn(out, in)
+	for _, octet := range []int{0, 1, 2, 3, 7} {
+		o := w.Telling(4567, 63)
+		o.Tunnel[octet] ^= 1
+		r := w.Ingress(0, o.Wrap(t, in.Bytes(t)))
+		require.Equal(t, "outer_header", r.Reason, "octet %d", octet)
+		require.Equal(t, harness.Next, r.Verdict)
+	}
+	require.Equal(t, "hit", w.Ingress(0, w.Telling(4567, 63).Wrap(t, in.Bytes(t))).Reason)
+}

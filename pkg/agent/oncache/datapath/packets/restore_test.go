@@ -146,8 +146,7 @@ func TestProbeOfARewrittenFlow(t *testing.T) {
 	})
 }
 
-// TestUnknownKey: only a packet with a key that its sender was given is restored, and only if the sender would send it with one. Others are dropped, but programs that rewrite nothing
-// leave the port to whom it may belong.
+// TestUnknownKey: only a packet with a key that its sender was given is restored, and only if the sender would send it with one. Others are dropped.
 func TestUnknownKey(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -204,9 +203,8 @@ func TestUnknownKey(t *testing.T) {
 	}
 }
 
-// TestFormerKeys: programs that rewrite nothing restore what their predecessors have given keys for, on or off. All other packets to the
-// port are left to whom it may belong.
-func TestFormerKeys(t *testing.T) {
+// TestNothingRestoredByEncapsulating: programs that rewrite nothing leave the port to whom it may belong, in every mode.
+func TestNothingRestoredByEncapsulating(t *testing.T) {
 	for version, f := range sameVersions {
 		for protocol, udp := range map[string]bool{"TCP": false, "UDP": true} {
 			t.Run(version+" "+protocol, func(t *testing.T) {
@@ -214,20 +212,17 @@ func TestFormerKeys(t *testing.T) {
 				out, in := w.FromPod(), w.ToPod()
 				out.UDP, in.UDP = udp, udp
 				w.Learn(out, in)
-				w.GiveByHand(in, 4567)
-				wire := w.RewrittenFromPeer(in, 4567)
-				r := w.Ingress(0, wire.Bytes(t))
-				require.Equal(t, "hit_rewritten", r.Reason)
-				require.Empty(t, cmp.Diff(in.BehindOVS(harness.GatewayMAC, harness.PodMAC).Bytes(t), r.Packet))
-				w.SetMode(datapath.ModeOff)
-				requireEncapsulatedBack(t, w, in, w.Ingress(0, wire.Bytes(t)).Packet)
-				w.SetMode(datapath.ModeEnforce)
-
-				wire.SrcPort++
-				r = w.Ingress(0, wire.Bytes(t))
-				require.Equal(t, "not_tunnel", r.Reason)
-				require.Equal(t, harness.Next, r.Verdict)
-				require.Empty(t, cmp.Diff(wire.Bytes(t), r.Packet), "untouched")
+				for mode, reason := range map[datapath.Mode]string{datapath.ModeEnforce: "not_tunnel", datapath.ModeObserve: "not_tunnel", datapath.ModeOff: "off"} {
+					w.SetMode(mode)
+					for _, key := range []uint16{0, 1, 4567} {
+						wire := w.RewrittenFromPeer(in, key)
+						r := w.Ingress(0, wire.Bytes(t))
+						require.Equal(t, reason, r.Reason)
+						require.Empty(t, r.Also)
+						require.Equal(t, harness.Next, r.Verdict)
+						require.Empty(t, cmp.Diff(wire.Bytes(t), r.Packet), "untouched")
+					}
+				}
 			})
 		}
 	}
