@@ -306,7 +306,8 @@ func StopHits(pinPath string) error { return datapath.StopHits(pinPath) }
 // because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
 // nothing.
 func Cleanup(pinPath string, sysctls *sysctl.Record) error {
-	return errors.Join(datapath.LetKeysEnd(context.Background(), pinPath, ""), datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
+	_, err := datapath.LetKeysEnd(context.Background(), pinPath, "")
+	return errors.Join(err, datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
 }
 
 // Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and keep working after that.

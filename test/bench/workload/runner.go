@@ -88,7 +88,7 @@ func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, sh
 		if err != nil {
 			return err
 		}
-		// This also teaches the cache the entries that a condition copies. They are removed some time after their connections have ended.
+		// This also teaches the cache the entries that a condition copies. Those of TCP go with their connections; those of UDP workloads stay.
 		if _, err := r.once(ctx, w, state, warmUp); err != nil {
 			return fmt.Errorf("%s: %w", state, err)
 		}

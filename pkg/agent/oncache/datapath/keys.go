@@ -30,7 +30,7 @@ const keyRest = 2 * keyLife
 // nodeRewrites is NODE_REWRITES of bpf/oncache/types.h.
 const nodeRewrites = 1
 
-// giveNoKeysYet keeps new maps from giving keys as long as other Nodes may use those of the maps before.
+// giveNoKeysYet keeps maps from giving keys as long as other Nodes may use those of the maps before, which give none from now on.
 func (d *Datapath) giveNoKeysYet() error {
 	now, err := d.now()
 	if err != nil {
@@ -42,50 +42,54 @@ func (d *Datapath) giveNoKeysYet() error {
 
 // LetKeysEnd waits until no packet can arrive with a key that programs with other maps than those of the layout have given; "" is no layout. It
 // is called before these programs are replaced or removed, and leaves them switched off: they tell no more keys, and restore for Open vSwitch what
-// comes with those that they have told. It returns at once if they have given none since the Node was booted. Their hits must have ended, so
-// that they give none from then on.
-func LetKeysEnd(ctx context.Context, pinPath, layout string) error {
+// comes with those that they have told. It returns at once, with waited false, if they have given none since the Node was booted. Their hits must
+// have ended, so that they give none from then on.
+func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err error) {
 	given, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapRestores))
 	if err != nil {
-		return fmt.Errorf("look for pinned maps: %w", err)
+		return false, fmt.Errorf("look for pinned maps: %w", err)
 	}
 	given = slices.DeleteFunc(given, func(path string) bool { return filepath.Base(filepath.Dir(filepath.Dir(path))) == layout })
 	if len(given) == 0 {
-		return nil
+		return false, nil
 	}
 	if err := waitForPrograms(); err != nil {
-		return err
+		return false, err
 	}
 	wait := false
 	for _, path := range given {
 		some, err := hasGivenKeys(path)
 		if err != nil {
-			return err
+			return false, err
 		}
 		wait = wait || some
 	}
 	if !wait {
-		return nil
+		return false, nil
 	}
 	if err := Suspend(pinPath); err != nil {
-		return err
+		return false, err
 	}
 	klog.InfoS("Waiting until no packets with keys of the former programs arrive", "time", keyRest)
 	select {
 	case <-time.After(keyRest):
 	case <-ctx.Done():
 	}
-	return nil
+	return true, nil
 }
 
 // LetFormerKeysEnd is LetKeysEnd for programs that are about to be attached, with this port for rewritten packets. Keys of their own maps end,
-// too, if such packets came to another port so far.
+// too, if such packets came to another port so far. The former maps may have given keys until now, whenever those of this Datapath were made.
 func (d *Datapath) LetFormerKeysEnd(ctx context.Context, port uint16) error {
 	layout := d.layout
 	if former := d.control.Elements[0].RewritePort; former != 0 && former != object.WirePort(port) {
 		layout = ""
 	}
-	return LetKeysEnd(ctx, d.opts.PinPath, layout)
+	waited, err := LetKeysEnd(ctx, d.opts.PinPath, layout)
+	if err != nil || !waited {
+		return err
+	}
+	return d.giveNoKeysYet()
 }
 
 // hasGivenKeys reports whether programs have given a key. In every version, an element of the map is 0 until then.

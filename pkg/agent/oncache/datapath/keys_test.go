@@ -17,52 +17,25 @@ import (
 // TestLetKeysEnd: programs whose keys others may still use are switched off, so that they restore for Open vSwitch, and not removed at once.
 func TestLetKeysEnd(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
-	require.NoError(t, datapath.LetKeysEnd(t.Context(), w.PinPath, ""))
+	letKeysEnd := func(ctx context.Context, layout string) (waited bool) {
+		waited, err := datapath.LetKeysEnd(ctx, w.PinPath, layout)
+		require.NoError(t, err)
+		return waited
+	}
+	require.False(t, letKeysEnd(t.Context(), ""))
 	require.Equal(t, datapath.ModeEnforce, w.Mode(), "there are no keys to wait for")
 
 	in := harness.ToPod()
 	key := w.Give(harness.FromPod(), in)
-	require.NoError(t, datapath.LetKeysEnd(t.Context(), w.PinPath, w.Layout()))
+	require.False(t, letKeysEnd(t.Context(), w.Layout()))
 	require.Equal(t, datapath.ModeEnforce, w.Mode(), "the maps stay")
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	require.NoError(t, datapath.LetKeysEnd(ctx, w.PinPath, ""))
+	require.True(t, letKeysEnd(ctx, ""))
 	require.Error(t, ctx.Err(), "it has waited")
 	require.Equal(t, datapath.ModeOff, w.Mode())
 	require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
-}
-
-// TestFormerKeysEnd: an agent whose rewritten packets come to another port than those of the former one waits, although the maps stay.
-func TestFormerKeysEnd(t *testing.T) {
-	w := harness.NewRewritingWorld(t, harness.Family{})
-	w.Give(harness.FromPod(), harness.ToPod())
-	require.NoError(t, w.LetFormerKeysEnd(t.Context(), harness.RewritePort))
-	require.Equal(t, datapath.ModeEnforce, w.Mode())
-
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	require.NoError(t, w.LetFormerKeysEnd(ctx, harness.RewritePort+1))
-	require.Error(t, ctx.Err(), "it has waited")
-	require.Equal(t, datapath.ModeOff, w.Mode())
-}
-
-// TestAdoptedMapsGiveNoKeysYet: an agent that has made maps may have ended before it told them when to begin.
-func TestAdoptedMapsGiveNoKeysYet(t *testing.T) {
-	opts := datapath.Options{MaxFlows: 4096, Rewrite: true}
-	w := harness.NewWorldWith(t, harness.Family{}, opts)
-	require.Zero(t, w.Control().KeysFrom)
-	opts.PinPath, opts.MaxFlows6 = w.PinPath, opts.MaxFlows
-	load := func() uint64 {
-		d, err := datapath.Load(opts)
-		harness.RequireVerified(t, err)
-		defer d.Close()
-		require.True(t, d.Adopted)
-		return w.Control().KeysFrom
-	}
-	from := load()
-	require.Greater(t, from, w.Jiffies(t))
-	require.Equal(t, from, load(), "they begin once")
 }
 
 // TestEncapsulatesAfterRewriting: programs that cannot restore have maps of another layout. So an agent waits until no key is in use before it
@@ -86,7 +59,8 @@ func TestEncapsulatesAfterRewriting(t *testing.T) {
 	waits := func(d *datapath.Datapath) bool {
 		t.Helper()
 		d.SetMode(datapath.ModeEnforce)
-		require.NoError(t, datapath.LetKeysEnd(ended, w.PinPath, d.Layout()))
+		_, err := datapath.LetKeysEnd(ended, w.PinPath, d.Layout())
+		require.NoError(t, err)
 		return d.Mode() == datapath.ModeOff
 	}
 
@@ -117,4 +91,38 @@ func TestEncapsulatesAfterRewriting(t *testing.T) {
 func TestSmallWithoutRewriting(t *testing.T) {
 	w := harness.NewWorld(t)
 	require.EqualValues(t, 1, w.Maps.Restores.MaxEntries())
+}
+
+// TestFormerKeysEnd: an agent whose rewritten packets come to another port than those of the former one waits, although the maps stay.
+func TestFormerKeysEnd(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	w.Give(harness.FromPod(), harness.ToPod())
+	require.NoError(t, w.LetFormerKeysEnd(t.Context(), harness.RewritePort))
+	require.Equal(t, datapath.ModeEnforce, w.Mode())
+	require.Zero(t, w.Control().KeysFrom)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.NoError(t, w.LetFormerKeysEnd(ctx, harness.RewritePort+1))
+	require.Error(t, ctx.Err(), "it has waited")
+	require.Equal(t, datapath.ModeOff, w.Mode())
+	require.Greater(t, w.Control().KeysFrom, w.Jiffies(t))
+}
+
+// TestAdoptedMapsGiveNoKeysYet: an agent that has made maps may have ended before it told them when to begin.
+func TestAdoptedMapsGiveNoKeysYet(t *testing.T) {
+	opts := datapath.Options{MaxFlows: 4096, Rewrite: true}
+	w := harness.NewWorldWith(t, harness.Family{}, opts)
+	require.Zero(t, w.Control().KeysFrom)
+	opts.PinPath, opts.MaxFlows6 = w.PinPath, opts.MaxFlows
+	load := func() uint64 {
+		d, err := datapath.Load(opts)
+		harness.RequireVerified(t, err)
+		defer d.Close()
+		require.True(t, d.Adopted)
+		return w.Control().KeysFrom
+	}
+	from := load()
+	require.Greater(t, from, w.Jiffies(t))
+	require.Equal(t, from, load(), "they begin once")
 }

@@ -168,6 +168,23 @@ func TestNoKeyIsGiven(t *testing.T) {
 	}
 }
 
+// TestNoKeyWithoutDF: nor is one given to a flow that the sender keeps in the tunnel because the network may fragment its packets.
+func TestNoKeyWithoutDF(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Learn(out, in)
+	w.DueForKeys()
+	frame := w.FromPeer().Wrap(t, in.Bytes(t))
+	inner := frame[14+20+8+8:]
+	inner[14+6] = 0 // DF
+	inner[14+10], inner[14+11] = 0, 0
+	harness.FixIPv4Checksum(inner)
+	require.Equal(t, "hit", w.Ingress(0, frame).Reason)
+	kept, err := w.KeysKept()
+	require.NoError(t, err)
+	require.Zero(t, kept)
+}
+
 // TestNodeNoLongerUnderstandsKeys: it is told no more of them.
 func TestNodeNoLongerUnderstandsKeys(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
