@@ -277,7 +277,7 @@ static __always_inline void give_key(const struct onc_control *c, const struct p
 	__u32 key;
 
 	if ((__s64)(bpf_jiffies64() - c->keys_from) < 0 || !(node->flags & NODE_REWRITES) ||
-	    ep->flags & ENDPOINT_GATEWAY || reached_by_ip6(node) != in->ipv6 || in->tos & ~ECN_MASK)
+	    ep->flags & ENDPOINT_GATEWAY || reached_by_ip6(node) != in->ipv6 || in->tos & ~ECN_MASK || !in->whole)
 		return;
 	if (in->ipv6)
 		__builtin_memcpy(owner, node->ip6, sizeof(owner));
@@ -375,6 +375,7 @@ static __noinline int exchange_keys(struct __sk_buff *skb, __u32 exchange)
 	if (exchange & EXCHANGE_DUE) {
 		in.ttl = p.ttl + 1; /* it has been decremented */
 		in.tos = p.tos;
+		in.whole = p.whole;
 		give_key(c, &in, ep, node, out);
 	}
 	return 0;

@@ -40,8 +40,10 @@ static __always_inline bool resum_udp(struct __sk_buff *skb, __u16 *check, __u16
 {
 	__u64 sum;
 
-	if (!*check)
+	if (!*check) {
+		bpf_csum_update(skb, csum_fold(fold_once(moved))); /* no checksum makes up for the ports */
 		return true;
+	}
 	if (*check == pseudo)
 		return false;
 	sum = (__u64)(__u16) ~*check + change + moved;

@@ -42,9 +42,8 @@ func (d *Datapath) giveNoKeysYet() error {
 
 // LetKeysEnd waits until no packet can arrive with a key that programs with other maps than those of the layout have given; "" is no layout. It
 // is called before these programs are replaced or removed, and leaves them switched off: they tell no more keys, and restore for Open vSwitch what
-// comes with those that they have told. It returns at once, with waited false, if
-// they have given none since the Node was booted. Their hits must have ended, so
-// that they give none from then on.
+// comes with those that they have told. It returns at once, with waited false, if they have given none since the Node was booted. Their hits must
+// have ended, so that they give none from then on.
 func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err error) {
 	given, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapRestores))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // FuzzRewriting is FuzzCases for programs that rewrite: packets of a Pod whose flow has a key, and rewritten packets that arrive. The edits
 // are those of FuzzCases and of keys.
 func FuzzRewriting(f *testing.F) {
-	w := newRewritingFuzzWorld(f)
+	w := newRewritingFuzzWorld(f, harness.NewRewritingWorld)
 	for kind := range 32 {
 		f.Add([]byte{byte(kind)})
 		f.Add([]byte{byte(kind) | 64})
@@ -32,7 +32,11 @@ func FuzzRewriting(f *testing.F) {
 // TestRandomRewriting has inputs as FuzzRewriting makes them, where go does not fuzz: what runs depends on what the kernel tells of checksums
 // (object.FindSummed), and kernels in virtual machines tell it.
 func TestRandomRewriting(t *testing.T) {
-	w := newRewritingFuzzWorld(t)
+	t.Run("knowing ip_summed", func(t *testing.T) { testRandomRewriting(t, newRewritingFuzzWorld(t, harness.NewRewritingWorld)) })
+	t.Run("by helpers", func(t *testing.T) { testRandomRewriting(t, newRewritingFuzzWorld(t, harness.NewHelpersWorld)) })
+}
+
+func testRandomRewriting(t *testing.T, w *fuzzWorld) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
@@ -52,8 +56,8 @@ func TestRandomRewriting(t *testing.T) {
 	}
 }
 
-func newRewritingFuzzWorld(t testing.TB) *fuzzWorld {
-	w := newFuzzWorldOf(t, harness.NewRewritingWorld(t, harness.Family{}))
+func newRewritingFuzzWorld(t testing.TB, world func(testing.TB, harness.Family) *harness.World) *fuzzWorld {
+	w := newFuzzWorldOf(t, world(t, harness.Family{}))
 	for kind := range w.bases {
 		w.makeRewriting(&w.bases[kind], kind&1 != 0)
 	}

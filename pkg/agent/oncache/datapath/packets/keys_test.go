@@ -67,6 +67,79 @@ func TestKeyIsToldAgain(t *testing.T) {
 	})
 }
 
+// TestKeyIsGivenLater: a flow that has got no key gets another chance.
+func TestKeyIsGivenLater(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Learn(out, in)
+	w.KeepLeases()
+	tunnelled := w.FromPeer().Wrap(t, in.Bytes(t))
+	w.SetNodeRewrites(harness.PeerSlot, false)
+	for hit := range 17 + 64 {
+		key, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
+		require.Zero(t, key)
+		if hit == 17+1 {
+			w.SetNodeRewrites(harness.PeerSlot, true)
+		}
+		require.Equal(t, "hit", w.Ingress(0, tunnelled).Reason)
+	}
+	key, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
+	require.NotZero(t, key)
+}
+
+// TestTellingKeepsKey: the rest of a key begins when it was last told.
+func TestTellingKeepsKey(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	r := w.RestoreAt(w.Give(out, in))
+	life := uint64(w.Control().KeyLife)
+	r.Told -= life
+	before := r.Told
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(life >> 6) })
+	key, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
+	require.NotZero(t, key)
+	require.GreaterOrEqual(t, r.Told, before+life)
+}
+
+// TestKeyOfAnotherWayIsNotHeard: the entry of the other direction leads to the same Node, and is as valid.
+func TestKeyOfAnotherWayIsNotHeard(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*object.BpfOncValidity)
+	}{
+		{"another Node", func(v *object.BpfOncValidity) { v.Node++ }},
+		{"the Node before", func(v *object.BpfOncValidity) { v.NodeGen-- }},
+		{"the Pod before", func(v *object.BpfOncValidity) { v.EndpointGen-- }},
+		{"before all were evicted", func(v *object.BpfOncValidity) { v.AllGen-- }},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			w := harness.NewRewritingWorld(t, harness.Family{})
+			out, in := w.FromPod(), w.ToPod()
+			w.Learn(out, in)
+			w.ChangeValidities(func(d datapath.Direction, v *object.BpfOncValidity) {
+				if d == datapath.DirectionEgress {
+					tc.change(v)
+				}
+			})
+			require.Equal(t, "hit", w.Ingress(0, w.Telling(4567, out.TTL-1).Wrap(t, in.Bytes(t))).Reason)
+			w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard) })
+		})
+	}
+}
+
+// TestNoKeyForTheHost: packets of Pods to the host of another Node stay encapsulated, so the host's flows get no keys.
+func TestNoKeyForTheHost(t *testing.T) {
+	g := harness.NewRewritingWorld(t, harness.Family{}).AddGateway()
+	out, in := g.FromHost(), g.ToHost()
+	g.Learn(out, in)
+	g.DueForKeys()
+	require.Equal(t, "hit", g.Ingress(0, g.FromPeer().Wrap(t, in.Bytes(t))).Reason)
+	kept, err := g.KeysKept()
+	require.NoError(t, err)
+	require.Zero(t, kept)
+}
+
 // TestNoKeyIsGiven: not to a Node that does not understand it, nor of a flow that could not use it.
 func TestNoKeyIsGiven(t *testing.T) {
 	tests := []struct {
@@ -93,6 +166,23 @@ func TestNoKeyIsGiven(t *testing.T) {
 			require.Zero(t, kept)
 		})
 	}
+}
+
+// TestNoKeyWithoutDF: nor is one given to a flow that the sender keeps in the tunnel because the network may fragment its packets.
+func TestNoKeyWithoutDF(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Learn(out, in)
+	w.DueForKeys()
+	frame := w.FromPeer().Wrap(t, in.Bytes(t))
+	inner := frame[14+20+8+8:]
+	inner[14+6] = 0 // DF
+	inner[14+10], inner[14+11] = 0, 0
+	harness.FixIPv4Checksum(inner)
+	require.Equal(t, "hit", w.Ingress(0, frame).Reason)
+	kept, err := w.KeysKept()
+	require.NoError(t, err)
+	require.Zero(t, kept)
 }
 
 // TestNodeNoLongerUnderstandsKeys: it is told no more of them.
@@ -170,6 +260,17 @@ func TestOldKeyIsForgotten(t *testing.T) {
 			w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard) })
 		})
 	}
+}
+
+// TestKeyDoesNotReturn: the lease of an entry has ended, perhaps long ago, so that the end of its key seems to lie in the future again.
+func TestKeyDoesNotReturn(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	out, in := w.FromPod(), w.ToPod()
+	w.Hear(out, in, 4567)
+	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Heard += 1 << 20 << 24 })
+	w.EndLeases()
+	require.Equal(t, "renewed", w.LearnEgress(out).Reason)
+	w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard) })
 }
 
 // TestKeyIsReusedAfterTwoLives: until then it belongs to its flow, whatever becomes of that.

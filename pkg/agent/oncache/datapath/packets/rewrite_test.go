@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // sameVersions are the combinations of IP versions in which packets are rewritten.
@@ -55,6 +56,27 @@ func TestRewritten(t *testing.T) {
 		require.Len(t, flow, 2)
 		require.True(t, flow[0].Rewritten)
 		require.EqualValues(t, 28, flow[0].Packets)
+	})
+}
+
+// TestChecksumThatWouldBeNone: a UDP checksum of 0 means that there is none, so 0xffff is written instead.
+func TestChecksumThatWouldBeNone(t *testing.T) {
+	eachRewritingWorld(t, func(t *testing.T, w *harness.World, udp bool) {
+		if !udp {
+			t.Skip("of UDP only")
+		}
+		out, in := w.FromPod(), w.ToPod()
+		out.UDP, in.UDP = true, true
+		at := 14 + 20 + 6
+		if w.Family.Inner6 {
+			at += 20
+		}
+		// The key is a word of what is added up.
+		key := binary.BigEndian.Uint16(w.RewrittenToPeer(out, 0).Bytes(t)[at:])
+		w.Hear(out, in, key)
+		r := w.Egress(0, out.Bytes(t))
+		require.Equal(t, "hit_rewritten", r.Reason)
+		require.EqualValues(t, 0xffff, binary.BigEndian.Uint16(r.Packet[at:]))
 	})
 }
 
@@ -156,6 +178,7 @@ func TestOtherIPVersion(t *testing.T) {
 			w := harness.NewRewritingWorld(t, f)
 			out, in := w.FromPod(), w.ToPod()
 			w.Hear(out, in, 4567)
+			w.ChangeKeys(func(k *object.BpfOncKeys) { require.Zero(t, k.Heard) })
 			w.DueForKeys()
 			w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t)))
 			r := w.Egress(0, out.Bytes(t))
