@@ -288,7 +288,7 @@ func TestRanges(t *testing.T) {
 	table := rows(t, read(t, "docs/configuration.md"))
 	keys := rows(t, section(t, read(t, "docs/oncache.md"), "### Configuration keys"))
 	checks := regexp.MustCompile(`inRange\("(oncache\.\w+|defaultMTU)", [^,]+, (\d+), ([\d<]+)\)`).FindAllStringSubmatch(read(t, "pkg/config/agent/validate.go"), -1)
-	require.Len(t, checks, 3)
+	require.Len(t, checks, 4)
 	for _, m := range checks {
 		high := m[3]
 		if shift, found := strings.CutPrefix(high, "1<<"); found {
@@ -558,16 +558,18 @@ func TestDependencies(t *testing.T) {
 func TestProblems(t *testing.T) {
 	var reasons []string
 	constant := regexp.MustCompile(`(?m)^(?:const)?\s+\w+\s+(?:problem\.Reason|reason)\s+= "(\w+)"$`)
-	require.NoError(t, filepath.WalkDir(filepath.Join(root, "pkg"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+	for _, sources := range []string{"pkg", "cmd"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, sources), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range constant.FindAllSubmatch(text, -1) {
+				reasons = append(reasons, string(found[1]))
+			}
 			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, found := range constant.FindAllSubmatch(text, -1) {
-			reasons = append(reasons, string(found[1]))
-		}
-		return err
-	}))
+		}))
+	}
 	require.Contains(t, reasons, "PolicyNotRealized")
 	described := rows(t, read(t, "docs/problems.md"))
 	require.ElementsMatch(t, reasons, slices.Collect(maps.Keys(described)))

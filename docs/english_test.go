@@ -21,6 +21,7 @@ var coined = []string{
 	"slow path", "fast path", "hit", "miss", "reason", "entry", "half", "proved", "endpoint", "uplink", "slot", "announce", "ticket",
 	"candidate", "cell", "template", "lease", "probe", "held", "promise", "generation", "evict", "epoch", "local flow", "mark flow", "stamp", "interceptor",
 	"tag", "validity", "share", "mode", "suspended", "opened", "oracle", "super-packet", "translation", "expected",
+	"key", "restore",
 	// Flows and policies.
 	"megaflow", "barrier", "revalidator", "upcall", "round", "replay", "realized", "enforced", "isolated", "cut", "journal", "inventory",
 	"doubt", "guard", "span", "class", "problem",

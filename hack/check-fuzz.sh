@@ -14,7 +14,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # name | file | original text | replacement. Entries for ticket.h and learn.h, and "learning", are for FuzzLearning, those for local.h for
-# FuzzLocal (as is the super-packet: elsewhere the kernel refuses those of a test anyway) or, with "learning", FuzzLocalLearning.
+# FuzzLocal (as is the super-packet: elsewhere the kernel refuses those of a test anyway) or, with "learning", FuzzLocalLearning; "rewriting"
+# and "restoring" are for FuzzRewriting.
 faults='IPv4 options             | parse.h     | *(__u8 *)ip != 0x45                     | ip->version != 4
 fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)        | 0
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
@@ -39,8 +40,8 @@ UDP super-packet         | order.h     | if (skb->gso_size) {                   
 datagram behind it       | order.h     | (__s32)(s->end - (__u32)bpf_jiffies64()) > 0 | 0
 outer destination MAC    | outer.h     | !same_mac(eth->h_dest, c->uplink_mac)   | 0
 outer IPv4 checksum      | outer.h     | !ip4_intact(ip)                         | 0
-outer UDP checksum       | outer.h     | udp->check \|\| !same                   | !same
-tunnel header            | outer.h     | !same_tunnel_header(udp + 1, c->tunnel_header) \|\| | 
+outer UDP checksum       | outer.h     | udp->check \|\| !tunnel                 | !tunnel
+tunnel header            | outer.h     | !tunnel_condition(udp + 1, c, told) \|\|        | 
 packet for another host  | outer.h     | skb->pkt_type != PACKET_HOST \|\|       | 
 CE that cannot be merged | tunnel.h    | return outer == ECN_NOT_ECT             | return true
 CE outside               | tunnel.h    | ecn == ECN_CE ? ECN_ECT_0 : ecn         | ecn
@@ -100,7 +101,22 @@ learning: other interface | local.h    | to->ifindex != skb->ifindex \|\|       
 learning: sender MAC     | local.h     | same_mac(eth->h_source, from) \&\&       | 
 learning: receiver MAC   | local.h     | same_mac(eth->h_dest, to)               | true
 learning: packet that is late | local.h | fresh->to.port \&\& doubtful(t)       | 0
-learning: address of a Pod | local.h   | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod('
+learning: address of a Pod | local.h   | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod(
+rewriting: key of another flow | rewrite.h | if (word << 40)                      | if (0)
+rewriting: TTL           | rewrite.h   | if (word << 40)                         | if ((word \& ~0xffull) << 40)
+rewriting: life of a key | keys.h      | (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0 | 0
+rewriting: DSCP          | rewrite.h   | p->tos \& ~ECN_MASK \|\| !p->whole      | !p->whole
+rewriting: fragments     | rewrite.h   | \|\| !p->whole)                         | )
+rewriting: checksum      | rewrite.h   | + change + moved                        | + change
+rewriting: UDP super-packet | rewrite.h | (p->udp \&\& skb->gso_size)             | 0
+restoring: owner         | restore.h   | !owned(r, o) \|\|                       | 
+restoring: life of a key | restore.h   | !kept(r, c) \|\|                        | 
+restoring: protocol      | restore.h   | r->key4.proto != p->key4.proto          | 0
+restoring: MAC           | restore.h   | !same_mac(eth->h_dest, c->uplink_mac)   | 0
+restoring: DSCP          | rewrite.h   | ip->tos \&= ECN_MASK                    | (void)0
+restoring: TTL           | ingress.h   | r->ttl - 1, ipv6                        | r->ttl, ipv6
+restoring: SYN, FIN, RST | restore.h   | !*r \|\| opens_or_ends(p)                  | !*r
+restoring: outer checksum | restore.h  | ~ip4_sum(ip)                            | ip4_sum(ip)'
 
 trim() { sed -e 's/^ *//' -e 's/ *$//' <<<"$1"; }
 
@@ -124,6 +140,7 @@ while IFS= read -r line; do
 	clang-14 -O2 -g -mcpu=v3 -target bpf -Wno-unused -I/usr/include/x86_64-linux-gnu -c "$work/c/oncache.bpf.c" -o "$work/run/fault.o"
 	target=FuzzCases
 	case "$file $name" in
+	*" rewriting:"* | *" restoring:"*) target=FuzzRewriting ;;
 	"local.h learning"*) target=FuzzLocalLearning ;;
 	local.h* | "order.h UDP super-packet") target=FuzzLocal ;;
 	ticket.h* | learn.h* | *learning*) target=FuzzLearning ;;

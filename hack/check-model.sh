@@ -54,4 +54,19 @@ for variant in NO_CANCEL ANY_SYNACK BOTH LOST_NOTE; do
 done
 check halves AS_BUILT 0 -a -f
 check halves PROVE_ONCE 1 -a -f
+for variant in AS_DESIGNED MAPS_LOST MOVES OTHER_SENDER; do
+	check keys "$variant" 0
+done
+for variant in SHORT_REST LATE ONE_LEASE OWN_LEASE FROM_LEASE VOID_IS_FREE VOID_DROPPED NO_TTL NO_OWNER NO_WAIT REMOVE_AT_ONCE \
+	KEEP_KEY HEAR_ANY ANY_SENDER; do
+	check keys "$variant" 1
+done
+check take AS_BUILT 0
+for variant in NO_SERIAL NO_SECOND_LOOK SERIAL_FIRST; do
+	check take "$variant" 1
+done
+check telling AS_BUILT 0 -a -f
+for variant in NO_REMINDER TOO_RARE; do
+	check telling "$variant" 1 -a -f
+done
 exit "$failed"

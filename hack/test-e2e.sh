@@ -23,7 +23,7 @@ logs=.testbed/e2e
 rm -rf $logs
 mkdir -p $logs
 # The longest ones first, so that the machines end at about the same time.
-longest=$'TestGeneveGateOn\nTestGeneveGateOnChanges\nTestNetkitGateOn'
+longest=$'TestGeneveGateOn\nTestGeneveGateOnChanges\nTestNetkitGateOn\nTestRewriteGateOn'
 all=$(bin/e2e.test -test.list '^Test')
 mapfile -t suites < <(grep -xF "$longest" <<<"$all"; grep -vxF "$longest" <<<"$all")
 [ ${#suites[@]} -gt 0 ] || { echo "test-e2e: bin/e2e.test has no tests"; exit 1; }

@@ -42,6 +42,7 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 #define FLOW_MAPS 4		/* egress and ingress, IPv4 and IPv6: 2 * (IPv6) + (ingress) */
 #define SERVICE_ADDRESSES 65536 /* with an Endpoint that is a Pod; the others stay on Open vSwitch */
 #define NODE_SLOTS 8192		/* remote Nodes: Kubernetes supports 5,000 */
+#define KEYS 65536		/* source ports; 0 is no key */
 
 /* Header lengths in bytes. IP and tunnel headers of the packets that we handle have no options or extensions. */
 #define L2_LEN 14
@@ -54,6 +55,7 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 #define OUTER4_LEN (L2_LEN + ENCAP4_LEN) /* all bytes in front of the inner IP header */
 #define OUTER6_LEN (L2_LEN + ENCAP6_LEN)
 #define TCP_LEN 20
+#define IP4_DF 0x4000 /* "don't fragment", in host byte order */
 
 /* Keep the hit path straight-line in the machine code, and everything else behind it. */
 #define likely(condition) __builtin_expect(!!(condition), 1)

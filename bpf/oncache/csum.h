@@ -19,6 +19,13 @@ static __always_inline __u16 csum16_add(__u16 sum, __u16 addend)
 	return sum + (sum < addend);
 }
 
+/* fold_once makes room for carries in a sum of up to 36 bits: 17 remain. */
+static __always_inline __u32 fold_once(__u64 sum)
+{
+	sum = (__u32)sum + (sum >> 32);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
 /* csum_fold folds a 32-bit sum, to which a few carries may have been added, into 16 bits. */
 static __always_inline __u16 csum_fold(__u64 sum)
 {

@@ -14,6 +14,7 @@
 #include "maps.h"
 #include "order.h"
 #include "parse.h"
+#include "rewrite.h"
 #include "seen.h"
 #include "share.h"
 #include "stamp.h"
@@ -67,12 +68,6 @@ static __always_inline enum onc_reason egress_condition(struct __sk_buff *skb, c
 	*hash = *(const volatile __u32 *)&f->v.hash;
 	read_translation(&f->to, to, ipv6);
 	return belongs(&f->v, p) ? ONC_OK : because(ONC_NO_ENTRY);
-}
-
-/* reread_egress is reread for a packet as the Pod sends it. */
-static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *p)
-{
-	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
 }
 
 /* egress_end ends the flow. Only the Pod that owns the address may end it. A SYN-ACK is then a miss, unless the host
@@ -212,14 +207,14 @@ static __noinline void egress_miss(struct __sk_buff *skb, const struct onc_contr
 }
 
 static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						 bool gateway)
+						 bool gateway, bool rewriting)
 {
 	struct onc_translation to;
 	struct onc_node *node = NULL;
 	enum onc_reason reason;
 	struct onc_egress *f;
 	struct packet p;
-	__u32 length = skb->len, hash;
+	__u32 length = skb->len, hash, change = 0, key, vni = 0;
 
 	reason = read_egress(skb, ipv6, &p);
 	if (unlikely(reason))
@@ -240,9 +235,22 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	see(&f->seen, &p, length - L2_LEN);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
+	if (rewriting) {
+		vni = told(skb, f);
+		key = vni ? 0 : usable(skb, &p, f, wire_hash(&p, &to, ipv6), p.ttl - !gateway, &change);
+		if (likely(key)) {
+			if (!rewrite(skb, c, node, &p, change, key, ipv6))
+				return ONC_DROPPED;
+			f->packets++;
+			f->bytes += length;
+			return ONC_HIT_REWRITTEN;
+		}
+	}
 	reason = encapsulate(skb, c, node, &p, hash_of(skb, hash), (__u16)f->packets, !gateway);
 	if (unlikely(reason))
 		return reason;
+	if (rewriting && unlikely(vni) && put_key(skb, node, vni))
+		return ONC_DROPPED;
 	if (unlikely(to.port) && !translate(skb, reached_by_ip6(node) ? OUTER6_LEN : OUTER4_LEN, &p, &to, false, ipv6))
 		return ONC_DROPPED;
 	f->packets++;
@@ -250,14 +258,16 @@ static __always_inline enum onc_reason egress_ip(struct __sk_buff *skb, const st
 	return ONC_HIT;
 }
 
-static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c, bool gateway)
+/* egress: gateway and rewriting, which is the constant rewrites, are known when it is compiled. */
+static __always_inline enum onc_reason egress(struct __sk_buff *skb, const struct onc_control *c, bool gateway,
+					      bool rewriting)
 {
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_IP;
 	if (skb->protocol == ether_type_of(false))
-		return egress_ip(skb, c, false, gateway);
+		return egress_ip(skb, c, false, gateway, rewriting);
 	if (skb->protocol == ether_type_of(true))
-		return egress_ip(skb, c, true, gateway);
+		return egress_ip(skb, c, true, gateway, rewriting);
 	return ONC_NOT_IP;
 }
 
@@ -327,6 +337,8 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	if (!other && fresh.to.port)
 		expect(&back);
 	own = own_egress(&p, &fresh.to, &same);
+	if (rewrites && own)
+		forget_old_key(own);
 	if (own && !opens_or_ends(&p) && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
 		tell_passed(&p, &fresh.v);
 		return ONC_RENEWED;

@@ -14,6 +14,7 @@
 #include "order.h"
 #include "outer.h"
 #include "parse.h"
+#include "restore.h"
 #include "seen.h"
 #include "share.h"
 #include "stamp.h"
@@ -41,12 +42,14 @@ static __always_inline void redirect(struct __sk_buff *skb, const struct target 
 	bpf_redirect_peer(target->ifindex, 0);
 }
 
-/* ingress_condition: may this packet use entry f? On ONC_OK *target is the interface, macs are the MACs for the
- * packet's Ethernet header, *ce is whether to mark congestion, and *to is the source's translation. */
+/* ingress_condition: may this packet use entry f? r is what it was if it is rewritten, else NULL. On ONC_OK *target is
+ * the interface, macs are the MACs for the packet's Ethernet header, *ce is whether to mark congestion, and *to is the
+ * source's translation. */
 static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, const struct onc_control *c,
 							 const struct packet *p, const struct outer *o,
-							 struct onc_ingress *f, struct target *target, __u32 *macs,
-							 bool *ce, struct onc_translation *to, bool ipv6)
+							 const struct onc_restore *r, struct onc_ingress *f,
+							 struct target *target, __u32 *macs, bool *ce,
+							 struct onc_translation *to, bool ipv6)
 {
 	struct onc_endpoint *ep;
 	struct onc_node *node;
@@ -66,13 +69,13 @@ static __always_inline enum onc_reason ingress_condition(struct __sk_buff *skb, 
 		return reason;
 	if (!is_source(o, node))
 		return because(ONC_OUTER_SOURCE);
-	if (!merge_ecn(o->tos, p->tos, ce))
+	if (!r && !merge_ecn(o->tos, p->tos, ce))
 		return because(ONC_ECN);
 	__builtin_memcpy(macs, f->macs, sizeof(f->macs));
 	if (unlikely(target->gateway) && !same_sender(skb, o, f->macs))
 		return because(ONC_SPOOF);
 	read_translation(&f->to, to, ipv6);
-	if (unlikely(!belongs(&f->v, p)))
+	if (unlikely(r ? *(const volatile __u32 *)&f->v.tag != r->tag : !belongs(&f->v, p)))
 		return because(ONC_NO_ENTRY);
 	/* The kernel could not segment a super-packet for the Pod later, because it would still look like a tunnel
 	 * packet. */
@@ -132,20 +135,6 @@ static __always_inline void ingress_probes(struct __sk_buff *skb, const struct o
 	}
 }
 
-/* reread_ingress is reread for a packet in the tunnel, and its outer source. */
-static __always_inline bool reread_ingress(struct __sk_buff *skb, struct outer *o, struct packet *p)
-{
-	void *data;
-
-	if (!reread_outer(skb, o))
-		return false;
-	data = start(skb);
-	if (data + o->len > end(skb))
-		return false;
-	return ether_type(data + o->len) == ether_type_of(true) ? reread(skb, o->len, true, p)
-								: reread(skb, o->len, false, p);
-}
-
 /* ingress_end ends the flow. Only the Node that owns the address may end it. A SYN-ACK is then a miss; others are
  * counted and stamped, and that is all. */
 static __noinline bool ingress_end(struct __sk_buff *skb)
@@ -182,7 +171,7 @@ static __noinline void ingress_miss(struct __sk_buff *skb, const struct onc_cont
 }
 
 static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, const struct onc_control *c,
-						     const struct outer *o, bool ipv6)
+						     const struct outer *o, bool ipv6, __u32 *exchange)
 {
 	struct onc_translation to;
 	struct target target;
@@ -198,12 +187,14 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	if (unlikely(opens_or_ends(&p)))
 		return because(ONC_END);
 	f = ingress_of(&p, ipv6);
-	reason = ingress_condition(skb, c, &p, o, f, &target, macs, &ce, &to, ipv6);
+	reason = ingress_condition(skb, c, &p, o, NULL, f, &target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f))
 		return reason;
 	see(&f->seen, &p, skb->len - o->len);
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return ONC_OBSERVED;
+	if (exchange)
+		*exchange = told_vni(skb, c, o) | (unlikely(is_due(f)) ? EXCHANGE_DUE : 0);
 	reason = decapsulate(skb, &p, o->ipv6, macs, ce);
 	if (unlikely(reason))
 		return reason;
@@ -215,36 +206,109 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 	return ONC_HIT;
 }
 
-/* ingress_outer pulls only the bytes it needs: a TCP acknowledgment over IPv4 is shorter than the headers of IPv6. */
-static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
+/* deliver_rewritten handles a rewritten packet. ONC_RESTORED: it is no hit, and was not changed. */
+static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
+{
+	struct onc_translation to;
+	struct target target;
+	enum onc_reason reason;
+	struct onc_restore *r;
+	struct onc_ingress *f;
+	__u32 macs[3] = {};
+	struct packet p = {};
+	struct outer o;
+	bool ce = false;
+
+	reason = known_rewritten(skb, c, &p, &o, &r, ipv6);
+	if (unlikely(reason))
+		return reason;
+	if (unlikely(c->mode != MODE_ENFORCE))
+		return because(ONC_RESTORED);
+	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : bpf_map_lookup_elem(&ingress_flows4, &r->key4);
+	reason = ingress_condition(skb, c, &p, &o, r, f, &target, macs, &ce, &to, ipv6);
+	if (unlikely(reason || !f)) {
+		/* The same packet is about to be looked at again. */
+		if (f && reason == ONC_LEASE)
+			f->v.probed -= (__u32)(c->lease / 16);
+		return because(ONC_RESTORED);
+	}
+	if (unlikely(skb->mark & MARK_OURS))
+		skb->mark &= ~MARK_OURS;
+	see(&f->seen, &p, skb->len - L2_LEN);
+	if (!readdress_back(skb, &p, macs, r, unlikely(to.port) ? &to : NULL, r->ttl - 1, ipv6))
+		return ONC_DROPPED;
+	f->packets++;
+	f->bytes += skb->len;
+	redirect(skb, &target);
+	return ONC_HIT_REWRITTEN;
+}
+
+/* The stack has no room for two packets of IPv6, so this is not inline. */
+static __noinline enum onc_reason deliver_rewritten6(struct __sk_buff *skb, const struct onc_control *c)
+{
+	return deliver_rewritten(skb, c, true);
+}
+
+/* ingress_rewritten handles a rewritten packet. ONC_RESTORED: it was no hit, and is a packet of the tunnel now. */
+static __always_inline enum onc_reason ingress_rewritten(struct __sk_buff *skb, const struct onc_control *c, bool ipv6)
+{
+	enum onc_reason reason = ipv6 ? deliver_rewritten6(skb, c) : deliver_rewritten(skb, c, false);
+
+	if (likely(reason != ONC_RESTORED))
+		return reason;
+	return (enum onc_reason)(ipv6 ? encapsulate_back6(skb) : encapsulate_back4(skb));
+}
+
+/* ingress_tunnel handles a packet that is not rewritten, or not any more. It pulls only the bytes it needs: a TCP
+ * acknowledgment over IPv4 is shorter than the headers of IPv6. */
+static __always_inline enum onc_reason ingress_tunnel(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+						      __u32 *exchange)
 {
 	enum onc_reason reason;
 	struct outer o;
 	__be16 inner;
 
 	pull(skb, (ipv6 ? OUTER6_LEN : OUTER4_LEN) + IP4_LEN + TCP_LEN);
-	reason = outer_condition(skb, c, ipv6, &o);
+	reason = outer_condition(skb, c, ipv6, exchange, &o, &inner);
 	if (reason)
 		return reason;
-	inner = ether_type((void *)(long)skb->data + (ipv6 ? OUTER6_LEN : OUTER4_LEN));
 	if (unlikely(skb->mark & MARK_OURS))
 		skb->mark &= ~MARK_OURS;
-	if (inner == ether_type_of(false))
-		return ingress_inner(skb, c, &o, false);
-	if (inner != ether_type_of(true))
-		return ONC_NOT_IP;
-	pull(skb, o.len + IP6_LEN + TCP_LEN);
-	return ingress_inner(skb, c, &o, true);
+	if (inner == ether_type_of(false)) {
+		reason = ingress_inner(skb, c, &o, false, exchange);
+	} else if (inner == ether_type_of(true)) {
+		pull(skb, o.len + IP6_LEN + TCP_LEN);
+		reason = ingress_inner(skb, c, &o, true, exchange);
+	} else {
+		reason = ONC_NOT_IP;
+	}
+	if (exchange && unlikely(reason != ONC_HIT))
+		forget_key(skb);
+	return reason;
 }
 
-static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c)
+static __always_inline enum onc_reason ingress_outer(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
+						     __u32 *exchange)
+{
+	if (exchange && is_rewritten(skb, c, ipv6)) {
+		enum onc_reason reason = ingress_rewritten(skb, c, ipv6);
+
+		if (reason != ONC_RESTORED)
+			return reason;
+	}
+	return ingress_tunnel(skb, c, ipv6, exchange);
+}
+
+/* ingress: *exchange says which keys exchange_keys is to exchange after a hit. It is NULL, and known to be when this is
+ * compiled, in programs that rewrite nothing. */
+static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const struct onc_control *c, __u32 *exchange)
 {
 	if (unlikely(skb->vlan_present))
 		return ONC_NOT_TUNNEL;
 	if (skb->protocol == ether_type_of(false))
-		return ingress_outer(skb, c, false);
+		return ingress_outer(skb, c, false, exchange);
 	if (skb->protocol == ether_type_of(true))
-		return ingress_outer(skb, c, true);
+		return ingress_outer(skb, c, true, exchange);
 	return ONC_NOT_TUNNEL;
 }
 

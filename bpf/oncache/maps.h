@@ -10,6 +10,16 @@
 #include "reasons.h"
 #include "types.h"
 
+/* oncache.tunnel is rewrite: keys are given, heard and used, and rewritten packets restored. The agent sets it before
+ * the programs are loaded, and the verifier removes what it is not set for. Programs with hits read it once, and are
+ * compiled for either value from there on: each further branch would leave instructions in the hits of both. */
+const volatile bool rewrites = false;
+
+/* Where struct sk_buff of the running kernel has ip_summed: the byte, and the position in it. 0: the kernel does not
+ * say, or has no way to read it (summed.h). Set by the agent, too. */
+const volatile __u32 summed_at = 0;
+const volatile __u32 summed_shift = 0;
+
 #ifndef BPF_F_MMAPABLE
 #define BPF_F_MMAPABLE 1024
 #endif
@@ -87,6 +97,15 @@ struct {
 	__type(value, __u32);
 } service_ips SEC(".maps");
 
+/* The slots of remote Nodes, by transport address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NODE_SLOTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct onc_address);
+	__type(value, __u32);
+} node_ips SEC(".maps");
+
 /* Remote Nodes by slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -130,6 +149,16 @@ struct {
 	__type(key, __u32);
 	__type(value, struct onc_limit);
 } flow_limits SEC(".maps");
+
+/* Rewritten packets, by key. Not an LRU map: a key is forgotten only when nobody can use it any more. The agent makes
+ * it small for programs that rewrite nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KEYS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct onc_restore);
+} restores SEC(".maps");
 
 /* Packets on the way through Open vSwitch, by ticket number. */
 struct {

@@ -12,16 +12,18 @@
 #include "stamp.h"
 
 /* egress_verdict counts a packet that goes from a Pod or the gateway to Open vSwitch, and decides where it goes. */
-static __always_inline int egress_verdict(struct __sk_buff *skb, const struct onc_control *c, enum onc_reason reason,
-					  bool gateway)
+static __always_inline int egress_verdict(struct __sk_buff *skb, bool gateway, bool rewriting)
 {
+	struct onc_control *c = get_control();
+	enum onc_reason reason = c && c->mode ? egress(skb, c, gateway, rewriting) : ONC_OFF;
+
 	if (concerns_flow(reason)) {
 		if (reason != ONC_END || egress_end(skb, gateway))
 			egress_miss(skb, c, forget_reason(reason, skb->len), gateway);
 		return TC_NEXT;
 	}
 	count(ONC_EGRESS, reason);
-	if (reason == ONC_HIT && c)
+	if ((reason == ONC_HIT || (rewriting && reason == ONC_HIT_REWRITTEN)) && c)
 		return bpf_redirect(c->uplink_ifindex, 0);
 	if (reason == ONC_HIT_LOCAL)
 		return TC_REDIRECT;
@@ -38,17 +40,13 @@ static __always_inline int egress_verdict(struct __sk_buff *skb, const struct on
  * the index of the host-side device. */
 SEC("tc") int oncache_egress(struct __sk_buff *skb)
 {
-	struct onc_control *c = get_control();
-
-	return egress_verdict(skb, c, c && c->mode ? egress(skb, c, false) : ONC_OFF, false);
+	return rewrites ? egress_verdict(skb, false, true) : egress_verdict(skb, false, false);
 }
 
 /* Egress hook of the gateway's interface: what the host's own stack sends to Pods. */
 SEC("tc") int oncache_gateway_egress(struct __sk_buff *skb)
 {
-	struct onc_control *c = get_control();
-
-	return egress_verdict(skb, c, c && c->mode ? egress(skb, c, true) : ONC_OFF, true);
+	return rewrites ? egress_verdict(skb, true, true) : egress_verdict(skb, true, false);
 }
 
 /* Egress hook of the uplink. Packets of the fast path have no ticket and leave at the first test. */
@@ -80,25 +78,39 @@ SEC("tc") int oncache_tunnel(struct __sk_buff *skb)
 	return TC_NEXT;
 }
 
-/* Ingress hook of the uplink. */
-SEC("tc") int oncache_ingress(struct __sk_buff *skb)
+/* ingress_verdict counts a packet that has arrived on the uplink, and decides where it goes. */
+static __always_inline int ingress_verdict(struct __sk_buff *skb, bool rewriting)
 {
 	struct onc_control *c = get_control();
-	enum onc_reason reason = c && c->mode ? ingress(skb, c) : ONC_OFF;
+	enum onc_reason reason = ONC_OFF;
+	__u32 exchange = 0;
 
+	if (c && c->mode)
+		reason = ingress(skb, c, rewriting ? &exchange : NULL);
+	else if (rewriting && c)
+		encapsulate_former(skb, c);
 	if (concerns_flow(reason)) {
 		if (reason != ONC_END || ingress_end(skb))
 			ingress_miss(skb, c, forget_reason(reason, skb->len));
 		return TC_NEXT;
 	}
 	count(ONC_INGRESS, reason);
-	if (reason == ONC_HIT)
+	if (reason == ONC_HIT || (rewriting && reason == ONC_HIT_REWRITTEN)) {
+		if (rewriting && unlikely(exchange))
+			exchange_keys(skb, exchange);
 		return TC_REDIRECT;
-	if (reason == ONC_DROPPED)
+	}
+	if (reason == ONC_DROPPED || (rewriting && reason == ONC_UNKNOWN_KEY))
 		return TC_SHOT;
 	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)
 		stamp_ingress(skb);
 	return TC_NEXT;
+}
+
+/* Ingress hook of the uplink. */
+SEC("tc") int oncache_ingress(struct __sk_buff *skb)
+{
+	return rewrites ? ingress_verdict(skb, true) : ingress_verdict(skb, false);
 }
 
 /* Egress hook of a Pod's host-side interface. */

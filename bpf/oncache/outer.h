@@ -22,25 +22,44 @@ static __always_inline bool same_tunnel_header(const void *a, const void *b)
 	return *(__u32 *)a == *(__u32 *)b && *(__u32 *)(a + 4) == *(__u32 *)(b + 4);
 }
 
-/* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header; length is that of the
- * frame according to the outer IP header. */
-static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
-							   struct udphdr *udp, __u32 off, __u32 length)
+/* tunnel_condition: the tunnel header is the one that is accepted. told: keys are told, so the VNI may tell one. */
+static __always_inline bool tunnel_condition(const void *header, const struct onc_control *c, bool told)
 {
-	struct ethhdr *eth = (void *)(long)skb->data;
+	if (!told)
+		return same_tunnel_header(header, c->tunnel_header);
+	return *(__u32 *)header == *(const __u32 *)&c->tunnel_header[0] && *(__u8 *)(header + 7) == c->tunnel_header[7];
+}
+
+/* told_vni returns the second word of the tunnel header, as far as it differs from that of packets that tell no key. */
+static __always_inline __be32 told_vni(const struct __sk_buff *skb, const struct onc_control *c, const struct outer *o)
+{
+	__be32 *vni = start(skb) + o->len - L2_LEN - sizeof(*vni);
+
+	return (void *)(vni + 1) <= end(skb) ? *vni ^ *(const __be32 *)&c->tunnel_header[4] : 0;
+}
+
+/* outer_udp_condition checks everything from the outer IP header to the inner Ethernet header, and returns the latter's
+ * EtherType; length is that of the frame according to the outer IP header. */
+static __always_inline enum onc_reason outer_udp_condition(struct __sk_buff *skb, const struct onc_control *c,
+							   bool told, struct udphdr *udp, __u32 off, __u32 length,
+							   __be16 *type)
+{
+	struct ethhdr *eth = (void *)udp - off; /* a pointer that was read again would have to be checked again */
 	struct ethhdr *inner = (void *)(udp + 1) + TUNNEL_LEN;
 
 	if (skb->pkt_type != PACKET_HOST || !same_mac(eth->h_dest, c->uplink_mac) || length != skb->len ||
-	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !same_tunnel_header(udp + 1, c->tunnel_header) ||
+	    bpf_ntohs(udp->len) + off != skb->len || udp->check || !tunnel_condition(udp + 1, c, told) ||
 	    !same_mac(inner->h_dest, c->virtual_mac))
 		return because(ONC_OUTER_HEADER);
+	*type = inner->h_proto;
 	return ONC_OK;
 }
 
-/* outer_condition: is this a tunnel packet for this Node, of exactly the form that its peers send? ipv6 is a constant,
- * so that hits do no work for the other IP version. */
+/* outer_condition: is this a tunnel packet for this Node, of exactly the form that its peers send? ipv6 and told are
+ * constants, so that hits do no work for the other IP version, or for keys. *type is the EtherType of the inner packet.
+ */
 static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, const struct onc_control *c, bool ipv6,
-						       struct outer *o)
+						       bool told, struct outer *o, __be16 *type)
 {
 	void *data = start(skb), *limit = end(skb);
 
@@ -55,8 +74,8 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 			return because(ONC_NOT_TUNNEL);
 		*o = (struct outer){.ipv6 = true, .tos = bpf_ntohs(*(__be16 *)ip) >> 4, .len = OUTER6_LEN};
 		__builtin_memcpy(o->src6, &ip->saddr, 16);
-		return outer_udp_condition(skb, c, udp, L2_LEN + IP6_LEN,
-					   bpf_ntohs(ip->payload_len) + L2_LEN + IP6_LEN);
+		return outer_udp_condition(skb, c, told, udp, L2_LEN + IP6_LEN,
+					   bpf_ntohs(ip->payload_len) + L2_LEN + IP6_LEN, type);
 	} else {
 		struct iphdr *ip = data + L2_LEN;
 		struct udphdr *udp = data + L2_LEN + IP4_LEN;
@@ -67,7 +86,7 @@ static __always_inline enum onc_reason outer_condition(struct __sk_buff *skb, co
 		if (!ip4_intact(ip))
 			return because(ONC_OUTER_HEADER);
 		*o = (struct outer){.ipv6 = false, .tos = ip->tos, .len = OUTER4_LEN, .src4 = ip->saddr};
-		return outer_udp_condition(skb, c, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) + L2_LEN);
+		return outer_udp_condition(skb, c, told, udp, L2_LEN + IP4_LEN, bpf_ntohs(ip->tot_len) + L2_LEN, type);
 	}
 }
 
@@ -90,6 +109,20 @@ static __always_inline bool reread_outer(struct __sk_buff *skb, struct outer *o)
 	o->len = OUTER4_LEN;
 	o->src4 = ((struct iphdr *)ip)->saddr;
 	return true;
+}
+
+/* reread_ingress is reread for a packet in the tunnel, and its outer source. */
+static __always_inline bool reread_ingress(struct __sk_buff *skb, struct outer *o, struct packet *p)
+{
+	void *data;
+
+	if (!reread_outer(skb, o))
+		return false;
+	data = start(skb);
+	if (data + o->len > end(skb))
+		return false;
+	return ether_type(data + o->len) == ether_type_of(true) ? reread(skb, o->len, true, p)
+								: reread(skb, o->len, false, p);
 }
 
 /* is_source: the outer source is the Node's transport address. */

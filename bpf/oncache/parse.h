@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -29,7 +30,8 @@ struct packet {
 	__be32 ack;	   /* TCP: acknowledgment number */
 	__be32 flags;	   /* TCP: word of the header's length, the flags and the window; UDP: 0 */
 	__u32 id;	   /* fingerprint: IPv4 identification or IPv6 flow label, and ID_SYN for a SYN */
-	__u32 headers_len; /* length of the IP and the TCP or UDP header */
+	__u16 headers_len; /* length of the IP and the TCP or UDP header */
+	__u16 whole; /* not 0: the network makes no fragments of it. No bool, which the verifier would walk twice */
 	__u8 ttl;
 	__u8 tos;
 	bool ipv6;
@@ -48,15 +50,22 @@ static __always_inline __be16 ether_type_of(bool ipv6)
 }
 
 /* start and end are the bounds of the readable part of the packet. Re-read on every call: clang truncates to 32 bits a
- * value that it merges from two paths, and the verifier rejects that for a pointer. */
+ * value that it merges from two paths, and the verifier rejects that for a pointer. In assembly, because clang would
+ * otherwise keep the address of the field, which the verifier rejects, too. */
 static __always_inline void *start(const struct __sk_buff *skb)
 {
-	return (void *)(long)*(const volatile __u32 *)&skb->data;
+	void *data;
+
+	asm volatile("%0 = *(u32 *)(%1 + %2)" : "=r"(data) : "r"(skb), "i"(offsetof(struct __sk_buff, data)));
+	return data;
 }
 
 static __always_inline void *end(const struct __sk_buff *skb)
 {
-	return (void *)(long)*(const volatile __u32 *)&skb->data_end;
+	void *data_end;
+
+	asm volatile("%0 = *(u32 *)(%1 + %2)" : "=r"(data_end) : "r"(skb), "i"(offsetof(struct __sk_buff, data_end)));
+	return data_end;
 }
 
 /* pull makes the first want bytes of the packet readable (or all, if it is shorter). */
@@ -131,6 +140,7 @@ static __always_inline void read_ip4(const struct iphdr *ip, struct packet *p)
 	p->id = ip->id;
 	p->ttl = ip->ttl;
 	p->tos = ip->tos;
+	p->whole = ip->frag_off & bpf_htons(IP4_DF);
 	p->headers_len = IP4_LEN;
 }
 
@@ -144,6 +154,7 @@ static __always_inline void read_ip6(const struct ipv6hdr *ip, struct packet *p)
 	p->id = first & 0xfffff;
 	p->ttl = ip->hop_limit;
 	p->tos = first >> 20;
+	p->whole = 1;
 	p->headers_len = IP6_LEN;
 }
 
@@ -293,4 +304,10 @@ static __always_inline bool reread(struct __sk_buff *skb, __u32 off, bool ipv6, 
 		return false;
 	read_ip4(ip, p);
 	return reread_l4(skb, off + IP4_LEN, p->key4.proto, p, &p->key4.sport);
+}
+
+/* reread_egress is reread for a packet as the Pod sends it. */
+static __always_inline bool reread_egress(struct __sk_buff *skb, struct packet *p)
+{
+	return skb->protocol == ether_type_of(true) ? reread(skb, L2_LEN, true, p) : reread(skb, L2_LEN, false, p);
 }

@@ -12,8 +12,9 @@
 enum onc_reason {
 	/* The packet took the fast path. */
 	ONC_HIT,
-	ONC_HIT_LOCAL, /* it did, from one Pod of this Node to another */
-	ONC_OBSERVED,  /* it would have, but the mode is observe */
+	ONC_HIT_LOCAL,	   /* it did, from one Pod of this Node to another */
+	ONC_HIT_REWRITTEN, /* it did, rewritten instead of encapsulated */
+	ONC_OBSERVED,	   /* it would have, but the mode is observe */
 
 	/* The kind of packet: these never take the fast path and get no ticket. */
 	ONC_OFF,	  /* the fast path is switched off */
@@ -56,8 +57,14 @@ enum onc_reason {
 	ONC_TEMPLATE,	     /* outer header is not the Node's, or cannot be cached (checksum, options) */
 	ONC_SHARE,	     /* the map is nearly full, and the Pod has its share of it */
 
+	ONC_UNKNOWN_KEY, /* rewritten packet with a key that its sender was not given, or long ago: dropped */
+
 	/* Never expected: the packet could not be completed after it had been changed. */
 	ONC_DROPPED,
+
+	/* What Ingress counts in addition to another reason. */
+	ONC_RESTORED, /* rewritten packet for which Open vSwitch decides: encapsulated again */
+	ONC_NO_KEY,   /* no key was free for the packet's flow */
 
 	ONC_REASONS
 };

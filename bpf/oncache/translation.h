@@ -175,14 +175,22 @@ static __always_inline struct onc_egress *own_egress(const struct packet *p, con
 	return own;
 }
 
-/* replaced_words returns what a one's complement sum changes by when 32-bit words are replaced. */
-static __always_inline __u32 replaced_words(const __be32 *from, const __be32 *to, int words)
+/* replaced_sum returns what a one's complement sum changes by when 32-bit words are replaced, not folded: up to eight
+ * words take 36 bits. */
+static __always_inline __u64 replaced_sum(const __be32 *from, const __be32 *to, int words)
 {
-	__u64 sum = 0;
+	__u64 sum = words * 0xffffffffull; /* so the differences are no negative numbers */
 
 #pragma unroll
 	for (int i = 0; i < words; i++)
-		sum += (__u64)(__u32)~from[i] + to[i];
+		sum += (__u64)to[i] - from[i];
+	return sum;
+}
+
+static __always_inline __u32 replaced_words(const __be32 *from, const __be32 *to, int words)
+{
+	__u64 sum = replaced_sum(from, to, words);
+
 	sum = (__u32)sum + (sum >> 32);
 	return (__u32)sum + (sum >> 32);
 }

@@ -73,6 +73,20 @@ struct onc_translation4 {
 	__be32 addr;
 };
 
+/* The keys of an egress entry (keys.h): the one of this direction, and the one of the other direction, which the peer
+ * is told. Times are in units of 64 jiffies.
+ *
+ * heard is a key that the peer has told: with it, packets of the flow may be rewritten. It is one word, so that
+ * programs read and write it at once: bits 48-63 are the key (0: none), bits 24-47 when its use ends, bits 0-23 a tag.
+ * The tag depends on the flow for which the key was told, because the LRU map may have given the element to another one
+ * meanwhile, and on the TTL or hop limit of the flow's packets behind Open vSwitch. */
+struct onc_keys {
+	__u64 heard;
+	__u16 tell;   /* the other key; 0: none */
+	__u16 change; /* of a one's complement sum, when the flow's addresses become the Nodes'; written before heard */
+	__u32 due;    /* when tell is to be told next, if it is not 0 */
+};
+
 /* egress_flows6: key is the 5-tuple as the Pod sends it. The header to prepend is the Node's. */
 struct onc_egress {
 	struct onc_validity v;
@@ -80,6 +94,7 @@ struct onc_egress {
 	__u64 packets;
 	__u64 bytes; /* frame length as the Pod sent it */
 	__u64 created;
+	struct onc_keys keys;
 	struct onc_translation to;
 	__u8 pad[4];
 };
@@ -91,6 +106,7 @@ struct onc_egress4 {
 	__u64 packets;
 	__u64 bytes;
 	__u64 created;
+	struct onc_keys keys;
 	struct onc_translation4 to;
 };
 
@@ -136,7 +152,26 @@ struct onc_endpoint {
 	__u32 flags;	  /* ENDPOINT_*; fixed before a generation becomes current */
 };
 
-/* One transport address of a remote Node. The agent writes the fields up to mtu, Egress-Init the rest. */
+/* What a rewritten packet with a key was before (restore.h). The index is the key. Written when the key is given; only
+ * told changes afterward. */
+struct onc_restore {
+	__u64 told;   /* jiffies when the key was last told, or given; 0: never */
+	__u32 serial; /* odd while the element is being written */
+	__u8 ttl;     /* TTL or hop limit as in the tunnel */
+	__u8 ipv6;
+	__u16 change; /* of a one's complement sum, when the Nodes' addresses become the flow's */
+	union {
+		struct onc_flow6 key6; /* of the entry in ingress_flows6 */
+		struct onc_flow4 key4; /* of the entry in ingress_flows4; the rest is 0 */
+	};
+	__be32 owner[4]; /* transport address of the Node to which the key was given; IPv4: the first word */
+	__u32 tag;	 /* of the entry */
+	__u32 pad2;
+};
+
+#define NODE_REWRITES 1 /* the Node's agent says that it understands keys, for the same port */
+
+/* One transport address of a remote Node. The agent writes flags and the fields up to mtu, Egress-Init the rest. */
 struct onc_node {
 	__u32 generation; /* 0: slot unused */
 	__be32 ip4;	  /* transport address; 0: ip6 is the address */
@@ -147,7 +182,9 @@ struct onc_node {
 	__u32 header_sum;   /* one's complement sum of the template's outer IPv4 header, folded to 16 bits */
 	__u64 confirmed;    /* when Open vSwitch last sent with the template's header, ns of CLOCK_MONOTONIC_COARSE */
 	__u64 contradicted; /* when with another one: the agent evicts the Node if that continues */
-	__u8 header[88];    /* outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0 */
+	__u32 flags;	    /* NODE_* */
+	__u32 pad;
+	__u8 header[88]; /* outer MACs, IP, UDP, tunnel, inner Ethernet; lengths, id, checksum, source port 0 */
 };
 
 /* What Egress or Ingress saw of one packet before Open vSwitch handled it. */
@@ -180,6 +217,7 @@ struct onc_control {
 	/* Jiffies. Until held_until, leases that have not ended before held_from go on (hold.h). */
 	__u64 held_from;
 	__u64 held_until;
+	__u64 keys_from; /* jiffies from which on keys are given: senders may use those of former maps until then */
 	__u32 uplink_ifindex;
 	__be32 uplink_ip4;
 	__be32 uplink_ip6[4];
@@ -188,7 +226,8 @@ struct onc_control {
 	__u16 port_count;
 	__u8 uplink_mac[6];
 	__u8 virtual_mac[6];
-	__u8 pad[6];
+	__be16 rewrite_port;   /* destination port of rewritten packets */
+	__u32 key_life;	       /* jiffies for which a key may be used after it was heard; the same time on every Node */
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
 };
 

@@ -169,6 +169,7 @@ func (n *node) bringUp(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
+	initializerOptions.RewritePort = o.rewritePort()
 	n.initializer = agent.NewInitializer(*initializerOptions, n.clients.Kube, n.bridge, ovsctl.NewVswitchd(o.config.OVSRunDir), n.store, n.flows,
 		func(network *config.NetworkConfig, node *config.NodeConfig) (route.Interface, error) {
 			ports := route.Ports{AgentAPI: uint16(o.config.APIPort), ProxyHealth: o.config.ServiceHealthPort()}

@@ -84,6 +84,17 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 	if _, err := podInformer.AddEventHandler(recovery.Handler("pods", "Pod", pods.Handler())); err != nil {
 		return nil, fmt.Errorf("watch local Pods: %w", err)
 	}
+	if port := o.rewritePort(); port != 0 {
+		if _, err := podInformer.AddEventHandler(recovery.Handler("hostports", "Pod", hostPortHandler(n.problems, port))); err != nil {
+			return nil, fmt.Errorf("watch hostPorts of local Pods: %w", err)
+		}
+	}
+	if cache.manager != nil {
+		nodeInformer := c.nodes.Core().V1().Nodes().Informer()
+		if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", rewriterHandler(cache.manager))); err != nil {
+			return nil, fmt.Errorf("watch Nodes: %w", err)
+		}
+	}
 	if err := c.addPolicies(o, n, cache); err != nil {
 		return nil, err
 	}
@@ -181,7 +192,7 @@ func (c *controllers) addProxy(o *options, n *node, cache *onCache) (err error) 
 		NodeName: n.name, IPv4: n.Network.IPv4Enabled, IPv6: n.Network.IPv6Enabled, PodNetworks: podNetworks(n.Node),
 		ServiceProxyName: settings.ServiceProxyName, SkipServices: settings.SkipServices, LoadBalancerIPs: *settings.ProxyLoadBalancerIPs,
 		NodeHints: o.gates.Enabled(features.PreferSameTrafficDistribution), EndUDP: o.gates.Enabled(features.CleanupStaleUDPSvcConntrack),
-		ProxyAll: o.proxiesAll(), NodeAddresses: n.Node.Addresses,
+		ProxyAll: o.proxiesAll(), RewritePort: o.rewritePort(), NodeAddresses: n.Node.Addresses,
 		Gateways: slices.DeleteFunc([]netip.Addr{n.Node.Gateway.IPv4, n.Node.Gateway.IPv6}, func(a netip.Addr) bool { return !a.IsValid() }),
 	}
 	if cache.manager != nil {

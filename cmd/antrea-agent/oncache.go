@@ -43,9 +43,12 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 	if !o.gates.Enabled(features.ONCache) {
 		return &onCache{
 			prepared: make(chan struct{}),
-			start:    func(context.Context) error { return removeONCache(n) },
-			routes:   oncacheRoutes(nil, nil),
-			changes:  oncacheChanges(nil, nil),
+			start: func(ctx context.Context) error {
+				go announceRewriting(ctx, n, "")
+				return removeONCache(n)
+			},
+			routes:  oncacheRoutes(nil, nil),
+			changes: oncacheChanges(nil, nil),
 		}, nil
 	}
 	mode, err := datapath.ParseMode(o.config.ONCache.Mode)
@@ -66,6 +69,8 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		TunnelDevice:      oncache.TunnelDevice(string(network.TunnelType), network.TunnelPort),
 		TunnelPort:        network.TunnelPort,
 		TunnelCsum:        network.TunnelCsum,
+		Rewrite:           o.config.ONCache.RewritesPackets(),
+		RewritePort:       uint16(o.config.ONCache.RewritePort),
 		Mirrored:          func() (func(string) bool, error) { return oncache.Mirrored(n.bridge, config.DefaultTunPortName) },
 		DatapathExists:    datapathExists(o.config.OVSDatapathType),
 		ConntrackZoneIPv4: openflow.ConntrackZoneIPv4, ConntrackZoneIPv6: openflow.ConntrackZoneIPv6,
@@ -84,6 +89,7 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 			manager.Start()
 			reportUnavailable(n, manager)
 			go manager.Run(ctx.Done())
+			go announceRewriting(ctx, n, manager.Annotation())
 			return nil
 		},
 		routes:  oncacheRoutes(manager, manager),
@@ -142,7 +148,7 @@ func formerCacheOf(o *options) agent.FormerCache {
 	former := formerCache
 	if o.gates.Enabled(features.ONCache) && o.config.ONCache.Mode == datapath.ModeEnforce.String() && !o.config.TunnelCsum {
 		former.Agrees = func(epochs map[netip.Addr]uint16) (bool, error) {
-			return datapath.Agrees(oncache.DefaultPinPath, o.config.ONCache.MaxFlows, epochs)
+			return datapath.Agrees(oncache.DefaultPinPath, o.config.ONCache.MaxFlows, o.config.ONCache.RewritesPackets(), epochs)
 		}
 	}
 	return former

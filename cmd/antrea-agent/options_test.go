@@ -91,7 +91,7 @@ func TestFlagsSurvive(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, o.gates.Enabled(features.ONCache))
 			require.False(t, o.gates.Enabled(features.AntreaProxy))
-			require.Equal(t, agentconfig.ONCacheConfig{Mode: "off", MaxFlows: 1 << 20, LeaseSeconds: 3}, o.config.ONCache)
+			require.Equal(t, agentconfig.ONCacheConfig{Mode: "off", Tunnel: "encap", RewritePort: 585, MaxFlows: 1 << 20, LeaseSeconds: 3}, o.config.ONCache)
 			require.Equal(t, "netkit", o.config.PodInterfaceType)
 			require.Equal(t, "vxlan", o.config.TunnelType)
 			require.True(t, o.cutsConnections())

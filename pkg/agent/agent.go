@@ -162,7 +162,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 		return fmt.Errorf("choose the MTU of Pods: %w", err)
 	}
 	if want := transportAnnotation(uplink, info.addresses); want != info.transportAnnotation {
-		if err := annotateNode(ctx, i.kube, i.options.NodeName, want); err != nil {
+		if err := AnnotateNode(ctx, i.kube, i.options.NodeName, transportAddressesAnnotation, want); err != nil {
 			return err
 		}
 	}
@@ -174,6 +174,7 @@ func (i *Initializer) discover(ctx context.Context) error {
 	i.network = &config.NetworkConfig{
 		TrafficEncapMode: i.options.TrafficEncapMode, TunnelType: i.options.TunnelType,
 		TunnelPort: tunnelPort(i.options.TunnelType, i.options.TunnelPort), TunnelCsum: i.options.TunnelCsum,
+		RewritePort: i.options.RewritePort,
 		IPv4Enabled: info.podIPv4CIDR.IsValid(), IPv6Enabled: info.podIPv6CIDR.IsValid(),
 		SNATFullyRandomPorts: i.options.SNATFullyRandomPorts,
 	}

@@ -50,21 +50,21 @@ func tunnelAddresses(uplink *config.Uplink, nodeAddresses []netip.Addr) []netip.
 	return addresses
 }
 
-// annotateNode sets the annotation to value, or removes it when value is empty.
-func annotateNode(ctx context.Context, kube kubernetes.Interface, name, value string) error {
+// AnnotateNode sets an annotation to value, or removes it when value is empty.
+func AnnotateNode(ctx context.Context, kube kubernetes.Interface, name, annotation, value string) error {
 	var v any
 	if value != "" {
 		v = value
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{transportAddressesAnnotation: v}},
+		"metadata": map[string]any{"annotations": map[string]any{annotation: v}},
 	})
 	if err != nil {
-		return fmt.Errorf("encode annotation %s=%q: %w", transportAddressesAnnotation, value, err)
+		return fmt.Errorf("encode annotation %s=%q: %w", annotation, value, err)
 	}
 	if _, err := kube.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("set annotation %s=%q on Node %q: %w", transportAddressesAnnotation, value, name, err)
+		return fmt.Errorf("set annotation %s=%q on Node %q: %w", annotation, value, name, err)
 	}
-	klog.InfoS("Changed the Node's transport addresses", "node", name, "addresses", value)
+	klog.InfoS("Changed an annotation of the Node", "node", name, "annotation", annotation, "value", value)
 	return nil
 }

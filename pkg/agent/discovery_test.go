@@ -325,9 +325,9 @@ func TestAnnotateNode(t *testing.T) {
 		require.NoError(t, err)
 		return node.Annotations
 	}
-	require.NoError(t, annotateNode(t.Context(), kube, "node1", "172.16.0.1"))
+	require.NoError(t, AnnotateNode(t.Context(), kube, "node1", transportAddressesAnnotation, "172.16.0.1"))
 	require.Equal(t, map[string]string{transportAddressesAnnotation: "172.16.0.1"}, get())
-	require.NoError(t, annotateNode(t.Context(), kube, "node1", ""))
+	require.NoError(t, AnnotateNode(t.Context(), kube, "node1", transportAddressesAnnotation, ""))
 	require.Empty(t, get())
-	require.ErrorContains(t, annotateNode(t.Context(), kube, "absent", "172.16.0.1"), `"absent"`)
+	require.ErrorContains(t, AnnotateNode(t.Context(), kube, "absent", transportAddressesAnnotation, "172.16.0.1"), `"absent"`)
 }

@@ -23,6 +23,8 @@ type Options struct {
 	TunnelType       config.TunnelType
 	TunnelPort       uint16
 	TunnelCsum       bool
+	// RewritePort is the port of packets that are rewritten instead of encapsulated; 0 if none are.
+	RewritePort uint16
 	// DefaultMTU is the MTU of Pods and gateway; 0 derives it from the transport device.
 	DefaultMTU int
 	// TransportInterface, then TransportInterfaceCIDRs select the device that carries the tunnel; without both it is the

@@ -88,6 +88,12 @@ var oncacheFlowColumns = []Column[api.FlowInfo]{
 	{"REMOTE-NODE", func(f api.FlowInfo) string { return cmp.Or(f.Node, "-") }},
 	{"LOCAL-PEER", func(f api.FlowInfo) string { return cmp.Or(f.Peer, "-") }},
 	{"STATE", func(f api.FlowInfo) string { return f.State }},
+	{"REWRITTEN", func(f api.FlowInfo) string {
+		if f.Rewritten {
+			return "yes"
+		}
+		return "-"
+	}},
 	{"PACKETS", func(f api.FlowInfo) string { return fmt.Sprint(f.Packets) }},
 	{"BYTES", func(f api.FlowInfo) string { return fmt.Sprint(f.Bytes) }},
 	{"LEASE", func(f api.FlowInfo) string { return seconds(max(f.LeaseSeconds, 0)) }},
@@ -140,6 +146,10 @@ func oncacheSummary(s api.Status) Table {
 	one("hook", s.Hook)
 	one("uplink", s.Uplink)
 	one("tunnel", s.Tunnel)
+	if s.Rewrite != "" {
+		one("rewritten packets", s.Rewrite)
+		one("  keys in use", fmt.Sprint(s.Keys))
+	}
 	one("lease", seconds(float64(s.LeaseSeconds)))
 	one("local pods", fmt.Sprint(s.Endpoints))
 	if s.PodsOnOVS > 0 {
@@ -152,6 +162,13 @@ func oncacheSummary(s api.Status) Table {
 	both("packets fast", func(d api.DirectionStats) string { return fmt.Sprint(d.Hits) })
 	if s.Egress.LocalHits > 0 {
 		one("  within this node", fmt.Sprint(s.Egress.LocalHits))
+	}
+	if s.Egress.RewrittenHits+s.Ingress.RewrittenHits > 0 {
+		both("  rewritten", func(d api.DirectionStats) string { return fmt.Sprint(d.RewrittenHits) })
+	}
+	if s.Ingress.Restored+s.Ingress.UnknownKeys > 0 {
+		row("  restored for Open vSwitch", "-", fmt.Sprint(s.Ingress.Restored))
+		row("  dropped, key unknown", "-", fmt.Sprint(s.Ingress.UnknownKeys))
 	}
 	both("packets missed", func(d api.DirectionStats) string { return fmt.Sprint(d.Misses) })
 	if s.Egress.WouldHit+s.Ingress.WouldHit > 0 {

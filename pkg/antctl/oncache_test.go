@@ -70,14 +70,14 @@ func TestONCacheFlows(t *testing.T) {
 		{Direction: "ingress", Protocol: "TCP", Source: "10.10.2.17:5432", Destination: "10.10.1.5:40122", Translated: "10.96.4.1:5432",
 			Pod: "shop/web-0", Node: "node-2", State: "active", Packets: 81233, Bytes: 117301120, LeaseSeconds: 3.2, AgeSeconds: 812},
 		{Direction: "egress", Protocol: "TCP", Source: "10.10.1.5:40122", Destination: "10.96.4.1:5432", Translated: "10.10.2.17:5432",
-			Pod: "shop/web-0", Node: "node-2", State: "active", Packets: 40519, Bytes: 3970862, LeaseSeconds: 1.7, AgeSeconds: 812},
+			Pod: "shop/web-0", Node: "node-2", State: "active", Packets: 40519, Bytes: 3970862, LeaseSeconds: 1.7, AgeSeconds: 812, Rewritten: true},
 		{Direction: "egress", Protocol: "UDP", Source: "[fd00::1:9]:53211", Destination: "[fd00::3:4]:8125",
 			Pod: "shop/cart-1", Peer: "shop/web-0", State: "not_proved", LeaseSeconds: -2, AgeSeconds: 0.6},
 	}
 	result := UnsortedList(oncacheFlowColumns...).result(flows)
-	require.Equal(t, `DIRECTION PROTO SOURCE            DESTINATION      TRANSLATED      LOCAL-POD   REMOTE-NODE LOCAL-PEER STATE      PACKETS BYTES     LEASE AGE
-ingress   TCP   10.10.2.17:5432   10.10.1.5:40122  10.96.4.1:5432  shop/web-0  node-2      -          active     81233   117301120 3.2s  13m32s
-egress    TCP   10.10.1.5:40122   10.96.4.1:5432   10.10.2.17:5432 shop/web-0  node-2      -          active     40519   3970862   1.7s  13m32s
-egress    UDP   [fd00::1:9]:53211 [fd00::3:4]:8125 -               shop/cart-1 -           shop/web-0 not_proved 0       0         0s    600ms
+	require.Equal(t, `DIRECTION PROTO SOURCE            DESTINATION      TRANSLATED      LOCAL-POD   REMOTE-NODE LOCAL-PEER STATE      REWRITTEN PACKETS BYTES     LEASE AGE
+ingress   TCP   10.10.2.17:5432   10.10.1.5:40122  10.96.4.1:5432  shop/web-0  node-2      -          active     -         81233   117301120 3.2s  13m32s
+egress    TCP   10.10.1.5:40122   10.96.4.1:5432   10.10.2.17:5432 shop/web-0  node-2      -          active     yes       40519   3970862   1.7s  13m32s
+egress    UDP   [fd00::1:9]:53211 [fd00::3:4]:8125 -               shop/cart-1 -           shop/web-0 not_proved -         0       0         0s    600ms
 `, result.Table.String())
 }

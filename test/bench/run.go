@@ -58,7 +58,7 @@ func runCommand() *cobra.Command {
 			})
 		},
 	}
-	o.addFlags(cmd, 7, time.Second, 36*time.Minute)
+	o.addFlags(cmd, 7, time.Second, 42*time.Minute)
 	cmd.Flags().StringVar(&o.only, "only", "", "regular expression of the workloads to measure; \"\" for all")
 	cmd.Flags().StringVar(&o.out, "out", "test/bench/results", "directory for the result file")
 	return cmd

@@ -50,7 +50,7 @@ func (d *demo) longFlow(ctx context.Context) ([]share, error) {
 			for reason, packets := range after[i].Programs[program] {
 				grown := packets - before[i].Programs[program][reason]
 				switch {
-				case reason == "hit", reason == "hit_local":
+				case reason == "hit", reason == "hit_local", reason == "hit_rewritten":
 					s.fast += grown
 				case program == "ingress" && reason == "not_tunnel", program == "egress" && reason == "not_ip":
 					// The uplink also carries the Node's own traffic, and Pods send ARP: these are not packets of the flow.

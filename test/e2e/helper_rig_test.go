@@ -36,7 +36,7 @@ func (s *suite) newRig(t *testing.T, sender, receiver *cluster.Pod) *rig.Rig {
 	world := equality.World{
 		SenderMAC: mac(sender.Space, "eth0"), SenderGatewayMAC: mac(s.node1.Space, "antrea-gw0"), Sender: sender.IP,
 		ReceiverMAC: mac(receiver.Space, "eth0"), ReceiverGatewayMAC: mac(receiver.Node.Space, "antrea-gw0"), Receiver: receiver.IP,
-		MTU: s.podMTU(),
+		MTU: s.podMTU(), Rewriting: s.rewrites,
 	}
 	b := rig.New(t, world, map[equality.Point]rig.Place{
 		equality.Sender:          {Space: sender, Device: "eth0"},
@@ -46,6 +46,9 @@ func (s *suite) newRig(t *testing.T, sender, receiver *cluster.Pod) *rig.Rig {
 		equality.Receiver:        {Space: receiver, Device: "eth0"},
 	}, rig.Place{Space: s.Fabric, Device: s.node2.Name})
 	b.Transport = s.transportIP(s.node1)
+	if s.rewrites {
+		b.RewritePort = rewritePort
+	}
 	b.Captures = os.Getenv("TESTBED_ARTIFACTS")
 	b.SwitchCache = func(t *testing.T, on bool) {
 		t.Helper()

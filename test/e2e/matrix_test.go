@@ -118,6 +118,46 @@ func TestGeneveGateOnChanges(t *testing.T) {
 	)
 }
 
+// TestRewriteGateOn has hits rewritten instead of encapsulated. How packets are decided about is the same as over Geneve, so the areas that
+// always run are those in which a packet is changed, or a key outlives what it was given for. With `make test-e2e-all`, all run that have
+// something to do with the fast path.
+func TestRewriteGateOn(t *testing.T) {
+	s := newSuite(t, "geneve", true, rewriteTunnel)
+	s.rewrites = true
+	s.run(t,
+		area{"FastPath", testFastPath},
+		area{"Rewritten", testRewritten},
+		area{"SamePacket", testSamePacket},
+		area{"ConnectionEnd", testConnectionEnd},
+	)
+	s.over(t, []*path{throughService}, area{"FastPath", testFastPath})
+	if all {
+		s.run(t, everyConfiguration...)
+		s.run(t,
+			area{"RewriteBlocked", testRewriteBlocked},
+			area{"NetworkPolicy", testNetworkPolicy},
+			area{"ServiceFastPath", testServiceFastPath},
+			area{"NodeToPod", testNodeToPod},
+			area{"ConntrackLiveness", testConntrackLiveness},
+			area{"ConntrackState", testConntrackState},
+			area{"FlowExporter", testFlowExporter},
+			area{"LongFlow", testLongFlow},
+			area{"AgentRestart", testAgentRestart},
+			area{"Mode", testMode},
+			area{"Flush", testFlush},
+			area{"OpenVSwitch", testOpenVSwitch},
+			area{"OpenVSwitchAway", testOpenVSwitchAway},
+		)
+		s.over(t, []*path{throughService}, area{"ConnectionEnd", testConnectionEnd})
+	}
+	s.run(t, area{"GateSwitch", testGateSwitch}) // last: it changes the cluster's gate
+}
+
+// TestMixedTunnels has hits rewritten by one Node only, at first.
+func TestMixedTunnels(t *testing.T) {
+	newSuite(t, "geneve", true, mixedTunnels).run(t, area{"MixedTunnels", testMixedTunnels}, area{"OneGateOff", testOneGateOff})
+}
+
 func TestVXLANGateOff(t *testing.T) {
 	newSuite(t, "vxlan", false).run(t, area{"Connectivity", testConnectivity}, area{"Injection", testInjection})
 }

@@ -32,7 +32,10 @@ func testSamePacket(t *testing.T, s *suite) {
 		name string
 		flow equality.Flow
 	}{{"UDP", udp}, {"TCP", tcp}} {
-		t.Run(c.name, func(t *testing.T) { b.RequireSame(t, equality.Stream(b.World, c.flow), nil) })
+		t.Run(c.name, func(t *testing.T) {
+			b.RequireSame(t, equality.Stream(b.World, c.flow), nil)
+			s.requireRewritten(t, b)
+		})
 		t.Run(c.name+"TooBig", func(t *testing.T) { s.testTooBig(t, b, sender, c.flow) })
 		if !s.ipv6 { // the Pod's programs treat the packet in the same way for IPv6
 			t.Run(c.name+"Forwarded", func(t *testing.T) { s.testForwarded(t, sender, c.flow) })
@@ -41,7 +44,17 @@ func testSamePacket(t *testing.T, s *suite) {
 	if !s.ipv6 {
 		t.Run("Nested", func(t *testing.T) { testNested(t, b, sender) })
 	}
-	t.Run("FromSocket", func(t *testing.T) { testFromSocket(t, b, sender) })
+	t.Run("FromSocket", func(t *testing.T) {
+		testFromSocket(t, b, sender)
+		s.requireRewritten(t, b)
+	})
+}
+
+// requireRewritten checks that packets since the last call were rewritten if those of the suite are.
+func (s *suite) requireRewritten(t *testing.T, b *rig.Rig) {
+	t.Helper()
+	require.Equal(t, s.rewrites, b.Rewritten > 0, "%d packets were rewritten", b.Rewritten)
+	b.Rewritten = 0
 }
 
 // testTooBig sends packets that do not fit through the tunnel: from a Pod with too large an MTU, and over a path with a

@@ -31,6 +31,8 @@ type suite struct {
 	*cluster.Cluster
 	tunnel  string
 	oncache bool
+	// rewrites is set if hits are rewritten instead of encapsulated.
+	rewrites bool
 	// ipv6 is set when tests use IPv6 addresses: the fields IP of Pods and Nodes. See useIPv6.
 	ipv6 bool
 	// underlay6 is set when tunnel packets of this family are IPv6.
@@ -54,6 +56,22 @@ type area struct {
 
 // smallCache makes the cache small: with the default size each start of an agent takes longer on an emulated machine.
 func smallCache(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": 65536} }
+
+// rewriteTunnel has hits rewritten instead of encapsulated.
+func rewriteTunnel(o *cluster.Options) {
+	o.AgentConfig = func(node int, conf map[string]any) {
+		smallCache(node, conf)
+		setTunnel(conf, "rewrite")
+	}
+}
+
+// rewritePort is the port of rewritten packets.
+const rewritePort = 585
+
+// setTunnel says in a configuration of smallCache how hits travel: rewrite or encap.
+func setTunnel(conf map[string]any, tunnel string) {
+	conf["oncache"].(map[string]any)["tunnel"] = tunnel
+}
 
 // defaultCache leaves the cache at its default size.
 func defaultCache(o *cluster.Options) { o.AgentConfig = nil }
@@ -98,6 +116,9 @@ func (s *suite) run(t *testing.T, areas ...area) {
 			areasRun++
 			defer s.dumpIfFailed(t)
 			a.test(t, s)
+			if s.rewrites {
+				s.requireNoUnknownKeys(t)
+			}
 		})
 		verdict := "passed"
 		if !ok {

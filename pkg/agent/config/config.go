@@ -111,8 +111,10 @@ type NetworkConfig struct {
 	TrafficEncapMode TrafficEncapMode
 	TunnelType       TunnelType
 	// TunnelPort is the UDP destination port actually used (the protocol's default already filled in).
-	TunnelPort               uint16
-	TunnelCsum               bool
+	TunnelPort uint16
+	TunnelCsum bool
+	// RewritePort is the port, of TCP and UDP, of packets that are rewritten instead of encapsulated; 0 if none are.
+	RewritePort              uint16
 	IPv4Enabled, IPv6Enabled bool
 	// SNATFullyRandomPorts makes MASQUERADE choose ports at random.
 	SNATFullyRandomPorts bool

@@ -68,6 +68,7 @@ type slots interface {
 	ClearEndpoint(slot int) error
 	NoteEpoch(slot int, epoch uint32)
 	SetNode(slot int, ip netip.Addr)
+	SetNodeRewrites(slot int, rewrites bool)
 	ClearNode(slot int)
 	BumpNode(slot int)
 	AddPodNetwork(p netip.Prefix, slot int) error

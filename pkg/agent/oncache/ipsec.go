@@ -39,6 +39,7 @@ type ipsecPolicy struct {
 // tunnelPackets are the packets between this Node and the others, in the terms of a policy.
 type tunnelPackets struct {
 	local, remote []netip.Addr
+	protocol      uint8
 	port          uint16
 	// ifIndexes are the index of the uplink and, if it is enslaved, that of its master.
 	ifIndexes []int
@@ -101,7 +102,7 @@ func compareBool(a, b bool) int {
 // mayMatch reports whether the policy matches any tunnel packets in this direction.
 func (p *ipsecPolicy) mayMatch(w way, packets *tunnelPackets) bool {
 	return p.direction == w.direction && p.src.Contains(w.src) && p.dst.Contains(w.dst) &&
-		(p.protocol == 0 || p.protocol == unix.IPPROTO_UDP) &&
+		(p.protocol == 0 || p.protocol == packets.protocol) &&
 		(packets.port^p.dstPort)&p.dstMask == 0 &&
 		(p.ifIndex == 0 || slices.Contains(packets.ifIndexes, p.ifIndex)) &&
 		p.interfaceID == 0
@@ -126,7 +127,7 @@ func (k *uplinkKeeper) ipsecOnTunnel(ifIndex int) error {
 	if err != nil {
 		return fmt.Errorf("find interface index %d: %w", ifIndex, err)
 	}
-	packets := tunnelPackets{port: k.config.TunnelPort, ifIndexes: []int{ifIndex}}
+	packets := tunnelPackets{protocol: unix.IPPROTO_UDP, port: k.config.TunnelPort, ifIndexes: []int{ifIndex}}
 	if master := device.Attrs().MasterIndex; master != 0 {
 		packets.ifIndexes = append(packets.ifIndexes, master)
 	}
@@ -138,7 +139,16 @@ func (k *uplinkKeeper) ipsecOnTunnel(ifIndex int) error {
 	for _, n := range k.dp.Nodes() {
 		packets.remote = append(packets.remote, n.IP)
 	}
-	return packets.coveredBy(policies)
+	if err := packets.coveredBy(policies); err != nil || !k.config.Rewrite {
+		return err
+	}
+	packets.port = k.config.RewritePort
+	for _, packets.protocol = range []uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
+		if err := packets.coveredBy(policies); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readIPsecPolicies lists the policies of this network namespace for packets that it sends and receives. Policies of

@@ -26,9 +26,10 @@ func ip(t *testing.T, words string) {
 // tunnel returns Geneve packets between this Node (192.168.77.11, fd00::11) and two others.
 func tunnel() *tunnelPackets {
 	return &tunnelPackets{
-		local:  []netip.Addr{netip.MustParseAddr("192.168.77.11"), netip.MustParseAddr("fd00::11")},
-		remote: []netip.Addr{netip.MustParseAddr("192.168.77.12"), netip.MustParseAddr("fd00::12"), netip.MustParseAddr("192.168.77.13")},
-		port:   6081, ifIndexes: []int{4, 9},
+		protocol: unix.IPPROTO_UDP,
+		local:    []netip.Addr{netip.MustParseAddr("192.168.77.11"), netip.MustParseAddr("fd00::11")},
+		remote:   []netip.Addr{netip.MustParseAddr("192.168.77.12"), netip.MustParseAddr("fd00::12"), netip.MustParseAddr("192.168.77.13")},
+		port:     6081, ifIndexes: []int{4, 9},
 	}
 }
 

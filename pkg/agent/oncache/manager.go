@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -62,6 +63,10 @@ type Config struct {
 	TunnelType string
 	TunnelPort uint16
 	TunnelCsum bool
+	// Rewrite: hits are rewritten instead of encapsulated where the other Node understands keys. RewritePort is the destination port of
+	// rewritten packets, of TCP and UDP.
+	Rewrite     bool
+	RewritePort uint16
 	// TunnelDevice is the name of the kernel's device for the tunnel.
 	TunnelDevice string
 	// Mirrored returns a function that reports whether a mirror of Open vSwitch copies an interface's packets; nil for
@@ -96,8 +101,9 @@ type Manager struct {
 	// beforeTakeover is called while entries have what the former agent's programs have counted in the end.
 	beforeTakeover func()
 	// started is closed when Start has ended.
-	started chan struct{}
-	absence *absence
+	started   chan struct{}
+	absence   *absence
+	rewriters rewriters
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
 	// Entries can be read once readable is set.
 	mu          sync.Mutex
@@ -116,6 +122,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged
 	m.failures = m.uplink.failures
+	m.rewriters.names = map[string]bool{}
 	m.absence = &absence{observer: nobody{}, failures: m.failures}
 	return m
 }
@@ -166,7 +173,13 @@ func (m *Manager) start() error {
 	if err := m.load(); err != nil {
 		return err
 	}
+	if err := m.dp.LetFormerKeysEnd(context.Background(), m.config.RewritePort); err != nil {
+		return err
+	}
 	if err := setLiberal(m.sysctls); err != nil {
+		return err
+	}
+	if err := reservePort(m.sysctls, m.reservedPort()); err != nil {
 		return err
 	}
 	m.setReadable()
@@ -186,6 +199,8 @@ func (m *Manager) start() error {
 	}
 	m.table = newTable(m.dp, time.Now, m.poke, former, rand.Uint32N(datapath.MaxEpoch))
 	m.table.failures = m.failures
+	m.table.rewrites = m.rewriters.has
+	m.rewriters.follow(m.table.setRewrites)
 	m.store.Subscribe(m.pods.changed)
 	// The gateway comes first, so that it has a slot however many Pods there are.
 	wanted := m.pods.begin(m.dp, m.table, append(m.config.gateway(), m.store.Pods()...))
@@ -203,6 +218,14 @@ func (m *Manager) start() error {
 	return nil
 }
 
+// reservedPort is the port that belongs to the programs alone, 0 for none.
+func (m *Manager) reservedPort() uint16 {
+	if !m.config.Rewrite {
+		return 0
+	}
+	return m.config.RewritePort
+}
+
 // load loads or adopts the programs and their maps, once.
 func (m *Manager) load() (err error) {
 	m.loading.Lock()
@@ -210,7 +233,7 @@ func (m *Manager) load() (err error) {
 	if m.balancer != nil {
 		return nil
 	}
-	opts := datapath.Options{PinPath: m.config.PinPath, MaxFlows: m.config.MaxFlows, Hook: m.config.Hook}
+	opts := datapath.Options{PinPath: m.config.PinPath, MaxFlows: m.config.MaxFlows, Hook: m.config.Hook, Rewrite: m.config.Rewrite}
 	if m.config.IPv6 {
 		opts.MaxFlows6 = m.config.MaxFlows
 	}
@@ -279,11 +302,12 @@ func Suspend(pinPath string) error { return datapath.Suspend(pinPath) }
 // vSwitch has made for them.
 func StopHits(pinPath string) error { return datapath.StopHits(pinPath) }
 
-// Cleanup removes programs, maps and pins, and restores the sysctl's former value. It leaves clsact qdiscs in place,
+// Cleanup removes programs, maps and pins, and restores the former values of sysctls. It leaves clsact qdiscs in place,
 // because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
 // nothing.
 func Cleanup(pinPath string, sysctls *sysctl.Record) error {
-	return errors.Join(datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl))
+	_, err := datapath.LetKeysEnd(context.Background(), pinPath, "")
+	return errors.Join(err, datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
 }
 
 // Run writes mark flows and watches the uplink until stopCh closes. Programs stay attached and keep working after that.

@@ -42,6 +42,7 @@ var (
 	descErrors   = prometheus.NewDesc("antrea_agent_oncache_error_count", "Failed attempts of the cache to do what it does on its own, by operation.", []string{"operation"}, nil)
 	descDelay    = prometheus.NewDesc(delayName, delayHelp, nil, nil)
 	descNodes    = prometheus.NewDesc("antrea_agent_oncache_node_count", "Remote Nodes known to ONCache.", nil, nil)
+	descKeys     = prometheus.NewDesc("antrea_agent_oncache_key_count", "Keys for rewritten packets that other Nodes may use.", nil, nil)
 	descMemory   = prometheus.NewDesc("antrea_agent_oncache_map_memory_bytes", "Memory of each eBPF map.", []string{"map"}, nil)
 )
 
@@ -57,7 +58,7 @@ func newDelays() prometheus.Histogram {
 // Describe implements prometheus.Collector.
 func (m *Manager) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descActive, descUnavailable, descPackets, descEvictions, descConntrack, descEndpoints, descPodsOnOVS, descNotLearning,
-		descState, descLease, descEntries, descMaxEntries, descAway, descHeld, descAbsences, descErrors, descDelay, descNodes, descMemory} {
+		descState, descLease, descEntries, descMaxEntries, descAway, descHeld, descAbsences, descErrors, descDelay, descNodes, descKeys, descMemory} {
 		ch <- d
 	}
 }
@@ -111,6 +112,12 @@ func (m *Manager) collectPrograms(c collector) {
 			c.counter(descPackets, n, program, reason)
 		}
 	}
+	keys, err := m.dp.KeysKept()
+	if err != nil {
+		m.failures.add(operationCounters)
+		klog.ErrorS(err, "Could not read ONCache keys")
+	}
+	c.gauge(descKeys, float64(keys))
 	stats, err := m.dp.MapStats()
 	if err != nil {
 		m.failures.add(operationCounters)

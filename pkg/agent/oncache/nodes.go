@@ -75,6 +75,7 @@ func (t *table) addNode(info coherency.Node) error {
 	n := &node{Node: info, slot: slot, serial: t.nodeSerial}
 	t.slotNodes[slot], t.nodes[info.Name] = n, append(t.nodes[info.Name], n)
 	t.dp.SetNode(slot, info.TunnelIP)
+	t.dp.SetNodeRewrites(slot, t.rewrites(info.Name))
 	t.wake() // the worker finds out the MTU of the route
 	for _, p := range info.PodCIDRs {
 		if err := t.dp.AddPodNetwork(p, slot); err != nil {

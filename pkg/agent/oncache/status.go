@@ -28,6 +28,7 @@ func (m *Manager) Status() (*api.Status, error) {
 	s := &api.Status{
 		Uplink:       m.config.Uplink,
 		Tunnel:       fmt.Sprintf("%s/%d", m.config.TunnelType, m.config.TunnelPort),
+		Rewrite:      m.rewriteText(),
 		LeaseSeconds: int(m.config.Lease / time.Second),
 	}
 	switch reason := m.Unavailable(); {
@@ -46,6 +47,10 @@ func (m *Manager) Status() (*api.Status, error) {
 	}
 	s.Egress = directionStats(counters["egress"], counters["egress_init"])
 	s.Ingress = directionStats(counters["ingress"], counters["ingress_init"])
+	s.Ingress.Restored, s.Ingress.UnknownKeys = counters["ingress"]["restored"], counters["ingress"]["unknown_key"]
+	if s.Keys, err = m.dp.KeysKept(); err != nil {
+		return nil, err
+	}
 	s.Programs = datapath.Counters{}
 	for program, reasons := range counters {
 		s.Programs[program] = nonZero(reasons, slices.Collect(maps.Keys(reasons)))
@@ -84,6 +89,14 @@ func (m *Manager) Status() (*api.Status, error) {
 	return s, nil
 }
 
+// rewriteText is the port for rewritten packets, empty if hits are encapsulated.
+func (m *Manager) rewriteText() string {
+	if !m.config.Rewrite {
+		return ""
+	}
+	return fmt.Sprintf("tcp+udp/%d", m.config.RewritePort)
+}
+
 // stateNow returns the wanted mode, and the cache's present state with the reason why it is not active.
 func (m *Manager) stateNow() (mode, state, reason string) {
 	wanted, suspended := m.uplink.mode.state()
@@ -100,7 +113,7 @@ func (m *Manager) stateNow() (mode, state, reason string) {
 
 func directionStats(fast, learn map[string]uint64) api.DirectionStats {
 	s := api.DirectionStats{
-		Hits: fast["hit"] + fast["hit_local"], LocalHits: fast["hit_local"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
+		Hits: fast["hit"] + fast["hit_local"] + fast["hit_rewritten"], LocalHits: fast["hit_local"], RewrittenHits: fast["hit_rewritten"], WouldHit: fast["observed"], Learned: learn["learned"], Renewed: learn["renewed"],
 		MissReasons: nonZero(fast, missReasons), Uncacheable: nonZero(fast, uncacheableReasons),
 	}
 	for _, n := range s.MissReasons {
@@ -167,6 +180,7 @@ func flowInfo(f *datapath.Flow, names slotNames) api.FlowInfo {
 		Source: f.Source.String(), Destination: f.Destination.String(),
 		Pod: pod, Peer: peer, Node: names.nodes[f.NodeSlot], State: flowState(f),
 		Packets: f.Packets, Bytes: f.Bytes, LeaseSeconds: f.LeaseLeft.Seconds(), AgeSeconds: f.Age.Seconds(),
+		Rewritten: f.Rewritten && f.Active(),
 	}
 	if f.Translated.IsValid() {
 		info.Translated, info.SourceTranslated = f.Translated.String(), f.SourceTranslated

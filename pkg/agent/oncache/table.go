@@ -55,6 +55,8 @@ type table struct {
 	firstEpoch uint32
 
 	evictions api.Evictions
+	// rewrites tells whether a Node understands keys.
+	rewrites func(name string) bool
 	// failures are shared with the Manager. delays has how long Pods could not learn.
 	failures *failures
 	delays   prometheus.Histogram
@@ -87,6 +89,7 @@ func newTable(dp slots, now func() time.Time, wake func(), former map[netip.Addr
 		leftMarks: map[string]bool{},
 		doubted:   map[*endpoint]bool{},
 		former:    map[netip.Addr]*epochs{},
+		rewrites:  func(string) bool { return false },
 		failures:  &failures{},
 		delays:    newDelays(),
 	}

@@ -64,6 +64,11 @@ func (f *fakeSlots) ClearEndpoint(slot int) error { f.note("clear %d", slot); re
 func (f *fakeSlots) SetNode(slot int, ip netip.Addr) {
 	f.note("node %d %v", slot, ip)
 }
+func (f *fakeSlots) SetNodeRewrites(slot int, rewrites bool) {
+	if rewrites {
+		f.note("rewrite to node %d", slot)
+	}
+}
 func (f *fakeSlots) ClearNode(slot int) { f.note("clear node %d", slot) }
 func (f *fakeSlots) BumpNode(slot int)  { f.note("bump node %d", slot) }
 func (f *fakeSlots) AddPodNetwork(p netip.Prefix, slot int) error {

@@ -14,7 +14,7 @@ import (
 
 // readUplink looks up the transport device and refuses devices that the programs do not understand.
 func readUplink(c *Config) (datapath.Uplink, error) {
-	u := datapath.Uplink{IPv4: c.UplinkIPv4, IPv6: c.UplinkIPv6, TunnelPort: c.TunnelPort, VirtualMAC: c.VirtualMAC}
+	u := datapath.Uplink{IPv4: c.UplinkIPv4, IPv6: c.UplinkIPv6, TunnelPort: c.TunnelPort, RewritePort: c.RewritePort, VirtualMAC: c.VirtualMAC}
 	device, err := netlink.LinkByName(c.Uplink)
 	if err != nil {
 		return u, fmt.Errorf("transport interface %s: %w", c.Uplink, err)

@@ -35,6 +35,8 @@ type Config struct {
 	ProxyAll bool
 	// NodeAddresses are those of this Node, Gateways the sources that its connections to Services have instead.
 	NodeAddresses, Gateways []netip.Addr
+	// RewritePort is the port, of TCP and UDP, of packets that ONCache rewrites (oncache.rewritePort); 0 without ONCache.
+	RewritePort uint16
 	// Cache has connections that are ended, too; nil without ONCache.
 	Cache ConnectionCache
 }

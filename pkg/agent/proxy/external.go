@@ -27,6 +27,10 @@ func (c *Config) restrict(s *corev1.Service, p *service, addresses []address) (n
 		if err != nil {
 			p.note("healthCheckNodePort: %v", err)
 		}
+		if port != 0 && port == c.RewritePort {
+			p.note("healthCheckNodePort %d is the port of rewritten packets: %s", port, anotherPort)
+			port = 0
+		}
 		p.healthPort = port
 	}
 	restricted := c.sourceRanges(s, p)

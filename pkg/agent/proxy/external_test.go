@@ -17,10 +17,10 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 )
 
-// allConfig is testConfig with proxyAll; this Node's address is 192.168.0.1.
+// allConfig is testConfig with proxyAll and ONCache; this Node's address is 192.168.0.1.
 var allConfig = func() Config {
 	c := testConfig
-	c.ProxyAll = true
+	c.ProxyAll, c.RewritePort = true, 585
 	c.NodeAddresses, c.Gateways = []netip.Addr{netip.MustParseAddr("192.168.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.1.1"), netip.MustParseAddr("fd00:1::1")}
 	return c
 }()
@@ -70,6 +70,12 @@ func TestProxyAllServices(t *testing.T) {
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80(local) 0.0.0.0:30080(nodeport) " + endpoints + " | 10.0.1.1:80(here,pod)"}, "10.96.0.1", nil},
 		{"NodePort, two IP versions", testService("web", "10.96.0.1 fd00:96::1", "80", nodePorts("30080")),
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80 0.0.0.0:30080(nodeport) " + endpoints, "+ ns/web:80/TCP/IPv6 [fd00:96::1]:80 [::]:30080(nodeport) ="}, "10.96.0.1 fd00:96::1", nil},
+		{"the port of rewritten packets", testService("web", "10.96.0.1", "a:80 b:81/UDP c:82/SCTP", nodePorts("585 585 585")),
+			[]string{"+ ns/web:80/TCP 10.96.0.1:80 =", "+ ns/web:81/UDP 10.96.0.1:81 =", "+ ns/web:82/SCTP 10.96.0.1:82 0.0.0.0:585(nodeport) ="},
+			"10.96.0.1 10.96.0.1 10.96.0.1", []string{
+				`ServiceInvalid web: nodePort 585 of port "a" is the port of rewritten packets: connections to it fail; use another one, or another oncache.rewritePort on all Nodes`,
+				`ServiceInvalid web: nodePort 585 of port "b" is the port of rewritten packets: connections to it fail; use another one, or another oncache.rewritePort on all Nodes`,
+			}},
 		{"two ports with one NodePort", testService("web", "10.96.0.1", "a:80 b:81 c:82/UDP", nodePorts("30080 30080 30080")),
 			[]string{"+ ns/web:80/TCP 10.96.0.1:80 0.0.0.0:30080(nodeport) =", "+ ns/web:81/TCP 10.96.0.1:81 =", "+ ns/web:82/UDP 10.96.0.1:82 0.0.0.0:30080(nodeport) ="},
 			"10.96.0.1 10.96.0.1 10.96.0.1", []string{`ServiceInvalid web: nodePort 30080 of port "b" is that of another port of the Service`}},
@@ -151,6 +157,7 @@ func TestHealthChecks(t *testing.T) {
 		{"policy Cluster", []func(*corev1.Service){checked, func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster }}, []string{here}, healthCheck{}},
 		{"no load balancer", []func(*corev1.Service){checked, clusterIPType}, []string{here}, healthCheck{}},
 		{"no port", []func(*corev1.Service){externalLocal}, []string{here}, healthCheck{}},
+		{"the port of rewritten packets", []func(*corev1.Service){checked, func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 585 }}, []string{here}, healthCheck{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, allConfig)

@@ -104,9 +104,22 @@ func (c *Config) parseService(s *corev1.Service) *service {
 		addresses = append(addresses, c.restrict(s, p, addresses)...)
 	}
 	for _, port := range s.Spec.Ports {
+		if c.reserves(s, port) {
+			p.note("nodePort %d of port %q is the port of rewritten packets: %s", port.NodePort, port.Name, anotherPort)
+			port.NodePort = 0
+		}
 		p.addPort(port, addresses)
 	}
 	return p
+}
+
+// anotherPort ends findings about the port of rewritten packets.
+const anotherPort = "connections to it fail; use another one, or another oncache.rewritePort on all Nodes"
+
+// reserves reports whether ONCache takes what comes to the NodePort of a port.
+func (c *Config) reserves(s *corev1.Service, port corev1.ServicePort) bool {
+	hasNodePorts := s.Spec.Type == corev1.ServiceTypeNodePort || s.Spec.Type == corev1.ServiceTypeLoadBalancer
+	return hasNodePorts && c.RewritePort != 0 && port.NodePort == int32(c.RewritePort) && port.Protocol != corev1.ProtocolSCTP
 }
 
 func (s *service) note(format string, args ...any) {

@@ -63,7 +63,7 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 	}
 	params := ruleParams{
 		gateway:        node.Gateway.Name,
-		tunnelProtocol: protocol, tunnelPort: network.TunnelPort,
+		tunnelProtocol: protocol, tunnelPort: network.TunnelPort, rewritePort: network.RewritePort,
 		ports: options.Ports, randomFully: network.SNATFullyRandomPorts,
 	}
 	if protocol == protocolGRE {

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	testTunnelPort = 6081
+	testTunnelPort  = 6081
+	testRewritePort = 585
 	// translatedPort and forwardedPort of the Node lead to its own tunnel and to another Node's, as a NodePort may.
 	translatedPort = 30081
 	forwardedPort  = 30082
@@ -60,18 +61,20 @@ type injectionBed struct {
 	injectionNet
 	pod, near, far netns.NsHandle
 	client         *Client
-	// arrived receives the payloads that arrive at the tunnel port of the Node, or of a host.
+	// port is that of the tunnel, or that of rewritten packets.
+	port int
+	// arrived receives the payloads that arrive at the port of the Node, or of a host.
 	arrived chan string
 	sent    int
 }
 
-func newInjectionBed(t *testing.T, n injectionNet) *injectionBed {
+func newInjectionBed(t *testing.T, n injectionNet, port int) *injectionBed {
 	t.Helper()
 	if _, err := exec.LookPath(n.iptables); err != nil {
 		t.Skipf("needs program %s", n.iptables)
 	}
 	home := newNetNS(t)
-	b := &injectionBed{injectionNet: n, arrived: make(chan string, 100)}
+	b := &injectionBed{injectionNet: n, port: port, arrived: make(chan string, 100)}
 	newGateway(t)
 	run(t, "ip", "link", "add", "near0", "type", "veth", "peer", "near")
 	run(t, "ip", "link", "add", "far0", "type", "veth", "peer", "far")
@@ -101,7 +104,7 @@ func newInjectionBed(t *testing.T, n injectionNet) *injectionBed {
 	run(t, n.iptables, "-I", "FORWARD", "-j", "ACCEPT")
 	translate := func(address string, port int, to string) {
 		run(t, n.iptables, "-t", "nat", "-A", "PREROUTING", "-d", address, "-p", "udp", "--dport", strconv.Itoa(port),
-			"-j", "DNAT", "--to-destination", net.JoinHostPort(to, strconv.Itoa(testTunnelPort)))
+			"-j", "DNAT", "--to-destination", net.JoinHostPort(to, strconv.Itoa(b.port)))
 	}
 	translate(n.service, 53, n.node2)
 	translate(n.transport, translatedPort, n.transport)
@@ -155,6 +158,7 @@ func within(t *testing.T, space, home netns.NsHandle, fn func()) {
 func (b *injectionBed) newClient(t *testing.T) *Client {
 	t.Helper()
 	network, node := testConfigs()
+	network.RewritePort = testRewritePort
 	node.Addresses = []netip.Addr{netip.MustParseAddr(b.transport)}
 	if b.podCIDR.Addr().Is6() {
 		network.IPv4Enabled, network.IPv6Enabled = false, true
@@ -170,7 +174,7 @@ func (b *injectionBed) newClient(t *testing.T) *Client {
 
 func (b *injectionBed) listen(t *testing.T) {
 	t.Helper()
-	conn, err := net.ListenUDP("udp", &net.UDPAddr{Port: testTunnelPort})
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{Port: b.port})
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	go func() {
@@ -193,7 +197,7 @@ func (b *injectionBed) drops(t *testing.T) map[string]int {
 	for _, m := range droppingRule.FindAllStringSubmatch(run(t, b.iptables+"-save", "-c"), -1) {
 		n, err := strconv.Atoi(m[1])
 		require.NoError(t, err)
-		drops[m[2]+": "+m[3]] = n
+		drops[m[2]+": "+m[3]] += n // there is one for each port
 	}
 	return drops
 }
@@ -240,11 +244,20 @@ func (b *injectionBed) send(t *testing.T, from, to string, port, size int) strin
 	return ""
 }
 
-func TestPodsCannotInjectIPv4(t *testing.T) { testPodsCannotInject(t, injectionIPv4) }
-func TestPodsCannotInjectIPv6(t *testing.T) { testPodsCannotInject(t, injectionIPv6) }
+func TestPodsCannotInjectIPv4(t *testing.T) { testPodsCannotInject(t, injectionIPv4, testTunnelPort) }
+func TestPodsCannotInjectIPv6(t *testing.T) { testPodsCannotInject(t, injectionIPv6, testTunnelPort) }
 
-func testPodsCannotInject(t *testing.T, n injectionNet) {
-	b := newInjectionBed(t, n)
+// What is rewritten is protected like what is encapsulated.
+func TestPodsCannotInjectRewrittenIPv4(t *testing.T) {
+	testPodsCannotInject(t, injectionIPv4, testRewritePort)
+}
+
+func TestPodsCannotInjectRewrittenIPv6(t *testing.T) {
+	testPodsCannotInject(t, injectionIPv6, testRewritePort)
+}
+
+func testPodsCannotInject(t *testing.T, n injectionNet, tunnelPort int) {
+	b := newInjectionBed(t, n, tunnelPort)
 	const (
 		arrives     = "arrived"
 		local       = "ANTREA-PREROUTING: drop tunnel packets that Pods have made"
@@ -258,33 +271,73 @@ func testPodsCannotInject(t *testing.T, n injectionNet) {
 		port, size int
 		want       string
 	}{ // no subtests: they would run on threads of the root namespace
-		"Pod, to another Node":                           {n.pod, n.node2, testTunnelPort, 0, forwarded},
-		"Pod, to another Node, in fragments":             {n.pod, n.node2, testTunnelPort, 5000, forwarded},
-		"Pod, to a Node in another network":              {n.pod, n.node3, testTunnelPort, 0, forwarded},
-		"Pod, to its Node":                               {n.pod, n.transport, testTunnelPort, 0, local},
-		"Pod, to its Node, in fragments":                 {n.pod, n.transport, testTunnelPort, 5000, local},
-		"Pod, to its gateway":                            {n.pod, n.gateway, testTunnelPort, 0, local},
-		"Pod, to another address of its Node":            {n.pod, n.second, testTunnelPort, 0, local},
+		"Pod, to another Node":                           {n.pod, n.node2, tunnelPort, 0, forwarded},
+		"Pod, to another Node, in fragments":             {n.pod, n.node2, tunnelPort, 5000, forwarded},
+		"Pod, to a Node in another network":              {n.pod, n.node3, tunnelPort, 0, forwarded},
+		"Pod, to its Node":                               {n.pod, n.transport, tunnelPort, 0, local},
+		"Pod, to its Node, in fragments":                 {n.pod, n.transport, tunnelPort, 5000, local},
+		"Pod, to its gateway":                            {n.pod, n.gateway, tunnelPort, 0, local},
+		"Pod, to another address of its Node":            {n.pod, n.second, tunnelPort, 0, local},
 		"Pod, to a Service that is another Node":         {n.pod, n.service, 53, 0, forwarded},
 		"Pod, to a NodePort that is the Node's tunnel":   {n.pod, n.transport, translatedPort, 0, translated0},
 		"Node, to a NodePort that is the Node's tunnel":  {n.node2, n.transport, translatedPort, 0, translated0},
 		"Node, to a NodePort that is another Node":       {n.node2, n.transport, forwardedPort, 0, translated},
-		"Node, to an address that Nodes do not send to":  {n.node2, n.second, testTunnelPort, 0, unknown},
-		"Node, to the Node":                              {n.node2, n.transport, testTunnelPort, 0, arrives},
-		"Node, to the Node, in fragments":                {n.node2, n.transport, testTunnelPort, 5000, arrives},
-		"unknown address, to the Node":                   {n.host2, n.transport, testTunnelPort, 0, arrives},
-		"Node, to another Node by way of this one":       {n.node2, n.node3, testTunnelPort, 0, arrives},
-		"Pod, to a host that is no Node":                 {n.pod, n.host, testTunnelPort, 0, arrives},
-		"Pod, to a host that is no Node, next to a Node": {n.pod, n.host2, testTunnelPort, 5000, arrives},
+		"Node, to an address that Nodes do not send to":  {n.node2, n.second, tunnelPort, 0, unknown},
+		"Node, to the Node":                              {n.node2, n.transport, tunnelPort, 0, arrives},
+		"Node, to the Node, in fragments":                {n.node2, n.transport, tunnelPort, 5000, arrives},
+		"unknown address, to the Node":                   {n.host2, n.transport, tunnelPort, 0, arrives},
+		"Node, to another Node by way of this one":       {n.node2, n.node3, tunnelPort, 0, arrives},
+		"Pod, to a host that is no Node":                 {n.pod, n.host, tunnelPort, 0, arrives},
+		"Pod, to a host that is no Node, next to a Node": {n.pod, n.host2, tunnelPort, 5000, arrives},
 	} {
 		require.Equal(t, c.want, b.send(t, c.from, c.to, c.port, c.size), name)
+	}
+}
+
+// Answers to what a Pod sends from the port for rewritten packets would be taken for rewritten ones. A Pod may serve on this port.
+func TestPortOfRewrittenPackets(t *testing.T) {
+	for name, n := range map[string]injectionNet{"IPv4": injectionIPv4, "IPv6": injectionIPv6} { // no subtests, as above
+		b := newInjectionBed(t, n, testTunnelPort)
+		home, err := netns.Get()
+		require.NoError(t, err)
+		var pod *net.UDPConn
+		within(t, b.pod, home, func() {
+			pod, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(n.pod), Port: testRewritePort})
+			require.NoError(t, err)
+		})
+		const kept = "ANTREA-FORWARD: drop packets whose answers would go to the port of the tunnel"
+		for _, host := range []string{n.host, n.node3} {
+			before := b.drops(t)[kept]
+			_, err = pod.WriteTo([]byte("question"), &net.UDPAddr{IP: net.ParseIP(host), Port: 5000})
+			require.NoError(t, err)
+			require.Equal(t, before+1, b.drops(t)[kept], "%s, to %s", name, host)
+		}
+		within(t, b.far, home, func() {
+			client, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(n.host)}, &net.UDPAddr{IP: net.ParseIP(n.pod), Port: testRewritePort})
+			require.NoError(t, err)
+			defer client.Close()
+			_, err = client.Write([]byte("question"))
+			require.NoError(t, err)
+			buffer := make([]byte, 100)
+			require.NoError(t, pod.SetDeadline(time.Now().Add(20*time.Second)))
+			_, from, err := pod.ReadFrom(buffer)
+			require.NoError(t, err)
+			_, err = pod.WriteTo([]byte("answer"), from)
+			require.NoError(t, err)
+			require.NoError(t, client.SetDeadline(time.Now().Add(20*time.Second)))
+			length, err := client.Read(buffer)
+			require.NoError(t, err)
+			require.Equal(t, "answer", string(buffer[:length]))
+		})
+		require.NoError(t, pod.Close())
+		require.NoError(t, home.Close())
 	}
 }
 
 // Addresses of Nodes change and agents restart, and at no moment are ordinary packets dropped.
 func TestAddressesOfNodes(t *testing.T) {
 	n := injectionIPv4
-	b := newInjectionBed(t, n)
+	b := newInjectionBed(t, n, testTunnelPort)
 	addresses := func(texts ...string) (all []netip.Addr) {
 		for _, text := range texts {
 			all = append(all, netip.MustParseAddr(text))

@@ -31,7 +31,7 @@ func desiredJumps(p ruleParams) []jump {
 	all := []jump{
 		{table: tableRaw, chain: chainPrerouting, first: true, matches: tunnelMatches(p)},
 		{table: tableRaw, chain: chainOutput, matches: tunnelMatches(p)},
-		{table: tableMangle, chain: chainForward, first: true, matches: tunnelMatches(p)},
+		{table: tableMangle, chain: chainForward, first: true, matches: slices.Concat(tunnelMatches(p), p.keptPorts())},
 		{table: tableMangle, chain: chainOutput, matches: [][]string{{"-o", p.gateway}}},
 		{table: tableFilter, chain: chainInput, first: true, matches: inputMatches(p)},
 		{table: tableFilter, chain: chainForward, matches: everyPacket},
@@ -63,7 +63,7 @@ func tunnelMatches(p ruleParams) [][]string {
 	if p.tunnelPort == 0 {
 		return everyPacket
 	}
-	return [][]string{portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)}
+	return p.tunnelPackets()
 }
 
 // inputMatches match what filterTable accepts or drops in INPUT.

@@ -59,8 +59,11 @@ type ruleParams struct {
 	// without ports.
 	tunnelProtocol string
 	tunnelPort     uint16
-	ports          Ports
-	randomFully    bool
+	// rewritePort is the port, of TCP and UDP, of packets that ONCache of this or another Node may rewrite instead of encapsulating them;
+	// 0 without ONCache.
+	rewritePort uint16
+	ports       Ports
+	randomFully bool
 	// nodePortSet is the name of an ipset, virtualService and virtualNodePort are those of the family. nodePortSet is empty without
 	// proxyAll.
 	nodePortSet                     string
@@ -69,6 +72,25 @@ type ruleParams struct {
 
 // proxyAll reports whether connections to Services that come from the Node or from outside lead to the bridge.
 func (p ruleParams) proxyAll() bool { return p.nodePortSet != "" }
+
+// tunnelPackets match tunnel packets, and those that ONCache rewrites: what comes from Nodes, and must not come from Pods.
+func (p ruleParams) tunnelPackets() [][]string {
+	matches := [][]string{portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)}
+	if p.rewritePort != 0 {
+		matches = append(matches, portMatch("udp", "--dport", p.rewritePort), portMatch("tcp", "--dport", p.rewritePort))
+	}
+	return matches
+}
+
+// keptPorts match packets of Pods that keep the port for rewritten packets as their source port when they are masqueraded, unless NAT
+// chooses ports at random. Answers from another Node would be taken for rewritten packets. Answers of Pods that serve on this port are not
+// masqueraded.
+func (p ruleParams) keptPorts() [][]string {
+	if p.rewritePort == 0 || p.randomFully || !p.podCIDR.IsValid() {
+		return nil
+	}
+	return [][]string{portMatch("udp", "--sport", p.rewritePort), portMatch("tcp", "--sport", p.rewritePort)}
+}
 
 // tunnelProtocol returns the IP protocol that carries the tunnel type.
 func tunnelProtocol(tunnelType config.TunnelType) (string, error) {
@@ -95,8 +117,10 @@ func desiredTables(p ruleParams) []table {
 func rawTable(p ruleParams) table {
 	in, out := chainPrefix+chainPrerouting, chainPrefix+chainOutput
 	t := table{name: tableRaw, chains: []string{in, out}}
-	if p.tunnelProtocol == "udp" {
-		tunnel := portMatch("udp", "--dport", p.tunnelPort)
+	if p.tunnelProtocol != "udp" {
+		return t
+	}
+	for _, tunnel := range p.tunnelPackets() {
 		toNode := []string{"-m", "addrtype", "--dst-type", "LOCAL", "-j", "DROP"}
 		notrack := []string{"-j", "NOTRACK"}
 		if p.podCIDR.IsValid() {
@@ -129,16 +153,21 @@ func mangleTable(p ruleParams) table {
 	forward, out := chainPrefix+chainForward, chainPrefix+chainOutput
 	t := table{name: tableMangle, chains: []string{forward, out}}
 	if p.tunnelProtocol == "udp" {
-		tunnel := portMatch("udp", "--dport", p.tunnelPort)
 		toNode := []string{"-m", "set", "--match-set", p.nodeSet, "dst", "-j", "DROP"}
-		if p.podCIDR.IsValid() {
-			t.add(forward, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
+		for _, tunnel := range p.tunnelPackets() {
+			if p.podCIDR.IsValid() {
+				t.add(forward, "drop tunnel packets that Pods have made", slices.Concat([]string{"-i", p.gateway}, tunnel, toNode)...)
+			}
+			t.add(forward, "drop translated packets to the tunnel of a Node",
+				slices.Concat(tunnel, []string{"-m", "conntrack", "--ctstate", "DNAT"}, toNode)...)
 		}
-		t.add(forward, "drop translated packets to the tunnel of a Node",
-			slices.Concat(tunnel, []string{"-m", "conntrack", "--ctstate", "DNAT"}, toNode)...)
 	}
 	if !p.podCIDR.IsValid() {
 		return t
+	}
+	for _, kept := range p.keptPorts() {
+		t.add(forward, "drop packets whose answers would go to the port of the tunnel", slices.Concat([]string{"-i", p.gateway},
+			kept, []string{"-m", "conntrack", "--ctdir", "ORIGINAL", "-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
 	}
 	t.add(out, "mark packets of the Node to local Pods",
 		"-o", p.gateway, "-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark))
@@ -153,15 +182,16 @@ func filterTable(p ruleParams) table {
 		t.add(forward, "accept packets to local Pods", "-o", p.gateway, "-j", "ACCEPT")
 	}
 
-	tunnel := portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)
-	if p.tunnelProtocol == "udp" {
-		// DNAT is the kernel's translation of destinations, as for Services. Tunnel packets of Nodes are not tracked.
-		t.add(in, "accept tunnel packets", append(tunnel, "-m", "conntrack", "!", "--ctstate", "DNAT", "-j", "ACCEPT")...)
-		t.add(in, "drop translated packets to the tunnel", append(tunnel, "-j", "DROP")...)
-	} else {
-		t.add(in, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
+	for _, tunnel := range p.tunnelPackets() {
+		if p.tunnelProtocol == "udp" {
+			// DNAT is the kernel's translation of destinations, as for Services. Tunnel packets of Nodes are not tracked.
+			t.add(in, "accept tunnel packets", slices.Concat(tunnel, []string{"-m", "conntrack", "!", "--ctstate", "DNAT", "-j", "ACCEPT"})...)
+			t.add(in, "drop translated packets to the tunnel", slices.Concat(tunnel, []string{"-j", "DROP"})...)
+		} else {
+			t.add(in, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
+		}
+		t.add(out, "accept tunnel packets", slices.Concat(tunnel, []string{"-j", "ACCEPT"})...)
 	}
-	t.add(out, "accept tunnel packets", append(tunnel, "-j", "ACCEPT")...)
 	for _, s := range p.ports.services() {
 		t.add(in, "accept "+s.name, append(portMatch(s.protocol, "--dport", s.port), "-j", "ACCEPT")...)
 		// Never accept by source port in INPUT: any remote host could choose it and reach every port of the Node.

@@ -37,13 +37,15 @@ func everyParams() map[string]ruleParams {
 	vxlanRandom.randomFully = true
 	proxyAll := geneveParams()
 	proxyAll.nodePortSet, proxyAll.virtualService, proxyAll.virtualNodePort = "ANTREA-NODEPORT-IP", config.VirtualServiceIPv4, config.VirtualNodePortIPv4
+	rewrite := geneveParams()
+	rewrite.rewritePort = 585
 	gre := geneveParams()
 	gre.tunnelProtocol, gre.tunnelPort = protocolGRE, 0
 	tunnelOnly := geneveParams()
 	tunnelOnly.podCIDR = netip.Prefix{}
 
 	return map[string]ruleParams{
-		"geneve": geneveParams(), "geneve-all-ports": allPorts, "vxlan-random-fully": vxlanRandom, "gre": gre, "geneve-proxy-all": proxyAll, "geneve-tunnel-only": tunnelOnly,
+		"geneve": geneveParams(), "geneve-all-ports": allPorts, "vxlan-random-fully": vxlanRandom, "geneve-rewrite": rewrite, "gre": gre, "geneve-proxy-all": proxyAll, "geneve-tunnel-only": tunnelOnly,
 	}
 }
 

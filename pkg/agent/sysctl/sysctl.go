@@ -84,6 +84,15 @@ func (r *Record) Set(key, value string) error {
 	return nil
 }
 
+// Read returns the present value of a setting.
+func (r *Record) Read(key string) (string, error) {
+	value, err := read(key)
+	if err != nil {
+		return "", fmt.Errorf("read sysctl %s: %w", key, err)
+	}
+	return value, nil
+}
+
 // Changes are the settings that Set has changed since the Node's last boot and that nobody has changed since then, in order.
 func (r *Record) Changes() (keys []string, changes map[string]Change, err error) {
 	r.mu.Lock()

@@ -17,10 +17,11 @@ import (
 // acceleratedPackets is how many packets of one connection must take the fast path, on each Node and in each direction.
 const acceleratedPackets = 100
 
-// fastPath keeps a connection between two Nodes busy, and asks both agents whether its packets take the fast path.
-func (b *bed) fastPath(ctx context.Context, serverNode, clientNode, address string, caches map[string]*api.Status) {
+// fastPath keeps a connection between two Nodes busy, and asks both agents whether its packets take the fast path, and whether they arrive
+// if they are rewritten there.
+func (b *bed) fastPath(ctx context.Context, server *corev1.Pod, clientNode string, caches map[string]*api.Status) {
 	const check = "fast path"
-	nodes := []string{serverNode, clientNode}
+	nodes := []string{server.Spec.NodeName, clientNode}
 	for _, node := range nodes {
 		cache := caches[node]
 		if cache == nil {
@@ -33,7 +34,7 @@ func (b *bed) fastPath(ctx context.Context, serverNode, clientNode, address stri
 		}
 	}
 	// One curl uses one connection for all its requests.
-	script := fmt.Sprintf(`curl -s -o /dev/null --max-time %d "http://%s/hostname?[1-9999999]"; exit 0`, int(b.Patience.Seconds()), address)
+	script := fmt.Sprintf(`curl -s -o /dev/null --max-time %d "http://%s/hostname?[1-9999999]"; exit 0`, int(2*b.Patience.Seconds()), hostPort(server))
 	client, err := b.start(ctx, b.pod("busy-client", clientNode, corev1.Container{Command: []string{"sh", "-c", script}}),
 		func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" })
 	if err != nil {
@@ -46,7 +47,8 @@ func (b *bed) fastPath(ctx context.Context, serverNode, clientNode, address stri
 			return
 		}
 	}
-	b.Report.OK(check, "packets between Nodes %s and %s take it in both directions", clientNode, serverNode)
+	b.Report.OK(check, "packets between Nodes %s and %s take it in both directions", nodes[1], nodes[0])
+	b.rewriting(ctx, server, clientNode, client.Status.PodIP, caches)
 }
 
 // accelerated waits until packets of a Pod have taken the fast path of a Node in both directions.

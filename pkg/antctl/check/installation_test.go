@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,16 @@ type world struct {
 	// cache is the state of the caches; nil if the gate is off. packets are those that have taken the fast path.
 	cache   *api.Status
 	packets map[string]uint64
+	// rewrites are the Nodes that rewrite. Rewritten packets to the Node blocked are lost; encapsulated tells how many packets arrive there nevertheless from
+	// one question to the next.
+	rewrites     []string
+	blocked      string
+	encapsulated uint64
+	asked        uint64 // how often for a flow
+	// encapsulates is a Node with oncache.tunnel: encap.
+	encapsulates string
+	// withoutNetcat is set when the image has no nc.
+	withoutNetcat bool
 	// refused is a text in a client's command with which it cannot connect, admitted one with which it can although it must not.
 	refused, admitted string
 	// stuck is the name of a Pod that does not start.
@@ -56,14 +67,27 @@ func (w *world) Get(_ context.Context, node, path string, query url.Values, answ
 		return errors.New("oncache is not enabled")
 	case query.Get("view") == "flows":
 		flows := []api.FlowInfo{}
-		if query.Get("ip") == "10.10.0.9" {
+		if ip := query.Get("ip"); ip == "10.10.0.9" || ip == "10.10.0.8" {
 			for direction, packets := range w.packets {
-				flows = append(flows, api.FlowInfo{Direction: direction, Packets: packets})
+				if direction == "ingress" && len(w.rewrites) > 0 {
+					w.asked++
+					arriving := uint64(rewrittenPackets)
+					if node == w.blocked {
+						arriving = w.encapsulated
+					}
+					packets += w.asked * arriving
+				}
+				protocol := map[string]string{"10.10.0.9": "TCP", "10.10.0.8": "UDP"}[ip]
+				flows = append(flows, api.FlowInfo{Direction: direction, Protocol: protocol, Packets: packets, Rewritten: direction == "egress" && slices.Contains(w.rewrites, node)})
 			}
 		}
 		body = flows
 	default:
-		body = w.cache
+		cache := *w.cache
+		if node == w.encapsulates {
+			cache.Rewrite = ""
+		}
+		body = cache
 	}
 	text, err := json.Marshal(body)
 	if err == nil {
@@ -83,6 +107,10 @@ func (w *world) kubelet(pod *corev1.Pod) {
 		if pod.Name == "isolated" {
 			pod.Status.PodIP = "10.10.0.3"
 		}
+	case w.withoutNetcat && strings.Contains(command, "nc -u"):
+		pod.Status.Phase = corev1.PodFailed
+	case strings.Contains(command, "nc -u"):
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.10.0.8"}
 	case strings.Contains(command, "curl"):
 		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.10.0.9"}
 	case w.refused != "" && strings.Contains(command, w.refused), strings.Contains(command, "10.10.0.3:") && w.admitted == "":
@@ -133,6 +161,7 @@ func TestInstallation(t *testing.T) {
 	}
 	active := &api.Status{State: api.StateActive, Uplink: "eth0"}
 	fast := map[string]uint64{"egress": 100, "ingress": 200}
+	rewriting := &api.Status{State: api.StateActive, Uplink: "eth0", Rewrite: "tcp+udp/585"}
 	for _, tc := range []struct {
 		name   string
 		edit   func(*world)
@@ -148,6 +177,23 @@ func TestInstallation(t *testing.T) {
 		{name: "good, gate off", edit: func(w *world) { w.cache = nil }, want: []string{"ok       fast path        not expected: feature gate ONCache is off on Node n1"}},
 		{name: "not accelerated", edit: func(w *world) { w.packets = map[string]uint64{"egress": 9999, "ingress": 99} }, failed: 1,
 			want: []string{"failed   fast path        Node n1: of a busy connection only 9999 packets of egress and 99 of ingress took it within", "antctl oncache explain --from antrea-test-"}},
+		{name: "rewriting", edit: func(w *world) { w.cache, w.rewrites = rewriting, w.nodes }, want: []string{
+			"ok       rewriting TCP    packets between Nodes n2 and n1 arrive at port 585 in both directions\n",
+			"ok       rewriting UDP    packets between Nodes n2 and n1 arrive at port 585 in both directions\n",
+		}},
+		{name: "rewritten packets are lost", edit: func(w *world) { w.cache, w.rewrites, w.blocked, w.encapsulated = rewriting, w.nodes, "n1", 2 }, failed: 2, want: []string{
+			"failed   rewriting TCP    Nodes n2 and n1 rewrite packets that do not arrive: let TCP pass between all Nodes to port 585",
+			"failed   rewriting UDP    Nodes n2 and n1 rewrite packets that do not arrive: let UDP pass between all Nodes to port 585",
+		}},
+		{name: "nothing is rewritten", edit: func(w *world) { w.cache, w.rewrites = rewriting, []string{"n1"} }, want: []string{
+			"warning  rewriting TCP    no packet from Node n2 was rewritten within",
+		}},
+		{name: "no nc", edit: func(w *world) { w.cache, w.rewrites, w.withoutNetcat = rewriting, w.nodes, true }, want: []string{
+			"ok       rewriting TCP", "warning  rewriting UDP    not tried: the client has ended",
+		}},
+		{name: "one Node encapsulates", edit: func(w *world) { w.cache, w.encapsulates = rewriting, "n2" }, want: []string{
+			"warning  rewriting        not tried: Nodes n2 (no rewriting) and n1 (tcp+udp/585) exchange packets in the tunnel",
+		}},
 		{name: "cache unavailable", edit: func(w *world) {
 			w.cache = &api.Status{State: api.StateUnavailable, Reason: "create pin directory (is a bpffs mounted there?)"}
 		},

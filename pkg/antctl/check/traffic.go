@@ -72,7 +72,7 @@ func (i *Installation) traffic(ctx context.Context, nodes []string, caches map[s
 	b.connect(ctx, "between Nodes", nodes[1], address, true)
 	b.service(ctx, nodes[1])
 	b.policy(ctx, nodes[0], nodes[1])
-	b.fastPath(ctx, nodes[0], nodes[1], address, caches)
+	b.fastPath(ctx, server, nodes[1], caches)
 	return nil
 }
 
@@ -175,10 +175,10 @@ func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// server is a Pod that answers HTTP requests.
+// server is a Pod that answers HTTP and UDP requests.
 func (b *bed) server(name, node string) *corev1.Pod {
 	return b.pod(name, node, corev1.Container{
-		Args: []string{"netexec", "--http-port=" + strconv.Itoa(serverPort)},
+		Args: []string{"netexec", "--http-port=" + strconv.Itoa(serverPort), "--udp-port=" + strconv.Itoa(udpPort)},
 		ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Path: "/hostname", Port: intstr.FromInt32(serverPort)},
 		}},

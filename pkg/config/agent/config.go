@@ -101,11 +101,20 @@ type AgentConfig struct {
 	HostNetworkAcceleration HostNetworkAccelerationConfig `yaml:"hostNetworkAcceleration,omitempty" json:"hostNetworkAcceleration,omitempty"`
 }
 
+// RewritesPackets reports whether the fast path rewrites packets instead of encapsulating them, where the other Node does so, too.
+func (c *ONCacheConfig) RewritesPackets() bool { return c.Tunnel == ONCacheTunnelRewrite }
+
 // ONCacheConfig configures the fast path of the feature gate ONCache.
 type ONCacheConfig struct {
 	// Mode is "enforce", "observe" (learn and count, but let every packet take the slow path) or "off". Default enforce. It
 	// can be changed live with antctl oncache mode.
 	Mode string `yaml:"mode,omitempty" json:"mode,omitempty"`
+	// Tunnel is how hits travel between Nodes: "encap" (in the tunnel) or "rewrite" (with the addresses of the Nodes, if the other Node
+	// does so, too). Default encap.
+	Tunnel string `yaml:"tunnel,omitempty" json:"tunnel,omitempty"`
+	// RewritePort is the destination port, of TCP and UDP, of rewritten packets. It must be the same on all Nodes. 512 to 599; default 585, which IANA has
+	// assigned to nobody.
+	RewritePort int32 `yaml:"rewritePort,omitempty" json:"rewritePort,omitempty"`
 	// MaxFlows is the number of entries in each of the two flow maps; the least recently used make room. Default 1048576.
 	MaxFlows uint32 `yaml:"maxFlows,omitempty" json:"maxFlows,omitempty"`
 	// LeaseSeconds is how long a direction of a flow may use the fast path before one of its packets goes through Open vSwitch

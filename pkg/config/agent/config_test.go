@@ -65,7 +65,7 @@ oncache:
 	require.Equal(t, []string{"192.168.0.0/24", "fd00::/64"}, c.TransportInterfaceCIDRs)
 	require.False(t, *c.EnablePrometheusMetrics)
 	require.EqualValues(t, 0, *c.AuditLogging.MaxBackups)
-	require.Equal(t, ONCacheConfig{Mode: "enforce", MaxFlows: 4096, LeaseSeconds: 2}, c.ONCache)
+	require.Equal(t, ONCacheConfig{Mode: "enforce", Tunnel: "encap", RewritePort: 585, MaxFlows: 4096, LeaseSeconds: 2}, c.ONCache)
 }
 
 func TestParseRefuses(t *testing.T) {

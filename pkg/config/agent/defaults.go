@@ -66,6 +66,8 @@ func (c *AgentConfig) setDefaults() {
 	config.SetDefaultPointer(&c.EnablePrometheusMetrics, true)
 
 	config.SetDefault(&c.ONCache.Mode, "enforce")
+	config.SetDefault(&c.ONCache.Tunnel, ONCacheTunnelEncap)
+	config.SetDefault(&c.ONCache.RewritePort, 585)
 	if c.ONCache.Mode == "false" {
 		c.ONCache.Mode = "off" // YAML 1.1 reads a bare off as false
 	}

@@ -37,6 +37,7 @@ func choices(c *AgentConfig) []choice {
 	udp := []string{TunnelGeneve, TunnelVXLAN}
 	podInterfaces := []string{PodInterfaceAuto, PodInterfaceVeth, PodInterfaceNetkit}
 	connections := []string{ConnectionsKeep, ConnectionsCut}
+	oncacheTunnels := []string{ONCacheTunnelEncap, ONCacheTunnelRewrite}
 	return []choice{
 		{"ovsDatapathType", &c.OVSDatapathType, []string{"system"}, []string{"system"}, nil, "", ""},
 		{"trafficEncapMode", &c.TrafficEncapMode, encapModes, encap, encap, "", "set it to encap on all Nodes at once, or stay with Antrea where Pod traffic must not be encapsulated"},
@@ -47,6 +48,7 @@ func choices(c *AgentConfig) []choice {
 		{"antreaProxy.defaultLoadBalancerMode", &c.AntreaProxy.DefaultLoadBalancerMode, []string{"nat", "dsr"}, []string{"nat"}, nil, "nat", ""},
 		{"networkPolicy.establishedConnections", &c.NetworkPolicy.EstablishedConnections, connections, connections, nil, "", ""},
 		{"oncache.mode", &c.ONCache.Mode, []string{"enforce", "observe", "off"}, []string{"enforce", "observe", "off"}, nil, "", ""},
+		{"oncache.tunnel", &c.ONCache.Tunnel, oncacheTunnels, oncacheTunnels, nil, "", ""},
 		{"ipsec.authenticationMode", &c.IPsec.AuthenticationMode, []string{"psk", "cert"}, []string{"psk", "cert"}, nil, "", ""},
 	}
 }
@@ -65,6 +67,7 @@ func (c *AgentConfig) Validate(gates featuregate.FeatureGate) error {
 	errs = append(errs, validateCIDRs(c)...)
 	errs = append(errs, validateSkipServices(c)...)
 	errs = append(errs, validateHealthAddress(c)...)
+	errs = append(errs, validateRewritePort(c)...)
 	errs = append(errs, validateFlowExporter(c, gates)...)
 	return errors.Join(append(errs, config.ValidateTLS(c.TLSMinVersion, c.TLSCipherSuites)...)...)
 }
@@ -109,6 +112,33 @@ func validateRanges(c *AgentConfig) (errs []error) {
 	inRange("oncache.maxFlows", int64(c.ONCache.MaxFlows), 1024, 1<<24)
 	// Less than half of the shortest conntrack timeout that a lease must keep alive: 30 s, for UDP that is younger than 2 s.
 	inRange("oncache.leaseSeconds", int64(c.ONCache.LeaseSeconds), 1, 10)
+	// NAT never gives one of these ports to a connection (nf_nat_l4proto_unique_tuple), so no answer comes to it.
+	inRange("oncache.rewritePort", int64(c.ONCache.RewritePort), 512, 599)
+	return errs
+}
+
+// validateRewritePort looks for other uses of the port for rewritten packets, which all belong to the programs.
+func validateRewritePort(c *AgentConfig) (errs []error) {
+	if c.ONCache.Tunnel != ONCacheTunnelRewrite {
+		return nil
+	}
+	tunnel := c.TunnelPort
+	if tunnel == 0 {
+		tunnel = map[string]int32{TunnelGeneve: 6081, TunnelVXLAN: 4789}[c.TunnelType]
+	}
+	for _, other := range []struct {
+		name string
+		port int32
+	}{
+		{"tunnelPort", tunnel},
+		{"apiPort", int32(c.APIPort)},
+		{"clusterPort", int32(c.ClusterPort)},
+		{"antreaProxy.serviceHealthCheckServerBindAddress", int32(c.ServiceHealthPort())},
+	} {
+		if other.port == c.ONCache.RewritePort {
+			errs = append(errs, fmt.Errorf("oncache.rewritePort: %d is the port of %s; allowed: a port that nothing else on any Node uses", other.port, other.name))
+		}
+	}
 	return errs
 }
 

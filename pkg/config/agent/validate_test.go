@@ -71,6 +71,10 @@ func TestValidateRefuses(t *testing.T) {
 		{"ONCache by AllAlpha", "featureGates: {AllAlpha: true}\ntrafficEncapMode: noEncap", []string{"cannot be combined with featureGates.ONCache"}},
 		{"ONCache, too few flows", gate + "oncache: {maxFlows: 10}", []string{"oncache.maxFlows: 10 is out of range; allowed: 1024 to 16777216"}},
 		{"ONCache, unknown mode", "oncache: {mode: faster}", []string{"oncache.mode", "faster", "enforce", "observe", "off"}},
+		{"ONCache, unknown tunnel", "oncache: {tunnel: direct}", []string{"oncache.tunnel", "direct", "encap, rewrite"}},
+		{"ONCache, port out of range", "oncache: {rewritePort: 600}", []string{"oncache.rewritePort: 600 is out of range; allowed: 512 to 599"}},
+		{"ONCache, the tunnel's port", "tunnelPort: 590\noncache: {tunnel: rewrite, rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of tunnelPort"}},
+		{"ONCache, the API's port", "apiPort: 590\noncache: {tunnel: rewrite, rewritePort: 590}", []string{"oncache.rewritePort: 590 is the port of apiPort"}},
 		{"ONCache, lease too long", "oncache: {leaseSeconds: 120}", []string{"oncache.leaseSeconds: 120 is out of range; allowed: 1 to 10"}},
 
 		{"noEncap", "trafficEncapMode: noencap", []string{`trafficEncapMode: "noEncap" is not supported by this version; supported: encap`}},

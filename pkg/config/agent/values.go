@@ -26,6 +26,12 @@ const (
 	PodInterfaceAuto   = "auto"
 )
 
+// Values of oncache.tunnel.
+const (
+	ONCacheTunnelEncap   = "encap"
+	ONCacheTunnelRewrite = "rewrite"
+)
+
 // Values of networkPolicy.establishedConnections.
 const (
 	ConnectionsKeep = "keep"

@@ -47,9 +47,11 @@ const MinRounds = 3
 type Setup interface {
 	// Name is a key of result.Run.Networks.
 	Name() string
+	// States are those that it has, in the order of a table.
+	States() []result.State
 	Link(result.State) Link
-	// Cache controls the caches of state On.
-	Cache() Cache
+	// Cache controls the caches of a state; nil if it has none.
+	Cache(result.State) Cache
 	// CPUs is the number of CPUs of each Node.
 	CPUs() int
 	// Cost reads the meters: the CPU time that the client's and the server's Node have used for this state since some point.

@@ -104,13 +104,41 @@ func (b *bed) measureAll(ctx context.Context) (*table, error) {
 			return t, err
 		}
 	}
-	if err := b.configure(ctx, map[string]any{"podInterfaceType": "netkit"}); err != nil {
+	if !b.quick {
+		if err := b.measureRewriting(ctx, t, rewrite, pods); err != nil {
+			return t, err
+		}
+	}
+	if err := b.configure(ctx, map[string]any{"podInterfaceType": "netkit", "oncache": map[string]any{"tunnel": "encap"}}); err != nil {
 		return nil, err
 	}
 	if pods, err = b.makePods(ctx, "netkit"); err != nil {
 		return nil, err
 	}
-	return t, b.measureFast(ctx, t, oncacheNetkit, pods)
+	if err := b.measureFast(ctx, t, oncacheNetkit, pods); err != nil || b.quick {
+		return t, err
+	}
+	return t, b.measureRewriting(ctx, t, rewriteNetkit, pods)
+}
+
+// measureRewriting is measureFast with agents that rewrite, and fails if the traffic was encapsulated.
+func (b *bed) measureRewriting(ctx context.Context, t *table, r row, link benchbed.Link) error {
+	if err := b.configure(ctx, map[string]any{"oncache": map[string]any{"tunnel": "rewrite"}}); err != nil {
+		return err
+	}
+	before, err := b.rewritten(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.measureFast(ctx, t, r, link); err != nil {
+		return err
+	}
+	after, err := b.rewritten(ctx)
+	if err == nil && after == before {
+		err = fmt.Errorf("%s: no packet was rewritten", r)
+	}
+	b.progress.Printf("cost: %s: %d packets were rewritten", r, after-before)
+	return err
 }
 
 // measureConnections fills in the last column of the two rows between Pods with veth devices.

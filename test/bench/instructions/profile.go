@@ -45,7 +45,7 @@ const (
 )
 
 // profiled are the measurements that have a profile, with the name of their table of functions.
-var profiled = map[row]string{bare: "bare", hosted: "hosted", overlay: "off", oncache: "on"}
+var profiled = map[row]string{bare: "bare", hosted: "hosted", overlay: "off", oncache: "on", rewrite: "rewrite"}
 
 // profiler counts instructions by function.
 type profiler struct {

@@ -89,3 +89,12 @@ func (b *bed) hits(ctx context.Context) (uint64, error) {
 	}
 	return s.Egress.Hits, nil
 }
+
+// rewritten is the number of packets of the first Node that were rewritten instead of encapsulated.
+func (b *bed) rewritten(ctx context.Context) (uint64, error) {
+	s, err := agentstate.Cache(ctx, b.cluster.Nodes[0])
+	if err != nil {
+		return 0, err
+	}
+	return s.Egress.RewrittenHits, nil
+}

@@ -4,8 +4,6 @@
 package main
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/antrea-oncache/antrea/test/bench/result"
@@ -19,8 +17,8 @@ const agentsRun = "agents run"
 // ways. Host to host and the overlay without the cache are the same in both networks; other ways have no host to host. Host to host on
 // Nodes with agents has nothing else.
 func (t *table) results() []result.Result {
-	all := t.resultsOf("veth", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncache})
-	all = append(all, t.resultsOf("netkit", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncacheNetkit})...)
+	all := t.resultsOf("veth", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncache, result.Rewrite: rewrite})
+	all = append(all, t.resultsOf("netkit", "", map[result.State]row{result.Bare: bare, result.Off: overlay, result.On: oncacheNetkit, result.Rewrite: rewriteNetkit})...)
 	all = append(all, t.resultsOf("veth", agentsRun, map[result.State]row{result.Bare: hosted})...)
 	for _, w := range ways {
 		all = append(all, t.resultsOf("veth", w.condition, map[result.State]row{result.Off: w.off, result.On: w.on})...)
@@ -28,18 +26,24 @@ func (t *table) results() []result.Result {
 	return all
 }
 
-// resultsOf makes the results of one network and condition, of the protocols that were measured in the last of its states.
+// resultsOf makes the results of one network and condition, of the protocols that were measured there: with the gate on if there is a row
+// for that. Rewriting may not have been measured.
 func (t *table) resultsOf(network, condition string, rows map[result.State]row) (all []result.Result) {
-	last := slices.Max(slices.Collect(maps.Values(rows)))
+	needed, cached := rows[result.On]
+	if !cached {
+		needed = rows[result.Bare]
+	}
 	for _, p := range withConnections {
-		if t[last][p] == 0 {
+		if t[needed][p] == 0 {
 			continue
 		}
 		w := p.workload()
 		r := result.Result{Workload: w.Name, Network: network, Tool: w.Tool, Flows: w.Flows, Bytes: w.Bytes, Condition: condition}
 		m := result.Metric{Name: "instructions", Unit: "instructions/transaction", Less: true}
 		for state, row := range rows {
-			r.Add(m, state, 0, float64(t[row][p]))
+			if n := t[row][p]; n != 0 {
+				r.Add(m, state, 0, float64(n))
+			}
 		}
 		all = append(all, r)
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -20,6 +21,8 @@ const (
 	overlay
 	oncache
 	oncacheNetkit
+	rewrite
+	rewriteNetkit
 	serviceOff
 	serviceOn
 	sameNodeOff
@@ -32,6 +35,7 @@ const (
 func (r row) String() string {
 	return [...]string{
 		"host to host", "host to host, agent runs", "Pod to Pod, gate off", "Pod to Pod, gate on", "Pod to Pod, gate on, netkit",
+		"Pod to Pod, rewriting", "Pod to Pod, rewriting, netkit",
 		"ClusterIP, gate off", "ClusterIP, gate on", "same Node, gate off", "same Node, gate on", "Node to Pod, gate off", "Node to Pod, gate on",
 	}[r]
 }
@@ -43,8 +47,24 @@ func (r row) state() result.State {
 		return result.Bare
 	case overlay, serviceOff, sameNodeOff, fromNodeOff:
 		return result.Off
+	case rewrite, rewriteNetkit:
+		return result.Rewrite
 	}
 	return result.On
+}
+
+// variant is a way of carrying hits between Pods of two Nodes, on one kind of device.
+type variant struct {
+	tunnel, device string
+	row            row
+}
+
+// variants are all of them, in the order in which they are printed.
+var variants = []variant{{"encap", "veth", oncache}, {"encap", "netkit", oncacheNetkit}, {"rewrite", "veth", rewrite}, {"rewrite", "netkit", rewriteNetkit}}
+
+// isVariant reports whether a row is that of a variant.
+func isVariant(r row) bool {
+	return slices.ContainsFunc(variants, func(v variant) bool { return v.row == r })
 }
 
 // way is another way between two ends than from Pod to Pod on two Nodes, measured with the gate off and on, and with veth devices.
@@ -85,7 +105,7 @@ func (t *table) String() string {
 			continue
 		}
 		removed := [...]string{tcp: "-", udp: "-"}
-		if r == oncache || r == oncacheNetkit {
+		if isVariant(r) {
 			for _, p := range protocols {
 				removed[p] = fmt.Sprintf("%.1f %%", 100*t.removed(r, p))
 			}
@@ -97,11 +117,6 @@ func (t *table) String() string {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t\n", r, t[r][tcp], t[r][udp], removed[tcp], removed[udp], connection)
 	}
 	w.Flush()
-	text.WriteString("cost:")
-	for _, p := range protocols {
-		fmt.Fprintf(&text, " %s bare=%d overlay=%d oncache=%d removed=%.1f%%", p, t[bare][p], t[overlay][p], t[oncache][p], 100*t.removed(oncache, p))
-	}
-	text.WriteString("\n")
 	text.WriteString(t.connections())
 	for _, w := range ways {
 		if t[w.on][tcp] == 0 {
@@ -110,6 +125,16 @@ func (t *table) String() string {
 		fmt.Fprintf(&text, "cost: %s, gate on:", w.condition)
 		for _, p := range protocols {
 			fmt.Fprintf(&text, " %s %s of gate off, %s of Pod to Pod (%+d)", p, t.ratio(w.on, w.off, p), t.ratio(w.on, oncache, p), int64(t[w.on][p])-int64(t[oncache][p]))
+		}
+		text.WriteString("\n")
+	}
+	for _, v := range variants {
+		if t[v.row][tcp] == 0 {
+			continue
+		}
+		fmt.Fprintf(&text, "cost: %s %s", v.tunnel, v.device)
+		for _, p := range protocols {
+			fmt.Fprintf(&text, " %s bare=%d overlay=%d oncache=%d removed=%.1f%%", p, t[bare][p], t[overlay][p], t[v.row][p], 100*t.removed(v.row, p))
 		}
 		text.WriteString("\n")
 	}

@@ -12,15 +12,18 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	all := table{bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 30000}}
+	all := table{bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 30000}, rewrite: {36000, 29000}}
 	require.Equal(t, `  instructions per round trip    TCP    UDP  removed: TCP     UDP  per connection
                  host to host  30000  28000             -       -          150000
      host to host, agent runs  33000  31000             -       -               -
          Pod to Pod, gate off  70000  68000             -       -          400000
           Pod to Pod, gate on  40000  32000        75.0 %  90.0 %          410000
   Pod to Pod, gate on, netkit  38000  30000        80.0 %  95.0 %               -
-cost: tcp bare=30000 overlay=70000 oncache=40000 removed=75.0% udp bare=28000 overlay=68000 oncache=32000 removed=90.0%
+        Pod to Pod, rewriting  36000  29000        85.0 %  97.5 %               -
 cost: a connection for each request, gate on: 1.025 of gate off
+cost: encap veth tcp bare=30000 overlay=70000 oncache=40000 removed=75.0% udp bare=28000 overlay=68000 oncache=32000 removed=90.0%
+cost: encap netkit tcp bare=30000 overlay=70000 oncache=38000 removed=80.0% udp bare=28000 overlay=68000 oncache=30000 removed=95.0%
+cost: rewrite veth tcp bare=30000 overlay=70000 oncache=36000 removed=85.0% udp bare=28000 overlay=68000 oncache=29000 removed=97.5%
 `, all.String())
 }
 
@@ -45,15 +48,22 @@ func TestTableOfOtherWays(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	all := table{bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000}, oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 0}}
+	all := table{
+		bare: {30000, 28000, 150000}, hosted: {33000, 31000}, overlay: {70000, 68000, 400000},
+		oncache: {40000, 32000, 410000}, oncacheNetkit: {38000, 0}, rewrite: {36000, 29000}, rewriteNetkit: {34000, 0},
+	}
 	results := all.results()
 	require.Len(t, results, 6)
 	require.Equal(t, "tcp_rr veth flows=1 bytes=14", results[0].Key())
 	require.Equal(t, "udp_rr veth flows=1 bytes=14", results[1].Key())
 	require.Equal(t, "tcp_crr veth flows=1 bytes=1", results[2].Key())
+	require.Equal(t, map[result.State]result.Samples{
+		result.Bare: {30000}, result.Off: {70000}, result.On: {40000}, result.Rewrite: {36000},
+	}, results[0].Metric("instructions").Samples)
+	require.NotContains(t, results[2].Metric("instructions").Samples, result.Rewrite, "it was not measured")
 	require.Equal(t, "tcp_rr netkit flows=1 bytes=14", results[3].Key())
 	require.Equal(t, map[result.State]result.Samples{
-		result.Bare: {30000}, result.Off: {70000}, result.On: {38000},
+		result.Bare: {30000}, result.Off: {70000}, result.On: {38000}, result.Rewrite: {34000},
 	}, results[3].Metric("instructions").Samples)
 	require.Equal(t, "tcp_rr veth flows=1 bytes=14 (agents run)", results[4].Key())
 	require.Equal(t, "udp_rr veth flows=1 bytes=14 (agents run)", results[5].Key())

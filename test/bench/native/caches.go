@@ -14,6 +14,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/test/bench/native/agent"
+	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/env/nodepair"
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
@@ -24,6 +25,9 @@ const maxFlows = 1 << 20
 
 // stopGrace is how long a program may take to end.
 const stopGrace = 10 * time.Second
+
+// rewritePort is the default of the agent's configuration.
+const rewritePort = 585
 
 // caches are the agents of a pair's Nodes.
 type caches struct {
@@ -37,7 +41,8 @@ type cacheNode struct {
 	pins    string
 }
 
-func (b *Bed) startCaches(ctx context.Context, network network, pair *nodepair.Pair) (_ *caches, err error) {
+// startCaches starts the agents of a state.
+func (b *Bed) startCaches(ctx context.Context, network network, state result.State, pair *nodepair.Pair) (_ *caches, err error) {
 	c := &caches{}
 	defer func() {
 		if err != nil {
@@ -46,7 +51,7 @@ func (b *Bed) startCaches(ctx context.Context, network network, pair *nodepair.P
 	}()
 	for i, n := range pair.Nodes {
 		peer := pair.Nodes[1-i]
-		id := fmt.Sprintf("bench-%s-%d", network.name, i+1)
+		id := fmt.Sprintf("bench-%s-%s-%d", network.name, state, i+1)
 		config := agent.Config{
 			Socket: filepath.Join(b.dir, id+".sock"), PinPath: filepath.Join(sandbox.BPFFS, id), MaxFlows: maxFlows,
 			PodIP: n.PodIP, PodMAC: n.PodMAC, Gateway: n.Gateway, VirtualMAC: n.TunnelMAC,
@@ -54,6 +59,9 @@ func (b *Bed) startCaches(ctx context.Context, network network, pair *nodepair.P
 		}
 		if i == 0 {
 			config.Service = network.service
+		}
+		if state == result.Rewrite {
+			config.RewritePort = rewritePort
 		}
 		text, err := json.Marshal(config)
 		if err != nil {

@@ -11,7 +11,7 @@
 // With a peer, the bed has the name peers, and measures a few workloads in the first network also with Cilium (package cilium), on two
 // Nodes that differ from the others only in their network plugin.
 //
-// native.go is the bed, setup.go makes a network in its three states, caches.go starts and controls the caches, peer.go does so with
+// native.go is the bed, setup.go makes a network in its states, caches.go starts and controls the caches, peer.go does so with
 // Cilium, cost.go reads the CPU meters.
 package native
 
@@ -92,6 +92,17 @@ func (b *Bed) networks() []network {
 		return []network{n}
 	}
 	return networks
+}
+
+// states are those that a plan measures. The guard's bands have no rewriting.
+func (b *Bed) states(plan bed.Plan) []result.State {
+	switch {
+	case b.Peer != nil:
+		return result.PeerStates
+	case plan.Smoke:
+		return []result.State{result.Bare, result.Off, result.On}
+	}
+	return result.States
 }
 
 // Run implements bed.Bed.
@@ -175,11 +186,17 @@ func (b *Bed) measure(ctx context.Context, r workload.Runner, run *result.Run, n
 		return nil
 	}
 	b.Progress.Printf("bench: network %s, %d workloads, %d rounds of %v", n.name, len(wanted), r.Plan.Rounds, r.Plan.Length)
-	setup, err := b.open(ctx, n)
+	setup, err := b.open(ctx, n, b.states(r.Plan))
 	if err != nil {
 		return fmt.Errorf("network %s: %w", n.name, err)
 	}
 	r.Setup = setup
+	if setup.caches[result.Rewrite] != nil {
+		b.Progress.Printf("bench: waiting until packets are rewritten")
+		if err := r.AwaitRewriting(ctx, n.workloads(b.machine())[0]); err != nil {
+			return errors.Join(fmt.Errorf("network %s: %w", n.name, err), setup.Close())
+		}
+	}
 	results, err := r.Run(ctx, setup.witnessed(wanted))
 	if err == nil {
 		err = errors.Join(setup.noteSlowService(results), setup.unseen)

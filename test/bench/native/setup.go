@@ -28,22 +28,33 @@ import (
 type setup struct {
 	bed *Bed
 	network
+	states []result.State
 	pairs  map[result.State]*nodepair.Pair
 	links  map[result.State]bed.Link
-	caches *caches
+	caches map[result.State]*caches
 	// peer is nil without one. unseen says which measurements its programs cannot have seen.
 	peer   *cilium.Pair
 	unseen error
 }
 
-func (b *Bed) open(ctx context.Context, n network) (_ *setup, err error) {
-	s := &setup{bed: b, network: n, pairs: map[result.State]*nodepair.Pair{}, links: map[result.State]bed.Link{}}
+// open makes a network in these states, and in that of the peer if the bed has one.
+func (b *Bed) open(ctx context.Context, n network, states []result.State) (_ *setup, err error) {
+	s := &setup{
+		bed: b, network: n, states: states,
+		pairs: map[result.State]*nodepair.Pair{}, links: map[result.State]bed.Link{}, caches: map[result.State]*caches{},
+	}
 	defer func() {
 		if err != nil {
 			_ = s.Close()
 		}
 	}()
-	for _, state := range result.States {
+	for _, state := range states {
+		if state == result.Cilium {
+			if err := s.openPeer(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		o := n.options
 		o.Bare = state == result.Bare
 		pair, err := nodepair.New(o)
@@ -57,11 +68,16 @@ func (b *Bed) open(ctx context.Context, n network) (_ *setup, err error) {
 		if err := s.link(state, pair); err != nil {
 			return nil, err
 		}
+		if state != result.On && state != result.Rewrite {
+			continue
+		}
+		started, err := b.startCaches(ctx, n, state, pair)
+		if err != nil {
+			return nil, fmt.Errorf("state %s: %w", state, err)
+		}
+		s.caches[state] = started
 	}
-	if s.caches, err = b.startCaches(ctx, n, s.pairs[result.On]); err != nil || b.Peer == nil {
-		return s, err
-	}
-	return s, s.openPeer(ctx)
+	return s, nil
 }
 
 // tune pins a pair's Nodes to their CPUs and gives overlay Nodes the rules of a Kubernetes Node on which the agent runs.
@@ -132,12 +148,17 @@ func (s *setup) noteSlowService(results []result.Result) error {
 	if !s.service.IsValid() {
 		return nil
 	}
-	status, err := s.caches.Status()
-	if err != nil || status[0].Egress.Hits >= fewHits {
-		return err
-	}
-	for i := range results {
-		results[i].Failures = append(results[i].Failures, fmt.Sprintf("only %d packets to the Service have taken the fast path", status[0].Egress.Hits))
+	for state, caches := range s.caches {
+		status, err := caches.Status()
+		if err != nil {
+			return err
+		}
+		if status[0].Egress.Hits >= fewHits {
+			continue
+		}
+		for i := range results {
+			results[i].Failures = append(results[i].Failures, fmt.Sprintf("%s: only %d packets to the Service have taken the fast path", state, status[0].Egress.Hits))
+		}
 	}
 	return nil
 }
@@ -208,8 +229,16 @@ func (s *setup) Name() string { return s.name }
 // Link implements bed.Setup.
 func (s *setup) Link(state result.State) bed.Link { return s.links[state] }
 
+// States implements bed.Setup.
+func (s *setup) States() []result.State { return s.states }
+
 // Cache implements bed.Setup.
-func (s *setup) Cache() bed.Cache { return s.caches }
+func (s *setup) Cache(state result.State) bed.Cache {
+	if c := s.caches[state]; c != nil {
+		return c
+	}
+	return nil
+}
 
 // CPUs implements bed.Setup.
 func (s *setup) CPUs() int { return len(s.bed.cpus[0]) }
@@ -231,7 +260,7 @@ func (s *setup) Describe() (result.Network, error) {
 	if err != nil {
 		return n, err
 	}
-	status, err := s.caches.Status()
+	status, err := s.caches[result.On].Status()
 	if err != nil {
 		return n, err
 	}
@@ -242,8 +271,8 @@ func (s *setup) Describe() (result.Network, error) {
 // Close implements bed.Setup.
 func (s *setup) Close() error {
 	var err error
-	if s.caches != nil {
-		err = s.caches.close()
+	for _, c := range s.caches {
+		err = errors.Join(err, c.close())
 	}
 	if s.peer != nil {
 		err = errors.Join(err, s.peer.Close())

@@ -21,19 +21,27 @@ func Speed(m *result.Metric, a, b result.State) stats.Summary {
 	return stats.Summarize(stats.Ratios(m.Samples[a], m.Samples[b]))
 }
 
-// Removed is the share of the overhead of the overlay over bare that the cache removes, pair by pair, for a metric that
+// Removed is the share of the overhead of the overlay over bare that the cache removes in a state, pair by pair, for a metric that
 // should be low.
-func Removed(m *result.Metric) stats.Summary {
+func Removed(m *result.Metric, state result.State) stats.Summary {
 	if m == nil || !m.Less {
 		return stats.Summarize(nil)
 	}
-	bare, off, on := m.Samples[result.Bare], m.Samples[result.Off], m.Samples[result.On]
+	bare, off, on := m.Samples[result.Bare], m.Samples[result.Off], m.Samples[state]
 	n := min(len(bare), len(off), len(on))
 	saved, added := make([]float64, n), make([]float64, n)
 	for i := range n {
 		saved[i], added[i] = off[i]-on[i], off[i]-bare[i]
 	}
 	return stats.Summarize(stats.Ratios(saved, added))
+}
+
+// label is the name of a state in tables and plots: with the gate on, the value of oncache.tunnel.
+func label(state result.State) string {
+	if state == result.On {
+		return "encap"
+	}
+	return string(state)
 }
 
 // Main is the metric by which a workload is judged. For request/response it is the median latency: the rate, its inverse on

@@ -3,11 +3,16 @@
 
 package report
 
+import (
+	"github.com/antrea-oncache/antrea/test/bench/result"
+	"github.com/antrea-oncache/antrea/test/bench/workload"
+)
+
 // paperSource is the source of the numbers below.
 const paperSource = "Lin et al., \"ONCache: A Cache-Based Low-Overhead Container Overlay Network\", NSDI 2025"
 
 // paperSetting describes the paper's environment.
-const paperSetting = "Linux 5.14, AMD EPYC 7402P, 100 Gbit/s ConnectX-5, Antrea 1.9 as the slow path; Table 2 and section 4 (Figures 5 and 7)"
+const paperSetting = "Linux 5.14, AMD EPYC 7402P, 100 Gbit/s ConnectX-5, Antrea 1.9 as the slow path; Table 2 and section 4 (Figures 5, 7 and 8)"
 
 // paperRatio has the comparable ratios that the paper reports. Bare is 0 where the paper gives no number.
 type paperRatio struct{ onOff, onBare float64 }
@@ -44,4 +49,52 @@ var paperTable2 = []paperSegment{
 	{"Open vSwitch", [3]float64{0, 872 + 354 + 92, 0}, [3]float64{0, 758 + 308 + 66, 0}},
 	{"VXLAN stack", [3]float64{0, 667 + 50 + 319, 0}, [3]float64{0, 466 + 294 + 619, 0}},
 	{"link layer", [3]float64{1799, 1858, 1700}, [3]float64{2800, 2790, 2737}},
+}
+
+// paperFlows are the numbers of parallel flows in the paper's Figure 5.
+var paperFlows = []float64{1, 2, 4, 8, 16, 32}
+
+// paperPanel is a panel of Figure 5 by what the paper's text says of it in numbers: ONCache relative to Antrea.
+type paperPanel struct {
+	// workload, metric and message size (0 for any) are those of the same measurement here.
+	title, workload, metric string
+	bytes                   int
+	// values are those of the first numbers of flows; low and high the range of the first upTo numbers of flows. 0 for none.
+	values    []float64
+	low, high float64
+	upTo      int
+	// bare is bare metal with one flow relative to Antrea, 0 where the text has no number.
+	bare float64
+}
+
+// paperFigure5 is from section 4.1.1, bare from the introduction ("about 11 %" and "around 29 %" lower than bare metal). Throughput with more
+// flows is that of the NIC: TCP from 4 flows, UDP from 16.
+var paperFigure5 = []paperPanel{
+	{title: "TCP throughput", workload: "tcp_stream", metric: workload.Goodput, bytes: bulkWrite, values: []float64{1.1153, 1.1396}, bare: 1 / (1 - 0.11)},
+	{title: "TCP throughput: CPU time of a byte", workload: "tcp_stream", metric: workload.CPUServer, bytes: bulkWrite, low: 1 - 0.3487, high: 1 - 0.1394, upTo: 6},
+	{title: "TCP request/response", workload: "tcp_rr", metric: workload.Rate, low: 1.3581, high: 1.4091, upTo: 6, bare: 1 / (1 - 0.29)},
+	{title: "TCP request/response: CPU time", workload: "tcp_rr", metric: workload.CPUServer, low: 1 - 0.3203, high: 1 - 0.2602, upTo: 6},
+	{title: "UDP throughput", workload: "udp_stream", metric: workload.Goodput, low: 1.1968, high: 1.3176, upTo: 4},
+	{title: "UDP throughput: CPU time of a byte", workload: "udp_stream", metric: workload.CPUServer, low: 1 - 0.4798, high: 1 - 0.2973, upTo: 6},
+	{title: "UDP request/response", workload: "udp_rr", metric: workload.Rate, low: 1.3413, high: 1.3912, upTo: 6},
+	{title: "UDP request/response: CPU time", workload: "udp_rr", metric: workload.CPUServer, low: 1 - 0.3159, high: 1 - 0.2754, upTo: 6},
+}
+
+// paperVariant is a bar of Figure 8: transactions per second with one flow, relative to ONCache without optional improvements.
+type paperVariant struct {
+	workload, name string
+	ratio          float64
+	// ours is the state of the bed native that is the same, "" for none.
+	ours result.State
+}
+
+// paperFigure8 is from section 4.3; bare metal from the latencies in Table 2.
+var paperFigure8 = []paperVariant{
+	{"tcp_rr", "rewriting (t)", 1.0196, result.Rewrite},
+	{"tcp_rr", "redirection out of the Pod (r)", 1.0097, ""},
+	{"tcp_rr", "both (t-r)", 1.0308, ""},
+	{"tcp_rr", "bare metal", 17.49 / 16.57, result.Bare},
+	{"udp_rr", "rewriting (t)", 1.0204, result.Rewrite},
+	{"udp_rr", "redirection out of the Pod (r)", 1.0243, ""},
+	{"udp_rr", "both (t-r)", 1.0587, ""},
 }

@@ -14,15 +14,23 @@ import (
 )
 
 // styles are the states' styles and names in legends.
-var styles = map[result.State]svg.Style{result.Bare: svg.Bare, result.Off: svg.Off, result.On: svg.On}
+var styles = map[result.State]svg.Style{result.Bare: svg.Bare, result.Off: svg.Off, result.On: svg.On, result.Rewrite: svg.Rewrite}
 
-var states = []svg.Entry{{Name: "bare", Style: svg.Bare}, {Name: "overlay, gate off", Style: svg.Off}, {Name: "overlay, gate on", Style: svg.On}}
+var states = []svg.Entry{
+	{Name: "bare", Style: svg.Bare}, {Name: "overlay, gate off", Style: svg.Off}, {Name: "overlay, encap", Style: svg.On}, {Name: "overlay, rewrite", Style: svg.Rewrite},
+}
 
 // bulkWrite is the length of writes in the standard TCP throughput workload.
 const bulkWrite = 128 << 10
 
-// ratioPlot compares each workload with the gate on to off and to bare.
-func ratioPlot(run *result.Run) string {
+// ratioPlots are those of encapsulation and, if it was measured, of rewriting.
+func (d *document) ratioPlots(run *result.Run) {
+	d.plot(run, "ratios", "speed of the overlay with encapsulated hits, relative to off and to bare, beside the paper's ratios", ratioPlot(run, result.On))
+	d.plot(run, "ratios-rewrite", "speed of the overlay with rewritten hits, relative to off and to bare", ratioPlot(run, result.Rewrite))
+}
+
+// ratioPlot compares each workload in a state with the gate on to off and to bare.
+func ratioPlot(run *result.Run, on result.State) string {
 	var ratios []svg.Ratio
 	for i := range run.Results {
 		r := &run.Results[i]
@@ -31,7 +39,7 @@ func ratioPlot(run *result.Run) string {
 			continue
 		}
 		paper := paperRatio{}
-		if r.Condition == "" && r.Network == "vxlan" && (r.Workload != "tcp_stream" || r.Bytes == bulkWrite) && (r.Flows <= 1 || r.Workload == "memcached" || r.Workload == "pgbench" || r.Workload == "nginx") {
+		if on == result.On && r.Condition == "" && r.Network == "vxlan" && (r.Workload != "tcp_stream" || r.Bytes == bulkWrite) && (r.Flows <= 1 || applications[r.Workload]) {
 			paper = paperRatios[r.Workload]
 		}
 		for _, c := range []struct {
@@ -39,12 +47,12 @@ func ratioPlot(run *result.Run) string {
 			style svg.Style
 			paper float64
 		}{{result.Off, svg.Off, paper.onOff}, {result.Bare, svg.Bare, paper.onBare}} {
-			s := Speed(m, result.On, c.to)
-			if s.N == 0 || r.Flows > 1 && paper == (paperRatio{}) && c.to == result.Bare || r.Condition != "" && c.to == result.Bare {
+			s := Speed(m, on, c.to)
+			if s.N == 0 || r.Flows > 1 && !applications[r.Workload] && c.to == result.Bare || r.Condition != "" && c.to == result.Bare {
 				continue
 			}
 			ratios = append(ratios, svg.Ratio{
-				Name:  plain(r) + ": on / " + string(c.to),
+				Name:  plain(r) + ": " + label(on) + " / " + string(c.to),
 				Value: s.Median, Low: s.Low, High: s.High, Style: c.style, Paper: c.paper, NotSignificant: s.Against(1) == stats.Unclear,
 			})
 		}
@@ -52,8 +60,37 @@ func ratioPlot(run *result.Run) string {
 	if len(ratios) == 0 {
 		return ""
 	}
-	return svg.Ratios("Speed with the gate on", "times as fast (above 1: faster; hollow: 1 is within the interval)",
-		[]svg.Entry{{Name: "relative to gate off", Style: svg.Off}, {Name: "relative to bare", Style: svg.Bare}, {Name: "the paper's ratio", Style: svg.Paper}}, ratios)
+	entries := []svg.Entry{{Name: "relative to gate off", Style: svg.Off}, {Name: "relative to bare", Style: svg.Bare}}
+	if on == result.On {
+		entries = append(entries, svg.Entry{Name: "the paper's ratio", Style: svg.Paper})
+	}
+	return svg.Ratios("Speed with the gate on, "+label(on), "times as fast (above 1: faster; hollow: 1 is within the interval)", entries, ratios)
+}
+
+// applications have several flows, and are compared with bare nevertheless.
+var applications = map[string]bool{"memcached": true, "pgbench": true, "nginx": true}
+
+// variantsPlot shows the instructions of round trips: those between hosts, and what comes on top in each variant.
+func variantsPlot(run *result.Run) string {
+	var stacks []svg.Stack
+	add := func(name string, m *result.Metric, state result.State) {
+		if m == nil {
+			return
+		}
+		if bare, all := stats.Summarize(m.Samples[result.Bare].Valid()), stats.Summarize(m.Samples[state].Valid()); bare.N > 0 && all.N > 0 {
+			stacks = append(stacks, svg.Stack{Name: name, Segments: []float64{bare.Median, all.Median - bare.Median}})
+		}
+	}
+	for _, name := range counted[:2] {
+		add(inWords[name]+", off", metricOn(run, name, "veth", "instructions"), result.Off)
+		for _, v := range variants {
+			add(fmt.Sprintf("%s, %s", inWords[name], v), metricOn(run, name, v.device, "instructions"), v.state)
+		}
+	}
+	if len(stacks) == 0 {
+		return ""
+	}
+	return svg.Stacks("Instructions of a round trip", "instructions", []string{"between hosts", "added by the overlay"}, stacks)
 }
 
 func plain(r *result.Result) string {
@@ -101,7 +138,12 @@ func lines(title string, panels ...svg.Panel) string {
 	if len(panels) == 0 {
 		return ""
 	}
-	return svg.Lines(title, states, panels)
+	entries := slices.DeleteFunc(slices.Clone(states), func(e svg.Entry) bool {
+		return !slices.ContainsFunc(panels, func(p svg.Panel) bool {
+			return slices.ContainsFunc(p.Curves, func(c svg.Curve) bool { return c.Style == e.Style })
+		})
+	})
+	return svg.Lines(title, entries, panels)
 }
 
 func flowsPlot(run *result.Run) string {
@@ -197,8 +239,8 @@ func breakdownPlot(b *result.Breakdown) string {
 		names = append(names, s.Name)
 	}
 	var stacks []svg.Stack
-	for _, state := range result.States {
-		stack := svg.Stack{Name: string(state)}
+	for _, state := range profiled(b) {
+		stack := svg.Stack{Name: label(state)}
 		for _, s := range b.Segments {
 			stack.Segments = append(stack.Segments, s.Values[state])
 		}

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/antrea-oncache/antrea/test/bench/result"
@@ -79,16 +80,22 @@ func (d *document) speeds(run *result.Run) {
 	d.heading(run, "Speed")
 	d.printf("Two Nodes with one CPU each, without Open vSwitch: the slow path is the kernel's router and VXLAN device. Medians of %d rounds ([details](%s)).\n\n",
 		run.Rounds, fragment("native"))
-	d.printf("| | bare | off | on | speed on / off | on / bare |\n|---|---|---|---|---|---|\n")
+	d.printf("| | bare | off | encap | rewrite | speed encap / off | rewrite / off | encap / bare | rewrite / bare |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, l := range headlines {
 		m := l.find(run)
 		if m == nil {
 			continue
 		}
-		d.printf("| %s, %s | %s | %s | %s | %s | %s |\n", l.name, m.Unit, middle(m, result.Bare), middle(m, result.Off), middle(m, result.On),
-			difference(Speed(m, result.On, result.Off)), difference(Speed(m, result.On, result.Bare)))
+		d.printf("| %s, %s |", l.name, m.Unit)
+		for _, state := range result.States {
+			d.printf(" %s |", middle(m, state))
+		}
+		for _, to := range []result.State{result.Off, result.Bare} {
+			d.printf(" %s | %s |", difference(Speed(m, result.On, to)), difference(Speed(m, result.Rewrite, to)))
+		}
+		d.printf("\n")
 	}
-	d.plot(run, "ratios", "speed of the overlay with the gate on, relative to off and to bare, beside the paper's ratios", ratioPlot(run))
+	d.ratioPlots(run)
 }
 
 // middle is the median in a state.
@@ -96,30 +103,65 @@ func middle(m *result.Metric, state result.State) string {
 	if s := stats.Summarize(m.Samples[state].Valid()); s.N > 0 {
 		return decimal(s.Median)
 	}
-	return ""
+	return notMeasured
 }
 
-// inWords are the names of the workloads of the bed instructions.
+// counted are the workloads of the bed instructions, inWords their names.
+var counted = []string{"tcp_rr", "udp_rr", "tcp_crr"}
+
 var inWords = map[string]string{"tcp_rr": "TCP", "udp_rr": "UDP", "tcp_crr": "TCP connection with one request"}
 
 // removal is the table of the bed instructions.
 func (d *document) removal(run *result.Run) {
 	d.heading(run, "Executed instructions of a round trip")
-	d.printf("With Open vSwitch and Geneve. *removed* is the share of what the overlay adds to a round trip between hosts that the cache removes ([details](%s)).\n\n",
-		fragment("instructions"))
-	d.printf("| | bare | off | on | removed |\n|---|---|---|---|---|\n")
-	for i := range run.Results {
-		r := &run.Results[i]
-		m := r.Metric("instructions")
-		removed := Removed(m)
-		if removed.N == 0 {
+	d.printf("With Open vSwitch and Geneve; veth devices where nothing else is said. In parentheses is the share of what the overlay adds to a round trip between hosts "+
+		"that the cache removes ([details](%s)).\n\n", fragment("instructions"))
+	d.printf("| | bare | off |")
+	for _, v := range variants {
+		d.printf(" %s |", v)
+	}
+	d.printf("\n|%s\n", strings.Repeat("---|", 3+len(variants)))
+	for _, name := range counted {
+		m := metricOn(run, name, "veth", "instructions")
+		if m == nil {
 			continue
 		}
-		d.printf("| %s, %s | %s | %s | %s | %.1f %% |\n", inWords[r.Workload], r.Network, middle(m, result.Bare), middle(m, result.Off), middle(m, result.On), 100*removed.Median)
+		d.printf("| %s | %s | %s |", inWords[name], middle(m, result.Bare), middle(m, result.Off))
+		for _, v := range variants {
+			d.printf(" %s |", v.removed(run, name))
+		}
+		d.printf("\n")
 	}
+	d.plot(run, "variants", "instructions of a round trip between hosts, and what is added with the gate off and in each variant with the gate on", variantsPlot(run))
 }
 
-// shortfalls lists what is slower with the gate on than off, and the targets that are missed.
+// variant is a way of carrying hits in the bed instructions.
+type variant struct {
+	state  result.State
+	device string
+}
+
+// variants are all of them, in the order of the table's columns.
+var variants = []variant{{result.On, "veth"}, {result.Rewrite, "veth"}, {result.On, "netkit"}, {result.Rewrite, "netkit"}}
+
+func (v variant) String() string {
+	if v.device == "veth" {
+		return label(v.state)
+	}
+	return label(v.state) + ", " + v.device
+}
+
+// removed is a workload's instructions, and the share that is removed.
+func (v variant) removed(run *result.Run, name string) string {
+	m := metricOn(run, name, v.device, "instructions")
+	removed := Removed(m, v.state)
+	if removed.N == 0 {
+		return notMeasured
+	}
+	return fmt.Sprintf("%s (%.1f %%)", middle(m, v.state), 100*removed.Median)
+}
+
+// shortfalls lists what is slower than in another state, and the targets that are missed.
 func (d *document) shortfalls(runs map[string]*result.Run) {
 	d.printf("\n## Where the gate does not help, and what is missed\n\n")
 	some := false
@@ -128,9 +170,11 @@ func (d *document) shortfalls(runs map[string]*result.Run) {
 		if run == nil {
 			continue
 		}
-		if names, compared := slower(run); len(names) > 0 {
-			d.printf("- Slower with the gate on than off, of %d workloads (%s): %s.\n", compared, bed, strings.Join(names, ", "))
-			some = true
+		for _, pair := range comparisons {
+			if names, compared := slower(run, pair); len(names) > 0 {
+				d.printf("- Slower with %s than with %s, of %d workloads (%s): %s.\n", label(pair[0]), label(pair[1]), compared, bed, strings.Join(names, ", "))
+				some = true
+			}
 		}
 		for _, t := range targets[bed] {
 			if s, bound, verdict := t.verdict(run); verdict == missed {

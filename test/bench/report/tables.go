@@ -67,15 +67,18 @@ func (d *document) verdicts(run *result.Run) {
 		}
 		d.printf("| %s | %s %.4g | %s | %s |\n", t.name, relation, bound, interval(s), verdict)
 	}
-	names, compared := slower(run)
-	verdict, which := met, "none"
-	if len(names) > 0 {
-		verdict, which = missed, strings.Join(names, ", ")
+	for _, pair := range comparisons {
+		names, compared := slower(run, pair)
+		verdict, which := met, "none"
+		if len(names) > 0 {
+			verdict, which = missed, strings.Join(names, ", ")
+		}
+		if compared == 0 {
+			verdict, which = notMeasured, "-"
+		}
+		d.printf("| workloads that are slower with %s than with %s, beyond the confidence interval, of %d | none | %s | %s |\n",
+			label(pair[0]), label(pair[1]), compared, which, verdict)
 	}
-	if compared == 0 {
-		verdict = notMeasured
-	}
-	d.printf("| workloads that are slower with the gate on than off, beyond the confidence interval, of %d | none | %s | %s |\n", compared, which, verdict)
 }
 
 // interval formats a median with its interval.
@@ -92,25 +95,62 @@ func interval(s stats.Summary) string {
 // results is the table of all results.
 func (d *document) results(run *result.Run) {
 	d.printf("\n### All results\n\nThe median of each state with half its interquartile range. Ratios are of speed: above 1 is better. " +
-		"\"=\" means that 1 lies within the interval.\n\n")
-	d.printf("| Workload | Metric | bare | off | on | on vs. bare | on vs. off | CPU on / bare | CPU on / off |\n|---|---|---|---|---|---|---|---|---|\n")
+		"\"=\" means that 1 lies within the interval. *rewritten* is the share of hits that were rewritten, in the state of that name.\n\n")
+	d.printf("| Workload | Metric |")
+	for _, state := range result.States {
+		d.printf(" %s |", label(state))
+	}
+	for _, what := range []string{" vs.", ", CPU /"} {
+		for _, pair := range pairs {
+			d.printf(" %s%s %s |", label(pair[0]), what, label(pair[1]))
+		}
+	}
+	const others = 3 // workload, metric, rewritten
+	columns := others + len(result.States) + 2*len(pairs)
+	d.printf(" rewritten |\n|%s\n", strings.Repeat("---|", columns))
 	for i := range run.Results {
 		r := &run.Results[i]
 		m := Main(r)
 		if m == nil {
-			d.printf("| %s | | | | | | | | %s |\n", name(r), strings.Join(r.Failures, "; "))
+			d.printf("| %s |%s %s |\n", name(r), strings.Repeat(" |", columns-2), strings.Join(r.Failures, "; "))
 			continue
 		}
 		cpu := r.Metric(workload.CPU)
 		if cpu == nil {
 			cpu = r.Metric(workload.CPUServer)
 		}
-		d.printf("| %s | %s, %s | %s | %s | %s | %s | %s | %s | %s |\n", name(r), m.Name, m.Unit,
-			value(m, result.Bare), value(m, result.Off), value(m, result.On),
-			difference(Speed(m, result.On, result.Bare)), difference(Speed(m, result.On, result.Off)),
-			cost(cpu, result.Bare), cost(cpu, result.Off))
+		d.printf("| %s | %s, %s |", name(r), m.Name, m.Unit)
+		for _, state := range result.States {
+			d.printf(" %s |", measured(value(m, state)))
+		}
+		for _, pair := range pairs {
+			d.printf(" %s |", difference(Speed(m, pair[0], pair[1])))
+		}
+		for _, pair := range pairs {
+			d.printf(" %s |", cost(cpu, pair))
+		}
+		d.printf(" %s |\n", share(r.Metric(workload.Rewritten)))
 	}
 	d.failures(run)
+}
+
+// pairs are the states that the table of all results compares.
+var pairs = [][2]result.State{{result.On, result.Bare}, {result.On, result.Off}, {result.Rewrite, result.Bare}, {result.Rewrite, result.On}}
+
+// measured is a cell for a value of a state.
+func measured(value string) string {
+	if value == "" {
+		return notMeasured
+	}
+	return value
+}
+
+// share is the share of hits that were rewritten.
+func share(m *result.Metric) string {
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", stats.Summarize(m.Samples[result.Rewrite].Valid()).Median)
 }
 
 // failures says how many measurements are missing.
@@ -124,12 +164,12 @@ func (d *document) failures(run *result.Run) {
 	}
 }
 
-// cost is the ratio of CPU time with the gate on to another state: below 1 is better.
-func cost(m *result.Metric, to result.State) string {
+// cost is the ratio of CPU time in two states: below 1, the first is better.
+func cost(m *result.Metric, pair [2]result.State) string {
 	if m == nil {
 		return ""
 	}
-	return difference(stats.Summarize(stats.Ratios(m.Samples[result.On], m.Samples[to])))
+	return difference(stats.Summarize(stats.Ratios(m.Samples[pair[0]], m.Samples[pair[1]])))
 }
 
 // name is a result's first cell.
@@ -183,15 +223,41 @@ func difference(s stats.Summary) string {
 	return interval(s)
 }
 
+// overlaid is how many states come before those with the gate on.
+const overlaid = 2
+
+// profiled are the states that a breakdown has: rewriting may not have been measured.
+func profiled(b *result.Breakdown) []result.State {
+	if slices.ContainsFunc(b.Segments, func(s result.Segment) bool { _, ok := s.Values[result.Rewrite]; return ok }) {
+		return result.States
+	}
+	return []result.State{result.Bare, result.Off, result.On}
+}
+
 func (d *document) breakdown(run *result.Run) {
 	b := run.Breakdown
 	if b == nil {
 		return
 	}
-	d.printf("\n### Where the time goes\n\n%s\n\n| Segment, %s | bare | off | on | on - bare |\n|---|---|---|---|---|\n", b.Method, b.Unit)
+	d.printf("\n### Where the time goes\n\n%s\n\n| Segment, %s |", b.Method, b.Unit)
+	states := profiled(b)
+	for _, state := range states {
+		d.printf(" %s |", label(state))
+	}
+	for _, state := range states[overlaid:] {
+		d.printf(" %s - bare |", label(state))
+	}
+	d.printf("\n|%s\n", strings.Repeat("---|", 1+2*len(states)-overlaid))
 	sum := map[result.State]float64{}
 	row := func(name string, v map[result.State]float64) {
-		d.printf("| %s | %.2f | %.2f | %.2f | %+.2f |\n", name, v[result.Bare], v[result.Off], v[result.On], v[result.On]-v[result.Bare])
+		d.printf("| %s |", name)
+		for _, state := range states {
+			d.printf(" %.2f |", v[state])
+		}
+		for _, state := range states[overlaid:] {
+			d.printf(" %+.2f |", v[state]-v[result.Bare])
+		}
+		d.printf("\n")
 	}
 	for _, s := range b.Segments {
 		row(s.Name, s.Values)
@@ -203,10 +269,14 @@ func (d *document) breakdown(run *result.Run) {
 	d.plot(run, "breakdown", "cost of a transaction by segment", breakdownPlot(b))
 }
 
-// paper quotes the paper's numbers that have no counterpart in a plot.
-func (d *document) paper() {
+// paper draws its figures beside the results of the bed native, nil if there are none, and quotes its numbers that have no counterpart in a plot.
+func (d *document) paper(native *result.Run) {
 	d.printf("\n## The paper's numbers\n\n%s: %s. In the plots its ratios are the green diamonds; they were measured on other hardware and with another slow path, so\n"+
-		"only their order of magnitude can be compared. Table 2 there, nanoseconds per packet of a 1-byte TCP round trip, by segment:\n\n", paperSource, paperSetting)
+		"only their order of magnitude can be compared.\n", paperSource, paperSetting)
+	if native != nil {
+		d.figures(native)
+	}
+	d.printf("\n### Its Table 2: where the time goes\n\nNanoseconds per packet of a 1-byte TCP round trip, by segment:\n\n")
 	d.printf("| Segment | bare egress | ingress | Antrea egress | ingress | ONCache egress | ingress |\n|---|---|---|---|---|---|---|\n")
 	var sum paperSegment
 	row := func(s paperSegment) {

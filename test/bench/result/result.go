@@ -9,7 +9,6 @@ package result
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -22,17 +21,20 @@ type State string
 const (
 	Bare State = "bare" // host to host: two Nodes without overlay
 	Off  State = "off"  // Pod to Pod, overlay with the feature gate ONCache off
-	On   State = "on"   // the same with the gate on
+	On   State = "on"   // the same with the gate on, and hits in the tunnel (oncache.tunnel: encap)
+
+	// Rewrite is like On with hits that are rewritten (oncache.tunnel: rewrite); only in the beds native and instructions.
+	Rewrite State = "rewrite"
 
 	// Cilium is Pod to Pod with Cilium as the network plugin; only in the bed peers.
 	Cilium State = "cilium"
 )
 
-// States are all states, in the order of a table.
-var States = []State{Bare, Off, On}
+// States are all states of the overlay, and bare, in the order of a table.
+var States = []State{Bare, Off, On, Rewrite}
 
 // PeerStates are those of the bed that measures another network plugin beside them.
-var PeerStates = append(slices.Clone(States), Cilium)
+var PeerStates = []State{Bare, Off, On, Cilium}
 
 // Run is one run of one bed.
 type Run struct {

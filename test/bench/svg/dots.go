@@ -8,7 +8,7 @@ import "math"
 // Ratio is a ratio with its spread, and the paper's value.
 type Ratio struct {
 	Name           string
-	Value          float64
+	Value          float64 // 0 for none
 	Low, High      float64
 	Style          Style
 	Paper          float64 // 0 for none
@@ -23,9 +23,10 @@ func Ratios(title, axis string, legend []Entry, ratios []Ratio) string {
 	low, high := 0.9, 1.1
 	for _, r := range ratios {
 		left = max(left, 24+textWidth(r.Name))
-		low, high = min(low, r.Value), max(high, r.Value)
-		if r.Paper > 0 {
-			low, high = min(low, r.Paper), max(high, r.Paper)
+		for _, v := range []float64{r.Value, r.Paper} {
+			if v > 0 {
+				low, high = min(low, v), max(high, v)
+			}
 		}
 	}
 	// Whiskers may leave the plot; values do not.
@@ -44,13 +45,15 @@ func Ratios(title, axis string, legend []Entry, ratios []Ratio) string {
 	for i, r := range ratios {
 		y := top + rowHeight*(float64(i)+0.5)
 		c.text("", "end", left-10, y+4, r.Name)
-		c.line("whisker "+string(r.Style), x.at(max(r.Low, low)), y, x.at(min(r.High, high)), y)
-		style := string(r.Style)
-		if r.NotSignificant {
-			style += " hollow"
-			c.add(`<circle class="bg" cx="%.1f" cy="%.1f" r="4"/>`, x.at(r.Value), y)
+		if r.Value > 0 {
+			c.line("whisker "+string(r.Style), x.at(max(r.Low, low)), y, x.at(min(r.High, high)), y)
+			style := string(r.Style)
+			if r.NotSignificant {
+				style += " hollow"
+				c.add(`<circle class="bg" cx="%.1f" cy="%.1f" r="4"/>`, x.at(r.Value), y)
+			}
+			c.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="4"/>`, style, x.at(r.Value), y)
 		}
-		c.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="4"/>`, style, x.at(r.Value), y)
 		if r.Paper > 0 {
 			c.mark(Paper, x.at(r.Paper), y)
 		}
@@ -58,9 +61,13 @@ func Ratios(title, axis string, legend []Entry, ratios []Ratio) string {
 	return c.finish(max(left+plotWidth+30, 40+1.3*textWidth(title)), bottom+50, title)
 }
 
-// ratioTicks returns round factors within a range.
+// ratioTicks returns round factors within a range, more of them in a narrow one.
 func ratioTicks(low, high float64) (out []float64) {
-	for _, t := range []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 10} {
+	all := []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 10}
+	if high < 1.8*low {
+		all = []float64{0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6, 1.7}
+	}
+	for _, t := range all {
 		if t >= low && t <= high {
 			out = append(out, t)
 		}

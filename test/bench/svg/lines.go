@@ -6,6 +6,7 @@ package svg
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -18,15 +19,26 @@ type Curve struct {
 	Points []Point
 }
 
+// Range says that values are somewhere between Low and High at each X from From to To.
+type Range struct {
+	Style     Style
+	From, To  float64
+	Low, High float64
+}
+
 // Panel is a plot with its own axes.
 type Panel struct {
 	Title, XLabel, YLabel string
-	// Categories places points at equal distances, one per X; otherwise LogX chooses the scale.
+	// Categories places points at equal distances, one per X, those of Xs also without a point; otherwise LogX chooses the scale.
 	Categories, LogX bool
+	Xs               []float64
 	// XName makes the text of a category; nil for the number.
 	XName func(x float64) string
-	// YMax is the end of the Y axis, 0 to fit the points. The axis begins at 0.
-	YMax   float64
+	// YMax is the end of the Y axis, 0 to fit what is drawn. The axis begins at 0.
+	YMax float64
+	// Rule is where a dashed line marks the value that others are compared with, 0 for none.
+	Rule   float64
+	Ranges []Range
 	Curves []Curve
 }
 
@@ -75,6 +87,14 @@ func (p Panel) draw(c *canvas, left, top float64) {
 	}
 	c.text("", "middle", (left+right)/2, bottom+36, p.XLabel)
 	c.vertical("", left-50, (top+bottom)/2, p.YLabel)
+	if p.Rule > 0 {
+		c.line("rule", left, y.at(p.Rule), right, y.at(p.Rule))
+	}
+	for _, r := range p.Ranges {
+		const beyond = 8.0 // so that it has a width at a single X, too
+		from, to := x.at(p.position(r.From))-beyond, x.at(p.position(r.To))+beyond
+		c.add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, r.Style, from, y.at(r.High), to-from, y.at(r.Low)-y.at(r.High))
+	}
 	for _, curve := range p.Curves {
 		p.curve(c, curve, x, y)
 	}
@@ -101,31 +121,37 @@ func (p Panel) xValue(position float64) float64 {
 }
 
 // categories are all X values, ascending.
-func (p Panel) categories() (all []float64) {
-	seen := map[float64]bool{}
+func (p Panel) categories() []float64 {
+	all := slices.Clone(p.Xs)
 	for _, curve := range p.Curves {
 		for _, pt := range curve.Points {
-			if !seen[pt.X] {
-				seen[pt.X] = true
-				at := len(all)
-				for at > 0 && all[at-1] > pt.X {
-					at--
-				}
-				all = append(all[:at], append([]float64{pt.X}, all[at:]...)...)
-			}
+			all = append(all, pt.X)
 		}
 	}
-	return all
+	for _, r := range p.Ranges {
+		all = append(all, r.From, r.To)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (p Panel) scales(left, right, top, bottom float64) (x, y scale) {
-	low, high, most := math.Inf(1), math.Inf(-1), p.YMax
+	low, high, most := math.Inf(1), math.Inf(-1), max(p.YMax, p.Rule)
 	for _, curve := range p.Curves {
 		for _, pt := range curve.Points {
 			low, high = min(low, p.position(pt.X)), max(high, p.position(pt.X))
 			if p.YMax == 0 {
 				most = max(most, pt.High, pt.Y)
 			}
+		}
+	}
+	for _, v := range p.Xs {
+		low, high = min(low, p.position(v)), max(high, p.position(v))
+	}
+	for _, r := range p.Ranges {
+		low, high = min(low, p.position(r.From)), max(high, p.position(r.To))
+		if p.YMax == 0 {
+			most = max(most, r.High)
 		}
 	}
 	x = scale{min: low, max: high, log: p.LogX && !p.Categories, from: left + 18, to: right - 18}

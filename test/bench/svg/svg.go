@@ -19,10 +19,15 @@ type Style string
 
 // Roles. Segment styles are numbered: Segment(0) to Segment(Segments-1).
 const (
-	Bare  Style = "bare"
-	Off   Style = "off"
-	On    Style = "on"
-	Paper Style = "paper"
+	Bare    Style = "bare"
+	Off     Style = "off"
+	On      Style = "on"
+	Rewrite Style = "rewrite"
+	Paper   Style = "paper"
+
+	// PaperBare is bare metal in the paper; PaperRange a range for which the paper has no single values.
+	PaperBare  Style = "paperbare"
+	PaperRange Style = "paperrange"
 )
 
 // Segments is the number of segment styles.
@@ -44,14 +49,17 @@ text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #1f2328 }
 .line { fill: none; stroke-width: 2 }
 .whisker { stroke-width: 1.5 }
 .bare { stroke: #6e7781; fill: #6e7781 } .off { stroke: #d55e00; fill: #d55e00 } .on { stroke: #0072b2; fill: #0072b2 }
-.paper { stroke: #009e73; fill: none; stroke-width: 2 }
+.rewrite { stroke: #cc79a7; fill: #cc79a7 }
+.paper { stroke: #009e73; fill: none; stroke-width: 2 } .paperbare { stroke: #6e7781; fill: none; stroke-width: 2 }
+.paperrange { stroke: #009e73; fill: #009e73; fill-opacity: 0.3; stroke-width: 1 }
 .hollow { fill: none }
 .seg0 { fill: #8da0b3 } .seg1 { fill: #0072b2 } .seg2 { fill: #e69f00 } .seg3 { fill: #009e73 } .seg4 { fill: #d55e00 }
 .seg5 { fill: #cc79a7 } .seg6 { fill: #56b4e9 } .seg7 { fill: #b8a800 } .seg8 { fill: #7a5195 } .seg9 { fill: #c3ccd5 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .small { fill: #9aa4af } .bg { fill: #0d1117 } .grid { stroke: #30363d } .axis { stroke: #7d8590 } .rule { stroke: #9aa4af }
 .bare { stroke: #a8b1bb; fill: #a8b1bb } .off { stroke: #f0883e; fill: #f0883e } .on { stroke: #58a6ff; fill: #58a6ff }
-.paper { stroke: #3fb98c; fill: none } .hollow { fill: none }
+.rewrite { stroke: #e39ac3; fill: #e39ac3 }
+.paper { stroke: #3fb98c; fill: none } .paperbare { stroke: #a8b1bb } .paperrange { stroke: #3fb98c; fill: #3fb98c } .hollow { fill: none }
 }`
 
 // canvas collects elements.
@@ -90,11 +98,15 @@ type Entry struct {
 	Style Style
 }
 
-// mark draws a data point: circles, diamonds for the paper, squares for segments.
+// mark draws a data point: circles, diamonds for the paper, crosses for its bare metal, oblongs for its ranges, squares for segments.
 func (c *canvas) mark(s Style, x, y float64) {
 	switch {
 	case s == Paper:
 		c.add(`<path class="paper" d="M%.1f %.1f l5 5 l-5 5 l-5 -5 z"/>`, x, y-5)
+	case s == PaperBare:
+		c.add(`<path class="paperbare" d="M%.1f %.1f l10 10 m0 -10 l-10 10"/>`, x-5, y-5)
+	case s == PaperRange:
+		c.add(`<rect class="%s" x="%.1f" y="%.1f" width="14" height="8"/>`, s, x-7, y-4)
 	case strings.HasPrefix(string(s), "seg"):
 		c.add(`<rect class="%s" x="%.1f" y="%.1f" width="10" height="10"/>`, s, x-5, y-5)
 	default:

@@ -63,17 +63,13 @@ func Service(Machine) []Workload {
 
 // Peers are the workloads that are also measured with another network plugin.
 func Peers(m Machine) []Workload {
-	all := []Workload{
+	return []Workload{
 		requestResponse("tcp", 1),
 		requestResponse("udp", 1),
 		bulk("tcp", 1, defaultWrite),
 		connectRequestResponse(m),
 		fewLong(m),
 	}
-	for i := range all {
-		all[i].States = result.PeerStates
-	}
-	return all
 }
 
 // Cluster are the workloads of the bed ovs: the most significant ones for a machine that may be emulated.

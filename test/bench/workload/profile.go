@@ -40,7 +40,7 @@ func Profile(ctx context.Context, setup bed.Setup, m Machine, p *progress.Printe
 	for _, s := range segments {
 		b.Segments = append(b.Segments, result.Segment{Name: s.name, Values: map[result.State]float64{}})
 	}
-	for _, state := range result.States {
+	for _, state := range setup.States() {
 		p.Printf("bench: profile of state %s", state)
 		counts, transactions, err := r.profile(ctx, w, state, filepath.Join(m.Dir, "perf.data"))
 		if err != nil {
@@ -71,7 +71,7 @@ func (r *Runner) profile(ctx context.Context, w Workload, state result.State, da
 		return nil, 0, err
 	}
 	// The recorder's sleep is longer than the measurement and is interrupted.
-	o, err := w.Measure(ctx, Target{r.Setup.Link(state), state, r.Setup.Cache()}, profileLength)
+	o, err := w.Measure(ctx, Target{r.Setup.Link(state), state, r.Setup.Cache(state)}, profileLength)
 	_ = recorder.Process.Signal(os.Interrupt)
 	_ = recorder.Wait() // it reports that it was interrupted
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/bench/bed"
 	"github.com/antrea-oncache/antrea/test/bench/result"
 	"github.com/antrea-oncache/antrea/test/bench/stats"
@@ -27,6 +28,8 @@ const (
 	stopGrace    = 5 * time.Second
 	// slack is how much longer than its length a measurement may take: connections are opened, results exchanged.
 	slack = 30 * time.Second
+	// rewriteTimeout is how long it may take until packets are rewritten: three times as long as new maps give no keys.
+	rewriteTimeout = time.Minute
 )
 
 // Runner measures workloads in one network.
@@ -67,13 +70,12 @@ func (r *Runner) share(left int) time.Duration {
 
 func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, share time.Duration) (err error) {
 	begin := time.Now()
-	states := w.States
-	if states == nil {
-		states = result.States
-	}
-	if w.After != nil {
-		defer func() { err = errors.Join(err, w.After(r.Setup.Cache())) }()
-	}
+	states := r.states(w)
+	defer func() {
+		for _, state := range states {
+			err = errors.Join(err, r.withCache(state, w.After))
+		}
+	}()
 	var running []*cluster.Process
 	defer func() {
 		for _, p := range running {
@@ -86,13 +88,11 @@ func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, sh
 		if err != nil {
 			return err
 		}
-		// This also teaches the cache the entries that a condition copies.
+		// This also teaches the cache the entries that a condition copies. Those of TCP go with their connections; those of UDP workloads stay.
 		if _, err := r.once(ctx, w, state, warmUp); err != nil {
 			return fmt.Errorf("%s: %w", state, err)
 		}
-	}
-	if w.Before != nil {
-		if err := w.Before(r.Setup.Cache()); err != nil {
+		if err := r.withCache(state, w.Before); err != nil {
 			return err
 		}
 	}
@@ -119,6 +119,23 @@ func (r *Runner) measure(ctx context.Context, w Workload, out *result.Result, sh
 	return nil
 }
 
+// states are those of the network in which a workload is measured.
+func (r *Runner) states(w Workload) []result.State {
+	return slices.DeleteFunc(slices.Clone(r.Setup.States()), func(s result.State) bool { return w.States != nil && !slices.Contains(w.States, s) })
+}
+
+// withCache does something with the caches of a state if it has some; do may be nil.
+func (r *Runner) withCache(state result.State, do func(bed.Cache) error) error {
+	c := r.Setup.Cache(state)
+	if c == nil || do == nil {
+		return nil
+	}
+	if err := do(c); err != nil {
+		return fmt.Errorf("%s: %w", state, err)
+	}
+	return nil
+}
+
 // order returns the states in the order of a round: each comes first, and each before each other, equally often.
 func order(states []result.State, round int) []result.State {
 	out := slices.Clone(states)
@@ -133,17 +150,28 @@ func order(states []result.State, round int) []result.State {
 func (r *Runner) once(ctx context.Context, w Workload, state result.State, length time.Duration) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, length+slack)
 	defer cancel()
+	carried, err := r.carried(state)
+	if err != nil {
+		return Outcome{}, err
+	}
 	before, err := r.Setup.Cost(state)
 	if err != nil {
 		return Outcome{}, err
 	}
-	o, err := w.Measure(ctx, Target{r.Setup.Link(state), state, r.Setup.Cache()}, length)
+	o, err := w.Measure(ctx, Target{r.Setup.Link(state), state, r.Setup.Cache(state)}, length)
 	if err != nil {
 		return Outcome{}, err
 	}
 	after, err := r.Setup.Cost(state)
 	if err != nil {
 		return Outcome{}, err
+	}
+	now, err := r.carried(state)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if hits := now.hits - carried.hits; hits > 0 {
+		o.add(Rewritten, "% of hits", false, 100*float64(now.rewritten-carried.rewritten)/float64(hits))
 	}
 	client, server := after.Client-before.Client, after.Server-before.Server
 	unit, work := "us/transaction", 1e6/o.Transactions
@@ -159,6 +187,45 @@ func (r *Runner) once(ctx context.Context, w Workload, state result.State, lengt
 	}
 	o.add(CPUServer, unit, true, server.Seconds()*work)
 	return o, nil
+}
+
+// carriage is how many packets that left a Node were hits, on both Nodes, and how many of these were rewritten.
+type carriage struct{ hits, rewritten uint64 }
+
+// carried reads the carriage of state Rewrite. Of other states it is nothing.
+func (r *Runner) carried(state result.State) (c carriage, err error) {
+	if state != result.Rewrite {
+		return c, nil
+	}
+	all, err := r.Setup.Cache(state).Status()
+	for _, s := range all {
+		c.hits, c.rewritten = c.hits+s.Egress.Hits, c.rewritten+s.Egress.RewrittenHits
+	}
+	return c, err
+}
+
+// AwaitRewriting repeats a workload in state Rewrite until its packets are rewritten in both directions. New maps give no keys at first.
+func (r *Runner) AwaitRewriting(ctx context.Context, w Workload) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, rewriteTimeout, fmt.Errorf("no packet was rewritten in both directions within %v", rewriteTimeout))
+	defer cancel()
+	running, err := r.serve(ctx, w, result.Rewrite)
+	for _, p := range running {
+		defer func() { _ = p.Stop(stopGrace) }()
+	}
+	for err == nil {
+		var all []*api.Status
+		if all, err = r.Setup.Cache(result.Rewrite).Status(); err != nil {
+			break
+		}
+		if !slices.ContainsFunc(all, func(s *api.Status) bool { return s.Egress.RewrittenHits == 0 }) {
+			return nil
+		}
+		_, err = w.Measure(ctx, Target{r.Setup.Link(result.Rewrite), result.Rewrite, r.Setup.Cache(result.Rewrite)}, warmUp)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return fmt.Errorf("%s: %w", result.Rewrite, err)
 }
 
 // serve starts the servers of a state and waits until they listen.
@@ -225,13 +292,13 @@ func summary(r *result.Result) string {
 	}
 	m := r.Metrics[0]
 	var parts []string
-	for _, s := range result.PeerStates {
+	for _, s := range append(slices.Clone(result.States), result.Cilium) {
 		if v := m.Samples[s].Valid(); len(v) > 0 {
 			parts = append(parts, fmt.Sprintf("%s %.4g", s, stats.Summarize(v).Median))
 		}
 	}
 	text := strings.Join(parts, ", ") + " " + m.Unit
-	for _, pair := range [][2]result.State{{result.On, result.Bare}, {result.On, result.Off}, {result.On, result.Cilium}} {
+	for _, pair := range [][2]result.State{{result.On, result.Bare}, {result.On, result.Off}, {result.Rewrite, result.Bare}, {result.Rewrite, result.On}, {result.On, result.Cilium}} {
 		if ratio := stats.Summarize(stats.Ratios(m.Samples[pair[0]], m.Samples[pair[1]])); ratio.N > 0 {
 			text += fmt.Sprintf(", %s/%s %.3f (%.3f-%.3f)", pair[0], pair[1], ratio.Median, ratio.Low, ratio.High)
 		}

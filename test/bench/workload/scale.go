@@ -13,12 +13,12 @@ import (
 )
 
 // overlays are the states that a condition of the cache can affect.
-var overlays = []result.State{result.Off, result.On}
+var overlays = []result.State{result.Off, result.On, result.Rewrite}
 
 // missesOnly is a workload from which nothing is learned: it shows the cost of the cache for traffic that does not benefit from it.
 func missesOnly(w Workload) Workload {
-	w.Condition, w.States = "misses only", overlays
-	learning := true // the warm-up comes before the condition
+	w.Condition, w.States = "misses only", []result.State{result.Off, result.On} // misses are not rewritten
+	learning := true                                                             // the warm-up comes before the condition
 	set := func(on bool) func(bed.Cache) error {
 		return func(c bed.Cache) error {
 			learning = on
@@ -46,7 +46,7 @@ func missesOnly(w Workload) Workload {
 }
 
 func hits(on Target) (total uint64, err error) {
-	if on.State != result.On {
+	if on.Cache == nil {
 		return 0, nil
 	}
 	all, err := on.Cache.Status()
@@ -75,7 +75,7 @@ func churned(every time.Duration, w Workload) Workload {
 	w.Condition, w.States = fmt.Sprintf("all evicted every %v", every), overlays
 	measure := w.Measure
 	w.Measure = func(ctx context.Context, on Target, length time.Duration) (Outcome, error) {
-		if on.State != result.On {
+		if on.Cache == nil {
 			return measure(ctx, on, length)
 		}
 		ctx, cancel := context.WithCancel(ctx)

@@ -39,13 +39,13 @@ type Workload struct {
 	Name, Tool   string
 	Flows, Bytes int
 	Condition    string
-	// States are those to measure in; nil for all.
+	// States are those to measure in, of those that the network has; nil for all of these.
 	States []result.State
 	// Servers are started in each state, and ended after the last measurement.
 	Servers func(link bed.Link, state result.State) ([]Server, error)
 	// Measure makes one measurement of about the given length.
 	Measure func(ctx context.Context, on Target, length time.Duration) (Outcome, error)
-	// Before and After bring the caches into the condition and back; nil for nothing to do.
+	// Before and After bring the caches of a state into the condition and back; nil for nothing to do.
 	Before, After func(bed.Cache) error
 }
 
@@ -53,6 +53,7 @@ type Workload struct {
 type Target struct {
 	bed.Link
 	State result.State
+	// Cache is nil in a state without caches.
 	Cache bed.Cache
 }
 
@@ -92,6 +93,7 @@ const (
 	CPU       = "cpu"      // both sides
 	CPUClient = "cpu client"
 	CPUServer = "cpu server"
+	Rewritten = "rewritten" // hits that were rewritten instead of encapsulated, in state result.Rewrite
 )
 
 // Percentiles of latency by name, in percent.

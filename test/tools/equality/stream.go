@@ -20,6 +20,9 @@ type World struct {
 	MTU int
 	// Outer are the headers of an ordinary packet from sender to receiver on the wire, up to the inner IP header.
 	Outer []byte
+	// Rewriting is set if packets on the fast path are rewritten instead of encapsulated where they can be. Nodes tell each other keys by the
+	// network identifier then, and a packet does not look like one of the tunnel in the receiving Pod.
+	Rewriting bool
 }
 
 // Packet returns an ordinary packet of a flow from sender to receiver.

@@ -36,7 +36,7 @@ func TooBig(w World, f Flow, limit int) []Case {
 }
 
 // Forwarded returns packets that the receiving Pod forwards to another host; again says that they enter a tunnel once more. Then a TCP
-// super-packet that took the fast path is segmented there, see docs/design/oncache-same-packet.md.
+// super-packet that took the fast path, and was not rewritten, is segmented there, see docs/design/oncache-same-packet.md.
 func Forwarded(w World, f Flow, again bool) []Case {
 	s := &stream{world: w, flow: f}
 	s.add("small packet", Fast, delivered, func(*Packet) {})
@@ -49,7 +49,7 @@ func Forwarded(w World, f Flow, again bool) []Case {
 	}
 	for _, size := range []int{500, w.MTU - s.headers()} {
 		s.addSegmented(fmt.Sprintf("in segments of %d bytes", size), path, delivered, size, func(p *Packet) { p.Payload = content(4*size - 7) })
-		if again && s.tcp() {
+		if again && s.tcp() && !w.Rewriting {
 			s.cases[len(s.cases)-1].Unlike = map[Point]int{Wire: 1, Receiver: 4}
 		}
 	}

@@ -90,6 +90,10 @@ func (s *stream) fromTheWire() {
 				func(p *Packet) { p.TOS = 0xb8 | inner }, func(o *outerPacket) { o.setTOS(outer) })
 		}
 	}
+	identifier := Slow
+	if s.world.Rewriting {
+		identifier = Fast
+	}
 	for _, c := range []struct {
 		name     string
 		path     Path
@@ -100,7 +104,7 @@ func (s *stream) fromTheWire() {
 		{"outer hop limit 1", Fast, arrives, func(o *outerPacket) { o.setTTL(1) }},
 		{"outer hop limit 255", Fast, arrives, func(o *outerPacket) { o.setTTL(255) }},
 		{"other outer source port", Fast, arrives, func(o *outerPacket) { binary.BigEndian.PutUint16(o.udp(), 7) }},
-		{"other network identifier", Slow, arrives, func(o *outerPacket) { o.udp()[udpLength+6] = 1 }},
+		{"other network identifier", identifier, arrives, func(o *outerPacket) { o.udp()[udpLength+6] = 1 }},
 		{"other source MAC inside", Fast, arrives, func(o *outerPacket) { o.udp()[udpLength+8+11] ^= 0x55 }},
 	} {
 		s.addFromWire(c.name, c.path, c.arrivals, ordinary, c.edit)

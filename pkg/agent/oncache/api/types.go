@@ -30,11 +30,14 @@ type Status struct {
 	Time  time.Time `json:"time,omitzero"`
 	State string    `json:"state"`
 	// Reason says why the state is Unavailable or Suspended.
-	Reason       string `json:"reason,omitempty"`
-	Mode         string `json:"mode,omitempty"`
-	Hook         string `json:"hook,omitempty"`
-	Uplink       string `json:"uplink,omitempty"`
-	Tunnel       string `json:"tunnel,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Mode   string `json:"mode,omitempty"`
+	Hook   string `json:"hook,omitempty"`
+	Uplink string `json:"uplink,omitempty"`
+	Tunnel string `json:"tunnel,omitempty"`
+	// Rewrite is the port of rewritten packets, with oncache.tunnel: rewrite. Keys is the number of keys that other Nodes may use.
+	Rewrite      string `json:"rewrite,omitempty"`
+	Keys         int    `json:"keys,omitempty"`
 	LeaseSeconds int    `json:"leaseSeconds,omitempty"`
 	// MaxFlows is the capacity per direction.
 	MaxFlows uint32         `json:"maxFlows,omitempty"`
@@ -80,6 +83,12 @@ type DirectionStats struct {
 	Misses uint64 `json:"misses"`
 	// LocalHits are the Hits from one Pod of the Node to another; they are part of egress.
 	LocalHits uint64 `json:"localHits,omitempty"`
+	// RewrittenHits are the Hits that were rewritten instead of encapsulated.
+	RewrittenHits uint64 `json:"rewrittenHits,omitempty"`
+	// Restored are rewritten packets for which Open vSwitch has decided, UnknownKeys those that were dropped because their sender was not
+	// given the key; both are part of ingress.
+	Restored    uint64 `json:"restored,omitempty"`
+	UnknownKeys uint64 `json:"unknownKeys,omitempty"`
 	// WouldHit are packets that would have been hits, in mode observe.
 	WouldHit uint64 `json:"wouldHit,omitempty"`
 	// MissReasons splits Misses; Leases are the misses that confirmed live entries.
@@ -114,6 +123,8 @@ type FlowInfo struct {
 	// LeaseSeconds is the remaining lease, AgeSeconds the time since the flow was first learned.
 	LeaseSeconds float64 `json:"leaseSeconds"`
 	AgeSeconds   float64 `json:"ageSeconds"`
+	// Rewritten is set in an egress flow whose packets are rewritten instead of encapsulated.
+	Rewritten bool `json:"rewritten,omitempty"`
 }
 
 // NodeInfo is one remote Node.

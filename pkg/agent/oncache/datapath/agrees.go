@@ -17,13 +17,14 @@ import (
 
 // Agrees reports whether the programs that an earlier agent has left running have hits, and whether everything by which they can have hits was
 // learned under the epochs that Open vSwitch writes now, by Pod address. An earlier agent may have ended after it had changed the flows of a Pod
-// and before it told the programs: then the epochs differ. Maps of another layout or size, which cannot be examined, agree with nothing.
-func Agrees(pinPath string, maxFlows uint32, written map[netip.Addr]uint16) (agree bool, err error) {
+// and before it told the programs: then the epochs differ. Maps of another layout or size, which cannot be examined, agree with nothing. maxFlows and
+// rewrite are options of Load.
+func Agrees(pinPath string, maxFlows uint32, rewrite bool, written map[netip.Addr]uint16) (agree bool, err error) {
 	pins, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapControl))
 	if err != nil {
 		return false, fmt.Errorf("look for pinned maps: %w", err)
 	}
-	known, err := ownLayouts(maxFlows)
+	known, err := ownLayouts(maxFlows, rewrite)
 	if err != nil {
 		return false, err
 	}
@@ -52,9 +53,9 @@ func disagrees(e *object.BpfOncEndpoint, written map[netip.Addr]uint16) bool {
 }
 
 // ownLayouts returns the layouts of this version's maps, without IPv6 and with it.
-func ownLayouts(maxFlows uint32) (layouts []string, err error) {
+func ownLayouts(maxFlows uint32, rewrite bool) (layouts []string, err error) {
 	for _, maxFlows6 := range []uint32{0, maxFlows} {
-		spec, err := newSpec(maxFlows, maxFlows6)
+		spec, err := newSpec(maxFlows, maxFlows6, rewrite)
 		if err != nil {
 			return nil, err
 		}

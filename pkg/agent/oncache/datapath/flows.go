@@ -39,8 +39,10 @@ type Flow struct {
 	NodeSlot         int
 	// Local is set for a flow between two Pods of this Node. Both directions are egress entries then, PeerSlot is the slot of the
 	// Pod that receives, and NodeSlot is -1.
-	Local            bool
-	PeerSlot         int
+	Local    bool
+	PeerSlot int
+	// Rewritten is set in an egress entry whose packets are rewritten instead of encapsulated, where nothing else speaks against it.
+	Rewritten        bool
 	Packets, Bytes   uint64
 	Created          uint64 // when the entry was made, in ns of CLOCK_MONOTONIC_COARSE
 	Age              time.Duration
@@ -196,7 +198,7 @@ func (d *Datapath) Opposite(f *Flow) (*Flow, error) {
 // address of a translation is in its first word.
 func egress6(v object.BpfOncEgress4) object.BpfOncEgress {
 	return object.BpfOncEgress{
-		V: v.V, Seen: v.Seen, Packets: v.Packets, Bytes: v.Bytes, Created: v.Created,
+		V: v.V, Seen: v.Seen, Packets: v.Packets, Bytes: v.Bytes, Created: v.Created, Keys: v.Keys,
 		To: object.BpfOncTranslation{Port: v.To.Port, Source: v.To.Source, Addr: [4]uint32{v.To.Addr}},
 	}
 }
@@ -268,6 +270,7 @@ func (d *Datapath) egressFlow(now moment, e ends, v object.BpfOncEgress) Flow {
 	f.Translated = e.translated(v.To)
 	f.SourceTranslated = v.To.Source != 0
 	f.Direction, f.Packets, f.Bytes = DirectionEgress, v.Packets, v.Bytes
+	f.Rewritten = rewritten(now, &v.Keys)
 	f.Created, f.Age = v.Created, time.Duration(now.monotonic-v.Created)
 	return f
 }
@@ -364,7 +367,7 @@ func (d *Datapath) MapStats() ([]MapStat, error) {
 func (d *Datapath) maps() []*ebpf.Map {
 	return []*ebpf.Map{
 		d.objects.EgressFlows4, d.objects.IngressFlows4, d.objects.EgressFlows6, d.objects.IngressFlows6,
-		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.ServiceIps, d.objects.Nodes, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
+		d.objects.Endpoints, d.objects.EndpointSlots, d.objects.EndpointIps, d.objects.ServiceIps, d.objects.NodeIps, d.objects.Nodes, d.objects.Restores, d.objects.PodNetworks4, d.objects.PodNetworks6, d.objects.Tickets, d.objects.Candidates,
 		d.objects.Passed, d.objects.Retired, d.objects.Counters, d.objects.Control, d.objects.FlowCounts, d.objects.FlowLimits,
 	}
 }

@@ -33,6 +33,9 @@ type Options struct {
 	MaxFlows, MaxFlows6 uint32
 	// Hook forces a mechanism; HookAuto selects the best one that the kernel has.
 	Hook Hook
+	// Rewrite loads programs that rewrite packets, and restore them. Others have maps of another layout, so they are attached when no key is in use:
+	// see LetKeysEnd.
+	Rewrite bool
 }
 
 // Datapath is the loaded set of maps and programs. Its methods are safe for concurrent use unless stated.
@@ -50,6 +53,7 @@ type Datapath struct {
 	control   *object.Mapped[object.BpfOncControl]
 	endpoints *object.Mapped[object.BpfOncEndpoint]
 	nodes     *object.Mapped[object.BpfOncNode]
+	restores  *object.Mapped[object.BpfOncRestore]
 	counts    *object.Mapped[object.BpfOncCount]
 	limits    *object.Mapped[object.BpfOncLimit]
 
@@ -70,8 +74,11 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick); err != nil {
 		return nil, fmt.Errorf("read the resolution of CLOCK_MONOTONIC_COARSE: %w", err)
 	}
-	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6)
+	spec, err := newSpec(opts.MaxFlows, opts.MaxFlows6, opts.Rewrite)
 	if err != nil {
+		return nil, err
+	}
+	if err := object.FindSummed(spec); err != nil {
 		return nil, err
 	}
 	layout := layoutOf(spec)
@@ -104,6 +111,12 @@ func Load(opts Options) (_ *Datapath, err error) {
 	if err := d.mapArrays(); err != nil {
 		return nil, err
 	}
+	// An agent that has made the maps may have ended before it came here.
+	if atomic.LoadUint64(&d.control.Elements[0].KeysFrom) == 0 {
+		if err := d.giveNoKeysYet(); err != nil {
+			return nil, err
+		}
+	}
 	if d.hook, err = chooseHook(opts.Hook, d.objects.OncacheEgressInit); err != nil {
 		return nil, err
 	}
@@ -122,6 +135,9 @@ func (d *Datapath) mapArrays() (err error) {
 	if d.nodes, err = object.MapArray[object.BpfOncNode](d.objects.Nodes); err != nil {
 		return err
 	}
+	if d.restores, err = object.MapArray[object.BpfOncRestore](d.objects.Restores); err != nil {
+		return err
+	}
 	if d.counts, err = object.MapArray[object.BpfOncCount](d.objects.FlowCounts); err != nil {
 		return err
 	}
@@ -130,7 +146,7 @@ func (d *Datapath) mapArrays() (err error) {
 }
 
 // newSpec is the compiled object with this configuration's sizes.
-func newSpec(maxFlows, maxFlows6 uint32) (*ebpf.CollectionSpec, error) {
+func newSpec(maxFlows, maxFlows6 uint32, rewrite bool) (*ebpf.CollectionSpec, error) {
 	spec, err := object.LoadBpf()
 	if err != nil {
 		return nil, err
@@ -146,6 +162,13 @@ func newSpec(maxFlows, maxFlows6 uint32) (*ebpf.CollectionSpec, error) {
 	}
 	for _, name := range []string{object.BpfMapEgressFlows6, object.BpfMapIngressFlows6} {
 		spec.Maps[name].MaxEntries = max(maxFlows6, least)
+	}
+	if err := spec.Variables[object.BpfVarRewrites].Set(rewrite); err != nil {
+		return nil, fmt.Errorf("set %s: %w", object.BpfVarRewrites, err)
+	}
+	if !rewrite {
+		// This saves 5 MiB. It also keeps these programs, which cannot restore, away from the maps of others, whose keys may be in use.
+		spec.Maps[object.BpfMapRestores].MaxEntries = 1
 	}
 	return spec, nil
 }
@@ -203,5 +226,5 @@ func (d *Datapath) Commit() error {
 
 // Close releases this process's handles. Pinned maps and attached programs stay.
 func (d *Datapath) Close() error {
-	return errors.Join(d.control.Unmap(), d.endpoints.Unmap(), d.nodes.Unmap(), d.counts.Unmap(), d.limits.Unmap(), d.objects.Close())
+	return errors.Join(d.control.Unmap(), d.endpoints.Unmap(), d.nodes.Unmap(), d.restores.Unmap(), d.counts.Unmap(), d.limits.Unmap(), d.objects.Close())
 }

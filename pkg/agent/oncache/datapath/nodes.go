@@ -4,6 +4,7 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -97,10 +98,43 @@ func (d *Datapath) clearNodes(slots ...int) {
 // fillNode writes the fields, and then the generation by which entries refer to them. No entry of the slot may exist.
 func (d *Datapath) fillNode(slot int, ip netip.Addr) {
 	n := &d.nodes.Elements[slot]
+	if err := d.replaceNodeAddress(slot, d.nodeIP(slot), ip); err != nil {
+		klog.ErrorS(err, "Packets with unknown keys from a Node reach the host", "slot", slot, "address", ip)
+	}
 	atomic.StoreUint32(&n.Mtu, 0)
+	atomic.StoreUint32(&n.Flags, 0)
 	n.Ip6 = object.Wire6(ip)
 	atomic.StoreUint32(&n.Ip4, object.Wire4(ip))
 	d.BumpNode(slot)
+}
+
+// replaceNodeAddress makes a slot's address another one. The zero Addr is none.
+func (d *Datapath) replaceNodeAddress(slot int, former, ip netip.Addr) error {
+	if former.IsValid() {
+		if err := d.withdrawNodeAddress(slot, former); err != nil {
+			return fmt.Errorf("withdraw the address %v of a Node: %w", former, err)
+		}
+	}
+	if !ip.IsValid() {
+		return nil
+	}
+	if err := d.objects.NodeIps.Put(addressKey(ip), uint32(slot)); err != nil {
+		return fmt.Errorf("announce the address %v of a Node: %w", ip, err)
+	}
+	return nil
+}
+
+// withdrawNodeAddress takes an address from a slot. While a Node takes the place of another one, both may have it.
+func (d *Datapath) withdrawNodeAddress(slot int, ip netip.Addr) error {
+	for other := range d.nodes.Elements {
+		if other != slot && d.nodeIP(other) == ip {
+			return d.objects.NodeIps.Put(addressKey(ip), uint32(other))
+		}
+	}
+	if err := d.objects.NodeIps.Delete(addressKey(ip)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return err
+	}
+	return nil
 }
 
 // BumpNode evicts the flows and the header template of a Node.

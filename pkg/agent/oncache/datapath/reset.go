@@ -35,7 +35,7 @@ func (d *Datapath) Reset() error {
 	d.clearNodes(used...)
 	return errors.Join(
 		removeKeys[uint32](d.objects.EndpointSlots), removeKeys[object.BpfOncAddress](d.objects.EndpointIps), // what an agent left that was killed
-		removeKeys[object.BpfOncAddress](d.objects.ServiceIps),
+		removeKeys[object.BpfOncAddress](d.objects.ServiceIps), removeKeys[object.BpfOncAddress](d.objects.NodeIps),
 		removeKeys[object.BpfOncPrefix4](d.objects.PodNetworks4), removeKeys[object.BpfOncPrefix6](d.objects.PodNetworks6),
 	)
 }

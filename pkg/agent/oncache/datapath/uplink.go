@@ -22,6 +22,8 @@ type Uplink struct {
 	TunnelPort, PortFirst, PortCount uint16
 	// TunnelHeader is the only tunnel header that is accepted, as on the wire.
 	TunnelHeader [8]byte
+	// RewritePort is the destination port of rewritten packets, of TCP and UDP.
+	RewritePort uint16
 	// VirtualMAC is the inner destination MAC of all tunnel packets.
 	VirtualMAC net.HardwareAddr
 }
@@ -36,6 +38,8 @@ func (d *Datapath) SetUplink(u Uplink, leaseNs uint64) {
 	c.UplinkIp6 = object.Wire6(u.IPv6)
 	c.TunnelPort = object.WirePort(u.TunnelPort)
 	c.PortFirst, c.PortCount = u.PortFirst, u.PortCount
+	c.RewritePort = object.WirePort(u.RewritePort)
+	atomic.StoreUint32(&c.KeyLife, uint32(keyLife/d.jiffy))
 	copy(c.UplinkMac[:], u.MAC)
 	copy(c.VirtualMac[:], u.VirtualMAC)
 	c.TunnelHeader = u.TunnelHeader

@@ -276,7 +276,7 @@ func (r *Runner) unchanged() (bool, error) {
 	}
 	packets := uint64(0)
 	for _, program := range []string{"egress", "ingress"} {
-		for _, reason := range []string{"hit", "hit_local", "observed", "lease"} {
+		for _, reason := range []string{"hit", "hit_local", "hit_rewritten", "observed", "lease"} {
 			packets += counters[program][reason]
 		}
 		packets += counters[program+"_init"]["learned"]

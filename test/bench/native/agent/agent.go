@@ -29,6 +29,9 @@ import (
 // lease is the default of the agent's configuration.
 const lease = 5 * time.Second
 
+// peer is the name of the other Node.
+const peer = "peer"
+
 // Config is the Node that the cache is for. It is passed as JSON on the command line.
 type Config struct {
 	// Socket is where the process answers; PinPath a directory for the maps on a bpffs.
@@ -42,6 +45,8 @@ type Config struct {
 	PeerNetwork     netip.Prefix
 	// Service is the address of a Service with an Endpoint on the other Node; the zero Addr if there is none.
 	Service netip.Addr
+	// RewritePort is the port of rewritten packets; 0 if hits are encapsulated.
+	RewritePort uint16
 }
 
 // Agent has the methods that the other end of the socket calls (net/rpc).
@@ -63,7 +68,8 @@ func Run(ctx context.Context, c Config) error {
 	config := oncache.Config{
 		PinPath: c.PinPath, MaxFlows: c.MaxFlows, IPv6: c.PodIP.Is6(), Lease: lease, Mode: datapath.ModeEnforce,
 		DatapathExists: func() (bool, error) { return true, nil }, // the kernel's router stands in for it
-		Uplink:         nodepair.Uplink, TunnelType: "vxlan", TunnelPort: nodepair.TunnelPort, TunnelDevice: nodepair.Tunnel, GatewayMAC: c.Gateway, VirtualMAC: c.VirtualMAC,
+		Rewrite:        c.RewritePort != 0, RewritePort: c.RewritePort,
+		Uplink: nodepair.Uplink, TunnelType: "vxlan", TunnelPort: nodepair.TunnelPort, TunnelDevice: nodepair.Tunnel, GatewayMAC: c.Gateway, VirtualMAC: c.VirtualMAC,
 	}
 	if c.Transport.Is4() {
 		config.UplinkIPv4 = c.Transport
@@ -79,7 +85,8 @@ func Run(ctx context.Context, c Config) error {
 	if status.State != api.StateActive {
 		return fmt.Errorf("the cache is %s: %s", status.State, status.Reason)
 	}
-	change := coherency.Change{Nodes: []coherency.Node{{Name: "peer", TunnelIP: c.Peer, PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}
+	a.manager.SetNodeAnnotation(peer, a.manager.Annotation()) // the other Node is like this one
+	change := coherency.Change{Nodes: []coherency.Node{{Name: peer, TunnelIP: c.Peer, PodCIDRs: []netip.Prefix{c.PeerNetwork}}}}
 	if c.Service.IsValid() {
 		change.Services = map[netip.Addr]bool{c.Service: true}
 	}

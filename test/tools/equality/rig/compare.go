@@ -40,7 +40,7 @@ func (b *Rig) RequireSame(t *testing.T, cases []equality.Case, ready func(t *tes
 		on, more := b.observe(t, cases, true, off)
 		var again []equality.Case
 		for i, c := range cases {
-			text := faults[i] + more[i] + strings.Join(equality.Compare(&c, off[i], on[i]), "\n")
+			text := faults[i] + more[i] + strings.Join(equality.Compare(&c, off[i], b.encapsulated(off[i], on[i])), "\n")
 			if text == "" {
 				continue
 			}
@@ -62,6 +62,30 @@ func (b *Rig) RequireSame(t *testing.T, cases []equality.Case, ready func(t *tes
 	require.Empty(t, cases, "of %d packets", len(all))
 }
 
+// encapsulated is the observation with the cache on, with the packets on the wire of the one with the cache off in place of rewritten ones,
+// and without keys in tunnel headers.
+func (b *Rig) encapsulated(off, on equality.Observation) equality.Observation {
+	if len(off[equality.Wire]) != len(on[equality.Wire]) {
+		return on
+	}
+	on[equality.Wire] = slices.Clone(on[equality.Wire])
+	for i, f := range on[equality.Wire] {
+		_, _, length, ok := parseIP(f.Data)
+		switch {
+		case b.RewritePort == 0 || !ok:
+		case b.isRewritten(f.Data, length):
+			b.Rewritten++
+			on[equality.Wire][i] = off[equality.Wire][i]
+		default:
+			const vni = udpAndTunnel - 4 // offset behind the IP header
+			f.Data = slices.Clone(f.Data)
+			clear(f.Data[length+vni : length+vni+3])
+			on[equality.Wire][i] = f
+		}
+	}
+	return on
+}
+
 // observe sends the cases one after the other and returns the observation and the faults of each. off are the observations with the
 // cache off.
 func (b *Rig) observe(t *testing.T, cases []equality.Case, on bool, off []equality.Observation) ([]equality.Observation, []string) {
@@ -74,6 +98,9 @@ func (b *Rig) observe(t *testing.T, cases []equality.Case, on bool, off []equali
 		if !established[c.Flow] {
 			b.establish(t, c.Flow)
 			established[c.Flow] = true
+			if on && b.RewritePort != 0 {
+				b.tellKeys(t, c.Flow)
+			}
 		}
 		if on && c.Path == equality.Slow {
 			c.Arrivals = off[i].Arrivals()

@@ -74,6 +74,19 @@ func (b *Rig) Warm(t *testing.T, f equality.Flow) {
 	}
 }
 
+// hitsForKeys is more packets than a flow must have had to be given a key.
+const hitsForKeys = 40
+
+// tellKeys exchanges packets until both Nodes have told each other keys.
+func (b *Rig) tellKeys(t *testing.T, f equality.Flow) {
+	t.Helper()
+	b.Warm(t, f)
+	forth, back := b.World.Packet(f), b.ReplyTo(f)
+	for range hitsForKeys {
+		b.exchange(t, &forth, &back)
+	}
+}
+
 // IsFast sends a case and says whether it took the fast path on the sending Node.
 func (b *Rig) IsFast(t *testing.T, c equality.Case) bool {
 	t.Helper()

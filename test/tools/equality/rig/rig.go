@@ -38,6 +38,11 @@ type Rig struct {
 	// SwitchCache switches the cache of both Nodes off or on. Forget makes connection tracking forget the Pods' connections.
 	SwitchCache func(t *testing.T, on bool)
 	Forget      func(t *testing.T)
+	// RewritePort is the port of rewritten packets, 0 if there are none. On the wire their number is compared, and nothing else. Opening
+	// exchanges are made on each flow then, for the Nodes to tell each other keys.
+	RewritePort uint16
+	// Rewritten is how many rewritten packets have been seen on the wire.
+	Rewritten int
 	// Captures is a directory for captures of packets that differ.
 	Captures string
 

@@ -108,7 +108,13 @@ func (b *Rig) inner(point equality.Point, f afpacket.Frame) []byte {
 	}
 	if point == equality.Wire {
 		source, _, length, ok := parseIP(data)
-		if !ok || source != b.Transport || len(data) < length+udpAndTunnel {
+		if !ok || source != b.Transport {
+			return nil
+		}
+		if b.isRewritten(data, length) {
+			return data
+		}
+		if len(data) < length+udpAndTunnel {
 			return nil
 		}
 		data = data[length+udpAndTunnel:]
@@ -123,6 +129,11 @@ func (b *Rig) inner(point equality.Point, f afpacket.Frame) []byte {
 		return data
 	}
 	return nil
+}
+
+// isRewritten says whether a packet on the wire, with an IP header that ends at length, is a rewritten one.
+func (b *Rig) isRewritten(frame []byte, length int) bool {
+	return b.RewritePort != 0 && len(frame) >= length+4 && binary.BigEndian.Uint16(frame[length+2:]) == b.RewritePort
 }
 
 // isNeighborDiscovery says whether a frame with an IP header that ends at length is a message of RFC 4861.

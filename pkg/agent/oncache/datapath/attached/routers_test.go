@@ -26,7 +26,9 @@ import (
 // routers are two Nodes without Open vSwitch (package nodepair), each with a cache.
 type routers struct {
 	family harness.Family
-	nodes  [2]*routerNode
+	// rewrite: the programs rewrite packets once the Nodes have told each other keys.
+	rewrite bool
+	nodes   [2]*routerNode
 }
 
 // routerNode is a Node with its cache.
@@ -41,6 +43,17 @@ var vxlanHeader = [8]byte{8}
 
 func newRouters(t *testing.T, f harness.Family) *routers {
 	t.Helper()
+	return newRoutersOf(t, f, false)
+}
+
+// newRewritingRouters is newRouters with programs that rewrite packets.
+func newRewritingRouters(t *testing.T, f harness.Family) *routers {
+	t.Helper()
+	return newRoutersOf(t, f, true)
+}
+
+func newRoutersOf(t *testing.T, f harness.Family, rewrite bool) *routers {
+	t.Helper()
 	sandbox.RequireRoot(t)
 	if f.Inner6 != f.Outer6 && harness.Minor(t, harness.KernelRelease(t)) < 6003 {
 		t.Skip("the kernel decapsulates another IP version from Linux 6.3 on")
@@ -48,7 +61,7 @@ func newRouters(t *testing.T, f harness.Family) *routers {
 	pair, err := nodepair.New(nodepair.Options{Inner6: f.Inner6, Outer6: f.Outer6})
 	require.NoError(t, err)
 	t.Cleanup(pair.Close)
-	r := &routers{family: f}
+	r := &routers{family: f, rewrite: rewrite}
 	for i, n := range pair.Nodes {
 		r.nodes[i] = &routerNode{Node: n}
 		// The Pods' own stacks get nothing.
@@ -86,8 +99,8 @@ func (r *routers) podMTU() int {
 func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	t.Helper()
 	pins := filepath.Join(sandbox.BPFFS, fmt.Sprintf("routers-%s-%d", strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), index))
-	d, err := datapath.Load(datapath.Options{PinPath: pins, MaxFlows: 4096})
-	require.NoError(t, err)
+	d, err := datapath.Load(datapath.Options{PinPath: pins, MaxFlows: 4096, Rewrite: r.rewrite})
+	harness.RequireVerified(t, err)
 	n.Datapath = d
 	t.Cleanup(func() {
 		require.NoError(t, n.Host.Do(func() error { return datapath.RemoveAll(pins) }))
@@ -109,7 +122,7 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	ports, err := sourceport.VXLAN()
 	require.NoError(t, err)
 	uplink := datapath.Uplink{
-		IfIndex: n.upIf, MAC: n.UplinkMAC, TunnelPort: nodepair.TunnelPort, PortFirst: ports.First, PortCount: ports.Count, TunnelHeader: vxlanHeader, VirtualMAC: n.TunnelMAC,
+		IfIndex: n.upIf, MAC: n.UplinkMAC, TunnelPort: nodepair.TunnelPort, RewritePort: harness.RewritePort, PortFirst: ports.First, PortCount: ports.Count, TunnelHeader: vxlanHeader, VirtualMAC: n.TunnelMAC,
 	}
 	endpoint := datapath.Endpoint{IfIndex: n.podIf, MAC: n.PodMAC, GatewayMAC: n.Gateway}
 	if r.family.Outer6 {
@@ -130,6 +143,12 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	d.PublishEndpoint(harness.PodSlot, generation+1, harness.Epoch)
 	d.SetNode(harness.PeerSlot, peer.Transport)
 	d.SetNodeMTU(harness.PeerSlot, 1500)
+	if r.rewrite {
+		d.SetNodeRewrites(harness.PeerSlot, true)
+		in := harness.Look(t, pins)
+		in.Control().KeysFrom = 0
+		require.NoError(t, in.Close())
+	}
 	require.NoError(t, d.AddPodNetwork(peer.PodNetwork, harness.PeerSlot))
 }
 
@@ -164,6 +183,9 @@ func (r *routers) newRigTo(t *testing.T, receiver rig.Place) *rig.Rig {
 				n.SetMode(datapath.ModeEnforce)
 			}
 		}
+	}
+	if r.rewrite {
+		out.RewritePort = harness.RewritePort
 	}
 	out.Forget = func(t *testing.T) {
 		for _, n := range r.nodes {

@@ -83,7 +83,14 @@ func (r *routers) testNested(t *testing.T, b *rig.Rig) {
 		ip link set %s up`, device, b.World.Sender, b.World.Receiver, port, port, port+1, options, device))
 	b.Devices[device] = rig.Place{Space: sender, Device: device}.Open(t)
 	flow := equality.Flow{Protocol: unix.IPPROTO_UDP, SourcePort: port, DestinationPort: port}
-	b.RequireSame(t, accelerated(t, equality.Nested(b.World, device, flow)), nil)
+	cases := accelerated(t, equality.Nested(b.World, device, flow))
+	for i := range cases {
+		// Nothing speaks against rewriting a packet in a tunnel of the Pod, except that IPv4 without DF stays encapsulated.
+		if c := &cases[i]; r.rewrite && r.family.Inner6 && c.Path == equality.SlowThenFast && c.Frame.Offload.Segmentation == 0 {
+			c.Path, c.Completed = equality.Fast, true
+		}
+	}
+	b.RequireSame(t, cases, nil)
 }
 
 // testFromSocket sends datagrams as programs do.

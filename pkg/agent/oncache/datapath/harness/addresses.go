@@ -30,10 +30,14 @@ const (
 	Epoch    = 7
 )
 
+// RewritePort is the port for rewritten packets.
+const RewritePort = 585
+
 // Verdicts of the programs.
 const (
 	Next     = -1 // TC_ACT_UNSPEC
 	Redirect = 7  // TC_ACT_REDIRECT
+	Shot     = 2  // TC_ACT_SHOT
 )
 
 // Bits of the mark.

@@ -25,6 +25,7 @@ type Inside struct {
 	control   *object.Mapped[object.BpfOncControl]
 	endpoints *object.Mapped[object.BpfOncEndpoint]
 	nodes     *object.Mapped[object.BpfOncNode]
+	restores  *object.Mapped[object.BpfOncRestore]
 	counts    *object.Mapped[object.BpfOncCount]
 	limits    *object.Mapped[object.BpfOncLimit]
 
@@ -37,6 +38,16 @@ type Inside struct {
 // names a file, the programs are those of this object, with the same maps: hack/check-fuzz.sh puts faults into them.
 func Look(t testing.TB, pinPath string) *Inside {
 	t.Helper()
+	return look(t, pinPath, programs{})
+}
+
+// programs says which programs a world has. rewrite: they rewrite packets. helpers: they change checksums by the kernel's helpers, as on
+// kernels that do not tell what a checksum field contains (object.FindSummed).
+type programs struct{ rewrite, helpers bool }
+
+// look is Look for other programs.
+func look(t testing.TB, pinPath string, kind programs) *Inside {
+	t.Helper()
 	in := &Inside{}
 	controls, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapControl))
 	require.NoError(t, err)
@@ -45,14 +56,15 @@ func Look(t testing.TB, pinPath string) *Inside {
 		*m, err = ebpf.LoadPinnedMap(filepath.Join(filepath.Dir(controls[0]), name), nil)
 		require.NoError(t, err, name)
 	})
-	if path := os.Getenv("ONCACHE_OBJECT"); path != "" {
-		in.loadPrograms(t, path)
+	if path := os.Getenv("ONCACHE_OBJECT"); path != "" || kind.helpers {
+		in.loadPrograms(t, path, kind)
 	} else {
 		in.findPrograms(t)
 	}
 	in.control = share[object.BpfOncControl](t, in.Maps.Control)
 	in.endpoints = share[object.BpfOncEndpoint](t, in.Maps.Endpoints)
 	in.nodes = share[object.BpfOncNode](t, in.Maps.Nodes)
+	in.restores = share[object.BpfOncRestore](t, in.Maps.Restores)
 	in.counts = share[object.BpfOncCount](t, in.Maps.FlowCounts)
 	in.limits = share[object.BpfOncLimit](t, in.Maps.FlowLimits)
 	in.cpus, in.keys = ebpf.MustPossibleCPU(), make([]uint32, in.Maps.Counters.MaxEntries())
@@ -110,11 +122,19 @@ func usesMap(t testing.TB, id ebpf.ProgramID, m ebpf.MapID) (*ebpf.Program, stri
 	return p, info.Name
 }
 
-// loadPrograms loads the programs of an object file with the existing maps.
-func (in *Inside) loadPrograms(t testing.TB, path string) {
+// loadPrograms loads the programs of an object file, or the agent's if path is empty, with the existing maps.
+func (in *Inside) loadPrograms(t testing.TB, path string, kind programs) {
 	t.Helper()
-	spec, err := ebpf.LoadCollectionSpec(path)
+	load := object.LoadBpf
+	if path != "" {
+		load = func() (*ebpf.CollectionSpec, error) { return ebpf.LoadCollectionSpec(path) }
+	}
+	spec, err := load()
 	require.NoError(t, err)
+	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(kind.rewrite))
+	if !kind.helpers {
+		require.NoError(t, object.FindSummed(spec))
+	}
 	present := map[string]*ebpf.Map{}
 	eachField(&in.Maps, func(name string, m **ebpf.Map) {
 		present[name] = *m
@@ -125,7 +145,7 @@ func (in *Inside) loadPrograms(t testing.TB, path string) {
 
 // Close releases the programs and maps that Look has found.
 func (in *Inside) Close() error {
-	return errors.Join(in.control.Unmap(), in.endpoints.Unmap(), in.nodes.Unmap(), in.counts.Unmap(), in.limits.Unmap(),
+	return errors.Join(in.control.Unmap(), in.endpoints.Unmap(), in.nodes.Unmap(), in.restores.Unmap(), in.counts.Unmap(), in.limits.Unmap(),
 		in.Programs.Close(), in.Maps.Close())
 }
 
@@ -134,9 +154,10 @@ func (in *Inside) zeroMapped() []*ebpf.Map {
 	clear(in.control.Elements)
 	clear(in.endpoints.Elements)
 	clear(in.nodes.Elements)
+	clear(in.restores.Elements)
 	clear(in.counts.Elements)
 	clear(in.limits.Elements)
-	return []*ebpf.Map{in.Maps.Control, in.Maps.Endpoints, in.Maps.Nodes, in.Maps.FlowCounts, in.Maps.FlowLimits}
+	return []*ebpf.Map{in.Maps.Control, in.Maps.Endpoints, in.Maps.Nodes, in.Maps.Restores, in.Maps.FlowCounts, in.Maps.FlowLimits}
 }
 
 // Control is the only element of the control map.
@@ -147,6 +168,9 @@ func (in *Inside) EndpointAt(slot int) *object.BpfOncEndpoint { return &in.endpo
 
 // NodeAt is the slot of a remote Node.
 func (in *Inside) NodeAt(slot int) *object.BpfOncNode { return &in.nodes.Elements[slot] }
+
+// RestoreAt is what the programs know of a key.
+func (in *Inside) RestoreAt(key uint16) *object.BpfOncRestore { return &in.restores.Elements[key] }
 
 // CountAt is the programs' count of a slot's entries in a flow map.
 func (in *Inside) CountAt(m object.FlowMap, slot int) *object.BpfOncCount {

@@ -5,6 +5,7 @@ package harness
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -38,7 +39,12 @@ type Result struct {
 	Packet  []byte
 	// Reason is the reason that the program counted; empty for none.
 	Reason string
+	// Also are the reasons that it counted in addition to that.
+	Also []string
 }
+
+// additional are reasons that are counted in addition to another one.
+var additional = []string{"restored", "no_key"}
 
 // Run passes one packet through a program, as a device with ifindex would.
 func (w *World) Run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte, tweak ...func(*SKB)) Result {
@@ -50,12 +56,12 @@ func (w *World) Run(prog *ebpf.Program, ifindex int, mark uint32, packet []byte,
 	var out SKB
 	opts := &ebpf.RunOptions{Data: packet, DataOut: make([]byte, len(packet)+256), Context: in, ContextOut: &out}
 	var verdict uint32
-	reason := w.Counted(w.T, func() {
+	reason, also := w.counted(w.T, func() {
 		var err error
 		verdict, err = prog.Run(opts)
 		require.NoError(w.T, err)
 	})
-	return Result{Verdict: int(int32(verdict)), Mark: Unstamped(out.Mark), Stamp: out.Mark ^ Unstamped(out.Mark), Packet: opts.DataOut, Reason: reason}
+	return Result{Verdict: int(int32(verdict)), Mark: Unstamped(out.Mark), Stamp: out.Mark ^ Unstamped(out.Mark), Packet: opts.DataOut, Reason: reason, Also: also}
 }
 
 // Unstamped returns the mark without its stamp, which Open vSwitch removes first.
@@ -70,6 +76,13 @@ func Unstamped(mark uint32) uint32 {
 // packet passes a second time, perhaps on another CPU.
 func (w *World) Counted(t testing.TB, f func()) (reason string) {
 	t.Helper()
+	reason, _ = w.counted(t, f)
+	return reason
+}
+
+// counted also returns the additional reasons.
+func (w *World) counted(t testing.TB, f func()) (reason string, also []string) {
+	t.Helper()
 	before := w.perCPUCounters(t)
 	f()
 	after := w.perCPUCounters(t)
@@ -78,12 +91,14 @@ func (w *World) Counted(t testing.TB, f func()) (reason string) {
 	for i, n := range after {
 		if n != before[i] {
 			former := reason
-			if reason = reasons[i/w.cpus%len(reasons)]; former != "" {
+			if name := reasons[i/w.cpus%len(reasons)]; slices.Contains(additional, name) {
+				also = append(also, name)
+			} else if reason = reasons[i/w.cpus%len(reasons)]; former != "" {
 				require.Equal(t, former, reason, "one packet counts for one reason")
 			}
 		}
 	}
-	return reason
+	return reason, also
 }
 
 // perCPUCounters returns the counters in the order of the map: program, reason, CPU. Datapath.Counters, which has names, takes ten times as

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
 
 // Exchange are the packets of a connection from the local Pod through a Service to another Pod, as Open vSwitch gets them and as it
@@ -68,4 +70,10 @@ func (w *World) LearnExchange(e Exchange) {
 	w.T.Helper()
 	require.Equal(w.T, "learned", w.LearnSent(e).Reason)
 	require.Equal(w.T, "learned", w.LearnReceived(e).Reason)
+}
+
+// TranslateSources makes the Service of all ingress entries with a translation one with another address.
+func (w *World) TranslateSources(service netip.Addr) {
+	changeAll[object.BpfOncFlow4](w.T, w.Maps.IngressFlows4, func(e *object.BpfOncIngress4) { e.To.Addr = object.Wire4(service) })
+	changeAll[object.BpfOncFlow6](w.T, w.Maps.IngressFlows6, func(e *object.BpfOncIngress) { e.To.Addr = object.Wire6(service) })
 }

@@ -17,30 +17,37 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/sandbox"
 )
 
-const sharedPins = sandbox.BPFFS + "/shared/oncache"
-
 // shared are the programs and maps that the worlds use one after the other. On an emulated machine the verifier takes a second for the
 // programs, and there are some hundred worlds.
-var shared struct {
+type shared struct {
 	*datapath.Datapath
 	*Inside
+	pins  string
+	kind  programs
 	taken bool
 }
 
+// encapsulating is for NewWorld, rewriting for NewRewritingWorld, byHelpers for NewHelpersWorld.
+var (
+	encapsulating = shared{pins: sandbox.BPFFS + "/shared/oncache"}
+	rewriting     = shared{pins: sandbox.BPFFS + "/shared-rewriting/oncache", kind: programs{rewrite: true}}
+	byHelpers     = shared{pins: sandbox.BPFFS + "/shared-helpers/oncache", kind: programs{rewrite: true, helpers: true}}
+)
+
 // borrow gives the shared programs, with maps like new, to a world until its test ends. A test that attaches them to devices, or
 // removes their pins, must use NewWorldWith instead.
-func borrow(t testing.TB) (*datapath.Datapath, *Inside) {
+func (shared *shared) borrow(t testing.TB) (*datapath.Datapath, *Inside) {
 	if shared.Datapath == nil {
-		d, err := datapath.Load(datapath.Options{PinPath: sharedPins, MaxFlows: 4096, MaxFlows6: 4096})
+		d, err := datapath.Load(datapath.Options{PinPath: shared.pins, MaxFlows: 4096, MaxFlows6: 4096, Rewrite: shared.kind.rewrite})
 		RequireVerified(t, err)
-		shared.Datapath, shared.Inside = d, Look(t, sharedPins)
+		shared.Datapath, shared.Inside = d, look(t, shared.pins, shared.kind)
 	}
 	require.False(t, shared.taken, "a test has one world at a time; another one needs programs of its own: NewWorldWith")
 	shared.taken = true
 	t.Cleanup(func() {
 		shared.taken = false
 		require.NoError(t, empty(shared.Datapath, shared.Inside))
-		attached, err := datapath.Attached(sharedPins)
+		attached, err := datapath.Attached(shared.pins)
 		require.NoError(t, err)
 		require.Empty(t, attached, "programs that were attached are no longer like new")
 	})

@@ -46,8 +46,22 @@ func NewWorld(t testing.TB) *World { return NewWorldOf(t, Family{}) }
 // NewWorldOf is NewWorld with other IP versions.
 func NewWorldOf(t testing.TB, f Family) *World {
 	sandbox.RequireRoot(t)
-	d, in := borrow(t)
-	return populate(t, d, in, sharedPins, f)
+	d, in := encapsulating.borrow(t)
+	return populate(t, d, in, encapsulating.pins, f)
+}
+
+// NewRewritingWorld is NewWorldOf with programs that rewrite packets, and a peer that understands keys.
+func NewRewritingWorld(t testing.TB, f Family) *World { return rewriting.rewritingWorld(t, f) }
+
+// NewHelpersWorld is NewRewritingWorld with programs as they are on kernels that do not tell what a checksum field contains.
+func NewHelpersWorld(t testing.TB, f Family) *World { return byHelpers.rewritingWorld(t, f) }
+
+func (shared *shared) rewritingWorld(t testing.TB, f Family) *World {
+	sandbox.RequireRoot(t)
+	d, in := shared.borrow(t)
+	w := populate(t, d, in, shared.pins, f)
+	w.SetNodeRewrites(PeerSlot, true)
+	return w
 }
 
 // NewStrangersWorld makes a world in which the programs have not seen the packets' flows yet.
@@ -64,7 +78,7 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 	opts.MaxFlows6 = opts.MaxFlows
 	d, err := datapath.Load(opts)
 	RequireVerified(t, err)
-	in := Look(t, opts.PinPath)
+	in := look(t, opts.PinPath, programs{rewrite: opts.Rewrite})
 	t.Cleanup(func() {
 		require.NoError(t, datapath.RemoveAll(opts.PinPath))
 		require.NoError(t, in.Close())
@@ -77,9 +91,10 @@ func NewWorldWith(t testing.TB, f Family, opts datapath.Options) *World {
 func populate(t testing.TB, d *datapath.Datapath, in *Inside, pinPath string, f Family) *World {
 	w := &World{Datapath: d, Inside: in, T: t, PinPath: pinPath, PodIf: NewDevice(t, "pod0", PodMAC), UplinkIf: NewDevice(t, "up0", UplinkMAC), Family: f}
 	d.SetUplink(datapath.Uplink{
-		IfIndex: w.UplinkIf, MAC: UplinkMAC, IPv4: NodeIP, IPv6: NodeIP6, TunnelPort: 6081, PortFirst: 1, PortCount: 65534,
+		IfIndex: w.UplinkIf, MAC: UplinkMAC, IPv4: NodeIP, IPv6: NodeIP6, TunnelPort: 6081, RewritePort: RewritePort, PortFirst: 1, PortCount: 65534,
 		TunnelHeader: [8]byte{0, 0, 0x65, 0x58}, VirtualMAC: VirtualMAC,
 	}, uint64(5*time.Second))
+	in.Control().KeysFrom = 0
 	require.NoError(t, d.Attend(time.Hour))
 	generation, _ := d.EndpointState(PodSlot)
 	d.PublishEndpoint(PodSlot, generation+1, 0)

@@ -59,6 +59,9 @@ func Egress(s *State, p *Packet, identification uint16) ([]byte, error) {
 	if err := s.enforced(); err != nil {
 		return nil, err
 	}
+	if s.rewritable(p, ip) {
+		return s.rewrite(p, ip), nil
+	}
 	return s.encapsulate(p, ip, identification), nil
 }
 

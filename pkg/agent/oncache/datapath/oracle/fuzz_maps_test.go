@@ -27,11 +27,23 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 	control.TunnelPort = object.WirePort(s.Uplink.Port)
 	control.PortFirst, control.PortCount = s.Uplink.PortFirst, s.Uplink.PortCount
 	control.TunnelHeader = s.Uplink.TunnelHeader
+	control.RewritePort = object.WirePort(s.Uplink.RewritePort)
+	control.KeyLife = fuzzKeyLife
+	if s.Given != nil {
+		w.give(t, s)
+	}
 
 	w.setEndpoint(harness.PodSlot, &s.Endpoint)
 	if s.Peer.Interface != 0 {
 		w.setEndpoint(harness.PodSlot+1, &s.Peer)
 	}
+
+	var former object.BpfOncAddress
+	for w.Maps.NodeIps.NextKey(nil, &former) == nil {
+		require.NoError(t, w.Maps.NodeIps.Delete(former))
+	}
+	present := object.BpfOncAddress{Addr: object.Wire6(netip.AddrFrom16(s.Node.Address.As16()))}
+	require.NoError(t, w.Maps.NodeIps.Put(present, uint32(harness.PeerSlot)))
 
 	n := w.NodeAt(harness.PeerSlot)
 	n.Generation, n.Mtu = s.Node.Generation, uint32(s.Node.MTU)
@@ -62,14 +74,14 @@ func (w *fuzzWorld) install(t *testing.T, c *fuzzCase) (remove func()) {
 		if c.ingress {
 			return put(t, w.Maps.IngressFlows4, k4, object.BpfOncIngress4{V: v, Seen: seen, Macs: s.Entry.MACs, To: to})
 		}
-		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: v, Seen: seen, To: to})
+		return put(t, w.Maps.EgressFlows4, k4, object.BpfOncEgress4{V: v, Seen: seen, To: to, Keys: w.heard(t, s)})
 	}
 	v = validity(s.Entry, harness.Hash6(k6))
 	to := object.BpfOncTranslation{Port: port, Source: source, Addr: object.Wire6(s.Entry.Translated.Addr())}
 	if c.ingress {
 		return put(t, w.Maps.IngressFlows6, k6, object.BpfOncIngress{V: v, Seen: seen, Macs: s.Entry.MACs, To: to})
 	}
-	return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: v, Seen: seen, To: to})
+	return put(t, w.Maps.EgressFlows6, k6, object.BpfOncEgress{V: v, Seen: seen, To: to, Keys: w.heard(t, s)})
 }
 
 func (w *fuzzWorld) setEndpoint(slot int, s *oracle.Endpoint) {

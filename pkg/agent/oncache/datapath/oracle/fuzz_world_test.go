@@ -22,6 +22,8 @@ import (
 // fuzzCase is one packet at one hook, and the state of the maps.
 type fuzzCase struct {
 	ingress bool
+	// rewritten is set for a packet that arrives without tunnel headers.
+	rewritten bool
 	// packetType is skb->pkt_type, 0 (PACKET_HOST) to 3 (PACKET_OTHERHOST).
 	packetType uint8
 	mark       uint32
@@ -37,10 +39,13 @@ type fuzzWorld struct {
 
 	bases [16]fuzzCase
 	stats *fuzzStats
+	given uint16 // the key of the last case
 }
 
-func newFuzzWorld(t testing.TB) *fuzzWorld {
-	w := &fuzzWorld{World: harness.NewWorld(t), stats: newFuzzStats(t)}
+func newFuzzWorld(t testing.TB) *fuzzWorld { return newFuzzWorldOf(t, harness.NewWorld(t)) }
+
+func newFuzzWorldOf(t testing.TB, world *harness.World) *fuzzWorld {
+	w := &fuzzWorld{World: world, stats: newFuzzStats(t)}
 	jumps, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 6})
 	require.NoError(t, err)
 	t.Cleanup(func() { jumps.Close() })
@@ -121,7 +126,7 @@ func (w *fuzzWorld) base(kind int) fuzzCase {
 	}
 	c.state = oracle.State{
 		Mode: oracle.Enforce, Generation: 3,
-		Uplink: oracle.Uplink{IPv4: harness.NodeIP, IPv6: harness.NodeIP6, Port: 6081, PortFirst: 1, PortCount: 65534,
+		Uplink: oracle.Uplink{IPv4: harness.NodeIP, IPv6: harness.NodeIP6, Port: 6081, RewritePort: harness.RewritePort, PortFirst: 1, PortCount: 65534,
 			MAC: [6]byte(harness.UplinkMAC), VirtualMAC: [6]byte(harness.VirtualMAC), TunnelHeader: o.Tunnel},
 		Endpoint: oracle.Endpoint{Generation: 4, Changed: 6, Interface: uint32(w.PodIf), MAC: [6]byte(harness.PodMAC), GatewayMAC: [6]byte(harness.GatewayMAC),
 			IPv4: harness.PodIP, IPv6: harness.PodIP6, FoundBy: uint32(w.PodIf), FoundAt: []netip.Addr{harness.PodIP, harness.PodIP6}},
@@ -135,7 +140,7 @@ func (w *fuzzWorld) base(kind int) fuzzCase {
 
 // innerOffset is the offset of the inner IP header in an unmodified packet.
 func (c *fuzzCase) innerOffset() int {
-	if c.ingress {
+	if c.ingress && !c.rewritten {
 		return len(c.state.Node.Header)
 	}
 	return 14
@@ -159,6 +164,14 @@ func (c *fuzzCase) clone() *fuzzCase {
 	d.state.Node.Header = bytes.Clone(c.state.Node.Header)
 	entry := *c.state.Entry
 	d.state.Entry = &entry
+	if c.state.Heard != nil {
+		heard := *c.state.Heard
+		d.state.Heard = &heard
+	}
+	if c.state.Given != nil {
+		given := *c.state.Given
+		d.state.Given = &given
+	}
 	return &d
 }
 

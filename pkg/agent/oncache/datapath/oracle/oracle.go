@@ -35,6 +35,11 @@ type State struct {
 	PeerMTU int
 	// Entry is the entry of the packet's direction, the only one in the cache; nil for none.
 	Entry *Entry
+	// Rewriting is set if the programs give, hear and use keys. Heard is the key of the entry, Given the one in a rewritten packet's source
+	// port; nil for none.
+	Rewriting bool
+	Heard     *Heard
+	Given     *Given
 	// ShareUsedUp is set when the flow maps are nearly full and the endpoint has used up its share of them.
 	ShareUsedUp bool
 	// Opposite is set when the other direction of the flow has an entry, which was not proved in the direction of the packet.
@@ -49,6 +54,7 @@ type Uplink struct {
 	MAC          [6]byte
 	IPv4, IPv6   netip.Addr
 	Port         uint16 // of the tunnel
+	RewritePort  uint16 // of rewritten packets
 	PortFirst    uint16 // first UDP source port of the tunnel
 	PortCount    uint16 // how many there are
 	TunnelHeader [8]byte
@@ -143,6 +149,7 @@ type inner struct {
 	ttl, tos uint8
 	headers  int  // bytes of the IP and the transport header
 	accepts  bool // SYN and ACK: the segment accepts a connection
+	ends     bool // a rewritten segment that opens or ends a connection
 }
 
 // read refuses every packet that is not plain TCP or UDP. b are the bytes after the Ethernet header.

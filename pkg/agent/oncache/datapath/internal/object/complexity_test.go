@@ -45,7 +45,8 @@ type complexity struct {
 func TestComplexity(t *testing.T) {
 	sandbox.RequireRoot(t)
 	kernel := harness.KernelRelease(t)
-	measured := measureComplexity(t, kernel)
+	measured := append(measureComplexity(t, kernel, false), measureComplexity(t, kernel, true)...)
+	slices.SortFunc(measured, func(a, b complexity) int { return strings.Compare(a.program, b.program) })
 	recorded := readComplexity(t)
 	if *record {
 		writeComplexity(t, kernel, recorded, measured)
@@ -76,9 +77,15 @@ func requireNear(t *testing.T, what string, want, got uint32) {
 		"%s is %d, but %d in %s (%d %% allowed): if that is intended, run `make record-kernels`", what, got, want, complexityFile, complexityTolerance)
 }
 
-func measureComplexity(t *testing.T, kernel string) []complexity {
+// rewriting is added to the names of programs that can rewrite packets.
+const rewriting = "+rewrite"
+
+// measureComplexity loads the programs, without or with the code for rewriting.
+func measureComplexity(t *testing.T, kernel string, rewrite bool) []complexity {
 	spec, err := object.LoadBpf()
 	require.NoError(t, err)
+	require.NoError(t, spec.Variables[object.BpfVarRewrites].Set(rewrite))
+	require.NoError(t, object.FindSummed(spec))
 	collection, err := ebpf.NewCollection(spec)
 	harness.RequireVerified(t, err)
 	defer collection.Close()
@@ -91,9 +98,11 @@ func measureComplexity(t *testing.T, kernel string) []complexity {
 		require.NoError(t, err)
 		jited, err := info.JitedSize()
 		require.NoError(t, err)
+		if rewrite {
+			name += rewriting
+		}
 		out = append(out, complexity{kernel: kernel, program: name, processed: processed, xlated: uint32(xlated / 8), jited: jited})
 	}
-	slices.SortFunc(out, func(a, b complexity) int { return strings.Compare(a.program, b.program) })
 	return out
 }
 
@@ -120,7 +129,7 @@ func writeComplexity(t *testing.T, kernel string, recorded, measured []complexit
 	slices.SortStableFunc(lines, func(a, b complexity) int { return harness.Minor(t, a.kernel) - harness.Minor(t, b.kernel) })
 	var out bytes.Buffer
 	out.WriteString(complexityHeader)
-	row := func(columns ...any) { fmt.Fprintf(&out, "%-26v %-28v %10v %7v %6v\n", columns...) }
+	row := func(columns ...any) { fmt.Fprintf(&out, "%-26v %-36v %10v %7v %6v\n", columns...) }
 	row("kernel", "program", "processed", "xlated", "jited")
 	for _, c := range lines {
 		row(c.kernel, c.program, c.processed, c.xlated, c.jited)

@@ -27,6 +27,7 @@ type BpfOncControl struct {
 	Until         uint64
 	HeldFrom      uint64
 	HeldUntil     uint64
+	KeysFrom      uint64
 	UplinkIfindex uint32
 	UplinkIp4     uint32
 	UplinkIp6     [4]uint32
@@ -35,7 +36,8 @@ type BpfOncControl struct {
 	PortCount     uint16
 	UplinkMac     [6]uint8
 	VirtualMac    [6]uint8
-	Pad           [6]uint8
+	RewritePort   uint16
+	KeyLife       uint32
 	TunnelHeader  [8]uint8
 }
 
@@ -52,6 +54,7 @@ type BpfOncEgress struct {
 	Packets uint64
 	Bytes   uint64
 	Created uint64
+	Keys    BpfOncKeys
 	To      BpfOncTranslation
 	Pad     [4]uint8
 }
@@ -63,6 +66,7 @@ type BpfOncEgress4 struct {
 	Packets uint64
 	Bytes   uint64
 	Created uint64
+	Keys    BpfOncKeys
 	To      BpfOncTranslation4
 }
 
@@ -123,6 +127,14 @@ type BpfOncIngress4 struct {
 	Pad     [4]uint8
 }
 
+type BpfOncKeys struct {
+	_      structs.HostLayout
+	Heard  uint64
+	Tell   uint16
+	Change uint16
+	Due    uint32
+}
+
 type BpfOncLimit struct {
 	_       structs.HostLayout
 	Entries int64
@@ -141,6 +153,8 @@ type BpfOncNode struct {
 	HeaderSum    uint32
 	Confirmed    uint64
 	Contradicted uint64
+	Flags        uint32
+	Pad          uint32
 	Header       [88]uint8
 }
 
@@ -176,42 +190,59 @@ type BpfOncReason uint32
 const (
 	BpfOncReasonONC_HIT             BpfOncReason = 0
 	BpfOncReasonONC_HIT_LOCAL       BpfOncReason = 1
-	BpfOncReasonONC_OBSERVED        BpfOncReason = 2
-	BpfOncReasonONC_OFF             BpfOncReason = 3
-	BpfOncReasonONC_NOT_IP          BpfOncReason = 4
-	BpfOncReasonONC_MALFORMED       BpfOncReason = 5
-	BpfOncReasonONC_IP_OPTIONS      BpfOncReason = 6
-	BpfOncReasonONC_FRAGMENT        BpfOncReason = 7
-	BpfOncReasonONC_PROTOCOL        BpfOncReason = 8
-	BpfOncReasonONC_TCP_FLAGS       BpfOncReason = 9
-	BpfOncReasonONC_TTL             BpfOncReason = 10
-	BpfOncReasonONC_NO_ENDPOINT     BpfOncReason = 11
-	BpfOncReasonONC_NOT_REMOTE      BpfOncReason = 12
-	BpfOncReasonONC_NOT_TUNNEL      BpfOncReason = 13
-	BpfOncReasonONC_OUTER_HEADER    BpfOncReason = 14
-	BpfOncReasonONC_OUTER_SOURCE    BpfOncReason = 15
-	BpfOncReasonONC_NO_ENTRY        BpfOncReason = 16
-	BpfOncReasonONC_NOT_PROVED      BpfOncReason = 17
-	BpfOncReasonONC_STALE_ENDPOINT  BpfOncReason = 18
-	BpfOncReasonONC_STALE_NODE      BpfOncReason = 19
-	BpfOncReasonONC_STALE_ALL       BpfOncReason = 20
-	BpfOncReasonONC_LEASE           BpfOncReason = 21
-	BpfOncReasonONC_SPOOF           BpfOncReason = 22
-	BpfOncReasonONC_MTU             BpfOncReason = 23
-	BpfOncReasonONC_ECN             BpfOncReason = 24
-	BpfOncReasonONC_OFFLOAD         BpfOncReason = 25
-	BpfOncReasonONC_LEARNED         BpfOncReason = 26
-	BpfOncReasonONC_RENEWED         BpfOncReason = 27
-	BpfOncReasonONC_NO_AGENT        BpfOncReason = 28
-	BpfOncReasonONC_NOT_ESTABLISHED BpfOncReason = 29
-	BpfOncReasonONC_STALE_EPOCH     BpfOncReason = 30
-	BpfOncReasonONC_NO_TICKET       BpfOncReason = 31
-	BpfOncReasonONC_REWRITTEN       BpfOncReason = 32
-	BpfOncReasonONC_TEMPLATE        BpfOncReason = 33
-	BpfOncReasonONC_SHARE           BpfOncReason = 34
-	BpfOncReasonONC_DROPPED         BpfOncReason = 35
-	BpfOncReasonONC_REASONS         BpfOncReason = 36
+	BpfOncReasonONC_HIT_REWRITTEN   BpfOncReason = 2
+	BpfOncReasonONC_OBSERVED        BpfOncReason = 3
+	BpfOncReasonONC_OFF             BpfOncReason = 4
+	BpfOncReasonONC_NOT_IP          BpfOncReason = 5
+	BpfOncReasonONC_MALFORMED       BpfOncReason = 6
+	BpfOncReasonONC_IP_OPTIONS      BpfOncReason = 7
+	BpfOncReasonONC_FRAGMENT        BpfOncReason = 8
+	BpfOncReasonONC_PROTOCOL        BpfOncReason = 9
+	BpfOncReasonONC_TCP_FLAGS       BpfOncReason = 10
+	BpfOncReasonONC_TTL             BpfOncReason = 11
+	BpfOncReasonONC_NO_ENDPOINT     BpfOncReason = 12
+	BpfOncReasonONC_NOT_REMOTE      BpfOncReason = 13
+	BpfOncReasonONC_NOT_TUNNEL      BpfOncReason = 14
+	BpfOncReasonONC_OUTER_HEADER    BpfOncReason = 15
+	BpfOncReasonONC_OUTER_SOURCE    BpfOncReason = 16
+	BpfOncReasonONC_NO_ENTRY        BpfOncReason = 17
+	BpfOncReasonONC_NOT_PROVED      BpfOncReason = 18
+	BpfOncReasonONC_STALE_ENDPOINT  BpfOncReason = 19
+	BpfOncReasonONC_STALE_NODE      BpfOncReason = 20
+	BpfOncReasonONC_STALE_ALL       BpfOncReason = 21
+	BpfOncReasonONC_LEASE           BpfOncReason = 22
+	BpfOncReasonONC_SPOOF           BpfOncReason = 23
+	BpfOncReasonONC_MTU             BpfOncReason = 24
+	BpfOncReasonONC_ECN             BpfOncReason = 25
+	BpfOncReasonONC_OFFLOAD         BpfOncReason = 26
+	BpfOncReasonONC_LEARNED         BpfOncReason = 27
+	BpfOncReasonONC_RENEWED         BpfOncReason = 28
+	BpfOncReasonONC_NO_AGENT        BpfOncReason = 29
+	BpfOncReasonONC_NOT_ESTABLISHED BpfOncReason = 30
+	BpfOncReasonONC_STALE_EPOCH     BpfOncReason = 31
+	BpfOncReasonONC_NO_TICKET       BpfOncReason = 32
+	BpfOncReasonONC_REWRITTEN       BpfOncReason = 33
+	BpfOncReasonONC_TEMPLATE        BpfOncReason = 34
+	BpfOncReasonONC_SHARE           BpfOncReason = 35
+	BpfOncReasonONC_UNKNOWN_KEY     BpfOncReason = 36
+	BpfOncReasonONC_DROPPED         BpfOncReason = 37
+	BpfOncReasonONC_RESTORED        BpfOncReason = 38
+	BpfOncReasonONC_NO_KEY          BpfOncReason = 39
+	BpfOncReasonONC_REASONS         BpfOncReason = 40
 )
+
+type BpfOncRestore struct {
+	_      structs.HostLayout
+	Told   uint64
+	Serial uint32
+	Ttl    uint8
+	Ipv6   uint8
+	Change uint16
+	Key6   BpfOncFlow6
+	Owner  [4]uint32
+	Tag    uint32
+	Pad2   uint32
+}
 
 type BpfOncRetired struct {
 	_       structs.HostLayout
@@ -294,10 +325,12 @@ const (
 	BpfMapFlowLimits                 = "flow_limits"
 	BpfMapIngressFlows4              = "ingress_flows4"
 	BpfMapIngressFlows6              = "ingress_flows6"
+	BpfMapNodeIps                    = "node_ips"
 	BpfMapNodes                      = "nodes"
 	BpfMapPassed                     = "passed"
 	BpfMapPodNetworks4               = "pod_networks4"
 	BpfMapPodNetworks6               = "pod_networks6"
+	BpfMapRestores                   = "restores"
 	BpfMapRetired                    = "retired"
 	BpfMapServiceIps                 = "service_ips"
 	BpfMapTickets                    = "tickets"
@@ -313,6 +346,9 @@ const (
 	BpfVarOncProgramType             = "onc_program_type"
 	BpfVarOncReasonType              = "onc_reason_type"
 	BpfVarOncRetiredType             = "onc_retired_type"
+	BpfVarRewrites                   = "rewrites"
+	BpfVarSummedAt                   = "summed_at"
+	BpfVarSummedShift                = "summed_shift"
 )
 
 // LoadBpf returns the embedded CollectionSpec for Bpf.
@@ -383,10 +419,12 @@ type BpfMapSpecs struct {
 	FlowLimits    *ebpf.MapSpec `ebpf:"flow_limits"`
 	IngressFlows4 *ebpf.MapSpec `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.MapSpec `ebpf:"ingress_flows6"`
+	NodeIps       *ebpf.MapSpec `ebpf:"node_ips"`
 	Nodes         *ebpf.MapSpec `ebpf:"nodes"`
 	Passed        *ebpf.MapSpec `ebpf:"passed"`
 	PodNetworks4  *ebpf.MapSpec `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.MapSpec `ebpf:"pod_networks6"`
+	Restores      *ebpf.MapSpec `ebpf:"restores"`
 	Retired       *ebpf.MapSpec `ebpf:"retired"`
 	ServiceIps    *ebpf.MapSpec `ebpf:"service_ips"`
 	Tickets       *ebpf.MapSpec `ebpf:"tickets"`
@@ -400,6 +438,9 @@ type BpfVariableSpecs struct {
 	OncProgramType *ebpf.VariableSpec `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.VariableSpec `ebpf:"onc_reason_type"`
 	OncRetiredType *ebpf.VariableSpec `ebpf:"onc_retired_type"`
+	Rewrites       *ebpf.VariableSpec `ebpf:"rewrites"`
+	SummedAt       *ebpf.VariableSpec `ebpf:"summed_at"`
+	SummedShift    *ebpf.VariableSpec `ebpf:"summed_shift"`
 }
 
 // BpfObjects contains all objects after they have been loaded into the kernel.
@@ -434,10 +475,12 @@ type BpfMaps struct {
 	FlowLimits    *ebpf.Map `ebpf:"flow_limits"`
 	IngressFlows4 *ebpf.Map `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.Map `ebpf:"ingress_flows6"`
+	NodeIps       *ebpf.Map `ebpf:"node_ips"`
 	Nodes         *ebpf.Map `ebpf:"nodes"`
 	Passed        *ebpf.Map `ebpf:"passed"`
 	PodNetworks4  *ebpf.Map `ebpf:"pod_networks4"`
 	PodNetworks6  *ebpf.Map `ebpf:"pod_networks6"`
+	Restores      *ebpf.Map `ebpf:"restores"`
 	Retired       *ebpf.Map `ebpf:"retired"`
 	ServiceIps    *ebpf.Map `ebpf:"service_ips"`
 	Tickets       *ebpf.Map `ebpf:"tickets"`
@@ -457,10 +500,12 @@ func (m *BpfMaps) Close() error {
 		m.FlowLimits,
 		m.IngressFlows4,
 		m.IngressFlows6,
+		m.NodeIps,
 		m.Nodes,
 		m.Passed,
 		m.PodNetworks4,
 		m.PodNetworks6,
+		m.Restores,
 		m.Retired,
 		m.ServiceIps,
 		m.Tickets,
@@ -475,6 +520,9 @@ type BpfVariables struct {
 	OncProgramType *ebpf.Variable `ebpf:"onc_program_type"`
 	OncReasonType  *ebpf.Variable `ebpf:"onc_reason_type"`
 	OncRetiredType *ebpf.Variable `ebpf:"onc_retired_type"`
+	Rewrites       *ebpf.Variable `ebpf:"rewrites"`
+	SummedAt       *ebpf.Variable `ebpf:"summed_at"`
+	SummedShift    *ebpf.Variable `ebpf:"summed_shift"`
 }
 
 // BpfPrograms contains all programs after they have been loaded into the kernel.

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Copyright 2026 The antrea-oncache Authors. */
+/* What a packet's checksum field contains (ip_summed in include/linux/skbuff.h). With it the checksum can be written
+ * directly; bpf_l4_csum_replace, which looks for itself, takes some 100 instructions. */
+#pragma once
+
+#include "maps.h"
+
+/* Values of ip_summed. */
+#define SUMMED_COMPLETE                                                                                                \
+	2		 /* the network card has added up the packet: the sum in the packet's state changes with it    \
+			  */
+#define SUMMED_PARTIAL 3 /* a device is to complete the checksum: the field has the sum of the pseudo header */
+
+/* Since Linux 6.2. The verifier replaces it with its argument. */
+extern void *bpf_cast_to_kern_ctx(void *skb) __ksym __weak;
+
+/* summed returns ip_summed. summed_at must not be 0. */
+static __always_inline __u32 summed(struct __sk_buff *skb)
+{
+	const __u8 *kernel = bpf_cast_to_kern_ctx(skb);
+
+	return kernel[summed_at] >> summed_shift & 3;
+}

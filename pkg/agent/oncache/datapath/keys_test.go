@@ -1,0 +1,128 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datapath_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
+)
+
+// TestLetKeysEnd: programs whose keys others may still use are switched off, so that they restore for Open vSwitch, and not removed at once.
+func TestLetKeysEnd(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	letKeysEnd := func(ctx context.Context, layout string) (waited bool) {
+		waited, err := datapath.LetKeysEnd(ctx, w.PinPath, layout)
+		require.NoError(t, err)
+		return waited
+	}
+	require.False(t, letKeysEnd(t.Context(), ""))
+	require.Equal(t, datapath.ModeEnforce, w.Mode(), "there are no keys to wait for")
+
+	in := harness.ToPod()
+	key := w.Give(harness.FromPod(), in)
+	require.False(t, letKeysEnd(t.Context(), w.Layout()))
+	require.Equal(t, datapath.ModeEnforce, w.Mode(), "the maps stay")
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.True(t, letKeysEnd(ctx, ""))
+	require.Error(t, ctx.Err(), "it has waited")
+	require.Equal(t, datapath.ModeOff, w.Mode())
+	require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
+}
+
+// TestEncapsulatesAfterRewriting: programs that cannot restore have maps of another layout. So an agent waits until no key is in use before it
+// attaches them, however many agents before it have ended while they waited, and never again.
+func TestEncapsulatesAfterRewriting(t *testing.T) {
+	const maxFlows = 4096
+	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: maxFlows, Rewrite: true})
+	w.SetNodeRewrites(harness.PeerSlot, true)
+	in := harness.ToPod()
+	key := w.Give(harness.FromPod(), in)
+	load := func(rewrite bool) *datapath.Datapath {
+		t.Helper()
+		d, err := datapath.Load(datapath.Options{PinPath: w.PinPath, MaxFlows: maxFlows, MaxFlows6: maxFlows, Rewrite: rewrite})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		return d
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	// waits reports whether the agent switches the programs off to wait.
+	waits := func(d *datapath.Datapath) bool {
+		t.Helper()
+		d.SetMode(datapath.ModeEnforce)
+		_, err := datapath.LetKeysEnd(ended, w.PinPath, d.Layout())
+		require.NoError(t, err)
+		return d.Mode() == datapath.ModeOff
+	}
+
+	encap := load(false)
+	require.False(t, encap.Adopted)
+	require.True(t, waits(encap))
+	require.Equal(t, datapath.ModeOff, w.Mode(), "no keys are told meanwhile")
+	require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
+
+	next := load(false)
+	require.True(t, next.Adopted)
+	require.True(t, waits(next), "the agent before has ended before it had replaced all programs")
+
+	rewriting := load(true)
+	require.True(t, rewriting.Adopted)
+	require.False(t, waits(rewriting), "it restores what comes with these keys")
+	kept, err := rewriting.KeysKept()
+	require.NoError(t, err)
+	require.Equal(t, 1, kept)
+
+	require.NoError(t, next.Commit())
+	last := load(false)
+	require.True(t, last.Adopted)
+	require.False(t, waits(last), "all programs have been replaced")
+}
+
+// TestSmallWithoutRewriting: programs that rewrite nothing have no room for keys.
+func TestSmallWithoutRewriting(t *testing.T) {
+	w := harness.NewWorld(t)
+	require.EqualValues(t, 1, w.Maps.Restores.MaxEntries())
+}
+
+// TestFormerKeysEnd: an agent whose rewritten packets come to another port than those of the former one waits, although the maps stay.
+func TestFormerKeysEnd(t *testing.T) {
+	w := harness.NewRewritingWorld(t, harness.Family{})
+	w.Give(harness.FromPod(), harness.ToPod())
+	require.NoError(t, w.LetFormerKeysEnd(t.Context(), harness.RewritePort))
+	require.Equal(t, datapath.ModeEnforce, w.Mode())
+	require.Zero(t, w.Control().KeysFrom)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.NoError(t, w.LetFormerKeysEnd(ctx, harness.RewritePort+1))
+	require.Error(t, ctx.Err(), "it has waited")
+	require.Equal(t, datapath.ModeOff, w.Mode())
+	require.Greater(t, w.Control().KeysFrom, w.Jiffies(t))
+}
+
+// TestAdoptedMapsGiveNoKeysYet: an agent that has made maps may have ended before it told them when to begin.
+func TestAdoptedMapsGiveNoKeysYet(t *testing.T) {
+	opts := datapath.Options{MaxFlows: 4096, Rewrite: true}
+	w := harness.NewWorldWith(t, harness.Family{}, opts)
+	require.Zero(t, w.Control().KeysFrom)
+	opts.PinPath, opts.MaxFlows6 = w.PinPath, opts.MaxFlows
+	load := func() uint64 {
+		d, err := datapath.Load(opts)
+		harness.RequireVerified(t, err)
+		defer d.Close()
+		require.True(t, d.Adopted)
+		return w.Control().KeysFrom
+	}
+	from := load()
+	require.Greater(t, from, w.Jiffies(t))
+	require.Equal(t, from, load(), "they begin once")
+}
