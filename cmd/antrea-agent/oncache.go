@@ -86,10 +86,17 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		manager: manager,
 		prepare: manager.Prepare, prepared: make(chan struct{}),
 		start: func(ctx context.Context) error {
+			rewrites := o.config.ONCache.RewritesPackets()
+			if !rewrites {
+				// Before Start, which waits for keys of an earlier agent to end.
+				go announceRewriting(ctx, n, "")
+			}
 			manager.Start()
 			reportUnavailable(n, manager)
 			go manager.Run(ctx.Done())
-			go announceRewriting(ctx, n, manager.Annotation())
+			if rewrites {
+				go announceRewriting(ctx, n, manager.Annotation())
+			}
 			return nil
 		},
 		routes:  oncacheRoutes(manager, manager),
