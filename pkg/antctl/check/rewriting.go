@@ -114,7 +114,7 @@ func (i *Installation) look(ctx context.Context, nodes [2]string, protocol, podI
 	for n, node := range nodes {
 		var flows []api.FlowInfo
 		if err := i.Agents.Get(ctx, node, "/oncache", url.Values{"view": {"flows"}, "ip": {podIP}}, &flows); err != nil {
-			return l, fmt.Errorf("Node %s: %w", node, err)
+			return l, fmt.Errorf("ask the agent of Node %s for flows: %w", node, err)
 		}
 		for _, flow := range flows {
 			switch {

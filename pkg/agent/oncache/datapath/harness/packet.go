@@ -67,14 +67,6 @@ func ToPod() Packet {
 	return Packet{SrcMAC: PeerGatewayMAC, DstMAC: VirtualMAC, Src: PeerPodIP, Dst: PodIP, SrcPort: 80, DstPort: 40000, TTL: 63, Payload: 200, ID: 815, Seq: 5000, Flags: "P"}
 }
 
-// protocol is the number of TCP or UDP.
-func (p Packet) protocol() uint8 {
-	if p.UDP {
-		return uint8(layers.IPProtocolUDP)
-	}
-	return uint8(layers.IPProtocolTCP)
-}
-
 // BehindOVS returns the packet as Open vSwitch passes it on: TTL decremented, other MACs.
 func (p Packet) BehindOVS(src, dst net.HardwareAddr) Packet {
 	p.TTL--
