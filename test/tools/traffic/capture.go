@@ -108,7 +108,8 @@ func (c *capture) run(ctx context.Context, status io.Writer) (report.Capture, er
 		if err != nil {
 			return result, err
 		}
-		if !ended.IsZero() && !received {
+		// Others' packets may never cease.
+		if !ended.IsZero() && (!received || time.Since(ended) > drainTime) {
 			break
 		}
 		packet, ok := parse(frame.Data)
@@ -117,9 +118,6 @@ func (c *capture) run(ctx context.Context, status io.Writer) (report.Capture, er
 		}
 		if result.Matched++; len(result.Packets) < c.limit {
 			result.Packets = append(result.Packets, packet)
-		}
-		if !ended.IsZero() && time.Since(ended) > drainTime {
-			break
 		}
 	}
 	return result, nil
