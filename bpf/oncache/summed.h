@@ -6,11 +6,10 @@
 
 #include "maps.h"
 
-/* Values of ip_summed. */
-#define SUMMED_COMPLETE                                                                                                \
-	2		 /* the network card has added up the packet: the sum in the packet's state changes with it    \
-			  */
-#define SUMMED_PARTIAL 3 /* a device is to complete the checksum: the field has the sum of the pseudo header */
+/* Values of ip_summed. Complete: the network card has added up the packet, and the sum in the packet's state changes
+ * with it. Partial: a device is to complete the checksum, and the field has the sum of the pseudo header. */
+#define SUMMED_COMPLETE 2
+#define SUMMED_PARTIAL 3
 
 /* Since Linux 6.2. The verifier replaces it with its argument. */
 extern void *bpf_cast_to_kern_ctx(void *skb) __ksym __weak;

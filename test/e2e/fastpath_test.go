@@ -76,8 +76,7 @@ func testLongTCP(t *testing.T, s *suite, f flow) {
 		args = append(args, "--rate=20000000") // or one kernel's processor would do nothing else
 	}
 	sender := start(t, s.client.Space, args...)
-	// Packets in the direction of acknowledgments are few where super-packets are large, as those are that are rewritten.
-	eventuallyWithin(t, 2*execTimeout, "a long flow", func() error {
+	eventuallyWithin(t, execTimeout, "a long flow", func() error {
 		e, err := s.entriesOf(t, f, true)
 		if err == nil && e.ingress.Packets < longTCP {
 			err = notYet(fmt.Sprintf("%d packets of %d on the fast path", e.ingress.Packets, longTCP))
