@@ -56,10 +56,10 @@ func TestMatrix(t *testing.T) {
 				require.EqualValues(t, 262144, f.agent.ONCache.MaxFlows)
 				require.NotEqual(t, defaults, agentPod(t, all).Annotations["checksum/config"], "agents are not restarted")
 			}},
-		"rewriting": {[]string{"featureGates.ONCache=true", "oncache.tunnel=rewrite", "oncache.rewritePort=6999"},
+		"rewriting": {[]string{"featureGates.ONCache=true", "oncache.tunnel=rewrite", "oncache.rewritePort=590"},
 			func(t *testing.T, _ objects, f files) {
 				require.True(t, f.agent.ONCache.RewritesPackets())
-				require.EqualValues(t, 6999, f.agent.ONCache.RewritePort)
+				require.EqualValues(t, 590, f.agent.ONCache.RewritePort)
 			}},
 		"mode off": {[]string{"oncache.mode=off"}, func(t *testing.T, _ objects, f files) { require.Equal(t, "off", f.agent.ONCache.Mode) }},
 		"VXLAN, gate on, cut": {[]string{"tunnelType=vxlan", "tunnelPort=8472", "featureGates.ONCache=true", "networkPolicy.establishedConnections=cut"},
