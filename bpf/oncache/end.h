@@ -5,6 +5,7 @@
 
 #include "candidate.h"
 #include "flow.h"
+#include "seen.h"
 #include "tally.h"
 #include "ticket.h"
 #include "translation.h"
@@ -36,6 +37,12 @@ static __noinline void begin_anew(const struct packet *flow, __u32 former)
 		*cell = 0;
 }
 
+static __always_inline void forget_egress(const struct packet *sent, const struct onc_egress *e)
+{
+	tell_over(sent, e);
+	delete_egress(sent, e);
+}
+
 /* end_both forgets both directions because of the segment p, which is of one of them. */
 static __always_inline void end_both(const struct packet *p, const struct packet *out, const struct onc_egress *egress,
 				     const struct packet *in, const struct onc_ingress *ingress)
@@ -48,7 +55,7 @@ static __always_inline void end_both(const struct packet *p, const struct packet
 		note(p, NOTE_OPENED);
 	/* A deletion takes a lock even if there is nothing to delete. */
 	if (egress)
-		delete_egress(out, egress);
+		forget_egress(out, egress);
 	if (ingress)
 		delete_ingress(in, out, ingress);
 }
@@ -59,7 +66,7 @@ static __always_inline void end_local(const struct packet *p)
 	struct onc_egress *other = find_egress(p);
 
 	if (other && is_local(&other->v))
-		delete_egress(p, other);
+		forget_egress(p, other);
 }
 
 /* end_by_egress forgets both directions of a connection that opens or closes with the packet out, which a Pod sends.

@@ -57,6 +57,19 @@ static __always_inline void reverse(const struct packet *p, struct packet *back)
 	}
 }
 
+/* as_flow6 gives a flow of either IP version the form in which the agent is told of it. */
+static __always_inline void as_flow6(const struct packet *p, struct onc_flow6 *flow)
+{
+	if (p->ipv6) {
+		*flow = p->key6;
+		return;
+	}
+	*flow = (struct onc_flow6){.sport = p->key4.sport, .dport = p->key4.dport, .proto = p->key4.proto};
+	flow->saddr[2] = flow->daddr[2] = bpf_htonl(0xffff);
+	flow->saddr[3] = p->key4.saddr;
+	flow->daddr[3] = p->key4.daddr;
+}
+
 /* flow_hash hashes the addresses and ports. Its first bits, which select cells and tickets, depend on all of them. */
 static __always_inline __u32 flow_hash(const struct packet *p)
 {

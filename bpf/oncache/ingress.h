@@ -6,6 +6,7 @@
 
 #include "candidate.h"
 #include "condition.h"
+#include "deliver.h"
 #include "end.h"
 #include "flow.h"
 #include "gateway.h"
@@ -29,17 +30,12 @@ struct target {
 };
 
 /* redirect hands a hit to the Pod, or to the host's own stack. */
-static __always_inline void redirect(struct __sk_buff *skb, const struct target *target)
+static __always_inline void redirect(struct __sk_buff *skb, const struct target *target, const struct onc_validity *v)
 {
-	if (unlikely(target->gateway)) {
+	if (unlikely(target->gateway))
 		bpf_redirect(target->ifindex, BPF_F_INGRESS);
-		return;
-	}
-	/* Crossing into the Pod's namespace clears this on the slow path. */
-	skb->mark = 0;
-	skb->priority = 0;
-	skb->tc_index = 0;
-	bpf_redirect_peer(target->ifindex, 0);
+	else
+		deliver(skb, target->ifindex, unlikely(may_be_behind(skb, v)));
 }
 
 /* ingress_condition: may this packet use entry f? r is what it was if it is rewritten, else NULL. On ONC_OK *target is
@@ -202,7 +198,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
-	redirect(skb, &target);
+	redirect(skb, &target, &f->v);
 	return ONC_HIT;
 }
 
@@ -239,7 +235,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
-	redirect(skb, &target);
+	redirect(skb, &target, &f->v);
 	return ONC_HIT_REWRITTEN;
 }
 

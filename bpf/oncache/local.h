@@ -10,6 +10,7 @@
 
 #include "candidate.h"
 #include "condition.h"
+#include "deliver.h"
 #include "learn.h"
 #include "order.h"
 #include "parse.h"
@@ -116,22 +117,15 @@ static __always_inline bool route(struct __sk_buff *skb, const struct onc_endpoi
 	return true;
 }
 
-/* deliver hands the packet to the Pod behind ifindex. bpf_redirect_peer exists only where packets arrive. Egress of a
- * netkit device runs where they leave, so its packets cross the receiver's device as all others do. */
-static __always_inline void deliver(struct __sk_buff *skb, const struct onc_endpoint *from, __u32 ifindex)
+/* deliver_local hands the packet to the Pod behind ifindex. bpf_redirect_peer exists only where packets arrive. Egress
+ * of a netkit device runs where they leave, so its packets cross the receiver's device as all others do. */
+static __always_inline void deliver_local(struct __sk_buff *skb, const struct onc_endpoint *from, __u32 ifindex,
+					  const struct onc_validity *v)
 {
-	/* Crossing into the Pod's namespace clears this on the slow path. */
-	skb->mark = 0;
-	skb->priority = 0;
-	skb->tc_index = 0;
-	if (from->flags & ENDPOINT_NETKIT) {
-		bpf_redirect(ifindex, 0);
-		return;
-	}
 	/* The frame is not for the sender's host-side device, and the receiver's would drop it. */
 	if (skb->pkt_type != PACKET_HOST)
 		bpf_skb_change_type(skb, PACKET_HOST);
-	bpf_redirect_peer(ifindex, 0);
+	deliver(skb, ifindex, from->flags & ENDPOINT_NETKIT || may_be_behind(skb, v));
 }
 
 /* egress_local handles a packet of a flow whose entry f has no Node. It parses the packet again, so that hits of other
@@ -160,7 +154,7 @@ static __always_inline enum onc_reason egress_local(struct __sk_buff *skb, struc
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += length;
-	deliver(skb, from, ifindex);
+	deliver_local(skb, from, ifindex, &f->v);
 	return ONC_HIT_LOCAL;
 }
 

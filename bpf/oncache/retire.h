@@ -4,8 +4,7 @@
  * the LRU maps are not seen. Without an agent that reads, the buffer fills up and nothing more is noted. */
 #pragma once
 
-#include "maps.h"
-#include "parse.h"
+#include "flow.h"
 
 /* retire tells what an entry has counted that is gone, or about to be replaced. sent has the 5-tuple of what the local
  * Pod sends. The record is reserved last: Linux 6.1 does not accept that it be tested twice. */
@@ -19,16 +18,7 @@ static __always_inline void retire(const struct packet *sent, bool egress, __u64
 	if (!r)
 		return;
 	__builtin_memset(r, 0, sizeof(*r));
-	if (sent->ipv6) {
-		r->flow = sent->key6;
-	} else {
-		r->flow.saddr[2] = r->flow.daddr[2] = bpf_htonl(0xffff);
-		r->flow.saddr[3] = sent->key4.saddr;
-		r->flow.daddr[3] = sent->key4.daddr;
-		r->flow.sport = sent->key4.sport;
-		r->flow.dport = sent->key4.dport;
-		r->flow.proto = sent->key4.proto;
-	}
+	as_flow6(sent, &r->flow);
 	r->egress = egress;
 	r->packets = packets;
 	r->bytes = bytes;

@@ -4,8 +4,7 @@
  * agent is told when conntrack has seen one. docs/oncache-conntrack.md explains how the agent uses that. */
 #pragma once
 
-#include "maps.h"
-#include "parse.h"
+#include "flow.h"
 
 /* see_segment records everything about a TCP segment except its acknowledgment. */
 static __always_inline void see_segment(struct onc_seen *s, const struct packet *p, __u32 length)
@@ -53,15 +52,27 @@ static __always_inline void tell_passed(const struct packet *sent, const struct 
 
 	if ((sent->ipv6 ? sent->key6.proto : sent->key4.proto) != IPPROTO_TCP || v->proved != PROVED_BOTH)
 		return;
-	if (sent->ipv6) {
-		event.flow = sent->key6;
-	} else {
-		event.flow.saddr[2] = event.flow.daddr[2] = bpf_htonl(0xffff);
-		event.flow.saddr[3] = sent->key4.saddr;
-		event.flow.daddr[3] = sent->key4.daddr;
-		event.flow.sport = sent->key4.sport;
-		event.flow.dport = sent->key4.dport;
-		event.flow.proto = sent->key4.proto;
-	}
+	as_flow6(sent, &event.flow);
 	bpf_ringbuf_output(&passed, &event, sizeof(event), 0);
+}
+
+/* The agent looks within some 20 ms whether a flow that it was told of still has an entry. */
+#define LOOKED_FOR_NS 100000000ull
+
+/* tell_over tells the agent that a flow is over which it may be about to look for: that would take it as long as the
+ * whole connection takes here. sent has the 5-tuple of what the local Pod sends. It is called before entry e is
+ * deleted. Otherwise a new connection with the same addresses and ports could be told of in between. */
+static __always_inline void tell_over(const struct packet *sent, const struct onc_egress *e)
+{
+	struct onc_passed *event;
+
+	if (e->v.proved != PROVED_BOTH || bpf_ktime_get_coarse_ns() - e->created >= LOOKED_FOR_NS)
+		return;
+	event = bpf_ringbuf_reserve(&passed, sizeof(*event), 0);
+	if (!event)
+		return;
+	as_flow6(sent, &event->flow);
+	event->over = 1;
+	__builtin_memset(event->pad, 0, sizeof(event->pad));
+	bpf_ringbuf_submit(event, 0);
 }

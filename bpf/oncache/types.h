@@ -233,9 +233,11 @@ struct onc_control {
 
 /* Tells the agent that conntrack has seen a TCP segment of a cached flow, and thus whose entry to update: the 5-tuple
  * of what the local Pod sends, whichever direction the segment had. IPv4 addresses are mapped to IPv6, as in
- * onc_address. */
+ * onc_address. If over is set, it tells that the entry of that flow is being deleted: what was told before is void. */
 struct onc_passed {
 	struct onc_flow6 flow;
+	__u32 over;
+	__u8 pad[4];
 };
 
 /* Tells the agent what an entry had counted when it was removed or replaced. flow has the 5-tuple of what the local Pod

@@ -44,6 +44,8 @@ func TestEncapsulatesAfterRewriting(t *testing.T) {
 	const maxFlows = 4096
 	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: maxFlows, Rewrite: true})
 	w.SetNodeRewrites(harness.PeerSlot, true)
+	keepKeys := func() { w.Control().KeyLife = 1 << 24 } // none ends by itself, however slow the machine is
+	keepKeys()
 	in := harness.ToPod()
 	key := w.Give(harness.FromPod(), in)
 	load := func(rewrite bool) *datapath.Datapath {
@@ -77,6 +79,7 @@ func TestEncapsulatesAfterRewriting(t *testing.T) {
 	rewriting := load(true)
 	require.True(t, rewriting.Adopted)
 	require.False(t, waits(rewriting), "it restores what comes with these keys")
+	keepKeys()
 	kept, err := rewriting.KeysKept()
 	require.NoError(t, err)
 	require.Equal(t, 1, kept)

@@ -4,11 +4,11 @@
 package datapath
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -39,25 +39,33 @@ func (d *Datapath) Cached(c Connection) (bool, error) {
 	return f != nil, err
 }
 
-// PassedReader reads the reports of Egress-Init and Ingress-Init: one for each segment of a cached flow that has passed
-// conntrack. There should be one reader at a time.
-type PassedReader = Reader[Connection]
+// Passed is a report: a segment of the connection has passed conntrack; or, with Over, the cache has no entry any more of what the
+// local Pod sends in it, and what was reported before is void.
+type Passed struct {
+	Connection
+	Over bool
+}
+
+// PassedReader reads the reports of Egress-Init and Ingress-Init, one for each segment of a cached flow that has passed conntrack, and
+// of Egress and Ingress, when they end such a flow soon after that. There should be one reader at a time.
+type PassedReader = Reader[Passed]
 
 // NewPassedReader starts with the first unread report.
 func (d *Datapath) NewPassedReader() (*PassedReader, error) {
 	return newReader(d.objects.Passed, parsePassed)
 }
 
-func parsePassed(sample []byte) (c Connection, err error) {
+// parsePassed also reads reports of former programs, which end behind the flow.
+func parsePassed(sample []byte) (p Passed, err error) {
 	var event object.BpfOncPassed
-	if _, err := binary.Decode(sample, binary.NativeEndian, &event); err != nil {
-		return c, fmt.Errorf("event of %d bytes: %w", len(sample), err)
+	if err := decode(sample, &event, unsafe.Sizeof(event.Flow)); err != nil {
+		return p, fmt.Errorf("event: %w", err)
 	}
 	e := ends6(event.Flow)
 	if e.protocol != unix.IPPROTO_TCP {
-		return c, fmt.Errorf("event of protocol %d; want TCP", e.protocol)
+		return p, fmt.Errorf("event of protocol %d; want TCP", e.protocol)
 	}
-	return Connection{unmap(e.source), unmap(e.destination)}, nil
+	return Passed{Connection{unmap(e.source), unmap(e.destination)}, event.Over != 0}, nil
 }
 
 func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }

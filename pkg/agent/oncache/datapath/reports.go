@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"time"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
@@ -58,6 +59,16 @@ func (r *Reader[T]) next(yield func(T)) error {
 		return err
 	}
 	yield(report)
+	return nil
+}
+
+// decode copies a report of a program to one of its type, which has no pointers. If the report is shorter, but has at least so many bytes,
+// the rest of its type stays as it is. There are thousands a second, too many for package reflect.
+func decode[T any](sample []byte, to *T, least uintptr) error {
+	if uintptr(len(sample)) < least {
+		return fmt.Errorf("%d bytes; want at least %d", len(sample), least)
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(to)), unsafe.Sizeof(*to)), sample)
 	return nil
 }
 

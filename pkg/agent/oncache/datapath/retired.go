@@ -4,9 +4,9 @@
 package datapath
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"unsafe"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
 )
@@ -32,8 +32,8 @@ func (d *Datapath) NewRetiredReader() (*RetiredReader, error) {
 
 func parseRetired(sample []byte) (r Retired, err error) {
 	var event object.BpfOncRetired
-	if _, err := binary.Decode(sample, binary.NativeEndian, &event); err != nil {
-		return r, fmt.Errorf("report of an entry of %d bytes: %w", len(sample), err)
+	if err := decode(sample, &event, unsafe.Sizeof(event)); err != nil {
+		return r, fmt.Errorf("report of an entry: %w", err)
 	}
 	e := ends6(event.Flow)
 	r = Retired{

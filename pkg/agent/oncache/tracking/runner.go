@@ -129,13 +129,23 @@ func (r *Runner) attend(timeouts Timeouts) error {
 	return r.Cache.Attend(max(min(longestPromise, timeouts.Unacknowledged/2), 2*r.pause()))
 }
 
+// waiting are the connections to look for in a moment. Most connections with one request are over by then.
+type waiting map[datapath.Connection]struct{}
+
+func (w waiting) note(p datapath.Passed) {
+	if p.Over {
+		delete(w, p.Connection)
+	} else {
+		w[p.Connection] = struct{}{}
+	}
+}
+
 // watchSegments reads the programs' reports.
 func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 	var complaints complaints
-	waiting := map[datapath.Connection]bool{}
-	note := func(c datapath.Connection) { waiting[c] = true }
+	waiting := waiting{}
 	for {
-		err := r.reader.Wait(time.Time{}, note)
+		err := r.reader.Wait(time.Time{}, waiting.note)
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
@@ -145,7 +155,7 @@ func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 		case <-time.After(merged):
 		}
 		if err == nil {
-			err = r.reader.Drain(note)
+			err = r.reader.Drain(waiting.note)
 		}
 		if err != nil {
 			r.failed.Add(1)
@@ -163,7 +173,6 @@ func (r *Runner) watchSegments(stopCh <-chan struct{}) {
 
 // passed is called a moment after conntrack has seen a segment. A connection that the cache has not kept that long, or of
 // which it has lost this half, has been in conntrack's sight since, or will be with the segment that brings the half back.
-// Most connections with one request are over by now.
 func (r *Runner) passed(c datapath.Connection) error {
 	cached, err := r.Cache.Cached(c)
 	if err != nil || !cached {

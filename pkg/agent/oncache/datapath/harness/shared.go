@@ -94,14 +94,25 @@ func mapsOf(in *Inside) (all []*ebpf.Map) {
 	return all
 }
 
-// Passed returns the connections in the ring buffer and empties it.
+// Passed returns the connections of which a segment has passed, and empties the ring buffer.
 func Passed(d *datapath.Datapath) (all []datapath.Connection, err error) {
+	reports, err := PassedReports(d)
+	for _, p := range reports {
+		if !p.Over {
+			all = append(all, p.Connection)
+		}
+	}
+	return all, err
+}
+
+// PassedReports returns what is in the ring buffer, and empties it.
+func PassedReports(d *datapath.Datapath) (all []datapath.Passed, err error) {
 	reader, err := d.NewPassedReader()
 	if err != nil {
 		return nil, err
 	}
 	defer reader.Close()
-	return all, reader.Drain(func(c datapath.Connection) { all = append(all, c) })
+	return all, reader.Drain(func(p datapath.Passed) { all = append(all, p) })
 }
 
 // Retired returns the entries in the ring buffer and empties it.

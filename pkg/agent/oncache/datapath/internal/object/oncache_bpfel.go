@@ -161,6 +161,8 @@ type BpfOncNode struct {
 type BpfOncPassed struct {
 	_    structs.HostLayout
 	Flow BpfOncFlow6
+	Over uint32
+	Pad  [4]uint8
 }
 
 type BpfOncPrefix4 struct {
