@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"fmt"
 	"net/netip"
 	"sync"
 	"testing"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 )
 
 // TestMergesTooMuch: the settings count for the IP versions of the tunnel, from the first size that is too large.
@@ -21,13 +25,13 @@ func TestMergesTooMuch(t *testing.T) {
 		ipv4, ipv6 uint32
 		want       string
 	}{
-		"as usual":          {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 65536, 65536, ""},
-		"an old kernel":     {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 0, 0, ""},
-		"IPv4":              {Config{UplinkIPv4: ip4}, 65537, 65536, "gro_ipv4_max_size of transport interface eth0 is 65537"},
-		"IPv6":              {Config{UplinkIPv6: ip6}, 65536, 65537, "gro_max_size of transport interface eth0 is 65537"},
-		"IPv4, not used":    {Config{UplinkIPv6: ip6}, 185000, 65536, ""},
-		"IPv6, not used":    {Config{UplinkIPv4: ip4}, 65536, 185000, ""},
-		"one of two of two": {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 65536, 185000, "gro_max_size of transport interface eth0 is 185000"},
+		"as usual":       {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 65536, 65536, ""},
+		"an old kernel":  {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 0, 0, ""},
+		"IPv4":           {Config{UplinkIPv4: ip4}, 65537, 65536, "gro_ipv4_max_size of transport interface eth0 is 65537"},
+		"IPv6":           {Config{UplinkIPv6: ip6}, 65536, 65537, "gro_max_size of transport interface eth0 is 65537"},
+		"IPv4, not used": {Config{UplinkIPv6: ip6}, 185000, 65536, ""},
+		"IPv6, not used": {Config{UplinkIPv4: ip4}, 65536, 185000, ""},
+		"one of two":     {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 65536, 185000, "gro_max_size of transport interface eth0 is 185000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.config.mergesTooMuch(&netlink.LinkAttrs{Name: "eth0", GROIPv4MaxSize: tc.ipv4, GROMaxSize: tc.ipv6})
@@ -40,7 +44,7 @@ func TestMergesTooMuch(t *testing.T) {
 	}
 }
 
-// refusals is an Observer that keeps what it was told about rewriting.
+// refusals is an Observer that notes what it is told about rewriting.
 type refusals struct {
 	nobody
 	mu   sync.Mutex
@@ -50,13 +54,10 @@ type refusals struct {
 func (r *refusals) NotRewriting(reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if reason == nil {
-		r.told = append(r.told, "rewriting")
-	} else {
-		r.told = append(r.told, reason.Error())
-	}
+	r.told = append(r.told, fmt.Sprint(reason))
 }
 
+// last is what it was told last, and how often it was told something.
 func (r *refusals) last() (last string, count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,17 +67,64 @@ func (r *refusals) last() (last string, count int) {
 	return r.told[len(r.told)-1], len(r.told)
 }
 
-// TestMergingStopsRewriting: while GRO of the transport interface may make packets without a length, no Node is told keys, and whoever wants to
-// know is told why. The fast path goes on.
+// keyedSlots notes which Nodes may be told keys.
+type keyedSlots struct {
+	*fakeSlots
+	told map[int]bool
+}
+
+func (s *keyedSlots) SetNodeRewrites(slot int, rewrites bool) { s.told[slot] = rewrites }
+
+// TestMergingStopsRewriting: while GRO of the transport interface may make packets without a length, no Node is told keys, whether it is
+// announced before or meanwhile, and whoever wants to know learns why. The fast path goes on.
 func TestMergingStopsRewriting(t *testing.T) {
-	k := watchedUplink(t)
+	seen := &refusals{}
+	e := newEnv(t)
+	told := map[int]bool{}
+	e.dp = &keyedSlots{fakeSlots: e.slots, told: told}
+	k := watchedUplink(t, func(k *uplinkKeeper) {
+		k.config.Rewrite, k.mode.observer = true, seen
+		e.rewrites = k.rewriters.has
+		k.rewriters.follow(e.setRewrites)
+	})
+	announce := func(name, address string) {
+		k.rewriters.set(name, true)
+		_, end := e.Begin(coherency.Change{Nodes: []coherency.Node{remote(name, address)}})
+		end(nil)
+	}
+	tells := func(want ...bool) bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for slot, tells := range want {
+			if told[slot] != tells {
+				return false
+			}
+		}
+		return len(told) == len(want)
+	}
+	announce("node-2", "192.168.77.12")
+	require.True(t, tells(true))
+	_, count := seen.last()
+	require.Zero(t, count)
+
 	device, err := netlink.LinkByName("up0")
 	require.NoError(t, err)
-	var seen refusals
-	rewriting := make(map[string]bool)
-	k.nodesChanged <- struct{}{}
-	k.mode.observer = &seen
-	_ = rewriting
-	_ = device
-	_ = time.Second
+	becomes := func(size int) {
+		t.Helper()
+		require.NoError(t, netlink.LinkSetGROIPv4MaxSize(device, size))
+		k.nodesChanged <- struct{}{} // the kernel sends no message
+	}
+	becomes(185000)
+	require.Eventually(t, func() bool { return tells(false) }, patience, time.Millisecond)
+	require.ErrorContains(t, k.rewriters.refusal(), "gro_ipv4_max_size of transport interface up0 is 185000")
+	require.Eventually(t, func() bool { last, _ := seen.last(); return last == k.rewriters.refusal().Error() }, patience, time.Millisecond)
+	require.Equal(t, datapath.ModeEnforce, k.dp.Mode())
+	announce("node-3", "192.168.77.13")
+	require.True(t, tells(false, false))
+
+	becomes(100000)
+	require.Eventually(t, func() bool { _, count := seen.last(); return count == 2 }, patience, time.Millisecond, "the reason is another one")
+	becomes(65536)
+	require.Eventually(t, func() bool { return tells(true, true) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { last, count := seen.last(); return last == "<nil>" && count == 3 }, patience, time.Millisecond)
 }
