@@ -113,6 +113,10 @@ func TestTakeover(t *testing.T) {
 	for _, f := range counted {
 		require.False(t, f.CurrentEverybody)
 	}
+	m.rewriters.refuse(errors.New("packets would be lost"))
+	status, err := m.Status()
+	require.NoError(t, err)
+	require.Equal(t, "packets would be lost", status.NotRewriting)
 }
 
 // TestStopWhileKeysEnd: an agent that is stopped while other Nodes may use keys of the former one ends at once. The programs of that one stay,
