@@ -45,7 +45,7 @@ func TestEventsOfTheCache(t *testing.T) {
 	o.OpenVSwitchAway(nil, 0)
 	list, _ = problems.List()
 	require.Empty(t, list)
-	o.NotRewriting(errors.New("gro_max_size of transport interface eth0 is 185000"))
+	o.NotRewriting(errors.New("gro_max_size of interface eth0 is 185000"))
 	list, _ = problems.List()
 	require.Len(t, list, 1)
 	require.Equal(t, oncache.ReasonNotRewriting, list[0].Reason)

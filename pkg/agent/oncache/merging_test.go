@@ -4,6 +4,7 @@
 package oncache
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -27,11 +28,11 @@ func TestMergesTooMuch(t *testing.T) {
 	}{
 		"as usual":       {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 65536, 65536, ""},
 		"an old kernel":  {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 0, 0, ""},
-		"IPv4":           {Config{UplinkIPv4: ip4}, 65537, 65536, "gro_ipv4_max_size of transport interface eth0 is 65537"},
-		"IPv6":           {Config{UplinkIPv6: ip6}, 65536, 65537, "gro_max_size of transport interface eth0 is 65537"},
+		"IPv4":           {Config{UplinkIPv4: ip4}, 65537, 65536, "gro_ipv4_max_size of interface eth0 is 65537"},
+		"IPv6":           {Config{UplinkIPv6: ip6}, 65536, 65537, "gro_max_size of interface eth0 is 65537"},
 		"IPv4, not used": {Config{UplinkIPv6: ip6}, 185000, 65536, ""},
 		"IPv6, not used": {Config{UplinkIPv4: ip4}, 65536, 185000, ""},
-		"one of two":     {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 65536, 185000, "gro_max_size of transport interface eth0 is 185000"},
+		"one of two":     {Config{UplinkIPv4: ip4, UplinkIPv6: ip6}, 65536, 185000, "gro_max_size of interface eth0 is 185000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.config.mergesTooMuch(&netlink.LinkAttrs{Name: "eth0", GROIPv4MaxSize: tc.ipv4, GROMaxSize: tc.ipv6})
@@ -42,6 +43,35 @@ func TestMergesTooMuch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReceivers: GRO works on the devices that receive, not on those above them.
+func TestReceivers(t *testing.T) {
+	at := func(name string, index, parent, master int) netlink.LinkAttrs {
+		return netlink.LinkAttrs{Name: name, Index: index, ParentIndex: parent, MasterIndex: master, NetNsID: -1}
+	}
+	elsewhere := at("away", 9, 1, 0)
+	elsewhere.NetNsID = 0
+	all := []netlink.Link{
+		&netlink.Device{LinkAttrs: at("nic1", 1, 0, 3)}, &netlink.Device{LinkAttrs: at("nic2", 2, 0, 3)}, &netlink.Bond{LinkAttrs: at("bond0", 3, 0, 0)},
+		&netlink.Vlan{LinkAttrs: at("bond0.7", 4, 3, 5)}, &netlink.Bridge{LinkAttrs: at("br0", 5, 0, 0)}, &netlink.Macvlan{LinkAttrs: at("macv", 6, 8, 0)},
+		&netlink.Veth{LinkAttrs: at("veth1", 7, 8, 5)}, &netlink.Veth{LinkAttrs: at("veth2", 8, 7, 0)}, &netlink.Macvlan{LinkAttrs: elsewhere},
+	}
+	for index, want := range map[int][]string{
+		1: {"nic1"}, 3: {"bond0", "nic1", "nic2"}, 4: {"bond0.7", "bond0", "nic1", "nic2"}, 5: {"br0", "bond0.7", "bond0", "nic1", "nic2", "veth1"},
+		6: {"macv", "veth2"}, 8: {"veth2"}, 9: {"away"},
+	} {
+		devices, err := receivers(all[index-1], func() ([]netlink.Link, error) { return all, nil })
+		require.NoError(t, err)
+		var got []string
+		for _, d := range devices {
+			got = append(got, d.Attrs().Name)
+		}
+		require.Equal(t, want, got)
+	}
+	devices, err := receivers(all[2], func() ([]netlink.Link, error) { return nil, errors.New("no netlink") })
+	require.ErrorContains(t, err, "no netlink")
+	require.Equal(t, all[2:3], devices, "the device itself is looked at in any case")
 }
 
 // refusals is an Observer that notes what it is told about rewriting.
@@ -116,7 +146,7 @@ func TestMergingStopsRewriting(t *testing.T) {
 	}
 	becomes(185000)
 	require.Eventually(t, func() bool { return tells(false) }, patience, time.Millisecond)
-	require.ErrorContains(t, k.rewriters.refusal(), "gro_ipv4_max_size of transport interface up0 is 185000")
+	require.ErrorContains(t, k.rewriters.refusal(), "gro_ipv4_max_size of interface up0 is 185000")
 	require.Eventually(t, func() bool { last, _ := seen.last(); return last == k.rewriters.refusal().Error() }, patience, time.Millisecond)
 	require.Equal(t, datapath.ModeEnforce, k.dp.Mode())
 	announce("node-3", "192.168.77.13")

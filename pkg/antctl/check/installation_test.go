@@ -196,10 +196,10 @@ func TestInstallation(t *testing.T) {
 		}},
 		{name: "a Node that gets none", edit: func(w *world) {
 			refusing := *rewriting
-			refusing.NotRewriting = "gro_max_size of transport interface eth0 is 185000"
+			refusing.NotRewriting = "gro_max_size of interface eth0 is 185000"
 			w.cache = &refusing
 		}, want: []string{
-			"warning  rewriting        not tried: packets to Node n2 are not rewritten: gro_max_size of transport interface eth0 is 185000",
+			"warning  rewriting        not tried: packets to Node n2 are not rewritten: gro_max_size of interface eth0 is 185000",
 		}},
 		{name: "cache unavailable", edit: func(w *world) {
 			w.cache = &api.Status{State: api.StateUnavailable, Reason: "create pin directory (is a bpffs mounted there?)"}
