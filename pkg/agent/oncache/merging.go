@@ -29,6 +29,7 @@ func (k *uplinkKeeper) checkMerging() {
 	devices, err := receivers(uplink, rtnl.Links)
 	if err != nil {
 		klog.ErrorS(err, "Could not find the devices below the transport interface", "uplink", k.config.Uplink)
+		return // what was found last still counts
 	}
 	var reason error
 	for _, device := range devices {
@@ -44,7 +45,7 @@ func (k *uplinkKeeper) checkMerging() {
 }
 
 // receivers are the devices on which GRO may merge what the device receives: itself, and those below it if it is a VLAN, a bond or the like.
-// Those in other network namespaces are not among them. list lists all devices; if it fails, only the device itself is returned.
+// Those in other network namespaces are not among them. list lists all devices.
 func receivers(device netlink.Link, list func() ([]netlink.Link, error)) ([]netlink.Link, error) {
 	switch device.Type() {
 	case "vlan", "macvlan", "bond", "team", "bridge":
@@ -53,7 +54,7 @@ func receivers(device netlink.Link, list func() ([]netlink.Link, error)) ([]netl
 	}
 	all, err := list()
 	if err != nil {
-		return []netlink.Link{device}, fmt.Errorf("list all devices: %w", err)
+		return nil, fmt.Errorf("list all devices: %w", err)
 	}
 	return withLower(device, all), nil
 }
