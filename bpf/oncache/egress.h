@@ -145,7 +145,7 @@ static __always_inline bool egress_known(struct __sk_buff *skb, const struct onc
 		if (f && probe)
 			egress_probe(skb, c, p, f, known_answer(p, f, true));
 	} else {
-		f = bpf_map_lookup_elem(&egress_flows4, &p->key4);
+		f = table_egress4(&p->key4);
 		if (f && probe)
 			egress_probe(skb, c, p, f, known_answer(p, f, false));
 	}

@@ -83,7 +83,7 @@ static __always_inline void end_by_egress(const struct packet *out, bool to_neig
 		in.key6 = answer6(&out->key6, egress ? translated_end(&egress->to) : ONC_EGRESS,
 				  egress ? &egress->to : NULL);
 	} else {
-		egress = bpf_map_lookup_elem(&egress_flows4, &out->key4);
+		egress = table_egress4(&out->key4);
 		in.key4 = answer4(&out->key4, egress ? translated_end(&egress->to) : ONC_EGRESS,
 				  egress ? &egress->to : NULL);
 	}
@@ -105,7 +105,7 @@ static __always_inline void end_by_ingress(const struct packet *in)
 		ingress = bpf_map_lookup_elem(&ingress_flows6, &in->key6);
 		out.key6 = answer6(&in->key6, ONC_INGRESS, ingress ? &ingress->to : NULL);
 	} else {
-		ingress = bpf_map_lookup_elem(&ingress_flows4, &in->key4);
+		ingress = table_ingress4(&in->key4);
 		out.key4 = answer4(&in->key4, ONC_INGRESS, ingress ? &ingress->to : NULL);
 	}
 	end_both(in, &out, find_egress(&out), in, ingress);

@@ -5,6 +5,7 @@
 
 #include "maps.h"
 #include "parse.h"
+#include "table.h"
 
 static __always_inline bool same4(const struct onc_flow4 *a, const struct onc_flow4 *b)
 {
@@ -93,7 +94,7 @@ static __always_inline struct onc_egress *egress_of(const struct packet *p, bool
 		return bpf_map_lookup_elem(&egress_flows6, &key);
 	}
 	struct onc_flow4 key = p->key4;
-	return bpf_map_lookup_elem(&egress_flows4, &key);
+	return table_egress4(&key);
 }
 
 static __always_inline struct onc_ingress *ingress_of(const struct packet *p, bool ipv6)
@@ -103,19 +104,19 @@ static __always_inline struct onc_ingress *ingress_of(const struct packet *p, bo
 		return bpf_map_lookup_elem(&ingress_flows6, &key);
 	}
 	struct onc_flow4 key = p->key4;
-	return bpf_map_lookup_elem(&ingress_flows4, &key);
+	return table_ingress4(&key);
 }
 
 /* find_egress and find_ingress are for the other programs, which have little room for copies. */
 static __always_inline struct onc_egress *find_egress(const struct packet *p)
 {
-	return p->ipv6 ? bpf_map_lookup_elem(&egress_flows6, &p->key6) : bpf_map_lookup_elem(&egress_flows4, &p->key4);
+	return p->ipv6 ? bpf_map_lookup_elem(&egress_flows6, &p->key6) : table_egress4(&p->key4);
 }
 
 static __always_inline struct onc_ingress *find_ingress(const struct packet *p)
 {
 	return p->ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &p->key6)
-		       : bpf_map_lookup_elem(&ingress_flows4, &p->key4);
+		       : table_ingress4(&p->key4);
 }
 
 static __always_inline void store_egress(const struct packet *p, const struct onc_egress *e)
@@ -123,7 +124,7 @@ static __always_inline void store_egress(const struct packet *p, const struct on
 	if (p->ipv6)
 		bpf_map_update_elem(&egress_flows6, &p->key6, e, BPF_ANY);
 	else
-		bpf_map_update_elem(&egress_flows4, &p->key4, e, BPF_ANY);
+		table_store_egress4(&p->key4, (const struct onc_egress4 *)e);
 }
 
 static __always_inline void store_ingress(const struct packet *p, const struct onc_ingress *i)
@@ -131,7 +132,7 @@ static __always_inline void store_ingress(const struct packet *p, const struct o
 	if (p->ipv6)
 		bpf_map_update_elem(&ingress_flows6, &p->key6, i, BPF_ANY);
 	else
-		bpf_map_update_elem(&ingress_flows4, &p->key4, i, BPF_ANY);
+		table_store_ingress4(&p->key4, (const struct onc_ingress4 *)i);
 }
 
 /* sent_by and received_by: the address is the endpoint's own. */

@@ -125,7 +125,7 @@ static __always_inline void ingress_probes(struct __sk_buff *skb, const struct o
 		if (f)
 			ingress_probe(skb, c, p, o, f, egress_answer(p, &f->to, true));
 	} else {
-		f = bpf_map_lookup_elem(&ingress_flows4, &p->key4);
+		f = table_ingress4(&p->key4);
 		if (f)
 			ingress_probe(skb, c, p, o, f, egress_answer(p, &f->to, false));
 	}
@@ -220,7 +220,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 		return reason;
 	if (unlikely(c->mode != MODE_ENFORCE))
 		return because(ONC_RESTORED);
-	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : bpf_map_lookup_elem(&ingress_flows4, &r->key4);
+	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : table_ingress4_by(&r->key4, r->tag);
 	reason = ingress_condition(skb, c, &p, &o, r, f, &target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f)) {
 		/* The same packet is about to be looked at again. */
@@ -318,7 +318,7 @@ static __always_inline struct onc_ingress *own_ingress(const struct packet *p, c
 		own = bpf_map_lookup_elem(&ingress_flows6, &p->key6);
 		*same = own && same_translation(&own->to, &fresh->to, true) && same_macs(own->macs, fresh->macs);
 	} else {
-		own = bpf_map_lookup_elem(&ingress_flows4, &p->key4);
+		own = table_ingress4(&p->key4);
 		*same = own && same_translation(&own->to, &fresh->to, false) && same_macs(own->macs, fresh->macs);
 	}
 	return own;

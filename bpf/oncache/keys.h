@@ -196,7 +196,7 @@ static __noinline int key_told(struct __sk_buff *skb)
 		f = bpf_map_lookup_elem(&egress_flows6, &p.key6);
 		return f ? tell_key(c, &p, f, true) : 0;
 	}
-	f = bpf_map_lookup_elem(&egress_flows4, &p.key4);
+	f = table_egress4(&p.key4);
 	return f ? tell_key(c, &p, f, false) : 0;
 }
 
@@ -337,11 +337,11 @@ static __always_inline struct onc_egress *ends_of(const struct packet *p, struct
 		in->key6 = answer6(&back->key6, ONC_EGRESS, &out->to);
 		own = bpf_map_lookup_elem(&ingress_flows6, &in->key6);
 	} else {
-		out = bpf_map_lookup_elem(&egress_flows4, &back->key4);
+		out = table_egress4(&back->key4);
 		if (!out)
 			return NULL;
 		in->key4 = answer4(&back->key4, ONC_EGRESS, &out->to);
-		own = bpf_map_lookup_elem(&ingress_flows4, &in->key4);
+		own = table_ingress4(&in->key4);
 	}
 	in->ipv6 = p->ipv6;
 	*v = own ? &own->v : NULL;

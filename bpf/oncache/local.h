@@ -230,7 +230,7 @@ static __always_inline struct onc_validity *other_local(const struct packet *bac
 		e = bpf_map_lookup_elem(&egress_flows6, &back->key6);
 		same = e && undoes(&e->to, p, end, to->port, true);
 	} else {
-		e = bpf_map_lookup_elem(&egress_flows4, &back->key4);
+		e = table_egress4(&back->key4);
 		same = e && undoes(&e->to, p, end, to->port, false);
 	}
 	return same && is_local(&e->v) && translated_end(&e->to) != (to->port ? end : ONC_INGRESS) ? &e->v : NULL;

@@ -6,6 +6,7 @@
 
 #include "maps.h"
 #include "parse.h"
+#include "table.h"
 #include "retire.h"
 
 static __always_inline __u32 flow_map(enum onc_program program, bool ipv6)
@@ -58,7 +59,7 @@ static __always_inline void delete_egress(const struct packet *sent, const struc
 	__u64 packets = e->packets, bytes = e->bytes, created = e->created;
 	__u32 endpoint = e->v.endpoint;
 	bool gone = !(sent->ipv6 ? bpf_map_delete_elem(&egress_flows6, &sent->key6)
-				 : bpf_map_delete_elem(&egress_flows4, &sent->key4));
+				 : table_delete_egress4(&sent->key4));
 
 	if (!gone)
 		return;
@@ -72,7 +73,7 @@ static __always_inline void delete_ingress(const struct packet *p, const struct 
 	__u64 packets = i->packets, bytes = i->bytes, created = i->created;
 	__u32 endpoint = i->v.endpoint;
 	bool gone = !(p->ipv6 ? bpf_map_delete_elem(&ingress_flows6, &p->key6)
-			      : bpf_map_delete_elem(&ingress_flows4, &p->key4));
+			      : table_delete_ingress4(&p->key4));
 
 	if (!gone)
 		return;

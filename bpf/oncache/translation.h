@@ -68,7 +68,7 @@ static __always_inline struct onc_ingress *ingress_answer(const struct packet *p
 		return bpf_map_lookup_elem(&ingress_flows6, &key);
 	}
 	struct onc_flow4 key = answer4(&p->key4, ONC_EGRESS, to);
-	return bpf_map_lookup_elem(&ingress_flows4, &key);
+	return table_ingress4(&key);
 }
 
 static __always_inline struct onc_egress *egress_answer(const struct packet *p, const struct onc_translation *to,
@@ -79,7 +79,7 @@ static __always_inline struct onc_egress *egress_answer(const struct packet *p, 
 		return bpf_map_lookup_elem(&egress_flows6, &key);
 	}
 	struct onc_flow4 key = answer4(&p->key4, ONC_INGRESS, to);
-	return bpf_map_lookup_elem(&egress_flows4, &key);
+	return table_egress4(&key);
 }
 
 /* undoes: the translation back of the other direction leads to the peer's address and port in p, a packet before Open
@@ -110,7 +110,7 @@ static __always_inline struct onc_validity *other_of_egress(const struct packet 
 		i = bpf_map_lookup_elem(&ingress_flows6, &back->key6);
 		return i && undoes(&i->to, p, ONC_EGRESS, translated, true) ? &i->v : NULL;
 	}
-	i = bpf_map_lookup_elem(&ingress_flows4, &back->key4);
+	i = table_ingress4(&back->key4);
 	return i && undoes(&i->to, p, ONC_EGRESS, translated, false) ? &i->v : NULL;
 }
 
@@ -123,7 +123,7 @@ static __always_inline struct onc_validity *other_of_ingress(const struct packet
 		e = bpf_map_lookup_elem(&egress_flows6, &back->key6);
 		return e && undoes(&e->to, p, ONC_INGRESS, translated, true) ? &e->v : NULL;
 	}
-	e = bpf_map_lookup_elem(&egress_flows4, &back->key4);
+	e = table_egress4(&back->key4);
 	return e && undoes(&e->to, p, ONC_INGRESS, translated, false) ? &e->v : NULL;
 }
 
@@ -143,7 +143,7 @@ static __always_inline struct onc_egress *local_answer(const struct packet *p, c
 		return bpf_map_lookup_elem(&egress_flows6, &key);
 	}
 	struct onc_flow4 key = answer4(&p->key4, translated_end(to), to);
-	return bpf_map_lookup_elem(&egress_flows4, &key);
+	return table_egress4(&key);
 }
 
 /* read_translation reads an entry's translation before the entry is checked to be still the flow's. It reads the
@@ -169,7 +169,7 @@ static __always_inline struct onc_egress *own_egress(const struct packet *p, con
 		own = bpf_map_lookup_elem(&egress_flows6, &p->key6);
 		*same = own && same_translation(&own->to, to, true);
 	} else {
-		own = bpf_map_lookup_elem(&egress_flows4, &p->key4);
+		own = table_egress4(&p->key4);
 		*same = own && same_translation(&own->to, to, false);
 	}
 	return own;

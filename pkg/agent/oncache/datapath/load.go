@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,6 +160,14 @@ func newSpec(maxFlows, maxFlows6 uint32, rewrite bool) (*ebpf.CollectionSpec, er
 	maxFlows = max(maxFlows, least)
 	for _, name := range []string{object.BpfMapEgressFlows4, object.BpfMapIngressFlows4} {
 		spec.Maps[name].MaxEntries = maxFlows
+	}
+	// Prototype: as many ways as flows, rounded up to a power of two.
+	sets := uint32(1) << bits.Len32((maxFlows-1)/4)
+	for _, name := range []string{object.BpfMapEgressSets4, object.BpfMapIngressSets4} {
+		spec.Maps[name].MaxEntries = sets
+	}
+	if err := spec.Variables[object.BpfVarSetsMask].Set(sets - 1); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{object.BpfMapEgressFlows6, object.BpfMapIngressFlows6} {
 		spec.Maps[name].MaxEntries = max(maxFlows6, least)

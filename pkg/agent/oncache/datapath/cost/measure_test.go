@@ -75,10 +75,10 @@ func (w *costWorld) subjects(t *testing.T, others bool) []*subject {
 		egressFlows, ingressFlows = w.Maps.EgressFlows6, w.Maps.IngressFlows6
 	}
 	egress := func(name string, p *ebpf.Program) *subject {
-		return in.subject(name, p, w.PodIf, w.out, w.outFlow)
+		return in.subject(name, p, w.PodIf, w.out, func(b []byte, n uint32) { w.outFlow(b, w.present(n)) })
 	}
 	ingress := func(name string, p *ebpf.Program) *subject {
-		return in.subject(name, p, w.UplinkIf, w.in, w.inFlow)
+		return in.subject(name, p, w.UplinkIf, w.in, func(b []byte, n uint32) { w.inFlow(b, w.present(n)) })
 	}
 	empty := in.empty()
 	list := []*subject{

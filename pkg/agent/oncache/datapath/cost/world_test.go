@@ -5,6 +5,7 @@ package cost
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -23,6 +24,8 @@ type costWorld struct {
 	out, in []byte // packets of the learned flow
 	// offsets of the addresses in these packets, and the length of addresses and ports together
 	outAddresses, inAddresses, keyLength int16
+	// resident are the flows that have found a place in the sets of both directions.
+	resident []uint32
 }
 
 func newCostWorld(t *testing.T, f harness.Family, flows uint32) *costWorld {
@@ -45,8 +48,7 @@ func newCostWorld(t *testing.T, f harness.Family, flows uint32) *costWorld {
 		fillFlows(t, w.Maps.EgressFlows6, w.outKey, harness.Hash6, func(e *object.BpfOncEgress, tag uint32) { set(&e.V, tag) }, flows)
 		fillFlows(t, w.Maps.IngressFlows6, w.inKey, harness.Hash6, func(e *object.BpfOncIngress, tag uint32) { set(&e.V, tag) }, flows)
 	} else {
-		fillFlows(t, w.Maps.EgressFlows4, w.outKey, harness.Hash4, func(e *object.BpfOncEgress4, tag uint32) { set(&e.V, tag) }, flows)
-		fillFlows(t, w.Maps.IngressFlows4, w.inKey, harness.Hash4, func(e *object.BpfOncIngress4, tag uint32) { set(&e.V, tag) }, flows)
+		w.fillSets(t, flows, set)
 	}
 	return w
 }
@@ -80,6 +82,63 @@ func (w *costWorld) outKey(n uint32) []byte {
 func (w *costWorld) inKey(n uint32) []byte {
 	w.inFlow(w.in, n)
 	return w.in[w.inAddresses : w.inAddresses+w.keyLength]
+}
+
+// fillSets copies the learned entries to all flows for which the sets have room, and to the LRU maps, for the yardsticks.
+func (w *costWorld) fillSets(t *testing.T, flows uint32, set func(*object.BpfOncValidity, uint32)) {
+	out, err := object.MapArray[object.BpfOncEgressSet4](w.Maps.EgressSets4)
+	require.NoError(t, err)
+	defer out.Unmap()
+	in, err := object.MapArray[object.BpfOncIngressSet4](w.Maps.IngressSets4)
+	require.NoError(t, err)
+	defer in.Unmap()
+	var outKey, inKey object.BpfOncFlow4
+	var egress object.BpfOncEgress4
+	var ingress object.BpfOncIngress4
+	for i := range out.Elements {
+		for way := range out.Elements[i].Way {
+			if out.Elements[i].Tag[way] != 0 {
+				outKey, egress = out.Elements[i].Way[way].Key, out.Elements[i].Way[way].E
+				out.Elements[i].Tag[way] = 0
+			}
+			if in.Elements[i].Tag[way] != 0 {
+				inKey, ingress = in.Elements[i].Way[way].Key, in.Elements[i].Way[way].E
+				in.Elements[i].Tag[way] = 0
+			}
+		}
+	}
+	require.NotZero(t, outKey.Proto)
+	require.NotZero(t, inKey.Proto)
+	mask := uint32(len(out.Elements) - 1)
+	for n := range flows {
+		k, back := outKey, inKey
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&k)), unsafe.Sizeof(k)), w.outKey(n))
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&back)), unsafe.Sizeof(back)), w.inKey(n))
+		there, here := harness.Hash4(k), harness.Hash4(back)
+		o, i := &out.Elements[there&mask], &in.Elements[here&mask]
+		a, b := slices.Index(o.Tag[:], 0), slices.Index(i.Tag[:], 0)
+		if a < 0 || b < 0 {
+			continue
+		}
+		set(&egress.V, there)
+		set(&ingress.V, here)
+		o.Tag[a], o.Way[a].Key, o.Way[a].E = there, k, egress
+		i.Tag[b], i.Way[b].Key, i.Way[b].E = here, back, ingress
+		w.resident = append(w.resident, n)
+	}
+	t.Logf("%d sets of %d bytes, %d of %d flows resident", len(out.Elements), unsafe.Sizeof(out.Elements[0]), len(w.resident), flows)
+	require.NoError(t, w.Maps.EgressFlows4.Put(outKey, egress))
+	require.NoError(t, w.Maps.IngressFlows4.Put(inKey, ingress))
+	fillFlows(t, w.Maps.EgressFlows4, w.outKey, harness.Hash4, func(e *object.BpfOncEgress4, tag uint32) { set(&e.V, tag) }, flows)
+	fillFlows(t, w.Maps.IngressFlows4, w.inKey, harness.Hash4, func(e *object.BpfOncIngress4, tag uint32) { set(&e.V, tag) }, flows)
+}
+
+// present is flow n, or another one that is resident in its place.
+func (w *costWorld) present(n uint32) uint32 {
+	if w.resident == nil {
+		return n
+	}
+	return w.resident[int(n)%len(w.resident)]
 }
 
 // outFlow and inFlow turn a packet into one of flow n.

@@ -76,3 +76,6 @@ func (r *TestRun) Duration() uint32 { return r.attr.duration }
 
 // Packet returns the packet after the program.
 func (r *TestRun) Packet() []byte { return r.out[:r.attr.packetOutSize] }
+
+// Repeat sets how often Run runs the program on the packet. Prototype.
+func (r *TestRun) Repeat(n uint32) { r.attr.repeat = n }
