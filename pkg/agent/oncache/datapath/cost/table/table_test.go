@@ -39,7 +39,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	sandbox.RequireRoot(t)
 	object := filepath.Join(t.TempDir(), "bench.o")
-	out, err := exec.Command("clang-14", "-O2", "-g", "-mcpu=v3", "-target", "bpfel", "-I../../../../../../bpf/oncache", "-I/usr/include/x86_64-linux-gnu", "-c", "bench.c", "-o", object).CombinedOutput()
+	out, err := exec.Command("clang-14", "-O2", "-g", "-mcpu=v3", "-target", "bpfel", "-I../../../../../../bpf/oncache", "-I/usr/include/x86_64-linux-gnu", "-c", "testdata/bench.c", "-o", object).CombinedOutput()
 	require.NoError(t, err, string(out))
 	spec, err := ebpf.LoadCollectionSpec(object)
 	require.NoError(t, err)

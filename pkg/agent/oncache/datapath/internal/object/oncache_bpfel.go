@@ -70,6 +70,20 @@ type BpfOncEgress4 struct {
 	To      BpfOncTranslation4
 }
 
+type BpfOncEgressSet4 struct {
+	_    structs.HostLayout
+	Tag  [4]uint32
+	Zero uint32
+	Lock uint32
+	Pad  [10]uint32
+	Way  [4]struct {
+		_   structs.HostLayout
+		Key BpfOncFlow4
+		E   BpfOncEgress4
+		Pad uint64
+	}
+}
+
 type BpfOncEndpoint struct {
 	_          structs.HostLayout
 	Generation uint32
@@ -125,6 +139,20 @@ type BpfOncIngress4 struct {
 	Macs    [12]uint8
 	To      BpfOncTranslation4
 	Pad     [4]uint8
+}
+
+type BpfOncIngressSet4 struct {
+	_    structs.HostLayout
+	Tag  [4]uint32
+	Zero uint32
+	Lock uint32
+	Pad  [10]uint32
+	Way  [4]struct {
+		_   structs.HostLayout
+		Key BpfOncFlow4
+		E   BpfOncIngress4
+		Pad uint64
+	}
 }
 
 type BpfOncKeys struct {
@@ -320,6 +348,7 @@ const (
 	BpfMapCounters                   = "counters"
 	BpfMapEgressFlows4               = "egress_flows4"
 	BpfMapEgressFlows6               = "egress_flows6"
+	BpfMapEgressSets4                = "egress_sets4"
 	BpfMapEndpointIps                = "endpoint_ips"
 	BpfMapEndpointSlots              = "endpoint_slots"
 	BpfMapEndpoints                  = "endpoints"
@@ -327,6 +356,7 @@ const (
 	BpfMapFlowLimits                 = "flow_limits"
 	BpfMapIngressFlows4              = "ingress_flows4"
 	BpfMapIngressFlows6              = "ingress_flows6"
+	BpfMapIngressSets4               = "ingress_sets4"
 	BpfMapNodeIps                    = "node_ips"
 	BpfMapNodes                      = "nodes"
 	BpfMapPassed                     = "passed"
@@ -349,6 +379,7 @@ const (
 	BpfVarOncReasonType              = "onc_reason_type"
 	BpfVarOncRetiredType             = "onc_retired_type"
 	BpfVarRewrites                   = "rewrites"
+	BpfVarSetsMask                   = "sets_mask"
 	BpfVarSummedAt                   = "summed_at"
 	BpfVarSummedShift                = "summed_shift"
 )
@@ -414,6 +445,7 @@ type BpfMapSpecs struct {
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	EgressFlows4  *ebpf.MapSpec `ebpf:"egress_flows4"`
 	EgressFlows6  *ebpf.MapSpec `ebpf:"egress_flows6"`
+	EgressSets4   *ebpf.MapSpec `ebpf:"egress_sets4"`
 	EndpointIps   *ebpf.MapSpec `ebpf:"endpoint_ips"`
 	EndpointSlots *ebpf.MapSpec `ebpf:"endpoint_slots"`
 	Endpoints     *ebpf.MapSpec `ebpf:"endpoints"`
@@ -421,6 +453,7 @@ type BpfMapSpecs struct {
 	FlowLimits    *ebpf.MapSpec `ebpf:"flow_limits"`
 	IngressFlows4 *ebpf.MapSpec `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.MapSpec `ebpf:"ingress_flows6"`
+	IngressSets4  *ebpf.MapSpec `ebpf:"ingress_sets4"`
 	NodeIps       *ebpf.MapSpec `ebpf:"node_ips"`
 	Nodes         *ebpf.MapSpec `ebpf:"nodes"`
 	Passed        *ebpf.MapSpec `ebpf:"passed"`
@@ -441,6 +474,7 @@ type BpfVariableSpecs struct {
 	OncReasonType  *ebpf.VariableSpec `ebpf:"onc_reason_type"`
 	OncRetiredType *ebpf.VariableSpec `ebpf:"onc_retired_type"`
 	Rewrites       *ebpf.VariableSpec `ebpf:"rewrites"`
+	SetsMask       *ebpf.VariableSpec `ebpf:"sets_mask"`
 	SummedAt       *ebpf.VariableSpec `ebpf:"summed_at"`
 	SummedShift    *ebpf.VariableSpec `ebpf:"summed_shift"`
 }
@@ -470,6 +504,7 @@ type BpfMaps struct {
 	Counters      *ebpf.Map `ebpf:"counters"`
 	EgressFlows4  *ebpf.Map `ebpf:"egress_flows4"`
 	EgressFlows6  *ebpf.Map `ebpf:"egress_flows6"`
+	EgressSets4   *ebpf.Map `ebpf:"egress_sets4"`
 	EndpointIps   *ebpf.Map `ebpf:"endpoint_ips"`
 	EndpointSlots *ebpf.Map `ebpf:"endpoint_slots"`
 	Endpoints     *ebpf.Map `ebpf:"endpoints"`
@@ -477,6 +512,7 @@ type BpfMaps struct {
 	FlowLimits    *ebpf.Map `ebpf:"flow_limits"`
 	IngressFlows4 *ebpf.Map `ebpf:"ingress_flows4"`
 	IngressFlows6 *ebpf.Map `ebpf:"ingress_flows6"`
+	IngressSets4  *ebpf.Map `ebpf:"ingress_sets4"`
 	NodeIps       *ebpf.Map `ebpf:"node_ips"`
 	Nodes         *ebpf.Map `ebpf:"nodes"`
 	Passed        *ebpf.Map `ebpf:"passed"`
@@ -495,6 +531,7 @@ func (m *BpfMaps) Close() error {
 		m.Counters,
 		m.EgressFlows4,
 		m.EgressFlows6,
+		m.EgressSets4,
 		m.EndpointIps,
 		m.EndpointSlots,
 		m.Endpoints,
@@ -502,6 +539,7 @@ func (m *BpfMaps) Close() error {
 		m.FlowLimits,
 		m.IngressFlows4,
 		m.IngressFlows6,
+		m.IngressSets4,
 		m.NodeIps,
 		m.Nodes,
 		m.Passed,
@@ -523,6 +561,7 @@ type BpfVariables struct {
 	OncReasonType  *ebpf.Variable `ebpf:"onc_reason_type"`
 	OncRetiredType *ebpf.Variable `ebpf:"onc_retired_type"`
 	Rewrites       *ebpf.Variable `ebpf:"rewrites"`
+	SetsMask       *ebpf.Variable `ebpf:"sets_mask"`
 	SummedAt       *ebpf.Variable `ebpf:"summed_at"`
 	SummedShift    *ebpf.Variable `ebpf:"summed_shift"`
 }

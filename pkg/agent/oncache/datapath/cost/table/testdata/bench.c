@@ -30,22 +30,27 @@ static __always_inline void next(struct args *a, struct onc_flow4 *k)
 }
 
 #define PROGRAM(name, operation)                                                                                       \
-	SEC("tc") int name(struct __sk_buff *skb)                                                                      \
+	static long name##_once(__u32 i, __u32 *me)                                                                    \
 	{                                                                                                              \
-		__u32 me = skb->mark & 1;                                                                              \
-		struct args *a = bpf_map_lookup_elem(&args, &me);                                                      \
+		struct args *a = bpf_map_lookup_elem(&args, me);                                                       \
 		struct onc_egress4 e = {};                                                                             \
 		struct onc_flow4 k;                                                                                    \
                                                                                                                        \
 		if (!a)                                                                                                \
-			return 0;                                                                                      \
+			return 1;                                                                                      \
 		e.seen.at = bpf_jiffies64();                                                                           \
-		for (int i = 0; i < 16; i++) {                                                                         \
-			next(a, &k);                                                                                   \
-			e.v.tag = hash4(&k);                                                                           \
-			if (operation)                                                                                 \
-				a->failed++;                                                                           \
-		}                                                                                                      \
+		next(a, &k);                                                                                           \
+		e.v.tag = hash4(&k);                                                                                   \
+		if (operation)                                                                                         \
+			a->failed++;                                                                                   \
+		return 0;                                                                                              \
+	}                                                                                                              \
+                                                                                                                       \
+	SEC("tc") int name(struct __sk_buff *skb)                                                                      \
+	{                                                                                                              \
+		__u32 me = skb->mark & 1;                                                                              \
+                                                                                                                       \
+		bpf_loop(16, name##_once, &me, 0);                                                                     \
 		return 0;                                                                                              \
 	}
 
@@ -62,4 +67,3 @@ PROGRAM(set_insert, table_store_egress4(&k, &e))
 PROGRAM(lru_cycle, bpf_map_update_elem(&egress_flows4, &k, &e, BPF_ANY) | bpf_map_delete_elem(&egress_flows4, &k))
 PROGRAM(set_cycle, table_store_egress4(&k, &e) | table_delete_egress4(&k))
 
-char license[] SEC("license") = "Dual BSD/GPL";
