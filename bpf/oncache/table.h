@@ -9,7 +9,8 @@
 #include "maps.h"
 #include "parse.h"
 
-const volatile __u32 sets_mask = 0;
+/* The first bits of the hash select the set: the last ones do not depend on all of the key. */
+const volatile __u32 sets = 1;
 
 #define WAYS 4
 
@@ -39,7 +40,7 @@ const volatile __u32 sets_mask = 0;
                                                                                                                        \
 	static __always_inline void *table_##direction##4_by(const struct onc_flow4 *key, __u32 hash)                  \
 	{                                                                                                              \
-		__u32 index = hash & sets_mask, w;                                                                     \
+		__u32 index = (__u64)hash * sets >> 32, w;                                                                     \
 		struct onc_##direction##_way4 *way;                                                                    \
 		struct onc_##direction##_set4 *s;                                                                      \
                                                                                                                        \
@@ -70,7 +71,7 @@ const volatile __u32 sets_mask = 0;
 	static __always_inline long table_store_##direction##4(const struct onc_flow4 *key,                            \
 							       const struct onc_##direction##4 *e)                     \
 	{                                                                                                              \
-		__u32 hash = hash4(key), index = hash & sets_mask, now = bpf_jiffies64(), victim, best = 0;            \
+		__u32 hash = hash4(key), index = (__u64)hash * sets >> 32, now = bpf_jiffies64(), victim, best = 0;            \
 		struct onc_##direction##_way4 *way;                                                                    \
 		struct onc_##direction##_set4 *s;                                                                      \
                                                                                                                        \
@@ -106,7 +107,7 @@ const volatile __u32 sets_mask = 0;
                                                                                                                        \
 	static __always_inline long table_delete_##direction##4(const struct onc_flow4 *key)                           \
 	{                                                                                                              \
-		__u32 hash = hash4(key), index = hash & sets_mask;                                                     \
+		__u32 hash = hash4(key), index = (__u64)hash * sets >> 32;                                                     \
 		struct onc_##direction##_set4 *s;                                                                      \
 		long gone = -1;                                                                                        \
                                                                                                                        \

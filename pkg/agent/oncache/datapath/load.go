@@ -166,7 +166,7 @@ func newSpec(maxFlows, maxFlows6 uint32, rewrite bool) (*ebpf.CollectionSpec, er
 	for _, name := range []string{object.BpfMapEgressSets4, object.BpfMapIngressSets4} {
 		spec.Maps[name].MaxEntries = sets
 	}
-	if err := spec.Variables[object.BpfVarSetsMask].Set(sets - 1); err != nil {
+	if err := spec.Variables[object.BpfVarSets].Set(sets); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{object.BpfMapEgressFlows6, object.BpfMapIngressFlows6} {

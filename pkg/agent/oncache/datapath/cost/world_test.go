@@ -109,13 +109,13 @@ func (w *costWorld) fillSets(t *testing.T, flows uint32, set func(*object.BpfOnc
 	}
 	require.NotZero(t, outKey.Proto)
 	require.NotZero(t, inKey.Proto)
-	mask := uint32(len(out.Elements) - 1)
+	sets := uint64(len(out.Elements))
 	for n := range flows {
 		k, back := outKey, inKey
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&k)), unsafe.Sizeof(k)), w.outKey(n))
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&back)), unsafe.Sizeof(back)), w.inKey(n))
 		there, here := harness.Hash4(k), harness.Hash4(back)
-		o, i := &out.Elements[there&mask], &in.Elements[here&mask]
+		o, i := &out.Elements[uint64(there)*sets>>32], &in.Elements[uint64(here)*sets>>32]
 		a, b := slices.Index(o.Tag[:], 0), slices.Index(i.Tag[:], 0)
 		if a < 0 || b < 0 {
 			continue

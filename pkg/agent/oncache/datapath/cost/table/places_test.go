@@ -34,7 +34,7 @@ func TestPlaces(t *testing.T) {
 				sets := make([]int, capacity/ways)
 				lost, flows := 0, int(load*capacity)
 				for n := range flows {
-					s := harness.Hash4(key(uint32(n))) & uint32(len(sets)-1)
+					s := uint64(harness.Hash4(key(uint32(n)))) * uint64(len(sets)) >> 32
 					if sets[s]++; sets[s] > ways {
 						lost++
 					}

@@ -45,7 +45,7 @@ func newBench(t *testing.T) *bench {
 	require.NoError(t, err)
 	spec.Maps["egress_flows4"].MaxEntries = capacity
 	spec.Maps["egress_sets4"].MaxEntries = capacity / 4
-	require.NoError(t, spec.Variables["sets_mask"].Set(uint32(capacity/4-1)))
+	require.NoError(t, spec.Variables["sets"].Set(uint32(capacity/4)))
 	c, err := ebpf.NewCollection(spec)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)

@@ -379,7 +379,7 @@ const (
 	BpfVarOncReasonType              = "onc_reason_type"
 	BpfVarOncRetiredType             = "onc_retired_type"
 	BpfVarRewrites                   = "rewrites"
-	BpfVarSetsMask                   = "sets_mask"
+	BpfVarSets                       = "sets"
 	BpfVarSummedAt                   = "summed_at"
 	BpfVarSummedShift                = "summed_shift"
 )
@@ -474,7 +474,7 @@ type BpfVariableSpecs struct {
 	OncReasonType  *ebpf.VariableSpec `ebpf:"onc_reason_type"`
 	OncRetiredType *ebpf.VariableSpec `ebpf:"onc_retired_type"`
 	Rewrites       *ebpf.VariableSpec `ebpf:"rewrites"`
-	SetsMask       *ebpf.VariableSpec `ebpf:"sets_mask"`
+	Sets           *ebpf.VariableSpec `ebpf:"sets"`
 	SummedAt       *ebpf.VariableSpec `ebpf:"summed_at"`
 	SummedShift    *ebpf.VariableSpec `ebpf:"summed_shift"`
 }
@@ -561,7 +561,7 @@ type BpfVariables struct {
 	OncReasonType  *ebpf.Variable `ebpf:"onc_reason_type"`
 	OncRetiredType *ebpf.Variable `ebpf:"onc_retired_type"`
 	Rewrites       *ebpf.Variable `ebpf:"rewrites"`
-	SetsMask       *ebpf.Variable `ebpf:"sets_mask"`
+	Sets           *ebpf.Variable `ebpf:"sets"`
 	SummedAt       *ebpf.Variable `ebpf:"summed_at"`
 	SummedShift    *ebpf.Variable `ebpf:"summed_shift"`
 }
