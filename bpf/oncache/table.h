@@ -12,7 +12,9 @@
 /* The first bits of the hash select the set: the last ones do not depend on all of the key. */
 const volatile __u32 sets = 1;
 
+#ifndef WAYS
 #define WAYS 4
+#endif
 
 /* One set: the tags in a cache line of their own, 128 bytes for each entry. zero is 0: the verifier does not know that,
  * so that it does not walk what follows once for each way. */
@@ -26,10 +28,10 @@ const volatile __u32 sets = 1;
 		__u32 tag[WAYS];                                                                                       \
 		__u32 zero;                                                                                            \
 		__u32 lock;                                                                                            \
-		__u32 pad[10];                                                                                         \
+		__u32 pad[14 - WAYS];                                                                                         \
 		struct onc_##direction##_way4 way[WAYS];                                                               \
 	};                                                                                                             \
-	_Static_assert(sizeof(struct onc_##direction##_set4) == 576, "nine cache lines");                              \
+	_Static_assert(sizeof(struct onc_##direction##_set4) == 64 + 128 * WAYS, "whole cache lines");                              \
 	struct {                                                                                                       \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                      \
 		__uint(max_entries, 16384);                                                                            \
@@ -48,16 +50,15 @@ const volatile __u32 sets = 1;
 		if (!s)                                                                                                \
 			return NULL;                                                                                   \
 		w = *(volatile __u32 *)&s->zero;                                                                       \
-		if (s->tag[0] == hash)                                                                                 \
-			;                                                                                              \
-		else if (s->tag[1] == hash)                                                                            \
-			w += 1;                                                                                        \
-		else if (s->tag[2] == hash)                                                                            \
-			w += 2;                                                                                        \
-		else if (s->tag[3] == hash)                                                                            \
-			w += 3;                                                                                        \
-		else                                                                                                   \
-			return NULL;                                                                                   \
+		_Pragma("unroll") for (int i = 0; i < WAYS; i++)                                                       \
+		{                                                                                                      \
+			if (s->tag[i] == hash) {                                                                       \
+				w += i;                                                                                \
+				goto found;                                                                            \
+			}                                                                                              \
+		}                                                                                                      \
+		return NULL;                                                                                           \
+	found:                                                                                                         \
 		barrier_var(w);                                                                                        \
 		way = &s->way[w & (WAYS - 1)];                                                                         \
 		return same_key4(&way->key, key) ? &way->e : NULL;                                                     \

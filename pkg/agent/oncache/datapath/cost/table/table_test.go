@@ -36,16 +36,16 @@ type bench struct {
 	c *ebpf.Collection
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t *testing.T, ways uint32) *bench {
 	sandbox.RequireRoot(t)
 	object := filepath.Join(t.TempDir(), "bench.o")
-	out, err := exec.Command("clang-14", "-O2", "-g", "-mcpu=v3", "-target", "bpfel", "-I../../../../../../bpf/oncache", "-I/usr/include/x86_64-linux-gnu", "-c", "testdata/bench.c", "-o", object).CombinedOutput()
+	out, err := exec.Command("clang-14", fmt.Sprint("-DWAYS=", ways), "-O2", "-g", "-mcpu=v3", "-target", "bpfel", "-I../../../../../../bpf/oncache", "-I/usr/include/x86_64-linux-gnu", "-c", "testdata/bench.c", "-o", object).CombinedOutput()
 	require.NoError(t, err, string(out))
 	spec, err := ebpf.LoadCollectionSpec(object)
 	require.NoError(t, err)
 	spec.Maps["egress_flows4"].MaxEntries = capacity
-	spec.Maps["egress_sets4"].MaxEntries = capacity / 4
-	require.NoError(t, spec.Variables["sets"].Set(uint32(capacity/4)))
+	spec.Maps["egress_sets4"].MaxEntries = capacity / ways
+	require.NoError(t, spec.Variables["sets"].Set(uint32(capacity/ways)))
 	c, err := ebpf.NewCollection(spec)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -111,7 +111,7 @@ func quantile(x []float64, q float64) float64 {
 }
 
 func TestTable(t *testing.T) {
-	const rounds = 15
+	const rounds = 11
 	type scenario struct {
 		name  string
 		fill  uint32
@@ -136,15 +136,22 @@ func TestTable(t *testing.T) {
 		{"hit of 16 flows (first) while the other CPU inserts them", 16, []part{{"lookup", 16, 0, 5000}, {"insert", 16, 0, 3000}}},
 	}
 	for _, s := range scenarios {
-		b := newBench(t)
-		b.fill(s.fill)
+		four, eight := newBench(t, 4), newBench(t, 8)
+		four.fill(s.fill)
+		eight.fill(s.fill)
 		samples, failures := map[string][]float64{}, map[string][]float64{}
 		for range rounds {
-			for _, kind := range []string{"empty", "lru_", "set_"} {
-				parts := slices.Clone(s.parts)
+			for _, kind := range []string{"empty", "lru_", "set_", "8"} {
+				b, parts := four, slices.Clone(s.parts)
 				for i := range parts {
-					if parts[i].program = kind + parts[i].program; kind == "empty" {
+					switch kind {
+					case "empty":
 						parts[i].program = "empty"
+					case "8":
+						b = eight
+						parts[i].program = "set_" + parts[i].program
+					default:
+						parts[i].program = kind + parts[i].program
 					}
 				}
 				ns, failed := b.run(parts...)
@@ -153,7 +160,7 @@ func TestTable(t *testing.T) {
 		}
 		empty := quantile(samples["empty"], 0.5)
 		fmt.Printf("%-58s", s.name)
-		for _, kind := range []string{"lru_", "set_"} {
+		for _, kind := range []string{"lru_", "set_", "8"} {
 			fmt.Printf("  %s %6.1f ns (%.1f - %.1f) failed %.3f", kind, quantile(samples[kind], 0.5)-empty, quantile(samples[kind], 0.25)-empty, quantile(samples[kind], 0.75)-empty, quantile(failures[kind], 0.5))
 		}
 		fmt.Println()
