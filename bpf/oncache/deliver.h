@@ -3,17 +3,19 @@
 /* The last step of a hit: the packet goes to a Pod of this Node. */
 #pragma once
 
-#include "order.h"
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
 
-/* deliver hands the packet to the Pod behind ifindex, where its side of the device receives it at once, or through the
- * queue in which packets of the slow path wait for that. */
-static __always_inline void deliver(struct __sk_buff *skb, __u32 ifindex, bool queue)
+/* deliver hands the packet to the Pod behind ifindex: straight to its side of the device, or across the device, as all
+ * packets of the slow path go. */
+static __always_inline void deliver(struct __sk_buff *skb, __u32 ifindex, bool across)
 {
 	/* Crossing into the Pod's namespace clears this on the slow path. */
 	skb->mark = 0;
 	skb->priority = 0;
 	skb->tc_index = 0;
-	if (queue)
+	if (across)
 		bpf_redirect(ifindex, 0);
 	else
 		bpf_redirect_peer(ifindex, 0);

@@ -30,12 +30,12 @@ struct target {
 };
 
 /* redirect hands a hit to the Pod, or to the host's own stack. */
-static __always_inline void redirect(struct __sk_buff *skb, const struct target *target, const struct onc_validity *v)
+static __always_inline void redirect(struct __sk_buff *skb, const struct target *target)
 {
 	if (unlikely(target->gateway))
 		bpf_redirect(target->ifindex, BPF_F_INGRESS);
 	else
-		deliver(skb, target->ifindex, unlikely(may_be_behind(skb, v)));
+		deliver(skb, target->ifindex, false);
 }
 
 /* ingress_condition: may this packet use entry f? r is what it was if it is rewritten, else NULL. On ONC_OK *target is
@@ -198,7 +198,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
-	redirect(skb, &target, &f->v);
+	redirect(skb, &target);
 	return ONC_HIT;
 }
 
@@ -235,7 +235,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
-	redirect(skb, &target, &f->v);
+	redirect(skb, &target);
 	return ONC_HIT_REWRITTEN;
 }
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* The order of a flow's packets. A packet of the slow path waits in the backlog of the CPU before the Pod gets it,
- * after an entry has been learned from it. A hit right behind it would overtake it there: the first request of a
- * connection the end of the handshake, which the Pod would then answer once more.
- *
- * UDP super-packets that the kernel has to divide take the slow path, and datagrams of
+/* The order of a flow's datagrams. UDP super-packets that the kernel has to divide take the slow path, and datagrams of
  * the fast path would overtake them. QUIC takes a packet for lost when three later ones have arrived (RFC 9002, section
  * 6.1.1). So after a super-packet, all datagrams of its flow take the slow path for a while. The entry records that
  * where it has sequence numbers for TCP. */
@@ -16,13 +12,6 @@
 
 #include "reasons.h"
 #include "types.h"
-
-/* may_be_behind: a packet that was to make or renew the entry may not have reached the Pod yet. A super-packet that has
- * come through the tunnel looks as if it still were in it, so the Pod's device could not divide it. */
-static __always_inline bool may_be_behind(const struct __sk_buff *skb, const struct onc_validity *v)
-{
-	return (__u32)bpf_jiffies64() - *(const volatile __u32 *)&v->probed <= 1 && !skb->gso_size;
-}
 
 /* divided records that a super-packet of the flow takes the slow path. */
 static __always_inline void divided(struct onc_seen *s, const struct onc_control *c)
