@@ -34,7 +34,8 @@ var headlines = []headline{
 	{"memcached", "memcached", workload.Rate, 0, ""},
 	{"PostgreSQL transaction", "pgbench", "mean", 0, ""},
 	{"nginx, connections that stay", "nginx", workload.Rate, 0, ""},
-	{"nginx, a connection for each request", "nginx_crr", workload.Rate, 0, ""},
+	{"nginx, a connection for each request", "nginx_crr", workload.Rate, 1, ""},
+	{"the same, 16 at a time", "nginx_crr", workload.Rate, 16, ""},
 	{"HTTP/3 download, one connection", "http3", workload.Goodput, 1, ""},
 	{"the same: packets that come in order", "http3_order", workload.InOrder, 1, ""},
 	{"CPU time for 1 GB over HTTP/3, both Nodes", "http3", workload.CPU, 1, ""},
@@ -45,7 +46,7 @@ var headlines = []headline{
 func (l headline) find(run *result.Run) *result.Metric {
 	for i := range run.Results {
 		r := &run.Results[i]
-		if r.Workload == l.workload && r.Condition == l.condition && (l.flows == 0 || r.Flows <= l.flows) {
+		if r.Workload == l.workload && r.Condition == l.condition && (l.flows == 0 || r.Flows == l.flows) {
 			return r.Metric(l.metric)
 		}
 	}

@@ -34,7 +34,7 @@ func All(m Machine) []Workload {
 	for _, rate := range LoadRates {
 		all = append(all, atRate(m, "tcp", rate), atRate(m, "udp", rate))
 	}
-	all = append(all, memcached(), pgbench(m, "pgbench"), pgbench(m, "pgbench_select", "--select-only"), webKeepAlive(m), webConnections(m),
+	all = append(all, memcached(), pgbench(m, "pgbench"), pgbench(m, "pgbench_select", "--select-only"), webKeepAlive(m), webConnections(m, 1), webConnections(m, clients),
 		http3Bulk(m), http3Order(m), http3Requests(m))
 	all = append(all, missesOnly(requestResponse("tcp", 1)), missesOnly(requestResponse("udp", 1)), missesOnly(connectRequestResponse(m)), missesOnly(bulk("tcp", 1, defaultWrite)))
 	for _, flows := range []int{1e4, 1e6} {

@@ -37,13 +37,13 @@ func webKeepAlive(m Machine) Workload {
 	return w
 }
 
-// webConnections is described with webKeepAlive.
-func webConnections(m Machine) Workload {
+// webConnections is described with webKeepAlive. So many requests are made at a time.
+func webConnections(m Machine, flows int) Workload {
 	w := web(m, "nginx_crr", "ab")
-	w.Flows = 1
+	w.Flows = flows
 	w.Measure = func(ctx context.Context, on Target, length time.Duration) (o Outcome, err error) {
 		// -t sets a number of requests too; the one that follows replaces it.
-		out, err := on.Client.Exec(ctx, "ab", "-q", "-t", strconv.Itoa(wholeSeconds(length)), "-n", "10000000", "-c", "1", pageOf(on))
+		out, err := on.Client.Exec(ctx, "ab", "-q", "-t", strconv.Itoa(wholeSeconds(length)), "-n", "10000000", "-c", strconv.Itoa(flows), pageOf(on))
 		if err != nil {
 			return o, err
 		}

@@ -4,6 +4,7 @@
 package tracking
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -40,4 +41,24 @@ func TestPassedOfShortConnection(t *testing.T) {
 			require.Len(t, table.changes, 1, "it is over")
 		})
 	}
+}
+
+// TestWaiting: what is over is not looked for, unless it has begun again.
+func TestWaiting(t *testing.T) {
+	connection := func(port uint16) datapath.Connection {
+		return datapath.Connection{Source: netip.AddrPortFrom(netip.IPv4Unspecified(), port), Destination: netip.AddrPortFrom(netip.IPv4Unspecified(), 80)}
+	}
+	w := waiting{}
+	for _, p := range []datapath.Passed{
+		{Connection: connection(1), Over: true},
+		{Connection: connection(1)},
+		{Connection: connection(2)},
+		{Connection: connection(3)},
+		{Connection: connection(2), Over: true},
+		{Connection: connection(3), Over: true},
+		{Connection: connection(3)},
+	} {
+		w.note(p)
+	}
+	require.Equal(t, waiting{connection(1): {}, connection(3): {}}, w)
 }

@@ -125,12 +125,7 @@ func TestYoungDatagrams(t *testing.T) {
 		require.Equal(t, "hit", w.Egress(0, out.Bytes(t)).Reason)
 	}
 	// Two seconds later it is old.
-	var key object.BpfOncFlow4
-	var e object.BpfOncEgress4
-	for it := w.Maps.EgressFlows4.Iterate(); it.Next(&key, &e); {
-		e.Created -= 2020 * uint64(time.Millisecond)
-		require.NoError(t, w.Maps.EgressFlows4.Put(key, e))
-	}
+	age(w, 2020*time.Millisecond)
 	probed(lease/16 + 1)
 	require.Equal(t, "renewed", w.LearnEgress(out).Reason)
 	require.Greater(t, w.Entries()[0].LeaseLeft, 4*time.Second, "a full lease")
@@ -182,6 +177,17 @@ func TestBothDirectionsAsk(t *testing.T) {
 				require.Equal(t, "hit", other())
 			}
 		})
+	}
+}
+
+// age makes the egress entries of IPv4 older.
+func age(w *harness.World, by time.Duration) {
+	w.T.Helper()
+	var key object.BpfOncFlow4
+	var e object.BpfOncEgress4
+	for it := w.Maps.EgressFlows4.Iterate(); it.Next(&key, &e); {
+		e.Created -= uint64(by)
+		require.NoError(w.T, w.Maps.EgressFlows4.Put(key, e))
 	}
 }
 

@@ -133,3 +133,52 @@ func TestPassed(t *testing.T) {
 		})
 	}
 }
+
+// TestOver: the agent is told that a connection is over of which it was told a moment ago, before a new one with the same addresses and
+// ports is told of, and of no other end.
+func TestOver(t *testing.T) {
+	for name, f := range harness.Families {
+		t.Run(name, func(t *testing.T) {
+			w := harness.NewWorldOf(t, f)
+			out, in := w.FromPod(), w.ToPod()
+			told := datapath.Connection{Source: netip.AddrPortFrom(out.Src, out.SrcPort), Destination: netip.AddrPortFrom(out.Dst, out.DstPort)}
+			reports := func() []datapath.Passed {
+				t.Helper()
+				got, err := harness.PassedReports(w.Datapath)
+				require.NoError(t, err)
+				return got
+			}
+			fin := func(p harness.Packet) harness.Packet {
+				p.Flags = "F"
+				return p
+			}
+			ends := map[string]func(){
+				"egress":  func() { require.Equal(t, "tcp_flags", w.Egress(0, fin(out).Bytes(t)).Reason) },
+				"ingress": func() { require.Equal(t, "tcp_flags", w.Ingress(0, w.FromPeer().Wrap(t, fin(in).Bytes(t))).Reason) },
+			}
+			for _, end := range ends {
+				w.Learn(out, in)
+				end()
+				w.Learn(out, in)
+				require.Equal(t, []datapath.Passed{{Connection: told}, {Connection: told, Over: true}, {Connection: told}}, reports())
+				end()
+				require.Equal(t, []datapath.Passed{{Connection: told, Over: true}}, reports())
+				end()
+				require.Empty(t, reports(), "there is nothing to end")
+			}
+
+			require.Equal(t, "learned", w.LearnEgress(out).Reason)
+			ends["egress"]()
+			require.Empty(t, reports(), "only one direction was known, so the agent was not told of it")
+
+			if f.Inner6 {
+				return
+			}
+			w.Learn(out, in)
+			reports()
+			age(w, 100*time.Millisecond)
+			ends["egress"]()
+			require.Empty(t, reports(), "the agent has looked for it by now")
+		})
+	}
+}
