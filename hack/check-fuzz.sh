@@ -13,7 +13,7 @@ limit=${FUZZTIME:-400000x} match=${1:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# name | file | original text | replacement. Entries for ticket.h and learn.h, and "learning", are for FuzzLearning, those for local.h for
+# name | file | original text | replacement. Entries for ticket.h and learn.h, and "learning", are for FuzzLearning, those for local.h and deliver.h for
 # FuzzLocal (as is the super-packet: elsewhere the kernel refuses those of a test anyway) or, with "learning", FuzzLocalLearning; "rewriting"
 # and "restoring" are for FuzzRewriting.
 faults='IPv4 options             | parse.h     | *(__u8 *)ip != 0x45                     | ip->version != 4
@@ -142,7 +142,7 @@ while IFS= read -r line; do
 	case "$file $name" in
 	*" rewriting:"* | *" restoring:"*) target=FuzzRewriting ;;
 	"local.h learning"*) target=FuzzLocalLearning ;;
-	local.h* | "order.h UDP super-packet") target=FuzzLocal ;;
+	local.h* | deliver.h* | "order.h UDP super-packet") target=FuzzLocal ;;
 	ticket.h* | learn.h* | *learning*) target=FuzzLearning ;;
 	esac
 	begin=$SECONDS
@@ -150,8 +150,8 @@ while IFS= read -r line; do
 		-test.fuzztime "$limit" -test.fuzzminimizetime 1x -test.parallel 2 -test.fuzzcachedir "$work/run/cache") >"$work/log" 2>&1; then
 		printf '%-26s not found within %s\n' "$name" "$limit"
 		missed=$((missed + 1))
-	elif grep -qE 'let through|refused \(|not passed on|learned, but' "$work/log"; then
-		printf '%-26s found after %3d s: %s\n' "$name" $((SECONDS - begin)) "$(grep -m1 -oE 'learned, but.*|let through[^:]*: .*|let through.*design says|refused \([a-z_]*\).*|not a hit.*untouched' "$work/log")"
+	elif grep -qE 'let through|refused \(|not passed on|learned, but|mark 0x[0-9a-f]+, want' "$work/log"; then
+		printf '%-26s found after %3d s: %s\n' "$name" $((SECONDS - begin)) "$(grep -m1 -oE 'learned, but.*|mark 0x.*|let through[^:]*: .*|let through.*design says|refused \([a-z_]*\).*|not a hit.*untouched' "$work/log")"
 	else
 		cat "$work/log"
 		exit 1

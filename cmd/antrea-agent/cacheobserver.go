@@ -39,6 +39,15 @@ func (o *cacheObserver) Suspended(reason error) {
 	o.problems.Note(noteResumed, "established flows can take the fast path again")
 }
 
+// NotRewriting implements oncache.Observer.
+func (o *cacheObserver) NotRewriting(reason error) {
+	if reason == nil {
+		o.problems.Resolve(oncache.ReasonNotRewriting, o.subject())
+		return
+	}
+	o.problems.Report(oncache.ReasonNotRewriting, o.subject(), fmt.Sprintf("packets to this Node are encapsulated: %v", reason))
+}
+
 // OpenVSwitchAway implements oncache.Observer.
 func (o *cacheObserver) OpenVSwitchAway(reason error, held time.Duration) {
 	switch {

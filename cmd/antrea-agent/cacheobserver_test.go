@@ -45,10 +45,18 @@ func TestEventsOfTheCache(t *testing.T) {
 	o.OpenVSwitchAway(nil, 0)
 	list, _ = problems.List()
 	require.Empty(t, list)
+	o.NotRewriting(errors.New("gro_max_size of interface eth0 is 185000"))
+	list, _ = problems.List()
+	require.Len(t, list, 1)
+	require.Equal(t, oncache.ReasonNotRewriting, list[0].Reason)
+	require.Contains(t, list[0].Message, "gro_max_size")
+	o.NotRewriting(nil)
+	list, _ = problems.List()
+	require.Empty(t, list)
 	o.ModeChanged(datapath.ModeEnforce, datapath.ModeOff)
 
 	want := map[string]string{"ONCacheSuspended": corev1.EventTypeWarning, "ONCacheResumed": corev1.EventTypeNormal, "ONCacheModeChanged": corev1.EventTypeNormal,
-		"OpenVSwitchAway": corev1.EventTypeWarning, "OpenVSwitchBack": corev1.EventTypeNormal}
+		"ONCacheNotRewriting": corev1.EventTypeWarning, "OpenVSwitchAway": corev1.EventTypeWarning, "OpenVSwitchBack": corev1.EventTypeNormal}
 	require.Eventually(t, func() bool {
 		events, err := kube.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)

@@ -89,8 +89,11 @@ func newControllers(o *options, n *node, cache *onCache, pods *podfeed.Feed) (*c
 			return nil, fmt.Errorf("watch hostPorts of local Pods: %w", err)
 		}
 	}
+	nodeInformer := c.nodes.Core().V1().Nodes().Informer()
+	if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", cache.announcer.handler())); err != nil {
+		return nil, fmt.Errorf("watch Nodes: %w", err)
+	}
 	if cache.manager != nil {
-		nodeInformer := c.nodes.Core().V1().Nodes().Informer()
 		if _, err := nodeInformer.AddEventHandler(recovery.Handler("oncache", "Node", rewriterHandler(cache.manager))); err != nil {
 			return nil, fmt.Errorf("watch Nodes: %w", err)
 		}

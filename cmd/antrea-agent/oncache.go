@@ -20,6 +20,7 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
+	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/ovs/kerneldp"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
@@ -29,6 +30,8 @@ import (
 type onCache struct {
 	// manager is nil when the feature gate is off.
 	manager *oncache.Manager
+	// announcer tells the other Nodes whether this one understands keys.
+	announcer *announcer
 	// prepare does what start need not do itself; nil if there is nothing. prepared is closed when it has done so, or is not needed.
 	prepare  func()
 	prepared chan struct{}
@@ -40,12 +43,14 @@ type onCache struct {
 
 // newONCache makes the cache, and the handlers of its API paths.
 func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
+	announcer := newAnnouncer(n.clients.Kube, n.name)
 	if !o.gates.Enabled(features.ONCache) {
 		return &onCache{
-			prepared: make(chan struct{}),
+			announcer: announcer,
+			prepared:  make(chan struct{}),
 			start: func(ctx context.Context) error {
-				go announceRewriting(ctx, n, "")
-				return removeONCache(n)
+				announcer.want("")
+				return removeONCache(ctx, n)
 			},
 			routes:  oncacheRoutes(nil, nil),
 			changes: oncacheChanges(nil, nil),
@@ -83,19 +88,22 @@ func newONCache(o *options, n *node, pods *podfeed.Feed) (*onCache, error) {
 		return nil, fmt.Errorf("register the metrics of %s: %w", features.ONCache, err)
 	}
 	return &onCache{
-		manager: manager,
+		manager: manager, announcer: announcer,
 		prepare: manager.Prepare, prepared: make(chan struct{}),
 		start: func(ctx context.Context) error {
 			rewrites := o.config.ONCache.RewritesPackets()
 			if !rewrites {
 				// Before Start, which waits for keys of an earlier agent to end.
-				go announceRewriting(ctx, n, "")
+				announcer.want("")
 			}
-			manager.Start()
+			manager.Start(ctx)
+			if ctx.Err() != nil {
+				return nil
+			}
 			reportUnavailable(n, manager)
 			go manager.Run(ctx.Done())
 			if rewrites {
-				go announceRewriting(ctx, n, manager.Annotation())
+				announcer.want(manager.Annotation())
 			}
 			return nil
 		},
@@ -124,7 +132,9 @@ func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) m
 
 // begin starts the cache before any controller runs, or in a part of p when programs of an earlier agent must or may work until controllers have
 // installed their flows. They must when ovs-vswitchd waits for these: without their stamps, packets would miss the flows that the kernel has kept.
-func (c *onCache) begin(p *parts, rounds *agent.Rounds) error {
+func (c *onCache) begin(p *parts, rounds *agent.Rounds, routes route.Interface) error {
+	p.background(c.announcer.run)
+	p.background(func(ctx context.Context) { forgetFormerPorts(ctx, c.announcer, routes.ForgetFormerPorts) })
 	start := func(ctx context.Context) error {
 		if err := formerCache.Suspend(); err != nil {
 			return err
@@ -161,8 +171,12 @@ func formerCacheOf(o *options) agent.FormerCache {
 	return former
 }
 
-func removeONCache(n *node) error {
-	if err := oncache.Cleanup(oncache.DefaultPinPath, n.sysctls); err != nil {
+func removeONCache(ctx context.Context, n *node) error {
+	err := oncache.Cleanup(ctx, oncache.DefaultPinPath, n.sysctls)
+	if ctx.Err() != nil {
+		return nil // the next agent finds what is left
+	}
+	if err != nil {
 		return fmt.Errorf("feature gate %s is off, but removing its programs and settings failed: %w", features.ONCache, err)
 	}
 	return nil

@@ -11,13 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-oncache/antrea/pkg/agent"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
 	"github.com/antrea-oncache/antrea/pkg/features"
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// annotateInterval is how long the agent waits after the Kubernetes API has refused the annotation.
-const annotateInterval = 5 * time.Second
+// hearsay is how long other Nodes may take to learn that the annotation of this one has changed.
+const hearsay = 10 * time.Second
 
 // rewritePort is the port of packets that are rewritten instead of encapsulated, 0 without the gate. The rules that keep Pods out of it are
 // there on Nodes that encapsulate, too: their Pods could send to Nodes that restore.
@@ -28,26 +29,14 @@ func (o *options) rewritePort() uint16 {
 	return uint16(o.config.ONCache.RewritePort)
 }
 
-// announceRewriting keeps trying to give this Node the annotation by which others know that they may tell it keys, or to remove it for "".
-// Nobody is told keys before: programs that do not understand them leave such packets to Open vSwitch.
-func announceRewriting(ctx context.Context, n *node, value string) {
-	for {
-		object, err := n.clients.Kube.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
-		if err == nil && object.Annotations[oncache.RewritePortAnnotation] == value {
-			return
-		}
-		if err == nil {
-			err = agent.AnnotateNode(ctx, n.clients.Kube, n.name, oncache.RewritePortAnnotation, value)
-		}
-		if err == nil {
-			return
-		}
-		klog.ErrorS(err, "Could not tell the other Nodes whether this one understands rewritten packets, trying again")
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(annotateInterval):
-		}
+// forgetFormerPorts lets Pods use the former ports for rewritten packets again when no other Node can know a key for one of them that it
+// has told this Node. Others tell keys as long as they see the former annotation.
+func forgetFormerPorts(ctx context.Context, a *announcer, forget func(context.Context) error) {
+	if !waitFor(ctx, a.settled) || retry.Sleep(ctx, hearsay+datapath.KeyRest) != nil {
+		return
+	}
+	if err := forget(ctx); err != nil && ctx.Err() == nil {
+		klog.ErrorS(err, "Could not remove the rules for former ports for rewritten packets yet")
 	}
 }
 

@@ -149,6 +149,9 @@ func oncacheSummary(s api.Status) Table {
 	if s.Rewrite != "" {
 		one("rewritten packets", s.Rewrite)
 		one("  keys in use", fmt.Sprint(s.Keys))
+		if s.NotRewriting != "" {
+			one("  none to this node", s.NotRewriting)
+		}
 	}
 	one("lease", seconds(float64(s.LeaseSeconds)))
 	one("local pods", fmt.Sprint(s.Endpoints))

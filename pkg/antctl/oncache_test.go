@@ -55,6 +55,8 @@ func TestONCacheSummaryWithoutOpenVSwitch(t *testing.T) {
 	require.Contains(t, oncacheSummary(s).String(), "open vswitch      away for 12s, leases are held for 48s more: not connected -\n")
 	s.OpenVSwitchAway.HeldSeconds = 0
 	require.Contains(t, oncacheSummary(s).String(), "away for 12s, leases end: not connected")
+	s.Rewrite, s.NotRewriting = "tcp+udp/585", "packets would be lost"
+	require.Regexp(t, `\n  none to this node +packets would be lost +-\n`, oncacheSummary(s).String())
 }
 
 func TestONCacheSummaryWithoutFastPath(t *testing.T) {

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,7 +59,7 @@ func testMixedTunnels(t *testing.T, s *suite) {
 }
 
 // testOneGateOff turns the second Node's gate off and on again while the first one rewrites packets to it. Its programs must go on restoring
-// them until no keys are in use. No packet may be lost.
+// them until no keys are in use, and the rules for the port must stay for longer. No packet may be lost.
 func testOneGateOff(t *testing.T, s *suite) {
 	s.changeTunnel(t, s.node2, "rewrite")
 	r := s.startStream(t)
@@ -69,6 +70,13 @@ func testOneGateOff(t *testing.T, s *suite) {
 	require.NotZero(t, stop[report.Capture](t, capture).Matched)
 	r.requireFlowing(t)
 	requireNoTrace(t, s.node2)
+	eventuallyWithin(t, 3*patience, "the rules for the port to be removed", func() error {
+		if strings.Contains(succeeds(t, s.node2.Space, "iptables-save"), fmt.Sprint("port ", rewritePort)) {
+			return notYet("they are there")
+		}
+		return nil
+	})
+	r.requireFlowing(t)
 
 	s.setGateOf(t, s.node2, true)
 	r.waitFastIfGate(t)

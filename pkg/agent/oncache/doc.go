@@ -17,6 +17,7 @@
 //	uplink.go                      reacts to kernel changes: the transport interface and the routes to Nodes
 //	uplink_device.go               which transport interfaces the programs understand
 //	uplink_watch.go, uplink_events.go, subscribe.go  the kernel's messages, and which of them matter
+//	merging.go                     why rewritten packets could not arrive: GRO
 //	ipsec.go                       IPsec policies that hits would bypass
 //	conntrack.go                   conntrack's entries of accelerated connections (package tracking)
 //	absence.go, absence_watch.go   leases that are held while Open vSwitch is away, and how that is found out

@@ -55,9 +55,14 @@ func newSuccessor(t *testing.T) (former *harness.World, m *Manager) {
 	w.Control().Lease = 1 << 32 // no pause of this process may end it
 	w.Learn(harness.FromPod(), harness.ToPod())
 	require.Equal(t, "hit", w.Egress(0, harness.FromPod().Bytes(t)).Reason)
+	return w, successorOf(t, w)
+}
+
+// successorOf returns the Manager, which encapsulates, of an agent that starts while a former one has these programs.
+func successorOf(t *testing.T, w *harness.World) *Manager {
 	record := sysctl.NewRecord(filepath.Join(t.TempDir(), "sysctls"))
 	t.Cleanup(func() { require.NoError(t, record.Restore(liberalSysctl)) })
-	return w, New(Config{
+	return New(Config{
 		PinPath: w.PinPath, MaxFlows: 4096, IPv6: true, Mode: datapath.ModeEnforce, Uplink: "up0", UplinkIPv4: harness.NodeIP, Lease: 5 * time.Second,
 		TunnelType: "geneve", TunnelPort: 6081, Mirrored: func() (func(string) bool, error) { return func(string) bool { return false }, nil },
 	}, noPods{}, noFlows{}, record)
@@ -96,7 +101,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatal("not yet")
 	default:
 	}
-	m.Start()
+	m.Start(t.Context())
 	require.NoError(t, m.Unavailable())
 	<-m.Started()
 	require.Len(t, counted, 2)
@@ -107,6 +112,41 @@ func TestTakeover(t *testing.T) {
 	require.NoError(t, read())
 	for _, f := range counted {
 		require.False(t, f.CurrentEverybody)
+	}
+	m.rewriters.refuse(errors.New("packets would be lost"))
+	status, err := m.Status()
+	require.NoError(t, err)
+	require.Equal(t, "packets would be lost", status.NotRewriting)
+}
+
+// TestStopWhileKeysEnd: an agent that is stopped while other Nodes may use keys of the former one ends at once. The programs of that one stay,
+// and restore for Open vSwitch.
+func TestStopWhileKeysEnd(t *testing.T) {
+	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: 4096, Rewrite: true})
+	w.SetNodeRewrites(harness.PeerSlot, true)
+	in := harness.ToPod()
+	key := w.Give(harness.FromPod(), in)
+	for name, begin := range map[string]func(ctx context.Context) error{
+		"start":   func(ctx context.Context) error { m := successorOf(t, w); m.Start(ctx); return m.Unavailable() },
+		"cleanup": func(ctx context.Context) error { return Cleanup(ctx, w.PinPath, successorOf(t, w).sysctls) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.SetMode(datapath.ModeEnforce)
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- begin(ctx) }()
+			require.Eventually(t, func() bool { return w.Mode() == datapath.ModeOff }, patience, time.Millisecond, "it waits for the keys")
+			stop()
+			select {
+			case err := <-ended:
+				require.ErrorIs(t, err, context.Canceled)
+			case <-time.After(patience):
+				t.Fatal("it goes on waiting")
+			}
+			require.DirExists(t, filepath.Join(w.PinPath, w.Layout()), "the next agent waits again")
+			require.Equal(t, datapath.ModeOff, w.Mode())
+			require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
+		})
 	}
 }
 

@@ -38,6 +38,9 @@ const ReasonPacketMarkShared problem.Reason = "PacketMarkShared"
 // ReasonSuspended is the problem of a Node whose transport interface cannot carry the fast path at the moment, or whose cache does not trust itself.
 const ReasonSuspended problem.Reason = "ONCacheSuspended"
 
+// ReasonNotRewriting is the problem of a Node to which the others cannot rewrite packets although oncache.tunnel says so.
+const ReasonNotRewriting problem.Reason = "ONCacheNotRewriting"
+
 // errNotStarted is why the cache is not in use before Start.
 var errNotStarted = errors.New("the agent has not installed the flows of Open vSwitch yet")
 
@@ -103,7 +106,7 @@ type Manager struct {
 	// started is closed when Start has ended.
 	started   chan struct{}
 	absence   *absence
-	rewriters rewriters
+	rewriters *rewriters
 	// mu protects unavailable, which is why the cache is not in use; nil when it is. Before Start has ended, the fields above belong to Start.
 	// Entries can be read once readable is set.
 	mu          sync.Mutex
@@ -121,8 +124,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 	}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged
-	m.failures = m.uplink.failures
-	m.rewriters.names = map[string]bool{}
+	m.failures, m.rewriters = m.uplink.failures, m.uplink.rewriters
 	m.absence = &absence{observer: nobody{}, failures: m.failures}
 	return m
 }
@@ -148,21 +150,26 @@ func (m *Manager) Observe(o Observer) { m.uplink.mode.observer, m.absence.observ
 // Pods. It is called once, when Open vSwitch forwards by flows of this agent, and no hits of an earlier one are possible. Controllers may run:
 // changes of flows before Start matter to nobody, because Start evicts everything, and the Nodes of flows that exist are announced by the client.
 // When the kernel or a device cannot carry the fast path, Start removes what it had begun and logs the reason, and the Node runs on Open vSwitch
-// alone.
-func (m *Manager) Start() {
+// alone. When ctx ends while packets with keys of an earlier agent may arrive, it leaves the programs of that agent in place, switched off: the next
+// agent finds them as if this one had been killed.
+func (m *Manager) Start(ctx context.Context) {
 	defer close(m.started)
-	err := m.start()
+	err := m.start(ctx)
 	m.setUnavailable(err)
+	if err != nil && ctx.Err() != nil {
+		klog.InfoS("Left the start of ONCache to the next agent", "reason", err)
+		return
+	}
 	if err != nil {
 		klog.ErrorS(err, "ONCache is not available on this Node: all traffic takes the slow path")
-		m.abandon()
+		m.abandon(ctx)
 		return
 	}
 	klog.InfoS("ONCache started", "hook", m.dp.Hook(), "uplink", m.config.Uplink, "tunnel", m.config.TunnelType,
 		"lease", m.config.Lease, "maxFlows", m.config.MaxFlows, "adopted", m.dp.Adopted)
 }
 
-func (m *Manager) start() error {
+func (m *Manager) start(ctx context.Context) error {
 	if m.config.TunnelCsum {
 		return errors.New("tunnelCsum is true: the fast path sends and accepts tunnel packets without an outer UDP checksum only")
 	}
@@ -173,7 +180,7 @@ func (m *Manager) start() error {
 	if err := m.load(); err != nil {
 		return err
 	}
-	if err := m.dp.LetFormerKeysEnd(context.Background(), m.config.RewritePort); err != nil {
+	if err := m.dp.LetFormerKeysEnd(ctx, m.config.RewritePort); err != nil {
 		return err
 	}
 	if err := setLiberal(m.sysctls); err != nil {
@@ -282,7 +289,7 @@ func (m *Manager) detachExcept(wanted []int) error {
 }
 
 // abandon removes what a failed start has set up, and what an earlier agent had running.
-func (m *Manager) abandon() {
+func (m *Manager) abandon(ctx context.Context) {
 	m.pods.abandon()
 	if m.dp != nil {
 		m.dp.SetMode(datapath.ModeOff)
@@ -290,7 +297,7 @@ func (m *Manager) abandon() {
 	if m.tracking != nil {
 		m.tracking.Close()
 	}
-	if err := Cleanup(m.config.PinPath, m.sysctls); err != nil {
+	if err := Cleanup(ctx, m.config.PinPath, m.sysctls); err != nil {
 		klog.ErrorS(err, "Could not remove all of ONCache")
 	}
 }
@@ -304,9 +311,12 @@ func StopHits(pinPath string) error { return datapath.StopHits(pinPath) }
 
 // Cleanup removes programs, maps and pins, and restores the former values of sysctls. It leaves clsact qdiscs in place,
 // because others may use them. An agent with the gate off calls it at start; when there is nothing to remove it does
-// nothing.
-func Cleanup(pinPath string, sysctls *sysctl.Record) error {
-	_, err := datapath.LetKeysEnd(context.Background(), pinPath, "")
+// nothing. When ctx ends while packets with keys may arrive, all stays, switched off.
+func Cleanup(ctx context.Context, pinPath string, sysctls *sysctl.Record) error {
+	_, err := datapath.LetKeysEnd(ctx, pinPath, "")
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
 	return errors.Join(err, datapath.RemoveAll(pinPath), sysctls.Restore(liberalSysctl), sysctls.Restore(reservedSysctl))
 }
 

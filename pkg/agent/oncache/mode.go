@@ -15,6 +15,8 @@ import (
 type Observer interface {
 	// Suspended: the transport interface cannot carry the fast path at the moment, or the cache does not trust itself; nil: neither is so any more.
 	Suspended(reason error)
+	// NotRewriting: other Nodes cannot rewrite packets to this one for a reason; nil: they can again.
+	NotRewriting(reason error)
 	// ModeChanged: somebody has changed the wanted mode.
 	ModeChanged(from, to datapath.Mode)
 	// OpenVSwitchAway: Open vSwitch is away for a reason, and leases are held for that long, or no longer for 0. nil: it is back.
@@ -25,6 +27,7 @@ type Observer interface {
 type nobody struct{}
 
 func (nobody) Suspended(error)                          {}
+func (nobody) NotRewriting(error)                       {}
 func (nobody) ModeChanged(datapath.Mode, datapath.Mode) {}
 func (nobody) OpenVSwitchAway(error, time.Duration)     {}
 

@@ -22,6 +22,7 @@ func (d *diary) ModeChanged(from, to datapath.Mode) {
 	*d = append(*d, fmt.Sprintf("%s to %s", from, to))
 }
 func (d *diary) OpenVSwitchAway(error, time.Duration) {}
+func (d *diary) NotRewriting(reason error)            { *d = append(*d, fmt.Sprintf("not rewriting: %v", reason)) }
 
 // TestObserver is told of each change once, and of nothing else.
 func TestObserver(t *testing.T) {

@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,14 +24,19 @@ const RewritePortAnnotation = "node.antrea.io/oncache-rewrite-port"
 type rewriters struct {
 	mu    sync.Mutex
 	names map[string]bool
-	// tell is called for a Node that has begun or ceased to understand keys; nil before Start.
-	tell func(name string, rewrites bool)
+	// refused is why none of them may be told keys; nil if they may.
+	refused error
+	// tell is called for a Node that may be told keys from now on, or no longer; nil before Start.
+	tell func(name string)
 }
 
+func newRewriters() *rewriters { return &rewriters{names: map[string]bool{}} }
+
+// has reports whether a Node may be told keys.
 func (r *rewriters) has(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.names[name]
+	return r.names[name] && r.refused == nil
 }
 
 // set takes what the object of a Node says.
@@ -48,12 +54,34 @@ func (r *rewriters) set(name string, rewrites bool) {
 	tell := r.tell
 	r.mu.Unlock()
 	if tell != nil {
-		tell(name, rewrites)
+		tell(name)
 	}
 }
 
+// refuse takes why no Node may be told keys, nil if they may, and reports whether that is news.
+func (r *rewriters) refuse(reason error) (news bool) {
+	r.mu.Lock()
+	before := r.refused
+	r.refused = reason
+	names, tell := slices.Sorted(maps.Keys(r.names)), r.tell
+	r.mu.Unlock()
+	if tell != nil && (before == nil) != (reason == nil) {
+		for _, name := range names {
+			tell(name)
+		}
+	}
+	return (before == nil) != (reason == nil) || reason != nil && before.Error() != reason.Error()
+}
+
+// refusal is why no Node may be told keys; nil if they may.
+func (r *rewriters) refusal() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused
+}
+
 // follow calls tell for all changes from now on.
-func (r *rewriters) follow(tell func(name string, rewrites bool)) {
+func (r *rewriters) follow(tell func(name string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tell = tell
@@ -72,14 +100,15 @@ func (m *Manager) Annotation() string {
 	return strconv.Itoa(int(m.config.RewritePort))
 }
 
-// setRewrites tells the programs about a Node that has begun or ceased to understand keys.
-func (t *table) setRewrites(name string, rewrites bool) {
+// setRewrites tells the programs whether a Node may be told keys at present.
+func (t *table) setRewrites(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	rewrites := t.rewrites(name)
 	for _, n := range t.nodes[name] {
 		t.dp.SetNodeRewrites(n.slot, rewrites)
 	}
-	klog.InfoS("Changed whether packets to a Node may be rewritten", "node", name, "rewrites", rewrites)
+	klog.InfoS("Changed whether a Node is told keys", "node", name, "rewrites", rewrites)
 }
 
 // reservedSysctl has the ports that the kernel does not choose for sockets.

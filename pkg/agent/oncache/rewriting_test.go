@@ -40,7 +40,7 @@ func TestRewriters(t *testing.T) {
 	require.False(t, m.rewriters.has("none"))
 
 	told := map[string]bool{}
-	m.rewriters.follow(func(name string, rewrites bool) { told[name] = rewrites })
+	m.rewriters.follow(func(name string) { told[name] = m.rewriters.has(name) })
 	m.SetNodeAnnotation("before", "6083")
 	require.Empty(t, told, "nothing new")
 	m.SetNodeAnnotation("before", "")

@@ -39,6 +39,9 @@ func (m *Manager) Status() (*api.Status, error) {
 		return &api.Status{State: api.StateUnavailable, Reason: reason.Error()}, nil
 	}
 	s.Hook = string(m.dp.Hook())
+	if reason := m.rewriters.refusal(); reason != nil {
+		s.NotRewriting = reason.Error()
+	}
 	s.Mode, s.State, s.Reason = m.stateNow()
 	s.Time = time.Now()
 	counters, err := m.dp.Counters()

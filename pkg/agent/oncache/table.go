@@ -55,7 +55,7 @@ type table struct {
 	firstEpoch uint32
 
 	evictions api.Evictions
-	// rewrites tells whether a Node understands keys.
+	// rewrites tells whether a Node may be told keys.
 	rewrites func(name string) bool
 	// failures are shared with the Manager. delays has how long Pods could not learn.
 	failures *failures

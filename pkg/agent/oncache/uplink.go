@@ -30,6 +30,8 @@ type uplinkKeeper struct {
 	// evictions counts the evictions of all entries.
 	evictions atomic.Uint64
 	failures  *failures
+	// rewriters are refused keys while rewritten packets cannot arrive.
+	rewriters *rewriters
 
 	// dp is set before begin; uplink is what the programs were told last.
 	dp     *datapath.Datapath
@@ -38,7 +40,7 @@ type uplinkKeeper struct {
 }
 
 func newUplinkKeeper(config *Config) *uplinkKeeper {
-	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1), failures: &failures{}}
+	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1), failures: &failures{}, rewriters: newRewriters()}
 	k.mode = &modeControl{set: func(mode datapath.Mode) { k.dp.SetMode(mode) }, evict: k.evictAll, observer: nobody{}}
 	return k
 }
@@ -47,6 +49,7 @@ func newUplinkKeeper(config *Config) *uplinkKeeper {
 func (k *uplinkKeeper) begin(dp *datapath.Datapath, uplink datapath.Uplink) error {
 	k.dp, k.uplink = dp, uplink
 	k.tunnel.keep(dp, k.config.TunnelDevice)
+	k.checkMerging()
 	return dp.Attach(uplink.IfIndex, datapath.RoleUplink)
 }
 
@@ -91,6 +94,7 @@ func (k *uplinkKeeper) refresh(why string) (usable bool) {
 	}
 	k.evictAll()
 	k.maintainNodes()
+	k.checkMerging()
 	k.mode.suspend(err)
 	return err == nil
 }

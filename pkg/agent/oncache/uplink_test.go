@@ -20,8 +20,8 @@ import (
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
 // watchedUplink returns a keeper of a real uplink with one Node on the link (slot 0) and one behind a route (slot 1). Its
-// lease does not end, so everything it does is triggered by a message of the kernel.
-func watchedUplink(t *testing.T) *uplinkKeeper {
+// lease does not end, so everything it does is triggered by a message of the kernel. Edits are made before it begins.
+func watchedUplink(t *testing.T, edits ...func(*uplinkKeeper)) *uplinkKeeper {
 	t.Helper()
 	sandbox.RequireRoot(t)
 	ip(t, "link add up0 type veth peer name up0p")
@@ -40,6 +40,9 @@ func watchedUplink(t *testing.T) *uplinkKeeper {
 		PinPath: pins, Lease: time.Hour, Uplink: "up0", UplinkIPv4: netip.MustParseAddr("192.168.77.11"), TunnelType: "geneve", TunnelPort: 6081,
 		VirtualMAC: net.HardwareAddr{0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff},
 	})
+	for _, edit := range edits {
+		edit(k)
+	}
 	dp, err := datapath.Load(datapath.Options{PinPath: pins, MaxFlows: 1024})
 	require.NoError(t, err)
 	k.dp = dp

@@ -112,6 +112,7 @@ func (w *uplinkWatch) maintain() (why string) {
 		w.keeper.maintainNodes()
 	}
 	w.keeper.tunnel.keep(w.keeper.dp, w.keeper.config.TunnelDevice)
+	w.keeper.checkMerging()
 	return why
 }
 

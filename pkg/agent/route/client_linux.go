@@ -109,9 +109,15 @@ func NewClient(network *config.NetworkConfig, node *config.NodeConfig, options O
 }
 
 // Initialize implements Interface. The gateway port must exist. Everything it sets up stays when the agent ends: Pods keep
-// their connectivity meanwhile. Calling it again changes nothing.
+// their connectivity meanwhile. Calling it again changes nothing. The rules for other ports for rewritten packets that an earlier agent has
+// made stay until ForgetFormerPorts.
 func (c *Client) Initialize() error {
 	return c.each((*stack).initialize)
+}
+
+// ForgetFormerPorts implements Interface.
+func (c *Client) ForgetFormerPorts(ctx context.Context) error {
+	return c.each(func(s *stack) error { return s.forgetFormerPorts(ctx) })
 }
 
 // Run implements Interface.

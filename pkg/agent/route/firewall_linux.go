@@ -35,6 +35,7 @@ type firewall struct {
 	family        family
 	ipt           *iptables.IPTables
 	restore, save string
+	params        ruleParams
 	tables        []table
 	jumps         []jump
 	foreign       ForeignMarks
@@ -59,7 +60,14 @@ func newFirewall(f family, p ruleParams) (*firewall, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s firewall: %w", f.name, err)
 	}
-	return &firewall{family: f, ipt: ipt, restore: restore, save: save, tables: desiredTables(p), jumps: desiredJumps(p), lockWait: lockWait}, nil
+	w := &firewall{family: f, ipt: ipt, restore: restore, save: save, lockWait: lockWait}
+	w.want(p)
+	return w, nil
+}
+
+// want sets what the rules depend on. The kernel has them after apply.
+func (w *firewall) want(p ruleParams) {
+	w.params, w.tables, w.jumps = p, desiredTables(p), desiredJumps(p)
 }
 
 // apply replaces the content of the custom chains in one transaction per table, and then makes sure of exactly the desired

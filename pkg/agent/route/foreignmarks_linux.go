@@ -44,18 +44,12 @@ func markRules(rules map[string][]string, bits uint32) (found []string) {
 // changedMark returns the bits of the packet mark that a rule may change, from its arguments as iptables-save(8) prints them: MARK with
 // --set-xmark VALUE/MASK, CONNMARK with --restore-mark [--nfmask MASK] (iptables-extensions(8)).
 func changedMark(args []string) uint32 {
-	after := func(name string) string {
-		if i := slices.Index(args, name); i >= 0 && i+1 < len(args) {
-			return args[i+1]
-		}
-		return ""
-	}
 	switch {
 	case leadsTo(args, []string{"MARK"}):
-		value, mask, _ := strings.Cut(after("--set-xmark"), "/")
+		value, mask, _ := strings.Cut(argument(args, "--set-xmark"), "/")
 		return number(value, 0) | number(mask, ^uint32(0))
 	case leadsTo(args, []string{"CONNMARK"}) && slices.Contains(args, "--restore-mark"):
-		return number(after("--nfmask"), ^uint32(0))
+		return number(argument(args, "--nfmask"), ^uint32(0))
 	}
 	return 0
 }

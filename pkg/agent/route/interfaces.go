@@ -5,6 +5,7 @@
 package route
 
 import (
+	"context"
 	"net/netip"
 )
 
@@ -12,6 +13,9 @@ import (
 type Interface interface {
 	// Initialize sets up sysctls, ipsets, iptables and then starts the 60 s re-sync in Run.
 	Initialize() error
+	// ForgetFormerPorts removes the rules that Initialize has left in place for ports for rewritten packets of earlier agents. Run tries
+	// again if it fails.
+	ForgetFormerPorts(ctx context.Context) error
 	// Run restores anything that somebody removed, every 60 s, until stopCh closes.
 	Run(stopCh <-chan struct{})
 	// SetNodeAddresses sets the addresses to which other Nodes may send tunnel packets for a Node; no addresses means that

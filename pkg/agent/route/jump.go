@@ -160,6 +160,14 @@ func rulesByTable(saved string) map[string][]string {
 	return rules
 }
 
+// argument returns what follows an option in the arguments of a rule, empty if it is not there.
+func argument(args []string, option string) string {
+	if i := slices.Index(args, option); i >= 0 && i+1 < len(args) {
+		return args[i+1]
+	}
+	return ""
+}
+
 // splitArgs undoes the quoting of iptables-save: double quotes around an argument, with backslash escapes inside.
 func splitArgs(line string) []string {
 	var args []string

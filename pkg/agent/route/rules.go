@@ -62,6 +62,8 @@ type ruleParams struct {
 	// rewritePort is the port, of TCP and UDP, of packets that ONCache of this or another Node may rewrite instead of encapsulating them;
 	// 0 without ONCache.
 	rewritePort uint16
+	// formerPorts were rewritePort of earlier agents. Other Nodes may remember keys for them.
+	formerPorts []uint16
 	ports       Ports
 	randomFully bool
 	// nodePortSet is the name of an ipset, virtualService and virtualNodePort are those of the family. nodePortSet is empty without
@@ -76,20 +78,31 @@ func (p ruleParams) proxyAll() bool { return p.nodePortSet != "" }
 // tunnelPackets match tunnel packets, and those that ONCache rewrites: what comes from Nodes, and must not come from Pods.
 func (p ruleParams) tunnelPackets() [][]string {
 	matches := [][]string{portMatch(p.tunnelProtocol, "--dport", p.tunnelPort)}
-	if p.rewritePort != 0 {
-		matches = append(matches, portMatch("udp", "--dport", p.rewritePort), portMatch("tcp", "--dport", p.rewritePort))
+	for _, port := range p.rewritePorts() {
+		matches = append(matches, portMatch("udp", "--dport", port), portMatch("tcp", "--dport", port))
 	}
 	return matches
 }
 
-// keptPorts match packets of Pods that keep the port for rewritten packets as their source port when they are masqueraded, unless NAT
+// rewritePorts are the present port for rewritten packets, if there is one, and the former ones.
+func (p ruleParams) rewritePorts() []uint16 {
+	if p.rewritePort == 0 {
+		return p.formerPorts
+	}
+	return append([]uint16{p.rewritePort}, p.formerPorts...)
+}
+
+// keptPorts match packets of Pods that keep a port for rewritten packets as their source port when they are masqueraded, unless NAT
 // chooses ports at random. Answers from another Node would be taken for rewritten packets. Answers of Pods that serve on this port are not
 // masqueraded.
-func (p ruleParams) keptPorts() [][]string {
-	if p.rewritePort == 0 || p.randomFully || !p.podCIDR.IsValid() {
+func (p ruleParams) keptPorts() (matches [][]string) {
+	if p.randomFully || !p.podCIDR.IsValid() {
 		return nil
 	}
-	return [][]string{portMatch("udp", "--sport", p.rewritePort), portMatch("tcp", "--sport", p.rewritePort)}
+	for _, port := range p.rewritePorts() {
+		matches = append(matches, portMatch("udp", "--sport", port), portMatch("tcp", "--sport", port))
+	}
+	return matches
 }
 
 // tunnelProtocol returns the IP protocol that carries the tunnel type.

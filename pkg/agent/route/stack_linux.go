@@ -70,6 +70,9 @@ func (s *stack) initialize() error {
 	if err := s.syncSets(); err != nil {
 		return err
 	}
+	if err := s.keepFormerPorts(context.Background()); err != nil {
+		return err
+	}
 	if err := s.syncFirewall(context.Background()); err != nil {
 		return err
 	}

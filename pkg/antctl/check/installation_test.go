@@ -194,6 +194,13 @@ func TestInstallation(t *testing.T) {
 		{name: "one Node encapsulates", edit: func(w *world) { w.cache, w.encapsulates = rewriting, "n2" }, want: []string{
 			"warning  rewriting        not tried: Nodes n2 (no rewriting) and n1 (tcp+udp/585) exchange packets in the tunnel",
 		}},
+		{name: "a Node that gets none", edit: func(w *world) {
+			refusing := *rewriting
+			refusing.NotRewriting = "gro_max_size of interface eth0 is 185000"
+			w.cache = &refusing
+		}, want: []string{
+			"warning  rewriting        not tried: packets to Node n2 are not rewritten: gro_max_size of interface eth0 is 185000",
+		}},
 		{name: "cache unavailable", edit: func(w *world) {
 			w.cache = &api.Status{State: api.StateUnavailable, Reason: "create pin directory (is a bpffs mounted there?)"}
 		},

@@ -42,6 +42,12 @@ func (b *bed) rewriting(ctx context.Context, server *corev1.Pod, clientNode, tcp
 			nodes[0], ports[0], nodes[1], ports[1])
 		return
 	}
+	for _, node := range nodes {
+		if reason := caches[node].NotRewriting; reason != "" {
+			b.Report.Warn(check, "not tried: packets to Node %s are not rewritten: %s", node, reason)
+			return
+		}
+	}
 	port := strings.TrimPrefix(ports[0], "tcp+udp/")
 	b.Rewritten(ctx, nodes, "TCP", port, tcp)
 	script := fmt.Sprintf("while sleep 0.01; do echo hostname; done | timeout %d nc -u %s %d >/dev/null", int(2*b.Patience.Seconds()), server.Status.PodIP, udpPort)

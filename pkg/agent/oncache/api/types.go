@@ -36,8 +36,10 @@ type Status struct {
 	Uplink string `json:"uplink,omitempty"`
 	Tunnel string `json:"tunnel,omitempty"`
 	// Rewrite is the port of rewritten packets, with oncache.tunnel: rewrite. Keys is the number of keys that other Nodes may use.
-	Rewrite      string `json:"rewrite,omitempty"`
-	Keys         int    `json:"keys,omitempty"`
+	Rewrite string `json:"rewrite,omitempty"`
+	Keys    int    `json:"keys,omitempty"`
+	// NotRewriting says why other Nodes are told no keys and so rewrite no packets to this one, although there is such a port.
+	NotRewriting string `json:"notRewriting,omitempty"`
 	LeaseSeconds int    `json:"leaseSeconds,omitempty"`
 	// MaxFlows is the capacity per direction.
 	MaxFlows uint32         `json:"maxFlows,omitempty"`

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/internal/object"
+	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
 // MaxKeys is the number of keys that can be in use at a time, for rewritten packets to this Node from all others.
@@ -24,8 +25,8 @@ const MaxKeys = 65535
 // the same.
 const keyLife = 10 * time.Second
 
-// keyRest is how long a Node knows a key after it has told it: a packet that tells a key, or has one, may be late by a quarter of this.
-const keyRest = 2 * keyLife
+// KeyRest is how long a Node knows a key after it has told it: a packet that tells a key, or has one, may be late by a quarter of this.
+const KeyRest = 2 * keyLife
 
 // nodeRewrites is NODE_REWRITES of bpf/oncache/types.h.
 const nodeRewrites = 1
@@ -36,14 +37,14 @@ func (d *Datapath) giveNoKeysYet() error {
 	if err != nil {
 		return err
 	}
-	atomic.StoreUint64(&d.control.Elements[0].KeysFrom, now.jiffies+uint64(keyRest/d.jiffy))
+	atomic.StoreUint64(&d.control.Elements[0].KeysFrom, now.jiffies+uint64(KeyRest/d.jiffy))
 	return nil
 }
 
 // LetKeysEnd waits until no packet can arrive with a key that programs with other maps than those of the layout have given; "" is no layout. It
 // is called before these programs are replaced or removed, and leaves them switched off: they tell no more keys, and restore for Open vSwitch what
 // comes with those that they have told. It returns at once, with waited false, if they have given none since the Node was booted. Their hits must
-// have ended, so that they give none from then on.
+// have ended, so that they give none from then on. If ctx ends first, the programs must stay as they are: the error is that of ctx.
 func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err error) {
 	given, err := filepath.Glob(filepath.Join(pinPath, "*", "maps", object.BpfMapRestores))
 	if err != nil {
@@ -70,12 +71,8 @@ func LetKeysEnd(ctx context.Context, pinPath, layout string) (waited bool, err e
 	if err := Suspend(pinPath); err != nil {
 		return false, err
 	}
-	klog.InfoS("Waiting until no packets with keys of the former programs arrive", "time", keyRest)
-	select {
-	case <-time.After(keyRest):
-	case <-ctx.Done():
-	}
-	return true, nil
+	klog.InfoS("Waiting until no packets with keys of the former programs arrive", "time", KeyRest)
+	return true, retry.Sleep(ctx, KeyRest)
 }
 
 // LetFormerKeysEnd is LetKeysEnd for programs that are about to be attached, with this port for rewritten packets. Keys of their own maps end,

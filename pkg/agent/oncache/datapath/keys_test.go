@@ -6,6 +6,7 @@ package datapath_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -30,12 +31,18 @@ func TestLetKeysEnd(t *testing.T) {
 	require.False(t, letKeysEnd(t.Context(), w.Layout()))
 	require.Equal(t, datapath.ModeEnforce, w.Mode(), "the maps stay")
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	require.True(t, letKeysEnd(ctx, ""))
-	require.Error(t, ctx.Err(), "it has waited")
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		require.True(t, letKeysEnd(t.Context(), ""))
+		require.Equal(t, datapath.KeyRest, time.Since(begun))
+	})
 	require.Equal(t, datapath.ModeOff, w.Mode())
 	require.Equal(t, []string{"restored"}, w.Ingress(0, w.RewrittenFromPeer(in, key).Bytes(t)).Also)
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := datapath.LetKeysEnd(ended, w.PinPath, "")
+	require.ErrorIs(t, err, context.Canceled, "the caller must not remove the programs")
 }
 
 // TestEncapsulatesAfterRewriting: programs that cannot restore have maps of another layout. So an agent waits until no key is in use before it
@@ -44,6 +51,8 @@ func TestEncapsulatesAfterRewriting(t *testing.T) {
 	const maxFlows = 4096
 	w := harness.NewWorldWith(t, harness.Family{}, datapath.Options{MaxFlows: maxFlows, Rewrite: true})
 	w.SetNodeRewrites(harness.PeerSlot, true)
+	keepKeys := func() { w.Control().KeyLife = 1 << 24 } // none ends by itself, however slow the machine is
+	keepKeys()
 	in := harness.ToPod()
 	key := w.Give(harness.FromPod(), in)
 	load := func(rewrite bool) *datapath.Datapath {
@@ -59,9 +68,14 @@ func TestEncapsulatesAfterRewriting(t *testing.T) {
 	waits := func(d *datapath.Datapath) bool {
 		t.Helper()
 		d.SetMode(datapath.ModeEnforce)
-		_, err := datapath.LetKeysEnd(ended, w.PinPath, d.Layout())
-		require.NoError(t, err)
-		return d.Mode() == datapath.ModeOff
+		waited, err := datapath.LetKeysEnd(ended, w.PinPath, d.Layout())
+		if waited {
+			require.ErrorIs(t, err, context.Canceled)
+		} else {
+			require.NoError(t, err)
+		}
+		require.Equal(t, waited, d.Mode() == datapath.ModeOff)
+		return waited
 	}
 
 	encap := load(false)
@@ -77,6 +91,7 @@ func TestEncapsulatesAfterRewriting(t *testing.T) {
 	rewriting := load(true)
 	require.True(t, rewriting.Adopted)
 	require.False(t, waits(rewriting), "it restores what comes with these keys")
+	keepKeys()
 	kept, err := rewriting.KeysKept()
 	require.NoError(t, err)
 	require.Equal(t, 1, kept)
@@ -101,10 +116,15 @@ func TestFormerKeysEnd(t *testing.T) {
 	require.Equal(t, datapath.ModeEnforce, w.Mode())
 	require.Zero(t, w.Control().KeysFrom)
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	require.NoError(t, w.LetFormerKeysEnd(ctx, harness.RewritePort+1))
-	require.Error(t, ctx.Err(), "it has waited")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, w.LetFormerKeysEnd(ended, harness.RewritePort+1), context.Canceled)
+	require.Equal(t, datapath.ModeOff, w.Mode(), "no keys are told meanwhile")
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		require.NoError(t, w.LetFormerKeysEnd(t.Context(), harness.RewritePort+1))
+		require.Equal(t, datapath.KeyRest, time.Since(begun), "the next agent waits again")
+	})
 	require.Equal(t, datapath.ModeOff, w.Mode())
 	require.Greater(t, w.Control().KeysFrom, w.Jiffies(t))
 }

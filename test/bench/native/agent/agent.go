@@ -77,7 +77,7 @@ func Run(ctx context.Context, c Config) error {
 		config.UplinkIPv6 = c.Transport
 	}
 	a := &Agent{config: c, world: w, manager: oncache.New(config, w, w, sysctl.NewRecord(c.Socket+".sysctls"))}
-	a.manager.Start()
+	a.manager.Start(ctx)
 	status, err := a.manager.Status()
 	if err != nil {
 		return err

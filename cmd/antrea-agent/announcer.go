@@ -1,0 +1,121 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientkubernetes "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-oncache/antrea/pkg/agent"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache"
+	"github.com/antrea-oncache/antrea/pkg/retry"
+)
+
+// annotateInterval is how long the agent waits after the Kubernetes API has refused the annotation.
+const annotateInterval = 5 * time.Second
+
+// announcer gives this Node the annotation by which others know that they may tell it keys, or removes it, and does so again when somebody
+// has changed it, or has deleted the Node and registered it again. Nobody is told keys before: programs that do not understand them leave
+// such packets to Open vSwitch.
+type announcer struct {
+	kube clientkubernetes.Interface
+	node string
+	// wake tells run to look at the Node.
+	wake chan struct{}
+	// settled is closed when the annotation was right for the first time.
+	settled chan struct{}
+
+	mu sync.Mutex
+	// wanted is what the annotation should be, empty for none. Nothing is changed before it is known.
+	wanted string
+	known  bool
+}
+
+func newAnnouncer(kube clientkubernetes.Interface, node string) *announcer {
+	return &announcer{kube: kube, node: node, wake: make(chan struct{}, 1), settled: make(chan struct{})}
+}
+
+// want sets what the annotation should be, empty for none.
+func (a *announcer) want(value string) {
+	a.mu.Lock()
+	a.wanted, a.known = value, true
+	a.mu.Unlock()
+	a.look()
+}
+
+func (a *announcer) look() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wrong reports whether the annotation of a Node object should be another one, and which.
+func (a *announcer) wrong(object metav1.Object) (wanted string, wrong bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.wanted, a.known && object.GetAnnotations()[oncache.RewritePortAnnotation] != a.wanted
+}
+
+// handler notices that the annotation has been changed. Objects that are older than the latest change do no harm: run reads the Node again.
+func (a *announcer) handler() cache.ResourceEventHandler {
+	notice := func(object any) {
+		if node, ok := object.(metav1.Object); ok && node.GetName() == a.node {
+			if _, wrong := a.wrong(node); wrong {
+				a.look()
+			}
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: notice, UpdateFunc: func(_, object any) { notice(object) }}
+}
+
+// run keeps the annotation right until ctx ends.
+func (a *announcer) run(ctx context.Context) {
+	for waitFor(ctx, a.wake) {
+		for {
+			err := a.annotate(ctx)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			klog.ErrorS(err, "Could not tell the other Nodes whether this one understands rewritten packets, trying again")
+			if retry.Sleep(ctx, annotateInterval) != nil {
+				return
+			}
+		}
+	}
+}
+
+// annotate makes the annotation right once.
+func (a *announcer) annotate(ctx context.Context) error {
+	a.mu.Lock()
+	known := a.known
+	a.mu.Unlock()
+	if !known {
+		return nil
+	}
+	object, err := a.kube.CoreV1().Nodes().Get(ctx, a.node, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if wanted, wrong := a.wrong(object); wrong {
+		if err := agent.AnnotateNode(ctx, a.kube, a.node, oncache.RewritePortAnnotation, wanted); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-a.settled:
+	default:
+		close(a.settled)
+	}
+	return nil
+}
