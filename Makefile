@@ -428,7 +428,7 @@ e2e: build ## Run one area of the end-to-end tests, on all its paths, on one kin
 
 .PHONY: test-e2e-all
 test-e2e-all: export E2E_ALL := 1
-test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices, those about the fast path with rewritten packets, forgeries and the deletion of Pods over VXLAN, more through Services and within a Node, more random policies and churn
+test-e2e-all: test-e2e ## Run all end-to-end tests: also all with netkit devices, those about the fast path with rewritten packets, these with policies, IPv6 and netkit devices, forgeries and the deletion of Pods over VXLAN, more through Services and within a Node, more random policies and churn
 
 # What takes an emulated machine minutes runs there with the same IP inside and outside only.
 .PHONY: test

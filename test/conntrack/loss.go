@@ -18,11 +18,15 @@ import (
 const lostTTL = 33
 
 // lossyWire drops packets before any part of the Node sees them, by the inner TTL or hop limit. (Generic XDP would let
-// redirected packets pass, and those are the packets of the fast path.)
-func lossyWire(n *nodepair.Node, inner6 bool) (l link.Link, err error) {
+// redirected packets pass, and those are the packets of the fast path.) Packets with another TTL than the flow's are not rewritten, and those
+// that are have zeros there, or end before.
+func lossyWire(n *nodepair.Node, o nodepair.Options) (l link.Link, err error) {
 	// Outer Ethernet, IPv4, UDP and VXLAN, inner Ethernet, and the bytes before the TTL.
 	offset := int32(14 + 20 + 8 + 8 + 14 + 8)
-	if inner6 {
+	if o.Outer6 {
+		offset += 20
+	}
+	if o.Inner6 {
 		offset--
 	}
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "Dual BSD/GPL", Instructions: asm.Instructions{

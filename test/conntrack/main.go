@@ -5,7 +5,8 @@
 // pauses, each of them the life of a TCP or UDP connection. It plays them in two worlds at the same time, one without the
 // cache and one with it, and compares conntrack's entries on both Nodes and the fate of later packets. A world is two Nodes
 // of package nodepair on the running kernel. Timeouts are seconds instead of minutes and days, and sequence numbers jump by
-// up to a full window, so a connection goes through everything within seconds. It needs root.
+// up to a full window, so a connection goes through everything within seconds. In every second batch the cache rewrites packets instead of
+// encapsulating them. It needs root.
 //
 // sequence.go and tcp.go make sequences, packet.go makes their packets, and loss.go loses some of them on the wire.
 // world.go is a world, run.go plays sequences in it, compare.go compares.
@@ -38,11 +39,14 @@ const (
 	leastBatch = 10
 )
 
+// enough is the number of sequences in which a packet must have been rewritten. Many have too few packets for that.
+const enough = 50
+
 func main() {
 	sequences := flag.Int("sequences", 400, "number of sequences")
 	batch := flag.Int("batch", 200, "how many of them to play at a time")
 	seed := flag.Uint64("seed", 0, "seed of the random sequences; 0 chooses one")
-	only := flag.Int("only", -1, "only the sequence with this number")
+	only := flag.Int("only", -1, "only the sequence with this number, in each kind of world")
 	flag.Parse()
 	if *seed == 0 {
 		*seed = rand.Uint64()>>1 + 1
@@ -65,21 +69,32 @@ func main() {
 
 type result struct {
 	sequences, packets, differences int
-	hits                            uint64
-	explained                       map[string]int
+	// rewriting are the sequences that were played where packets are rewritten.
+	rewriting       int
+	hits, rewritten uint64
+	explained       map[string]int
 }
 
 func run(sequences, batch, only int, seed uint64, r *result) error {
 	r.explained = map[string]int{}
 	var waiting []*sequence
+	number := func(i int) *sequence {
+		return newSequence(rand.New(rand.NewPCG(seed, uint64(i))), uint16(1024+i%60000))
+	}
 	for i := range sequences {
-		if only < 0 || i == only {
-			waiting = append(waiting, newSequence(rand.New(rand.NewPCG(seed, uint64(i))), uint16(1024+i%60000)))
+		if only < 0 {
+			waiting = append(waiting, number(i))
+		}
+	}
+	if only >= 0 {
+		batch = 1
+		for range variants {
+			waiting = append(waiting, number(only))
 		}
 	}
 	for batches, failed := 0, 0; len(waiting) > 0; batches++ {
 		some := waiting[:min(batch, len(waiting))]
-		slow, err := r.batch(some, batches%2 == 1)
+		slow, err := r.batch(some, variantOf(seed, batches))
 		if err != nil {
 			return err
 		}
@@ -92,20 +107,32 @@ func run(sequences, batch, only int, seed uint64, r *result) error {
 		} else if failed++; failed == mostFailed {
 			return fmt.Errorf("this machine is too slow for %d connections at a time: pauses are longer than they should be", len(some))
 		}
-		fmt.Printf("%d sequences, %d packets in each world (%d of them on the fast path), %d differences, explained: %v, too slow: %d\n",
-			r.sequences, r.packets, r.hits, r.differences, r.explained, len(slow))
+		fmt.Printf("%d sequences, %d packets in each world (%d of them on the fast path, %d rewritten), %d differences, explained: %v, too slow: %d\n",
+			r.sequences, r.packets, r.hits, r.rewritten, r.differences, r.explained, len(slow))
+	}
+	if r.rewriting >= enough && r.rewritten == 0 {
+		return fmt.Errorf("in %d sequences no packet was rewritten", r.rewriting)
 	}
 	return nil
 }
 
-// batch plays sequences in two new worlds, every second time with IPv6. It returns those that must be repeated.
-func (r *result) batch(sequences []*sequence, ipv6 bool) (slow []*sequence, err error) {
-	off, err := newWorld("off", false, ipv6)
+// variants is the number of kinds of worlds.
+const variants = 4
+
+// variantOf returns what is special about a batch: two batches have both ways of hits, four these with both IP versions. The seed decides
+// which come first.
+func variantOf(seed uint64, batch int) variant {
+	return variant{rewrite: batch%2 == 1, ipv6: (uint64(batch+batch/2)+seed)%2 == 1}
+}
+
+// batch plays sequences in two new worlds. It returns those that must be repeated.
+func (r *result) batch(sequences []*sequence, v variant) (slow []*sequence, err error) {
+	off, err := newWorld("off", false, v)
 	if err != nil {
 		return nil, err
 	}
 	defer off.close()
-	on, err := newWorld("on", true, ipv6)
+	on, err := newWorld("on", true, v)
 	if err != nil {
 		return nil, err
 	}
@@ -114,17 +141,21 @@ func (r *result) batch(sequences []*sequence, ipv6 bool) (slow []*sequence, err 
 	if err != nil {
 		return nil, err
 	}
-	hits, err := on.hits()
+	hits, rewritten, err := on.hits()
 	if err != nil {
 		return nil, err
 	}
 	r.hits += hits
+	r.rewritten += rewritten
 	for _, s := range sequences {
 		if tooSlow[s] {
 			slow = append(slow, s)
 			continue
 		}
 		r.sequences++
+		if v.rewrite {
+			r.rewriting++
+		}
 		for _, step := range s.steps {
 			if step.packet != nil {
 				r.packets++

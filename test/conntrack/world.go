@@ -39,6 +39,15 @@ const (
 	peerSlot = 7
 )
 
+// keysAfter is how long a new cache gives no keys for rewritten packets, and rewritePort the port of these.
+const (
+	keysAfter   = 20 * time.Second
+	rewritePort = 585
+)
+
+// variant is what is special about a world: the IP version of Pods, and whether a cache rewrites packets instead of encapsulating them.
+type variant struct{ ipv6, rewrite bool }
+
 // world is two Nodes with a Pod each, with a cache or without.
 type world struct {
 	*nodepair.Pair
@@ -57,15 +66,16 @@ type cache struct {
 	node   *nodepair.Node
 }
 
-// newWorld makes a world.
-func newWorld(name string, accelerated, ipv6 bool) (w *world, err error) {
+// newWorld makes a world. If packets are to be rewritten, keys can be given when it returns.
+func newWorld(name string, accelerated bool, v variant) (w *world, err error) {
 	w = &world{stop: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			w.close()
 		}
 	}()
-	if w.Pair, err = nodepair.New(nodepair.Options{Inner6: ipv6}); err != nil {
+	// What is rewritten has Nodes' addresses of the Pods' version.
+	if w.Pair, err = nodepair.New(nodepair.Options{Inner6: v.ipv6, Outer6: v.ipv6 && v.rewrite}); err != nil {
 		return w, err
 	}
 	for i, n := range w.Nodes {
@@ -73,7 +83,7 @@ func newWorld(name string, accelerated, ipv6 bool) (w *world, err error) {
 			return w, err
 		}
 		if accelerated {
-			c, err := startCache(fmt.Sprintf("%s-%d", name, i), n, w.Nodes[1-i])
+			c, err := startCache(fmt.Sprintf("%s-%d", name, i), v.rewrite, n, w.Nodes[1-i])
 			if err != nil {
 				return w, err
 			}
@@ -90,6 +100,9 @@ func newWorld(name string, accelerated, ipv6 bool) (w *world, err error) {
 		}); err != nil {
 			return w, err
 		}
+	}
+	if accelerated && v.rewrite {
+		time.Sleep(keysAfter)
 	}
 	return w, nil
 }
@@ -115,7 +128,7 @@ func (w *world) configure(n *nodepair.Node) error {
 	if err := nodepair.Run(n.Host, script); err != nil {
 		return err
 	}
-	loss, err := lossyWire(n, w.Inner6)
+	loss, err := lossyWire(n, w.Options)
 	if err != nil {
 		return err
 	}
@@ -123,9 +136,9 @@ func (w *world) configure(n *nodepair.Node) error {
 	return nodepair.Run(n.Pod, firewall+" -w -t raw -A PREROUTING -i "+nodepair.InPod+" -j DROP; ethtool -K "+nodepair.InPod+" gro off")
 }
 
-func startCache(name string, n, peer *nodepair.Node) (c *cache, err error) {
+func startCache(name string, rewrite bool, n, peer *nodepair.Node) (c *cache, err error) {
 	c = &cache{pins: filepath.Join(sandbox.BPFFS, name), node: n}
-	if c.Datapath, err = datapath.Load(datapath.Options{PinPath: c.pins, MaxFlows: 1 << 16, MaxFlows6: 1 << 16}); err != nil {
+	if c.Datapath, err = datapath.Load(datapath.Options{PinPath: c.pins, MaxFlows: 1 << 16, MaxFlows6: 1 << 16, Rewrite: rewrite}); err != nil {
 		return c, err
 	}
 	err = n.Host.Do(func() error {
@@ -160,10 +173,16 @@ func (c *cache) announce(n, peer *nodepair.Node, podIf, uplinkIf int) error {
 	} else {
 		endpoint.IPv4 = n.PodIP
 	}
-	c.SetUplink(datapath.Uplink{
-		IfIndex: uplinkIf, MAC: n.UplinkMAC, IPv4: n.Transport, TunnelPort: nodepair.TunnelPort, PortFirst: 32768, PortCount: 28231,
+	uplink := datapath.Uplink{
+		IfIndex: uplinkIf, MAC: n.UplinkMAC, TunnelPort: nodepair.TunnelPort, RewritePort: rewritePort, PortFirst: 32768, PortCount: 28231,
 		TunnelHeader: [8]byte{8}, VirtualMAC: n.TunnelMAC,
-	}, uint64(lease))
+	}
+	if n.Transport.Is6() {
+		uplink.IPv6 = n.Transport
+	} else {
+		uplink.IPv4 = n.Transport
+	}
+	c.SetUplink(uplink, uint64(lease))
 	generation, _ := c.EndpointState(podSlot)
 	c.PublishEndpoint(podSlot, generation+1, 0)
 	if err := c.SetEndpoint(podSlot, endpoint); err != nil {
@@ -172,6 +191,7 @@ func (c *cache) announce(n, peer *nodepair.Node, podIf, uplinkIf int) error {
 	c.PublishEndpoint(podSlot, generation+1, epoch)
 	c.SetNode(peerSlot, peer.Transport)
 	c.SetNodeMTU(peerSlot, nodepair.WireMTU)
+	c.SetNodeRewrites(peerSlot, true) // which programs that encapsulate ignore
 	return c.AddPodNetwork(peer.PodNetwork, peerSlot)
 }
 
@@ -212,16 +232,17 @@ func (w *world) entries(node int) (map[uint16]*conntrack.Connection, error) {
 	return found, err
 }
 
-// hits returns the number of packets that have taken the fast path.
-func (w *world) hits() (n uint64, err error) {
+// hits returns the number of packets that have taken the fast path, and of those that were rewritten there.
+func (w *world) hits() (all, rewritten uint64, err error) {
 	for _, c := range w.caches {
 		counters, err := c.Counters()
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		n += counters["egress"]["hit"]
+		all += counters["egress"]["hit"] + counters["egress"]["hit_rewritten"]
+		rewritten += counters["egress"]["hit_rewritten"]
 	}
-	return n, nil
+	return all, rewritten, nil
 }
 
 func (w *world) close() error {

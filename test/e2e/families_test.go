@@ -72,6 +72,27 @@ func TestDualStackOverDualStackGeneveGateOff(t *testing.T) {
 	}
 }
 
+// TestRewriteDualStackGateOn has hits of both IP versions rewritten, also those of connections under random policies. It runs with
+// `make test-e2e-all`.
+func TestRewriteDualStackGateOn(t *testing.T) {
+	if !all {
+		t.Skip("runs with `make test-e2e-all`")
+	}
+	s := newSuite(t, "geneve", true, families(dualStack, dualStack), rewriteTunnel)
+	s.rewrites = true
+	s.run(t, area{"PolicyTruthTable", testPolicyTruthTable}, area{"PolicyChurn", testPolicyChurn})
+	s.useIPv6(t)
+	s.run(t, everyFamily...)
+	s.run(t,
+		area{"FastPath", testFastPath},
+		area{"Rewritten", testRewritten},
+		area{"SamePacket", testSamePacket},
+		area{"ConnectionEnd", testConnectionEnd},
+		area{"ServiceFastPath", testServiceFastPath},
+	)
+	s.over(t, []*path{throughService}, area{"FastPath", testFastPath})
+}
+
 // useIPv6 makes all tests from here on use the IPv6 addresses of Pods and Nodes.
 func (s *suite) useIPv6(t *testing.T) {
 	t.Helper()

@@ -216,6 +216,15 @@ func TestNetkitGateOn(t *testing.T) {
 		)
 		s.over(t, []*path{throughService, sameNodeThroughService}, area{"FastPath", testFastPath})
 		s.over(t, otherPaths, area{"PodDeletion", testPodDeletion}, area{"ConnectionEnd", testConnectionEnd})
+		s.startRewriting(t)
+		s.run(t,
+			area{"Rewritten", testRewritten},
+			area{"RewrittenFastPath", testFastPath},
+			area{"RewrittenSamePacket", testSamePacket},
+			area{"RewrittenConnectionEnd", testConnectionEnd},
+			area{"RewrittenPodDeletion", testPodDeletion},
+		)
+		s.over(t, []*path{throughService}, area{"RewrittenFastPath", testFastPath})
 	}
 	s.run(t, area{"GateSwitch", testGateSwitch}) // last: it changes the cluster's gate
 }

@@ -44,7 +44,7 @@ func testPolicyChurn(t *testing.T, s *suite) {
 	c.o = &observer{f: c.f, absent: map[string][]span{}}
 	c.change(t, "no policies", world, false, nil)
 	c.establish(t, world)
-	c.lostBefore = c.f.lostUpcalls(t)
+	c.lostBefore, c.rewrittenBefore = c.f.lostUpcalls(t), c.f.sent(t).RewrittenHits
 	stop := c.traffic(t)
 	changes, kills := amount(t, "E2E_CHURN_CHANGES", 4, 60), amount(t, "E2E_CHURN_KILLS", 1, 10)
 	begin := time.Now()
@@ -66,8 +66,9 @@ type churn struct {
 	thirdNode bool
 	open      []*talker
 
-	// lostBefore is lostUpcalls before the traffic.
-	lostBefore int
+	// lostBefore is lostUpcalls before the traffic, rewrittenBefore the number of rewritten packets.
+	lostBefore      int
+	rewrittenBefore uint64
 
 	mu sync.Mutex
 	// tried are the probes for which new connections are made.
@@ -315,9 +316,10 @@ func (c *churn) report(t *testing.T, changes, kills int, took time.Duration) {
 	for _, k := range c.open {
 		sent += k.sent
 	}
-	starved := c.f.lostUpcalls(t) - c.lostBefore
-	printer.Printf("%s: %d changes and %d kills in %s: %d new connections, %d of them possible; %d wrong, %d lost (upcalls lost: %d); %d packets of established connections, none lost",
-		t.Name(), changes, kills, took.Round(time.Second), r.tried, r.arrived, len(r.wrong), len(r.lost), starved, sent)
+	starved, rewritten := c.f.lostUpcalls(t)-c.lostBefore, c.f.sent(t).RewrittenHits-c.rewrittenBefore
+	printer.Printf("%s: %d changes and %d kills in %s: %d new connections, %d of them possible; %d wrong, %d lost (upcalls lost: %d); %d packets of established connections, none lost, %d of them rewritten",
+		t.Name(), changes, kills, took.Round(time.Second), r.tried, r.arrived, len(r.wrong), len(r.lost), starved, sent, rewritten)
+	require.Equal(t, c.f.s.rewrites, rewritten > 0, "%d packets were rewritten", rewritten)
 	printer.Printf("%s: last stale packet sent after the barrier, over %d changes that forbade something: p50 %s, p99 %s, p99.9 %s, max %s", t.Name(), len(r.stale),
 		quantile(r.stale, .5), quantile(r.stale, .99), quantile(r.stale, .999), quantile(r.stale, 1))
 	printer.Printf("%s: the same without the changes in which agents were killed: %d changes, max %s", t.Name(), len(r.undisturbed), quantile(r.undisturbed, 1))

@@ -15,12 +15,18 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/policy"
 )
 
 const (
 	// dataRounds is how many packets each end of a connection sends after it is open: the first ones teach the cache.
 	dataRounds = 6
+
+	// rewrittenRounds is how many more packets each end of some connections sends where hits are rewritten: a key is given at the 17th hit. Their
+	// numbers begin with firstRewritten, behind those of all others.
+	rewrittenRounds = 32
+	firstRewritten  = 16
 
 	// burst is how many connections send at a time. Open vSwitch loses packets of new flows when their queue to
 	// ovs-vswitchd is full, on an emulated machine some of five hundred. Retrying takes too long for others: connection
@@ -69,6 +75,7 @@ func testPolicyTruthTable(t *testing.T, s *suite) {
 	f := newField(t, s, world)
 	w := newWorlds(t, f)
 	sets, probes, wrong := amount(t, "E2E_POLICY_SETS", 1, 10), 0, 0
+	rewritten := f.sent(t).RewrittenHits
 	var before []*attempt
 	removeServices := func() {}
 	for set := range sets {
@@ -99,8 +106,10 @@ func testPolicyTruthTable(t *testing.T, s *suite) {
 		before = answered
 		world = generator.Next()
 	}
-	printer.Printf("%s: policy: sets=%d probes=%d wrong=%d", t.Name(), sets, probes, wrong)
+	rewritten = f.sent(t).RewrittenHits - rewritten
+	printer.Printf("%s: policy: sets=%d probes=%d wrong=%d rewritten=%d", t.Name(), sets, probes, wrong, rewritten)
 	require.Zero(t, wrong)
+	require.Equal(t, s.rewrites, rewritten > 0, "%d packets were rewritten", rewritten)
 }
 
 // tryAll opens connections and answers those that have reached their server.
@@ -169,10 +178,46 @@ func (f *field) talk(t *testing.T, open []*attempt) (fast uint64) {
 			cacheable = append(cacheable, a)
 		}
 	}
-	before := f.fastPackets(t)
-	for n := range dataRounds {
+	before := f.sent(t).Hits
+	f.exchange(t, cacheable, 0, dataRounds)
+	fast = f.sent(t).Hits - before
+	if f.s.oncache {
+		// In each direction the first packet is only noted, the second one teaches, and the third one may still prove that
+		// both directions are open. Later ones miss only when a lease has ended, which happens on a slow machine.
+		require.GreaterOrEqual(t, fast, uint64(len(cacheable)*2), "%d connections", len(cacheable))
+	} else {
+		require.Zero(t, fast)
+	}
+	if f.s.rewrites {
+		f.talkOn(t, cacheable)
+	}
+	return fast
+}
+
+// talkOn exchanges more data over some of the open connections between Nodes, until their packets must be rewritten. They are few, so that each
+// has its next packet before a lease ends.
+func (f *field) talkOn(t *testing.T, open []*attempt) {
+	t.Helper()
+	var between []*attempt
+	for _, a := range open {
+		if a.From.Node != a.To.Node && len(between) < burst {
+			between = append(between, a)
+		}
+	}
+	before := f.sent(t).RewrittenHits
+	f.exchange(t, between, firstRewritten, rewrittenRounds)
+	// Half of the packets are needed until both directions have keys.
+	rewritten := f.sent(t).RewrittenHits - before
+	printer.Printf("%s: %d packets of %d connections were rewritten", t.Name(), rewritten, len(between))
+	require.GreaterOrEqual(t, rewritten, uint64(len(between)*rewrittenRounds/4))
+}
+
+// exchange lets both ends of connections send packets in turn, with so many numbers from the first one.
+func (f *field) exchange(t *testing.T, open []*attempt, first, rounds int) {
+	t.Helper()
+	for n := first; n < first+rounds; n++ {
 		for _, back := range []bool{false, true} {
-			for some := range slices.Chunk(cacheable, burst) {
+			for some := range slices.Chunk(open, burst) {
 				var arriving []expected
 				for _, a := range some {
 					require.NoError(t, f.data(a, n, back))
@@ -186,27 +231,20 @@ func (f *field) talk(t *testing.T, open []*attempt) (fast uint64) {
 			}
 		}
 	}
-	fast = f.fastPackets(t) - before
-	if f.s.oncache {
-		// In each direction the first packet is only noted, the second one teaches, and the third one may still prove that
-		// both directions are open. Later ones miss only when a lease has ended, which happens on a slow machine.
-		require.GreaterOrEqual(t, fast, uint64(len(cacheable)*2), "%d connections", len(cacheable))
-	} else {
-		require.Zero(t, fast)
-	}
-	return fast
 }
 
-// fastPackets returns how many packets from the Pods of both Nodes have taken the fast path.
-func (f *field) fastPackets(t *testing.T) (packets uint64) {
+// sent returns what has become of the packets from the Pods of both Nodes: Hits are those that have taken the fast path.
+func (f *field) sent(t *testing.T) (both api.DirectionStats) {
 	t.Helper()
 	if !f.s.oncache {
-		return 0
+		return both
 	}
 	for _, n := range f.s.Nodes {
-		packets += oncacheStatus(t, n).Egress.Hits
+		sent := oncacheStatus(t, n).Egress
+		both.Hits += sent.Hits
+		both.RewrittenHits += sent.RewrittenHits
 	}
-	return packets
+	return both
 }
 
 // repeat sends one more packet from the client in connections that were open. It returns those connections.

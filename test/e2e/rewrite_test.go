@@ -20,22 +20,26 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/pkg/antctl/check"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
+	"github.com/antrea-oncache/antrea/test/tools/traffic/report"
 )
 
 // testRewritten guards the suite: most other areas would pass with encapsulated packets as well. Both directions of a flow get keys, and the
 // Nodes rewrite what they send and restore what arrives.
 func testRewritten(t *testing.T, s *suite) {
-	var before [2]api.Status
-	for i, n := range []*cluster.Node{s.node1, s.node2} {
-		before[i] = oncacheStatus(t, n)
-	}
+	before := s.cacheCounts(t)
 	r := s.startStream(t)
 	r.waitFastIfGate(t)
-	const enough = 100
-	for i, n := range []*cluster.Node{s.node1, s.node2} {
+	s.waitRewritten(t, before, 100)
+	r.end(t, 0)
+}
+
+// waitRewritten waits until each Node has rewritten, and restored, this many packets more than before.
+func (s *suite) waitRewritten(t *testing.T, before map[*cluster.Node]api.Status, enough uint64) {
+	t.Helper()
+	for _, n := range s.Nodes {
 		eventually(t, "packets to be rewritten and restored", func() error {
 			now := oncacheStatus(t, n)
-			sent, received := now.Egress.RewrittenHits-before[i].Egress.RewrittenHits, now.Ingress.RewrittenHits-before[i].Ingress.RewrittenHits
+			sent, received := now.Egress.RewrittenHits-before[n].Egress.RewrittenHits, now.Ingress.RewrittenHits-before[n].Ingress.RewrittenHits
 			if sent < enough || received < enough {
 				return notYet(fmt.Sprintf("%s has rewritten %d packets and restored %d", n.Name, sent, received))
 			}
@@ -43,7 +47,18 @@ func testRewritten(t *testing.T, s *suite) {
 			return nil
 		})
 	}
-	r.end(t, 0)
+}
+
+// waitKeys waits until keys are given: not until 20 s after new maps were made, which is later than an area begins that is the first one.
+func (s *suite) waitKeys(t *testing.T) {
+	t.Helper()
+	before := s.cacheCounts(t)
+	f := s.flow("UDP", 4604, udpEchoPort)
+	echo := startEcho(t, s.server.Space, s.server.IP)
+	ping := start(t, s.client.Space, "udp-ping", f.from(), f.to(), "--rate=200")
+	s.waitRewritten(t, before, 1)
+	requireNoLoss(t, stop[report.Ping](t, ping))
+	stop[report.Echo](t, echo)
 }
 
 // requireNoUnknownKeys checks that no Node has dropped a rewritten packet since its maps were made.

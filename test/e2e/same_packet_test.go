@@ -21,6 +21,9 @@ import (
 // testSamePacket sends the same packets over an established flow with the cache off and on. The packets that arrive, and
 // those on the wire, must be the same.
 func testSamePacket(t *testing.T, s *suite) {
+	if s.rewrites {
+		s.waitKeys(t)
+	}
 	sender, receiver := s.createPod(t, s.node1, "sender"), s.createPod(t, s.node2, "receiver")
 	defer deletePod(t, sender)
 	defer deletePod(t, receiver)

@@ -65,6 +65,17 @@ func rewriteTunnel(o *cluster.Options) {
 	}
 }
 
+// startRewriting restarts all agents. From then on hits are rewritten.
+func (s *suite) startRewriting(t *testing.T) {
+	t.Helper()
+	for _, n := range s.Nodes {
+		require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) { setTunnel(conf, "rewrite") }))
+	}
+	s.restartAgents(t)
+	s.waitRoundsComplete(t)
+	s.rewrites = true
+}
+
 // rewritePort is the port of rewritten packets.
 const rewritePort = 585
 

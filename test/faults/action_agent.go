@@ -63,7 +63,7 @@ func restartAgentWithOtherMaps(ctx context.Context, w *world, e event) error {
 	if w.upgraded[e.node] {
 		size /= 2
 	}
-	if err := n.WriteAgentConfig(func(conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": size} }); err != nil {
+	if err := n.WriteAgentConfig(func(conf map[string]any) { conf["oncache"] = w.cache(size) }); err != nil {
 		return err
 	}
 	return startAgent(ctx, n)

@@ -25,6 +25,7 @@ func main() {
 	only := flag.String("kinds", "", "regular expression: only kinds of events whose names match")
 	var o options
 	flag.BoolVar(&o.gateOn, "gate", true, "the feature gate ONCache")
+	flag.StringVar(&o.tunnel, "tunnel", tunnelEncap, "oncache.tunnel: how hits travel, encap or rewrite")
 	flag.Float64Var(&o.load, "load", 1, "part of the traffic, for a machine that has no time for all")
 	o.flows = regexp.MustCompile("")
 	flag.Func("flows", "regular expression: only flows whose names match", func(text string) (err error) {
@@ -34,6 +35,10 @@ func main() {
 	sabotaged := flag.Bool("sabotage", false, "draw faults that the run must find, instead of events: lose, open")
 	keepGoing := flag.Bool("keep-going", false, "go on after a failure")
 	flag.Parse()
+	if o.tunnel != tunnelEncap && o.tunnel != tunnelRewrite {
+		fmt.Fprintf(os.Stderr, "faults: -tunnel is %q, must be %s or %s\n", o.tunnel, tunnelEncap, tunnelRewrite)
+		os.Exit(2)
+	}
 	if *seed == 0 {
 		*seed = rand.Uint64()>>1 + 1
 	}
@@ -53,7 +58,7 @@ func main() {
 	}
 	l.print(os.Stdout)
 	if err != nil || len(l.complaints) > 0 {
-		fmt.Printf("To replay: make test-faults SEED=%d EVENTS=%d KINDS='%s'\n", *seed, max(l.events, 1), *only)
+		fmt.Printf("To replay: make test-faults SEED=%d EVENTS=%d KINDS='%s'%s\n", *seed, max(l.events, 1), *only, o.args())
 	}
 	fmt.Println(l.summary(*seed))
 	if err != nil || len(l.complaints) > 0 {

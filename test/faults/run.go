@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/hitrate"
 )
@@ -250,6 +252,9 @@ func (r *run) recover(ctx context.Context, e event) error {
 	if err := r.waitFast(ctx); err != nil {
 		return err
 	}
+	if err := r.waitRewritten(ctx); err != nil {
+		return err
+	}
 	return r.traffic.waitJudged(ctx, e, r.seen.flows)
 }
 
@@ -266,6 +271,45 @@ func (r *run) waitFast(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// waitRewritten waits until both Nodes rewrite hits, if they are to: after any trouble, keys must be told again.
+func (r *run) waitRewritten(ctx context.Context) error {
+	if !r.w.gateOn || r.w.tunnel != tunnelRewrite {
+		return nil
+	}
+	for _, n := range r.w.Nodes[:2] {
+		before, err := rewrittenBy(ctx, n)
+		if err != nil {
+			return err
+		}
+		if err := eventually(ctx, "rewritten packets of "+n.Name, func() error {
+			now, err := rewrittenBy(ctx, n)
+			if err == nil && now <= before {
+				err = fmt.Errorf("%d before, now %d", before, now)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrittenBy is how many packets a Node has rewritten since its maps were made.
+func rewrittenBy(ctx context.Context, n *cluster.Node) (uint64, error) {
+	out, err := n.Exec(ctx, "antctl", "get", "oncache", "-o", "json")
+	if err != nil {
+		return 0, err
+	}
+	var status api.Status
+	if err := json.Unmarshal([]byte(out), &status); err != nil {
+		return 0, fmt.Errorf("antctl get oncache on %s: %w", n.Name, err)
+	}
+	if status.Ingress.UnknownKeys > 0 {
+		return 0, fmt.Errorf("%s has dropped %d packets with keys that it has not given", n.Name, status.Ingress.UnknownKeys)
+	}
+	return status.Egress.RewrittenHits, nil
 }
 
 // complain prints complaints, and dumps the state of the cluster for the first of them.

@@ -97,20 +97,41 @@ type probed struct {
 type options struct {
 	// gateOn is the feature gate ONCache.
 	gateOn bool
+	// tunnel is oncache.tunnel.
+	tunnel string
 	// load is how much traffic there is, 1 for all of it.
 	load float64
 	// flows matches the names of flows that there are.
 	flows *regexp.Regexp
 }
 
+// Values of oncache.tunnel.
+const (
+	tunnelEncap   = "encap"
+	tunnelRewrite = "rewrite"
+)
+
 // maxFlows is the size of the maps. With the default size each start of an agent takes longer on an emulated machine.
 const maxFlows = 65536
+
+// cache is the part of an agent's configuration about the cache.
+func (o options) cache(maxFlows int) map[string]any {
+	return map[string]any{"maxFlows": maxFlows, "tunnel": o.tunnel}
+}
+
+// args is how make test-faults gets the options that a replay needs.
+func (o options) args() string {
+	if o.tunnel == tunnelEncap {
+		return ""
+	}
+	return " FAULTS_ARGS=-tunnel=" + o.tunnel
+}
 
 func newWorld(ctx context.Context, p *progress.Printer, o options) (_ *world, err error) {
 	w := &world{progress: p, options: o}
 	w.Cluster, err = cluster.New(ctx, cluster.Options{
 		TunnelType: "geneve", FeatureGates: map[string]bool{gate: o.gateOn}, Progress: p, AgentArgs: []string{"-v=2"},
-		AgentConfig: func(_ int, conf map[string]any) { conf["oncache"] = map[string]any{"maxFlows": maxFlows} },
+		AgentConfig: func(_ int, conf map[string]any) { conf["oncache"] = o.cache(maxFlows) },
 	})
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 
 // Step is the distance between the numbers of two connections: the packets of a connection have its number and the following ones. TCP
 // carries the number as sequence number, UDP as payload, SCTP as initiate tag of its chunk, ARP after the message.
-const Step = 16
+const Step = 64
 
 // Connection returns the number of the connection to which the packet with this number belongs.
 func Connection(number uint32) uint32 { return number - number%Step }
@@ -65,7 +65,7 @@ func Answer(l Leg, protocol uint8, id uint32) []byte {
 	return p.Bytes()
 }
 
-// Data returns a packet with data in an open connection of TCP or UDP: the nth (0 to 13), with the number id+1+n. The ends take turns;
+// Data returns a packet with data in an open connection of TCP or UDP: the nth (0 to Step-3), with the number id+1+n. The ends take turns;
 // the client begins.
 func Data(l Leg, protocol uint8, id uint32, n int, fromServer bool) []byte {
 	p := packet(l, protocol)
@@ -85,6 +85,7 @@ func packet(l Leg, protocol uint8) equality.Packet {
 	return equality.Packet{
 		SourceMAC: l.SourceMAC, DestinationMAC: l.DestinationMAC, Source: l.Source.Addr(), Destination: l.Destination.Addr(),
 		SourcePort: l.Source.Port(), DestinationPort: l.Destination.Port(), Protocol: protocol, TTL: 64,
+		Fragment: 0x4000, // do not fragment, as sockets of Linux ask: the cache rewrites no others
 	}
 }
 

@@ -30,7 +30,7 @@ func TestNumber(t *testing.T) {
 			requireNumber(id, Answer(l, protocol, id))
 			if protocol != unix.IPPROTO_SCTP {
 				requireNumber(id+1, Data(l, protocol, id, 0, false))
-				requireNumber(id+14, Data(l, protocol, id, 13, true))
+				requireNumber(id+Step-2, Data(l, protocol, id, Step-3, true))
 			}
 		}
 		if l.Source.Addr().Is4() {
