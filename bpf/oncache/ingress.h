@@ -29,13 +29,14 @@ struct target {
 	bool gateway;
 };
 
-/* redirect hands a hit to the Pod, or to the host's own stack. */
-static __always_inline void redirect(struct __sk_buff *skb, const struct target *target, const struct onc_validity *v)
+/* redirect hands a hit of entry f to the Pod, or to the host's own stack. A super-packet that has come through the
+ * tunnel looks as if it still were in it, so the Pod's device could not divide it. */
+static __always_inline void redirect(struct __sk_buff *skb, const struct target *target, const struct onc_ingress *f)
 {
 	if (unlikely(target->gateway))
 		bpf_redirect(target->ifindex, BPF_F_INGRESS);
 	else
-		deliver(skb, target->ifindex, unlikely(may_be_behind(skb, v)));
+		deliver(skb, target->ifindex, may_be_behind(&f->v, &f->created) && !skb->gso_size);
 }
 
 /* ingress_condition: may this packet use entry f? r is what it was if it is rewritten, else NULL. On ONC_OK *target is
@@ -198,7 +199,7 @@ static __always_inline enum onc_reason ingress_inner(struct __sk_buff *skb, cons
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
-	redirect(skb, &target, &f->v);
+	redirect(skb, &target, f);
 	return ONC_HIT;
 }
 
@@ -235,7 +236,7 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += skb->len;
-	redirect(skb, &target, &f->v);
+	redirect(skb, &target, f);
 	return ONC_HIT_REWRITTEN;
 }
 

@@ -120,12 +120,12 @@ static __always_inline bool route(struct __sk_buff *skb, const struct onc_endpoi
 /* deliver_local hands the packet to the Pod behind ifindex. bpf_redirect_peer exists only where packets arrive. Egress
  * of a netkit device runs where they leave, so its packets cross the receiver's device as all others do. */
 static __always_inline void deliver_local(struct __sk_buff *skb, const struct onc_endpoint *from, __u32 ifindex,
-					  const struct onc_validity *v)
+					  const struct onc_egress *f)
 {
 	/* The frame is not for the sender's host-side device, and the receiver's would drop it. */
 	if (skb->pkt_type != PACKET_HOST)
 		bpf_skb_change_type(skb, PACKET_HOST);
-	deliver(skb, ifindex, from->flags & ENDPOINT_NETKIT || may_be_behind(skb, v));
+	deliver(skb, ifindex, from->flags & ENDPOINT_NETKIT || may_be_behind(&f->v, &f->created));
 }
 
 /* egress_local handles a packet of a flow whose entry f has no Node. It parses the packet again, so that hits of other
@@ -154,7 +154,7 @@ static __always_inline enum onc_reason egress_local(struct __sk_buff *skb, struc
 		return ONC_DROPPED;
 	f->packets++;
 	f->bytes += length;
-	deliver_local(skb, from, ifindex, &f->v);
+	deliver_local(skb, from, ifindex, f);
 	return ONC_HIT_LOCAL;
 }
 

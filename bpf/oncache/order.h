@@ -17,11 +17,16 @@
 #include "reasons.h"
 #include "types.h"
 
-/* may_be_behind: a packet that was to make or renew the entry may not have reached the Pod yet. A super-packet that has
- * come through the tunnel looks as if it still were in it, so the Pod's device could not divide it. */
-static __always_inline bool may_be_behind(const struct __sk_buff *skb, const struct onc_validity *v)
+/* The clock of the time created is up to 10 ms behind. No lease is so short that an entry this young probes. */
+#define JUST_MADE_NS 30000000ull
+
+/* may_be_behind: the packet from which the entry was made may not have reached the Pod yet. A probe that is to renew
+ * the entry is let be overtaken. It is one packet, and the hits behind it would be many: those that wait in the backlog
+ * when the two jiffies end would be overtaken by the next ones, which TCP takes for a loss. */
+static __always_inline bool may_be_behind(const struct onc_validity *v, const __u64 *created)
 {
-	return (__u32)bpf_jiffies64() - *(const volatile __u32 *)&v->probed <= 1 && !skb->gso_size;
+	return unlikely((__u32)bpf_jiffies64() - *(const volatile __u32 *)&v->probed <= 1) &&
+	       bpf_ktime_get_coarse_ns() - *created < JUST_MADE_NS;
 }
 
 /* divided records that a super-packet of the flow takes the slow path. */

@@ -43,17 +43,47 @@ func (d *deliveries) probed(ago uint32) {
 	d.ChangeEntries(func(v *object.BpfOncValidity) { v.Probed = uint32(d.Jiffies(d.T)) - ago })
 }
 
+// made makes all entries so old.
+func (d *deliveries) made(ago time.Duration) {
+	d.T.Helper()
+	var now unix.Timespec
+	require.NoError(d.T, unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &now))
+	var key object.BpfOncFlow4
+	var egress object.BpfOncEgress4
+	for it := d.Maps.EgressFlows4.Iterate(); it.Next(&key, &egress); {
+		egress.Created = uint64(now.Nano()) - uint64(ago)
+		require.NoError(d.T, d.Maps.EgressFlows4.Put(key, egress))
+	}
+	var ingress object.BpfOncIngress4
+	for it := d.Maps.IngressFlows4.Iterate(); it.Next(&key, &ingress); {
+		ingress.Created = uint64(now.Nano()) - uint64(ago)
+		require.NoError(d.T, d.Maps.IngressFlows4.Put(key, ingress))
+	}
+}
+
 // requireOrder checks that a hit waits in the queue of the slow path as long as a packet may still be there that came before it.
 func (d *deliveries) requireOrder() {
 	d.T.Helper()
-	require.Eventually(d.T, func() bool {
-		d.probed(0)
-		return d.queued()
-	}, time.Minute, time.Millisecond, "a hit right behind a packet of the slow path takes another way")
+	d.requireQueued()
 	for _, ago := range []uint32{100, 1 << 31, 1<<32 - 1000} {
+		d.made(0)
 		d.probed(ago)
 		require.False(d.T, d.queued(), "%d jiffies behind it", ago)
 	}
+	for range 10 {
+		d.made(50 * time.Millisecond)
+		d.probed(0)
+		require.False(d.T, d.queued(), "hits behind a probe go on as those before it")
+	}
+}
+
+func (d *deliveries) requireQueued() {
+	d.T.Helper()
+	require.Eventually(d.T, func() bool {
+		d.made(0)
+		d.probed(0)
+		return d.queued()
+	}, time.Minute, time.Millisecond, "a hit right behind a packet of the slow path takes another way")
 }
 
 // TestOrderBehindTheSlowPath: the first request of a connection does not overtake the end of the handshake.
@@ -80,6 +110,7 @@ func TestOrderBehindTheSlowPath(t *testing.T) {
 		super.frame = large.Bytes(t)
 		d.send = sender(super.bytes(), len(super.frame))
 		for range 10 {
+			d.made(0)
 			d.probed(0)
 			require.False(t, d.queued(), "the Pod's device could not divide a super-packet of the tunnel")
 		}
@@ -103,6 +134,15 @@ func TestOrderBehindTheSlowPath(t *testing.T) {
 				requireDelivered(t, receiver, frame)
 			}}
 			d.requireOrder()
+
+			large := there
+			large.Payload = 3000
+			super.frame = large.Bytes(t)
+			d.send = func() {
+				require.NoError(t, unix.Send(pod, super.bytes(), 0))
+				requireDelivered(t, receiver, super.frame)
+			}
+			d.requireQueued()
 		})
 	})
 }
