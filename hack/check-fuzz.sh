@@ -84,7 +84,7 @@ interface of the sender  | local.h     | (*from)->ifindex != skb->ifindex \|\|  
 MAC of the sender        | local.h     | same_mac(eth->h_source, from) \&\&       | 
 MAC of the receiver      | local.h     | same_mac(eth->h_dest, to)               | true
 MTU of the receiver      | local.h     | !fits_device(skb, *ifindex)             | 0
-mark at the receiver     | local.h     | skb->mark = 0                           | skb->mark = skb->mark
+mark at the receiver     | deliver.h   | skb->mark = 0                           | skb->mark = skb->mark
 end that is translated   | local.h     | translate(skb, L2_LEN, \&p, \&t, t.source, | translate(skb, L2_LEN, \&p, \&t, false,
 TTL of a routed packet   | local.h     | decrease_ttl4((void *)(eth + 1))        | (void)0
 MAC of a routed packet   | local.h     | set_mac(eth->h_source, to->gateway_mac) | (void)0
@@ -142,7 +142,7 @@ while IFS= read -r line; do
 	case "$file $name" in
 	*" rewriting:"* | *" restoring:"*) target=FuzzRewriting ;;
 	"local.h learning"*) target=FuzzLocalLearning ;;
-	local.h* | "order.h UDP super-packet") target=FuzzLocal ;;
+	local.h* | deliver.h* | "order.h UDP super-packet") target=FuzzLocal ;;
 	ticket.h* | learn.h* | *learning*) target=FuzzLearning ;;
 	esac
 	begin=$SECONDS
