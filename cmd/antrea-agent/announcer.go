@@ -95,14 +95,8 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// annotate makes the annotation right once.
+// annotate makes the annotation right once. It is known what that is: nobody wakes run before.
 func (a *announcer) annotate(ctx context.Context) error {
-	a.mu.Lock()
-	known := a.known
-	a.mu.Unlock()
-	if !known {
-		return nil
-	}
 	object, err := a.kube.CoreV1().Nodes().Get(ctx, a.node, metav1.GetOptions{})
 	if err != nil {
 		return err

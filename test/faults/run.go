@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/oncache/api"
+	"github.com/antrea-oncache/antrea/test/bench/agentstate"
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 	"github.com/antrea-oncache/antrea/test/tools/hitrate"
 )
@@ -298,13 +297,9 @@ func (r *run) waitRewritten(ctx context.Context) error {
 
 // rewrittenBy is how many packets a Node has rewritten since its maps were made.
 func rewrittenBy(ctx context.Context, n *cluster.Node) (uint64, error) {
-	out, err := n.Exec(ctx, "antctl", "get", "oncache", "-o", "json")
+	status, err := agentstate.Cache(ctx, n)
 	if err != nil {
 		return 0, err
-	}
-	var status api.Status
-	if err := json.Unmarshal([]byte(out), &status); err != nil {
-		return 0, fmt.Errorf("antctl get oncache on %s: %w", n.Name, err)
 	}
 	if status.Ingress.UnknownKeys > 0 {
 		return 0, fmt.Errorf("%s has dropped %d packets with keys that it has not given", n.Name, status.Ingress.UnknownKeys)
