@@ -18,12 +18,15 @@ type turn chan struct{}
 func newTurn() turn { return make(turn, 1) }
 
 func (t turn) take(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for other changes of the flows to end: %w", ctx.Err())
+	// A select with two ready cases takes either; a caller that has left must not begin a change.
+	if ctx.Err() == nil {
+		select {
+		case t <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+		}
 	}
+	return fmt.Errorf("wait for other changes of the flows to end: %w", ctx.Err())
 }
 
 // takeSoon is take for callers that have no context.
