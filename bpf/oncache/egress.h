@@ -8,6 +8,7 @@
 #include "candidate.h"
 #include "condition.h"
 #include "end.h"
+#include "exchange.h"
 #include "flow.h"
 #include "gateway.h"
 #include "keys.h"

@@ -8,6 +8,7 @@
 #include "condition.h"
 #include "deliver.h"
 #include "end.h"
+#include "exchange.h"
 #include "flow.h"
 #include "gateway.h"
 #include "maps.h"

@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "egress.h"
+#include "exchange.h"
 #include "ingress.h"
 #include "learn_egress.h"
 #include "learn_ingress.h"
