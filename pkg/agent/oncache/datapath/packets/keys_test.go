@@ -370,6 +370,23 @@ func TestKeyIsNotTakenWhileWritten(t *testing.T) {
 	require.Equal(t, []string{"no_key"}, w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t))).Also)
 }
 
+// TestKeyForAnotherPortIsNotHeard: a Node whose agent has not said that it uses this Node's port may have told a key for the port that this one
+// had before. It would not take rewritten packets to the present one.
+func TestKeyForAnotherPortIsNotHeard(t *testing.T) {
+	eachRewriting(t, func(t *testing.T, w *harness.World, out, in harness.Packet) {
+		w.Learn(out, in)
+		w.KeepLeases()
+		hear := func() string {
+			require.Equal(t, "hit", w.Ingress(0, w.Telling(4567, out.TTL-1).Wrap(t, in.Bytes(t))).Reason)
+			return w.Egress(0, out.Bytes(t)).Reason
+		}
+		w.SetNodeRewrites(harness.PeerSlot, false)
+		require.Equal(t, "hit", hear())
+		w.SetNodeRewrites(harness.PeerSlot, true)
+		require.Equal(t, "hit_rewritten", hear())
+	})
+}
+
 // TestKeyIsForOnePurpose: a key is for packets of a flow with a TTL, from an address of a Node to one of this Node. If one of these is
 // another one, the flow gets another key, also when checksums change by the same.
 func TestKeyIsForOnePurpose(t *testing.T) {
