@@ -5,6 +5,7 @@ package oncache
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/vishvananda/netlink"
@@ -71,7 +72,7 @@ func (k *uplinkKeeper) checkMerging() {
 // Those in other network namespaces are not among them. list lists all devices.
 func receivers(device netlink.Link, list func() ([]netlink.Link, error)) ([]netlink.Link, error) {
 	switch device.Type() {
-	case "vlan", "macvlan", "bond", "team", "bridge":
+	case "vlan", "macvlan", "ipvlan", "bond", "team", "bridge":
 	default:
 		return []netlink.Link{device}, nil
 	}
@@ -85,7 +86,7 @@ func receivers(device netlink.Link, list func() ([]netlink.Link, error)) ([]netl
 // withLower returns the device and those of all that are below it. A veth device has its peer where others have the device below.
 func withLower(device netlink.Link, all []netlink.Link) []netlink.Link {
 	attrs, found := device.Attrs(), []netlink.Link{device}
-	hasParent := attrs.NetNsID < 0 && (device.Type() == "vlan" || device.Type() == "macvlan")
+	hasParent := attrs.NetNsID < 0 && slices.Contains([]string{"vlan", "macvlan", "ipvlan"}, device.Type())
 	for _, d := range all {
 		if d.Attrs().MasterIndex == attrs.Index || hasParent && d.Attrs().Index == attrs.ParentIndex {
 			found = append(found, withLower(d, all)...)

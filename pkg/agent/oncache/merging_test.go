@@ -57,10 +57,11 @@ func TestReceivers(t *testing.T) {
 		&netlink.Device{LinkAttrs: at("nic1", 1, 0, 3)}, &netlink.Device{LinkAttrs: at("nic2", 2, 0, 3)}, &netlink.Bond{LinkAttrs: at("bond0", 3, 0, 0)},
 		&netlink.Vlan{LinkAttrs: at("bond0.7", 4, 3, 5)}, &netlink.Bridge{LinkAttrs: at("br0", 5, 0, 0)}, &netlink.Macvlan{LinkAttrs: at("macv", 6, 8, 0)},
 		&netlink.Veth{LinkAttrs: at("veth1", 7, 8, 5)}, &netlink.Veth{LinkAttrs: at("veth2", 8, 7, 0)}, &netlink.Macvlan{LinkAttrs: elsewhere},
+		&netlink.IPVlan{LinkAttrs: at("ipv", 10, 3, 0)},
 	}
 	for index, want := range map[int][]string{
 		1: {"nic1"}, 3: {"bond0", "nic1", "nic2"}, 4: {"bond0.7", "bond0", "nic1", "nic2"}, 5: {"br0", "bond0.7", "bond0", "nic1", "nic2", "veth1"},
-		6: {"macv", "veth2"}, 8: {"veth2"}, 9: {"away"},
+		6: {"macv", "veth2"}, 8: {"veth2"}, 9: {"away"}, 10: {"ipv", "bond0", "nic1", "nic2"},
 	} {
 		devices, err := receivers(all[index-1], func() ([]netlink.Link, error) { return all, nil })
 		require.NoError(t, err)
