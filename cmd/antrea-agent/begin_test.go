@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestControllersDoNotWaitForKeys: the cache starts while an earlier agent's keys end, and so do the controllers, but after its programs have stopped.
+// TestControllersDoNotWaitForKeys: the cache starts while an earlier agent's keys end, and so do the controllers soon, after its programs have
+// stopped.
 func TestControllersDoNotWaitForKeys(t *testing.T) {
 	former := formerCache
 	defer func() { formerCache = former }()

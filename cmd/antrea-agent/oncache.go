@@ -129,9 +129,12 @@ func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) m
 	return map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(c), "/oncache/flush": oncachehandler.HandleFlush(f)}
 }
 
-// begin starts the cache in a part of p, so that no controller waits while keys of an earlier agent end. Its programs are stopped before begin returns,
-// except when they must or may work until controllers have installed their flows, which is so until forwards closes. They must when ovs-vswitchd
-// waits for these: without their stamps, packets would miss the flows that the kernel has kept. forget removes the rules for former ports.
+// startPatience is how long controllers wait for the cache to start. It takes less than a second, but much longer while keys of an earlier agent end.
+const startPatience = 3 * time.Second
+
+// begin starts the cache before any controller runs, unless that takes long. When programs of an earlier agent must or may work until controllers have
+// installed their flows, until forwards closes, it starts after that. They must when ovs-vswitchd waits for these: without their stamps, packets would
+// miss the flows that the kernel has kept. forget removes the rules for former ports.
 func (c *onCache) begin(p *parts, forwards <-chan struct{}, forget func(context.Context) error) error {
 	p.background(c.announcer.run)
 	p.background(func(ctx context.Context) { forgetFormerPorts(ctx, c.announcer, forget) })
@@ -141,7 +144,15 @@ func (c *onCache) begin(p *parts, forwards <-chan struct{}, forget func(context.
 		if err := formerCache.Suspend(); err != nil {
 			return err
 		}
-		p.serve(c.start)
+		started := make(chan struct{})
+		p.serve(func(ctx context.Context) error {
+			defer close(started)
+			return c.start(ctx)
+		})
+		select {
+		case <-started:
+		case <-time.After(startPatience):
+		}
 		return nil
 	default:
 	}
