@@ -34,8 +34,8 @@ static __always_inline void give_key(const struct onc_control *c, const struct p
 	__be32 owner[4] = {};
 	__u32 key;
 
-	if ((__s64)(bpf_jiffies64() - c->keys_from) < 0 || !(node->flags & NODE_REWRITES) ||
-	    ep->flags & ENDPOINT_GATEWAY || reached_by_ip6(node) != in->ipv6 || in->tos & ~ECN_MASK || !in->whole)
+	if ((__s64)(bpf_jiffies64() - c->keys_from) < 0 || !tells(c, node) || ep->flags & ENDPOINT_GATEWAY ||
+	    reached_by_ip6(node) != in->ipv6 || in->tos & ~ECN_MASK || !in->whole)
 		return;
 	if (in->ipv6)
 		__builtin_memcpy(owner, node->ip6, sizeof(owner));
@@ -88,7 +88,7 @@ static __always_inline __u32 tell_key(const struct onc_control *c, const struct 
 	o.src4 = node->ip4;
 	__builtin_memcpy(o.src6, node->ip6, sizeof(o.src6));
 	serial = serial_of(r);
-	if (!(serial & 1) && node->flags & NODE_REWRITES && owned(r, &o) && answers(r, p, f, ipv6)) {
+	if (!(serial & 1) && tells(c, node) && owned(r, &o) && answers(r, p, f, ipv6)) {
 		__sync_lock_test_and_set(&r->told, bpf_jiffies64());
 		if (serial_of(r) == serial)
 			return bpf_htonl(key << 16 | r->ttl << 8);
@@ -136,7 +136,8 @@ static __noinline int forget_key(struct __sk_buff *skb)
 }
 
 /* hear_key keeps the key that was told with a packet of the flow in with the entry of the other direction, whose
- * packets are as back when the Pod sends them. While an entry is valid, the Node's addresses do not change. */
+ * packets are as back when the Pod sends them. While an entry is valid, the Node's addresses do not change. A Node that
+ * uses another port may not know yet that this one does not. */
 static __always_inline void hear_key(const struct onc_control *c, const struct packet *in, const struct packet *back,
 				     const struct onc_node *node, __u32 vni, struct onc_egress *out)
 {
@@ -144,6 +145,8 @@ static __always_inline void hear_key(const struct onc_control *c, const struct p
 	struct packet wire = {};
 	const __be32 *addrs;
 
+	if (!(node->flags & NODE_REWRITES))
+		return;
 	if (back->ipv6) {
 		addrs = (const __be32 *)&((const struct ipv6hdr *)(node->header + L2_LEN))->saddr;
 		*(volatile __u16 *)&out->keys.change =

@@ -106,6 +106,12 @@ static __always_inline bool take(struct onc_restore *r, const struct onc_control
 	return true;
 }
 
+/* tells: the Node may be given and told keys at present. */
+static __always_inline bool tells(const struct onc_control *c, const struct onc_node *node)
+{
+	return node->flags & NODE_REWRITES && !c->keys_refused;
+}
+
 /* key_for returns the key that the flow of p has already, or else a free one, or 0. */
 static __always_inline __u32 key_for(const struct onc_control *c, const struct packet *p, const __be32 *owner)
 {

@@ -226,8 +226,10 @@ struct onc_control {
 	__u16 port_count;
 	__u8 uplink_mac[6];
 	__u8 virtual_mac[6];
-	__be16 rewrite_port;   /* destination port of rewritten packets */
-	__u32 key_life;	       /* jiffies for which a key may be used after it was heard; the same time on every Node */
+	__be16 rewrite_port; /* destination port of rewritten packets */
+	__u32 key_life;	     /* jiffies for which a key may be used after it was heard; the same time on every Node */
+	__u32 keys_refused;  /* not 0: none are given or told, because rewritten packets would be lost */
+	__u32 pad;
 	__u8 tunnel_header[8]; /* the only tunnel header that is accepted: no options, VNI 0 */
 };
 

@@ -66,7 +66,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	if err != nil {
 		return err
 	}
-	if err := cache.begin(p, n.Rounds, n.Routes); err != nil {
+	if err := cache.begin(p, n.Rounds.Forwards(), n.Routes.ForgetFormerPorts); err != nil {
 		return err
 	}
 	collector := newCollector(n, c)

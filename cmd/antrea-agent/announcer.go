@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientkubernetes "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-oncache/antrea/pkg/agent"
@@ -18,8 +19,12 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/retry"
 )
 
-// annotateInterval is how long the agent waits after the Kubernetes API has refused the annotation.
-const annotateInterval = 5 * time.Second
+// annotateInterval is how long the agent waits after the Kubernetes API has refused the annotation, and how often on average it looks at its Node
+// if somebody else changes the annotation all the time. It looks annotateBurst times before that matters.
+const (
+	annotateInterval = 5 * time.Second
+	annotateBurst    = 10
+)
 
 // announcer gives this Node the annotation by which others know that they may tell it keys, or removes it, and does so again when somebody
 // has changed it, or has deleted the Node and registered it again. Nobody is told keys before: programs that do not understand them leave
@@ -78,8 +83,12 @@ func (a *announcer) handler() cache.ResourceEventHandler {
 
 // run keeps the annotation right until ctx ends.
 func (a *announcer) run(ctx context.Context) {
+	looks := flowcontrol.NewTokenBucketRateLimiter(float32(1/annotateInterval.Seconds()), annotateBurst)
 	for waitFor(ctx, a.wake) {
 		for {
+			if looks.Wait(ctx) != nil {
+				return
+			}
 			err := a.annotate(ctx)
 			if err == nil {
 				break

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +79,27 @@ func TestAnnouncer(t *testing.T) {
 	other, err := nodes.Get(t.Context(), "node2", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "584", other.Annotations[oncache.RewritePortAnnotation])
+}
+
+// TestAnnouncerYields: somebody else who always changes the annotation back does not make the agent keep the Kubernetes API busy.
+func TestAnnouncerYields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube := fake.NewClientset()
+		a := newAnnouncer(kube, "node1")
+		requests := atomic.Int64{}
+		kube.PrependReactor("*", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			requests.Add(1)
+			if action.GetVerb() == "patch" {
+				a.handler().OnUpdate(nil, announced("node1", "586"))
+			}
+			return true, announced("node1", "586"), nil
+		})
+		go a.run(t.Context())
+		a.want("585")
+		time.Sleep(time.Hour)
+		require.Greater(t, requests.Load(), 2*int64(time.Hour/annotateInterval)-2, "it goes on trying")
+		require.Less(t, requests.Load(), 2*(int64(time.Hour/annotateInterval)+annotateBurst+1))
+	})
 }
 
 // TestForgetFormerPorts: Pods are kept out of former ports until the other Nodes have forgotten the keys that they have told before they

@@ -20,7 +20,6 @@ import (
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/podfeed"
 	"github.com/antrea-oncache/antrea/pkg/agent/openflow"
 	"github.com/antrea-oncache/antrea/pkg/agent/problem"
-	"github.com/antrea-oncache/antrea/pkg/agent/route"
 	"github.com/antrea-oncache/antrea/pkg/features"
 	"github.com/antrea-oncache/antrea/pkg/ovs/kerneldp"
 	"github.com/antrea-oncache/antrea/pkg/ovs/ovsconfig"
@@ -130,21 +129,31 @@ func oncacheChanges(c oncachehandler.ModeController, f oncachehandler.Flusher) m
 	return map[string]http.HandlerFunc{"/oncache/mode": oncachehandler.HandleSetMode(c), "/oncache/flush": oncachehandler.HandleFlush(f)}
 }
 
-// begin starts the cache before any controller runs, or in a part of p when programs of an earlier agent must or may work until controllers have
-// installed their flows. They must when ovs-vswitchd waits for these: without their stamps, packets would miss the flows that the kernel has kept.
-func (c *onCache) begin(p *parts, rounds *agent.Rounds, routes route.Interface) error {
+// startPatience is how long controllers wait for the cache to start. It takes less than a second, but much longer while keys of an earlier agent end.
+const startPatience = 3 * time.Second
+
+// begin starts the cache before any controller runs, unless that takes long. When programs of an earlier agent must or may work until controllers have
+// installed their flows, until forwards closes, it starts after that. They must when ovs-vswitchd waits for these: without their stamps, packets would
+// miss the flows that the kernel has kept. forget removes the rules for former ports.
+func (c *onCache) begin(p *parts, forwards <-chan struct{}, forget func(context.Context) error) error {
 	p.background(c.announcer.run)
-	p.background(func(ctx context.Context) { forgetFormerPorts(ctx, c.announcer, routes.ForgetFormerPorts) })
-	start := func(ctx context.Context) error {
+	p.background(func(ctx context.Context) { forgetFormerPorts(ctx, c.announcer, forget) })
+	select {
+	case <-forwards:
+		close(c.prepared)
 		if err := formerCache.Suspend(); err != nil {
 			return err
 		}
-		return c.start(ctx)
-	}
-	select {
-	case <-rounds.Forwards():
-		close(c.prepared)
-		return start(p.ctx)
+		started := make(chan struct{})
+		p.serve(func(ctx context.Context) error {
+			defer close(started)
+			return c.start(ctx)
+		})
+		select {
+		case <-started:
+		case <-time.After(startPatience):
+		}
+		return nil
 	default:
 	}
 	p.serve(func(ctx context.Context) error {
@@ -152,10 +161,13 @@ func (c *onCache) begin(p *parts, rounds *agent.Rounds, routes route.Interface) 
 			c.prepare()
 		}
 		close(c.prepared)
-		if !waitFor(ctx, rounds.Forwards()) {
+		if !waitFor(ctx, forwards) {
 			return nil
 		}
-		return start(ctx)
+		if err := formerCache.Suspend(); err != nil {
+			return err
+		}
+		return c.start(ctx)
 	})
 	return nil
 }

@@ -113,7 +113,7 @@ func TestTakeover(t *testing.T) {
 	for _, f := range counted {
 		require.False(t, f.CurrentEverybody)
 	}
-	m.rewriters.refuse(errors.New("packets would be lost"))
+	m.uplink.refusal.change(errors.New("packets would be lost"))
 	status, err := m.Status()
 	require.NoError(t, err)
 	require.Equal(t, "packets would be lost", status.NotRewriting)

@@ -124,7 +124,7 @@ func New(config Config, store InterfaceStore, flows FlowClient, sysctls *sysctl.
 	}
 	m.pods, m.uplink = newPodAnnouncer(&m.config), newUplinkKeeper(&m.config)
 	m.uplink.gatewayChanged = m.pods.gatewayChanged
-	m.failures, m.rewriters = m.uplink.failures, m.uplink.rewriters
+	m.failures, m.rewriters = m.uplink.failures, newRewriters()
 	m.absence = &absence{observer: nobody{}, failures: m.failures}
 	return m
 }

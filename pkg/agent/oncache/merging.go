@@ -5,6 +5,8 @@ package oncache
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 	"k8s.io/klog/v2"
@@ -15,6 +17,27 @@ import (
 // largestMerged is the size up to which GRO merges TCP packets to ones with a length, in bytes: GRO_LEGACY_MAX_SIZE of
 // include/linux/netdevice.h.
 const largestMerged = 65536
+
+// refusal is why no Node may be told keys; the zero value if they may.
+type refusal struct {
+	mu     sync.Mutex
+	reason error
+}
+
+// change takes the present reason, nil for none, and reports whether that is news.
+func (r *refusal) change(reason error) (news bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.reason
+	r.reason = reason
+	return (before == nil) != (reason == nil) || reason != nil && before.Error() != reason.Error()
+}
+
+func (r *refusal) now() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reason
+}
 
 // checkMerging refuses keys to the other Nodes while GRO below Ingress may merge rewritten packets to ones without a length (BIG TCP), which
 // Ingress could not restore. The kernel tells nobody about these settings. Tunnel packets are never merged to such.
@@ -37,7 +60,8 @@ func (k *uplinkKeeper) checkMerging() {
 			break
 		}
 	}
-	if !k.rewriters.refuse(reason) {
+	k.dp.RefuseKeys(reason != nil) // also at start: an earlier agent may have left something else
+	if !k.refusal.change(reason) {
 		return
 	}
 	klog.InfoS("Changed whether other Nodes may rewrite packets to this one", "reason", reason)
@@ -48,7 +72,7 @@ func (k *uplinkKeeper) checkMerging() {
 // Those in other network namespaces are not among them. list lists all devices.
 func receivers(device netlink.Link, list func() ([]netlink.Link, error)) ([]netlink.Link, error) {
 	switch device.Type() {
-	case "vlan", "macvlan", "bond", "team", "bridge":
+	case "vlan", "macvlan", "ipvlan", "bond", "team", "bridge":
 	default:
 		return []netlink.Link{device}, nil
 	}
@@ -62,7 +86,7 @@ func receivers(device netlink.Link, list func() ([]netlink.Link, error)) ([]netl
 // withLower returns the device and those of all that are below it. A veth device has its peer where others have the device below.
 func withLower(device netlink.Link, all []netlink.Link) []netlink.Link {
 	attrs, found := device.Attrs(), []netlink.Link{device}
-	hasParent := attrs.NetNsID < 0 && (device.Type() == "vlan" || device.Type() == "macvlan")
+	hasParent := attrs.NetNsID < 0 && slices.Contains([]string{"vlan", "macvlan", "ipvlan"}, device.Type())
 	for _, d := range all {
 		if d.Attrs().MasterIndex == attrs.Index || hasParent && d.Attrs().Index == attrs.ParentIndex {
 			found = append(found, withLower(d, all)...)

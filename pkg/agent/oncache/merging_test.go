@@ -8,14 +8,15 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 
-	"github.com/antrea-oncache/antrea/pkg/agent/oncache/coherency"
 	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath"
+	"github.com/antrea-oncache/antrea/pkg/agent/oncache/datapath/harness"
 )
 
 // TestMergesTooMuch: the settings count for the IP versions of the tunnel, from the first size that is too large.
@@ -56,10 +57,11 @@ func TestReceivers(t *testing.T) {
 		&netlink.Device{LinkAttrs: at("nic1", 1, 0, 3)}, &netlink.Device{LinkAttrs: at("nic2", 2, 0, 3)}, &netlink.Bond{LinkAttrs: at("bond0", 3, 0, 0)},
 		&netlink.Vlan{LinkAttrs: at("bond0.7", 4, 3, 5)}, &netlink.Bridge{LinkAttrs: at("br0", 5, 0, 0)}, &netlink.Macvlan{LinkAttrs: at("macv", 6, 8, 0)},
 		&netlink.Veth{LinkAttrs: at("veth1", 7, 8, 5)}, &netlink.Veth{LinkAttrs: at("veth2", 8, 7, 0)}, &netlink.Macvlan{LinkAttrs: elsewhere},
+		&netlink.IPVlan{LinkAttrs: at("ipv", 10, 3, 0)},
 	}
 	for index, want := range map[int][]string{
 		1: {"nic1"}, 3: {"bond0", "nic1", "nic2"}, 4: {"bond0.7", "bond0", "nic1", "nic2"}, 5: {"br0", "bond0.7", "bond0", "nic1", "nic2", "veth1"},
-		6: {"macv", "veth2"}, 8: {"veth2"}, 9: {"away"},
+		6: {"macv", "veth2"}, 8: {"veth2"}, 9: {"away"}, 10: {"ipv", "bond0", "nic1", "nic2"},
 	} {
 		devices, err := receivers(all[index-1], func() ([]netlink.Link, error) { return all, nil })
 		require.NoError(t, err)
@@ -96,43 +98,20 @@ func (r *refusals) last() (last string, count int) {
 	return r.told[len(r.told)-1], len(r.told)
 }
 
-// keyedSlots notes which Nodes may be told keys.
-type keyedSlots struct {
-	*fakeSlots
-	told map[int]bool
-}
-
-func (s *keyedSlots) SetNodeRewrites(slot int, rewrites bool) { s.told[slot] = rewrites }
-
-// TestMergingStopsRewriting: while GRO of the transport interface may make packets without a length, no Node is told keys, whether it is
-// announced before or meanwhile, and whoever wants to know learns why. The fast path goes on.
+// TestMergingStopsRewriting: while GRO of the transport interface may make packets without a length, no Node is told keys, and whoever wants to
+// know learns why. The fast path goes on.
 func TestMergingStopsRewriting(t *testing.T) {
 	seen := &refusals{}
-	e := newEnv(t)
-	told := map[int]bool{}
-	e.dp = &keyedSlots{fakeSlots: e.slots, told: told}
-	k := watchedUplink(t, func(k *uplinkKeeper) {
-		k.config.Rewrite, k.mode.observer = true, seen
-		e.rewrites = k.rewriters.has
-		k.rewriters.follow(e.setRewrites)
-	})
-	announce := func(name, address string) {
-		k.rewriters.set(name, true)
-		_, end := e.Begin(coherency.Change{Nodes: []coherency.Node{remote(name, address)}})
-		end(nil)
+	k := watchedUplink(t, func(k *uplinkKeeper) { k.config.Rewrite, k.mode.observer = true, seen })
+	refused := &harness.Look(t, k.config.PinPath).Control().KeysRefused
+	tells := func(want bool) {
+		t.Helper()
+		require.Eventually(t, func() bool { return (atomic.LoadUint32(refused) == 0) == want }, patience, time.Millisecond)
 	}
-	tells := func(want ...bool) bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		for slot, tells := range want {
-			if told[slot] != tells {
-				return false
-			}
-		}
-		return len(told) == len(want)
-	}
-	announce("node-2", "192.168.77.12")
-	require.True(t, tells(true))
+	tells(true)
+	atomic.StoreUint32(refused, 1) // as an agent has left it that was killed
+	k.nodesChanged <- struct{}{}
+	tells(true)
 	_, count := seen.last()
 	require.Zero(t, count)
 
@@ -144,16 +123,16 @@ func TestMergingStopsRewriting(t *testing.T) {
 		k.nodesChanged <- struct{}{} // the kernel sends no message
 	}
 	becomes(185000)
-	require.Eventually(t, func() bool { return tells(false) }, patience, time.Millisecond)
-	require.ErrorContains(t, k.rewriters.refusal(), "gro_ipv4_max_size of interface up0 is 185000")
-	require.Eventually(t, func() bool { last, _ := seen.last(); return last == k.rewriters.refusal().Error() }, patience, time.Millisecond)
+	tells(false)
+	require.Eventually(t, func() bool { _, count := seen.last(); return count == 1 }, patience, time.Millisecond)
+	last, _ := seen.last()
+	require.Contains(t, last, "gro_ipv4_max_size of interface up0 is 185000")
+	require.Equal(t, last, k.refusal.now().Error())
 	require.Equal(t, datapath.ModeEnforce, k.dp.Mode())
-	announce("node-3", "192.168.77.13")
-	require.True(t, tells(false, false))
 
 	becomes(100000)
 	require.Eventually(t, func() bool { _, count := seen.last(); return count == 2 }, patience, time.Millisecond, "the reason is another one")
 	becomes(65536)
-	require.Eventually(t, func() bool { return tells(true, true) }, patience, time.Millisecond)
+	tells(true)
 	require.Eventually(t, func() bool { last, count := seen.last(); return last == "<nil>" && count == 3 }, patience, time.Millisecond)
 }

@@ -5,7 +5,6 @@ package oncache
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,19 +23,17 @@ const RewritePortAnnotation = "node.antrea.io/oncache-rewrite-port"
 type rewriters struct {
 	mu    sync.Mutex
 	names map[string]bool
-	// refused is why none of them may be told keys; nil if they may.
-	refused error
 	// tell is called for a Node that may be told keys from now on, or no longer; nil before Start.
 	tell func(name string)
 }
 
 func newRewriters() *rewriters { return &rewriters{names: map[string]bool{}} }
 
-// has reports whether a Node may be told keys.
+// has reports whether a Node may be told keys, as far as it is concerned.
 func (r *rewriters) has(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.names[name] && r.refused == nil
+	return r.names[name]
 }
 
 // set takes what the object of a Node says.
@@ -56,28 +53,6 @@ func (r *rewriters) set(name string, rewrites bool) {
 	if tell != nil {
 		tell(name)
 	}
-}
-
-// refuse takes why no Node may be told keys, nil if they may, and reports whether that is news.
-func (r *rewriters) refuse(reason error) (news bool) {
-	r.mu.Lock()
-	before := r.refused
-	r.refused = reason
-	names, tell := slices.Sorted(maps.Keys(r.names)), r.tell
-	r.mu.Unlock()
-	if tell != nil && (before == nil) != (reason == nil) {
-		for _, name := range names {
-			tell(name)
-		}
-	}
-	return (before == nil) != (reason == nil) || reason != nil && before.Error() != reason.Error()
-}
-
-// refusal is why no Node may be told keys; nil if they may.
-func (r *rewriters) refusal() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.refused
 }
 
 // follow calls tell for all changes from now on.

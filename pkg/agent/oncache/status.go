@@ -39,7 +39,7 @@ func (m *Manager) Status() (*api.Status, error) {
 		return &api.Status{State: api.StateUnavailable, Reason: reason.Error()}, nil
 	}
 	s.Hook = string(m.dp.Hook())
-	if reason := m.rewriters.refusal(); reason != nil {
+	if reason := m.uplink.refusal.now(); reason != nil {
 		s.NotRewriting = reason.Error()
 	}
 	s.Mode, s.State, s.Reason = m.stateNow()

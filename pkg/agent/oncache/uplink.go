@@ -30,8 +30,8 @@ type uplinkKeeper struct {
 	// evictions counts the evictions of all entries.
 	evictions atomic.Uint64
 	failures  *failures
-	// rewriters are refused keys while rewritten packets cannot arrive.
-	rewriters *rewriters
+	// refusal is why rewritten packets cannot arrive at present.
+	refusal refusal
 
 	// dp is set before begin; uplink is what the programs were told last.
 	dp     *datapath.Datapath
@@ -40,7 +40,7 @@ type uplinkKeeper struct {
 }
 
 func newUplinkKeeper(config *Config) *uplinkKeeper {
-	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1), failures: &failures{}, rewriters: newRewriters()}
+	k := &uplinkKeeper{config: config, nodesChanged: make(chan struct{}, 1), failures: &failures{}}
 	k.mode = &modeControl{set: func(mode datapath.Mode) { k.dp.SetMode(mode) }, evict: k.evictAll, observer: nobody{}}
 	return k
 }

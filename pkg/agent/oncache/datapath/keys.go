@@ -106,7 +106,8 @@ func hasGivenKeys(path string) (given bool, err error) {
 // Layout names the layout of the maps.
 func (d *Datapath) Layout() string { return d.layout }
 
-// SetNodeRewrites says whether the agent of the Node in the slot understands keys, and so may be told some. A new slot does not.
+// SetNodeRewrites says whether the agent of the Node in the slot understands keys for the same port, and so may be told some, and tell some. A
+// new slot does not.
 func (d *Datapath) SetNodeRewrites(slot int, rewrites bool) {
 	flags := &d.nodes.Elements[slot].Flags
 	if rewrites {
@@ -114,6 +115,15 @@ func (d *Datapath) SetNodeRewrites(slot int, rewrites bool) {
 	} else {
 		atomic.AndUint32(flags, ^uint32(nodeRewrites))
 	}
+}
+
+// RefuseKeys keeps all Nodes from being given or told keys, or lets them again.
+func (d *Datapath) RefuseKeys(refused bool) {
+	var word uint32
+	if refused {
+		word = 1
+	}
+	atomic.StoreUint32(&d.control.Elements[0].KeysRefused, word)
 }
 
 // KeysKept is how many keys other Nodes may use at present.

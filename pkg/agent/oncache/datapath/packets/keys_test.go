@@ -147,6 +147,7 @@ func TestNoKeyIsGiven(t *testing.T) {
 		change func(w *harness.World, out, in *harness.Packet)
 	}{
 		{"the Node does not understand keys", func(w *harness.World, _, _ *harness.Packet) { w.SetNodeRewrites(harness.PeerSlot, false) }},
+		{"keys are refused", func(w *harness.World, _, _ *harness.Packet) { w.RefuseKeys(true) }},
 		{"senders may use keys of former maps", func(w *harness.World, _, _ *harness.Packet) { w.Control().KeysFrom = w.Jiffies(w.T) + 1000 }},
 		{"DSCP", func(_ *harness.World, _, in *harness.Packet) { in.ToS = 46 << 2 }},
 		{"no entry of the other direction", func(w *harness.World, _, _ *harness.Packet) {
@@ -185,15 +186,34 @@ func TestNoKeyWithoutDF(t *testing.T) {
 	require.Zero(t, kept)
 }
 
-// TestNodeNoLongerUnderstandsKeys: it is told no more of them.
-func TestNodeNoLongerUnderstandsKeys(t *testing.T) {
+// TestNoMoreKeysAreTold: not to a Node that does not understand them any more, and to none while they are refused.
+func TestNoMoreKeysAreTold(t *testing.T) {
+	for name, change := range map[string]func(*harness.World){
+		"the Node does not understand keys": func(w *harness.World) { w.SetNodeRewrites(harness.PeerSlot, false) },
+		"keys are refused":                  func(w *harness.World) { w.RefuseKeys(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := harness.NewRewritingWorld(t, harness.Family{})
+			out, in := w.FromPod(), w.ToPod()
+			w.Give(out, in)
+			change(w)
+			w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(w.Control().KeyLife >> 6) })
+			key, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
+			require.Zero(t, key)
+		})
+	}
+}
+
+// TestHearingWhileKeysAreRefused: what this Node sends is rewritten although nothing that is can arrive, and it tells keys again later.
+func TestHearingWhileKeysAreRefused(t *testing.T) {
 	w := harness.NewRewritingWorld(t, harness.Family{})
 	out, in := w.FromPod(), w.ToPod()
-	w.Give(out, in)
-	w.SetNodeRewrites(harness.PeerSlot, false)
-	w.ChangeKeys(func(k *object.BpfOncKeys) { k.Due -= uint32(w.Control().KeyLife >> 6) })
-	key, _ := w.Told(w.Egress(0, out.Bytes(t)).Packet)
-	require.Zero(t, key)
+	w.RefuseKeys(true)
+	w.Hear(out, in, 4567)
+	w.KeepLeases()
+	require.Equal(t, "hit_rewritten", w.Egress(0, out.Bytes(t)).Reason)
+	w.RefuseKeys(false)
+	require.NotZero(t, w.GiveAgain(out, in))
 }
 
 // TestKeyOutlivesItsEntries: entries that are learned anew get the key that their flow has.
@@ -368,6 +388,23 @@ func TestKeyIsNotTakenWhileWritten(t *testing.T) {
 	}
 	w.DueForKeys()
 	require.Equal(t, []string{"no_key"}, w.Ingress(0, w.FromPeer().Wrap(t, in.Bytes(t))).Also)
+}
+
+// TestKeyForAnotherPortIsNotHeard: a Node whose agent has not said that it uses this Node's port may have told a key for the port that this one
+// had before. It would not take rewritten packets to the present one.
+func TestKeyForAnotherPortIsNotHeard(t *testing.T) {
+	eachRewriting(t, func(t *testing.T, w *harness.World, out, in harness.Packet) {
+		w.Learn(out, in)
+		w.KeepLeases()
+		hear := func() string {
+			require.Equal(t, "hit", w.Ingress(0, w.Telling(4567, out.TTL-1).Wrap(t, in.Bytes(t))).Reason)
+			return w.Egress(0, out.Bytes(t)).Reason
+		}
+		w.SetNodeRewrites(harness.PeerSlot, false)
+		require.Equal(t, "hit", hear())
+		w.SetNodeRewrites(harness.PeerSlot, true)
+		require.Equal(t, "hit_rewritten", hear())
+	})
 }
 
 // TestKeyIsForOnePurpose: a key is for packets of a flow with a TTL, from an address of a Node to one of this Node. If one of these is

@@ -38,6 +38,8 @@ type BpfOncControl struct {
 	VirtualMac    [6]uint8
 	RewritePort   uint16
 	KeyLife       uint32
+	KeysRefused   uint32
+	Pad           uint32
 	TunnelHeader  [8]uint8
 }
 
