@@ -5,7 +5,6 @@ package attached
 
 import (
 	"encoding/binary"
-	"net"
 	"testing"
 	"time"
 
@@ -43,7 +42,7 @@ func recordArrivals(t testing.TB, in *proc.Thread, device string, ipv6 bool) *ar
 	require.NoError(t, err)
 	t.Cleanup(func() { a.log.Close() })
 	const packetType, packetProtocol = 4, 16 // offsets in struct __sk_buff
-	filter, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "arrivals", Type: ebpf.SocketFilter, License: "GPL", Instructions: asm.Instructions{
+	packetFilter(t, in, device, asm.Instructions{
 		asm.LoadMem(asm.R2, asm.R1, packetType, asm.Word),
 		asm.JEq.Imm(asm.R2, unix.PACKET_OUTGOING, "out"),
 		asm.LoadMem(asm.R2, asm.R1, packetProtocol, asm.Word),
@@ -67,24 +66,7 @@ func recordArrivals(t testing.TB, in *proc.Thread, device string, ipv6 bool) *ar
 		asm.StoreMem(asm.R6, 0, asm.R7, asm.Word),
 		asm.Mov.Imm(asm.R0, 0).WithSymbol("out"),
 		asm.Return(),
-	}})
-	require.NoError(t, err)
-	t.Cleanup(func() { filter.Close() })
-	require.NoError(t, in.Do(func() error {
-		i, err := net.InterfaceByName(device)
-		if err != nil {
-			return err
-		}
-		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		t.Cleanup(func() { unix.Close(fd) })
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, filter.FD()); err != nil {
-			return err
-		}
-		return unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: i.Index, Protocol: object.WirePort(unix.ETH_P_ALL)})
-	}))
+	})
 	return a
 }
 

@@ -48,6 +48,7 @@ type burstFrame struct {
 func newBursts(t testing.TB, from, to *routerNode) *bursts {
 	t.Helper()
 	require.NoError(t, nodepair.Run(to.Host, "ethtool -K up0 gro on"))
+	standStill(t, to.Host, nodepair.Uplink)
 	b := &bursts{from: from.Node}
 	var err error
 	b.frames, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: uint32(binary.Size(burstFrame{})), MaxEntries: maxBurst})

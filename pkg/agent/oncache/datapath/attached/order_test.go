@@ -125,6 +125,9 @@ func (o *ordering) encapsulated(flow int, p harness.Packet, padding ...byte) sen
 	return sending{flow, frame, len(frame) - len(inner) + 14}
 }
 
+// pause is no packet. Those behind it are handled later than those before it.
+var pause = sending{flow: -1}
+
 // identified returns the frame with another identification, or flow label, of the packet that the Pod gets.
 func (s sending) identified(id uint32) []byte {
 	frame := slices.Clone(s.frame)
@@ -150,16 +153,22 @@ func identification(place int) uint32 { return uint32(3*place + 1) }
 func (o *ordering) burst(packets []sending) tally {
 	o.t.Helper()
 	frames := make([][]byte, len(packets))
+	wanted := len(packets)
 	for i, p := range packets {
-		frames[i] = p.identified(identification(i))
+		if p.flow == pause.flow {
+			frames[i] = pauseFrame()
+			wanted--
+		} else {
+			frames[i] = p.identified(identification(i))
+		}
 	}
 	before, err := o.node.Counters()
 	require.NoError(o.t, err)
 	o.pod.clear(o.t)
 	o.tunnel.clear(o.t)
 	o.bursts.send(o.t, frames)
-	arrived := o.pod.await(o.t, len(packets))
-	places, slow := make([]int, len(packets)), make([]bool, len(packets))
+	arrived := o.pod.await(o.t, wanted)
+	places, slow := make([]int, wanted), make([]bool, len(packets))
 	for i, id := range arrived {
 		places[i] = int(id-1) / 3
 	}
@@ -191,9 +200,12 @@ func judge(packets []sending, arrived []int, slow []bool) (got tally, fault stri
 		at[place] = i
 	}
 	for first := range packets {
-		if slow[first] {
+		switch {
+		case packets[first].flow == pause.flow:
+			continue
+		case slow[first]:
 			got.slow++
-		} else {
+		default:
 			got.hits++
 		}
 		overtaken := false
@@ -329,7 +341,7 @@ func (o *ordering) newStreams() []*stream {
 	return all
 }
 
-// mix is a burst of packets of all flows.
+// mix is a burst of packets of all flows, with a pause in the middle turn.
 func (o *ordering) mix(streams []*stream) []sending {
 	packets := make([]sending, maxBurst)
 	for i := range packets {
@@ -339,6 +351,7 @@ func (o *ordering) mix(streams []*stream) []sending {
 			packets[i] = s.padded
 		}
 	}
+	packets[pollWeight+o.random.IntN(pollWeight)] = pause
 	return packets
 }
 
@@ -411,6 +424,7 @@ func (o *ordering) testHandshakes() {
 			packets = append(packets, o.encapsulated(i, next[i]))
 			next[i].Seq += uint32(next[i].Payload)
 		}
+		packets[pollWeight+o.random.IntN(pollWeight)] = pause
 		o.burst(packets)
 	}
 	require.Positive(o.t, o.total.hits)
