@@ -96,7 +96,7 @@ func (a *arrivals) await(t testing.TB, n int) []uint32 {
 		require.Eventually(t, func() bool {
 			ids = a.identifications(t)
 			return len(ids) >= n
-		}, 10*time.Second, time.Millisecond, "of %d packets %d have not arrived", n, n-len(ids))
+		}, time.Minute, time.Millisecond, "of %d packets %d have not arrived", n, n-len(ids))
 	}
 	require.Len(t, ids, n)
 	return ids
