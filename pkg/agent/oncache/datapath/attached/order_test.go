@@ -311,7 +311,7 @@ func (o *ordering) mix(streams []*stream) []sending {
 func (o *ordering) testProbes() {
 	const probes, hits = 24, 2000
 	streams := o.newStreams()
-	before := o.probes()
+	before, rewritten := o.counted("lease"), o.counted("hit_rewritten")
 	o.until("there are probes among hits", func() bool {
 		for range 4 {
 			o.burst(o.mix(streams))
@@ -319,17 +319,18 @@ func (o *ordering) testProbes() {
 		for _, s := range streams {
 			o.answer(s.back)
 		}
-		return o.probes() >= before+probes && o.total.hits >= hits
+		return o.counted("lease") >= before+probes && o.total.hits >= hits
 	})
 	require.Positive(o.t, o.total.slow)
+	require.Equal(o.t, o.rewrite, o.counted("hit_rewritten") > rewritten, "rewritten packets are hits")
 }
 
-// probes is how many packets have been probes.
-func (o *ordering) probes() uint64 {
+// counted is how many packets Ingress has counted under a reason.
+func (o *ordering) counted(reason string) uint64 {
 	o.t.Helper()
 	c, err := o.node.Counters()
 	require.NoError(o.t, err)
-	return c["ingress"]["lease"]
+	return c["ingress"][reason]
 }
 
 // testMisses sends flows that are learned while their packets arrive.
