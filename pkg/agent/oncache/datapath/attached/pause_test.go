@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// pauseType is an EtherType for experiments, which no protocol takes (RFC 9542, section 5.3).
+	// pauseType is an EtherType for experiments (IEEE Std 802, Local Experimental EtherType 1), which no protocol takes.
 	pauseType = 0x88b5
 	// pauseTicks is how many ticks of the kernel begin during a pause: so at least one is complete.
 	pauseTicks = 2
