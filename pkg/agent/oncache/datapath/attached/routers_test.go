@@ -36,6 +36,8 @@ type routerNode struct {
 	*nodepair.Node
 	*datapath.Datapath
 	podIf, upIf int
+	// pins is the directory below which its maps are pinned.
+	pins string
 }
 
 // vxlanHeader is the header of network identifier 0 (RFC 7348).
@@ -101,7 +103,7 @@ func (r *routers) load(t *testing.T, n, peer *routerNode, index int) {
 	pins := filepath.Join(sandbox.BPFFS, fmt.Sprintf("routers-%s-%d", strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()), index))
 	d, err := datapath.Load(datapath.Options{PinPath: pins, MaxFlows: 4096, Rewrite: r.rewrite})
 	harness.RequireVerified(t, err)
-	n.Datapath = d
+	n.Datapath, n.pins = d, pins
 	t.Cleanup(func() {
 		require.NoError(t, n.Host.Do(func() error { return datapath.RemoveAll(pins) }))
 		require.NoError(t, d.Close())
