@@ -14,8 +14,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # name | file | original text | replacement. Entries for ticket.h and learn.h, and "learning", are for FuzzLearning, those for local.h and deliver.h for
-# FuzzLocal (as is the super-packet: elsewhere the kernel refuses those of a test anyway) or, with "learning", FuzzLocalLearning; "rewriting"
-# and "restoring" are for FuzzRewriting.
+# FuzzLocal (as is the super-packet: elsewhere the kernel refuses those of a test anyway), those for learn_local.h, and for local.h with
+# "learning", for FuzzLocalLearning; "rewriting" and "restoring" are for FuzzRewriting.
 faults='IPv4 options             | parse.h     | *(__u8 *)ip != 0x45                     | ip->version != 4
 fragments                | parse.h     | ip->frag_off \& bpf_htons(0xbfff)        | 0
 IPv4 length              | parse.h     | bpf_ntohs(ip->tot_len) + off != skb->len | 0
@@ -71,12 +71,12 @@ translation: IP checksum | translation.h | (__u16)~ip->check                    
 translation: no checksum | translation.h | p->udp ? BPF_F_MARK_MANGLED_0 : 0     | 0
 translation: checksum    | translation.h | bpf_l4_csum_replace(skb, check, 0, change, | bpf_l4_csum_replace(skb, check, 0, change + 1,
 learning: not opened     | candidate.h | (opened == NOTE_OPENED \|\| opened == NOTE_EXPECTED) \&\& | 
-learning: SYN-ACK to a Service | egress.h | (fresh.to.port \|\| !may_begin(       | (!may_begin(
-learning: SYN-ACK arrives | ingress.h  | opens_or_ends(\&p) \&\& !may_begin(  | 0 * may_begin(
-learning: header         | egress.h    | !learn_template(skb, c, node, fresh.v.node_gen) | 0
-learning: source         | egress.h    | !sent_by(\&p, ep)                       | 0
-learning: destination    | ingress.h   | !received_by(\&p, ep)                   | 0
-learning: own socket     | ingress.h   | gateway \&\& !other                      | 0
+learning: SYN-ACK to a Service | learn_egress.h | (fresh.to.port \|\| !may_begin(       | (!may_begin(
+learning: SYN-ACK arrives | learn_ingress.h | opens_or_ends(\&p) \&\& !may_begin(  | 0 * may_begin(
+learning: header         | learn_egress.h | !learn_template(skb, c, node, fresh.v.node_gen) | 0
+learning: source         | learn_egress.h | !sent_by(\&p, ep)                       | 0
+learning: destination    | learn_ingress.h | !received_by(\&p, ep)                   | 0
+learning: own socket     | learn_ingress.h | gateway \&\& !other                      | 0
 learning: no agent       | learn.h     | (__s64)(c->until - bpf_jiffies64()) < 0 | 0
 learning: share          | share.h     | !exhausted(l, n)                        | true
 generation of the receiver | local.h   | valid_with(\&f->v, c, *from, \&(*to)->generation | valid_with(\&f->v, c, *from, \&f->v.node_gen
@@ -88,20 +88,20 @@ mark at the receiver     | deliver.h   | skb->mark = 0                          
 end that is translated   | local.h     | translate(skb, L2_LEN, \&p, \&t, t.source, | translate(skb, L2_LEN, \&p, \&t, false,
 TTL of a routed packet   | local.h     | decrease_ttl4((void *)(eth + 1))        | (void)0
 MAC of a routed packet   | local.h     | set_mac(eth->h_source, to->gateway_mac) | (void)0
-learning: sender changed | local.h     | epoch != word_epoch(sender)             | 0
-learning: receiver changed | local.h   | queue != word_epoch(receiver)           | 0
-learning: no epoch       | local.h     | !epoch \|\| !queue                      | !queue
-learning: no queue       | local.h     | !epoch \|\| !queue                      | !epoch
-learning: routed         | local.h     | t->ttl == (__u8)(p->ttl + !!to->port)   | true
-learning: DSCP           | local.h     | t->tos == p->tos \&\&                    | 
-learning: translated end | local.h     | to->source = source \&\& to->port        | to->source = 0
-learning: from another Pod | local.h   | !sent_by(\&p, from) \|\|                | 
-learning: to another Pod | local.h     | !sent_by(\&back, to)                    | 0
-learning: other interface | local.h    | to->ifindex != skb->ifindex \|\|        | 
+learning: sender changed | learn_local.h | epoch != word_epoch(sender)             | 0
+learning: receiver changed | learn_local.h | queue != word_epoch(receiver)           | 0
+learning: no epoch       | learn_local.h | !epoch \|\| !queue                      | !queue
+learning: no queue       | learn_local.h | !epoch \|\| !queue                      | !epoch
+learning: routed         | learn_local.h | t->ttl == (__u8)(p->ttl + !!to->port)   | true
+learning: DSCP           | learn_local.h | t->tos == p->tos \&\&                    | 
+learning: translated end | learn_local.h | to->source = source \&\& to->port        | to->source = 0
+learning: from another Pod | learn_local.h | !sent_by(\&p, from) \|\|                | 
+learning: to another Pod | learn_local.h | !sent_by(\&back, to)                    | 0
+learning: other interface | learn_local.h | to->ifindex != skb->ifindex \|\|        | 
 learning: sender MAC     | local.h     | same_mac(eth->h_source, from) \&\&       | 
 learning: receiver MAC   | local.h     | same_mac(eth->h_dest, to)               | true
-learning: packet that is late | local.h | fresh->to.port \&\& doubtful(t)       | 0
-learning: address of a Pod | local.h   | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod(
+learning: packet that is late | learn_local.h | fresh->to.port \&\& doubtful(t)       | 0
+learning: address of a Pod | learn_local.h | (to->port \&\& to_another_pod(         | (0 \&\& to_another_pod(
 rewriting: key of another flow | rewrite.h | if (word << 40)                      | if (0)
 rewriting: TTL           | rewrite.h   | if (word << 40)                         | if ((word \& ~0xffull) << 40)
 rewriting: life of a key | keys.h      | (__s32)(((__u32)(word >> 24) - key_time(bpf_jiffies64())) << 8) <= 0 | 0
@@ -141,7 +141,7 @@ while IFS= read -r line; do
 	target=FuzzCases
 	case "$file $name" in
 	*" rewriting:"* | *" restoring:"*) target=FuzzRewriting ;;
-	"local.h learning"*) target=FuzzLocalLearning ;;
+	"local.h learning"* | learn_local.h*) target=FuzzLocalLearning ;;
 	local.h* | deliver.h* | "order.h UDP super-packet") target=FuzzLocal ;;
 	ticket.h* | learn.h* | *learning*) target=FuzzLearning ;;
 	esac

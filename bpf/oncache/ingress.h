@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Copyright 2026 The antrea-oncache Authors. */
-/* Ingress runs where packets arrive on the uplink, Ingress-Init where packets leave the host toward a Pod. Packets to
- * the host itself have an Ingress-Init of their own (gateway.h). */
+/* Ingress runs where packets arrive on the uplink. What is learned from packets that are not hits is in
+ * learn_ingress.h. */
 #pragma once
 
 #include "candidate.h"
 #include "condition.h"
 #include "deliver.h"
 #include "end.h"
+#include "exchange.h"
 #include "flow.h"
 #include "gateway.h"
-#include "learn.h"
 #include "maps.h"
+#include "node.h"
 #include "order.h"
 #include "outer.h"
 #include "parse.h"
 #include "restore.h"
 #include "seen.h"
-#include "share.h"
 #include "stamp.h"
 #include "ticket.h"
 #include "translation.h"
@@ -306,116 +306,4 @@ static __always_inline enum onc_reason ingress(struct __sk_buff *skb, const stru
 	if (skb->protocol == ether_type_of(true))
 		return ingress_outer(skb, c, true, exchange);
 	return ONC_NOT_TUNNEL;
-}
-
-/* own_ingress finds the present entry of a flow, and says whether it has the same translation and MAC addresses. */
-static __always_inline struct onc_ingress *own_ingress(const struct packet *p, const struct onc_ingress *fresh,
-						       bool *same)
-{
-	struct onc_ingress *own;
-
-	if (p->ipv6) {
-		own = bpf_map_lookup_elem(&ingress_flows6, &p->key6);
-		*same = own && same_translation(&own->to, &fresh->to, true) && same_macs(own->macs, fresh->macs);
-	} else {
-		own = bpf_map_lookup_elem(&ingress_flows4, &p->key4);
-		*same = own && same_translation(&own->to, &fresh->to, false) && same_macs(own->macs, fresh->macs);
-	}
-	return own;
-}
-
-/* ingress_init learns from a packet that has come through the tunnel. Not inline: it and ingress_init_local each need
- * most of the stack. */
-static __noinline enum onc_reason ingress_init(struct __sk_buff *skb, const struct onc_control *c, __u32 mark,
-					       bool gateway)
-{
-	struct onc_ingress fresh = {}, *own;
-	struct packet p = {}, back = {};
-	struct onc_validity *other, *half;
-	struct onc_endpoint *ep;
-	struct redeemed t;
-	struct onc_node *node;
-	struct ethhdr *eth;
-	__s64 endpoint_slot, node_slot;
-	enum onc_reason reason;
-	bool same;
-
-	if (skb->vlan_present)
-		return ONC_NOT_IP;
-	pull(skb, L2_LEN + IP6_LEN + TCP_LEN);
-	reason = parse_type(skb, L2_LEN, skb->protocol, &p);
-	if (reason)
-		return reason;
-	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (opens_or_ends(&p) && !is_syn_ack(&p))
-		return ONC_TCP_FLAGS;
-	reason = redeem(mark, ONC_INGRESS, &p, &back, &t, &fresh.to);
-	if (gateway && reason == ONC_NO_TICKET && came_out_here(mark, &p)) {
-		note_rare(&p);
-		return ONC_NOT_REMOTE;
-	}
-	/* Its own end is translated: the host forwards it. */
-	if (gateway && reason == ONC_REWRITTEN)
-		note_rare(&p);
-	if (reason)
-		return reason;
-	if (fresh.to.port && to_another_pod(&p, &back, ONC_INGRESS))
-		return ONC_REWRITTEN;
-	endpoint_slot = endpoint_of(skb->ifindex);
-	if (endpoint_slot < 0)
-		return ONC_NO_ENDPOINT;
-	/* Only the owner of the inner source address may send the packet. */
-	node_slot = node_of_source(&p);
-	if (node_slot < 0)
-		return ONC_NOT_REMOTE;
-	ep = get_endpoint(endpoint_slot);
-	node = get_node(node_slot);
-	if (!ep || !node)
-		return ONC_NO_ENDPOINT;
-	reason = now_valid(&fresh.v, c, endpoint_slot, ep, node_slot, node, mark);
-	/* The host has not opened it. */
-	if (gateway && reason == ONC_NOT_ESTABLISHED)
-		note_rare(&p);
-	if (reason)
-		return reason;
-	eth = (void *)(long)skb->data;
-	if ((void *)(eth + 1) > (void *)(long)skb->data_end || ep->ifindex != skb->ifindex || !received_by(&p, ep) ||
-	    !same_mac(eth->h_dest, ep->mac))
-		return ONC_NO_ENDPOINT;
-	__builtin_memcpy(fresh.macs, eth, sizeof(fresh.macs));
-
-	fresh.v.tag = flow_hash(&p);
-	if (fresh.to.port && doubtful(&t)) {
-		own_ingress(&p, &fresh, &same);
-		if (!same)
-			return ONC_NO_TICKET;
-	}
-	other = other_of_ingress(&back, &p, fresh.to.port);
-	if (opens_or_ends(&p) && !may_begin(&p, &back, other))
-		return ONC_TCP_FLAGS;
-	if (gateway && !other) {
-		ask_host(&p, &back);
-		return ONC_NOT_PROVED;
-	}
-	half = as_valid(other, &fresh.v);
-	if (!has_room(ONC_INGRESS, &p, &fresh.v, half))
-		return ONC_SHARE;
-	prove(&fresh.v, half);
-	if (!other && fresh.to.port)
-		expect(&back);
-	own = own_ingress(&p, &fresh, &same);
-	if (own && !opens_or_ends(&p) && renew(&own->v, &fresh.v, same, lease_until(c, &p, own->created))) {
-		tell_passed(&back, &fresh.v);
-		return ONC_RENEWED;
-	}
-	/* Nothing is carried over from an expired entry: the address may have another owner now. */
-	fresh.created = bpf_ktime_get_coarse_ns();
-	begin_lease(&fresh.v, lease_until(c, &p, fresh.created));
-	see_first(&fresh.seen, &p, skb->len - L2_LEN);
-	count_new(ONC_INGRESS, p.ipv6, endpoint_slot, own ? &own->v : NULL);
-	if (own)
-		retire(&back, false, own->packets, own->bytes, own->created);
-	store_ingress(&p, &fresh);
-	tell_passed(&back, &fresh.v);
-	return ONC_LEARNED;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "csum.h"
+#include "exchange.h"
 #include "keys.h"
 #include "outer.h"
 #include "parse.h"

@@ -80,6 +80,7 @@ func TestRewriteDualStackGateOn(t *testing.T) {
 	}
 	s := newSuite(t, "geneve", true, families(dualStack, dualStack), rewriteTunnel)
 	s.rewrites = true
+	s.waitKeys(t)
 	s.run(t, area{"PolicyTruthTable", testPolicyTruthTable}, area{"PolicyChurn", testPolicyChurn})
 	s.useIPv6(t)
 	s.run(t, everyFamily...)

@@ -223,6 +223,10 @@ func TestNetkitGateOn(t *testing.T) {
 			area{"RewrittenSamePacket", testSamePacket},
 			area{"RewrittenConnectionEnd", testConnectionEnd},
 			area{"RewrittenPodDeletion", testPodDeletion},
+			area{"RewrittenNetworkPolicy", testNetworkPolicy},
+			area{"RewrittenAgentRestart", testAgentRestart},
+			area{"RewrittenGateSwitch", testGateSwitch},
+			area{"RewrittenAfterGateSwitch", testRewritten},
 		)
 		s.over(t, []*path{throughService}, area{"RewrittenFastPath", testFastPath})
 	}

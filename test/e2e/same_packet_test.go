@@ -69,7 +69,11 @@ func (s *suite) testTooBig(t *testing.T, b *rig.Rig, sender *cluster.Pod, f equa
 	const pathMTU = 1400
 	route := []string{s.transportIP(s.node2).String(), "dev", "eth0", "mtu", strconv.Itoa(pathMTU)}
 	succeeds(t, s.node1.Space, append([]string{"ip", "route", "add"}, route...)...)
-	defer succeeds(t, s.node1.Space, append([]string{"ip", "route", "del"}, route...)...)
+	defer func() {
+		succeeds(t, s.node1.Space, append([]string{"ip", "route", "del"}, route...)...)
+		// The Pod has learned the path MTU of IPv6, too, and would fragment its later datagrams.
+		succeeds(t, sender.Space, "ip", "-6", "route", "flush", "cache")
+	}()
 	limit := pathMTU - s.outerHeaders()
 	cases := equality.TooBig(b.World, f, limit)
 	b.RequireSame(t, cases, func(t *testing.T) {
