@@ -110,7 +110,7 @@ func TestSlowerNeedsMoreThanNoise(t *testing.T) {
 	add(run, result.Result{Workload: "c"}, latency, nil, []float64{10, 10, 10}, []float64{9, 9, 9})
 	names, compared := slower(run, comparisons[0])
 	require.Equal(t, 3, compared)
-	require.Equal(t, []string{"a vxlan (0.90)"}, names)
+	require.Equal(t, []string{"`a` vxlan (0.90)"}, names)
 }
 
 func TestRemoved(t *testing.T) {
@@ -184,7 +184,7 @@ func TestRewriting(t *testing.T) {
 	require.Contains(t, string(summary), "| TCP round trip, us | 18 | 40 | 24 | 20 | 1.667 (1.667-1.667) | 2.000 (2.000-2.000) | 0.750 (0.750-0.750) | 0.900 (0.900-0.900) |\n")
 	require.Contains(t, string(summary), "| | bare | off | encap | rewrite | encap, netkit | rewrite, netkit |\n")
 	require.Contains(t, string(summary), "| TCP | 30000 | 80000 | 42000 (76.0 %) | 36000 (88.0 %) | 41000 (78.0 %) | 35000 (90.0 %) |\n")
-	require.Contains(t, string(summary), "- TCP round trip, rewriting: share of the overlay's overhead that is removed: 0.88, target 0.9 (instructions).\n")
+	require.Contains(t, string(summary), "| TCP round trip, rewriting: share of the overlay's overhead that is removed | 0.88 | at least 0.9 | `instructions` |\n")
 	details, err := os.ReadFile(filepath.Join(dir, "benchmarks-details.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(details), "| 18 ± 0 % | 40 ± 0 % | 24 ± 0 % | 20 ± 0 % |")
@@ -238,10 +238,10 @@ func TestWrite(t *testing.T) {
 	summary, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(summary), "| TCP round trip, us | 20 | 40 | 23 | not measured | 1.739 (1.739-1.739) |  | 0.870 (0.870-0.870) |  |\n")
-	require.Contains(t, string(summary), "| TCP, 10,000 requests a second: the slowest 0.1 %, us | 100 | 300 | 120 | not measured | 2.500")
+	require.Contains(t, string(summary), "| TCP at 10,000 requests a second, response time, 99.9th percentile, us | 100 | 300 | 120 | not measured | 2.500")
 	require.Contains(t, string(summary), "| CPU time for a TCP round trip, both Nodes, us/transaction | 25 | 43 | 31 |")
 	require.Contains(t, string(summary), "(benchmarks-details.md#running-kernel-without-open-vswitch)")
-	require.Contains(t, string(summary), "- CPU per TCP transaction: encap / bare: 1.240 (1.240-1.240), target 1.15 (native).\n")
+	require.Contains(t, string(summary), "| CPU per TCP transaction: encap / bare | 1.240 (1.240-1.240) | at most 1.15 | `native` |\n")
 	require.NotContains(t, string(summary), "median latency: bare / encap") // reached
 	text, err := os.ReadFile(filepath.Join(dir, "benchmarks-details.md"))
 	require.NoError(t, err)

@@ -22,24 +22,24 @@ type headline struct {
 // headlines are what most users ask for first. Times are better when they are short, rates when they are high.
 var headlines = []headline{
 	{"TCP round trip", "tcp_rr", "p50", 1, ""},
-	{"the slowest 1 % of TCP round trips", "tcp_rr", "p99", 1, ""},
-	{"TCP, 10,000 requests a second: the slowest 0.1 %", "tcp_load", "p99.9", 1, "10000/s"},
+	{"TCP round trip, 99th percentile", "tcp_rr", "p99", 1, ""},
+	{"TCP at 10,000 requests a second, response time, 99.9th percentile", "tcp_load", "p99.9", 1, "10000/s"},
 	{"UDP round trip", "udp_rr", "p50", 1, ""},
 	{"CPU time for a TCP round trip, both Nodes", "tcp_rr", workload.CPU, 1, ""},
 	{"TCP throughput, one flow", "tcp_stream", workload.Goodput, 1, ""},
 	{"CPU time for 1 GB over TCP, both Nodes", "tcp_stream", workload.CPU, 1, ""},
 	{"UDP throughput, one flow", "udp_stream", workload.Goodput, 1, ""},
 	{"TCP connections with one request", "tcp_crr", workload.Rate, 1, ""},
-	{"the same, 1 % of them long", "tcp_crr_long", workload.Rate, 1, ""},
+	{"TCP connections, 1 % of them with 1,000 requests, the others with one", "tcp_crr_long", workload.Rate, 1, ""},
 	{"memcached", "memcached", workload.Rate, 0, ""},
 	{"PostgreSQL transaction", "pgbench", "mean", 0, ""},
-	{"nginx, connections that stay", "nginx", workload.Rate, 0, ""},
+	{"nginx, requests on persistent connections", "nginx", workload.Rate, 0, ""},
 	{"nginx, a connection for each request", "nginx_crr", workload.Rate, 1, ""},
-	{"the same, 16 at a time", "nginx_crr", workload.Rate, 16, ""},
+	{"nginx, a connection for each request, 16 at a time", "nginx_crr", workload.Rate, 16, ""},
 	{"HTTP/3 download, one connection", "http3", workload.Goodput, 1, ""},
-	{"the same: packets that come in order", "http3_order", workload.InOrder, 1, ""},
+	{"HTTP/3 download, packets that arrive in order", "http3_order", workload.InOrder, 1, ""},
 	{"CPU time for 1 GB over HTTP/3, both Nodes", "http3", workload.CPU, 1, ""},
-	{"HTTP/3 requests, connections that stay", "http3_rr", workload.Rate, 0, ""},
+	{"HTTP/3 requests on persistent connections", "http3_rr", workload.Rate, 0, ""},
 }
 
 // find returns the row's metric, nil if it was not measured.
@@ -79,7 +79,8 @@ func (d *document) heading(run *result.Run, title string) {
 // speeds is the table of the bed native, and its plot beside the paper's ratios.
 func (d *document) speeds(run *result.Run) {
 	d.heading(run, "Speed")
-	d.printf("Two Nodes with one CPU each, without Open vSwitch: the slow path is the kernel's router and VXLAN device. Medians of %d rounds ([details](%s)).\n\n",
+	d.printf("Two Nodes with one CPU each share a machine without Open vSwitch: the slow path is the kernel's router and VXLAN device. The table has medians of %d rounds "+
+		"([machine, method and all results](%s)).\n\n",
 		run.Rounds, fragment("native"))
 	d.printf("| | bare | off | encap | rewrite | speed encap / off | rewrite / off | encap / bare | rewrite / bare |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, l := range headlines {
@@ -114,9 +115,9 @@ var inWords = map[string]string{"tcp_rr": "TCP", "udp_rr": "UDP", "tcp_crr": "TC
 
 // removal is the table of the bed instructions.
 func (d *document) removal(run *result.Run) {
-	d.heading(run, "Executed instructions of a round trip")
-	d.printf("With Open vSwitch and Geneve; veth devices where nothing else is said. In parentheses is the share of what the overlay adds to a round trip between hosts "+
-		"that the cache removes ([details](%s)).\n\n", fragment("instructions"))
+	d.heading(run, "Executed instructions")
+	d.printf("The rows TCP and UDP are round trips. They are counted with Open vSwitch and Geneve, with veth devices unless the column says netkit. The overlay's overhead is the difference between *off* and *bare*. "+
+		"The share of it that the cache removes is in parentheses ([details](%s)).\n\n", fragment("instructions"))
 	d.printf("| | bare | off |")
 	for _, v := range variants {
 		d.printf(" %s |", v)
@@ -162,29 +163,38 @@ func (v variant) removed(run *result.Run, name string) string {
 	return fmt.Sprintf("%s (%.1f %%)", middle(m, v.state), 100*removed.Median)
 }
 
-// shortfalls lists what is slower than in another state, and the targets that are missed.
+// shortfalls lists the targets that are missed, and what is slower than in another state.
 func (d *document) shortfalls(runs map[string]*result.Run) {
-	d.printf("\n## Where the gate does not help, and what is missed\n\n")
-	some := false
+	var missing, slow []string
 	for _, bed := range Beds {
 		run := runs[bed]
 		if run == nil {
 			continue
 		}
-		for _, pair := range comparisons {
-			if names, compared := slower(run, pair); len(names) > 0 {
-				d.printf("- Slower with %s than with %s, of %d workloads (%s): %s.\n", label(pair[0]), label(pair[1]), compared, bed, strings.Join(names, ", "))
-				some = true
-			}
-		}
 		for _, t := range targets[bed] {
 			if s, bound, verdict := t.verdict(run); verdict == missed {
-				d.printf("- %s: %s, target %.4g (%s).\n", t.name, interval(s), bound, bed)
-				some = true
+				missing = append(missing, fmt.Sprintf("| %s | %s | %s %.4g | `%s` |\n", t.name, interval(s), t.relation(), bound, bed))
+			}
+		}
+		for _, pair := range comparisons {
+			if names, compared := slower(run, pair); len(names) > 0 {
+				slow = append(slow, fmt.Sprintf("| %s | %s | %d of %d in `%s` | %s |\n", label(pair[0]), label(pair[1]), len(names), compared, bed, strings.Join(names, "; ")))
 			}
 		}
 	}
-	if !some {
-		d.printf("Nothing.\n")
+	d.printf("\n## Missed targets\n\n")
+	d.rows("[benchmarking.md](benchmarking.md#missed-targets-and-their-causes) explains the causes.\n\n"+
+		"| Target | Measured | Bound | [Bed](benchmarking.md#beds-and-states) |\n|---|---|---|---|\n", missing, "No target is missed.\n")
+	d.printf("\n## Slower workloads\n\n")
+	d.rows("These workloads are slower in the first state than in the second one, and the confidence interval does not include 1. The ratio of speed is in parentheses.\n\n"+
+		"| State | Slower than | Workloads | Which |\n|---|---|---|---|\n", slow, "No workload is slower in one state than in another.\n")
+}
+
+// rows writes a table, or another text if it has no rows.
+func (d *document) rows(head string, rows []string, none string) {
+	if len(rows) == 0 {
+		d.printf("%s", none)
+		return
 	}
+	d.printf("%s%s", head, strings.Join(rows, ""))
 }

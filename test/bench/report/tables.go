@@ -61,11 +61,7 @@ func (d *document) verdicts(run *result.Run) {
 	d.printf("\n### Targets\n\n| Target | Bound | Measured | Verdict |\n|---|---|---|---|\n")
 	for _, t := range targets[run.Bed] {
 		s, bound, verdict := t.verdict(run)
-		relation := "at least"
-		if t.most {
-			relation = "at most"
-		}
-		d.printf("| %s | %s %.4g | %s | %s |\n", t.name, relation, bound, interval(s), verdict)
+		d.printf("| %s | %s %.4g | %s | %s |\n", t.name, t.relation(), bound, interval(s), verdict)
 	}
 	for _, pair := range comparisons {
 		names, compared := slower(run, pair)

@@ -50,16 +50,16 @@ var targets = map[string][]target{
 	"instructions": {
 		{name: "TCP round trip: share of the overlay's overhead that is removed", bound: constant(0.83), measured: removed("tcp_rr", "veth", result.On), exact: true},
 		{name: "UDP round trip: share of the overlay's overhead that is removed", bound: constant(0.89), measured: removed("udp_rr", "veth", result.On), exact: true},
-		{name: "the same of TCP with netkit devices", bound: constant(0.86), measured: removed("tcp_rr", "netkit", result.On), exact: true},
-		{name: "the same of UDP with netkit devices", bound: constant(0.91), measured: removed("udp_rr", "netkit", result.On), exact: true},
+		{name: "TCP round trip, netkit devices: share of the overlay's overhead that is removed", bound: constant(0.86), measured: removed("tcp_rr", "netkit", result.On), exact: true},
+		{name: "UDP round trip, netkit devices: share of the overlay's overhead that is removed", bound: constant(0.91), measured: removed("udp_rr", "netkit", result.On), exact: true},
 		atMostExactly("TCP round trip through a ClusterIP, gate on / Pod to Pod with the gate on", 1.05, instructions("tcp_rr", "ClusterIP", result.On, "", result.On)),
 		atMostExactly("UDP round trip through a ClusterIP, gate on / Pod to Pod with the gate on", 1.05, instructions("udp_rr", "ClusterIP", result.On, "", result.On)),
 		atMostExactly("TCP round trip on one Node: gate on / gate off", 0.5, instructions("tcp_rr", "same Node", result.On, "same Node", result.Off)),
 		atMostExactly("UDP round trip on one Node: gate on / gate off", 0.5, instructions("udp_rr", "same Node", result.On, "same Node", result.Off)),
 		{name: "TCP round trip, rewriting: share of the overlay's overhead that is removed", bound: constant(0.9), measured: removed("tcp_rr", "veth", result.Rewrite), exact: true},
 		{name: "UDP round trip, rewriting: share of the overlay's overhead that is removed", bound: constant(0.925), measured: removed("udp_rr", "veth", result.Rewrite), exact: true},
-		{name: "the same of TCP, rewriting with netkit devices", bound: constant(0.925), measured: removed("tcp_rr", "netkit", result.Rewrite), exact: true},
-		{name: "the same of UDP, rewriting with netkit devices", bound: constant(0.945), measured: removed("udp_rr", "netkit", result.Rewrite), exact: true},
+		{name: "TCP round trip, rewriting with netkit devices: share of the overlay's overhead that is removed", bound: constant(0.925), measured: removed("tcp_rr", "netkit", result.Rewrite), exact: true},
+		{name: "UDP round trip, rewriting with netkit devices: share of the overlay's overhead that is removed", bound: constant(0.945), measured: removed("udp_rr", "netkit", result.Rewrite), exact: true},
 	},
 }
 
@@ -139,6 +139,14 @@ func mapMemory(run *result.Run) stats.Summary {
 	return stats.Summarize([]float64{float64(n.MapBytes) / 1e6})
 }
 
+// relation is what a value must be to reach the bound.
+func (t target) relation() string {
+	if t.most {
+		return "at most"
+	}
+	return "at least"
+}
+
 // verdict judges a target.
 func (t target) verdict(run *result.Run) (s stats.Summary, bound float64, text string) {
 	s, bound = t.measured(run), t.bound(run)
@@ -174,7 +182,7 @@ func slower(run *result.Run, pair [2]result.State) (names []string, compared int
 		}
 		compared++
 		if s.Against(1) == stats.Below {
-			names = append(names, fmt.Sprintf("%s (%.2f)", r.Key(), s.Median))
+			names = append(names, fmt.Sprintf("%s (%.2f)", name(r), s.Median))
 		}
 	}
 	return names, compared
