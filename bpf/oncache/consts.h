@@ -63,7 +63,8 @@ typedef __u32 __attribute__((__may_alias__)) word4;
 
 #define TC_NEXT (-1)  /* TCX_NEXT and TC_ACT_UNSPEC: not ours, ask the next program */
 #define TC_REDIRECT 7 /* TC_ACT_REDIRECT: what bpf_redirect returns if its arguments are right */
-#define TC_SHOT 2     /* TC_ACT_SHOT: drop; only after a packet was changed half-way, and counted */
+#define TC_SHOT                                                                                                        \
+	2 /* TC_ACT_SHOT: drop, and counted; after a packet was changed half-way, or if it is of no use to anybody */
 
 /* onc_control.mode */
 #define MODE_OFF 0     /* every packet takes the slow path, nothing is learned */

@@ -92,7 +92,7 @@ static __always_inline int ingress_verdict(struct __sk_buff *skb, bool rewriting
 	if (c && c->mode)
 		reason = ingress(skb, c, rewriting ? &exchange : NULL);
 	else if (rewriting && c)
-		encapsulate_former(skb, c);
+		reason = encapsulate_former(skb, c);
 	if (concerns_flow(reason)) {
 		if (reason != ONC_END || ingress_end(skb))
 			ingress_miss(skb, c, forget_reason(reason, skb->len));
@@ -104,7 +104,7 @@ static __always_inline int ingress_verdict(struct __sk_buff *skb, bool rewriting
 			exchange_keys(skb, exchange);
 		return TC_REDIRECT;
 	}
-	if (reason == ONC_DROPPED || (rewriting && reason == ONC_UNKNOWN_KEY))
+	if (reason == ONC_DROPPED || (rewriting && (reason == ONC_UNKNOWN_KEY || reason == ONC_TOO_LONG)))
 		return TC_SHOT;
 	if (reason != ONC_OFF && reason != ONC_NOT_TUNNEL && reason != ONC_OUTER_HEADER)
 		stamp_ingress(skb);

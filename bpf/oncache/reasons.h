@@ -58,6 +58,7 @@ enum onc_reason {
 	ONC_SHARE,	     /* the map is nearly full, and the Pod has its share of it */
 
 	ONC_UNKNOWN_KEY, /* rewritten packet with a key that its sender was not given, or long ago: dropped */
+	ONC_TOO_LONG,	 /* rewritten packet for which Open vSwitch would decide, too long for the tunnel: dropped */
 
 	/* Never expected: the packet could not be completed after it had been changed. */
 	ONC_DROPPED,

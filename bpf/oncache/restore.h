@@ -219,11 +219,12 @@ static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, b
 
 	if (!c || known_rewritten(skb, c, &p, &o, &r, ipv6) || bpf_skb_load_bytes(skb, 0, &eth, sizeof(eth)))
 		return ONC_NOT_TUNNEL;
+	/* GRO has merged so many segments that the tunnel's headers have no room. Pods can choose sizes of segments
+	 * that add up to that. */
+	if (skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff)
+		return ONC_TOO_LONG;
 	port = source_port(bpf_get_hash_recalc(skb), c);
 	ecn = outer_ecn(p.tos);
-	/* GRO has merged so many segments that the tunnel's headers have no room. */
-	if (skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff)
-		return ONC_DROPPED;
 	if (!readdress_back(skb, &p, NULL, r, NULL, r->ttl, ipv6) || grow(skb, ipv6) ||
 	    !wrap(skb, c, &eth, r, ecn, port, ipv6))
 		return ONC_DROPPED;
@@ -252,20 +253,24 @@ static __always_inline void forget_told(struct __sk_buff *skb, const struct onc_
 		forget_key(skb);
 }
 
-/* encapsulate_former is for the time in which the fast path is switched off. Others still tell keys then. */
-static __always_inline void encapsulate_former(struct __sk_buff *skb, const struct onc_control *c)
+/* encapsulate_former is for the time in which the fast path is switched off. Others still tell keys then. It returns
+ * ONC_OFF, or why the packet must be dropped. */
+static __always_inline enum onc_reason encapsulate_former(struct __sk_buff *skb, const struct onc_control *c)
 {
+	int reason = ONC_OFF;
+
 	if (skb->vlan_present)
-		return;
+		return ONC_OFF;
 	if (skb->protocol == ether_type_of(false)) {
 		if (is_rewritten(skb, c, false))
-			encapsulate_back4(skb);
+			reason = encapsulate_back4(skb);
 		else
 			forget_told(skb, c, false);
 	} else if (skb->protocol == ether_type_of(true)) {
 		if (is_rewritten(skb, c, true))
-			encapsulate_back6(skb);
+			reason = encapsulate_back6(skb);
 		else
 			forget_told(skb, c, true);
 	}
+	return reason == ONC_TOO_LONG || reason == ONC_DROPPED ? reason : ONC_OFF;
 }

@@ -7,6 +7,7 @@ package supportbundle
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-oncache/antrea/pkg/supportbundle"
 )
@@ -103,8 +106,7 @@ func network() []supportbundle.Item {
 		supportbundle.Command("rule6", "ip", "-6", "rule"),
 		supportbundle.Command("neighbor", "ip", "neighbor"),
 		supportbundle.Command("qdisc", "tc", "-statistics", "qdisc"),
-		// Not the states, which have the keys.
-		supportbundle.Command("ipsec", "ip", "xfrm", "policy"),
+		ipsec(),
 		supportbundle.Command("iptables", "iptables-save", "-c"),
 		supportbundle.Command("ip6tables", "ip6tables-save", "-c"),
 		supportbundle.Command("ipset", "ipset", "save"),
@@ -114,6 +116,22 @@ func network() []supportbundle.Item {
 		supportbundle.File("kernel/meminfo", "/proc/meminfo"),
 		supportbundle.Command("kernel/sysctl", "sysctl", "-a", "-r", `^net\.(netfilter|core|ipv4\.(ip_forward|conf\..*\.(rp_filter|forwarding)|tcp_)|ipv6\.conf\..*\.forwarding)`),
 	}
+}
+
+// ipsec has the policies. Not the states, which have the keys.
+func ipsec() supportbundle.Item {
+	policies := supportbundle.Command("ipsec", "ip", "xfrm", "policy")
+	return supportbundle.Item{Name: policies.Name, Collect: func(ctx context.Context, w io.Writer) error {
+		fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_XFRM)
+		if errors.Is(err, unix.EPROTONOSUPPORT) {
+			_, err := io.WriteString(w, "this kernel has no IPsec\n")
+			return err
+		}
+		if err == nil {
+			unix.Close(fd)
+		}
+		return policies.Collect(ctx, w)
+	}}
 }
 
 // cache is all that the fast path decides by: with the Node's routes and neighbors, a verdict can be found again.

@@ -229,10 +229,11 @@ const (
 	BpfOncReasonONC_TEMPLATE        BpfOncReason = 34
 	BpfOncReasonONC_SHARE           BpfOncReason = 35
 	BpfOncReasonONC_UNKNOWN_KEY     BpfOncReason = 36
-	BpfOncReasonONC_DROPPED         BpfOncReason = 37
-	BpfOncReasonONC_RESTORED        BpfOncReason = 38
-	BpfOncReasonONC_NO_KEY          BpfOncReason = 39
-	BpfOncReasonONC_REASONS         BpfOncReason = 40
+	BpfOncReasonONC_TOO_LONG        BpfOncReason = 37
+	BpfOncReasonONC_DROPPED         BpfOncReason = 38
+	BpfOncReasonONC_RESTORED        BpfOncReason = 39
+	BpfOncReasonONC_NO_KEY          BpfOncReason = 40
+	BpfOncReasonONC_REASONS         BpfOncReason = 41
 )
 
 type BpfOncRestore struct {
