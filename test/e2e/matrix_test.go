@@ -155,7 +155,8 @@ func TestRewriteGateOn(t *testing.T) {
 
 // TestMixedTunnels has hits rewritten by one Node only, at first.
 func TestMixedTunnels(t *testing.T) {
-	newSuite(t, "geneve", true, mixedTunnels).run(t, area{"MixedTunnels", testMixedTunnels}, area{"OneGateOff", testOneGateOff})
+	newSuite(t, "geneve", true, mixedTunnels).run(t, area{"MixedTunnels", testMixedTunnels}, area{"OneGateOff", testOneGateOff},
+		area{"RewritePortIsRolled", testRewritePortIsRolled})
 }
 
 func TestVXLANGateOff(t *testing.T) {

@@ -97,6 +97,28 @@ func testOneGateOff(t *testing.T, s *suite) {
 	s.requireNoUnknownKeys(t)
 }
 
+// testRewritePortIsRolled changes the port of rewritten packets, Node by Node. While the Nodes use different ones, packets between them are
+// encapsulated. No packet may be lost.
+func testRewritePortIsRolled(t *testing.T, s *suite) {
+	for _, n := range s.Nodes {
+		s.changeTunnel(t, n, "rewrite")
+	}
+	r := s.startStream(t)
+	r.waitFastIfGate(t)
+	s.requireOnWire(t, true)
+
+	s.changeRewritePort(t, s.node2, rewritePort+1)
+	r.waitFastIfGate(t)
+	s.requireOnWire(t, false)
+
+	before := s.cacheCounts(t)
+	s.changeRewritePort(t, s.node1, rewritePort+1)
+	r.waitFastIfGate(t)
+	s.waitRewritten(t, before, 100)
+	r.end(t, 0)
+	s.requireNoUnknownKeys(t)
+}
+
 // setGateOf restarts the agent of a Node with the gate on or off.
 func (s *suite) setGateOf(t *testing.T, n *cluster.Node, on bool) {
 	t.Helper()
@@ -108,6 +130,13 @@ func (s *suite) setGateOf(t *testing.T, n *cluster.Node, on bool) {
 func (s *suite) changeTunnel(t *testing.T, n *cluster.Node, tunnel string) {
 	t.Helper()
 	require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) { setTunnel(conf, tunnel) }))
+	s.restartAgent(t, n)
+}
+
+// changeRewritePort restarts the agent of a Node with another value of oncache.rewritePort.
+func (s *suite) changeRewritePort(t *testing.T, n *cluster.Node, port int) {
+	t.Helper()
+	require.NoError(t, n.WriteAgentConfig(func(conf map[string]any) { conf["oncache"].(map[string]any)["rewritePort"] = port }))
 	s.restartAgent(t, n)
 }
 
