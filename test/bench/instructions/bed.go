@@ -39,6 +39,8 @@ type bed struct {
 	quick bool
 	// connections measures nothing but those.
 	connections bool
+	// unshared: see copyArrivals.
+	unshared bool
 }
 
 func (b *bed) measureAll(ctx context.Context) (*table, error) {

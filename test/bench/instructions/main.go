@@ -39,10 +39,11 @@ func main() {
 	hostsOnly := flag.Bool("hosts-only", false, "measure only between the Nodes, without agents and with them, and print the numbers without saving or checking them")
 	quick := flag.Bool("quick", false, "measure only what has bands: round trips between the Nodes and between Pods of two Nodes, with veth and netkit devices")
 	connections := flag.Bool("connections", false, "measure only connections with one request, between Pods with veth devices, and print the numbers without saving or checking them")
+	unshared := flag.Bool("unshared", false, "have packets arrive without memory that the sender shares, as from a NIC, in all states, and print the numbers without saving or checking them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, &bed{length: *length, hostsOnly: *hostsOnly, quick: *quick, connections: *connections}, *out, g); err != nil {
+	if err := run(ctx, &bed{length: *length, hostsOnly: *hostsOnly, quick: *quick, connections: *connections, unshared: *unshared}, *out, g); err != nil {
 		fmt.Printf("cost: FAIL %v\n", err)
 		os.Exit(1)
 	}
@@ -64,6 +65,17 @@ func run(ctx context.Context, b *bed, out string, g guarded) (err error) {
 	if b.profiler, err = newProfiler(os.Getenv("TESTBED_ARTIFACTS")); err != nil {
 		return err
 	}
+	if b.unshared {
+		end, err := copyArrivals(c.Nodes)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if ending := end(); ending != nil {
+				p.Printf("cost: remove the XDP programs: %v", ending)
+			}
+		}()
+	}
 	t, err := b.measureAll(ctx)
 	if err != nil {
 		return err
@@ -72,7 +84,7 @@ func run(ctx context.Context, b *bed, out string, g guarded) (err error) {
 		fmt.Print(t.connections())
 		return nil
 	}
-	if b.hostsOnly {
+	if b.hostsOnly || b.unshared {
 		fmt.Print(t)
 		return nil
 	}
