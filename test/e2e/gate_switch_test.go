@@ -39,6 +39,9 @@ func testGateSwitch(t *testing.T, s *suite) {
 	r.requireFlowing(t)
 	s.waitRoundsComplete(t)
 	for _, n := range s.Nodes {
+		if s.rewrites {
+			waitRemoved(t, n)
+		}
 		requireNoTrace(t, n)
 	}
 	// The kernel frees programs a moment after their last user has gone.
@@ -54,6 +57,22 @@ func testGateSwitch(t *testing.T, s *suite) {
 	r.requireFlowing(t)
 	r.waitFastIfGate(t)
 	r.end(t, 0)
+}
+
+// waitRemoved waits until an agent with the gate off has removed the programs and maps of its predecessor, which rewrote packets. The agent is
+// ready before: these programs restore what other Nodes still send, until their keys have ended.
+func waitRemoved(t *testing.T, n *cluster.Node) {
+	t.Helper()
+	eventuallyWithin(t, 3*patience, "the programs to be removed", func() error {
+		err := n.Do(func() error { return exists(pinDirectory + "/oncache") })
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err == nil:
+			return notYet("they are there")
+		}
+		return err
+	})
 }
 
 // waitTunnelProgram waits until a program of the cache is attached to the Node's tunnel device.

@@ -4,9 +4,7 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 
@@ -71,16 +69,7 @@ func testOneGateOff(t *testing.T, s *suite) {
 	s.setGateOf(t, s.node2, false)
 	require.NotZero(t, stop[report.Capture](t, capture).Matched)
 	r.requireFlowing(t)
-	eventuallyWithin(t, 3*patience, "the programs to be removed", func() error {
-		err := s.node2.Do(func() error { return exists(pinDirectory + "/oncache") })
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err == nil:
-			return notYet("they are there")
-		}
-		return err
-	})
+	waitRemoved(t, s.node2)
 	requireNoTrace(t, s.node2)
 	eventuallyWithin(t, 3*patience, "the rules for the port to be removed", func() error {
 		if strings.Contains(succeeds(t, s.node2.Space, "iptables-save"), fmt.Sprint("port ", rewritePort)) {
