@@ -223,8 +223,9 @@ static __always_inline enum onc_reason deliver_rewritten(struct __sk_buff *skb, 
 	f = ipv6 ? bpf_map_lookup_elem(&ingress_flows6, &r->key6) : bpf_map_lookup_elem(&ingress_flows4, &r->key4);
 	reason = ingress_condition(skb, c, &p, &o, r, f, &target, macs, &ce, &to, ipv6);
 	if (unlikely(reason || !f)) {
-		/* The same packet is about to be looked at again. */
-		if (f && reason == ONC_LEASE)
+		/* The same packet is about to be looked at again, unless it is to be dropped: the next one can be a
+		 * hit. */
+		if (f && reason == ONC_LEASE && !too_long(skb, ipv6))
 			f->v.probed -= (__u32)(c->lease / 16);
 		return because(ONC_RESTORED);
 	}

@@ -205,6 +205,13 @@ static __always_inline bool wrap(struct __sk_buff *skb, const struct onc_control
 	return true;
 }
 
+/* too_long: GRO has merged so many segments that the tunnel's headers have no room. Pods can choose sizes of segments
+ * that add up to that. */
+static __always_inline bool too_long(const struct __sk_buff *skb, bool ipv6)
+{
+	return skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff;
+}
+
 /* encapsulate_back gives a rewritten packet the form that it would have had in the tunnel. ONC_NOT_TUNNEL: it has no
  * such form, and was not changed. */
 static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, bool ipv6)
@@ -219,9 +226,7 @@ static __always_inline enum onc_reason encapsulate_back(struct __sk_buff *skb, b
 
 	if (!c || known_rewritten(skb, c, &p, &o, &r, ipv6) || bpf_skb_load_bytes(skb, 0, &eth, sizeof(eth)))
 		return ONC_NOT_TUNNEL;
-	/* GRO has merged so many segments that the tunnel's headers have no room. Pods can choose sizes of segments
-	 * that add up to that. */
-	if (skb->len + (ipv6 ? ENCAP6_LEN : ENCAP4_LEN) - L2_LEN > 0xffff)
+	if (too_long(skb, ipv6))
 		return ONC_TOO_LONG;
 	port = source_port(bpf_get_hash_recalc(skb), c);
 	ecn = outer_ecn(p.tos);

@@ -5,8 +5,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes/fake"
@@ -47,6 +49,46 @@ func TestControllersDoNotWaitForKeys(t *testing.T) {
 				stop()
 				synctest.Wait()
 				require.True(t, stopped)
+			})
+		})
+	}
+}
+
+// TestControllersWaitForAQuickStart: they run after the cache has started, unless that takes long, and a failure ends the agent either way.
+func TestControllersWaitForAQuickStart(t *testing.T) {
+	former := formerCache
+	defer func() { formerCache = former }()
+	formerCache.Suspend = func() error { return nil }
+	failure := errors.New("its programs cannot be removed")
+	for name, tc := range map[string]struct {
+		takes, waited time.Duration
+		err           error
+	}{
+		"quick":               {takes: time.Second, waited: time.Second},
+		"slow":                {takes: time.Minute, waited: startPatience},
+		"fails":               {takes: time.Second, waited: time.Second, err: failure},
+		"fails after a while": {takes: time.Minute, waited: startPatience, err: failure},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				forwards := make(chan struct{})
+				close(forwards)
+				c := &onCache{announcer: newAnnouncer(fake.NewClientset(), "node1"), prepared: make(chan struct{}), start: func(context.Context) error {
+					time.Sleep(tc.takes)
+					return tc.err
+				}}
+				p, begun := newParts(ctx), time.Now()
+				require.NoError(t, c.begin(p, forwards, func(context.Context) error { return nil }))
+				require.Equal(t, tc.waited, time.Since(begun))
+				if tc.err != nil {
+					require.ErrorIs(t, p.wait(), failure)
+					require.Equal(t, tc.takes, time.Since(begun))
+					return
+				}
+				time.Sleep(tc.takes)
+				require.NoError(t, p.ctx.Err())
 			})
 		})
 	}

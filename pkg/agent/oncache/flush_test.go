@@ -86,7 +86,7 @@ func TestFlushCounts(t *testing.T) {
 func TestFlushWithoutCache(t *testing.T) {
 	flushed, err := New(Config{}, nil, nil, nil).Flush(FlushScope{All: true})
 	require.ErrorIs(t, err, ErrUnavailable)
-	require.ErrorContains(t, err, "has not installed the flows")
+	require.ErrorContains(t, err, "has not started ONCache")
 	require.Equal(t, api.Flushed{}, flushed)
 }
 

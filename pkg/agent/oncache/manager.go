@@ -42,7 +42,7 @@ const ReasonSuspended problem.Reason = "ONCacheSuspended"
 const ReasonNotRewriting problem.Reason = "ONCacheNotRewriting"
 
 // errNotStarted is why the cache is not in use before Start.
-var errNotStarted = errors.New("the agent has not installed the flows of Open vSwitch yet")
+var errNotStarted = errors.New("the agent has not started ONCache yet")
 
 // retryInterval is how long the manager waits after Open vSwitch has refused mark flows, or while no epoch is free.
 const retryInterval = time.Second
@@ -155,11 +155,13 @@ func (m *Manager) Observe(o Observer) { m.uplink.mode.observer, m.absence.observ
 func (m *Manager) Start(ctx context.Context) {
 	defer close(m.started)
 	err := m.start(ctx)
-	m.setUnavailable(err)
 	if err != nil && ctx.Err() != nil {
+		// Entries of the earlier agent may be there, for the next one.
+		m.setUnavailable(fmt.Errorf("%w: %w", errNotStarted, err))
 		klog.InfoS("Left the start of ONCache to the next agent", "reason", err)
 		return
 	}
+	m.setUnavailable(err)
 	if err != nil {
 		klog.ErrorS(err, "ONCache is not available on this Node: all traffic takes the slow path")
 		m.abandon(ctx)
