@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Node is a Node whose counters are read.
@@ -96,8 +98,10 @@ func count[N Node](nodes []N, tunnelDevice string) (now packets, err error) {
 		for device, count := range map[string]*uint64{uplinkDevice: &now.all, tunnelDevice: &now.slow} {
 			for _, direction := range []string{"tx_packets", "rx_packets"} {
 				text, err := n.ReadFile("/sys/class/net/" + device + "/statistics/" + direction)
-				if errors.Is(err, fs.ErrNotExist) {
-					continue // Open vSwitch makes its tunnel device anew
+				// Open vSwitch makes its tunnel device anew. The kernel refuses to read what it is removing (netdev_show in
+				// net/core/net-sysfs.c).
+				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EINVAL) {
+					continue
 				}
 				if err != nil {
 					return now, err

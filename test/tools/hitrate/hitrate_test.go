@@ -4,10 +4,13 @@
 package hitrate
 
 import (
+	"io/fs"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestHitsGoOnWhileHalfOfThePacketsAreHits(t *testing.T) {
@@ -23,6 +26,32 @@ func TestHitsGoOnWhileHalfOfThePacketsAreHits(t *testing.T) {
 func TestNewTunnelDevice(t *testing.T) {
 	r := summarize([]packets{{100, 50}, {200, 10}}, []time.Duration{0, time.Second})
 	require.InDelta(t, 0.1, r.Missing.Seconds(), 1e-6)
+}
+
+// files has what reading a path returns: the text, or an error.
+type files map[string]any
+
+func (f files) ReadFile(path string) ([]byte, error) {
+	for part, result := range f {
+		if strings.Contains(path, part) {
+			if err, ok := result.(error); ok {
+				return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+			}
+			return []byte(result.(string)), nil
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+// TestTunnelDeviceGoes: a device that is being removed, or is gone, counts nothing. Other errors end the watch.
+func TestTunnelDeviceGoes(t *testing.T) {
+	for _, err := range []error{unix.EINVAL, unix.ENOENT} {
+		now, err := count([]files{{"/eth0/": "7\n", "/tunnel/": err}}, "tunnel")
+		require.NoError(t, err)
+		require.Equal(t, packets{all: 14}, now)
+	}
+	_, err := count([]files{{"/eth0/": "7\n", "/tunnel/": unix.EACCES}}, "tunnel")
+	require.ErrorIs(t, err, unix.EACCES)
 }
 
 func TestSilenceIsNoHit(t *testing.T) {
