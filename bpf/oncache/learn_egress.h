@@ -39,12 +39,9 @@ static __always_inline enum onc_reason egress_init(struct __sk_buff *skb, const 
 	off = skb->protocol == bpf_htons(ETH_P_IPV6) ? OUTER6_LEN : OUTER4_LEN;
 	if ((void *)(long)skb->data + off > (void *)(long)skb->data_end)
 		return ONC_MALFORMED;
-	reason = parse_type(skb, off, ether_type((void *)(long)skb->data + off), &p);
+	reason = parse_learned(skb, off, ether_type((void *)(long)skb->data + off), &p);
 	if (reason)
 		return reason;
-	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (opens_or_ends(&p) && !is_syn_ack(&p))
-		return ONC_TCP_FLAGS;
 	reason = redeem(mark, ONC_EGRESS, &p, &back, &t, &fresh.to);
 	if (reason)
 		return reason;

@@ -168,12 +168,9 @@ static __noinline enum onc_reason ingress_init_local(struct __sk_buff *skb, __u3
 	if (!c || skb->vlan_present)
 		return ONC_NOT_IP;
 	pull(skb, L2_LEN + IP6_LEN + TCP_LEN);
-	reason = parse_type(skb, L2_LEN, skb->protocol, &p);
+	reason = parse_learned(skb, L2_LEN, skb->protocol, &p);
 	if (reason)
 		return reason;
-	/* A packet merged into the one with the ticket: the flow has just ended. */
-	if (opens_or_ends(&p) && !is_syn_ack(&p))
-		return ONC_TCP_FLAGS;
 	reason = redeem_local(mark, &p, &back, &t, &fresh.to);
 	if (reason)
 		return reason;

@@ -63,9 +63,12 @@ func TestControllersWaitForAQuickStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		takes, waited time.Duration
 		err           error
+		// stop is when the agent is stopped, if it is.
+		stop time.Duration
 	}{
 		"quick":               {takes: time.Second, waited: time.Second},
 		"slow":                {takes: time.Minute, waited: startPatience},
+		"the agent stops":     {takes: time.Minute, stop: time.Second, waited: time.Second},
 		"fails":               {takes: time.Second, waited: time.Second, err: failure},
 		"fails after a while": {takes: time.Minute, waited: startPatience, err: failure},
 	} {
@@ -79,6 +82,9 @@ func TestControllersWaitForAQuickStart(t *testing.T) {
 					time.Sleep(tc.takes)
 					return tc.err
 				}}
+				if tc.stop > 0 {
+					time.AfterFunc(tc.stop, stop)
+				}
 				p, begun := newParts(ctx), time.Now()
 				require.NoError(t, c.begin(p, forwards, func(context.Context) error { return nil }))
 				require.Equal(t, tc.waited, time.Since(begun))
@@ -88,7 +94,7 @@ func TestControllersWaitForAQuickStart(t *testing.T) {
 					return
 				}
 				time.Sleep(tc.takes)
-				require.NoError(t, p.ctx.Err())
+				require.Equal(t, tc.stop > 0, p.ctx.Err() != nil)
 			})
 		})
 	}

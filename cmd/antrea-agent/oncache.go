@@ -152,6 +152,7 @@ func (c *onCache) begin(p *parts, forwards <-chan struct{}, forget func(context.
 		select {
 		case <-started:
 		case <-time.After(startPatience):
+		case <-p.ctx.Done():
 		}
 		return nil
 	default:

@@ -13,8 +13,6 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-const uplink = "eth0"
-
 // flapUplink takes the carrier from a Node's uplink, as when a cable is pulled.
 func flapUplink(ctx context.Context, w *world, e event) error {
 	port := w.Nodes[e.node].Name // on the switch
@@ -28,7 +26,7 @@ func flapUplink(ctx context.Context, w *world, e event) error {
 func changeMTU(ctx context.Context, w *world, e event) error {
 	n := w.Nodes[e.node].Space
 	set := func(mtu int) error {
-		return onLink(n, uplink, func(l netlink.Link) error { return netlink.LinkSetMTU(l, mtu) })
+		return onLink(n, cluster.Uplink, func(l netlink.Link) error { return netlink.LinkSetMTU(l, mtu) })
 	}
 	err := set(1400)
 	if err == nil {
@@ -42,7 +40,7 @@ func changeMTU(ctx context.Context, w *world, e event) error {
 func changeMAC(_ context.Context, w *world, e event) error {
 	w.made++
 	mac := net.HardwareAddr{2, 0x77, 0, byte(e.node), byte(w.made >> 8), byte(w.made)}
-	return onLink(w.Nodes[e.node].Space, uplink, func(l netlink.Link) error { return netlink.LinkSetHardwareAddr(l, mac) })
+	return onLink(w.Nodes[e.node].Space, cluster.Uplink, func(l netlink.Link) error { return netlink.LinkSetHardwareAddr(l, mac) })
 }
 
 // addDefaultRoute adds a default route that is worse than the one that is there.

@@ -15,9 +15,6 @@ import (
 	"github.com/antrea-oncache/antrea/test/env/testbed/cluster"
 )
 
-// uplink is a Node's physical interface.
-const uplink = "eth0"
-
 // copyArrivals makes each packet that arrives at a Node one of its own, as a NIC delivers it. Without that, a TCP segment that a Node receives
 // shares its memory with the sender's copy for retransmission, because both Nodes are on one machine: whoever changes its headers has to copy
 // them before. An XDP program does it by being there: for the generic kind that takes no fragments, the kernel copies packets that are clones, in
@@ -40,7 +37,7 @@ func copyArrivals(nodes []*cluster.Node) (end func() error, err error) {
 	}
 	for _, n := range nodes {
 		err := n.Do(func() error {
-			device, err := net.InterfaceByName(uplink)
+			device, err := net.InterfaceByName(cluster.Uplink)
 			if err != nil {
 				return err
 			}
@@ -51,7 +48,7 @@ func copyArrivals(nodes []*cluster.Node) (end func() error, err error) {
 			return err
 		})
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("attach an XDP program to %s of %s: %w", uplink, n.Name, err), end())
+			return nil, errors.Join(fmt.Errorf("attach an XDP program to %s of %s: %w", cluster.Uplink, n.Name, err), end())
 		}
 	}
 	return end, nil

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	fabricBridge = "fabric0"
-	nodeUplink   = "eth0"
-)
+const fabricBridge = "fabric0"
+
+// Uplink is a Node's physical interface, the one between it and the others.
+const Uplink = "eth0"
 
 // The addresses of the physical network.
 var (
@@ -73,7 +73,7 @@ func connectFabric(fabric, internet *Space) error {
 		if err := netlink.LinkAdd(bridge); err != nil {
 			return err
 		}
-		if err := addVeth("internet", nodeUplink, int(internetNS.Fd())); err != nil {
+		if err := addVeth("internet", Uplink, int(internetNS.Fd())); err != nil {
 			return err
 		}
 		for name, addrs := range map[string][]netip.Addr{
@@ -121,7 +121,7 @@ func addVeth(name, peer string, peerNS int) error {
 // plugNode connects a Node's network namespace to the bridge: eth0 there, a port with the Node's name here.
 func plugNode(fabric *Space, name string, nodeNS int) error {
 	return fabric.Do(func() error {
-		if err := addVeth(name, nodeUplink, nodeNS); err != nil {
+		if err := addVeth(name, Uplink, nodeNS); err != nil {
 			return err
 		}
 		bridge, err := netlink.LinkByName(fabricBridge)
@@ -144,7 +144,7 @@ func configureHost(addrs []netip.Addr, gateways ...netip.Addr) error {
 	if err := configureLink("lo"); err != nil {
 		return err
 	}
-	if err := configureLink(nodeUplink, addrs...); err != nil {
+	if err := configureLink(Uplink, addrs...); err != nil {
 		return err
 	}
 	for _, gateway := range gateways {

@@ -159,6 +159,9 @@ func (s sending) identified(id uint32) []byte {
 // identification returns that of a packet by its place in its burst. GRO merges segments whose identifications follow each other.
 func identification(place int) uint32 { return uint32(3*place + 1) }
 
+// placeOf is the inverse of identification.
+func placeOf(id uint32) int { return int(id-1) / 3 }
+
 // burst sends packets at once, waits until the Pod has them, and checks their order.
 func (o *ordering) burst(packets []sending) tally {
 	o.t.Helper()
@@ -181,10 +184,10 @@ func (o *ordering) burst(packets []sending) tally {
 	arrived := o.pod.await(o.t, wanted)
 	places, slow := make([]int, wanted), make([]bool, len(packets))
 	for i, id := range arrived {
-		places[i] = int(id-1) / 3
+		places[i] = placeOf(id)
 	}
 	for _, id := range o.tunnel.identifications(o.t) {
-		slow[(id-1)/3] = true
+		slow[placeOf(id)] = true
 	}
 	got, fault := judge(packets, places, slow)
 	if fault != "" {
@@ -293,6 +296,11 @@ func (o *ordering) newStreams() []*stream {
 	return all
 }
 
+// pauseIn puts a pause in the place of a packet of the middle turn.
+func (o *ordering) pauseIn(packets []sending) {
+	packets[pollWeight+o.random.IntN(pollWeight)] = pause
+}
+
 // mix is a burst of packets of all flows, with a pause in the middle turn.
 func (o *ordering) mix(streams []*stream) []sending {
 	packets := make([]sending, maxBurst)
@@ -303,7 +311,7 @@ func (o *ordering) mix(streams []*stream) []sending {
 			packets[i] = s.padded
 		}
 	}
-	packets[pollWeight+o.random.IntN(pollWeight)] = pause
+	o.pauseIn(packets)
 	return packets
 }
 
@@ -377,7 +385,7 @@ func (o *ordering) testHandshakes() {
 			packets = append(packets, o.encapsulated(i, next[i]))
 			next[i].Seq += uint32(next[i].Payload)
 		}
-		packets[pollWeight+o.random.IntN(pollWeight)] = pause
+		o.pauseIn(packets)
 		o.burst(packets)
 	}
 	require.Positive(o.t, o.total.hits)
