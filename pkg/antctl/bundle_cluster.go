@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/url"
 
 	"sigs.k8s.io/yaml"
@@ -36,26 +35,26 @@ var clusterPaths = []string{
 // writeClusterInfo writes objects of the Kubernetes API as documents of YAML. What cannot be read is said there and in log: it is no
 // failure, because it depends on the user's rights.
 func writeClusterInfo(ctx context.Context, kubernetes *client, w, log io.Writer) error {
-	clean := redact.NewWriter(w)
 	for _, path := range clusterPaths {
-		if _, err := fmt.Fprintf(clean, "---\n# %s\n", path); err != nil {
+		if _, err := fmt.Fprintf(w, "---\n# %s\n", path); err != nil {
 			return err
 		}
-		if err := writeObjects(ctx, kubernetes, path, clean); err != nil {
+		if err := writeObjects(ctx, kubernetes, path, w); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			text := cleanText(fmt.Sprintf("not in the cluster information: %s: %v", path, err))
+			text := cleanText(string(redact.Text(fmt.Appendf(nil, "not in the cluster information: %s: %v", path, err))))
 			_, logErr := fmt.Fprintln(log, text)
-			if _, err := fmt.Fprintf(clean, "# %q\n", text); err != nil || logErr != nil {
+			if _, err := fmt.Fprintf(w, "# %q\n", text); err != nil || logErr != nil {
 				return errors.Join(err, logErr)
 			}
 		}
 	}
-	return clean.Flush()
+	return nil
 }
 
-// writeObjects writes an object, or a list page by page.
+// writeObjects writes an object, or a list page by page. Secrets are removed from the decoded object: YAML breaks long texts into lines, which can
+// part "--password" from its value.
 func writeObjects(ctx context.Context, kubernetes *client, path string, w io.Writer) error {
 	for continued := ""; ; {
 		query := url.Values{"limit": {clusterPage}}
@@ -73,7 +72,7 @@ func writeObjects(ctx context.Context, kubernetes *client, path string, w io.Wri
 		if meta, ok := object["metadata"].(map[string]any); ok {
 			continued, _ = meta["continue"].(string)
 		}
-		text, err := yaml.Marshal(withoutSecrets(object))
+		text, err := yaml.Marshal(redact.Object(object))
 		if err != nil {
 			return err
 		}
@@ -82,38 +81,6 @@ func writeObjects(ctx context.Context, kubernetes *client, path string, w io.Wri
 		}
 		if continued == "" {
 			return nil
-		}
-	}
-}
-
-// withoutSecrets removes from an object what is never needed and may be secret: the values of environment variables, and the copy
-// of the object that kubectl apply leaves in an annotation. Texts are examined here, because YAML breaks long ones into lines, which can
-// part "--password" from its value.
-func withoutSecrets(value any) any {
-	switch value := value.(type) {
-	case string:
-		return string(redact.Text([]byte(value)))
-	case []any:
-		for i := range value {
-			value[i] = withoutSecrets(value[i])
-		}
-	case map[string]any:
-		delete(value, "managedFields")
-		delete(value, "kubectl.kubernetes.io/last-applied-configuration")
-		for key := range maps.Keys(value) {
-			if variables, ok := value[key].([]any); ok && key == "env" {
-				hideValues(variables)
-			}
-			value[key] = withoutSecrets(value[key])
-		}
-	}
-	return value
-}
-
-func hideValues(variables []any) {
-	for _, variable := range variables {
-		if variable, ok := variable.(map[string]any); ok && variable["value"] != nil {
-			variable["value"] = redact.Mark
 		}
 	}
 }

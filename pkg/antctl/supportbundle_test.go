@@ -81,8 +81,10 @@ func bundleCluster(t *testing.T, b *bundleServer) *cluster {
 	c.objects["/api/v1/pods"] = corev1.PodList{Items: []corev1.Pod{{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{
 			"kubectl.kubernetes.io/last-applied-configuration": `{"value":"hunter2"}`, "kubernetes.io/ingress-bandwidth": "1M",
+			"example.com/note": "db password: correct horse hunter2", "example.com/database": "postgres://app@db:hunter2@db/x",
 		}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--db-password=hunter2", longCommand}, Env: []corev1.EnvVar{{Name: "SOME", Value: "hunter2"}}}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"app", "--password", "hunter2", "--password=sword hunter2"},
+			Args: []string{"--db-password=hunter2", longCommand, "postgres://app@db:hunter2@db/x"}, Env: []corev1.EnvVar{{Name: "SOME", Value: "hunter2"}}}}},
 	}}}
 	return c
 }

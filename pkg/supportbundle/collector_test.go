@@ -112,7 +112,7 @@ func TestBundle(t *testing.T) {
 		Command("complains", "sh", "-c", "echo half; echo why >&2; exit 3"),
 		Route("yaml", "/x", nil, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"a":1}`)
+			_, _ = io.WriteString(w, `{"a":12345678901234567890,"args":["--password","hunter2"]}`)
 		}),
 		Route("refused", "/y", nil, func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "oncache is not enabled", http.StatusServiceUnavailable)
@@ -137,7 +137,7 @@ func TestBundle(t *testing.T) {
 	require.Equal(t, "password=<redacted>\n", got["waits"])
 	require.Equal(t, "said\n", got["echo"])
 	require.Equal(t, "half\n", got["complains"], "what there was before the error")
-	require.Equal(t, "a: 1\n", got["yaml"])
+	require.Equal(t, "a: 12345678901234567890\nargs:\n- --password\n- <redacted>\n", got["yaml"])
 	require.NotContains(t, got, "fails")
 	var m manifest
 	require.NoError(t, yaml.Unmarshal([]byte(got[manifestName]), &m))
@@ -258,7 +258,10 @@ func TestOldBundlesAreRemoved(t *testing.T) {
 		return err == nil && b.Status == v1beta1.SupportBundleStatusCollected
 	}, 30*time.Second, time.Millisecond)
 	cancel()
-	require.Eventually(t, func() bool { return len(files(t, directory)) == 0 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		left, err := os.ReadDir(directory)
+		return err == nil && len(left) == 0
+	}, 30*time.Second, time.Millisecond)
 }
 
 func TestLogs(t *testing.T) {
@@ -277,6 +280,7 @@ func TestLogs(t *testing.T) {
 	write("antrea-agent.n1.INFO.1.gz", zipped.Bytes(), 2*time.Hour)
 	write("antrea-agent.n1.ERROR.1", nil, time.Minute)
 	write("antrea-agent.n1.INFO.3", bytes.Repeat([]byte("x"), maxLog+5), time.Second)
+	write("antrea-agent.n1.INFO.4", append([]byte("token=hunter2 hunter2\n"), bytes.Repeat([]byte(strings.Repeat("x", 1023)+"\n"), maxLog>>10)[:maxLog-8]...), 3*time.Hour)
 	write("antrea-controller.n1.INFO.1", []byte("other\n"), time.Minute)
 	require.NoError(t, os.Symlink("antrea-agent.n1.INFO.2", filepath.Join(directory, "antrea-agent.INFO")))
 
@@ -288,15 +292,16 @@ func TestLogs(t *testing.T) {
 	}
 	pattern := filepath.Join(directory, "antrea-agent*")
 	all := Logs("logs/", pattern, time.Time{})
-	require.Equal(t, []string{"logs/antrea-agent.n1.INFO.3", "logs/antrea-agent.n1.INFO.2", "logs/antrea-agent.n1.INFO.1"}, names(all))
+	require.Equal(t, []string{"logs/antrea-agent.n1.INFO.3", "logs/antrea-agent.n1.INFO.2", "logs/antrea-agent.n1.INFO.1", "logs/antrea-agent.n1.INFO.4"}, names(all))
 	require.Equal(t, []string{"logs/antrea-agent.n1.INFO.3", "logs/antrea-agent.n1.INFO.2"}, names(Logs("logs/", pattern, time.Now().Add(-time.Hour))))
 	require.Equal(t, []string{"logs/none"}, names(Logs("logs/", filepath.Join(directory, "absent*"), time.Time{})))
 
 	// Secrets are looked for in 16 MiB, with the race detector.
-	s := newServer(t, Config{Items: fixed(all...), Limits: Limits{Bundle: 2 * maxLog, File: 2 * maxLog, Time: patience, ItemTime: patience}})
+	s := newServer(t, Config{Items: fixed(all...), Limits: Limits{Bundle: 3 * maxLog, File: 2 * maxLog, Time: patience, ItemTime: patience}})
 	s.bundle("POST", "", start, 201)
 	got := s.collected()
 	require.Equal(t, "old, token=<redacted>\n", got["logs/antrea-agent.n1.INFO.1"])
 	require.Equal(t, "new\n", got["logs/antrea-agent.n1.INFO.2"])
+	require.True(t, strings.HasPrefix(got["logs/antrea-agent.n1.INFO.4"], "[the first 22 bytes are left out]\nxxx"), "%.60s", got["logs/antrea-agent.n1.INFO.4"])
 	require.True(t, strings.HasPrefix(got["logs/antrea-agent.n1.INFO.3"], "[the first 5 bytes are left out]\nxxx"))
 }

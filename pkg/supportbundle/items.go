@@ -6,6 +6,7 @@ package supportbundle
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/yaml"
+
+	"github.com/antrea-oncache/antrea/pkg/redact"
 )
 
 // Text is an item that is made at once.
@@ -115,7 +118,14 @@ func Route(name, path string, query url.Values, handler http.HandlerFunc) Item {
 		}
 		content := a.body.Bytes()
 		if a.header.Get("Content-Type") == "application/json" {
-			if content, err = yaml.JSONToYAML(content); err != nil {
+			var object any
+			// Numbers stay as they are.
+			decoder := json.NewDecoder(&a.body)
+			decoder.UseNumber()
+			if err := decoder.Decode(&object); err != nil {
+				return err
+			}
+			if content, err = yaml.Marshal(redact.Object(object)); err != nil {
 				return err
 			}
 		}

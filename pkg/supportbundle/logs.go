@@ -4,6 +4,8 @@
 package supportbundle
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -18,6 +20,9 @@ import (
 
 // maxLog is how much of each log file is collected, from its end.
 const maxLog = 16 << 20
+
+// maxLogLine is the length of the longest line of which none but a whole one is collected.
+const maxLogLine = 64 << 10
 
 // maxLogFiles is the number of files of each kind, the newest ones.
 const maxLogFiles = 20
@@ -76,15 +81,22 @@ func copyLog(w io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
+	// The file may grow meanwhile.
+	end := bufio.NewReaderSize(io.LimitReader(file, maxLog), maxLogLine)
 	if skip := info.Size() - maxLog; skip > 0 {
-		if _, err := fmt.Fprintf(w, "[the first %d bytes are left out]\n", skip); err != nil {
-			return err
-		}
 		if _, err := file.Seek(skip, io.SeekStart); err != nil {
 			return err
 		}
+		// Half a line may be half a secret, without its name.
+		beginning, _ := end.Peek(maxLogLine)
+		begun, err := end.Discard(bytes.IndexByte(beginning, '\n') + 1)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "[the first %d bytes are left out]\n", skip+int64(begun)); err != nil {
+			return err
+		}
 	}
-	// The file may grow meanwhile.
-	_, err = io.Copy(w, io.LimitReader(file, maxLog))
+	_, err = io.Copy(w, end)
 	return err
 }
