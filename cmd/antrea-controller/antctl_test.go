@@ -58,25 +58,39 @@ func createAccount(t *testing.T, f *fixture) {
 	require.Equal(t, 6, created)
 }
 
-// kubeconfigOf writes a kubeconfig for the service account antctl.
-func kubeconfigOf(t *testing.T, f *fixture) string {
+// kubeconfigOf writes a kubeconfig for a service account.
+func kubeconfigOf(t *testing.T, f *fixture, namespace, account string) string {
 	t.Helper()
-	request, err := f.admin.Kube.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), "antctl", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := f.admin.Kube.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{
 		Server: f.admin.Config.Host, CertificateAuthorityData: f.admin.Config.CAData, CertificateAuthority: f.admin.Config.CAFile,
 	}
-	config.AuthInfos["antctl"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
-	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "antctl"}
+	config.AuthInfos[account] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: account}
 	config.CurrentContext = "x"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(*config, file))
 	return file
 }
 
+// createOperator creates an account that has the manifest's ClusterRole antctl and no other rights.
+func createOperator(t *testing.T, f *fixture) {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "operator"}}
+	_, err := f.admin.Kube.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = f.admin.Kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "operator"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "antctl"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "operator"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
 // testAntctl runs antctl as a program outside the Pods of Antrea does that has the rights of the manifest's service account antctl
-// and no others. The controller is on Node node-1, where there is no agent.
+// and no others, or those of the ClusterRole antctl only. The controller is on Node node-1, where there is no agent.
 func testAntctl(t *testing.T, f *fixture) {
 	createAccount(t, f)
 	node, err := f.admin.Kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})
@@ -84,7 +98,13 @@ func testAntctl(t *testing.T, f *fixture) {
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
 	_, err = f.admin.Kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	kubeconfig := kubeconfigOf(t, f)
+	createOperator(t, f)
+	for namespace, account := range map[string]string{"kube-system": "antctl", "default": "operator"} {
+		t.Run(account, func(t *testing.T) { testAntctlAs(t, kubeconfigOf(t, f, namespace, account)) })
+	}
+}
+
+func testAntctlAs(t *testing.T, kubeconfig string) {
 	run := func(args ...string) (stdout, stderr string, err error) {
 		var out, errOut bytes.Buffer
 		command := antctl.NewCommand(antctl.Environment{Mode: antctl.ModeController}, "")

@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,6 +44,8 @@ type client struct {
 	base *url.URL
 	// token is sent as a bearer token unless empty.
 	token string
+	// own returns the bearer token with which the transport authenticates the user, empty if it uses none or makes it by itself; may be nil.
+	own func() string
 }
 
 // newLoopbackClient talks to the component in the same Pod. The certificate is not verified: the component makes a new one
@@ -86,7 +87,19 @@ func newKubernetesClient(conn connection) (*client, error) {
 		return nil, fmt.Errorf("address of the Kubernetes API %q: %w", config.Host, err)
 	}
 	httpClient.CheckRedirect = stayAtServer
-	return &client{http: httpClient, base: base}, nil
+	return &client{http: httpClient, base: base, own: func() string { return ownToken(config) }}, nil
+}
+
+// ownToken is the token of a kubeconfig or of the Pod's service account. The latter is replaced from time to time.
+func ownToken(config *rest.Config) string {
+	if config.BearerTokenFile == "" {
+		return config.BearerToken
+	}
+	token, err := os.ReadFile(config.BearerTokenFile)
+	if err != nil {
+		return config.BearerToken
+	}
+	return strings.TrimSpace(string(token))
 }
 
 func restConfig(conn connection) (*rest.Config, error) {
@@ -165,7 +178,7 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	}
 	klog.V(2).InfoS("Received response", "url", target.String(), "status", response.Status, "bytes", len(body))
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
-		return nil, serverError(response.Status, body)
+		return nil, serverError(response, body)
 	}
 	return body, nil
 }
@@ -183,7 +196,7 @@ func (c *client) download(ctx context.Context, path string, w io.Writer) (int64,
 	if response.StatusCode != http.StatusOK {
 		// What cannot be read of the message is missing in the error.
 		body, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-		return 0, serverError(response.Status, body)
+		return 0, serverError(response, body)
 	}
 	n, err := io.Copy(w, io.LimitReader(response.Body, maxDownload+1))
 	if err == nil && n > maxDownload {
@@ -219,14 +232,22 @@ func (c *client) open(ctx context.Context, method, path string, query url.Values
 	return response, nil
 }
 
+// refusal is an answer that is no success.
+type refusal struct {
+	code    int
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
 // serverError is the message of a metav1.Status or of plain text; the HTTP status when there is none.
-func serverError(status string, body []byte) error {
+func serverError(response *http.Response, body []byte) error {
+	r := &refusal{code: response.StatusCode, message: "the server answers " + response.Status}
 	var s metav1.Status
 	if json.Unmarshal(body, &s) == nil && s.Message != "" {
-		return errors.New(s.Message)
+		r.message = s.Message
+	} else if text := strings.TrimSpace(string(body)); text != "" {
+		r.message = text
 	}
-	if text := strings.TrimSpace(string(body)); text != "" {
-		return errors.New(text)
-	}
-	return fmt.Errorf("the server answers %s", status)
+	return r
 }

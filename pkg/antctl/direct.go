@@ -28,6 +28,8 @@ import (
 const (
 	// account is the service account, in the default Namespace, whose rights antctl uses at agents and the controller.
 	account = "antctl"
+	// recheck is how long the user's own token is used before it is read again.
+	recheck = time.Minute
 	// agentServerName is the name in an agent's certificate.
 	agentServerName = "localhost"
 )
@@ -126,7 +128,8 @@ func (c *component) client(ctx context.Context) (*client, error) {
 	return &client{http: httpClient, base: c.base, token: token}, nil
 }
 
-// tokenSource has tokens of the service account antctl made.
+// tokenSource has tokens of the service account antctl made. A user who may not have them, such as an account that has the ClusterRole
+// antctl, sends the own token: a component learns no token that can do more than the account antctl, unless that is all that there is.
 type tokenSource struct {
 	kubernetes *client
 	now        func() time.Time
@@ -150,6 +153,10 @@ func (s *tokenSource) token(ctx context.Context) (string, error) {
 	}
 	path := "/api/v1/namespaces/" + apis.DefaultNamespace + "/serviceaccounts/" + account + "/token"
 	body, err := s.kubernetes.send(ctx, http.MethodPost, path, nil, request)
+	if own := s.ownInstead(err); own != "" {
+		s.current, s.renew = own, now.Add(recheck)
+		return s.current, nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", apis.DefaultNamespace, account, err)
 	}
@@ -160,4 +167,13 @@ func (s *tokenSource) token(ctx context.Context) (string, error) {
 	// Not so late that a request could arrive after the token's end, nor so early that there is a token for each request.
 	s.current, s.renew = answer.Status.Token, now.Add(answer.Status.ExpirationTimestamp.Sub(now)*4/5)
 	return s.current, nil
+}
+
+// ownInstead returns the user's own token if a token of the service account antctl is forbidden.
+func (s *tokenSource) ownInstead(err error) string {
+	var refused *refusal
+	if !errors.As(err, &refused) || refused.code != http.StatusForbidden || s.kubernetes.own == nil {
+		return ""
+	}
+	return s.kubernetes.own()
 }

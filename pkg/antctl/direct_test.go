@@ -95,6 +95,9 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 		object = authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{
 			Token: fmt.Sprintf("antctl-%d", c.tokens.Add(1)), ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour)),
 		}}
+	case found && object == http.StatusForbidden:
+		http.Error(w, r.URL.Path+" is forbidden", http.StatusForbidden)
+		return
 	case !found || object == nil:
 		http.Error(w, r.URL.Path+" is absent", http.StatusNotFound)
 		return
@@ -113,6 +116,20 @@ func TestFeatureGatesOfTheRemoteController(t *testing.T) {
 	stdout, stderr, err := run(Environment{Mode: ModeController}, "", "get", "featuregates", "-k", c.kubeconfig)
 	require.NoError(t, err, stderr)
 	require.Equal(t, "Antrea Controller Feature Gates\nFEATUREGATE STATUS  VERSION\nEgress      Enabled BETA\n", stdout)
+}
+
+// TestOwnTokenWhereAntctlsIsForbidden: an account that has the ClusterRole antctl, and no right to make tokens, sends its own token.
+func TestOwnTokenWhereAntctlsIsForbidden(t *testing.T) {
+	c := newCluster(t, "antrea.kube-system.svc", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer user" {
+			http.Error(w, r.Header.Get("Authorization"), http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write([]byte(`[]`))
+	})
+	c.objects[tokenPath] = http.StatusForbidden
+	_, stderr, err := run(Environment{Mode: ModeController}, "", "get", "featuregates", "-k", c.kubeconfig)
+	require.NoError(t, err, stderr)
 }
 
 func TestComponentsThatCannotBeFound(t *testing.T) {
