@@ -76,7 +76,7 @@ func run(ctx context.Context, o *options, clients *kubernetes.Clients) error {
 	identify := func(ctx context.Context) { clusteridentity.Run(ctx, clients.Kube, o.namespace) }
 	background := []func(context.Context){policies.Run, cert.Run, publisher.Run, lead, identify, infos.Run}
 	if o.gates.Enabled(features.Traceflow) {
-		traces, err := traceflow.New(clients.Dynamic, policies.PodNetwork, leader.Serving)
+		traces, err := traceflow.New(clients.Dynamic, policies, leader.Serving)
 		if err != nil {
 			return err
 		}

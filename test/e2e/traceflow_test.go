@@ -52,8 +52,8 @@ func testTraceflow(t *testing.T, s *suite) {
 		result := s.trace(t, web, fmt.Sprintf("tcp,tcp_src=%d,tcp_dst=%d", port, sinkPort))
 		sender, receiver := s.resultsOf(t, result)
 		require.Equal(t, "SpoofGuard/Forwarded Forwarding/Output/Forwarded ONCache/no_entry/Accelerated", observed(sender))
-		require.Equal(t, "Forwarding/Classification/Received Forwarding/Output/Delivered", observed(receiver))
-		require.Equal(t, web, receiver.Observations[1].Pod)
+		require.Equal(t, "Forwarding/Received Forwarding/Output/Delivered", observed(receiver))
+		require.Equal(t, s.client.IP.String(), sender.Observations[0].SrcPodIP)
 		for _, n := range []*cluster.Node{s.node1, s.node2} {
 			for _, f := range antctl[[]api.FlowInfo](t, n, "get", "oncache", "flows") {
 				require.NotContains(t, f.Source+" "+f.Destination, fmt.Sprint(":", port), "a traced packet is in the cache")
@@ -65,7 +65,6 @@ func testTraceflow(t *testing.T, s *suite) {
 		result := s.trace(t, fmt.Sprintf("%s/%s", namespace, s.near.PodName), fmt.Sprintf("tcp,tcp_dst=%d", sinkPort))
 		require.Len(t, result.Results, 1, "%+v", result)
 		require.Equal(t, "SpoofGuard/Forwarded Forwarding/Output/Delivered ONCache/no_entry/Accelerated", observed(result.Results[0]))
-		require.Equal(t, namespace+"/"+s.near.PodName, result.Results[0].Observations[1].Pod)
 	})
 	t.Run("DroppedByPolicy", func(t *testing.T) {
 		s.label(t, s.server, map[string]string{"app": "server"})
@@ -75,15 +74,15 @@ func testTraceflow(t *testing.T, s *suite) {
 		}))
 		defer remove()
 		_, receiver := s.resultsOf(t, s.trace(t, web, fmt.Sprintf("tcp,tcp_dst=%d", sinkPort)))
-		require.Equal(t, "Forwarding/Classification/Received NetworkPolicy/IngressDefaultRule/Dropped", observed(receiver))
-		require.Equal(t, "K8sNetworkPolicy:"+namespace+"/traced", receiver.Observations[1].NetworkPolicy)
+		require.Equal(t, "Forwarding/Received NetworkPolicy/IngressDefaultRule/Dropped", observed(receiver))
+		require.Equal(t, []string{"K8sNetworkPolicy:" + namespace + "/traced"}, receiver.Observations[1].IsolatedBy)
 	})
 	t.Run("Service", func(t *testing.T) {
 		s.createClusterIP(t, "traced", corev1.ProtocolTCP)
 		s.setEndpoint(t, "traced", corev1.ProtocolTCP, s.server.Node, netip.AddrPortFrom(s.server.IP, sinkPort))
 		sender, _ := s.resultsOf(t, s.trace(t, namespace+"/traced", fmt.Sprintf("tcp,tcp_dst=%d", onlyPort)))
 		require.Equal(t, "SpoofGuard/Forwarded LB/Forwarded Forwarding/Output/Forwarded ONCache/no_entry/Accelerated", observed(sender))
-		require.Equal(t, s.server.IP.String(), sender.Observations[1].TranslatedDstIP)
+		require.Equal(t, []string{s.server.IP.String(), web}, []string{sender.Observations[1].TranslatedDstIP, sender.Observations[1].Pod})
 
 		held := s.startTrace(t, namespace+"/traced", "tcp,tcp_dst=9", "--live-traffic", "-t", "120s")
 		s.waitOnOVS(t, s.server, "Traceflow")
@@ -228,7 +227,7 @@ func (s *suite) resultsOf(t *testing.T, result traced) (sender, receiver v1beta1
 	return sender, receiver
 }
 
-// observed is component, table or reason, and action of each observation.
+// observed is component, table and action of each observation, and what is said of the fast path.
 func observed(r v1beta1.NodeResult) string {
 	var texts []string
 	for _, o := range r.Observations {
@@ -237,6 +236,9 @@ func observed(r v1beta1.NodeResult) string {
 			parts = []string{string(o.Component), string(o.Action)}
 		}
 		texts = append(texts, strings.Join(parts, "/"))
+	}
+	if fast := r.ONCache; fast != nil {
+		texts = append(texts, fmt.Sprintf("ONCache/%s/%s", fast.Reason, fast.Action))
 	}
 	return strings.Join(texts, " ")
 }

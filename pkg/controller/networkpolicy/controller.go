@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -88,6 +89,24 @@ func (c *Controller) PodNetwork(namespace, name string) (hostNetwork, found bool
 		return false, false
 	}
 	return pod.Spec.HostNetwork, true
+}
+
+// PodsWithIPs returns the Pods, NAMESPACE/NAME, that have one of these addresses, by address: Pods that run, and not in the network of their
+// Node, whose address others have, too.
+func (c *Controller) PodsWithIPs(ips sets.Set[string]) map[string]string {
+	names := map[string]string{}
+	for _, object := range c.factory.Core().V1().Pods().Informer().GetStore().List() {
+		pod, ok := object.(*corev1.Pod)
+		if !ok || pod.Spec.HostNetwork || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, ip := range pod.Status.PodIPs {
+			if ips.Has(ip.IP) {
+				names[ip.IP] = pod.Namespace + "/" + pod.Name
+			}
+		}
+	}
+	return names
 }
 
 func (c *Controller) set(object any) {

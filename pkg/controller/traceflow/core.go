@@ -5,20 +5,24 @@ package traceflow
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
-// Pods tells what is known of a Pod.
-type Pods func(namespace, name string) (hostNetwork, found bool)
+// Pods tells what is known of Pods.
+type Pods interface {
+	// PodNetwork tells whether a Pod is there, and whether it is in the network of its Node.
+	PodNetwork(namespace, name string) (hostNetwork, found bool)
+	// PodsWithIPs returns the Pods, NAMESPACE/NAME, that have addresses of their own among these, by address.
+	PodsWithIPs(ips sets.Set[string]) map[string]string
+}
 
 // change is a new status of a Traceflow.
 type change struct {
@@ -57,6 +61,7 @@ func (c *core) plan(traces []*v1beta1.Traceflow, pods Pods, now time.Time) []cha
 		switch status.Phase {
 		case v1beta1.TraceflowRunning:
 			if next := c.running(t, taken, now); next != nil {
+				next.Results = named(next.Results, pods)
 				set(t, *next)
 			} else {
 				taken[status.DataplaneTag] = true
@@ -73,7 +78,7 @@ func (c *core) plan(traces []*v1beta1.Traceflow, pods Pods, now time.Time) []cha
 			continue
 		}
 		next := t.Status
-		if err := validate(&t.Spec, pods); err != nil {
+		if err := validate(t, pods); err != nil {
 			next.Phase, next.Reason = v1beta1.TraceflowFailed, err.Error()
 		} else if tag := c.newTag(taken); tag != 0 {
 			start := metav1.NewTime(now)
@@ -173,9 +178,34 @@ func timeoutReason(t *v1beta1.Traceflow) string {
 	return v1beta1.TraceflowTimedOut + ": " + why
 }
 
-// complete tells whether the results say where the packet has come from and where it has ended.
+// named returns the results with the names of the Endpoints to which Services have led the packet.
+func named(results []v1beta1.NodeResult, pods Pods) []v1beta1.NodeResult {
+	ips := sets.New[string]()
+	for _, result := range results {
+		for _, o := range result.Observations {
+			if o.TranslatedDstIP != "" {
+				ips.Insert(o.TranslatedDstIP)
+			}
+		}
+	}
+	if ips.Len() == 0 {
+		return results
+	}
+	names := pods.PodsWithIPs(ips)
+	results = slices.Clone(results)
+	for i := range results {
+		results[i].Observations = slices.Clone(results[i].Observations)
+		for j, o := range results[i].Observations {
+			results[i].Observations[j].Pod = cmp.Or(names[o.TranslatedDstIP], o.Pod)
+		}
+	}
+	return results
+}
+
+// complete tells whether the results say where the packet has come from and where it has ended. If only drops are traced, only the Node that
+// has dropped the packet says anything.
 func complete(t *v1beta1.Traceflow) bool {
-	sent, ended := t.Spec.ReceiverOnly(), false
+	sent, ended := t.Spec.ReceiverOnly() || t.Spec.LiveTraffic && t.Spec.DroppedOnly, false
 	for _, result := range t.Status.Results {
 		for _, o := range result.Observations {
 			sent = sent || o.Component == v1beta1.ComponentSpoofGuard
@@ -183,52 +213,4 @@ func complete(t *v1beta1.Traceflow) bool {
 		}
 	}
 	return sent && ended
-}
-
-// validate returns what is wrong with a Traceflow.
-func validate(spec *v1beta1.TraceflowSpec, pods Pods) error {
-	source, destination := spec.Source, spec.Destination
-	ends := 0
-	for _, end := range []string{destination.Pod, destination.Service, destination.IP} {
-		if end != "" {
-			ends++
-		}
-	}
-	switch {
-	case ends > 1:
-		return errors.New("destination: only one of pod, service and ip may be set")
-	case source.Pod != "" && source.IP != "":
-		return errors.New("source: only one of pod and ip may be set")
-	case source.Pod != "" && source.Namespace == "":
-		return fmt.Errorf("source: Pod %s needs a namespace", source.Pod)
-	case destination.Namespace == "" && destination.IP == "" && ends > 0:
-		return fmt.Errorf("destination: %s needs a namespace", cmp.Or(destination.Pod, destination.Service))
-	case !spec.LiveTraffic && source.Pod == "":
-		return errors.New("source Pod must be specified in non-live-traffic Traceflow")
-	case !spec.LiveTraffic && ends == 0:
-		return errors.New("destination must be specified in non-live-traffic Traceflow")
-	case spec.LiveTraffic && source.Pod == "" && destination.Pod == "":
-		return errors.New("at least one of source Pod and destination Pod must be specified in live-traffic Traceflow")
-	}
-	for _, addr := range []string{source.IP, destination.IP} {
-		if addr == "" {
-			continue
-		}
-		if _, err := netip.ParseAddr(addr); err != nil {
-			return fmt.Errorf("address %q: %w", addr, err)
-		}
-	}
-	local, what := source.Pod, "source"
-	namespace := source.Namespace
-	if local == "" {
-		local, namespace, what = destination.Pod, destination.Namespace, "destination"
-	}
-	hostNetwork, found := pods(namespace, local)
-	switch {
-	case !found:
-		return fmt.Errorf("%s Pod %s/%s does not exist", what, namespace, local)
-	case hostNetwork:
-		return fmt.Errorf("using hostNetwork Pod as %s is not supported: %s/%s has no interface in Open vSwitch", what, namespace, local)
-	}
-	return nil
 }

@@ -10,15 +10,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
 )
 
 var start = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
-func podsOf(namespace, name string) (hostNetwork, found bool) {
+// fakePods are the Pods of Namespace ns. The one with 10.10.1.20 is server.
+type fakePods struct{}
+
+func (fakePods) PodNetwork(namespace, name string) (hostNetwork, found bool) {
 	return name == "host", namespace == "ns"
 }
+
+func (fakePods) PodsWithIPs(ips sets.Set[string]) map[string]string {
+	if ips.Has("10.10.1.20") {
+		return map[string]string{"10.10.1.20": "ns/server"}
+	}
+	return nil
+}
+
+var podsOf fakePods
 
 func valid(name string) *v1beta1.Traceflow {
 	return &v1beta1.Traceflow{
@@ -142,6 +155,8 @@ func TestHowTracesEnd(t *testing.T) {
 		trace.Spec.LiveTraffic, trace.Spec.DroppedOnly = true, droppedOnly
 		return trace
 	}
+	droppedThere := live(true)
+	droppedThere.Status.Results = []v1beta1.NodeResult{result(v1beta1.ActionReceived, v1beta1.ActionDropped)}
 	endless := with()
 	endless.Spec.Timeout = 1 << 30
 	patient := running("tf", 5)
@@ -165,7 +180,9 @@ func TestHowTracesEnd(t *testing.T) {
 		"complete after the time": {with(result(v1beta1.ActionForwarded, v1beta1.ActionDelivered)), time.Hour, "Succeeded "},
 		"dropped by the sender":   {with(result(v1beta1.ActionForwarded, v1beta1.ActionDropped)), 0, "Succeeded "},
 		"rejected":                {with(result(v1beta1.ActionForwarded, v1beta1.ActionRejected)), 0, "Succeeded "},
-		"out of the overlay":      {with(result(v1beta1.ActionForwarded, v1beta1.ActionForwardedOutOfOverlay)), 0, "Succeeded "},
+		"out of the network":      {with(result(v1beta1.ActionForwarded, v1beta1.ActionForwardedOutOfNetwork)), 0, "Succeeded "},
+		"of a former agent":       {with(result(v1beta1.ActionForwarded, v1beta1.ActionForwardedOutOfOverlay)), 0, "Succeeded "},
+		"dropped by the receiver": {droppedThere, 0, "Succeeded "},
 		"receiver only":           {receiverOnly, 0, "Succeeded "},
 		"failed in an agent":      {failed, 0, "Failed an agent says so"},
 		"no tag":                  {running("tf", 0), 0, "Failed the status of the running trace has the data plane tag 0"},
@@ -189,6 +206,25 @@ func TestHowTracesEnd(t *testing.T) {
 	require.Equal(t, []any{"b", "the data plane tag 5 is in use by another Traceflow"}, []any{changes[0].name, changes[0].status.Reason})
 }
 
+// TestEndpointsAreNamed: when a trace ends, the Pod to which a Service has led the packet is named.
+func TestEndpointsAreNamed(t *testing.T) {
+	for address, want := range map[string]string{"10.10.1.20": "ns/server", "192.168.77.101": ""} {
+		trace := running("tf", 5)
+		sent := result(v1beta1.ActionForwarded, v1beta1.ActionForwarded, v1beta1.ActionDelivered)
+		sent.Observations[1] = v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionForwarded, TranslatedDstIP: address}
+		trace.Status.Results = []v1beta1.NodeResult{sent}
+		var c core
+		changes := c.plan([]*v1beta1.Traceflow{trace}, podsOf, start)
+		require.Len(t, changes, 1)
+		var pods []string
+		for _, o := range changes[0].status.Results[0].Observations {
+			pods = append(pods, o.Pod)
+		}
+		require.Equal(t, []string{"", want, ""}, pods)
+		require.Empty(t, sent.Observations[1].Pod, "what the informer has must not change")
+	}
+}
+
 func TestRefusedTraces(t *testing.T) {
 	for want, change := range map[string]func(*v1beta1.TraceflowSpec){
 		"only one of pod, service and ip": func(s *v1beta1.TraceflowSpec) { s.Destination.Service = "web" },
@@ -197,9 +233,9 @@ func TestRefusedTraces(t *testing.T) {
 		"destination: web needs":          func(s *v1beta1.TraceflowSpec) { s.Destination = v1beta1.Destination{Service: "web"} },
 		"source Pod must be specified":    func(s *v1beta1.TraceflowSpec) { s.Source = v1beta1.Source{} },
 		"destination must be specified":   func(s *v1beta1.TraceflowSpec) { s.Destination = v1beta1.Destination{} },
-		"at least one of source Pod":      func(s *v1beta1.TraceflowSpec) { s.Source, s.LiveTraffic = v1beta1.Source{}, true },
+		"Traceflow tf has neither source": func(s *v1beta1.TraceflowSpec) { s.Source, s.LiveTraffic = v1beta1.Source{}, true },
 		"address \"10.0.0\"":              func(s *v1beta1.TraceflowSpec) { s.Destination.IP = "10.0.0" },
-		"source Pod no/client does not":   func(s *v1beta1.TraceflowSpec) { s.Source.Namespace = "no" },
+		"source Pod no/client not found":  func(s *v1beta1.TraceflowSpec) { s.Source.Namespace = "no" },
 		"hostNetwork Pod as source":       func(s *v1beta1.TraceflowSpec) { s.Source.Pod = "host" },
 		"hostNetwork Pod as destination is": func(s *v1beta1.TraceflowSpec) {
 			*s = v1beta1.TraceflowSpec{LiveTraffic: true, Destination: v1beta1.Destination{Namespace: "ns", Pod: "host"}}

@@ -80,7 +80,7 @@ func New(config Config) (*Controller, error) {
 	c := &Controller{
 		Config:   config,
 		planner:  planner{interfaces: config.Interfaces, objects: config.Objects, gatewayMAC: config.GatewayMAC},
-		observer: observer{interfaces: config.Interfaces, policies: config.Policies, gateway: config.Gateway},
+		observer: observer{policies: config.Policies, gateway: config.Gateway},
 		core:     newCore(), informer: informer, held: map[string]func(){},
 		changed: sets.New[string](), wake: make(chan struct{}, 1),
 	}
@@ -189,12 +189,19 @@ func (c *Controller) sync(ctx context.Context, name string) {
 	p, err := c.planner.plan(planning, t)
 	if err != nil {
 		c.do(ctx, c.core.end(name))
-		c.fail(ctx, t.Name, t.UID, err)
+		c.failAgain(name, c.fail(ctx, t.Name, t.UID, err))
 		return
 	}
 	if p != nil {
 		klog.V(2).InfoS("A trace begins", "traceflow", name, "tag", p.tag, "sender", p.sender != nil, "receiver", p.receiver != nil)
 		c.do(ctx, c.core.begin(p, time.Now()))
+	}
+}
+
+// failAgain has a trace that could not begin looked at again if that could not be written, as if its object had changed.
+func (c *Controller) failAgain(name string, err error) {
+	if err != nil {
+		time.AfterFunc(writeInterval, func() { c.notice(cache.ExplicitKey(name)) })
 	}
 }
 
@@ -223,7 +230,7 @@ func (c *Controller) one(ctx context.Context, op operation) []operation {
 	case install:
 		if err := c.Flows.InstallTraceflowFlows(op.tag, op.flows); err != nil {
 			p := c.core.traces[op.trace].plan
-			c.fail(ctx, p.name, p.uid, err)
+			c.failAgain(p.name, c.fail(ctx, p.name, p.uid, err))
 			return c.core.end(op.trace)
 		}
 	case uninstall:
@@ -237,7 +244,9 @@ func (c *Controller) one(ctx context.Context, op operation) []operation {
 	case findSource:
 		return c.source(ctx, op)
 	case giveUp:
-		c.fail(ctx, op.plan.name, op.plan.uid, op.reason)
+		if c.fail(ctx, op.plan.name, op.plan.uid, op.reason) != nil {
+			c.core.notWritten(op.plan, op, time.Now())
+		}
 	case publish:
 		c.publish(ctx, op)
 	}

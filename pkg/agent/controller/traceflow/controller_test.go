@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	ktesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/antrea-oncache/antrea/pkg/agent/ippacket"
@@ -162,7 +164,7 @@ func TestController(t *testing.T) {
 	for _, o := range status.Results[0].Observations {
 		texts = append(texts, describe(o))
 	}
-	require.Equal(t, []string{"SpoofGuard::Forwarded", "NetworkPolicy:IngressRule:Forwarded:K8sNetworkPolicy:ns/policy2", "Forwarding:Output:Delivered@ns/server"}, texts)
+	require.Equal(t, []string{"SpoofGuard::Forwarded<10.10.0.11", "NetworkPolicy:IngressRule:Forwarded:K8sNetworkPolicy:ns/policy2", "Forwarding:Output:Delivered"}, texts)
 
 	trace.Status = *status
 	trace.Status.Phase, trace.Status.DataplaneTag = v1beta1.TraceflowSucceeded, 0
@@ -178,12 +180,39 @@ func TestController(t *testing.T) {
 	w.requireCalls("release [client-1 server-1]")
 }
 
+// A Kubernetes API that fails once, as one that is slow does, costs neither a result nor the reason of a failure.
+func TestStatusIsWrittenAgain(t *testing.T) {
+	for name, destination := range map[string]v1beta1.Destination{"result": {Namespace: "ns", Pod: "server"}, "failure": {Namespace: "ns", Pod: "gone"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var failed atomic.Bool
+			w.client.(*dynamicfake.FakeDynamicClient).PrependReactor("update", "traceflows", func(ktesting.Action) (bool, runtime.Object, error) {
+				return failed.CompareAndSwap(false, true), nil, context.DeadlineExceeded
+			})
+			w.put(runningTrace(destination), false)
+			w.start()
+			if name == "failure" {
+				w.await("tf", func(s *v1beta1.TraceflowStatus) bool { return s.Phase == v1beta1.TraceflowFailed })
+				return
+			}
+			w.requireCalls("hold [client-1 server-1]", "install 5 from 11 live=false filter=false")
+			const output = 12
+			require.Equal(t, 1, w.sw.SendPacketIn(openflow.TraceflowController, of.PacketIn{
+				UserData: []byte{0, 5, output}, Data: frame(t, outline(serverIP, 80)),
+				Metadata: []of.Match{of.InPort(11), reg(0, 3), reg(1, 20), reg(10, 1<<output)},
+			}))
+			w.await("tf", func(s *v1beta1.TraceflowStatus) bool { return len(s.Results) == 1 })
+			require.True(t, failed.Load())
+		})
+	}
+}
+
 func TestControllerFailsTraces(t *testing.T) {
 	w := newWorld(t)
 	w.put(runningTrace(v1beta1.Destination{Namespace: "ns", Pod: "gone"}), false)
 	w.start()
 	status := w.await("tf", func(s *v1beta1.TraceflowStatus) bool { return s.Phase == v1beta1.TraceflowFailed })
-	require.Equal(t, "Node: node-1, error: destination Pod ns/gone: no such Pod", status.Reason)
+	require.Equal(t, "Node: node-1, error: failed to get the destination Pod: no such Pod", status.Reason)
 
 	refused := newWorld(t)
 	refused.flows.refusal = errors.New("refused")

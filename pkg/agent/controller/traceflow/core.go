@@ -4,7 +4,6 @@
 package traceflow
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -25,6 +24,8 @@ const (
 	linger = 2 * time.Second
 	// grace is how long after its timeout a trace ends that nobody else has ended.
 	grace = 10 * time.Second
+	// writeInterval is how long after a failure a status is written again.
+	writeInterval = 2 * time.Second
 	// maxPending bounds the reports that wait for others.
 	maxPending = 64
 )
@@ -77,21 +78,15 @@ func (findSource) isOperation() {}
 func (giveUp) isOperation()     {}
 func (publish) isOperation()    {}
 
-// finding is what became of a packet on this Node.
-type finding struct {
-	role string
-	// original is where the packet was sent to, before a Service was translated; the zero Addr if that was not on this Node.
-	original netip.Addr
-	report   openflow.TraceReport
-	packet   *ippacket.Packet
-}
-
 // trace is a trace that is running.
 type trace struct {
 	*plan
 	// ends is when the trace ends by itself, lost when the sender says that its packet is lost. nextSend is when it sends the packet, or
 	// tags live traffic. The zero Time stands for never.
 	ends, lost, nextSend time.Time
+	// unwritten is what could not be written into the status, nil if nothing; it is tried again at retry.
+	unwritten operation
+	retry     time.Time
 	// found: the result is known, or nobody wants it any longer.
 	found bool
 	// gone: the object is, or it does not run any longer.
@@ -104,19 +99,6 @@ type trace struct {
 	// pending are outcomes that wait for source or, of live traffic, for the beginning of their packet's way. begun are these.
 	pending []seenPacket
 	begun   map[packetKey]seenPacket
-}
-
-// seenPacket is a report with its packet.
-type seenPacket struct {
-	report openflow.TraceReport
-	packet *ippacket.Packet
-}
-
-// packetKey is what the packets of one connection attempt have in common wherever they are reported.
-type packetKey struct {
-	source   netip.Addr
-	protocol uint8
-	id       uint16 // source port, or that of an echo
 }
 
 // core decides. Its methods return what to do, in this order.
@@ -188,7 +170,15 @@ func (c *core) finish(name string, now time.Time) []operation {
 		t.ends = later
 	}
 	t.found, t.gone, t.pending = true, true, nil
+	t.unwritten, t.retry = nil, time.Time{}
 	return nil
+}
+
+// notWritten has the trace write again later what could not be written: the Kubernetes API may only be slow.
+func (c *core) notWritten(p *plan, op operation, now time.Time) {
+	if t := c.traces[p.name]; t != nil && t.uid == p.uid && !t.gone {
+		t.unwritten, t.retry = op, now.Add(writeInterval)
+	}
 }
 
 // end ends a trace at once if it runs.
@@ -208,7 +198,12 @@ func (c *core) end(name string) []operation {
 // tick does what is due.
 func (c *core) tick(now time.Time) (ops []operation) {
 	for _, name := range c.names() {
-		switch t := c.traces[name]; {
+		t := c.traces[name]
+		if t.unwritten != nil && !now.Before(t.retry) {
+			ops = append(ops, t.unwritten)
+			t.unwritten, t.retry = nil, time.Time{}
+		}
+		switch {
 		case !now.Before(t.ends):
 			if !t.gone {
 				c.over[name] = t.uid
@@ -240,7 +235,7 @@ func (t *trace) lostReason() error {
 // next is when tick has something to do; ok is false if nothing is.
 func (c *core) next() (when time.Time, ok bool) {
 	for _, t := range c.traces {
-		for _, due := range []time.Time{t.ends, t.lost, t.nextSend} {
+		for _, due := range []time.Time{t.ends, t.lost, t.nextSend, t.retry} {
 			if due == t.lost && t.found {
 				continue
 			}
@@ -259,129 +254,4 @@ func (c *core) names() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// report takes a report of the pipeline. Packets that happen to have the DSCP of a trace are none of it.
-func (c *core) report(r openflow.TraceReport) []operation {
-	packet, err := ippacket.Parse(r.Frame)
-	if err != nil {
-		return nil
-	}
-	for _, name := range c.names() {
-		if t := c.traces[name]; t.tag == r.Tag && !t.found && t.isOf(&r, packet) {
-			return t.see(seenPacket{r, packet})
-		}
-	}
-	return nil
-}
-
-// setSource says what the addresses of a trace's source are.
-func (c *core) setSource(name string, addrs []netip.Addr) (ops []operation) {
-	t := c.traces[name]
-	if t == nil {
-		return nil
-	}
-	t.source = addrs
-	pending := t.pending
-	t.pending = nil
-	for _, s := range pending {
-		if !t.found {
-			ops = append(ops, t.see(s)...)
-		}
-	}
-	return ops
-}
-
-// isOf tells whether the packet can be one of the trace: replies and packets of others have other ports of the bridge, protocols or
-// numbers.
-func (t *trace) isOf(r *openflow.TraceReport, p *ippacket.Packet) bool {
-	if t.packet.Protocol != 0 && p.Protocol != t.packet.Protocol {
-		return false
-	}
-	src, _, hasPorts := p.Ports()
-	switch {
-	case t.sender != nil:
-		if r.InPort != t.sender.ofPort || !r.FromPod {
-			return false
-		}
-	case t.receiverOnly:
-		return r.OutPort == t.receiver.ofPort
-	default:
-		if !r.FromTunnel || t.receiver != nil && r.OutPort != 0 && r.OutPort != t.receiver.ofPort {
-			return false
-		}
-	}
-	if hasPorts {
-		return t.packet.SrcPort == 0 || src == t.packet.SrcPort
-	}
-	return t.packet.ICMPID == 0 || keyOf(p).id == t.packet.ICMPID
-}
-
-func keyOf(p *ippacket.Packet) packetKey {
-	k := packetKey{source: p.Src, protocol: p.Protocol}
-	if src, _, ok := p.Ports(); ok {
-		k.id = src
-	} else if len(p.Transport) >= 6 {
-		k.id = binary.BigEndian.Uint16(p.Transport[4:])
-	}
-	return k
-}
-
-// see takes a report about a packet of the trace.
-func (t *trace) see(s seenPacket) []operation {
-	if s.report.Outcome == openflow.TraceGoesOn {
-		if len(s.report.Seen) > len(t.passed) {
-			t.passed = s.report.Seen
-		}
-		return t.seeBegin(s)
-	}
-	if t.droppedOnly && s.report.Outcome != openflow.TraceDropped {
-		return nil
-	}
-	f := finding{role: v1beta1.RoleReceiver, report: s.report, packet: s.packet}
-	var captured *v1beta1.Packet
-	switch {
-	case t.sender != nil && t.live:
-		begin, ok := t.begun[keyOf(s.packet)]
-		if !ok {
-			t.wait(s)
-			return nil
-		}
-		f.role, f.original, captured = v1beta1.RoleSender, begin.packet.Dst, capture(begin)
-	case t.sender != nil:
-		f.role, f.original = v1beta1.RoleSender, t.packet.Dst
-	case t.receiverOnly:
-		captured = capture(s)
-	case t.source == nil:
-		t.wait(s)
-		if t.asked {
-			return nil
-		}
-		t.asked = true
-		return []operation{findSource{t.name, t.sourceNamespace, t.sourceName}}
-	case !slices.Contains(t.source, s.packet.Src):
-		return nil
-	}
-	t.found, t.pending, t.begun = true, nil, nil
-	return []operation{publish{t.plan, f, captured}}
-}
-
-// seeBegin notes how live traffic was before anything was translated.
-func (t *trace) seeBegin(s seenPacket) []operation {
-	if !t.live || t.sender == nil || s.report.Table != openflow.TableConntrackState || len(t.begun) >= maxPending {
-		return nil
-	}
-	key := keyOf(s.packet)
-	t.begun[key] = s
-	i := slices.IndexFunc(t.pending, func(p seenPacket) bool { return keyOf(p.packet) == key })
-	if i < 0 {
-		return nil
-	}
-	return t.see(t.pending[i])
-}
-
-func (t *trace) wait(s seenPacket) {
-	if len(t.pending) < maxPending {
-		t.pending = append(t.pending, s)
-	}
 }

@@ -246,3 +246,52 @@ func TestLiveSender(t *testing.T) {
 		})
 	}
 }
+
+// A Service may translate the source of live traffic, too, when it leads a Pod to itself.
+func TestLiveSenderReachesItself(t *testing.T) {
+	live := sending()
+	live.live, live.packet, live.filter = true, ippacket.Outline{Protocol: ippacket.TCP}, &openflow.TraceflowFilter{}
+	c := newCore()
+	c.begin(live, begun)
+	begin := openflow.TraceReport{Tag: 5, Table: "ConntrackState", FromPod: true, InPort: 11, Seen: []string{"ConntrackState"}, Frame: frame(t, outline(serviceIP, 80))}
+	require.Empty(t, c.report(begin))
+	back := outline(clientIP, 8080)
+	back.Src = netip.MustParseAddr("10.10.0.1")
+	ops := c.report(openflow.TraceReport{Tag: 5, Table: "Output", Outcome: openflow.TraceLeft, FromPod: true, InPort: 11, OutPort: 11, Frame: frame(t, back)})
+	require.Equal(t, []string{"publish"}, kinds(ops))
+	require.Equal(t, []netip.Addr{clientIP, serviceIP}, []netip.Addr{ops[0].(publish).result.source, ops[0].(publish).result.original})
+}
+
+// Where only drops are traced, the Node that drops the packet shows it.
+func TestReceiverShowsTheDroppedPacket(t *testing.T) {
+	p := dropped(receiving())
+	p.live = true
+	c := newCore()
+	c.begin(p, begun)
+	report := openflow.TraceReport{Tag: 5, Table: "IngressDefaultRule", Outcome: openflow.TraceDropped, FromTunnel: true, InPort: 1, OutPort: 20, Frame: frame(t, outline(serverIP, 80))}
+	require.Equal(t, []string{"findSource"}, kinds(c.report(report)))
+	ops := c.setSource("tf", []netip.Addr{clientIP})
+	require.Equal(t, []string{"publish"}, kinds(ops))
+	require.Equal(t, serverIP.String(), ops[0].(publish).captured.DstIP)
+}
+
+// What could not be written into the status is written again while the trace runs.
+func TestWritingIsTriedAgain(t *testing.T) {
+	c := newCore()
+	p := receiving()
+	c.begin(p, begun)
+	op := publish{plan: p}
+	c.notWritten(p, op, begun)
+	next, ok := c.next()
+	require.True(t, ok)
+	require.Equal(t, writeInterval, next.Sub(begun))
+	require.Empty(t, c.tick(begun))
+	require.Equal(t, []string{"publish"}, kinds(c.tick(next)))
+	require.Empty(t, c.tick(next.Add(writeInterval)), "once")
+
+	c.notWritten(p, op, begun)
+	c.finish("tf", begun)
+	require.Empty(t, c.tick(next))
+	c.notWritten(p, op, begun)
+	require.Empty(t, c.tick(next), "the trace has ended")
+}

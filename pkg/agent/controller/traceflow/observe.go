@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -25,8 +24,7 @@ type Policies interface {
 
 // observer turns findings into observations.
 type observer struct {
-	interfaces Interfaces
-	policies   Policies
+	policies Policies
 	// gateway are the addresses of the Node's gateway.
 	gateway []netip.Addr
 }
@@ -36,16 +34,20 @@ func (o *observer) observe(f *finding) []v1beta1.Observation {
 	var observations []v1beta1.Observation
 	add := func(observation v1beta1.Observation) { observations = append(observations, observation) }
 	if f.role == v1beta1.RoleSender {
-		add(v1beta1.Observation{Component: v1beta1.ComponentSpoofGuard, Action: v1beta1.ActionForwarded})
+		add(v1beta1.Observation{Component: v1beta1.ComponentSpoofGuard, Action: v1beta1.ActionForwarded, SrcPodIP: f.source.String()})
 	} else {
-		add(v1beta1.Observation{Component: v1beta1.ComponentForwarding, ComponentInfo: "Classification", Action: v1beta1.ActionReceived})
+		add(v1beta1.Observation{Component: v1beta1.ComponentForwarding, Action: v1beta1.ActionReceived})
 	}
 	if f.report.Outcome == openflow.TraceRejected {
 		add(v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionRejected})
 		return observations
 	}
 	if f.original.IsValid() && f.original != f.packet.Dst {
-		add(v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionForwarded, TranslatedDstIP: f.packet.Dst.String()})
+		translated := v1beta1.Observation{Component: v1beta1.ComponentLB, Action: v1beta1.ActionForwarded, TranslatedDstIP: f.packet.Dst.String()}
+		if f.source != f.packet.Src {
+			translated.TranslatedSrcIP = f.packet.Src.String()
+		}
+		add(translated)
 	}
 	for _, direction := range []openflow.PolicyDirection{openflow.PolicyEgress, openflow.PolicyIngress} {
 		if observation := o.policy(f, direction); observation != nil {
@@ -68,7 +70,7 @@ func (o *observer) policy(f *finding, direction openflow.PolicyDirection) *v1bet
 	observation := &v1beta1.Observation{Component: v1beta1.ComponentNetworkPolicy, Action: v1beta1.ActionForwarded, ComponentInfo: direction.RuleTable()}
 	if f.report.Outcome == openflow.TraceDropped && f.report.Direction() == direction {
 		observation.Action, observation.ComponentInfo = v1beta1.ActionDropped, f.report.Table
-		observation.NetworkPolicy = strings.Join(o.appliedTo(f, direction), ", ")
+		observation.IsolatedBy = o.appliedTo(f, direction)
 		return observation
 	}
 	if id == 0 {
@@ -103,11 +105,7 @@ func (o *observer) output(f *finding) v1beta1.Observation {
 	case r.ToTunnel:
 		observation.Action, observation.TunnelDstIP = v1beta1.ActionForwarded, r.TunnelDst.String()
 	case r.ToGateway && !slices.Contains(o.gateway, f.packet.Dst):
-		observation.Action = v1beta1.ActionForwardedOutOfOverlay
-	case !r.ToGateway:
-		if i, ok := o.interfaces.GetInterfaceByOFPort(r.OutPort); ok && i.ContainerInterfaceConfig != nil {
-			observation.Pod = i.PodNamespace + "/" + i.PodName
-		}
+		observation.Action = v1beta1.ActionForwardedOutOfNetwork
 	}
 	return observation
 }

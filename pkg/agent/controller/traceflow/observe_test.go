@@ -54,7 +54,7 @@ func interfaces() interfacestore.InterfaceStore {
 }
 
 func TestObservations(t *testing.T) {
-	o := observer{interfaces: interfaces(), policies: fakePolicies{}, gateway: []netip.Addr{netip.MustParseAddr("10.10.0.1")}}
+	o := observer{policies: fakePolicies{}, gateway: []netip.Addr{netip.MustParseAddr("10.10.0.1")}}
 	for name, test := range map[string]struct {
 		role     string
 		original netip.Addr
@@ -65,46 +65,55 @@ func TestObservations(t *testing.T) {
 		"to another Node, by a rule": {
 			v1beta1.RoleSender, serverIP, "10.10.1.20",
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToTunnel: true, TunnelDst: netip.MustParseAddr("192.168.77.102"), EgressFlowID: 3},
-			"SpoofGuard::Forwarded NetworkPolicy:EgressRule:Forwarded:K8sNetworkPolicy:ns/policy3 Forwarding:Output:Forwarded>192.168.77.102",
+			"SpoofGuard::Forwarded<10.10.0.11 NetworkPolicy:EgressRule:Forwarded:K8sNetworkPolicy:ns/policy3 Forwarding:Output:Forwarded>192.168.77.102",
 		},
 		"from another Node, by a rule": {
 			v1beta1.RoleReceiver, netip.Addr{}, "10.10.1.20",
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, OutPort: 20, IngressFlowID: 2},
-			"Forwarding:Classification:Received NetworkPolicy:IngressRule:Forwarded:K8sNetworkPolicy:ns/policy2 Forwarding:Output:Delivered@ns/server",
+			"Forwarding::Received NetworkPolicy:IngressRule:Forwarded:K8sNetworkPolicy:ns/policy2 Forwarding:Output:Delivered",
 		},
 		"to a Service": {
 			v1beta1.RoleSender, serviceIP, "10.10.1.20",
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, OutPort: 20},
-			"SpoofGuard::Forwarded LB::Forwarded=10.10.1.20 Forwarding:Output:Delivered@ns/server",
+			"SpoofGuard::Forwarded<10.10.0.11 LB::Forwarded=10.10.1.20 Forwarding:Output:Delivered",
+		},
+		"to itself through a Service": {
+			v1beta1.RoleSender, serviceIP, "10.10.0.11",
+			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, OutPort: 11},
+			"SpoofGuard::Forwarded<10.10.0.11 LB::Forwarded^10.10.0.1=10.10.0.11 Forwarding:Output:Delivered",
 		},
 		"to a Service without Endpoints": {
 			v1beta1.RoleSender, serviceIP, "10.96.0.10", openflow.TraceReport{Table: "EndpointDNAT", Outcome: openflow.TraceRejected},
-			"SpoofGuard::Forwarded LB::Rejected",
+			"SpoofGuard::Forwarded<10.10.0.11 LB::Rejected",
 		},
 		"dropped at egress": {
 			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "EgressDefaultRule", Outcome: openflow.TraceDropped},
-			"SpoofGuard::Forwarded NetworkPolicy:EgressDefaultRule:Dropped:K8sNetworkPolicy:ns/policy3",
+			"SpoofGuard::Forwarded<10.10.0.11 NetworkPolicy:EgressDefaultRule:Dropped!K8sNetworkPolicy:ns/policy3",
 		},
 		"dropped at ingress": {
 			v1beta1.RoleSender, serverIP, "10.10.1.20", openflow.TraceReport{Table: "IngressDefaultRule", Outcome: openflow.TraceDropped, OutPort: 20, EgressFlowID: 3},
-			"SpoofGuard::Forwarded NetworkPolicy:EgressRule:Forwarded:K8sNetworkPolicy:ns/policy3 NetworkPolicy:IngressDefaultRule:Dropped:K8sNetworkPolicy:ns/policy2",
+			"SpoofGuard::Forwarded<10.10.0.11 NetworkPolicy:EgressRule:Forwarded:K8sNetworkPolicy:ns/policy3 NetworkPolicy:IngressDefaultRule:Dropped!K8sNetworkPolicy:ns/policy2",
 		},
 		"to the world": {
 			v1beta1.RoleSender, netip.MustParseAddr("203.0.113.9"), "203.0.113.9",
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
-			"SpoofGuard::Forwarded Forwarding:Output:ForwardedOutOfOverlay",
+			"SpoofGuard::Forwarded<10.10.0.11 Forwarding:Output:ForwardedOutOfNetwork",
 		},
 		"to the gateway": {
 			v1beta1.RoleSender, netip.MustParseAddr("10.10.0.1"), "10.10.0.1",
 			openflow.TraceReport{Table: "Output", Outcome: openflow.TraceLeft, ToGateway: true},
-			"SpoofGuard::Forwarded Forwarding:Output:Delivered",
+			"SpoofGuard::Forwarded<10.10.0.11 Forwarding:Output:Delivered",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := ippacket.Parse(frame(t, outline(netip.MustParseAddr(test.dst), 80)))
+			sent := outline(netip.MustParseAddr(test.dst), 80)
+			if test.dst == clientIP.String() {
+				sent.Src = o.gateway[0]
+			}
+			p, err := ippacket.Parse(frame(t, sent))
 			require.NoError(t, err)
 			var texts []string
-			for _, observation := range o.observe(&finding{role: test.role, original: test.original, report: test.report, packet: p}) {
+			for _, observation := range o.observe(&finding{role: test.role, source: clientIP, original: test.original, report: test.report, packet: p}) {
 				texts = append(texts, describe(observation))
 			}
 			require.Equal(t, test.want, strings.Join(texts, " "))
@@ -114,9 +123,12 @@ func TestObservations(t *testing.T) {
 
 func describe(o v1beta1.Observation) string {
 	text := fmt.Sprintf("%s:%s:%s", o.Component, o.ComponentInfo, o.Action)
-	for mark, value := range map[string]string{":": o.NetworkPolicy, ">": o.TunnelDstIP, "=": o.TranslatedDstIP, "@": o.Pod} {
-		if value != "" {
-			text += mark + value
+	for _, field := range [][2]string{
+		{":", o.NetworkPolicy}, {"!", strings.Join(o.IsolatedBy, ",")}, {"<", o.SrcPodIP}, {">", o.TunnelDstIP},
+		{"^", o.TranslatedSrcIP}, {"=", o.TranslatedDstIP}, {"@", o.Pod},
+	} {
+		if field[1] != "" {
+			text += field[0] + field[1]
 		}
 	}
 	return text
@@ -146,8 +158,7 @@ func TestFastPath(t *testing.T) {
 			return &api.Explanation{Treatment: test.answer}, test.err
 		}}}
 		got := c.fastPath(t.Context(), &finding{report: openflow.TraceReport{Outcome: test.outcome}, packet: p})
-		require.Equal(t, v1beta1.ComponentONCache, got.Component)
-		require.Equal(t, want, fmt.Sprint(got.Action, " ", got.ComponentInfo))
+		require.Equal(t, want, fmt.Sprint(got.Action, " ", got.Reason))
 	}
 	require.Nil(t, (&Controller{}).fastPath(t.Context(), nil), "without ONCache")
 }

@@ -160,7 +160,7 @@ func (p *planner) destination(ctx context.Context, d *v1beta1.Destination, local
 		what := fmt.Sprintf("destination Pod %s/%s", d.Namespace, d.Pod)
 		object, err := p.objects.Pod(ctx, d.Namespace, d.Pod)
 		if err != nil {
-			return netip.Addr{}, fmt.Errorf("%s: %w", what, err)
+			return netip.Addr{}, fmt.Errorf("failed to get the destination Pod: %w", err) // as Antrea
 		}
 		return ofFamily(what, addressesOf(object), ipv6)
 	case d.Service != "":

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
@@ -26,17 +27,16 @@ import (
 // errEnded means that the trace has ended, or another one has its name.
 var errEnded = errors.New("the trace has ended")
 
-// publish writes this Node's result.
+// publish writes this Node's result, later if that fails now.
 func (c *Controller) publish(ctx context.Context, op publish) {
 	result := v1beta1.NodeResult{Node: c.Node, Role: op.result.role, Timestamp: time.Now().Unix(), Observations: c.observer.observe(&op.result)}
 	if op.result.role == v1beta1.RoleSender {
-		if fast := c.fastPath(ctx, &op.result); fast != nil {
-			result.Observations = append(result.Observations, *fast)
-		}
+		result.ONCache = c.fastPath(ctx, &op.result)
 	}
 	err := c.change(ctx, op.plan.name, op.plan.uid, func(s *v1beta1.TraceflowStatus) { addResult(s, result, op.captured) })
 	if err != nil && !errors.Is(err, errEnded) {
-		klog.ErrorS(err, "Could not write the result of a trace", "traceflow", op.plan.name)
+		klog.ErrorS(err, "Could not write the result of a trace, will try again", "traceflow", op.plan.name, "after", writeInterval)
+		c.core.notWritten(op.plan, op, time.Now())
 	}
 }
 
@@ -49,15 +49,17 @@ func addResult(s *v1beta1.TraceflowStatus, result v1beta1.NodeResult, captured *
 	}
 }
 
-// fail ends the trace for all Nodes.
-func (c *Controller) fail(ctx context.Context, name string, uid types.UID, reason error) {
+// fail ends the trace for all Nodes. It returns an error if that must be tried again.
+func (c *Controller) fail(ctx context.Context, name string, uid types.UID, reason error) error {
 	klog.ErrorS(reason, "A trace fails", "traceflow", name)
 	err := c.change(ctx, name, uid, func(s *v1beta1.TraceflowStatus) {
 		s.Phase, s.Reason = v1beta1.TraceflowFailed, fmt.Sprintf("Node: %s, error: %v", c.Node, reason)
 	})
-	if err != nil && !errors.Is(err, errEnded) {
-		klog.ErrorS(err, "Could not write that a trace has failed", "traceflow", name)
+	if err == nil || errors.Is(err, errEnded) {
+		return nil
 	}
+	klog.ErrorS(err, "Could not write that a trace has failed, will try again", "traceflow", name, "after", writeInterval)
+	return err
 }
 
 // change changes the status of a trace that runs. Other Nodes and the controller write it, too.
@@ -67,6 +69,9 @@ func (c *Controller) change(ctx context.Context, name string, uid types.UID, cha
 	traceflows := c.Client.Resource(crd.Traceflows)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		object, err := traceflows.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return errEnded
+		}
 		if err != nil {
 			return fmt.Errorf("reading Traceflow %s: %w", name, err)
 		}
@@ -87,38 +92,38 @@ func (c *Controller) change(ctx context.Context, name string, uid types.UID, cha
 }
 
 // fastPath is what the fast path does with an established connection like the packet's; nil without it.
-func (c *Controller) fastPath(ctx context.Context, f *finding) *v1beta1.Observation {
+func (c *Controller) fastPath(ctx context.Context, f *finding) *v1beta1.FastPath {
 	if c.Explain == nil {
 		return nil
 	}
-	observation := &v1beta1.Observation{Component: v1beta1.ComponentONCache, Action: v1beta1.ActionNotAccelerated}
+	fast := &v1beta1.FastPath{Action: v1beta1.ActionNotAccelerated}
 	protocols := map[uint8]string{ippacket.TCP: "TCP", ippacket.UDP: "UDP", ippacket.SCTP: "SCTP"}
 	protocol, known := protocols[f.packet.Protocol]
 	if !known {
-		observation.ComponentInfo = "protocol (the cache is for TCP and UDP)"
-		return observation
+		fast.Reason = "protocol (the cache is for TCP and UDP)"
+		return fast
 	}
 	if f.report.Outcome != openflow.TraceLeft {
-		observation.ComponentInfo = "policy"
+		fast.Reason = "policy"
 		if f.report.Outcome == openflow.TraceRejected {
-			observation.ComponentInfo = api.ReasonRejected
+			fast.Reason = api.ReasonRejected
 		}
-		return observation
+		return fast
 	}
 	// Of a Service, the packet has gone to one Endpoint.
 	_, port, _ := f.packet.Ports()
 	answer, err := c.Explain(ctx, explain.Question{From: f.packet.Src.String(), To: f.packet.Dst.String(), Protocol: protocol, Port: port})
 	if err != nil {
-		observation.ComponentInfo = err.Error()
-		return observation
+		fast.Reason = err.Error()
+		return fast
 	}
-	observation.ComponentInfo = answer.Reason
+	fast.Reason = answer.Reason
 	if answer.Detail != "" {
-		observation.ComponentInfo += " (" + answer.Detail + ")"
+		fast.Reason += " (" + answer.Detail + ")"
 	}
 	// Nothing but an established connection may be missing.
 	if answer.Path == api.PathFast || answer.Path == api.PathSlow && (answer.Reason == "no_entry" || answer.Reason == api.ReasonNoConnection) {
-		observation.Action = v1beta1.ActionAccelerated
+		fast.Action = v1beta1.ActionAccelerated
 	}
-	return observation
+	return fast
 }

@@ -140,6 +140,17 @@ type NodeResult struct {
 	// Timestamp is in seconds since 1970.
 	Timestamp    int64         `json:"timestamp,omitempty"`
 	Observations []Observation `json:"observations,omitempty"`
+	// ONCache is set on the sender's Node with the feature gate ONCache.
+	ONCache *FastPath `json:"oncache,omitempty"`
+}
+
+// FastPath is what the fast path does with an established connection like the packet's. It is this project's: Antrea has no such field, and
+// its clients ignore it.
+type FastPath struct {
+	// Action is ActionAccelerated or ActionNotAccelerated.
+	Action TraceflowAction `json:"action,omitempty"`
+	// Reason is one that antctl oncache explain gives, perhaps with details in parentheses.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Roles of a Node in a trace.
@@ -156,8 +167,6 @@ const (
 	ComponentLB            TraceflowComponent = "LB"
 	ComponentNetworkPolicy TraceflowComponent = "NetworkPolicy"
 	ComponentForwarding    TraceflowComponent = "Forwarding"
-	// ComponentONCache is this project's: what the fast path does with an established connection. Antrea has no such component.
-	ComponentONCache TraceflowComponent = "ONCache"
 )
 
 // TraceflowAction is what a component does with a packet.
@@ -169,8 +178,10 @@ const (
 	ActionForwarded             TraceflowAction = "Forwarded"
 	ActionDropped               TraceflowAction = "Dropped"
 	ActionRejected              TraceflowAction = "Rejected"
+	ActionForwardedOutOfNetwork TraceflowAction = "ForwardedOutOfNetwork"
+	// ActionForwardedOutOfOverlay is the name of ActionForwardedOutOfNetwork before Antrea 2.5, which agents of former versions write.
 	ActionForwardedOutOfOverlay TraceflowAction = "ForwardedOutOfOverlay"
-	// ActionAccelerated and ActionNotAccelerated are those of ComponentONCache.
+	// ActionAccelerated and ActionNotAccelerated are for FastPath.
 	ActionAccelerated    TraceflowAction = "Accelerated"
 	ActionNotAccelerated TraceflowAction = "NotAccelerated"
 )
@@ -178,28 +189,33 @@ const (
 // Observation is what one component has done.
 type Observation struct {
 	Component TraceflowComponent `json:"component,omitempty"`
-	// ComponentInfo is the table, or for ComponentONCache the reason.
+	// ComponentInfo is the table.
 	ComponentInfo string          `json:"componentInfo,omitempty"`
 	Action        TraceflowAction `json:"action,omitempty"`
-	// Pod is the receiving Pod, NAMESPACE/NAME.
+	// SrcPodIP, of ComponentSpoofGuard, is the address of the source Pod.
+	SrcPodIP string `json:"srcPodIP,omitempty"`
+	// Pod, of ComponentLB, is the Pod with TranslatedDstIP, NAMESPACE/NAME. The controller fills it in when the trace ends.
 	Pod    string `json:"pod,omitempty"`
 	DstMAC string `json:"dstMAC,omitempty"`
-	// NetworkPolicy is the policy whose rule allows the packet. When no rule does, these are those that are applied to the Pod, separated by commas.
+	// NetworkPolicy is the policy whose rule allows the packet.
 	NetworkPolicy     string `json:"networkPolicy,omitempty"`
 	NetworkPolicyRule string `json:"networkPolicyRule,omitempty"`
-	TTL               int32  `json:"ttl,omitempty"`
-	TranslatedSrcIP   string `json:"translatedSrcIP,omitempty"`
-	TranslatedDstIP   string `json:"translatedDstIP,omitempty"`
-	TunnelDstIP       string `json:"tunnelDstIP,omitempty"`
-	EgressIP          string `json:"egressIP,omitempty"`
-	Egress            string `json:"egress,omitempty"`
-	EgressNode        string `json:"egressNode,omitempty"`
+	// IsolatedBy are, when no rule allows the packet, the policies that are applied to the Pod. The field is this project's.
+	IsolatedBy []string `json:"isolatedBy,omitempty"`
+	TTL        int32    `json:"ttl,omitempty"`
+	// TranslatedSrcIP is set if the source was translated, too: a Pod that reaches itself through a Service.
+	TranslatedSrcIP string `json:"translatedSrcIP,omitempty"`
+	TranslatedDstIP string `json:"translatedDstIP,omitempty"`
+	TunnelDstIP     string `json:"tunnelDstIP,omitempty"`
+	EgressIP        string `json:"egressIP,omitempty"`
+	Egress          string `json:"egress,omitempty"`
+	EgressNode      string `json:"egressNode,omitempty"`
 }
 
 // Ends tells whether no Node sees the packet after this action.
 func (a TraceflowAction) Ends() bool {
 	switch a {
-	case ActionDelivered, ActionDropped, ActionRejected, ActionForwardedOutOfOverlay:
+	case ActionDelivered, ActionDropped, ActionRejected, ActionForwardedOutOfNetwork, ActionForwardedOutOfOverlay:
 		return true
 	}
 	return false

@@ -1,0 +1,112 @@
+// Copyright 2026 The antrea-oncache Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package traceflow
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/antrea-oncache/antrea/pkg/apis/crd/v1beta1"
+)
+
+// WebhookPath is where the API server asks whether a Traceflow may be made or changed. It is Antrea's.
+const WebhookPath = "/validate/traceflow"
+
+// Admit answers the webhook traceflowvalidator.antrea.io: it returns why the Kubernetes API must refuse a request, empty if it need not. The
+// reasons are Antrea's. What else is wrong with a Traceflow, its status says.
+func Admit(request *admissionv1.AdmissionRequest, pods Pods) (refusal string) {
+	var wanted, former v1beta1.Traceflow
+	if err := json.Unmarshal(request.Object.Raw, &wanted); err != nil {
+		return fmt.Sprintf("reading the Traceflow: %v", err)
+	}
+	switch request.Operation {
+	case admissionv1.Create:
+	case admissionv1.Update:
+		// Labels and finalizers can be changed when the Pod is gone.
+		if json.Unmarshal(request.OldObject.Raw, &former) == nil && equality.Semantic.DeepEqual(wanted.Spec, former.Spec) {
+			return ""
+		}
+	default:
+		return fmt.Sprintf("invalid request operation %s for Traceflow", request.Operation)
+	}
+	if err := impossible(&wanted, pods); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// impossible returns why a Traceflow can never run, which the webhook refuses.
+func impossible(t *v1beta1.Traceflow, pods Pods) error {
+	source := t.Spec.Source
+	if !t.Spec.LiveTraffic {
+		if source.Namespace == "" || source.Pod == "" {
+			return errors.New("source Pod must be specified in non-live-traffic Traceflow")
+		}
+		switch hostNetwork, found := pods.PodNetwork(source.Namespace, source.Pod); {
+		case !found:
+			return fmt.Errorf("requested source Pod %s/%s not found", source.Namespace, source.Pod)
+		case hostNetwork:
+			return errors.New("using hostNetwork Pod as source in non-live-traffic Traceflow is not supported")
+		}
+	}
+	if source.Pod == "" && t.Spec.Destination.Pod == "" {
+		return fmt.Errorf("Traceflow %s has neither source nor destination Pod specified", t.Name)
+	}
+	return nil
+}
+
+// validate returns what is wrong with a Traceflow.
+func validate(t *v1beta1.Traceflow, pods Pods) error {
+	spec := &t.Spec
+	source, destination := spec.Source, spec.Destination
+	ends := 0
+	for _, end := range []string{destination.Pod, destination.Service, destination.IP} {
+		if end != "" {
+			ends++
+		}
+	}
+	switch {
+	case ends > 1:
+		return errors.New("destination: only one of pod, service and ip may be set")
+	case source.Pod != "" && source.IP != "":
+		return errors.New("source: only one of pod and ip may be set")
+	case source.Pod != "" && source.Namespace == "":
+		return fmt.Errorf("source: Pod %s needs a namespace", source.Pod)
+	case destination.Namespace == "" && destination.IP == "" && ends > 0:
+		return fmt.Errorf("destination: %s needs a namespace", cmp.Or(destination.Pod, destination.Service))
+	}
+	if err := impossible(t, pods); err != nil {
+		return err
+	}
+	if !spec.LiveTraffic && ends == 0 {
+		return errors.New("destination must be specified in non-live-traffic Traceflow")
+	}
+	for _, addr := range []string{source.IP, destination.IP} {
+		if addr == "" {
+			continue
+		}
+		if _, err := netip.ParseAddr(addr); err != nil {
+			return fmt.Errorf("address %q: %w", addr, err)
+		}
+	}
+	local, what := source.Pod, "source"
+	namespace := source.Namespace
+	if local == "" {
+		local, namespace, what = destination.Pod, destination.Namespace, "destination"
+	}
+	hostNetwork, found := pods.PodNetwork(namespace, local)
+	switch {
+	case !found:
+		return fmt.Errorf("requested %s Pod %s/%s not found", what, namespace, local)
+	case hostNetwork:
+		return fmt.Errorf("using hostNetwork Pod as %s is not supported: %s/%s has no interface in Open vSwitch", what, namespace, local)
+	}
+	return nil
+}
