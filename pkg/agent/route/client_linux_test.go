@@ -68,7 +68,7 @@ func TestInitialize(t *testing.T) {
 				"mangle OUTPUT":   {"-o antrea-gw0"},
 				"filter INPUT":    {"-p udp -m udp --dport 6081", "-p tcp -m tcp --dport 10350:10351", "-p udp -m udp --dport 10351"},
 				"filter FORWARD":  {""},
-				"filter OUTPUT":   {"-p udp -m udp --dport 6081", "-p tcp -m tcp --sport 10350:10351", "-p udp -m udp --sport 10351", "-p tcp -m tcp --dport 10351", "-p udp -m udp --dport 10351"},
+				"filter OUTPUT":   {"-p udp -m udp --dport 6081", "-p tcp -m tcp --sport 10350:10351", "-p udp -m udp --sport 10351", "-p tcp -m tcp --dport 10351", "-p udp -m udp --dport 10351", "-d 10.10.0.0/24"},
 				"nat POSTROUTING": {""},
 			} {
 				name, chain, _ := strings.Cut(table, " ")

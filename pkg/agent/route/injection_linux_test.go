@@ -93,7 +93,7 @@ func newInjectionBed(t *testing.T, n injectionNet, port int) *injectionBed {
 	} {
 		*space.handle = newSpace(t, home, space.device, space.router, n.prefix, space.addresses)
 	}
-	b.client = b.newClient(t)
+	b.client = b.newClient(t, Options{})
 	require.NoError(t, b.client.Initialize())
 	require.NoError(t, b.client.SetNodeAddresses("node2", []netip.Addr{netip.MustParseAddr(n.node2)}))
 	require.NoError(t, b.client.SetNodeAddresses("node3", []netip.Addr{netip.MustParseAddr(n.node3)}))
@@ -155,7 +155,7 @@ func within(t *testing.T, space, home netns.NsHandle, fn func()) {
 }
 
 // newClient returns the agent's client after a start.
-func (b *injectionBed) newClient(t *testing.T) *Client {
+func (b *injectionBed) newClient(t *testing.T, options Options) *Client {
 	t.Helper()
 	network, node := testConfigs()
 	network.RewritePort = testRewritePort
@@ -167,7 +167,8 @@ func (b *injectionBed) newClient(t *testing.T) *Client {
 	} else {
 		node.Uplink = config.Uplink{IPv4: netip.MustParsePrefix(b.transport + b.prefix)}
 	}
-	c, err := NewClient(network, node, Options{Sysctls: newRecord(t)})
+	options.Sysctls = newRecord(t)
+	c, err := NewClient(network, node, options)
 	require.NoError(t, err)
 	return c
 }
@@ -377,7 +378,7 @@ func TestAddressesOfNodes(t *testing.T) {
 	require.True(t, arrives(n.node2, n.second), "own addresses stay while the agent runs")
 	require.True(t, arrives(n.node2, n.transport))
 
-	restarted := b.newClient(t)
+	restarted := b.newClient(t, Options{})
 	require.NoError(t, restarted.Initialize())
 	requireSet(n.transport, n.second, n.host2, n.node3)
 	require.True(t, arrives(n.node2, n.second), "what was there stays until all Nodes are known")

@@ -74,14 +74,18 @@ func inputMatches(p ruleParams) [][]string {
 	return slices.Concat(tunnelMatches(p), rangeMatches("--dport", p.ports.services()))
 }
 
-// outputMatches match what filterTable accepts in OUTPUT.
+// outputMatches match what filterTable accepts or marks in OUTPUT.
 func outputMatches(p ruleParams) [][]string {
 	if p.tunnelPort == 0 {
 		return everyPacket
 	}
 	all := p.ports.services()
 	dialled := slices.DeleteFunc(slices.Clone(all), func(s service) bool { return !s.dialled })
-	return slices.Concat(tunnelMatches(p), rangeMatches("--sport", all), rangeMatches("--dport", dialled))
+	matches := slices.Concat(tunnelMatches(p), rangeMatches("--sport", all), rangeMatches("--dport", dialled))
+	for _, destination := range p.translatedToPods() {
+		matches = append(matches, []string{"-d", destination})
+	}
+	return matches
 }
 
 // rangeMatches match the ports of services, and those between them: one comparison for each protocol.

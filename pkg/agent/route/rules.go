@@ -158,8 +158,8 @@ func rawTable(p ruleParams) table {
 	return t
 }
 
-// mangleTable marks packets from the Node itself to local Pods: by this mark the pipeline lets kubelet probes through. It
-// also drops packets that would become tunnel packets of this Node without Open vSwitch having made them: a packet of a Pod
+// mangleTable marks packets from the Node itself to local Pods: by this mark the pipeline lets kubelet probes through. filterTable marks those
+// whose destination is translated between the two. It also drops packets that would become tunnel packets of this Node without Open vSwitch having made them: a packet of a Pod
 // that is masqueraded on its way out, or one whose destination was translated. FORWARD comes after that translation, and
 // its mangle table before kube-proxy's rules, which accept in the filter table.
 func mangleTable(p ruleParams) table {
@@ -182,9 +182,22 @@ func mangleTable(p ruleParams) table {
 		t.add(forward, "drop packets whose answers would go to the port of the tunnel", slices.Concat([]string{"-i", p.gateway},
 			kept, []string{"-m", "conntrack", "--ctdir", "ORIGINAL", "-m", "set", "!", "--match-set", p.podSet, "dst", "-j", "DROP"})...)
 	}
-	t.add(out, "mark packets of the Node to local Pods",
-		"-o", p.gateway, "-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark))
+	t.add(out, "mark packets of the Node to local Pods", append([]string{"-o", p.gateway}, markOfNode...)...)
 	return t
+}
+
+// markOfNode marks packets from an address of the Node. In OUTPUT nobody else can have sent them.
+var markOfNode = []string{"-m", "addrtype", "--src-type", "LOCAL", "-j", "MARK", "--or-mark", fmt.Sprintf("%#x", config.HostLocalSourceMark)}
+
+// translatedToPods are the destinations, after the translation for Services and host ports, that lead the Node's packets to its Pods.
+func (p ruleParams) translatedToPods() (destinations []string) {
+	if p.podCIDR.IsValid() {
+		destinations = append(destinations, p.podCIDR.String())
+	}
+	if p.podCIDR.IsValid() && p.proxyAll() {
+		destinations = append(destinations, netip.PrefixFrom(p.virtualNodePort, p.virtualNodePort.BitLen()).String())
+	}
+	return destinations
 }
 
 func filterTable(p ruleParams) table {
@@ -195,6 +208,11 @@ func filterTable(p ruleParams) table {
 		t.add(forward, "accept packets to local Pods", "-o", p.gateway, "-j", "ACCEPT")
 	}
 
+	for _, destination := range p.translatedToPods() {
+		// The output device is still that of the untranslated destination.
+		t.add(out, "mark packets of the Node to local Pods through Services",
+			slices.Concat([]string{"-d", destination, "-m", "conntrack", "--ctstate", "DNAT"}, markOfNode)...)
+	}
 	for _, tunnel := range p.tunnelPackets() {
 		if p.tunnelProtocol == "udp" {
 			// DNAT is the kernel's translation of destinations, as for Services. Tunnel packets of Nodes are not tracked.
